@@ -1,0 +1,59 @@
+/**
+ * The layers of ARCHITECTURE.md as rules. A folder under src/ may import itself and the folders listed for it;
+ * everything else is an error. `pure` folders may not touch Node's I/O, clocks or randomness.
+ */
+const layers = {
+  core: [],
+  packet: ['core'],
+  port: ['core', 'packet'],
+  faults: ['core', 'packet'],
+  ring: ['core'],
+  memory: ['core'],
+  retransmit: ['core', 'packet'],
+  qp: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit'],
+  nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'qp'],
+  switch: ['core', 'packet', 'faults'],
+  sim: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch'],
+  capture: ['core', 'packet', 'port'],
+  'dgram-ext': ['core', 'packet', 'port'],
+  'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
+  driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],
+  verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'faults', 'driver'],
+  cm: ['core', 'packet', 'verbs'],
+};
+
+const pure = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'switch', 'sim'];
+const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
+
+module.exports = {
+  forbidden: [
+    ...Object.entries(layers).map(([folder, below]) => ({
+      name: `layer-${folder}`,
+      severity: 'error',
+      comment: `src/${folder} may import only: ${[folder, ...below].join(', ')}`,
+      from: { path: `^src/${folder}/` },
+      to: { path: '^src/', pathNot: `^src/(${[folder, ...below].join('|')})/` },
+    })),
+    {
+      name: 'pure-engine',
+      severity: 'error',
+      comment: 'the engine is sans-IO: no sockets, timers, clocks, files or random sources',
+      from: { path: `^src/(${pure.join('|')})/` },
+      to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
+    },
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-unknown-folder',
+      severity: 'error',
+      comment: 'a new folder under src/ needs a line in the layer table',
+      from: { path: `^src/(?!(${Object.keys(layers).join('|')}|cli)/|index\\.ts$)` },
+      to: {},
+    },
+    { name: 'no-unresolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+  },
+};

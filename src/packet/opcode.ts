@@ -1,0 +1,157 @@
+/**
+ * The BTH opcode table (IBTA vol. 1 §9.2, table 38; RoCEv2 annex A17 for CNP): which extension headers follow, what the packet is
+ * part of, and how long its payload may be. Everything that reads or writes packets derives from this one table.
+ */
+
+/** Extension headers, as bits; they stand in the packet in this order. */
+export const HDR_RETH = 1;
+export const HDR_AETH = 2;
+export const HDR_ATOMIC_ETH = 4;
+export const HDR_ATOMIC_ACK_ETH = 8;
+export const HDR_DETH = 16;
+export const HDR_IMM = 32;
+export const HDR_IETH = 64;
+/** The 16 reserved bytes of a congestion notification packet. */
+export const HDR_CNP_RESERVED = 128;
+/** Our own extension (see retransmit/sack.ts): a bitmap of received PSNs fills the rest of the packet. */
+export const HDR_SACK = 256;
+
+/** What the message is. */
+export const OP_SEND = 1;
+export const OP_WRITE = 2;
+export const OP_READ_REQUEST = 3;
+export const OP_READ_RESPONSE = 4;
+export const OP_ACK = 5;
+export const OP_ATOMIC_ACK = 6;
+export const OP_ATOMIC = 7;
+export const OP_CNP = 8;
+
+/** Where in its message the packet stands: the MTU rule of roughly IBTA §9.7.5.2. */
+export const PLACE_FIRST = 1; // payload exactly the path MTU
+export const PLACE_MIDDLE = 2; // payload exactly the path MTU
+export const PLACE_LAST = 3; // payload 1..MTU
+export const PLACE_ONLY = 4; // payload 0..MTU
+export const PLACE_NONE = 5; // carries no payload
+
+export type Transport = 'RC' | 'UC' | 'UD' | 'CNP' | 'VENDOR';
+
+export interface OpcodeInfo {
+  readonly opcode: number;
+  /** The spec's name, e.g. `RDMA_WRITE_FIRST`. */
+  readonly name: string;
+  readonly transport: Transport;
+  readonly kind: number;
+  readonly place: number;
+  readonly headers: number;
+  /** Bytes of all extension headers (BTH not included; a SACK bitmap not included). */
+  readonly extBytes: number;
+}
+
+export const RC_SEND_FIRST = 0x00;
+export const RC_SEND_MIDDLE = 0x01;
+export const RC_SEND_LAST = 0x02;
+export const RC_SEND_LAST_IMM = 0x03;
+export const RC_SEND_ONLY = 0x04;
+export const RC_SEND_ONLY_IMM = 0x05;
+export const RC_WRITE_FIRST = 0x06;
+export const RC_WRITE_MIDDLE = 0x07;
+export const RC_WRITE_LAST = 0x08;
+export const RC_WRITE_LAST_IMM = 0x09;
+export const RC_WRITE_ONLY = 0x0a;
+export const RC_WRITE_ONLY_IMM = 0x0b;
+export const RC_READ_REQUEST = 0x0c;
+export const RC_READ_RESPONSE_FIRST = 0x0d;
+export const RC_READ_RESPONSE_MIDDLE = 0x0e;
+export const RC_READ_RESPONSE_LAST = 0x0f;
+export const RC_READ_RESPONSE_ONLY = 0x10;
+export const RC_ACK = 0x11;
+export const RC_ATOMIC_ACK = 0x12;
+export const RC_COMPARE_SWAP = 0x13;
+export const RC_FETCH_ADD = 0x14;
+export const RC_SEND_LAST_INV = 0x16;
+export const RC_SEND_ONLY_INV = 0x17;
+export const UD_SEND_ONLY = 0x64;
+export const UD_SEND_ONLY_IMM = 0x65;
+export const CNP = 0x81;
+/**
+ * Selective acknowledgement, an extension between our own endpoints: BTH, AETH, bitmap. In the opcode range that IBTA leaves to
+ * manufacturers (top bits 11), so that no standard peer can mistake it.
+ */
+export const VENDOR_SACK = 0xd1;
+
+const HEADER_BYTES: ReadonlyArray<readonly [number, number]> = [
+  [HDR_RETH, 16],
+  [HDR_AETH, 4],
+  [HDR_ATOMIC_ETH, 28],
+  [HDR_ATOMIC_ACK_ETH, 8],
+  [HDR_DETH, 8],
+  [HDR_IMM, 4],
+  [HDR_IETH, 4],
+  [HDR_CNP_RESERVED, 16],
+];
+
+function extBytesOf(headers: number): number {
+  let bytes = 0;
+  for (const [bit, size] of HEADER_BYTES) if (headers & bit) bytes += size;
+  return bytes;
+}
+
+function info(
+  opcode: number,
+  name: string,
+  transport: Transport,
+  kind: number,
+  place: number,
+  headers: number,
+): OpcodeInfo {
+  return { opcode, name, transport, kind, place, headers, extBytes: extBytesOf(headers) };
+}
+
+/** SEND and WRITE look the same in RC (base 0x00) and UC (base 0x20). */
+function sendAndWrite(transport: 'RC' | 'UC', base: number): OpcodeInfo[] {
+  return [
+    info(base | 0x00, 'SEND_FIRST', transport, OP_SEND, PLACE_FIRST, 0),
+    info(base | 0x01, 'SEND_MIDDLE', transport, OP_SEND, PLACE_MIDDLE, 0),
+    info(base | 0x02, 'SEND_LAST', transport, OP_SEND, PLACE_LAST, 0),
+    info(base | 0x03, 'SEND_LAST_WITH_IMMEDIATE', transport, OP_SEND, PLACE_LAST, HDR_IMM),
+    info(base | 0x04, 'SEND_ONLY', transport, OP_SEND, PLACE_ONLY, 0),
+    info(base | 0x05, 'SEND_ONLY_WITH_IMMEDIATE', transport, OP_SEND, PLACE_ONLY, HDR_IMM),
+    info(base | 0x06, 'RDMA_WRITE_FIRST', transport, OP_WRITE, PLACE_FIRST, HDR_RETH),
+    info(base | 0x07, 'RDMA_WRITE_MIDDLE', transport, OP_WRITE, PLACE_MIDDLE, 0),
+    info(base | 0x08, 'RDMA_WRITE_LAST', transport, OP_WRITE, PLACE_LAST, 0),
+    info(base | 0x09, 'RDMA_WRITE_LAST_WITH_IMMEDIATE', transport, OP_WRITE, PLACE_LAST, HDR_IMM),
+    info(base | 0x0a, 'RDMA_WRITE_ONLY', transport, OP_WRITE, PLACE_ONLY, HDR_RETH),
+    info(base | 0x0b, 'RDMA_WRITE_ONLY_WITH_IMMEDIATE', transport, OP_WRITE, PLACE_ONLY, HDR_RETH | HDR_IMM),
+  ];
+}
+
+const TABLE: readonly OpcodeInfo[] = [
+  ...sendAndWrite('RC', 0x00),
+  info(RC_READ_REQUEST, 'RDMA_READ_REQUEST', 'RC', OP_READ_REQUEST, PLACE_NONE, HDR_RETH),
+  info(RC_READ_RESPONSE_FIRST, 'RDMA_READ_RESPONSE_FIRST', 'RC', OP_READ_RESPONSE, PLACE_FIRST, HDR_AETH),
+  info(RC_READ_RESPONSE_MIDDLE, 'RDMA_READ_RESPONSE_MIDDLE', 'RC', OP_READ_RESPONSE, PLACE_MIDDLE, 0),
+  info(RC_READ_RESPONSE_LAST, 'RDMA_READ_RESPONSE_LAST', 'RC', OP_READ_RESPONSE, PLACE_LAST, HDR_AETH),
+  info(RC_READ_RESPONSE_ONLY, 'RDMA_READ_RESPONSE_ONLY', 'RC', OP_READ_RESPONSE, PLACE_ONLY, HDR_AETH),
+  info(RC_ACK, 'ACKNOWLEDGE', 'RC', OP_ACK, PLACE_NONE, HDR_AETH),
+  info(RC_ATOMIC_ACK, 'ATOMIC_ACKNOWLEDGE', 'RC', OP_ATOMIC_ACK, PLACE_NONE, HDR_AETH | HDR_ATOMIC_ACK_ETH),
+  info(RC_COMPARE_SWAP, 'COMPARE_SWAP', 'RC', OP_ATOMIC, PLACE_NONE, HDR_ATOMIC_ETH),
+  info(RC_FETCH_ADD, 'FETCH_ADD', 'RC', OP_ATOMIC, PLACE_NONE, HDR_ATOMIC_ETH),
+  info(RC_SEND_LAST_INV, 'SEND_LAST_WITH_INVALIDATE', 'RC', OP_SEND, PLACE_LAST, HDR_IETH),
+  info(RC_SEND_ONLY_INV, 'SEND_ONLY_WITH_INVALIDATE', 'RC', OP_SEND, PLACE_ONLY, HDR_IETH),
+  ...sendAndWrite('UC', 0x20),
+  info(UD_SEND_ONLY, 'SEND_ONLY', 'UD', OP_SEND, PLACE_ONLY, HDR_DETH),
+  info(UD_SEND_ONLY_IMM, 'SEND_ONLY_WITH_IMMEDIATE', 'UD', OP_SEND, PLACE_ONLY, HDR_DETH | HDR_IMM),
+  info(CNP, 'CNP', 'CNP', OP_CNP, PLACE_NONE, HDR_CNP_RESERVED),
+  info(VENDOR_SACK, 'SACK', 'VENDOR', OP_ACK, PLACE_NONE, HDR_AETH | HDR_SACK),
+];
+
+/** Indexed by opcode; `undefined` where the opcode is reserved or not spoken here. */
+export const OPCODES: ReadonlyArray<OpcodeInfo | undefined> = Array.from({ length: 256 }, (_, opcode) =>
+  TABLE.find((entry) => entry.opcode === opcode),
+);
+
+/** `RC RDMA_WRITE_FIRST`, or `opcode 0x15` where the table has no entry. */
+export function opcodeName(opcode: number): string {
+  const entry = OPCODES[opcode];
+  return entry === undefined ? `opcode 0x${opcode.toString(16).padStart(2, '0')}` : `${entry.transport} ${entry.name}`;
+}

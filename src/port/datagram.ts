@@ -1,0 +1,133 @@
+/**
+ * What crosses the line between the engine and a port: UDP payloads (BTH .. ICRC) with the few facts of their IP header that
+ * matter. Records are reused; nothing here is allocated per packet.
+ */
+
+import type { IpAddress } from '../packet/address.js';
+
+/** UDP destination port of RoCEv2 (IANA). */
+export const ROCE_UDP_PORT = 4791;
+
+/** ECN codepoints, the low two bits of TOS / traffic class (RFC 3168). */
+export const ECN_NOT_ECT = 0;
+export const ECN_ECT0 = 2;
+export const ECN_CE = 3;
+
+/** `ipId` of a received datagram whose IPv4 identification the port cannot see. */
+export const IP_ID_UNKNOWN = -1;
+
+/** One received datagram. The port owns the record and the bytes; both are valid only during the call that hands them over. */
+export interface RxDatagram {
+  bytes: Uint8Array;
+  /** UDP payload: `bytes[offset, offset + length)`. The engine may flip bits of BTH byte 4 while it checks the ICRC, and restores them. */
+  offset: number;
+  length: number;
+  source: IpAddress;
+  sourcePort: number;
+  destination: IpAddress;
+  destinationPort: number;
+  /** 0..3; 0 where the port cannot see it. */
+  ecn: number;
+  dscp: number;
+  /** IPv4 identification 0..65535, or {@link IP_ID_UNKNOWN}. Meaningless for IPv6. */
+  ipId: number;
+}
+
+/** Bytes kept free in front of every payload so that a frame port can write Ethernet, IP and UDP headers in place. */
+export const TX_HEADROOM_BYTES = 96;
+/** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up. */
+export const TX_PAYLOAD_BYTES_MAX = 4256;
+export const TX_SLOT_BYTES = TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX;
+
+/**
+ * A batch of outgoing datagrams: `count` slots of one slab, and arrays with one element per slot. The engine writes the UDP payload
+ * at `payloadOffset(slot)` and fills the arrays; the port sends and then owns the slab until the kernel has taken it.
+ */
+export class TxBatch {
+  readonly capacity: number;
+  readonly slab: Uint8Array;
+  count = 0;
+  /** UDP payload length in bytes. */
+  readonly lengths: Uint16Array;
+  readonly ipIds: Uint16Array;
+  readonly ecns: Uint8Array;
+  readonly dscps: Uint8Array;
+  readonly sourcePorts: Uint16Array;
+  readonly destinationPorts: Uint16Array;
+  readonly sources: IpAddress[];
+  readonly destinations: IpAddress[];
+  /** Cached views, one a slot, made anew only when the length differs from the last use of the slot. */
+  readonly #payloadViews: Uint8Array[] = [];
+  readonly #checkViews: Uint8Array[] = [];
+
+  constructor(capacity: number, placeholder: IpAddress) {
+    this.capacity = capacity;
+    this.slab = new Uint8Array(new ArrayBuffer(capacity * TX_SLOT_BYTES));
+    this.lengths = new Uint16Array(capacity);
+    this.ipIds = new Uint16Array(capacity);
+    this.ecns = new Uint8Array(capacity);
+    this.dscps = new Uint8Array(capacity);
+    this.sourcePorts = new Uint16Array(capacity);
+    this.destinationPorts = new Uint16Array(capacity);
+    this.sources = Array<IpAddress>(capacity).fill(placeholder);
+    this.destinations = Array<IpAddress>(capacity).fill(placeholder);
+    for (let slot = 0; slot < capacity; slot++) {
+      this.#payloadViews.push(this.slab.subarray(0, 0));
+      this.#checkViews.push(this.slab.subarray(0, 0));
+    }
+  }
+
+  payloadOffset(slot: number): number {
+    return slot * TX_SLOT_BYTES + TX_HEADROOM_BYTES;
+  }
+
+  /** The whole UDP payload of a slot. */
+  payloadView(slot: number): Uint8Array {
+    return this.#view(this.#payloadViews, slot, this.lengths[slot]);
+  }
+
+  /** The UDP payload without its last 4 bytes: what the ICRC is computed over. */
+  checkView(slot: number): Uint8Array {
+    return this.#view(this.#checkViews, slot, this.lengths[slot] - 4);
+  }
+
+  #view(cache: Uint8Array[], slot: number, length: number): Uint8Array {
+    let view = cache[slot];
+    if (view.length !== length) {
+      const start = this.payloadOffset(slot);
+      view = this.slab.subarray(start, start + length);
+      cache[slot] = view;
+    }
+    return view;
+  }
+}
+
+/**
+ * How the port fills the IPv4 identification, which the ICRC covers: always `zero` (an unconnected Linux socket with DF forced; also
+ * IPv6, where there is none), or `sequential` (we write the header: one number per datagram sent by this port).
+ */
+export type IpIdPolicy = 'zero' | 'sequential';
+
+/** A way to the wire. Drivers call it; the engine only sees its properties and the batches. */
+export interface Port {
+  /** For people: `udp 127.0.0.1:4791 (node:dgram, koffi options)`. */
+  readonly description: string;
+  readonly address: IpAddress;
+  /** The UDP port third parties must send to (4791 unless there is only one address on the host). */
+  readonly udpPort: number;
+  /** Largest path MTU (256..4096) this port can carry. */
+  readonly pathMtuMax: number;
+  readonly ipIdPolicy: IpIdPolicy;
+  /** 4 KiB-class datagrams the receive buffer holds before the kernel drops silently; Infinity where nothing is dropped. */
+  readonly receiveBudgetPackets: number;
+  /** Called once per received datagram. Set by the driver before {@link open} resolves. */
+  onDatagram: (datagram: RxDatagram) => void;
+  /** A socket error that is not about one datagram. */
+  onError: (error: Error) => void;
+  open(): Promise<void>;
+  /** A batch with `count` 0 to be filled, or undefined while the kernel has not taken earlier ones. */
+  beginBatch(): TxBatch | undefined;
+  /** Sends `batch.count` datagrams and takes the batch back. */
+  sendBatch(batch: TxBatch): void;
+  close(): Promise<void>;
+}
