@@ -71,7 +71,8 @@ function isMapped(gid: Uint8Array): boolean {
 
 function parseIpv4(text: string): Uint8Array | undefined {
   const parts = text.split('.');
-  if (parts.length !== 4 || parts.some((part) => !/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255)) return undefined;
+  if (parts.length !== 4 || parts.some((part) => !/^(0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255))
+    return undefined;
   return Uint8Array.from(parts, Number);
 }
 

@@ -1,0 +1,244 @@
+/**
+ * The invariant CRC of RoCEv2 (annex A17.3.3): CRC-32 over eight 0xFF, the IP header, the UDP header and BTH .. pad, in which every
+ * field that a router may change is replaced by ones. Its four bytes travel least significant byte first.
+ *
+ * CRC is linear over GF(2): crc(a ^ d) = crc(a) ^ L(d). Two things follow. The headers of a flow differ from packet to packet only in
+ * lengths and identification, so their CRC is a constant plus table entries. And the one covered field that a UDP socket hides, the
+ * IPv4 identification, can be computed from the ICRC: 16 unknown bits in 32 equations leave 16 bits of check.
+ *
+ * IPv4 headers are taken to have no options, DF set and offset 0, as every RoCEv2 sender makes them.
+ */
+
+import { readU16 } from '../core/bytes.js';
+import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32Range } from '../core/crc32.js';
+import { RoceError } from '../core/errors.js';
+import type { IpAddress } from './address.js';
+import { BTH_BYTES, ICRC_BYTES } from './roce.js';
+
+export const ICRC_OK = 0;
+/** Good if the identification is `flow.solvedId`; 16 bits of check remain. */
+export const ICRC_OK_ID_SOLVED = 1;
+export const ICRC_BAD = 2;
+
+/** The `ipId` of a packet whose identification is not known; the same value as in port/datagram.ts. */
+export const IP_ID_UNKNOWN = -1;
+
+/** CRC-32 of any message followed by its own CRC, least significant byte first. */
+const RESIDUE = 0x2144df1c;
+
+const IPV4_BYTES = 20;
+const IPV6_BYTES = 40;
+const UDP_BYTES = 8;
+const UDP_PROTOCOL = 17;
+
+/** L of every value of one byte that has `after` bytes behind it in the prefix. */
+function contributions(after: number): Int32Array {
+  const table = new Int32Array(256);
+  const zeros = new Uint8Array(after + 1);
+  const base = crc32(zeros);
+  const bytes = zeros.slice();
+  for (let value = 0; value < 256; value++) {
+    bytes[0] = value;
+    table[value] = crc32(bytes) ^ base;
+  }
+  return table;
+}
+
+const UDP_LENGTH_HIGH = contributions(3);
+const UDP_LENGTH_LOW = contributions(2);
+const V4_LENGTH_HIGH = contributions(IPV4_BYTES + UDP_BYTES - 3);
+const V4_LENGTH_LOW = contributions(IPV4_BYTES + UDP_BYTES - 4);
+const V4_ID_HIGH = contributions(IPV4_BYTES + UDP_BYTES - 5);
+const V4_ID_LOW = contributions(IPV4_BYTES + UDP_BYTES - 6);
+const V6_LENGTH_HIGH = contributions(IPV6_BYTES + UDP_BYTES - 5);
+const V6_LENGTH_LOW = contributions(IPV6_BYTES + UDP_BYTES - 6);
+
+/** What the ICRCs of one direction between two UDP ports have in common. */
+export class IcrcFlow {
+  readonly family: 4 | 6;
+  /** The identification that {@link checkIcrc} found, after ICRC_OK_ID_SOLVED. */
+  solvedId = 0;
+  /** CRC of the masked headers with lengths and identification zero. */
+  readonly #base: number;
+
+  /** Throws ERR_ROCE_INVALID_ARGUMENT when the addresses are not of one family. */
+  constructor(source: IpAddress, destination: IpAddress, sourcePort: number, destinationPort: number) {
+    if (source.family !== destination.family) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${source} and ${destination} are not of one address family`);
+    }
+    this.family = source.family;
+    const ip = this.family === 4 ? maskedIpv4(source, destination) : maskedIpv6(source, destination);
+    const udp = Uint8Array.of(sourcePort >> 8, sourcePort, destinationPort >> 8, destinationPort, 0, 0, 0xff, 0xff);
+    this.#base = crc32(udp, crc32(ip, crc32(new Uint8Array(8).fill(0xff))));
+  }
+
+  /** CRC-32 up to the BTH for a UDP payload of that many bytes, to be continued over the BTH. `ipId` is ignored for IPv6. */
+  prefix(udpPayloadBytes: number, ipId: number): number {
+    const udp = udpPayloadBytes + UDP_BYTES;
+    let crc = this.#base ^ UDP_LENGTH_HIGH[udp >> 8] ^ UDP_LENGTH_LOW[udp & 0xff];
+    if (this.family === 4) {
+      const total = udp + IPV4_BYTES;
+      crc ^= V4_LENGTH_HIGH[total >> 8] ^ V4_LENGTH_LOW[total & 0xff] ^ V4_ID_HIGH[ipId >> 8] ^ V4_ID_LOW[ipId & 0xff];
+    } else crc ^= V6_LENGTH_HIGH[udp >> 8] ^ V6_LENGTH_LOW[udp & 0xff];
+    return crc >>> 0;
+  }
+}
+
+function maskedIpv4(source: IpAddress, destination: IpAddress): Uint8Array {
+  const ip = new Uint8Array(IPV4_BYTES);
+  ip[0] = 0x45;
+  ip[6] = 0x40; // DF
+  ip[9] = UDP_PROTOCOL;
+  ip.set(source.bytes, 12);
+  ip.set(destination.bytes, 16);
+  maskIp(ip);
+  return ip;
+}
+
+function maskedIpv6(source: IpAddress, destination: IpAddress): Uint8Array {
+  const ip = new Uint8Array(IPV6_BYTES);
+  ip[0] = 0x60;
+  ip[6] = UDP_PROTOCOL;
+  ip.set(source.bytes, 8);
+  ip.set(destination.bytes, 24);
+  maskIp(ip);
+  return ip;
+}
+
+/** Sets the variant fields of an IP header to ones: class, flow label, hop limit, checksum. */
+function maskIp(ip: Uint8Array): void {
+  if (ip[0] >> 4 === 4) {
+    ip[1] = 0xff;
+    ip[8] = 0xff;
+    ip[10] = 0xff;
+    ip[11] = 0xff;
+  } else {
+    ip[0] |= 0x0f;
+    ip[1] = 0xff;
+    ip[2] = 0xff;
+    ip[3] = 0xff;
+    ip[7] = 0xff;
+  }
+}
+
+/**
+ * Computes and stores the ICRC of the packet `bytes[offset, offset + length)`, whose last four bytes are room for it. `checkView`, if
+ * given, is a view of exactly `bytes[offset, offset + length - 4)`: making one costs more than the CRC of a short packet.
+ */
+export function sealIcrc(
+  flow: IcrcFlow,
+  bytes: Uint8Array,
+  offset: number,
+  length: number,
+  ipId: number,
+  checkView: Uint8Array | undefined,
+): void {
+  const covered = length - ICRC_BYTES;
+  const end = offset + covered;
+  const congestion = bytes[offset + 4];
+  bytes[offset + 4] = 0xff;
+  const seed = flow.prefix(length, ipId);
+  const crc =
+    covered <= CRC32_RANGE_BYTES
+      ? crc32Range(bytes, offset, covered, seed)
+      : crc32(checkView ?? bytes.subarray(offset, end), seed);
+  bytes[offset + 4] = congestion;
+  bytes[end] = crc;
+  bytes[end + 1] = crc >>> 8;
+  bytes[end + 2] = crc >>> 16;
+  bytes[end + 3] = crc >>> 24;
+}
+
+/**
+ * Checks the packet `bytes[offset, offset + length)`: ICRC_OK, ICRC_OK_ID_SOLVED (identification in `flow.solvedId`) or ICRC_BAD.
+ * `ipId` is the IPv4 identification, or {@link IP_ID_UNKNOWN}: then 0 is tried first and any other is solved for. Writes to BTH byte 4
+ * and restores it.
+ */
+export function checkIcrc(flow: IcrcFlow, bytes: Uint8Array, offset: number, length: number, ipId: number): number {
+  if (length < BTH_BYTES + ICRC_BYTES) return ICRC_BAD;
+  const congestion = bytes[offset + 4];
+  bytes[offset + 4] = 0xff;
+  const seed = flow.prefix(length, ipId === IP_ID_UNKNOWN ? 0 : ipId);
+  let crc: number;
+  if (length <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, length, seed);
+  else if (length === bytes.length) crc = crc32(bytes, seed);
+  else crc = crc32(bytes.subarray(offset, offset + length), seed);
+  bytes[offset + 4] = congestion;
+  if (crc === RESIDUE) return ICRC_OK;
+  if (ipId !== IP_ID_UNKNOWN || flow.family === 6) return ICRC_BAD;
+  const id = solveId((crc ^ RESIDUE) >>> 0, length);
+  if (id < 0) return ICRC_BAD;
+  flow.solvedId = id;
+  return ICRC_OK_ID_SOLVED;
+}
+
+/** Bytes from the identification to the end of the UDP header. */
+const FROM_ID_BYTES = IPV4_BYTES - 4 + UDP_BYTES;
+
+/**
+ * The identification that makes up for `difference` between the CRC with identification 0 and the right one, or -1. Runs the CRC
+ * register backwards over everything from the identification on: there it must hold the two bytes themselves, and nothing else.
+ */
+function solveId(difference: number, length: number): number {
+  const register = multiply(difference, inversePower(FROM_ID_BYTES + length));
+  if (register > 0xffff) return -1;
+  return ((register & 0xff) << 8) | (register >>> 8);
+}
+
+/** Product of two polynomials modulo the CRC's; the top bit is the coefficient of x^0, as in the register. */
+function multiply(a: number, b: number): number {
+  let product = 0;
+  let power = b;
+  for (let bit = 31; bit >= 0; bit--) {
+    product ^= power & -((a >>> bit) & 1);
+    power = (power >>> 1) ^ (CRC32_POLYNOMIAL & -(power & 1));
+  }
+  return product >>> 0;
+}
+
+const ONE = 0x80000000;
+/** x^-1: one step of the register takes it to {@link ONE}. */
+const INVERSE_X = (((CRC32_POLYNOMIAL ^ ONE) << 1) | 1) >>> 0;
+
+/** x^(-8 bytes): what runs the register backwards over so many bytes. */
+function inversePower(bytes: number): number {
+  if (bytes >= INVERSE_POWERS.length) return computeInversePower(bytes);
+  if (INVERSE_POWERS[bytes] === 0) INVERSE_POWERS[bytes] = computeInversePower(bytes);
+  return INVERSE_POWERS[bytes];
+}
+
+/** Kept for every length that a path MTU of 4096 allows; 0 is no power of x, so it marks the empty places. */
+const INVERSE_POWERS = new Uint32Array(4352);
+
+function computeInversePower(bytes: number): number {
+  let result = ONE;
+  let factor = INVERSE_X;
+  for (let exponent = 8 * bytes; exponent > 0; exponent >>>= 1) {
+    if (exponent & 1) result = multiply(result, factor);
+    factor = multiply(factor, factor);
+  }
+  return result;
+}
+
+/**
+ * The ICRC a whole IPv4 or IPv6 packet should have and the one it has, for tools and tests. Takes every covered field from the packet,
+ * also options and flags that {@link IcrcFlow} takes for granted. Throws ERR_ROCE_INVALID_ARGUMENT unless it is a complete UDP packet
+ * with room for BTH and ICRC.
+ */
+export function icrcOfIpPacket(ipPacket: Uint8Array): { computed: number; carried: number } {
+  const version4 = ipPacket[0] >> 4 === 4;
+  const udpOffset = version4 ? (ipPacket[0] & 0x0f) * 4 : IPV6_BYTES;
+  const end = version4 ? readU16(ipPacket, 2) : IPV6_BYTES + readU16(ipPacket, 4);
+  const isUdp = ipPacket[version4 ? 9 : 6] === UDP_PROTOCOL && (version4 || ipPacket[0] >> 4 === 6);
+  if (!isUdp || end > ipPacket.length || end < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'not a complete RoCEv2 packet over IPv4 or IPv6');
+  }
+  const masked = ipPacket.slice(0, end - ICRC_BYTES);
+  maskIp(masked);
+  masked[udpOffset + 6] = 0xff;
+  masked[udpOffset + 7] = 0xff;
+  masked[udpOffset + UDP_BYTES + 4] = 0xff;
+  const computed = crc32(masked, crc32(new Uint8Array(8).fill(0xff)));
+  const tail = ipPacket.subarray(end - ICRC_BYTES, end);
+  return { computed, carried: (tail[0] | (tail[1] << 8) | (tail[2] << 16) | (tail[3] << 24)) >>> 0 };
+}

@@ -1,0 +1,334 @@
+/**
+ * RoCEv2 packets, BTH .. ICRC: what stands in a UDP payload (IBTA vol. 1 §9.2..9.3, annex A17).
+ *
+ * The parser is strict and total: whatever the bytes, it returns a reason and reads nothing outside its range. It knows a packet's
+ * form only; the path MTU, keys, PSNs and the ICRC are judged elsewhere. Neither it nor the writers allocate. Byte order is
+ * big-endian; 64-bit fields are two 32-bit halves.
+ */
+
+import { readU16, readU24, readU32, writeU16, writeU24, writeU32 } from '../core/bytes.js';
+import {
+  CNP,
+  HDR_AETH,
+  HDR_ATOMIC_ACK_ETH,
+  HDR_ATOMIC_ETH,
+  HDR_DETH,
+  HDR_IETH,
+  HDR_IMM,
+  HDR_RETH,
+  HDR_SACK,
+  OPCODES,
+  type OpcodeInfo,
+  PLACE_NONE,
+  RC_SEND_ONLY,
+} from './opcode.js';
+
+export const BTH_BYTES = 12;
+export const ICRC_BYTES = 4;
+export const RETH_BYTES = 16;
+export const AETH_BYTES = 4;
+export const ATOMIC_ETH_BYTES = 28;
+export const ATOMIC_ACK_ETH_BYTES = 8;
+export const DETH_BYTES = 8;
+export const IMM_BYTES = 4;
+export const IETH_BYTES = 4;
+/** The longest bitmap of a SACK: 1024 PSNs. */
+export const SACK_BITMAP_BYTES_MAX = 128;
+
+/** Flags of BTH byte 1. */
+export const BTH_SOLICITED = 0x80;
+export const BTH_MIGREQ = 0x40;
+/** The pad count stands at bits 5..4 of BTH byte 1. */
+export const BTH_PAD_SHIFT = 4;
+/** BTH byte 4: forward and backward congestion notification. */
+export const BTH_FECN = 0x80;
+export const BTH_BECN = 0x40;
+
+export const PKEY_DEFAULT = 0xffff;
+
+export const PARSE_OK = 0;
+const TOO_SHORT = 1;
+const UNKNOWN_OPCODE = 2;
+const BAD_TVER = 3;
+const BAD_LENGTH = 4;
+const BAD_PAD = 5;
+const UNEXPECTED_PAYLOAD = 6;
+const BAD_SACK = 7;
+
+/** What {@link parseRoce} returns, by index. Names are stable: they are counter names. */
+export const PARSE_REASONS: readonly string[] = [
+  'ok',
+  'too_short',
+  'unknown_opcode',
+  'bad_tver',
+  'bad_length',
+  'bad_pad',
+  'unexpected_payload',
+  'bad_sack',
+];
+
+const NO_INFO = OPCODES[RC_SEND_ONLY]!;
+
+/**
+ * One parsed packet; made once and filled again for every packet. Fields of extension headers that the packet does not have keep
+ * what an earlier packet left in them: `info.headers` says which ones count.
+ */
+export class RocePacket {
+  opcode = 0;
+  info: OpcodeInfo = NO_INFO;
+  solicited = false;
+  migReq = false;
+  padBytes = 0;
+  pkey = 0;
+  fecn = false;
+  becn = false;
+  /** The reserved bits of BTH bytes 4 and 8, kept so that a packet can be written again as it was. */
+  resv6 = 0;
+  resv7 = 0;
+  destQpn = 0;
+  ackReq = false;
+  psn = 0;
+  /** RETH and AtomicETH: virtual address and key. */
+  vaHigh = 0;
+  vaLow = 0;
+  rkey = 0;
+  /** RETH: bytes of the whole message. */
+  dmaLength = 0;
+  /** AETH. */
+  syndrome = 0;
+  msn = 0;
+  /** AtomicETH: swap or add operand, and compare operand. */
+  swapHigh = 0;
+  swapLow = 0;
+  compareHigh = 0;
+  compareLow = 0;
+  /** AtomicAckETH: the value before the operation. */
+  origHigh = 0;
+  origLow = 0;
+  /** DETH. */
+  qkey = 0;
+  sourceQpn = 0;
+  /** ImmDt, as a big-endian number. */
+  immediate = 0;
+  /** IETH. */
+  invalidateRkey = 0;
+  /** Where the payload begins, in the array that was parsed. */
+  payloadOffset = 0;
+  /** Payload without pad. The bitmap is the payload of a SACK. */
+  payloadBytes = 0;
+}
+
+/**
+ * Parses the UDP payload `bytes[offset, offset + length)` into `out`. Returns {@link PARSE_OK} or an index into
+ * {@link PARSE_REASONS}; `out` is meaningless unless OK. Never throws.
+ */
+export function parseRoce(bytes: Uint8Array, offset: number, length: number, out: RocePacket): number {
+  if (length < BTH_BYTES + ICRC_BYTES) return TOO_SHORT;
+  const opcode = bytes[offset];
+  const info = OPCODES[opcode];
+  if (info === undefined) return UNKNOWN_OPCODE;
+  const flags = bytes[offset + 1];
+  if ((flags & 0x0f) !== 0) return BAD_TVER;
+  const headers = info.headers;
+  const paddedBytes = length - BTH_BYTES - ICRC_BYTES - info.extBytes;
+  if (paddedBytes < 0) return TOO_SHORT;
+  if ((paddedBytes & 3) !== 0) return (headers & HDR_SACK) !== 0 ? BAD_SACK : BAD_LENGTH;
+  const padBytes = (flags >> BTH_PAD_SHIFT) & 3;
+  if (padBytes > paddedBytes) return BAD_PAD;
+  if ((headers & HDR_SACK) !== 0) {
+    if (padBytes !== 0 || paddedBytes === 0 || paddedBytes > SACK_BITMAP_BYTES_MAX) return BAD_SACK;
+  } else if (info.place === PLACE_NONE && paddedBytes !== 0) return UNEXPECTED_PAYLOAD;
+
+  const congestion = bytes[offset + 4];
+  const ackByte = bytes[offset + 8];
+  out.opcode = opcode;
+  out.info = info;
+  out.solicited = (flags & BTH_SOLICITED) !== 0;
+  out.migReq = (flags & BTH_MIGREQ) !== 0;
+  out.padBytes = padBytes;
+  out.pkey = readU16(bytes, offset + 2);
+  out.fecn = (congestion & BTH_FECN) !== 0;
+  out.becn = (congestion & BTH_BECN) !== 0;
+  out.resv6 = congestion & 0x3f;
+  out.destQpn = readU24(bytes, offset + 5);
+  out.ackReq = (ackByte & 0x80) !== 0;
+  out.resv7 = ackByte & 0x7f;
+  out.psn = readU24(bytes, offset + 9);
+  if (headers !== 0) readExtensions(bytes, offset + BTH_BYTES, headers, out);
+  out.payloadOffset = offset + BTH_BYTES + info.extBytes;
+  out.payloadBytes = paddedBytes - padBytes;
+  return PARSE_OK;
+}
+
+/** Headers stand in the order of their bits in opcode.ts. */
+function readExtensions(b: Uint8Array, start: number, headers: number, out: RocePacket): void {
+  let o = start;
+  if ((headers & HDR_RETH) !== 0) {
+    out.vaHigh = readU32(b, o);
+    out.vaLow = readU32(b, o + 4);
+    out.rkey = readU32(b, o + 8);
+    out.dmaLength = readU32(b, o + 12);
+    o += RETH_BYTES;
+  }
+  if ((headers & HDR_AETH) !== 0) {
+    out.syndrome = b[o];
+    out.msn = readU24(b, o + 1);
+    o += AETH_BYTES;
+  }
+  if ((headers & HDR_ATOMIC_ETH) !== 0) {
+    out.vaHigh = readU32(b, o);
+    out.vaLow = readU32(b, o + 4);
+    out.rkey = readU32(b, o + 8);
+    out.swapHigh = readU32(b, o + 12);
+    out.swapLow = readU32(b, o + 16);
+    out.compareHigh = readU32(b, o + 20);
+    out.compareLow = readU32(b, o + 24);
+    o += ATOMIC_ETH_BYTES;
+  }
+  if ((headers & HDR_ATOMIC_ACK_ETH) !== 0) {
+    out.origHigh = readU32(b, o);
+    out.origLow = readU32(b, o + 4);
+    o += ATOMIC_ACK_ETH_BYTES;
+  }
+  if ((headers & HDR_DETH) !== 0) {
+    out.qkey = readU32(b, o);
+    out.sourceQpn = readU24(b, o + 5);
+    o += DETH_BYTES;
+  }
+  if ((headers & HDR_IMM) !== 0) {
+    out.immediate = readU32(b, o);
+    o += IMM_BYTES;
+  }
+  if ((headers & HDR_IETH) !== 0) out.invalidateRkey = readU32(b, o);
+}
+
+/**
+ * Writes a BTH with the default P_Key and reserved bits zero. `flagsByte` is {@link BTH_SOLICITED} | {@link BTH_MIGREQ} |
+ * pad << {@link BTH_PAD_SHIFT}. Like all writers here it returns the offset behind what it wrote.
+ */
+export function writeBth(
+  b: Uint8Array,
+  o: number,
+  opcode: number,
+  flagsByte: number,
+  destQpn: number,
+  ackReq: boolean,
+  psn: number,
+): number {
+  b[o] = opcode;
+  b[o + 1] = flagsByte;
+  writeU16(b, o + 2, PKEY_DEFAULT);
+  b[o + 4] = 0;
+  writeU24(b, o + 5, destQpn);
+  b[o + 8] = ackReq ? 0x80 : 0;
+  writeU24(b, o + 9, psn);
+  return o + BTH_BYTES;
+}
+
+export function writeReth(
+  b: Uint8Array,
+  o: number,
+  vaHigh: number,
+  vaLow: number,
+  rkey: number,
+  dmaLength: number,
+): number {
+  writeU32(b, o, vaHigh);
+  writeU32(b, o + 4, vaLow);
+  writeU32(b, o + 8, rkey);
+  writeU32(b, o + 12, dmaLength);
+  return o + RETH_BYTES;
+}
+
+export function writeAeth(b: Uint8Array, o: number, syndrome: number, msn: number): number {
+  b[o] = syndrome;
+  writeU24(b, o + 1, msn);
+  return o + AETH_BYTES;
+}
+
+export function writeAtomicEth(
+  b: Uint8Array,
+  o: number,
+  vaHigh: number,
+  vaLow: number,
+  rkey: number,
+  swapHigh: number,
+  swapLow: number,
+  compareHigh: number,
+  compareLow: number,
+): number {
+  writeU32(b, o, vaHigh);
+  writeU32(b, o + 4, vaLow);
+  writeU32(b, o + 8, rkey);
+  writeU32(b, o + 12, swapHigh);
+  writeU32(b, o + 16, swapLow);
+  writeU32(b, o + 20, compareHigh);
+  writeU32(b, o + 24, compareLow);
+  return o + ATOMIC_ETH_BYTES;
+}
+
+export function writeAtomicAckEth(b: Uint8Array, o: number, high: number, low: number): number {
+  writeU32(b, o, high);
+  writeU32(b, o + 4, low);
+  return o + ATOMIC_ACK_ETH_BYTES;
+}
+
+export function writeImm(b: Uint8Array, o: number, value: number): number {
+  writeU32(b, o, value);
+  return o + IMM_BYTES;
+}
+
+export function writeIeth(b: Uint8Array, o: number, rkey: number): number {
+  writeU32(b, o, rkey);
+  return o + IETH_BYTES;
+}
+
+export function writeDeth(b: Uint8Array, o: number, qkey: number, sourceQpn: number): number {
+  writeU32(b, o, qkey);
+  b[o + 4] = 0;
+  writeU24(b, o + 5, sourceQpn);
+  return o + DETH_BYTES;
+}
+
+/** The fields of a packet to be made; what is left out is zero or false, and the P_Key 0xffff. */
+export type RoceFields = { readonly opcode: number } & Partial<
+  Readonly<Omit<RocePacket, 'opcode' | 'info' | 'padBytes' | 'payloadOffset' | 'payloadBytes'>>
+>;
+
+/**
+ * Makes a packet, BTH .. pad (no ICRC), for tests and tools; the fast path uses the writers. A parsed {@link RocePacket} and its
+ * payload give the bytes it was parsed from. Throws a RangeError for an opcode that is not in the table.
+ */
+export function emitRoce(fields: RoceFields, payload: Uint8Array = new Uint8Array(0)): Uint8Array {
+  const info = OPCODES[fields.opcode];
+  if (info === undefined) throw new RangeError(`opcode ${fields.opcode} is not in the table`);
+  const headers = info.headers;
+  const padBytes = -payload.length & 3;
+  const b = new Uint8Array(BTH_BYTES + info.extBytes + payload.length + padBytes);
+  const flags = (fields.solicited ? BTH_SOLICITED : 0) | (fields.migReq ? BTH_MIGREQ : 0) | (padBytes << BTH_PAD_SHIFT);
+  let o = writeBth(b, 0, info.opcode, flags, fields.destQpn ?? 0, fields.ackReq ?? false, fields.psn ?? 0);
+  writeU16(b, 2, fields.pkey ?? PKEY_DEFAULT);
+  b[4] = (fields.fecn ? BTH_FECN : 0) | (fields.becn ? BTH_BECN : 0) | (fields.resv6 ?? 0);
+  b[8] |= fields.resv7 ?? 0;
+
+  const { vaHigh = 0, vaLow = 0, rkey = 0, swapHigh = 0, swapLow = 0, compareHigh = 0, compareLow = 0 } = fields;
+  if (headers & HDR_RETH) o = writeReth(b, o, vaHigh, vaLow, rkey, fields.dmaLength ?? 0);
+  if (headers & HDR_AETH) o = writeAeth(b, o, fields.syndrome ?? 0, fields.msn ?? 0);
+  if (headers & HDR_ATOMIC_ETH) {
+    o = writeAtomicEth(b, o, vaHigh, vaLow, rkey, swapHigh, swapLow, compareHigh, compareLow);
+  }
+  if (headers & HDR_ATOMIC_ACK_ETH) o = writeAtomicAckEth(b, o, fields.origHigh ?? 0, fields.origLow ?? 0);
+  if (headers & HDR_DETH) o = writeDeth(b, o, fields.qkey ?? 0, fields.sourceQpn ?? 0);
+  if (headers & HDR_IMM) o = writeImm(b, o, fields.immediate ?? 0);
+  if (headers & HDR_IETH) o = writeIeth(b, o, fields.invalidateRkey ?? 0);
+  b.set(payload, BTH_BYTES + info.extBytes);
+  return b;
+}
+
+/** Writes a whole CNP except its ICRC (annex A17.9.3): BECN set, PSN 0, sixteen reserved zero bytes. */
+export function writeCnp(b: Uint8Array, o: number, destQpn: number): number {
+  const next = writeBth(b, o, CNP, 0, destQpn, false, 0);
+  b[o + 4] = BTH_BECN;
+  b.fill(0, next, next + 16);
+  return next + 16;
+}
