@@ -108,6 +108,14 @@ export class TxBatch {
  */
 export type IpIdPolicy = 'zero' | 'sequential';
 
+/** What a port has carried since it was made. */
+export interface PortCounters {
+  txDatagrams: number;
+  rxDatagrams: number;
+  /** Datagrams that were refused on the way out, by the kernel or for want of a neighbour's address; not part of `txDatagrams`. */
+  txErrors: number;
+}
+
 /** A way to the wire. Drivers call it; the engine only sees its properties and the batches. */
 export interface Port {
   /** For people: `udp 127.0.0.1:4791 (node:dgram, koffi options)`. */
@@ -118,6 +126,12 @@ export interface Port {
   /** Largest path MTU (256..4096) this port can carry. */
   readonly pathMtuMax: number;
   readonly ipIdPolicy: IpIdPolicy;
+  /**
+   * The UDP source port every datagram leaves with, which the ICRC covers: a UDP socket sends from the port it is bound to (known
+   * once open). Undefined where the port writes the header itself and sends what `batch.sourcePorts` says.
+   */
+  readonly fixedSourcePort: number | undefined;
+  readonly counters: Readonly<PortCounters>;
   /** 4 KiB-class datagrams the receive buffer holds before the kernel drops silently; Infinity where nothing is dropped. */
   readonly receiveBudgetPackets: number;
   /** Called once per received datagram. Set by the driver before {@link open} resolves. */

@@ -1,0 +1,30 @@
+/** The largest RoCE path MTU an interface can carry in unfragmented datagrams (the ICRC does not survive IP fragmentation). */
+
+import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import type { IpAddress } from '../packet/address.js';
+
+/** Room for IPv6, UDP, BTH, the largest extension headers, pad and ICRC (40 + 8 + 12 + 28 + 3 + 4), rounded up. */
+const OVERHEAD_BYTES = 96;
+const PATH_MTUS = [4096, 2048, 1024, 512, 256] as const;
+/** What an Ethernet of 1500 bytes carries: the safe answer where the link cannot be asked. */
+const USUAL_PATH_MTU = 1024;
+
+/** The IBTA path MTU (256..4096) for frames of `linkMtuBytes` (an Ethernet payload: IP header and up). */
+export function pathMtuForLink(linkMtuBytes: number): number {
+  return PATH_MTUS.find((mtu) => mtu + OVERHEAD_BYTES <= linkMtuBytes) ?? 256;
+}
+
+/** The path MTU for datagrams that leave from `address`. */
+export function pathMtuForAddress(address: IpAddress): number {
+  if (address.text === '::1' || (address.family === 4 && address.bytes[0] === 127)) return 4096;
+  for (const [name, entries] of Object.entries(networkInterfaces())) {
+    if (!entries?.some((entry) => entry.address === address.text)) continue;
+    try {
+      return pathMtuForLink(Number(readFileSync(`/sys/class/net/${name}/mtu`, 'utf8')));
+    } catch {
+      return USUAL_PATH_MTU; // no sysfs: not Linux
+    }
+  }
+  return USUAL_PATH_MTU;
+}
