@@ -1,0 +1,54 @@
+/**
+ * Reads a capture file that is in memory: pcapng or classic pcap, told apart by the first four bytes. Meant for files of unknown
+ * origin: whatever is damaged ends the reading at a known place, with everything before it delivered.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { isPcap, readPcap } from './pcap-reader.js';
+import { BLOCK_SECTION_HEADER } from './pcapng-blocks.js';
+import { readPcapng } from './pcapng-reader.js';
+
+export interface CapturedPacket {
+  /** Nanoseconds since 1970; 0 where the file has no stamp for it. */
+  readonly timestampNs: bigint;
+  readonly interfaceId: number;
+  readonly linkType: number;
+  /** A view into the file. */
+  readonly bytes: Uint8Array;
+  /** Larger than `bytes.length` when the capture cut the packet off. */
+  readonly originalLength: number;
+  readonly comment: string | undefined;
+}
+
+/** Why and where reading ended before the end of the file. */
+export interface CaptureDamage {
+  readonly offset: number;
+  readonly reason: string;
+}
+
+/** Iterate it once; afterwards `damage` says whether the file was whole. */
+export class CaptureReader implements Iterable<CapturedPacket> {
+  readonly format: 'pcapng' | 'pcap';
+  damage: CaptureDamage | undefined;
+  readonly #file: Uint8Array;
+
+  /** Throws ERR_ROCE_IO when the first bytes are those of no capture format. */
+  constructor(file: Uint8Array) {
+    this.#file = file;
+    const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+    const magic = file.length < 4 ? undefined : view.getUint32(0);
+    if (magic === BLOCK_SECTION_HEADER) this.format = 'pcapng';
+    else if (magic !== undefined && isPcap(magic)) this.format = 'pcap';
+    else throw new RoceError('ERR_ROCE_IO', notACapture(file));
+  }
+
+  *[Symbol.iterator](): Iterator<CapturedPacket> {
+    this.damage = yield* this.format === 'pcapng' ? readPcapng(this.#file) : readPcap(this.#file);
+  }
+}
+
+function notACapture(file: Uint8Array): string {
+  if (file.length === 0) return 'the file is empty';
+  const start = Array.from(file.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join(' ');
+  return `not a pcapng or pcap file: it begins with ${start}`;
+}

@@ -1,0 +1,134 @@
+/**
+ * A capture file being written while traffic runs. Packets gather in one buffer while the other is on its way to the disk, so memory
+ * is bounded and an idle capture is on disk at once; packets that find the buffer full are left out and counted.
+ */
+
+import { type FileHandle, open } from 'node:fs/promises';
+import { RoceError } from '../core/errors.js';
+import {
+  type CaptureInterface,
+  enhancedPacketBytes,
+  interfaceDescriptionBlock,
+  interfaceStatisticsBlock,
+  sectionHeaderBlock,
+  writeEnhancedPacket,
+} from './pcapng-blocks.js';
+
+/** Where captured packets go. */
+export interface PacketSink {
+  /**
+   * Takes a copy of the packet. False when it was left out because the disk is slower than the traffic.
+   * `timestampNs` is wall-clock time, nanoseconds since 1970.
+   */
+  writePacket(interfaceId: number, timestampNs: bigint, packet: Uint8Array, comment?: string): boolean;
+}
+
+/** Each of the two buffers: 4 MiB hold about 1000 packets of 4 KiB. */
+const DEFAULT_BUFFER_BYTES = 4 * 1024 * 1024;
+
+const utf8 = new TextEncoder();
+
+export class PcapngFile implements PacketSink {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  readonly #lastTimestampNs: bigint[];
+  readonly #dropped: number[];
+  #filling: DataView<ArrayBuffer>;
+  #spare: DataView<ArrayBuffer>;
+  #used = 0;
+  /** The write under way; resolves when everything handed over so far is in the file or has failed. */
+  #writing: Promise<void> | undefined;
+  #failure: Error | undefined;
+  #closed = false;
+
+  private constructor(path: string, handle: FileHandle, interfaces: number, bufferBytes: number) {
+    this.#path = path;
+    this.#handle = handle;
+    this.#lastTimestampNs = Array<bigint>(interfaces).fill(0n);
+    this.#dropped = Array<number>(interfaces).fill(0);
+    this.#filling = new DataView(new ArrayBuffer(bufferBytes));
+    this.#spare = new DataView(new ArrayBuffer(bufferBytes));
+  }
+
+  /** Creates or overwrites `path`. A packet's `interfaceId` is an index into `interfaces`. Throws ERR_ROCE_IO. */
+  static async create(
+    path: string,
+    interfaces: readonly CaptureInterface[],
+    bufferBytes: number = DEFAULT_BUFFER_BYTES,
+  ): Promise<PcapngFile> {
+    let handle: FileHandle | undefined;
+    try {
+      handle = await open(path, 'w');
+      for (const block of [sectionHeaderBlock('rocev2'), ...interfaces.map(interfaceDescriptionBlock)]) {
+        await handle.write(block);
+      }
+      return new PcapngFile(path, handle, interfaces.length, bufferBytes);
+    } catch (cause) {
+      await handle?.close();
+      throw writeError(path, cause);
+    }
+  }
+
+  /** Packets left out so far. */
+  get dropped(): number {
+    return this.#dropped.reduce((sum, count) => sum + count, 0);
+  }
+
+  writePacket(interfaceId: number, timestampNs: bigint, packet: Uint8Array, comment?: string): boolean {
+    const note = comment === undefined ? undefined : utf8.encode(comment);
+    const room = this.#filling.byteLength - this.#used;
+    if (this.#closed || this.#failure !== undefined || enhancedPacketBytes(packet.length, note) > room) {
+      this.#dropped[interfaceId]++;
+      return false;
+    }
+    this.#used = writeEnhancedPacket(this.#filling, this.#used, interfaceId, timestampNs, packet, packet.length, note);
+    this.#lastTimestampNs[interfaceId] = timestampNs;
+    this.#writing ??= this.#drain();
+    return true;
+  }
+
+  /** Writes what is left and the drop counts, and closes the file. Throws ERR_ROCE_IO if anything could not be written. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#writing;
+    try {
+      if (this.#failure === undefined) {
+        for (const [id, dropped] of this.#dropped.entries()) {
+          await this.#handle.write(interfaceStatisticsBlock(id, this.#lastTimestampNs[id], dropped));
+        }
+      }
+    } catch (cause) {
+      this.#failure = writeError(this.#path, cause);
+    } finally {
+      await this.#handle.close();
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      while (this.#used > 0) {
+        const full = new Uint8Array(this.#filling.buffer, 0, this.#used);
+        [this.#filling, this.#spare] = [this.#spare, this.#filling];
+        this.#used = 0;
+        await writeAll(this.#handle, full);
+      }
+    } catch (cause) {
+      this.#failure = writeError(this.#path, cause);
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+}
+
+/** `FileHandle.write` may write less than asked, e.g. when the disk is nearly full. */
+async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  let offset = 0;
+  while (offset < bytes.length) offset += (await handle.write(bytes, offset, bytes.length - offset)).bytesWritten;
+}
+
+function writeError(path: string, cause: unknown): RoceError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new RoceError('ERR_ROCE_IO', `cannot write capture ${path}: ${reason}`, undefined, { cause });
+}

@@ -1,0 +1,154 @@
+/**
+ * pcapng blocks to packets (IETF draft-ietf-opsawg-pcapng): both byte orders, several sections and interfaces, any timestamp
+ * resolution. Unknown blocks and options are skipped, as the draft asks.
+ */
+
+import type { CaptureDamage, CapturedPacket } from './capture-reader.js';
+import {
+  BLOCK_ENHANCED_PACKET,
+  BLOCK_INTERFACE_DESCRIPTION,
+  BLOCK_SECTION_HEADER,
+  BLOCK_SIMPLE_PACKET,
+  BYTE_ORDER_MAGIC,
+  OPTION_COMMENT,
+  OPTION_END,
+  OPTION_IF_TSOFFSET,
+  OPTION_IF_TSRESOL,
+  padded,
+} from './pcapng-blocks.js';
+
+const NS_PER_SECOND = 1_000_000_000n;
+
+/** What the packets of an interface need to know about it. */
+interface InterfaceState {
+  readonly linkType: number;
+  /** 0: no limit. */
+  readonly snapLength: number;
+  readonly ticksPerSecond: bigint;
+  readonly offsetSeconds: bigint;
+}
+
+interface Block {
+  readonly view: DataView;
+  readonly littleEndian: boolean;
+  /** Of the body, behind type and length. */
+  readonly start: number;
+  /** End of the body, before the trailing length. */
+  readonly end: number;
+}
+
+class DamagedBlock extends Error {}
+
+/** Returns the damage that ended the reading, or undefined at a clean end of file. Never throws. */
+export function* readPcapng(file: Uint8Array): Generator<CapturedPacket, CaptureDamage | undefined> {
+  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  let littleEndian = true;
+  let interfaces: InterfaceState[] = [];
+  let offset = 0;
+  while (offset < file.length) {
+    try {
+      if (file.length - offset < 12) throw new DamagedBlock('the file ends inside a block header');
+      const isSection = view.getUint32(offset) === BLOCK_SECTION_HEADER; // the same in both byte orders
+      if (isSection) {
+        littleEndian = byteOrder(view, offset);
+        interfaces = [];
+      }
+      const length = view.getUint32(offset + 4, littleEndian);
+      if (length < 12 || length % 4 !== 0) throw new DamagedBlock(`block length ${length} is impossible`);
+      if (length > file.length - offset) throw new DamagedBlock('the file ends inside a block');
+      if (view.getUint32(offset + length - 4, littleEndian) !== length) {
+        throw new DamagedBlock('the two lengths of a block differ');
+      }
+      const type = view.getUint32(offset, littleEndian);
+      const block = { view, littleEndian, start: offset + 8, end: offset + length - 4 };
+      if (type === BLOCK_INTERFACE_DESCRIPTION) interfaces.push(interfaceOf(block));
+      else if (type === BLOCK_ENHANCED_PACKET) yield enhancedPacket(file, block, interfaces);
+      else if (type === BLOCK_SIMPLE_PACKET) yield simplePacket(file, block, interfaces);
+      offset += length;
+    } catch (error) {
+      if (!(error instanceof DamagedBlock)) throw error;
+      return { offset, reason: error.message };
+    }
+  }
+  return undefined;
+}
+
+function byteOrder(view: DataView, offset: number): boolean {
+  if (view.getUint32(offset + 8, true) === BYTE_ORDER_MAGIC) return true;
+  if (view.getUint32(offset + 8, false) === BYTE_ORDER_MAGIC) return false;
+  throw new DamagedBlock('a section header without byte-order magic');
+}
+
+function interfaceOf(block: Block): InterfaceState {
+  const { view, littleEndian, start } = block;
+  need(block, 8);
+  let ticksPerSecond = 1_000_000n;
+  let offsetSeconds = 0n;
+  for (const { code, at, length } of options(block, start + 8)) {
+    if (code === OPTION_IF_TSRESOL && length >= 1) {
+      const resolution = view.getUint8(at);
+      ticksPerSecond = resolution & 0x80 ? 2n ** BigInt(resolution & 0x7f) : 10n ** BigInt(resolution);
+    } else if (code === OPTION_IF_TSOFFSET && length >= 8) {
+      offsetSeconds = view.getBigInt64(at, littleEndian);
+    }
+  }
+  const linkType = view.getUint16(start, littleEndian);
+  return { linkType, snapLength: view.getUint32(start + 4, littleEndian), ticksPerSecond, offsetSeconds };
+}
+
+function enhancedPacket(file: Uint8Array, block: Block, interfaces: readonly InterfaceState[]): CapturedPacket {
+  const { view, littleEndian, start } = block;
+  need(block, 20);
+  const interfaceId = view.getUint32(start, littleEndian);
+  const { linkType, ticksPerSecond, offsetSeconds } = describedInterface(interfaces, interfaceId);
+  const high = view.getUint32(start + 4, littleEndian);
+  const ticks = (BigInt(high) << 32n) | BigInt(view.getUint32(start + 8, littleEndian));
+  const captured = view.getUint32(start + 12, littleEndian);
+  const originalLength = view.getUint32(start + 16, littleEndian);
+  need(block, 20 + captured);
+  const dataStart = start + 20;
+  let comment: string | undefined;
+  for (const { code, at, length } of options(block, dataStart + padded(captured))) {
+    if (code === OPTION_COMMENT) comment = new TextDecoder().decode(file.subarray(at, at + length));
+  }
+  return {
+    timestampNs: offsetSeconds * NS_PER_SECOND + (ticks * NS_PER_SECOND) / ticksPerSecond,
+    interfaceId,
+    linkType,
+    bytes: file.subarray(dataStart, dataStart + captured),
+    originalLength,
+    comment,
+  };
+}
+
+function simplePacket(file: Uint8Array, block: Block, interfaces: readonly InterfaceState[]): CapturedPacket {
+  const { view, littleEndian, start, end } = block;
+  need(block, 4);
+  const { linkType, snapLength } = describedInterface(interfaces, 0);
+  const originalLength = view.getUint32(start, littleEndian);
+  const captured = Math.min(originalLength, end - start - 4, snapLength === 0 ? Number.POSITIVE_INFINITY : snapLength);
+  const bytes = file.subarray(start + 4, start + 4 + captured);
+  return { timestampNs: 0n, interfaceId: 0, linkType, bytes, originalLength, comment: undefined };
+}
+
+function describedInterface(interfaces: readonly InterfaceState[], id: number): InterfaceState {
+  const state = interfaces[id];
+  if (state === undefined) throw new DamagedBlock(`a packet of interface ${id}, which the file does not describe`);
+  return state;
+}
+
+function need({ start, end }: Block, bytes: number): void {
+  if (end - start < bytes) throw new DamagedBlock('a block is shorter than its contents');
+}
+
+/** Stops at the end mark, at the end of the block, or at an option that overruns it. */
+function* options(block: Block, from: number): Generator<{ code: number; at: number; length: number }> {
+  let offset = from;
+  while (offset + 4 <= block.end) {
+    const code = block.view.getUint16(offset, block.littleEndian);
+    const length = block.view.getUint16(offset + 2, block.littleEndian);
+    if (code === OPTION_END || offset + 4 + length > block.end) return;
+    yield { code, at: offset + 4, length };
+    offset += 4 + padded(length);
+  }
+}
