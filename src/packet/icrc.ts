@@ -13,7 +13,10 @@ import { readU16 } from '../core/bytes.js';
 import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32Range } from '../core/crc32.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from './address.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES } from './ipv4.js';
+import { IPV6_BYTES } from './ipv6.js';
 import { BTH_BYTES, ICRC_BYTES } from './roce.js';
+import { UDP_BYTES } from './udp.js';
 
 export const ICRC_OK = 0;
 /** Good if the identification is `flow.solvedId`; 16 bits of check remain. */
@@ -25,11 +28,6 @@ export const IP_ID_UNKNOWN = -1;
 
 /** CRC-32 of any message followed by its own CRC, least significant byte first. */
 const RESIDUE = 0x2144df1c;
-
-const IPV4_BYTES = 20;
-const IPV6_BYTES = 40;
-const UDP_BYTES = 8;
-const UDP_PROTOCOL = 17;
 
 /** L of every value of one byte that has `after` bytes behind it in the prefix. */
 function contributions(after: number): Int32Array {
@@ -88,7 +86,7 @@ function maskedIpv4(source: IpAddress, destination: IpAddress): Uint8Array {
   const ip = new Uint8Array(IPV4_BYTES);
   ip[0] = 0x45;
   ip[6] = 0x40; // DF
-  ip[9] = UDP_PROTOCOL;
+  ip[9] = IP_PROTOCOL_UDP;
   ip.set(source.bytes, 12);
   ip.set(destination.bytes, 16);
   maskIp(ip);
@@ -98,7 +96,7 @@ function maskedIpv4(source: IpAddress, destination: IpAddress): Uint8Array {
 function maskedIpv6(source: IpAddress, destination: IpAddress): Uint8Array {
   const ip = new Uint8Array(IPV6_BYTES);
   ip[0] = 0x60;
-  ip[6] = UDP_PROTOCOL;
+  ip[6] = IP_PROTOCOL_UDP;
   ip.set(source.bytes, 8);
   ip.set(destination.bytes, 24);
   maskIp(ip);
@@ -229,7 +227,7 @@ export function icrcOfIpPacket(ipPacket: Uint8Array): { computed: number; carrie
   const version4 = ipPacket[0] >> 4 === 4;
   const udpOffset = version4 ? (ipPacket[0] & 0x0f) * 4 : IPV6_BYTES;
   const end = version4 ? readU16(ipPacket, 2) : IPV6_BYTES + readU16(ipPacket, 4);
-  const isUdp = ipPacket[version4 ? 9 : 6] === UDP_PROTOCOL && (version4 || ipPacket[0] >> 4 === 6);
+  const isUdp = ipPacket[version4 ? 9 : 6] === IP_PROTOCOL_UDP && (version4 || ipPacket[0] >> 4 === 6);
   if (!isUdp || end > ipPacket.length || end < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'not a complete RoCEv2 packet over IPv4 or IPv6');
   }

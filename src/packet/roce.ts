@@ -139,29 +139,35 @@ export function parseRoce(bytes: Uint8Array, offset: number, length: number, out
     if (padBytes !== 0 || paddedBytes === 0 || paddedBytes > SACK_BITMAP_BYTES_MAX) return BAD_SACK;
   } else if (info.place === PLACE_NONE && paddedBytes !== 0) return UNEXPECTED_PAYLOAD;
 
-  const congestion = bytes[offset + 4];
-  const ackByte = bytes[offset + 8];
-  out.opcode = opcode;
-  out.info = info;
-  out.solicited = (flags & BTH_SOLICITED) !== 0;
-  out.migReq = (flags & BTH_MIGREQ) !== 0;
-  out.padBytes = padBytes;
-  out.pkey = readU16(bytes, offset + 2);
-  out.fecn = (congestion & BTH_FECN) !== 0;
-  out.becn = (congestion & BTH_BECN) !== 0;
-  out.resv6 = congestion & 0x3f;
-  out.destQpn = readU24(bytes, offset + 5);
-  out.ackReq = (ackByte & 0x80) !== 0;
-  out.resv7 = ackByte & 0x7f;
-  out.psn = readU24(bytes, offset + 9);
+  readBth(bytes, offset, info, out);
   if (headers !== 0) readExtensions(bytes, offset + BTH_BYTES, headers, out);
   out.payloadOffset = offset + BTH_BYTES + info.extBytes;
   out.payloadBytes = paddedBytes - padBytes;
   return PARSE_OK;
 }
 
-/** Headers stand in the order of their bits in opcode.ts. */
-function readExtensions(b: Uint8Array, start: number, headers: number, out: RocePacket): void {
+/** Reads the twelve bytes of a BTH without judging them. */
+export function readBth(b: Uint8Array, o: number, info: OpcodeInfo, out: RocePacket): void {
+  const flags = b[o + 1];
+  const congestion = b[o + 4];
+  const ackByte = b[o + 8];
+  out.opcode = b[o];
+  out.info = info;
+  out.solicited = (flags & BTH_SOLICITED) !== 0;
+  out.migReq = (flags & BTH_MIGREQ) !== 0;
+  out.padBytes = (flags >> BTH_PAD_SHIFT) & 3;
+  out.pkey = readU16(b, o + 2);
+  out.fecn = (congestion & BTH_FECN) !== 0;
+  out.becn = (congestion & BTH_BECN) !== 0;
+  out.resv6 = congestion & 0x3f;
+  out.destQpn = readU24(b, o + 5);
+  out.ackReq = (ackByte & 0x80) !== 0;
+  out.resv7 = ackByte & 0x7f;
+  out.psn = readU24(b, o + 9);
+}
+
+/** Reads the extension headers from `start` on; they stand in the order of their bits in opcode.ts. */
+export function readExtensions(b: Uint8Array, start: number, headers: number, out: RocePacket): void {
   let o = start;
   if ((headers & HDR_RETH) !== 0) {
     out.vaHigh = readU32(b, o);

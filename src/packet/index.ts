@@ -1,0 +1,17 @@
+/** `rocev2/packet`: the packet codec by itself, from Ethernet down to the ICRC. */
+
+export * from './address.js';
+export * from './aeth.js';
+export * from './arp.js';
+export * from './checksum.js';
+export * from './ethernet.js';
+export * from './frame.js';
+export * from './icrc.js';
+export * from './ipv4.js';
+export * from './ipv6.js';
+export * from './ndp.js';
+export * from './opcode.js';
+export * from './psn.js';
+export * from './roce.js';
+export * from './udp.js';
+export * from './view.js';
