@@ -1,0 +1,35 @@
+/** What a fault rule may look at: one RoCE packet on its way from one place to another. */
+
+import { readU24 } from '../core/bytes.js';
+import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
+
+/** Reused by its owner for every packet. */
+export interface FaultSubject {
+  /** Where the packet comes from and goes to: switch port names, or `host` and `wire` on a single port. */
+  ingress: string;
+  egress: string;
+  /** IPv4 identification, or -1 where there is none. */
+  ipId: number;
+  opcode: number;
+  psn: number;
+  destQpn: number;
+  /** Bytes from BTH to ICRC. */
+  bytes: number;
+}
+
+export function newFaultSubject(): FaultSubject {
+  return { ingress: '', egress: '', ipId: -1, opcode: 0, psn: 0, destQpn: 0, bytes: 0 };
+}
+
+/**
+ * Reads the BTH at `offset` into the subject. False, with the subject unchanged, when there is no room for a RoCE packet: such
+ * bytes are nothing a rule could mean.
+ */
+export function readBth(subject: FaultSubject, bytes: Uint8Array, offset: number, length: number): boolean {
+  if (length < BTH_BYTES + ICRC_BYTES) return false;
+  subject.opcode = bytes[offset];
+  subject.destQpn = readU24(bytes, offset + 5);
+  subject.psn = readU24(bytes, offset + 9);
+  subject.bytes = length;
+  return true;
+}

@@ -1,0 +1,171 @@
+/**
+ * Any port with fault rules on what it sends (direction `host>wire`) and receives (`wire>host`).
+ *
+ * A UDP socket does not show the IPv4 identification, and sends 0. There `ip-id-lsb` sees numbers of its own: 0, 1, 2 ... per
+ * direction, as the sender in the SIGCOMM'16 experiment counted.
+ * A packet that is held back leaves when enough others have followed; if none follow it stays, which the peer sees as a loss.
+ */
+
+import { copyBytes } from '../core/bytes.js';
+import type { IpAddress } from '../packet/address.js';
+import { type IpIdPolicy, type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
+import { type FaultPlan, flipBit } from './fault-plan.js';
+import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js';
+import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from './grammar.js';
+import { HeldBack } from './held-back.js';
+
+export class FaultyPort implements Port {
+  onDatagram: (datagram: RxDatagram) => void = () => {};
+  readonly #inner: Port;
+  readonly #plan: FaultPlan;
+  readonly #subject: FaultSubject = newFaultSubject();
+  /** Each in a batch of one slot, because the batch it came in must go back to the port. */
+  readonly #heldTx = new HeldBack<TxBatch>();
+  readonly #heldRx = new HeldBack<RxDatagram>();
+  /** Whether datagrams carry numbers of their own; otherwise the counters below stand in. */
+  readonly #numbered: boolean;
+  #txNumber = 0;
+  #rxNumber = 0;
+  /** The batch being rebuilt. */
+  #out: TxBatch | undefined;
+  /** Datagrams lost because the port had no batch free to rebuild into. */
+  #unsent = 0;
+
+  constructor(inner: Port, plan: FaultPlan) {
+    this.#inner = inner;
+    this.#plan = plan;
+    this.#numbered = inner.ipIdPolicy === 'sequential' && inner.address.family === 4;
+    inner.onDatagram = (datagram) => this.#receive(datagram);
+  }
+
+  get description(): string {
+    return `${this.#inner.description} with fault rules`;
+  }
+
+  get address(): IpAddress {
+    return this.#inner.address;
+  }
+
+  get udpPort(): number {
+    return this.#inner.udpPort;
+  }
+
+  get pathMtuMax(): number {
+    return this.#inner.pathMtuMax;
+  }
+
+  get ipIdPolicy(): IpIdPolicy {
+    return this.#inner.ipIdPolicy;
+  }
+
+  get fixedSourcePort(): number | undefined {
+    return this.#inner.fixedSourcePort;
+  }
+
+  get receiveBudgetPackets(): number {
+    return this.#inner.receiveBudgetPackets;
+  }
+
+  /** What crossed the wire: dropped datagrams are not counted as sent, and are counted as received. */
+  get counters(): Readonly<PortCounters> {
+    const counters = this.#inner.counters;
+    return this.#unsent === 0 ? counters : { ...counters, txErrors: counters.txErrors + this.#unsent };
+  }
+
+  get onError(): (error: Error) => void {
+    return this.#inner.onError;
+  }
+
+  set onError(handler: (error: Error) => void) {
+    this.#inner.onError = handler;
+  }
+
+  open(): Promise<void> {
+    return this.#inner.open();
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  beginBatch(): TxBatch | undefined {
+    return this.#inner.beginBatch();
+  }
+
+  /** Rebuilds the batch, so that the order on the wire is exactly what the rules say. */
+  sendBatch(batch: TxBatch): void {
+    for (let slot = 0; slot < batch.count; slot++) this.#send(batch, slot);
+    if (this.#out !== undefined) this.#inner.sendBatch(this.#out);
+    this.#out = undefined;
+    batch.count = 0;
+    this.#inner.sendBatch(batch);
+  }
+
+  #send(batch: TxBatch, slot: number): void {
+    const { slab, lengths, ipIds } = batch;
+    const offset = batch.payloadOffset(slot);
+    const subject = this.#subject;
+    subject.ingress = 'host';
+    subject.egress = 'wire';
+    subject.ipId = this.#numbered ? ipIds[slot] : this.#txNumber++ & 0xffff;
+    if (readBth(subject, slab, offset, lengths[slot])) {
+      const { action, bit, behind } = this.#plan.decide(subject);
+      if (action === FAULT_DROP) return;
+      if (action === FAULT_DELAY && this.#heldTx.hold(takeSlot(batch, slot), behind)) return;
+      if (action === FAULT_CORRUPT) flipBit(slab, offset, bit);
+      if (action === FAULT_DUPLICATE) this.#emit(batch, slot);
+    }
+    this.#emit(batch, slot);
+    this.#heldTx.passed((held) => this.#emit(held, 0));
+  }
+
+  #emit(from: TxBatch, slot: number): void {
+    if (this.#out !== undefined && this.#out.count === this.#out.capacity) {
+      this.#inner.sendBatch(this.#out);
+      this.#out = undefined;
+    }
+    this.#out ??= this.#inner.beginBatch();
+    if (this.#out === undefined) this.#unsent++;
+    else copySlot(from, slot, this.#out, this.#out.count++);
+  }
+
+  #receive(datagram: RxDatagram): void {
+    const { bytes, offset, length } = datagram;
+    const subject = this.#subject;
+    subject.ingress = 'wire';
+    subject.egress = 'host';
+    subject.ipId = this.#numbered ? datagram.ipId : this.#rxNumber++ & 0xffff;
+    if (readBth(subject, bytes, offset, length)) {
+      const { action, bit, behind } = this.#plan.decide(subject);
+      if (action === FAULT_DROP) return;
+      if (action === FAULT_DELAY && this.#heldRx.hold(copyDatagram(datagram), behind)) return;
+      if (action === FAULT_CORRUPT) flipBit(bytes, offset, bit);
+      if (action === FAULT_DUPLICATE) this.onDatagram(datagram);
+    }
+    this.onDatagram(datagram);
+    this.#heldRx.passed((held) => this.onDatagram(held));
+  }
+}
+
+function copySlot(from: TxBatch, fromSlot: number, to: TxBatch, toSlot: number): void {
+  copyBytes(from.slab, from.payloadOffset(fromSlot), to.slab, to.payloadOffset(toSlot), from.lengths[fromSlot]);
+  to.lengths[toSlot] = from.lengths[fromSlot];
+  to.ipIds[toSlot] = from.ipIds[fromSlot];
+  to.ecns[toSlot] = from.ecns[fromSlot];
+  to.dscps[toSlot] = from.dscps[fromSlot];
+  to.sourcePorts[toSlot] = from.sourcePorts[fromSlot];
+  to.destinationPorts[toSlot] = from.destinationPorts[fromSlot];
+  to.sources[toSlot] = from.sources[fromSlot];
+  to.destinations[toSlot] = from.destinations[fromSlot];
+}
+
+function takeSlot(batch: TxBatch, slot: number): TxBatch {
+  const taken = new TxBatch(1, batch.sources[slot]);
+  copySlot(batch, slot, taken, 0);
+  return taken;
+}
+
+function copyDatagram(datagram: RxDatagram): RxDatagram {
+  const { bytes, offset, length } = datagram;
+  return { ...datagram, bytes: bytes.slice(offset, offset + length), offset: 0 };
+}

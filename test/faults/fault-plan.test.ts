@@ -1,0 +1,261 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SeededRandom } from '../../src/core/random.js';
+import { FaultPlan, flipBit } from '../../src/faults/fault-plan.js';
+import { newFaultSubject } from '../../src/faults/fault-subject.js';
+import {
+  FAULT_CORRUPT,
+  FAULT_DELAY,
+  FAULT_DROP,
+  FAULT_DUPLICATE,
+  FAULT_PASS,
+  parseFaultRules,
+} from '../../src/faults/grammar.js';
+import { CNP, RC_ACK, RC_SEND_ONLY, UD_SEND_ONLY } from '../../src/packet/opcode.js';
+
+interface Packet {
+  ingress?: string;
+  egress?: string;
+  ipId?: number;
+  opcode?: number;
+  psn?: number;
+  bytes?: number;
+}
+
+const DEFAULTS = { ingress: 'a', egress: 'b', ipId: -1, opcode: RC_SEND_ONLY, psn: 0, bytes: 1052 };
+
+/** The actions a plan takes on a sequence of packets. */
+function actions(rules: string, packets: readonly Packet[], seed = 1): number[] {
+  const plan = FaultPlan.parse(rules, new SeededRandom(seed));
+  const subject = newFaultSubject();
+  return packets.map((packet) => plan.decide(Object.assign(subject, DEFAULTS, packet)).action);
+}
+
+const same = (count: number): Packet[] => Array.from({ length: count }, () => ({}));
+const numbered = (count: number): Packet[] => Array.from({ length: count }, (_, i) => ({ ipId: i & 0xffff, psn: i }));
+const share = (list: readonly number[], action: number): number =>
+  list.filter((a) => a === action).length / list.length;
+
+describe('fault rules', () => {
+  it('without a rule that matches, nothing happens', () => {
+    expect(new Set(actions('psn=99', same(1000)))).toEqual(new Set([FAULT_PASS]));
+    const plan = new FaultPlan([], new SeededRandom(1));
+    expect(plan.decide(newFaultSubject()).action).toBe(FAULT_PASS);
+  });
+
+  it('every=n drops exactly the n-th, 2n-th, ...', () => {
+    const list = actions('every=4', same(12));
+    expect(list.flatMap((action, i) => (action === FAULT_DROP ? [i] : []))).toEqual([3, 7, 11]);
+  });
+
+  it('every=1 drops all', () => {
+    expect(share(actions('every=1', same(10)), FAULT_DROP)).toBe(1);
+  });
+
+  it('ip-id-lsb drops exactly one in 256 of sequential identifications, across their wrap', () => {
+    const list = actions('ip-id-lsb=0xff', numbered(2 * 65536));
+    expect(list.filter((action) => action === FAULT_DROP).length).toBe(512);
+    expect(list[255]).toBe(FAULT_DROP);
+    expect(list[65535]).toBe(FAULT_DROP);
+    expect(list[256]).toBe(FAULT_PASS);
+  });
+
+  it('ip-id-lsb leaves packets without identification alone', () => {
+    expect(share(actions('ip-id-lsb=0xff', same(1000)), FAULT_PASS)).toBe(1);
+  });
+
+  it('random drops at its rate, each packet by itself', () => {
+    const list = actions('random=0.1', same(100_000));
+    expect(share(list, FAULT_DROP)).toBeGreaterThan(0.097);
+    expect(share(list, FAULT_DROP)).toBeLessThan(0.103);
+    const pairs = list.filter((action, i) => action === FAULT_DROP && list[i + 1] === FAULT_DROP).length;
+    expect(pairs / list.length).toBeGreaterThan(0.008);
+    expect(pairs / list.length).toBeLessThan(0.012);
+  });
+
+  it('random=0 drops nothing, random=1 everything, fractions are understood', () => {
+    expect(share(actions('random=0', same(1000)), FAULT_DROP)).toBe(0);
+    expect(share(actions('random=1', same(1000)), FAULT_DROP)).toBe(1);
+    expect(share(actions('random=1/4', same(40_000)), FAULT_DROP)).toBeCloseTo(0.25, 1);
+  });
+
+  it('burst has the loss share and the burst length of its Markov chain', () => {
+    const list = actions('burst=0.01,0.25', same(200_000));
+    const expected = 0.01 / (0.01 + 0.25);
+    expect(share(list, FAULT_DROP)).toBeGreaterThan(expected * 0.9);
+    expect(share(list, FAULT_DROP)).toBeLessThan(expected * 1.1);
+    const bursts = list.filter((action, i) => action === FAULT_DROP && list[i - 1] !== FAULT_DROP).length;
+    const meanBurst = list.filter((action) => action === FAULT_DROP).length / bursts;
+    expect(meanBurst).toBeGreaterThan(3.7);
+    expect(meanBurst).toBeLessThan(4.3);
+  });
+
+  it('burst loses only its share of the bad packets', () => {
+    const expected = (0.01 / (0.01 + 0.25)) * 0.5;
+    const lost = share(actions('burst=0.01,0.25,0.5', same(200_000)), FAULT_DROP);
+    expect(lost).toBeGreaterThan(expected * 0.85);
+    expect(lost).toBeLessThan(expected * 1.15);
+  });
+
+  it('psn names one PSN, a range, and a range across the wrap', () => {
+    const psns = [0xfffffe, 0xffffff, 0, 1, 15, 16, 17];
+    const dropped = (rule: string) =>
+      actions(
+        rule,
+        psns.map((psn) => ({ psn })),
+      ).flatMap((action, i) => (action === FAULT_DROP ? [psns[i]] : []));
+    expect(dropped('psn=0x10')).toEqual([16]);
+    expect(dropped('psn=15-16')).toEqual([15, 16]);
+    expect(dropped('psn=0xffffff-1')).toEqual([0xffffff, 0, 1]);
+  });
+
+  it('a limited rule strikes so often and no more', () => {
+    const packets = Array.from({ length: 6 }, () => ({ psn: 16 }));
+    expect(actions('psn=16:once', packets)).toEqual([FAULT_DROP, 0, 0, 0, 0, 0]);
+    expect(actions('psn=16:x2', packets)).toEqual([FAULT_DROP, FAULT_DROP, 0, 0, 0, 0]);
+    expect(actions('psn=16', packets)).toEqual(Array(6).fill(FAULT_DROP));
+  });
+
+  it('opcode takes numbers, names, and names with their transport', () => {
+    const packets = [RC_SEND_ONLY, UD_SEND_ONLY, RC_ACK, CNP].map((opcode) => ({ opcode }));
+    const [D, P] = [FAULT_DROP, FAULT_PASS];
+    expect(actions('opcode=0x11', packets)).toEqual([P, P, D, P]);
+    expect(actions('opcode=17', packets)).toEqual([P, P, D, P]);
+    expect(actions('opcode=ACKNOWLEDGE', packets)).toEqual([P, P, D, P]);
+    expect(actions('opcode=send_only', packets)).toEqual([D, D, P, P]);
+    expect(actions('opcode=UD SEND_ONLY', packets)).toEqual([P, D, P, P]);
+    expect(actions('opcode=RC_SEND_ONLY', packets)).toEqual([D, P, P, P]);
+    expect(actions('opcode=CNP', packets)).toEqual([P, P, P, D]);
+  });
+
+  it('a direction confines a rule, and the rule counts only that direction', () => {
+    const packets = [
+      { ingress: 'a', egress: 'b' },
+      { ingress: 'b', egress: 'a' },
+      { ingress: 'a', egress: 'b' },
+      { ingress: 'a', egress: 'c' },
+    ];
+    expect(actions('a>b:every=2', packets)).toEqual([0, 0, FAULT_DROP, 0]);
+    expect(actions('a>*:every=1', packets)).toEqual([FAULT_DROP, 0, FAULT_DROP, FAULT_DROP]);
+    expect(actions('*>a:every=1', packets)).toEqual([0, FAULT_DROP, 0, 0]);
+    expect(actions('every=1', packets)).toEqual(Array(4).fill(FAULT_DROP));
+  });
+
+  it('the first rule that strikes decides, and each rule counts its own hits', () => {
+    const plan = FaultPlan.parse('psn=5; duplicate=1:x3 ;every=2', new SeededRandom(1));
+    const subject = Object.assign(newFaultSubject(), DEFAULTS);
+    const taken = [5, 1, 2, 3, 4, 6].map((psn) => plan.decide(Object.assign(subject, { psn })).action);
+    expect(taken).toEqual([FAULT_DROP, FAULT_DUPLICATE, FAULT_DUPLICATE, FAULT_DUPLICATE, FAULT_PASS, FAULT_DROP]);
+    expect(plan.hits).toEqual([
+      { rule: 'psn=5', hits: 1 },
+      { rule: 'duplicate=1:x3', hits: 3 },
+      { rule: 'every=2', hits: 1 },
+    ]);
+  });
+
+  it('reorder says how many packets overtake', () => {
+    const plan = FaultPlan.parse('reorder=1,7', new SeededRandom(1));
+    expect(plan.decide(newFaultSubject())).toMatchObject({ action: FAULT_DELAY, behind: 7 });
+  });
+
+  it('corrupt flips one bit that the ICRC covers, anywhere in the packet', () => {
+    const plan = FaultPlan.parse('corrupt=1', new SeededRandom(1));
+    const subject = Object.assign(newFaultSubject(), DEFAULTS, { bytes: 16 });
+    const bytes = new Uint8Array(20);
+    for (let i = 0; i < 5000; i++) {
+      const verdict = plan.decide(subject);
+      expect(verdict.action).toBe(FAULT_CORRUPT);
+      const before = bytes.slice();
+      flipBit(bytes, 2, verdict.bit);
+      const changed = bytes.reduce(
+        (bits, byte, j) => bits + (byte ^ before[j]).toString(2).replaceAll('0', '').length,
+        0,
+      );
+      expect(changed).toBe(1);
+      flipBit(bytes, 2, verdict.bit);
+      bytes[2 + (verdict.bit >> 3)] = 0xff; // remember where
+      flipBit(bytes, 2, verdict.bit);
+      bytes[2 + (verdict.bit >> 3)] = 0xff;
+    }
+    const touched = [...bytes].map((byte) => byte !== 0);
+    expect(touched).toEqual([false, false, ...Array(4).fill(true), false, ...Array(11).fill(true), false, false]);
+  });
+
+  it('the same seed gives the same verdicts, another seed others', () => {
+    const rules = 'random=0.2;burst=0.1,0.5;corrupt=0.1;reorder=0.1';
+    expect(actions(rules, same(500), 7)).toEqual(actions(rules, same(500), 7));
+    expect(actions(rules, same(500), 7)).not.toEqual(actions(rules, same(500), 8));
+  });
+
+  it('a rule in front that never strikes does not change what the others do', () => {
+    expect(actions('psn=1;random=0.2', same(500))).toEqual(actions('random=0.2', same(500)));
+  });
+
+  it('two equal rules draw numbers of their own', () => {
+    expect(share(actions('random=0.5;random=0.5', same(20_000)), FAULT_DROP)).toBeCloseTo(0.75, 1);
+  });
+});
+
+describe('fault rule grammar', () => {
+  it.each([
+    ['', 'not of the form'],
+    ['random', 'not of the form'],
+    ['random=0.1:', 'not of the form'],
+    ['>b:random=0.1', 'not of the form'],
+    ['lose=0.1', "no known kind 'lose'"],
+    ['random=2', 'random=0.004'],
+    ['random=-1', 'random=0.004'],
+    ['random=1/0', 'random=0.004'],
+    ['random=0.1,0.2', 'random=0.004'],
+    ['every=0', 'every=256'],
+    ['every=2.5', 'every=256'],
+    ['ip-id-lsb=256', 'ip-id-lsb=0xff'],
+    ['burst=0.1', 'burst=P_GOOD_BAD'],
+    ['burst=0.1,0.2,0.3,0.4', 'burst=P_GOOD_BAD'],
+    ['psn=0x1000000', 'psn=16'],
+    ['psn=1-2-3', 'psn=16'],
+    ['opcode=NOSUCH', 'opcode=ACKNOWLEDGE'],
+    ['reorder=0.1,0', 'reorder=0.001'],
+    ['reorder=0.1,1025', 'reorder=0.001'],
+    ['psn=1:twice', "limited by 'twice'"],
+    ['psn=1:x0', "limited by 'x0'"],
+  ])('refuses %j and names it', (text, problem) => {
+    expect(() => parseFaultRules(text)).toThrow(problem);
+    expect(() => parseFaultRules(text)).toThrow(`fault rule '${text}'`);
+    expect(() => parseFaultRules(text)).toThrow(/known rules: ip-id-lsb=0xff; every=256; .*reorder/);
+  });
+
+  it('names the bad rule of several', () => {
+    expect(() => parseFaultRules('every=2;oops=1;random=0.1')).toThrow("fault rule 'oops=1'");
+  });
+
+  it('throws nothing but its own error, whatever the text', () => {
+    const pieces = fc.constantFrom(
+      'a',
+      '>',
+      ':',
+      '=',
+      ',',
+      ';',
+      'psn',
+      'random',
+      'x2',
+      'once',
+      '0x',
+      '1',
+      '.',
+      '-',
+      ' ',
+    );
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 12 }), (parts) => {
+        try {
+          parseFaultRules(parts.join(''));
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { SeededRandom } from '../../src/core/random.js';
+import { FaultPlan } from '../../src/faults/fault-plan.js';
+import { FaultyPort } from '../../src/faults/faulty-port.js';
+import { IpAddress } from '../../src/packet/address.js';
+import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
+import { RC_SEND_ONLY } from '../../src/packet/opcode.js';
+import { writeBth } from '../../src/packet/roce.js';
+import { type IpIdPolicy, type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
+import { collect, type Received, sendAll } from '../contracts/port-contract.js';
+
+const A = IpAddress.parse('127.0.0.1');
+const B = IpAddress.parse('127.0.0.2');
+const FLOW = new IcrcFlow(A, B, 0xc000, 4791);
+
+/** A port in memory: what it sends arrives at its own `onDatagram`. */
+class MirrorPort implements Port {
+  readonly description = 'mirror';
+  readonly address = A;
+  readonly udpPort = 4791;
+  readonly pathMtuMax = 4096;
+  readonly fixedSourcePort = undefined;
+  readonly receiveBudgetPackets = Number.POSITIVE_INFINITY;
+  readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
+  readonly ipIdPolicy: IpIdPolicy;
+  onDatagram: (datagram: RxDatagram) => void = () => {};
+  onError: (error: Error) => void = () => {};
+  /** Batches not handed out; fewer than two leave no room to rebuild. */
+  readonly free: TxBatch[];
+
+  constructor(ipIdPolicy: IpIdPolicy = 'zero', batches = 3) {
+    this.ipIdPolicy = ipIdPolicy;
+    this.free = Array.from({ length: batches }, () => new TxBatch(8, A));
+  }
+
+  async open(): Promise<void> {}
+  async close(): Promise<void> {}
+
+  beginBatch(): TxBatch | undefined {
+    const batch = this.free.pop();
+    if (batch !== undefined) batch.count = 0;
+    return batch;
+  }
+
+  sendBatch(batch: TxBatch): void {
+    for (let slot = 0; slot < batch.count; slot++) {
+      this.counters.txDatagrams++;
+      this.onDatagram({
+        bytes: batch.slab,
+        offset: batch.payloadOffset(slot),
+        length: batch.lengths[slot],
+        source: batch.sources[slot],
+        sourcePort: batch.sourcePorts[slot],
+        destination: batch.destinations[slot],
+        destinationPort: batch.destinationPorts[slot],
+        ecn: batch.ecns[slot],
+        dscp: batch.dscps[slot],
+        ipId: batch.ipIds[slot],
+      });
+    }
+    this.free.push(batch);
+  }
+}
+
+/** A sealed SEND_ONLY with the PSN as its only mark. */
+function packet(psn: number): Uint8Array {
+  const bytes = new Uint8Array(64);
+  writeBth(bytes, 0, RC_SEND_ONLY, 0, 17, true, psn);
+  sealIcrc(FLOW, bytes, 0, bytes.length, 0, undefined);
+  return bytes;
+}
+
+const packets = (count: number): Uint8Array[] => Array.from({ length: count }, (_, psn) => packet(psn));
+const psnsOf = (received: readonly Received[]): number[] => received.map(({ payload }) => payload[11]);
+
+function through(rules: string, payloads: readonly Uint8Array[], inner = new MirrorPort()): Received[] {
+  const port = new FaultyPort(inner, FaultPlan.parse(rules, new SeededRandom(1)));
+  const received = collect(port);
+  sendAll(port, port, payloads, { sourcePort: 0xc000 });
+  return received;
+}
+
+describe('faulty port', () => {
+  it('passes everything, in order and with all fields, when no rule strikes', () => {
+    const port = new FaultyPort(new MirrorPort(), FaultPlan.parse('psn=99', new SeededRandom(1)));
+    const received = collect(port);
+    sendAll(port, port, packets(20), { sourcePort: 0xc777, ecn: 3, dscp: 26, firstIpId: 5 });
+    expect(psnsOf(received)).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    expect(received[19]).toMatchObject({ sourcePort: 0xc777, ecn: 3, dscp: 26, ipId: 24, destinationPort: 4791 });
+    expect(received[19].payload).toEqual(packet(19));
+  });
+
+  it('drops on the way out', () => {
+    expect(psnsOf(through('host>wire:psn=3-5', packets(8)))).toEqual([0, 1, 2, 6, 7]);
+  });
+
+  it('drops on the way in', () => {
+    expect(psnsOf(through('wire>host:every=3', packets(8)))).toEqual([0, 1, 3, 4, 6, 7]);
+  });
+
+  it('asks a rule without direction about both, sent packets and received ones alike', () => {
+    expect(psnsOf(through('psn=2:once', packets(4)))).toEqual([0, 1, 3]);
+    // Of the eight sent the fourth and eighth go, of the six that are left to receive the fourth.
+    expect(psnsOf(through('every=4', packets(8)))).toEqual([0, 1, 2, 5, 6]);
+  });
+
+  it.each(['host>wire', 'wire>host'])('duplicates on %s', (direction) => {
+    expect(psnsOf(through(`${direction}:duplicate=1:once`, packets(3)))).toEqual([0, 0, 1, 2]);
+  });
+
+  it.each(['host>wire', 'wire>host'])('holds back behind exactly N others on %s, across batches', (direction) => {
+    expect(psnsOf(through(`${direction}:reorder=1,3:once`, packets(5)))).toEqual([1, 2, 3, 0, 4]);
+    const late = psnsOf(through(`${direction}:reorder=1,10:once`, packets(12)));
+    expect(late).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 11]);
+  });
+
+  it('delivers a held datagram as it was', () => {
+    const received = through('reorder=1,10:once', packets(12));
+    expect(received[10].payload).toEqual(packet(0));
+  });
+
+  it.each(['host>wire', 'wire>host'])('corrupts on %s so that every ICRC check fails', (direction) => {
+    const check = ({ payload }: Received) => checkIcrc(FLOW, payload, 0, payload.length, 0);
+    expect(through(`${direction}:corrupt=1`, packets(50)).map(check)).not.toContain(ICRC_OK);
+    expect(new Set(through('psn=99', packets(50)).map(check))).toEqual(new Set([ICRC_OK]));
+  });
+
+  it('numbers datagrams itself where the identification cannot be seen', () => {
+    const received = through('host>wire:ip-id-lsb=0xff', packets(512));
+    expect(received.length).toBe(510);
+    expect(psnsOf(received).filter((psn) => psn === 255).length).toBe(0);
+  });
+
+  it('uses the real identification where there is one', () => {
+    const port = new FaultyPort(
+      new MirrorPort('sequential'),
+      FaultPlan.parse('host>wire:ip-id-lsb=0xff', new SeededRandom(1)),
+    );
+    const received = collect(port);
+    sendAll(port, port, packets(8), { firstIpId: 0x1fc });
+    expect(psnsOf(received)).toEqual([0, 1, 2, 4, 5, 6, 7]);
+  });
+
+  it('lets bytes through that are no RoCE packet', () => {
+    expect(through('every=1', [new Uint8Array(15)]).length).toBe(1);
+    expect(through('every=1', [new Uint8Array(16)]).length).toBe(0);
+  });
+
+  it('gives every batch back, and counts what it could not rebuild', () => {
+    const inner = new MirrorPort();
+    const port = new FaultyPort(inner, FaultPlan.parse('duplicate=1', new SeededRandom(1)));
+    sendAll(port, port, packets(100));
+    expect(inner.free.length).toBe(3);
+    expect(port.counters).toEqual({ txDatagrams: 200, rxDatagrams: 0, txErrors: 0 });
+
+    const tight = new MirrorPort('zero', 1);
+    const starved = new FaultyPort(tight, FaultPlan.parse('psn=99', new SeededRandom(1)));
+    sendAll(starved, starved, packets(2));
+    expect(starved.counters).toEqual({ txDatagrams: 0, rxDatagrams: 0, txErrors: 2 });
+  });
+});
