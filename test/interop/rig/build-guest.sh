@@ -1,0 +1,129 @@
+#!/bin/bash
+# Assemble the guest of the rig: OUTDIR/vmlinuz, OUTDIR/initrd.cpio and OUTDIR/versions.json.
+# usage: build-guest.sh OUTDIR
+#
+# The guest is made only of Debian packages, downloaded by apt and unpacked into a scratch tree: none of them is
+# installed on this machine. From that tree we pick the kernel, a few modules, a few programs and the libraries those
+# need, and pack them as an initramfs, which is the guest's whole file system.
+set -euo pipefail
+[ $# -eq 1 ] || { sed -n '2,3p' "$0" >&2; exit 2; }
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+mkdir -p "$1"
+OUT=$(cd "$1" && pwd)
+export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C
+
+PACKAGES="busybox-static coreutils dash ibverbs-providers ibverbs-utils iproute2 kmod libibverbs-dev perftest
+ rdmacm-utils util-linux"
+MODULES="virtio_pci virtio_net virtio_console rdma_rxe ib_uverbs ib_umad rdma_ucm crc32_generic crc32_pclmul
+ crc32c_generic sch_netem"
+PROGRAMS="dash ip kmod rdma setsid ss stdbuf tc timeout
+ ibv_devices ibv_devinfo ibv_rc_pingpong ibv_srq_pingpong ibv_uc_pingpong ibv_ud_pingpong
+ cmtime rdma_client rdma_server rping rstream ucmatose udaddy
+ ib_atomic_bw ib_atomic_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_write_bw ib_write_lat"
+
+ARCHIVES=$OUT/archives TREE=$OUT/tree ROOT=$OUT/root
+rm -rf "$TREE" "$ROOT"
+mkdir -p "$ARCHIVES/partial" "$TREE/usr" "$ROOT/usr"
+
+# --- download -----------------------------------------------------------------------------------------------------
+# Against an empty package status apt names every dependency, also those this machine already has. The kernel comes
+# without its dependencies: they would only build an initramfs for a machine that boots from a disk.
+download() {
+  mkdir -p "$OUT/dpkg"
+  : > "$OUT/dpkg/status"
+  local options="-qq -o APT::Sandbox::User= -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
+  apt-get $options -o Dir::State::status="$OUT/dpkg/status" -o Dir::Cache::archives="$ARCHIVES/" \
+    install -y --no-install-recommends --download-only $PACKAGES &&
+    KERNEL_PACKAGE=$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" && $2 ~ /^linux-image-/ {print $2}') &&
+    [ -n "$KERNEL_PACKAGE" ] && (cd "$ARCHIVES" && apt-get $options download "$KERNEL_PACKAGE")
+}
+# A machine without package lists, or with stale ones, fails here the first time.
+download 2> "$OUT/apt.log" || { apt-get update -qq && download; }
+KERNEL=${KERNEL_PACKAGE#linux-image-}
+
+# --- unpack -------------------------------------------------------------------------------------------------------
+merge_usr() { # make /bin, /sbin, /lib and /lib64 of the tree $1 links into /usr
+  local d
+  for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d"; ln -s "usr/$d" "$1/$d"; done
+}
+merge_usr "$TREE"
+for archive in "$ARCHIVES"/*.deb; do
+  dpkg-deb --fsys-tarfile "$archive" | tar -x --keep-directory-symlink -C "$TREE" --exclude=./usr/share
+done
+LIBRARIES=usr/lib/x86_64-linux-gnu
+
+# --- kernel and modules -------------------------------------------------------------------------------------------
+merge_usr "$ROOT"
+cp "$TREE/boot/vmlinuz-$KERNEL" "$OUT/vmlinuz"
+modules=usr/lib/modules/$KERNEL
+depmod -b "$TREE" "$KERNEL"
+mkdir -p "$ROOT/$modules"
+cp "$TREE/$modules"/modules.{builtin,builtin.modinfo,order} "$ROOT/$modules/"
+for module in $MODULES; do
+  modprobe -d "$TREE" -S "$KERNEL" --show-depends "$module"
+done | awk '$1 == "insmod" {print $2}' | sort -u | while read -r file; do
+  (cd "$TREE" && cp --parents "$modules/${file#*"/modules/$KERNEL/"}" "$ROOT/")
+done
+depmod -b "$ROOT" "$KERNEL"
+
+# --- programs -----------------------------------------------------------------------------------------------------
+copy_elf() { # copy one program or library of the tree, with the libraries it is linked to
+  local file=$1 library
+  (cd "$TREE" && cp -L --parents "$file" "$ROOT/")
+  "$TREE/lib64/ld-linux-x86-64.so.2" --library-path "$TREE/$LIBRARIES" --list "$TREE/$file" |
+    grep -o "$TREE/[^ ]*" | while read -r library; do
+    library=${library#"$TREE/"}
+    case $library in lib/* | lib64/*) library=usr/$library ;; esac
+    (cd "$TREE" && cp -L --parents "$library" "$ROOT/")
+  done
+}
+cp "$TREE/bin/busybox" "$ROOT/usr/bin/"
+"$TREE/bin/busybox" --list | grep -vx busybox | while read -r applet; do ln -s busybox "$ROOT/usr/bin/$applet"; done
+for program in $PROGRAMS; do
+  rm -f "$ROOT/usr/bin/$program" # busybox has an applet of that name; we want the real one
+  for file in "usr/bin/$program" "usr/sbin/$program"; do
+    if [ -e "$TREE/$file" ]; then copy_elf "$file"; continue 2; fi
+  done
+  echo "no program $program in the packages" >&2
+  exit 1
+done
+# Not busybox's sh: it prefers its own applets (ip, timeout, modprobe) to the programs above.
+ln -sf dash "$ROOT/usr/bin/sh"
+for alias in modprobe insmod rmmod lsmod; do ln -sf kmod "$ROOT/usr/bin/$alias"; done
+ln -s ../bin/kmod "$ROOT/usr/sbin/modprobe" # where the kernel looks for it
+
+# What is loaded at run time and so is not in any list of linked libraries: the verbs provider, the library behind
+# stdbuf, and libgcc_s, which pthread_exit wants.
+for file in $LIBRARIES/libibverbs/librxe-rdmav*.so usr/libexec/coreutils/libstdbuf.so $LIBRARIES/libgcc_s.so.1; do
+  copy_elf "$(cd "$TREE" && echo $file)"
+done
+(cd "$TREE" && cp --parents etc/libibverbs.d/rxe.driver "$ROOT/")
+
+gcc -O1 -Wall -o "$TREE/usr/bin/rigverbs" "$HERE/guest/rigverbs.c" -isystem "$TREE/usr/include" \
+  -L "$TREE/$LIBRARIES" -Wl,-rpath-link,"$TREE/$LIBRARIES" -libverbs
+copy_elf usr/bin/rigverbs
+
+# --- the rest of a root file system -------------------------------------------------------------------------------
+mkdir -p "$ROOT"/{etc,dev,proc,sys,run,tmp,root,mnt,var}
+ln -s ../run "$ROOT/var/run"
+echo 'root:x:0:0:root:/root:/bin/sh' > "$ROOT/etc/passwd"
+echo 'root:x:0:' > "$ROOT/etc/group"
+printf '127.0.0.1 localhost\n::1 localhost\n' > "$ROOT/etc/hosts"
+echo 'hosts: files' > "$ROOT/etc/nsswitch.conf"
+install -m 755 "$HERE/guest/init" "$ROOT/init"
+install -m 755 "$HERE/guest/rig-agent" "$ROOT/usr/bin/rig-agent"
+
+# Uncompressed: an emulated processor copies faster than it inflates.
+(cd "$ROOT" && find . | sort | "$TREE/bin/busybox" cpio -o -H newc -R 0:0 2> /dev/null) > "$OUT/initrd.cpio"
+
+version() { dpkg-deb -f "$(echo "$ARCHIVES/$1"_*.deb)" Version; }
+cat > "$OUT/versions.json" <<JSON
+{
+  "kernel": "$KERNEL",
+  "kernelPackage": "$(version "$KERNEL_PACKAGE")",
+  "rdmaCore": "$(version ibverbs-providers)",
+  "perftest": "$(version perftest)",
+  "iproute2": "$(version iproute2)"
+}
+JSON
+rm -rf "$ARCHIVES" "$TREE" "$ROOT" "$OUT/dpkg"
