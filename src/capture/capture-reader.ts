@@ -34,7 +34,8 @@ export class CaptureReader implements Iterable<CapturedPacket> {
 
   /** Throws ERR_ROCE_IO when the first bytes are those of no capture format. */
   constructor(file: Uint8Array) {
-    this.#file = file;
+    // A Buffer would pass its own slice(), which does not copy, on to everybody who gets a packet.
+    this.#file = new Uint8Array(file.buffer, file.byteOffset, file.byteLength);
     const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
     const magic = file.length < 4 ? undefined : view.getUint32(0);
     if (magic === BLOCK_SECTION_HEADER) this.format = 'pcapng';

@@ -51,7 +51,7 @@ describe('a capture we write', () => {
         expect(packets).toEqual(
           written.map((p) => ({
             ...p,
-            bytes: Buffer.from(p.bytes),
+            bytes: p.bytes,
             linkType: p.interfaceId === 0 ? LINKTYPE_ETHERNET : LINKTYPE_RAW,
             originalLength: p.bytes.length,
           })),

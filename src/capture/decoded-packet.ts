@@ -1,0 +1,180 @@
+/**
+ * A captured RoCEv2 packet as a plain record: what `rocev2 decode --json` prints and its readable lines are made from. A header is
+ * there exactly when the opcode has it.
+ */
+
+import { bigFromU64 } from '../core/u64.js';
+import { RNR_TIMER_NS, syndromeKind } from '../packet/aeth.js';
+import { icrcOfIpPacket } from '../packet/icrc.js';
+import {
+  HDR_AETH,
+  HDR_ATOMIC_ACK_ETH,
+  HDR_ATOMIC_ETH,
+  HDR_DETH,
+  HDR_IETH,
+  HDR_IMM,
+  HDR_RETH,
+  HDR_SACK,
+  opcodeName,
+} from '../packet/opcode.js';
+import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
+import { syndromeName } from '../packet/view.js';
+import { type DecodedMad, decodeMad } from './decoded-mad.js';
+import type { CapturedDatagram } from './udp-in-capture.js';
+
+/** `cut`: the capture does not hold the whole packet; `unchecked`: the caller did not want it checked. */
+export type IcrcVerdict = 'ok' | 'bad' | 'cut' | 'unchecked';
+
+export interface DecodedBth {
+  readonly opcode: number;
+  /** Transport and operation, e.g. `RC SEND_ONLY`. */
+  readonly operation: string;
+  readonly solicited: boolean;
+  readonly migReq: boolean;
+  readonly padBytes: number;
+  readonly pkey: number;
+  readonly fecn: boolean;
+  readonly becn: boolean;
+  readonly destQpn: number;
+  readonly ackReq: boolean;
+  readonly psn: number;
+  /** Without pad. */
+  readonly payloadBytes: number;
+}
+
+export type SyndromeKind = 'ack' | 'rnr_nak' | 'nak' | 'reserved';
+
+export interface DecodedAeth {
+  readonly syndrome: number;
+  readonly kind: SyndromeKind;
+  /** For people, e.g. `NAK PSN_SEQUENCE_ERROR`. */
+  readonly meaning: string;
+  /** Only of an RNR NAK: how long the requester has to wait. */
+  readonly rnrTimerNs?: number;
+  readonly msn: number;
+}
+
+export interface DecodedPacket {
+  /** Counts all packets of the file from 1, as Wireshark does. */
+  readonly number: number;
+  /** Since the first packet of the file. */
+  readonly timeNs: number;
+  readonly source: string;
+  readonly destination: string;
+  readonly sourcePort: number;
+  readonly destinationPort: number;
+  readonly ecn: number;
+  /** Of the UDP payload: BTH .. ICRC. */
+  readonly lengthBytes: number;
+  readonly icrc: IcrcVerdict;
+  /** Why the packet cannot be decoded further, one of PARSE_REASONS. */
+  readonly malformed?: string;
+  readonly bth?: DecodedBth;
+  readonly reth?: { readonly va: bigint; readonly rkey: number; readonly dmaLength: number };
+  readonly aeth?: DecodedAeth;
+  readonly atomicEth?: {
+    readonly va: bigint;
+    readonly rkey: number;
+    readonly swapOrAdd: bigint;
+    readonly compare: bigint;
+  };
+  readonly atomicAckEth?: { readonly original: bigint };
+  readonly deth?: { readonly qkey: number; readonly sourceQpn: number };
+  readonly immediate?: number;
+  readonly invalidateRkey?: number;
+  readonly sackBytes?: number;
+  readonly mad?: DecodedMad;
+}
+
+const scratch = new RocePacket();
+
+/** Decodes whatever stands in the datagram; never throws. */
+export function decodeRoce(
+  datagram: CapturedDatagram,
+  number: number,
+  timeNs: number,
+  verifyIcrc: boolean,
+): DecodedPacket {
+  const isCut = datagram.payload.length < datagram.payloadBytes;
+  const common = {
+    number,
+    timeNs,
+    source: datagram.source.text,
+    destination: datagram.destination.text,
+    sourcePort: datagram.sourcePort,
+    destinationPort: datagram.destinationPort,
+    ecn: datagram.ecn,
+    lengthBytes: datagram.payloadBytes,
+    icrc: isCut ? 'cut' : verifyIcrc ? verdict(datagram) : 'unchecked',
+  } as const;
+
+  const bytes = isCut ? withZeros(datagram.payload, datagram.payloadBytes) : datagram.payload;
+  const reason = parseRoce(bytes, 0, bytes.length, scratch);
+  if (reason !== PARSE_OK) return { ...common, malformed: PARSE_REASONS[reason] };
+  if (datagram.payload.length < BTH_BYTES + scratch.info.extBytes) return { ...common, malformed: 'cut_in_headers' };
+  return { ...common, ...headersOf(scratch, bytes) };
+}
+
+/** Stands in for the part that was not captured, so that lengths and headers still decode. */
+function withZeros(captured: Uint8Array, length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  whole.set(captured);
+  return whole;
+}
+
+function verdict({ ipPacket, payloadBytes }: CapturedDatagram): IcrcVerdict {
+  if (payloadBytes < BTH_BYTES + ICRC_BYTES) return 'bad';
+  const { computed, carried } = icrcOfIpPacket(ipPacket);
+  return computed === carried ? 'ok' : 'bad';
+}
+
+function headersOf(p: RocePacket, bytes: Uint8Array): Partial<DecodedPacket> {
+  const { headers } = p.info;
+  const isGsi = p.destQpn === 1 && (headers & HDR_DETH) !== 0;
+  const mad = isGsi ? decodeMad(bytes.subarray(p.payloadOffset, p.payloadOffset + p.payloadBytes)) : undefined;
+  return {
+    bth: {
+      opcode: p.opcode,
+      operation: opcodeName(p.opcode),
+      solicited: p.solicited,
+      migReq: p.migReq,
+      padBytes: p.padBytes,
+      pkey: p.pkey,
+      fecn: p.fecn,
+      becn: p.becn,
+      destQpn: p.destQpn,
+      ackReq: p.ackReq,
+      psn: p.psn,
+      payloadBytes: headers & HDR_SACK ? 0 : p.payloadBytes,
+    },
+    ...(headers & HDR_RETH && { reth: { va: bigFromU64(p.vaHigh, p.vaLow), rkey: p.rkey, dmaLength: p.dmaLength } }),
+    ...(headers & HDR_AETH && { aeth: { ...describeSyndrome(p.syndrome), msn: p.msn } }),
+    ...(headers & HDR_ATOMIC_ETH && {
+      atomicEth: {
+        va: bigFromU64(p.vaHigh, p.vaLow),
+        rkey: p.rkey,
+        swapOrAdd: bigFromU64(p.swapHigh, p.swapLow),
+        compare: bigFromU64(p.compareHigh, p.compareLow),
+      },
+    }),
+    ...(headers & HDR_ATOMIC_ACK_ETH && { atomicAckEth: { original: bigFromU64(p.origHigh, p.origLow) } }),
+    ...(headers & HDR_DETH && { deth: { qkey: p.qkey, sourceQpn: p.sourceQpn } }),
+    ...(headers & HDR_IMM && { immediate: p.immediate }),
+    ...(headers & HDR_IETH && { invalidateRkey: p.invalidateRkey }),
+    ...(headers & HDR_SACK && { sackBytes: p.payloadBytes }),
+    ...(mad !== undefined && { mad }),
+  };
+}
+
+/** By the SYNDROME_KIND_ constants of packet/aeth.ts. */
+const SYNDROME_KINDS: readonly SyndromeKind[] = ['ack', 'rnr_nak', 'reserved', 'nak'];
+
+function describeSyndrome(syndrome: number): Omit<DecodedAeth, 'msn'> {
+  const kind = SYNDROME_KINDS[syndromeKind(syndrome)];
+  return {
+    syndrome,
+    kind,
+    meaning: syndromeName(syndrome),
+    ...(kind === 'rnr_nak' && { rnrTimerNs: RNR_TIMER_NS[syndrome & 0x1f] }),
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * From a captured packet to the UDP datagram in it: Ethernet with any number of 802.1Q/802.1ad tags, or RAW IP. Lenient on purpose: it
+ * serves a reader of other people's captures, and a datagram the capture cut short still comes out with what is there.
+ */
+
+import { readU16 } from '../core/bytes.js';
+import { IpAddress } from '../packet/address.js';
+import { ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, MAC_BYTES, VLAN_TAG_BYTES } from '../packet/ethernet.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
+import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../packet/ipv6.js';
+import { UDP_BYTES } from '../packet/udp.js';
+import type { CapturedPacket } from './capture-reader.js';
+import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from './pcapng-blocks.js';
+
+const ETHERTYPE_QINQ = 0x88a8;
+const FRAGMENT_MASK = 0x3fff; // more fragments, or an offset
+
+/** What {@link udpOf} understands. */
+export const LINK_TYPES: readonly number[] = [LINKTYPE_ETHERNET, LINKTYPE_RAW];
+
+export interface CapturedDatagram {
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
+  readonly sourcePort: number;
+  readonly destinationPort: number;
+  readonly ecn: number;
+  /** From the IP header on, without link-layer padding; shorter than the header says when the capture cut it. */
+  readonly ipPacket: Uint8Array;
+  /** The UDP payload as far as it was captured. */
+  readonly payload: Uint8Array;
+  /** The payload's length according to the UDP header. */
+  readonly payloadBytes: number;
+}
+
+/** Undefined for anything that is not one unfragmented UDP datagram in an IPv4 or IPv6 packet of the same length. */
+export function udpOf(packet: CapturedPacket): CapturedDatagram | undefined {
+  const start = ipOffset(packet);
+  if (start === undefined) return undefined;
+  const ip = packet.bytes.subarray(start);
+  if (ip.length < IPV4_BYTES) return undefined;
+  return ip[0] >> 4 === 4 ? udpOverIpv4(ip) : ip[0] >> 4 === 6 ? udpOverIpv6(ip) : undefined;
+}
+
+function ipOffset({ linkType, bytes }: CapturedPacket): number | undefined {
+  if (linkType === LINKTYPE_RAW) return 0;
+  if (linkType !== LINKTYPE_ETHERNET) return undefined;
+  let offset = 2 * MAC_BYTES;
+  while (offset + 4 <= bytes.length) {
+    const ethertype = readU16(bytes, offset);
+    if (ethertype === ETHERTYPE_IPV4 || ethertype === ETHERTYPE_IPV6) return offset + 2;
+    if (ethertype !== ETHERTYPE_VLAN && ethertype !== ETHERTYPE_QINQ) return undefined;
+    offset += VLAN_TAG_BYTES;
+  }
+  return undefined;
+}
+
+function udpOverIpv4(ip: Uint8Array): CapturedDatagram | undefined {
+  const headerBytes = (ip[0] & 0x0f) * 4;
+  if (headerBytes < IPV4_BYTES || ip[9] !== IP_PROTOCOL_UDP || (readU16(ip, 6) & FRAGMENT_MASK) !== 0) return undefined;
+  return udp(ip, readU16(ip, 2), headerBytes, 12, 4, ip[1] & 3);
+}
+
+function udpOverIpv6(ip: Uint8Array): CapturedDatagram | undefined {
+  if (ip.length < IPV6_BYTES || ip[6] !== IP_PROTOCOL_UDP) return undefined;
+  return udp(ip, IPV6_BYTES + readU16(ip, 4), IPV6_BYTES, IPV6_SOURCE_OFFSET, 16, (ip[1] >> 4) & 3);
+}
+
+function udp(
+  captured: Uint8Array,
+  ipBytes: number,
+  udpOffset: number,
+  addressOffset: number,
+  addressBytes: number,
+  ecn: number,
+): CapturedDatagram | undefined {
+  const payloadStart = udpOffset + UDP_BYTES;
+  if (captured.length < payloadStart) return undefined;
+  const ipPacket = captured.subarray(0, ipBytes); // without the padding of short frames
+  const payloadBytes = readU16(ipPacket, udpOffset + 4) - UDP_BYTES;
+  if (payloadBytes < 0 || payloadStart + payloadBytes !== ipBytes) return undefined;
+  const destinationOffset = addressOffset + addressBytes;
+  return {
+    source: IpAddress.fromBytes(ipPacket.subarray(addressOffset, destinationOffset)),
+    destination: IpAddress.fromBytes(ipPacket.subarray(destinationOffset, destinationOffset + addressBytes)),
+    sourcePort: readU16(ipPacket, udpOffset),
+    destinationPort: readU16(ipPacket, udpOffset + 2),
+    ecn,
+    ipPacket,
+    payload: ipPacket.subarray(payloadStart),
+    payloadBytes,
+  };
+}

@@ -1,0 +1,167 @@
+/** `rocev2 decode`: what is in a capture of RoCEv2 traffic, packet by packet and flow by flow. */
+
+import { readFile } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { CaptureReader } from '../../capture/capture-reader.js';
+import { type DecodedPacket, decodeRoce } from '../../capture/decoded-packet.js';
+import { type FlowSummary, FlowTracker } from '../../capture/flow-tracker.js';
+import { LINK_TYPES, udpOf } from '../../capture/udp-in-capture.js';
+import { ROCE_UDP_PORT } from '../../port/datagram.js';
+import { PacketLines, sixDigits } from '../decode-lines.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
+import { countOption, portOption, qpnOption } from '../options.js';
+import { type CliIo, type Column, Output } from '../output.js';
+
+/** How many packets to take between looks at Ctrl-C and at a slow reader of stdout. */
+const PACKETS_PER_TURN = 512;
+
+interface DecodeOptions {
+  readonly json?: true;
+  readonly flow?: true;
+  readonly qp?: number;
+  readonly limit?: number;
+  readonly icrc: boolean;
+  readonly udpPort: number;
+}
+
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('decode')
+    .description('Print the RoCEv2 packets of a pcapng or pcap file and what happened to each flow.')
+    .argument('<file>', 'a capture of Ethernet, 802.1Q or RAW IP packets')
+    .option('--flow', 'only packets with news: gaps, retransmissions, NAKs, bad ICRCs')
+    .option('--qp <qpn>', 'only packets to, or from, this queue pair (17 or 0x11)', qpnOption)
+    .option('--limit <n>', 'stop after n packets', countOption)
+    .option('--udp-port <port>', 'the UDP port RoCEv2 is looked for on', portOption, ROCE_UDP_PORT)
+    .option('--no-icrc', 'do not verify the ICRC')
+    .option('--json', 'print JSON lines')
+    .addHelpText(
+      'after',
+      `
+Flags: A acknowledge requested, SE solicited event, M migration state, FECN and BECN, CE congestion experienced.
+A PSN behind the newest one of its flow counts as retransmitted; a PSN skipped is a gap. Both are as seen at the point of capture.
+QPN and PSN are in hex.
+A source queue pair is known only of UD packets, so --qp finds connected traffic by its destination.
+
+--json prints one object a packet, {"type":"packet",number,timeNs,source,destination,icrc,bth,...,events}, and then one
+{"type":"summary",packets,otherPackets,flows,damage}. Virtual addresses and other 64-bit values are decimal strings.
+
+Examples:
+  rocev2 decode trace.pcapng
+  rocev2 decode trace.pcapng --qp 0x11 --limit 100
+  rocev2 decode trace.pcapng --flow
+  rocev2 decode trace.pcapng --json | jq 'select(.bth.psn == 256)'`,
+    )
+    .action((file: string, options: DecodeOptions) => decode(file, options, new Output(io, options.json === true)));
+}
+
+async function decode(path: string, options: DecodeOptions, output: Output): Promise<void> {
+  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    throw new CommandFailure(EXIT_FAILED, `cannot read ${path}: ${whyUnreadable(cause)}`, { cause });
+  });
+  const reader = openCapture(path, bytes);
+  const tracker = new FlowTracker();
+  const lines = new PacketLines(output.colors);
+  const progress = output.io.stdout.isTTY ? undefined : output.progress(bytes.length);
+  const unknownLinkTypes = new Set<number>();
+  let firstNs: bigint | undefined;
+  let number = 0;
+  let packets = 0;
+
+  for (const captured of reader) {
+    number++;
+    firstNs ??= captured.timestampNs;
+    if (number % PACKETS_PER_TURN === 0) {
+      progress?.update(captured.bytes.byteOffset - bytes.byteOffset, `${number} packets`);
+      await output.drained();
+      await nextTurn();
+      if (output.io.interrupted.aborted) break;
+    }
+    if (!LINK_TYPES.includes(captured.linkType)) unknownLinkTypes.add(captured.linkType);
+    const datagram = udpOf(captured);
+    if (datagram?.destinationPort !== options.udpPort) continue;
+    const packet = decodeRoce(datagram, number, Number(captured.timestampNs - firstNs), options.icrc);
+    if (!concerns(packet, options.qp)) continue;
+    packets++;
+    const events = tracker.observe(packet);
+    if (options.flow !== true || events.length > 0) {
+      output.line(lines.next(packet, events));
+      output.document({ type: 'packet', ...packet, ...(captured.comment && { comment: captured.comment }), events });
+    }
+    if (packets === options.limit) break;
+  }
+
+  progress?.stop();
+  const flows = tracker.summaries;
+  const damage = reader.damage;
+  printSummary(output, flows, packets, number - packets);
+  output.document({ type: 'summary', packets, otherPackets: number - packets, flows, ...(damage && { damage }) });
+  for (const linkType of unknownLinkTypes) {
+    output.note(`rocev2: packets of link type ${linkType} left out: only Ethernet (1) and RAW IP (101) are understood`);
+  }
+  if (output.io.interrupted.aborted)
+    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole file');
+  if (damage !== undefined) {
+    throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
+  }
+}
+
+function openCapture(path: string, bytes: Uint8Array): CaptureReader {
+  try {
+    return new CaptureReader(bytes);
+  } catch (cause) {
+    throw new CommandFailure(EXIT_FAILED, `cannot decode ${path}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function whyUnreadable(cause: NodeJS.ErrnoException): string {
+  switch (cause.code) {
+    case 'ENOENT':
+      return 'there is no such file';
+    case 'EISDIR':
+      return 'it is a directory';
+    case 'EACCES':
+      return 'permission denied';
+    case 'ERR_FS_FILE_TOO_LARGE':
+      return 'it is larger than 2 GiB (split it with: editcap -c 1000000 IN OUT)';
+    default:
+      return cause.message;
+  }
+}
+
+function concerns(packet: DecodedPacket, qpn: number | undefined): boolean {
+  return qpn === undefined || packet.bth?.destQpn === qpn || packet.deth?.sourceQpn === qpn;
+}
+
+const SUMMARY_COLUMNS: readonly (Column & { readonly value: (flow: FlowSummary) => string | number })[] = [
+  { title: 'Flow', align: 'left', value: (flow) => `${flow.source} -> ${flow.destination}` },
+  { title: 'QPN', align: 'left', value: (flow) => sixDigits(flow.destQpn) },
+  { title: 'Packets', align: 'right', value: (flow) => flow.packets },
+  { title: 'Bytes', align: 'right', value: (flow) => flow.payloadBytes },
+  { title: 'Retransmitted', align: 'right', value: (flow) => flow.retransmitted },
+  { title: 'Gaps', align: 'right', value: (flow) => flow.gaps },
+  { title: 'Missing PSNs', align: 'right', value: (flow) => flow.missingPsns },
+  { title: 'NAKs', align: 'right', value: (flow) => flow.naks },
+  { title: 'RNR NAKs', align: 'right', value: (flow) => flow.rnrNaks },
+  { title: 'CNPs', align: 'right', value: (flow) => flow.cnps },
+  { title: 'CE marks', align: 'right', value: (flow) => flow.ceMarked },
+  { title: 'ICRC bad', align: 'right', value: (flow) => flow.icrcBad },
+];
+
+function printSummary(output: Output, flows: readonly FlowSummary[], packets: number, otherPackets: number): void {
+  if (flows.length > 0) {
+    output.line();
+    output.table(
+      SUMMARY_COLUMNS,
+      flows.map((flow) => SUMMARY_COLUMNS.map((column) => column.value(flow))),
+    );
+    output.line();
+  }
+  const others = otherPackets === 0 ? '' : `, ${plural(otherPackets, 'other packet')} left out`;
+  output.line(`${plural(packets, 'RoCEv2 packet')} in ${plural(flows.length, 'flow')}${others}`);
+}
+
+function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

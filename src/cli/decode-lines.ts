@@ -1,0 +1,144 @@
+/** The readable form of `rocev2 decode`: one line a packet, and the words for what happened to it. */
+
+import type { DecodedBth, DecodedPacket, IcrcVerdict } from '../capture/decoded-packet.js';
+import type { FlowEvent } from '../capture/flow-tracker.js';
+import type { Output } from './output.js';
+
+type Colors = Output['colors'];
+
+/** `RC RDMA_READ_RESPONSE_MIDDLE`: only two rare WITH_IMMEDIATE forms are longer. */
+const OPERATION_WIDTH = 27;
+
+interface Cells {
+  readonly number: string;
+  readonly time: string;
+  readonly source: string;
+  readonly arrow: string;
+  readonly destination: string;
+  readonly operation: string;
+  readonly qpn: string;
+  readonly psn: string;
+  readonly flags: string;
+  readonly bytes: string;
+  readonly icrc: string;
+  readonly details: string;
+}
+
+const TITLES: Cells = {
+  number: 'No.',
+  time: 'Time s',
+  source: 'Source',
+  arrow: '  ',
+  destination: 'Destination',
+  operation: 'Operation',
+  qpn: 'QPN',
+  psn: 'PSN',
+  flags: 'Flags',
+  bytes: 'Bytes',
+  icrc: 'ICRC',
+  details: 'Details',
+};
+
+const ICRC_WORDS: Readonly<Record<IcrcVerdict, string>> = { ok: 'ok', bad: 'BAD', cut: 'cut', unchecked: '-' };
+
+/** Formats packets in order. The address columns are as wide as the longest address so far, so that a capture can stream through. */
+export class PacketLines {
+  readonly #colors: Colors;
+  #addressWidth = 0;
+
+  constructor(colors: Colors) {
+    this.#colors = colors;
+  }
+
+  /** The line of the next packet; before the first one, the titles. */
+  next(packet: DecodedPacket, events: readonly FlowEvent[]): string {
+    const isFirst = this.#addressWidth === 0;
+    this.#addressWidth = Math.max(this.#addressWidth, packet.source.length, packet.destination.length);
+    const line = this.#packetLine(packet, events);
+    return isFirst ? `${this.#colors.bold(this.#columns(TITLES))}\n${line}` : line;
+  }
+
+  #packetLine(packet: DecodedPacket, events: readonly FlowEvent[]): string {
+    const { bth, icrc } = packet;
+    const text = this.#columns({
+      number: String(packet.number),
+      time: (packet.timeNs / 1e9).toFixed(6),
+      source: packet.source,
+      arrow: '->',
+      destination: packet.destination,
+      operation: bth?.operation ?? `malformed: ${packet.malformed}`,
+      qpn: bth === undefined ? '' : sixDigits(bth.destQpn),
+      psn: bth === undefined ? '' : sixDigits(bth.psn),
+      flags: bth === undefined ? '' : flags(bth, packet.ecn),
+      bytes: String(bth?.payloadBytes ?? packet.lengthBytes),
+      icrc: ICRC_WORDS[icrc],
+      details: details(packet),
+    });
+    const story = events.map(describeEvent).filter((words) => words !== '');
+    const line = [text, ...story.map((words) => this.#colors.yellow(`[${words}]`))].join('  ').trimEnd();
+    return icrc === 'bad' || bth === undefined ? this.#colors.red(line) : line;
+  }
+
+  #columns(cells: Cells): string {
+    const width = this.#addressWidth;
+    const fixed = [
+      cells.number.padStart(5),
+      cells.time.padStart(11),
+      `${cells.source.padEnd(width)} ${cells.arrow} ${cells.destination.padEnd(Math.max(width, TITLES.destination.length))}`,
+      cells.operation.padEnd(OPERATION_WIDTH),
+      cells.qpn.padEnd(6),
+      cells.psn.padEnd(6),
+      cells.flags.padEnd(5),
+      cells.bytes.padStart(5),
+      cells.icrc.padEnd(4),
+    ];
+    return `${fixed.join('  ')}  ${cells.details}`.trimEnd();
+  }
+}
+
+/** What to say of an event next to its packet; a NAK and a bad ICRC stand in columns of their own. */
+function describeEvent(event: FlowEvent): string {
+  if (event.kind === 'gap') return `gap: ${event.missing} PSN${event.missing === 1 ? '' : 's'} missing before`;
+  return event.kind === 'retransmission' ? 'retransmission' : '';
+}
+
+function flags({ ackReq, solicited, migReq, fecn, becn }: DecodedBth, ecn: number): string {
+  const set = [
+    [ackReq, 'A'],
+    [solicited, 'SE'],
+    [migReq, 'M'],
+    [fecn, 'FECN'],
+    [becn, 'BECN'],
+    [ecn === 3, 'CE'],
+  ];
+  return set.flatMap(([on, name]) => (on ? [name] : [])).join(',');
+}
+
+function details(p: DecodedPacket): string {
+  const words: string[] = [];
+  if (p.mad)
+    words.push(p.mad.rejectReason ? `${p.mad.name} (${p.mad.rejectReason})` : p.mad.name, `tid=${p.mad.transactionId}`);
+  if (p.reth) words.push(`va=${hex(p.reth.va)} rkey=${hex(p.reth.rkey)} len=${p.reth.dmaLength}`);
+  if (p.atomicEth) {
+    const { va, rkey, swapOrAdd, compare } = p.atomicEth;
+    const isAdd = p.bth?.operation === 'RC FETCH_ADD';
+    words.push(`va=${hex(va)} rkey=${hex(rkey)}`);
+    words.push(isAdd ? `add=${hex(swapOrAdd)}` : `compare=${hex(compare)} swap=${hex(swapOrAdd)}`);
+  }
+  if (p.aeth) words.push(`${p.aeth.meaning} msn=${p.aeth.msn}`);
+  if (p.atomicAckEth) words.push(`original=${hex(p.atomicAckEth.original)}`);
+  if (p.deth && !p.mad) words.push(`qkey=${hex(p.deth.qkey)} srcqp=${hex(p.deth.sourceQpn)}`);
+  if (p.immediate !== undefined) words.push(`imm=${hex(p.immediate, 8)}`);
+  if (p.invalidateRkey !== undefined) words.push(`invalidate rkey=${hex(p.invalidateRkey)}`);
+  if (p.sackBytes !== undefined) words.push(`bitmap of ${p.sackBytes * 8} PSNs`);
+  return words.join(' ');
+}
+
+/** QPNs and PSNs: 24 bits. */
+export function sixDigits(value: number): string {
+  return value.toString(16).padStart(6, '0');
+}
+
+function hex(value: number | bigint, digits = 1): string {
+  return `0x${value.toString(16).padStart(digits, '0')}`;
+}

@@ -1,0 +1,47 @@
+/** Exit codes, and how a failure becomes one line on stderr and one of them. */
+
+import { RoceError, type RoceErrorCode } from '../core/errors.js';
+import type { CliEnvironment } from './output.js';
+
+export const EXIT_OK = 0;
+export const EXIT_FAILED = 1;
+export const EXIT_USAGE = 2;
+export const EXIT_NO_CONNECTION = 3;
+export const EXIT_VERIFICATION_FAILED = 4;
+/** As a shell reports a program ended by SIGINT. */
+export const EXIT_INTERRUPTED = 130;
+
+/** Thrown by a command that has already said what there is to say, or says it in `message`. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  readonly exitCode: number;
+
+  /** An empty message prints nothing. */
+  constructor(exitCode: number, message = '', options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
+
+const CODE_OF_ERROR: Partial<Record<RoceErrorCode, number>> = {
+  ERR_ROCE_INVALID_ARGUMENT: EXIT_USAGE,
+  ERR_ROCE_CONNECT: EXIT_NO_CONNECTION,
+};
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof CommandFailure) return error.exitCode;
+  if (error instanceof RoceError) return CODE_OF_ERROR[error.code] ?? EXIT_FAILED;
+  return EXIT_FAILED;
+}
+
+/**
+ * What to print for a failure. Expected ones (ours, and the operating system's) are a line without a stack; anything else is a defect
+ * of this program and keeps its stack. ROCEV2_DEBUG=1 shows the stack of all.
+ */
+export function describeFailure(error: unknown, env: CliEnvironment): string {
+  if (!(error instanceof Error)) return `rocev2: ${String(error)}`;
+  const expected = error instanceof CommandFailure || error instanceof RoceError || 'syscall' in error;
+  if (expected && error.message === '') return '';
+  if (expected && env.ROCEV2_DEBUG !== '1') return `rocev2: ${error.message}`;
+  return `rocev2: ${error.stack ?? error.message}`;
+}

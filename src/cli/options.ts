@@ -1,0 +1,64 @@
+/**
+ * Option values of all commands: each is a zod schema from text to the program's unit, and a parser for commander made of it. A refusal
+ * says what is allowed.
+ */
+
+import { InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import { RoceError } from '../core/errors.js';
+import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
+import { IpAddress } from '../packet/address.js';
+
+/** Path MTUs of InfiniBand (IBTA vol. 1 §9.7), in bytes. */
+export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
+export type PathMtu = (typeof PATH_MTUS)[number];
+
+/** A schema from text by a parser that throws RoceError. */
+function parsed<T>(parse: (text: string) => T) {
+  return z.string().transform((text, context): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      context.addIssue({ code: 'custom', message: error.message });
+      return z.NEVER;
+    }
+  });
+}
+
+/** What commander calls with the text of an option or argument. */
+function parser<T>(schema: z.ZodType<T>): (text: string) => T {
+  return (text) => {
+    const result = schema.safeParse(text);
+    if (!result.success) throw new InvalidArgumentError(`${result.error.issues[0].message}.`);
+    return result.data;
+  };
+}
+
+const count = parsed((text) => parseCount(text));
+
+/** `4096`, `64KiB` -> bytes. */
+export const sizeOption = parser(parsed(parseSizeBytes));
+/** `25Gbps` -> bits per second. */
+export const rateOption = parser(parsed(parseRateBps));
+/** `67us` -> nanoseconds. */
+export const durationOption = parser(parsed(parseDurationNs));
+/** At least 1. */
+export const countOption = parser(parsed((text) => parseCount(text, 1)));
+/** TCP or UDP port. */
+export const portOption = parser(parsed((text) => parseCount(text, 1, 65535)));
+/** Queue pair number, decimal or `0x...`. */
+export const qpnOption = parser(parsed((text) => parseCount(text, 0, 0xffffff)));
+/** A literal IPv4 or IPv6 address. */
+export const addressOption = parser(parsed((text) => IpAddress.parse(text)));
+/** One of {@link PATH_MTUS}. */
+export const mtuOption = parser(
+  count.pipe(z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` })),
+);
+
+/** One of a few words. */
+export function choiceOption<const T extends string>(choices: readonly T[]): (text: string) => T {
+  return parser(
+    z.enum(choices as readonly [T, ...T[]], { error: `it is one of ${choices.join(', ')}` }) as z.ZodType<T>,
+  );
+}

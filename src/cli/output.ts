@@ -1,0 +1,127 @@
+/**
+ * Where a command's words go: results to stdout, progress and diagnostics to stderr, and with --json one document (or JSON lines)
+ * on stdout and nothing else there. Colour and drawing only where a person looks: a terminal, and NO_COLOR not set.
+ */
+
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { SingleBar } from 'cli-progress';
+import Table from 'cli-table3';
+import picocolors from 'picocolors';
+
+/** The environment variables that are looked at. */
+export interface CliEnvironment {
+  readonly NO_COLOR?: string | undefined;
+  readonly FORCE_COLOR?: string | undefined;
+  readonly TERM?: string | undefined;
+  /** `1`: show stacks. */
+  readonly ROCEV2_DEBUG?: string | undefined;
+}
+
+/** What a command may use of the process. */
+export interface CliIo {
+  readonly stdout: Writable & { readonly isTTY?: boolean };
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly env: CliEnvironment;
+  /** Aborted by the first Ctrl-C: stop, print what there is, exit 130. */
+  readonly interrupted: AbortSignal;
+}
+
+export interface Column {
+  readonly title: string;
+  /** Numbers stand to the right. */
+  readonly align: 'left' | 'right';
+}
+
+export interface Progress {
+  /** `done` of the total, and a few words. */
+  update(done: number, text: string): void;
+  stop(): void;
+}
+
+const SILENT_PROGRESS: Progress = { update: () => {}, stop: () => {} };
+
+const NO_BORDERS = Object.fromEntries(
+  [
+    'top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right',
+    'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid',
+  ].map((place) => [place, '']),
+); // biome-ignore format: one group a line
+
+export class Output {
+  readonly io: CliIo;
+  readonly json: boolean;
+  readonly colors: ReturnType<typeof picocolors.createColors>;
+
+  constructor(io: CliIo, json: boolean) {
+    this.io = io;
+    this.json = json;
+    this.colors = picocolors.createColors(!json && wantsColor(io));
+  }
+
+  /** A line for people on stdout; nothing with --json. */
+  line(text = ''): void {
+    if (!this.json) this.io.stdout.write(`${text}\n`);
+  }
+
+  /** A diagnostic on stderr, with --json too. */
+  note(text: string): void {
+    this.io.stderr.write(`${text}\n`);
+  }
+
+  /** The document of --json (or one of its lines); nothing without --json. A bigint becomes a decimal string. */
+  document(value: unknown): void {
+    if (!this.json) return;
+    this.io.stdout.write(`${JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? v.toString() : v))}\n`);
+  }
+
+  /** A table for people: titles, a rule, rows; columns two spaces apart. Nothing with --json. */
+  table(columns: readonly Column[], rows: ReadonlyArray<readonly (string | number)[]>): void {
+    if (this.json) return;
+    const table = new Table({
+      colAligns: columns.map((column) => column.align),
+      chars: { ...NO_BORDERS, middle: '  ' },
+      style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+    });
+    table.push(columns.map((column) => this.colors.bold(column.title)));
+    for (const row of rows) table.push(row.map(String));
+    const lines = table
+      .toString()
+      .split('\n')
+      .map((text) => text.trimEnd());
+    const width = Math.max(...lines.map(visibleWidth));
+    lines.splice(1, 0, this.colors.dim('-'.repeat(width)));
+    for (const text of lines) this.line(text);
+  }
+
+  /** A bar on stderr while a person waits there; silent when stderr is not a terminal. */
+  progress(total: number): Progress {
+    if (this.io.stderr.isTTY !== true) return SILENT_PROGRESS;
+    const bar = new SingleBar({
+      stream: this.io.stderr as NodeJS.WritableStream,
+      format: '{bar} {percentage}%  {text}',
+      clearOnComplete: true,
+      hideCursor: true,
+      barsize: 30,
+    });
+    bar.start(total, 0, { text: '' });
+    return { update: (done, text) => bar.update(done, { text }), stop: () => bar.stop() };
+  }
+
+  /** Waits until a slow reader of stdout has caught up, so that long output is not held in memory. */
+  async drained(): Promise<void> {
+    if (this.io.stdout.writableNeedDrain) await once(this.io.stdout, 'drain');
+  }
+}
+
+function wantsColor({ stdout, env }: CliIo): boolean {
+  if (env.NO_COLOR) return false; // https://no-color.org: any value but the empty one
+  if (env.FORCE_COLOR) return true;
+  return stdout.isTTY === true && env.TERM !== 'dumb';
+}
+
+/** Characters a terminal shows, colour codes left out. */
+export function visibleWidth(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
+  return text.replaceAll(/\u001b\[[0-9;]*m/g, '').length;
+}

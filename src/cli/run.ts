@@ -1,0 +1,60 @@
+/** One run of the command line, from arguments to exit code, without touching the process: tests call it as main.ts does. */
+
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { COMMANDS } from './commands.js';
+import { describeFailure, EXIT_OK, EXIT_USAGE, exitCodeOf } from './exit.js';
+import type { CliIo } from './output.js';
+
+/** `args` without node and script. Resolves to the exit code; never rejects. */
+export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+  try {
+    const program = await buildProgram(args, io);
+    if (args.length === 0) {
+      program.outputHelp({ error: true });
+      return EXIT_USAGE;
+    }
+    await program.parseAsync(args, { from: 'user' });
+    return EXIT_OK;
+  } catch (error) {
+    // Commander has printed its own message; help and version are not failures.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
+    const text = describeFailure(error, io.env);
+    if (text !== '') io.stderr.write(`${text}\n`);
+    return exitCodeOf(error);
+  }
+}
+
+async function buildProgram(args: readonly string[], io: CliIo): Promise<Command> {
+  const program = new Command('rocev2')
+    .description('RDMA for Node.js without an RDMA NIC: a software RoCEv2 stack.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+      outputError: (text, write) => write(text.replace(/^error: /, 'rocev2: ')),
+    })
+    .addHelpText('after', "\nRun 'rocev2 help COMMAND' for its options and examples.");
+  program.showHelpAfterError("Run 'rocev2 --help' for the commands and options.");
+
+  const asked = COMMANDS.find(({ name }) => args.includes(name));
+  for (const { name, summary, load } of COMMANDS) {
+    if (name !== asked?.name) {
+      program.command(name).description(summary);
+      continue;
+    }
+    (await load()).register(program, io);
+    const command = program.commands.at(-1)!;
+    command.summary(summary).showHelpAfterError(`Run 'rocev2 ${name} --help' for its options and examples.`);
+  }
+  return program;
+}
+
+function packageVersion(): string {
+  const url = new URL('../../package.json', import.meta.url); // the same from src/cli and dist/cli
+  return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version;
+}
