@@ -20,8 +20,8 @@ export class FaultyPort implements Port {
   readonly #plan: FaultPlan;
   readonly #subject: FaultSubject = newFaultSubject();
   /** Each in a batch of one slot, because the batch it came in must go back to the port. */
-  readonly #heldTx = new HeldBack<TxBatch>();
-  readonly #heldRx = new HeldBack<RxDatagram>();
+  readonly #heldTx = new HeldBack<TxBatch>((held) => this.#emit(held, 0));
+  readonly #heldRx = new HeldBack<RxDatagram>((held) => this.onDatagram(held));
   /** Whether datagrams carry numbers of their own; otherwise the counters below stand in. */
   readonly #numbered: boolean;
   #txNumber = 0;
@@ -116,7 +116,7 @@ export class FaultyPort implements Port {
       if (action === FAULT_DUPLICATE) this.#emit(batch, slot);
     }
     this.#emit(batch, slot);
-    this.#heldTx.passed((held) => this.#emit(held, 0));
+    this.#heldTx.passed();
   }
 
   #emit(from: TxBatch, slot: number): void {
@@ -143,7 +143,7 @@ export class FaultyPort implements Port {
       if (action === FAULT_DUPLICATE) this.onDatagram(datagram);
     }
     this.onDatagram(datagram);
-    this.#heldRx.passed((held) => this.onDatagram(held));
+    this.#heldRx.passed();
   }
 }
 

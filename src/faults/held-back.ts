@@ -4,6 +4,11 @@ const HELD_MAX = 1024;
 
 export class HeldBack<T> {
   readonly #held: Array<{ readonly packet: T; behind: number }> = [];
+  readonly #release: (packet: T) => void;
+
+  constructor(release: (packet: T) => void) {
+    this.#release = release;
+  }
 
   /** False, and nothing is held, when there is no room. */
   hold(packet: T, behind: number): boolean {
@@ -13,11 +18,11 @@ export class HeldBack<T> {
   }
 
   /** To be called after each packet that passed: lets go of the packets whose wait is over, oldest first. */
-  passed(release: (packet: T) => void): void {
+  passed(): void {
     if (this.#held.length === 0) return;
     let kept = 0;
     for (const entry of this.#held) {
-      if (--entry.behind === 0) release(entry.packet);
+      if (--entry.behind === 0) this.#release(entry.packet);
       else this.#held[kept++] = entry;
     }
     this.#held.length = kept;

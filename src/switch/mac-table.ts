@@ -1,0 +1,66 @@
+/**
+ * Which port a MAC address was last seen on (IEEE 802.1Q §8.8). Bounded: when full of addresses that are still in use, new ones are not
+ * learnt, so that a flood of invented senders cannot push out the real ones.
+ *
+ * Invariant: the entries stand in the order in which they were last refreshed.
+ */
+
+/** An entry is refreshed when this share of its life is over: often enough, and no work per frame. */
+const REFRESH_SHARE = 1 / 8;
+
+interface Entry {
+  port: number;
+  seenNs: number;
+}
+
+export class MacTable {
+  readonly #entries = new Map<number, Entry>();
+  readonly #entriesMax: number;
+  readonly #ageNs: number;
+
+  constructor(entriesMax: number, ageNs: number) {
+    this.#entriesMax = entriesMax;
+    this.#ageNs = ageNs;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** `mac` is the address as a 48-bit number (see {@link macNumber}). */
+  learn(mac: number, port: number, nowNs: number): void {
+    const entry = this.#entries.get(mac);
+    if (entry === undefined) {
+      if (this.#entries.size < this.#entriesMax || this.#dropOldest(nowNs)) {
+        this.#entries.set(mac, { port, seenNs: nowNs });
+      }
+      return;
+    }
+    entry.port = port;
+    if (nowNs - entry.seenNs < this.#ageNs * REFRESH_SHARE) return;
+    entry.seenNs = nowNs;
+    this.#entries.delete(mac);
+    this.#entries.set(mac, entry);
+  }
+
+  /** The port, or -1 when the address is unknown or has aged out. */
+  lookup(mac: number, nowNs: number): number {
+    const entry = this.#entries.get(mac);
+    return entry === undefined || nowNs - entry.seenNs > this.#ageNs ? -1 : entry.port;
+  }
+
+  /** False when even the oldest entry is still alive. */
+  #dropOldest(nowNs: number): boolean {
+    for (const [mac, entry] of this.#entries) {
+      return nowNs - entry.seenNs > this.#ageNs && this.#entries.delete(mac);
+    }
+    return false;
+  }
+}
+
+/** The MAC address at `o` as a 48-bit number. */
+export function macNumber(b: Uint8Array, o: number): number {
+  const high = (b[o] << 16) | (b[o + 1] << 8) | b[o + 2];
+  const low = (b[o + 3] << 16) | (b[o + 4] << 8) | b[o + 5];
+  return high * 0x1000000 + low;
+}
