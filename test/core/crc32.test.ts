@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { crc32, crc32Backend, crc32Range } from '../../src/core/crc32.js';
+import { naiveCrc32 as reference } from '../support/naive-codec.js';
+
+test('both implementations give the check value of CRC-32/ISO-HDLC', () => {
+  const digits = new TextEncoder().encode('123456789');
+  expect(crc32(digits)).toBe(0xcbf43926);
+  expect(crc32Range(digits, 0, 9, 0)).toBe(0xcbf43926);
+});
+
+test('both agree with an independent implementation, for any range', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(20), fc.nat(20), (bytes, before, after) => {
+      const offset = Math.min(before, bytes.length);
+      const end = Math.max(offset, bytes.length - after);
+      const range = bytes.subarray(offset, end);
+      expect(crc32(range)).toBe(reference(range));
+      expect(crc32Range(bytes, offset, end - offset, 0)).toBe(reference(range));
+    }),
+  );
+});
+
+test('values chain', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), fc.uint8Array(), (a, b) => {
+      const whole = reference(new Uint8Array([...a, ...b]));
+      expect(crc32(b, crc32(a))).toBe(whole);
+      expect(crc32Range(b, 0, b.length, crc32Range(a, 0, a.length, 0))).toBe(whole);
+    }),
+  );
+});
+
+test('the backend is one of the two', () => {
+  expect(['@node-rs/crc32', 'zlib']).toContain(crc32Backend);
+});
