@@ -6,8 +6,8 @@ import type { Output } from './output.js';
 
 type Colors = Output['colors'];
 
-/** `RC RDMA_READ_RESPONSE_MIDDLE`: only two rare WITH_IMMEDIATE forms are longer. */
-const OPERATION_WIDTH = 27;
+/** `RC RDMA_READ_RESP_MIDDLE`, the longest of {@link shortOperation}. */
+const OPERATION_WIDTH = 24;
 
 interface Cells {
   readonly number: string;
@@ -66,7 +66,7 @@ export class PacketLines {
       source: packet.source,
       arrow: '->',
       destination: packet.destination,
-      operation: bth?.operation ?? `malformed: ${packet.malformed}`,
+      operation: bth === undefined ? `malformed: ${packet.malformed}` : shortOperation(bth.operation),
       qpn: bth === undefined ? '' : sixDigits(bth.destQpn),
       psn: bth === undefined ? '' : sixDigits(bth.psn),
       flags: bth === undefined ? '' : flags(bth, packet.ecn),
@@ -83,7 +83,7 @@ export class PacketLines {
     const width = this.#addressWidth;
     const fixed = [
       cells.number.padStart(5),
-      cells.time.padStart(11),
+      cells.time.padStart(10),
       `${cells.source.padEnd(width)} ${cells.arrow} ${cells.destination.padEnd(Math.max(width, TITLES.destination.length))}`,
       cells.operation.padEnd(OPERATION_WIDTH),
       cells.qpn.padEnd(6),
@@ -99,7 +99,16 @@ export class PacketLines {
 /** What to say of an event next to its packet; a NAK and a bad ICRC stand in columns of their own. */
 function describeEvent(event: FlowEvent): string {
   if (event.kind === 'gap') return `gap: ${event.missing} PSN${event.missing === 1 ? '' : 's'} missing before`;
-  return event.kind === 'retransmission' ? 'retransmission' : '';
+  return event.kind === 'retransmission' ? 'resent' : '';
+}
+
+/** The names of the specification, their long words cut as rxe and perftest do, so that lines fit a wide terminal. */
+function shortOperation(operation: string): string {
+  return operation
+    .replace('_WITH_IMMEDIATE', '_IMM')
+    .replace('_WITH_INVALIDATE', '_INV')
+    .replace('_REQUEST', '_REQ')
+    .replace('_RESPONSE', '_RESP');
 }
 
 function flags({ ackReq, solicited, migReq, fecn, becn }: DecodedBth, ecn: number): string {

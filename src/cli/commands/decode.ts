@@ -40,7 +40,7 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Flags: A acknowledge requested, SE solicited event, M migration state, FECN and BECN, CE congestion experienced.
-A PSN behind the newest one of its flow counts as retransmitted; a PSN skipped is a gap. Both are as seen at the point of capture.
+A PSN behind the newest one of its flow counts as resent; a PSN skipped is a gap. Both are as seen at the point of capture.
 QPN and PSN are in hex.
 A source queue pair is known only of UD packets, so --qp finds connected traffic by its destination.
 
@@ -139,7 +139,7 @@ const SUMMARY_COLUMNS: readonly (Column & { readonly value: (flow: FlowSummary) 
   { title: 'QPN', align: 'left', value: (flow) => sixDigits(flow.destQpn) },
   { title: 'Packets', align: 'right', value: (flow) => flow.packets },
   { title: 'Bytes', align: 'right', value: (flow) => flow.payloadBytes },
-  { title: 'Retransmitted', align: 'right', value: (flow) => flow.retransmitted },
+  { title: 'Resent', align: 'right', value: (flow) => flow.retransmitted },
   { title: 'Gaps', align: 'right', value: (flow) => flow.gaps },
   { title: 'Missing PSNs', align: 'right', value: (flow) => flow.missingPsns },
   { title: 'NAKs', align: 'right', value: (flow) => flow.naks },

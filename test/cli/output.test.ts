@@ -1,0 +1,66 @@
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { type CliEnvironment, Output, visibleWidth } from '../../src/cli/output.js';
+
+function outputTo(isTTY: boolean, json: boolean, env: CliEnvironment = {}) {
+  const texts = { stdout: '', stderr: '' };
+  const stream = (name: keyof typeof texts) =>
+    Object.assign(
+      new Writable({
+        write(chunk, _encoding, done) {
+          texts[name] += chunk.toString();
+          done();
+        },
+      }),
+      { isTTY },
+    );
+  const io = { stdout: stream('stdout'), stderr: stream('stderr'), env, interrupted: new AbortController().signal };
+  return { output: new Output(io, json), texts };
+}
+
+const COLUMNS = [
+  { title: 'op', align: 'left' },
+  { title: 'Gb/s', align: 'right' },
+] as const;
+
+describe('output', () => {
+  it('a table is plain aligned text when nobody looks', () => {
+    const { output, texts } = outputTo(false, false);
+    output.table(COLUMNS, [
+      ['write', 12.5],
+      ['atomic', 3],
+    ]);
+    expect(texts.stdout).toBe('op      Gb/s\n------------\nwrite   12.5\natomic     3\n');
+  });
+
+  it.each([
+    [true, {}, true],
+    [true, { NO_COLOR: '1' }, false],
+    [true, { NO_COLOR: '' }, true],
+    [true, { TERM: 'dumb' }, false],
+    [false, {}, false],
+    [false, { FORCE_COLOR: '1' }, true],
+  ])('terminal %s with %j: colour %s, and the same columns', (isTTY, env, colored) => {
+    const { output, texts } = outputTo(isTTY, false, env);
+    output.table(COLUMNS, [['write', 12.5]]);
+    expect(texts.stdout.includes('\u001b[')).toBe(colored);
+    expect(texts.stdout.trimEnd().split('\n').map(visibleWidth)).toEqual([11, 11, 11]);
+  });
+
+  it('--json leaves nothing on stdout but the document', () => {
+    const { output, texts } = outputTo(true, true);
+    output.line('for people');
+    output.table(COLUMNS, [['write', 1]]);
+    output.note('a diagnostic');
+    output.document({ va: 2n ** 60n });
+    expect(texts).toEqual({ stdout: '{"va":"1152921504606846976"}\n', stderr: 'a diagnostic\n' });
+  });
+
+  it('progress is silent unless stderr is a terminal', () => {
+    const { output, texts } = outputTo(false, false);
+    const progress = output.progress(10);
+    progress.update(5, 'half');
+    progress.stop();
+    expect(texts).toEqual({ stdout: '', stderr: '' });
+  });
+});

@@ -1,0 +1,41 @@
+import { Writable } from 'node:stream';
+import type { CliEnvironment, CliIo } from '../../src/cli/output.js';
+import { runCli } from '../../src/cli/run.js';
+
+export interface CliResult {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+class Collected extends Writable {
+  text = '';
+  readonly isTTY: boolean;
+
+  constructor(isTTY: boolean) {
+    super();
+    this.isTTY = isTTY;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+/** The command line as a shell would call it, without the process. */
+export async function run(
+  args: readonly string[],
+  options: { tty?: boolean; env?: CliEnvironment; interrupted?: AbortSignal } = {},
+) {
+  const stdout = new Collected(options.tty ?? false);
+  const stderr = new Collected(options.tty ?? false);
+  const io: CliIo = {
+    stdout,
+    stderr,
+    env: options.env ?? {},
+    interrupted: options.interrupted ?? new AbortController().signal,
+  };
+  const exitCode = await runCli(args, io);
+  return { exitCode, stdout: stdout.text, stderr: stderr.text } satisfies CliResult;
+}
