@@ -142,6 +142,13 @@ describe('parseFrame refuses', () => {
     ['not_udp', edit4((b, ip) => (b[ip + 9] = 6))],
     ['bad_udp_length', edit4((b, ip) => writeU16(b, ip + 24, 31))],
     ['bad_udp_length', edit4((b, ip) => writeU16(b, ip + 2, 27))],
+    [
+      'bad_udp_length',
+      edit4((b, ip) => {
+        writeU16(b, ip + 2, 24);
+        writeU16(b, ip + 24, 4);
+      }),
+    ],
   ])('%s', (reason, b) => {
     expect(reasonOf(b)).toBe(reason);
   });
@@ -154,10 +161,22 @@ describe('parseFrame refuses', () => {
     }
   });
 
-  test('every frame that is cut short', () => {
-    for (const whole of [frame4(), frame4(true), frame6()]) {
-      for (let length = 0; length < whole.length; length++) expect(reasonOf(whole, length)).not.toBe('ok');
+  test.each<[string, Uint8Array, number]>([
+    ['IPv4', frame4(), 34],
+    ['tagged IPv4', frame4(true), 38],
+    ['IPv6', frame6(), 54],
+  ])('%s cut short anywhere', (_, whole, headerBytes) => {
+    for (let length = 0; length < headerBytes; length++) expect(reasonOf(whole, length)).toBe('frame_too_short');
+    for (let length = headerBytes; length < whole.length; length++) {
+      expect(reasonOf(whole, length)).toBe('bad_ip_length');
     }
+  });
+
+  test('half a tag', () => {
+    const b = frame4(true);
+    writeU16(b, 16, ETHERTYPE_ARP);
+    expect(reasonOf(b, 17)).toBe('frame_too_short');
+    expect(reasonOf(b, 18)).toBe('not_ip');
   });
 
   test('an IPv6 packet with extension headers or a wrong length', () => {

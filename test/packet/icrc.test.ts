@@ -127,6 +127,16 @@ describe('a hidden identification', () => {
     }
   });
 
+  test('does not make up for a changed flag or fragment offset, which stand right behind it', () => {
+    const udp = new Uint8Array(32).fill(9);
+    for (let bit = 0; bit < 16; bit++) {
+      const ipPacket = naiveIpPacket(A4.bytes, B4.bytes, 0xc123, 4791, 0x1234, udp);
+      ipPacket[6 + (bit >> 3)] ^= 1 << (bit & 7);
+      new DataView(udp.buffer).setUint32(28, naiveIcrc(ipPacket.subarray(0, -4)), true);
+      expect(checkIcrc(flow, udp, 0, 32, IP_ID_UNKNOWN)).toBe(ICRC_BAD);
+    }
+  });
+
   test('is not looked for when the identification is known, nor over IPv6', () => {
     const bytes = new Uint8Array(64).fill(7);
     sealIcrc(flow, bytes, 0, 64, 5, undefined);
@@ -134,7 +144,11 @@ describe('a hidden identification', () => {
     const flow6 = new IcrcFlow(IpAddress.parse('fd77::1'), IpAddress.parse('fd77::2'), 1, 4791);
     sealIcrc(flow6, bytes, 0, 64, 5, undefined);
     expect(checkIcrc(flow6, bytes, 0, 64, IP_ID_UNKNOWN)).toBe(ICRC_OK);
-    bytes[40] ^= 1;
+    // The difference that an IPv4 identification would make.
+    const [zero, five] = [bytes.slice(), bytes.slice()];
+    sealIcrc(flow, zero, 0, 64, 0, undefined);
+    sealIcrc(flow, five, 0, 64, 5, undefined);
+    for (let at = 60; at < 64; at++) bytes[at] ^= zero[at] ^ five[at];
     expect(checkIcrc(flow6, bytes, 0, 64, IP_ID_UNKNOWN)).toBe(ICRC_BAD);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../src/core/bytes.js';
+import { fromHex, readU16, toHex, writeU16 } from '../../src/core/bytes.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { ARP_BYTES, ARP_REPLY, ARP_REQUEST, ArpPacket, parseArp, writeArp } from '../../src/packet/arp.js';
 import { parseMac } from '../../src/packet/ethernet.js';
@@ -90,6 +90,22 @@ describe('neighbour discovery', () => {
       bytes[bit >> 3] ^= 1 << (bit & 7);
       expect(parseNdp(bytes, 0, NDP_BYTES, new NdpPacket())).toBe(false);
     }
+  });
+
+  test.each([
+    [0, 'of no length'],
+    [2, 'that runs over the end'],
+  ])('an option of length %i, %s, is refused although the checksum is right', (units) => {
+    const bytes = solicitation.slice(2);
+    const [option, checksum] = [40 + 24, 40 + 2];
+    bytes[option + 1] = units;
+    const old = readU16(bytes, checksum);
+    writeU16(bytes, checksum, old - (units - 1));
+    expect(parseNdp(bytes, 0, NDP_BYTES, new NdpPacket())).toBe(false);
+    // The checksum was adjusted rightly: with the length restored, the old one is what is needed.
+    bytes[option + 1] = 1;
+    writeU16(bytes, checksum, old);
+    expect(parseNdp(bytes, 0, NDP_BYTES, new NdpPacket())).toBe(true);
   });
 
   test('a packet that crossed a router, or is short, is refused', () => {
