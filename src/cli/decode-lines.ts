@@ -82,8 +82,7 @@ export class PacketLines {
   #columns(cells: Cells): string {
     const width = this.#addressWidth;
     const fixed = [
-      cells.number.padStart(5),
-      cells.time.padStart(10),
+      `${cells.number.padStart(5)} ${cells.time.padStart(10)}`,
       `${cells.source.padEnd(width)} ${cells.arrow} ${cells.destination.padEnd(Math.max(width, TITLES.destination.length))}`,
       cells.operation.padEnd(OPERATION_WIDTH),
       cells.qpn.padEnd(6),
