@@ -6,17 +6,17 @@
 export const BLOCK_SECTION_HEADER = 0x0a0d0d0a;
 export const BLOCK_INTERFACE_DESCRIPTION = 1;
 export const BLOCK_SIMPLE_PACKET = 3;
-export const BLOCK_INTERFACE_STATISTICS = 5;
+const BLOCK_INTERFACE_STATISTICS = 5;
 export const BLOCK_ENHANCED_PACKET = 6;
 export const BYTE_ORDER_MAGIC = 0x1a2b3c4d;
 
 export const OPTION_END = 0;
 export const OPTION_COMMENT = 1;
-export const OPTION_SHB_USER_APPLICATION = 4;
-export const OPTION_IF_NAME = 2;
+const OPTION_SHB_USER_APPLICATION = 4;
+const OPTION_IF_NAME = 2;
 export const OPTION_IF_TSRESOL = 9;
 export const OPTION_IF_TSOFFSET = 14;
-export const OPTION_ISB_DROPPED = 5;
+const OPTION_ISB_DROPPED = 5;
 
 /** Link types (https://www.tcpdump.org/linktypes.html). */
 export const LINKTYPE_ETHERNET = 1;

@@ -72,7 +72,7 @@ export class PacketLines {
       flags: bth === undefined ? '' : flags(bth, packet.ecn),
       bytes: String(bth?.payloadBytes ?? packet.lengthBytes),
       icrc: ICRC_WORDS[icrc],
-      details: details(packet),
+      details: hasNak(packet) ? this.#colors.yellow(details(packet)) : details(packet),
     });
     const story = events.map(describeEvent).filter((words) => words !== '');
     const line = [text, ...story.map((words) => this.#colors.yellow(`[${words}]`))].join('  ').trimEnd();
@@ -93,6 +93,10 @@ export class PacketLines {
     ];
     return `${fixed.join('  ')}  ${cells.details}`.trimEnd();
   }
+}
+
+function hasNak({ aeth }: DecodedPacket): boolean {
+  return aeth?.kind === 'nak' || aeth?.kind === 'rnr_nak';
 }
 
 /** What to say of an event next to its packet; a NAK and a bad ICRC stand in columns of their own. */

@@ -179,6 +179,19 @@ describe('options', () => {
   });
 });
 
+describe('an interrupted run', () => {
+  it('prints the summary of what it has seen and exits 130', async () => {
+    const interrupt = new AbortController();
+    interrupt.abort();
+    const { exitCode, stdout, stderr } = await run(['decode', join(GOLDEN, 'ud-v4.pcapng')], {
+      interrupted: interrupt.signal,
+    });
+    expect(exitCode).toBe(130);
+    expect(stdout).toBe('0 RoCEv2 packets in 0 flows\n');
+    expect(stderr).toContain('interrupted');
+  });
+});
+
 describe('damaged input', () => {
   const whole = Uint8Array.from(readFileSync(join(GOLDEN, 'send-rc-mtu1024-v4.pcapng')));
   const lastPacketEnd = Array.from(new CaptureReader(whole), ({ bytes }) => bytes.byteOffset + bytes.length).at(-1)!;

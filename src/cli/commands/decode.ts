@@ -31,7 +31,7 @@ export function register(program: Command, io: CliIo): void {
     .description('Print the RoCEv2 packets of a pcapng or pcap file and what happened to each flow.')
     .argument('<file>', 'a capture of Ethernet, 802.1Q or RAW IP packets')
     .option('--flow', 'only packets with news: gaps, retransmissions, NAKs, bad ICRCs')
-    .option('--qp <qpn>', 'only packets to, or from, this queue pair (17 or 0x11)', qpnOption)
+    .option('--qp <qpn>', 'only packets to, or from, this queue pair (59 or 0x3b)', qpnOption)
     .option('--limit <n>', 'stop after n packets', countOption)
     .option('--udp-port <port>', 'the UDP port RoCEv2 is looked for on', portOption, ROCE_UDP_PORT)
     .option('--no-icrc', 'do not verify the ICRC')
@@ -70,14 +70,14 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   let packets = 0;
 
   for (const captured of reader) {
-    number++;
-    firstNs ??= captured.timestampNs;
     if (number % PACKETS_PER_TURN === 0) {
       progress?.update(captured.bytes.byteOffset - bytes.byteOffset, `${number} packets`);
       await output.drained();
       await nextTurn();
       if (output.io.interrupted.aborted) break;
     }
+    number++;
+    firstNs ??= captured.timestampNs;
     if (!LINK_TYPES.includes(captured.linkType)) unknownLinkTypes.add(captured.linkType);
     const datagram = udpOf(captured);
     if (datagram?.destinationPort !== options.udpPort) continue;
