@@ -54,11 +54,16 @@ export interface DecodedAeth {
   readonly msn: number;
 }
 
-export interface DecodedPacket {
+/** Where a packet stands in its file. */
+export interface CapturePlace {
   /** Counts all packets of the file from 1, as Wireshark does. */
   readonly number: number;
   /** Since the first packet of the file. */
   readonly timeNs: number;
+  readonly interfaceId: number;
+}
+
+export interface DecodedPacket extends CapturePlace {
   readonly source: string;
   readonly destination: string;
   readonly sourcePort: number;
@@ -89,16 +94,10 @@ export interface DecodedPacket {
 const scratch = new RocePacket();
 
 /** Decodes whatever stands in the datagram; never throws. */
-export function decodeRoce(
-  datagram: CapturedDatagram,
-  number: number,
-  timeNs: number,
-  verifyIcrc: boolean,
-): DecodedPacket {
+export function decodeRoce(datagram: CapturedDatagram, place: CapturePlace, verifyIcrc: boolean): DecodedPacket {
   const isCut = datagram.payload.length < datagram.payloadBytes;
   const common = {
-    number,
-    timeNs,
+    ...place,
     source: datagram.source.text,
     destination: datagram.destination.text,
     sourcePort: datagram.sourcePort,

@@ -1,6 +1,6 @@
 /**
- * What happened to each flow, told from its packets alone: gaps, retransmissions, NAKs. A flow is one direction to one QP. It can carry
- * two independent PSN sequences: the sender's requests, and its responses to the other side's.
+ * What happened to each flow, told from its packets alone: gaps, retransmissions, NAKs. A flow is one direction to one QP, seen
+ * at one interface. It can carry two independent PSN sequences: the sender's requests, and its responses to the other side's.
  *
  * The tracker sees what passed the capture point, which is not what arrived. A PSN behind the newest one counts as retransmitted, also
  * when the first copy was lost before it could be captured.
@@ -29,6 +29,8 @@ export type FlowEvent =
   | { readonly kind: 'malformed' };
 
 export interface FlowSummary {
+  /** A capture at both ends of a wire has every packet twice, once an interface. */
+  readonly interfaceId: number;
   readonly source: string;
   readonly destination: string;
   readonly destQpn: number;
@@ -122,8 +124,8 @@ export class FlowTracker {
     return requestEvents(flow, psn, readBytes, this.#mtus.get(pair) ?? 0);
   }
 
-  #flow({ source, destination }: DecodedPacket, destQpn: number): FlowState {
-    const key = `${source} ${destination} ${destQpn}`;
+  #flow({ interfaceId, source, destination }: DecodedPacket, destQpn: number): FlowState {
+    const key = `${interfaceId} ${source} ${destination} ${destQpn}`;
     let flow = this.#flows.get(key);
     if (flow === undefined) {
       const counts = {
@@ -139,7 +141,7 @@ export class FlowTracker {
         icrcBad: 0,
       };
       flow = {
-        summary: { source, destination, destQpn, ...counts },
+        summary: { interfaceId, source, destination, destQpn, ...counts },
         requestPsn: undefined,
         requestReadBytes: 0,
         responsePsn: undefined,

@@ -15,15 +15,21 @@ const A = IpAddress.parse('10.0.0.1');
 const B = IpAddress.parse('10.0.0.2');
 
 /** What the tracker says of each packet; requests go from A to B, `back: true` turns a packet round. */
-function story(...packets: (RoceFields & { readonly back?: boolean; readonly bytes?: number })[]) {
+function story(
+  ...packets: (RoceFields & { readonly back?: boolean; readonly bytes?: number; readonly interfaceId?: number })[]
+) {
   const tracker = new FlowTracker();
-  const events = packets.map(({ back, bytes, ...fields }) => {
+  const events = packets.map(({ back, bytes, interfaceId = 0, ...fields }) => {
     const emitted = emitRoce({ destQpn: 0x11, ...fields }, new Uint8Array(bytes ?? 0));
     const payload = new Uint8Array(emitted.length + 4);
     payload.set(emitted);
     const [source, destination] = back ? [B, A] : [A, B];
     const datagram = { source, destination, sourcePort: 4791, destinationPort: 4791, ecn: 0, ipPacket: payload };
-    const packet = decodeRoce({ ...datagram, payload, payloadBytes: payload.length }, 1, 0, false);
+    const packet = decodeRoce(
+      { ...datagram, payload, payloadBytes: payload.length },
+      { number: 1, timeNs: 0, interfaceId },
+      false,
+    );
     return tracker
       .observe(packet)
       .map((event) => (event.kind === 'gap' ? `gap ${event.missing}` : event.kind))
@@ -60,6 +66,16 @@ describe('requests', () => {
   it('while the path MTU is unknown no gap is claimed that the READ may explain', () => {
     expect(story(read(10, 3000), send(13)).events).toEqual(['', '']);
     expect(story(read(10, 3000), send(23)).events).toEqual(['', 'gap 1']); // twelve at the smallest MTU
+  });
+
+  it('seen at both ends of the wire are not sent twice', () => {
+    const there = (psn: number) => ({ ...send(psn), interfaceId: 1 });
+    const { events, summaries } = story(send(1), there(1), send(2), there(2));
+    expect(events).toEqual(['', '', '', '']);
+    expect(summaries).toMatchObject([
+      { interfaceId: 0, packets: 2 },
+      { interfaceId: 1, packets: 2 },
+    ]);
   });
 
   it('of two queue pairs do not mix', () => {

@@ -8,6 +8,7 @@ import { udpOf } from '../../src/capture/udp-in-capture.js';
 const [first] = new CaptureReader(readFileSync('test/golden/send-rc-mtu1024-v4.pcapng'));
 const [firstV6] = new CaptureReader(readFileSync('test/golden/send-rc-mtu1024-v6.pcapng'));
 const FRAME = first.bytes;
+const PLACE = { number: 1, timeNs: 0, interfaceId: 0 };
 
 function udp(bytes: Uint8Array, linkType: number = LINKTYPE_ETHERNET) {
   const packet = { timestampNs: 0n, interfaceId: 0, originalLength: bytes.length, comment: undefined };
@@ -47,11 +48,11 @@ describe('the datagram in a captured packet', () => {
   it('an unknown link type is not one', () => expect(udp(FRAME, 113)).toBeUndefined());
 
   it('cut anywhere, it never throws, and says that it was cut once the headers are there', () => {
-    const whole = decodeRoce(udp(FRAME)!, 1, 0, true);
+    const whole = decodeRoce(udp(FRAME)!, PLACE, true);
     expect(whole.icrc).toBe('ok');
     for (let length = 0; length < FRAME.length; length++) {
       const datagram = udp(FRAME.subarray(0, length));
-      const packet = datagram && decodeRoce(datagram, 1, 0, true);
+      const packet = datagram && decodeRoce(datagram, PLACE, true);
       if (length < 42) expect(packet).toBeUndefined();
       else if (length < 54) expect(packet).toMatchObject({ icrc: 'cut', malformed: expect.any(String) });
       else expect(packet).toEqual({ ...whole, icrc: 'cut' });

@@ -81,7 +81,11 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
     if (!LINK_TYPES.includes(captured.linkType)) unknownLinkTypes.add(captured.linkType);
     const datagram = udpOf(captured);
     if (datagram?.destinationPort !== options.udpPort) continue;
-    const packet = decodeRoce(datagram, number, Number(captured.timestampNs - firstNs), options.icrc);
+    const packet = decodeRoce(
+      datagram,
+      { number, timeNs: Number(captured.timestampNs - firstNs), interfaceId: captured.interfaceId },
+      options.icrc,
+    );
     if (!concerns(packet, options.qp)) continue;
     packets++;
     const events = tracker.observe(packet);
@@ -134,7 +138,12 @@ function concerns(packet: DecodedPacket, qpn: number | undefined): boolean {
   return qpn === undefined || packet.bth?.destQpn === qpn || packet.deth?.sourceQpn === qpn;
 }
 
-const SUMMARY_COLUMNS: readonly (Column & { readonly value: (flow: FlowSummary) => string | number })[] = [
+type SummaryColumn = Column & { readonly value: (flow: FlowSummary) => string | number };
+
+/** Only for captures at several places, where a flow appears once for each. */
+const INTERFACE_COLUMN: SummaryColumn = { title: 'Interface', align: 'right', value: (flow) => flow.interfaceId };
+
+const SUMMARY_COLUMNS: readonly SummaryColumn[] = [
   { title: 'Flow', align: 'left', value: (flow) => `${flow.source} -> ${flow.destination}` },
   { title: 'QPN', align: 'left', value: (flow) => sixDigits(flow.destQpn) },
   { title: 'Packets', align: 'right', value: (flow) => flow.packets },
@@ -151,10 +160,12 @@ const SUMMARY_COLUMNS: readonly (Column & { readonly value: (flow: FlowSummary) 
 
 function printSummary(output: Output, flows: readonly FlowSummary[], packets: number, otherPackets: number): void {
   if (flows.length > 0) {
+    const severalInterfaces = flows.some(({ interfaceId }) => interfaceId !== flows[0].interfaceId);
+    const columns = severalInterfaces ? [INTERFACE_COLUMN, ...SUMMARY_COLUMNS] : SUMMARY_COLUMNS;
     output.line();
     output.table(
-      SUMMARY_COLUMNS,
-      flows.map((flow) => SUMMARY_COLUMNS.map((column) => column.value(flow))),
+      columns,
+      flows.map((flow) => columns.map((column) => column.value(flow))),
     );
     output.line();
   }
