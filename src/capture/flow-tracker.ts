@@ -17,6 +17,7 @@ import {
   PLACE_MIDDLE,
 } from '../packet/opcode.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
+import { ECN_CE } from '../port/datagram.js';
 import type { DecodedPacket } from './decoded-packet.js';
 
 export type FlowEvent =
@@ -49,7 +50,6 @@ export interface FlowSummary {
 
 /** The smallest path MTU: an upper bound for the PSNs of a READ while the flow's MTU is not known. */
 const SMALLEST_MTU = 256;
-const ECN_CE = 3;
 /** Connection management datagrams remembered per flow, to know a repeated one. */
 const REMEMBERED_MADS = 256;
 

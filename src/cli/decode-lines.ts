@@ -2,6 +2,8 @@
 
 import type { DecodedBth, DecodedPacket, IcrcVerdict } from '../capture/decoded-packet.js';
 import type { FlowEvent } from '../capture/flow-tracker.js';
+import { RC_FETCH_ADD } from '../packet/opcode.js';
+import { ECN_CE } from '../port/datagram.js';
 import type { Output } from './output.js';
 
 type Colors = Output['colors'];
@@ -121,7 +123,7 @@ function flags({ ackReq, solicited, migReq, fecn, becn }: DecodedBth, ecn: numbe
     [migReq, 'M'],
     [fecn, 'FECN'],
     [becn, 'BECN'],
-    [ecn === 3, 'CE'],
+    [ecn === ECN_CE, 'CE'],
   ];
   return set.flatMap(([on, name]) => (on ? [name] : [])).join(',');
 }
@@ -133,7 +135,7 @@ function details(p: DecodedPacket): string {
   if (p.reth) words.push(`va=${hex(p.reth.va)} rkey=${hex(p.reth.rkey)} len=${p.reth.dmaLength}`);
   if (p.atomicEth) {
     const { va, rkey, swapOrAdd, compare } = p.atomicEth;
-    const isAdd = p.bth?.operation === 'RC FETCH_ADD';
+    const isAdd = p.bth?.opcode === RC_FETCH_ADD;
     words.push(`va=${hex(va)} rkey=${hex(rkey)}`);
     words.push(isAdd ? `add=${hex(swapOrAdd)}` : `compare=${hex(compare)} swap=${hex(swapOrAdd)}`);
   }

@@ -104,8 +104,9 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   for (const linkType of unknownLinkTypes) {
     output.note(`rocev2: packets of link type ${linkType} left out: only Ethernet (1) and RAW IP (101) are understood`);
   }
-  if (output.io.interrupted.aborted)
+  if (output.io.interrupted.aborted) {
     throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole file');
+  }
   if (damage !== undefined) {
     throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
   }
