@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import type { IpAddress } from '../packet/address.js';
+import { isLoopback } from './udp-endpoint.js';
 
 /** Room for IPv6, UDP, BTH, the largest extension headers, pad and ICRC (40 + 8 + 12 + 28 + 3 + 4), rounded up. */
 const OVERHEAD_BYTES = 96;
@@ -17,7 +18,7 @@ export function pathMtuForLink(linkMtuBytes: number): number {
 
 /** The path MTU for datagrams that leave from `address`. */
 export function pathMtuForAddress(address: IpAddress): number {
-  if (address.text === '::1' || (address.family === 4 && address.bytes[0] === 127)) return 4096;
+  if (isLoopback(address)) return 4096;
   for (const [name, entries] of Object.entries(networkInterfaces())) {
     if (!entries?.some((entry) => entry.address === address.text)) continue;
     try {

@@ -59,6 +59,7 @@ export class TxBatch {
   /** Cached views, one a slot, made anew only when the length differs from the last use of the slot. */
   readonly #payloadViews: Uint8Array[] = [];
   readonly #checkViews: Uint8Array[] = [];
+  readonly #frameViews: Uint8Array[] = [];
 
   constructor(capacity: number, placeholder: IpAddress) {
     this.capacity = capacity;
@@ -74,6 +75,7 @@ export class TxBatch {
     for (let slot = 0; slot < capacity; slot++) {
       this.#payloadViews.push(this.slab.subarray(0, 0));
       this.#checkViews.push(this.slab.subarray(0, 0));
+      this.#frameViews.push(this.slab.subarray(0, 0));
     }
   }
 
@@ -83,18 +85,22 @@ export class TxBatch {
 
   /** The whole UDP payload of a slot. */
   payloadView(slot: number): Uint8Array {
-    return this.#view(this.#payloadViews, slot, this.lengths[slot]);
+    return this.#view(this.#payloadViews, slot, this.payloadOffset(slot), this.lengths[slot]);
   }
 
   /** The UDP payload without its last 4 bytes: what the ICRC is computed over. */
   checkView(slot: number): Uint8Array {
-    return this.#view(this.#checkViews, slot, this.lengths[slot] - 4);
+    return this.#view(this.#checkViews, slot, this.payloadOffset(slot), this.lengths[slot] - 4);
   }
 
-  #view(cache: Uint8Array[], slot: number, length: number): Uint8Array {
+  /** The UDP payload with the `headerBytes` in front of it (at most TX_HEADROOM_BYTES, the same for every call on a batch). */
+  frameView(slot: number, headerBytes: number): Uint8Array {
+    return this.#view(this.#frameViews, slot, this.payloadOffset(slot) - headerBytes, this.lengths[slot] + headerBytes);
+  }
+
+  #view(cache: Uint8Array[], slot: number, start: number, length: number): Uint8Array {
     let view = cache[slot];
     if (view.length !== length) {
-      const start = this.payloadOffset(slot);
       view = this.slab.subarray(start, start + length);
       cache[slot] = view;
     }

@@ -42,7 +42,12 @@ export interface OutgoingFields {
 }
 
 /** Sends `payloads` from one port to another, as the engine does: into the slots of batches. */
-export function sendAll(from: Port, to: Port, payloads: readonly Uint8Array[], fields: OutgoingFields = {}): void {
+export function sendAll(
+  from: Port,
+  to: Pick<Port, 'address' | 'udpPort'>,
+  payloads: readonly Uint8Array[],
+  fields: OutgoingFields = {},
+): void {
   let next = 0;
   while (next < payloads.length) {
     const batch = from.beginBatch();

@@ -233,7 +233,7 @@ describe('switch with fault rules', () => {
 
   it('corrupts so that the ICRC check fails, and only one copy of a flooded frame', () => {
     const flow = new IcrcFlow(IPS[A], IPS[B], 0xc000, 4791);
-    const verdict = (bytes = new Uint8Array()) => checkIcrc(flow, bytes, ROCE_OFFSET, 64, 5);
+    const verdict = (bytes: Uint8Array = new Uint8Array()) => checkIcrc(flow, bytes, ROCE_OFFSET, 64, 5);
     const bench = new Bench({ faults: FaultPlan.parse('a>b:corrupt=1', new SeededRandom(1)) });
     const copies = bench.pass(A, roceFrame(A, B, 5));
     expect(verdict(copies.b?.[0])).toBe(ICRC_BAD);

@@ -1,0 +1,27 @@
+/** Where a UDP socket is, as people write it: `127.0.0.1:5000`, `[::1]:5000`. */
+
+import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
+
+export interface UdpEndpoint {
+  readonly host: IpAddress;
+  readonly port: number;
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT. Port 0 is allowed: the system then chooses. */
+export function parseUdpEndpoint(text: string): UdpEndpoint {
+  const parts = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
+  const port = Number(parts?.[3]);
+  if (parts === null || port > 0xffff) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `'${text}' is not an address with a UDP port`,
+      'write 127.0.0.1:5000 or [::1]:5000',
+    );
+  }
+  return { host: IpAddress.parse(parts[1] ?? parts[2]), port };
+}
+
+export function isLoopback(address: IpAddress): boolean {
+  return address.text === '::1' || (address.family === 4 && address.bytes[0] === 127);
+}

@@ -1,0 +1,173 @@
+/**
+ * The software switch on UDP sockets: one socket a port, one Ethernet frame a datagram, as QEMU's `-netdev dgram` and GNS3 speak it. The
+ * switching is src/switch; this file only moves bytes.
+ *
+ * Invariants: a port listens to one peer, the one named or, without a name, the first on this host that speaks to it; a frame's slot is
+ * released only when the kernel has taken the datagram.
+ */
+
+import type { RemoteInfo, Socket } from 'node:dgram';
+import { performance } from 'node:perf_hooks';
+import { RoceError } from '../core/errors.js';
+import { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
+import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import { Switch, type SwitchOptions } from '../switch/switch.js';
+import type { SwitchPortCounters } from '../switch/switch-counters.js';
+
+export interface LiveSwitchPort {
+  readonly name: string;
+  readonly local: UdpEndpoint;
+  /** Without it, whoever on this host speaks first. */
+  readonly remote?: UdpEndpoint;
+}
+
+export interface LiveSwitchOptions extends Omit<SwitchOptions, 'ports'> {
+  readonly ports: readonly LiveSwitchPort[];
+}
+
+/** What the switch counts, and what only its sockets know. */
+export interface LiveSwitchPortCounters extends SwitchPortCounters {
+  /** Datagrams from somebody else than the port's peer; not part of `rx_packets`. */
+  rx_strangers: number;
+  /** Frames that the kernel refused, or that had no peer to go to; part of `tx_packets`. */
+  tx_errors: number;
+}
+
+export interface LiveSwitch {
+  /** By port name. */
+  readonly counters: Readonly<Record<string, LiveSwitchPortCounters>>;
+  /** Where the port's socket is bound. Throws ERR_ROCE_NOT_FOUND. */
+  local(name: string): UdpEndpoint;
+  close(): Promise<void>;
+}
+
+/** `name=localHost:localPort[,remoteHost:remotePort]`. Throws ERR_ROCE_INVALID_ARGUMENT. */
+export function parseSwitchPort(text: string): LiveSwitchPort {
+  const parts = /^([^=]+)=([^,]+)(?:,([^,]+))?$/.exec(text);
+  if (parts === null) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `'${text}' is not a switch port`,
+      'write NAME=HOST:PORT or NAME=HOST:PORT,REMOTEHOST:REMOTEPORT',
+    );
+  }
+  const local = parseUdpEndpoint(parts[2]);
+  return parts[3] === undefined
+    ? { name: parts[1], local }
+    : { name: parts[1], local, remote: parseUdpEndpoint(parts[3]) };
+}
+
+/** Binds every port and starts to switch. Rejects with ERR_ROCE_IO when a socket is taken; then nothing stays open. */
+export async function openLiveSwitch(options: LiveSwitchOptions): Promise<LiveSwitch> {
+  const { ports, ...rest } = options;
+  const live = new UdpSwitch(new Switch({ ...rest, ports: ports.map(({ name }) => name) }));
+  try {
+    for (const port of ports) await live.add(port);
+  } catch (error) {
+    await live.close();
+    throw error;
+  }
+  return live;
+}
+
+class UdpSwitchPort {
+  readonly name: string;
+  readonly local: UdpEndpoint;
+  readonly socket: Socket;
+  /** Slots the kernel has not taken yet. */
+  readonly unsent: number[] = [];
+  remoteHost: string | undefined;
+  remotePort = 0;
+  strangers = 0;
+  errors = 0;
+
+  constructor(name: string, local: UdpEndpoint, socket: Socket, remote: UdpEndpoint | undefined) {
+    this.name = name;
+    this.local = local;
+    this.socket = socket;
+    this.remoteHost = remote?.host.text;
+    this.remotePort = remote?.port ?? 0;
+  }
+
+  readonly onSent = (error: Error | null): void => {
+    if (error !== null) this.errors++;
+  };
+
+  isPeer(from: RemoteInfo): boolean {
+    if (this.remoteHost === undefined && (from.address === '::1' || from.address.startsWith('127.'))) {
+      this.remoteHost = from.address;
+      this.remotePort = from.port;
+    }
+    return from.address === this.remoteHost && from.port === this.remotePort;
+  }
+}
+
+class UdpSwitch implements LiveSwitch {
+  readonly #switch: Switch;
+  readonly #ports: UdpSwitchPort[] = [];
+  #closing: Promise<void> | undefined;
+
+  constructor(engine: Switch) {
+    this.#switch = engine;
+  }
+
+  async add({ name, local, remote }: LiveSwitchPort): Promise<void> {
+    const bound = await bindSocket({
+      address: local.host,
+      udpPort: local.port,
+      receiveBufferBytes: DEFAULT_SOCKET_BUFFER_BYTES,
+      sendBufferBytes: DEFAULT_SOCKET_BUFFER_BYTES,
+      native: true,
+    });
+    const number = this.#ports.length;
+    const port = new UdpSwitchPort(name, { host: local.host, port: bound.udpPort }, bound.socket, remote);
+    this.#ports.push(port);
+    bound.socket.on('error', () => port.errors++);
+    bound.socket.on('message', (bytes, from) => {
+      if (this.#closing !== undefined) return;
+      if (!port.isPeer(from)) {
+        port.strangers++;
+        return;
+      }
+      this.#switch.receive(number, bytes, 0, bytes.length, performance.now() * 1e6);
+      for (let egress = 0; egress < this.#ports.length; egress++) this.#drain(egress);
+    });
+  }
+
+  get counters(): Readonly<Record<string, LiveSwitchPortCounters>> {
+    const counters = this.#switch.counters;
+    return Object.fromEntries(
+      this.#ports.map(({ name, strangers, errors }) => [
+        name,
+        { ...counters[name], rx_strangers: strangers, tx_errors: errors },
+      ]),
+    );
+  }
+
+  local(name: string): UdpEndpoint {
+    const port = this.#ports.find((candidate) => candidate.name === name);
+    if (port === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `the switch has no port '${name}'`);
+    return port.local;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.all(this.#ports.map(({ socket }) => closeSocket(socket))).then(() => {});
+    return this.#closing;
+  }
+
+  #drain(number: number): void {
+    const port = this.#ports[number];
+    if (port.unsent.length > 0 && port.socket.getSendQueueCount() === 0) this.#releaseAll(port.unsent);
+    for (let slot = this.#switch.take(number); slot >= 0; slot = this.#switch.take(number)) {
+      port.unsent.push(slot);
+      if (port.remoteHost === undefined) port.errors++;
+      else port.socket.send(this.#switch.frame(slot), port.remotePort, port.remoteHost, port.onSent);
+    }
+    if (port.unsent.length > 0 && port.socket.getSendQueueCount() === 0) this.#releaseAll(port.unsent);
+  }
+
+  #releaseAll(slots: number[]): void {
+    for (const slot of slots) this.#switch.release(slot);
+    slots.length = 0;
+  }
+}

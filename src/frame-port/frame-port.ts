@@ -1,0 +1,303 @@
+/**
+ * A port that sends and receives whole Ethernet frames, one in each UDP datagram: the wire of QEMU's `-netdev dgram` and of GNS3, and of
+ * our software switch. All headers are ours, so that ICRC, ECN, DSCP and IPv4 identification are exact in both directions.
+ *
+ * Headers are written in place in the room the engine leaves in front of each payload. A datagram to a neighbour whose MAC address is
+ * not known yet is dropped and counted while the question is out, as a network does; RC retransmits. `resolve` asks beforehand.
+ *
+ * Invariants: DF is set and nothing is fragmented; the UDP checksum is 0 in both families, as Linux's rdma_rxe sends it; bytes received
+ * are dropped and counted by reason, never thrown on; nothing is called back after `close`.
+ */
+
+import type { RemoteInfo, Socket } from 'node:dgram';
+import { performance } from 'node:perf_hooks';
+import { RoceError } from '../core/errors.js';
+import type { RandomSource } from '../core/random.js';
+import { BatchPool } from '../dgram-ext/batch-pool.js';
+import { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
+import { pathMtuForLink } from '../dgram-ext/link-mtu.js';
+import type { UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import { receiveBudgetOf } from '../dgram-ext/udp-port.js';
+import type { IpAddress } from '../packet/address.js';
+import {
+  ETHERNET_BYTES,
+  ETHERTYPE_ARP,
+  ETHERTYPE_IPV4,
+  ETHERTYPE_IPV6,
+  MAC_BYTES,
+  writeEthernet,
+} from '../packet/ethernet.js';
+import { FRAME_NOT_IP, FRAME_NOT_UDP, FRAME_OK, FRAME_REASONS, FrameInfo, parseFrame } from '../packet/frame.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES, writeIpv4 } from '../packet/ipv4.js';
+import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
+import { IP_PROTOCOL_ICMPV6 } from '../packet/ndp.js';
+import { UDP_BYTES, writeUdp } from '../packet/udp.js';
+import {
+  type IpIdPolicy,
+  type Port,
+  type PortCounters,
+  ROCE_UDP_PORT,
+  type RxDatagram,
+  type TxBatch,
+} from '../port/datagram.js';
+import { NeighborProtocol } from './neighbor-protocol.js';
+import { isAt, SourceCache } from './source-cache.js';
+
+export interface FramePortOptions {
+  /** The station's IP address. */
+  readonly address: IpAddress;
+  /** Six bytes; default: a random locally administered address. */
+  readonly mac?: Uint8Array;
+  /** The UDP socket that stands for the network cable, and the one at its other end. */
+  readonly local: UdpEndpoint;
+  readonly remote: UdpEndpoint;
+  /** The largest IP packet of the emulated Ethernet; default 9000, which carries path MTU 4096. */
+  readonly mtuBytes?: number;
+  readonly random: RandomSource;
+  /** Neighbours that need not be asked for. */
+  readonly neighbors?: ReadonlyArray<{ readonly address: IpAddress; readonly mac: Uint8Array }>;
+  /** Datagrams a batch, default 64. */
+  readonly batchSlots?: number;
+  /** Default 16. */
+  readonly batches?: number;
+}
+
+export interface FramePort extends Port {
+  readonly mac: Uint8Array;
+  /** Frames that were not handed up, by reason, and datagrams dropped for want of a neighbour (`tx_unresolved`). */
+  readonly drops: Readonly<Record<string, number>>;
+  /** Settles when the neighbour's MAC address is known. Rejects with ERR_ROCE_CONNECT when nobody answers within a second. */
+  resolve(address: IpAddress): Promise<void>;
+}
+
+const HOP_LIMIT = 64;
+const GROUP_BIT = 1;
+const LOCALLY_ADMINISTERED_BIT = 2;
+const RESOLVE_ATTEMPTS = 50;
+const RESOLVE_POLL_MS = 20;
+
+/** A port on a frame wire; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT. */
+export function openFramePort(options: FramePortOptions): FramePort {
+  return new DatagramFramePort(options);
+}
+
+class DatagramFramePort implements FramePort {
+  readonly address: IpAddress;
+  readonly mac: Uint8Array;
+  readonly udpPort = ROCE_UDP_PORT;
+  readonly pathMtuMax: number;
+  readonly ipIdPolicy: IpIdPolicy;
+  readonly fixedSourcePort = undefined;
+  readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
+  readonly drops: Record<string, number> = {};
+  onDatagram: (datagram: RxDatagram) => void = () => {};
+  onError: (error: Error) => void = () => {};
+
+  readonly #local: UdpEndpoint;
+  readonly #remotePort: number;
+  readonly #remoteHost: string;
+  readonly #headerBytes: number;
+  readonly #pool: BatchPool;
+  readonly #neighbors: NeighborProtocol;
+  readonly #sources = new SourceCache();
+  readonly #frame = new FrameInfo();
+  readonly #rx: RxDatagram;
+  #receiveBudgetPackets = 0;
+  #socket: Socket | undefined;
+  #state: 'new' | 'opening' | 'open' | 'closed' = 'new';
+  #closing: Promise<void> | undefined;
+
+  constructor(options: FramePortOptions) {
+    const { address, local, remote } = options;
+    if (local.host.family !== remote.host.family) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `a frame wire cannot run from ${local.host.text} to ${remote.host.text}`,
+        'both ends are IPv4, or both are IPv6; the addresses inside the frames do not matter',
+      );
+    }
+    this.address = address;
+    this.mac = Uint8Array.from(options.mac ?? randomMac(options.random));
+    if (this.mac.length !== MAC_BYTES || (this.mac[0] & GROUP_BIT) !== 0) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a station needs a unicast MAC address of six bytes');
+    }
+    this.pathMtuMax = pathMtuForLink(options.mtuBytes ?? 9000);
+    this.ipIdPolicy = address.family === 4 ? 'sequential' : 'zero';
+    this.#local = local;
+    this.#remotePort = remote.port;
+    this.#remoteHost = remote.host.text;
+    this.#headerBytes = ETHERNET_BYTES + (address.family === 4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
+    this.#pool = new BatchPool(options.batches ?? 16, options.batchSlots ?? 64, address);
+    this.#neighbors = new NeighborProtocol(address, this.mac, (frame) => this.#sendControl(frame));
+    for (const neighbor of options.neighbors ?? []) this.#neighbors.addStatic(neighbor.address, neighbor.mac);
+    this.#rx = {
+      bytes: new Uint8Array(0),
+      offset: 0,
+      length: 0,
+      source: address,
+      sourcePort: 0,
+      destination: address,
+      destinationPort: ROCE_UDP_PORT,
+      ecn: 0,
+      dscp: 0,
+      ipId: 0,
+    };
+  }
+
+  get description(): string {
+    return `Ethernet frames for ${this.address.text} over UDP to ${this.#remoteHost}:${this.#remotePort}`;
+  }
+
+  get receiveBudgetPackets(): number {
+    return this.#receiveBudgetPackets;
+  }
+
+  async open(): Promise<void> {
+    if (this.#state !== 'new') throw new RoceError('ERR_ROCE_INVALID_STATE', `the port is already ${this.#state}`);
+    this.#state = 'opening';
+    const bound = await bindSocket({
+      address: this.#local.host,
+      udpPort: this.#local.port,
+      receiveBufferBytes: DEFAULT_SOCKET_BUFFER_BYTES,
+      sendBufferBytes: DEFAULT_SOCKET_BUFFER_BYTES,
+      native: true,
+    });
+    if (this.#isClosed()) {
+      await closeSocket(bound.socket);
+      throw new RoceError('ERR_ROCE_CLOSED', 'the port was closed while it was being opened');
+    }
+    this.#socket = bound.socket;
+    this.#receiveBudgetPackets = receiveBudgetOf(bound.receiveBufferBytes);
+    bound.socket.on('message', this.#onMessage);
+    bound.socket.on('error', (error) => {
+      if (!this.#isClosed()) this.onError(error);
+    });
+    this.#state = 'open';
+    this.#neighbors.announce();
+  }
+
+  beginBatch(): TxBatch | undefined {
+    if (this.#state !== 'open' || this.#socket === undefined) return undefined;
+    return this.#pool.take(this.#socket.getSendQueueCount());
+  }
+
+  sendBatch(batch: TxBatch): void {
+    const socket = this.#socket;
+    if (this.#state !== 'open' || socket === undefined) return;
+    const now = nowNs();
+    for (let slot = 0; slot < batch.count; slot++) {
+      const destination = batch.destinations[slot];
+      const mac = this.#neighbors.lookup(destination, now);
+      if (mac === undefined) {
+        this.counters.txErrors++;
+        this.#drop('tx_unresolved');
+        continue;
+      }
+      this.#writeHeaders(batch, slot, mac);
+      this.counters.txDatagrams++;
+      socket.send(batch.frameView(slot, this.#headerBytes), this.#remotePort, this.#remoteHost, this.#onSent);
+    }
+    this.#pool.give(batch, socket.getSendQueueCount());
+  }
+
+  async resolve(address: IpAddress): Promise<void> {
+    for (let attempt = 0; attempt < RESOLVE_ATTEMPTS && this.#state === 'open'; attempt++) {
+      if (this.#neighbors.lookup(address, nowNs()) !== undefined) return;
+      await new Promise((resolve) => setTimeout(resolve, attempt === 0 ? 1 : RESOLVE_POLL_MS));
+    }
+    throw new RoceError(
+      'ERR_ROCE_CONNECT',
+      `no neighbour answers for ${address.text} on this wire`,
+      'is the peer open, and are both ends on the same switch?',
+    );
+  }
+
+  close(): Promise<void> {
+    this.#state = 'closed';
+    this.#closing ??= this.#socket === undefined ? Promise.resolve() : closeSocket(this.#socket);
+    return this.#closing;
+  }
+
+  #isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
+  #writeHeaders(batch: TxBatch, slot: number, mac: Uint8Array): void {
+    const { slab } = batch;
+    const source = batch.sources[slot];
+    const destination = batch.destinations[slot];
+    const payloadBytes = batch.lengths[slot];
+    const trafficClass = (batch.dscps[slot] << 2) | batch.ecns[slot];
+    const start = batch.payloadOffset(slot) - this.#headerBytes;
+    const udpBytes = UDP_BYTES + payloadBytes;
+    let o = writeEthernet(slab, start, mac, this.mac, source.family === 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+    if (source.family === 4) {
+      const ipId = batch.ipIds[slot];
+      o = writeIpv4(slab, o, source.bytes, destination.bytes, IP_PROTOCOL_UDP, trafficClass, HOP_LIMIT, ipId, udpBytes);
+    } else {
+      o = writeIpv6(slab, o, source.bytes, destination.bytes, IP_PROTOCOL_UDP, trafficClass, 0, HOP_LIMIT, udpBytes);
+    }
+    writeUdp(slab, o, batch.sourcePorts[slot], batch.destinationPorts[slot], payloadBytes);
+  }
+
+  readonly #onSent = (error: Error | null): void => {
+    if (error === null || this.#isClosed()) return;
+    this.counters.txDatagrams--;
+    this.counters.txErrors++;
+  };
+
+  readonly #onMessage = (bytes: Uint8Array, from: RemoteInfo): void => {
+    if (this.#isClosed()) return;
+    const reason =
+      from.port === this.#remotePort && from.address === this.#remoteHost ? this.#receive(bytes) : 'stranger';
+    if (reason !== undefined) this.#drop(reason);
+  };
+
+  /** Returns why the frame was dropped, or undefined. */
+  #receive(bytes: Uint8Array): string | undefined {
+    const frame = this.#frame;
+    const verdict = parseFrame(bytes, 0, bytes.length, frame);
+    if (bytes.length >= ETHERNET_BYTES && (bytes[0] & GROUP_BIT) === 0 && !isAt(this.mac, bytes, 0, MAC_BYTES)) {
+      return 'not_my_mac';
+    }
+    if (verdict === FRAME_NOT_IP && frame.ethertype === ETHERTYPE_ARP) {
+      return this.#neighbors.receiveArp(bytes, frame.ipOffset, nowNs()) ? undefined : 'bad_arp';
+    }
+    if (verdict === FRAME_NOT_UDP && frame.protocol === IP_PROTOCOL_ICMPV6) {
+      return this.#neighbors.receiveNdp(bytes, frame.ipOffset, nowNs()) ? undefined : 'bad_ndp';
+    }
+    if (verdict !== FRAME_OK) return FRAME_REASONS[verdict];
+    if (!isAt(this.address.bytes, bytes, frame.destinationOffset, frame.addressBytes)) return 'not_my_address';
+    if (frame.destinationPort !== ROCE_UDP_PORT) return 'not_roce_port';
+    const rx = this.#rx;
+    rx.bytes = bytes;
+    rx.offset = frame.payloadOffset;
+    rx.length = frame.payloadBytes;
+    rx.source = this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes);
+    rx.sourcePort = frame.sourcePort;
+    rx.ecn = frame.ecn;
+    rx.dscp = frame.dscp;
+    rx.ipId = frame.ipId;
+    this.counters.rxDatagrams++;
+    this.onDatagram(rx);
+    return undefined;
+  }
+
+  #sendControl(frame: Uint8Array): void {
+    this.#socket?.send(frame, this.#remotePort, this.#remoteHost);
+  }
+
+  #drop(reason: string): void {
+    this.drops[reason] = (this.drops[reason] ?? 0) + 1;
+  }
+}
+
+function nowNs(): number {
+  return performance.now() * 1e6;
+}
+
+function randomMac(random: RandomSource): Uint8Array {
+  const mac = Uint8Array.from({ length: MAC_BYTES }, () => random.u32() & 0xff);
+  mac[0] = (mac[0] & ~GROUP_BIT) | LOCALLY_ADMINISTERED_BIT;
+  return mac;
+}

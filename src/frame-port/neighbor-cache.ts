@@ -1,0 +1,73 @@
+/**
+ * IP address -> MAC address (RFC 826, RFC 4861 §7), with time passed in. An entry is good for a while, then still used but asked for
+ * again, then forgotten. Questions are limited in rate, and only what was asked for or what speaks to us is learnt, so that strangers
+ * cannot fill the table.
+ */
+
+import type { IpAddress } from '../packet/address.js';
+
+const ENTRIES_MAX = 1024;
+const FRESH_NS = 30e9;
+const FORGET_NS = 120e9;
+const ASK_INTERVAL_NS = 100e6;
+
+interface Neighbor {
+  /** Undefined while the question is open. */
+  mac: Uint8Array | undefined;
+  confirmedNs: number;
+  askedNs: number;
+}
+
+export class NeighborCache {
+  readonly #entries = new Map<string, Neighbor>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The MAC address to send to, or undefined. */
+  lookup(address: IpAddress, nowNs: number): Uint8Array | undefined {
+    const entry = this.#entries.get(address.text);
+    if (entry === undefined || nowNs - entry.confirmedNs > FORGET_NS) return undefined;
+    return entry.mac;
+  }
+
+  /** Whether it is time to ask for the address; the caller then does so. */
+  shouldAsk(address: IpAddress, nowNs: number): boolean {
+    let entry = this.#entries.get(address.text);
+    if (entry === undefined) {
+      entry = this.#add(address, { mac: undefined, confirmedNs: -Infinity, askedNs: -Infinity });
+    }
+    if (nowNs - entry.confirmedNs <= FRESH_NS || nowNs - entry.askedNs < ASK_INTERVAL_NS) return false;
+    entry.askedNs = nowNs;
+    return true;
+  }
+
+  /** An answer, or an announcement: believed for addresses that somebody here has asked for. */
+  answer(address: IpAddress, mac: Uint8Array, nowNs: number): void {
+    if (this.#entries.has(address.text)) this.add(address, mac, nowNs);
+  }
+
+  /** A station that asked for us: we are about to talk to it. `confirmedNs` Infinity makes a static entry. */
+  add(address: IpAddress, mac: Uint8Array, confirmedNs: number): void {
+    const entry = this.#entries.get(address.text);
+    if (entry === undefined) this.#add(address, { mac, confirmedNs, askedNs: -Infinity });
+    else if (entry.confirmedNs !== Infinity) {
+      entry.mac = mac;
+      entry.confirmedNs = confirmedNs;
+    }
+  }
+
+  /** When full, the entry that was added first makes room, but never a static one. */
+  #add(address: IpAddress, entry: Neighbor): Neighbor {
+    if (this.#entries.size >= ENTRIES_MAX) {
+      for (const [oldest, { confirmedNs }] of this.#entries) {
+        if (confirmedNs === Infinity) continue;
+        this.#entries.delete(oldest);
+        break;
+      }
+    }
+    this.#entries.set(address.text, entry);
+    return entry;
+  }
+}
