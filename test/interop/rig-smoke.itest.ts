@@ -7,6 +7,7 @@ import { freeUdpPort } from './support/free-udp-port.js';
 import { Rig, RigFailure } from './support/rig.js';
 
 const PINGPONG_PORT = 18515;
+const RPING_PORT = 7174;
 const ETHERTYPE_ARP = 0x0806;
 
 await describeOnRig('two guests on a bridge', 'bridge', () => {
@@ -50,6 +51,21 @@ await describeOnRig('two guests on a bridge', 'bridge', () => {
     const file = await open(await capture.stop());
     expect((await file.stat()).size).toBeGreaterThan(100 * 2 * 4 * 1024);
     await file.close();
+  });
+
+  test('rping connects through rdma_cm over IPv6', async () => {
+    const [, second] = rig.guests;
+    const server = await rig.background('server', `rping -s -C 2 -a ${second?.ip6}`, { guest: 2 });
+    await rig.listening(RPING_PORT, { guest: 2 });
+    expect(await rig.exec(`rping -c -v -C 2 -a ${second?.ip6}`)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('rdma-ping-1'),
+    });
+    expect(await server.wait()).toMatchObject({ exitCode: 0 });
+  });
+
+  test('waiting for a listener that never comes ends', async () => {
+    await expect(rig.listening(1, { timeoutMs: 200 })).rejects.toThrow(/nobody listened on port 1 /);
   });
 
   test('loss on the bridge is repaired by rxe and counted', async () => {

@@ -216,14 +216,14 @@ export class Rig implements AsyncDisposable {
     };
   }
 
-  /** Resolves when somebody listens on a TCP port of the guest: perftest, ibv_rc_pingpong and rping servers do. */
+  /** Resolves when somebody in the guest listens on a TCP or rdma_cm port, as perftest and rping servers do. */
   async listening(port: number, options: GuestOptions = {}): Promise<void> {
     const timeoutMs = options.timeoutMs ?? 20_000;
     const { exitCode } = await this.#inGuest(
       ['listening', ...guestArguments(options), '-t', `${timeoutMs / 1000}`, '--json', `${port}`],
       timeoutMs,
     );
-    if (exitCode !== 0) throw new RigFailure(`nobody listened on TCP port ${port} within ${timeoutMs} ms`);
+    if (exitCode !== 0) throw new RigFailure(`nobody listened on port ${port} within ${timeoutMs} ms`);
   }
 
   /** The `hw_counters` of rxe0. `rcvd_pkts` counts what passed the checks of address, QP, P_Key and ICRC. */

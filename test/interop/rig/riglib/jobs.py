@@ -37,7 +37,8 @@ def kill(name):
 
 
 def await_listener(port):
-    return "until ss -Hltn 'sport = :%d' | grep -q .; do usleep 20000; done" % port
+    return ("until ss -Hltn 'sport = :{0}' | grep -q . ||\n"
+            "  rdma resource show cm_id | grep -q 'state LISTEN .* src-addr [^ ]*:{0} '; do usleep 20000; done").format(port)
 
 
 def pieces(data, destination, mode):
