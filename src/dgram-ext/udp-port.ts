@@ -5,11 +5,10 @@
  * kernel number its datagrams, so that only peers which solve for the identification accept them. Over IPv6 both are exact.
  * Neither shows ECN, DSCP or the identification of what it receives.
  *
- * Invariants: the socket is never connected (a connected one numbers its datagrams); a batch is reused only when the kernel has
- * taken all of it; nothing is called back after `close`.
+ * Invariant: the socket is never connected (a connected one numbers its datagrams).
  */
 
-import type { RemoteInfo, Socket } from 'node:dgram';
+import type { RemoteInfo } from 'node:dgram';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import {
@@ -22,9 +21,10 @@ import {
 } from '../port/datagram.js';
 import { AddressCache } from './address-cache.js';
 import { BatchPool } from './batch-pool.js';
-import { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from './bound-socket.js';
+import { DEFAULT_SOCKET_BUFFER_BYTES } from './bound-socket.js';
 import { pathMtuForAddress } from './link-mtu.js';
 import { nativeUdpAvailable } from './native-socket.js';
+import { PortSocket } from './port-socket.js';
 
 export interface UdpPortOptions {
   /** A local address; not the wildcard, because the ICRC covers the address packets are sent to. */
@@ -66,20 +66,16 @@ class UdpPort implements Port {
   readonly description: string;
   readonly pathMtuMax: number;
   readonly ipIdPolicy = 'zero';
-  readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
   onDatagram: (datagram: RxDatagram) => void = () => {};
   onError: (error: Error) => void = () => {};
 
   readonly #options: Required<Omit<UdpPortOptions, 'native'>>;
   readonly #native: boolean;
-  readonly #pool: BatchPool;
+  readonly #socket: PortSocket;
   readonly #sources: AddressCache;
   readonly #rx: RxDatagram;
   #udpPort: number;
   #receiveBudgetPackets = 0;
-  #socket: Socket | undefined;
-  #state: 'new' | 'opening' | 'open' | 'closed' = 'new';
-  #closing: Promise<void> | undefined;
 
   constructor(options: UdpPortOptions) {
     const address = options.address;
@@ -107,7 +103,10 @@ class UdpPort implements Port {
     this.description = this.#native
       ? `udp ${address.text} (node:dgram, koffi options)`
       : `udp ${address.text} (node:dgram, no koffi options: ${missing}${exactness})`;
-    this.#pool = new BatchPool(this.#options.batches, this.#options.batchSlots, address);
+    this.#socket = new PortSocket(new BatchPool(this.#options.batches, this.#options.batchSlots, address), {
+      onMessage: (bytes, from) => this.#receive(bytes, from),
+      onError: (error) => this.onError(error),
+    });
     this.#sources = new AddressCache(address);
     this.#rx = {
       bytes: new Uint8Array(0),
@@ -135,64 +134,39 @@ class UdpPort implements Port {
     return this.#receiveBudgetPackets;
   }
 
+  get counters(): Readonly<PortCounters> {
+    return this.#socket.counters;
+  }
+
   async open(): Promise<void> {
-    if (this.#state !== 'new') throw new RoceError('ERR_ROCE_INVALID_STATE', `the port is already ${this.#state}`);
-    this.#state = 'opening';
-    const bound = await bindSocket({ ...this.#options, native: this.#native });
-    if (this.#isClosed()) {
-      await closeSocket(bound.socket);
-      throw new RoceError('ERR_ROCE_CLOSED', 'the port was closed while it was being opened');
-    }
-    this.#socket = bound.socket;
+    const bound = await this.#socket.open({ ...this.#options, native: this.#native });
     this.#udpPort = bound.udpPort;
     this.#rx.destinationPort = bound.udpPort;
     this.#receiveBudgetPackets = receiveBudgetOf(bound.receiveBufferBytes);
-    bound.socket.on('message', this.#onMessage);
-    bound.socket.on('error', (error) => {
-      if (!this.#isClosed()) this.onError(error);
-    });
-    this.#state = 'open';
   }
 
   beginBatch(): TxBatch | undefined {
-    if (this.#state !== 'open' || this.#socket === undefined) return undefined;
-    return this.#pool.take(this.#socket.getSendQueueCount());
+    return this.#socket.beginBatch();
   }
 
   sendBatch(batch: TxBatch): void {
-    const socket = this.#socket;
-    if (this.#state !== 'open' || socket === undefined) return;
     for (let slot = 0; slot < batch.count; slot++) {
-      socket.send(batch.payloadView(slot), batch.destinationPorts[slot], batch.destinations[slot].text, this.#onSent);
+      this.#socket.send(batch.payloadView(slot), batch.destinationPorts[slot], batch.destinations[slot].text);
     }
-    this.counters.txDatagrams += batch.count;
-    this.#pool.give(batch, socket.getSendQueueCount());
+    this.#socket.endBatch(batch);
   }
 
   close(): Promise<void> {
-    this.#state = 'closed';
-    this.#closing ??= this.#socket === undefined ? Promise.resolve() : closeSocket(this.#socket);
-    return this.#closing;
+    return this.#socket.close();
   }
 
-  #isClosed(): boolean {
-    return this.#state === 'closed';
-  }
-
-  readonly #onSent = (error: Error | null): void => {
-    if (error === null || this.#isClosed()) return;
-    this.counters.txDatagrams--;
-    this.counters.txErrors++;
-  };
-
-  readonly #onMessage = (bytes: Uint8Array, from: RemoteInfo): void => {
-    if (this.#isClosed()) return;
+  #receive(bytes: Uint8Array, from: RemoteInfo): void {
     const rx = this.#rx;
     rx.bytes = bytes;
     rx.length = bytes.length;
     rx.source = this.#sources.get(from.address);
     rx.sourcePort = from.port;
-    this.counters.rxDatagrams++;
+    this.#socket.counters.rxDatagrams++;
     this.onDatagram(rx);
-  };
+  }
 }

@@ -9,13 +9,14 @@
  * are dropped and counted by reason, never thrown on; nothing is called back after `close`.
  */
 
-import type { RemoteInfo, Socket } from 'node:dgram';
+import type { RemoteInfo } from 'node:dgram';
 import { performance } from 'node:perf_hooks';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
 import { BatchPool } from '../dgram-ext/batch-pool.js';
-import { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
+import { DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
 import { pathMtuForLink } from '../dgram-ext/link-mtu.js';
+import { PortSocket } from '../dgram-ext/port-socket.js';
 import type { UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { receiveBudgetOf } from '../dgram-ext/udp-port.js';
 import type { IpAddress } from '../packet/address.js';
@@ -88,7 +89,6 @@ class DatagramFramePort implements FramePort {
   readonly pathMtuMax: number;
   readonly ipIdPolicy: IpIdPolicy;
   readonly fixedSourcePort = undefined;
-  readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
   readonly drops: Record<string, number> = {};
   onDatagram: (datagram: RxDatagram) => void = () => {};
   onError: (error: Error) => void = () => {};
@@ -97,15 +97,12 @@ class DatagramFramePort implements FramePort {
   readonly #remotePort: number;
   readonly #remoteHost: string;
   readonly #headerBytes: number;
-  readonly #pool: BatchPool;
+  readonly #socket: PortSocket;
   readonly #neighbors: NeighborProtocol;
   readonly #sources = new SourceCache();
   readonly #frame = new FrameInfo();
   readonly #rx: RxDatagram;
   #receiveBudgetPackets = 0;
-  #socket: Socket | undefined;
-  #state: 'new' | 'opening' | 'open' | 'closed' = 'new';
-  #closing: Promise<void> | undefined;
 
   constructor(options: FramePortOptions) {
     const { address, local, remote } = options;
@@ -127,8 +124,16 @@ class DatagramFramePort implements FramePort {
     this.#remotePort = remote.port;
     this.#remoteHost = remote.host.text;
     this.#headerBytes = ETHERNET_BYTES + (address.family === 4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
-    this.#pool = new BatchPool(options.batches ?? 16, options.batchSlots ?? 64, address);
-    this.#neighbors = new NeighborProtocol(address, this.mac, (frame) => this.#sendControl(frame));
+    this.#socket = new PortSocket(new BatchPool(options.batches ?? 16, options.batchSlots ?? 64, address), {
+      onMessage: (bytes, from) => {
+        const reason = this.#isPeer(from) ? this.#receive(bytes) : 'stranger';
+        if (reason !== undefined) this.#drop(reason);
+      },
+      onError: (error) => this.onError(error),
+    });
+    this.#neighbors = new NeighborProtocol(address, this.mac, (frame) => {
+      this.#socket.sendControl(frame, this.#remotePort, this.#remoteHost);
+    });
     for (const neighbor of options.neighbors ?? []) this.#neighbors.addStatic(neighbor.address, neighbor.mac);
     this.#rx = {
       bytes: new Uint8Array(0),
@@ -152,56 +157,43 @@ class DatagramFramePort implements FramePort {
     return this.#receiveBudgetPackets;
   }
 
+  get counters(): Readonly<PortCounters> {
+    return this.#socket.counters;
+  }
+
   async open(): Promise<void> {
-    if (this.#state !== 'new') throw new RoceError('ERR_ROCE_INVALID_STATE', `the port is already ${this.#state}`);
-    this.#state = 'opening';
-    const bound = await bindSocket({
+    const bound = await this.#socket.open({
       address: this.#local.host,
       udpPort: this.#local.port,
       receiveBufferBytes: DEFAULT_SOCKET_BUFFER_BYTES,
       sendBufferBytes: DEFAULT_SOCKET_BUFFER_BYTES,
       native: true,
     });
-    if (this.#isClosed()) {
-      await closeSocket(bound.socket);
-      throw new RoceError('ERR_ROCE_CLOSED', 'the port was closed while it was being opened');
-    }
-    this.#socket = bound.socket;
     this.#receiveBudgetPackets = receiveBudgetOf(bound.receiveBufferBytes);
-    bound.socket.on('message', this.#onMessage);
-    bound.socket.on('error', (error) => {
-      if (!this.#isClosed()) this.onError(error);
-    });
-    this.#state = 'open';
     this.#neighbors.announce();
   }
 
   beginBatch(): TxBatch | undefined {
-    if (this.#state !== 'open' || this.#socket === undefined) return undefined;
-    return this.#pool.take(this.#socket.getSendQueueCount());
+    return this.#socket.beginBatch();
   }
 
   sendBatch(batch: TxBatch): void {
-    const socket = this.#socket;
-    if (this.#state !== 'open' || socket === undefined) return;
     const now = nowNs();
     for (let slot = 0; slot < batch.count; slot++) {
-      const destination = batch.destinations[slot];
-      const mac = this.#neighbors.lookup(destination, now);
+      const mac = this.#neighbors.lookup(batch.destinations[slot], now);
       if (mac === undefined) {
-        this.counters.txErrors++;
+        this.#socket.counters.txErrors++;
         this.#drop('tx_unresolved');
         continue;
       }
       this.#writeHeaders(batch, slot, mac);
-      this.counters.txDatagrams++;
-      socket.send(batch.frameView(slot, this.#headerBytes), this.#remotePort, this.#remoteHost, this.#onSent);
+      this.#socket.send(batch.frameView(slot, this.#headerBytes), this.#remotePort, this.#remoteHost);
     }
-    this.#pool.give(batch, socket.getSendQueueCount());
+    this.#socket.endBatch(batch);
   }
 
   async resolve(address: IpAddress): Promise<void> {
-    for (let attempt = 0; attempt < RESOLVE_ATTEMPTS && this.#state === 'open'; attempt++) {
+    for (let attempt = 0; attempt < RESOLVE_ATTEMPTS && this.#socket.isOpen; attempt++) {
       if (this.#neighbors.lookup(address, nowNs()) !== undefined) return;
       await new Promise((resolve) => setTimeout(resolve, attempt === 0 ? 1 : RESOLVE_POLL_MS));
     }
@@ -213,13 +205,11 @@ class DatagramFramePort implements FramePort {
   }
 
   close(): Promise<void> {
-    this.#state = 'closed';
-    this.#closing ??= this.#socket === undefined ? Promise.resolve() : closeSocket(this.#socket);
-    return this.#closing;
+    return this.#socket.close();
   }
 
-  #isClosed(): boolean {
-    return this.#state === 'closed';
+  #isPeer(from: RemoteInfo): boolean {
+    return from.port === this.#remotePort && from.address === this.#remoteHost;
   }
 
   #writeHeaders(batch: TxBatch, slot: number, mac: Uint8Array): void {
@@ -230,8 +220,8 @@ class DatagramFramePort implements FramePort {
     const trafficClass = (batch.dscps[slot] << 2) | batch.ecns[slot];
     const start = batch.payloadOffset(slot) - this.#headerBytes;
     const udpBytes = UDP_BYTES + payloadBytes;
-    let o = writeEthernet(slab, start, mac, this.mac, source.family === 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
-    if (source.family === 4) {
+    let o = writeEthernet(slab, start, mac, this.mac, this.address.family === 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+    if (this.address.family === 4) {
       const ipId = batch.ipIds[slot];
       o = writeIpv4(slab, o, source.bytes, destination.bytes, IP_PROTOCOL_UDP, trafficClass, HOP_LIMIT, ipId, udpBytes);
     } else {
@@ -239,19 +229,6 @@ class DatagramFramePort implements FramePort {
     }
     writeUdp(slab, o, batch.sourcePorts[slot], batch.destinationPorts[slot], payloadBytes);
   }
-
-  readonly #onSent = (error: Error | null): void => {
-    if (error === null || this.#isClosed()) return;
-    this.counters.txDatagrams--;
-    this.counters.txErrors++;
-  };
-
-  readonly #onMessage = (bytes: Uint8Array, from: RemoteInfo): void => {
-    if (this.#isClosed()) return;
-    const reason =
-      from.port === this.#remotePort && from.address === this.#remoteHost ? this.#receive(bytes) : 'stranger';
-    if (reason !== undefined) this.#drop(reason);
-  };
 
   /** Returns why the frame was dropped, or undefined. */
   #receive(bytes: Uint8Array): string | undefined {
@@ -278,13 +255,9 @@ class DatagramFramePort implements FramePort {
     rx.ecn = frame.ecn;
     rx.dscp = frame.dscp;
     rx.ipId = frame.ipId;
-    this.counters.rxDatagrams++;
+    this.#socket.counters.rxDatagrams++;
     this.onDatagram(rx);
     return undefined;
-  }
-
-  #sendControl(frame: Uint8Array): void {
-    this.#socket?.send(frame, this.#remotePort, this.#remoteHost);
   }
 
   #drop(reason: string): void {
