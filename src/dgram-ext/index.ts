@@ -1,4 +1,14 @@
 /** `rocev2/dgram-ext`: UDP sockets for Node with the socket options, buffers and batches that RoCEv2 needs. */
 
+export { IpAddress } from '../packet/address.js';
+export {
+  IP_ID_UNKNOWN,
+  type IpIdPolicy,
+  type Port,
+  type PortCounters,
+  ROCE_UDP_PORT,
+  type RxDatagram,
+  type TxBatch,
+} from '../port/datagram.js';
 export { nativeUdpAvailable } from './native-socket.js';
 export { openUdpPort, receiveBudgetOf, type UdpPortOptions } from './udp-port.js';
