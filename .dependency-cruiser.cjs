@@ -14,6 +14,7 @@ const layers = {
   nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'qp'],
   switch: ['core', 'packet', 'port', 'faults'],
   sim: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch'],
+  fluid: ['core'],
   capture: ['core', 'packet', 'port'],
   'dgram-ext': ['core', 'packet', 'port'],
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
@@ -22,7 +23,7 @@ const layers = {
   cm: ['core', 'packet', 'verbs'],
 };
 
-const pure = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'switch', 'sim'];
+const pure = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'switch', 'sim', 'fluid'];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 
 module.exports = {

@@ -1,0 +1,35 @@
+/**
+ * Extra age of the feedback signal, uniform in [0, maxNs] and redrawn every `periodNs` (Zhu et al., CoNEXT'16, figure 20: a
+ * congested reverse path). Deterministic: it draws from the stream it is given and from nothing else.
+ */
+
+import { type RandomSource, randomUnit } from '../core/random.js';
+
+export interface JitterParameters {
+  readonly maxNs: number;
+  readonly periodNs: number;
+  readonly random: RandomSource;
+}
+
+export class FeedbackJitter {
+  readonly #parameters: JitterParameters;
+  #seconds = 0;
+  #nextDrawNs = 0;
+
+  constructor(parameters: JitterParameters) {
+    this.#parameters = parameters;
+  }
+
+  get maxSeconds(): number {
+    return this.#parameters.maxNs * 1e-9;
+  }
+
+  /** The extra age at `nowNs`, in seconds. Time must not run backwards. */
+  at(nowNs: number): number {
+    while (nowNs >= this.#nextDrawNs) {
+      this.#seconds = randomUnit(this.#parameters.random) * this.maxSeconds;
+      this.#nextDrawNs += this.#parameters.periodNs;
+    }
+    return this.#seconds;
+  }
+}

@@ -1,0 +1,20 @@
+/** Bracketing root search on one real variable. */
+
+import { invariant } from '../core/errors.js';
+
+/** Enough halvings to bring any bracket of doubles down to neighbouring values. */
+const MAX_HALVINGS = 200;
+
+/**
+ * The place where `f` changes sign between `low` and `high`, to `tolerance` (absolute). The ends must have opposite signs.
+ */
+export function bisect(f: (x: number) => number, low: number, high: number, tolerance: number): number {
+  const startsNegative = f(low) < 0;
+  invariant(startsNegative !== f(high) < 0, `bisect: no sign change between ${low} and ${high}`);
+  for (let i = 0; i < MAX_HALVINGS && high - low > tolerance; i++) {
+    const middle = (low + high) / 2;
+    if (f(middle) < 0 === startsNegative) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}

@@ -1,0 +1,113 @@
+/**
+ * Runs a fluid model and reduces it to what a figure or a table needs: an evenly thinned trace, and the swing of queue and rates
+ * over the last part of the run.
+ */
+
+import { RoceError } from '../core/errors.js';
+import type { FlowGroup } from './flow-group.js';
+
+/** A system of one bottleneck queue and groups of flows that advances by fixed steps. */
+export interface FluidModel {
+  readonly groups: readonly FlowGroup[];
+  readonly stepNs: number;
+  readonly linkRateBps: number;
+  readonly timeNs: number;
+  readonly queueBytes: number;
+  /** The rate of one flow of the group, bits/s; 0 before its start. */
+  rateBps(group: number): number;
+  step(): void;
+}
+
+export interface Swing {
+  readonly mean: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export interface FluidTrace {
+  readonly timeNs: number[];
+  readonly queueBytes: number[];
+  /** One series a group: the rate of one of its flows. */
+  readonly rateBps: number[][];
+}
+
+export interface FluidRun {
+  readonly trace: FluidTrace;
+  /** Over the observed part of the run. */
+  readonly queueBytes: Swing;
+  /** Over the observed part of the run, one entry a group: the rate of one of its flows. */
+  readonly rateBps: readonly Swing[];
+  /** Share of the capacity used over the observed part: a link sends at full rate while it has a queue. */
+  readonly utilization: number;
+}
+
+export interface SimulateOptions {
+  readonly durationNs: number;
+  /** The last part of the run, over which swings are taken; a third of it unless given. */
+  readonly observeNs?: number;
+  /** Points of the trace; 500 unless given. */
+  readonly traceSamples?: number;
+}
+
+class SwingMeter {
+  #sum = 0;
+  #count = 0;
+  #min = Number.POSITIVE_INFINITY;
+  #max = Number.NEGATIVE_INFINITY;
+
+  add(value: number): void {
+    this.#sum += value;
+    this.#count++;
+    if (value < this.#min) this.#min = value;
+    if (value > this.#max) this.#max = value;
+  }
+
+  get swing(): Swing {
+    return { mean: this.#sum / this.#count, min: this.#min, max: this.#max };
+  }
+}
+
+/** Advances `model` by `durationNs` from where it stands. Throws ERR_ROCE_INVALID_ARGUMENT for a run of less than one step. */
+export function simulate(model: FluidModel, options: SimulateOptions): FluidRun {
+  const steps = Math.round(options.durationNs / model.stepNs);
+  const observedSteps = Math.round((options.observeNs ?? options.durationNs / 3) / model.stepNs);
+  if (steps < 1 || observedSteps < 1 || observedSteps > steps) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `cannot observe ${observedSteps} of ${steps} steps`);
+  }
+  const sampleEvery = Math.max(1, Math.floor(steps / (options.traceSamples ?? 500)));
+  const trace: FluidTrace = { timeNs: [], queueBytes: [], rateBps: model.groups.map(() => []) };
+  const queue = new SwingMeter();
+  const rates = model.groups.map(() => new SwingMeter());
+  let sentShare = 0;
+  for (let step = 0; step <= steps; step++) {
+    if (step > 0) model.step();
+    if (step % sampleEvery === 0) {
+      trace.timeNs.push(model.timeNs);
+      trace.queueBytes.push(model.queueBytes);
+      for (let i = 0; i < rates.length; i++) trace.rateBps[i].push(model.rateBps(i));
+    }
+    if (step <= steps - observedSteps) continue;
+    queue.add(model.queueBytes);
+    let offered = 0;
+    for (let i = 0; i < rates.length; i++) {
+      const rate = model.rateBps(i);
+      rates[i].add(rate);
+      offered += rate * model.groups[i].count;
+    }
+    sentShare += model.queueBytes > 0 ? 1 : Math.min(1, offered / model.linkRateBps);
+  }
+  return {
+    trace,
+    queueBytes: queue.swing,
+    rateBps: rates.map((meter) => meter.swing),
+    utilization: sentShare / observedSteps,
+  };
+}
+
+/** A queue that moves by less than this share of its mean has come to rest, or is on its way there. */
+const SETTLED_SWING = 0.05;
+
+/** Whether the queue has settled, as against swinging in a limit cycle. */
+export function hasSettled({ mean, min, max }: Swing): boolean {
+  return max - min < SETTLED_SWING * mean;
+}

@@ -1,0 +1,174 @@
+/**
+ * A study of one model with one set of parameters: what theory says about it (fixed point, phase margins, critical delay), and the
+ * model itself, ready to be integrated at any delay.
+ */
+
+import { dcqcnFixedPoint } from './dcqcn-fixed-point.js';
+import { authorsDcqcnLoop, exactDcqcnLoop } from './dcqcn-linearisation.js';
+import { DcqcnModel } from './dcqcn-model.js';
+import type { DcqcnParameters } from './dcqcn-parameters.js';
+import type { JitterParameters } from './feedback-jitter.js';
+import { type FlowGroup, flowCount } from './flow-group.js';
+import { patchedTimelyFixedPoint, patchedTimelyLoop } from './patched-timely-stability.js';
+import { criticalDelayNs, type OpenLoop, phaseMargin } from './phase-margin.js';
+import type { PiGains } from './pi-controller.js';
+import type { FluidModel } from './simulate.js';
+import { TimelyModel } from './timely-model.js';
+import {
+  type PatchedTimelyParameters,
+  PUBLISHED_MARGIN_WEIGHT_SLOPE,
+  type TimelyParameters,
+} from './timely-parameters.js';
+import { type HostPiGains, HostPiLaw, OriginalTimelyLaw, PatchedTimelyLaw } from './timely-rate-laws.js';
+
+/** Where the model comes to rest; null what the model does not have, or has no single value of. */
+export interface FluidFixedPoint {
+  readonly markProbability: number | null;
+  readonly queueBytes: number | null;
+  /** Per flow. */
+  readonly rateBps: number | null;
+  /** Per flow. */
+  readonly targetRateBps: number | null;
+  readonly alpha: number | null;
+}
+
+export interface FluidStudy {
+  readonly model: 'dcqcn' | 'timely' | 'patched-timely';
+  readonly groups: readonly FlowGroup[];
+  readonly linkRateBps: number;
+  /** Where a PI controller sits; null without one. */
+  readonly piAt: 'switch' | 'host' | null;
+  /** null when the model has no fixed point at all. */
+  readonly fixedPoint: FluidFixedPoint | null;
+  /** By the published linearisation and by the model's own; null where there is none. */
+  readonly phaseMarginDegrees: { readonly authors: number | null; readonly exact: number | null };
+  /** Where the exact margin reaches zero: 0 if it is negative without any delay, null if there is none up to 2 ms. */
+  readonly criticalDelayNs: number | null;
+  /** How long a run shows the behaviour, and how much of its end to look at. */
+  readonly durationNs: number;
+  readonly observeNs: number;
+  modelAt(delayNs: number): FluidModel;
+}
+
+interface StudyOptions<Parameters> {
+  readonly parameters: Parameters;
+  readonly groups: readonly FlowGroup[];
+  readonly delayNs: number;
+  /** Makes the jitter of one run: every run draws the same sequence. */
+  readonly jitter?: () => JitterParameters;
+}
+
+export interface DcqcnStudyOptions extends StudyOptions<DcqcnParameters> {
+  readonly pi?: PiGains;
+  readonly marking?: 'egress' | 'enqueue';
+}
+
+export interface PatchedTimelyStudyOptions extends StudyOptions<PatchedTimelyParameters> {
+  readonly pi?: { readonly gains: HostPiGains; readonly scope: 'per-flow' | 'shared' };
+}
+
+const MS = 1e6;
+
+export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
+  const { parameters, groups, delayNs, pi, jitter, marking } = options;
+  const flows = flowCount(groups);
+  const rest = dcqcnFixedPoint(parameters, flows);
+  const queueBytes = pi === undefined ? rest.queueBytes : pi.referenceBytes;
+  // Without a queue length to rest at there is nothing to linearise around.
+  const exists = queueBytes !== null;
+  const exactLoop = (delay: number): OpenLoop => exactDcqcnLoop(parameters, flows, delay, pi);
+  const authors = exists && pi === undefined ? marginOf(authorsDcqcnLoop(parameters, flows, delayNs * 1e-9)) : null;
+  return {
+    model: 'dcqcn',
+    groups,
+    linkRateBps: parameters.linkRateBps,
+    piAt: pi === undefined ? null : 'switch',
+    fixedPoint: { ...rest, queueBytes },
+    phaseMarginDegrees: { authors, exact: exists ? marginOf(exactLoop(delayNs * 1e-9)) : null },
+    criticalDelayNs: exists ? criticalDelayNs(exactLoop) : null,
+    durationNs: (pi === undefined ? 150 : 1000) * MS,
+    observeNs: (pi === undefined ? 50 : 200) * MS,
+    modelAt: (delay) =>
+      new DcqcnModel({
+        parameters,
+        groups,
+        delayNs: delay,
+        ...(pi && { pi }),
+        ...(marking && { marking }),
+        ...(jitter && { jitter: jitter() }),
+      }),
+  };
+}
+
+/** TIMELY as published has no fixed point: its rates never stand still, so there is nothing to linearise around. */
+export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyParameters>): FluidStudy {
+  return {
+    model: 'timely',
+    groups,
+    linkRateBps: parameters.linkRateBps,
+    piAt: null,
+    fixedPoint: null,
+    phaseMarginDegrees: { authors: null, exact: null },
+    criticalDelayNs: null,
+    durationNs: 300 * MS,
+    observeNs: 100 * MS,
+    modelAt: (delay) =>
+      new TimelyModel({
+        parameters,
+        groups,
+        law: new OriginalTimelyLaw(parameters),
+        delayNs: delay,
+        ...(jitter && { jitter: jitter() }),
+      }),
+  };
+}
+
+export function patchedTimelyStudy(options: PatchedTimelyStudyOptions): FluidStudy {
+  const { parameters, groups, delayNs, pi, jitter } = options;
+  const flows = flowCount(groups);
+  const loop =
+    (weightSlope: number) =>
+    (delay: number): OpenLoop =>
+      patchedTimelyLoop({ ...parameters, weightSlope }, flows, delay);
+  const delay = delayNs * 1e-9;
+  const exact = loop(parameters.weightSlope);
+  const rest = patchedTimelyFixedPoint(parameters, flows);
+  const nothing = { markProbability: null, targetRateBps: null, alpha: null };
+  return {
+    model: 'patched-timely',
+    groups,
+    linkRateBps: parameters.linkRateBps,
+    piAt: pi === undefined ? null : pi.scope === 'shared' ? 'switch' : 'host',
+    // PI at the hosts pins the queue and leaves the shares open; only a shared signal makes them equal.
+    fixedPoint:
+      pi === undefined
+        ? { ...nothing, ...rest }
+        : {
+            ...nothing,
+            queueBytes: pi.gains.referenceBytes,
+            rateBps: pi.scope === 'shared' ? rest.rateBps : null,
+          },
+    phaseMarginDegrees:
+      pi === undefined
+        ? { authors: marginOf(loop(PUBLISHED_MARGIN_WEIGHT_SLOPE)(delay)), exact: marginOf(exact(delay)) }
+        : { authors: null, exact: null },
+    criticalDelayNs: pi === undefined ? criticalDelayNs(exact) : null,
+    durationNs: (pi === undefined ? 300 : 3000) * MS,
+    observeNs: (pi === undefined ? 100 : 300) * MS,
+    modelAt: (feedbackDelayNs) =>
+      new TimelyModel({
+        parameters,
+        groups,
+        law:
+          pi === undefined
+            ? new PatchedTimelyLaw(parameters)
+            : new HostPiLaw(parameters, pi.gains, pi.scope, groups.length),
+        delayNs: feedbackDelayNs,
+        ...(jitter && { jitter: jitter() }),
+      }),
+  };
+}
+
+function marginOf(loop: OpenLoop): number | null {
+  return phaseMargin(loop)?.degrees ?? null;
+}
