@@ -21,4 +21,9 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'print the RoCEv2 packets of a pcapng or pcap file and what happened to each flow',
     load: () => import('./commands/decode.js'),
   },
+  {
+    name: 'fluid',
+    summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
+    load: () => import('./commands/fluid.js'),
+  },
 ];

@@ -1,0 +1,147 @@
+/** What `rocev2 fluid` shows of a study: the JSON document, the lines for people, and the chart. */
+
+import { formatNs, formatRate } from '../core/units.js';
+import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled } from '../fluid/index.js';
+import type { Column } from './output.js';
+import { renderLineChart } from './svg-chart.js';
+
+const MODEL_NAMES = { dcqcn: 'DCQCN', timely: 'TIMELY', 'patched-timely': 'Patched TIMELY' } as const;
+
+/** The document of --json. */
+export function fluidDocument(study: FluidStudy, delayNs: number, trace: FluidTrace): object {
+  return {
+    model: study.model,
+    flows: flowCount(study.groups),
+    delayNs,
+    fixedPoint: study.fixedPoint,
+    phaseMarginDegrees: study.phaseMarginDegrees,
+    criticalDelayNs: study.criticalDelayNs,
+    trace: {
+      timeNs: trace.timeNs,
+      queueBytes: trace.queueBytes.map(Math.round),
+      rateBps: study.groups.flatMap(({ count }, i) =>
+        Array.from({ length: count }, () => trace.rateBps[i].map(Math.round)),
+      ),
+    },
+  };
+}
+
+/** `DCQCN: 10 flows on 40.0 Gb/s, feedback delay 85.0 us`. */
+export function fluidHeadline(study: FluidStudy, delayNs: number): string {
+  const flows = flowCount(study.groups);
+  const controller = study.piAt === null ? '' : ` with PI at the ${study.piAt}`;
+  const link = `${flows} flow${flows === 1 ? '' : 's'} on ${formatRate(study.linkRateBps)}`;
+  return `${MODEL_NAMES[study.model]}${controller}: ${link}, feedback delay ${formatNs(delayNs)}`;
+}
+
+export interface LabelledText {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** What is known without integrating. */
+export function fluidTheory(study: FluidStudy): LabelledText[] {
+  const { fixedPoint, phaseMarginDegrees, criticalDelayNs } = study;
+  const lines: LabelledText[] = [];
+  const add = (label: string, value: number | null, show: (value: number) => string): void => {
+    if (value !== null) lines.push({ label, text: show(value) });
+  };
+  if (fixedPoint !== null) {
+    add('queue at rest', fixedPoint.queueBytes, (bytes) => `${kilobytes(bytes)} KB`);
+    add('rate of a flow', fixedPoint.rateBps, (rate) => `${gigabits(rate)} Gb/s`);
+    add('target rate', fixedPoint.targetRateBps, (rate) => `${gigabits(rate)} Gb/s`);
+    add('marking probability', fixedPoint.markProbability, (p) => `${(p * 100).toPrecision(4)} %`);
+    add('alpha', fixedPoint.alpha, (alpha) => alpha.toFixed(4));
+  }
+  const { exact, authors } = phaseMarginDegrees;
+  add('phase margin', exact, (degrees) => `${degrees.toFixed(1)} degrees (exact linearisation)`);
+  add('', authors, (degrees) => `${degrees.toFixed(1)} degrees (authors' linearisation)`);
+  if (exact !== null) lines.push({ label: 'critical delay', text: criticalText(criticalDelayNs) });
+  lines.push({ label: 'verdict', text: fluidVerdict(study) });
+  return lines;
+}
+
+/** Stability in a few words. */
+export function fluidVerdict({ fixedPoint, phaseMarginDegrees }: FluidStudy): string {
+  if (fixedPoint === null) return 'no fixed point: the rates of TIMELY never stand still';
+  if (fixedPoint.queueBytes === null) return 'no fixed point: RED would have to mark more than Pmax';
+  if (fixedPoint.rateBps === null) return 'no single fixed point: the hosts hold the queue, any shares will do';
+  const { exact } = phaseMarginDegrees;
+  if (exact === null) return 'one fixed point; its margin is not computed';
+  return exact > 0 ? 'stable: queue and rates settle' : 'unstable: queue and rates swing';
+}
+
+function criticalText(criticalDelayNs: number | null): string {
+  if (criticalDelayNs === null) return 'none up to 2 ms';
+  return criticalDelayNs === 0 ? 'none: unstable even without delay' : formatNs(criticalDelayNs);
+}
+
+/** Columns of the swing table; rates are of single flows. */
+export const SWING_COLUMNS: readonly Column[] = [
+  { title: '', align: 'left' },
+  { title: 'Delay', align: 'right' },
+  { title: 'Queue KB mean', align: 'right' },
+  { title: 'min', align: 'right' },
+  { title: 'max', align: 'right' },
+  { title: 'Rate Gb/s min', align: 'right' },
+  { title: 'max', align: 'right' },
+  { title: 'Slowest flow', align: 'right' },
+  { title: 'Fastest flow', align: 'right' },
+  { title: 'Link use', align: 'right' },
+  { title: 'Queue', align: 'left' },
+];
+
+/** A row of the swing table; `asked` marks the delay of the command line. */
+export function swingRow(asked: boolean, delayNs: number, { queueBytes, rateBps, utilization }: FluidRun): string[] {
+  const means = rateBps.map(({ mean }) => mean);
+  return [
+    asked ? '>' : '',
+    formatNs(delayNs),
+    kilobytes(queueBytes.mean),
+    kilobytes(queueBytes.min),
+    kilobytes(queueBytes.max),
+    gigabits(Math.min(...rateBps.map(({ min }) => min))),
+    gigabits(Math.max(...rateBps.map(({ max }) => max))),
+    gigabits(Math.min(...means)),
+    gigabits(Math.max(...means)),
+    `${(utilization * 100).toFixed(1)} %`,
+    hasSettled(queueBytes) ? 'settles' : 'swings',
+  ];
+}
+
+/** Thousands of bytes, as the papers count. */
+function kilobytes(bytes: number): string {
+  return (bytes / 1000).toFixed(1);
+}
+
+function gigabits(bitsPerSecond: number): string {
+  return (bitsPerSecond / 1e9).toFixed(3);
+}
+
+/** Queue and rates over time, as the text of an SVG file. */
+export function fluidChart(study: FluidStudy, delayNs: number, trace: FluidTrace): string {
+  let first = 1;
+  const names = study.groups.map(({ count }) => {
+    const name = count === 1 ? `flow ${first}` : `each of flows ${first} to ${first + count - 1}`;
+    first += count;
+    return name;
+  });
+  return renderLineChart({
+    title: fluidHeadline(study, delayNs),
+    subtitle: `Fluid model; ${fluidVerdict(study)}`,
+    xLabel: 'Time (ms)',
+    x: trace.timeNs.map((ns) => ns / 1e6),
+    panels: [
+      {
+        yLabel: 'Queue (KB)',
+        series: [{ name: 'queue', values: trace.queueBytes.map((bytes) => bytes / 1000) }],
+        // The overshoot of flows that start at line rate would flatten everything after it.
+        logFrom: 1,
+      },
+      {
+        yLabel: 'Rate (Gb/s)',
+        series: trace.rateBps.map((rates, i) => ({ name: names[i], values: rates.map((rate) => rate / 1e9) })),
+      },
+    ],
+  });
+}

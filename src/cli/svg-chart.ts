@@ -1,0 +1,233 @@
+/**
+ * Line charts as SVG text: panels above each other over one x axis, with axes, grid, units and legends. The file stands alone; its
+ * colours follow the reader's light or dark scheme.
+ */
+
+export interface ChartSeries {
+  readonly name: string;
+  /** One value for each x. */
+  readonly values: readonly number[];
+}
+
+export interface ChartPanel {
+  /** What the axis shows, with its unit. */
+  readonly yLabel: string;
+  readonly series: readonly ChartSeries[];
+  /** Makes the axis logarithmic from this value up; smaller values are drawn on it. Linear if left out. */
+  readonly logFrom?: number;
+}
+
+export interface LineChart {
+  readonly title: string;
+  readonly subtitle: string;
+  /** With its unit. */
+  readonly xLabel: string;
+  /** Ascending. */
+  readonly x: readonly number[];
+  readonly panels: readonly ChartPanel[];
+}
+
+const WIDTH = 960;
+const LEFT = 84;
+const RIGHT = 32;
+const HEADER_HEIGHT = 64;
+const PLOT_HEIGHT = 220;
+const LEGEND_ROW_HEIGHT = 20;
+const PANEL_GAP = 26;
+const FOOTER_HEIGHT = 52;
+const PLOT_WIDTH = WIDTH - LEFT - RIGHT;
+/** Mean width of a character of the 13 px legend: an estimate on the wide side, since text cannot be measured here. */
+const LEGEND_CHARACTER_WIDTH = 7.5;
+const LEGEND_KEY_WIDTH = 30;
+const LEGEND_SPACING = 18;
+
+/** Ten hues that stay apart on either background; series beyond them start over. */
+const LIGHT_HUES = [
+  '#0060a8', '#c2410c', '#15803d', '#a21caf', '#a16207', '#0e7490', '#be123c', '#4d7c0f', '#6d28d9', '#57534e',
+]; // biome-ignore format: one palette a line
+const DARK_HUES = [
+  '#60a5fa', '#fb923c', '#4ade80', '#e879f9', '#facc15', '#22d3ee', '#fb7185', '#a3e635', '#a78bfa', '#d6d3d1',
+]; // biome-ignore format: one palette a line
+
+function styleSheet(): string {
+  const scheme = (text: string, muted: string, grid: string, background: string, hues: readonly string[]): string =>
+    [
+      `.background{fill:${background}}`,
+      `text{fill:${text}}`,
+      `.muted{fill:${muted}}`,
+      `.grid{stroke:${grid}}`,
+      `.axis{stroke:${muted}}`,
+      ...hues.map((hue, i) => `.hue${i}{stroke:${hue}}`),
+    ].join('');
+  return [
+    'text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}',
+    '.title{font-size:18px;font-weight:600}',
+    '.grid,.axis{stroke-width:1}',
+    '.line{fill:none;stroke-width:1.6;stroke-linejoin:round}',
+    scheme('#1c1917', '#57534e', '#e7e5e4', '#ffffff', LIGHT_HUES),
+    `@media (prefers-color-scheme:dark){${scheme('#f5f5f4', '#a8a29e', '#3a3633', '#161412', DARK_HUES)}}`,
+  ].join('\n');
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+interface Scale {
+  readonly ticks: readonly { readonly value: number; readonly label: string }[];
+  /** Where a value lies between the ends of the axis, 0 to 1. */
+  position(value: number): number;
+}
+
+/** Ticks at 1, 2 or 5 times a power of ten, about `count` of them, that enclose [min, max]. */
+function linearScale(min: number, max: number, count: number): Scale {
+  const span = max > min ? max - min : Math.abs(max) || 1;
+  const raw = span / count;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5].find((factor) => factor * power >= raw) ?? 10) * power;
+  const first = Math.floor(min / step);
+  const last = Math.max(Math.ceil(max / step), first + 1);
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  return {
+    ticks: Array.from({ length: last - first + 1 }, (_, i) => {
+      const value = (first + i) * step;
+      return { value, label: value.toFixed(decimals) };
+    }),
+    position: (value) => (value / step - first) / (last - first),
+  };
+}
+
+/** Whole decades from `from` that enclose `max`. */
+function logScale(from: number, max: number): Scale {
+  const decades = Math.max(1, Math.ceil(Math.log10(max / from) - 1e-9));
+  return {
+    ticks: Array.from({ length: decades + 1 }, (_, i) => {
+      const value = from * 10 ** i;
+      return { value, label: String(value) };
+    }),
+    position: (value) => Math.max(0, Math.log10(value / from)) / decades,
+  };
+}
+
+/** Rounds a coordinate to a tenth of a pixel: finer is invisible and doubles the file. */
+function pixel(value: number): string {
+  return String(Math.round(value * 10) / 10);
+}
+
+function extent(values: Iterable<number>): { min: number; max: number } {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  for (const value of values) {
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  return { min, max };
+}
+
+interface LegendEntry {
+  readonly x: number;
+  readonly row: number;
+  readonly series: number;
+}
+
+/** Breaks the legend into rows that fit the width. */
+function layOutLegend(series: readonly ChartSeries[]): { entries: LegendEntry[]; rows: number } {
+  const entries: LegendEntry[] = [];
+  let x = 0;
+  let row = 0;
+  series.forEach(({ name }, index) => {
+    const width = LEGEND_KEY_WIDTH + name.length * LEGEND_CHARACTER_WIDTH;
+    if (x > 0 && x + width > PLOT_WIDTH) {
+      x = 0;
+      row++;
+    }
+    entries.push({ x: LEFT + x, row, series: index });
+    x += width + LEGEND_SPACING;
+  });
+  return { entries, rows: row + 1 };
+}
+
+/** A panel whose legend begins at `top`; returns its elements and where it ends. */
+function renderPanel(
+  panel: ChartPanel,
+  x: readonly number[],
+  xScale: Scale,
+  top: number,
+): { svg: string[]; bottom: number } {
+  const legend = layOutLegend(panel.series);
+  const plotTop = top + legend.rows * LEGEND_ROW_HEIGHT;
+  const bottom = plotTop + PLOT_HEIGHT;
+  const values = extent(panel.series.flatMap((series) => series.values));
+  const yScale =
+    panel.logFrom === undefined
+      ? linearScale(Math.min(0, values.min), values.max, 5)
+      : logScale(panel.logFrom, values.max);
+  const px = (value: number): string => pixel(LEFT + PLOT_WIDTH * xScale.position(value));
+  const py = (value: number): string => pixel(bottom - PLOT_HEIGHT * yScale.position(value));
+  const svg: string[] = [];
+  for (const { value, label } of yScale.ticks) {
+    svg.push(`<line class="grid" x1="${LEFT}" x2="${LEFT + PLOT_WIDTH}" y1="${py(value)}" y2="${py(value)}"/>`);
+    svg.push(`<text class="muted" x="${LEFT - 8}" y="${py(value)}" dy="4" text-anchor="end">${label}</text>`);
+  }
+  for (const { value } of xScale.ticks) {
+    svg.push(`<line class="grid" x1="${px(value)}" x2="${px(value)}" y1="${plotTop}" y2="${bottom}"/>`);
+  }
+  svg.push(`<path class="axis" fill="none" d="M${LEFT} ${plotTop}V${bottom}H${LEFT + PLOT_WIDTH}"/>`);
+  const middle = plotTop + PLOT_HEIGHT / 2;
+  svg.push(
+    `<text x="22" y="${middle}" text-anchor="middle" transform="rotate(-90 22 ${middle})">${escapeXml(panel.yLabel)}</text>`,
+  );
+  panel.series.forEach((series, index) => {
+    const points = x.map((at, i) => `${px(at)},${py(series.values[i])}`).join(' ');
+    svg.push(`<polyline class="line hue${index % LIGHT_HUES.length}" points="${points}"/>`);
+  });
+  for (const entry of legend.entries) {
+    const y = top + entry.row * LEGEND_ROW_HEIGHT + 6;
+    const hue = entry.series % LIGHT_HUES.length;
+    svg.push(`<line class="line hue${hue}" x1="${entry.x}" x2="${entry.x + 22}" y1="${y}" y2="${y}"/>`);
+    svg.push(
+      `<text x="${entry.x + LEGEND_KEY_WIDTH}" y="${y}" dy="4">${escapeXml(panel.series[entry.series].name)}</text>`,
+    );
+  }
+  return { svg, bottom };
+}
+
+/** The x axis ends where the values end, not at the next tick. */
+function timeScale(x: readonly number[]): Scale {
+  const { min, max } = extent(x);
+  return {
+    ticks: linearScale(min, max, 8).ticks.filter(({ value }) => value >= min && value <= max),
+    position: (value) => (value - min) / (max - min),
+  };
+}
+
+/** The chart as the text of an SVG file. */
+export function renderLineChart(chart: LineChart): string {
+  const xScale = timeScale(chart.x);
+  const body: string[] = [];
+  let bottom = HEADER_HEIGHT;
+  for (const [index, panel] of chart.panels.entries()) {
+    const rendered = renderPanel(panel, chart.x, xScale, bottom + (index === 0 ? 0 : PANEL_GAP));
+    body.push(...rendered.svg);
+    bottom = rendered.bottom;
+  }
+  for (const { value, label } of xScale.ticks) {
+    const at = pixel(LEFT + PLOT_WIDTH * xScale.position(value));
+    body.push(`<text class="muted" x="${at}" y="${bottom + 18}" text-anchor="middle">${label}</text>`);
+  }
+  body.push(
+    `<text x="${LEFT + PLOT_WIDTH / 2}" y="${bottom + 40}" text-anchor="middle">${escapeXml(chart.xLabel)}</text>`,
+  );
+  const height = bottom + FOOTER_HEIGHT;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">`,
+    `<title>${escapeXml(chart.title)}</title>`,
+    `<style>${styleSheet()}</style>`,
+    `<rect class="background" width="${WIDTH}" height="${height}"/>`,
+    `<text class="title" x="${LEFT}" y="26">${escapeXml(chart.title)}</text>`,
+    `<text class="muted" x="${LEFT}" y="46">${escapeXml(chart.subtitle)}</text>`,
+    ...body,
+    '</svg>',
+    '',
+  ].join('\n');
+}
