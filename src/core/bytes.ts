@@ -38,7 +38,13 @@ export function writeU32(b: Uint8Array, o: number, v: number): void {
 const COPY_LOOP_BYTES = 64;
 
 /** Copies `length` bytes; the ranges may lie in plain or shared memory but must not overlap. */
-export function copyBytes(from: Uint8Array, fromOffset: number, to: Uint8Array, toOffset: number, length: number): void {
+export function copyBytes(
+  from: Uint8Array,
+  fromOffset: number,
+  to: Uint8Array,
+  toOffset: number,
+  length: number,
+): void {
   if (length <= COPY_LOOP_BYTES) {
     for (let i = 0; i < length; i++) to[toOffset + i] = from[fromOffset + i];
     return;

@@ -1,0 +1,376 @@
+/**
+ * Memory regions, memory windows and their keys (IBTA vol. 1 §10.6), and the check every local and remote access passes.
+ *
+ * A key is 32 bits: a random 24-bit index that names the entry and 8 bits that change when the entry is registered or bound anew, so
+ * that a stale key never validates. Ranges are compared in 64 bits without ever adding address and length: the sum may wrap
+ * (CVE-2016-8636 in another stack).
+ */
+
+import { RoceError } from '../core/errors.js';
+import { type RandomSource, randomInt } from '../core/random.js';
+import { U32 } from '../core/u64.js';
+
+/** Access bits, equal to `ibv_access_flags`. */
+const LOCAL_WRITE = 1;
+const REMOTE_WRITE = 2;
+const REMOTE_ATOMIC = 8;
+const MW_BIND = 16;
+const ZERO_BASED = 32;
+
+/** What an access check says. */
+export const MEMORY_OK = 0;
+export const MEMORY_BAD_KEY = 1;
+export const MEMORY_WRONG_PD = 2;
+export const MEMORY_NOT_VALID = 3;
+export const MEMORY_NO_ACCESS = 4;
+export const MEMORY_OUT_OF_RANGE = 5;
+
+interface KeyedRange {
+  readonly pd: number;
+  key: number;
+  valid: boolean;
+  access: number;
+  baseHigh: number;
+  baseLow: number;
+  lengthBytes: number;
+}
+
+export class MemoryRegion implements KeyedRange {
+  readonly kind = 'MR';
+  readonly handle: number;
+  readonly pd: number;
+  key: number;
+  valid: boolean;
+  access: number;
+  baseHigh: number;
+  baseLow: number;
+  lengthBytes: number;
+  /** The registered bytes: element 0 is the byte at the base address. */
+  bytes: Uint8Array;
+  /** A fast-register region changes its key and range by work requests and can be invalidated; an ordinary one cannot. */
+  readonly fastRegister: boolean;
+  /** All memory that a fast-register region may be mapped onto. */
+  readonly backing: Uint8Array;
+  boundWindows = 0;
+
+  constructor(handle: number, pd: number, key: number, backing: Uint8Array, fastRegister: boolean) {
+    this.handle = handle;
+    this.pd = pd;
+    this.key = key;
+    this.valid = false;
+    this.access = 0;
+    this.baseHigh = 0;
+    this.baseLow = 0;
+    this.lengthBytes = 0;
+    this.bytes = backing.subarray(0, 0);
+    this.fastRegister = fastRegister;
+    this.backing = backing;
+  }
+}
+
+export class MemoryWindow implements KeyedRange {
+  readonly kind = 'MW';
+  readonly handle: number;
+  readonly pd: number;
+  /** Type 1 is usable by every QP of the PD; type 2 only by the QP that bound it, and it can be invalidated. */
+  readonly type: 1 | 2;
+  key: number;
+  valid = false;
+  access = 0;
+  baseHigh = 0;
+  baseLow = 0;
+  lengthBytes = 0;
+  region: MemoryRegion | undefined;
+  /** Where in the region the window starts. */
+  regionOffset = 0;
+  qpn = 0;
+
+  constructor(handle: number, pd: number, type: 1 | 2, key: number) {
+    this.handle = handle;
+    this.pd = pd;
+    this.type = type;
+    this.key = key;
+  }
+}
+
+const NEVER_VALID = { valid: false, key: 0 } as const;
+const ALWAYS_VALID = { valid: true, key: 0 } as const;
+
+/** A checked range of registered memory: bytes[offset, offset + length asked for). Reused. */
+export class MemoryRange {
+  bytes: Uint8Array = new Uint8Array(0);
+  offset = 0;
+  #owner: { readonly valid: boolean; readonly key: number } = NEVER_VALID;
+  #key = 0;
+
+  set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number): void {
+    this.#owner = owner;
+    this.#key = owner.key;
+    this.bytes = bytes;
+    this.offset = offset;
+  }
+
+  /** Bytes that no key protects and that never go away. */
+  setPlain(bytes: Uint8Array, offset: number): void {
+    this.#owner = ALWAYS_VALID;
+    this.#key = ALWAYS_VALID.key;
+    this.bytes = bytes;
+    this.offset = offset;
+  }
+
+  copyFrom(other: MemoryRange): void {
+    this.#owner = other.#owner;
+    this.#key = other.#key;
+    this.bytes = other.bytes;
+    this.offset = other.offset;
+  }
+
+  /** False once the region or window was deregistered, invalidated or bound anew: messages of many packets ask before each one. */
+  get stillValid(): boolean {
+    return this.#owner.valid && this.#owner.key === this.#key;
+  }
+}
+
+/** va - base as a Number, or -1 when va < base or the distance is not below 2^53. */
+function distance(vaHigh: number, vaLow: number, baseHigh: number, baseLow: number): number {
+  let low = vaLow - baseLow;
+  let high = vaHigh - baseHigh;
+  if (low < 0) {
+    low += U32;
+    high -= 1;
+  }
+  return high < 0 || high >= 0x200000 ? -1 : high * U32 + low;
+}
+
+/** True when [va, va + length) lies inside the range; `offset` is the distance from the base, from {@link distance}. */
+function fits(offset: number, length: number, rangeBytes: number): boolean {
+  return offset >= 0 && length <= rangeBytes && offset <= rangeBytes - length;
+}
+
+export interface BindRequest {
+  window: number;
+  regionKey: number;
+  newKey: number;
+  baseHigh: number;
+  baseLow: number;
+  lengthBytes: number;
+  access: number;
+  qpn: number;
+  pd: number;
+}
+
+export class KeyTable {
+  readonly #random: RandomSource;
+  /** By the upper 24 bits of the key. Entries keep their index for life. */
+  readonly #entries = new Map<number, MemoryRegion | MemoryWindow>();
+
+  constructor(random: RandomSource) {
+    this.#random = random;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  #newKey(): number {
+    for (;;) {
+      const index = randomInt(this.#random, 1, 0xffffff);
+      if (!this.#entries.has(index)) return ((index << 8) | (this.#random.u32() & 0xff)) >>> 0;
+    }
+  }
+
+  /** Registers bytes at an address. Throws ERR_ROCE_INVALID_ARGUMENT when the access flags contradict each other. */
+  register(pd: number, bytes: Uint8Array, baseHigh: number, baseLow: number, access: number): MemoryRegion {
+    checkAccessFlags(access);
+    const key = this.#newKey();
+    const region = new MemoryRegion(key >>> 8, pd, key, bytes, false);
+    region.valid = true;
+    region.access = access;
+    region.baseHigh = access & ZERO_BASED ? 0 : baseHigh;
+    region.baseLow = access & ZERO_BASED ? 0 : baseLow;
+    region.lengthBytes = bytes.length;
+    region.bytes = bytes;
+    this.#entries.set(region.handle, region);
+    return region;
+  }
+
+  /** A region in state FREE, to be mapped by REG_MR work requests onto parts of `backing`. */
+  allocFastRegister(pd: number, backing: Uint8Array): MemoryRegion {
+    const key = this.#newKey();
+    const region = new MemoryRegion(key >>> 8, pd, key, backing, true);
+    this.#entries.set(region.handle, region);
+    return region;
+  }
+
+  allocWindow(pd: number, type: 1 | 2): MemoryWindow {
+    const key = this.#newKey();
+    const window = new MemoryWindow(key >>> 8, pd, type, key);
+    this.#entries.set(window.handle, window);
+    return window;
+  }
+
+  /** Throws ERR_ROCE_BUSY while windows are bound to the region, ERR_ROCE_NOT_FOUND for an unknown handle. */
+  deregister(handle: number): void {
+    const entry = this.#entries.get(handle);
+    if (entry?.kind !== 'MR') throw new RoceError('ERR_ROCE_NOT_FOUND', 'no such memory region');
+    if (entry.boundWindows > 0) {
+      throw new RoceError(
+        'ERR_ROCE_BUSY',
+        `${entry.boundWindows} memory window(s) are bound to the region`,
+        'unbind or free them first',
+      );
+    }
+    entry.valid = false;
+    this.#entries.delete(handle);
+  }
+
+  freeWindow(handle: number): void {
+    const entry = this.#entries.get(handle);
+    if (entry?.kind !== 'MW') throw new RoceError('ERR_ROCE_NOT_FOUND', 'no such memory window');
+    unbind(entry);
+    this.#entries.delete(handle);
+  }
+
+  /** True when the PD still owns keys. */
+  ownsAny(pd: number): boolean {
+    for (const entry of this.#entries.values()) if (entry.pd === pd) return true;
+    return false;
+  }
+
+  /**
+   * Checks an access and fills `out`. `required` are the access bits that must all be present (0: local read). `qpn` decides about
+   * type 2 windows; local accesses pass -1, which no window accepts: an lkey always names a region.
+   */
+  resolve(
+    key: number,
+    pd: number,
+    qpn: number,
+    vaHigh: number,
+    vaLow: number,
+    lengthBytes: number,
+    required: number,
+    out: MemoryRange,
+  ): number {
+    const entry = this.#entries.get(key >>> 8);
+    if (entry === undefined || entry.key !== key) return MEMORY_BAD_KEY;
+    if (entry.pd !== pd) return MEMORY_WRONG_PD;
+    if (!entry.valid) return MEMORY_NOT_VALID;
+    if ((entry.access & required) !== required) return MEMORY_NO_ACCESS;
+    const offset = distance(vaHigh, vaLow, entry.baseHigh, entry.baseLow);
+    if (!fits(offset, lengthBytes, entry.lengthBytes)) return MEMORY_OUT_OF_RANGE;
+    if (entry.kind === 'MR') {
+      out.set(entry, entry.bytes, offset);
+      return MEMORY_OK;
+    }
+    if (qpn < 0 || (entry.type === 2 && entry.qpn !== qpn)) return MEMORY_BAD_KEY;
+    out.set(entry, entry.region!.bytes, entry.regionOffset + offset);
+    return MEMORY_OK;
+  }
+
+  /**
+   * BIND_MW (IBTA §10.6.7.2.1): true when the window now has the new key and range. Zero length unbinds. False: nothing changed and
+   * the work request fails with MW_BIND_ERR.
+   */
+  bind(request: BindRequest): boolean {
+    const window = this.#entries.get(request.window);
+    if (window?.kind !== 'MW' || window.pd !== request.pd || request.newKey >>> 8 !== window.handle) return false;
+    // Type 2 windows must be free, type 1 windows may be bound over.
+    if (window.type === 2 && window.valid) return false;
+    if (request.lengthBytes === 0) {
+      unbind(window);
+      window.key = request.newKey;
+      return true;
+    }
+    const region = this.#entries.get(request.regionKey >>> 8);
+    if (region?.kind !== 'MR' || region.key !== request.regionKey || region.pd !== window.pd || !region.valid)
+      return false;
+    if ((region.access & MW_BIND) === 0 || (region.access & ZERO_BASED) !== 0) return false;
+    const needsLocalWrite = (request.access & (REMOTE_WRITE | REMOTE_ATOMIC)) !== 0;
+    if (needsLocalWrite && (region.access & LOCAL_WRITE) === 0) return false;
+    const offset = distance(request.baseHigh, request.baseLow, region.baseHigh, region.baseLow);
+    if (!fits(offset, request.lengthBytes, region.lengthBytes)) return false;
+    unbind(window);
+    const zeroBased = window.type === 2 && (request.access & ZERO_BASED) !== 0;
+    window.key = request.newKey;
+    window.valid = true;
+    window.access = request.access;
+    window.baseHigh = zeroBased ? 0 : request.baseHigh;
+    window.baseLow = zeroBased ? 0 : request.baseLow;
+    window.lengthBytes = request.lengthBytes;
+    window.region = region;
+    window.regionOffset = offset;
+    window.qpn = request.qpn;
+    region.boundWindows++;
+    return true;
+  }
+
+  /** REG_MR: maps a free fast-register region onto `length` bytes of its backing from `offset`. False when that is not allowed. */
+  fastRegister(
+    handle: number,
+    pd: number,
+    newKey: number,
+    offsetBytes: number,
+    lengthBytes: number,
+    baseHigh: number,
+    baseLow: number,
+    access: number,
+  ): boolean {
+    const region = this.#entries.get(handle);
+    if (region?.kind !== 'MR' || !region.fastRegister || region.pd !== pd || region.valid) return false;
+    if (newKey >>> 8 !== region.handle || !fits(offsetBytes, lengthBytes, region.backing.length)) return false;
+    if (remoteWithoutLocalWrite(access)) return false;
+    region.key = newKey;
+    region.valid = true;
+    region.access = access;
+    region.baseHigh = access & ZERO_BASED ? 0 : baseHigh;
+    region.baseLow = access & ZERO_BASED ? 0 : baseLow;
+    region.lengthBytes = lengthBytes;
+    region.bytes = region.backing.subarray(offsetBytes, offsetBytes + lengthBytes);
+    return true;
+  }
+
+  /**
+   * LOCAL_INV and the invalidate of SEND_WITH_INV: only fast-register regions without bound windows, and type 2 windows bound by this
+   * QP, can be invalidated. False when the key names nothing of the kind.
+   */
+  invalidate(key: number, pd: number, qpn: number): boolean {
+    const entry = this.#entries.get(key >>> 8);
+    if (entry === undefined || entry.key !== key || entry.pd !== pd || !entry.valid) return false;
+    if (entry.kind === 'MW') {
+      if (entry.type !== 2 || entry.qpn !== qpn) return false;
+      unbind(entry);
+      return true;
+    }
+    if (!entry.fastRegister || entry.boundWindows > 0) return false;
+    entry.valid = false;
+    return true;
+  }
+
+  /** Type 2 windows die with the QP that bound them. */
+  unbindAllOf(qpn: number): void {
+    for (const entry of this.#entries.values())
+      if (entry.kind === 'MW' && entry.type === 2 && entry.qpn === qpn) unbind(entry);
+  }
+}
+
+function unbind(window: MemoryWindow): void {
+  if (!window.valid) return;
+  window.valid = false;
+  window.qpn = 0;
+  window.region!.boundWindows--;
+  window.region = undefined;
+}
+
+function remoteWithoutLocalWrite(access: number): boolean {
+  return (access & (REMOTE_WRITE | REMOTE_ATOMIC)) !== 0 && (access & LOCAL_WRITE) === 0;
+}
+
+function checkAccessFlags(access: number): void {
+  if (remoteWithoutLocalWrite(access)) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      'remote write or remote atomic access needs local write access as well',
+      'add LOCAL_WRITE (IBTA 10.6.2.1)',
+    );
+  }
+}

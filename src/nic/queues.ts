@@ -1,0 +1,89 @@
+/** The NIC's side of completion queues and receive queues. */
+
+import type { CompletionSink, ReceiveSource } from '../qp/host.js';
+import type { CompletionRing, Cqe } from '../ring/completion-ring.js';
+import {
+  EVENT_COMPLETION,
+  EVENT_CQ_ERR,
+  EVENT_SRQ_LIMIT_REACHED,
+  STATUS_SUCCESS,
+  WC_FLAG_SOLICITED,
+} from '../ring/enums.js';
+import type { RecvQueue, RecvWqe } from '../ring/work-queue.js';
+
+export class NicCompletionQueue implements CompletionSink {
+  readonly handle: number;
+  readonly ring: CompletionRing;
+  /** QPs that complete into it; it cannot be destroyed before them. */
+  users = 0;
+  /** Overran once: nothing is added any more (IBTA §11.6.3.1, CQ error). */
+  broken = false;
+  readonly #raise: (type: number, id: number) => void;
+  readonly #onOverrun: (cq: NicCompletionQueue) => void;
+
+  constructor(
+    handle: number,
+    ring: CompletionRing,
+    raise: (type: number, id: number) => void,
+    onOverrun: (cq: NicCompletionQueue) => void,
+  ) {
+    this.handle = handle;
+    this.ring = ring;
+    this.#raise = raise;
+    this.#onOverrun = onOverrun;
+  }
+
+  complete(cqe: Cqe): void {
+    if (this.broken) return;
+    if (!this.ring.push(cqe)) {
+      this.broken = true;
+      this.#raise(EVENT_CQ_ERR, this.handle);
+      this.#onOverrun(this);
+      return;
+    }
+    const solicited = (cqe.flags & WC_FLAG_SOLICITED) !== 0 || cqe.status !== STATUS_SUCCESS;
+    if (this.ring.disarmIf(solicited)) this.#raise(EVENT_COMPLETION, this.handle);
+  }
+}
+
+/** A QP's own receive queue. */
+export class OwnReceives implements ReceiveSource {
+  readonly shared = false;
+  readonly #ring: RecvQueue;
+
+  constructor(ring: RecvQueue) {
+    this.#ring = ring;
+  }
+
+  take(out: RecvWqe): boolean {
+    return this.#ring.take(out);
+  }
+}
+
+/** A receive queue shared by several QPs (IBTA §10.2.9). */
+export class NicSharedReceiveQueue implements ReceiveSource {
+  readonly shared = true;
+  readonly handle: number;
+  readonly pd: number;
+  users = 0;
+  /** When fewer elements than this are left, SRQ_LIMIT_REACHED is raised once; 0: off. */
+  limit = 0;
+  readonly #ring: RecvQueue;
+  readonly #raise: (type: number, id: number) => void;
+
+  constructor(handle: number, pd: number, ring: RecvQueue, raise: (type: number, id: number) => void) {
+    this.handle = handle;
+    this.pd = pd;
+    this.#ring = ring;
+    this.#raise = raise;
+  }
+
+  take(out: RecvWqe): boolean {
+    const taken = this.#ring.take(out);
+    if (this.limit > 0 && this.#ring.fill < this.limit) {
+      this.limit = 0;
+      this.#raise(EVENT_SRQ_LIMIT_REACHED, this.handle);
+    }
+    return taken;
+  }
+}

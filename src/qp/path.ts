@@ -1,0 +1,87 @@
+/**
+ * An address vector in use: where packets of a connection go, what their IP headers say, and the ICRC state of both directions.
+ */
+
+import type { IpAddress } from '../packet/address.js';
+import { IcrcFlow, sealIcrc } from '../packet/icrc.js';
+import { ICRC_BYTES } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
+
+/** Share of a peer socket's receive buffer that one QP may fill. The NIC keeps one record a peer and recomputes it when QPs come and go. */
+export interface PeerBudget {
+  /** Packets all QPs to this peer may have in flight together. */
+  limitPackets: number;
+  /** QPs connected to it. */
+  qps: number;
+}
+
+/**
+ * UDP source port of a connection, the entropy field of RoCEv2 (annex A17.9.2; the kernel's `rdma_get_udp_sport`): the same for both
+ * directions, in 0xC000..0xFFFF.
+ */
+export function flowSourcePort(localQpn: number, remoteQpn: number): number {
+  let value = BigInt(localQpn) * BigInt(remoteQpn);
+  value ^= value >> 20n;
+  value ^= value >> 40n;
+  const label = Number(value & 0xfffffn);
+  return ((label & 0x3fff) ^ ((label & 0xfc000) >> 14)) | 0xc000;
+}
+
+export class Path {
+  readonly local: IpAddress;
+  readonly remote: IpAddress;
+  readonly localUdpPort: number;
+  readonly sourcePort: number;
+  readonly remoteUdpPort: number;
+  readonly dscp: number;
+  readonly ecn: number;
+  readonly #txFlow: IcrcFlow;
+  #rxFlow: IcrcFlow;
+  #rxSourcePort: number;
+
+  constructor(options: {
+    local: IpAddress;
+    remote: IpAddress;
+    localUdpPort: number;
+    sourcePort: number;
+    remoteUdpPort: number;
+    dscp: number;
+    ecn: number;
+  }) {
+    this.local = options.local;
+    this.remote = options.remote;
+    this.localUdpPort = options.localUdpPort;
+    this.sourcePort = options.sourcePort;
+    this.remoteUdpPort = options.remoteUdpPort;
+    this.dscp = options.dscp;
+    this.ecn = options.ecn;
+    this.#txFlow = new IcrcFlow(this.local, this.remote, this.sourcePort, this.remoteUdpPort);
+    this.#rxSourcePort = this.remoteUdpPort;
+    this.#rxFlow = new IcrcFlow(this.remote, this.local, this.remoteUdpPort, this.localUdpPort);
+  }
+
+  /** ICRC state of arriving packets. A peer may use any source port, but keeps it, so that one remembered flow is enough. */
+  receiveFlow(sourcePort: number): IcrcFlow {
+    if (sourcePort !== this.#rxSourcePort) {
+      this.#rxFlow = new IcrcFlow(this.remote, this.local, sourcePort, this.localUdpPort);
+      this.#rxSourcePort = sourcePort;
+    }
+    return this.#rxFlow;
+  }
+
+  /** Closes the packet that ends at `end` in the batch's next slot: addresses, identification, ICRC. */
+  seal(batch: TxBatch, end: number, ipId: number): void {
+    const slot = batch.count++;
+    const start = batch.payloadOffset(slot);
+    const length = end - start + ICRC_BYTES;
+    batch.lengths[slot] = length;
+    batch.ipIds[slot] = ipId;
+    batch.ecns[slot] = this.ecn;
+    batch.dscps[slot] = this.dscp;
+    batch.sourcePorts[slot] = this.sourcePort;
+    batch.destinationPorts[slot] = this.remoteUdpPort;
+    batch.sources[slot] = this.local;
+    batch.destinations[slot] = this.remote;
+    sealIcrc(this.#txFlow, batch.slab, start, length, ipId, batch.checkView(slot));
+  }
+}

@@ -1,0 +1,218 @@
+/**
+ * A reliable connected queue pair: the state machine around requester, completer and responder.
+ */
+
+import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/opcode.js';
+import type { RocePacket } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
+import { recoveryNameOf } from '../retransmit/schemes.js';
+import type { QpAttributes } from '../ring/commands.js';
+import {
+  EVENT_COMM_EST,
+  EVENT_QP_FATAL,
+  EVENT_QP_LAST_WQE_REACHED,
+  PATH_MTUS,
+  QPS_ERR,
+  QPS_INIT,
+  QPS_RESET,
+  QPS_RTR,
+  QPS_RTS,
+  QPS_SQD,
+  QPT_RC,
+} from '../ring/enums.js';
+import type { SendQueue } from '../ring/work-queue.js';
+import { Completer } from './completer.js';
+import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
+import type { Path, PeerBudget } from './path.js';
+import type { RcShared } from './rc-shared.js';
+import { EMITTED_NOTHING, Requester } from './requester.js';
+import { Responder } from './responder.js';
+import { checkTransition } from './state.js';
+
+/** What a queue pair of any type is made of. */
+export interface QueuePairOptions {
+  readonly host: QpHost;
+  readonly qpn: number;
+  readonly pd: number;
+  readonly sendCq: CompletionSink;
+  readonly recvCq: CompletionSink;
+  readonly receives: ReceiveSource;
+  readonly sendQueue: SendQueue;
+  readonly signalAll: boolean;
+  readonly attributes: QpAttributes;
+}
+
+/** The path of an RC queue pair, made by the NIC when the remote side is known. */
+export interface Connection {
+  readonly path: Path;
+  readonly budget: PeerBudget;
+}
+
+export class RcQueuePair implements Schedulable, RcShared {
+  readonly type = QPT_RC;
+  readonly host: QpHost;
+  readonly qpn: number;
+  readonly pd: number;
+  readonly sendCq: CompletionSink;
+  readonly recvCq: CompletionSink;
+  readonly receives: ReceiveSource;
+  readonly signalAll: boolean;
+  readonly attributes: QpAttributes;
+  mtuBytes: number = PATH_MTUS[0];
+  scheduled = false;
+  deadlineNs = Number.POSITIVE_INFINITY;
+  #connection: Connection | undefined;
+  readonly #requester: Requester;
+  readonly #completer: Completer;
+  readonly #responder: Responder;
+  #communicationEstablished = false;
+  /** Whose turn it is when both sides have packets to send. */
+  #responderFirst = true;
+
+  constructor(options: QueuePairOptions) {
+    this.host = options.host;
+    this.qpn = options.qpn;
+    this.pd = options.pd;
+    this.sendCq = options.sendCq;
+    this.recvCq = options.recvCq;
+    this.receives = options.receives;
+    this.signalAll = options.signalAll;
+    this.attributes = options.attributes;
+    this.#requester = new Requester(this, options.sendQueue);
+    this.#completer = new Completer(this, options.sendQueue, this.#requester);
+    this.#responder = new Responder(this);
+  }
+
+  get path(): Path {
+    return this.#connection!.path;
+  }
+
+  get budget(): PeerBudget {
+    return this.#connection!.budget;
+  }
+
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  schedule(): void {
+    this.host.schedule(this);
+  }
+
+  deadlineChanged(): void {
+    this.deadlineNs = this.#requester.deadlineNs;
+    this.host.armDeadline(this);
+  }
+
+  /**
+   * Applies attributes and moves the state. `connect` is asked for the path when the QP goes to RTR. Throws like
+   * {@link checkTransition} and then has changed nothing.
+   */
+  modify(mask: number, values: QpAttributes, apply: () => void, connect: () => Connection): void {
+    const from = this.attributes.state;
+    const to = values.state;
+    checkTransition(QPT_RC, from, to, mask);
+    if (to === QPS_RTR && from === QPS_INIT) {
+      // Everything that may refuse comes before the first change.
+      const connection = connect();
+      apply();
+      this.#connection = connection;
+      this.mtuBytes = PATH_MTUS[values.pathMtu - 1];
+      this.#responder.start();
+    } else apply();
+    if (to === QPS_RTS && from === QPS_RTR) this.#requester.start();
+    this.attributes.state = to;
+    if (to === QPS_SQD && from === QPS_RTS) this.#requester.beginDrain();
+    else if (to === QPS_ERR && from !== QPS_ERR) this.enterError(false);
+    else if (to === QPS_RESET) this.#reset();
+    this.schedule();
+  }
+
+  #reset(): void {
+    this.#connection = undefined;
+    this.#communicationEstablished = false;
+    this.#requester.discard();
+    this.#completer.reset();
+    this.#responder.discard();
+    this.host.keys.unbindAllOf(this.qpn);
+    this.deadlineNs = Number.POSITIVE_INFINITY;
+  }
+
+  enterError(lastWords: boolean): void {
+    const wasRunning = this.attributes.state !== QPS_ERR;
+    this.attributes.state = QPS_ERR;
+    if (!lastWords) this.#responder.silence();
+    this.#requester.flush();
+    this.#responder.flush();
+    this.deadlineNs = Number.POSITIVE_INFINITY;
+    if (wasRunning) this.host.raise(EVENT_QP_FATAL, this.qpn);
+    if (wasRunning && this.receives.shared) this.host.raise(EVENT_QP_LAST_WQE_REACHED, this.qpn);
+    this.schedule();
+  }
+
+  /** New elements were posted. */
+  doorbell(): void {
+    if (this.attributes.state === QPS_ERR) {
+      this.#requester.flush();
+      this.#responder.flush();
+    } else this.schedule();
+  }
+
+  /** True when the packet's transport class is this QP's; the SACK extension only where selective repeat was agreed. */
+  speaks(packet: RocePacket): boolean {
+    if (packet.info.transport === 'RC') return true;
+    return packet.opcode === VENDOR_SACK && recoveryNameOf(this.attributes.recovery) === 'selective-repeat';
+  }
+
+  /** True when a packet of this kind is processed in the current state (IBTA §10.3.1). */
+  accepts(packet: RocePacket): boolean {
+    const { state } = this.attributes;
+    if (state === QPS_RTS || state === QPS_SQD) return true;
+    return state === QPS_RTR && !isResponse(packet);
+  }
+
+  receive(packet: RocePacket, bytes: Uint8Array, offset: number, length: number, now: number): void {
+    if (isResponse(packet)) {
+      this.#completer.receive(packet, bytes, now);
+      return;
+    }
+    if (!this.#communicationEstablished) {
+      this.#communicationEstablished = true;
+      if (this.attributes.state === QPS_RTR) this.host.raise(EVENT_COMM_EST, this.qpn);
+    }
+    this.#responder.receive(packet, bytes, offset, length);
+  }
+
+  /** Sends at most one packet; false when there is nothing to send now. */
+  emit(batch: TxBatch, now: number): boolean {
+    if (this.#connection === undefined) return false;
+    const { state } = this.attributes;
+    const mayRequest = state === QPS_RTS || state === QPS_SQD;
+    this.#responderFirst = !this.#responderFirst;
+    if (this.#responderFirst && this.#responder.emit(batch)) return true;
+    if (mayRequest && this.#requester.emit(batch, now) !== EMITTED_NOTHING) return true;
+    return !this.#responderFirst && this.#responder.emit(batch);
+  }
+
+  onDeadline(now: number): void {
+    this.#requester.onDeadline(now);
+    this.deadlineNs = this.#requester.deadlineNs;
+    if (this.deadlineNs !== Number.POSITIVE_INFINITY) this.host.armDeadline(this);
+  }
+
+  /** The QP is destroyed: windows it bound are gone, nothing is completed. */
+  destroy(): void {
+    this.#reset();
+    this.attributes.state = QPS_RESET;
+  }
+
+  /** For queryQp: the PSNs as they are now. */
+  get nextPsns(): { sqPsn: number; rqPsn: number } {
+    return { sqPsn: this.#requester.out.newPsn, rqPsn: this.#responder.expectedPsn };
+  }
+}
+
+function isResponse(packet: RocePacket): boolean {
+  const { kind } = packet.info;
+  return kind === OP_ACK || kind === OP_READ_RESPONSE || kind === OP_ATOMIC_ACK;
+}

@@ -1,0 +1,37 @@
+/**
+ * What the parts of an RC queue pair share: attributes, path, and the operations that concern the whole QP. Requester, completer and
+ * responder each keep their own protocol state.
+ */
+
+import type { QpAttributes } from '../ring/commands.js';
+import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
+import type { Path, PeerBudget } from './path.js';
+
+export interface RcShared {
+  readonly host: QpHost;
+  readonly qpn: number;
+  readonly pd: number;
+  readonly sendCq: CompletionSink;
+  readonly recvCq: CompletionSink;
+  readonly receives: ReceiveSource;
+  readonly signalAll: boolean;
+  readonly attributes: QpAttributes;
+  /** Path MTU in bytes. */
+  readonly mtuBytes: number;
+  readonly path: Path;
+  readonly budget: PeerBudget;
+  /** Puts the QP on the NIC's list of those with something to send. */
+  schedule(): void;
+  /** A part's deadline changed. */
+  deadlineChanged(): void;
+  /**
+   * To ERR: flushes both queues. The first cause has been completed by the caller. With `lastWords`, answers that are owed still leave,
+   * the NAK that names the cause last; without, nothing is sent any more.
+   */
+  enterError(lastWords: boolean): void;
+}
+
+/** Packets one QP may have in flight: its share of what the peer's socket can hold. */
+export function windowPackets(budget: PeerBudget): number {
+  return Math.max(2, Math.floor(budget.limitPackets / Math.max(1, budget.qps)));
+}

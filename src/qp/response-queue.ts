@@ -1,0 +1,128 @@
+/**
+ * Answers that the responder owes: READ responses of many packets and atomic results, oldest first. And the records of the READs and
+ * atomics it executed last, from which a repeated request is answered again (IBTA vol. 1 §9.7.5.1.2, "responder resources").
+ */
+
+import { MemoryRange } from '../memory/key-table.js';
+import { psnAdd, psnDiff, psnInRange } from '../packet/psn.js';
+
+export const RECORD_READ = 1;
+export const RECORD_ATOMIC = 2;
+
+/** A READ or atomic that was executed. */
+export class ResponderRecord {
+  kind = 0;
+  firstPsn = 0;
+  lastPsn = 0;
+  rkey = 0;
+  vaHigh = 0;
+  vaLow = 0;
+  lengthBytes = 0;
+  /** The atomic's result: the value before. */
+  origHigh = 0;
+  origLow = 0;
+}
+
+/** The last `max_dest_rd_atomic` records, recycled in order. */
+export class ResponderRecords {
+  readonly #ring: ResponderRecord[];
+  #next = 0;
+
+  constructor(capacity: number) {
+    this.#ring = Array.from({ length: capacity }, () => new ResponderRecord());
+  }
+
+  /** The record that the next READ or atomic will take; undefined when the QP accepts none. */
+  get oldest(): ResponderRecord | undefined {
+    return this.#ring[this.#next];
+  }
+
+  /** Recycles the oldest record. */
+  take(): ResponderRecord {
+    const record = this.#ring[this.#next];
+    this.#next = (this.#next + 1) % this.#ring.length;
+    return record;
+  }
+
+  find(kind: number, psn: number): ResponderRecord | undefined {
+    for (const record of this.#ring) {
+      if (record.kind === kind && psnInRange(psn, record.firstPsn, record.lastPsn)) return record;
+    }
+    return undefined;
+  }
+}
+
+/** An answer being sent. */
+export class ResponseJob {
+  kind = 0;
+  startPsn = 0;
+  /** The next PSN to send. */
+  cursorPsn = 0;
+  lastPsn = 0;
+  msn = 0;
+  lengthBytes = 0;
+  readonly range = new MemoryRange();
+  origHigh = 0;
+  origLow = 0;
+  /** A repeated request: its packets count as retransmissions. */
+  isReplay = false;
+}
+
+/** Repeated requests that may wait beyond the original ones; more are dropped, and asked for again after a timeout. */
+const REPLAYS_MAX = 64;
+
+export class ResponseQueue {
+  readonly #ring: ResponseJob[];
+  #head = 0;
+  count = 0;
+
+  constructor(maxDestRdAtomic: number) {
+    this.#ring = Array.from({ length: maxDestRdAtomic + REPLAYS_MAX }, () => new ResponseJob());
+  }
+
+  #at(k: number): ResponseJob {
+    return this.#ring[(this.#head + k) % this.#ring.length];
+  }
+
+  get front(): ResponseJob | undefined {
+    return this.count === 0 ? undefined : this.#ring[this.#head];
+  }
+
+  /** A job to fill in at the end, or undefined when the queue is full. */
+  append(): ResponseJob | undefined {
+    if (this.count === this.#ring.length) return undefined;
+    this.count++;
+    return this.#at(this.count - 1);
+  }
+
+  popFront(): void {
+    this.#head = (this.#head + 1) % this.#ring.length;
+    this.count--;
+  }
+
+  clear(): void {
+    this.count = 0;
+  }
+
+  /** True while any of [first, last] is still to be sent. */
+  owes(first: number, last: number): boolean {
+    for (let k = 0; k < this.count; k++) {
+      const job = this.#at(k);
+      if (psnDiff(job.cursorPsn, last) <= 0 && psnDiff(job.lastPsn, first) >= 0) return true;
+    }
+    return false;
+  }
+
+  /** The requester has gone back to `psn`: what was owed from there on will be asked for again. */
+  rewindTo(psn: number): void {
+    while (this.count > 0) {
+      const job = this.#at(this.count - 1);
+      if (psnDiff(job.lastPsn, psn) < 0) return;
+      if (psnDiff(job.cursorPsn, psn) < 0) {
+        job.lastPsn = psnAdd(psn, -1); // What stands before `psn` is still owed.
+        return;
+      }
+      this.count--;
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * QP states and the attributes each transition takes (IBTA vol. 1 §10.3.1, §11.2.5.2), as one table. A transition that is not in the
+ * table, lacks a required attribute, or carries one it may not, is the caller's mistake.
+ */
+
+import { RoceError } from '../core/errors.js';
+import {
+  QP_ATTR_ACCESS_FLAGS,
+  QP_ATTR_ALT_PATH,
+  QP_ATTR_AV,
+  QP_ATTR_CUR_STATE,
+  QP_ATTR_DEST_QPN,
+  QP_ATTR_EN_SQD_ASYNC_NOTIFY,
+  QP_ATTR_INFLIGHT,
+  QP_ATTR_MAX_DEST_RD_ATOMIC,
+  QP_ATTR_MAX_QP_RD_ATOMIC,
+  QP_ATTR_MIN_RNR_TIMER,
+  QP_ATTR_PATH_MIG_STATE,
+  QP_ATTR_PATH_MTU,
+  QP_ATTR_PKEY_INDEX,
+  QP_ATTR_PORT,
+  QP_ATTR_QKEY,
+  QP_ATTR_RECOVERY,
+  QP_ATTR_RETRY_CNT,
+  QP_ATTR_RNR_RETRY,
+  QP_ATTR_RQ_PSN,
+  QP_ATTR_SQ_PSN,
+  QP_ATTR_STATE,
+  QP_ATTR_TIMEOUT,
+} from '../ring/commands.js';
+import {
+  QP_STATE_NAMES,
+  QPS_ERR,
+  QPS_INIT,
+  QPS_RESET,
+  QPS_RTR,
+  QPS_RTS,
+  QPS_SQD,
+  QPS_SQE,
+  QPT_RC,
+} from '../ring/enums.js';
+
+interface Transition {
+  readonly required: number;
+  readonly optional: number;
+}
+
+const ATTRIBUTE_NAMES: ReadonlyArray<readonly [bit: number, name: string]> = [
+  [QP_ATTR_CUR_STATE, 'CUR_STATE'],
+  [QP_ATTR_EN_SQD_ASYNC_NOTIFY, 'EN_SQD_ASYNC_NOTIFY'],
+  [QP_ATTR_ACCESS_FLAGS, 'ACCESS_FLAGS'],
+  [QP_ATTR_PKEY_INDEX, 'PKEY_INDEX'],
+  [QP_ATTR_PORT, 'PORT'],
+  [QP_ATTR_QKEY, 'QKEY'],
+  [QP_ATTR_AV, 'AV'],
+  [QP_ATTR_PATH_MTU, 'PATH_MTU'],
+  [QP_ATTR_TIMEOUT, 'TIMEOUT'],
+  [QP_ATTR_RETRY_CNT, 'RETRY_CNT'],
+  [QP_ATTR_RNR_RETRY, 'RNR_RETRY'],
+  [QP_ATTR_RQ_PSN, 'RQ_PSN'],
+  [QP_ATTR_MAX_QP_RD_ATOMIC, 'MAX_QP_RD_ATOMIC'],
+  [QP_ATTR_ALT_PATH, 'ALT_PATH'],
+  [QP_ATTR_MIN_RNR_TIMER, 'MIN_RNR_TIMER'],
+  [QP_ATTR_SQ_PSN, 'SQ_PSN'],
+  [QP_ATTR_MAX_DEST_RD_ATOMIC, 'MAX_DEST_RD_ATOMIC'],
+  [QP_ATTR_PATH_MIG_STATE, 'PATH_MIG_STATE'],
+  [QP_ATTR_DEST_QPN, 'DEST_QPN'],
+  [QP_ATTR_RECOVERY, 'RECOVERY'],
+  [QP_ATTR_INFLIGHT, 'INFLIGHT'],
+];
+
+const INIT_ATTRIBUTES = QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS_FLAGS;
+const RUNNING_OPTIONAL =
+  QP_ATTR_CUR_STATE | QP_ATTR_ACCESS_FLAGS | QP_ATTR_ALT_PATH | QP_ATTR_PATH_MIG_STATE | QP_ATTR_MIN_RNR_TIMER;
+
+const key = (from: number, to: number) => from * 8 + to;
+
+const RC: ReadonlyMap<number, Transition> = new Map([
+  [key(QPS_RESET, QPS_INIT), { required: INIT_ATTRIBUTES, optional: 0 }],
+  [key(QPS_INIT, QPS_INIT), { required: 0, optional: INIT_ATTRIBUTES }],
+  [
+    key(QPS_INIT, QPS_RTR),
+    {
+      required:
+        QP_ATTR_AV |
+        QP_ATTR_PATH_MTU |
+        QP_ATTR_DEST_QPN |
+        QP_ATTR_RQ_PSN |
+        QP_ATTR_MAX_DEST_RD_ATOMIC |
+        QP_ATTR_MIN_RNR_TIMER,
+      optional: QP_ATTR_ALT_PATH | QP_ATTR_ACCESS_FLAGS | QP_ATTR_PKEY_INDEX | QP_ATTR_RECOVERY | QP_ATTR_INFLIGHT,
+    },
+  ],
+  [
+    key(QPS_RTR, QPS_RTS),
+    {
+      required: QP_ATTR_SQ_PSN | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY | QP_ATTR_MAX_QP_RD_ATOMIC,
+      optional: RUNNING_OPTIONAL,
+    },
+  ],
+  [key(QPS_RTS, QPS_RTS), { required: 0, optional: RUNNING_OPTIONAL }],
+  [key(QPS_RTS, QPS_SQD), { required: 0, optional: QP_ATTR_EN_SQD_ASYNC_NOTIFY }],
+  [key(QPS_SQD, QPS_RTS), { required: 0, optional: RUNNING_OPTIONAL }],
+  [
+    key(QPS_SQD, QPS_SQD),
+    {
+      required: 0,
+      optional:
+        RUNNING_OPTIONAL |
+        QP_ATTR_AV |
+        QP_ATTR_PORT |
+        QP_ATTR_PKEY_INDEX |
+        QP_ATTR_TIMEOUT |
+        QP_ATTR_RETRY_CNT |
+        QP_ATTR_RNR_RETRY |
+        QP_ATTR_MAX_QP_RD_ATOMIC |
+        QP_ATTR_MAX_DEST_RD_ATOMIC,
+    },
+  ],
+]);
+
+const UD: ReadonlyMap<number, Transition> = new Map([
+  [key(QPS_RESET, QPS_INIT), { required: QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_QKEY, optional: 0 }],
+  [key(QPS_INIT, QPS_INIT), { required: 0, optional: QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_QKEY }],
+  [key(QPS_INIT, QPS_RTR), { required: 0, optional: QP_ATTR_PKEY_INDEX | QP_ATTR_QKEY }],
+  [key(QPS_RTR, QPS_RTS), { required: QP_ATTR_SQ_PSN, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
+  [key(QPS_RTS, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
+  [key(QPS_RTS, QPS_SQD), { required: 0, optional: QP_ATTR_EN_SQD_ASYNC_NOTIFY }],
+  [key(QPS_SQD, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
+  [key(QPS_SQD, QPS_SQD), { required: 0, optional: QP_ATTR_PKEY_INDEX | QP_ATTR_QKEY }],
+  [key(QPS_SQE, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
+]);
+
+function names(mask: number): string {
+  return ATTRIBUTE_NAMES.filter(([bit]) => (mask & bit) !== 0)
+    .map(([, name]) => name)
+    .join(', ');
+}
+
+/**
+ * The state after a modify of `type` from `from` with these attributes. Throws ERR_ROCE_INVALID_STATE for a transition that does not
+ * exist, ERR_ROCE_INVALID_ARGUMENT for attributes that are missing or not allowed; the QP is untouched then.
+ */
+export function checkTransition(type: number, from: number, to: number, mask: number): void {
+  if (to === QPS_RESET || to === QPS_ERR) return; // From any state, with nothing else.
+  const what = `${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to] ?? to}`;
+  const transition = (type === QPT_RC ? RC : UD).get(key(from, to));
+  if (transition === undefined) {
+    throw new RoceError('ERR_ROCE_INVALID_STATE', `a QP cannot go from ${what}`, 'the order is RESET, INIT, RTR, RTS');
+  }
+  const given = mask & ~QP_ATTR_STATE;
+  const missing = transition.required & ~given;
+  if (missing !== 0) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${what} needs the attributes ${names(missing)}`);
+  const extra = given & ~(transition.required | transition.optional);
+  if (extra !== 0)
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${what} does not take the attributes ${names(extra)}`);
+}

@@ -1,0 +1,26 @@
+/**
+ * Go-back-0: what the first RoCE NICs did (Guo et al., "RDMA over Commodity Ethernet at Scale", SIGCOMM 2016, §4.1). A gap at PSN i inside a
+ * message that began at PSN s makes the receiver forget the message and expect s again; the sender restarts the whole message. When
+ * a message is longer than the distance between losses it never completes: the livelock.
+ */
+
+import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';
+import { AHEAD_FORGET_MESSAGE } from './recovery.js';
+
+export class GoBack0Sender extends GoBackNSender {
+  override onLoss(_first: number, _end: number, messageStart: number, _next: number, _cause: number): number {
+    return messageStart;
+  }
+}
+
+export class GoBack0Receiver extends GoBackNReceiver {
+  override readonly replaysWithoutRecord = true;
+
+  override onAhead(_psn: number, _distance: number, _bytes: Uint8Array, _offset: number, _length: number): number {
+    return AHEAD_FORGET_MESSAGE;
+  }
+
+  override restartsMessage(psn: number, messageStart: number): boolean {
+    return psn === messageStart;
+  }
+}

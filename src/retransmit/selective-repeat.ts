@@ -1,0 +1,160 @@
+/**
+ * Selective repeat in the manner of IRN (Mittal et al., "Revisiting Network Support for RDMA", SIGCOMM 2018): the receiver keeps what
+ * arrives ahead of a gap in a bounded store and reports it as a bitmap; the sender sends only what is missing. An extension between
+ * our own endpoints.
+ *
+ * A packet counts as lost once a later one was delivered. A packet already sent again counts as lost again only when something sent
+ * after that second copy was delivered, or at a timeout.
+ */
+
+import { psnAdd, psnDiff } from '../packet/psn.js';
+import {
+  AHEAD_DROPPED,
+  AHEAD_KEPT,
+  type KeptPacket,
+  LOSS_TIMEOUT,
+  NO_REWIND,
+  REPLAY_APPEND,
+  type ReceiverRecovery,
+  type SenderRecovery,
+} from './recovery.js';
+
+/** PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can report. */
+export const SELECTIVE_SPAN = 1024;
+const MASK = SELECTIVE_SPAN - 1;
+
+const OUTSTANDING = 0;
+const DELIVERED = 1;
+const LOST = 2;
+const RESENT = 3;
+
+export class SelectiveRepeatSender implements SenderRecovery {
+  readonly goesBack = false;
+  readonly spanMax = SELECTIVE_SPAN;
+  readonly #state = new Uint8Array(SELECTIVE_SPAN);
+  /** For RESENT: the next new PSN at the time of the second copy. */
+  readonly #resentBefore = new Uint32Array(SELECTIVE_SPAN);
+  #lost = 0;
+  #done = 0;
+
+  reset(psn: number): void {
+    this.#state.fill(OUTSTANDING);
+    this.#lost = 0;
+    this.#done = psn;
+  }
+
+  onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
+    const newestDelivered = psnAdd(end, -1);
+    for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
+      const i = psn & MASK;
+      const state = this.#state[i];
+      const lostAgain =
+        state === RESENT && (cause === LOSS_TIMEOUT || psnDiff(newestDelivered, this.#resentBefore[i]) >= 0);
+      if (state === OUTSTANDING || lostAgain) {
+        this.#state[i] = LOST;
+        this.#lost++;
+      }
+    }
+    return NO_REWIND;
+  }
+
+  markDelivered(psn: number): void {
+    const i = psn & MASK;
+    if (this.#state[i] === LOST) this.#lost--;
+    this.#state[i] = DELIVERED;
+  }
+
+  isDelivered(psn: number): boolean {
+    return this.#state[psn & MASK] === DELIVERED;
+  }
+
+  advance(psn: number): number {
+    while (this.#done !== psn) this.#forget();
+    while (this.#state[this.#done & MASK] === DELIVERED) this.#forget();
+    return this.#done;
+  }
+
+  /** Frees the account of the oldest PSN: the slot will serve the PSN one span later. */
+  #forget(): void {
+    const i = this.#done & MASK;
+    if (this.#state[i] === LOST) this.#lost--;
+    this.#state[i] = OUTSTANDING;
+    this.#done = psnAdd(this.#done, 1);
+  }
+
+  nextResend(unacked: number, next: number): number {
+    if (this.#lost === 0) return -1;
+    for (let psn = unacked; psn !== next; psn = psnAdd(psn, 1)) if (this.#state[psn & MASK] === LOST) return psn;
+    return -1;
+  }
+
+  onResent(psn: number, next: number): void {
+    const i = psn & MASK;
+    if (this.#state[i] === LOST) this.#lost--;
+    this.#state[i] = RESENT;
+    this.#resentBefore[i] = next;
+  }
+}
+
+/** One kept packet; its buffer is reused when the packet has been taken. */
+class Kept implements KeptPacket {
+  bytes = new Uint8Array(0);
+  length = 0;
+  present = false;
+}
+
+export class SelectiveRepeatReceiver implements ReceiverRecovery {
+  readonly replay = REPLAY_APPEND;
+  readonly replaysWithoutRecord = false;
+  readonly #slots: Kept[] = Array.from({ length: SELECTIVE_SPAN }, () => new Kept());
+  #count = 0;
+
+  reset(): void {
+    for (const slot of this.#slots) slot.present = false;
+    this.#count = 0;
+  }
+
+  onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
+    if (distance >= SELECTIVE_SPAN) return AHEAD_DROPPED;
+    const slot = this.#slots[psn & MASK];
+    if (slot.present) return AHEAD_KEPT;
+    if (slot.bytes.length < length) slot.bytes = new Uint8Array(length);
+    slot.bytes.set(bytes.subarray(offset, offset + length));
+    slot.length = length;
+    slot.present = true;
+    this.#count++;
+    return AHEAD_KEPT;
+  }
+
+  restartsMessage(): boolean {
+    return false;
+  }
+
+  takeKept(expected: number): KeptPacket | undefined {
+    if (this.#count === 0) return undefined;
+    const slot = this.#slots[expected & MASK];
+    if (!slot.present) return undefined;
+    slot.present = false;
+    this.#count--;
+    return slot;
+  }
+
+  bitmapBytes(expected: number): number {
+    if (this.#count === 0) return 0;
+    let left = this.#count;
+    let highest = 0;
+    for (let i = 0; left > 0 && i < SELECTIVE_SPAN - 1; i++) {
+      if (!this.#slots[psnAdd(expected, 1 + i) & MASK].present) continue;
+      highest = i;
+      left--;
+    }
+    return ((highest >>> 5) + 1) * 4;
+  }
+
+  writeBitmap(expected: number, bytes: Uint8Array, offset: number, length: number): void {
+    bytes.fill(0, offset, offset + length);
+    for (let i = 0; i < length * 8; i++) {
+      if (this.#slots[psnAdd(expected, 1 + i) & MASK].present) bytes[offset + (i >>> 3)] |= 1 << (i & 7);
+    }
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The control operations of the NIC: name, number and the fields each takes and gives. Both sides encode and decode by this table,
+ * so that the NIC may stand in another thread.
+ *
+ * Field kinds: `u32` number, `u53` byte counts and offsets as numbers, `u64` bigint, `gid` 16 bytes.
+ */
+
+export type FieldKind = 'u32' | 'u53' | 'u64' | 'gid';
+
+/** Attribute mask bits of modifyQp (`ibv_qp_attr_mask`). */
+export const QP_ATTR_STATE = 1 << 0;
+export const QP_ATTR_CUR_STATE = 1 << 1;
+export const QP_ATTR_EN_SQD_ASYNC_NOTIFY = 1 << 2;
+export const QP_ATTR_ACCESS_FLAGS = 1 << 3;
+export const QP_ATTR_PKEY_INDEX = 1 << 4;
+export const QP_ATTR_PORT = 1 << 5;
+export const QP_ATTR_QKEY = 1 << 6;
+export const QP_ATTR_AV = 1 << 7;
+export const QP_ATTR_PATH_MTU = 1 << 8;
+export const QP_ATTR_TIMEOUT = 1 << 9;
+export const QP_ATTR_RETRY_CNT = 1 << 10;
+export const QP_ATTR_RNR_RETRY = 1 << 11;
+export const QP_ATTR_RQ_PSN = 1 << 12;
+export const QP_ATTR_MAX_QP_RD_ATOMIC = 1 << 13;
+export const QP_ATTR_ALT_PATH = 1 << 14;
+export const QP_ATTR_MIN_RNR_TIMER = 1 << 15;
+export const QP_ATTR_SQ_PSN = 1 << 16;
+export const QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 17;
+export const QP_ATTR_PATH_MIG_STATE = 1 << 18;
+export const QP_ATTR_CAP = 1 << 19;
+export const QP_ATTR_DEST_QPN = 1 << 20;
+/** Ours: the recovery scheme, agreed when connecting; with DEST_QPN only. */
+export const QP_ATTR_RECOVERY = 1 << 24;
+/** Ours: how many packets the peer's socket can hold; with DEST_QPN only. */
+export const QP_ATTR_INFLIGHT = 1 << 25;
+
+const QP_ATTRIBUTES = {
+  state: 'u32',
+  curState: 'u32',
+  accessFlags: 'u32',
+  pkeyIndex: 'u32',
+  port: 'u32',
+  qkey: 'u32',
+  remoteGid: 'gid',
+  remoteUdpPort: 'u32',
+  dscp: 'u32',
+  ecn: 'u32',
+  pathMtu: 'u32',
+  timeout: 'u32',
+  retryCnt: 'u32',
+  rnrRetry: 'u32',
+  rqPsn: 'u32',
+  maxRdAtomic: 'u32',
+  minRnrTimer: 'u32',
+  sqPsn: 'u32',
+  maxDestRdAtomic: 'u32',
+  destQpn: 'u32',
+  recovery: 'u32',
+  inflightPackets: 'u32',
+} as const;
+
+export const COMMANDS = {
+  queryDevice: { code: 1, in: {}, out: { gid: 'gid', udpPort: 'u32', pathMtuMax: 'u32', receiveBudgetPackets: 'u32' } },
+  allocPd: { code: 2, in: {}, out: { pd: 'u32' } },
+  deallocPd: { code: 3, in: { pd: 'u32' }, out: {} },
+  regMr: {
+    code: 4,
+    in: { pd: 'u32', memory: 'u32', offsetBytes: 'u53', lengthBytes: 'u53', iova: 'u64', access: 'u32' },
+    out: { mr: 'u32', lkey: 'u32', rkey: 'u32' },
+  },
+  allocFastRegMr: {
+    code: 5,
+    in: { pd: 'u32', memory: 'u32', offsetBytes: 'u53', lengthBytes: 'u53' },
+    out: { mr: 'u32', lkey: 'u32' },
+  },
+  deregMr: { code: 6, in: { mr: 'u32' }, out: {} },
+  allocMw: { code: 7, in: { pd: 'u32', type: 'u32' }, out: { mw: 'u32', rkey: 'u32' } },
+  deallocMw: { code: 8, in: { mw: 'u32' }, out: {} },
+  createCq: { code: 9, in: { memory: 'u32' }, out: { cq: 'u32' } },
+  destroyCq: { code: 10, in: { cq: 'u32' }, out: {} },
+  createSrq: { code: 11, in: { pd: 'u32', memory: 'u32' }, out: { srq: 'u32' } },
+  modifySrq: { code: 12, in: { srq: 'u32', limit: 'u32' }, out: {} },
+  destroySrq: { code: 13, in: { srq: 'u32' }, out: {} },
+  createQp: {
+    code: 14,
+    in: {
+      pd: 'u32',
+      type: 'u32',
+      sendCq: 'u32',
+      recvCq: 'u32',
+      srq: 'u32',
+      sqMemory: 'u32',
+      rqMemory: 'u32',
+      signalAll: 'u32',
+    },
+    out: { qpn: 'u32' },
+  },
+  modifyQp: { code: 15, in: { qpn: 'u32', mask: 'u32', ...QP_ATTRIBUTES }, out: {} },
+  queryQp: { code: 16, in: { qpn: 'u32' }, out: { ...QP_ATTRIBUTES, sourcePort: 'u32' } },
+  destroyQp: { code: 17, in: { qpn: 'u32' }, out: {} },
+  createAh: { code: 18, in: { pd: 'u32', remoteGid: 'gid', remoteUdpPort: 'u32', dscp: 'u32' }, out: { ah: 'u32' } },
+  destroyAh: { code: 19, in: { ah: 'u32' }, out: {} },
+} as const satisfies Record<string, { code: number; in: Record<string, FieldKind>; out: Record<string, FieldKind> }>;
+
+export type CommandName = keyof typeof COMMANDS;
+
+type FieldValue<K> = K extends 'u32' | 'u53' ? number : K extends 'u64' ? bigint : K extends 'gid' ? Uint8Array : never;
+type Fields<F> = { -readonly [K in keyof F]: FieldValue<F[K]> };
+export type CommandArgs<N extends CommandName> = Fields<(typeof COMMANDS)[N]['in']>;
+export type CommandResult<N extends CommandName> = Fields<(typeof COMMANDS)[N]['out']>;
+export type QpAttributes = Fields<typeof QP_ATTRIBUTES>;
+
+const NAMES_BY_CODE: ReadonlyMap<number, CommandName> = new Map(
+  Object.entries(COMMANDS).map(([name, command]) => [command.code, name as CommandName]),
+);
+
+export function commandNameOf(code: number): CommandName | undefined {
+  return NAMES_BY_CODE.get(code);
+}
+
+const FIELD_BYTES: Record<FieldKind, number> = { u32: 4, u53: 8, u64: 8, gid: 16 };
+
+/** Writes the fields in table order from `offset`. Missing fields are a programming error caught by the types. */
+export function encodeFields(
+  view: DataView,
+  offset: number,
+  table: Record<string, FieldKind>,
+  values: Record<string, number | bigint | Uint8Array>,
+): void {
+  let o = offset;
+  for (const [name, kind] of Object.entries(table)) {
+    const value = values[name];
+    if (kind === 'u32') view.setUint32(o, value as number, true);
+    else if (kind === 'gid') new Uint8Array(view.buffer, view.byteOffset + o, 16).set(value as Uint8Array);
+    else view.setBigUint64(o, BigInt(value as number | bigint), true);
+    o += FIELD_BYTES[kind];
+  }
+}
+
+export function decodeFields(
+  view: DataView,
+  offset: number,
+  table: Record<string, FieldKind>,
+): Record<string, number | bigint | Uint8Array> {
+  const values: Record<string, number | bigint | Uint8Array> = {};
+  let o = offset;
+  for (const [name, kind] of Object.entries(table)) {
+    if (kind === 'u32') values[name] = view.getUint32(o, true);
+    else if (kind === 'u53') values[name] = Number(view.getBigUint64(o, true));
+    else if (kind === 'u64') values[name] = view.getBigUint64(o, true);
+    else values[name] = new Uint8Array(view.buffer, view.byteOffset + o, 16).slice();
+    o += FIELD_BYTES[kind];
+  }
+  return values;
+}

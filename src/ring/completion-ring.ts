@@ -1,0 +1,93 @@
+/**
+ * The completion queue: the NIC writes CQEs, the application takes them.
+ *
+ * CQE, 64 bytes, little-endian:
+ *   0 u32 index (send: free-running WQE index; receive: cookie)   4 u32 QPN
+ *   8 u8 status   9 u8 opcode   10 u8 flags   11 u8 1 for a receive
+ *  12 u32 byte count   16 u32 immediate, or invalidated rkey   20 u32 source QPN (UD)   24 u32 vendor error (AETH syndrome)
+ */
+
+import { createRingMemory, Ring, WORD_ARMED } from './ring.js';
+
+export const CQE_BYTES = 64;
+
+/** What an armed completion queue waits for. */
+export const ARM_NONE = 0;
+export const ARM_SOLICITED = 1;
+export const ARM_NEXT = 2;
+
+/** A CQE in numbers, reused by both sides. */
+export class Cqe {
+  index = 0;
+  qpn = 0;
+  status = 0;
+  opcode = 0;
+  flags = 0;
+  isReceive = false;
+  byteCount = 0;
+  immediate = 0;
+  sourceQpn = 0;
+  vendorError = 0;
+}
+
+export class CompletionRing extends Ring {
+  static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): CompletionRing {
+    return new CompletionRing(createRingMemory(allocate, depth, CQE_BYTES));
+  }
+
+  /** NIC side. False when the ring is full: the completion is lost and the CQ is broken. */
+  push(cqe: Cqe): boolean {
+    const index = this.producer;
+    if ((index - this.consumer) >>> 0 >= this.depth) return false;
+    const { view } = this;
+    const o = this.offsetOf(index);
+    view.setUint32(o, cqe.index, true);
+    view.setUint32(o + 4, cqe.qpn, true);
+    view.setUint8(o + 8, cqe.status);
+    view.setUint8(o + 9, cqe.opcode);
+    view.setUint8(o + 10, cqe.flags);
+    view.setUint8(o + 11, cqe.isReceive ? 1 : 0);
+    view.setUint32(o + 12, cqe.byteCount, true);
+    view.setUint32(o + 16, cqe.immediate, true);
+    view.setUint32(o + 20, cqe.sourceQpn, true);
+    view.setUint32(o + 24, cqe.vendorError, true);
+    this.producer = (index + 1) >>> 0;
+    return true;
+  }
+
+  /** Application side: takes the oldest CQE into `out`; false when there is none. */
+  take(out: Cqe): boolean {
+    const index = this.consumer;
+    if (index === this.producer) return false;
+    this.readAt(index, out);
+    this.consumer = (index + 1) >>> 0;
+    return true;
+  }
+
+  readAt(index: number, out: Cqe): void {
+    const { view } = this;
+    const o = this.offsetOf(index);
+    out.index = view.getUint32(o, true);
+    out.qpn = view.getUint32(o + 4, true);
+    out.status = view.getUint8(o + 8);
+    out.opcode = view.getUint8(o + 9);
+    out.flags = view.getUint8(o + 10);
+    out.isReceive = view.getUint8(o + 11) === 1;
+    out.byteCount = view.getUint32(o + 12, true);
+    out.immediate = view.getUint32(o + 16, true);
+    out.sourceQpn = view.getUint32(o + 20, true);
+    out.vendorError = view.getUint32(o + 24, true);
+  }
+
+  arm(what: number): void {
+    Atomics.store(this.header, WORD_ARMED, what);
+  }
+
+  /** NIC side: true (once) when a completion of this kind is what the application armed for. */
+  disarmIf(solicited: boolean): boolean {
+    const armed = Atomics.load(this.header, WORD_ARMED);
+    if (armed === ARM_NONE || (armed === ARM_SOLICITED && !solicited)) return false;
+    Atomics.store(this.header, WORD_ARMED, ARM_NONE);
+    return true;
+  }
+}

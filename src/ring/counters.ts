@@ -1,0 +1,69 @@
+/**
+ * The NIC's counters: one declared list, from which the shared array, the JSON output and the documentation follow. Names are those
+ * operators grep for (mlx5 and rxe `hw_counters`) where such a name exists.
+ */
+
+const COUNTERS = {
+  tx_packets: 'datagrams handed to the port',
+  tx_bytes: 'UDP payload bytes handed to the port',
+  rx_packets: 'datagrams received by the port',
+  rx_bytes: 'UDP payload bytes received by the port',
+  rx_accepted: 'datagrams that passed every check and reached a QP',
+  rx_drop_parse: 'malformed packets: length, opcode, pad or TVer',
+  rx_drop_no_qp: 'packets for a QPN that does not exist',
+  rx_drop_qp_type: 'packets whose transport class is not the QP’s',
+  rx_drop_qp_state: 'packets for a QP that does not receive in its state',
+  rx_drop_address: 'packets from or to another address than the connection’s',
+  rx_drop_pkey: 'packets with another P_Key',
+  rx_drop_qkey: 'UD packets with another Q_Key',
+  rx_drop_cnp: 'congestion notification packets, which are accepted and ignored',
+  rx_icrc_errors: 'packets with a wrong ICRC',
+  rx_icrc_id_solved: 'IPv4 packets whose identification was recovered from the ICRC',
+  np_ecn_marked_roce_packets: 'packets that arrived with ECN = CE',
+  rx_write_requests: 'WRITE messages executed as responder',
+  rx_read_requests: 'READ requests answered as responder',
+  rx_atomic_requests: 'atomics executed as responder',
+  rx_send_messages: 'SEND messages received',
+  out_of_sequence: 'request packets that arrived ahead of the expected PSN',
+  duplicate_request: 'request packets behind the expected PSN',
+  out_of_buffer: 'requests that found no receive WQE (RNR NAK sent)',
+  packet_seq_err: 'NAK PSN sequence errors received',
+  implied_nak_seq_err: 'acknowledgements that jumped past an unanswered READ or atomic',
+  rnr_nak_received: 'RNR NAKs received',
+  rnr_nak_retry_err: 'QPs that ran out of RNR retries',
+  local_ack_timeout_err: 'acknowledgement timeouts',
+  retry_exceeded_err: 'QPs that ran out of retries',
+  read_response_gaps: 'READ responses that arrived ahead of the one needed',
+  req_remote_invalid_request: 'NAK invalid request received',
+  req_remote_access_errors: 'NAK remote access error received',
+  req_remote_operation_errors: 'NAK remote operational error received',
+  req_cqe_error: 'error completions on send queues',
+  resp_cqe_error: 'error completions on receive queues',
+  resp_nak_sequence: 'NAK PSN sequence errors sent',
+  resp_nak_fatal: 'NAK 0x61..0x63 sent',
+  tx_data_packets: 'request and READ response packets that carry payload',
+  tx_ack_packets: 'ACK, NAK and SACK packets sent',
+  tx_retransmitted: 'request packets sent again, and READ response packets sent on a repeated request',
+  retry_rewinds: 'times a requester went back',
+  retry_rewind_packets: 'packets it had already sent beyond the point it went back to (the W of a go-back scheme)',
+  sack_sent: 'selective acknowledgements sent',
+  reorder_stored: 'packets kept ahead of a gap by selective repeat',
+  reorder_dropped: 'packets too far ahead to be kept',
+  stale_response: 'responses for PSNs already done, or never sent',
+} as const;
+
+export type CounterName = keyof typeof COUNTERS;
+
+export const COUNTER_NAMES = Object.keys(COUNTERS) as CounterName[];
+
+/** What each counter counts, for `--help` and documentation. */
+export const COUNTER_TEXTS: Readonly<Record<CounterName, string>> = COUNTERS;
+
+/** Index of each counter in the shared array. */
+export const COUNTER = Object.fromEntries(COUNTER_NAMES.map((name, index) => [name, index])) as Readonly<
+  Record<CounterName, number>
+>;
+
+export function counterSnapshot(values: Float64Array): Record<CounterName, number> {
+  return Object.fromEntries(COUNTER_NAMES.map((name, index) => [name, values[index]])) as Record<CounterName, number>;
+}

@@ -1,0 +1,29 @@
+/**
+ * The "PCIe" between application and NIC. Everything that crosses it is here: shared memory, doorbells, and interrupts. The inline
+ * engine implements it with calls on one event loop; a NIC in another thread with shared memory and messages. Nothing above or below
+ * knows which.
+ */
+
+import type { CommandRing } from './command-ring.js';
+import type { EventRing } from './event-ring.js';
+
+export interface EngineLink {
+  /** Plain or shared memory, whichever the NIC can reach. */
+  allocate(bytes: number): ArrayBufferLike;
+  /** Makes memory reachable for the NIC and names it; command arguments carry the number. Throws when the NIC cannot reach this kind. */
+  attach(memory: ArrayBufferLike): number;
+  detach(memoryId: number): void;
+  readonly commands: CommandRing;
+  readonly events: EventRing;
+  /** One number a counter, in the order of {@link COUNTER_NAMES}; written by the NIC only. */
+  readonly counters: Float64Array;
+  /** Tells the NIC to look at the command ring. */
+  ringCommands(): void;
+  /** Tells the NIC that the send queue, or (after an error) the receive queue, of this QP has new elements. */
+  ringDoorbell(qpn: number): void;
+  /** Called by the NIC's side, never from inside a call of ours, when the event ring has something new. */
+  onInterrupt: () => void;
+  /** For people: which port carries the packets. */
+  readonly portDescription: string;
+  close(): Promise<void>;
+}

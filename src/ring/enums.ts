@@ -1,0 +1,183 @@
+/**
+ * The numbers of the verbs interface, equal to those of libibverbs, because they cross the rings and people compare dumps.
+ * (rdma-core libibverbs/verbs.h; IBTA vol. 1 chapters 10 and 11.)
+ */
+
+/** Work request opcodes (`ibv_wr_opcode`); `REG_MR` is the kernel's IB_WR_REG_MR, which has no number in user space. */
+export const WR_RDMA_WRITE = 0;
+export const WR_RDMA_WRITE_WITH_IMM = 1;
+export const WR_SEND = 2;
+export const WR_SEND_WITH_IMM = 3;
+export const WR_RDMA_READ = 4;
+export const WR_ATOMIC_CMP_AND_SWP = 5;
+export const WR_ATOMIC_FETCH_AND_ADD = 6;
+export const WR_LOCAL_INV = 7;
+export const WR_BIND_MW = 8;
+export const WR_SEND_WITH_INV = 9;
+export const WR_REG_MR = 32;
+
+export const WR_OPCODES = {
+  RDMA_WRITE: WR_RDMA_WRITE,
+  RDMA_WRITE_WITH_IMM: WR_RDMA_WRITE_WITH_IMM,
+  SEND: WR_SEND,
+  SEND_WITH_IMM: WR_SEND_WITH_IMM,
+  RDMA_READ: WR_RDMA_READ,
+  ATOMIC_CMP_AND_SWP: WR_ATOMIC_CMP_AND_SWP,
+  ATOMIC_FETCH_AND_ADD: WR_ATOMIC_FETCH_AND_ADD,
+  LOCAL_INV: WR_LOCAL_INV,
+  BIND_MW: WR_BIND_MW,
+  SEND_WITH_INV: WR_SEND_WITH_INV,
+  REG_MR: WR_REG_MR,
+} as const;
+export type WrOpcodeName = keyof typeof WR_OPCODES;
+
+/** Send flags (`ibv_send_flags`). */
+export const SEND_FENCE = 1;
+export const SEND_SIGNALED = 2;
+export const SEND_SOLICITED = 4;
+export const SEND_INLINE = 8;
+
+/** Work completion opcodes (`ibv_wc_opcode`). */
+export const WC_SEND = 0;
+export const WC_RDMA_WRITE = 1;
+export const WC_RDMA_READ = 2;
+export const WC_COMP_SWAP = 3;
+export const WC_FETCH_ADD = 4;
+export const WC_BIND_MW = 5;
+export const WC_LOCAL_INV = 6;
+export const WC_REG_MR = 16;
+export const WC_RECV = 128;
+export const WC_RECV_RDMA_WITH_IMM = 129;
+
+const WC_OPCODE_NAMES: ReadonlyMap<number, string> = new Map([
+  [WC_SEND, 'SEND'],
+  [WC_RDMA_WRITE, 'RDMA_WRITE'],
+  [WC_RDMA_READ, 'RDMA_READ'],
+  [WC_COMP_SWAP, 'COMP_SWAP'],
+  [WC_FETCH_ADD, 'FETCH_ADD'],
+  [WC_BIND_MW, 'BIND_MW'],
+  [WC_LOCAL_INV, 'LOCAL_INV'],
+  [WC_REG_MR, 'REG_MR'],
+  [WC_RECV, 'RECV'],
+  [WC_RECV_RDMA_WITH_IMM, 'RECV_RDMA_WITH_IMM'],
+]);
+
+/** The completion opcode of each work request opcode. */
+export function wcOpcodeOf(wrOpcode: number): number {
+  switch (wrOpcode) {
+    case WR_RDMA_WRITE:
+    case WR_RDMA_WRITE_WITH_IMM:
+      return WC_RDMA_WRITE;
+    case WR_RDMA_READ:
+      return WC_RDMA_READ;
+    case WR_ATOMIC_CMP_AND_SWP:
+      return WC_COMP_SWAP;
+    case WR_ATOMIC_FETCH_AND_ADD:
+      return WC_FETCH_ADD;
+    case WR_LOCAL_INV:
+      return WC_LOCAL_INV;
+    case WR_BIND_MW:
+      return WC_BIND_MW;
+    case WR_REG_MR:
+      return WC_REG_MR;
+    default:
+      return WC_SEND;
+  }
+}
+
+export function wcOpcodeName(opcode: number): string {
+  return WC_OPCODE_NAMES.get(opcode) ?? `opcode ${opcode}`;
+}
+
+/** Work completion flags (`ibv_wc_flags`); SOLICITED never leaves the ring: it only decides whether an armed CQ fires. */
+export const WC_FLAG_GRH = 1;
+export const WC_FLAG_WITH_IMM = 2;
+export const WC_FLAG_WITH_INV = 8;
+export const WC_FLAG_SOLICITED = 128;
+
+/** Completion status (`ibv_wc_status`): name as in the spec, text as `ibv_wc_status_str` words it. */
+const STATUS: ReadonlyArray<readonly [name: string, text: string]> = [
+  ['SUCCESS', 'success'],
+  ['LOC_LEN_ERR', 'local length error'],
+  ['LOC_QP_OP_ERR', 'local QP operation error'],
+  ['LOC_EEC_OP_ERR', 'local EE context operation error'],
+  ['LOC_PROT_ERR', 'local protection error'],
+  ['WR_FLUSH_ERR', 'Work Request Flushed Error'],
+  ['MW_BIND_ERR', 'memory bind operation error'],
+  ['BAD_RESP_ERR', 'bad response error'],
+  ['LOC_ACCESS_ERR', 'local access error'],
+  ['REM_INV_REQ_ERR', 'remote invalid request error'],
+  ['REM_ACCESS_ERR', 'remote access error'],
+  ['REM_OP_ERR', 'remote operation error'],
+  ['RETRY_EXC_ERR', 'transport retry counter exceeded'],
+  ['RNR_RETRY_EXC_ERR', 'RNR retry counter exceeded'],
+  ['LOC_RDD_VIOL_ERR', 'local RDD violation error'],
+  ['REM_INV_RD_REQ_ERR', 'remote invalid RD request'],
+  ['REM_ABORT_ERR', 'aborted error'],
+  ['INV_EECN_ERR', 'invalid EE context number'],
+  ['INV_EEC_STATE_ERR', 'invalid EE context state'],
+  ['FATAL_ERR', 'fatal error'],
+  ['RESP_TIMEOUT_ERR', 'response timeout error'],
+  ['GENERAL_ERR', 'general error'],
+  ['TM_ERR', 'TM error'],
+  ['TM_RNDV_INCOMPLETE', 'TM software rendezvous'],
+];
+
+export const STATUS_SUCCESS = 0;
+export const STATUS_LOC_LEN_ERR = 1;
+export const STATUS_LOC_QP_OP_ERR = 2;
+export const STATUS_LOC_PROT_ERR = 4;
+export const STATUS_WR_FLUSH_ERR = 5;
+export const STATUS_MW_BIND_ERR = 6;
+export const STATUS_BAD_RESP_ERR = 7;
+export const STATUS_REM_INV_REQ_ERR = 9;
+export const STATUS_REM_ACCESS_ERR = 10;
+export const STATUS_REM_OP_ERR = 11;
+export const STATUS_RETRY_EXC_ERR = 12;
+export const STATUS_RNR_RETRY_EXC_ERR = 13;
+
+export function statusName(status: number): string {
+  return STATUS[status]?.[0] ?? `STATUS_${status}`;
+}
+
+export function statusText(status: number): string {
+  return STATUS[status]?.[1] ?? `unknown status ${status}`;
+}
+
+/** Memory access flags (`ibv_access_flags`). Local read is implied. */
+export const ACCESS_LOCAL_WRITE = 1;
+export const ACCESS_REMOTE_WRITE = 2;
+export const ACCESS_REMOTE_READ = 4;
+export const ACCESS_REMOTE_ATOMIC = 8;
+export const ACCESS_MW_BIND = 16;
+export const ACCESS_ZERO_BASED = 32;
+export const ACCESS_REMOTE_ANY = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
+
+/** QP states (`ibv_qp_state`). */
+export const QPS_RESET = 0;
+export const QPS_INIT = 1;
+export const QPS_RTR = 2;
+export const QPS_RTS = 3;
+export const QPS_SQD = 4;
+export const QPS_SQE = 5;
+export const QPS_ERR = 6;
+export const QP_STATE_NAMES = ['RESET', 'INIT', 'RTR', 'RTS', 'SQD', 'SQE', 'ERR'] as const;
+export type QpStateName = (typeof QP_STATE_NAMES)[number];
+
+/** QP types (`ibv_qp_type`); GSI is the management QP1, which libibverbs does not number. */
+export const QPT_GSI = 1;
+export const QPT_RC = 2;
+export const QPT_UD = 4;
+
+/** Path MTU as the wire and verbs number it: enum 1..5 = 256..4096 bytes. */
+export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
+
+/** Async events (`ibv_event_type` names), plus the ring's own notices to the application side. */
+export const EVENT_COMMAND_DONE = 1;
+export const EVENT_COMPLETION = 2;
+export const EVENT_COMM_EST = 3;
+export const EVENT_SQ_DRAINED = 4;
+export const EVENT_QP_FATAL = 5;
+export const EVENT_QP_LAST_WQE_REACHED = 6;
+export const EVENT_SRQ_LIMIT_REACHED = 7;
+export const EVENT_CQ_ERR = 8;

@@ -1,0 +1,35 @@
+/** The event ring: NIC to application notices {type, id}, 8 bytes each. Full means the application stopped reading: the newest is lost. */
+
+import { createRingMemory, Ring } from './ring.js';
+
+export interface RingEvent {
+  type: number;
+  /** QPN, CQ or SRQ handle; unused for command notices. */
+  id: number;
+}
+
+export class EventRing extends Ring {
+  static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): EventRing {
+    return new EventRing(createRingMemory(allocate, depth, 8));
+  }
+
+  push(type: number, id: number): boolean {
+    const index = this.producer;
+    if ((index - this.consumer) >>> 0 >= this.depth) return false;
+    const o = this.offsetOf(index);
+    this.view.setUint32(o, type, true);
+    this.view.setUint32(o + 4, id, true);
+    this.producer = (index + 1) >>> 0;
+    return true;
+  }
+
+  take(out: RingEvent): boolean {
+    const index = this.consumer;
+    if (index === this.producer) return false;
+    const o = this.offsetOf(index);
+    out.type = this.view.getUint32(o, true);
+    out.id = this.view.getUint32(o + 4, true);
+    this.consumer = (index + 1) >>> 0;
+    return true;
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * What all rings share: a header of 32-bit words and a power-of-two number of fixed-size elements in one (Shared)ArrayBuffer.
+ *
+ *     word 0 producer   free-running index of the next element to write   (atomic store publishes)
+ *     word 1 consumer   free-running index of the next element to take
+ *     word 2 armed      completion rings: what the application waits for
+ *     word 3 depth      number of elements, a power of two
+ *     word 4 stride     bytes an element
+ *     word 5..15        free for the kind of ring
+ *
+ * Indices run freely through 2^32 and are masked on use, so that producer - consumer is always the fill level.
+ */
+
+import { RoceError } from '../core/errors.js';
+
+export const RING_HEADER_BYTES = 64;
+export const WORD_PRODUCER = 0;
+export const WORD_CONSUMER = 1;
+export const WORD_ARMED = 2;
+export const WORD_DEPTH = 3;
+export const WORD_STRIDE = 4;
+export const WORD_EXTRA = 5;
+
+/** Makes the memory of a ring. `allocate` decides between plain and shared memory. */
+export function createRingMemory(
+  allocate: (bytes: number) => ArrayBufferLike,
+  depth: number,
+  strideBytes: number,
+): ArrayBufferLike {
+  if (!Number.isInteger(depth) || depth < 1 || depth > 1 << 20) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `a queue of ${depth} elements is not possible`,
+      'give 1 to 1048576',
+    );
+  }
+  const slots = 2 ** Math.ceil(Math.log2(depth));
+  const memory = allocate(RING_HEADER_BYTES + slots * strideBytes);
+  const header = new Int32Array(memory, 0, RING_HEADER_BYTES / 4);
+  header[WORD_DEPTH] = slots;
+  header[WORD_STRIDE] = strideBytes;
+  return memory;
+}
+
+/** One side's view of a ring; both sides construct it over the same memory. */
+export class Ring {
+  readonly memory: ArrayBufferLike;
+  readonly header: Int32Array;
+  readonly view: DataView;
+  readonly bytes: Uint8Array;
+  readonly depth: number;
+  readonly mask: number;
+  readonly strideBytes: number;
+
+  constructor(memory: ArrayBufferLike) {
+    this.memory = memory;
+    this.header = new Int32Array(memory, 0, RING_HEADER_BYTES / 4);
+    this.view = new DataView(memory);
+    this.bytes = new Uint8Array(memory);
+    this.depth = this.header[WORD_DEPTH];
+    this.mask = this.depth - 1;
+    this.strideBytes = this.header[WORD_STRIDE];
+  }
+
+  /** Byte offset of the element with this free-running index. */
+  offsetOf(index: number): number {
+    return RING_HEADER_BYTES + (index & this.mask) * this.strideBytes;
+  }
+
+  get producer(): number {
+    return Atomics.load(this.header, WORD_PRODUCER) >>> 0;
+  }
+
+  set producer(index: number) {
+    Atomics.store(this.header, WORD_PRODUCER, index | 0);
+  }
+
+  get consumer(): number {
+    return Atomics.load(this.header, WORD_CONSUMER) >>> 0;
+  }
+
+  set consumer(index: number) {
+    Atomics.store(this.header, WORD_CONSUMER, index | 0);
+  }
+
+  /** Elements published and not yet taken. */
+  get fill(): number {
+    return (this.producer - this.consumer) >>> 0;
+  }
+}

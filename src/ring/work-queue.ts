@@ -1,0 +1,279 @@
+/**
+ * Send and receive queues: work requests as fixed-size elements (WQEs) that the NIC reads by itself.
+ *
+ * Send WQE, little-endian:                          Receive WQE:
+ *   0  u8  opcode   1 u8 flags   2 u16 sge count       0 u32 cookie   4 u32 sge count   8 u32 total bytes
+ *   4  u32 message bytes                              16 ...  SGEs
+ *   8  u64 remote address (bind/reg: the new base)
+ *  16  u32 rkey (bind/reg: the new key)               SGE, 16 bytes:
+ *  20  u32 immediate | rkey to invalidate               0 u64 address   8 u32 bytes   12 u32 lkey
+ *  24  u64 compare, or add
+ *  32  u64 swap
+ *  40  u32 address handle   44 u32 remote QPN   48 u32 Q_Key (UD)
+ *  52  u32 window or region handle (bind/reg)   56 u32 access (bind/reg)
+ *  64  ... SGEs, or the inline bytes
+ *
+ * wr_id stays with the application, beside the ring: the NIC only echoes the index.
+ */
+
+import { copyBytes } from '../core/bytes.js';
+import { RoceError } from '../core/errors.js';
+import { highOfBig, lowOfBig } from '../core/u64.js';
+import { SEND_INLINE } from './enums.js';
+import { createRingMemory, Ring } from './ring.js';
+
+export const SGE_BYTES = 16;
+const SEND_FIXED_BYTES = 64;
+const RECV_FIXED_BYTES = 16;
+
+/** The most scatter/gather elements of one work request. */
+export const SGE_COUNT_MAX = 32;
+/** The largest message of the transport (IBTA §9.7.8): 2^31 bytes. */
+export const MESSAGE_BYTES_MAX = 2 ** 31;
+
+/** A local buffer: address and length inside the region of `lkey`. */
+export interface Sge {
+  readonly addr: bigint;
+  readonly length: number;
+  readonly lkey: number;
+}
+
+/** The fields of a send work request, already in numbers; the verbs layer builds it from the public form. */
+export interface SendWqeFields {
+  opcode: number;
+  flags: number;
+  sges: readonly Sge[];
+  inlineBytes: Uint8Array | undefined;
+  remoteAddr: bigint;
+  rkey: number;
+  immediate: number;
+  compareAdd: bigint;
+  swap: bigint;
+  ah: number;
+  remoteQpn: number;
+  qkey: number;
+  handle: number;
+  access: number;
+}
+
+/** A send WQE as the NIC works with it: read once per message into this reused record. */
+export class SendWqe {
+  index = 0;
+  opcode = 0;
+  flags = 0;
+  messageBytes = 0;
+  remoteHigh = 0;
+  remoteLow = 0;
+  rkey = 0;
+  immediate = 0;
+  compareAddHigh = 0;
+  compareAddLow = 0;
+  swapHigh = 0;
+  swapLow = 0;
+  ah = 0;
+  remoteQpn = 0;
+  qkey = 0;
+  handle = 0;
+  access = 0;
+  /** Where inline data starts in the ring's bytes; only with SEND_INLINE. */
+  inlineOffset = 0;
+  readonly sges = new SgeList();
+}
+
+/** A scatter/gather list in flat arrays. */
+export class SgeList {
+  count = 0;
+  totalBytes = 0;
+  readonly high = new Uint32Array(SGE_COUNT_MAX);
+  readonly low = new Uint32Array(SGE_COUNT_MAX);
+  readonly lengths = new Uint32Array(SGE_COUNT_MAX);
+  readonly lkeys = new Uint32Array(SGE_COUNT_MAX);
+
+  read(view: DataView, offset: number, count: number): void {
+    this.count = Math.min(count, SGE_COUNT_MAX);
+    this.totalBytes = 0;
+    let o = offset;
+    for (let i = 0; i < this.count; i++, o += SGE_BYTES) {
+      this.low[i] = view.getUint32(o, true);
+      this.high[i] = view.getUint32(o + 4, true);
+      this.lengths[i] = view.getUint32(o + 8, true);
+      this.lkeys[i] = view.getUint32(o + 12, true);
+      this.totalBytes += this.lengths[i];
+    }
+  }
+}
+
+function writeBig(view: DataView, offset: number, value: bigint): void {
+  view.setUint32(offset, lowOfBig(value), true);
+  view.setUint32(offset + 4, highOfBig(value), true);
+}
+
+function writeSges(view: DataView, offset: number, sges: readonly Sge[]): number {
+  let total = 0;
+  let o = offset;
+  for (const sge of sges) {
+    writeBig(view, o, sge.addr);
+    view.setUint32(o + 8, sge.length, true);
+    view.setUint32(o + 12, sge.lkey, true);
+    total += sge.length;
+    o += SGE_BYTES;
+  }
+  return total;
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT unless the list fits the queue and the transport. */
+function checkSges(sges: readonly Sge[], maxSge: number): void {
+  if (sges.length > maxSge) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `${sges.length} scatter/gather elements, but the queue was made for ${maxSge}`,
+      'raise maxSendSge or maxRecvSge when creating the QP',
+    );
+  }
+  let total = 0;
+  for (const sge of sges) {
+    if (!Number.isInteger(sge.length) || sge.length < 0 || sge.length > MESSAGE_BYTES_MAX) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `a scatter/gather element of ${sge.length} bytes is not possible`,
+      );
+    }
+    total += sge.length;
+  }
+  if (total > MESSAGE_BYTES_MAX) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a message of ${total} bytes exceeds the transport's 2^31`);
+  }
+}
+
+export class SendQueue extends Ring {
+  readonly maxSge: number;
+  readonly maxInlineBytes: number;
+
+  static create(
+    allocate: (bytes: number) => ArrayBufferLike,
+    depth: number,
+    maxSge: number,
+    maxInlineBytes: number,
+  ): SendQueue {
+    const room = Math.max(maxSge * SGE_BYTES, maxInlineBytes);
+    return new SendQueue(createRingMemory(allocate, depth, SEND_FIXED_BYTES + Math.ceil(room / 64) * 64));
+  }
+
+  constructor(memory: ArrayBufferLike) {
+    super(memory);
+    this.maxInlineBytes = this.strideBytes - SEND_FIXED_BYTES;
+    this.maxSge = Math.min(SGE_COUNT_MAX, Math.floor(this.maxInlineBytes / SGE_BYTES));
+  }
+
+  /** Application side: writes the element at `index`. The caller publishes it by advancing `producer`. */
+  write(index: number, fields: SendWqeFields): void {
+    const inline = fields.inlineBytes;
+    if (inline === undefined) checkSges(fields.sges, this.maxSge);
+    else if (inline.length > this.maxInlineBytes) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `${inline.length} bytes of inline data, but the queue takes ${this.maxInlineBytes}`,
+        'raise maxInlineBytes when creating the QP, or send from a memory region',
+      );
+    }
+    const { view } = this;
+    const o = this.offsetOf(index);
+    view.setUint8(o, fields.opcode);
+    view.setUint8(o + 1, inline === undefined ? fields.flags & ~SEND_INLINE : fields.flags | SEND_INLINE);
+    view.setUint16(o + 2, fields.sges.length, true);
+    writeBig(view, o + 8, fields.remoteAddr);
+    view.setUint32(o + 16, fields.rkey, true);
+    view.setUint32(o + 20, fields.immediate, true);
+    writeBig(view, o + 24, fields.compareAdd);
+    writeBig(view, o + 32, fields.swap);
+    view.setUint32(o + 40, fields.ah, true);
+    view.setUint32(o + 44, fields.remoteQpn, true);
+    view.setUint32(o + 48, fields.qkey, true);
+    view.setUint32(o + 52, fields.handle, true);
+    view.setUint32(o + 56, fields.access, true);
+    if (inline === undefined) view.setUint32(o + 4, writeSges(view, o + SEND_FIXED_BYTES, fields.sges), true);
+    else {
+      copyBytes(inline, 0, this.bytes, o + SEND_FIXED_BYTES, inline.length);
+      view.setUint32(o + 4, inline.length, true);
+    }
+  }
+
+  opcodeAt(index: number): number {
+    return this.bytes[this.offsetOf(index)];
+  }
+
+  flagsAt(index: number): number {
+    return this.bytes[this.offsetOf(index) + 1];
+  }
+
+  /** NIC side: reads the element at `index` into `out`. */
+  read(index: number, out: SendWqe): void {
+    const { view } = this;
+    const o = this.offsetOf(index);
+    out.index = index;
+    out.opcode = view.getUint8(o);
+    out.flags = view.getUint8(o + 1);
+    out.messageBytes = view.getUint32(o + 4, true);
+    out.remoteLow = view.getUint32(o + 8, true);
+    out.remoteHigh = view.getUint32(o + 12, true);
+    out.rkey = view.getUint32(o + 16, true);
+    out.immediate = view.getUint32(o + 20, true);
+    out.compareAddLow = view.getUint32(o + 24, true);
+    out.compareAddHigh = view.getUint32(o + 28, true);
+    out.swapLow = view.getUint32(o + 32, true);
+    out.swapHigh = view.getUint32(o + 36, true);
+    out.ah = view.getUint32(o + 40, true);
+    out.remoteQpn = view.getUint32(o + 44, true);
+    out.qkey = view.getUint32(o + 48, true);
+    out.handle = view.getUint32(o + 52, true);
+    out.access = view.getUint32(o + 56, true);
+    out.inlineOffset = o + SEND_FIXED_BYTES;
+    out.sges.read(view, o + SEND_FIXED_BYTES, out.flags & SEND_INLINE ? 0 : view.getUint16(o + 2, true));
+  }
+
+  messageBytesAt(index: number): number {
+    return this.view.getUint32(this.offsetOf(index) + 4, true);
+  }
+}
+
+/** A receive WQE in the NIC: the list is copied when the element is taken, so that its slot can be posted again at once. */
+export class RecvWqe {
+  bound = false;
+  cookie = 0;
+  readonly sges = new SgeList();
+}
+
+/** A receive queue, of one QP or shared by many (SRQ). */
+export class RecvQueue extends Ring {
+  readonly maxSge: number;
+
+  static create(allocate: (bytes: number) => ArrayBufferLike, depth: number, maxSge: number): RecvQueue {
+    return new RecvQueue(createRingMemory(allocate, depth, RECV_FIXED_BYTES + Math.max(1, maxSge) * SGE_BYTES));
+  }
+
+  constructor(memory: ArrayBufferLike) {
+    super(memory);
+    this.maxSge = Math.min(SGE_COUNT_MAX, Math.floor((this.strideBytes - RECV_FIXED_BYTES) / SGE_BYTES));
+  }
+
+  /** Application side: writes the element at `index`; `cookie` comes back in the completion. */
+  write(index: number, cookie: number, sges: readonly Sge[]): void {
+    checkSges(sges, this.maxSge);
+    const o = this.offsetOf(index);
+    this.view.setUint32(o, cookie, true);
+    this.view.setUint32(o + 4, sges.length, true);
+    this.view.setUint32(o + 8, writeSges(this.view, o + RECV_FIXED_BYTES, sges), true);
+  }
+
+  /** NIC side: takes the oldest element into `out`; false when the queue is empty. */
+  take(out: RecvWqe): boolean {
+    const index = this.consumer;
+    if (index === this.producer) return false;
+    const o = this.offsetOf(index);
+    out.bound = true;
+    out.cookie = this.view.getUint32(o, true);
+    out.sges.read(this.view, o + RECV_FIXED_BYTES, this.view.getUint32(o + 4, true));
+    this.consumer = (index + 1) >>> 0;
+    return true;
+  }
+}
