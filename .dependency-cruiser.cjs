@@ -23,7 +23,20 @@ const layers = {
   cm: ['core', 'packet', 'verbs'],
 };
 
-const pure = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'switch', 'sim', 'fluid'];
+const pure = [
+  'core',
+  'packet',
+  'port',
+  'faults',
+  'ring',
+  'memory',
+  'retransmit',
+  'qp',
+  'nic',
+  'switch',
+  'sim',
+  'fluid',
+];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 
 module.exports = {
@@ -42,7 +55,12 @@ module.exports = {
       from: { path: `^src/(${pure.join('|')})/` },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
     },
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
     {
       name: 'no-unknown-folder',
       severity: 'error',

@@ -57,15 +57,18 @@ export function fluidTheory(study: FluidStudy): LabelledText[] {
   add('phase margin', exact, (degrees) => `${degrees.toFixed(1)} degrees (exact linearisation)`);
   add('', authors, (degrees) => `${degrees.toFixed(1)} degrees (authors' linearisation)`);
   if (exact !== null) lines.push({ label: 'critical delay', text: criticalText(criticalDelayNs) });
+  add('fair within', study.convergenceBoundNs, (ns) => `${formatNs(ns)} (bound; to a tenth of a share)`);
   lines.push({ label: 'verdict', text: fluidVerdict(study) });
   return lines;
 }
 
 /** Stability in a few words. */
-export function fluidVerdict({ fixedPoint, phaseMarginDegrees }: FluidStudy): string {
+export function fluidVerdict({ fixedPoint, phaseMarginDegrees, groups }: FluidStudy): string {
   if (fixedPoint === null) return 'no fixed point: the rates of TIMELY never stand still';
-  if (fixedPoint.queueBytes === null) return 'no fixed point: RED would have to mark more than Pmax';
+  if (fixedPoint.queueBytes === null)
+    return 'no fixed point: RED would have to mark more than Pmax (margins: same slope, longer ramp)';
   if (fixedPoint.rateBps === null) return 'no single fixed point: the hosts hold the queue, any shares will do';
+  if (flowCount(groups) === 1) return 'alone, a flow is held to the line rate and builds no queue';
   const { exact } = phaseMarginDegrees;
   if (exact === null) return 'one fixed point; its margin is not computed';
   return exact > 0 ? 'stable: queue and rates settle' : 'unstable: queue and rates swing';

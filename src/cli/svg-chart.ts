@@ -99,13 +99,13 @@ function linearScale(min: number, max: number, count: number): Scale {
 
 /** Whole decades from `from` that enclose `max`. */
 function logScale(from: number, max: number): Scale {
-  const decades = Math.max(1, Math.ceil(Math.log10(max / from) - 1e-9));
+  const decades = max > from ? Math.ceil(Math.log10(max / from) - 1e-9) : 1;
   return {
     ticks: Array.from({ length: decades + 1 }, (_, i) => {
       const value = from * 10 ** i;
       return { value, label: String(value) };
     }),
-    position: (value) => Math.max(0, Math.log10(value / from)) / decades,
+    position: (value) => (value > from ? Math.log10(value / from) / decades : 0),
   };
 }
 

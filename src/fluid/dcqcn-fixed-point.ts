@@ -19,7 +19,7 @@ export interface DcqcnFixedPoint {
   readonly alpha: number;
 }
 
-/** The fixed point of `flows` equal flows. */
+/** The fixed point of `flows` equal flows. A single one never gets there: its target lies above the line rate that caps it. */
 export function dcqcnFixedPoint(parameters: DcqcnParameters, flows: number): DcqcnFixedPoint {
   const packets = dcqcnInPackets(parameters);
   const markProbability = exactMarkProbability(packets, flows);

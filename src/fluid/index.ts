@@ -9,6 +9,7 @@ export type { JitterParameters } from './feedback-jitter.js';
 export { type FlowGroup, flowCount, togetherAtStart } from './flow-group.js';
 export {
   type PatchedTimelyFixedPoint,
+  patchedTimelyConvergenceBoundNs,
   patchedTimelyFixedPoint,
   patchedTimelyLoop,
 } from './patched-timely-stability.js';

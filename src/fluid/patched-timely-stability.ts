@@ -23,6 +23,15 @@ export function patchedTimelyFixedPoint(parameters: PatchedTimelyParameters, flo
 }
 
 /**
+ * The published bound on the time until the flows' rates differ by at most a tenth of a fair share: differences shrink as
+ * e^(-delta (N-1) t / (2 Seg)). At least two flows.
+ */
+export function patchedTimelyConvergenceBoundNs(parameters: PatchedTimelyParameters, flows: number): number {
+  const { segment, additiveIncrease } = timelyInBits(parameters);
+  return (1e9 * Math.log(flows / 0.1) * 2 * segment) / (additiveIncrease * (flows - 1));
+}
+
+/**
  * The loop linearised at the fixed point. It is exact for the model; the published curves are the same loop with a weight slope of
  * 1/2. `delaySeconds` is the propagation part of the feedback delay.
  */

@@ -104,10 +104,10 @@ export function simulate(model: FluidModel, options: SimulateOptions): FluidRun 
   };
 }
 
-/** A queue that moves by less than this share of its mean has come to rest, or is on its way there. */
+/** A queue that moves by no more than this share of its mean has come to rest, or is on its way there. */
 const SETTLED_SWING = 0.05;
 
 /** Whether the queue has settled, as against swinging in a limit cycle. */
 export function hasSettled({ mean, min, max }: Swing): boolean {
-  return max - min < SETTLED_SWING * mean;
+  return max - min <= SETTLED_SWING * mean;
 }

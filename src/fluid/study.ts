@@ -3,13 +3,18 @@
  * model itself, ready to be integrated at any delay.
  */
 
+import { dcqcnConvergence } from './dcqcn-convergence.js';
 import { dcqcnFixedPoint } from './dcqcn-fixed-point.js';
 import { authorsDcqcnLoop, exactDcqcnLoop } from './dcqcn-linearisation.js';
 import { DcqcnModel } from './dcqcn-model.js';
 import type { DcqcnParameters } from './dcqcn-parameters.js';
 import type { JitterParameters } from './feedback-jitter.js';
 import { type FlowGroup, flowCount } from './flow-group.js';
-import { patchedTimelyFixedPoint, patchedTimelyLoop } from './patched-timely-stability.js';
+import {
+  patchedTimelyConvergenceBoundNs,
+  patchedTimelyFixedPoint,
+  patchedTimelyLoop,
+} from './patched-timely-stability.js';
 import { criticalDelayNs, type OpenLoop, phaseMargin } from './phase-margin.js';
 import type { PiGains } from './pi-controller.js';
 import type { FluidModel } from './simulate.js';
@@ -44,6 +49,8 @@ export interface FluidStudy {
   readonly phaseMarginDegrees: { readonly authors: number | null; readonly exact: number | null };
   /** Where the exact margin reaches zero: 0 if it is negative without any delay, null if there is none up to 2 ms. */
   readonly criticalDelayNs: number | null;
+  /** The published bound on the time until unequal flows differ by no more than a tenth of a fair share. */
+  readonly convergenceBoundNs: number | null;
   /** How long a run shows the behaviour, and how much of its end to look at. */
   readonly durationNs: number;
   readonly observeNs: number;
@@ -74,18 +81,18 @@ export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
   const flows = flowCount(groups);
   const rest = dcqcnFixedPoint(parameters, flows);
   const queueBytes = pi === undefined ? rest.queueBytes : pi.referenceBytes;
-  // Without a queue length to rest at there is nothing to linearise around.
-  const exists = queueBytes !== null;
+  // Past the end of the ramp the margins are those of a longer ramp of the same slope, as in the published figure 3.
   const exactLoop = (delay: number): OpenLoop => exactDcqcnLoop(parameters, flows, delay, pi);
-  const authors = exists && pi === undefined ? marginOf(authorsDcqcnLoop(parameters, flows, delayNs * 1e-9)) : null;
+  const authors = pi === undefined ? marginOf(authorsDcqcnLoop(parameters, flows, delayNs * 1e-9)) : null;
   return {
     model: 'dcqcn',
     groups,
     linkRateBps: parameters.linkRateBps,
     piAt: pi === undefined ? null : 'switch',
     fixedPoint: { ...rest, queueBytes },
-    phaseMarginDegrees: { authors, exact: exists ? marginOf(exactLoop(delayNs * 1e-9)) : null },
-    criticalDelayNs: exists ? criticalDelayNs(exactLoop) : null,
+    phaseMarginDegrees: { authors, exact: marginOf(exactLoop(delayNs * 1e-9)) },
+    criticalDelayNs: criticalDelayNs(exactLoop),
+    convergenceBoundNs: pi === undefined ? dcqcnConvergence(parameters, flows).boundNs : null,
     durationNs: (pi === undefined ? 150 : 1000) * MS,
     observeNs: (pi === undefined ? 50 : 200) * MS,
     modelAt: (delay) =>
@@ -110,6 +117,7 @@ export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyP
     fixedPoint: null,
     phaseMarginDegrees: { authors: null, exact: null },
     criticalDelayNs: null,
+    convergenceBoundNs: null,
     durationNs: 300 * MS,
     observeNs: 100 * MS,
     modelAt: (delay) =>
@@ -153,6 +161,7 @@ export function patchedTimelyStudy(options: PatchedTimelyStudyOptions): FluidStu
         ? { authors: marginOf(loop(PUBLISHED_MARGIN_WEIGHT_SLOPE)(delay)), exact: marginOf(exact(delay)) }
         : { authors: null, exact: null },
     criticalDelayNs: pi === undefined ? criticalDelayNs(exact) : null,
+    convergenceBoundNs: pi === undefined && flows > 1 ? patchedTimelyConvergenceBoundNs(parameters, flows) : null,
     durationNs: (pi === undefined ? 300 : 3000) * MS,
     observeNs: (pi === undefined ? 100 : 300) * MS,
     modelAt: (feedbackDelayNs) =>
