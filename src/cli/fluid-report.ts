@@ -1,7 +1,7 @@
 /** What `rocev2 fluid` shows of a study: the JSON document, the lines for people, and the chart. */
 
 import { formatNs, formatRate } from '../core/units.js';
-import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled } from '../fluid/index.js';
+import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled, type Swing } from '../fluid/index.js';
 import type { Column } from './output.js';
 import { renderLineChart } from './svg-chart.js';
 
@@ -108,8 +108,13 @@ export function swingRow(asked: boolean, delayNs: number, { queueBytes, rateBps,
     gigabits(Math.min(...means)),
     gigabits(Math.max(...means)),
     `${(utilization * 100).toFixed(1)} %`,
-    hasSettled(queueBytes) ? 'settles' : 'swings',
+    queueState(queueBytes),
   ];
+}
+
+function queueState(queueBytes: Swing): string {
+  if (queueBytes.max === 0) return 'empty';
+  return hasSettled(queueBytes) ? 'settles' : 'swings';
 }
 
 /** Thousands of bytes, as the papers count. */

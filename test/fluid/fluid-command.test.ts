@@ -97,6 +97,7 @@ describe('rocev2 fluid for people', () => {
     [['dcqcn', '--flows', '64', '--preset', 'sigcomm15'], /verdict +no fixed point: RED/],
     [['dcqcn', '--flows', '10', '--preset', 'sigcomm15'], /fair within +35\.9 ms/],
     [['dcqcn', '--flows', '1'], /verdict +alone/],
+    [['patched-timely', '--jitter', '100us'], /^>.* 72\.\d % +empty$/m],
     [['patched-timely', '--flows', '20'], /critical delay +none: unstable even without delay/],
     [['patched-timely', '--pi', '--duration', '30ms'], /verdict +no single fixed point/],
     [['patched-timely', '--pi', 'switch', '--duration', '30ms'], /PI at the switch/],
