@@ -63,7 +63,7 @@ export function fluidTheory(study: FluidStudy): LabelledText[] {
 }
 
 /** Stability in a few words. */
-export function fluidVerdict({ fixedPoint, phaseMarginDegrees, groups }: FluidStudy): string {
+function fluidVerdict({ fixedPoint, phaseMarginDegrees, groups }: FluidStudy): string {
   if (fixedPoint === null) return 'no fixed point: the rates of TIMELY never stand still';
   if (fixedPoint.queueBytes === null)
     return 'no fixed point: RED would have to mark more than Pmax (margins: same slope, longer ramp)';

@@ -3,7 +3,7 @@
  * colours follow the reader's light or dark scheme.
  */
 
-export interface ChartSeries {
+interface ChartSeries {
   readonly name: string;
   /** One value for each x. */
   readonly values: readonly number[];
