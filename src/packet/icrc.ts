@@ -231,7 +231,7 @@ export function icrcOfIpPacket(ipPacket: Uint8Array): { computed: number; carrie
   if (!isUdp || end > ipPacket.length || end < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'not a complete RoCEv2 packet over IPv4 or IPv6');
   }
-  const masked = ipPacket.slice(0, end - ICRC_BYTES);
+  const masked = Uint8Array.from(ipPacket.subarray(0, end - ICRC_BYTES)); // A Buffer's slice() would be a view.
   maskIp(masked);
   masked[udpOffset + 6] = 0xff;
   masked[udpOffset + 7] = 0xff;

@@ -1,0 +1,157 @@
+/**
+ * The inline engine: turns the NIC's crank on the application's event loop. Datagrams are processed as they arrive and answered once a
+ * turn, so that acknowledgements coalesce; one timer stands for all deadlines.
+ */
+
+import { randomFillSync } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import type { RandomSource } from '../core/random.js';
+import { Engine } from '../nic/engine.js';
+import type { Port, RxDatagram } from '../port/datagram.js';
+import type { CommandRing } from '../ring/command-ring.js';
+import type { EngineLink } from '../ring/engine-link.js';
+import type { EventRing } from '../ring/event-ring.js';
+
+/** Batches sent before the loop gets its turn: received datagrams wait in the kernel meanwhile, and their buffer is finite. */
+const BATCHES_PER_TURN = 1;
+const NS_PER_MS = 1e6;
+/** setTimeout counts in 32 bits of milliseconds. */
+const TIMEOUT_MS_MAX = 0x7fffffff;
+
+/** The operating system's generator, drawn in blocks. */
+export function systemRandom(): RandomSource {
+  const block = new Uint32Array(64);
+  let used = block.length;
+  return {
+    u32: () => {
+      if (used === block.length) {
+        randomFillSync(block);
+        used = 0;
+      }
+      return block[used++];
+    },
+  };
+}
+
+export class InlineEngine implements EngineLink {
+  readonly #port: Port;
+  readonly #engine: Engine;
+  onInterrupt: () => void = () => {};
+  #interruptPending = false;
+  #turnPending = false;
+  #timer: NodeJS.Timeout | undefined;
+  #timerNs = Number.POSITIVE_INFINITY;
+  #closed = false;
+  /** The clock is read once a turn. */
+  #nowNs = 0;
+
+  /** The port must be open. */
+  constructor(port: Port, random: RandomSource) {
+    this.#port = port;
+    this.#engine = new Engine(port, random, () => this.#interrupt());
+    port.onDatagram = (datagram) => this.#receive(datagram);
+  }
+
+  get commands(): CommandRing {
+    return this.#engine.commands;
+  }
+
+  get events(): EventRing {
+    return this.#engine.events;
+  }
+
+  get counters(): Float64Array {
+    return this.#engine.counters;
+  }
+
+  get portDescription(): string {
+    return this.#port.description;
+  }
+
+  allocate(bytes: number): ArrayBufferLike {
+    return this.#engine.allocate(bytes);
+  }
+
+  attach(memory: ArrayBufferLike): number {
+    return this.#engine.attach(memory);
+  }
+
+  detach(memoryId: number): void {
+    this.#engine.detach(memoryId);
+  }
+
+  ringCommands(): void {
+    this.#engine.nic.executeCommands(this.#engine.commands);
+    this.#requestTurn();
+  }
+
+  ringDoorbell(qpn: number): void {
+    this.#engine.nic.doorbell(qpn);
+    this.#requestTurn();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#port.close();
+  }
+
+  #interrupt(): void {
+    if (this.#interruptPending) return;
+    this.#interruptPending = true;
+    queueMicrotask(() => {
+      this.#interruptPending = false;
+      this.onInterrupt();
+    });
+  }
+
+  #receive(datagram: RxDatagram): void {
+    if (this.#closed) return;
+    if (!this.#turnPending) this.#nowNs = now();
+    this.#engine.nic.receive(datagram, this.#nowNs);
+    this.#requestTurn();
+  }
+
+  #requestTurn(): void {
+    if (this.#turnPending || this.#closed) return;
+    this.#turnPending = true;
+    setImmediate(this.#turn);
+  }
+
+  readonly #turn = (): void => {
+    this.#turnPending = false;
+    if (this.#closed) return;
+    const { nic } = this.#engine;
+    this.#nowNs = now();
+    if (nic.nextDeadlineNs <= this.#nowNs) nic.onDeadline(this.#nowNs);
+    for (let n = 0; n < BATCHES_PER_TURN && nic.hasWork; n++) {
+      const batch = this.#port.beginBatch();
+      if (batch === undefined) break; // The kernel is behind: the next turn tries again.
+      nic.transmit(batch, this.#nowNs);
+      this.#port.sendBatch(batch);
+    }
+    if (nic.hasWork) this.#requestTurn();
+    this.#setTimer();
+  };
+
+  #setTimer(): void {
+    const next = this.#engine.nic.nextDeadlineNs;
+    // A timer that fires early only finds that nothing is due.
+    if (next >= this.#timerNs) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#timerNs = next;
+    const delayMs = Math.min(TIMEOUT_MS_MAX, Math.max(0, Math.ceil((next - this.#nowNs) / NS_PER_MS)));
+    this.#timer = setTimeout(this.#onTimer, delayMs);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#timerNs = Number.POSITIVE_INFINITY;
+    this.#turn();
+  };
+}
+
+function now(): number {
+  return performance.now() * NS_PER_MS;
+}

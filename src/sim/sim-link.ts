@@ -1,0 +1,128 @@
+/**
+ * A full-duplex link between two simulated hosts: rate, delay, fault rules. Each direction serializes packets one after another, then
+ * they fly. Corrupted bits are flipped in the copy that travels; the ICRC is never helped.
+ */
+
+import { type FaultPlan, flipBit } from '../faults/fault-plan.js';
+import { newFaultSubject, readBth } from '../faults/fault-subject.js';
+import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from '../faults/grammar.js';
+import { HeldBack } from '../faults/held-back.js';
+import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import type { EventQueue } from './event-queue.js';
+import type { SimHost } from './sim-host.js';
+
+export interface SimLinkOptions {
+  readonly events: EventQueue;
+  /** Bits per second; Infinity takes no time. */
+  readonly rateBps: number;
+  /** One way. */
+  readonly delayNs: number;
+  /** Direction names are those of the hosts' roles: `a>b` and `b>a`. */
+  readonly faults?: FaultPlan;
+  /** Sees every packet as it is sent, before faults. The bytes are valid during the call. */
+  readonly onPacket?: (direction: 'a>b' | 'b>a', bytes: Uint8Array) => void;
+}
+
+/** Ethernet (with preamble and gap), IP and UDP around each payload. */
+const OVERHEAD_BYTES_V4 = 38 + 20 + 8;
+const OVERHEAD_BYTES_V6 = 38 + 40 + 8;
+
+/** What a direction has carried. */
+export interface SimLinkCounters {
+  packets: number;
+  bytes: number;
+  dropped: number;
+  corrupted: number;
+  duplicated: number;
+  delayed: number;
+}
+
+class Direction {
+  readonly counters: SimLinkCounters = { packets: 0, bytes: 0, dropped: 0, corrupted: 0, duplicated: 0, delayed: 0 };
+  readonly #name: 'a>b' | 'b>a';
+  readonly #to: SimHost;
+  readonly #options: SimLinkOptions;
+  readonly #subject = newFaultSubject();
+  readonly #held = new HeldBack<RxDatagram>((datagram) => this.#fly(datagram));
+
+  constructor(name: 'a>b' | 'b>a', to: SimHost, options: SimLinkOptions) {
+    this.#name = name;
+    this.#to = to;
+    this.#options = options;
+    this.#subject.ingress = name[0];
+    this.#subject.egress = name[2];
+  }
+
+  /** Sends slot 0 of the batch; returns when the wire is free again. */
+  send(batch: TxBatch): number {
+    const { events, rateBps, onPacket } = this.#options;
+    const bytes = batch.payloadView(0);
+    const overhead = batch.sources[0].family === 4 ? OVERHEAD_BYTES_V4 : OVERHEAD_BYTES_V6;
+    this.counters.packets++;
+    this.counters.bytes += bytes.length;
+    onPacket?.(this.#name, bytes);
+    this.#pass({
+      bytes: bytes.slice(),
+      offset: 0,
+      length: bytes.length,
+      source: batch.sources[0],
+      sourcePort: batch.sourcePorts[0],
+      destination: batch.destinations[0],
+      destinationPort: batch.destinationPorts[0],
+      ecn: batch.ecns[0],
+      dscp: batch.dscps[0],
+      ipId: batch.ipIds[0],
+    });
+    return events.nowNs + ((bytes.length + overhead) * 8e9) / rateBps;
+  }
+
+  #pass(datagram: RxDatagram): void {
+    const { faults } = this.#options;
+    const subject = this.#subject;
+    if (faults !== undefined && readBth(subject, datagram.bytes, datagram.offset, datagram.length)) {
+      subject.ipId = datagram.ipId;
+      const verdict = faults.decide(subject);
+      switch (verdict.action) {
+        case FAULT_DROP:
+          this.counters.dropped++;
+          return;
+        case FAULT_CORRUPT:
+          this.counters.corrupted++;
+          flipBit(datagram.bytes, datagram.offset, verdict.bit);
+          break;
+        case FAULT_DUPLICATE:
+          this.counters.duplicated++;
+          this.#fly({ ...datagram, bytes: datagram.bytes.slice() });
+          break;
+        case FAULT_DELAY:
+          if (!this.#held.hold(datagram, verdict.behind)) break;
+          this.counters.delayed++;
+          return;
+      }
+    }
+    this.#fly(datagram);
+    this.#held.passed();
+  }
+
+  #fly(datagram: RxDatagram): void {
+    const { events, delayNs, rateBps } = this.#options;
+    const flight = delayNs + (datagram.length * 8e9) / rateBps;
+    events.after(flight, () => this.#to.receive(datagram));
+  }
+}
+
+export class SimLink {
+  readonly #ab: Direction;
+  readonly #ba: Direction;
+
+  constructor(a: SimHost, b: SimHost, options: SimLinkOptions) {
+    this.#ab = new Direction('a>b', b, options);
+    this.#ba = new Direction('b>a', a, options);
+    a.connect((batch) => this.#ab.send(batch));
+    b.connect((batch) => this.#ba.send(batch));
+  }
+
+  get counters(): { readonly 'a>b': SimLinkCounters; readonly 'b>a': SimLinkCounters } {
+    return { 'a>b': this.#ab.counters, 'b>a': this.#ba.counters };
+  }
+}

@@ -1,0 +1,20 @@
+/** Address handles: the destination of UD messages. */
+
+import type { ProtectionDomain } from './protection-domain.js';
+import { Resource } from './resource.js';
+
+export class AddressHandle extends Resource {
+  readonly handle: number;
+  readonly #pd: ProtectionDomain;
+
+  /** @internal */
+  constructor(pd: ProtectionDomain, handle: number) {
+    super(pd);
+    this.#pd = pd;
+    this.handle = handle;
+  }
+
+  protected override async release(): Promise<void> {
+    await this.#pd.device.command('destroyAh', { ah: this.handle });
+  }
+}

@@ -1,0 +1,184 @@
+/** Completion queues: poll, wait, or iterate. */
+
+import { RoceError } from '../core/errors.js';
+import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../ring/completion-ring.js';
+import {
+  STATUS_SUCCESS,
+  statusName,
+  statusText,
+  WC_FLAG_SOLICITED,
+  WC_FLAG_WITH_IMM,
+  WC_FLAG_WITH_INV,
+  wcOpcodeName,
+} from '../ring/enums.js';
+import type { RdmaDevice } from './device.js';
+import { Resource } from './resource.js';
+
+/** What a work request carries through to its completion. */
+export type WrId = number | bigint;
+
+/** A work completion (`ibv_wc`). When `status` is not 0 only `wrId`, `status`, `qpn` and `vendorError` mean something. */
+export interface WorkCompletion {
+  readonly wrId: WrId;
+  /** `ibv_wc_status`; 0 is success. */
+  readonly status: number;
+  /** The status as the spec names it: `SUCCESS`, `RETRY_EXC_ERR`. */
+  readonly statusName: string;
+  /** `SEND`, `RDMA_READ`, `RECV`, `RECV_RDMA_WITH_IMM` ... */
+  readonly opcode: string;
+  /** Bytes received, read, or (send side) posted. UD receives include the 40 bytes of GRH. */
+  readonly byteLen: number;
+  readonly qpn: number;
+  /** With immediate data: the four bytes as a big-endian number. */
+  readonly immediate?: number;
+  /** After SEND with invalidate: the key that is no longer valid. */
+  readonly invalidatedRkey?: number;
+  /** UD: the sender's QPN. */
+  readonly sourceQpn: number;
+  /** For failed requests: the AETH syndrome of the NAK, 0 when there was none. */
+  readonly vendorError: number;
+}
+
+/** Says in one line what went wrong, in the words of `ibv_wc_status_str`. */
+export function describeCompletion(wc: WorkCompletion): string {
+  return `${wc.opcode} wr_id ${wc.wrId} on QP 0x${wc.qpn.toString(16)}: ${statusText(wc.status)} (${wc.status})`;
+}
+
+/** Throws ERR_ROCE_COMPLETION unless the work request succeeded. */
+export function checkCompletion(wc: WorkCompletion): WorkCompletion {
+  if (wc.status === STATUS_SUCCESS) return wc;
+  throw new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc));
+}
+
+export class CompletionQueue extends Resource {
+  readonly kind = 'CQ';
+  readonly device: RdmaDevice;
+  readonly handle: number;
+  readonly #ring: CompletionRing;
+  readonly #memoryId: number;
+  readonly #cqe = new Cqe();
+  #waiters: Array<() => void> = [];
+
+  private constructor(device: RdmaDevice, handle: number, ring: CompletionRing, memoryId: number) {
+    super(device);
+    this.device = device;
+    this.handle = handle;
+    this.#ring = ring;
+    this.#memoryId = memoryId;
+  }
+
+  /** @internal */
+  static async create(device: RdmaDevice, depth: number): Promise<CompletionQueue> {
+    const ring = CompletionRing.create((bytes) => device.link.allocate(bytes), depth);
+    const memoryId = device.link.attach(ring.memory);
+    try {
+      const { cq } = await device.command('createCq', { memory: memoryId });
+      const queue = new CompletionQueue(device, cq, ring, memoryId);
+      device.track(queue);
+      return queue;
+    } catch (error) {
+      device.link.detach(memoryId);
+      throw error;
+    }
+  }
+
+  /** Completions the queue can hold. */
+  get depth(): number {
+    return this.#ring.depth;
+  }
+
+  /** At most `max` completions, oldest first; never waits. Completions of closed QPs are left out. */
+  poll(max = 16): WorkCompletion[] {
+    const completions: WorkCompletion[] = [];
+    while (completions.length < max) {
+      const wc = this.pollOne();
+      if (wc === undefined) break;
+      completions.push(wc);
+    }
+    return completions;
+  }
+
+  /** The oldest completion, or undefined. */
+  pollOne(): WorkCompletion | undefined {
+    const cqe = this.#cqe;
+    while (this.#ring.take(cqe)) {
+      const qp = this.device.qpOf(cqe.qpn);
+      if (qp === undefined) continue;
+      return toWorkCompletion(cqe, cqe.isReceive ? qp.receiveDone(cqe.index) : qp.sendDone(cqe.index));
+    }
+    return undefined;
+  }
+
+  /** Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects when closed. */
+  async wait(solicitedOnly = false): Promise<void> {
+    for (;;) {
+      if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
+      if (!solicitedOnly && this.#ring.fill > 0) return;
+      this.#ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
+      if (!solicitedOnly && this.#ring.fill > 0) return; // Came between the check and the arming.
+      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+      if (solicitedOnly && this.#ring.fill > 0) return;
+    }
+  }
+
+  /** Waits for and returns the next completion. */
+  async next(): Promise<WorkCompletion> {
+    for (;;) {
+      const wc = this.pollOne();
+      if (wc !== undefined) return wc;
+      await this.wait();
+    }
+  }
+
+  /** Every completion, until the queue is closed. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
+    while (!this.isClosed) {
+      const wc = this.pollOne();
+      if (wc !== undefined) {
+        yield wc;
+        continue;
+      }
+      try {
+        await this.wait();
+      } catch (error) {
+        if (this.isClosed) return;
+        throw error;
+      }
+    }
+  }
+
+  /** The last `count` elements of the ring, for dumps. @internal */
+  get ring(): CompletionRing {
+    return this.#ring;
+  }
+
+  /** @internal */
+  onCompletionEvent(): void {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const wake of waiters) wake();
+  }
+
+  protected override async release(): Promise<void> {
+    await this.device.command('destroyCq', { cq: this.handle });
+    this.device.link.detach(this.#memoryId);
+    this.device.untrack(this);
+    this.onCompletionEvent();
+  }
+}
+
+function toWorkCompletion(cqe: Cqe, wrId: WrId): WorkCompletion {
+  const flags = cqe.flags & ~WC_FLAG_SOLICITED;
+  return {
+    wrId,
+    status: cqe.status,
+    statusName: statusName(cqe.status),
+    opcode: wcOpcodeName(cqe.opcode),
+    byteLen: cqe.byteCount,
+    qpn: cqe.qpn,
+    ...((flags & WC_FLAG_WITH_IMM) !== 0 && { immediate: cqe.immediate }),
+    ...((flags & WC_FLAG_WITH_INV) !== 0 && { invalidatedRkey: cqe.immediate }),
+    sourceQpn: cqe.sourceQpn,
+    vendorError: cqe.vendorError,
+  };
+}

@@ -1,0 +1,217 @@
+/**
+ * An open RDMA device: the application's side of one NIC. Objects are made from it and closed with it.
+ */
+
+import { EventEmitter } from 'node:events';
+import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
+import type { CommandArgs, CommandName, CommandResult } from '../ring/commands.js';
+import { type CounterName, counterSnapshot } from '../ring/counters.js';
+import type { EngineLink } from '../ring/engine-link.js';
+import {
+  EVENT_COMM_EST,
+  EVENT_COMMAND_DONE,
+  EVENT_COMPLETION,
+  EVENT_CQ_ERR,
+  EVENT_QP_FATAL,
+  EVENT_QP_LAST_WQE_REACHED,
+  EVENT_SQ_DRAINED,
+  EVENT_SRQ_LIMIT_REACHED,
+} from '../ring/enums.js';
+import type { RingEvent } from '../ring/event-ring.js';
+import { CompletionQueue } from './completion-queue.js';
+import { ProtectionDomain } from './protection-domain.js';
+import type { QueuePair } from './queue-pair.js';
+import { Resource } from './resource.js';
+import type { SharedReceiveQueue } from './shared-receive-queue.js';
+
+/** What a device can do, as `ibv_query_device` and `ibv_query_port` would say. */
+export interface DeviceAttributes {
+  readonly address: IpAddress;
+  /** UDP port that peers send to. */
+  readonly udpPort: number;
+  /** Largest path MTU in bytes. */
+  readonly pathMtuMax: number;
+  /** Packets of 4 KiB that the receive buffer holds: what a peer may have in flight. */
+  readonly receiveBudgetPackets: number;
+}
+
+/** Async events (`ibv_event_type`) and what they are about. */
+export interface DeviceEvents {
+  COMM_EST: [qp: QueuePair];
+  SQ_DRAINED: [qp: QueuePair];
+  QP_FATAL: [qp: QueuePair];
+  QP_LAST_WQE_REACHED: [qp: QueuePair];
+  SRQ_LIMIT_REACHED: [srq: SharedReceiveQueue];
+  CQ_ERR: [cq: CompletionQueue];
+}
+
+const QP_EVENTS: ReadonlyMap<number, 'COMM_EST' | 'SQ_DRAINED' | 'QP_FATAL' | 'QP_LAST_WQE_REACHED'> = new Map([
+  [EVENT_COMM_EST, 'COMM_EST'],
+  [EVENT_SQ_DRAINED, 'SQ_DRAINED'],
+  [EVENT_QP_FATAL, 'QP_FATAL'],
+  [EVENT_QP_LAST_WQE_REACHED, 'QP_LAST_WQE_REACHED'],
+]);
+
+interface PendingCommand {
+  readonly index: number;
+  readonly settle: () => void;
+}
+
+/** First address given to regions that do not ask for one: looks like a heap address, so that zero and small offsets are never valid. */
+const FIRST_IOVA = 0x7f00_0000_0000n;
+const PAGE = 4096n;
+
+export class RdmaDevice extends Resource {
+  readonly #link: EngineLink;
+  /** `COMM_EST`, `QP_FATAL` and the other async events. */
+  readonly events = new EventEmitter<DeviceEvents>();
+  readonly #pending: PendingCommand[] = [];
+  readonly #waitingForRoom: Array<() => void> = [];
+  readonly #cqs = new Map<number, CompletionQueue>();
+  readonly #srqs = new Map<number, SharedReceiveQueue>();
+  readonly #qps = new Map<number, QueuePair>();
+  readonly #event: RingEvent = { type: 0, id: 0 };
+  #nextIova = FIRST_IOVA;
+  #attributes: DeviceAttributes | undefined;
+
+  private constructor(link: EngineLink) {
+    super(undefined);
+    this.#link = link;
+    link.onInterrupt = () => this.#onInterrupt();
+  }
+
+  /** Takes over a link to a running NIC. Most programs call `openDevice` instead. */
+  static async over(link: EngineLink): Promise<RdmaDevice> {
+    const device = new RdmaDevice(link);
+    const { gid, ...rest } = await device.command('queryDevice', {});
+    device.#attributes = { address: IpAddress.fromBytes(gid), ...rest };
+    return device;
+  }
+
+  get attributes(): DeviceAttributes {
+    return this.#attributes!;
+  }
+
+  get address(): IpAddress {
+    return this.attributes.address;
+  }
+
+  /** For people: what carries the packets. */
+  get portDescription(): string {
+    return this.#link.portDescription;
+  }
+
+  /** A copy of all counters. */
+  counters(): Record<CounterName, number> {
+    return counterSnapshot(this.#link.counters);
+  }
+
+  async createPd(): Promise<ProtectionDomain> {
+    const { pd } = await this.command('allocPd', {});
+    return new ProtectionDomain(this, pd);
+  }
+
+  /** A completion queue for at least `depth` completions (1..2^20). */
+  async createCq(depth: number): Promise<CompletionQueue> {
+    return CompletionQueue.create(this, depth);
+  }
+
+  /** Memory the NIC can reach, zeroed: what `regMr` makes when it is given a length. */
+  allocate(bytes: number): Buffer {
+    return Buffer.from(this.#link.allocate(bytes));
+  }
+
+  // ---- for the objects of this folder
+
+  /** @internal */
+  get link(): EngineLink {
+    return this.#link;
+  }
+
+  /** Runs a control operation on the NIC. @internal */
+  async command<N extends CommandName>(name: N, args: CommandArgs<N>): Promise<CommandResult<N>> {
+    if (this.isClosed && !name.startsWith('de')) {
+      throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+    }
+    const ring = this.#link.commands;
+    while (ring.isFull || this.#pending.length >= ring.depth) {
+      await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
+    }
+    return new Promise((resolve, reject) => {
+      const index = ring.submit(name, args);
+      const settle = () => {
+        try {
+          resolve(ring.answer(index, name));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.#pending.push({ index, settle });
+      this.#link.ringCommands();
+    });
+  }
+
+  /** @internal */
+  takeIova(lengthBytes: number): bigint {
+    const iova = this.#nextIova;
+    this.#nextIova += ((BigInt(lengthBytes) + PAGE - 1n) / PAGE + 1n) * PAGE; // One page of nothing behind every region.
+    return iova;
+  }
+
+  /** @internal */
+  track(object: QueuePair | CompletionQueue | SharedReceiveQueue): void {
+    if (object.kind === 'QP') this.#qps.set(object.qpn, object);
+    else if (object.kind === 'CQ') this.#cqs.set(object.handle, object);
+    else this.#srqs.set(object.handle, object);
+  }
+
+  /** @internal */
+  untrack(object: QueuePair | CompletionQueue | SharedReceiveQueue): void {
+    if (object.kind === 'QP') this.#qps.delete(object.qpn);
+    else if (object.kind === 'CQ') this.#cqs.delete(object.handle);
+    else this.#srqs.delete(object.handle);
+  }
+
+  /** @internal */
+  qpOf(qpn: number): QueuePair | undefined {
+    return this.#qps.get(qpn);
+  }
+
+  #onInterrupt(): void {
+    while (this.#link.events.take(this.#event)) {
+      const { type, id } = this.#event;
+      if (type === EVENT_COMMAND_DONE) this.#settleCommands();
+      else if (type === EVENT_COMPLETION) this.#cqs.get(id)?.onCompletionEvent();
+      else this.#emit(type, id);
+    }
+  }
+
+  #settleCommands(): void {
+    const done = this.#link.commands.consumer;
+    while (this.#pending.length > 0 && ((done - this.#pending[0].index) | 0) > 0) this.#pending.shift()!.settle();
+    for (const wake of this.#waitingForRoom.splice(0)) wake();
+  }
+
+  #emit(type: number, id: number): void {
+    if (type === EVENT_CQ_ERR) {
+      const cq = this.#cqs.get(id);
+      if (cq !== undefined) this.events.emit('CQ_ERR', cq);
+      return;
+    }
+    if (type === EVENT_SRQ_LIMIT_REACHED) {
+      const srq = this.#srqs.get(id);
+      if (srq !== undefined) this.events.emit('SRQ_LIMIT_REACHED', srq);
+      return;
+    }
+    const qp = this.#qps.get(id);
+    const name = QP_EVENTS.get(type);
+    if (qp === undefined || name === undefined) return;
+    if (name === 'QP_FATAL') qp.onFatal();
+    this.events.emit(name, qp);
+  }
+
+  protected override async release(): Promise<void> {
+    await this.#link.close();
+  }
+}

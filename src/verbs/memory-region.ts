@@ -1,0 +1,106 @@
+/** Memory regions: bytes that the NIC, and with remote access flags the peer, may touch. */
+
+import { RoceError } from '../core/errors.js';
+import type { Sge } from '../ring/work-queue.js';
+import type { ProtectionDomain } from './protection-domain.js';
+import { Resource } from './resource.js';
+
+export class MemoryRegion extends Resource {
+  readonly handle: number;
+  readonly lkey: number;
+  readonly rkey: number;
+  /** The address of the first byte, as peers name it. */
+  readonly addr: bigint;
+  readonly access: number;
+  /** The registered bytes themselves. */
+  readonly bytes: Buffer;
+  readonly #pd: ProtectionDomain;
+  readonly #memoryId: number;
+
+  /** @internal */
+  constructor(
+    pd: ProtectionDomain,
+    init: {
+      handle: number;
+      lkey: number;
+      rkey: number;
+      iova: bigint;
+      access: number;
+      bytes: Buffer;
+      memoryId: number;
+    },
+  ) {
+    super(pd);
+    this.#pd = pd;
+    this.handle = init.handle;
+    this.lkey = init.lkey;
+    this.rkey = init.rkey;
+    this.addr = init.iova;
+    this.access = init.access;
+    this.bytes = init.bytes;
+    this.#memoryId = init.memoryId;
+  }
+
+  get length(): number {
+    return this.bytes.length;
+  }
+
+  /** A scatter/gather element for [offset, offset + length). Throws ERR_ROCE_INVALID_ARGUMENT when it reaches outside. */
+  sge(offset = 0, length = this.length - offset): Sge {
+    checkInside(offset, length, this.length);
+    return { addr: this.addr + BigInt(offset), length, lkey: this.lkey };
+  }
+
+  protected override async release(): Promise<void> {
+    await this.#pd.device.command('deregMr', { mr: this.handle });
+    this.#pd.device.link.detach(this.#memoryId);
+  }
+}
+
+/**
+ * A region that work requests register (REG_MR) and invalidate (LOCAL_INV, or the peer's SEND_WITH_INV), as kernel storage drivers use
+ * it: mapping costs no command. The index of the key stays, its low 8 bits are the owner's to change.
+ */
+export class FastRegisterMemoryRegion extends Resource {
+  readonly handle: number;
+  /** All memory that may be mapped. */
+  readonly bytes: Buffer;
+  #key: number;
+  readonly #pd: ProtectionDomain;
+  readonly #memoryId: number;
+
+  /** @internal */
+  constructor(pd: ProtectionDomain, init: { handle: number; key: number; bytes: Buffer; memoryId: number }) {
+    super(pd);
+    this.#pd = pd;
+    this.handle = init.handle;
+    this.#key = init.key;
+    this.bytes = init.bytes;
+    this.#memoryId = init.memoryId;
+  }
+
+  /** lkey and rkey of the current, or last, registration. */
+  get key(): number {
+    return this.#key;
+  }
+
+  /** The key for the next registration: the old one's index, the next low 8 bits. Call once per REG_MR. */
+  nextKey(): number {
+    this.#key = ((this.#key & ~0xff) | ((this.#key + 1) & 0xff)) >>> 0;
+    return this.#key;
+  }
+
+  protected override async release(): Promise<void> {
+    await this.#pd.device.command('deregMr', { mr: this.handle });
+    this.#pd.device.link.detach(this.#memoryId);
+  }
+}
+
+function checkInside(offset: number, length: number, total: number): void {
+  if (Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0 && length <= total - offset)
+    return;
+  throw new RoceError(
+    'ERR_ROCE_INVALID_ARGUMENT',
+    `[${offset}, ${offset} + ${length}) is not inside the region of ${total} bytes`,
+  );
+}

@@ -1,0 +1,111 @@
+/** Protection domains: the owners of regions, windows and queue pairs that may work together. */
+
+import { RoceError } from '../core/errors.js';
+import type { IpAddress } from '../packet/address.js';
+import { AddressHandle } from './address-handle.js';
+import type { RdmaDevice } from './device.js';
+import { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
+import { MemoryWindow } from './memory-window.js';
+import { QueuePair, type QueuePairInit } from './queue-pair.js';
+import { Resource } from './resource.js';
+import { SharedReceiveQueue } from './shared-receive-queue.js';
+
+export interface RegisterOptions {
+  /** The address peers use; by default one that overlaps no other region. */
+  readonly iova?: bigint;
+}
+
+export class ProtectionDomain extends Resource {
+  readonly device: RdmaDevice;
+  readonly handle: number;
+
+  /** @internal */
+  constructor(device: RdmaDevice, handle: number) {
+    super(device);
+    this.device = device;
+    this.handle = handle;
+  }
+
+  /**
+   * Registers memory (`ibv_reg_mr`): a buffer of the caller's, in place, or fresh zeroed memory when given a length. `access` combines
+   * flags of `Access`; remote write and atomics need LOCAL_WRITE too. The NIC reads and writes these very bytes.
+   */
+  async regMr(memory: Uint8Array | number, access: number, options: RegisterOptions = {}): Promise<MemoryRegion> {
+    const bytes = this.#bytesOf(memory);
+    const iova = options.iova ?? this.device.takeIova(bytes.length);
+    if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the region would reach beyond the 64-bit address space');
+    }
+    const memoryId = this.device.link.attach(bytes.buffer);
+    try {
+      const { mr, lkey, rkey } = await this.device.command('regMr', {
+        pd: this.handle,
+        memory: memoryId,
+        offsetBytes: bytes.byteOffset,
+        lengthBytes: bytes.length,
+        iova,
+        access,
+      });
+      return new MemoryRegion(this, { handle: mr, lkey, rkey, iova, access, bytes, memoryId });
+    } catch (error) {
+      this.device.link.detach(memoryId);
+      throw error;
+    }
+  }
+
+  /** A fast-register region over the given memory: invalid until a REG_MR work request maps a part of it. */
+  async allocFastRegMr(memory: Uint8Array | number): Promise<FastRegisterMemoryRegion> {
+    const bytes = this.#bytesOf(memory);
+    const memoryId = this.device.link.attach(bytes.buffer);
+    try {
+      const { mr, lkey } = await this.device.command('allocFastRegMr', {
+        pd: this.handle,
+        memory: memoryId,
+        offsetBytes: bytes.byteOffset,
+        lengthBytes: bytes.length,
+      });
+      return new FastRegisterMemoryRegion(this, { handle: mr, key: lkey, bytes, memoryId });
+    } catch (error) {
+      this.device.link.detach(memoryId);
+      throw error;
+    }
+  }
+
+  #bytesOf(memory: Uint8Array | number): Buffer {
+    if (typeof memory !== 'number') return Buffer.from(memory.buffer, memory.byteOffset, memory.length);
+    if (!Number.isSafeInteger(memory) || memory < 0) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a region of ${memory} bytes is not possible`);
+    }
+    return this.device.allocate(memory);
+  }
+
+  /** A memory window of type 1 (any QP of the PD) or 2 (one QP, can be invalidated); usable once a BIND_MW has completed. */
+  async allocMw(type: 1 | 2): Promise<MemoryWindow> {
+    const { mw, rkey } = await this.device.command('allocMw', { pd: this.handle, type });
+    return new MemoryWindow(this, mw, type, rkey);
+  }
+
+  /** A receive queue that several QPs share. */
+  async createSrq(init: { depth: number; maxSge?: number }): Promise<SharedReceiveQueue> {
+    return SharedReceiveQueue.create(this, init.depth, init.maxSge ?? 1);
+  }
+
+  async createQp(init: QueuePairInit): Promise<QueuePair> {
+    return QueuePair.create(this, init);
+  }
+
+  /** Where a UD message goes. */
+  async createAh(remote: IpAddress, options: { udpPort?: number; dscp?: number } = {}): Promise<AddressHandle> {
+    const { ah } = await this.device.command('createAh', {
+      pd: this.handle,
+      remoteGid: remote.gid,
+      remoteUdpPort: options.udpPort ?? 0,
+      dscp: options.dscp ?? 0,
+    });
+    return new AddressHandle(this, ah);
+  }
+
+  protected override async release(): Promise<void> {
+    await this.device.command('deallocPd', { pd: this.handle });
+  }
+}

@@ -1,0 +1,176 @@
+/** QP attributes as users name them, and their form on the command ring. */
+
+import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
+import type { RecoveryName } from '../retransmit/recovery.js';
+import { recoveryNameOf, recoveryNumberOf } from '../retransmit/schemes.js';
+import {
+  QP_ATTR_ACCESS_FLAGS,
+  QP_ATTR_AV,
+  QP_ATTR_DEST_QPN,
+  QP_ATTR_INFLIGHT,
+  QP_ATTR_MAX_DEST_RD_ATOMIC,
+  QP_ATTR_MAX_QP_RD_ATOMIC,
+  QP_ATTR_MIN_RNR_TIMER,
+  QP_ATTR_PATH_MTU,
+  QP_ATTR_PKEY_INDEX,
+  QP_ATTR_PORT,
+  QP_ATTR_QKEY,
+  QP_ATTR_RECOVERY,
+  QP_ATTR_RETRY_CNT,
+  QP_ATTR_RNR_RETRY,
+  QP_ATTR_RQ_PSN,
+  QP_ATTR_SQ_PSN,
+  QP_ATTR_STATE,
+  QP_ATTR_TIMEOUT,
+  type QpAttributes,
+} from '../ring/commands.js';
+import { PATH_MTUS, QP_STATE_NAMES, type QpStateName } from '../ring/enums.js';
+
+/** Address vector: where the peer is. */
+export interface AddressVector {
+  readonly address: IpAddress;
+  /** UDP port the peer receives on; 4791 unless both ends agreed on another. */
+  readonly udpPort?: number;
+  /** 0..63, default 0. */
+  readonly dscp?: number;
+  /** ECN codepoint of sent packets: 0 (default) or 2, ECT(0). Ports that cannot set it send 0. */
+  readonly ecn?: number;
+}
+
+/** `ibv_qp_attr`: what `modify` changes. Which are needed and allowed depends on the transition (IBTA vol. 1 table 91). */
+export interface QpAttr {
+  readonly state?: QpStateName;
+  readonly accessFlags?: number;
+  readonly pkeyIndex?: number;
+  readonly port?: number;
+  readonly qkey?: number;
+  readonly av?: AddressVector;
+  /** Bytes: 256, 512, 1024, 2048 or 4096; the same at both ends. */
+  readonly pathMtu?: number;
+  readonly destQpn?: number;
+  readonly rqPsn?: number;
+  readonly sqPsn?: number;
+  /** READs and atomics this side answers at a time, 0..128. */
+  readonly maxDestRdAtomic?: number;
+  /** READs and atomics this side has outstanding, 0..128; not more than the peer answers. */
+  readonly maxRdAtomic?: number;
+  /** RNR NAK timer code, 0..31 (12: 0.64 ms; 0: 655 ms). */
+  readonly minRnrTimer?: number;
+  /** Local ACK timeout, 4.096 us x 2^timeout, 0..31; 0: never. */
+  readonly timeout?: number;
+  /** 0..7. */
+  readonly retryCnt?: number;
+  /** 0..7; 7 means without end. */
+  readonly rnrRetry?: number;
+  /** How losses are recovered; both ends must agree, and third parties speak go-back-n (the default) only. */
+  readonly recovery?: RecoveryName;
+  /** Packets the peer's socket can hold, all QPs to it together. Default 128. */
+  readonly inflightPackets?: number;
+}
+
+/** Everything `query` tells. */
+export interface QpInfo {
+  readonly state: QpStateName;
+  readonly accessFlags: number;
+  readonly pathMtu: number;
+  readonly destQpn: number;
+  readonly remote: IpAddress;
+  /** The next PSN to be sent, and the one expected next. */
+  readonly sqPsn: number;
+  readonly rqPsn: number;
+  readonly timeout: number;
+  readonly retryCnt: number;
+  readonly rnrRetry: number;
+  readonly maxRdAtomic: number;
+  readonly maxDestRdAtomic: number;
+  readonly recovery: RecoveryName;
+  /** UDP source port of the connection. */
+  readonly sourcePort: number;
+}
+
+function numberOf(value: number | undefined): number {
+  return value ?? 0;
+}
+
+/** Attributes and the mask of those that were given. Throws ERR_ROCE_INVALID_ARGUMENT for an impossible MTU or state. */
+export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttributes } {
+  const bits: ReadonlyArray<readonly [given: unknown, bit: number]> = [
+    [attr.state, QP_ATTR_STATE],
+    [attr.accessFlags, QP_ATTR_ACCESS_FLAGS],
+    [attr.pkeyIndex, QP_ATTR_PKEY_INDEX],
+    [attr.port, QP_ATTR_PORT],
+    [attr.qkey, QP_ATTR_QKEY],
+    [attr.av, QP_ATTR_AV],
+    [attr.pathMtu, QP_ATTR_PATH_MTU],
+    [attr.destQpn, QP_ATTR_DEST_QPN],
+    [attr.rqPsn, QP_ATTR_RQ_PSN],
+    [attr.sqPsn, QP_ATTR_SQ_PSN],
+    [attr.maxDestRdAtomic, QP_ATTR_MAX_DEST_RD_ATOMIC],
+    [attr.maxRdAtomic, QP_ATTR_MAX_QP_RD_ATOMIC],
+    [attr.minRnrTimer, QP_ATTR_MIN_RNR_TIMER],
+    [attr.timeout, QP_ATTR_TIMEOUT],
+    [attr.retryCnt, QP_ATTR_RETRY_CNT],
+    [attr.rnrRetry, QP_ATTR_RNR_RETRY],
+    [attr.recovery, QP_ATTR_RECOVERY],
+    [attr.inflightPackets, QP_ATTR_INFLIGHT],
+  ];
+  let mask = 0;
+  for (const [given, bit] of bits) if (given !== undefined) mask |= bit;
+  const values: QpAttributes = {
+    state: attr.state === undefined ? 0 : QP_STATE_NAMES.indexOf(attr.state),
+    curState: 0,
+    accessFlags: numberOf(attr.accessFlags),
+    pkeyIndex: numberOf(attr.pkeyIndex),
+    port: numberOf(attr.port),
+    qkey: numberOf(attr.qkey),
+    remoteGid: attr.av?.address.gid ?? new Uint8Array(16),
+    remoteUdpPort: numberOf(attr.av?.udpPort),
+    dscp: numberOf(attr.av?.dscp),
+    ecn: numberOf(attr.av?.ecn),
+    pathMtu: attr.pathMtu === undefined ? 0 : mtuEnum(attr.pathMtu),
+    timeout: numberOf(attr.timeout),
+    retryCnt: numberOf(attr.retryCnt),
+    rnrRetry: numberOf(attr.rnrRetry),
+    rqPsn: numberOf(attr.rqPsn),
+    maxRdAtomic: numberOf(attr.maxRdAtomic),
+    minRnrTimer: numberOf(attr.minRnrTimer),
+    sqPsn: numberOf(attr.sqPsn),
+    maxDestRdAtomic: numberOf(attr.maxDestRdAtomic),
+    destQpn: numberOf(attr.destQpn),
+    recovery: attr.recovery === undefined ? 0 : recoveryNumberOf(attr.recovery),
+    inflightPackets: numberOf(attr.inflightPackets),
+  };
+  return { mask, values };
+}
+
+function mtuEnum(bytes: number): number {
+  const index = PATH_MTUS.indexOf(bytes as (typeof PATH_MTUS)[number]);
+  if (index < 0) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `${bytes} is not a path MTU`,
+      `give one of ${PATH_MTUS.join(', ')}`,
+    );
+  }
+  return index + 1;
+}
+
+export function decodeAttributes(values: QpAttributes & { sourcePort: number }): QpInfo {
+  return {
+    state: QP_STATE_NAMES[values.state],
+    accessFlags: values.accessFlags,
+    pathMtu: values.pathMtu === 0 ? 0 : PATH_MTUS[values.pathMtu - 1],
+    destQpn: values.destQpn,
+    remote: IpAddress.fromBytes(values.remoteGid),
+    sqPsn: values.sqPsn,
+    rqPsn: values.rqPsn,
+    timeout: values.timeout,
+    retryCnt: values.retryCnt,
+    rnrRetry: values.rnrRetry,
+    maxRdAtomic: values.maxRdAtomic,
+    maxDestRdAtomic: values.maxDestRdAtomic,
+    recovery: recoveryNameOf(values.recovery),
+    sourcePort: values.sourcePort,
+  };
+}

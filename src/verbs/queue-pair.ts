@@ -1,0 +1,237 @@
+/** Queue pairs: where work is posted. */
+
+import { RoceError } from '../core/errors.js';
+import {
+  QP_STATE_NAMES,
+  QPS_ERR,
+  QPS_INIT,
+  QPS_RESET,
+  QPS_RTS,
+  QPS_SQD,
+  QPT_GSI,
+  QPT_RC,
+  QPT_UD,
+  type QpStateName,
+  SEND_FENCE,
+  SEND_SIGNALED,
+  SEND_SOLICITED,
+} from '../ring/enums.js';
+import { RecvQueue, SendQueue } from '../ring/work-queue.js';
+import type { CompletionQueue, WrId } from './completion-queue.js';
+import type { RdmaDevice } from './device.js';
+import type { ProtectionDomain } from './protection-domain.js';
+import { decodeAttributes, encodeAttributes, type QpAttr, type QpInfo } from './qp-attributes.js';
+import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
+import { Resource } from './resource.js';
+import { encodeSend, type SendWorkRequest } from './send-work-request.js';
+import type { SharedReceiveQueue } from './shared-receive-queue.js';
+
+const QP_TYPES = { RC: QPT_RC, UD: QPT_UD, GSI: QPT_GSI } as const;
+export type QpTypeName = keyof typeof QP_TYPES;
+
+/** `ibv_qp_init_attr`. */
+export interface QueuePairInit {
+  /** Default RC. */
+  readonly type?: QpTypeName;
+  readonly sendCq: CompletionQueue;
+  /** Default: the send CQ. */
+  readonly recvCq?: CompletionQueue;
+  readonly srq?: SharedReceiveQueue;
+  /** Work requests the queues hold; rounded up to a power of two. Default 128. */
+  readonly maxSendWr?: number;
+  readonly maxRecvWr?: number;
+  /** Scatter/gather elements a work request, 1..32. Default 1. */
+  readonly maxSendSge?: number;
+  readonly maxRecvSge?: number;
+  /** Bytes of inline data a work request. Default 64. */
+  readonly maxInlineBytes?: number;
+  /** Every send work request completes visibly (`sq_sig_all`). */
+  readonly signalAll?: boolean;
+}
+
+const DEPTH_DEFAULT = 128;
+const INLINE_DEFAULT = 64;
+const SGE_MAX = 32;
+
+function checkSgeCount(name: string, count: number): void {
+  if (!Number.isInteger(count) || count < 1 || count > SGE_MAX) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${count}`, `it must be 1 to ${SGE_MAX}`);
+  }
+}
+
+export class QueuePair extends Resource {
+  readonly kind = 'QP';
+  readonly device: RdmaDevice;
+  readonly pd: ProtectionDomain;
+  readonly qpn: number;
+  readonly type: QpTypeName;
+  readonly #sq: SendQueue;
+  readonly #receives: ReceiveRing;
+  readonly #srq: SharedReceiveQueue | undefined;
+  readonly #sendWrIds: WrId[];
+  /** Send work requests up to here (exclusive) are known to be done. */
+  #sendReleased = 0;
+  readonly #memoryIds: number[];
+  #state: number = QPS_RESET;
+
+  private constructor(
+    pd: ProtectionDomain,
+    type: QpTypeName,
+    qpn: number,
+    sq: SendQueue,
+    receives: ReceiveRing,
+    srq: SharedReceiveQueue | undefined,
+    memoryIds: number[],
+  ) {
+    super(pd);
+    this.device = pd.device;
+    this.pd = pd;
+    this.type = type;
+    this.qpn = qpn;
+    this.#sq = sq;
+    this.#receives = receives;
+    this.#srq = srq;
+    this.#sendWrIds = Array<WrId>(sq.depth).fill(0);
+    this.#memoryIds = memoryIds;
+  }
+
+  /** @internal */
+  static async create(pd: ProtectionDomain, init: QueuePairInit): Promise<QueuePair> {
+    const { device } = pd;
+    const type = init.type ?? 'RC';
+    const maxSendSge = init.maxSendSge ?? 1;
+    const maxRecvSge = init.maxRecvSge ?? 1;
+    checkSgeCount('maxSendSge', maxSendSge);
+    checkSgeCount('maxRecvSge', maxRecvSge);
+    const allocate = (bytes: number) => device.link.allocate(bytes);
+    const sq = SendQueue.create(
+      allocate,
+      init.maxSendWr ?? DEPTH_DEFAULT,
+      maxSendSge,
+      init.maxInlineBytes ?? INLINE_DEFAULT,
+    );
+    const rq = RecvQueue.create(allocate, init.maxRecvWr ?? DEPTH_DEFAULT, maxRecvSge);
+    const memoryIds = [device.link.attach(sq.memory), device.link.attach(rq.memory)];
+    try {
+      const { qpn } = await device.command('createQp', {
+        pd: pd.handle,
+        type: QP_TYPES[type],
+        sendCq: init.sendCq.handle,
+        recvCq: (init.recvCq ?? init.sendCq).handle,
+        srq: init.srq?.handle ?? 0,
+        sqMemory: memoryIds[0],
+        rqMemory: memoryIds[1],
+        signalAll: init.signalAll === true ? 1 : 0,
+      });
+      const receives = init.srq?.receives ?? new ReceiveRing(rq);
+      const qp = new QueuePair(pd, type, qpn, sq, receives, init.srq, memoryIds);
+      device.track(qp);
+      return qp;
+    } catch (error) {
+      for (const id of memoryIds) device.link.detach(id);
+      throw error;
+    }
+  }
+
+  /** The state as far as this side knows: the last `modify`, or ERR after QP_FATAL. */
+  get state(): QpStateName {
+    return QP_STATE_NAMES[this.#state];
+  }
+
+  /** Changes attributes, and the state if one is given. Rejects, with nothing changed, when the transition does not allow them. */
+  async modify(attr: QpAttr): Promise<void> {
+    const { mask, values } = encodeAttributes(attr);
+    await this.device.command('modifyQp', { qpn: this.qpn, mask, ...values });
+    if (attr.state === undefined) return;
+    this.#state = values.state;
+    if (values.state !== QPS_RESET) return;
+    this.#sendReleased = this.#sq.producer;
+    if (this.#srq === undefined) this.#receives.clear();
+  }
+
+  async query(): Promise<QpInfo> {
+    const info = decodeAttributes(await this.device.command('queryQp', { qpn: this.qpn }));
+    this.#state = QP_STATE_NAMES.indexOf(info.state);
+    return info;
+  }
+
+  /** Send work requests that fit right now. */
+  get sendRoom(): number {
+    return this.#sq.depth - ((this.#sq.producer - this.#sendReleased) >>> 0);
+  }
+
+  /**
+   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE or ERR_ROCE_INVALID_ARGUMENT; the requests before the
+   * refused one are posted. Everything that goes wrong later is in the completion.
+   */
+  postSend(...requests: readonly SendWorkRequest[]): void {
+    if (this.#state !== QPS_RTS && this.#state !== QPS_SQD && this.#state !== QPS_ERR) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_STATE',
+        `QP 0x${this.qpn.toString(16)} is in ${this.state}: it sends in RTS only`,
+        'connect it first',
+      );
+    }
+    try {
+      for (const request of requests) this.#postOne(request);
+    } finally {
+      this.device.link.ringDoorbell(this.qpn);
+    }
+  }
+
+  #postOne(request: SendWorkRequest): void {
+    if (this.sendRoom <= 0) {
+      throw new RoceError(
+        'ERR_ROCE_QUEUE_FULL',
+        `the send queue holds ${this.#sq.depth} work requests, none of them known to be done`,
+        'poll the completion queue, signal at least one request a queue length, or make the queue deeper',
+      );
+    }
+    const index = this.#sq.producer;
+    let flags = request.signaled === false ? 0 : SEND_SIGNALED;
+    if ('solicited' in request && request.solicited === true) flags |= SEND_SOLICITED;
+    if (request.fence === true) flags |= SEND_FENCE;
+    this.#sq.write(index, encodeSend(request, flags));
+    this.#sendWrIds[index & this.#sq.mask] = request.wrId ?? 0;
+    this.#sq.producer = (index + 1) >>> 0;
+  }
+
+  /** Posts a receive work request; not possible with an SRQ, nor before INIT. */
+  postRecv(request: RecvWorkRequest = {}): void {
+    if (this.#srq !== undefined) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'this QP receives from an SRQ', 'post to the SRQ');
+    }
+    if (this.#state < QPS_INIT) {
+      throw new RoceError('ERR_ROCE_INVALID_STATE', 'receives can be posted from INIT on');
+    }
+    this.#receives.post(request);
+    if (this.#state === QPS_ERR) this.device.link.ringDoorbell(this.qpn);
+  }
+
+  /** The rings, for dumps. @internal */
+  get sendQueue(): SendQueue {
+    return this.#sq;
+  }
+
+  /** @internal */
+  onFatal(): void {
+    this.#state = QPS_ERR;
+  }
+
+  /** A send completion was polled: it stands for every earlier, unsignaled one. @internal */
+  sendDone(index: number): WrId {
+    this.#sendReleased = (index + 1) >>> 0;
+    return this.#sendWrIds[index & this.#sq.mask];
+  }
+
+  /** @internal */
+  receiveDone(cookie: number): WrId {
+    return this.#receives.done(cookie);
+  }
+
+  protected override async release(): Promise<void> {
+    await this.device.command('destroyQp', { qpn: this.qpn });
+    this.device.untrack(this);
+    for (const id of this.#memoryIds) this.device.link.detach(id);
+  }
+}

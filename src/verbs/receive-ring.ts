@@ -1,0 +1,53 @@
+/** The application's side of a receive queue: posts work requests and remembers their wr_id until the completion is polled. */
+
+import { RoceError } from '../core/errors.js';
+import type { RecvQueue, Sge } from '../ring/work-queue.js';
+import type { WrId } from './completion-queue.js';
+
+export interface RecvWorkRequest {
+  readonly wrId?: WrId;
+  /** Where the message goes; may be empty for receives that only take immediate data. */
+  readonly sges?: readonly Sge[];
+}
+
+export class ReceiveRing {
+  readonly queue: RecvQueue;
+  readonly #wrIds: WrId[];
+  /** Numbers of wr_id places that are free; a shared queue completes in any order, so that the ring index will not do. */
+  readonly #free: number[];
+
+  constructor(queue: RecvQueue) {
+    this.queue = queue;
+    this.#wrIds = Array<WrId>(queue.depth).fill(0);
+    this.#free = Array.from({ length: queue.depth }, (_, i) => queue.depth - 1 - i);
+  }
+
+  /** Throws ERR_ROCE_QUEUE_FULL when every element is posted or waits to be polled. */
+  post(request: RecvWorkRequest): void {
+    const cookie = this.#free.at(-1);
+    if (cookie === undefined) {
+      throw new RoceError(
+        'ERR_ROCE_QUEUE_FULL',
+        `the receive queue holds ${this.queue.depth} work requests, none of them done`,
+        'poll the completion queue, or make the queue deeper',
+      );
+    }
+    const index = this.queue.producer;
+    this.queue.write(index, cookie, request.sges ?? []);
+    this.#free.pop();
+    this.#wrIds[cookie] = request.wrId ?? 0;
+    this.queue.producer = (index + 1) >>> 0;
+  }
+
+  /** The wr_id of a completed work request, whose place is free now. */
+  done(cookie: number): WrId {
+    this.#free.push(cookie);
+    return this.#wrIds[cookie];
+  }
+
+  /** The queue pair went to RESET: what was posted is gone. */
+  clear(): void {
+    this.#free.length = 0;
+    for (let i = this.queue.depth - 1; i >= 0; i--) this.#free.push(i);
+  }
+}

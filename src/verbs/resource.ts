@@ -1,0 +1,43 @@
+/** Ownership as in pyverbs: a parent closes its children first, in reverse order of their making; `close` may be called again. */
+
+export abstract class Resource implements AsyncDisposable {
+  readonly #parent: Resource | undefined;
+  readonly #children = new Set<Resource>();
+  #closing: Promise<void> | undefined;
+
+  constructor(parent: Resource | undefined) {
+    this.#parent = parent;
+    parent?.adopt(this);
+  }
+
+  private adopt(child: Resource): void {
+    this.#children.add(child);
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Closes everything made from this object, then the object. Safe to call twice. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    for (const child of [...this.#children].reverse()) await child.close();
+    await this.release();
+    this.#parent?.disown(this);
+  }
+
+  private disown(child: Resource): void {
+    this.#children.delete(child);
+  }
+
+  /** Gives back what the NIC holds for this object. */
+  protected abstract release(): Promise<void>;
+}

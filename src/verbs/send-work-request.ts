@@ -1,0 +1,161 @@
+/** Send work requests (`ibv_send_wr`) as users write them, one shape per opcode. */
+
+import { RoceError } from '../core/errors.js';
+import { SEND_INLINE, WR_OPCODES } from '../ring/enums.js';
+import type { SendWqeFields, Sge } from '../ring/work-queue.js';
+import type { AddressHandle } from './address-handle.js';
+import type { WrId } from './completion-queue.js';
+import type { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
+import type { MemoryWindow } from './memory-window.js';
+
+interface Common {
+  readonly wrId?: WrId;
+  /** False: no completion on success. Default true. */
+  readonly signaled?: boolean;
+  /** Waits until all earlier READs and atomics of this QP are complete. */
+  readonly fence?: boolean;
+}
+
+interface Gather {
+  readonly sges?: readonly Sge[];
+  /** Copied at once: the buffer may be reused when `postSend` returns. Instead of `sges`. */
+  readonly inline?: Uint8Array;
+  /** The receiver's armed-for-solicited completion queue fires. */
+  readonly solicited?: boolean;
+}
+
+/** Where in the peer's memory. */
+interface Remote {
+  readonly remoteAddr: bigint;
+  readonly rkey: number;
+}
+
+export type SendWorkRequest = Common &
+  (
+    | ({ readonly opcode: 'SEND' } & Gather & Datagram)
+    | ({ readonly opcode: 'SEND_WITH_IMM'; readonly immediate: number } & Gather & Datagram)
+    | ({ readonly opcode: 'SEND_WITH_INV'; readonly invalidateRkey: number } & Gather)
+    | ({ readonly opcode: 'RDMA_WRITE' } & Gather & Remote)
+    | ({ readonly opcode: 'RDMA_WRITE_WITH_IMM'; readonly immediate: number } & Gather & Remote)
+    | ({ readonly opcode: 'RDMA_READ'; readonly sges?: readonly Sge[] } & Remote)
+    | ({
+        readonly opcode: 'ATOMIC_CMP_AND_SWP';
+        readonly sges: readonly Sge[];
+        readonly compare: bigint;
+        readonly swap: bigint;
+      } & Remote)
+    | ({ readonly opcode: 'ATOMIC_FETCH_AND_ADD'; readonly sges: readonly Sge[]; readonly add: bigint } & Remote)
+    | { readonly opcode: 'LOCAL_INV'; readonly invalidateRkey: number }
+    | {
+        readonly opcode: 'BIND_MW';
+        readonly mw: MemoryWindow;
+        /** From `mw.nextRkey()`. */
+        readonly rkey: number;
+        /** Zero bytes of the region unbind. */
+        readonly mr: MemoryRegion;
+        readonly offset: number;
+        readonly length: number;
+        readonly access: number;
+      }
+    | {
+        readonly opcode: 'REG_MR';
+        readonly mr: FastRegisterMemoryRegion;
+        /** From `mr.nextKey()`. */
+        readonly key: number;
+        readonly offset: number;
+        readonly length: number;
+        readonly iova: bigint;
+        readonly access: number;
+      }
+  );
+
+/** UD only: the destination. */
+interface Datagram {
+  readonly ah?: AddressHandle;
+  readonly remoteQpn?: number;
+  readonly remoteQkey?: number;
+}
+
+function u64(name: string, value: bigint): bigint {
+  if (value < 0n || value >= 1n << 64n) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, 'it must fit 64 bits without sign');
+  }
+  return value;
+}
+
+function u32(name: string, value: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > 0xffffffff) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, 'it must fit 32 bits without sign');
+  }
+  return value;
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for numbers that do not fit their field. */
+export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFields {
+  // An opcode the table does not know still becomes a work request: the NIC completes it in error, as hardware does.
+  const fields: SendWqeFields = {
+    opcode: WR_OPCODES[request.opcode] ?? 0xff,
+    flags,
+    sges: [],
+    inlineBytes: undefined,
+    remoteAddr: 0n,
+    rkey: 0,
+    immediate: 0,
+    compareAdd: 0n,
+    swap: 0n,
+    ah: 0,
+    remoteQpn: 0,
+    qkey: 0,
+    handle: 0,
+    access: 0,
+  };
+  if ('sges' in request && request.sges !== undefined) fields.sges = request.sges;
+  if ('inline' in request && request.inline !== undefined) {
+    fields.inlineBytes = request.inline;
+    fields.flags |= SEND_INLINE;
+  }
+  if ('remoteAddr' in request) {
+    fields.remoteAddr = u64('remoteAddr', request.remoteAddr);
+    fields.rkey = u32('rkey', request.rkey);
+  }
+  switch (request.opcode) {
+    case 'SEND':
+    case 'SEND_WITH_IMM':
+      fields.ah = request.ah?.handle ?? 0;
+      fields.remoteQpn = request.remoteQpn ?? 0;
+      fields.qkey = u32('remoteQkey', request.remoteQkey ?? 0);
+      if (request.opcode === 'SEND_WITH_IMM') fields.immediate = u32('immediate', request.immediate);
+      break;
+    case 'RDMA_WRITE_WITH_IMM':
+      fields.immediate = u32('immediate', request.immediate);
+      break;
+    case 'SEND_WITH_INV':
+      fields.immediate = u32('invalidateRkey', request.invalidateRkey);
+      break;
+    case 'ATOMIC_CMP_AND_SWP':
+      fields.compareAdd = u64('compare', request.compare);
+      fields.swap = u64('swap', request.swap);
+      break;
+    case 'ATOMIC_FETCH_AND_ADD':
+      fields.compareAdd = u64('add', request.add);
+      break;
+    case 'LOCAL_INV':
+      fields.rkey = u32('invalidateRkey', request.invalidateRkey);
+      break;
+    case 'BIND_MW':
+      fields.handle = request.mw.handle;
+      fields.rkey = u32('rkey', request.rkey);
+      fields.access = request.access;
+      fields.remoteAddr = u64('address', request.mr.addr + BigInt(request.offset));
+      fields.sges = [{ addr: 0n, length: request.length, lkey: request.mr.lkey }];
+      break;
+    case 'REG_MR':
+      fields.handle = request.mr.handle;
+      fields.rkey = u32('key', request.key);
+      fields.access = request.access;
+      fields.remoteAddr = u64('iova', request.iova);
+      fields.sges = [{ addr: BigInt(request.offset), length: request.length, lkey: 0 }];
+      break;
+  }
+  return fields;
+}

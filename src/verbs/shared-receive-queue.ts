@@ -1,0 +1,55 @@
+/** Shared receive queues (IBTA vol. 1 §10.2.9): one pool of receives for many QPs. */
+
+import { RecvQueue } from '../ring/work-queue.js';
+import type { RdmaDevice } from './device.js';
+import type { ProtectionDomain } from './protection-domain.js';
+import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
+import { Resource } from './resource.js';
+
+export class SharedReceiveQueue extends Resource {
+  readonly kind = 'SRQ';
+  readonly device: RdmaDevice;
+  readonly handle: number;
+  /** @internal */
+  readonly receives: ReceiveRing;
+  readonly #memoryId: number;
+
+  private constructor(pd: ProtectionDomain, handle: number, receives: ReceiveRing, memoryId: number) {
+    super(pd);
+    this.device = pd.device;
+    this.handle = handle;
+    this.receives = receives;
+    this.#memoryId = memoryId;
+  }
+
+  /** @internal */
+  static async create(pd: ProtectionDomain, depth: number, maxSge: number): Promise<SharedReceiveQueue> {
+    const { device } = pd;
+    const queue = RecvQueue.create((bytes) => device.link.allocate(bytes), depth, maxSge);
+    const memoryId = device.link.attach(queue.memory);
+    try {
+      const { srq } = await device.command('createSrq', { pd: pd.handle, memory: memoryId });
+      const object = new SharedReceiveQueue(pd, srq, new ReceiveRing(queue), memoryId);
+      device.track(object);
+      return object;
+    } catch (error) {
+      device.link.detach(memoryId);
+      throw error;
+    }
+  }
+
+  postRecv(request: RecvWorkRequest): void {
+    this.receives.post(request);
+  }
+
+  /** `SRQ_LIMIT_REACHED` is raised once when fewer than `limit` receives are left. */
+  async setLimit(limit: number): Promise<void> {
+    await this.device.command('modifySrq', { srq: this.handle, limit });
+  }
+
+  protected override async release(): Promise<void> {
+    await this.device.command('destroySrq', { srq: this.handle });
+    this.device.link.detach(this.#memoryId);
+    this.device.untrack(this);
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Two simulated hosts on one link, with verbs objects on both sides: the rig of all protocol tests. Time is virtual; `settle` lets
+ * promises and events run until nothing moves.
+ */
+
+import { SeededRandom } from '../../src/core/random.js';
+import { FaultPlan } from '../../src/faults/fault-plan.js';
+import { IpAddress } from '../../src/packet/address.js';
+import type { RecoveryName } from '../../src/retransmit/recovery.js';
+import { EventQueue } from '../../src/sim/event-queue.js';
+import { SimHost } from '../../src/sim/sim-host.js';
+import { SimLink } from '../../src/sim/sim-link.js';
+import { Access } from '../../src/verbs/access.js';
+import type { CompletionQueue, WorkCompletion } from '../../src/verbs/completion-queue.js';
+import { RdmaDevice } from '../../src/verbs/device.js';
+import type { MemoryRegion } from '../../src/verbs/memory-region.js';
+import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
+import type { QpAttr } from '../../src/verbs/qp-attributes.js';
+import type { QueuePair, QueuePairInit } from '../../src/verbs/queue-pair.js';
+
+export interface PairOptions {
+  seed?: number;
+  /** Fault rules of docs/faults.md; the hosts are `a` and `b`. */
+  faults?: string;
+  rateBps?: number;
+  delayNs?: number;
+  mtu?: number;
+  recovery?: RecoveryName;
+  startPsnA?: number;
+  startPsnB?: number;
+  /** Overrides for `modify` to RTR and RTS, per side. */
+  attrA?: QpAttr;
+  attrB?: QpAttr;
+  qp?: Partial<QueuePairInit>;
+  memoryBytes?: number;
+  addresses?: readonly [string, string];
+  receiveBudgetPackets?: number;
+  onPacket?: (direction: 'a>b' | 'b>a', bytes: Uint8Array) => void;
+}
+
+export interface Player {
+  host: SimHost;
+  device: RdmaDevice;
+  pd: ProtectionDomain;
+  cq: CompletionQueue;
+  recvCq: CompletionQueue;
+  qp: QueuePair;
+  mr: MemoryRegion;
+  startPsn: number;
+}
+
+export class Pair {
+  readonly events: EventQueue;
+  readonly link: SimLink;
+  readonly a: Player;
+  readonly b: Player;
+
+  constructor(events: EventQueue, link: SimLink, a: Player, b: Player) {
+    this.events = events;
+    this.link = link;
+    this.a = a;
+    this.b = b;
+  }
+
+  /** Runs virtual time until both CQs together hold `count` completions more, or limits are reached. */
+  run(limits: { untilNs?: number; eventsMax?: number; done?: () => boolean } = {}): number {
+    return this.events.run({ eventsMax: 2_000_000, ...limits });
+  }
+
+  /** Runs until `side` has polled `count` completions from its send (or receive) CQ; fewer if everything comes to rest before. */
+  completions(cq: CompletionQueue, count: number, eventsMax = 2_000_000): WorkCompletion[] {
+    const got: WorkCompletion[] = [];
+    this.events.run({
+      eventsMax,
+      done: () => {
+        got.push(...cq.poll(count - got.length));
+        return got.length >= count;
+      },
+    });
+    got.push(...cq.poll(count - got.length));
+    return got;
+  }
+}
+
+const PAIR_DEFAULTS = {
+  pkeyIndex: 0,
+  port: 1,
+  accessFlags: Access.REMOTE_ALL,
+  maxDestRdAtomic: 16,
+  maxRdAtomic: 16,
+  minRnrTimer: 12,
+  timeout: 14,
+  retryCnt: 7,
+  rnrRetry: 7,
+} as const;
+
+/** Takes a QP as far as RTS against the given peer. */
+export async function connectQp(
+  qp: QueuePair,
+  peer: { address: IpAddress; qpn: number; psn: number },
+  own: { psn: number; mtu: number; recovery: RecoveryName; attr?: QpAttr },
+): Promise<void> {
+  const attr = { ...PAIR_DEFAULTS, ...own.attr };
+  await qp.modify({ state: 'INIT', pkeyIndex: attr.pkeyIndex, port: attr.port, accessFlags: attr.accessFlags });
+  await qp.modify({
+    state: 'RTR',
+    av: { address: peer.address },
+    pathMtu: own.mtu,
+    destQpn: peer.qpn,
+    rqPsn: peer.psn,
+    maxDestRdAtomic: attr.maxDestRdAtomic,
+    minRnrTimer: attr.minRnrTimer,
+    recovery: own.recovery,
+    ...(attr.inflightPackets !== undefined && { inflightPackets: attr.inflightPackets }),
+  });
+  await qp.modify({
+    state: 'RTS',
+    sqPsn: own.psn,
+    timeout: attr.timeout,
+    retryCnt: attr.retryCnt,
+    rnrRetry: attr.rnrRetry,
+    maxRdAtomic: attr.maxRdAtomic,
+  });
+}
+
+export async function createPair(options: PairOptions = {}): Promise<Pair> {
+  const random = new SeededRandom(options.seed ?? 1);
+  const events = new EventQueue();
+  const [addressA, addressB] = (options.addresses ?? ['192.0.2.1', '192.0.2.2']).map((text) => IpAddress.parse(text));
+  const host = (name: string, address: IpAddress) =>
+    new SimHost({
+      address,
+      events,
+      random: random.stream(`host ${name}`),
+      ...(options.receiveBudgetPackets !== undefined && { receiveBudgetPackets: options.receiveBudgetPackets }),
+    });
+  const hostA = host('a', addressA);
+  const hostB = host('b', addressB);
+  const link = new SimLink(hostA, hostB, {
+    events,
+    rateBps: options.rateBps ?? 10e9,
+    delayNs: options.delayNs ?? 2_000,
+    ...(options.faults !== undefined && { faults: FaultPlan.parse(options.faults, random) }),
+    ...(options.onPacket !== undefined && { onPacket: options.onPacket }),
+  });
+  const player = async (simHost: SimHost, startPsn: number): Promise<Player> => {
+    const device = await RdmaDevice.over(simHost);
+    const pd = await device.createPd();
+    const cq = await device.createCq(1024);
+    const recvCq = await device.createCq(1024);
+    const qp = await pd.createQp({ sendCq: cq, recvCq, maxSendSge: 4, maxRecvSge: 4, ...options.qp });
+    const mr = await pd.regMr(options.memoryBytes ?? 1 << 20, Access.REMOTE_ALL | Access.MW_BIND);
+    return { host: simHost, device, pd, cq, recvCq, qp, mr, startPsn };
+  };
+  const a = await player(hostA, options.startPsnA ?? 0x000100);
+  const b = await player(hostB, options.startPsnB ?? 0xfffffa);
+  const common = { mtu: options.mtu ?? 1024, recovery: options.recovery ?? 'go-back-n' } as const;
+  await connectQp(
+    a.qp,
+    { address: addressB, qpn: b.qp.qpn, psn: b.startPsn },
+    { ...common, psn: a.startPsn, ...(options.attrA !== undefined && { attr: options.attrA }) },
+  );
+  await connectQp(
+    b.qp,
+    { address: addressA, qpn: a.qp.qpn, psn: a.startPsn },
+    { ...common, psn: b.startPsn, ...(options.attrB !== undefined && { attr: options.attrB }) },
+  );
+  return new Pair(events, link, a, b);
+}
