@@ -7,7 +7,7 @@ const layers = {
   packet: ['core'],
   port: ['core', 'packet'],
   faults: ['core', 'packet', 'port'],
-  ring: ['core'],
+  ring: ['core', 'packet'],
   memory: ['core'],
   retransmit: ['core', 'packet'],
   qp: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit'],

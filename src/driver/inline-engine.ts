@@ -3,14 +3,15 @@
  * turn, so that acknowledgements coalesce; one timer stands for all deadlines.
  */
 
-import { randomFillSync } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
+import type { IpAddress } from '../packet/address.js';
 import type { Port, RxDatagram } from '../port/datagram.js';
 import type { CommandRing } from '../ring/command-ring.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import type { EventRing } from '../ring/event-ring.js';
+import type { OpenPort } from './open-port.js';
 
 /** Batches sent before the loop gets its turn: received datagrams wait in the kernel meanwhile, and their buffer is finite. */
 const BATCHES_PER_TURN = 1;
@@ -18,22 +19,8 @@ const NS_PER_MS = 1e6;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
-/** The operating system's generator, drawn in blocks. */
-export function systemRandom(): RandomSource {
-  const block = new Uint32Array(64);
-  let used = block.length;
-  return {
-    u32: () => {
-      if (used === block.length) {
-        randomFillSync(block);
-        used = 0;
-      }
-      return block[used++];
-    },
-  };
-}
-
 export class InlineEngine implements EngineLink {
+  readonly #opened: OpenPort;
   readonly #port: Port;
   readonly #engine: Engine;
   onInterrupt: () => void = () => {};
@@ -45,8 +32,10 @@ export class InlineEngine implements EngineLink {
   /** The clock is read once a turn. */
   #nowNs = 0;
 
-  /** The port must be open. */
-  constructor(port: Port, random: RandomSource) {
+  /** Takes over an open port; `close` closes it. */
+  constructor(opened: OpenPort, random: RandomSource) {
+    const { port } = opened;
+    this.#opened = opened;
     this.#port = port;
     this.#engine = new Engine(port, random, () => this.#interrupt());
     port.onDatagram = (datagram) => this.#receive(datagram);
@@ -90,10 +79,14 @@ export class InlineEngine implements EngineLink {
     this.#requestTurn();
   }
 
+  resolve(address: IpAddress): Promise<void> {
+    return this.#opened.resolve(address);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#port.close();
+    await this.#opened.close();
   }
 
   #interrupt(): void {

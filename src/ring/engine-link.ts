@@ -4,6 +4,7 @@
  * knows which.
  */
 
+import type { IpAddress } from '../packet/address.js';
 import type { CommandRing } from './command-ring.js';
 import type { EventRing } from './event-ring.js';
 
@@ -23,6 +24,8 @@ export interface EngineLink {
   ringDoorbell(qpn: number): void;
   /** Called by the NIC's side, never from inside a call of ours, when the event ring has something new. */
   onInterrupt: () => void;
+  /** Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. */
+  resolve(address: IpAddress): Promise<void>;
   /** For people: which port carries the packets. */
   readonly portDescription: string;
   close(): Promise<void>;

@@ -101,6 +101,8 @@ export class SimHost implements EngineLink {
     this.#turn();
   }
 
+  async resolve(): Promise<void> {}
+
   async close(): Promise<void> {}
 
   #interrupt(): void {
