@@ -20,7 +20,7 @@ const layers = {
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
   driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],
   verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'faults', 'driver'],
-  cm: ['core', 'packet', 'verbs'],
+  cm: ['core', 'packet', 'retransmit', 'verbs'],
 };
 
 const pure = [

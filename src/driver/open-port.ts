@@ -1,12 +1,12 @@
 /** Builds the port an endpoint was asked for: socket or frame port, with fault rules and capture around it as wanted. */
 
-import { RoceError } from '../core/errors.js';
-import { SeededRandom } from '../core/random.js';
 import { CapturePort } from '../capture/capture-port.js';
 import { LINKTYPE_RAW } from '../capture/pcapng-blocks.js';
 import { PcapngFile } from '../capture/pcapng-file.js';
-import { openUdpPort } from '../dgram-ext/udp-port.js';
+import { RoceError } from '../core/errors.js';
+import { SeededRandom } from '../core/random.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import { openUdpPort } from '../dgram-ext/udp-port.js';
 import { FaultPlan } from '../faults/fault-plan.js';
 import { FaultyPort } from '../faults/faulty-port.js';
 import { openFramePort } from '../frame-port/frame-port.js';
@@ -81,7 +81,11 @@ function udpOptions(options: PortOptions, address: IpAddress) {
 
 function makeFramePort(options: PortOptions, address: IpAddress) {
   if (options.udpPort !== undefined) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a frame port always receives RoCE on UDP port 4791', 'leave udpPort out');
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      'a frame port always receives RoCE on UDP port 4791',
+      'leave udpPort out',
+    );
   }
   return openFramePort({
     address,

@@ -1,8 +1,8 @@
 /** Opens an RDMA device: a port, a NIC on it, and the verbs objects over it. */
 
 import { InlineEngine } from '../driver/inline-engine.js';
-import { systemRandom } from '../driver/system-random.js';
 import { openPort, type PortOptions } from '../driver/open-port.js';
+import { systemRandom } from '../driver/system-random.js';
 import { RdmaDevice } from './device.js';
 
 export interface DeviceOptions extends PortOptions {

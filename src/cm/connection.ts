@@ -1,0 +1,272 @@
+/**
+ * A connection for programs that want results rather than completions: every operation is a promise. Buffers are registered for the
+ * time of one operation; programs that care for speed post work requests on `connection.qp` themselves.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { Access } from '../verbs/access.js';
+import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import type { SendWorkRequest } from '../verbs/send-work-request.js';
+import type { ControlChannel } from './control-channel.js';
+import type { Agreement, RemoteRegion } from './exchange.js';
+
+/** What a connection is made of; made by `listen` and `connect`. */
+export interface ConnectionParts {
+  readonly pd: ProtectionDomain;
+  readonly qp: QueuePair;
+  readonly sendCq: CompletionQueue;
+  readonly recvCq: CompletionQueue;
+  readonly receivePool: MemoryRegion;
+  /** Bytes of each receive buffer in the pool: the longest message that can be received. */
+  readonly messageBytesMax: number;
+}
+
+/** A received message. */
+export interface Message {
+  readonly data: Buffer;
+  /** Four bytes the sender attached, as a big-endian number. */
+  readonly immediate: number | undefined;
+}
+
+/** A work request without what the connection adds. */
+type Operation = SendWorkRequest extends infer W
+  ? W extends unknown
+    ? Omit<W, 'wrId' | 'signaled' | 'fence'>
+    : never
+  : never;
+
+interface Pending {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class Connection implements AsyncDisposable {
+  readonly qp: QueuePair;
+  /** Path MTU, recovery scheme and what else was agreed. */
+  readonly agreement: Agreement;
+  readonly #parts: ConnectionParts;
+  readonly #channel: ControlChannel;
+  readonly #pending = new Map<number, Pending>();
+  readonly #messages: Message[] = [];
+  #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
+  #waitingForRoom: Array<() => void> = [];
+  #nextWrId = 1;
+  /** Why the connection is of no use any more: the first failure, not the flushes after it. */
+  #failure: RoceError | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(parts: ConnectionParts, channel: ControlChannel, agreement: Agreement) {
+    this.#parts = parts;
+    this.#channel = channel;
+    this.agreement = agreement;
+    this.qp = parts.qp;
+    void this.#serveSends();
+    void this.#serveReceives();
+  }
+
+  get device(): RdmaDevice {
+    return this.qp.device;
+  }
+
+  /** Memory the peer opened for us; undefined when it opened none. */
+  get remote(): RemoteRegion | undefined {
+    return this.agreement.region;
+  }
+
+  /** Sends one message. Resolves when the peer's NIC has acknowledged it. */
+  async send(data: Uint8Array, options: { immediate?: number } = {}): Promise<void> {
+    const { immediate } = options;
+    await this.#withRegion(data, (mr) =>
+      this.#run(
+        immediate === undefined
+          ? { opcode: 'SEND', sges: [mr.sge()] }
+          : { opcode: 'SEND_WITH_IMM', immediate, sges: [mr.sge()] },
+      ),
+    );
+  }
+
+  /** The next message from the peer, in the order sent. Rejects when the connection fails or is closed. */
+  receive(): Promise<Message> {
+    const message = this.#messages.shift();
+    if (message !== undefined) return Promise.resolve(message);
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => this.#receivers.push({ resolve, reject }));
+  }
+
+  /** Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. */
+  async write(data: Uint8Array, offset = 0): Promise<void> {
+    const target = this.#target(offset, data.length);
+    await this.#withRegion(data, (mr) => this.#run({ opcode: 'RDMA_WRITE', sges: [mr.sge()], ...target }));
+  }
+
+  /** Reads `length` bytes of the peer's memory from `offset` of the region it opened. */
+  async read(length: number, offset = 0): Promise<Buffer> {
+    const target = this.#target(offset, length);
+    const data = this.device.allocate(length);
+    await this.#withRegion(data, (mr) => this.#run({ opcode: 'RDMA_READ', sges: [mr.sge()], ...target }));
+    return data;
+  }
+
+  /** Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region; resolves to the value before. */
+  fetchAdd(offset: number, add: bigint): Promise<bigint> {
+    return this.#atomic(offset, (sges, target) => ({
+      opcode: 'ATOMIC_FETCH_AND_ADD',
+      add: BigInt.asUintN(64, add),
+      sges,
+      ...target,
+    }));
+  }
+
+  /** Stores `desired` if the number there equals `expected`; resolves to the value before. */
+  compareSwap(offset: number, expected: bigint, desired: bigint): Promise<bigint> {
+    return this.#atomic(offset, (sges, target) => ({
+      opcode: 'ATOMIC_CMP_AND_SWP',
+      compare: expected,
+      swap: desired,
+      sges,
+      ...target,
+    }));
+  }
+
+  async #atomic(
+    offset: number,
+    operation: (
+      sges: readonly [ReturnType<MemoryRegion['sge']>],
+      target: { remoteAddr: bigint; rkey: number },
+    ) => Operation,
+  ): Promise<bigint> {
+    const target = this.#target(offset, 8);
+    const result = this.device.allocate(8);
+    await this.#withRegion(result, (mr) => this.#run(operation([mr.sge()], target)));
+    return result.readBigUInt64LE();
+  }
+
+  #target(offset: number, length: number): { remoteAddr: bigint; rkey: number } {
+    const { remote } = this;
+    if (remote === undefined) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_STATE',
+        'the peer opened no memory',
+        'it has to pass `region` when it listens or connects',
+      );
+    }
+    if (offset < 0 || length > remote.length - offset) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `[${offset}, ${offset} + ${length}) is not inside the peer's region of ${remote.length} bytes`,
+      );
+    }
+    return { remoteAddr: remote.addr + BigInt(offset), rkey: remote.rkey };
+  }
+
+  async #withRegion(data: Uint8Array, use: (mr: MemoryRegion) => Promise<void>): Promise<void> {
+    const mr = await this.#parts.pd.regMr(data, Access.LOCAL_WRITE);
+    try {
+      await use(mr);
+    } finally {
+      await mr.close();
+    }
+  }
+
+  async #run(operation: Operation): Promise<void> {
+    while (this.#failure === undefined && this.qp.sendRoom <= 0) {
+      await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+    const wrId = this.#nextWrId++;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(wrId, { resolve, reject });
+      try {
+        this.qp.postSend({ ...operation, wrId } as SendWorkRequest);
+      } catch (error) {
+        this.#pending.delete(wrId);
+        reject(error);
+      }
+    });
+  }
+
+  async #serveSends(): Promise<void> {
+    for await (const wc of this.#parts.sendCq) {
+      if (wc.status !== 0) this.#fail(wc);
+      const pending = this.#pending.get(Number(wc.wrId));
+      this.#pending.delete(Number(wc.wrId));
+      if (wc.status === 0) pending?.resolve();
+      else pending?.reject(this.#failure!);
+      for (const wake of this.#waitingForRoom.splice(0)) wake();
+    }
+  }
+
+  async #serveReceives(): Promise<void> {
+    const { recvCq, receivePool, messageBytesMax } = this.#parts;
+    for await (const wc of recvCq) {
+      if (wc.status !== 0) {
+        this.#fail(wc);
+        continue;
+      }
+      const offset = Number(wc.wrId) * messageBytesMax;
+      // A WRITE with immediate data consumes a receive but puts nothing into its buffer.
+      const length = wc.opcode === 'RECV' ? wc.byteLen : 0;
+      const data = Buffer.from(receivePool.bytes.subarray(offset, offset + length));
+      this.qp.postRecv({ wrId: wc.wrId, sges: [receivePool.sge(offset, messageBytesMax)] });
+      const message = { data, immediate: wc.immediate };
+      const receiver = this.#receivers.shift();
+      if (receiver === undefined) this.#messages.push(message);
+      else receiver.resolve(message);
+    }
+  }
+
+  #fail(wc: WorkCompletion): void {
+    if (this.#failure !== undefined || this.#closing !== undefined) return;
+    const gone = this.#channel.isOpen ? '' : '; the peer process is gone';
+    this.#end(new RoceError('ERR_ROCE_COMPLETION', `${describeCompletion(wc)}${gone}`));
+  }
+
+  #end(error: RoceError): void {
+    this.#failure ??= error;
+    for (const { reject } of this.#receivers) reject(this.#failure);
+    this.#receivers = [];
+    for (const wake of this.#waitingForRoom.splice(0)) wake();
+  }
+
+  /** Every message from the peer until the connection fails, which throws, or is closed here. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
+    while (this.#closing === undefined) {
+      try {
+        yield await this.receive();
+      } catch (error) {
+        if (this.#closing !== undefined) return;
+        throw error;
+      }
+    }
+  }
+
+  /** Waits until the peer closes its end too or is gone, at most `timeoutMs`. */
+  async peerClosed(timeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
+    await this.#channel.receive(timeoutMs).catch(() => {});
+  }
+
+  /** Ends the connection on this side; the peer's next operation fails. Safe to call twice. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#end(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
+    for (const { reject } of this.#pending.values()) reject(this.#failure!);
+    this.#pending.clear();
+    this.#channel.close();
+    await this.#parts.pd.close();
+    await this.#parts.sendCq.close();
+    await this.#parts.recvCq.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

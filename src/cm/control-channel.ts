@@ -1,0 +1,178 @@
+/**
+ * A TCP connection that carries JSON messages, one a line: how two of our endpoints agree before RDMA works, and meet between the phases
+ * of a test. Lines are bounded, waits have a limit, and a peer that goes away is said so.
+ */
+
+import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
+import { RoceError } from '../core/errors.js';
+
+/** No message of ours comes near it; a peer that sends more is something else. */
+const LINE_BYTES_MAX = 65_536;
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
+const MESSAGE_TIMEOUT_MS = 10_000;
+
+interface Waiter {
+  readonly resolve: (message: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class ControlChannel {
+  readonly #socket: Socket;
+  #buffered = '';
+  readonly #messages: unknown[] = [];
+  #waiter: Waiter | undefined;
+  #failure: Error | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.setEncoding('utf8');
+    socket.on('data', (text: string) => this.#onText(text));
+    socket.on('error', (error) =>
+      this.#fail(new RoceError('ERR_ROCE_CONNECT', `control connection: ${error.message}`)),
+    );
+    socket.on('close', () => this.#fail(new RoceError('ERR_ROCE_CONNECT', 'the peer closed the control connection')));
+  }
+
+  /** `host:port` of the other end. */
+  get peer(): string {
+    return `${this.#socket.remoteAddress ?? '?'}:${this.#socket.remotePort ?? '?'}`;
+  }
+
+  /** False once the other end is gone. */
+  get isOpen(): boolean {
+    return this.#failure === undefined;
+  }
+
+  send(message: object): void {
+    if (this.#failure === undefined) this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** The next message. Rejects with ERR_ROCE_CONNECT when the peer goes away or says nothing for `timeoutMs` (Infinity: waits). */
+  receive(timeoutMs = MESSAGE_TIMEOUT_MS): Promise<unknown> {
+    if (this.#messages.length > 0) return Promise.resolve(this.#messages.shift());
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      const timer =
+        timeoutMs === Number.POSITIVE_INFINITY
+          ? undefined
+          : setTimeout(() => {
+              this.#waiter = undefined;
+              reject(new RoceError('ERR_ROCE_CONNECT', `${this.peer} said nothing for ${timeoutMs} ms`));
+            }, timeoutMs);
+      this.#waiter = {
+        resolve: (message) => {
+          clearTimeout(timer);
+          resolve(message);
+        },
+        reject: (error) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      };
+    });
+  }
+
+  /** Both sides call it; both return when both have. */
+  async barrier(name: string, timeoutMs = MESSAGE_TIMEOUT_MS): Promise<void> {
+    this.send({ barrier: name });
+    const message = (await this.receive(timeoutMs)) as { barrier?: unknown } | null;
+    if (message?.barrier !== name) {
+      throw new RoceError(
+        'ERR_ROCE_MISMATCH',
+        `waiting for '${name}', the peer sent ${JSON.stringify(message).slice(0, 200)}`,
+      );
+    }
+  }
+
+  close(): void {
+    this.#socket.end();
+  }
+
+  #onText(text: string): void {
+    this.#buffered += text;
+    for (let end = this.#buffered.indexOf('\n'); end >= 0; end = this.#buffered.indexOf('\n')) {
+      const line = this.#buffered.slice(0, end);
+      this.#buffered = this.#buffered.slice(end + 1);
+      try {
+        this.#deliver(JSON.parse(line));
+      } catch {
+        this.#refuse('the peer does not speak the rocev2 exchange');
+        return;
+      }
+    }
+    if (this.#buffered.length > LINE_BYTES_MAX) this.#refuse('the peer sent a line without end');
+  }
+
+  #deliver(message: unknown): void {
+    const waiter = this.#waiter;
+    this.#waiter = undefined;
+    if (waiter === undefined) this.#messages.push(message);
+    else waiter.resolve(message);
+  }
+
+  #refuse(why: string): void {
+    this.#fail(new RoceError('ERR_ROCE_MISMATCH', why, 'is there another program on this port?'));
+    this.#socket.destroy();
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#waiter?.reject(error);
+    this.#waiter = undefined;
+  }
+}
+
+/** Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT, saying why. */
+export function dial(host: string, port: number): Promise<ControlChannel> {
+  return new Promise((resolve, reject) => {
+    const socket = connectTcp({ host, port });
+    const refuse = (why: string) => {
+      socket.destroy();
+      reject(
+        new RoceError('ERR_ROCE_CONNECT', `cannot connect to ${host}:${port}: ${why}`, 'is the other side running?'),
+      );
+    };
+    socket.setTimeout(CONNECT_TIMEOUT_MS, () => refuse(`no answer for ${CONNECT_TIMEOUT_MS} ms`));
+    socket.once('error', (error) => refuse(error.message));
+    socket.once('connect', () => {
+      socket.setTimeout(0);
+      socket.removeAllListeners('error');
+      resolve(new ControlChannel(socket));
+    });
+  });
+}
+
+/** Accepts control connections until closed. */
+export class ControlListener {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** Rejects with ERR_ROCE_IO when the port is taken. */
+  static open(host: string, port: number, onChannel: (channel: ControlChannel) => void): Promise<ControlListener> {
+    return new Promise((resolve, reject) => {
+      const server = createServer((socket) => onChannel(new ControlChannel(socket)));
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        const hint = error.code === 'EADDRINUSE' ? 'another program listens there: choose another --port' : undefined;
+        reject(new RoceError('ERR_ROCE_IO', `cannot listen on ${host}:${port}: ${error.message}`, hint));
+      });
+      server.listen({ host, port }, () => resolve(new ControlListener(server)));
+    });
+  }
+
+  /** The port it listens on: the one asked for, or the one the system chose for 0. */
+  get port(): number {
+    const address = this.#server.address();
+    return address !== null && typeof address === 'object' ? address.port : 0;
+  }
+
+  /** Takes no new connections; open ones stay. */
+  close(): void {
+    this.#server.close();
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * The connection exchange of our own tools: like perftest's, a TCP connection on which both sides tell their QPN, PSN, GID, key and address,
+ * and agree on path MTU, recovery scheme and limits. What cannot be agreed is refused by name, on both sides.
+ *
+ *     client                                   server
+ *       hello {qpn, psn, gid, mtu, ...}  ->
+ *                                        <-    hello {...}, or {refused: why}
+ *       both: INIT, RTR, RTS
+ *       barrier "connected"              <->   barrier "connected"
+ */
+
+import { z } from 'zod';
+import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
+import { RECOVERY_NAMES, type RecoveryName } from '../retransmit/recovery.js';
+import { Access } from '../verbs/access.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import type { ControlChannel } from './control-channel.js';
+
+const EXCHANGE_VERSION = 1;
+
+/** Memory offered to the peer. */
+export interface RemoteRegion {
+  readonly addr: bigint;
+  readonly rkey: number;
+  readonly length: number;
+}
+
+const hexBigint = z
+  .string()
+  .regex(/^0x[0-9a-f]{1,16}$/)
+  .transform((text) => BigInt(text));
+
+const helloSchema = z.object({
+  rocev2: z.literal(EXCHANGE_VERSION),
+  gid: z.string().regex(/^[0-9a-f]{32}$/),
+  udpPort: z.number().int().min(1).max(65535),
+  qpn: z.number().int().min(2).max(0xfffffe),
+  psn: z.number().int().min(0).max(0xffffff),
+  mtu: z.union([z.literal(256), z.literal(512), z.literal(1024), z.literal(2048), z.literal(4096)]),
+  recovery: z.enum(RECOVERY_NAMES),
+  receiveBudgetPackets: z.number().int().min(2),
+  maxDestRdAtomic: z.number().int().min(0).max(128),
+  region: z.object({ addr: hexBigint, rkey: z.number().int(), length: z.number().int().min(0) }).optional(),
+  /** What the tool on the other end wants, for tools to read and check. */
+  purpose: z.record(z.string(), z.unknown()),
+});
+
+const refusalSchema = z.object({ refused: z.string() });
+
+type Hello = z.infer<typeof helloSchema>;
+
+export interface ExchangeOptions {
+  readonly qp: QueuePair;
+  /** Start PSN of this side's requests, 24 bits, random. */
+  readonly psn: number;
+  /** Largest path MTU this side wants, bytes; the smaller of both is used. */
+  readonly mtu: number;
+  /** Must be the same on both sides. */
+  readonly recovery: RecoveryName;
+  readonly region?: RemoteRegion;
+  readonly purpose?: Record<string, unknown>;
+  /** Looks at what the peer wants; a returned text refuses it. */
+  readonly check?: (purpose: Record<string, unknown>) => string | undefined;
+  /** Local ACK timeout code, default 14 (67 ms). */
+  readonly timeout?: number;
+  /** Default 7. */
+  readonly retryCnt?: number;
+  /** READs and atomics outstanding in each direction, default 16. */
+  readonly maxRdAtomic?: number;
+}
+
+/** What was agreed. */
+export interface Agreement {
+  readonly peer: IpAddress;
+  readonly remoteQpn: number;
+  readonly mtu: number;
+  readonly recovery: RecoveryName;
+  readonly region: RemoteRegion | undefined;
+  readonly purpose: Record<string, unknown>;
+}
+
+const RD_ATOMIC_DEFAULT = 16;
+const ACK_TIMEOUT_DEFAULT = 14;
+const RETRY_DEFAULT = 7;
+const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use
+/** Budgets are small numbers; a port without limit says this. */
+const BUDGET_MAX = 0x7fffffff;
+
+function helloOf(options: ExchangeOptions): object {
+  const { attributes } = options.qp.device;
+  return {
+    rocev2: EXCHANGE_VERSION,
+    gid: attributes.address.gidHex,
+    udpPort: attributes.udpPort,
+    qpn: options.qp.qpn,
+    psn: options.psn,
+    mtu: Math.min(options.mtu, attributes.pathMtuMax),
+    recovery: options.recovery,
+    receiveBudgetPackets: Math.min(attributes.receiveBudgetPackets, BUDGET_MAX),
+    maxDestRdAtomic: options.maxRdAtomic ?? RD_ATOMIC_DEFAULT,
+    ...(options.region !== undefined && {
+      region: { ...options.region, addr: `0x${options.region.addr.toString(16)}` },
+    }),
+    purpose: options.purpose ?? {},
+  };
+}
+
+/** Reads the peer's hello. Throws ERR_ROCE_MISMATCH with what does not fit. */
+function readHello(message: unknown): Hello {
+  const refusal = refusalSchema.safeParse(message);
+  if (refusal.success) throw new RoceError('ERR_ROCE_MISMATCH', `the peer refuses: ${refusal.data.refused}`);
+  const hello = helloSchema.safeParse(message);
+  if (hello.success) return hello.data;
+  const { path, message: why } = hello.error.issues[0];
+  throw new RoceError('ERR_ROCE_MISMATCH', `the peer's ${path.join('.') || 'message'} is not as expected: ${why}`);
+}
+
+function mismatchOf(hello: Hello, options: ExchangeOptions): string | undefined {
+  if (hello.recovery !== options.recovery) {
+    return `recovery is ${options.recovery} here and ${hello.recovery} there; both sides need the same`;
+  }
+  if (IpAddress.fromBytes(Buffer.from(hello.gid, 'hex')).family !== options.qp.device.address.family) {
+    return 'one side uses IPv4 and the other IPv6';
+  }
+  return options.check?.(hello.purpose);
+}
+
+/** The client's side: says hello first. The QP is in RTS when it resolves. */
+export async function exchangeAsClient(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
+  channel.send(helloOf(options));
+  const hello = readHello(await channel.receive());
+  const mismatch = mismatchOf(hello, options);
+  if (mismatch !== undefined) {
+    channel.send({ refused: mismatch });
+    throw new RoceError('ERR_ROCE_MISMATCH', mismatch);
+  }
+  return establish(channel, hello, options);
+}
+
+/** The server's side: answers. The QP is in RTS when it resolves. */
+export async function exchangeAsServer(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
+  const hello = readHello(await channel.receive());
+  const mismatch = mismatchOf(hello, options);
+  if (mismatch !== undefined) {
+    channel.send({ refused: mismatch });
+    throw new RoceError('ERR_ROCE_MISMATCH', mismatch);
+  }
+  channel.send(helloOf(options));
+  return establish(channel, hello, options);
+}
+
+async function establish(channel: ControlChannel, hello: Hello, options: ExchangeOptions): Promise<Agreement> {
+  const { qp } = options;
+  const { device } = qp;
+  const peer = IpAddress.fromBytes(Buffer.from(hello.gid, 'hex'));
+  const mtu = Math.min(hello.mtu, options.mtu, device.attributes.pathMtuMax);
+  const maxRdAtomic = options.maxRdAtomic ?? RD_ATOMIC_DEFAULT;
+  await device.link.resolve(peer);
+  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
+  await qp.modify({
+    state: 'RTR',
+    av: { address: peer, udpPort: hello.udpPort },
+    pathMtu: mtu,
+    destQpn: hello.qpn,
+    rqPsn: hello.psn,
+    maxDestRdAtomic: maxRdAtomic,
+    minRnrTimer: MIN_RNR_TIMER,
+    recovery: options.recovery,
+    inflightPackets: hello.receiveBudgetPackets,
+  });
+  await qp.modify({
+    state: 'RTS',
+    sqPsn: options.psn,
+    timeout: options.timeout ?? ACK_TIMEOUT_DEFAULT,
+    retryCnt: options.retryCnt ?? RETRY_DEFAULT,
+    rnrRetry: 7,
+    maxRdAtomic: Math.min(maxRdAtomic, hello.maxDestRdAtomic),
+  });
+  // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
+  await channel.barrier('connected');
+  return { peer, remoteQpn: hello.qpn, mtu, recovery: options.recovery, region: hello.region, purpose: hello.purpose };
+}

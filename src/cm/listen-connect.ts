@@ -1,0 +1,174 @@
+/**
+ * The promise API: `listen` and `connect` over the TCP exchange.
+ *
+ *     // server                                              // client
+ *     const device = await openDevice({address: '127.0.0.1'});   const device = await openDevice({address: '127.0.0.2'});
+ *     const listener = await listen(device, {port: 18515});      const peer = await connect(device, {host: '127.0.0.1', port: 18515});
+ *     const peer = await listener.accept();                      await peer.send(Buffer.from('hello'));
+ *     (await peer.receive()).data.toString();   // 'hello'
+ */
+
+import { randomInt } from 'node:crypto';
+import { RoceError } from '../core/errors.js';
+import type { RecoveryName } from '../retransmit/recovery.js';
+import { Access } from '../verbs/access.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import { Connection, type ConnectionParts } from './connection.js';
+import { type ControlChannel, ControlListener, dial } from './control-channel.js';
+import { type ExchangeOptions, exchangeAsClient, exchangeAsServer } from './exchange.js';
+
+export interface ConnectionOptions {
+  /** Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically. */
+  readonly region?: Uint8Array | number;
+  /** Largest path MTU, default what both ports can carry (at most 4096). */
+  readonly mtu?: number;
+  /** Default `go-back-n`. Both sides need the same. */
+  readonly recovery?: RecoveryName;
+  /** Longest message that can be received, default 64 KiB. */
+  readonly messageBytesMax?: number;
+  /** Messages that may arrive before `receive` is called; more wait at the sender. Default 64. */
+  readonly receiveDepth?: number;
+  /** Local ACK timeout code (4.096 us x 2^n), default 14. */
+  readonly timeout?: number;
+  /** Retries before the connection fails, 0..7, default 7. */
+  readonly retryCnt?: number;
+}
+
+export interface ListenOptions extends ConnectionOptions {
+  /** TCP port of the exchange; 0 lets the system choose. */
+  readonly port: number;
+  /** TCP address to listen on, default the device's own. */
+  readonly host?: string;
+}
+
+export interface ConnectOptions extends ConnectionOptions {
+  readonly host: string;
+  readonly port: number;
+}
+
+const MTU_MAX = 4096;
+const MESSAGE_BYTES_DEFAULT = 64 * 1024;
+const RECEIVE_DEPTH_DEFAULT = 64;
+const PSN_RANGE = 1 << 24;
+
+async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promise<[ConnectionParts, ExchangeOptions]> {
+  const messageBytesMax = options.messageBytesMax ?? MESSAGE_BYTES_DEFAULT;
+  const depth = options.receiveDepth ?? RECEIVE_DEPTH_DEFAULT;
+  const pd = await device.createPd();
+  const sendCq = await device.createCq(256);
+  const recvCq = await device.createCq(2 * depth);
+  const qp = await pd.createQp({ sendCq, recvCq, maxRecvWr: depth });
+  const receivePool = await pd.regMr(messageBytesMax * depth, Access.LOCAL_WRITE);
+  const region = options.region === undefined ? undefined : await pd.regMr(options.region, Access.REMOTE_ALL);
+  const exchange: ExchangeOptions = {
+    qp,
+    psn: randomInt(PSN_RANGE),
+    mtu: options.mtu ?? MTU_MAX,
+    recovery: options.recovery ?? 'go-back-n',
+    ...(options.timeout !== undefined && { timeout: options.timeout }),
+    ...(options.retryCnt !== undefined && { retryCnt: options.retryCnt }),
+    ...(region !== undefined && { region: { addr: region.addr, rkey: region.rkey, length: region.length } }),
+  };
+  return [{ pd, qp, sendCq, recvCq, receivePool, messageBytesMax }, exchange];
+}
+
+async function establish(
+  device: RdmaDevice,
+  channel: ControlChannel,
+  options: ConnectionOptions,
+  exchange: typeof exchangeAsClient,
+): Promise<Connection> {
+  const [parts, exchangeOptions] = await makeParts(device, options);
+  try {
+    // Receives are posted before the peer can know the QP: in state INIT they queue.
+    const agreement = await exchange(channel, exchangeOptions);
+    for (let i = 0; i * parts.messageBytesMax < parts.receivePool.length; i++) {
+      parts.qp.postRecv({ wrId: i, sges: [parts.receivePool.sge(i * parts.messageBytesMax, parts.messageBytesMax)] });
+    }
+    return new Connection(parts, channel, agreement);
+  } catch (error) {
+    channel.close();
+    await parts.pd.close();
+    await parts.sendCq.close();
+    await parts.recvCq.close();
+    throw error;
+  }
+}
+
+/** Connects to a listening peer. Rejects with ERR_ROCE_CONNECT when nobody answers, ERR_ROCE_MISMATCH when the sides do not fit. */
+export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
+  const channel = await dial(options.host, options.port);
+  return establish(device, channel, options, exchangeAsClient);
+}
+
+/** Accepts connections. */
+export class Listener implements AsyncDisposable {
+  readonly #device: RdmaDevice;
+  readonly #options: ListenOptions;
+  #control: ControlListener | undefined;
+  readonly #waitingChannels: ControlChannel[] = [];
+  #accepters: Array<{ resolve: (channel: ControlChannel) => void; reject: (error: Error) => void }> = [];
+  #closed = false;
+
+  private constructor(device: RdmaDevice, options: ListenOptions) {
+    this.#device = device;
+    this.#options = options;
+  }
+
+  /** @internal */
+  static async open(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
+    const listener = new Listener(device, options);
+    listener.#control = await ControlListener.open(options.host ?? device.address.text, options.port, (channel) => {
+      const accepter = listener.#accepters.shift();
+      if (accepter === undefined) listener.#waitingChannels.push(channel);
+      else accepter.resolve(channel);
+    });
+    return listener;
+  }
+
+  /** The TCP port it listens on. */
+  get port(): number {
+    return this.#control!.port;
+  }
+
+  /** The next connection. A peer that does not fit is refused, told why, and rejects this call with ERR_ROCE_MISMATCH. */
+  async accept(): Promise<Connection> {
+    const channel = this.#waitingChannels.shift() ?? (await this.#nextChannel());
+    return establish(this.#device, channel, this.#options, exchangeAsServer);
+  }
+
+  #nextChannel(): Promise<ControlChannel> {
+    if (this.#closed) return Promise.reject(new RoceError('ERR_ROCE_CLOSED', 'the listener is closed'));
+    return new Promise((resolve, reject) => this.#accepters.push({ resolve, reject }));
+  }
+
+  /** Every connection until the listener is closed. Peers that do not fit are refused and left out. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Connection, void, undefined> {
+    while (!this.#closed) {
+      try {
+        yield await this.accept();
+      } catch (error) {
+        if (this.#closed) return;
+        if (!(error instanceof RoceError)) throw error;
+      }
+    }
+  }
+
+  /** Takes no more connections; open ones stay. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#control?.close();
+    for (const channel of this.#waitingChannels) channel.close();
+    for (const { reject } of this.#accepters) reject(new RoceError('ERR_ROCE_CLOSED', 'the listener is closed'));
+    this.#accepters = [];
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** Listens for peers. Rejects with ERR_ROCE_IO when the TCP port is taken. */
+export function listen(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
+  return Listener.open(device, options);
+}

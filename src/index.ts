@@ -1,0 +1,41 @@
+/**
+ * rocev2: RDMA for Node.js without an RDMA NIC.
+ *
+ * The promise API is `openDevice`, `listen` and `connect`; below it lie verbs as in libibverbs and pyverbs.
+ */
+
+export { Connection, type Message } from './cm/connection.js';
+export type { Agreement, RemoteRegion } from './cm/exchange.js';
+export {
+  type ConnectionOptions,
+  type ConnectOptions,
+  connect,
+  Listener,
+  type ListenOptions,
+  listen,
+} from './cm/listen-connect.js';
+export { RoceError, type RoceErrorCode } from './core/errors.js';
+export { IpAddress } from './packet/address.js';
+export { RECOVERY_NAMES, type RecoveryName } from './retransmit/recovery.js';
+export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './ring/counters.js';
+export { type QpStateName, statusName, statusText } from './ring/enums.js';
+export type { Sge } from './ring/work-queue.js';
+export { Access } from './verbs/access.js';
+export type { AddressHandle } from './verbs/address-handle.js';
+export {
+  type CompletionQueue,
+  checkCompletion,
+  describeCompletion,
+  type WorkCompletion,
+  type WrId,
+} from './verbs/completion-queue.js';
+export type { DeviceAttributes, DeviceEvents, RdmaDevice } from './verbs/device.js';
+export type { FastRegisterMemoryRegion, MemoryRegion } from './verbs/memory-region.js';
+export type { MemoryWindow } from './verbs/memory-window.js';
+export { type DeviceOptions, openDevice } from './verbs/open-device.js';
+export type { ProtectionDomain, RegisterOptions } from './verbs/protection-domain.js';
+export type { AddressVector, QpAttr, QpInfo } from './verbs/qp-attributes.js';
+export type { QpTypeName, QueuePair, QueuePairInit } from './verbs/queue-pair.js';
+export type { RecvWorkRequest } from './verbs/receive-ring.js';
+export type { SendWorkRequest } from './verbs/send-work-request.js';
+export type { SharedReceiveQueue } from './verbs/shared-receive-queue.js';
