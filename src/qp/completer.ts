@@ -159,16 +159,17 @@ export class Completer {
       if (psnDiff(psn, out.unacked) >= 0) this.#markKept(psn);
       end = psn;
     }
-    const first = psnDiff(packet.psn, out.unacked) < 0 ? out.unacked : packet.psn;
     this.#qp.host.counters[COUNTER.packet_seq_err]++;
-    if (psnDiff(end, first) > 0) requester.lost(first, psnAdd(end, 1), LOSS_REPORTED);
+    // One that was overtaken by newer acknowledgements says nothing about what is missing now.
+    if (psnDiff(packet.psn, out.unacked) < 0) this.#stale();
+    else requester.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
   }
 
-  /** A request is kept by the receiver: it counts as delivered, except a READ or atomic, which only its response completes. */
+  /** A request is kept by the receiver and need not be sent again, except a READ or atomic, whose response may get lost as well. */
   #markKept(psn: number): void {
     const { out, recovery } = this.#requester;
     const index = out.find(psn, out.head);
-    if (index >= 0 && out.kind[index & out.mask] === KIND_DATA) recovery.markDelivered(psn);
+    if (index >= 0 && out.kind[index & out.mask] === KIND_DATA) recovery.markKept(psn);
   }
 
   /**

@@ -17,6 +17,8 @@ export class GoBackNSender implements SenderRecovery {
 
   markDelivered(): void {}
 
+  markKept(): void {}
+
   isDelivered(_psn: number): boolean {
     return false;
   }

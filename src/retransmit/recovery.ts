@@ -28,12 +28,14 @@ export interface SenderRecovery {
   /** Starts anew: the next PSN to be sent is `psn`. */
   reset(psn: number): void;
   /**
-   * PSNs in [first, end) are missing; `messageStart` is the first PSN of the message that holds `first`; `next` the next new PSN. Returns
+   * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or kept; `messageStart` is the first PSN of the message that holds `first`; `next` the next new PSN. Returns
    * the PSN at which sending resumes, or NO_REWIND.
    */
   onLoss(first: number, end: number, messageStart: number, next: number, cause: number): number;
-  /** The receiver has `psn` although something before it is missing. */
+  /** The answer with `psn` has been placed although something before it is missing: this PSN is done. */
   markDelivered(psn: number): void;
+  /** The receiver keeps the request `psn` behind a gap. It is not done: the receiver may still refuse it when its turn comes. */
+  markKept(psn: number): void;
   isDelivered(psn: number): boolean;
   /** Everything before `psn` is done; returns the first PSN from there on that is not. */
   advance(psn: number): number;

@@ -27,6 +27,8 @@ const OUTSTANDING = 0;
 const DELIVERED = 1;
 const LOST = 2;
 const RESENT = 3;
+/** Held by the receiver behind a gap, not executed: it is not sent again, and not done either. */
+const KEPT = 4;
 
 export class SelectiveRepeatSender implements SenderRecovery {
   readonly goesBack = false;
@@ -50,7 +52,9 @@ export class SelectiveRepeatSender implements SenderRecovery {
       const state = this.#state[i];
       const lostAgain =
         state === RESENT && (cause === LOSS_TIMEOUT || psnDiff(newestDelivered, this.#resentBefore[i]) >= 0);
-      if (state === OUTSTANDING || lostAgain) {
+      // What the receiver expects next it does not have: it kept that packet and then had to refuse it.
+      const refused = state === KEPT && psn === first;
+      if (state === OUTSTANDING || lostAgain || refused) {
         this.#state[i] = LOST;
         this.#lost++;
       }
@@ -59,9 +63,17 @@ export class SelectiveRepeatSender implements SenderRecovery {
   }
 
   markDelivered(psn: number): void {
+    this.#settle(psn, DELIVERED);
+  }
+
+  markKept(psn: number): void {
+    this.#settle(psn, KEPT);
+  }
+
+  #settle(psn: number, state: number): void {
     const i = psn & MASK;
     if (this.#state[i] === LOST) this.#lost--;
-    this.#state[i] = DELIVERED;
+    this.#state[i] = state;
   }
 
   isDelivered(psn: number): boolean {
