@@ -349,7 +349,7 @@ export class Responder {
       (qp.attributes.accessFlags & ACCESS_REMOTE_READ) === 0 ||
       record === undefined ||
       packet.dmaLength > MESSAGE_BYTES_MAX ||
-      (record.kind !== 0 && this.#responses.owes(record.firstPsn, record.lastPsn)); // More at once than agreed.
+      (record.kind !== 0 && this.#responses.owesFirstAnswer(record.firstPsn, record.lastPsn)); // More at once than agreed.
     if (refused) {
       this.#fail(NAK_INVALID_REQUEST, packet.psn, STATUS_REM_INV_REQ_ERR);
       return;
@@ -415,7 +415,7 @@ export class Responder {
       (qp.attributes.accessFlags & ACCESS_REMOTE_ATOMIC) === 0 ||
       record === undefined ||
       (packet.vaLow & 7) !== 0 ||
-      (record.kind !== 0 && this.#responses.owes(record.firstPsn, record.lastPsn));
+      (record.kind !== 0 && this.#responses.owesFirstAnswer(record.firstPsn, record.lastPsn));
     if (refused) {
       this.#fail(NAK_INVALID_REQUEST, packet.psn, STATUS_REM_INV_REQ_ERR);
       return;

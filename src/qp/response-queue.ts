@@ -113,6 +113,15 @@ export class ResponseQueue {
     return false;
   }
 
+  /** Like {@link owes}, but repeated answers do not count: the requester may have had the first one and asked for something new. */
+  owesFirstAnswer(first: number, last: number): boolean {
+    for (let k = 0; k < this.count; k++) {
+      const job = this.#at(k);
+      if (!job.isReplay && psnDiff(job.cursorPsn, last) <= 0 && psnDiff(job.lastPsn, first) >= 0) return true;
+    }
+    return false;
+  }
+
   /** The requester has gone back to `psn`: what was owed from there on will be asked for again. */
   rewindTo(psn: number): void {
     while (this.count > 0) {
