@@ -200,10 +200,15 @@ export class Responder {
     this.#qp.schedule();
   }
 
-  /** The packet with the expected PSN. Advances it, unless the packet is refused. */
-  #execute(packet: RocePacket, bytes: Uint8Array): void {
+  /** What was expected has come: a report that it is missing is void. */
+  #gapFilled(): void {
     this.#nakSent = false;
     if (this.#due === DUE_SEQUENCE_NAK || this.#due === DUE_RNR) this.#due = DUE_ACK;
+  }
+
+  /** The packet with the expected PSN. Advances it, unless the packet is refused. */
+  #execute(packet: RocePacket, bytes: Uint8Array): void {
+    this.#gapFilled();
     const { kind, place } = packet.info;
     const continues = place === op.PLACE_MIDDLE || place === op.PLACE_LAST;
     if (continues ? this.#message !== kind : this.#message !== 0) {
@@ -386,10 +391,13 @@ export class Responder {
   #replayRead(packet: RocePacket): void {
     const psns = Math.max(1, Math.ceil(packet.dmaLength / this.#qp.mtuBytes));
     const lastPsn = psnAdd(packet.psn, psns - 1);
-    // Never beyond what was executed: the expected PSN already counts the whole original request.
-    if (packet.dmaLength > MESSAGE_BYTES_MAX || psnDiff(lastPsn, this.expectedPsn) >= 0) return;
-    const record = this.#records.find(RECORD_READ, packet.psn);
-    if (record === undefined ? !this.#recovery.replaysWithoutRecord : !liesInside(packet, record)) return;
+    if (packet.dmaLength > MESSAGE_BYTES_MAX) return;
+    if (!this.#recovery.restartsReads) {
+      // Never beyond what was executed: the expected PSN already counts the whole original request.
+      if (psnDiff(lastPsn, this.expectedPsn) >= 0) return;
+      const record = this.#records.find(RECORD_READ, packet.psn);
+      if (record === undefined || !liesInside(packet, record)) return;
+    }
     if (packet.dmaLength > 0 && !this.#resolve(packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)) return;
     if (this.#recovery.replay === REPLAY_REWIND) this.#rewindResponses(packet.psn);
     else if (this.#responses.owes(packet.psn, lastPsn)) return;
@@ -397,6 +405,9 @@ export class Responder {
     if (job === undefined) return;
     job.range.copyFrom(this.#range);
     this.#fillReadJob(job, packet.psn, psns, packet.dmaLength, true);
+    if (psnDiff(lastPsn, this.expectedPsn) < 0) return;
+    this.expectedPsn = psnAdd(lastPsn, 1);
+    this.#gapFilled();
   }
 
   /** The requester has gone back to `psn`. Counted like its own rewinds: what was sent beyond that point was sent in vain. */

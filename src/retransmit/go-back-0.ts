@@ -14,7 +14,7 @@ export class GoBack0Sender extends GoBackNSender {
 }
 
 export class GoBack0Receiver extends GoBackNReceiver {
-  override readonly replaysWithoutRecord = true;
+  override readonly restartsReads = true;
 
   override onAhead(_psn: number, _distance: number, _bytes: Uint8Array, _offset: number, _length: number): number {
     return AHEAD_FORGET_MESSAGE;

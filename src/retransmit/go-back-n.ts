@@ -36,7 +36,7 @@ export class GoBackNSender implements SenderRecovery {
 
 export class GoBackNReceiver implements ReceiverRecovery {
   readonly replay: typeof REPLAY_REWIND = REPLAY_REWIND;
-  readonly replaysWithoutRecord: boolean = false;
+  readonly restartsReads: boolean = false;
 
   reset(): void {}
 

@@ -57,8 +57,11 @@ export const REPLAY_APPEND = 1; // only these PSNs are wanted; what is queued st
 
 export interface ReceiverRecovery {
   readonly replay: typeof REPLAY_REWIND | typeof REPLAY_APPEND;
-  /** A READ whose record was recycled may be executed again: go-back-0 restarts messages longer than the records reach back. */
-  readonly replaysWithoutRecord: boolean;
+  /**
+   * A READ is executed anew from wherever it is asked for again: go-back-0 restarts messages that are longer than the records reach
+   * back, and may ask at once for what it first asked for in several requests, some of which never arrived.
+   */
+  readonly restartsReads: boolean;
   reset(): void;
   /** A packet `distance` (> 0) ahead of the expected PSN. The bytes are copied if kept. */
   onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number;

@@ -117,7 +117,7 @@ class Kept implements KeptPacket {
 
 export class SelectiveRepeatReceiver implements ReceiverRecovery {
   readonly replay = REPLAY_APPEND;
-  readonly replaysWithoutRecord = false;
+  readonly restartsReads = false;
   readonly #slots: Kept[] = Array.from({ length: SELECTIVE_SPAN }, () => new Kept());
   #count = 0;
 
