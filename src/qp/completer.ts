@@ -151,18 +151,20 @@ export class Completer {
   #receiveSack(packet: RocePacket, bytes: Uint8Array): void {
     const requester = this.#requester;
     const { out } = requester;
+    if (psnDiff(packet.psn, out.unacked) < 0) {
+      this.#stale(); // Overtaken by newer ones: what it says is missing, or kept, need not be so any more.
+      return;
+    }
     let end = packet.psn;
     for (let i = 0; i < packet.payloadBytes * 8; i++) {
       if ((bytes[packet.payloadOffset + (i >>> 3)] & (1 << (i & 7))) === 0) continue;
       const psn = psnAdd(packet.psn, 1 + i);
       if (psnDiff(psn, out.newPsn) >= 0) break;
-      if (psnDiff(psn, out.unacked) >= 0) this.#markKept(psn);
+      this.#markKept(psn);
       end = psn;
     }
     this.#qp.host.counters[COUNTER.packet_seq_err]++;
-    // One that was overtaken by newer acknowledgements says nothing about what is missing now.
-    if (psnDiff(packet.psn, out.unacked) < 0) this.#stale();
-    else requester.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
+    requester.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
   }
 
   /** A request is kept by the receiver and need not be sent again, except a READ or atomic, whose response may get lost as well. */

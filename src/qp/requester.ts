@@ -478,6 +478,7 @@ export class Requester {
   onDeadline(now: number): void {
     if (now >= this.rnrDeadlineNs) {
       this.rnrDeadlineNs = NEVER;
+      this.#armAckTimer(now);
       this.#qp.schedule();
     }
     if (now >= this.ackDeadlineNs) {
