@@ -106,12 +106,15 @@ export class Completer {
     } else this.#fatalNak(packet);
   }
 
-  /** NAK 0x60: everything from `psn` on is to be sent again. Go-back-0 names the start of a message, which may lie behind `unacked`. */
+  /**
+   * NAK 0x60: everything from `psn` on is to be sent again. Go-back-0 names the start of a message, which may lie behind `unacked`; when
+   * `psn` lies ahead, inside a READ, responses before it are missing as well.
+   */
   #sequenceError(psn: number): void {
     const { out } = this.#requester;
     const oldest = out.isIdle ? out.unacked : out.firstPsn[out.head & out.mask];
     if (psnDiff(psn, oldest) < 0) this.#stale();
-    else this.#requester.lost(psn, out.newPsn, LOSS_REPORTED);
+    else this.#requester.lost(psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_REPORTED);
   }
 
   #receiverNotReady(packet: RocePacket, now: number): void {
