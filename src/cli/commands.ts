@@ -17,6 +17,16 @@ export interface CommandEntry {
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'bw',
+    summary: 'throughput of WRITE, READ, SEND or atomics between two endpoints',
+    load: () => import('./commands/bw.js'),
+  },
+  {
+    name: 'lat',
+    summary: 'latency of WRITE, READ, SEND or atomics between two endpoints',
+    load: () => import('./commands/lat.js'),
+  },
+  {
     name: 'decode',
     summary: 'print the RoCEv2 packets of a pcapng or pcap file and what happened to each flow',
     load: () => import('./commands/decode.js'),

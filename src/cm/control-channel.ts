@@ -74,6 +74,11 @@ export class ControlChannel {
     });
   }
 
+  /** Gives back a message that was received, for the next `receive`. */
+  unread(message: unknown): void {
+    this.#messages.unshift(message);
+  }
+
   /** Both sides call it; both return when both have. */
   async barrier(name: string, timeoutMs = MESSAGE_TIMEOUT_MS): Promise<void> {
     this.send({ barrier: name });

@@ -51,6 +51,7 @@ export function checkCompletion(wc: WorkCompletion): WorkCompletion {
 }
 
 export class CompletionQueue extends Resource {
+  override readonly closeRank = 4;
   readonly kind = 'CQ';
   readonly device: RdmaDevice;
   readonly handle: number;

@@ -6,6 +6,7 @@ import type { ProtectionDomain } from './protection-domain.js';
 import { Resource } from './resource.js';
 
 export class MemoryRegion extends Resource {
+  override readonly closeRank = 2;
   readonly handle: number;
   readonly lkey: number;
   readonly rkey: number;
@@ -62,6 +63,7 @@ export class MemoryRegion extends Resource {
  * it: mapping costs no command. The index of the key stays, its low 8 bits are the owner's to change.
  */
 export class FastRegisterMemoryRegion extends Resource {
+  override readonly closeRank = 2;
   readonly handle: number;
   /** All memory that may be mapped. */
   readonly bytes: Buffer;

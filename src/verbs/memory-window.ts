@@ -4,6 +4,7 @@ import type { ProtectionDomain } from './protection-domain.js';
 import { Resource } from './resource.js';
 
 export class MemoryWindow extends Resource {
+  override readonly closeRank = 1;
   readonly handle: number;
   readonly type: 1 | 2;
   #rkey: number;

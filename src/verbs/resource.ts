@@ -1,9 +1,14 @@
-/** Ownership as in pyverbs: a parent closes its children first, in reverse order of their making; `close` may be called again. */
+/**
+ * Ownership as in pyverbs: a parent closes its children first, users before what they use (queue pairs before regions, domains before
+ * completion queues), newest first among equals. `close` may be called again.
+ */
 
 export abstract class Resource implements AsyncDisposable {
   readonly #parent: Resource | undefined;
   readonly #children = new Set<Resource>();
   #closing: Promise<void> | undefined;
+  /** Children with a lower rank are closed first. */
+  readonly closeRank: number = 0;
 
   constructor(parent: Resource | undefined) {
     this.#parent = parent;
@@ -29,7 +34,8 @@ export abstract class Resource implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    for (const child of [...this.#children].reverse()) await child.close();
+    const children = [...this.#children].reverse().sort((a, b) => a.closeRank - b.closeRank);
+    for (const child of children) await child.close();
     await this.release();
     this.#parent?.disown(this);
   }

@@ -7,6 +7,7 @@ import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
 import { Resource } from './resource.js';
 
 export class SharedReceiveQueue extends Resource {
+  override readonly closeRank = 3;
   readonly kind = 'SRQ';
   readonly device: RdmaDevice;
   readonly handle: number;

@@ -1,0 +1,52 @@
+/** `rocev2 lat`: latency between two endpoints, in the manner of ib_write_lat, ib_read_lat, ib_send_lat and ib_atomic_lat. */
+
+import type { Command } from 'commander';
+import type { CliIo } from '../output.js';
+import { addTransferOptions, runTransfer, type TransferOptions, type TransferTool } from '../transfer/command.js';
+import type { TransferOp } from '../transfer/endpoint.js';
+import { printLatency } from '../transfer/result.js';
+import { answerLatency, measureLatency, postReceives, prepareData } from '../transfer/run.js';
+
+/** One message is in flight; its completion may be polled a few rounds late. */
+const TX_DEPTH = 16;
+
+const latency: TransferTool = {
+  name: 'lat',
+  title: 'Latency',
+  prepare: (endpoint, role) => {
+    prepareData(endpoint, role);
+    if (role === 'server') postReceives(endpoint);
+  },
+  measure: async (endpoint, options, output) => {
+    const progress = output.progress(100);
+    try {
+      return await measureLatency(endpoint, output.io, options.events === true ? 'events' : 'poll', progress);
+    } finally {
+      progress.stop();
+    }
+  },
+  serve: (endpoint, options) => answerLatency(endpoint, options.events === true ? 'events' : 'poll'),
+  print: printLatency,
+};
+
+export function register(program: Command, io: CliIo): void {
+  addTransferOptions(
+    program.command('lat').description('Measure latency of RDMA WRITE, READ, SEND or atomics between two endpoints.'),
+    { sizeBytes: 2, iterations: 1000 },
+  )
+    .option('-e, --events', 'sleep on completion events instead of asking in every turn of the event loop')
+    .addHelpText(
+      'after',
+      `
+WRITE and SEND are echoed and half of the round trip is shown; READ and atomics are one-sided and shown whole. Both sides ask for
+completions in every turn of the event loop, which costs a core; -e sleeps instead. WRITE always asks: it waits for memory to change.
+
+Examples:
+  rocev2 lat read
+  rocev2 lat read 127.0.0.1 -s 4096
+  rocev2 lat send 127.0.0.1 -e --json`,
+    )
+    .action((op: TransferOp, host: string | undefined, options: TransferOptions) =>
+      runTransfer(latency, op, host, { ...options, qp: 1, txDepth: TX_DEPTH }, io),
+    );
+}

@@ -1,0 +1,184 @@
+/** What `rocev2 bw` and `rocev2 lat` have in common: options, both roles, and the way out. */
+
+import { Argument, type Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
+import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import {
+  addressOption,
+  choiceOption,
+  countOption,
+  durationOption,
+  mtuOption,
+  portOption,
+  sizeOption,
+} from '../options.js';
+import { type CliIo, Output } from '../output.js';
+import {
+  connectToServer,
+  type Endpoint,
+  type EndpointOptions,
+  serveOneClient,
+  TRANSFER_OPS,
+  type TransferOp,
+  type TransferPlan,
+} from './endpoint.js';
+import { movedCounters, printHead, type TransferResult } from './result.js';
+import type { Tally } from './run.js';
+import { verifyAsClient, verifyAsServer } from './verify.js';
+
+export interface TransferOptions extends EndpointOptions {
+  readonly size: number;
+  readonly iters: number;
+  readonly duration?: number;
+  readonly qp: number;
+  readonly events?: true;
+  readonly json?: true;
+}
+
+/** perftest's defaults where it has one. */
+export const TRANSFER_PORT = 18515;
+const ATOMIC_BYTES = 8;
+
+/** Adds the operation, HOST and all options. */
+export function addTransferOptions(command: Command, defaults: { sizeBytes: number; iterations: number }): Command {
+  return command
+    .addArgument(new Argument('<op>', 'what to measure').choices(TRANSFER_OPS))
+    .argument('[host]', 'the server; without it this is the server')
+    .option('-p, --port <port>', 'TCP port on which the two sides meet', portOption, TRANSFER_PORT)
+    .option('-s, --size <bytes>', 'message size (4096, 64KiB, 4MiB)', sizeOption, defaults.sizeBytes)
+    .option('-n, --iters <n>', 'messages per queue pair', countOption, defaults.iterations)
+    .option('-D, --duration <time>', 'run for a time (2s) instead of a number of messages', durationOption)
+    .option('-m, --mtu <bytes>', 'path MTU: 256, 512, 1024, 2048 or 4096', mtuOption, 4096)
+    .option(
+      '--bind <address>',
+      'IP address of this endpoint (server: 127.0.0.1; client: what the route says)',
+      addressOption,
+    )
+    .option('--udp-port <port>', 'UDP port of this endpoint, for hosts with one address (default 4791)', portOption)
+    .option(
+      '--recovery <scheme>',
+      `${RECOVERY_NAMES.join(', ')}; the same on both sides`,
+      choiceOption(RECOVERY_NAMES),
+      'go-back-n',
+    )
+    .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
+    .option('--seed <n>', 'seed of random fault rules', countOption)
+    .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code', countOption, 14)
+    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', countOption, 7)
+    .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
+    .option('--json', 'print one JSON document');
+}
+
+/** How a tool does its part. */
+export interface TransferTool {
+  readonly name: 'bw' | 'lat';
+  readonly title: 'BW' | 'Latency';
+  /** Client: the measurement. */
+  measure(endpoint: Endpoint, options: TransferOptions, output: Output): Promise<Tally>;
+  /** Before either side may start: data, receives. */
+  prepare(endpoint: Endpoint, role: 'client' | 'server'): void;
+  /** Server: what it does while the client measures; ends when the endpoint closes. */
+  serve(endpoint: Endpoint, options: TransferOptions): Promise<void>;
+  print(output: Output, result: TransferResult): void;
+}
+
+export async function runTransfer(
+  tool: TransferTool,
+  op: TransferOp,
+  host: string | undefined,
+  options: TransferOptions,
+  io: CliIo,
+): Promise<void> {
+  const output = new Output(io, options.json === true);
+  if (tool.name === 'lat' && options.size === 0 && op === 'write') {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      'a latency test of WRITE needs at least 1 byte',
+      'the receiver waits for it to change',
+    );
+  }
+  if (host === undefined) await runServer(tool, op, options, output);
+  else await runClient(tool, op, host, options, output);
+}
+
+function planOf(tool: TransferTool, op: TransferOp, options: TransferOptions): TransferPlan {
+  return {
+    tool: tool.name,
+    op,
+    sizeBytes: op === 'atomic' ? ATOMIC_BYTES : options.size,
+    iterations: options.duration === undefined ? options.iters : 0,
+    durationNs: options.duration ?? 0,
+    qps: options.qp,
+  };
+}
+
+async function runClient(
+  tool: TransferTool,
+  op: TransferOp,
+  host: string,
+  options: TransferOptions,
+  output: Output,
+): Promise<void> {
+  const endpoint = await connectToServer(host, options, planOf(tool, op, options));
+  try {
+    printHead(output, endpoint, tool.title);
+    tool.prepare(endpoint, 'client');
+    await endpoint.channel.barrier('ready');
+    const tally = await tool.measure(endpoint, options, output);
+    const verified = await verifyAsClient(endpoint, tally.counts);
+    const result = resultOf(endpoint, options, tally, verified);
+    tool.print(output, result);
+    output.document(result);
+    if (!verified)
+      throw new CommandFailure(EXIT_VERIFICATION_FAILED, 'the data that arrived is not the data that was sent');
+    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  } finally {
+    await endpoint.close();
+  }
+}
+
+async function runServer(tool: TransferTool, op: TransferOp, options: TransferOptions, output: Output): Promise<void> {
+  const endpoint = await serveOneClient({ tool: tool.name, op }, options, output.io, (description) => {
+    output.note(
+      `waiting for 'rocev2 ${tool.name} ${op} ${options.bind?.text ?? '127.0.0.1'}' on port ${options.port}, ${description}`,
+    );
+  });
+  try {
+    printHead(output, endpoint, tool.title);
+    tool.prepare(endpoint, 'server');
+    await endpoint.channel.barrier('ready');
+    const serving = tool.serve(endpoint, options);
+    // Whichever ends first: the client being done, or trouble in serving.
+    const verified = await Promise.race([verifyAsServer(endpoint), serving.then(() => verifyAsServer(endpoint))]);
+    output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
+    output.document({ role: 'server', op, verified, counters: movedCounters(endpoint) });
+    if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
+  } finally {
+    await endpoint.close();
+  }
+}
+
+function resultOf(endpoint: Endpoint, options: TransferOptions, tally: Tally, verified: boolean): TransferResult {
+  const { plan, lanes } = endpoint;
+  const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
+  const bytes = iterations * plan.sizeBytes;
+  return {
+    op: plan.op,
+    sizeBytes: plan.sizeBytes,
+    iterations,
+    bytes,
+    seconds: tally.seconds,
+    goodputBps: (bytes * 8) / tally.seconds,
+    messagesPerSecond: iterations / tally.seconds,
+    latencyNs: tally.latency.summary(),
+    verified,
+    recovery: options.recovery,
+    cc: 'none',
+    io: 'dgram',
+    engine: 'inline',
+    mtu: lanes[0].agreement.mtu,
+    qps: plan.qps,
+    counters: movedCounters(endpoint),
+  };
+}

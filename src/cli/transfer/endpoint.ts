@@ -1,0 +1,239 @@
+/**
+ * Both ends of a bandwidth or latency test: opens the device, meets the peer over TCP, and connects the queue pairs. The client says what
+ * is to be done; the server does its part.
+ */
+
+import { randomInt } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { z } from 'zod';
+import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
+import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
+import { RoceError } from '../../core/errors.js';
+import { IpAddress } from '../../packet/address.js';
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import { Access } from '../../verbs/access.js';
+import type { CompletionQueue } from '../../verbs/completion-queue.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import { openDevice } from '../../verbs/open-device.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import type { CliIo } from '../output.js';
+
+export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
+export type TransferOp = (typeof TRANSFER_OPS)[number];
+
+/** What the client asks for; crosses the exchange. */
+const planSchema = z.object({
+  tool: z.enum(['bw', 'lat']),
+  op: z.enum(TRANSFER_OPS),
+  sizeBytes: z
+    .number()
+    .int()
+    .min(0)
+    .max(2 ** 31),
+  /** Per QP; 0 with a duration. */
+  iterations: z.number().int().min(0),
+  durationNs: z.number().min(0),
+  qps: z.number().int().min(1).max(1024),
+});
+export type TransferPlan = z.infer<typeof planSchema>;
+
+/** Options that both sides have. */
+export interface EndpointOptions {
+  readonly port: number;
+  readonly bind?: IpAddress;
+  readonly udpPort?: number;
+  readonly mtu: number;
+  readonly recovery: RecoveryName;
+  readonly loss?: string;
+  readonly seed?: number;
+  readonly pcap?: string;
+  readonly txDepth: number;
+  readonly timeout: number;
+  readonly retryCnt: number;
+}
+
+/** One connected queue pair of the test. */
+export interface Lane {
+  readonly qp: QueuePair;
+  readonly agreement: Agreement;
+  /** Where this lane's data lies in the region. */
+  readonly offset: number;
+}
+
+export interface Endpoint {
+  readonly device: RdmaDevice;
+  readonly pd: ProtectionDomain;
+  readonly sendCq: CompletionQueue;
+  readonly recvCq: CompletionQueue;
+  readonly region: MemoryRegion;
+  readonly lanes: readonly Lane[];
+  readonly channel: ControlChannel;
+  readonly plan: TransferPlan;
+  close(): Promise<void>;
+}
+
+/** The area a message takes: whole pages, so that atomics are aligned. */
+export function areaBytes(plan: TransferPlan): number {
+  return Math.ceil(Math.max(plan.sizeBytes, 1) / 4096) * 4096;
+}
+
+/** A lane's part of the region: one area that the peer reads and writes, and one to send from where both happen at once. */
+export function laneBytes(plan: TransferPlan): number {
+  return areaBytes(plan) * (plan.tool === 'lat' ? 2 : 1);
+}
+
+/** Receive work requests a lane keeps posted in SEND tests. */
+export const RECEIVE_DEPTH = 512;
+
+/** The local address packets to `host` leave from, as the routing table says. */
+async function localAddressTowards(host: string): Promise<IpAddress> {
+  const peer = IpAddress.parse(host);
+  const socket = createSocket(peer.family === 4 ? 'udp4' : 'udp6');
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.connect(9, peer.text, resolve);
+    });
+    return IpAddress.parse(socket.address().address);
+  } catch {
+    throw new RoceError('ERR_ROCE_CONNECT', `no route to ${host}`);
+  } finally {
+    socket.close();
+  }
+}
+
+/** Where a client binds when it was not told: beside the server if both are on this host. */
+async function clientPort(host: string, options: EndpointOptions): Promise<{ address: string; udpPort?: number }> {
+  const own = options.udpPort === undefined ? {} : { udpPort: options.udpPort };
+  if (options.bind !== undefined) return { address: options.bind.text, ...own };
+  const local = await localAddressTowards(host);
+  if (local.text !== IpAddress.parse(host).text) return { address: local.text, ...own };
+  // All of 127/8 is this host on Linux; elsewhere, and for ::1, two endpoints share the address and differ in port.
+  if (local.family === 4 && process.platform === 'linux') return { address: '127.0.0.2', ...own };
+  return { address: local.text, udpPort: options.udpPort ?? 0 };
+}
+
+async function open(port: { address: string; udpPort?: number }, options: EndpointOptions): Promise<RdmaDevice> {
+  return openDevice({
+    ...port,
+    ...(options.loss !== undefined && { loss: options.loss }),
+    ...(options.seed !== undefined && { seed: options.seed }),
+    ...(options.pcap !== undefined && { pcap: options.pcap }),
+  });
+}
+
+/** Makes the queues and connects every lane with `exchange`. Closes the device when it fails. */
+async function establish(
+  device: RdmaDevice,
+  channel: ControlChannel,
+  options: EndpointOptions,
+  plan: TransferPlan,
+  exchange: (options: ExchangeOptions, lane: number) => Promise<Agreement>,
+): Promise<Endpoint> {
+  const pd = await device.createPd();
+  const depth = Math.max(options.txDepth, 1);
+  const sendCq = await device.createCq(depth * plan.qps * 2);
+  const recvCq = await device.createCq(RECEIVE_DEPTH * plan.qps * 2);
+  const region = await pd.regMr(laneBytes(plan) * plan.qps, Access.REMOTE_ALL);
+  const lanes: Lane[] = [];
+  for (let lane = 0; lane < plan.qps; lane++) {
+    const offset = lane * laneBytes(plan);
+    const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: depth, maxRecvWr: RECEIVE_DEPTH });
+    const agreement = await exchange(
+      {
+        qp,
+        psn: randomInt(1 << 24),
+        mtu: options.mtu,
+        recovery: options.recovery,
+        timeout: options.timeout,
+        retryCnt: options.retryCnt,
+        purpose: plan,
+        region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: laneBytes(plan) },
+      },
+      lane,
+    );
+    lanes.push({ qp, agreement, offset });
+  }
+  const close = async () => {
+    channel.close();
+    await device.close();
+  };
+  return { device, pd, sendCq, recvCq, region, lanes, channel, plan, close };
+}
+
+/** Connects to a waiting server and tells it the plan. */
+export async function connectToServer(host: string, options: EndpointOptions, plan: TransferPlan): Promise<Endpoint> {
+  const device = await open(await clientPort(host, options), options);
+  try {
+    const channel = await dial(host, options.port);
+    return await establish(device, channel, options, plan, (exchange) => exchangeAsClient(channel, exchange));
+  } catch (error) {
+    await device.close();
+    throw error;
+  }
+}
+
+/** What the server was started for; anything else is refused by name. */
+export interface ServerRole {
+  readonly tool: 'bw' | 'lat';
+  readonly op: TransferOp;
+}
+
+/** Waits for one client and follows its plan. */
+export async function serveOneClient(
+  role: ServerRole,
+  options: EndpointOptions,
+  io: CliIo,
+  onListening: (description: string) => void,
+): Promise<Endpoint> {
+  const address = options.bind?.text ?? '127.0.0.1';
+  const device = await open({ address, ...(options.udpPort !== undefined && { udpPort: options.udpPort }) }, options);
+  try {
+    const channel = await acceptOne(address, options.port, io, () => onListening(device.portDescription));
+    const plan = await peekPlan(channel, role);
+    return await establish(device, channel, options, plan, (exchange) => exchangeAsServer(channel, exchange));
+  } catch (error) {
+    await device.close();
+    throw error;
+  }
+}
+
+function checkPlan(purpose: Record<string, unknown>, role: ServerRole): string | undefined {
+  const plan = planSchema.safeParse(purpose);
+  if (!plan.success) return `the server runs 'rocev2 ${role.tool} ${role.op}'`;
+  const { tool, op } = plan.data;
+  return tool === role.tool && op === role.op
+    ? undefined
+    : `the server runs 'rocev2 ${role.tool} ${role.op}', the client 'rocev2 ${tool} ${op}'`;
+}
+
+/** The server needs the plan before it can make its queues, and the plan comes with the first hello: read here, then given back. */
+async function peekPlan(channel: ControlChannel, role: ServerRole): Promise<TransferPlan> {
+  const hello = (await channel.receive()) as { purpose?: Record<string, unknown> } | null;
+  const refusal = checkPlan(hello?.purpose ?? {}, role);
+  if (refusal !== undefined) {
+    channel.send({ refused: refusal });
+    throw new RoceError('ERR_ROCE_MISMATCH', refusal, 'start both sides with the same command');
+  }
+  channel.unread(hello);
+  return planSchema.parse(hello?.purpose);
+}
+
+async function acceptOne(host: string, port: number, io: CliIo, onListening: () => void): Promise<ControlChannel> {
+  let listener: ControlListener | undefined;
+  try {
+    return await new Promise<ControlChannel>((resolve, reject) => {
+      const interrupt = () => reject(new CommandFailure(EXIT_INTERRUPTED));
+      io.interrupted.addEventListener('abort', interrupt, { once: true });
+      ControlListener.open(host, port, resolve).then((opened) => {
+        listener = opened;
+        onListening();
+      }, reject);
+    });
+  } finally {
+    listener?.close();
+  }
+}

@@ -1,0 +1,172 @@
+/** The result of a transfer test, as JSON (the fields of design for all transfer tools) and as perftest prints it. */
+
+import type { CounterName } from '../../ring/counters.js';
+import type { Column, Output } from '../output.js';
+import type { Endpoint, TransferOp } from './endpoint.js';
+
+export interface LatencyNs {
+  readonly min: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly max: number;
+}
+
+export interface TransferResult {
+  readonly op: TransferOp;
+  readonly sizeBytes: number;
+  readonly iterations: number;
+  readonly bytes: number;
+  readonly seconds: number;
+  readonly goodputBps: number;
+  readonly messagesPerSecond: number;
+  readonly latencyNs: LatencyNs | null;
+  readonly verified: boolean;
+  readonly recovery: string;
+  readonly cc: 'none';
+  readonly io: 'dgram';
+  readonly engine: 'inline';
+  readonly mtu: number;
+  readonly qps: number;
+  readonly counters: Partial<Record<CounterName, number>>;
+}
+
+/** Samples kept for percentiles; later ones of a longer test are left out. */
+export const LATENCY_SAMPLES_MAX = 1_000_000;
+
+/** Latency samples in nanoseconds. */
+export class LatencySamples {
+  readonly #samples = new Float64Array(LATENCY_SAMPLES_MAX);
+  #count = 0;
+
+  add(ns: number): void {
+    if (this.#count < LATENCY_SAMPLES_MAX) this.#samples[this.#count++] = ns;
+  }
+
+  /** Null when there are no samples. */
+  summary(): LatencyNs | null {
+    if (this.#count === 0) return null;
+    const sorted = this.#samples.slice(0, this.#count).sort();
+    const at = (q: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]);
+    return {
+      min: at(0),
+      p50: at(0.5),
+      p90: at(0.9),
+      p99: at(0.99),
+      p999: at(0.999),
+      max: Math.round(sorted[sorted.length - 1]),
+    };
+  }
+}
+
+/** Counters that moved; a table of zeros helps nobody. */
+export function movedCounters(endpoint: Endpoint): Partial<Record<CounterName, number>> {
+  const all = Object.entries(endpoint.device.counters()) as Array<[CounterName, number]>;
+  return Object.fromEntries(all.filter(([, value]) => value !== 0));
+}
+
+const OP_TITLES: Record<TransferOp, string> = {
+  write: 'RDMA_Write',
+  read: 'RDMA_Read',
+  send: 'Send',
+  atomic: 'Atomic_FETCH_AND_ADD',
+};
+const RULE = '-'.repeat(87);
+
+const hex = (value: number | bigint, digits: number) => `0x${value.toString(16).padStart(digits, '0')}`;
+
+/** The head of a perftest run: what runs over what, and the numbers both sides exchanged. */
+export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Latency'): void {
+  const { plan, lanes, device, region } = endpoint;
+  output.line(RULE);
+  output.line(`                    ${OP_TITLES[plan.op]} ${title} Test`);
+  output.line(` Port           : ${device.portDescription}`);
+  output.line(` Number of qps  : ${plan.qps}`.padEnd(33) + `Transport type : RC over RoCEv2`);
+  output.line(
+    ` Mtu            : ${lanes[0].agreement.mtu}[B]`.padEnd(33) + `Recovery       : ${lanes[0].agreement.recovery}`,
+  );
+  output.line(RULE);
+  for (const { qp, agreement, offset } of lanes) {
+    output.line(
+      ` local address:  QPN ${hex(qp.qpn, 6)} RKey ${hex(region.rkey, 8)} VAddr ${hex(region.addr + BigInt(offset), 12)} on ${device.address}`,
+    );
+    const remote = agreement.region!;
+    output.line(
+      ` remote address: QPN ${hex(agreement.remoteQpn, 6)} RKey ${hex(remote.rkey, 8)} VAddr ${hex(remote.addr, 12)} on ${agreement.peer}`,
+    );
+  }
+  output.line(RULE);
+}
+
+const right = (title: string): Column => ({ title, align: 'right' });
+const MIB = 1024 * 1024;
+
+export function printBandwidth(output: Output, result: TransferResult): void {
+  output.table(
+    [
+      right('#bytes'),
+      right('#iterations'),
+      right('BW average[MiB/sec]'),
+      right('BW average[Gb/sec]'),
+      right('MsgRate[Mpps]'),
+    ],
+    [
+      [
+        result.sizeBytes,
+        result.iterations,
+        (result.goodputBps / 8 / MIB).toFixed(2),
+        (result.goodputBps / 1e9).toFixed(3),
+        (result.messagesPerSecond / 1e6).toFixed(6),
+      ],
+    ],
+  );
+  printTail(output, result);
+}
+
+export function printLatency(output: Output, result: TransferResult): void {
+  const latency = result.latencyNs;
+  const us = (ns: number | undefined) => (ns === undefined ? '-' : (ns / 1000).toFixed(2));
+  output.table(
+    [
+      '#bytes',
+      '#iterations',
+      't_min[usec]',
+      't_typical[usec]',
+      '90%[usec]',
+      '99%[usec]',
+      '99.9%[usec]',
+      't_max[usec]',
+    ].map(right),
+    [
+      [
+        result.sizeBytes,
+        result.iterations,
+        us(latency?.min),
+        us(latency?.p50),
+        us(latency?.p90),
+        us(latency?.p99),
+        us(latency?.p999),
+        us(latency?.max),
+      ],
+    ],
+  );
+  printTail(output, result);
+}
+
+/** What perftest does not say: whether the data is right, and what recovery had to do. */
+function printTail(output: Output, result: TransferResult): void {
+  const { counters, colors } = { counters: result.counters, colors: output.colors };
+  const troubles: CounterName[] = [
+    'tx_retransmitted',
+    'packet_seq_err',
+    'local_ack_timeout_err',
+    'rnr_nak_received',
+    'rx_icrc_errors',
+  ];
+  const seen = troubles.filter((name) => (counters[name] ?? 0) > 0).map((name) => `${name} ${counters[name]}`);
+  output.line(RULE);
+  output.line(
+    ` data ${result.verified ? colors.green('verified') : colors.red('NOT verified')}; ${seen.length === 0 ? 'no retransmissions' : seen.join(', ')}`,
+  );
+}
