@@ -8,6 +8,8 @@ import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';
 import { AHEAD_FORGET_MESSAGE } from './recovery.js';
 
 export class GoBack0Sender extends GoBackNSender {
+  override readonly restartsMessages = true;
+
   override onLoss(_first: number, _end: number, messageStart: number, _next: number, _cause: number): number {
     return messageStart;
   }

@@ -7,6 +7,7 @@ import { AHEAD_NAK, REPLAY_REWIND, type ReceiverRecovery, type SenderRecovery } 
 
 export class GoBackNSender implements SenderRecovery {
   readonly goesBack = true;
+  readonly restartsMessages: boolean = false;
   readonly spanMax = 1 << 22;
 
   reset(): void {}

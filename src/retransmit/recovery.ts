@@ -23,6 +23,8 @@ export interface SenderRecovery {
    * time. False: reports only add packets to resend, and timeouts alone count.
    */
   readonly goesBack: boolean;
+  /** A reported loss names the first PSN of a message, part of which may have been acknowledged: the receiver has forgotten it. */
+  readonly restartsMessages: boolean;
   /** Outstanding PSNs the scheme can keep account of. */
   readonly spanMax: number;
   /** Starts anew: the next PSN to be sent is `psn`. */

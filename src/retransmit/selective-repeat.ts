@@ -32,6 +32,7 @@ const KEPT = 4;
 
 export class SelectiveRepeatSender implements SenderRecovery {
   readonly goesBack = false;
+  readonly restartsMessages = false;
   readonly spanMax = SELECTIVE_SPAN;
   readonly #state = new Uint8Array(SELECTIVE_SPAN);
   /** For RESENT: the next new PSN at the time of the second copy. */
