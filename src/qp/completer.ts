@@ -111,8 +111,8 @@ export class Completer {
    * `psn` lies ahead, inside a READ, responses before it are missing as well.
    */
   #sequenceError(psn: number): void {
-    const { out } = this.#requester;
-    const oldest = out.isIdle ? out.unacked : out.firstPsn[out.head & out.mask];
+    const { out, recovery } = this.#requester;
+    const oldest = recovery.restartsMessages && !out.isIdle ? out.firstPsn[out.head & out.mask] : out.unacked;
     if (psnDiff(psn, oldest) < 0) this.#stale();
     else this.#requester.lost(psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_REPORTED);
   }
