@@ -414,8 +414,12 @@ export class Responder {
   #rewindResponses(psn: number): void {
     const { counters } = this.#qp.host;
     const reached = this.#responses.front?.cursorPsn ?? this.expectedPsn;
-    counters[COUNTER.retry_rewinds]++;
-    counters[COUNTER.retry_rewind_packets] += Math.max(0, psnDiff(reached, psn) - 1);
+    const beyond = psnDiff(reached, psn) - 1;
+    // A READ in several requests is repeated in several, and only the first of them goes back.
+    if (beyond >= 0) {
+      counters[COUNTER.retry_rewinds]++;
+      counters[COUNTER.retry_rewind_packets] += beyond;
+    }
     this.#responses.rewindTo(psn);
   }
 
