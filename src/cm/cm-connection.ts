@@ -1,0 +1,48 @@
+/** An established connection of the connection manager (`rdma_cm_id` after ESTABLISHED): the queue pair, and its end. */
+
+import type { IpAddress } from '../packet/address.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+
+export class CmConnection implements AsyncDisposable {
+  /** In RTS. It is the caller's, to close when the connection has ended. */
+  readonly qp: QueuePair;
+  readonly remote: IpAddress;
+  /** What the peer sent along: 56 bytes of its request, or 196 of its acceptance, zeros behind what it set. */
+  readonly privateData: Uint8Array;
+  /** In bytes. */
+  readonly pathMtu: number;
+  /** READs and atomics this side may have outstanding. */
+  readonly maxRdAtomic: number;
+  /** Resolves when the connection has ended, whoever ended it; the QP is in ERR then and its work is flushed. Never rejects. */
+  readonly disconnected: Promise<void>;
+  readonly #requestEnd: () => void;
+
+  /** @internal */
+  constructor(init: {
+    qp: QueuePair;
+    remote: IpAddress;
+    privateData: Uint8Array;
+    pathMtu: number;
+    maxRdAtomic: number;
+    disconnected: Promise<void>;
+    requestEnd: () => void;
+  }) {
+    this.qp = init.qp;
+    this.remote = init.remote;
+    this.privateData = init.privateData;
+    this.pathMtu = init.pathMtu;
+    this.maxRdAtomic = init.maxRdAtomic;
+    this.disconnected = init.disconnected;
+    this.#requestEnd = init.requestEnd;
+  }
+
+  /** Ends the connection (`rdma_disconnect`); resolves when the peer has agreed, or did not answer. Harmless when it has ended. */
+  disconnect(): Promise<void> {
+    this.#requestEnd();
+    return this.disconnected;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.disconnect();
+  }
+}

@@ -1,0 +1,70 @@
+/** A peer's wish to connect (`RDMA_CM_EVENT_CONNECT_REQUEST`), to be accepted or rejected. */
+
+import { RoceError } from '../core/errors.js';
+import type { IpAddress } from '../packet/address.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import type { CmConnection } from './cm-connection.js';
+import { PRIVATE_DATA_BYTES } from './messages.js';
+import type { IncomingRequest } from './protocol.js';
+import { type CmConnectionOptions, pathMtuBytes } from './qp-parameters.js';
+
+/** What the connection manager does for a request. */
+export interface RequestDecision {
+  isPending(): boolean;
+  accept(qp: QueuePair, options: CmConnectionOptions): Promise<CmConnection>;
+  reject(privateData: Uint8Array): void;
+}
+
+export class CmRequest {
+  readonly remote: IpAddress;
+  /** The peer's port, as TCP has one. */
+  readonly remotePort: number;
+  /** 56 bytes, zeros behind what the peer set. */
+  readonly privateData: Uint8Array;
+  /** In bytes; the peer decides. */
+  readonly pathMtu: number;
+  /** READs and atomics the peer answers, and wants to issue, at a time. */
+  readonly responderResources: number;
+  readonly initiatorDepth: number;
+  readonly #decision: RequestDecision;
+
+  /** @internal */
+  constructor(remote: IpAddress, { fields, endpoints, userData }: IncomingRequest, decision: RequestDecision) {
+    this.remote = remote;
+    this.remotePort = endpoints.sourcePort;
+    this.privateData = userData;
+    this.pathMtu = pathMtuBytes(fields.pathMtu);
+    this.responderResources = fields.responderResources;
+    this.initiatorDepth = fields.initiatorDepth;
+    this.#decision = decision;
+  }
+
+  /** False once it was accepted or rejected, or the peer gave up. */
+  get isPending(): boolean {
+    return this.#decision.isPending();
+  }
+
+  /**
+   * Connects `qp`, which is in RESET or INIT (`initializeQp`), where receives may be posted already. Resolves when the peer is ready; rejects
+   * with ERR_ROCE_CONNECT when it has changed its mind or gone silent.
+   */
+  accept(qp: QueuePair, options: CmConnectionOptions = {}): Promise<CmConnection> {
+    return this.#decision.accept(qp, options);
+  }
+
+  /** Says no; `privateData`, at most 148 bytes, may say why. Harmless when the peer has given up. */
+  reject(privateData: Uint8Array = new Uint8Array(0)): void {
+    checkPrivateData(privateData, PRIVATE_DATA_BYTES.REJ);
+    if (this.isPending) this.#decision.reject(privateData);
+  }
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT. */
+export function checkPrivateData(data: Uint8Array, maxBytes: number): void {
+  if (data.length <= maxBytes) return;
+  throw new RoceError(
+    'ERR_ROCE_INVALID_ARGUMENT',
+    `${data.length} bytes of private data`,
+    `there is room for ${maxBytes}`,
+  );
+}

@@ -1,0 +1,354 @@
+/**
+ * The connection manager of a device, as third parties speak it (librdmacm over QP1): listen, connect, accept, reject, disconnect. A thin
+ * driver: `CmProtocol` decides what is said, this gives it QP1, the time, and takes queue pairs through their states.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { RoceError } from '../core/errors.js';
+import type { RandomSource } from '../core/random.js';
+import type { IpAddress } from '../packet/address.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import { type CmClock, SYSTEM_CLOCK } from './clock.js';
+import { CmConnection } from './cm-connection.js';
+import { CmListener } from './cm-listener.js';
+import { CmRequest, checkPrivateData } from './cm-request.js';
+import { type CmEndpoint, type CmEvent, describeRefusal } from './endpoint.js';
+import { GsiChannel } from './gsi.js';
+import { REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
+import { PRIVATE_DATA_BYTES } from './messages.js';
+import { type CmCounters, CmProtocol, type IncomingRequest, randomPsn } from './protocol.js';
+import {
+  activeParameters,
+  type CmConnectionOptions,
+  initializeQp,
+  passiveParameters,
+  pathMtuBytes,
+  pathMtuCode,
+  resourcesOf,
+} from './qp-parameters.js';
+import { ackTimeoutCode, type CmTiming, LINUX_TIMING } from './timing.js';
+
+const BACKLOG_DEFAULT = 128;
+/** Ports for connections that do not ask for one: the dynamic range (RFC 6335). */
+const DYNAMIC_PORT_MIN = 49152;
+const DYNAMIC_PORTS = 16384;
+
+export interface ConnectionManagerOptions {
+  /** Timeouts and retries; what is left out is as in Linux. */
+  readonly timing?: Partial<CmTiming>;
+  readonly clock?: CmClock;
+  /** Communication IDs, start PSNs and the CA GUID. Default: the system's generator. */
+  readonly random?: RandomSource;
+}
+
+export interface CmConnectOptions extends CmConnectionOptions {
+  /** In bytes. Default: the largest this device's port can do. */
+  readonly pathMtu?: number;
+  /** How often either side repeats a request that is not acknowledged, 0..7. Default 7. */
+  readonly retryCount?: number;
+  /** Gives up waiting for the peer. */
+  readonly signal?: AbortSignal;
+}
+
+/** A rejected connection: `ERR_ROCE_CONNECT` with the REJ's reason and private data. */
+export class ConnectionRejected extends RoceError {
+  /** IBTA reason code: 8 nobody listens, 10 stale, 28 the program refused. */
+  readonly reason: number;
+  /** 148 bytes. */
+  readonly privateData: Uint8Array;
+
+  constructor(message: string, reason: number, privateData: Uint8Array) {
+    super('ERR_ROCE_CONNECT', message);
+    this.reason = reason;
+    this.privateData = privateData;
+  }
+}
+
+export class ConnectionManager implements AsyncDisposable {
+  readonly device: RdmaDevice;
+  readonly #clock: CmClock;
+  readonly #random: RandomSource;
+  readonly #timing: CmTiming;
+  readonly #protocol: CmProtocol;
+  readonly #listeners = new Set<CmListener>();
+  /** Accepted, and waiting for RTU or the first packet: by QPN. */
+  readonly #accepting = new Map<number, CmEndpoint>();
+  readonly #connected = new Map<CmEndpoint, () => Promise<void>>();
+  #gsi: GsiChannel | undefined;
+  #cancelWake: () => void = () => {};
+  #closing: Promise<void> | undefined;
+
+  private constructor(device: RdmaDevice, options: ConnectionManagerOptions) {
+    this.device = device;
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#random = options.random ?? { u32: () => randomBytes(4).readUInt32BE() };
+    this.#timing = { ...LINUX_TIMING, ...options.timing };
+    this.#protocol = new CmProtocol({
+      address: device.address,
+      pathMtuCodeMax: pathMtuCode(device.attributes.pathMtuMax),
+      random: this.#random,
+      timing: this.#timing,
+      send: (to, mad) => this.#gsi?.send(to, mad),
+    });
+  }
+
+  /** Takes QP1 of the device. One a device; rejects with ERR_ROCE_BUSY when there is one already. */
+  static async open(device: RdmaDevice, options: ConnectionManagerOptions = {}): Promise<ConnectionManager> {
+    const manager = new ConnectionManager(device, options);
+    manager.#gsi = await GsiChannel.open(device, (source, mad) => {
+      manager.#protocol.receive(source, mad, manager.#clock.nowNs());
+      manager.#setTimer();
+    });
+    device.events.on('COMM_EST', manager.#onCommunicationEstablished);
+    return manager;
+  }
+
+  /** A copy. */
+  counters(): CmCounters {
+    return { ...this.#protocol.counters };
+  }
+
+  /**
+   * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be taken; more are rejected for want of resources.
+   * Throws ERR_ROCE_BUSY when the port has a listener.
+   */
+  listen(port: number, options: { readonly backlog?: number } = {}): CmListener {
+    checkPort(port);
+    this.#expectOpen();
+    const serviceId = tcpServiceId(port);
+    const listener = new CmListener(port, options.backlog ?? BACKLOG_DEFAULT, () => {
+      this.#protocol.unlisten(serviceId);
+      this.#listeners.delete(listener);
+    });
+    this.#protocol.listen(serviceId, (endpoint, request) => {
+      if (!listener.hasRoom) return false;
+      listener.push(this.#newRequest(endpoint, request));
+      return true;
+    });
+    this.#listeners.add(listener);
+    return listener;
+  }
+
+  /**
+   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener. Rejects with ERR_ROCE_CONNECT when nobody answers, and with
+   * ConnectionRejected when somebody says no; the QP is then unchanged or in ERR.
+   */
+  async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
+    checkPort(port);
+    const privateData = options.privateData ?? new Uint8Array(0);
+    checkPrivateData(privateData, REQUEST_DATA_BYTES);
+    if (remote.family !== this.device.address.family) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `${remote} cannot be reached from ${this.device.address}: other address family`,
+      );
+    }
+    await initializeQp(qp);
+    this.#expectOpen();
+    const own = {
+      ...resourcesOf(options, randomPsn(this.#random)),
+      pathMtuCode: pathMtuCode(options.pathMtu ?? this.device.attributes.pathMtuMax),
+      retryCount: options.retryCount ?? 7,
+      ackTimeout: ackTimeoutCode(this.#timing),
+    };
+    const request = {
+      ...own,
+      remote,
+      serviceId: tcpServiceId(port),
+      sourcePort: DYNAMIC_PORT_MIN + (this.#random.u32() % DYNAMIC_PORTS),
+      qpn: qp.qpn,
+      privateData,
+    };
+    const target = `${remote} port ${port}`;
+    let endpoint: CmEndpoint | undefined;
+    const event = await this.#firstEvent(target, options.signal, (onEvent) => {
+      endpoint = this.#protocol.connect(request, onEvent, this.#clock.nowNs());
+      return endpoint;
+    });
+    if (event.type !== 'CONNECT_RESPONSE') throw refusal(target, event);
+    const parameters = activeParameters(remote, own, event.fields);
+    await this.#bringUp(endpoint!, qp, async () => {
+      await qp.modify(parameters.toRtr);
+      await qp.modify(parameters.toRts);
+      this.#protocol.confirm(endpoint!);
+    });
+    return this.#newConnection(endpoint!, qp, {
+      privateData: event.fields.privateData,
+      pathMtu: pathMtuBytes(own.pathMtuCode),
+      maxRdAtomic: parameters.toRts.maxRdAtomic!,
+    });
+  }
+
+  #newRequest(endpoint: CmEndpoint, request: IncomingRequest): CmRequest {
+    return new CmRequest(endpoint.remote, request, {
+      isPending: () => endpoint.state === 'REQ_RCVD',
+      accept: (qp, options) => this.#accept(endpoint, request, qp, options),
+      reject: (privateData) => this.#protocol.reject(endpoint, privateData),
+    });
+  }
+
+  async #accept(
+    endpoint: CmEndpoint,
+    request: IncomingRequest,
+    qp: QueuePair,
+    options: CmConnectionOptions,
+  ): Promise<CmConnection> {
+    const privateData = options.privateData ?? new Uint8Array(0);
+    checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
+    const asked = resourcesOf(options, randomPsn(this.#random));
+    const own = {
+      ...asked,
+      responderResources: Math.min(asked.responderResources, request.fields.initiatorDepth),
+      initiatorDepth: Math.min(asked.initiatorDepth, request.fields.responderResources),
+    };
+    const parameters = passiveParameters(endpoint.remote, request.fields, own);
+    const peer = `the peer at ${endpoint.remote}`;
+    if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} no longer waits`);
+    await this.#bringUp(endpoint, qp, async () => {
+      await initializeQp(qp);
+      await qp.modify(parameters.toRtr);
+      this.#accepting.set(qp.qpn, endpoint);
+      const event = await this.#firstEvent(peer, undefined, (onEvent) => {
+        endpoint.onEvent = onEvent;
+        this.#protocol.reply(endpoint, { ...own, qpn: qp.qpn, privateData }, this.#clock.nowNs());
+        return endpoint;
+      }).finally(() => this.#accepting.delete(qp.qpn));
+      if (event.type !== 'ESTABLISHED') throw refusal(peer, event);
+      await qp.modify(parameters.toRts);
+    });
+    return this.#newConnection(endpoint, qp, {
+      privateData: request.userData,
+      pathMtu: pathMtuBytes(request.fields.pathMtu),
+      maxRdAtomic: own.initiatorDepth,
+    });
+  }
+
+  /** Runs the last steps to a connection; when one fails the peer is told and the QP is given up. */
+  async #bringUp(endpoint: CmEndpoint, qp: QueuePair, change: () => Promise<void>): Promise<void> {
+    try {
+      await change();
+    } catch (error) {
+      this.#protocol.abandon(endpoint, this.#clock.nowNs());
+      if (qp.state !== 'RESET') await qp.modify({ state: 'ERR' });
+      throw error;
+    }
+  }
+
+  /** Starts something, and waits for the first thing that comes of it. */
+  #firstEvent(
+    target: string,
+    signal: AbortSignal | undefined,
+    start: (onEvent: (event: CmEvent) => void) => CmEndpoint,
+  ): Promise<CmEvent> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(interrupted(target, signal));
+        return;
+      }
+      const onAbort = () => {
+        this.#protocol.abandon(endpoint, this.#clock.nowNs());
+        this.#setTimer();
+        reject(interrupted(target, signal!));
+      };
+      const endpoint = start((event) => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve(event);
+      });
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#setTimer();
+    });
+  }
+
+  #newConnection(
+    endpoint: CmEndpoint,
+    qp: QueuePair,
+    facts: { privateData: Uint8Array; pathMtu: number; maxRdAtomic: number },
+  ): CmConnection {
+    let ended = () => {};
+    const disconnected = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const end = async () => {
+      this.#connected.delete(endpoint);
+      if (!qp.isClosed) await qp.modify({ state: 'ERR' });
+      ended();
+    };
+    endpoint.onEvent = () => void end();
+    if (endpoint.state === 'ESTABLISHED') this.#connected.set(endpoint, end);
+    else void end(); // It ended while the QP was on its way.
+    return new CmConnection({
+      ...facts,
+      qp,
+      remote: endpoint.remote,
+      disconnected,
+      requestEnd: () => {
+        this.#protocol.disconnect(endpoint, new Uint8Array(0), this.#clock.nowNs());
+        this.#setTimer();
+      },
+    });
+  }
+
+  #expectOpen(): void {
+    if (this.#closing !== undefined) throw new RoceError('ERR_ROCE_CLOSED', 'the connection manager is closed');
+  }
+
+  readonly #onCommunicationEstablished = (qp: QueuePair): void => {
+    const endpoint = this.#accepting.get(qp.qpn);
+    if (endpoint !== undefined) this.#protocol.communicationEstablished(endpoint);
+  };
+
+  #setTimer(): void {
+    this.#cancelWake();
+    const next = this.#protocol.nextDeadlineNs;
+    if (next === Number.POSITIVE_INFINITY || this.#closing !== undefined) {
+      this.#cancelWake = () => {};
+      return;
+    }
+    this.#cancelWake = this.#clock.wakeAt(next, () => {
+      this.#protocol.onDeadline(this.#clock.nowNs());
+      this.#setTimer();
+    });
+  }
+
+  /** Ends all listening and all connections, telling each peer once, and gives QP1 back. Safe to call twice. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#cancelWake();
+    this.device.events.off('COMM_EST', this.#onCommunicationEstablished);
+    for (const listener of [...this.#listeners]) listener.close();
+    const ends = [...this.#connected.values()];
+    for (const endpoint of this.#protocol.liveEndpoints()) {
+      const { onEvent } = endpoint;
+      this.#protocol.abandon(endpoint, this.#clock.nowNs());
+      if (!this.#connected.has(endpoint)) onEvent({ type: 'UNREACHABLE' });
+    }
+    for (const end of ends) await end();
+    await this.#gsi!.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+function checkPort(port: number): void {
+  if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${port} is not a port`, 'it must be 1 to 65535');
+}
+
+function refusal(target: string, event: CmEvent): RoceError {
+  const message = `cannot connect to ${target}: ${describeRefusal(event)}`;
+  if (event.type === 'REJECTED') return new ConnectionRejected(message, event.reason, event.privateData);
+  return new RoceError('ERR_ROCE_CONNECT', message);
+}
+
+function interrupted(target: string, signal: AbortSignal): RoceError {
+  return new RoceError('ERR_ROCE_CONNECT', `connecting to ${target} was interrupted`, undefined, {
+    cause: signal.reason,
+  });
+}

@@ -1,0 +1,76 @@
+/** One end of a connection as connection management knows it. Written by `CmProtocol` only. */
+
+import { RoceError } from '../core/errors.js';
+import type { IpAddress } from '../packet/address.js';
+import type { MessageFields } from './messages.js';
+import { rejectReasonText } from './reject-reason.js';
+
+/** The states of IBTA vol. 1 §12.9.5; those in which an MRA has been seen are not told apart from the ones before it. */
+export type CmState =
+  | 'REQ_SENT'
+  | 'REP_RCVD'
+  | 'REQ_RCVD'
+  | 'REP_SENT'
+  | 'ESTABLISHED'
+  | 'DREQ_SENT'
+  | 'TIMEWAIT'
+  | 'CLOSED';
+
+/** What happens to an endpoint, by the names of `rdma_cm_event_type`. */
+export type CmEvent =
+  /** Active side: bring the QP up, then `confirm`, or `reject`. */
+  | { readonly type: 'CONNECT_RESPONSE'; readonly fields: MessageFields<'REP'> }
+  /** Passive side: the peer is ready. */
+  | { readonly type: 'ESTABLISHED' }
+  | { readonly type: 'REJECTED'; readonly reason: number; readonly privateData: Uint8Array }
+  /** Nobody answered in time. */
+  | { readonly type: 'UNREACHABLE' }
+  | { readonly type: 'DISCONNECTED' };
+
+export type CmEventHandler = (event: CmEvent) => void;
+
+export class CmEndpoint {
+  readonly localCommId: number;
+  readonly remote: IpAddress;
+  /** Sent the REQ. */
+  readonly isActive: boolean;
+  onEvent: CmEventHandler;
+  state: CmState;
+  /** Of the REQ and everything that answers it. */
+  transactionId = 0n;
+  remoteCommId = 0;
+  remoteCaGuid = 0n;
+  remoteQpn = 0;
+  localQpn = 0;
+  /** The datagram that waits for its answer. */
+  unanswered: Uint8Array = new Uint8Array(0);
+  resendNs = 0;
+  retries = 0;
+  maxRetries = 0;
+  timewaitNs = 0;
+  deadlineNs = Number.POSITIVE_INFINITY;
+
+  constructor(localCommId: number, remote: IpAddress, state: 'REQ_SENT' | 'REQ_RCVD', onEvent: CmEventHandler) {
+    this.localCommId = localCommId;
+    this.remote = remote;
+    this.isActive = state === 'REQ_SENT';
+    this.state = state;
+    this.onEvent = onEvent;
+  }
+
+  /** Throws ERR_ROCE_INVALID_STATE. */
+  expectState(expected: CmState): void {
+    if (this.state === expected) return;
+    throw new RoceError(
+      'ERR_ROCE_INVALID_STATE',
+      `the connection to ${this.remote} is in ${this.state}, not ${expected}`,
+      this.state === 'CLOSED' ? 'the peer has gone' : undefined,
+    );
+  }
+}
+
+/** For people: what became of a connection that was not made. */
+export function describeRefusal(event: CmEvent): string {
+  if (event.type === 'REJECTED') return `rejected: ${rejectReasonText(event.reason)} (${event.reason})`;
+  return event.type === 'UNREACHABLE' ? 'no answer' : 'the connection ended while it was being made';
+}

@@ -1,0 +1,133 @@
+/**
+ * QP1, the general services interface (IBTA vol. 1 §13.5.1; carried as UD, annex A17): management datagrams to and from any address.
+ * Unreliable: what does not fit the queues is dropped, as the network would.
+ */
+
+import { IpAddress } from '../packet/address.js';
+import { Access } from '../verbs/access.js';
+import type { AddressHandle } from '../verbs/address-handle.js';
+import { type CompletionQueue, checkCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import { MAD_BYTES } from './messages.js';
+
+const GSI_QPN = 1;
+const GSI_QKEY = 0x8001_0000;
+/** What a UD receive buffer begins with: the IPv6 header, or 20 zero bytes and the IPv4 header. */
+const GRH_BYTES = 40;
+const SLOT_BYTES = GRH_BYTES + MAD_BYTES;
+/** Datagrams that may arrive, or wait to be sent, at a time. */
+const QUEUE_DEPTH = 256;
+
+export type MadHandler = (source: IpAddress, mad: Uint8Array) => void;
+
+export class GsiChannel {
+  /** Datagrams that could not be sent. */
+  dropped = 0;
+  readonly #pd: ProtectionDomain;
+  readonly #cq: CompletionQueue;
+  readonly #qp: QueuePair;
+  readonly #mr: MemoryRegion;
+  readonly #onMad: MadHandler;
+  /** Of the datagrams being sent, in order. */
+  readonly #handles: AddressHandle[] = [];
+  readonly #sending = new Set<Promise<void>>();
+  #loop: Promise<void> = Promise.resolve();
+  #wakeDrained: () => void = () => {};
+
+  private constructor(pd: ProtectionDomain, cq: CompletionQueue, qp: QueuePair, mr: MemoryRegion, onMad: MadHandler) {
+    this.#pd = pd;
+    this.#cq = cq;
+    this.#qp = qp;
+    this.#mr = mr;
+    this.#onMad = onMad;
+  }
+
+  /** Takes QP1 of the device. `onMad` gets the MAD itself, valid during the call. Rejects with ERR_ROCE_BUSY when QP1 is taken. */
+  static async open(device: RdmaDevice, onMad: MadHandler): Promise<GsiChannel> {
+    const cq = await device.createCq(2 * QUEUE_DEPTH);
+    const pd = await device.createPd();
+    try {
+      const mr = await pd.regMr(QUEUE_DEPTH * SLOT_BYTES, Access.LOCAL_WRITE);
+      const depth = { maxSendWr: QUEUE_DEPTH, maxRecvWr: QUEUE_DEPTH, maxInlineBytes: MAD_BYTES };
+      const qp = await pd.createQp({ type: 'GSI', sendCq: cq, ...depth });
+      await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: GSI_QKEY });
+      await qp.modify({ state: 'RTR' });
+      await qp.modify({ state: 'RTS', sqPsn: 0 });
+      const channel = new GsiChannel(pd, cq, qp, mr, onMad);
+      for (let slot = 0; slot < QUEUE_DEPTH; slot++) channel.#postReceive(slot);
+      channel.#loop = channel.#run();
+      return channel;
+    } catch (error) {
+      await pd.close();
+      await cq.close();
+      throw error;
+    }
+  }
+
+  /** Sends one MAD to QP1 of an address. */
+  send(to: IpAddress, mad: Uint8Array): void {
+    const sending = this.#send(to, mad)
+      .catch(() => {
+        this.dropped++;
+      })
+      .finally(() => this.#sending.delete(sending));
+    this.#sending.add(sending);
+  }
+
+  async #send(to: IpAddress, mad: Uint8Array): Promise<void> {
+    const ah = await this.#pd.createAh(to);
+    try {
+      this.#qp.postSend({ opcode: 'SEND', inline: mad, ah, remoteQpn: GSI_QPN, remoteQkey: GSI_QKEY });
+      this.#handles.push(ah);
+    } catch (error) {
+      await ah.close();
+      throw error;
+    }
+  }
+
+  #postReceive(slot: number): void {
+    this.#qp.postRecv({ wrId: slot, sges: [this.#mr.sge(slot * SLOT_BYTES, SLOT_BYTES)] });
+  }
+
+  async #run(): Promise<void> {
+    for await (const wc of this.#cq) {
+      checkCompletion(wc);
+      if (wc.opcode === 'RECV') this.#received(wc);
+      else this.#sent();
+    }
+  }
+
+  #sent(): void {
+    void this.#handles.shift()?.close();
+    if (this.#handles.length === 0) this.#wakeDrained();
+  }
+
+  #received(wc: WorkCompletion): void {
+    const slot = Number(wc.wrId);
+    const start = slot * SLOT_BYTES;
+    const grh = this.#mr.bytes.subarray(start, start + GRH_BYTES);
+    this.#onMad(sourceOf(grh), this.#mr.bytes.subarray(start + GRH_BYTES, start + wc.byteLen));
+    this.#postReceive(slot);
+  }
+
+  /** Closes QP1 once everything that was to be sent is on its way. */
+  async close(): Promise<void> {
+    await Promise.all(this.#sending);
+    if (this.#handles.length > 0) {
+      await new Promise<void>((resolve) => {
+        this.#wakeDrained = resolve;
+      });
+    }
+    await this.#pd.close();
+    await this.#cq.close();
+    await this.#loop;
+  }
+}
+
+function sourceOf(grh: Uint8Array): IpAddress {
+  const isIpv6 = grh[0] >> 4 === 6;
+  return IpAddress.fromBytes(isIpv6 ? grh.subarray(8, 24) : grh.subarray(32, 36));
+}

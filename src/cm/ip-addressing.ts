@@ -1,0 +1,67 @@
+/**
+ * How connection management names IP endpoints (IBTA annex A11, "RDMA IP CM Service"): the service ID stands for protocol and port, and
+ * the private data of a REQ begin with a header of both addresses and the source port.
+ */
+
+import { IpAddress } from '../packet/address.js';
+import { bits, bytes, type Layout, readFields, u8, u16, writeFields } from './field-layout.js';
+import { PRIVATE_DATA_BYTES } from './messages.js';
+
+/** The port space of `rdma_create_id` for reliable connections. */
+const RDMA_PS_TCP = 0x0106n;
+
+/** The service ID a listener on `port` of RDMA_PS_TCP has: 0x0000000001061c06 for rping's 7174. */
+export function tcpServiceId(port: number): bigint {
+  return (RDMA_PS_TCP << 16n) | BigInt(port);
+}
+
+const HEADER = {
+  version: u8(0),
+  ipVersion: bits(1, 0, 4),
+  sourcePort: u16(2),
+  source: bytes(4, 16),
+  destination: bytes(20, 16),
+} as const satisfies Layout;
+const HEADER_BYTES = 36;
+
+/** Bytes of private data that are left to the user in a REQ. */
+export const REQUEST_DATA_BYTES = PRIVATE_DATA_BYTES.REQ - HEADER_BYTES;
+
+export interface IpEndpoints {
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
+  readonly sourcePort: number;
+}
+
+/** The private data of a REQ: the header, then the user's own. */
+export function encodeIpPrivateData(endpoints: IpEndpoints, userData: Uint8Array): Uint8Array {
+  const data = new Uint8Array(PRIVATE_DATA_BYTES.REQ);
+  const { source, destination, sourcePort } = endpoints;
+  writeFields(
+    HEADER,
+    { version: 0, ipVersion: source.family, sourcePort, source: inField(source), destination: inField(destination) },
+    data,
+  );
+  data.set(userData, HEADER_BYTES);
+  return data;
+}
+
+/** Undefined for another version of the header or of IP. */
+export function parseIpPrivateData(data: Uint8Array): (IpEndpoints & { userData: Uint8Array }) | undefined {
+  const { version, ipVersion, sourcePort, source, destination } = readFields(HEADER, data);
+  if (version !== 0 || (ipVersion !== 4 && ipVersion !== 6)) return undefined;
+  const address = (field: Uint8Array) => IpAddress.fromBytes(ipVersion === 4 ? field.subarray(12) : field);
+  return {
+    source: address(source),
+    destination: address(destination),
+    sourcePort,
+    userData: data.slice(HEADER_BYTES),
+  };
+}
+
+/** 16 bytes; IPv4 in the last four, and not as a v4-mapped address. */
+function inField(address: IpAddress): Uint8Array {
+  const field = new Uint8Array(16);
+  field.set(address.bytes, 16 - address.bytes.length);
+  return field;
+}

@@ -1,0 +1,44 @@
+/** Why a connection is refused: the reason codes of a REJ (IBTA vol. 1 §12.6.7.2, table 111) and of a SIDR_REP (§12.11.2). */
+
+export const REJ_NO_RESOURCES = 3;
+export const REJ_TIMEOUT = 4;
+export const REJ_INVALID_COMM_ID = 6;
+export const REJ_INVALID_SERVICE_ID = 8;
+export const REJ_INVALID_TRANSPORT = 9;
+export const REJ_STALE_CONNECTION = 10;
+export const REJ_INVALID_GID = 12;
+export const REJ_INVALID_PATH_MTU = 26;
+/** The listening program itself says no (`rdma_reject`). */
+export const REJ_CONSUMER_DEFINED = 28;
+
+/** SIDR_REP status: nobody serves this service ID. */
+export const SIDR_UNSUPPORTED = 1;
+
+const TEXTS: ReadonlyMap<number, string> = new Map([
+  [1, 'no queue pair available'],
+  [2, 'no end-to-end context available'],
+  [REJ_NO_RESOURCES, 'no resources available'],
+  [REJ_TIMEOUT, 'the peer gave up waiting'],
+  [5, 'unsupported request'],
+  [REJ_INVALID_COMM_ID, 'invalid communication ID'],
+  [7, 'invalid communication instance'],
+  [REJ_INVALID_SERVICE_ID, 'nobody listens on that port'],
+  [REJ_INVALID_TRANSPORT, 'invalid transport type'],
+  [REJ_STALE_CONNECTION, 'stale connection'],
+  [11, 'the reliable datagram channel does not exist'],
+  [REJ_INVALID_GID, 'the path names an address that is not ours'],
+  [REJ_INVALID_PATH_MTU, 'invalid path MTU'],
+  [27, 'insufficient responder resources'],
+  [REJ_CONSUMER_DEFINED, 'refused by the listening program'],
+  [29, 'invalid RNR retry count'],
+  [30, 'duplicate local communication ID'],
+  [31, 'unsupported class version'],
+  [32, 'invalid flow label'],
+  [33, 'invalid alternate flow label'],
+  [35, 'vendor option not supported'],
+]);
+
+/** In words. */
+export function rejectReasonText(reason: number): string {
+  return TEXTS.get(reason) ?? `reason ${reason}`;
+}

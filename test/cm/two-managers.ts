@@ -1,0 +1,208 @@
+/**
+ * Two simulated hosts, each with a connection manager on virtual time, and a link on which single management datagrams can be lost or
+ * doubled by name. Unlike the pair of the queue pair tests it runs promises between events.
+ */
+
+import type { CmListener } from '../../src/cm/cm-listener.js';
+import { ConnectionManager, type ConnectionManagerOptions } from '../../src/cm/connection-manager.js';
+import { type MessageName, parseMad } from '../../src/cm/messages.js';
+import { SeededRandom } from '../../src/core/random.js';
+import { IpAddress } from '../../src/packet/address.js';
+import type { RxDatagram, TxBatch } from '../../src/port/datagram.js';
+import { EventQueue } from '../../src/sim/event-queue.js';
+import { SimHost } from '../../src/sim/sim-host.js';
+import { Access } from '../../src/verbs/access.js';
+import type { CompletionQueue } from '../../src/verbs/completion-queue.js';
+import { RdmaDevice } from '../../src/verbs/device.js';
+import type { MemoryRegion } from '../../src/verbs/memory-region.js';
+import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
+import type { QueuePair } from '../../src/verbs/queue-pair.js';
+
+const FLIGHT_NS = 10_000;
+const BTH_DETH_BYTES = 20;
+const ICRC_BYTES = 4;
+const UD_SEND_ONLY = 0x64;
+
+/** What becomes of the `nth` (from 1) datagram of this name from this side; undefined: it passes. */
+export type Fate = 'lose' | 'double' | 'corrupt' | undefined;
+export type Fates = (from: 'a' | 'b', name: MessageName, nth: number) => Fate;
+
+export class Side {
+  readonly host: SimHost;
+  readonly device: RdmaDevice;
+  readonly cm: ConnectionManager;
+  readonly pd: ProtectionDomain;
+  readonly cq: CompletionQueue;
+  readonly mr: MemoryRegion;
+
+  constructor(
+    host: SimHost,
+    device: RdmaDevice,
+    cm: ConnectionManager,
+    pd: ProtectionDomain,
+    cq: CompletionQueue,
+    mr: MemoryRegion,
+  ) {
+    this.host = host;
+    this.device = device;
+    this.cm = cm;
+    this.pd = pd;
+    this.cq = cq;
+    this.mr = mr;
+  }
+
+  get address(): IpAddress {
+    return this.device.address;
+  }
+
+  newQp(): Promise<QueuePair> {
+    return this.pd.createQp({ sendCq: this.cq, maxSendWr: 4, maxRecvWr: 4 });
+  }
+}
+
+export class TwoManagers {
+  readonly events = new EventQueue();
+  /** Names of the datagrams sent, as `a REQ`. */
+  readonly log: string[] = [];
+  fates: Fates = () => undefined;
+  a!: Side;
+  b!: Side;
+  readonly #random: SeededRandom;
+  readonly #seen = new Map<string, number>();
+  readonly #addresses: readonly [string, string];
+
+  private constructor(seed: number, addresses: readonly [string, string]) {
+    this.#random = new SeededRandom(seed);
+    this.#addresses = addresses;
+  }
+
+  static async create(
+    options: { seed?: number; addresses?: readonly [string, string]; timing?: ConnectionManagerOptions['timing'] } = {},
+  ): Promise<TwoManagers> {
+    const world = new TwoManagers(options.seed ?? 1, options.addresses ?? ['192.0.2.1', '192.0.2.2']);
+    const timing = options.timing === undefined ? {} : { timing: options.timing };
+    world.a = await world.#newSide('a', 'first', timing);
+    world.b = await world.#newSide('b', 'first', timing);
+    return world;
+  }
+
+  /** A new process at the address of `a`; the old one is gone without a word. `life` names its random numbers. */
+  async restartA(life: string): Promise<void> {
+    this.a.host.connect(() => this.events.nowNs);
+    this.a = await this.#newSide('a', life, {});
+  }
+
+  async #newSide(name: 'a' | 'b', life: string, options: ConnectionManagerOptions): Promise<Side> {
+    const host = new SimHost({
+      address: IpAddress.parse(this.#addresses[name === 'a' ? 0 : 1]),
+      events: this.events,
+      // The QPNs of a life repeat, as those of a restarted kernel do.
+      random: this.#random.stream(`host ${name}`),
+    });
+    host.connect((batch) => this.#carry(name, batch));
+    const device = await RdmaDevice.over(host);
+    const cm = await ConnectionManager.open(device, {
+      clock: {
+        nowNs: () => this.events.nowNs,
+        wakeAt: (timeNs, wake) => {
+          let cancelled = false;
+          this.events.at(timeNs, () => {
+            if (!cancelled) wake();
+          });
+          return () => {
+            cancelled = true;
+          };
+        },
+      },
+      random: this.#random.stream(`cm ${name} ${life}`),
+      ...options,
+    });
+    const cq = await device.createCq(1024);
+    const pd = await device.createPd();
+    const mr = await pd.regMr(4096, Access.REMOTE_ALL);
+    return new Side(host, device, cm, pd, cq, mr);
+  }
+
+  #carry(from: 'a' | 'b', batch: TxBatch): number {
+    const bytes = batch.payloadView(0).slice();
+    const datagram: RxDatagram = {
+      bytes,
+      offset: 0,
+      length: bytes.length,
+      source: batch.sources[0],
+      sourcePort: batch.sourcePorts[0],
+      destination: batch.destinations[0],
+      destinationPort: batch.destinationPorts[0],
+      ecn: 0,
+      dscp: 0,
+      ipId: batch.ipIds[0],
+    };
+    const fate = this.#fateOf(from, bytes);
+    if (fate === 'corrupt') bytes[BTH_DETH_BYTES + 24] ^= 1;
+    const to = from === 'a' ? this.b : this.a;
+    const copies = fate === 'lose' ? 0 : fate === 'double' ? 2 : 1;
+    for (let copy = 1; copy <= copies; copy++) {
+      this.events.after(copy * FLIGHT_NS, () => to.host.receive({ ...datagram, bytes: bytes.slice() }));
+    }
+    return this.events.nowNs + 1000;
+  }
+
+  #fateOf(from: 'a' | 'b', bytes: Uint8Array): Fate {
+    if (bytes[0] !== UD_SEND_ONLY) return undefined;
+    const mad = parseMad(bytes.subarray(BTH_DETH_BYTES, bytes.length - ICRC_BYTES));
+    if (typeof mad === 'string') return undefined;
+    const label = `${from} ${mad.name}`;
+    this.log.push(label);
+    const nth = (this.#seen.get(label) ?? 0) + 1;
+    this.#seen.set(label, nth);
+    return this.fates(from, mad.name, nth);
+  }
+
+  /** Runs virtual time, and promises between its events, until `outcome` has settled. */
+  async until<T>(outcome: Promise<T>): Promise<T> {
+    let settled = false;
+    const mark = () => {
+      settled = true;
+    };
+    outcome.then(mark, mark);
+    for (let events = 0; ; events++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (settled) return outcome;
+      if (events > 100_000 || !this.events.step()) throw new Error('nothing moves, and the promise is not settled');
+    }
+  }
+
+  /** Runs everything that happens within `ns`. */
+  async pass(ns: number): Promise<void> {
+    const endNs = this.events.nowNs + ns;
+    await this.until(new Promise<void>((resolve) => this.events.at(endNs, resolve)));
+  }
+
+  /** Accepts `count` requests on fresh QPs of `b`. */
+  async acceptAll(listener: CmListener, count: number) {
+    const accepted = [];
+    for (let i = 0; i < count; i++) {
+      const request = await listener.next();
+      accepted.push(request.accept(await this.b.newQp()));
+    }
+    return Promise.all(accepted);
+  }
+
+  /** One connection from `a` to a listener of `b` on port 7174. */
+  async connectOne() {
+    const listener = this.b.cm.listen(7174);
+    const accepting = this.acceptAll(listener, 1);
+    const qp = await this.a.newQp();
+    const [active, [passive]] = await this.until(Promise.all([this.a.cm.connect(this.b.address, 7174, qp), accepting]));
+    listener.close();
+    return { active, passive };
+  }
+
+  /** Sends 16 bytes from one side to the other over connected QPs. */
+  async exchange(from: { side: Side; qp: QueuePair }, to: { side: Side; qp: QueuePair }): Promise<void> {
+    to.qp.postRecv({ sges: [to.side.mr.sge(0, 16)] });
+    from.qp.postSend({ opcode: 'SEND', sges: [from.side.mr.sge(16, 16)] });
+    const [sent, received] = await this.until(Promise.all([from.side.cq.next(), to.side.cq.next()]));
+    if (sent.status !== 0 || received.status !== 0 || received.byteLen !== 16) throw new Error('the exchange failed');
+  }
+}
