@@ -15,6 +15,7 @@ import { CNP } from '../packet/opcode.js';
 import { PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
 import { ECN_CE, type Port, ROCE_UDP_PORT, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import type { QpHost, ReceiveSource } from '../qp/host.js';
+import { RD_ATOMIC_MAX } from '../qp/outstanding.js';
 import { flowSourcePort, Path, type PeerBudget } from '../qp/path.js';
 import { type Connection, type QueuePairOptions, RcQueuePair } from '../qp/rc-queue-pair.js';
 import { UdQueuePair } from '../qp/ud-queue-pair.js';
@@ -504,7 +505,7 @@ export class Nic implements QpHost {
   }
 
   #destroyQp(qp: AnyQueuePair): void {
-    this.#releaseBudget(qp);
+    if (qp instanceof RcQueuePair) this.#releaseBudget(qp.connection);
     qp.destroy();
     this.#deadlines.forget(qp);
     this.#qps.delete(qp.qpn);
@@ -524,14 +525,16 @@ export class Nic implements QpHost {
     const apply = () => applyAttributes(qp.attributes, args, mask);
     if (qp instanceof UdQueuePair) qp.modify(mask, args, apply);
     else {
-      if (args.state === QPS_RESET) this.#releaseBudget(qp);
+      const before = qp.connection;
       qp.modify(mask, args, apply, () => this.#connect(qp, args, mask));
+      if (qp.connection !== before) this.#releaseBudget(before);
     }
     return {};
   }
 
   #connect(qp: RcQueuePair, args: CommandArgs<'modifyQp'>, mask: number): Connection {
-    const sourcePort = flowSourcePort(qp.qpn, args.destQpn);
+    const destQpn = (mask & QP_ATTR_DEST_QPN) !== 0 ? args.destQpn : qp.attributes.destQpn;
+    const sourcePort = flowSourcePort(qp.qpn, destQpn);
     const path = this.#pathTo(args.remoteGid, args.remoteUdpPort, args.dscp, args.ecn, sourcePort);
     const key = `${path.remote.text} ${path.remoteUdpPort}`;
     let budget = this.#budgets.get(key);
@@ -546,9 +549,9 @@ export class Nic implements QpHost {
     return { path, budget };
   }
 
-  #releaseBudget(qp: AnyQueuePair): void {
-    if (!(qp instanceof RcQueuePair) || qp.connection === undefined) return;
-    const { budget, path } = qp.connection;
+  #releaseBudget(connection: Connection | undefined): void {
+    if (connection === undefined) return;
+    const { budget, path } = connection;
     budget.qps--;
     if (budget.qps === 0) this.#budgets.delete(`${path.remote.text} ${path.remoteUdpPort}`);
   }
@@ -609,9 +612,6 @@ function initialAttributes(): QpAttributes {
     inflightPackets: 0,
   };
 }
-
-/** READs and atomics one QP may have outstanding in either direction. */
-const RD_ATOMIC_MAX = 128;
 
 /** Attributes with a range: mask bit, name, lowest, highest. */
 const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min: number, max: number]> = [

@@ -17,16 +17,18 @@ export const KIND_READ = 1; // acknowledged by its responses only
 export const KIND_ATOMIC = 2; // acknowledged by its response only
 export const KIND_LOCAL = 3; // no packet
 
-/** READ and atomic requests on the wire, oldest first, as PSN ranges: at most max_rd_atomic. */
+/** READs and atomics one QP may have outstanding in either direction: the upper bound of max_rd_atomic and max_dest_rd_atomic. */
+export const RD_ATOMIC_MAX = 128;
+
+/** READ and atomic requests on the wire, oldest first, as PSN ranges: at most max_rd_atomic, which may change on the way. */
 export class ReadSlots {
-  readonly #first: Uint32Array;
-  readonly #last: Uint32Array;
+  readonly #first = new Uint32Array(RD_ATOMIC_MAX);
+  readonly #last = new Uint32Array(RD_ATOMIC_MAX);
   #head = 0;
   count = 0;
 
-  constructor(capacity: number) {
-    this.#first = new Uint32Array(Math.max(1, capacity));
-    this.#last = new Uint32Array(Math.max(1, capacity));
+  clear(): void {
+    this.count = 0;
   }
 
   push(first: number, last: number): void {
@@ -71,7 +73,7 @@ export class Outstanding {
   unacked = 0;
   sendPsn = 0;
   newPsn = 0;
-  reads: ReadSlots;
+  readonly reads = new ReadSlots();
   readonly firstPsn: Uint32Array;
   readonly lastPsn: Uint32Array;
   readonly kind: Uint8Array;
@@ -81,17 +83,16 @@ export class Outstanding {
     this.firstPsn = new Uint32Array(depth);
     this.lastPsn = new Uint32Array(depth);
     this.kind = new Uint8Array(depth);
-    this.reads = new ReadSlots(1);
   }
 
-  reset(psn: number, index: number, readSlots: number): void {
+  reset(psn: number, index: number): void {
     this.head = index;
     this.cursor = index;
     this.started = index;
     this.unacked = psn;
     this.sendPsn = psn;
     this.newPsn = psn;
-    this.reads = new ReadSlots(readSlots);
+    this.reads.clear();
   }
 
   /** PSNs sent and not acknowledged, with the cursor where it is. */

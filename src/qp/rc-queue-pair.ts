@@ -6,7 +6,7 @@ import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/
 import type { RocePacket } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { recoveryNameOf } from '../retransmit/schemes.js';
-import type { QpAttributes } from '../ring/commands.js';
+import { QP_ATTR_AV, QP_ATTR_MAX_DEST_RD_ATOMIC, type QpAttributes } from '../ring/commands.js';
 import {
   EVENT_COMM_EST,
   EVENT_QP_FATAL,
@@ -105,8 +105,8 @@ export class RcQueuePair implements Schedulable, RcShared {
   }
 
   /**
-   * Applies attributes and moves the state. `connect` is asked for the path when the QP goes to RTR. Throws like
-   * {@link checkTransition} and then has changed nothing.
+   * Applies attributes and moves the state. `connect` is asked for the path when the QP goes to RTR, or gets another address vector
+   * while it drains. Throws like {@link checkTransition} and then has changed nothing.
    */
   modify(mask: number, values: QpAttributes, apply: () => void, connect: () => Connection): void {
     const from = this.attributes.state;
@@ -119,7 +119,12 @@ export class RcQueuePair implements Schedulable, RcShared {
       this.#connection = connection;
       this.mtuBytes = PATH_MTUS[values.pathMtu - 1];
       this.#responder.start();
-    } else apply();
+    } else {
+      const connection = (mask & QP_ATTR_AV) !== 0 ? connect() : this.#connection;
+      apply();
+      this.#connection = connection;
+      if ((mask & QP_ATTR_MAX_DEST_RD_ATOMIC) !== 0) this.#responder.resize();
+    }
     if (to === QPS_RTS && from === QPS_RTR) this.#requester.start();
     this.attributes.state = to;
     if (to === QPS_SQD && from === QPS_RTS) this.#requester.beginDrain();

@@ -62,8 +62,12 @@ const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** An acknowledgement is asked for at least this often inside a message, so that the window keeps moving. */
-const ACK_EVERY_PACKETS = 16;
+/**
+ * Inside a message an acknowledgement is asked for this often: every eighth of a window, so that the window keeps moving, and at most this
+ * many packets apart. Each answer wakes this side up, which costs more than several packets do.
+ */
+const ACKS_PER_WINDOW = 8;
+const ACK_EVERY_PACKETS_MAX = 64;
 /** No message may take more PSNs than this: half of what PSN comparison can tell apart. 1 GiB at the smallest MTU. */
 const MESSAGE_PSNS_MAX = 1 << 22;
 const ATOMIC_BYTES = 8;
@@ -104,7 +108,7 @@ export class Requester {
     const { attributes } = this.#qp;
     this.recovery = createSender(recoveryNameOf(attributes.recovery));
     this.recovery.reset(attributes.sqPsn);
-    this.out.reset(attributes.sqPsn, this.#sq.consumer, attributes.maxRdAtomic);
+    this.out.reset(attributes.sqPsn, this.#sq.consumer);
     this.ackDeadlineNs = NEVER;
     this.rnrDeadlineNs = NEVER;
     this.retriesLeft = attributes.retryCnt;
@@ -542,7 +546,7 @@ export class Requester {
       this.#complete(out.head, STATUS_WR_FLUSH_ERR, 0);
       out.head = (out.head + 1) >>> 0;
     }
-    out.reset(out.newPsn, end, 1);
+    out.reset(out.newPsn, end);
   }
 
   /** Back to RESET: what is posted disappears without completions. */
@@ -551,7 +555,7 @@ export class Requester {
     this.rnrDeadlineNs = NEVER;
     this.#failedIndex = -1;
     this.#sq.consumer = this.#sq.producer;
-    this.out.reset(0, this.#sq.producer, 1);
+    this.out.reset(0, this.#sq.producer);
   }
 
   #complete(index: number, status: number, vendorError: number): void {

@@ -117,6 +117,13 @@ export class Responder {
     this.reset();
   }
 
+  /** max_dest_rd_atomic has changed. */
+  resize(): void {
+    const { maxDestRdAtomic } = this.#qp.attributes;
+    this.#records.resize(maxDestRdAtomic);
+    this.#responses.resize(maxDestRdAtomic);
+  }
+
   /** Forgets everything but the attributes. */
   reset(): void {
     this.msn = 0;

@@ -25,11 +25,20 @@ export class ResponderRecord {
 
 /** The last `max_dest_rd_atomic` records, recycled in order. */
 export class ResponderRecords {
-  readonly #ring: ResponderRecord[];
+  #ring: ResponderRecord[];
   #next = 0;
 
   constructor(capacity: number) {
     this.#ring = Array.from({ length: capacity }, () => new ResponderRecord());
+  }
+
+  /** Changes the capacity; the newest records stay. */
+  resize(capacity: number): void {
+    const oldestFirst = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)];
+    const kept = oldestFirst.slice(Math.max(0, oldestFirst.length - capacity));
+    const added = Array.from({ length: capacity - kept.length }, () => new ResponderRecord());
+    this.#ring = [...added, ...kept];
+    this.#next = 0;
   }
 
   /** The record that the next READ or atomic will take; undefined when the QP accepts none. */
@@ -72,12 +81,20 @@ export class ResponseJob {
 const REPLAYS_MAX = 64;
 
 export class ResponseQueue {
-  readonly #ring: ResponseJob[];
+  #ring: ResponseJob[];
   #head = 0;
   count = 0;
 
   constructor(maxDestRdAtomic: number) {
     this.#ring = Array.from({ length: maxDestRdAtomic + REPLAYS_MAX }, () => new ResponseJob());
+  }
+
+  /** Makes room for that many original requests at a time; never less than there was, because some may wait. */
+  resize(maxDestRdAtomic: number): void {
+    const added = maxDestRdAtomic + REPLAYS_MAX - this.#ring.length;
+    const inOrder = [...this.#ring.slice(this.#head), ...this.#ring.slice(0, this.#head)];
+    this.#ring = [...inOrder, ...Array.from({ length: Math.max(0, added) }, () => new ResponseJob())];
+    this.#head = 0;
   }
 
   #at(k: number): ResponseJob {
