@@ -1,0 +1,14 @@
+/** A run of consecutive seeds as one test suite. */
+
+import { describe, expect, it } from 'vitest';
+import { replayHint, runSeed } from './run-seed.js';
+
+/** Seeds [first, first + count). */
+export function describeSeeds(first: number, count: number): void {
+  describe('two simulated hosts over a faulty link deliver every byte and completion exactly once', () => {
+    it.each(Array.from({ length: count }, (_, i) => first + i))('seed %i', async (seed) => {
+      const report = await runSeed(seed);
+      expect(report.failures, `${report.description}\n${replayHint(seed)}`).toEqual([]);
+    });
+  });
+}

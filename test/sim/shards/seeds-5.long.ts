@@ -1,0 +1,3 @@
+import { describeSeeds } from '../describe-seeds.js';
+
+describeSeeds(1001, 250);

@@ -1,0 +1,3 @@
+import { describeSeeds } from '../describe-seeds.js';
+
+describeSeeds(1501, 250);

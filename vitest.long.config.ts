@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+/** The long suites: `npm run test:sim` and `npm run test:fuzz` name the folder; one file is the unit that a core works on. */
+export default defineConfig({
+  test: {
+    include: ['test/**/*.long.ts'],
+    testTimeout: 300_000,
+    hookTimeout: 30_000,
+    reporters: ['dot'],
+  },
+});
