@@ -281,7 +281,7 @@ export class Requester {
     const kind = out.kind[index & out.mask];
     if (kind === KIND_DATA) {
       if (used >= window) return 0;
-      this.#writeData(index, psn, batch, used + 1 >= window);
+      this.#writeData(index, psn, batch, used, window);
     } else if (kind === KIND_READ) {
       psns = this.#writeRead(index, psn, batch, used, window);
       if (psns === 0) return 0;
@@ -305,7 +305,7 @@ export class Requester {
     return Math.min(windowPackets(this.#qp.budget), this.recovery.spanMax);
   }
 
-  #writeData(index: number, psn: number, batch: TxBatch, windowFull: boolean): void {
+  #writeData(index: number, psn: number, batch: TxBatch, used: number, window: number): void {
     const { out } = this;
     const wqe = this.#wqe;
     const mtu = this.#qp.mtuBytes;
@@ -320,8 +320,8 @@ export class Requester {
     this.#packetsSinceAckReq++;
     const ackReq =
       isLast ||
-      windowFull ||
-      this.#packetsSinceAckReq >= ACK_EVERY_PACKETS ||
+      used + 1 >= window ||
+      this.#packetsSinceAckReq >= Math.min(window / ACKS_PER_WINDOW, ACK_EVERY_PACKETS_MAX) ||
       (psn !== out.newPsn && !this.recovery.goesBack);
     if (ackReq) this.#packetsSinceAckReq = 0;
 
