@@ -17,6 +17,11 @@ export interface CommandEntry {
 
 export const COMMANDS: readonly CommandEntry[] = [
   {
+    name: 'demo',
+    summary: 'two endpoints and a switch on this machine: every operation verified, then the livelock',
+    load: () => import('./commands/demo.js'),
+  },
+  {
     name: 'bw',
     summary: 'throughput of WRITE, READ, SEND or atomics between two endpoints',
     load: () => import('./commands/bw.js'),
@@ -25,6 +30,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'lat',
     summary: 'latency of WRITE, READ, SEND or atomics between two endpoints',
     load: () => import('./commands/lat.js'),
+  },
+  {
+    name: 'livelock',
+    summary: 'the SIGCOMM 2016 experiment: why go-back-0 delivers nothing when one packet in 256 is lost',
+    load: () => import('./commands/livelock.js'),
+  },
+  {
+    name: 'switch',
+    summary: 'a software Ethernet switch on UDP sockets, with fault rules',
+    load: () => import('./commands/switch.js'),
   },
   {
     name: 'decode',

@@ -1,0 +1,129 @@
+/** `rocev2 demo`, which is `npm start`: what the project does, on this machine, in less than a minute. */
+
+import type { Command } from 'commander';
+import { formatNs } from '../../core/units.js';
+import {
+  DEMO_LOSS_RULE,
+  runVerifiedOperations,
+  type VerifiedOperations,
+  type VerifiedStep,
+} from '../demo/verified-operations.js';
+import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { type Comparison, compareSchemes, type LivelockRun } from '../livelock/comparison.js';
+import { printRuns } from '../livelock/table.js';
+import { type CliIo, Output } from '../output.js';
+import {
+  DEFAULT_WINDOW_PACKETS,
+  PAPER_MESSAGE_BYTES,
+  PAPER_MTU,
+  PAPER_RULE,
+  SCHEMES,
+  secondsOption,
+} from './livelock.js';
+
+interface DemoOptions {
+  readonly seconds: number;
+  readonly json?: true;
+}
+
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('demo')
+    .description(
+      'Two endpoint processes and a switch process on this machine: SEND, WRITE, READ and atomics with every byte verified\n' +
+        'while packets are lost, then the livelock of go-back-0. Needs no hardware and no privileges.',
+    )
+    .option('--seconds <s>', 'how long each run of the livelock takes', secondsOption, 1.5)
+    .option('--json', 'one JSON document on stdout')
+    .action((options: DemoOptions) => demo(options, new Output(io, options.json === true)));
+}
+
+async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
+  const { bold, dim } = output.colors;
+  output.line(bold('RDMA without an RDMA NIC'));
+  output.line(
+    'Three processes run on this machine: endpoint A, endpoint B, and an Ethernet switch between them. Each endpoint is',
+  );
+  output.line(
+    'a NIC in software; they exchange RoCEv2 packets, byte for byte as hardware does, in Ethernet frames over loopback.',
+  );
+  output.line();
+  output.line(bold('1. Every operation, every byte checked'));
+  output.line(dim(`The switch loses one packet in a hundred (${DEMO_LOSS_RULE}). No program notices.`));
+  output.line();
+  const operations = await unlessInterrupted(
+    output,
+    runVerifiedOperations((step) => output.line(stepLine(step, output))),
+  );
+  const { packetsForwarded, packetsDropped } = operations;
+  output.line();
+  output.line(
+    `The switch forwarded ${packetsForwarded} packets and lost ${packetsDropped}; the NICs sent those again.`,
+  );
+  output.line();
+  output.line(bold('2. How to send again matters: the livelock of go-back-0'));
+  output.line(
+    dim('A 4 MiB message is 4096 packets. The switch drops one packet in 256, as in an experiment of SIGCOMM 2016.'),
+  );
+  output.line();
+  const comparison = await compareSchemes(
+    {
+      ops: ['write', 'read'],
+      schemes: SCHEMES,
+      lossRule: PAPER_RULE,
+      seed: 1,
+      messageBytes: PAPER_MESSAGE_BYTES,
+      mtu: PAPER_MTU,
+      seconds,
+      windowPackets: DEFAULT_WINDOW_PACKETS,
+    },
+    output,
+  );
+  printRuns(output, comparison.runs);
+  output.line();
+  const failure = failureOf(operations, comparison);
+  if (failure === undefined && comparison.isComplete) {
+    output.line(
+      'go-back-0 starts a message over after every loss; a message longer than the distance between losses never',
+    );
+    output.line(
+      'arrives, however busy the link is. go-back-N resumes at the lost packet and wastes what was in flight (W);',
+    );
+    output.line('selective repeat sends the lost packet alone.');
+    output.line();
+    output.line(dim('More: rocev2 livelock, rocev2 bw, rocev2 --help'));
+  }
+  output.document({ verified: failure === undefined, operations, livelock: comparison });
+  if (!comparison.isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole demo');
+  if (failure !== undefined) throw new CommandFailure(EXIT_VERIFICATION_FAILED, failure);
+}
+
+function stepLine({ step, text, seconds, verified }: VerifiedStep, { colors }: Output): string {
+  const mark = verified ? colors.green('ok   ') : colors.red('WRONG');
+  return `  ${mark} ${step.padEnd(9)}  ${text} ${colors.dim(`(${formatNs(seconds * 1e9)})`)}`;
+}
+
+/** The first thing that is not as it has to be. */
+function failureOf(operations: VerifiedOperations, { runs }: Comparison): string | undefined {
+  const wrong = operations.steps.find(({ verified }) => !verified);
+  if (wrong !== undefined) return `${wrong.step}: the bytes are not those that were sent`;
+  return runs.map(shapeOf).find((failure) => failure !== undefined);
+}
+
+function shapeOf({ op, scheme, messagesCompleted, verified }: LivelockRun): string | undefined {
+  if (verified === false) return `${op} under ${scheme} delivered other bytes than were sent`;
+  const isLivelocked = messagesCompleted === 0;
+  if (isLivelocked === (scheme === 'go-back-0')) return undefined;
+  return `${op} under ${scheme} completed ${messagesCompleted} messages`;
+}
+
+/** Resolves with the work, or ends the command when Ctrl-C comes first. */
+async function unlessInterrupted<T>(output: Output, work: Promise<T>): Promise<T> {
+  const { interrupted } = output.io;
+  const stop = new CommandFailure(EXIT_INTERRUPTED, 'interrupted');
+  const interruption = new Promise<never>((_, reject) => {
+    if (interrupted.aborted) reject(stop);
+    else interrupted.addEventListener('abort', () => reject(stop), { once: true });
+  });
+  return Promise.race([work, interruption]);
+}

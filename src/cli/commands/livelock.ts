@@ -1,0 +1,155 @@
+/** `rocev2 livelock`: go-back-0 against go-back-N and selective repeat, with one packet in 256 lost. */
+
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { formatBytes, parseCount } from '../../core/units.js';
+import { parseFaultRules } from '../../faults/grammar.js';
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { compareSchemes } from '../livelock/comparison.js';
+import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
+import { printRuns } from '../livelock/table.js';
+import { mtuOption, type PathMtu, sizeOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+
+/** From the worst to the best. */
+export const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat'] as const satisfies readonly RecoveryName[];
+
+/** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */
+export const PAPER_RULE = 'ip-id-lsb=0xff';
+export const PAPER_MESSAGE_BYTES = 4 * 1024 * 1024;
+export const PAPER_MTU = 1024;
+/** Deep enough to fill a pipeline, and far from 255, where every retransmission of go-back-N would meet the next drop. */
+export const DEFAULT_WINDOW_PACKETS = 64;
+
+interface LivelockOptions {
+  readonly ops: readonly LivelockOp[];
+  readonly schemes: readonly RecoveryName[];
+  readonly message: number;
+  readonly mtu: PathMtu;
+  readonly drop: string;
+  readonly seconds: number;
+  readonly window: number;
+  readonly seed: number;
+  readonly json?: true;
+}
+
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('livelock')
+    .description(
+      "The livelock experiment of 'RDMA over Commodity Ethernet at Scale' (SIGCOMM 2016), live: two endpoint processes and a\n" +
+        'switch process on loopback. A sends messages to B; the switch drops one packet in 256; go-back-0 keeps the link busy\n' +
+        'and delivers nothing.',
+    )
+    .addOption(
+      new Option('--ops <list>', 'operations')
+        .argParser(listOption(LIVELOCK_OPS))
+        .default(LIVELOCK_OPS, 'send,write,read'),
+    )
+    .addOption(
+      new Option('--schemes <list>', 'recovery schemes')
+        .argParser(listOption(SCHEMES))
+        .default(SCHEMES, SCHEMES.join()),
+    )
+    .addOption(
+      new Option('--message <size>', 'message size').argParser(messageOption).default(PAPER_MESSAGE_BYTES, '4MiB'),
+    )
+    .option('--mtu <bytes>', 'path MTU', mtuOption, PAPER_MTU)
+    .option('--drop <rules>', 'fault rules of the switch, ports a and b; none loses nothing', dropOption, PAPER_RULE)
+    .option('--seconds <s>', 'how long each run posts messages', secondsOption, 2)
+    .option('--window <packets>', 'packets in flight', windowOption, DEFAULT_WINDOW_PACKETS)
+    .option('--seed <n>', 'of random fault rules', (text) => parseCount(text), 1)
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 livelock                                    all operations and schemes, about 30 s
+  rocev2 livelock --drop none                        the same without loss: go-back-0 is fine
+  rocev2 livelock --ops write --drop a\\>b:random=0.001
+  rocev2 livelock --window 200 --schemes go-back-n   deep pipelines make go-back-N pay`,
+    )
+    .action((options: LivelockOptions) => livelock(options, new Output(io, options.json === true)));
+}
+
+async function livelock(options: LivelockOptions, output: Output): Promise<void> {
+  const { ops, schemes, message, mtu, drop, seconds, window, seed } = options;
+  const packets = Math.ceil(message / mtu);
+  output.line(
+    `Messages of ${formatBytes(message)} from A to B in ${packets} packets of ${mtu} bytes; the switch drops:`,
+  );
+  output.line(`${drop}. Each run takes ${seconds} s.`);
+  output.line();
+  const comparison = await compareSchemes(
+    {
+      ops,
+      schemes,
+      lossRule: drop === 'none' ? undefined : drop,
+      seed,
+      messageBytes: message,
+      mtu,
+      seconds,
+      windowPackets: window,
+    },
+    output,
+  );
+  const { runs, references, isComplete } = comparison;
+  if (runs.length > 0) printRuns(output, runs);
+  output.line();
+  output.line(
+    'Link use: packets per second, relative to the most this operation reached here. Useful: packets of completed',
+  );
+  output.line('messages / packets sent. In theory: the closed form for the measured W (docs/livelock.md).');
+  output.document({ runs, references });
+  if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
+  const damaged = runs.find(({ verified }) => verified === false);
+  if (damaged !== undefined) {
+    throw new CommandFailure(
+      EXIT_VERIFICATION_FAILED,
+      `${damaged.op} under ${damaged.scheme} delivered other bytes than were sent`,
+    );
+  }
+}
+
+/** Parses with `parse`; what it refuses, commander reports with the option's name. */
+function option<T>(parse: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
+      throw error;
+    }
+  };
+}
+
+function listOption<const T extends string>(choices: readonly T[]): (text: string) => T[] {
+  return (text) => {
+    const chosen = text.split(',').map((word) => word.trim());
+    if (!chosen.every((word): word is T => (choices as readonly string[]).includes(word))) {
+      throw new InvalidArgumentError(`write one or more of ${choices.join(',')}.`);
+    }
+    return [...new Set(chosen)];
+  };
+}
+
+function messageOption(text: string): number {
+  const bytes = sizeOption(text);
+  if (bytes === 0) throw new InvalidArgumentError('a message has at least one byte.');
+  return bytes;
+}
+
+const windowOption = option((text) => parseCount(text, 2));
+
+const dropOption = option((text) => {
+  if (text !== 'none') parseFaultRules(text);
+  return text;
+});
+
+/** Of each run: more than nothing, at most an hour. */
+export function secondsOption(text: string): number {
+  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (!(seconds > 0 && seconds <= 3600)) throw new InvalidArgumentError('write a number of seconds, at most 3600.');
+  return seconds;
+}

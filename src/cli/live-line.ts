@@ -1,0 +1,26 @@
+/** One line on stderr that is written over while a person watches; silent when stderr is not a terminal. */
+
+import type { CliIo } from './output.js';
+
+const CLEAR_LINE = '\r\u001b[K';
+
+export class LiveLine {
+  readonly #io: CliIo;
+  #isShown = false;
+
+  constructor(io: CliIo) {
+    this.#io = io;
+  }
+
+  update(text: string): void {
+    if (this.#io.stderr.isTTY !== true) return;
+    this.#io.stderr.write(`${CLEAR_LINE}${text}`);
+    this.#isShown = true;
+  }
+
+  /** Removes the line, so that what is printed next stands in its place. */
+  clear(): void {
+    if (this.#isShown) this.#io.stderr.write(CLEAR_LINE);
+    this.#isShown = false;
+  }
+}

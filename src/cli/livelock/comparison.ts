@@ -1,0 +1,85 @@
+/**
+ * Several runs of the experiment, and what only all of them together tell: how busy each kept the link.
+ *
+ * A software link has no rated speed. What it can carry is measured: the highest packet rate that any run of the same operation reached,
+ * with or without loss, a lossless go-back-N reference included. Link utilisation is a run's packet rate divided by that.
+ */
+
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { Output } from '../output.js';
+import { type LivelockMeasurement, LivelockRig, type LivelockSettings } from './experiment.js';
+import type { LivelockOp } from './ops.js';
+
+export interface ComparisonSettings extends Omit<LivelockSettings, 'op' | 'scheme'> {
+  readonly ops: readonly LivelockOp[];
+  readonly schemes: readonly RecoveryName[];
+}
+
+export interface LivelockRun extends LivelockMeasurement {
+  /** 0..1: packets per second, relative to the most that this operation reached on this machine. */
+  readonly linkUtilization: number;
+}
+
+export interface Comparison {
+  readonly runs: readonly LivelockRun[];
+  /** Packets per second of the lossless references. */
+  readonly references: ReadonlyArray<{ readonly op: LivelockOp; readonly packetsPerSecond: number }>;
+  /** False when it was interrupted: some runs are missing. */
+  readonly isComplete: boolean;
+}
+
+const REFERENCE_SECONDS_MAX = 1;
+
+/** Runs every scheme under every operation. Ctrl-C ends it with the runs made so far. Rejects as `LivelockRig.run` does. */
+export async function compareSchemes(settings: ComparisonSettings, output: Output): Promise<Comparison> {
+  const plan = planOf(settings);
+  const references: LivelockMeasurement[] = [];
+  const measurements: LivelockMeasurement[] = [];
+  const progress = output.progress(plan.reduce((sum, { seconds }) => sum + seconds, 0));
+  const interrupted = whenAborted(output.io.interrupted);
+  await using rig = new LivelockRig();
+  let doneSeconds = 0;
+  try {
+    for (const run of plan) {
+      const label = `${run.op} ${run.isReference ? 'without loss' : run.scheme}`;
+      const startMs = performance.now();
+      progress.update(doneSeconds, label);
+      const measuring = rig.run(run, ({ messagesCompleted, packetsSent }) => {
+        const seconds = Math.min(run.seconds, (performance.now() - startMs) / 1000);
+        progress.update(doneSeconds + seconds, `${label}: ${packetsSent} packets, ${messagesCompleted} messages`);
+      });
+      const measurement = await Promise.race([measuring, interrupted]);
+      if (measurement === undefined) break;
+      (run.isReference ? references : measurements).push(measurement);
+      doneSeconds += run.seconds;
+    }
+  } finally {
+    progress.stop();
+  }
+  return {
+    runs: measurements.map((run) => withUtilization(run, [...references, ...measurements])),
+    references: references.map(({ op, packetsPerSecond }) => ({ op, packetsPerSecond })),
+    isComplete: references.length + measurements.length === plan.length,
+  };
+}
+
+function planOf(settings: ComparisonSettings): Array<LivelockSettings & { readonly isReference: boolean }> {
+  const { ops, schemes, ...common } = settings;
+  const referenceSeconds = Math.min(REFERENCE_SECONDS_MAX, settings.seconds);
+  return ops.flatMap((op) => [
+    { ...common, op, scheme: 'go-back-n', lossRule: undefined, seconds: referenceSeconds, isReference: true },
+    ...schemes.map((scheme) => ({ ...common, op, scheme, isReference: false })),
+  ]);
+}
+
+function withUtilization(run: LivelockMeasurement, all: readonly LivelockMeasurement[]): LivelockRun {
+  const rates = all.filter(({ op }) => op === run.op).map(({ packetsPerSecond }) => packetsPerSecond);
+  return { ...run, linkUtilization: run.packetsPerSecond / Math.max(...rates) };
+}
+
+function whenAborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+}

@@ -1,0 +1,193 @@
+/**
+ * One end of the livelock experiment as a process of its own: a NIC on a frame port, one queue pair, one buffer. The end that posts work
+ * keeps two messages in the send queue, so that the link never waits for the application.
+ */
+
+import { randomInt } from 'node:crypto';
+import { performance } from 'node:perf_hooks';
+import { z } from 'zod';
+import { RoceError } from '../../core/errors.js';
+import { IpAddress } from '../../packet/address.js';
+import { RECOVERY_NAMES, type RecoveryName } from '../../retransmit/recovery.js';
+import { Access } from '../../verbs/access.js';
+import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import { openDevice } from '../../verbs/open-device.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import { fillPattern, patternMismatch } from '../pattern.js';
+import { method } from '../processes/calls.js';
+import { serveParent } from '../processes/serve-parent.js';
+import { LIVELOCK_OPS } from './ops.js';
+
+const MESSAGES_POSTED = 2;
+const RECEIVES_POSTED = 8;
+const PSN_RANGE = 1 << 24;
+const PATTERN_SEED = 0x5a;
+/** What was begun before the time was over may finish, so that no packet is counted whose message is not. */
+const DRAIN_LIMIT_MS = 5_000;
+
+/**
+ * 33.6 ms. A NAK is lost as often as any packet, one in 256, and then only the timeout restarts the sender: the shorter it is, the less
+ * of the run such a stall takes (one in some 65 000 packets). But it must be longer than the pauses that an operating system gives a busy
+ * process, or it fires for nothing.
+ */
+const ACK_TIMEOUT_CODE = 13;
+const RETRY_COUNT = 7;
+/** READ requests in flight: a window's worth is asked for in pieces of half a window. */
+const READS_IN_FLIGHT = 16;
+const MIN_RNR_TIMER = 1; // 10 us
+
+interface Endpoint {
+  readonly device: RdmaDevice;
+  readonly sendCq: CompletionQueue;
+  readonly recvCq: CompletionQueue;
+  readonly qp: QueuePair;
+  readonly memory: MemoryRegion;
+  readonly psn: number;
+  readonly recovery: RecoveryName;
+}
+
+let current: Endpoint | undefined;
+let messagesCompleted = 0;
+
+function endpoint(): Endpoint {
+  if (current === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'the endpoint is not open');
+  return current;
+}
+
+async function serveReceives({ qp, recvCq, memory }: Endpoint): Promise<void> {
+  const post = () => qp.postRecv({ sges: [memory.sge()] });
+  for (let i = 0; i < RECEIVES_POSTED; i++) post();
+  for await (const wc of recvCq) {
+    if (wc.status !== 0) return; // Flushed: the run is over.
+    post();
+  }
+}
+
+const remoteSchema = { remoteAddr: z.bigint(), rkey: z.number().int() };
+
+const service = {
+  /** A fresh NIC and queue pair. The buffer is filled with data if this end is the source of it, else with zeros. */
+  open: method(
+    {
+      address: z.string(),
+      switchPort: z.string(),
+      messageBytes: z.number().int(),
+      isSource: z.boolean(),
+      recovery: z.enum(RECOVERY_NAMES),
+    },
+    async ({ address, switchPort, messageBytes, isSource, recovery }) => {
+      const device = await openDevice({ address, frame: { local: '127.0.0.1:0', remote: switchPort } });
+      const sendCq = await device.createCq(2 * MESSAGES_POSTED);
+      const recvCq = await device.createCq(2 * RECEIVES_POSTED);
+      const pd = await device.createPd();
+      const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: MESSAGES_POSTED, maxRecvWr: RECEIVES_POSTED });
+      const memory = await pd.regMr(messageBytes, Access.REMOTE_ALL);
+      if (isSource) fillPattern(memory.bytes, PATTERN_SEED);
+      current = { device, sendCq, recvCq, qp, memory, psn: randomInt(PSN_RANGE), recovery };
+      messagesCompleted = 0;
+      return { qpn: qp.qpn, psn: current.psn, remoteAddr: memory.addr, rkey: memory.rkey };
+    },
+  ),
+  connect: method(
+    {
+      peerAddress: z.string(),
+      peerQpn: z.number().int(),
+      peerPsn: z.number().int(),
+      mtu: z.number().int(),
+      windowPackets: z.number().int(),
+      receives: z.boolean(),
+    },
+    async ({ peerAddress, peerQpn, peerPsn, mtu, windowPackets, receives }) => {
+      const self = endpoint();
+      const { receiveBudgetPackets } = self.device.attributes;
+      if (windowPackets > receiveBudgetPackets) {
+        throw new RoceError(
+          'ERR_ROCE_INVALID_ARGUMENT',
+          `a window of ${windowPackets} packets does not fit the socket buffers`,
+          `they hold ${receiveBudgetPackets}`,
+        );
+      }
+      const peer = IpAddress.parse(peerAddress);
+      await self.device.link.resolve(peer);
+      await self.qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
+      await self.qp.modify({
+        state: 'RTR',
+        av: { address: peer },
+        pathMtu: mtu,
+        destQpn: peerQpn,
+        rqPsn: peerPsn,
+        maxDestRdAtomic: READS_IN_FLIGHT,
+        minRnrTimer: MIN_RNR_TIMER,
+        recovery: self.recovery,
+        inflightPackets: windowPackets,
+      });
+      await self.qp.modify({
+        state: 'RTS',
+        sqPsn: self.psn,
+        timeout: ACK_TIMEOUT_CODE,
+        retryCnt: RETRY_COUNT,
+        rnrRetry: 7,
+        maxRdAtomic: READS_IN_FLIGHT,
+      });
+      if (receives) void serveReceives(self);
+    },
+  ),
+  /** Posts messages for `seconds`, then waits for those begun; not under go-back-0 if none has got through until then. */
+  transfer: method({ op: z.enum(LIVELOCK_OPS), seconds: z.number(), ...remoteSchema }, async (args) => {
+    const { qp, sendCq, memory, recovery } = endpoint();
+    const { remoteAddr, rkey } = args;
+    const opcode = ({ send: 'SEND', write: 'RDMA_WRITE', read: 'RDMA_READ' } as const)[args.op];
+    const sges = [memory.sge()];
+    const post = () => qp.postSend(opcode === 'SEND' ? { opcode, sges } : { opcode, sges, remoteAddr, rkey });
+    const startMs = performance.now();
+    const endMs = startMs + args.seconds * 1000;
+    let outstanding = MESSAGES_POSTED;
+    for (let i = 0; i < MESSAGES_POSTED; i++) post();
+    let isDrained = false;
+    const pump = async () => {
+      for await (const wc of sendCq) {
+        checkCompletion(wc);
+        messagesCompleted++;
+        if (performance.now() < endMs) post();
+        else if (--outstanding === 0) break;
+      }
+      isDrained = true;
+    };
+    const giveUp = new AbortController();
+    const timeIsUp = (async () => {
+      await sleep(args.seconds * 1000, giveUp.signal);
+      if (messagesCompleted > 0 || recovery !== 'go-back-0') await sleep(DRAIN_LIMIT_MS, giveUp.signal);
+    })();
+    try {
+      await Promise.race([pump(), timeIsUp]);
+    } finally {
+      giveUp.abort();
+    }
+    const seconds = (performance.now() - startMs) / 1000;
+    if (!isDrained) await qp.modify({ state: 'ERR' });
+    return { messagesCompleted, seconds };
+  }),
+  status: method({}, () => ({ messagesCompleted, counters: endpoint().device.counters() })),
+  /** Whether the buffer holds the source's data, every byte. */
+  hasData: method({}, () => patternMismatch(endpoint().memory.bytes, PATTERN_SEED) < 0),
+  close: method({}, async () => {
+    await current?.device.close();
+    current = undefined;
+  }),
+};
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+export type LivelockEndpointService = typeof service;
+
+serveParent(service);

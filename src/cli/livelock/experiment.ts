@@ -1,0 +1,180 @@
+/**
+ * The livelock experiment of "RDMA over Commodity Ethernet at Scale" (Guo et al., SIGCOMM 2016, §4.1), live: endpoint A, endpoint B and
+ * the switch between them are processes on loopback, joined by Ethernet frames in UDP datagrams, so that the switch sees real IP
+ * identifications. Each run opens them afresh; all counters begin at 0.
+ *
+ * In every operation the data goes from A to B: what A sends with payload is what the link carries.
+ */
+
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import { ChildService, whileAlive } from '../processes/child-service.js';
+import type { SwitchService } from '../processes/switch-process.js';
+import { closedFormEfficiency, lossModelOf } from './closed-form.js';
+import type { LivelockEndpointService } from './endpoint-process.js';
+import type { LivelockOp } from './ops.js';
+
+/** Addresses inside the frames, from the range set aside for benchmarks of interconnected devices (RFC 2544). */
+const ADDRESS_A = '198.18.0.1';
+const ADDRESS_B = '198.18.0.2';
+const STATUS_INTERVAL_MS = 250;
+const SWITCH_PROGRAM = new URL('../processes/switch-process.js', import.meta.url);
+const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
+
+export interface LivelockSettings {
+  readonly op: LivelockOp;
+  readonly scheme: RecoveryName;
+  /** Fault rules of the switch, whose ports are `a` and `b`; undefined loses nothing. */
+  readonly lossRule: string | undefined;
+  readonly seed: number;
+  readonly messageBytes: number;
+  readonly mtu: number;
+  /** How long new messages are posted. */
+  readonly seconds: number;
+  /** Packets that may be in flight. */
+  readonly windowPackets: number;
+}
+
+/** What one run measured. */
+export interface LivelockMeasurement {
+  readonly op: LivelockOp;
+  readonly scheme: RecoveryName;
+  readonly lossRule: string;
+  readonly messageBytes: number;
+  readonly mtu: number;
+  /** From the first message posted to the last one completed, or to the end of the run if none was. */
+  readonly seconds: number;
+  readonly messagesCompleted: number;
+  readonly goodputBps: number;
+  /** Packets with payload that A sent, first or again. */
+  readonly packetsSent: number;
+  /** Those of them that the rule took. */
+  readonly packetsDropped: number;
+  readonly packetsRetransmitted: number;
+  readonly packetsPerSecond: number;
+  /** Acknowledgements, NAKs and READ requests from B that the rule took. */
+  readonly reverseDropped: number;
+  readonly ackTimeouts: number;
+  readonly windowPackets: number;
+  /** W of go-back-N: packets sent, on average, between a loss and the restart. Null for the other schemes, or without a loss. */
+  readonly pipelineDepth: number | null;
+  /** Packets of completed messages / packets sent. */
+  readonly efficiency: number;
+  /** The same in closed form for this W; null where there is none. */
+  readonly closedForm: number | null;
+  /** Every byte at B is A's; null if no message arrived. */
+  readonly verified: boolean | null;
+}
+
+/** What to show while a run goes on. */
+export interface LivelockStatus {
+  readonly messagesCompleted: number;
+  readonly packetsSent: number;
+}
+
+export class LivelockRig implements AsyncDisposable {
+  readonly #switch = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
+  readonly #a = new ChildService<LivelockEndpointService>('endpoint a', ENDPOINT_PROGRAM);
+  readonly #b = new ChildService<LivelockEndpointService>('endpoint b', ENDPOINT_PROGRAM);
+
+  /** One run. Rejects when a process dies, or when a QP fails, which loss alone never makes it do. */
+  run(settings: LivelockSettings, onStatus: (status: LivelockStatus) => void): Promise<LivelockMeasurement> {
+    return whileAlive([this.#switch, this.#a, this.#b], this.#run(settings, onStatus));
+  }
+
+  /** Ends the three processes; a run in progress rejects. */
+  async close(): Promise<void> {
+    await Promise.all([this.#a.stop(), this.#b.stop(), this.#switch.stop()]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #run(settings: LivelockSettings, onStatus: (status: LivelockStatus) => void): Promise<LivelockMeasurement> {
+    const { op, seconds, lossRule, seed, messageBytes, mtu, windowPackets, scheme: recovery } = settings;
+    const ports = await this.#switch.call('open', { ports: ['a', 'b'], loss: lossRule, seed });
+    const queuePair = { messageBytes, recovery };
+    const [a, b] = await Promise.all([
+      this.#a.call('open', { address: ADDRESS_A, switchPort: ports['a'], isSource: true, ...queuePair }),
+      this.#b.call('open', { address: ADDRESS_B, switchPort: ports['b'], isSource: false, ...queuePair }),
+    ]);
+    const path = { mtu, windowPackets };
+    await Promise.all([
+      this.#a.call('connect', { ...path, peerAddress: ADDRESS_B, peerQpn: b.qpn, peerPsn: b.psn, receives: false }),
+      this.#b.call('connect', {
+        ...path,
+        peerAddress: ADDRESS_A,
+        peerQpn: a.qpn,
+        peerPsn: a.psn,
+        receives: op === 'send',
+      }),
+    ]);
+    const requester = op === 'read' ? this.#b : this.#a;
+    const target = op === 'read' ? a : b;
+    const timer = setInterval(() => void this.#report(requester, onStatus), STATUS_INTERVAL_MS);
+    const { remoteAddr, rkey } = target;
+    const transfer = await requester
+      .call('transfer', { op, seconds, remoteAddr, rkey })
+      .finally(() => clearInterval(timer));
+    const measurement = await this.#measure(settings, transfer);
+    await Promise.all([this.#a.call('close', {}), this.#b.call('close', {})]);
+    await this.#switch.call('close', {});
+    return measurement;
+  }
+
+  async #report(
+    requester: ChildService<LivelockEndpointService>,
+    onStatus: (status: LivelockStatus) => void,
+  ): Promise<void> {
+    try {
+      const [{ messagesCompleted }, { counters }] = await Promise.all([
+        requester.call('status', {}),
+        this.#a.call('status', {}),
+      ]);
+      onStatus({ messagesCompleted, packetsSent: counters.tx_data_packets });
+    } catch {
+      // The run itself reports what went wrong.
+    }
+  }
+
+  async #measure(
+    settings: LivelockSettings,
+    transfer: { messagesCompleted: number; seconds: number },
+  ): Promise<LivelockMeasurement> {
+    const { op, scheme, lossRule, messageBytes, mtu, windowPackets } = settings;
+    const { messagesCompleted, seconds } = transfer;
+    const [{ counters }, { counters: countersOfB }, switchCounters] = await Promise.all([
+      this.#a.call('status', {}),
+      this.#b.call('status', {}),
+      this.#switch.call('counters', {}),
+    ]);
+    const messagePackets = Math.ceil(messageBytes / mtu);
+    const packetsSent = counters.tx_data_packets;
+    const rewinds = scheme === 'go-back-n' ? counters.retry_rewinds : 0;
+    const pipelineDepth = rewinds === 0 ? null : counters.retry_rewind_packets / rewinds;
+    const model = lossModelOf(lossRule);
+    const closedForm =
+      model === undefined ? undefined : closedFormEfficiency(scheme, model, messagePackets, pipelineDepth ?? 0);
+    return {
+      op,
+      scheme,
+      lossRule: lossRule ?? 'none',
+      messageBytes,
+      mtu,
+      seconds,
+      messagesCompleted,
+      goodputBps: (messagesCompleted * messageBytes * 8) / seconds,
+      packetsSent,
+      packetsDropped: switchCounters['b'].tx_dropped_fault,
+      packetsRetransmitted: counters.tx_retransmitted,
+      packetsPerSecond: packetsSent / seconds,
+      reverseDropped: switchCounters['a'].tx_dropped_fault,
+      ackTimeouts: counters.local_ack_timeout_err + countersOfB.local_ack_timeout_err,
+      windowPackets,
+      pipelineDepth,
+      efficiency: packetsSent === 0 ? 0 : (messagesCompleted * messagePackets) / packetsSent,
+      closedForm: closedForm ?? null,
+      verified: messagesCompleted === 0 ? null : await this.#b.call('hasData', {}),
+    };
+  }
+}

@@ -1,0 +1,46 @@
+/** A software switch on loopback as a process of its own. */
+
+import { z } from 'zod';
+import { RoceError } from '../../core/errors.js';
+import { SeededRandom } from '../../core/random.js';
+import { type LiveSwitch, openLiveSwitch } from '../../driver/live-switch.js';
+import { FaultPlan } from '../../faults/fault-plan.js';
+import { IpAddress } from '../../packet/address.js';
+import { method } from './calls.js';
+import { serveParent } from './serve-parent.js';
+
+const LOOPBACK = IpAddress.parse('127.0.0.1');
+
+let live: LiveSwitch | undefined;
+let faults: FaultPlan | undefined;
+
+function opened(): LiveSwitch {
+  if (live === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'the switch is not open');
+  return live;
+}
+
+const service = {
+  /** Opens ports on UDP ports of the system's choice; answers `HOST:PORT` of each, by name. */
+  open: method(
+    { ports: z.array(z.string()), loss: z.string().optional(), seed: z.number().int() },
+    async ({ ports, loss, seed }) => {
+      faults = loss === undefined ? undefined : FaultPlan.parse(loss, new SeededRandom(seed));
+      const opening = await openLiveSwitch({
+        ports: ports.map((name) => ({ name, local: { host: LOOPBACK, port: 0 } })),
+        ...(faults !== undefined && { faults }),
+      });
+      live = opening;
+      return Object.fromEntries(ports.map((name) => [name, `${LOOPBACK.text}:${opening.local(name).port}`]));
+    },
+  ),
+  /** Counters by port. */
+  counters: method({}, () => opened().counters),
+  close: method({}, async () => {
+    await live?.close();
+    live = undefined;
+  }),
+};
+
+export type SwitchService = typeof service;
+
+serveParent(service);
