@@ -131,6 +131,9 @@ const UD: ReadonlyMap<number, Transition> = new Map([
   [key(QPS_SQE, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
 ]);
 
+/** To RESET and to ERR. */
+const FROM_ANYWHERE: Transition = { required: 0, optional: 0 };
+
 function names(mask: number): string {
   return ATTRIBUTE_NAMES.filter(([bit]) => (mask & bit) !== 0)
     .map(([, name]) => name)
@@ -142,9 +145,9 @@ function names(mask: number): string {
  * exist, ERR_ROCE_INVALID_ARGUMENT for attributes that are missing or not allowed; the QP is untouched then.
  */
 export function checkTransition(type: number, from: number, to: number, mask: number): void {
-  if (to === QPS_RESET || to === QPS_ERR) return; // From any state, with nothing else.
   const what = `${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to] ?? to}`;
-  const transition = (type === QPT_RC ? RC : UD).get(key(from, to));
+  const transition =
+    to === QPS_RESET || to === QPS_ERR ? FROM_ANYWHERE : (type === QPT_RC ? RC : UD).get(key(from, to));
   if (transition === undefined) {
     throw new RoceError('ERR_ROCE_INVALID_STATE', `a QP cannot go from ${what}`, 'the order is RESET, INIT, RTR, RTS');
   }
