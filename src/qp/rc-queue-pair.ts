@@ -126,9 +126,9 @@ export class RcQueuePair implements Schedulable, RcShared {
       if ((mask & QP_ATTR_MAX_DEST_RD_ATOMIC) !== 0) this.#responder.resize();
     }
     if (to === QPS_RTS && from === QPS_RTR) this.#requester.start();
-    this.attributes.state = to;
+    if (to === QPS_ERR) this.#stop(false);
+    else this.attributes.state = to;
     if (to === QPS_SQD && from === QPS_RTS) this.#requester.beginDrain();
-    else if (to === QPS_ERR && from !== QPS_ERR) this.enterError(false);
     else if (to === QPS_RESET) this.#reset();
     this.schedule();
   }
@@ -144,13 +144,18 @@ export class RcQueuePair implements Schedulable, RcShared {
   }
 
   enterError(lastWords: boolean): void {
+    if (this.attributes.state !== QPS_ERR) this.host.raise(EVENT_QP_FATAL, this.qpn);
+    this.#stop(lastWords);
+  }
+
+  /** To ERR, by an error or by the owner's wish. */
+  #stop(lastWords: boolean): void {
     const wasRunning = this.attributes.state !== QPS_ERR;
     this.attributes.state = QPS_ERR;
     if (!lastWords) this.#responder.silence();
     this.#requester.flush();
     this.#responder.flush();
     this.deadlineNs = Number.POSITIVE_INFINITY;
-    if (wasRunning) this.host.raise(EVENT_QP_FATAL, this.qpn);
     if (wasRunning && this.receives.shared) this.host.raise(EVENT_QP_LAST_WQE_REACHED, this.qpn);
     this.schedule();
   }
