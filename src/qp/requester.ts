@@ -505,8 +505,7 @@ export class Requester {
       if (out.kind[i] === KIND_LOCAL) {
         if (out.head === out.cursor) break; // Executed, but the cursor has yet to pass it.
       } else if (psnDiff(out.unacked, out.lastPsn[i]) <= 0) break;
-      this.#complete(out.head, STATUS_SUCCESS, 0);
-      out.head = (out.head + 1) >>> 0;
+      this.#completeHead(STATUS_SUCCESS, 0);
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
     else if (this.#qp.attributes.state === QPS_SQD && out.isIdle) this.#drained();
@@ -530,8 +529,7 @@ export class Requester {
   /** The oldest work request fails: its real status, everything after it flushed. */
   completeInError(status: number, vendorError: number): void {
     this.#qp.host.counters[COUNTER.req_cqe_error]++;
-    this.#complete(this.out.head, status, vendorError);
-    this.out.head = (this.out.head + 1) >>> 0;
+    this.#completeHead(status, vendorError);
     this.#qp.enterError(false);
   }
 
@@ -542,10 +540,7 @@ export class Requester {
     this.#failedIndex = -1;
     const { out } = this;
     const end = this.#sq.producer;
-    while (out.head !== end) {
-      this.#complete(out.head, STATUS_WR_FLUSH_ERR, 0);
-      out.head = (out.head + 1) >>> 0;
-    }
+    while (out.head !== end) this.#completeHead(STATUS_WR_FLUSH_ERR, 0);
     out.reset(out.newPsn, end);
   }
 
@@ -558,7 +553,11 @@ export class Requester {
     this.out.reset(0, this.#sq.producer);
   }
 
-  #complete(index: number, status: number, vendorError: number): void {
+  /** The head moves on before the completion is written: a CQ that overruns stops the QP, which flushes from the head. */
+  #completeHead(status: number, vendorError: number): void {
+    const index = this.out.head;
+    this.out.head = (index + 1) >>> 0;
+    this.#sq.consumer = this.out.head;
     const flags = this.#sq.flagsAt(index);
     const wanted = status !== STATUS_SUCCESS || this.#qp.signalAll || (flags & SEND_SIGNALED) !== 0;
     if (wanted) {
@@ -572,7 +571,6 @@ export class Requester {
       cqe.vendorError = vendorError;
       this.#qp.sendCq.complete(cqe);
     }
-    this.#sq.consumer = (index + 1) >>> 0;
   }
 }
 
