@@ -103,7 +103,7 @@ export class UdQueuePair implements Schedulable {
     this.attributes.state = values.state;
     if (values.state === QPS_RTS && from === QPS_RTR) this.#psn = values.sqPsn;
     if (values.state === QPS_ERR && from !== QPS_ERR) this.enterError();
-    else if (values.state === QPS_RESET) this.#sq.consumer = this.#sq.producer;
+    else if (values.state === QPS_RESET) this.#discard();
     this.#host.schedule(this);
   }
 
@@ -130,9 +130,17 @@ export class UdQueuePair implements Schedulable {
     else this.#host.schedule(this);
   }
 
+  /** Back to RESET: what is posted disappears without completions. */
+  #discard(): void {
+    this.#sq.consumer = this.#sq.producer;
+    if (this.receives.shared) return;
+    while (this.receives.take(this.#recv));
+    this.#recv.bound = false;
+  }
+
   destroy(): void {
     this.attributes.state = QPS_RESET;
-    this.#sq.consumer = this.#sq.producer;
+    this.#discard();
   }
 
   onDeadline(): void {}
