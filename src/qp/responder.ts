@@ -538,8 +538,9 @@ export class Responder {
     while (this.#qp.receives.take(this.#recv)) this.#completeReceive(STATUS_WR_FLUSH_ERR, WC_RECV, 0, 0, 0);
   }
 
-  /** Back to RESET: posted receives disappear without completions. */
+  /** Back to RESET: posted receives disappear without completions, except that an SRQ gets back the one in use. */
   discard(): void {
+    if (this.#qp.receives.shared && this.#recv.bound) this.#completeReceive(STATUS_WR_FLUSH_ERR, WC_RECV, 0, 0, 0);
     this.reset();
     if (this.#qp.receives.shared) return;
     while (this.#qp.receives.take(this.#recv));
@@ -608,7 +609,7 @@ export class Responder {
     let o = batch.payloadOffset(batch.count);
     o = writeBth(b, o, opcode, BTH_MIGREQ | (pad << BTH_PAD_SHIFT), qp.attributes.destQpn, false, psn);
     if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
-    if (bytes > 0) copyBytes(job.range.bytes, job.range.offset + offset, b, o, bytes);
+    if (bytes > 0) job.range.copyTo(offset, bytes, b, o);
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     qp.host.counters[TX_DATA_PACKETS]++;

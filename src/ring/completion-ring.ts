@@ -64,6 +64,20 @@ export class CompletionRing extends Ring {
     return true;
   }
 
+  /**
+   * Application side: the QP is gone, and its completions that were not taken name QPN 0 from now on, which is nobody's. `onReceive` gets
+   * the cookie of each receive among them.
+   */
+  forget(qpn: number, onReceive: (cookie: number) => void): void {
+    const { view } = this;
+    for (let index = this.consumer; index !== this.producer; index = (index + 1) >>> 0) {
+      const o = this.offsetOf(index);
+      if (view.getUint32(o + 4, true) !== qpn) continue;
+      view.setUint32(o + 4, 0, true);
+      if (view.getUint8(o + 11) === 1) onReceive(view.getUint32(o, true));
+    }
+  }
+
   readAt(index: number, out: Cqe): void {
     const { view } = this;
     const o = this.offsetOf(index);

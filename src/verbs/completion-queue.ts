@@ -88,7 +88,7 @@ export class CompletionQueue extends Resource {
     return this.#ring.depth;
   }
 
-  /** At most `max` completions, oldest first; never waits. Completions of closed QPs are left out. */
+  /** At most `max` completions, oldest first; never waits. Those of closed and reset QPs are left out. */
   poll(max = 16): WorkCompletion[] {
     const completions: WorkCompletion[] = [];
     while (completions.length < max) {
@@ -148,7 +148,7 @@ export class CompletionQueue extends Resource {
     }
   }
 
-  /** The last `count` elements of the ring, for dumps. @internal */
+  /** The ring itself. @internal */
   get ring(): CompletionRing {
     return this.#ring;
   }

@@ -68,6 +68,8 @@ export class QueuePair extends Resource {
   readonly #sq: SendQueue;
   readonly #receives: ReceiveRing;
   readonly #srq: SharedReceiveQueue | undefined;
+  readonly #sendCq: CompletionQueue;
+  readonly #recvCq: CompletionQueue;
   readonly #sendWrIds: WrId[];
   /** Send work requests up to here (exclusive) are known to be done. */
   #sendReleased = 0;
@@ -78,9 +80,9 @@ export class QueuePair extends Resource {
     pd: ProtectionDomain,
     type: QpTypeName,
     qpn: number,
+    init: QueuePairInit,
     sq: SendQueue,
     receives: ReceiveRing,
-    srq: SharedReceiveQueue | undefined,
     memoryIds: number[],
   ) {
     super(pd);
@@ -90,7 +92,9 @@ export class QueuePair extends Resource {
     this.qpn = qpn;
     this.#sq = sq;
     this.#receives = receives;
-    this.#srq = srq;
+    this.#srq = init.srq;
+    this.#sendCq = init.sendCq;
+    this.#recvCq = init.recvCq ?? init.sendCq;
     this.#sendWrIds = Array<WrId>(sq.depth).fill(0);
     this.#memoryIds = memoryIds;
   }
@@ -124,7 +128,7 @@ export class QueuePair extends Resource {
         signalAll: init.signalAll === true ? 1 : 0,
       });
       const receives = init.srq?.receives ?? new ReceiveRing(rq);
-      const qp = new QueuePair(pd, type, qpn, sq, receives, init.srq, memoryIds);
+      const qp = new QueuePair(pd, type, qpn, init, sq, receives, memoryIds);
       device.track(qp);
       return qp;
     } catch (error) {
@@ -144,9 +148,24 @@ export class QueuePair extends Resource {
     await this.device.command('modifyQp', { qpn: this.qpn, mask, ...values });
     if (attr.state === undefined) return;
     this.#state = values.state;
+    if (values.state === QPS_ERR) this.#flushLatePosts();
     if (values.state !== QPS_RESET) return;
+    this.#forgetCompletions();
     this.#sendReleased = this.#sq.producer;
     if (this.#srq === undefined) this.#receives.clear();
+  }
+
+  /** Receives posted before this side knew of the error rang no doorbell. */
+  #flushLatePosts(): void {
+    this.device.link.ringDoorbell(this.qpn);
+  }
+
+  /** What the QP completed and nobody polled goes with it; an SRQ has its receives back. */
+  #forgetCompletions(): void {
+    const onReceive = (cookie: number) => {
+      if (this.#srq !== undefined) this.#receives.done(cookie);
+    };
+    for (const cq of new Set([this.#sendCq, this.#recvCq])) cq.ring.forget(this.qpn, onReceive);
   }
 
   async query(): Promise<QpInfo> {
@@ -216,6 +235,7 @@ export class QueuePair extends Resource {
   /** @internal */
   onFatal(): void {
     this.#state = QPS_ERR;
+    this.#flushLatePosts();
   }
 
   /** A send completion was polled: it stands for every earlier, unsignaled one. @internal */
@@ -231,6 +251,7 @@ export class QueuePair extends Resource {
 
   protected override async release(): Promise<void> {
     await this.device.command('destroyQp', { qpn: this.qpn });
+    this.#forgetCompletions();
     this.device.untrack(this);
     for (const id of this.#memoryIds) this.device.link.detach(id);
   }
