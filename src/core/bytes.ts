@@ -3,6 +3,8 @@
  * DataView, and it works the same on shared memory. No bounds checks: callers have checked the length once.
  */
 
+import { ViewCache } from './view-cache.js';
+
 export function readU16(b: Uint8Array, o: number): number {
   return (b[o] << 8) | b[o + 1];
 }
@@ -36,20 +38,23 @@ export function writeU32(b: Uint8Array, o: number, v: number): void {
 
 /** Below this many bytes a plain loop beats the call into the runtime (measured: 12 against 36 ns at 28 bytes). */
 const COPY_LOOP_BYTES = 64;
+/** Sources up to this size, datagrams, are copied by way of {@link STAGING}. */
+const STAGING_BYTES = 8192;
+/**
+ * A datagram lives in an array of its own that is seen once: a view of a part of it would be garbage at once. Copying it whole to a place
+ * whose views are remembered, and from there, takes no longer and allocates nothing.
+ */
+const STAGING = new Uint8Array(STAGING_BYTES);
+const stagingViews = new ViewCache(STAGING);
 
 /** Copies `length` bytes; the ranges may lie in plain or shared memory but must not overlap. */
-export function copyBytes(
-  from: Uint8Array,
-  fromOffset: number,
-  to: Uint8Array,
-  toOffset: number,
-  length: number,
-): void {
+export function copyBytes(from: Uint8Array, fromOffset: number, to: Uint8Array, toOffset: number, length: number): void {
   if (length <= COPY_LOOP_BYTES) {
     for (let i = 0; i < length; i++) to[toOffset + i] = from[fromOffset + i];
-    return;
-  }
-  to.set(from.subarray(fromOffset, fromOffset + length), toOffset);
+  } else if (from.length <= STAGING_BYTES) {
+    STAGING.set(from);
+    to.set(stagingViews.view(fromOffset, length), toOffset);
+  } else to.set(from.subarray(fromOffset, fromOffset + length), toOffset);
 }
 
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {

@@ -6,9 +6,11 @@
  * (CVE-2016-8636 in another stack).
  */
 
+import { copyBytes } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import { U32 } from '../core/u64.js';
+import { ViewCache } from '../core/view-cache.js';
 
 /** Access bits, equal to `ibv_access_flags`. */
 const LOCAL_WRITE = 1;
@@ -47,6 +49,8 @@ export class MemoryRegion implements KeyedRange {
   lengthBytes: number;
   /** The registered bytes: element 0 is the byte at the base address. */
   bytes: Uint8Array;
+  /** Views of `bytes` that packets were made from. */
+  views: ViewCache;
   /** A fast-register region changes its key and range by work requests and can be invalidated; an ordinary one cannot. */
   readonly fastRegister: boolean;
   /** All memory that a fast-register region may be mapped onto. */
@@ -63,6 +67,7 @@ export class MemoryRegion implements KeyedRange {
     this.baseLow = 0;
     this.lengthBytes = 0;
     this.bytes = backing.subarray(0, 0);
+    this.views = new ViewCache(this.bytes);
     this.fastRegister = fastRegister;
     this.backing = backing;
   }
@@ -93,6 +98,9 @@ export class MemoryWindow implements KeyedRange {
   }
 }
 
+/** Up to here a loop is faster than any view. */
+const SHORT_COPY_BYTES = 64;
+
 const NEVER_VALID = { valid: false, key: 0 } as const;
 const ALWAYS_VALID = { valid: true, key: 0 } as const;
 
@@ -100,10 +108,12 @@ const ALWAYS_VALID = { valid: true, key: 0 } as const;
 export class MemoryRange {
   bytes: Uint8Array = new Uint8Array(0);
   offset = 0;
+  #views: ViewCache | undefined;
   #owner: { readonly valid: boolean; readonly key: number } = NEVER_VALID;
   #key = 0;
 
-  set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number): void {
+  set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
+    this.#views = views;
     this.#owner = owner;
     this.#key = owner.key;
     this.bytes = bytes;
@@ -112,6 +122,7 @@ export class MemoryRange {
 
   /** Bytes that no key protects and that never go away. */
   setPlain(bytes: Uint8Array, offset: number): void {
+    this.#views = undefined;
     this.#owner = ALWAYS_VALID;
     this.#key = ALWAYS_VALID.key;
     this.bytes = bytes;
@@ -119,10 +130,18 @@ export class MemoryRange {
   }
 
   copyFrom(other: MemoryRange): void {
+    this.#views = other.#views;
     this.#owner = other.#owner;
     this.#key = other.#key;
     this.bytes = other.bytes;
     this.offset = other.offset;
+  }
+
+  /** Copies `length` bytes from `skip` bytes into the range on. */
+  copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
+    const start = this.offset + skip;
+    if (this.#views === undefined || length <= SHORT_COPY_BYTES) copyBytes(this.bytes, start, to, toOffset, length);
+    else to.set(this.#views.view(start, length), toOffset);
   }
 
   /** False once the region or window was deregistered, invalidated or bound anew: messages of many packets ask before each one. */
@@ -190,6 +209,7 @@ export class KeyTable {
     region.baseLow = access & ZERO_BASED ? 0 : baseLow;
     region.lengthBytes = bytes.length;
     region.bytes = bytes;
+    region.views = new ViewCache(bytes);
     this.#entries.set(region.handle, region);
     return region;
   }
@@ -259,11 +279,12 @@ export class KeyTable {
     const offset = distance(vaHigh, vaLow, entry.baseHigh, entry.baseLow);
     if (!fits(offset, lengthBytes, entry.lengthBytes)) return MEMORY_OUT_OF_RANGE;
     if (entry.kind === 'MR') {
-      out.set(entry, entry.bytes, offset);
+      out.set(entry, entry.bytes, offset, entry.views);
       return MEMORY_OK;
     }
     if (qpn < 0 || (entry.type === 2 && entry.qpn !== qpn)) return MEMORY_BAD_KEY;
-    out.set(entry, entry.region!.bytes, entry.regionOffset + offset);
+    const region = entry.region!;
+    out.set(entry, region.bytes, entry.regionOffset + offset, region.views);
     return MEMORY_OK;
   }
 
@@ -326,6 +347,7 @@ export class KeyTable {
     region.baseLow = access & ZERO_BASED ? 0 : baseLow;
     region.lengthBytes = lengthBytes;
     region.bytes = region.backing.subarray(offsetBytes, offsetBytes + lengthBytes);
+    region.views = new ViewCache(region.bytes);
     return true;
   }
 

@@ -66,7 +66,7 @@ export class SgeCursor {
       }
       const part = Math.min(size - skip, left);
       const range = this.#ranges[i];
-      copyBytes(range.bytes, range.offset + skip, to, target, part);
+      range.copyTo(skip, part, to, target);
       skip = 0;
       left -= part;
       target += part;
