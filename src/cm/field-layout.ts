@@ -3,7 +3,7 @@
  * management datagrams, which are rare and full of odd-sized fields; packets on the hot path are written out by hand.
  */
 
-interface BitsField {
+export interface BitsField {
   readonly kind: 'bits';
   /** First bit, counted from the start of the message, most significant bit of a byte first. */
   readonly bit: number;
@@ -11,12 +11,12 @@ interface BitsField {
   readonly width: number;
 }
 
-interface U64Field {
+export interface U64Field {
   readonly kind: 'u64';
   readonly offset: number;
 }
 
-interface BytesField {
+export interface BytesField {
   readonly kind: 'bytes';
   readonly offset: number;
   readonly length: number;
