@@ -297,6 +297,8 @@ export class KeyTable {
     if (window?.kind !== 'MW' || window.pd !== request.pd || request.newKey >>> 8 !== window.handle) return false;
     // Type 2 windows must be free, type 1 windows may be bound over.
     if (window.type === 2 && window.valid) return false;
+    const zeroBased = (request.access & ZERO_BASED) !== 0;
+    if (zeroBased && window.type === 1) return false;
     if (request.lengthBytes === 0) {
       unbind(window);
       window.key = request.newKey;
@@ -311,7 +313,6 @@ export class KeyTable {
     const offset = distance(request.baseHigh, request.baseLow, region.baseHigh, region.baseLow);
     if (!fits(offset, request.lengthBytes, region.lengthBytes)) return false;
     unbind(window);
-    const zeroBased = window.type === 2 && (request.access & ZERO_BASED) !== 0;
     window.key = request.newKey;
     window.valid = true;
     window.access = request.access;
