@@ -23,7 +23,7 @@ import { SEND_INLINE } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
 
 export const SGE_BYTES = 16;
-const SEND_FIXED_BYTES = 64;
+export const SEND_FIXED_BYTES = 64;
 const RECV_FIXED_BYTES = 16;
 
 /** The most scatter/gather elements of one work request. */

@@ -2,6 +2,7 @@
 
 import { RoceError } from '../core/errors.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../ring/completion-ring.js';
+import { dumpCqe } from '../ring/dump.js';
 import {
   STATUS_SUCCESS,
   statusName,
@@ -146,6 +147,14 @@ export class CompletionQueue extends Resource {
         throw error;
       }
     }
+  }
+
+  /**
+   * A completion in hex and decoded, for debugging. `index` counts from 0 for the first one ever written; default: the newest. The queue
+   * remembers as many as it is long.
+   */
+  dumpCqe(index = (this.#ring.producer - 1) >>> 0): string {
+    return dumpCqe(this.#ring, index);
   }
 
   /** The ring itself. @internal */

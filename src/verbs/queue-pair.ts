@@ -1,6 +1,7 @@
 /** Queue pairs: where work is posted. */
 
 import { RoceError } from '../core/errors.js';
+import { dumpWqe } from '../ring/dump.js';
 import {
   QP_STATE_NAMES,
   QPS_ERR,
@@ -227,9 +228,12 @@ export class QueuePair extends Resource {
     if (this.#state === QPS_ERR) this.device.link.ringDoorbell(this.qpn);
   }
 
-  /** The rings, for dumps. @internal */
-  get sendQueue(): SendQueue {
-    return this.#sq;
+  /**
+   * A send work request in hex and decoded, for debugging. `index` counts from 0 for the first one ever posted; default: the newest. The
+   * queue remembers as many as it is long.
+   */
+  dumpWqe(index = (this.#sq.producer - 1) >>> 0): string {
+    return dumpWqe(this.#sq, index);
   }
 
   /** @internal */
