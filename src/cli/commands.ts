@@ -47,6 +47,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/decode.js'),
   },
   {
+    name: 'pingpong',
+    summary: 'messages back and forth with ibv_rc_pingpong',
+    load: () => import('./commands/pingpong.js'),
+  },
+  {
+    name: 'rping',
+    summary: 'ping over rdma_cm with rping',
+    load: () => import('./commands/rping.js'),
+  },
+  {
     name: 'fluid',
     summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
     load: () => import('./commands/fluid.js'),

@@ -1,0 +1,254 @@
+/** `rocev2 pingpong`: SENDs of one size back and forth, as a peer of ibv_rc_pingpong (rdma-core); prints what that prints. */
+
+import { randomInt } from 'node:crypto';
+import type { Command } from 'commander';
+import { dialFixed, type FixedChannel, FixedListener } from '../../cm/fixed-channel.js';
+import {
+  exchangeAsPingpongClient,
+  exchangeAsPingpongServer,
+  PINGPONG_TCP_PORT,
+  type PingpongDestination,
+  pingpongAttributes,
+} from '../../cm/pingpong-exchange.js';
+import { RoceError } from '../../core/errors.js';
+import type { IpAddress } from '../../packet/address.js';
+import { Access } from '../../verbs/access.js';
+import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import { openDevice } from '../../verbs/open-device.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { addressOption, countOption, mtuOption, portOption, sizeOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+import { linger, watched } from '../peer-watch.js';
+
+/** What ibv_rc_pingpong fills its buffer with, ... */
+const FILL = 0x7b;
+/** ... but for the first byte of every page, when it is to be checked. */
+const PAGE_BYTES = 4096;
+const PAGE_MARK = 0;
+const RECEIVES = 500;
+const SIZE_MAX_BYTES = 2 ** 30;
+
+interface PingpongOptions {
+  readonly port: number;
+  readonly size: number;
+  readonly mtu: number;
+  readonly iters: number;
+  readonly bind?: IpAddress;
+  readonly chk?: boolean;
+  readonly json?: boolean;
+}
+
+interface PingpongResult {
+  readonly role: 'client' | 'server';
+  readonly peer: string;
+  readonly iterations: number;
+  readonly sizeBytes: number;
+  readonly seconds: number;
+  /** False when nothing was checked, too. */
+  readonly verified: boolean;
+}
+
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('pingpong')
+    .description('Send messages back and forth with ibv_rc_pingpong, or with another rocev2 pingpong.')
+    .argument('[host]', 'the server; without it this is the server')
+    .option('-p, --port <port>', 'TCP port of the exchange', portOption, PINGPONG_TCP_PORT)
+    .option('-s, --size <size>', 'size of a message', sizeOption, 4096)
+    .option('-m, --mtu <bytes>', 'path MTU', mtuOption, 1024)
+    .option('-n, --iters <n>', 'messages each way', countOption, 1000)
+    .option('--bind <address>', 'RoCE address of this side (default: the one the TCP connection uses)', addressOption)
+    .option('-c, --chk', 'check the contents of every message')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Size, MTU and number must be the same on both sides. The peer needs -g with the index of a RoCE v2 GID.
+
+Examples:
+  rocev2 pingpong --bind 127.0.0.2
+  rocev2 pingpong 127.0.0.2 --bind 127.0.0.1 -s 64KiB -c`,
+    )
+    .action((host: string | undefined, options: PingpongOptions) =>
+      pingpong(host, options, new Output(io, options.json === true)),
+    );
+}
+
+async function pingpong(host: string | undefined, options: PingpongOptions, output: Output): Promise<void> {
+  if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a message has at most 1 GiB');
+  const { interrupted } = output.io;
+  const channel = host === undefined ? await acceptOne(options.port, output) : await dialFixed(host, options.port);
+  interrupted.addEventListener('abort', () => channel.abort());
+  await using device = await openDevice({ address: (options.bind ?? channel.localAddress).text });
+  const player = await Player.create(device, options);
+  const peer = await player.connect(channel, host === undefined, options.mtu, output);
+  const run = { role: host === undefined ? ('server' as const) : ('client' as const), peer, options };
+  const seconds = await watched(device, interrupted, (alive) => player.play(host !== undefined, alive));
+  await linger();
+  report({ ...run, seconds, faults: player.faults }, output);
+}
+
+async function acceptOne(port: number, output: Output): Promise<FixedChannel> {
+  const listener = await FixedListener.open(port);
+  try {
+    return await listener.accept(output.io.interrupted);
+  } catch (error) {
+    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    throw error;
+  } finally {
+    listener.close();
+  }
+}
+
+/** One side of the game: a QP, a buffer to send and one to receive. */
+class Player {
+  /** Messages that were not what they should be. */
+  faults = 0;
+  readonly #qp: QueuePair;
+  readonly #cq: CompletionQueue;
+  readonly #mr: MemoryRegion;
+  readonly #address: IpAddress;
+  readonly #size: number;
+  readonly #iterations: number;
+  readonly #check: boolean;
+
+  private constructor(
+    device: RdmaDevice,
+    qp: QueuePair,
+    cq: CompletionQueue,
+    mr: MemoryRegion,
+    options: PingpongOptions,
+  ) {
+    this.#address = device.address;
+    this.#qp = qp;
+    this.#cq = cq;
+    this.#mr = mr;
+    this.#size = options.size;
+    this.#iterations = options.iters;
+    this.#check = options.chk === true;
+  }
+
+  static async create(device: RdmaDevice, options: PingpongOptions): Promise<Player> {
+    const cq = await device.createCq(RECEIVES + 1);
+    const pd = await device.createPd();
+    const mr = await pd.regMr(2 * options.size, Access.LOCAL_WRITE);
+    const qp = await pd.createQp({ sendCq: cq, maxSendWr: 1, maxRecvWr: RECEIVES });
+    await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: 0 });
+    const player = new Player(device, qp, cq, mr, options);
+    player.#fillOutgoing();
+    for (let i = 0; i < Math.min(RECEIVES, options.iters); i++) player.#postReceive();
+    return player;
+  }
+
+  get #outgoing(): Buffer {
+    return this.#mr.bytes.subarray(0, this.#size);
+  }
+
+  get #incoming(): Buffer {
+    return this.#mr.bytes.subarray(this.#size);
+  }
+
+  #fillOutgoing(): void {
+    this.#outgoing.fill(FILL);
+    if (this.#check) for (let at = 0; at < this.#size; at += PAGE_BYTES) this.#outgoing[at] = PAGE_MARK;
+  }
+
+  #postReceive(): void {
+    this.#qp.postRecv({ sges: [this.#mr.sge(this.#size, this.#size)] });
+  }
+
+  #send(): void {
+    this.#qp.postSend({ opcode: 'SEND', sges: [this.#mr.sge(0, this.#size)] });
+  }
+
+  /** Exchanges addresses and takes the QP to RTS; the address of the peer. */
+  async connect(channel: FixedChannel, isServer: boolean, pathMtu: number, output: Output): Promise<IpAddress> {
+    const own = { qpn: this.#qp.qpn, psn: randomInt(1 << 24), address: this.#address };
+    output.line(`  local address:  ${describe(own)}`);
+    const prepare = async (peer: PingpongDestination) => {
+      output.line(`  remote address: ${describe(peer)}`);
+      for (const attributes of pingpongAttributes(own, peer, pathMtu)) await this.#qp.modify(attributes);
+    };
+    if (isServer) return (await exchangeAsPingpongServer(channel, own, prepare)).address;
+    const peer = await exchangeAsPingpongClient(channel, own);
+    await prepare(peer);
+    return peer.address;
+  }
+
+  /** All messages, both ways; seconds. A side sends again when its last message is delivered and one has come. */
+  async play(sendsFirst: boolean, alive: () => void): Promise<number> {
+    const started = performance.now();
+    let sent = 0;
+    let received = 0;
+    let posted = Math.min(RECEIVES, this.#iterations);
+    let delivered = true;
+    let turn = sendsFirst;
+    while (sent < this.#iterations || received < this.#iterations || !delivered) {
+      if (turn && delivered && sent < this.#iterations) {
+        this.#send();
+        sent++;
+        turn = false;
+        delivered = false;
+      }
+      const { opcode } = checkCompletion(await this.#cq.next());
+      alive();
+      if (opcode === 'SEND') {
+        delivered = true;
+        continue;
+      }
+      received++;
+      turn = true;
+      this.#verify();
+      if (posted < this.#iterations) {
+        this.#postReceive();
+        posted++;
+      }
+    }
+    return (performance.now() - started) / 1000;
+  }
+
+  #verify(): void {
+    if (!this.#check) return;
+    if (!this.#incoming.equals(this.#outgoing)) this.faults++;
+    this.#incoming.fill(0); // What came must not be taken for what comes next.
+  }
+}
+
+/** As ibv_rc_pingpong writes it. */
+function describe({ qpn, psn, address }: PingpongDestination): string {
+  const hex6 = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
+  const gid = address.family === 4 ? `::ffff:${address}` : address.text;
+  return `LID 0x0000, QPN ${hex6(qpn)}, PSN ${hex6(psn)}, GID ${gid}`;
+}
+
+function report(
+  run: {
+    role: 'client' | 'server';
+    peer: IpAddress;
+    options: PingpongOptions;
+    seconds: number;
+    faults: number;
+  },
+  output: Output,
+): void {
+  const { role, peer, options, seconds, faults } = run;
+  const bytes = 2 * options.size * options.iters;
+  output.line(`${bytes} bytes in ${seconds.toFixed(2)} seconds = ${((bytes * 8) / seconds / 1e6).toFixed(2)} Mbit/sec`);
+  output.line(
+    `${options.iters} iters in ${seconds.toFixed(2)} seconds = ${((seconds * 1e6) / options.iters).toFixed(2)} usec/iter`,
+  );
+  const result: PingpongResult = {
+    role,
+    peer: peer.text,
+    iterations: options.iters,
+    sizeBytes: options.size,
+    seconds,
+    verified: options.chk === true && faults === 0,
+  };
+  output.document(result);
+  if (faults > 0)
+    throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${faults} of ${options.iters} messages`);
+}

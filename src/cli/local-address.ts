@@ -1,0 +1,24 @@
+/** Which address of this host a peer will see. */
+
+import { createSocket } from 'node:dgram';
+import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
+
+/** Any port does: connecting a UDP socket sends nothing, and makes the system look up the route. */
+const DISCARD_PORT = 9;
+
+/** The local address packets to `peer` leave from, as the routing table says. Rejects with ERR_ROCE_CONNECT when there is no route. */
+export async function localAddressTowards(peer: IpAddress): Promise<IpAddress> {
+  const socket = createSocket(peer.family === 4 ? 'udp4' : 'udp6');
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.connect(DISCARD_PORT, peer.text, resolve);
+    });
+    return IpAddress.parse(socket.address().address);
+  } catch (cause) {
+    throw new RoceError('ERR_ROCE_CONNECT', `no route to ${peer}`, undefined, { cause });
+  } finally {
+    socket.close();
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * How ibv_rc_pingpong tells its peer where to send (rdma-core, libibverbs/examples/rc_pingpong.c): one line of text each way over TCP,
+ * and a word from the client when it has read its own. The PSN in the line is the one its sender begins with.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
+import type { QpAttr } from '../verbs/qp-attributes.js';
+import type { FixedChannel } from './fixed-channel.js';
+
+export const PINGPONG_TCP_PORT = 18515;
+
+/** `LLLL:QQQQQQ:PPPPPP:` and 32 digits of GID, in hex, with a zero byte. */
+const LINE_BYTES = 52;
+const LINE = /^([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{32})\0$/i;
+const DONE = Buffer.from('done\0');
+
+/** One side's QP. */
+export interface PingpongDestination {
+  readonly qpn: number;
+  /** The first PSN it sends. */
+  readonly psn: number;
+  readonly address: IpAddress;
+}
+
+export function encodeDestination({ qpn, psn, address }: PingpongDestination): Uint8Array {
+  const hex6 = (value: number) => value.toString(16).padStart(6, '0');
+  return Buffer.from(`0000:${hex6(qpn)}:${hex6(psn)}:${address.gidHex}\0`);
+}
+
+/** Throws ERR_ROCE_MISMATCH for anything else, and for a peer without a RoCE GID. */
+export function parseDestination(line: Uint8Array): PingpongDestination {
+  const match = LINE.exec(Buffer.from(line).toString('latin1'));
+  if (match === null) {
+    throw new RoceError('ERR_ROCE_MISMATCH', 'the peer does not speak the exchange of ibv_rc_pingpong');
+  }
+  const gid = Buffer.from(match[4], 'hex');
+  if (gid.every((byte) => byte === 0)) {
+    throw new RoceError('ERR_ROCE_MISMATCH', 'the peer sent no GID', 'start it with -g and the index of a RoCE v2 GID');
+  }
+  return {
+    qpn: Number.parseInt(match[2], 16),
+    psn: Number.parseInt(match[3], 16),
+    address: IpAddress.fromBytes(gid),
+  };
+}
+
+/** The client's part: says where it is, learns where the server is, and that its QP is ready. */
+export async function exchangeAsPingpongClient(
+  channel: FixedChannel,
+  own: PingpongDestination,
+): Promise<PingpongDestination> {
+  channel.write(encodeDestination(own));
+  const peer = parseDestination(await channel.read(LINE_BYTES, 'its QP'));
+  channel.write(DONE);
+  channel.close();
+  return peer;
+}
+
+/** The server's part. `prepare` takes the QP to RTS: the client sends as soon as it has our answer. */
+export async function exchangeAsPingpongServer(
+  channel: FixedChannel,
+  own: PingpongDestination,
+  prepare: (peer: PingpongDestination) => Promise<void>,
+): Promise<PingpongDestination> {
+  const peer = parseDestination(await channel.read(LINE_BYTES, 'its QP'));
+  await prepare(peer);
+  channel.write(encodeDestination(own));
+  await channel.read(DONE.length, "'done'");
+  channel.close();
+  return peer;
+}
+
+/** What ibv_rc_pingpong tells its QP, on the ways to RTR and RTS. */
+export function pingpongAttributes(own: PingpongDestination, peer: PingpongDestination, pathMtu: number): QpAttr[] {
+  return [
+    {
+      state: 'RTR',
+      av: { address: peer.address },
+      pathMtu,
+      destQpn: peer.qpn,
+      rqPsn: peer.psn,
+      maxDestRdAtomic: 1,
+      minRnrTimer: 12,
+    },
+    { state: 'RTS', sqPsn: own.psn, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 },
+  ];
+}
