@@ -1,0 +1,104 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { isBuilt, Program } from './executable.js';
+
+/** Two UDP ports that were free a moment ago: restarted endpoints use the same again. */
+async function freeUdpPorts(): Promise<[number, number]> {
+  const sockets = [createSocket('udp4'), createSocket('udp4')];
+  const ports: number[] = [];
+  for (const socket of sockets) {
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    ports.push(socket.address().port);
+  }
+  for (const socket of sockets) socket.close();
+  return [ports[0], ports[1]];
+}
+
+interface Ends {
+  readonly server: Program;
+  readonly client: Program;
+  readonly tcpPort: number;
+}
+
+async function start(udpPorts: readonly [number, number], transferring: 'server' | 'client', tcp = 0): Promise<Ends> {
+  const address = '127.0.0.1';
+  const server = Program.fixture(
+    'connection-endpoint.mjs',
+    JSON.stringify({ listen: tcp, address, udpPort: udpPorts[0], transfers: transferring === 'server' }),
+  );
+  const tcpPort = Number((await server.writes('stdout', /"listening":(\d+)/))[1]);
+  const client = Program.fixture(
+    'connection-endpoint.mjs',
+    JSON.stringify({ connect: tcpPort, address, udpPort: udpPorts[1], transfers: transferring === 'client' }),
+  );
+  return { server, client, tcpPort };
+}
+
+describe.skipIf(!isBuilt)('kill -9 of an endpoint in mid-transfer', () => {
+  it.each(['server', 'client'] as const)(
+    'the %s finds out, says why, and a restart works at once',
+    async (survivor) => {
+      const udpPorts = await freeUdpPorts();
+      const ends = await start(udpPorts, survivor);
+      const victim = survivor === 'server' ? ends.client : ends.server;
+      await ends[survivor].writes('stdout', /"transferring"/);
+      victim.kill('SIGKILL');
+      const [, text] = await ends[survivor].writes('stdout', /(\{"completed".*\})\n/);
+      const { completed, outcomes } = JSON.parse(text);
+      expect(completed).toBeGreaterThanOrEqual(4);
+      expect(outcomes.length).toBeGreaterThan(0);
+      for (const outcome of outcomes) {
+        expect(outcome).toMatch(
+          /^ERR_ROCE_COMPLETION: RDMA_WRITE wr_id \d+ on QP 0x[0-9a-f]+: .*retry.* \(12\); the peer process is gone$/,
+        );
+      }
+      expect(await ends[survivor].ended()).toBe(0);
+
+      const again = await start(udpPorts, survivor, ends.tcpPort);
+      await again[survivor].writes('stdout', /"transferring"/);
+      again.server.kill('SIGKILL');
+      again.client.kill('SIGKILL');
+      await Promise.all([again.server.ended(), again.client.ended()]);
+    },
+  );
+
+  it('over raw verbs: RETRY_EXC_ERR for the oldest request, the others flushed, in order', async () => {
+    const udpPorts = await freeUdpPorts();
+    const path = fileURLToPath(new URL('./fixtures/verbs-endpoint.mjs', import.meta.url));
+    const [sender, victim] = udpPorts.map((udpPort, i) =>
+      fork(path, [JSON.stringify({ address: '127.0.0.1', udpPort, transfers: i === 0 })], {
+        serialization: 'advanced',
+      }),
+    );
+    try {
+      const [ofSender, ofVictim] = await Promise.all([message(sender), message(victim)]);
+      sender.send(ofVictim);
+      victim.send(ofSender);
+      await Promise.all([message(sender), message(victim)]);
+      victim.send({ go: true });
+      sender.send({ go: true });
+      expect(await message(sender)).toEqual({ transferring: true });
+      victim.kill('SIGKILL');
+      const { failures, state } = (await message(sender)) as {
+        failures: Array<{ wrId: number; statusName: string }>;
+        state: string;
+      };
+      expect(failures.map(({ statusName }) => statusName)).toEqual(['RETRY_EXC_ERR', ...Array(7).fill('WR_FLUSH_ERR')]);
+      const [{ wrId: first }] = failures;
+      expect(failures.map(({ wrId }) => wrId)).toEqual(Array.from({ length: 8 }, (_, i) => first + i));
+      expect(state).toBe('ERR');
+    } finally {
+      sender.kill('SIGKILL');
+      victim.kill('SIGKILL');
+    }
+  });
+});
+
+async function message(child: ChildProcess): Promise<Record<string, unknown>> {
+  const [received] = await once(child, 'message');
+  return received;
+}

@@ -1,0 +1,105 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { connect, listen } from '../../src/cm/listen-connect.js';
+import { openDevice } from '../../src/verbs/open-device.js';
+import { run } from '../cli/run-in-process.js';
+import { isBuilt, Program } from './executable.js';
+
+async function portsOf(program: Program): Promise<[string, string]> {
+  const [, a] = await program.writes('stderr', /switch port a on (\S+:\d+)\n/);
+  const [, b] = await program.writes('stderr', /switch port b on (\S+:\d+)\n/);
+  return [a, b];
+}
+
+/** Writes 1 MiB from one endpoint to another on the switch. */
+async function transfer(switchPorts: readonly [string, string]): Promise<void> {
+  const [a, b] = await Promise.all(
+    switchPorts.map((remote, i) =>
+      openDevice({ address: `198.18.0.${i + 1}`, frame: { local: '127.0.0.1:0', remote } }),
+    ),
+  );
+  const region = Buffer.alloc(1 << 20);
+  const listener = await listen(b, { host: '127.0.0.1', port: 0, region });
+  const [peer, connection] = await Promise.all([
+    listener.accept(),
+    connect(a, { host: '127.0.0.1', port: listener.port }),
+  ]);
+  const data = Buffer.from(Uint8Array.from({ length: 1 << 20 }, (_, i) => i * 7 + (i >> 8)));
+  await connection.write(data);
+  expect(region.equals(data)).toBe(true);
+  await connection.close();
+  await peer.close();
+  await listener.close();
+  await a.close();
+  await b.close();
+}
+
+describe.skipIf(!isBuilt)('rocev2 switch', () => {
+  it('forwards, drops by rule, counts, and ends by Ctrl-C with what it counted', async () => {
+    const args = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0', '--loss', 'a>b:every=50', '--json'];
+    const program = Program.rocev2('switch', ...args);
+    const switchPorts = await portsOf(program);
+    await transfer(switchPorts);
+    program.kill('SIGINT');
+    expect(await program.ended(), program.stderr).toBe(0);
+    const { ports, rules, seconds } = JSON.parse(program.stdout);
+    const [a, b] = ports;
+    expect([a.name, b.name, a.local, b.local]).toEqual(['a', 'b', ...switchPorts]);
+    expect(rules).toEqual([{ rule: 'a>b:every=50', hits: b.counters.tx_dropped_fault }]);
+    expect(b.counters.tx_dropped_fault).toBeGreaterThanOrEqual(5);
+    expect(a.counters.tx_dropped_fault).toBe(0);
+    expect(a.counters.rx_packets).toBe(b.counters.tx_packets + b.counters.tx_dropped_fault);
+    expect(b.counters.rx_packets).toBe(a.counters.tx_packets);
+    expect(seconds).toBeGreaterThan(0);
+  });
+
+  it('takes its ports from a file, ends after its time, and prints a table', async () => {
+    await withFile({ ports: [{ name: 'a', local: '127.0.0.1:0' }], loss: 'a>b:every=50' }, async (file) => {
+      const program = Program.rocev2('switch', '--config', file, '--port', 'b=127.0.0.1:0', '--duration', '50ms');
+      expect(await program.ended(), program.stderr).toBe(0);
+      expect(program.stdout).toMatch(/^Counter +a +b\n-+\nrx_packets +0 +0\n/);
+      expect(program.stdout).toMatch(/\nRule +Hits\n-+\na>b:every=50 +0\n$/);
+    });
+  });
+});
+
+async function withFile(content: unknown, use: (path: string) => Promise<void>): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'rocev2-'));
+  try {
+    const path = join(directory, 'switch.json');
+    await writeFile(path, JSON.stringify(content));
+    await use(path);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+describe('a switch that cannot be', () => {
+  it.each([
+    [{ ports: [{ name: 'a', local: 'somewhere' }] }, 'ports[0].local: '],
+    [{ ports: [{ name: 'a b', local: '127.0.0.1:0' }] }, 'ports[0].name: '],
+    [{ ports: [], loss: 'sometimes' }, 'loss: '],
+    [{ ports: [], seed: -1 }, 'seed: '],
+    [{ prots: [] }, 'the file: '],
+    [[], 'the file: '],
+  ])('%j: the message names the field', async (config, field) => {
+    await withFile(config, async (file) => {
+      const { exitCode, stdout, stderr } = await run(['switch', '--config', file]);
+      expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+      expect(stderr).toContain(`${file} is no switch configuration:\n  ${field}`);
+    });
+  });
+
+  it.each([
+    [['--port', 'nonsense'], "'nonsense' is not a switch port"],
+    [['--port', 'a=127.0.0.1:0'], 'two or more'],
+    [['--config', 'no-such-file.json'], 'cannot read no-such-file.json'],
+    [['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0', '--loss', 'sometimes'], "'sometimes'"],
+  ])('%j is a usage error', async (args, message) => {
+    const { exitCode, stderr } = await run(['switch', ...args]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});

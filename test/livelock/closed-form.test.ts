@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { closedFormEfficiency, type LossModel, lossModelOf } from '../../src/cli/livelock/closed-form.js';
+
+const ONE_IN_256: LossModel = { kind: 'regular', period: 256 };
+
+describe('the closed form for one packet in 256', () => {
+  it.each([
+    [16, 0.9336],
+    [64, 0.7461],
+    [128, 0.4961],
+    [200, 0.2148],
+    [255, 0],
+    [300, 0.4121],
+    [511, 0],
+    [512, 0.332],
+  ])('go-back-N with W = %i', (pipelineDepth, efficiency) => {
+    expect(closedFormEfficiency('go-back-n', ONE_IN_256, 4096, pipelineDepth)).toBeCloseTo(efficiency, 4);
+  });
+
+  it('go-back-0 never delivers a message as long as the distance between losses', () => {
+    expect(closedFormEfficiency('go-back-0', ONE_IN_256, 256, 16)).toBe(0);
+    expect(closedFormEfficiency('go-back-0', ONE_IN_256, 255, 16)).toBeUndefined();
+  });
+
+  it('selective repeat does not care for W', () => {
+    for (const w of [0, 16, 255]) {
+      expect(closedFormEfficiency('selective-repeat', ONE_IN_256, 4096, w)).toBeCloseTo(0.9961, 4);
+    }
+  });
+});
+
+it.each([
+  ['go-back-n', 16, 0.9375],
+  ['go-back-n', 128, 0.6641],
+  ['selective-repeat', 16, 0.9961],
+] as const)('the closed form for random loss: %s with W = %i', (scheme, w, efficiency) => {
+  expect(closedFormEfficiency(scheme, { kind: 'random', probability: 1 / 256 }, 4000, w)).toBeCloseTo(efficiency, 4);
+});
+
+describe('which closed form a rule has', () => {
+  it.each([
+    [undefined, { kind: 'none' }],
+    ['ip-id-lsb=0xff', ONE_IN_256],
+    ['a>b:ip-id-lsb=0x10', ONE_IN_256],
+    ['a>b:every=100', { kind: 'regular', period: 100 }],
+    ['random=1/256', { kind: 'random', probability: 1 / 256 }],
+    ['a>*:random=0.01', { kind: 'random', probability: 0.01 }],
+  ])('%s', (rule, model) => expect(lossModelOf(rule)).toEqual(model));
+
+  it.each(['every=100', 'b>a:random=0.1', 'random=0.1:once', 'burst=0.1,0.1', 'random=0.1;random=0.2'])(
+    '%s has none',
+    (rule) => expect(lossModelOf(rule)).toBeUndefined(),
+  );
+});
