@@ -63,11 +63,11 @@ const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * Inside a message an acknowledgement is asked for this often: every eighth of a window, so that the window keeps moving, and at most this
+ * Inside a message an acknowledgement is asked for this often: every quarter of a window, so that the window keeps moving, and at most this
  * many packets apart. Each answer wakes this side up, which costs more than several packets do.
  */
-const ACKS_PER_WINDOW = 8;
-const ACK_EVERY_PACKETS_MAX = 64;
+const ACKS_PER_WINDOW = 4;
+const ACK_EVERY_PACKETS_MAX = 128;
 /** No message may take more PSNs than this: half of what PSN comparison can tell apart. 1 GiB at the smallest MTU. */
 const MESSAGE_PSNS_MAX = 1 << 22;
 const ATOMIC_BYTES = 8;
