@@ -23,9 +23,15 @@ export abstract class Resource implements AsyncDisposable {
     return this.#closing !== undefined;
   }
 
-  /** Closes everything made from this object, then the object. Safe to call twice. */
+  /**
+   * Closes everything made from this object, then the object. Safe to call twice. Rejects with ERR_ROCE_BUSY while something else still
+   * uses it; it goes on working then, and can be closed later.
+   */
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#close().catch((error: unknown) => {
+      this.#closing = undefined;
+      throw error;
+    });
     return this.#closing;
   }
 
