@@ -66,7 +66,9 @@ async function endpoint(/** @type {string} */ address) {
   const qp = await pd.createQp({ sendCq: cq });
   const region = await pd.regMr(MESSAGE_BYTES, Access.REMOTE_ALL);
   const { receiveBudgetPackets } = device.attributes;
-  process.send?.({ hello: { address, qpn: qp.qpn, addr: String(region.addr), rkey: region.rkey, receiveBudgetPackets } });
+  process.send?.({
+    hello: { address, qpn: qp.qpn, addr: String(region.addr), rkey: region.rkey, receiveBudgetPackets },
+  });
   const [peer] = await once(process, 'message');
   await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
   await qp.modify({

@@ -176,7 +176,22 @@ async function rocev2(/** @type {string} */ op, /** @type {number} */ seconds, /
   const port = String(tcpPort++);
   const server = child([CLI, 'bw', op, '-p', port, '--json', ...extra]);
   await once(server.process.stderr, 'data'); // "waiting for ..."
-  const args = [CLI, 'bw', op, '127.0.0.1', '-p', port, '-s', '4MiB', '-t', '16', '-D', `${seconds}s`, '--json', ...extra];
+  const args = [
+    CLI,
+    'bw',
+    op,
+    '127.0.0.1',
+    '-p',
+    port,
+    '-s',
+    '4MiB',
+    '-t',
+    '16',
+    '-D',
+    `${seconds}s`,
+    '--json',
+    ...extra,
+  ];
   const client = child(args);
   const [code] = await client.exited;
   if (code !== 0) throw new Error(`rocev2 ${args.slice(1).join(' ')}: ${client.stderr()}`);
@@ -213,10 +228,23 @@ async function main(/** @type {number} */ reps, /** @type {number} */ seconds, /
     ratioToRaw: median(mbPerSecond.map((value, rep) => value / rows[0].mbPerSecond[rep])),
   }));
   if (json) {
-    say({ node: process.version, cpu: os.cpus()[0].model, cores: os.cpus().length, load: os.loadavg(), reps, seconds, table });
+    say({
+      node: process.version,
+      cpu: os.cpus()[0].model,
+      cores: os.cpus().length,
+      load: os.loadavg(),
+      reps,
+      seconds,
+      table,
+    });
     return;
   }
-  console.log(`node ${process.version}, ${os.cpus().length} x ${os.cpus()[0].model.trim()}, load ${os.loadavg().map((x) => x.toFixed(1)).join(' ')}`);
+  console.log(
+    `node ${process.version}, ${os.cpus().length} x ${os.cpus()[0].model.trim()}, load ${os
+      .loadavg()
+      .map((x) => x.toFixed(1))
+      .join(' ')}`,
+  );
   console.log(`${reps} interleaved repetitions of ${seconds} s; MB/s = 10^6 bytes per second\n`);
   console.log('                  median     min     max   x raw dgram');
   for (const row of table) {
