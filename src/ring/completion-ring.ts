@@ -7,6 +7,7 @@
  *  12 u32 byte count   16 u32 immediate, or invalidated rkey   20 u32 source QPN (UD)   24 u32 vendor error (AETH syndrome)
  */
 
+import { STATUS_SUCCESS, WC_FLAG_SOLICITED } from './enums.js';
 import { createRingMemory, Ring, WORD_ARMED } from './ring.js';
 
 export const CQE_BYTES = 64;
@@ -93,8 +94,18 @@ export class CompletionRing extends Ring {
     out.vendorError = view.getUint32(o + 24, true);
   }
 
+  /** Application side: true when a completion that was not taken is solicited or an error, which counts as solicited. */
+  get holdsSolicited(): boolean {
+    for (let index = this.consumer; index !== this.producer; index = (index + 1) >>> 0) {
+      const o = this.offsetOf(index);
+      if (this.bytes[o + 8] !== STATUS_SUCCESS || (this.bytes[o + 10] & WC_FLAG_SOLICITED) !== 0) return true;
+    }
+    return false;
+  }
+
+  /** Application side. Who waits for any completion is not forgotten when another waits for solicited ones. */
   arm(what: number): void {
-    Atomics.store(this.header, WORD_ARMED, what);
+    if (Atomics.load(this.header, WORD_ARMED) < what) Atomics.store(this.header, WORD_ARMED, what);
   }
 
   /** NIC side: true (once) when a completion of this kind is what the application armed for. */

@@ -113,13 +113,13 @@ export class CompletionQueue extends Resource {
 
   /** Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects when closed. */
   async wait(solicitedOnly = false): Promise<void> {
+    const ring = this.#ring;
     for (;;) {
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
-      if (!solicitedOnly && this.#ring.fill > 0) return;
-      this.#ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
-      if (!solicitedOnly && this.#ring.fill > 0) return; // Came between the check and the arming.
+      // Armed first: what comes after the look wakes us, what came before it is seen.
+      ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
+      if (solicitedOnly ? ring.holdsSolicited : ring.fill > 0) return;
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
-      if (solicitedOnly && this.#ring.fill > 0) return;
     }
   }
 
