@@ -57,6 +57,7 @@ describe('an object in use', () => {
     await expect(nic.cq.close()).rejects.toMatchObject(busy);
     expect(nic.cq.isClosed).toBe(false);
     nic.qp.postSend({ opcode: 'SEND' });
+    nic.take();
     nic.ack(0);
     expect(nic.done()).toHaveLength(1); // It works on.
     await nic.qp.close();
