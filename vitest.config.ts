@@ -1,4 +1,8 @@
+import process from 'node:process';
 import { defineConfig } from 'vitest/config';
+
+// Continuous integration adds up the results of all suites; everybody else reads them.
+const report = process.env['VITEST_JSON_FILE'];
 
 /** The suite of `npm test`: everything that needs only Node. The long suites have vitest.long.config.ts. */
 export default defineConfig({
@@ -6,5 +10,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    ...(report !== undefined && { reporters: ['default', ['json', { outputFile: report }]] }),
   },
 });

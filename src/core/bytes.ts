@@ -48,7 +48,13 @@ const STAGING = new Uint8Array(STAGING_BYTES);
 const stagingViews = new ViewCache(STAGING);
 
 /** Copies `length` bytes; the ranges may lie in plain or shared memory but must not overlap. */
-export function copyBytes(from: Uint8Array, fromOffset: number, to: Uint8Array, toOffset: number, length: number): void {
+export function copyBytes(
+  from: Uint8Array,
+  fromOffset: number,
+  to: Uint8Array,
+  toOffset: number,
+  length: number,
+): void {
   if (length <= COPY_LOOP_BYTES) {
     for (let i = 0; i < length; i++) to[toOffset + i] = from[fromOffset + i];
   } else if (from.length <= STAGING_BYTES) {

@@ -3,20 +3,8 @@
  * the rest of the header.
  */
 
+/** 2^32: the weight of the high half in a Number, exact below 2^53. */
 export const U32 = 0x1_0000_0000;
-
-/** high * 2^32 + low as a Number; exact below 2^53. */
-export function joinU64(high: number, low: number): number {
-  return high * U32 + low;
-}
-
-export function highOf(value: number): number {
-  return Math.floor(value / U32) >>> 0;
-}
-
-export function lowOf(value: number): number {
-  return value >>> 0;
-}
 
 export function bigFromU64(high: number, low: number): bigint {
   return (BigInt(high) << 32n) | BigInt(low);

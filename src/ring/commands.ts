@@ -27,7 +27,6 @@ export const QP_ATTR_MIN_RNR_TIMER = 1 << 15;
 export const QP_ATTR_SQ_PSN = 1 << 16;
 export const QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 17;
 export const QP_ATTR_PATH_MIG_STATE = 1 << 18;
-export const QP_ATTR_CAP = 1 << 19;
 export const QP_ATTR_DEST_QPN = 1 << 20;
 /** Ours: the recovery scheme, agreed when connecting; with DEST_QPN only. */
 export const QP_ATTR_RECOVERY = 1 << 24;

@@ -29,7 +29,6 @@ export const WR_OPCODES = {
   SEND_WITH_INV: WR_SEND_WITH_INV,
   REG_MR: WR_REG_MR,
 } as const;
-export type WrOpcodeName = keyof typeof WR_OPCODES;
 
 /** Send flags (`ibv_send_flags`). */
 export const SEND_FENCE = 1;
@@ -151,7 +150,6 @@ export const ACCESS_REMOTE_READ = 4;
 export const ACCESS_REMOTE_ATOMIC = 8;
 export const ACCESS_MW_BIND = 16;
 export const ACCESS_ZERO_BASED = 32;
-export const ACCESS_REMOTE_ANY = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC;
 
 /** QP states (`ibv_qp_state`). */
 export const QPS_RESET = 0;

@@ -19,7 +19,6 @@ export const WORD_CONSUMER = 1;
 export const WORD_ARMED = 2;
 export const WORD_DEPTH = 3;
 export const WORD_STRIDE = 4;
-export const WORD_EXTRA = 5;
 
 /** Makes the memory of a ring. `allocate` decides between plain and shared memory. */
 export function createRingMemory(
