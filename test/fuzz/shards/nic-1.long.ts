@@ -1,0 +1,3 @@
+import { describeFuzz } from '../describe-fuzz.js';
+
+describeFuzz(1, 10);
