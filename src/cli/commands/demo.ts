@@ -30,7 +30,7 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('demo')
     .description(
-      'Two endpoint processes and a switch process on this machine: SEND, WRITE, READ and atomics with every byte verified\n' +
+      'Two endpoint processes and a switch process on this machine: SEND, WRITE, READ and atomics with every byte verified ' +
         'while packets are lost, then the livelock of go-back-0. Needs no hardware and no privileges.',
     )
     .option('--seconds <s>', 'how long each run of the livelock takes', secondsOption, 1.5)
@@ -110,7 +110,8 @@ function failureOf(operations: VerifiedOperations, { runs }: Comparison): string
   return runs.map(shapeOf).find((failure) => failure !== undefined);
 }
 
-function shapeOf({ op, scheme, messagesCompleted, verified }: LivelockRun): string | undefined {
+function shapeOf({ op, scheme, messagesCompleted, verified, failure }: LivelockRun): string | undefined {
+  if (failure !== null) return `${op} under ${scheme}: the QP gave up with ${failure}`;
   if (verified === false) return `${op} under ${scheme} delivered other bytes than were sent`;
   const isLivelocked = messagesCompleted === 0;
   if (isLivelocked === (scheme === 'go-back-0')) return undefined;

@@ -5,7 +5,7 @@ import { RoceError } from '../../core/errors.js';
 import { formatBytes, parseCount } from '../../core/units.js';
 import { parseFaultRules } from '../../faults/grammar.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
-import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { compareSchemes } from '../livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
 import { printRuns } from '../livelock/table.js';
@@ -38,9 +38,9 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('livelock')
     .description(
-      "The livelock experiment of 'RDMA over Commodity Ethernet at Scale' (SIGCOMM 2016), live: two endpoint processes and a\n" +
-        'switch process on loopback. A sends messages to B; the switch drops one packet in 256; go-back-0 keeps the link busy\n' +
-        'and delivers nothing.',
+      "The livelock experiment of 'RDMA over Commodity Ethernet at Scale' (SIGCOMM 2016), live: two endpoint processes and a " +
+        'switch process on loopback. A sends messages to B; the switch drops one packet in 256; go-back-0 keeps the link ' +
+        'busy and delivers nothing.',
     )
     .addOption(
       new Option('--ops <list>', 'operations')
@@ -67,7 +67,7 @@ export function register(program: Command, io: CliIo): void {
 Examples:
   rocev2 livelock                                    all operations and schemes, about 30 s
   rocev2 livelock --drop none                        the same without loss: go-back-0 is fine
-  rocev2 livelock --ops write --drop a\\>b:random=0.001
+  rocev2 livelock --ops write --drop 'a>b:random=0.001'
   rocev2 livelock --window 200 --schemes go-back-n   deep pipelines make go-back-N pay`,
     )
     .action((options: LivelockOptions) => livelock(options, new Output(io, options.json === true)));
@@ -103,6 +103,10 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
   output.line('messages / packets sent. In theory: the closed form for the measured W (docs/livelock.md).');
   output.document({ runs, references });
   if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
+  const failed = runs.find(({ failure }) => failure !== null);
+  if (failed !== undefined) {
+    throw new CommandFailure(EXIT_FAILED, `${failed.op} under ${failed.scheme}: the QP gave up with ${failed.failure}`);
+  }
   const damaged = runs.find(({ verified }) => verified === false);
   if (damaged !== undefined) {
     throw new CommandFailure(

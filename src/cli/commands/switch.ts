@@ -18,7 +18,7 @@ const NS_PER_MS = 1e6;
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
 interface SwitchCommandOptions {
-  readonly port: readonly LiveSwitchPort[];
+  readonly port?: readonly LiveSwitchPort[];
   readonly config?: string;
   readonly loss?: string;
   readonly seed?: number;
@@ -30,14 +30,13 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('switch')
     .description(
-      'A learning Ethernet switch whose ports are UDP sockets: one frame a datagram, as frame ports, QEMU -netdev dgram and\n' +
-        'GNS3 send them. It runs until Ctrl-C and then prints what it counted.',
+      'A learning Ethernet switch whose ports are UDP sockets: one frame a datagram, as frame ports, QEMU -netdev dgram ' +
+        'and GNS3 send them. It runs until Ctrl-C and then prints what it counted.',
     )
     .option(
       '--port <name=host:port[,host:port]>',
       'a port, and its peer (default: the first on this host that speaks); at least two',
       portsOption,
-      [],
     )
     .option('--config <file>', 'JSON: {ports: [{name, local, remote?}], loss?, seed?, queuePackets?, bufferPackets?}')
     .option('--loss <rules>', 'fault rules between ports (docs/faults.md)')
@@ -54,7 +53,7 @@ Examples:
     .action((options: SwitchCommandOptions) => runSwitch(options, new Output(io, options.json === true)));
 }
 
-function portsOption(text: string, previous: readonly LiveSwitchPort[]): LiveSwitchPort[] {
+function portsOption(text: string, previous: readonly LiveSwitchPort[] = []): LiveSwitchPort[] {
   try {
     return [...previous, parseSwitchPort(text)];
   } catch (error) {
@@ -66,7 +65,7 @@ function portsOption(text: string, previous: readonly LiveSwitchPort[]): LiveSwi
 async function runSwitch(options: SwitchCommandOptions, output: Output): Promise<void> {
   const config = options.config === undefined ? EMPTY_SWITCH_CONFIG : await readSwitchConfig(options.config);
   const { ports: configured, loss: configuredLoss, seed: configuredSeed, ...limits } = config;
-  const ports = [...configured, ...options.port];
+  const ports = [...configured, ...(options.port ?? [])];
   const loss = options.loss ?? configuredLoss;
   const seed = options.seed ?? configuredSeed ?? 1;
   const faults = loss === undefined ? undefined : FaultPlan.parse(loss, new SeededRandom(seed));

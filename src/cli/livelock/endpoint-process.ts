@@ -10,7 +10,7 @@ import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
 import { RECOVERY_NAMES, type RecoveryName } from '../../retransmit/recovery.js';
 import { Access } from '../../verbs/access.js';
-import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
+import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { openDevice } from '../../verbs/open-device.js';
@@ -134,7 +134,7 @@ const service = {
       if (receives) void serveReceives(self);
     },
   ),
-  /** Posts messages for `seconds`, then waits for those begun; not under go-back-0 if none has got through until then. */
+  /** Posts messages for `seconds`, then waits for those begun; not under go-back-0 if none has got through until then. Ends when the QP fails. */
   transfer: method({ op: z.enum(LIVELOCK_OPS), seconds: z.number(), ...remoteSchema }, async (args) => {
     const { qp, sendCq, memory, recovery } = endpoint();
     const { remoteAddr, rkey } = args;
@@ -146,9 +146,13 @@ const service = {
     let outstanding = MESSAGES_POSTED;
     for (let i = 0; i < MESSAGES_POSTED; i++) post();
     let isDrained = false;
+    let failure: string | null = null;
     const pump = async () => {
       for await (const wc of sendCq) {
-        checkCompletion(wc);
+        if (wc.status !== 0) {
+          failure = wc.statusName;
+          return;
+        }
         messagesCompleted++;
         if (performance.now() < endMs) post();
         else if (--outstanding === 0) break;
@@ -160,14 +164,11 @@ const service = {
       await sleep(args.seconds * 1000, giveUp.signal);
       if (messagesCompleted > 0 || recovery !== 'go-back-0') await sleep(DRAIN_LIMIT_MS, giveUp.signal);
     })();
-    try {
-      await Promise.race([pump(), timeIsUp]);
-    } finally {
-      giveUp.abort();
-    }
+    await Promise.race([pump(), timeIsUp]);
+    giveUp.abort();
     const seconds = (performance.now() - startMs) / 1000;
     if (!isDrained) await qp.modify({ state: 'ERR' });
-    return { messagesCompleted, seconds };
+    return { messagesCompleted, seconds, failure };
   }),
   status: method({}, () => ({ messagesCompleted, counters: endpoint().device.counters() })),
   /** Whether the buffer holds the source's data, every byte. */

@@ -63,6 +63,8 @@ export interface LivelockMeasurement {
   readonly closedForm: number | null;
   /** Every byte at B is A's; null if no message arrived. */
   readonly verified: boolean | null;
+  /** The completion status that ended the run early, or null: nothing got through for a whole round of retries. */
+  readonly failure: string | null;
 }
 
 /** What to show while a run goes on. */
@@ -76,7 +78,7 @@ export class LivelockRig implements AsyncDisposable {
   readonly #a = new ChildService<LivelockEndpointService>('endpoint a', ENDPOINT_PROGRAM);
   readonly #b = new ChildService<LivelockEndpointService>('endpoint b', ENDPOINT_PROGRAM);
 
-  /** One run. Rejects when a process dies, or when a QP fails, which loss alone never makes it do. */
+  /** One run. Rejects when a process dies. */
   run(settings: LivelockSettings, onStatus: (status: LivelockStatus) => void): Promise<LivelockMeasurement> {
     return whileAlive([this.#switch, this.#a, this.#b], this.#run(settings, onStatus));
   }
@@ -139,10 +141,10 @@ export class LivelockRig implements AsyncDisposable {
 
   async #measure(
     settings: LivelockSettings,
-    transfer: { messagesCompleted: number; seconds: number },
+    transfer: { messagesCompleted: number; seconds: number; failure: string | null },
   ): Promise<LivelockMeasurement> {
     const { op, scheme, lossRule, messageBytes, mtu, windowPackets } = settings;
-    const { messagesCompleted, seconds } = transfer;
+    const { messagesCompleted, seconds, failure } = transfer;
     const [{ counters }, { counters: countersOfB }, switchCounters] = await Promise.all([
       this.#a.call('status', {}),
       this.#b.call('status', {}),
@@ -175,6 +177,7 @@ export class LivelockRig implements AsyncDisposable {
       efficiency: packetsSent === 0 ? 0 : (messagesCompleted * messagePackets) / packetsSent,
       closedForm: closedForm ?? null,
       verified: messagesCompleted === 0 ? null : await this.#b.call('hasData', {}),
+      failure,
     };
   }
 }
