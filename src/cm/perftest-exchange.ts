@@ -1,0 +1,240 @@
+/**
+ * The TCP exchange of perftest (ib_write_bw and its relatives), as versions 5.70 to 6.29 speak it. Every step is symmetric: the client
+ * writes and then reads, the server reads and then writes, messages of known size. The keys of a queue pair, sent again, are the barrier.
+ *
+ * From 6.28 on two versions that can compare their options first; we say that we are older, and they go on without. What the tools do
+ * differs only in the number of barriers: see `PERFTEST_BARRIERS`.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
+import type { FixedChannel } from './fixed-channel.js';
+import { pathMtuBytes, pathMtuCode } from './qp-parameters.js';
+
+export const PERFTEST_TCP_PORT = 18515;
+
+const VERSION_BYTES = 16;
+/** The oldest version perftest itself still talks to. */
+const VERSION_MIN = 5.7;
+/** What we say we are: older than those that compare options. */
+const VERSION_OWN = '6.20';
+const INTEGER_BYTES = 4;
+const MTU_BYTES = 2;
+const CACHE_LINE_BYTES = 64;
+const PAGE_BYTES = 4096;
+const DONE = Buffer.from('done\0');
+
+/** LID : outstanding READs : QPN : PSN : rkey : address : 16 bytes of GID : SRQ number, in hex, each with a colon, and a zero byte. */
+const KEYS =
+  /^[0-9a-f]{4}:([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{8}):([0-9a-f]{16}):((?:[0-9a-f]{2}:){16})([0-9a-f]{8}):\0$/i;
+
+/** One queue pair and its memory. */
+export interface PerftestKeys {
+  /** READs and atomics this side issues at a time; 1 where there are none. */
+  readonly outstandingReads: number;
+  readonly qpn: number;
+  /** The first PSN it sends. */
+  readonly psn: number;
+  readonly rkey: number;
+  /** Of its buffer: at least the message size, and the cycle buffer, may be read or written there. */
+  readonly remoteAddr: bigint;
+  readonly address: IpAddress;
+}
+
+export function encodeKeys(keys: PerftestKeys): Uint8Array {
+  const hex = (value: number | bigint, digits: number) => value.toString(16).padStart(digits, '0');
+  const fields = [
+    hex(0, 4),
+    hex(keys.outstandingReads, 4),
+    hex(keys.qpn, 6),
+    hex(keys.psn, 6),
+    hex(keys.rkey, 8),
+    hex(keys.remoteAddr, 16),
+    ...Array.from(keys.address.gid, (byte) => hex(byte, 2)),
+    hex(0, 8),
+  ];
+  return Buffer.from(`${fields.join(':')}:\0`);
+}
+
+/** Throws ERR_ROCE_MISMATCH for anything else. */
+export function parseKeys(line: Uint8Array): PerftestKeys {
+  const match = KEYS.exec(Buffer.from(line).toString('latin1'));
+  if (match === null) {
+    throw new RoceError(
+      'ERR_ROCE_MISMATCH',
+      'the peer does not speak the exchange of perftest',
+      'is it built with data validation, or not on RoCE?',
+    );
+  }
+  const number = (group: number) => Number.parseInt(match[group], 16);
+  return {
+    outstandingReads: number(1),
+    qpn: number(2),
+    psn: number(3),
+    rkey: number(4),
+    remoteAddr: BigInt(`0x${match[5]}`),
+    address: IpAddress.fromBytes(Buffer.from(match[6].replaceAll(':', ''), 'hex')),
+  };
+}
+
+/** What a bandwidth test tells the other side at its end. A server of version 6.06 sends numbers without meaning. */
+export interface PerftestReport {
+  readonly sizeBytes: bigint;
+  readonly iterations: bigint;
+  /** MiB/s. */
+  readonly peak: number;
+  readonly average: number;
+  /** Millions a second. */
+  readonly messageRate: number;
+}
+
+/**
+ * The order of a test: keys, `beforeTraffic` barriers, the traffic, and where there is a report a barrier and the report; then `finish`. Both
+ * sides must be able to receive before the first barrier.
+ */
+export const PERFTEST_BARRIERS = {
+  write_bw: { beforeTraffic: 2, report: true },
+  read_bw: { beforeTraffic: 2, report: true },
+  send_bw: { beforeTraffic: 3, report: false },
+  write_lat: { beforeTraffic: 3, report: false },
+  read_lat: { beforeTraffic: 3, report: false },
+} as const;
+
+/** One side of the exchange, step by step in the order of its methods. All of them reject with ERR_ROCE_CONNECT when the peer goes away. */
+export class PerftestExchange {
+  /** As the peer says it, `6.06`. */
+  readonly peerVersion: string;
+  /** Both sides' buffers are at least so long. */
+  readonly cycleBufferBytes: number;
+  readonly cacheLineBytes: number;
+  /** In bytes: the smaller one of both sides'. */
+  readonly pathMtu: number;
+  readonly #channel: FixedChannel;
+  readonly #isClient: boolean;
+  #keys: Uint8Array = new Uint8Array(0);
+
+  private constructor(
+    channel: FixedChannel,
+    isClient: boolean,
+    terms: { peerVersion: string; cycleBufferBytes: number; cacheLineBytes: number; pathMtu: number },
+  ) {
+    this.#channel = channel;
+    this.#isClient = isClient;
+    this.peerVersion = terms.peerVersion;
+    this.cycleBufferBytes = terms.cycleBufferBytes;
+    this.cacheLineBytes = terms.cacheLineBytes;
+    this.pathMtu = terms.pathMtu;
+  }
+
+  /** Agrees on what both sides must have in common. Rejects with ERR_ROCE_MISMATCH for a peer that is not perftest, or too old. */
+  static async open(
+    channel: FixedChannel,
+    role: 'client' | 'server',
+    own: { readonly pathMtu: number },
+  ): Promise<PerftestExchange> {
+    const isClient = role === 'client';
+    const ask = (message: Uint8Array, what: string) => swap(channel, isClient, message, what);
+    const peerVersion = textOf(await ask(padded(VERSION_OWN, VERSION_BYTES), 'its version'));
+    if (!/^\d+\.\d+/.test(peerVersion)) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer is not perftest');
+    if (Number.parseFloat(peerVersion) < VERSION_MIN) {
+      throw new RoceError(
+        'ERR_ROCE_MISMATCH',
+        `perftest ${peerVersion} is too old`,
+        `it must be ${VERSION_MIN.toFixed(2)} or later`,
+      );
+    }
+    const cycleBufferBytes = Math.max(PAGE_BYTES, integerOf(await ask(integer(PAGE_BYTES), 'its page size')));
+    const cacheLineBytes = Math.max(
+      CACHE_LINE_BYTES,
+      integerOf(await ask(integer(CACHE_LINE_BYTES), 'its cache line')),
+    );
+    const mtuCode = Number.parseInt(
+      textOf(await ask(padded(`${pathMtuCode(own.pathMtu)}`, MTU_BYTES), 'its path MTU')),
+      10,
+    );
+    if (!(mtuCode >= 1 && mtuCode <= 5))
+      throw new RoceError('ERR_ROCE_MISMATCH', `the peer's path MTU has code ${mtuCode}`);
+    const pathMtu = Math.min(own.pathMtu, pathMtuBytes(mtuCode));
+    return new PerftestExchange(channel, isClient, { peerVersion, cycleBufferBytes, cacheLineBytes, pathMtu });
+  }
+
+  /** Tells of our QP and learns of the peer's. Rejects with ERR_ROCE_MISMATCH for keys that are none. */
+  async exchangeKeys(own: PerftestKeys): Promise<PerftestKeys> {
+    this.#keys = encodeKeys(own);
+    return parseKeys(await this.#swap(this.#keys, 'its keys'));
+  }
+
+  /** Returns when both sides have come here; the peer may need up to `timeoutMs`. */
+  async barrier(timeoutMs?: number): Promise<void> {
+    parseKeys(await this.#swap(this.#keys, 'its readiness', timeoutMs));
+  }
+
+  async exchangeReport(own: PerftestReport): Promise<PerftestReport> {
+    const whole = async (value: bigint) => (await this.#swap(u64(value), 'its report')).readBigUInt64BE();
+    const real = async (value: number) => (await this.#swap(f64(value), 'its report')).readDoubleBE();
+    return {
+      sizeBytes: await whole(own.sizeBytes),
+      iterations: await whole(own.iterations),
+      peak: await real(own.peak),
+      average: await real(own.average),
+      messageRate: await real(own.messageRate),
+    };
+  }
+
+  /** The last barrier, and good-bye. */
+  async finish(timeoutMs?: number): Promise<void> {
+    await this.barrier(timeoutMs);
+    this.#channel.write(DONE);
+    this.#channel.close();
+  }
+
+  #swap(message: Uint8Array, what: string, timeoutMs?: number): Promise<Buffer> {
+    return swap(this.#channel, this.#isClient, message, what, timeoutMs);
+  }
+}
+
+/** One step: both sides send a message of the same length. */
+async function swap(
+  channel: FixedChannel,
+  isClient: boolean,
+  message: Uint8Array,
+  what: string,
+  timeoutMs?: number,
+): Promise<Buffer> {
+  if (isClient) channel.write(message);
+  const answer = await channel.read(message.length, what, timeoutMs);
+  if (!isClient) channel.write(message);
+  return answer;
+}
+
+function padded(text: string, bytes: number): Uint8Array {
+  const message = new Uint8Array(bytes);
+  message.set(Buffer.from(text));
+  return message;
+}
+
+function textOf(message: Buffer): string {
+  return message.toString('latin1').replace(/\0.*$/s, '');
+}
+
+function integer(value: number): Buffer {
+  const message = Buffer.alloc(INTEGER_BYTES);
+  message.writeInt32BE(value);
+  return message;
+}
+
+function integerOf(message: Buffer): number {
+  return message.readInt32BE();
+}
+
+function u64(value: bigint): Buffer {
+  const message = Buffer.alloc(8);
+  message.writeBigUInt64BE(value);
+  return message;
+}
+
+function f64(value: number): Buffer {
+  const message = Buffer.alloc(8);
+  message.writeDoubleBE(value);
+  return message;
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { encodeKeys, PerftestExchange, type PerftestKeys, parseKeys } from '../../src/cm/perftest-exchange.js';
+import { fromHex } from '../../src/core/bytes.js';
+import { IpAddress } from '../../src/packet/address.js';
+import { tcpPair } from './tcp-pair.js';
+
+/** What ib_write_bw 6.06 wrote. */
+const LINE =
+  '0000:0001:000024:eaed7c:00001f47:00007ff3cac72000:00:00:00:00:00:00:00:00:00:00:ff:ff:0a:4d:00:02:00000000:\0';
+const KEYS: PerftestKeys = {
+  outstandingReads: 1,
+  qpn: 0x24,
+  psn: 0xeaed7c,
+  rkey: 0x1f47,
+  remoteAddr: 0x7ff3cac72000n,
+  address: IpAddress.parse('10.77.0.2'),
+};
+
+describe('the keys of a queue pair', () => {
+  it('are the 108 bytes of perftest', () => {
+    expect(LINE).toHaveLength(108);
+    expect(Buffer.from(encodeKeys(KEYS)).toString('latin1')).toBe(LINE);
+    expect(parseKeys(Buffer.from(LINE))).toEqual(KEYS);
+  });
+
+  it('hold an IPv6 address and 64 bits', () => {
+    const keys = { ...KEYS, remoteAddr: 2n ** 64n - 4096n, rkey: 0xffffffff, address: IpAddress.parse('fd77::2') };
+    expect(parseKeys(encodeKeys(keys))).toEqual(keys);
+  });
+
+  it.each([
+    ['a letter that is no digit', LINE.replace('eaed7c', 'eaed7x')],
+    ['a field too short', LINE.replace(':0001:', ':001:')],
+    ['no end', LINE.replace('\0', ' ')],
+  ])('are refused with %s', (_, line) => {
+    expect(() => parseKeys(Buffer.from(line))).toThrow(/perftest/);
+  });
+});
+
+describe('the exchange', () => {
+  it('of a client writes what ib_write_bw reads, message by message', async () => {
+    const { client, server } = await tcpPair();
+    const opening = PerftestExchange.open(client, 'client', { pathMtu: 1024 });
+    const said: string[] = [];
+    for (const [bytes, answer] of [
+      [16, '362e3036000000000000000000000000'],
+      [4, '00002000'],
+      [4, '00000080'],
+      [2, '3500'],
+    ] as const) {
+      said.push((await server.read(bytes, 'a message')).toString('hex'));
+      server.write(fromHex(answer));
+    }
+    expect(said).toEqual(['362e3230000000000000000000000000', '00001000', '00000040', '3300']);
+    expect(await opening).toMatchObject({
+      peerVersion: '6.06',
+      cycleBufferBytes: 8192,
+      cacheLineBytes: 128,
+      pathMtu: 1024,
+    });
+  });
+
+  it('runs from the version to the report, with a barrier at each step', async () => {
+    const { client, server } = await tcpPair();
+    const other = { ...KEYS, qpn: 0x25, address: IpAddress.parse('10.77.0.3') };
+    const report = { sizeBytes: 65536n, iterations: 5n, peak: 97.5, average: 48.25, messageRate: 0.000784 };
+    const nothing = { sizeBytes: 0n, iterations: 0n, peak: 0, average: 0, messageRate: 0 };
+    const run = async (
+      role: 'client' | 'server',
+      own: { keys: PerftestKeys; pathMtu: number; report: typeof report },
+    ) => {
+      const exchange = await PerftestExchange.open(role === 'client' ? client : server, role, own);
+      const keys = await exchange.exchangeKeys(own.keys);
+      await exchange.barrier();
+      await exchange.barrier();
+      const theirs = await exchange.exchangeReport(own.report);
+      await exchange.finish();
+      return { pathMtu: exchange.pathMtu, keys, report: theirs };
+    };
+    const [atClient, atServer] = await Promise.all([
+      run('client', { keys: KEYS, pathMtu: 4096, report }),
+      run('server', { keys: other, pathMtu: 2048, report: nothing }),
+    ]);
+    expect(atClient).toEqual({ pathMtu: 2048, keys: other, report: nothing });
+    expect(atServer).toEqual({ pathMtu: 2048, keys: KEYS, report });
+    expect((await server.read(5, 'done')).toString()).toBe('done\0');
+  });
+
+  it.each([
+    ['too old', '5.60', 'too old'],
+    ['something else', 'HTTP/1.1', 'not perftest'],
+  ])('is refused by a peer that is %s', async (_, version, words) => {
+    const { client, server } = await tcpPair();
+    server.write(Buffer.from(version.padEnd(16, '\0')));
+    await expect(PerftestExchange.open(client, 'client', { pathMtu: 1024 })).rejects.toThrow(words);
+  });
+});

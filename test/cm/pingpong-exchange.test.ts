@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { dialFixed, FixedListener } from '../../src/cm/fixed-channel.js';
+import {
+  encodeDestination,
+  exchangeAsPingpongClient,
+  exchangeAsPingpongServer,
+  parseDestination,
+} from '../../src/cm/pingpong-exchange.js';
+import { IpAddress } from '../../src/packet/address.js';
+import { tcpPair } from './tcp-pair.js';
+
+const LINE = '0000:000011:123456:00000000000000000000ffffc0000201\0';
+const OWN = { qpn: 0x11, psn: 0x123456, address: IpAddress.parse('192.0.2.1') };
+
+describe('the line of ibv_rc_pingpong', () => {
+  it('has 52 bytes', () => {
+    expect(Buffer.from(encodeDestination(OWN)).toString('latin1')).toBe(LINE);
+    expect(encodeDestination(OWN)).toHaveLength(52);
+  });
+
+  it('is read back, also with an IPv6 GID', () => {
+    expect(parseDestination(Buffer.from(LINE))).toEqual(OWN);
+    const v6 = { qpn: 0xffffff, psn: 0, address: IpAddress.parse('fd77::1') };
+    expect(parseDestination(encodeDestination(v6))).toEqual(v6);
+  });
+
+  it.each([
+    ['another separator', LINE.replaceAll(':', ';'), 'does not speak'],
+    ['no zero byte', LINE.replace('\0', '\n'), 'does not speak'],
+    ['no GID', `${LINE.slice(0, 19)}${'0'.repeat(32)}\0`, '-g'],
+  ])('is refused with %s', (_, line, words) => {
+    expect(() => parseDestination(Buffer.from(line))).toThrow(words);
+  });
+});
+
+describe('the exchange', () => {
+  const other = { qpn: 0x12, psn: 0xabcdef, address: IpAddress.parse('192.0.2.2') };
+
+  it('tells both sides of each other; the server is ready before the client knows', async () => {
+    const { client, server } = await tcpPair();
+    const steps: string[] = [];
+    const [atClient, atServer] = await Promise.all([
+      exchangeAsPingpongClient(client, OWN).then((peer) => {
+        steps.push('client');
+        return peer;
+      }),
+      exchangeAsPingpongServer(server, other, async () => {
+        steps.push('prepared');
+      }),
+    ]);
+    expect([atClient, atServer]).toEqual([other, OWN]);
+    expect(steps).toEqual(['prepared', 'client']);
+  });
+
+  it('fails when the peer hangs up, and says what was missing', async () => {
+    const { client, server } = await tcpPair();
+    server.close();
+    await expect(exchangeAsPingpongClient(client, OWN)).rejects.toThrow(/waiting for its QP.*closed/);
+  });
+
+  it('fails when the peer says nothing', async () => {
+    const { client } = await tcpPair();
+    await expect(client.read(52, 'its QP', 20)).rejects.toThrow('nothing for 0.02 s');
+  });
+
+  it('fails when the peer talks without end', async () => {
+    const { client, server } = await tcpPair();
+    server.write(new Uint8Array(70_000));
+    await expect(client.read(100_000, 'its QP')).rejects.toThrow('more than');
+  });
+
+  it('fails when nobody listens', async () => {
+    const listener = await FixedListener.open(0, '127.0.0.1');
+    const { port } = listener;
+    listener.close();
+    await expect(dialFixed('127.0.0.1', port)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+  });
+});
