@@ -177,6 +177,7 @@ class RpingEnd {
   readonly #sink: MemoryRegion;
   readonly #outgoing: MemoryRegion;
   readonly #incoming: MemoryRegion;
+  #hasMessage = false;
 
   private constructor(qp: QueuePair, cq: CompletionQueue, regions: readonly MemoryRegion[], options: RpingOptions) {
     this.qp = qp;
@@ -207,9 +208,9 @@ class RpingEnd {
     const text = pingText(tally.pings, this.options.size);
     this.#text.bytes.set(text);
     this.#sink.bytes.fill(0);
-    this.#advertise(this.#text);
+    await this.#advertise(this.#text);
     await this.#message();
-    this.#advertise(this.#sink);
+    await this.#advertise(this.#sink);
     await this.#message();
     if (this.options.verbose === true) output.line(`ping data: ${printable(this.#sink.bytes)}`);
     if (this.options.validate === true && !this.#sink.bytes.equals(text)) tally.faults++;
@@ -225,13 +226,13 @@ class RpingEnd {
     const text = this.#text.bytes.subarray(0, source.length);
     if (this.options.verbose === true) output.line(`server ping data: ${printable(text)}`);
     if (this.options.validate === true && !text.equals(pingText(tally.pings, source.length))) tally.faults++;
-    this.#advertise(this.#text);
+    await this.#advertise(this.#text);
     await this.#message();
     const sink = this.#advertised();
     const back = this.#text.sge(0, Math.min(printable(text).length + 1, sink.length));
     this.qp.postSend({ opcode: 'RDMA_WRITE', sges: [back], remoteAddr: sink.address, rkey: sink.rkey });
     await this.#completionOf('RDMA_WRITE');
-    this.#advertise(this.#text);
+    await this.#advertise(this.#text);
     return true;
   }
 
@@ -240,7 +241,8 @@ class RpingEnd {
   }
 
   /** Tells the peer of a buffer. In the server's messages nobody looks at the contents. */
-  #advertise(region: MemoryRegion): void {
+  async #advertise(region: MemoryRegion): Promise<void> {
+    while (this.qp.sendRoom === 0) await this.#nextCompletion(); // ACKs were lost: the peer answers ahead of them.
     const message = this.#outgoing.bytes;
     message.writeBigUInt64BE(region.addr, 0);
     message.writeUInt32BE(region.rkey, 8);
@@ -261,28 +263,41 @@ class RpingEnd {
   }
 
   async #message(): Promise<void> {
-    if (!(await this.#messageOrEnd())) throw new RoceError('ERR_ROCE_CONNECT', 'the peer has disconnected');
+    if (!(await this.#messageOrEnd())) throw disconnected();
   }
 
   /** Waits for a message of the peer's; false when the connection has ended. */
   async #messageOrEnd(): Promise<boolean> {
-    for (;;) {
-      const wc = await this.#cq.next();
-      if (wc.statusName === 'WR_FLUSH_ERR') return false;
-      const { opcode, byteLen } = checkCompletion(wc);
-      if (opcode !== 'RECV') continue;
-      if (byteLen !== ADVERTISEMENT_BYTES) {
-        throw new RoceError('ERR_ROCE_MISMATCH', `a message of ${byteLen} bytes`, 'is the peer rping?');
-      }
-      this.#postReceive();
-      return true;
+    while (!this.#hasMessage) if ((await this.#nextCompletion()) === undefined) return false;
+    this.#hasMessage = false;
+    return true;
+  }
+
+  /** Waits until the request is done. */
+  async #completionOf(request: 'RDMA_READ' | 'RDMA_WRITE'): Promise<void> {
+    for (let opcode: string | undefined = ''; opcode !== request; opcode = await this.#nextCompletion()) {
+      if (opcode === undefined) throw disconnected();
     }
   }
 
-  /** Waits until the request is done; messages are not due yet. */
-  async #completionOf(opcode: string): Promise<void> {
-    while (checkCompletion(await this.#cq.next()).opcode !== opcode);
+  /** What has completed; undefined when the connection has ended. */
+  async #nextCompletion(): Promise<string | undefined> {
+    const wc = await this.#cq.next();
+    if (wc.statusName === 'WR_FLUSH_ERR') return undefined;
+    const { opcode, byteLen } = checkCompletion(wc);
+    if (opcode === 'RECV') {
+      if (byteLen !== ADVERTISEMENT_BYTES) {
+        throw new RoceError('ERR_ROCE_MISMATCH', `a message of ${byteLen} bytes`, 'is the peer rping?');
+      }
+      this.#hasMessage = true;
+      this.#postReceive(); // The buffer is not written again before the peer has our answer.
+    }
+    return opcode;
   }
+}
+
+function disconnected(): RoceError {
+  return new RoceError('ERR_ROCE_CONNECT', 'the peer has disconnected');
 }
 
 /** Up to the zero byte. */

@@ -1,0 +1,100 @@
+/** `rocev2 pingpong` against ibv_rc_pingpong on Linux Soft-RoCE: both roles, both IP versions, one byte to a mebibyte, with and without loss. */
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeOnRig } from './support/describe-on-rig.js';
+import { Rig } from './support/rig.js';
+import { buildRocev2, jsonResult, startRocev2 } from './support/rocev2.js';
+
+const PORT = 18515;
+const FAMILIES = [
+  { family: 4, gidIndex: 1 },
+  { family: 6, gidIndex: 2 },
+] as const;
+const SIZES = [1, 3, 1024, 1025, 4096, 65_536, 2 ** 20];
+
+await describeOnRig('rocev2 pingpong', 'bridge', () => {
+  let rig: Rig;
+  beforeAll(async () => {
+    await buildRocev2();
+    rig = await Rig.start({ guests: 1, mtu: 4200 });
+  });
+  afterAll(() => rig?.stop());
+
+  const cells = FAMILIES.flatMap(({ family, gidIndex }) => SIZES.map((size) => ({ family, gidIndex, size })));
+  const addressOf = (family: 4 | 6) => (family === 4 ? rig.hostSide.ip4 : rig.hostSide.ip6);
+
+  async function asClient(cell: { family: 4 | 6; gidIndex: number; size: number; mtu: number; iterations: number }) {
+    const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
+    const server = await rig.background('server', `ibv_rc_pingpong -g ${cell.gidIndex} ${numbers}`);
+    await rig.listening(PORT);
+    const args = ['pingpong', rig.guests[0].ip4, '--bind', addressOf(cell.family), ...numbers.split(' ')];
+    const result = await jsonResult(startRocev2(rig, [...args, '-c', '--json']));
+    expect((await server.wait()).exitCode).toBe(0);
+    return result;
+  }
+
+  async function asServer(cell: { family: 4 | 6; gidIndex: number; size: number; mtu: number; iterations: number }) {
+    const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
+    const args = ['pingpong', '--bind', addressOf(cell.family), ...numbers.split(' ')];
+    const server = startRocev2(rig, [...args, '-c', '--json']);
+    const client = `ibv_rc_pingpong -g ${cell.gidIndex} -c ${numbers} ${rig.hostSide.ip4}`;
+    await untilListening(client);
+    return jsonResult(server);
+  }
+
+  /** The guest knows nothing of our ports: it tries until somebody is there. */
+  async function untilListening(client: string): Promise<void> {
+    const { exitCode, stdout, stderr } = await rig.exec(
+      `for i in $(seq 50); do ${client} 2>/tmp/err && exit 0; grep -q connect /tmp/err || break; sleep 0.1; done; cat /tmp/err >&2; exit 1`,
+    );
+    expect(exitCode, `${stdout}${stderr}`).toBe(0);
+  }
+
+  test.each(cells)('client, IPv$family, $size bytes', async ({ size, ...cell }) => {
+    const iterations = size > 100_000 ? 20 : 200;
+    const result = await asClient({ ...cell, size, mtu: 1024, iterations });
+    expect(result).toMatchObject({ role: 'client', iterations, sizeBytes: size, verified: true });
+    expect(result['peer']).toBe(cell.family === 4 ? rig.guests[0].ip4 : rig.guests[0].ip6);
+  });
+
+  test.each(cells)('server, IPv$family, $size bytes', async ({ size, ...cell }) => {
+    const iterations = size > 100_000 ? 20 : 200;
+    const result = await asServer({ ...cell, size, mtu: 1024, iterations });
+    expect(result).toMatchObject({ role: 'server', iterations, sizeBytes: size, verified: true });
+  });
+
+  test.each([256, 512, 2048, 4096])('path MTU %i', async (mtu) => {
+    const cell = { family: 4, gidIndex: 1, size: 10_000, mtu, iterations: 100 } as const;
+    expect(await asClient(cell)).toMatchObject({ verified: true });
+    expect(await asServer(cell)).toMatchObject({ verified: true });
+  });
+
+  test.each(['to1', 'from1'] as const)('every 50th packet %s lost', async (direction) => {
+    const loss = await rig.loss({ every: 50, direction });
+    try {
+      const cell = { family: 4, gidIndex: 1, size: 20_000, mtu: 1024, iterations: 50 } as const;
+      expect(await asClient(cell)).toMatchObject({ verified: true });
+      expect(await asServer(cell)).toMatchObject({ verified: true });
+    } finally {
+      expect(await loss.stop()).toBeGreaterThan(0);
+    }
+  });
+
+  test('wrong contents are found: the first message of a peer that does not mark its pages; then it echoes ours', async () => {
+    const server = startRocev2(rig, ['pingpong', '-n', '10', '-c']);
+    await untilListening(`ibv_rc_pingpong -g 1 -n 10 ${rig.hostSide.ip4}`);
+    const { exitCode, stderr } = await server.wait();
+    expect(exitCode).toBe(4);
+    expect(stderr).toContain('invalid data in 1 of 10 messages');
+  });
+
+  test('a peer without a GID is told what it lacks', async () => {
+    const server = startRocev2(rig, ['pingpong', '-n', '10']);
+    const { exitCode } = await rig.exec(
+      `for i in $(seq 20); do timeout 5 ibv_rc_pingpong -n 10 ${rig.hostSide.ip4} 2>/tmp/err; grep -q 'connect to' /tmp/err || exit 7; sleep 0.1; done`,
+    );
+    expect(exitCode).toBe(7);
+    const { stderr } = await server.wait();
+    expect(stderr).toContain('-g');
+  });
+});

@@ -1,0 +1,108 @@
+/** `rocev2 rping` against rping on Linux Soft-RoCE: rdma_cm over QP1, both roles, both IP versions, with loss, and what is refused. */
+
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeOnRig } from './support/describe-on-rig.js';
+import { Rig } from './support/rig.js';
+import { buildRocev2, jsonResult, startRocev2 } from './support/rocev2.js';
+
+const PORT = 7174;
+const FAMILIES = [4, 6] as const;
+const SIZES = [64, 1000, 5000, 65_535];
+
+await describeOnRig('rocev2 rping', 'bridge', () => {
+  let rig: Rig;
+  beforeAll(async () => {
+    await buildRocev2();
+    rig = await Rig.start({ guests: 1 });
+  });
+  afterAll(() => rig?.stop());
+
+  const ours = (family: 4 | 6) => (family === 4 ? rig.hostSide.ip4 : rig.hostSide.ip6);
+  const theirs = (family: 4 | 6) => (family === 4 ? rig.guests[0].ip4 : rig.guests[0].ip6);
+
+  async function asClient(family: 4 | 6, count: number, size = 64) {
+    const server = await rig.background('server', `rping -s -a ${theirs(family)} -S ${size} -V`);
+    await rig.listening(PORT);
+    const numbers = ['-C', `${count}`, '-S', `${size}`];
+    const result = await jsonResult(
+      startRocev2(rig, ['rping', '-c', '-a', theirs(family), ...numbers, '-V', '--json']),
+    );
+    await server.wait(); // It does not think well of a client that disconnects, and says so with its exit code.
+    return result;
+  }
+
+  async function asServer(family: 4 | 6, count: number, size = 64) {
+    const numbers = ['-C', `${count}`, '-S', `${size}`];
+    const server = startRocev2(rig, ['rping', '-s', '-a', ours(family), ...numbers, '-V', '--json']);
+    await listening(server);
+    const client = await rig.exec(`rping -c -a ${ours(family)} -C ${count} -S ${size} -V`);
+    expect(client.exitCode, client.stderr).toBe(0);
+    return jsonResult(server);
+  }
+
+  /** It says so on stderr. */
+  async function listening(server: { readonly stderr: string }): Promise<void> {
+    for (let i = 0; i < 200 && !server.stderr.includes('listening'); i++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(server.stderr).toContain('listening');
+  }
+
+  test.each(FAMILIES)('a thousand pings of a client over IPv%i', async (family) => {
+    expect(await asClient(family, 1000)).toMatchObject({
+      role: 'client',
+      peer: theirs(family),
+      iterations: 1000,
+      sizeBytes: 64,
+      verified: true,
+    });
+  });
+
+  test.each(FAMILIES)('a thousand pings answered by a server over IPv%i', async (family) => {
+    expect(await asServer(family, 1000)).toMatchObject({
+      role: 'server',
+      peer: theirs(family),
+      iterations: 1000,
+      verified: true,
+    });
+  });
+
+  test.each(SIZES)('%i bytes', async (size) => {
+    expect(await asClient(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
+    expect(await asServer(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
+  });
+
+  test('twenty connections, one after another', async () => {
+    for (let i = 0; i < 10; i++) {
+      expect(await asClient(4, 1)).toMatchObject({ iterations: 1, verified: true });
+      expect(await asServer(4, 1)).toMatchObject({ iterations: 1, verified: true });
+    }
+  });
+
+  test.each(['to1', 'from1'] as const)('every third packet %s lost: the CM repeats itself', async (direction) => {
+    const loss = await rig.loss({ every: 3, direction });
+    try {
+      expect(await asClient(4, 20)).toMatchObject({ iterations: 20, verified: true });
+      expect(await asServer(4, 20)).toMatchObject({ iterations: 20, verified: true });
+    } finally {
+      expect(await loss.stop()).toBeGreaterThan(0);
+    }
+  });
+
+  test('nobody listens in the guest', async () => {
+    const client = startRocev2(rig, ['rping', '-c', '-a', theirs(4), '-C', '1']);
+    const { exitCode, stderr } = await client.wait();
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('nobody listens on that port (8)');
+  });
+
+  test('nobody listens here: rping is told, and does not wait', async () => {
+    const server = startRocev2(rig, ['rping', '-s', '-a', ours(4), '-p', '7000']);
+    await listening(server);
+    const client = await rig.exec(`rping -c -a ${ours(4)} -p 7001 -C 1`, { timeoutMs: 10_000 });
+    expect(client.exitCode).not.toBe(0);
+    expect(client.exitCode).not.toBe(124);
+    expect(client.stdout + client.stderr).toMatch(/REJECTED|rejected|error 8/i);
+    await server.stop();
+  });
+});

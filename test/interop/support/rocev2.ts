@@ -1,0 +1,26 @@
+/** The `rocev2` executable inside a rig's namespace. */
+
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { RunningCommand } from './command.js';
+import type { Rig } from './rig.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** Compiles the sources, so that what runs is what is there. */
+export async function buildRocev2(): Promise<void> {
+  await promisify(execFile)('npm', ['run', 'build'], { cwd: ROOT });
+}
+
+/** Starts `rocev2 ARGS` at this machine's end of the bridge. */
+export function startRocev2(rig: Rig, args: readonly string[]): RunningCommand {
+  return rig.host([process.execPath, `${ROOT}dist/cli/main.js`, ...args]);
+}
+
+/** The document a `--json` run printed. Fails with what the command wrote when it did not end well. */
+export async function jsonResult(command: RunningCommand, timeoutMs = 60_000): Promise<Record<string, unknown>> {
+  const { exitCode, stdout, stderr } = await command.wait(timeoutMs);
+  if (exitCode !== 0) throw new Error(`exit code ${exitCode}\n${stdout}${stderr}`);
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
