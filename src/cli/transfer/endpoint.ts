@@ -167,10 +167,13 @@ async function establish(
 /** Connects to a waiting server and tells it the plan. */
 export async function connectToServer(host: string, options: EndpointOptions, plan: TransferPlan): Promise<Endpoint> {
   const device = await open(await clientPort(host, options), options);
+  let channel: ControlChannel | undefined;
   try {
-    const channel = await dial(host, options.port);
-    return await establish(device, channel, options, plan, (exchange) => exchangeAsClient(channel, exchange));
+    const dialed = await dial(host, options.port);
+    channel = dialed;
+    return await establish(device, dialed, options, plan, (exchange) => exchangeAsClient(dialed, exchange));
   } catch (error) {
+    channel?.close();
     await device.close();
     throw error;
   }
@@ -191,11 +194,14 @@ export async function serveOneClient(
 ): Promise<Endpoint> {
   const address = options.bind?.text ?? '127.0.0.1';
   const device = await open({ address, ...(options.udpPort !== undefined && { udpPort: options.udpPort }) }, options);
+  let channel: ControlChannel | undefined;
   try {
-    const channel = await acceptOne(address, options.port, io, () => onListening(device.portDescription));
-    const plan = await peekPlan(channel, role);
-    return await establish(device, channel, options, plan, (exchange) => exchangeAsServer(channel, exchange));
+    const accepted = await acceptOne(address, options.port, io, () => onListening(device.portDescription));
+    channel = accepted;
+    const plan = await peekPlan(accepted, role);
+    return await establish(device, accepted, options, plan, (exchange) => exchangeAsServer(accepted, exchange));
   } catch (error) {
+    channel?.close();
     await device.close();
     throw error;
   }

@@ -1,0 +1,140 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { isBuilt, Program } from './executable.js';
+
+/** Addresses of this file alone. */
+const SERVER = '127.42.0.1';
+const CLIENT = '127.42.0.2';
+let tcpPort = 26100;
+
+const started: Program[] = [];
+
+afterEach(() => {
+  for (const program of started.splice(0)) program.kill('SIGKILL');
+});
+
+async function server(...args: string[]): Promise<{ program: Program; port: string }> {
+  const port = String(tcpPort++);
+  const program = Program.rocev2(...args, '-p', port, '--bind', SERVER);
+  started.push(program);
+  await program.writes('stderr', /waiting for/);
+  return { program, port };
+}
+
+function client(port: string, tool: string, op: string, ...args: string[]): Program {
+  const program = Program.rocev2(tool, op, SERVER, '-p', port, '--bind', CLIENT, ...args);
+  started.push(program);
+  return program;
+}
+
+describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
+  it.each([
+    ['bw', 'write', '4MiB'],
+    ['bw', 'read', '1MiB'],
+    ['bw', 'send', '100KB'],
+    ['bw', 'atomic', '8'],
+    ['lat', 'write', '64'],
+    ['lat', 'read', '4096'],
+    ['lat', 'send', '3000'],
+    ['lat', 'atomic', '8'],
+  ])('%s %s of %s moves verified data and prints one JSON document', async (tool, op, size) => {
+    const { program, port } = await server(tool, op, '--json');
+    const running = client(port, tool, op, '-s', size, '-n', '20', '--json');
+    expect(await running.ended()).toBe(0);
+    const result = JSON.parse(running.stdout);
+    expect(result).toMatchObject({ op, iterations: 20, verified: true, recovery: 'go-back-n', mtu: 4096 });
+    expect(result.bytes).toBe(20 * result.sizeBytes);
+    expect(result.latencyNs.p50).toBeGreaterThan(0);
+    expect(await program.ended()).toBe(0);
+    expect(JSON.parse(program.stdout)).toMatchObject({ role: 'server', verified: true });
+  });
+
+  it.each(['go-back-n', 'selective-repeat'])('%s repairs what a lossy endpoint does to it', async (recovery) => {
+    const { port } = await server('bw', 'write', '--recovery', recovery);
+    const faults = ['--loss', 'random=0.01;corrupt=0.005;duplicate=0.01', '-u', '10'];
+    const running = client(
+      port,
+      'bw',
+      'write',
+      '-s',
+      '64KiB',
+      '-n',
+      '100',
+      '--recovery',
+      recovery,
+      '--json',
+      ...faults,
+    );
+    expect(await running.ended()).toBe(0);
+    const result = JSON.parse(running.stdout);
+    expect(result.verified).toBe(true);
+    expect(result.counters.tx_retransmitted).toBeGreaterThan(0);
+  });
+
+  it('shares a run among queue pairs', async () => {
+    const { port } = await server('bw', 'write');
+    const running = client(port, 'bw', 'write', '-s', '64KiB', '-n', '50', '-q', '4', '--json');
+    expect(await running.ended()).toBe(0);
+    expect(JSON.parse(running.stdout)).toMatchObject({ iterations: 200, qps: 4, verified: true });
+  });
+
+  it('works where both endpoints share one address and differ in UDP port', async () => {
+    const port = String(tcpPort++);
+    const listening = Program.rocev2('bw', 'send', '-p', port, '--bind', '127.42.0.9', '--udp-port', '4891');
+    started.push(listening);
+    await listening.writes('stderr', /waiting for/);
+    const args = ['-p', port, '--bind', '127.42.0.9', '--udp-port', '4892', '-n', '10', '--json'];
+    const running = Program.rocev2('bw', 'send', '127.42.0.9', ...args);
+    started.push(running);
+    expect(await running.ended()).toBe(0);
+    expect(JSON.parse(running.stdout).verified).toBe(true);
+  });
+
+  it('writes a capture in which every ICRC is right', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rocev2-'));
+    try {
+      const file = join(folder, 'trace.pcapng');
+      const { port } = await server('bw', 'write');
+      expect(await client(port, 'bw', 'write', '-s', '10000', '-n', '5', '--pcap', file).ended()).toBe(0);
+      expect(existsSync(file) && readFileSync(file).length > 0).toBe(true);
+      const decode = Program.rocev2('decode', file, '--json');
+      expect(await decode.ended()).toBe(0);
+      const lines = decode.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      const packets = lines.filter((line) => line.type === 'packet');
+      expect(packets.length).toBeGreaterThanOrEqual(15 + 1);
+      expect(packets.every((packet) => packet.icrc === 'ok')).toBe(true);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('refuses by name a client that wants another test, and exits with 1 on both sides', async () => {
+    const { program, port } = await server('bw', 'write');
+    const running = client(port, 'bw', 'read');
+    expect(await running.ended()).toBe(1);
+    expect(running.stderr).toMatch(/the server runs 'rocev2 bw write', the client 'rocev2 bw read'/);
+    expect(await program.ended()).toBe(1);
+  });
+
+  it('exits with 3 when nobody listens, and with 2 for an impossible option', async () => {
+    expect(await client('26099', 'bw', 'write').ended()).toBe(3);
+    const usage = Program.rocev2('bw', 'write', '--mtu', '1500');
+    started.push(usage);
+    expect(await usage.ended()).toBe(2);
+    expect(usage.stderr).toMatch(/256, 512, 1024, 2048, 4096/);
+  });
+
+  it('prints what it has when it is interrupted, and exits with 130', async () => {
+    const { port } = await server('bw', 'write');
+    const running = client(port, 'bw', 'write', '-D', '30s', '--json');
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    running.kill('SIGINT');
+    expect(await running.ended()).toBe(130);
+    expect(JSON.parse(running.stdout)).toMatchObject({ op: 'write', verified: true });
+  });
+});
