@@ -90,7 +90,7 @@ export class SgeList {
   readonly lkeys = new Uint32Array(SGE_COUNT_MAX);
 
   read(view: DataView, offset: number, count: number): void {
-    this.count = Math.min(count, SGE_COUNT_MAX);
+    this.count = count;
     this.totalBytes = 0;
     let o = offset;
     for (let i = 0; i < this.count; i++, o += SGE_BYTES) {
@@ -228,7 +228,8 @@ export class SendQueue extends Ring {
     out.handle = view.getUint32(o + 52, true);
     out.access = view.getUint32(o + 56, true);
     out.inlineOffset = o + SEND_FIXED_BYTES;
-    out.sges.read(view, o + SEND_FIXED_BYTES, out.flags & SEND_INLINE ? 0 : view.getUint16(o + 2, true));
+    const sgeCount = out.flags & SEND_INLINE ? 0 : Math.min(view.getUint16(o + 2, true), this.maxSge);
+    out.sges.read(view, o + SEND_FIXED_BYTES, sgeCount);
   }
 
   messageBytesAt(index: number): number {
@@ -272,7 +273,7 @@ export class RecvQueue extends Ring {
     const o = this.offsetOf(index);
     out.bound = true;
     out.cookie = this.view.getUint32(o, true);
-    out.sges.read(this.view, o + RECV_FIXED_BYTES, this.view.getUint32(o + 4, true));
+    out.sges.read(this.view, o + RECV_FIXED_BYTES, Math.min(this.view.getUint32(o + 4, true), this.maxSge));
     this.consumer = (index + 1) >>> 0;
     return true;
   }
