@@ -1,8 +1,5 @@
-import process from 'node:process';
 import { defineConfig } from 'vitest/config';
-
-// Continuous integration adds up the results of all suites; everybody else reads them.
-const report = process.env['VITEST_JSON_FILE'];
+import { reporters } from './vitest.report.js';
 
 /** The suite of `npm test`: everything that needs only Node. The long suites have vitest.long.config.ts. */
 export default defineConfig({
@@ -10,6 +7,6 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    ...(report !== undefined && { reporters: ['default', ['json', { outputFile: report }]] }),
+    ...reporters('default'),
   },
 });

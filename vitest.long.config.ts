@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { reporters } from './vitest.report.js';
 
 /** The long suites: `npm run test:sim` and `npm run test:fuzz` name the folder; one file is the unit that a core works on. */
 export default defineConfig({
@@ -6,6 +7,6 @@ export default defineConfig({
     include: ['test/**/*.long.ts'],
     testTimeout: 300_000,
     hookTimeout: 30_000,
-    reporters: ['dot'],
+    ...reporters('dot'),
   },
 });

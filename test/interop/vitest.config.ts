@@ -1,7 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { reporters } from '../../vitest.report.js';
 
-/** The suite against real Linux peers: `npx vitest run --config test/interop/vitest.config.ts`. */
+/** The suite against real Linux peers: `npm run test:interop`. */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL('.', import.meta.url)),
@@ -11,5 +12,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 240_000,
+    ...reporters('default'),
   },
 });

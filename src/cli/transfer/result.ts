@@ -82,9 +82,9 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
   output.line(RULE);
   output.line(`                    ${OP_TITLES[plan.op]} ${title} Test`);
   output.line(` Port           : ${device.portDescription}`);
-  output.line(` Number of qps  : ${plan.qps}`.padEnd(33) + `Transport type : RC over RoCEv2`);
+  output.line(`${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : RC over RoCEv2`);
   output.line(
-    ` Mtu            : ${lanes[0].agreement.mtu}[B]`.padEnd(33) + `Recovery       : ${lanes[0].agreement.recovery}`,
+    `${` Mtu            : ${lanes[0].agreement.mtu}[B]`.padEnd(33)}Recovery       : ${lanes[0].agreement.recovery}`,
   );
   output.line(RULE);
   for (const { qp, agreement, offset } of lanes) {

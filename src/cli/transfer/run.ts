@@ -6,9 +6,9 @@ import { RoceError } from '../../core/errors.js';
 import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../../verbs/completion-queue.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import type { CliIo, Progress } from '../output.js';
+import { fillPattern } from '../pattern.js';
 import { areaBytes, type Endpoint, type Lane, RECEIVE_DEPTH, type TransferOp } from './endpoint.js';
 import { LatencySamples } from './result.js';
-import { fillPattern } from './verify.js';
 
 const NS_PER_MS = 1e6;
 

@@ -8,17 +8,6 @@ import { crc32 } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
 import type { Endpoint, Lane } from './endpoint.js';
 
-/** Bytes that differ in every place and for every lane (xorshift32). */
-export function fillPattern(bytes: Uint8Array, seed: number): void {
-  let state = Math.imul(seed + 1, 0x9e3779b1) | 1;
-  for (let i = 0; i < bytes.length; i++) {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    bytes[i] = state;
-  }
-}
-
 const digestSchema = z.object({ digest: z.array(z.string()) });
 const verdictSchema = z.object({ verified: z.boolean() });
 
