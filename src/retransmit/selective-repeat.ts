@@ -114,6 +114,8 @@ class Kept implements KeptPacket {
   bytes = new Uint8Array(0);
   length = 0;
   present = false;
+  /** The slot also serves PSNs one span away: a packet that was stepped over (inside a READ asked for anew) must not pass for them. */
+  psn = 0;
 }
 
 export class SelectiveRepeatReceiver implements ReceiverRecovery {
@@ -130,13 +132,19 @@ export class SelectiveRepeatReceiver implements ReceiverRecovery {
   onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
     if (distance >= SELECTIVE_SPAN) return AHEAD_DROPPED;
     const slot = this.#slots[psn & MASK];
-    if (slot.present) return AHEAD_KEPT;
+    if (this.#holds(psn)) return AHEAD_KEPT;
     if (slot.bytes.length < length) slot.bytes = new Uint8Array(length);
     slot.bytes.set(bytes.subarray(offset, offset + length));
     slot.length = length;
+    slot.psn = psn;
+    if (!slot.present) this.#count++;
     slot.present = true;
-    this.#count++;
     return AHEAD_KEPT;
+  }
+
+  #holds(psn: number): boolean {
+    const slot = this.#slots[psn & MASK];
+    return slot.present && slot.psn === psn;
   }
 
   restartsMessage(): boolean {
@@ -149,25 +157,25 @@ export class SelectiveRepeatReceiver implements ReceiverRecovery {
     if (!slot.present) return undefined;
     slot.present = false;
     this.#count--;
-    return slot;
+    return slot.psn === expected ? slot : undefined;
   }
 
   bitmapBytes(expected: number): number {
     if (this.#count === 0) return 0;
     let left = this.#count;
-    let highest = 0;
+    let highest = -1;
     for (let i = 0; left > 0 && i < SELECTIVE_SPAN - 1; i++) {
-      if (!this.#slots[psnAdd(expected, 1 + i) & MASK].present) continue;
+      if (!this.#holds(psnAdd(expected, 1 + i))) continue;
       highest = i;
       left--;
     }
-    return ((highest >>> 5) + 1) * 4;
+    return ((highest >> 5) + 1) * 4; // None at all: -1 >> 5 is -1.
   }
 
   writeBitmap(expected: number, bytes: Uint8Array, offset: number, length: number): void {
     bytes.fill(0, offset, offset + length);
     for (let i = 0; i < length * 8; i++) {
-      if (this.#slots[psnAdd(expected, 1 + i) & MASK].present) bytes[offset + (i >>> 3)] |= 1 << (i & 7);
+      if (this.#holds(psnAdd(expected, 1 + i))) bytes[offset + (i >>> 3)] |= 1 << (i & 7);
     }
   }
 }

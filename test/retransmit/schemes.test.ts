@@ -213,6 +213,19 @@ describe('selective repeat, receiver', () => {
     expect(receiver.bitmapBytes(EXPECTED)).toBe(128);
   });
 
+  it('never takes a packet that was stepped over for the one a span later', () => {
+    const receiver = new SelectiveRepeatReceiver();
+    keep(receiver, 3);
+    const later = psnAdd(EXPECTED, SELECTIVE_SPAN);
+    expect(receiver.bitmapBytes(later)).toBe(0);
+    expect(receiver.takeKept(psnAdd(later, 3))).toBeUndefined();
+    keep(receiver, 3);
+    expect(receiver.onAhead(psnAdd(later, 3), 3, Buffer.from('new'), 0, 3)).toBe(AHEAD_KEPT);
+    expect(receiver.bitmapBytes(later)).toBe(4);
+    expect(receiver.takeKept(psnAdd(later, 3))).toMatchObject({ length: 3 });
+    expect(receiver.bitmapBytes(later)).toBe(0);
+  });
+
   it('forgets everything at reset', () => {
     const receiver = new SelectiveRepeatReceiver();
     for (const distance of [1, 5]) keep(receiver, distance);
