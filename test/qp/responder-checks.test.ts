@@ -232,6 +232,14 @@ describe('receiver not ready', () => {
     expect(nic.take()).toEqual([]);
   });
 
+  it('is followed by silence when packets behind it come after the answer', async () => {
+    const nic = await LoneNic.create();
+    nic.request('SEND_ONLY', 0, {}, short);
+    expect(nic.take()).toMatchObject([nak(0x2c, 0)]);
+    nic.request('SEND_ONLY', 1, {}, short);
+    expect(nic.take()).toEqual([]);
+  });
+
   it('comes before the length check: a SEND that is too long is put off first', async () => {
     const nic = await LoneNic.create();
     nic.request('SEND_FIRST', 0, {}, short);

@@ -288,7 +288,7 @@ describe('a receiver that is not ready', () => {
       nic.advance(0.01 * MS);
     }
     nic.ack(4);
-    expect(nic.done()).toHaveLength(5);
+    expect(nic.done().map((wc) => wc.status)).toEqual([0, 0, 0, 0, 0]);
   });
 
   it('costs no retry_cnt', async () => {
@@ -318,6 +318,14 @@ describe('a receiver that is not ready', () => {
     nic.ack(0, 0x21);
     expect(nic.advance(0.64 * MS - 1)).toEqual([]);
     expect(nic.advance(1).map((p) => p.at)).toEqual([0, 1, 2]);
+  });
+
+  it('bug 27: a sequence NAK during the wait costs no retry', async () => {
+    const nic = await withSends(2, { retryCnt: 0 });
+    nic.ack(0, 0x2c);
+    nic.ack(0, 0x60);
+    expect(nic.advance(0.64 * MS).map((p) => p.at)).toEqual([0, 1]);
+    expect(nic.done()).toEqual([]);
   });
 
   it('work requests posted during the wait are sent after it', async () => {
