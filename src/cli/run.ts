@@ -41,7 +41,9 @@ async function buildProgram(args: readonly string[], io: CliIo): Promise<Command
     .addHelpText('after', "\nRun 'rocev2 help COMMAND' for its options and examples.");
   program.showHelpAfterError("Run 'rocev2 --help' for the commands and options.");
 
-  const asked = COMMANDS.find(({ name }) => args.includes(name));
+  // The first word names the command, or the one after `help`; later words may be values that are spelled like a command.
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'));
+  const asked = COMMANDS.find(({ name }) => name === (first === 'help' ? second : first));
   for (const { name, summary, load } of COMMANDS) {
     if (name !== asked?.name) {
       program.command(name).description(summary);

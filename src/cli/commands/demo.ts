@@ -35,6 +35,13 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--seconds <s>', 'how long each run of the livelock takes', secondsOption, 1.5)
     .option('--json', 'one JSON document on stdout')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 demo
+  rocev2 demo --seconds 3 --json`,
+    )
     .action((options: DemoOptions) => demo(options, new Output(io, options.json === true)));
 }
 
