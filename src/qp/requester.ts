@@ -95,6 +95,11 @@ export class Requester {
   readonly #source = new SgeCursor();
   #loaded = -1;
   #packetsSinceAckReq = 0;
+  /**
+   * The newest PSN in flight that the peer was asked to answer. The retransmission timer runs only while one is outstanding: packets that
+   * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
+   */
+  #answerPsn = 0;
   readonly #cqe = new Cqe();
 
   constructor(qp: RcShared, sq: SendQueue) {
@@ -116,6 +121,7 @@ export class Requester {
     this.retrying = false;
     this.#failedIndex = -1;
     this.#loaded = -1;
+    this.#answerPsn = psnAdd(attributes.sqPsn, -1);
   }
 
   get deadlineNs(): number {
@@ -278,15 +284,16 @@ export class Requester {
     const window = this.#window;
     const used = psnDiff(psn, out.unacked);
     let psns = 1;
+    let asksForAnswer = true;
     const kind = out.kind[index & out.mask];
     if (kind === KIND_DATA) {
-      if (used >= window) return 0;
-      this.#writeData(index, psn, batch, used, window);
+      if (used >= window) return this.#waitForWindow(now);
+      asksForAnswer = this.#writeData(index, psn, batch, used, window);
     } else if (kind === KIND_READ) {
       psns = this.#writeRead(index, psn, batch, used, window);
-      if (psns === 0) return 0;
+      if (psns === 0) return this.#waitForWindow(now);
     } else {
-      if (used >= window) return 0;
+      if (used >= window) return this.#waitForWindow(now);
       if (out.reads.endOf(psn) < 0) {
         if (out.reads.count >= this.#qp.attributes.maxRdAtomic) return 0;
         out.reads.push(psn, psn);
@@ -297,15 +304,26 @@ export class Requester {
       this.#qp.host.counters[TX_RETRANSMITTED]++;
       for (let i = 0; i < psns; i++) this.recovery.onResent(psnAdd(psn, i), out.newPsn);
     }
-    if (this.ackDeadlineNs === NEVER) this.#armAckTimer(now);
+    if (asksForAnswer) {
+      const last = psnAdd(psn, psns - 1);
+      if (psnDiff(last, this.#answerPsn) > 0) this.#answerPsn = last;
+      if (this.ackDeadlineNs === NEVER) this.#armAckTimer(now);
+    }
     return psns;
+  }
+
+  /** Nothing more may be in flight. The window may have shrunk since, so that nobody was asked for an answer: then time decides. */
+  #waitForWindow(now: number): 0 {
+    if (this.ackDeadlineNs === NEVER && this.out.inFlight > 0) this.#armAckTimer(now);
+    return 0;
   }
 
   get #window(): number {
     return Math.min(windowPackets(this.#qp.budget), this.recovery.spanMax);
   }
 
-  #writeData(index: number, psn: number, batch: TxBatch, used: number, window: number): void {
+  /** Returns whether the packet asks for an acknowledgement. */
+  #writeData(index: number, psn: number, batch: TxBatch, used: number, window: number): boolean {
     const { out } = this;
     const wqe = this.#wqe;
     const mtu = this.#qp.mtuBytes;
@@ -347,6 +365,7 @@ export class Requester {
     for (let p = 0; p < pad; p++) b[o++] = 0;
     if (bytes > 0) this.#qp.host.counters[TX_DATA_PACKETS]++;
     this.#seal(batch, o);
+    return ackReq;
   }
 
   /** Asks for as much as may be in flight. Returns the PSNs asked for, 0 when it has to wait. */
@@ -427,7 +446,7 @@ export class Requester {
     this.rnrRetriesLeft = this.#qp.attributes.rnrRetry;
     this.retrying = false;
     this.ackDeadlineNs = NEVER;
-    if (out.unacked !== out.sendPsn && this.rnrDeadlineNs === NEVER) this.#armAckTimer(now);
+    if (psnDiff(this.#answerPsn, out.unacked) >= 0 && this.rnrDeadlineNs === NEVER) this.#armAckTimer(now);
     this.retire();
     this.#qp.schedule();
   }
@@ -467,14 +486,19 @@ export class Requester {
       out.unacked = psn;
       out.reads.dropFrom(psn);
     }
-    out.moveCursor(psn);
+    this.#goBack(psn);
+  }
+
+  #goBack(psn: number): void {
+    this.out.moveCursor(psn);
+    if (psnDiff(this.#answerPsn, psn) >= 0) this.#answerPsn = psnAdd(psn, -1);
   }
 
   /** The receiver was not ready for `psn`: everything waits, then goes on there. */
   waitForReceiver(psn: number, untilNs: number): void {
     this.rnrDeadlineNs = untilNs;
     this.ackDeadlineNs = NEVER;
-    if (this.recovery.goesBack) this.out.moveCursor(psn);
+    if (this.recovery.goesBack) this.#goBack(psn);
     else this.recovery.onLoss(psn, psnAdd(psn, 1), psn, this.out.newPsn, LOSS_TIMEOUT);
     this.#qp.deadlineChanged();
   }
