@@ -666,7 +666,7 @@ export class Responder {
   }
 }
 
-/** A repeated READ may ask for any part of the original, with the same key, at the PSN that goes with the address. */
+/** A repeated READ may ask for any part of the original, with the same key. */
 function liesInside(packet: RocePacket, record: ResponderRecord): boolean {
   if (packet.rkey !== record.rkey) return false;
   const offset = (packet.vaHigh - record.vaHigh) * 0x1_0000_0000 + (packet.vaLow - record.vaLow);
