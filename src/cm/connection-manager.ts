@@ -271,7 +271,8 @@ export class ConnectionManager implements AsyncDisposable {
     });
     const end = async () => {
       this.#connected.delete(endpoint);
-      if (!qp.isClosed) await qp.modify({ state: 'ERR' });
+      // A QP that its owner, or its device, has closed meanwhile has ended as well.
+      if (!qp.isClosed) await qp.modify({ state: 'ERR' }).catch(() => {});
       ended();
     };
     endpoint.onEvent = () => void end();
@@ -283,7 +284,7 @@ export class ConnectionManager implements AsyncDisposable {
       remote: endpoint.remote,
       disconnected,
       requestEnd: () => {
-        this.#protocol.disconnect(endpoint, new Uint8Array(0), this.#clock.nowNs());
+        this.#protocol.disconnect(endpoint, this.#clock.nowNs());
         this.#setTimer();
       },
     });

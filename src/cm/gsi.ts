@@ -116,11 +116,11 @@ export class GsiChannel {
   /** Closes QP1 once everything that was to be sent is on its way. */
   async close(): Promise<void> {
     await Promise.all(this.#sending);
-    if (this.#handles.length > 0) {
-      await new Promise<void>((resolve) => {
-        this.#wakeDrained = resolve;
-      });
-    }
+    const drained = new Promise<void>((resolve) => {
+      this.#wakeDrained = resolve;
+    });
+    // On a device that is closed already the loop has ended, and nothing more completes.
+    if (this.#handles.length > 0) await Promise.race([drained, this.#loop]);
     await this.#pd.close();
     await this.#cq.close();
     await this.#loop;

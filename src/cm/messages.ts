@@ -38,7 +38,7 @@ const HEADER = {
 } as const satisfies Layout;
 
 /** User data a message has room for, in bytes. A REQ of RDMA_PS_TCP gives 36 of its 92 to the IP addressing header. */
-export const PRIVATE_DATA_BYTES = { REQ: 92, REP: 196, REJ: 148, DREQ: 220 } as const;
+export const PRIVATE_DATA_BYTES = { REQ: 92, REP: 196, REJ: 148 } as const;
 
 /** One path of a REQ (§12.6.5): the primary, or the alternate 44 bytes further. */
 function pathLayout<P extends string>(prefix: P, offset: number) {
@@ -135,7 +135,7 @@ const DREQ = {
   remoteCommId: u32(4),
   /** The receiver's. */
   remoteQpn: u24(8),
-  privateData: bytes(12, PRIVATE_DATA_BYTES.DREQ),
+  privateData: bytes(12, 220),
 } as const satisfies Layout;
 
 const DREP = { localCommId: u32(0), remoteCommId: u32(4), privateData: bytes(8, 224) } as const satisfies Layout;

@@ -216,14 +216,13 @@ export class CmProtocol {
   }
 
   /** Ends an established connection: DREQ, and DISCONNECTED once it is answered or nobody answers. Harmless when it has ended. */
-  disconnect(endpoint: CmEndpoint, privateData: Uint8Array, now: number): void {
+  disconnect(endpoint: CmEndpoint, now: number): void {
     if (endpoint.state !== 'ESTABLISHED' && endpoint.state !== 'REP_SENT') return;
     endpoint.state = 'DREQ_SENT';
     const request = buildMad('DREQ', this.#transactionBase | BigInt(endpoint.localCommId), {
       localCommId: endpoint.localCommId,
       remoteCommId: endpoint.remoteCommId,
       remoteQpn: endpoint.remoteQpn,
-      privateData,
     });
     this.#sendUntilAnswered(endpoint, request, now);
   }
@@ -241,7 +240,7 @@ export class CmProtocol {
         this.reject(endpoint, NO_DATA);
         break;
       default:
-        this.disconnect(endpoint, NO_DATA, now);
+        this.disconnect(endpoint, now);
     }
     this.#forget(endpoint);
   }

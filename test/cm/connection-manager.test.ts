@@ -338,3 +338,12 @@ it('closing the manager ends what there is, once, and gives QP1 back', async () 
   const next = ConnectionManager.open(world.b.device);
   await world.until(next);
 });
+
+it('a device may be closed under its manager', async () => {
+  const world = await TwoManagers.create();
+  const { active } = await world.connectOne();
+  void active.disconnect();
+  await world.until(world.a.device.close());
+  await world.until(world.a.cm.close());
+  await world.until(active.disconnected);
+});
