@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { isBuilt, Program } from './executable.js';
+
+/** The examples use the addresses a newcomer would, and UDP 4791 on them: one after the other. */
+describe.runIf(isBuilt)('examples', () => {
+  it.each([
+    ['examples/hello.js', /server received: hello over RoCEv2\n[^]*written by the peer\n[^]*saw 42n and left 7n/],
+    ['examples/verbs.js', /receiver RECV 9 bytes: a message\nwritten {2}inline data\nbad key {2}REM_ACCESS_ERR/],
+  ])('%s runs and prints what it says', async (file, expected) => {
+    const program = new Program(file, []);
+    expect(await program.ended(), program.stderr).toBe(0);
+    expect(program.stdout).toMatch(expected);
+  });
+
+  it('the README shows lines of the first one', () => {
+    const readme = readFileSync('README.md', 'utf8');
+    const example = readFileSync('examples/hello.js', 'utf8');
+    for (const line of ["await client.send(Buffer.from('hello over RoCEv2'));", 'listener.accept(),']) {
+      expect(example).toContain(line);
+      expect(readme).toContain(line);
+    }
+  });
+});
