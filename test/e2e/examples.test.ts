@@ -5,7 +5,7 @@ import { isBuilt, Program } from './executable.js';
 /** The examples use the addresses a newcomer would, and UDP 4791 on them: one after the other. */
 describe.runIf(isBuilt)('examples', () => {
   it.each([
-    ['examples/hello.js', /server received: hello over RoCEv2\n[^]*written by the peer\n[^]*saw 42n and left 7n/],
+    ['examples/hello.js', /server received: hello over RoCEv2\n[\s\S]*written by the peer\n[\s\S]*saw 42n and left 7n/],
     ['examples/verbs.js', /receiver RECV 9 bytes: a message\nwritten {2}inline data\nbad key {2}REM_ACCESS_ERR/],
   ])('%s runs and prints what it says', async (file, expected) => {
     const program = new Program(file, []);
