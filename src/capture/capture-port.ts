@@ -11,107 +11,43 @@ import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, IcrcFlow } from '../packet/icrc
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../packet/ipv4.js';
 import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
 import { UDP_BYTES, writeUdp } from '../packet/udp.js';
-import {
-  IP_ID_UNKNOWN,
-  type IpIdPolicy,
-  type Port,
-  type PortCounters,
-  type RxDatagram,
-  type TxBatch,
-} from '../port/datagram.js';
+import { IP_ID_UNKNOWN, type Port, type RxDatagram, type TxBatch } from '../port/datagram.js';
+import { PortWrapper } from '../port/port-wrapper.js';
 import type { PacketSink } from './pcapng-file.js';
 
 const HOP_LIMIT = 64;
 /** Senders whose ICRC constants are remembered. */
 const FLOWS_MAX = 256;
 
-export class CapturePort implements Port {
-  readonly #inner: Port;
+export class CapturePort extends PortWrapper {
   readonly #sink: PacketSink;
   readonly #interfaceId: number;
   readonly #wallClockNs: () => bigint;
   /** Anybody may send to a UDP port, so it takes the longest datagram there is. */
   readonly #packet = new Uint8Array(IPV6_BYTES + 0xffff);
   readonly #flows = new Map<string, IcrcFlow>();
-  #onDatagram: (datagram: RxDatagram) => void;
 
   /**
    * Captures `inner` as interface `interfaceId` of `sink`, which must be of link type RAW and is not closed with the port.
    * `wallClockNs` gives nanoseconds since 1970.
    */
   constructor(inner: Port, sink: PacketSink, interfaceId: number, wallClockNs: () => bigint) {
-    this.#inner = inner;
+    super(inner);
     this.#sink = sink;
     this.#interfaceId = interfaceId;
     this.#wallClockNs = wallClockNs;
-    this.#onDatagram = inner.onDatagram;
-    inner.onDatagram = (datagram) => {
-      this.#captureReceived(datagram);
-      this.#onDatagram(datagram);
-    };
   }
 
-  get description(): string {
-    return `${this.#inner.description}, captured`;
+  override get description(): string {
+    return `${this.inner.description}, captured`;
   }
 
-  get address(): IpAddress {
-    return this.#inner.address;
+  protected override receive(datagram: RxDatagram): void {
+    this.#captureReceived(datagram);
+    this.onDatagram(datagram);
   }
 
-  get udpPort(): number {
-    return this.#inner.udpPort;
-  }
-
-  get pathMtuMax(): number {
-    return this.#inner.pathMtuMax;
-  }
-
-  get ipIdPolicy(): IpIdPolicy {
-    return this.#inner.ipIdPolicy;
-  }
-
-  get fixedSourcePort(): number | undefined {
-    return this.#inner.fixedSourcePort;
-  }
-
-  get counters(): Readonly<PortCounters> {
-    return this.#inner.counters;
-  }
-
-  get receiveBudgetPackets(): number {
-    return this.#inner.receiveBudgetPackets;
-  }
-
-  get onDatagram(): (datagram: RxDatagram) => void {
-    return this.#onDatagram;
-  }
-
-  set onDatagram(handler: (datagram: RxDatagram) => void) {
-    this.#onDatagram = handler;
-  }
-
-  get onError(): (error: Error) => void {
-    return this.#inner.onError;
-  }
-
-  set onError(handler: (error: Error) => void) {
-    this.#inner.onError = handler;
-  }
-
-  open(): Promise<void> {
-    return this.#inner.open();
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close();
-  }
-
-  beginBatch(): TxBatch | undefined {
-    return this.#inner.beginBatch();
-  }
-
-  sendBatch(batch: TxBatch): void {
+  override sendBatch(batch: TxBatch): void {
     const timestampNs = this.#wallClockNs();
     for (let slot = 0; slot < batch.count; slot++) {
       const packet = this.#ipPacket(
@@ -125,7 +61,7 @@ export class CapturePort implements Port {
       );
       this.#sink.writePacket(this.#interfaceId, timestampNs, packet);
     }
-    this.#inner.sendBatch(batch);
+    this.inner.sendBatch(batch);
   }
 
   #captureReceived(datagram: RxDatagram): void {

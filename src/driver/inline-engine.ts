@@ -8,9 +8,6 @@ import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
 import type { Port, RxDatagram } from '../port/datagram.js';
-import type { CommandRing } from '../ring/command-ring.js';
-import type { EngineLink } from '../ring/engine-link.js';
-import type { EventRing } from '../ring/event-ring.js';
 import type { OpenPort } from './open-port.js';
 
 /** Batches sent before the loop gets its turn: received datagrams wait in the kernel meanwhile, and their buffer is finite. */
@@ -19,12 +16,9 @@ const NS_PER_MS = 1e6;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
-export class InlineEngine implements EngineLink {
+export class InlineEngine extends Engine {
   readonly #opened: OpenPort;
   readonly #port: Port;
-  readonly #engine: Engine;
-  onInterrupt: () => void = () => {};
-  #interruptPending = false;
   #turnPending = false;
   #timer: NodeJS.Timeout | undefined;
   #timerNs = Number.POSITIVE_INFINITY;
@@ -34,78 +28,34 @@ export class InlineEngine implements EngineLink {
 
   /** Takes over an open port; `close` closes it. */
   constructor(opened: OpenPort, random: RandomSource) {
-    const { port } = opened;
+    super(opened.port, random);
     this.#opened = opened;
-    this.#port = port;
-    this.#engine = new Engine(port, random, () => this.#interrupt());
-    port.onDatagram = (datagram) => this.#receive(datagram);
+    this.#port = opened.port;
+    this.#port.onDatagram = (datagram) => this.#receive(datagram);
   }
 
-  get commands(): CommandRing {
-    return this.#engine.commands;
-  }
-
-  get events(): EventRing {
-    return this.#engine.events;
-  }
-
-  get counters(): Float64Array {
-    return this.#engine.counters;
-  }
-
-  get portDescription(): string {
+  override get portDescription(): string {
     return this.#port.description;
   }
 
-  allocate(bytes: number): ArrayBufferLike {
-    return this.#engine.allocate(bytes);
-  }
-
-  attach(memory: ArrayBufferLike): number {
-    return this.#engine.attach(memory);
-  }
-
-  detach(memoryId: number): void {
-    this.#engine.detach(memoryId);
-  }
-
-  ringCommands(): void {
-    this.#engine.nic.executeCommands(this.#engine.commands);
-    this.#requestTurn();
-  }
-
-  ringDoorbell(qpn: number): void {
-    this.#engine.nic.doorbell(qpn);
-    this.#requestTurn();
-  }
-
-  resolve(address: IpAddress): Promise<void> {
+  override resolve(address: IpAddress): Promise<void> {
     return this.#opened.resolve(address);
   }
 
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#opened.close();
   }
 
-  #interrupt(): void {
-    if (this.#interruptPending) return;
-    this.#interruptPending = true;
-    queueMicrotask(() => {
-      this.#interruptPending = false;
-      this.onInterrupt();
-    });
-  }
-
   #receive(datagram: RxDatagram): void {
     if (this.#closed) return;
     if (!this.#turnPending) this.#nowNs = now();
-    this.#engine.nic.receive(datagram, this.#nowNs);
-    this.#requestTurn();
+    this.nic.receive(datagram, this.#nowNs);
+    this.turnSoon();
   }
 
-  #requestTurn(): void {
+  protected override turnSoon(): void {
     if (this.#turnPending || this.#closed) return;
     this.#turnPending = true;
     setImmediate(this.#turn);
@@ -114,7 +64,7 @@ export class InlineEngine implements EngineLink {
   readonly #turn = (): void => {
     this.#turnPending = false;
     if (this.#closed) return;
-    const { nic } = this.#engine;
+    const { nic } = this;
     this.#nowNs = now();
     if (nic.nextDeadlineNs <= this.#nowNs) nic.onDeadline(this.#nowNs);
     for (let n = 0; n < BATCHES_PER_TURN && nic.hasWork; n++) {
@@ -123,12 +73,12 @@ export class InlineEngine implements EngineLink {
       nic.transmit(batch, this.#nowNs);
       this.#port.sendBatch(batch);
     }
-    if (nic.hasWork) this.#requestTurn();
+    if (nic.hasWork) this.turnSoon();
     this.#setTimer();
   };
 
   #setTimer(): void {
-    const next = this.#engine.nic.nextDeadlineNs;
+    const next = this.nic.nextDeadlineNs;
     // A timer that fires early only finds that nothing is due.
     if (next >= this.#timerNs) return;
     clearTimeout(this.#timer);

@@ -7,16 +7,14 @@
  */
 
 import { copyBytes } from '../core/bytes.js';
-import type { IpAddress } from '../packet/address.js';
-import { type IpIdPolicy, type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
+import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
+import { PortWrapper } from '../port/port-wrapper.js';
 import { type FaultPlan, flipBit } from './fault-plan.js';
 import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js';
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from './grammar.js';
 import { HeldBack } from './held-back.js';
 
-export class FaultyPort implements Port {
-  onDatagram: (datagram: RxDatagram) => void = () => {};
-  readonly #inner: Port;
+export class FaultyPort extends PortWrapper {
   readonly #plan: FaultPlan;
   readonly #subject: FaultSubject = newFaultSubject();
   /** Each in a batch of one slot, because the batch it came in must go back to the port. */
@@ -32,73 +30,28 @@ export class FaultyPort implements Port {
   #unsent = 0;
 
   constructor(inner: Port, plan: FaultPlan) {
-    this.#inner = inner;
+    super(inner);
     this.#plan = plan;
     this.#numbered = inner.ipIdPolicy === 'sequential' && inner.address.family === 4;
-    inner.onDatagram = (datagram) => this.#receive(datagram);
   }
 
-  get description(): string {
-    return `${this.#inner.description} with fault rules`;
-  }
-
-  get address(): IpAddress {
-    return this.#inner.address;
-  }
-
-  get udpPort(): number {
-    return this.#inner.udpPort;
-  }
-
-  get pathMtuMax(): number {
-    return this.#inner.pathMtuMax;
-  }
-
-  get ipIdPolicy(): IpIdPolicy {
-    return this.#inner.ipIdPolicy;
-  }
-
-  get fixedSourcePort(): number | undefined {
-    return this.#inner.fixedSourcePort;
-  }
-
-  get receiveBudgetPackets(): number {
-    return this.#inner.receiveBudgetPackets;
+  override get description(): string {
+    return `${this.inner.description} with fault rules`;
   }
 
   /** What crossed the wire: dropped datagrams are not counted as sent, and are counted as received. */
-  get counters(): Readonly<PortCounters> {
-    const counters = this.#inner.counters;
+  override get counters(): Readonly<PortCounters> {
+    const counters = this.inner.counters;
     return this.#unsent === 0 ? counters : { ...counters, txErrors: counters.txErrors + this.#unsent };
   }
 
-  get onError(): (error: Error) => void {
-    return this.#inner.onError;
-  }
-
-  set onError(handler: (error: Error) => void) {
-    this.#inner.onError = handler;
-  }
-
-  open(): Promise<void> {
-    return this.#inner.open();
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close();
-  }
-
-  beginBatch(): TxBatch | undefined {
-    return this.#inner.beginBatch();
-  }
-
   /** Rebuilds the batch, so that the order on the wire is exactly what the rules say. */
-  sendBatch(batch: TxBatch): void {
+  override sendBatch(batch: TxBatch): void {
     for (let slot = 0; slot < batch.count; slot++) this.#send(batch, slot);
-    if (this.#out !== undefined) this.#inner.sendBatch(this.#out);
+    if (this.#out !== undefined) this.inner.sendBatch(this.#out);
     this.#out = undefined;
     batch.count = 0;
-    this.#inner.sendBatch(batch);
+    this.inner.sendBatch(batch);
   }
 
   #send(batch: TxBatch, slot: number): void {
@@ -121,15 +74,15 @@ export class FaultyPort implements Port {
 
   #emit(from: TxBatch, slot: number): void {
     if (this.#out !== undefined && this.#out.count === this.#out.capacity) {
-      this.#inner.sendBatch(this.#out);
+      this.inner.sendBatch(this.#out);
       this.#out = undefined;
     }
-    this.#out ??= this.#inner.beginBatch();
+    this.#out ??= this.inner.beginBatch();
     if (this.#out === undefined) this.#unsent++;
     else copySlot(from, slot, this.#out, this.#out.count++);
   }
 
-  #receive(datagram: RxDatagram): void {
+  protected override receive(datagram: RxDatagram): void {
     const { bytes, offset, length } = datagram;
     const subject = this.#subject;
     subject.ingress = 'wire';

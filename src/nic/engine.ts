@@ -1,11 +1,14 @@
 /**
- * A NIC with its rings, on plain memory: what every driver that runs on the application's own thread wraps. Sans-IO like the NIC.
+ * The NIC's end of an engine link on the application's own thread: a NIC, its rings on plain memory, and interrupts that are never
+ * delivered from inside a call. Drivers extend it with the two things that differ: when to turn the crank, and where packets go.
  */
 
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
+import type { IpAddress } from '../packet/address.js';
 import { CommandRing } from '../ring/command-ring.js';
 import { COUNTER_NAMES } from '../ring/counters.js';
+import type { EngineLink } from '../ring/engine-link.js';
 import { EventRing } from '../ring/event-ring.js';
 import { Nic, type PortFacts } from './nic.js';
 
@@ -13,23 +16,52 @@ const COMMAND_DEPTH = 64;
 /** Enough for one completion notice per CQ and bursts of async events between two turns of the event loop. */
 const EVENT_DEPTH = 4096;
 
-export class Engine {
+export abstract class Engine implements EngineLink {
   readonly nic: Nic;
   readonly commands = CommandRing.create(allocatePlain, COMMAND_DEPTH);
   readonly events = EventRing.create(allocatePlain, EVENT_DEPTH);
   readonly counters = new Float64Array(COUNTER_NAMES.length);
+  onInterrupt: () => void = () => {};
   readonly #memory = new Map<number, { readonly buffer: ArrayBufferLike; users: number }>();
   readonly #ids = new Map<ArrayBufferLike, number>();
   #nextId = 1;
+  #interruptPending = false;
 
-  constructor(port: PortFacts, random: RandomSource, onEvent: () => void) {
+  constructor(port: PortFacts, random: RandomSource) {
     this.nic = new Nic({
       port,
       random,
       counters: this.counters,
       events: this.events,
       memory: (id) => this.#memory.get(id)?.buffer,
-      onEvent,
+      onEvent: () => this.#interrupt(),
+    });
+  }
+
+  abstract get portDescription(): string;
+  abstract resolve(address: IpAddress): Promise<void>;
+  abstract close(): Promise<void>;
+
+  /** Something was asked of the NIC, or has happened to it: it may want to send, or to be woken earlier. */
+  protected abstract turnSoon(): void;
+
+  ringCommands(): void {
+    this.nic.executeCommands(this.commands);
+    this.turnSoon();
+  }
+
+  ringDoorbell(qpn: number): void {
+    this.nic.doorbell(qpn);
+    this.turnSoon();
+  }
+
+  /** All events of one turn make one interrupt. */
+  #interrupt(): void {
+    if (this.#interruptPending) return;
+    this.#interruptPending = true;
+    void Promise.resolve().then(() => {
+      this.#interruptPending = false;
+      this.onInterrupt();
     });
   }
 

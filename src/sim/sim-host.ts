@@ -5,12 +5,8 @@
 
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
-import type { Nic } from '../nic/nic.js';
 import type { IpAddress } from '../packet/address.js';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from '../port/datagram.js';
-import type { CommandRing } from '../ring/command-ring.js';
-import type { EngineLink } from '../ring/engine-link.js';
-import type { EventRing } from '../ring/event-ring.js';
 import type { EventQueue } from './event-queue.js';
 
 export interface SimHostOptions {
@@ -26,99 +22,52 @@ export interface SimHostOptions {
 /** Takes one datagram off a host's hands (slot 0 of the batch) and says when the wire is free for the next. */
 export type Wire = (batch: TxBatch) => number;
 
-export class SimHost implements EngineLink {
+export class SimHost extends Engine {
   readonly address: IpAddress;
-  readonly portDescription: string;
-  onInterrupt: () => void = () => {};
-  readonly #events: EventQueue;
-  readonly #engine: Engine;
+  readonly #clock: EventQueue;
   readonly #batch: TxBatch;
-  #wire: Wire = () => this.#events.nowNs;
-  #interruptPending = false;
+  #wire: Wire = () => this.#clock.nowNs;
   #sending = false;
   #timerNs = Number.POSITIVE_INFINITY;
 
   constructor(options: SimHostOptions) {
+    super(
+      {
+        address: options.address,
+        udpPort: ROCE_UDP_PORT,
+        pathMtuMax: options.pathMtuMax ?? 4096,
+        ipIdPolicy: options.ipIdPolicy ?? 'sequential',
+        fixedSourcePort: undefined,
+        receiveBudgetPackets: options.receiveBudgetPackets ?? Number.POSITIVE_INFINITY,
+      },
+      options.random,
+    );
     this.address = options.address;
-    this.portDescription = `simulated port ${options.address}`;
-    this.#events = options.events;
+    this.#clock = options.events;
     this.#batch = new TxBatch(1, options.address);
-    const port = {
-      address: options.address,
-      udpPort: ROCE_UDP_PORT,
-      pathMtuMax: options.pathMtuMax ?? 4096,
-      ipIdPolicy: options.ipIdPolicy ?? 'sequential',
-      fixedSourcePort: undefined,
-      receiveBudgetPackets: options.receiveBudgetPackets ?? Number.POSITIVE_INFINITY,
-    };
-    this.#engine = new Engine(port, options.random, () => this.#interrupt());
+  }
+
+  override get portDescription(): string {
+    return `simulated port ${this.address}`;
   }
 
   connect(wire: Wire): void {
     this.#wire = wire;
   }
 
-  get nic(): Nic {
-    return this.#engine.nic;
-  }
-
-  get commands(): CommandRing {
-    return this.#engine.commands;
-  }
-
-  get events(): EventRing {
-    return this.#engine.events;
-  }
-
-  get counters(): Float64Array {
-    return this.#engine.counters;
-  }
-
-  allocate(bytes: number): ArrayBufferLike {
-    return this.#engine.allocate(bytes);
-  }
-
-  attach(memory: ArrayBufferLike): number {
-    return this.#engine.attach(memory);
-  }
-
-  detach(memoryId: number): void {
-    this.#engine.detach(memoryId);
-  }
-
-  ringCommands(): void {
-    this.nic.executeCommands(this.commands);
-    this.#turn();
-  }
-
-  ringDoorbell(qpn: number): void {
-    this.nic.doorbell(qpn);
-    this.#turn();
-  }
-
   receive(datagram: RxDatagram): void {
-    this.nic.receive(datagram, this.#events.nowNs);
-    this.#turn();
+    this.nic.receive(datagram, this.#clock.nowNs);
+    this.turnSoon();
   }
 
-  async resolve(): Promise<void> {}
+  override async resolve(): Promise<void> {}
 
-  async close(): Promise<void> {}
+  override async close(): Promise<void> {}
 
-  #interrupt(): void {
-    if (this.#interruptPending) return;
-    this.#interruptPending = true;
-    void Promise.resolve().then(() => {
-      this.#interruptPending = false;
-      this.onInterrupt();
-    });
-  }
-
-  /** After anything that may have changed what the NIC wants: to send, or to be woken. */
-  #turn(): void {
+  protected override turnSoon(): void {
     if (!this.#sending && this.nic.hasWork) {
       this.#sending = true;
-      this.#events.after(0, this.#send);
+      this.#clock.after(0, this.#send);
     }
     this.#armTimer();
   }
@@ -128,22 +77,22 @@ export class SimHost implements EngineLink {
     const batch = this.#batch;
     batch.count = 0;
     this.#sending = false;
-    if (this.nic.transmit(batch, this.#events.nowNs) > 0) {
+    if (this.nic.transmit(batch, this.#clock.nowNs) > 0) {
       this.#sending = true;
-      this.#events.at(this.#wire(batch), this.#send);
+      this.#clock.at(this.#wire(batch), this.#send);
       this.#armTimer();
-    } else this.#turn();
+    } else this.turnSoon();
   };
 
   #armTimer(): void {
     const next = this.nic.nextDeadlineNs;
     if (next >= this.#timerNs) return;
     this.#timerNs = next;
-    this.#events.at(next, () => {
+    this.#clock.at(next, () => {
       if (this.#timerNs !== next) return; // An earlier one has been armed since.
       this.#timerNs = Number.POSITIVE_INFINITY;
-      this.nic.onDeadline(this.#events.nowNs);
-      this.#turn();
+      this.nic.onDeadline(this.#clock.nowNs);
+      this.turnSoon();
     });
   }
 }

@@ -1,0 +1,67 @@
+/** A port around another one: everything passes through. Wrappers (capture, faults) override what they change, and compose in any order. */
+
+import type { IpAddress } from '../packet/address.js';
+import type { IpIdPolicy, Port, PortCounters, RxDatagram, TxBatch } from './datagram.js';
+
+export abstract class PortWrapper implements Port {
+  protected readonly inner: Port;
+  onDatagram: (datagram: RxDatagram) => void = () => {};
+
+  constructor(inner: Port) {
+    this.inner = inner;
+    inner.onDatagram = (datagram) => this.receive(datagram);
+  }
+
+  /** A datagram from the inner port: to be handed on by `onDatagram`, or not. */
+  protected abstract receive(datagram: RxDatagram): void;
+  abstract get description(): string;
+  abstract sendBatch(batch: TxBatch): void;
+
+  get address(): IpAddress {
+    return this.inner.address;
+  }
+
+  get udpPort(): number {
+    return this.inner.udpPort;
+  }
+
+  get pathMtuMax(): number {
+    return this.inner.pathMtuMax;
+  }
+
+  get ipIdPolicy(): IpIdPolicy {
+    return this.inner.ipIdPolicy;
+  }
+
+  get fixedSourcePort(): number | undefined {
+    return this.inner.fixedSourcePort;
+  }
+
+  get receiveBudgetPackets(): number {
+    return this.inner.receiveBudgetPackets;
+  }
+
+  get counters(): Readonly<PortCounters> {
+    return this.inner.counters;
+  }
+
+  get onError(): (error: Error) => void {
+    return this.inner.onError;
+  }
+
+  set onError(handler: (error: Error) => void) {
+    this.inner.onError = handler;
+  }
+
+  open(): Promise<void> {
+    return this.inner.open();
+  }
+
+  close(): Promise<void> {
+    return this.inner.close();
+  }
+
+  beginBatch(): TxBatch | undefined {
+    return this.inner.beginBatch();
+  }
+}
