@@ -4,7 +4,11 @@
  * The promise API is `openDevice`, `listen` and `connect`; below it lie verbs as in libibverbs and pyverbs.
  */
 
+export type { CmConnection } from './cm/cm-connection.js';
+export type { CmListener } from './cm/cm-listener.js';
+export type { CmRequest } from './cm/cm-request.js';
 export { Connection, type Message } from './cm/connection.js';
+export { type CmConnectOptions, ConnectionManager, ConnectionRejected } from './cm/connection-manager.js';
 export type { Agreement, RemoteRegion } from './cm/exchange.js';
 export {
   type ConnectionOptions,
