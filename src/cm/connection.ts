@@ -11,7 +11,6 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../verbs/send-work-request.js';
-import type { ControlChannel } from './control-channel.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
 
 /** What a connection is made of; made by `listen` and `connect`. */
@@ -23,6 +22,16 @@ export interface ConnectionParts {
   readonly receivePool: MemoryRegion;
   /** Bytes of each receive buffer in the pool: the longest message that can be received. */
   readonly messageBytesMax: number;
+}
+
+/** How the two sides know of each other beside the queue pair: a TCP connection, or the connection manager. */
+export interface PeerPresence {
+  /** False once the peer has ended the connection, or is gone. */
+  readonly isOpen: boolean;
+  /** Resolves when the peer has ended the connection, or after `timeoutMs`. */
+  ended(timeoutMs: number): Promise<void>;
+  /** Ends it from this side. */
+  close(): Promise<void>;
 }
 
 /** A received message. */
@@ -49,7 +58,7 @@ export class Connection implements AsyncDisposable {
   /** Path MTU, recovery scheme and what else was agreed. */
   readonly agreement: Agreement;
   readonly #parts: ConnectionParts;
-  readonly #channel: ControlChannel;
+  readonly #peer: PeerPresence;
   readonly #pending = new Map<number, Pending>();
   readonly #messages: Message[] = [];
   #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
@@ -60,9 +69,9 @@ export class Connection implements AsyncDisposable {
   #closing: Promise<void> | undefined;
 
   /** @internal */
-  constructor(parts: ConnectionParts, channel: ControlChannel, agreement: Agreement) {
+  constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement) {
     this.#parts = parts;
-    this.#channel = channel;
+    this.#peer = peer;
     this.agreement = agreement;
     this.qp = parts.qp;
     void this.#serveSends();
@@ -222,7 +231,7 @@ export class Connection implements AsyncDisposable {
 
   #fail(wc: WorkCompletion): void {
     if (this.#failure !== undefined || this.#closing !== undefined) return;
-    const gone = this.#channel.isOpen ? '' : '; the peer process is gone';
+    const gone = this.#peer.isOpen ? '' : '; the peer process is gone';
     this.#end(new RoceError('ERR_ROCE_COMPLETION', `${describeCompletion(wc)}${gone}`));
   }
 
@@ -246,8 +255,8 @@ export class Connection implements AsyncDisposable {
   }
 
   /** Waits until the peer closes its end too or is gone, at most `timeoutMs`. */
-  async peerClosed(timeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
-    await this.#channel.receive(timeoutMs).catch(() => {});
+  peerClosed(timeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
+    return this.#peer.ended(timeoutMs);
   }
 
   /** Ends the connection on this side; the peer's next operation fails. Safe to call twice. */
@@ -260,7 +269,7 @@ export class Connection implements AsyncDisposable {
     this.#end(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
     for (const { reject } of this.#pending.values()) reject(this.#failure!);
     this.#pending.clear();
-    this.#channel.close();
+    await this.#peer.close();
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();

@@ -9,13 +9,21 @@
  */
 
 import { randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
 import type { RecoveryName } from '../retransmit/recovery.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
-import { Connection, type ConnectionParts } from './connection.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import type { CmConnection } from './cm-connection.js';
+import type { CmListener } from './cm-listener.js';
+import { Connection, type ConnectionParts, type PeerPresence } from './connection.js';
+import type { ConnectionManager } from './connection-manager.js';
 import { type ControlChannel, ControlListener, dial } from './control-channel.js';
-import { type ExchangeOptions, exchangeAsClient, exchangeAsServer } from './exchange.js';
+import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from './exchange.js';
+import { initializeQp } from './qp-parameters.js';
+import { decodeRegion, encodeRegion } from './region-data.js';
 
 export interface ConnectionOptions {
   /** Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically. */
@@ -32,6 +40,11 @@ export interface ConnectionOptions {
   readonly timeout?: number;
   /** Retries before the connection fails, 0..7, default 7. */
   readonly retryCnt?: number;
+  /**
+   * Connects through RDMA CM on QP1 instead of TCP, as librdmacm programs do; `port` is then a port of RDMA_PS_TCP. Recovery is
+   * go-back-n, and timers are the manager's.
+   */
+  readonly manager?: ConnectionManager;
 }
 
 export interface ListenOptions extends ConnectionOptions {
@@ -72,6 +85,68 @@ async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promis
   return [{ pd, qp, sendCq, recvCq, receivePool, messageBytesMax }, exchange];
 }
 
+function postReceives({ qp, receivePool, messageBytesMax }: ConnectionParts): void {
+  for (let i = 0; i * messageBytesMax < receivePool.length; i++) {
+    qp.postRecv({ wrId: i, sges: [receivePool.sge(i * messageBytesMax, messageBytesMax)] });
+  }
+}
+
+async function discard({ pd, sendCq, recvCq }: ConnectionParts): Promise<void> {
+  await pd.close();
+  await sendCq.close();
+  await recvCq.close();
+}
+
+/** The same through RDMA CM: the region travels as private data. */
+async function establishThroughManager(
+  device: RdmaDevice,
+  options: ConnectionOptions,
+  connectQp: (qp: QueuePair, privateData: Uint8Array) => Promise<CmConnection>,
+): Promise<Connection> {
+  if (options.recovery !== undefined && options.recovery !== 'go-back-n') {
+    throw new RoceError(
+      'ERR_ROCE_UNSUPPORTED',
+      `RDMA CM cannot agree on ${options.recovery}`,
+      'connect over TCP for that',
+    );
+  }
+  const [parts, { region }] = await makeParts(device, options);
+  try {
+    await initializeQp(parts.qp);
+    postReceives(parts);
+    const cm = await connectQp(parts.qp, encodeRegion(region));
+    const agreement: Agreement = {
+      peer: cm.remote,
+      remoteQpn: (await parts.qp.query()).destQpn,
+      mtu: cm.pathMtu,
+      recovery: 'go-back-n',
+      region: decodeRegion(cm.privateData),
+      purpose: {},
+    };
+    return new Connection(parts, managedPresence(cm), agreement);
+  } catch (error) {
+    await discard(parts);
+    throw error;
+  }
+}
+
+function managedPresence(cm: CmConnection): PeerPresence {
+  let isOpen = true;
+  void cm.disconnected.then(() => {
+    isOpen = false;
+  });
+  return {
+    get isOpen() {
+      return isOpen;
+    },
+    ended: async (timeoutMs) => {
+      if (timeoutMs === Number.POSITIVE_INFINITY) await cm.disconnected;
+      else await Promise.race([cm.disconnected, delay(timeoutMs, undefined, { ref: false })]);
+    },
+    close: () => cm.disconnect(),
+  };
+}
+
 async function establish(
   device: RdmaDevice,
   channel: ControlChannel,
@@ -80,23 +155,41 @@ async function establish(
 ): Promise<Connection> {
   const [parts, exchangeOptions] = await makeParts(device, options);
   try {
-    // Receives are posted before the peer can know the QP: in state INIT they queue.
     const agreement = await exchange(channel, exchangeOptions);
-    for (let i = 0; i * parts.messageBytesMax < parts.receivePool.length; i++) {
-      parts.qp.postRecv({ wrId: i, sges: [parts.receivePool.sge(i * parts.messageBytesMax, parts.messageBytesMax)] });
-    }
-    return new Connection(parts, channel, agreement);
+    postReceives(parts);
+    return new Connection(parts, presenceOf(channel), agreement);
   } catch (error) {
     channel.close();
-    await parts.pd.close();
-    await parts.sendCq.close();
-    await parts.recvCq.close();
+    await discard(parts);
     throw error;
   }
 }
 
+/** A TCP connection as the presence of the peer. */
+function presenceOf(channel: ControlChannel): PeerPresence {
+  return {
+    get isOpen() {
+      return channel.isOpen;
+    },
+    ended: (timeoutMs) => channel.receive(timeoutMs).then(noop, noop),
+    close: async () => channel.close(),
+  };
+}
+
+function noop(): void {}
+
 /** Connects to a listening peer. Rejects with ERR_ROCE_CONNECT when nobody answers, ERR_ROCE_MISMATCH when the sides do not fit. */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
+  const { manager } = options;
+  if (manager !== undefined) {
+    return establishThroughManager(device, options, (qp, privateData) =>
+      manager.connect(IpAddress.parse(options.host), options.port, qp, {
+        privateData,
+        ...(options.mtu !== undefined && { pathMtu: options.mtu }),
+        ...(options.retryCnt !== undefined && { retryCount: options.retryCnt }),
+      }),
+    );
+  }
   const channel = await dial(options.host, options.port);
   return establish(device, channel, options, exchangeAsClient);
 }
@@ -106,6 +199,7 @@ export class Listener implements AsyncDisposable {
   readonly #device: RdmaDevice;
   readonly #options: ListenOptions;
   #control: ControlListener | undefined;
+  #cm: CmListener | undefined;
   readonly #waitingChannels: ControlChannel[] = [];
   #accepters: Array<{ resolve: (channel: ControlChannel) => void; reject: (error: Error) => void }> = [];
   #closed = false;
@@ -118,6 +212,10 @@ export class Listener implements AsyncDisposable {
   /** @internal */
   static async open(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
     const listener = new Listener(device, options);
+    if (options.manager !== undefined) {
+      listener.#cm = options.manager.listen(options.port);
+      return listener;
+    }
     listener.#control = await ControlListener.open(options.host ?? device.address.text, options.port, (channel) => {
       const accepter = listener.#accepters.shift();
       if (accepter === undefined) listener.#waitingChannels.push(channel);
@@ -126,13 +224,19 @@ export class Listener implements AsyncDisposable {
     return listener;
   }
 
-  /** The TCP port it listens on. */
+  /** The port it listens on, of TCP or of RDMA CM. */
   get port(): number {
-    return this.#control!.port;
+    return this.#cm?.port ?? this.#control!.port;
   }
 
   /** The next connection. A peer that does not fit is refused, told why, and rejects this call with ERR_ROCE_MISMATCH. */
   async accept(): Promise<Connection> {
+    if (this.#cm !== undefined) {
+      const request = await this.#cm.next();
+      return establishThroughManager(this.#device, this.#options, (qp, privateData) =>
+        request.accept(qp, { privateData }),
+      );
+    }
     const channel = this.#waitingChannels.shift() ?? (await this.#nextChannel());
     return establish(this.#device, channel, this.#options, exchangeAsServer);
   }
@@ -157,6 +261,7 @@ export class Listener implements AsyncDisposable {
   /** Takes no more connections; open ones stay. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#cm?.close();
     this.#control?.close();
     for (const channel of this.#waitingChannels) channel.close();
     for (const { reject } of this.#accepters) reject(new RoceError('ERR_ROCE_CLOSED', 'the listener is closed'));

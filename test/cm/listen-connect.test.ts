@@ -1,6 +1,7 @@
 import { connect as connectTcp, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Connection } from '../../src/cm/connection.js';
+import { ConnectionManager } from '../../src/cm/connection-manager.js';
 import { type ConnectionOptions, connect, type Listener, listen } from '../../src/cm/listen-connect.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
@@ -167,5 +168,46 @@ describe('connecting', () => {
     expect(outcomes.map((outcome) => outcome.status)).toEqual(['rejected', 'rejected']);
     await client.send(Buffer.from('still here'));
     expect((await server.receive()).data.toString()).toBe('still here');
+  });
+});
+
+describe('connecting through RDMA CM', () => {
+  async function managedPair(options: ConnectionOptions = {}) {
+    const [serverDevice, clientDevice] = await devices();
+    const serverManager = closeLater(await ConnectionManager.open(serverDevice));
+    const clientManager = closeLater(await ConnectionManager.open(clientDevice));
+    const listener = closeLater(await listen(serverDevice, { port: 7471, manager: serverManager, ...options }));
+    const [server, client] = await Promise.all([
+      listener.accept(),
+      connect(clientDevice, { host: SERVER, port: 7471, manager: clientManager }),
+    ]);
+    return { server: closeLater(server), client: closeLater(client), clientManager, clientDevice };
+  }
+
+  it('gives the same connection, and tells the region without TCP', async () => {
+    const memory = Buffer.alloc(4096);
+    const { server, client } = await managedPair({ region: memory });
+    await client.send(Buffer.from('hello'));
+    expect((await server.receive()).data.toString()).toBe('hello');
+    expect(client.remote?.length).toBe(4096);
+    expect(server.remote).toBeUndefined();
+    await client.write(Buffer.from('there'), 8);
+    expect(memory.toString('utf8', 8, 13)).toBe('there');
+  });
+
+  it('tells the other side when it is closed', async () => {
+    const { server, client } = await managedPair();
+    await client.close();
+    await server.peerClosed(5000);
+    await expect(server.send(Buffer.from('late'))).rejects.toThrow();
+  });
+
+  it('says that nobody listens, and refuses a recovery scheme it cannot agree on', async () => {
+    const { clientManager, clientDevice } = await managedPair();
+    const target = { host: SERVER, port: 7472, manager: clientManager };
+    await expect(connect(clientDevice, target)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    await expect(connect(clientDevice, { ...target, recovery: 'go-back-0' })).rejects.toMatchObject({
+      code: 'ERR_ROCE_UNSUPPORTED',
+    });
   });
 });
