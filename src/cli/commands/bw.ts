@@ -2,9 +2,10 @@
 
 import type { Command } from 'commander';
 import { countOption } from '../options.js';
-import type { CliIo } from '../output.js';
+import { type CliIo, Output } from '../output.js';
 import { addTransferOptions, runTransfer, type TransferOptions, type TransferTool } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
+import { runPerftest } from '../transfer/perftest.js';
 import { printBandwidth } from '../transfer/result.js';
 import { drainReceives, postReceives, prepareData, pump } from '../transfer/run.js';
 
@@ -34,6 +35,7 @@ export function register(program: Command, io: CliIo): void {
   )
     .option('-q, --qp <n>', 'queue pairs', countOption, 1)
     .option('-t, --tx-depth <n>', 'messages in flight per queue pair', countOption, 128)
+    .option('--perftest', 'the other side is the stock ib_write_bw, ib_read_bw or ib_send_bw')
     .addHelpText(
       'after',
       `
@@ -43,9 +45,12 @@ Examples:
   rocev2 bw write
   rocev2 bw write 127.0.0.1
   rocev2 bw read 127.0.0.1 -s 4MiB -D 5s --json
+  rocev2 bw write 192.0.2.7 --perftest -s 64KiB -n 1000     the server runs: ib_write_bw -x GID_INDEX -n 1000
   rocev2 bw send 127.0.0.1 --loss random=0.001 --recovery selective-repeat --pcap trace.pcapng`,
     )
     .action((op: TransferOp, host: string | undefined, options: TransferOptions) =>
-      runTransfer(bandwidth, op, host, options, io),
+      options.perftest === true
+        ? runPerftest(op, host, options, new Output(io, options.json === true))
+        : runTransfer(bandwidth, op, host, options, io),
     );
 }

@@ -33,6 +33,7 @@ export interface TransferOptions extends EndpointOptions {
   readonly duration?: number;
   readonly qp: number;
   readonly events?: true;
+  readonly perftest?: true;
   readonly json?: true;
 }
 

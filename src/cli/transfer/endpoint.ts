@@ -4,7 +4,6 @@
  */
 
 import { randomInt } from 'node:crypto';
-import { createSocket } from 'node:dgram';
 import { z } from 'zod';
 import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
 import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
@@ -19,6 +18,7 @@ import { openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import { localAddressTowards } from '../local-address.js';
 import type { CliIo } from '../output.js';
 
 export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
@@ -88,35 +88,25 @@ export function laneBytes(plan: TransferPlan): number {
 /** Receive work requests a lane keeps posted in SEND tests. */
 export const RECEIVE_DEPTH = 512;
 
-/** The local address packets to `host` leave from, as the routing table says. */
-async function localAddressTowards(host: string): Promise<IpAddress> {
-  const peer = IpAddress.parse(host);
-  const socket = createSocket(peer.family === 4 ? 'udp4' : 'udp6');
-  try {
-    await new Promise<void>((resolve, reject) => {
-      socket.once('error', reject);
-      socket.connect(9, peer.text, resolve);
-    });
-    return IpAddress.parse(socket.address().address);
-  } catch {
-    throw new RoceError('ERR_ROCE_CONNECT', `no route to ${host}`);
-  } finally {
-    socket.close();
-  }
-}
-
 /** Where a client binds when it was not told: beside the server if both are on this host. */
-async function clientPort(host: string, options: EndpointOptions): Promise<{ address: string; udpPort?: number }> {
+export async function clientPort(
+  host: string,
+  options: EndpointOptions,
+): Promise<{ address: string; udpPort?: number }> {
   const own = options.udpPort === undefined ? {} : { udpPort: options.udpPort };
   if (options.bind !== undefined) return { address: options.bind.text, ...own };
-  const local = await localAddressTowards(host);
-  if (local.text !== IpAddress.parse(host).text) return { address: local.text, ...own };
+  const server = IpAddress.parse(host);
+  const local = await localAddressTowards(server);
+  if (local.text !== server.text) return { address: local.text, ...own };
   // All of 127/8 is this host on Linux; elsewhere, and for ::1, two endpoints share the address and differ in port.
   if (local.family === 4 && process.platform === 'linux') return { address: '127.0.0.2', ...own };
   return { address: local.text, udpPort: options.udpPort ?? 0 };
 }
 
-async function open(port: { address: string; udpPort?: number }, options: EndpointOptions): Promise<RdmaDevice> {
+export async function openEndpointDevice(
+  port: { address: string; udpPort?: number },
+  options: EndpointOptions,
+): Promise<RdmaDevice> {
   return openDevice({
     ...port,
     ...(options.loss !== undefined && { loss: options.loss }),
@@ -166,7 +156,7 @@ async function establish(
 
 /** Connects to a waiting server and tells it the plan. */
 export async function connectToServer(host: string, options: EndpointOptions, plan: TransferPlan): Promise<Endpoint> {
-  const device = await open(await clientPort(host, options), options);
+  const device = await openEndpointDevice(await clientPort(host, options), options);
   let channel: ControlChannel | undefined;
   try {
     const dialed = await dial(host, options.port);
@@ -193,7 +183,10 @@ export async function serveOneClient(
   onListening: (description: string) => void,
 ): Promise<Endpoint> {
   const address = options.bind?.text ?? '127.0.0.1';
-  const device = await open({ address, ...(options.udpPort !== undefined && { udpPort: options.udpPort }) }, options);
+  const device = await openEndpointDevice(
+    { address, ...(options.udpPort !== undefined && { udpPort: options.udpPort }) },
+    options,
+  );
   let channel: ControlChannel | undefined;
   try {
     const accepted = await acceptOne(address, options.port, io, () => onListening(device.portDescription));

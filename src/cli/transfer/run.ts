@@ -12,6 +12,11 @@ import { LatencySamples } from './result.js';
 
 const NS_PER_MS = 1e6;
 
+/** What bandwidth traffic needs of an endpoint, whichever exchange connected it. */
+export type TrafficEndpoint = Pick<Endpoint, 'plan' | 'lanes' | 'region' | 'sendCq' | 'recvCq'> & {
+  readonly channel: { readonly isOpen: boolean };
+};
+
 /** What a client measured. */
 export interface Tally {
   /** Operations completed on each lane. */
@@ -21,13 +26,13 @@ export interface Tally {
 }
 
 /** Throws with what failed and, if it is so, that the peer is gone. */
-function check(wc: WorkCompletion, endpoint: Endpoint): void {
+function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
   const gone = endpoint.channel.isOpen ? '' : '; the peer process is gone';
   throw new RoceError('ERR_ROCE_COMPLETION', `${describeCompletion(wc)}${gone}`);
 }
 
-function operation(op: TransferOp, endpoint: Endpoint, lane: Lane): SendWorkRequest {
+function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendWorkRequest {
   const { region, plan } = endpoint;
   const remote = lane.agreement.region!;
   const target = { remoteAddr: remote.addr, rkey: remote.rkey };
@@ -84,7 +89,7 @@ class Stream {
 }
 
 /** Client of a bandwidth test: keeps `depth` operations in flight on every lane until the plan is done or Ctrl-C. */
-export async function pump(endpoint: Endpoint, io: CliIo, depth: number, progress: Progress): Promise<Tally> {
+export async function pump(endpoint: TrafficEndpoint, io: CliIo, depth: number, progress: Progress): Promise<Tally> {
   const { plan, lanes, sendCq } = endpoint;
   const latency = new LatencySamples();
   const streams = new Map(
@@ -119,22 +124,27 @@ export async function pump(endpoint: Endpoint, io: CliIo, depth: number, progres
 }
 
 /** Posts a receive into the lane's area; wr_id is the lane's place. */
-function postReceive(endpoint: Endpoint, lane: number): void {
+function postReceive(endpoint: TrafficEndpoint, lane: number): void {
   const { lanes, region, plan } = endpoint;
   lanes[lane].qp.postRecv({ wrId: lane, sges: [region.sge(lanes[lane].offset, plan.sizeBytes)] });
 }
 
 /** Fills the receive queues: before the client may send. */
-export function postReceives(endpoint: Endpoint): void {
+export function postReceives(endpoint: TrafficEndpoint): void {
   if (endpoint.plan.op !== 'send') return;
   endpoint.lanes.forEach((_, lane) => {
     for (let i = 0; i < RECEIVE_DEPTH; i++) postReceive(endpoint, lane);
   });
 }
 
-/** Server of a SEND bandwidth test: keeps the receive queues full until the endpoint is closed. */
-export async function drainReceives(endpoint: Endpoint): Promise<void> {
-  for await (const wc of endpoint.recvCq) if (wc.status === 0) postReceive(endpoint, Number(wc.wrId));
+/** Server of a SEND bandwidth test: keeps the receive queues full until it has `messages`, or the endpoint is closed. */
+export async function drainReceives(endpoint: TrafficEndpoint, messages = Number.POSITIVE_INFINITY): Promise<void> {
+  let received = 0;
+  for await (const wc of endpoint.recvCq) {
+    check(wc, endpoint);
+    postReceive(endpoint, Number(wc.wrId));
+    if (++received === messages) return;
+  }
 }
 
 /** How a latency test waits: asks in every turn of the event loop, as perftest spins, or sleeps until there is an event. */

@@ -24,3 +24,11 @@ export async function jsonResult(command: RunningCommand, timeoutMs = 60_000): P
   if (exitCode !== 0) throw new Error(`exit code ${exitCode}\n${stdout}${stderr}`);
   return JSON.parse(stdout) as Record<string, unknown>;
 }
+
+/** Resolves when a command has said this among its diagnostics: that it listens, say. */
+export async function saysOnStderr(command: RunningCommand, text: string, timeoutMs = 10_000): Promise<void> {
+  for (const end = performance.now() + timeoutMs; !command.stderr.includes(text); ) {
+    if (performance.now() > end) throw new Error(`never said '${text}':\n${command.stderr}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
