@@ -25,7 +25,7 @@ import { Completer } from './completer.js';
 import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
 import type { Path, PeerBudget } from './path.js';
 import type { RcShared } from './rc-shared.js';
-import { EMITTED_NOTHING, Requester } from './requester.js';
+import { Requester } from './requester.js';
 import { Responder } from './responder.js';
 import { checkTransition } from './state.js';
 
@@ -200,7 +200,7 @@ export class RcQueuePair implements Schedulable, RcShared {
     const mayRequest = state === QPS_RTS || state === QPS_SQD;
     this.#responderFirst = !this.#responderFirst;
     if (this.#responderFirst && this.#responder.emit(batch)) return true;
-    if (mayRequest && this.#requester.emit(batch, now) !== EMITTED_NOTHING) return true;
+    if (mayRequest && this.#requester.emit(batch, now)) return true;
     return !this.#responderFirst && this.#responder.emit(batch);
   }
 

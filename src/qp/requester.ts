@@ -72,10 +72,6 @@ const ACK_EVERY_PACKETS_MAX = 128;
 const MESSAGE_PSNS_MAX = 1 << 22;
 const ATOMIC_BYTES = 8;
 
-/** What `emit` did. */
-export const EMITTED_NOTHING = 0;
-export const EMITTED_PACKET = 1;
-
 export class Requester {
   readonly #qp: RcShared;
   readonly #sq: SendQueue;
@@ -128,18 +124,18 @@ export class Requester {
     return Math.min(this.ackDeadlineNs, this.rnrDeadlineNs);
   }
 
-  /** Sends at most one packet into the batch. `draining` holds back work requests that have not been started (state SQD). */
-  emit(batch: TxBatch, now: number): number {
-    if (this.rnrDeadlineNs !== NEVER) return EMITTED_NOTHING;
+  /** Sends at most one packet into the batch; false when there is nothing to send now. */
+  emit(batch: TxBatch, now: number): boolean {
+    if (this.rnrDeadlineNs !== NEVER) return false;
     const { out } = this;
     const resend = this.recovery.nextResend(out.unacked, out.sendPsn);
     if (resend >= 0) {
       const index = out.find(resend, out.head);
-      if (index >= 0 && this.#emitPacket(index, resend, batch, now) > 0) return EMITTED_PACKET;
+      if (index >= 0 && this.#emitPacket(index, resend, batch, now) > 0) return true;
     }
     for (;;) {
-      if (out.cursor === this.#failedIndex) return EMITTED_NOTHING;
-      if (out.cursor === out.started && !this.#startNext()) return EMITTED_NOTHING;
+      if (out.cursor === this.#failedIndex) return false;
+      if (out.cursor === out.started && !this.#startNext()) return false;
       const index = out.cursor;
       if (out.kind[index & out.mask] === KIND_LOCAL) {
         out.cursor = (index + 1) >>> 0;
@@ -147,11 +143,11 @@ export class Requester {
         continue;
       }
       const psns = this.#emitPacket(index, out.sendPsn, batch, now);
-      if (psns === 0) return EMITTED_NOTHING;
+      if (psns === 0) return false;
       out.sendPsn = psnAdd(out.sendPsn, psns);
       if (psnDiff(out.sendPsn, out.newPsn) > 0) out.newPsn = out.sendPsn;
       if (psnDiff(out.sendPsn, out.lastPsn[index & out.mask]) > 0) out.cursor = (index + 1) >>> 0;
-      return EMITTED_PACKET;
+      return true;
     }
   }
 
