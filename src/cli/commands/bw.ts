@@ -7,15 +7,12 @@ import { addTransferOptions, runTransfer, type TransferOptions, type TransferToo
 import type { TransferOp } from '../transfer/endpoint.js';
 import { runPerftest } from '../transfer/perftest.js';
 import { printBandwidth } from '../transfer/result.js';
-import { drainReceives, postReceives, prepareData, pump } from '../transfer/run.js';
+import { drainReceives, prepare, pump } from '../transfer/run.js';
 
 const bandwidth: TransferTool = {
   name: 'bw',
   title: 'BW',
-  prepare: (endpoint, role) => {
-    prepareData(endpoint, role);
-    if (role === 'server') postReceives(endpoint);
-  },
+  prepare,
   measure: async (endpoint, options, output) => {
     const progress = output.progress(100);
     try {

@@ -5,7 +5,7 @@ import type { CliIo } from '../output.js';
 import { addTransferOptions, runTransfer, type TransferOptions, type TransferTool } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
 import { printLatency } from '../transfer/result.js';
-import { answerLatency, measureLatency, postReceives, prepareData } from '../transfer/run.js';
+import { answerLatency, measureLatency, prepare } from '../transfer/run.js';
 
 /** One message is in flight; its completion may be polled a few rounds late. */
 const TX_DEPTH = 16;
@@ -13,10 +13,7 @@ const TX_DEPTH = 16;
 const latency: TransferTool = {
   name: 'lat',
   title: 'Latency',
-  prepare: (endpoint, role) => {
-    prepareData(endpoint, role);
-    if (role === 'server') postReceives(endpoint);
-  },
+  prepare,
   measure: async (endpoint, options, output) => {
     const progress = output.progress(100);
     try {

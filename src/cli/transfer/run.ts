@@ -50,7 +50,7 @@ function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendW
 }
 
 /** The side that holds the original fills it: the client for WRITE and SEND, the server for READ. */
-export function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
+function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
   const { plan, region, lanes } = endpoint;
   if (plan.op === 'atomic' || (plan.op === 'read') !== (role === 'server')) return;
   lanes.forEach((lane, i) => {
@@ -145,6 +145,12 @@ export async function drainReceives(endpoint: TrafficEndpoint, messages = Number
     postReceive(endpoint, Number(wc.wrId));
     if (++received === messages) return;
   }
+}
+
+/** What has to be there before either side may start. */
+export function prepare(endpoint: Endpoint, role: 'client' | 'server'): void {
+  prepareData(endpoint, role);
+  if (role === 'server') postReceives(endpoint);
 }
 
 /** How a latency test waits: asks in every turn of the event loop, as perftest spins, or sleeps until there is an event. */
