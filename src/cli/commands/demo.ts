@@ -9,6 +9,7 @@ import {
   type VerifiedStep,
 } from '../demo/verified-operations.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { orInterrupted } from '../interruption.js';
 import { type Comparison, compareSchemes, type LivelockRun } from '../livelock/comparison.js';
 import { printRuns } from '../livelock/table.js';
 import { type CliIo, Output } from '../output.js';
@@ -127,11 +128,7 @@ function shapeOf({ op, scheme, messagesCompleted, verified, failure }: LivelockR
 
 /** Resolves with the work, or ends the command when Ctrl-C comes first. */
 async function unlessInterrupted<T>(output: Output, work: Promise<T>): Promise<T> {
-  const { interrupted } = output.io;
-  const stop = new CommandFailure(EXIT_INTERRUPTED, 'interrupted');
-  const interruption = new Promise<never>((_, reject) => {
-    if (interrupted.aborted) reject(stop);
-    else interrupted.addEventListener('abort', () => reject(stop), { once: true });
-  });
-  return Promise.race([work, interruption]);
+  const result = await orInterrupted(work, output.io.interrupted);
+  if (result === undefined) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted');
+  return result;
 }

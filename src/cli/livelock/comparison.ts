@@ -6,6 +6,7 @@
  */
 
 import type { RecoveryName } from '../../retransmit/recovery.js';
+import { orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { type LivelockMeasurement, LivelockRig, type LivelockSettings } from './experiment.js';
 import type { LivelockOp } from './ops.js';
@@ -36,7 +37,6 @@ export async function compareSchemes(settings: ComparisonSettings, output: Outpu
   const references: LivelockMeasurement[] = [];
   const measurements: LivelockMeasurement[] = [];
   const progress = output.progress(plan.reduce((sum, { seconds }) => sum + seconds, 0));
-  const interrupted = whenAborted(output.io.interrupted);
   await using rig = new LivelockRig();
   let doneSeconds = 0;
   try {
@@ -48,7 +48,7 @@ export async function compareSchemes(settings: ComparisonSettings, output: Outpu
         const seconds = Math.min(run.seconds, (performance.now() - startMs) / 1000);
         progress.update(doneSeconds + seconds, `${label}: ${packetsSent} packets, ${messagesCompleted} messages`);
       });
-      const measurement = await Promise.race([measuring, interrupted]);
+      const measurement = await orInterrupted(measuring, output.io.interrupted);
       if (measurement === undefined) break;
       (run.isReference ? references : measurements).push(measurement);
       doneSeconds += run.seconds;
@@ -75,11 +75,4 @@ function planOf(settings: ComparisonSettings): Array<LivelockSettings & { readon
 function withUtilization(run: LivelockMeasurement, all: readonly LivelockMeasurement[]): LivelockRun {
   const rates = all.filter(({ op }) => op === run.op).map(({ packetsPerSecond }) => packetsPerSecond);
   return { ...run, linkUtilization: run.packetsPerSecond / Math.max(...rates) };
-}
-
-function whenAborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
 }

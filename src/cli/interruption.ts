@@ -1,0 +1,25 @@
+/** Ctrl-C while child processes work. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before we hear of it ourselves. */
+const GRACE_MS = 250;
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+}
+
+/** The result of the work, or undefined once it was interrupted, also if that made the work fail. */
+export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  const interruption = aborted(signal);
+  try {
+    return await Promise.race([work, interruption]);
+  } catch (error) {
+    await Promise.race([interruption, delay(GRACE_MS)]);
+    if (signal.aborted) return undefined;
+    throw error;
+  }
+}
