@@ -38,7 +38,8 @@ async function transfer(switchPorts: readonly [string, string]): Promise<void> {
 
 describe.skipIf(!isBuilt)('rocev2 switch', () => {
   it('forwards, drops by rule, counts, and ends by Ctrl-C with what it counted', async () => {
-    const args = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0', '--loss', 'a>b:every=50', '--json'];
+    const args = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0', '--loss', 'a>b:random=0.05', '--json'];
+    // At random: a periodic rule can fall into step with go-back-N's repetitions and lose the same packet every time.
     const program = Program.rocev2('switch', ...args);
     const switchPorts = await portsOf(program);
     await transfer(switchPorts);
@@ -47,7 +48,7 @@ describe.skipIf(!isBuilt)('rocev2 switch', () => {
     const { ports, rules, seconds } = JSON.parse(program.stdout);
     const [a, b] = ports;
     expect([a.name, b.name, a.local, b.local]).toEqual(['a', 'b', ...switchPorts]);
-    expect(rules).toEqual([{ rule: 'a>b:every=50', hits: b.counters.tx_dropped_fault }]);
+    expect(rules).toEqual([{ rule: 'a>b:random=0.05', hits: b.counters.tx_dropped_fault }]);
     expect(b.counters.tx_dropped_fault).toBeGreaterThanOrEqual(5);
     expect(a.counters.tx_dropped_fault).toBe(0);
     expect(a.counters.rx_packets).toBe(b.counters.tx_packets + b.counters.tx_dropped_fault);
