@@ -53,7 +53,7 @@ describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
 
   it.each(['go-back-n', 'selective-repeat'])('%s repairs what a lossy endpoint does to it', async (recovery) => {
     const { port } = await server('bw', 'write', '--recovery', recovery);
-    const faults = ['--loss', 'random=0.01;corrupt=0.005;duplicate=0.01', '-u', '10'];
+    const faults = ['--loss', 'random=0.01;corrupt=0.005;duplicate=0.01', '-u', '13'];
     const running = client(
       port,
       'bw',

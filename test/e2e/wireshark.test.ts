@@ -66,7 +66,7 @@ describe.runIf(isBuilt && hasTshark)(`captures in Wireshark${why}`, () => {
     ['read', ['-s', '10001', '-n', '20', '--mtu', '1024']],
     ['send', ['-s', '3', '-n', '20']],
     ['atomic', ['-n', '20']],
-    ['write', ['-s', '50000', '-n', '20', '--mtu', '256', '--loss', 'random=0.02', '-u', '8']],
+    ['write', ['-s', '50000', '-n', '20', '--mtu', '256', '--loss', 'random=0.02', '-u', '13']],
   ])('%s %j', async (op, args) => {
     const file = await captured(op, ...args);
     const { packets, malformed } = asTsharkSees(file);
