@@ -21,6 +21,7 @@ const layers = {
   driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],
   verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'faults', 'driver'],
   cm: ['core', 'packet', 'retransmit', 'verbs'],
+  window: ['core', 'verbs', 'cm'],
 };
 
 const pure = [

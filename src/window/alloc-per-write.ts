@@ -1,0 +1,152 @@
+/**
+ * The baseline: the writer asks for a block before each write, waits for the answer, writes, and asks again. A round trip and both CPUs for
+ * every block; two control messages a block. It exists to be compared with.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { Access } from '../verbs/access.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import { BlockMemory, checkPool } from './block-memory.js';
+import type { BlockConsumer } from './block-releaser.js';
+import type { WindowLink } from './window-link.js';
+
+export interface BlockServerOptions {
+  readonly blocks: number;
+  readonly blockBytes: number;
+  readonly onBlock: BlockConsumer;
+}
+
+/** Hands out blocks on request. */
+export class BlockServer {
+  invalidNotices = 0;
+  readonly #link: WindowLink;
+  readonly #memory: BlockMemory;
+  readonly #consume: BlockConsumer;
+  readonly #free: number[] = [];
+  readonly #lent = new Set<number>();
+  #waiting = 0;
+
+  private constructor(link: WindowLink, options: BlockServerOptions) {
+    this.#link = link;
+    this.#memory = new BlockMemory(link.pd, options.blockBytes, Access.LOCAL_WRITE | Access.REMOTE_WRITE);
+    this.#consume = options.onBlock;
+  }
+
+  static async open(link: WindowLink, options: BlockServerOptions): Promise<BlockServer> {
+    checkPool(options.blocks, options.blockBytes);
+    const server = new BlockServer(link, options);
+    await server.#memory.add(options.blocks);
+    for (let id = 1; id <= options.blocks; id++) server.#free.push(id);
+    link.onMessage = ({ type }) => server.#onMessage(type);
+    link.onNotice = (id, bytes) => server.#onNotice(id, bytes);
+    return server;
+  }
+
+  async close(): Promise<void> {
+    this.#link.close();
+    await this.#memory.close();
+  }
+
+  #onMessage(type: string): void {
+    if (type !== 'ALLOC') {
+      this.#link.counters.malformed++;
+      return;
+    }
+    this.#waiting++;
+    this.#serve();
+  }
+
+  #serve(): void {
+    while (this.#waiting > 0 && this.#free.length > 0) {
+      const id = this.#free.shift()!;
+      const { region, offset } = this.#memory.locate(id)!;
+      this.#waiting--;
+      this.#lent.add(id);
+      const address = region.addr + BigInt(offset);
+      this.#link.send({ type: 'ALLOCATED', id, bytes: this.#memory.blockBytes, rkey: region.rkey, address });
+    }
+  }
+
+  #onNotice(id: number, bytes: number): void {
+    if (!this.#lent.delete(id) || bytes > this.#memory.blockBytes) {
+      this.invalidNotices++;
+      return;
+    }
+    const { region, offset } = this.#memory.locate(id)!;
+    void this.#empty(id, region.bytes.subarray(offset, offset + bytes));
+  }
+
+  async #empty(id: number, bytes: Uint8Array): Promise<void> {
+    try {
+      await this.#consume(bytes, id);
+    } catch (error) {
+      this.#link.fail(error as Error);
+      return;
+    }
+    this.#free.push(id);
+    this.#serve();
+  }
+}
+
+/** Asks for a block, fills it, asks for the next. */
+export class BlockRequester {
+  readonly #link: WindowLink;
+  #waiter: { resolve: (block: Allocated) => void; reject: (error: Error) => void } | undefined;
+  #failure: Error | undefined;
+
+  constructor(link: WindowLink) {
+    this.#link = link;
+    link.onFailure = (error) => {
+      this.#failure = error;
+      this.#waiter?.reject(error);
+    };
+    link.onMessage = ({ type, id, bytes, rkey, address }) => {
+      if (type !== 'ALLOCATED' || this.#waiter === undefined) link.counters.malformed++;
+      else this.#waiter.resolve({ id, bytes, rkey, remoteAddr: address });
+      this.#waiter = undefined;
+    };
+  }
+
+  /** As `PoolWriter.write`, one block at a time. */
+  async write(source: MemoryRegion, offset = 0, length = source.length - offset): Promise<void> {
+    for (let sent = 0; sent < length; ) {
+      const { id: immediate, bytes: room, ...target } = await this.#allocate();
+      const bytes = Math.min(room, length - sent);
+      const sges = [source.sge(offset + sent, bytes)];
+      await this.#done((onDone) =>
+        this.#link.post({ opcode: 'RDMA_WRITE_WITH_IMM', immediate, sges, ...target }, onDone),
+      );
+      sent += bytes;
+    }
+  }
+
+  close(): void {
+    this.#link.close();
+    this.#waiter?.reject(new RoceError('ERR_ROCE_CLOSED', 'the writer is closed'));
+  }
+
+  #allocate(): Promise<Allocated> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+      this.#link.send({ type: 'ALLOC' });
+    });
+  }
+
+  #done(post: (onDone: () => void) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve: () => {}, reject };
+      post(() => {
+        this.#waiter = undefined;
+        resolve();
+      });
+    });
+  }
+}
+
+interface Allocated {
+  readonly id: number;
+  readonly bytes: number;
+  readonly rkey: number;
+  readonly remoteAddr: bigint;
+}

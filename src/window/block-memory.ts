@@ -1,0 +1,65 @@
+/** The blocks of a pool in the memory of the side that owns it: segments of consecutive ids, one region each. */
+
+import { RoceError } from '../core/errors.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
+
+/** Block ids travel as 32 bits of immediate data. */
+const BLOCK_BYTES_MAX = 2 ** 31;
+
+interface Segment {
+  readonly firstId: number;
+  readonly count: number;
+  readonly region: MemoryRegion;
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT. */
+export function checkPool(blocks: number, blockBytes: number): void {
+  if (Number.isInteger(blocks) && blocks >= 1 && Number.isInteger(blockBytes) && blockBytes >= 1) {
+    if (blockBytes < BLOCK_BYTES_MAX && blocks < 2 ** 16) return;
+  }
+  throw new RoceError(
+    'ERR_ROCE_INVALID_ARGUMENT',
+    `a pool cannot have ${blocks} blocks of ${blockBytes} bytes`,
+    'it has 1 to 65535 blocks of 1 byte to 2 GiB',
+  );
+}
+
+export class BlockMemory {
+  readonly blockBytes: number;
+  readonly #pd: ProtectionDomain;
+  readonly #access: number;
+  readonly #segments: Segment[] = [];
+  #count = 0;
+
+  constructor(pd: ProtectionDomain, blockBytes: number, access: number) {
+    this.blockBytes = blockBytes;
+    this.#pd = pd;
+    this.#access = access;
+  }
+
+  /** Blocks in all segments; ids are 1 .. count. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Registers `count` blocks more, with the next ids. */
+  async add(count: number): Promise<Segment> {
+    const region = await this.#pd.regMr(count * this.blockBytes, this.#access);
+    const segment = { firstId: this.#count + 1, count, region };
+    this.#segments.push(segment);
+    this.#count += count;
+    return segment;
+  }
+
+  /** The region of a block and where in it the block begins; undefined for an id that is not of this pool. */
+  locate(id: number): { readonly region: MemoryRegion; readonly offset: number } | undefined {
+    const segment = this.#segments.find(({ firstId, count }) => id >= firstId && id < firstId + count);
+    return segment && { region: segment.region, offset: (id - segment.firstId) * this.blockBytes };
+  }
+
+  /** Frees the memory. */
+  async close(): Promise<void> {
+    for (const { region } of this.#segments) await region.close();
+  }
+}

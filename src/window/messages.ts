@@ -1,0 +1,70 @@
+/**
+ * Control messages of the memory-pool protocols: SENDs of one fixed layout, big-endian.
+ *
+ *     0 type   1..3 zero   4 version   8 id   12 count   16 bytes   20 rkey   24 address (8)
+ *
+ * Which fields mean something depends on the type; the others are zero. What cannot be read is dropped by the receiver and counted.
+ */
+
+export const MESSAGE_TYPES = [
+  /** Owner of the memory: the blocks `id .. id + count - 1` of `bytes` each begin at `address`; the pool has this `version` now. */
+  'POOL',
+  /** Block `id` is free. */
+  'ACK_ID',
+  /** The `count` blocks used longest ago are free. */
+  'ACK_COUNT',
+  /** Please add `count` blocks to the pool of `version`. */
+  'GROW',
+  /** The pool of `version` stays as it is. */
+  'GROW_REFUSED',
+  /** Read pool: block `id` holds `bytes` bytes to be read; 0 bytes: that was all. */
+  'GRANT',
+  /** Alloc-per-write: a block, please. */
+  'ALLOC',
+  /** Alloc-per-write: write `bytes` at most to `address`, and name it `id`. */
+  'ALLOCATED',
+] as const;
+export type MessageType = (typeof MESSAGE_TYPES)[number];
+
+export interface ControlMessage {
+  readonly type: MessageType;
+  readonly version: number;
+  readonly id: number;
+  readonly count: number;
+  readonly bytes: number;
+  readonly rkey: number;
+  readonly address: bigint;
+}
+
+export const MESSAGE_BYTES = 32;
+const BLANK = { version: 0, id: 0, count: 0, bytes: 0, rkey: 0, address: 0n };
+
+export function encodeMessage(message: { readonly type: MessageType } & Partial<ControlMessage>): Buffer {
+  const fields = { ...BLANK, ...message };
+  const out = Buffer.alloc(MESSAGE_BYTES);
+  out.writeUInt8(MESSAGE_TYPES.indexOf(fields.type) + 1, 0);
+  out.writeUInt32BE(fields.version, 4);
+  out.writeUInt32BE(fields.id, 8);
+  out.writeUInt32BE(fields.count, 12);
+  out.writeUInt32BE(fields.bytes, 16);
+  out.writeUInt32BE(fields.rkey, 20);
+  out.writeBigUInt64BE(fields.address, 24);
+  return out;
+}
+
+/** Undefined when these bytes are not a message. */
+export function decodeMessage(bytes: Uint8Array): ControlMessage | undefined {
+  if (bytes.length !== MESSAGE_BYTES) return undefined;
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const type = MESSAGE_TYPES[view[0] - 1];
+  if (type === undefined || view.readUIntBE(1, 3) !== 0) return undefined;
+  return {
+    type,
+    version: view.readUInt32BE(4),
+    id: view.readUInt32BE(8),
+    count: view.readUInt32BE(12),
+    bytes: view.readUInt32BE(16),
+    rkey: view.readUInt32BE(20),
+    address: view.readBigUInt64BE(24),
+  };
+}

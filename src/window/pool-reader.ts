@@ -1,0 +1,118 @@
+/**
+ * Client of the read twin: READs granted blocks in the order they were granted, at most `readsMax` at a time (the responder resources of the
+ * connection), hands the data on, and gives each block back by the ack policy. Never reads beyond what was granted.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { Access } from '../verbs/access.js';
+import { BlockMemory } from './block-memory.js';
+import { type BlockConsumer, BlockReleaser } from './block-releaser.js';
+import type { ControlMessage } from './messages.js';
+import type { ReleasePolicy } from './release-policy.js';
+import { RemoteBlocks } from './remote-blocks.js';
+import type { WindowLink } from './window-link.js';
+
+export interface PoolReaderOptions {
+  readonly blocksMax: number;
+  /** READs outstanding at a time; at most the QP's max_rd_atomic. */
+  readonly readsMax: number;
+  readonly policy: ReleasePolicy;
+  readonly onBlock: BlockConsumer;
+}
+
+export class PoolReader {
+  /** Grants of blocks that are not in the pool, or were granted already: ignored. */
+  invalidGrants = 0;
+  readonly #link: WindowLink;
+  readonly #options: PoolReaderOptions;
+  readonly #blocks = new RemoteBlocks();
+  readonly #releaser: BlockReleaser;
+  readonly #granted: Array<{ readonly id: number; readonly bytes: number }> = [];
+  /** Granted and not yet given back. */
+  readonly #held = new Set<number>();
+  #local: BlockMemory | undefined;
+  #reading = 0;
+  #ended = false;
+  #settle!: { resolve: () => void; reject: (error: Error) => void };
+  /** Resolves when the source has said that was all and everything has been consumed. */
+  readonly finished: Promise<void>;
+
+  constructor(link: WindowLink, options: PoolReaderOptions) {
+    this.#link = link;
+    this.#options = options;
+    this.#releaser = new BlockReleaser(link, options.policy, options.onBlock);
+    this.finished = new Promise((resolve, reject) => {
+      this.#settle = { resolve, reject };
+    });
+    this.finished.catch(() => {}); // Unhandled only where nobody asks.
+    link.onMessage = (message) => this.#onMessage(message);
+    link.onFailure = (error) => this.#settle.reject(error);
+  }
+
+  get acknowledgements(): number {
+    return this.#releaser.acknowledgements;
+  }
+
+  /** Frees the landing area. The queue pair has to be closed, or in ERR, by then. */
+  async close(): Promise<void> {
+    this.#link.close();
+    this.#releaser.close();
+    this.#settle.reject(new RoceError('ERR_ROCE_CLOSED', 'the reader is closed'));
+    await this.#local?.close();
+  }
+
+  #onMessage(message: ControlMessage): void {
+    if (message.type === 'POOL') void this.#onPool(message).catch((error: Error) => this.#link.fail(error));
+    else if (message.type === 'GRANT') this.#onGrant(message);
+    else this.#link.counters.malformed++;
+  }
+
+  async #onPool(message: ControlMessage): Promise<void> {
+    if (!this.#blocks.add(message, this.#options.blocksMax) || this.#local !== undefined) {
+      throw new RoceError(
+        'ERR_ROCE_MISMATCH',
+        `the peer describes a pool of ${message.count} blocks that cannot be used`,
+        `this side takes ${this.#options.blocksMax} blocks at most`,
+      );
+    }
+    this.#releaser.version = message.version;
+    const local = new BlockMemory(this.#link.pd, message.bytes, Access.LOCAL_WRITE);
+    await local.add(message.count);
+    this.#local = local;
+    this.#pump();
+  }
+
+  #onGrant({ id, bytes }: ControlMessage): void {
+    if (id < 1 || id > this.#blocks.count || bytes > this.#blocks.blockBytes || this.#held.has(id)) {
+      this.invalidGrants++;
+      return;
+    }
+    if (bytes === 0) this.#ended = true;
+    else {
+      this.#held.add(id);
+      this.#granted.push({ id, bytes });
+    }
+    this.#pump();
+  }
+
+  #pump(): void {
+    if (this.#local === undefined) return; // Grants may overtake the registration of the landing area.
+    while (this.#granted.length > 0 && this.#reading < this.#options.readsMax && this.#link.room > 0) {
+      const { id, bytes } = this.#granted.shift()!;
+      const { region, offset } = this.#local.locate(id)!;
+      this.#reading++;
+      const sges = [region.sge(offset, bytes)];
+      this.#link.post({ opcode: 'RDMA_READ', sges, ...this.#blocks.locate(id) }, () => {
+        this.#reading--;
+        this.#releaser.take(id, region.bytes.subarray(offset, offset + bytes), () => this.#onConsumed(id));
+        this.#pump();
+      });
+    }
+    if (this.#ended && this.#held.size === 0) this.#settle.resolve();
+  }
+
+  #onConsumed(id: number): void {
+    this.#held.delete(id);
+    if (this.#ended && this.#held.size === 0) this.#settle.resolve();
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Server of the read twin: fills blocks and grants them; the client READs them and gives them back by the ack policy. Between grant and
+ * acknowledgement the block is the client's, and is not touched here.
+ */
+
+import { Access } from '../verbs/access.js';
+import { BlockMemory, checkPool } from './block-memory.js';
+import { BlockRing } from './block-ring.js';
+import type { ControlMessage } from './messages.js';
+import type { WindowLink } from './window-link.js';
+
+/** Fills a block and says with how many bytes; 0: there is nothing more. */
+export type BlockProducer = (block: Uint8Array) => number | Promise<number>;
+
+export interface PoolSourceOptions {
+  readonly blocks: number;
+  readonly blockBytes: number;
+  readonly fill: BlockProducer;
+}
+
+export class PoolSource {
+  /** Grants sent. */
+  grants = 0;
+  /** Acknowledgements that named blocks which were not granted: ignored. */
+  invalidAcks = 0;
+  /** Times that every block was granted and none came back yet. */
+  windowStalls = 0;
+  readonly #link: WindowLink;
+  readonly #memory: BlockMemory;
+  readonly #ring = new BlockRing();
+  readonly #fill: BlockProducer;
+  #filling = false;
+  #ended = false;
+
+  private constructor(link: WindowLink, options: PoolSourceOptions) {
+    this.#link = link;
+    this.#memory = new BlockMemory(link.pd, options.blockBytes, Access.LOCAL_WRITE | Access.REMOTE_READ);
+    this.#fill = options.fill;
+  }
+
+  /** Allocates the pool, describes it, and begins to fill blocks. */
+  static async open(link: WindowLink, options: PoolSourceOptions): Promise<PoolSource> {
+    checkPool(options.blocks, options.blockBytes);
+    const source = new PoolSource(link, options);
+    link.onMessage = (message) => source.#onMessage(message);
+    const { firstId, region } = await source.#memory.add(options.blocks);
+    const { addr: address, rkey } = region;
+    const { blocks: count, blockBytes: bytes } = options;
+    source.#ring.grow(firstId, count);
+    link.send({ type: 'POOL', version: 1, id: firstId, count, bytes, rkey, address });
+    void source.#pump();
+    return source;
+  }
+
+  /** Frees the pool. The queue pair has to be closed, or in ERR, by then. */
+  async close(): Promise<void> {
+    this.#ended = true;
+    this.#link.close();
+    await this.#memory.close();
+  }
+
+  async #pump(): Promise<void> {
+    if (this.#filling) return;
+    this.#filling = true;
+    try {
+      while (!this.#ended && this.#ring.free > 0) {
+        const id = this.#ring.take();
+        const { region, offset } = this.#memory.locate(id)!;
+        const bytes = await this.#fill(region.bytes.subarray(offset, offset + this.#memory.blockBytes));
+        if (bytes === 0) this.#ended = true;
+        this.grants++;
+        this.#link.send({ type: 'GRANT', version: 1, id, bytes });
+      }
+      if (!this.#ended) this.windowStalls++;
+    } catch (error) {
+      this.#link.fail(error as Error);
+    } finally {
+      this.#filling = false;
+    }
+  }
+
+  #onMessage({ type, id, count }: ControlMessage): void {
+    if (type === 'ACK_ID') {
+      if (!this.#ring.releaseId(id)) this.invalidAcks++;
+    } else if (type === 'ACK_COUNT') {
+      if (!this.#ring.releaseCount(count)) this.invalidAcks++;
+    } else this.#link.counters.malformed++;
+    void this.#pump();
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Client of the write protocol (sliding-window memory pool, protocol steps 3, 4, 6 and 7): as long as the window has free blocks, writes need
+ * no word from the server; each carries its block's id as immediate data. When the window is exhausted it waits for acknowledgements, and
+ * when that happens again and again it asks for a larger pool.
+ */
+
+import { RoceError } from '../core/errors.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import { BlockRing } from './block-ring.js';
+import type { ControlMessage } from './messages.js';
+import { RemoteBlocks } from './remote-blocks.js';
+import type { WindowLink } from './window-link.js';
+
+export interface PoolWriterOptions {
+  /** The largest pool this side takes; the link must have been made for it. */
+  readonly blocksMax: number;
+  /** Ask for twice the blocks when the window was exhausted so often under one version of the pool. Default: never. */
+  readonly growAfterStalls?: number;
+}
+
+interface Job {
+  readonly source: MemoryRegion;
+  readonly offset: number;
+  readonly length: number;
+  /** Bytes for which a WRITE has been posted. */
+  posted: number;
+  /** Bytes whose WRITE has completed. */
+  done: number;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class PoolWriter {
+  /** Times that data was waiting and no block was free. */
+  windowStalls = 0;
+  /** Acknowledgements that named blocks which were not in use: ignored. */
+  invalidAcks = 0;
+  readonly #link: WindowLink;
+  readonly #options: PoolWriterOptions;
+  readonly #blocks = new RemoteBlocks();
+  readonly #ring = new BlockRing();
+  readonly #jobs: Job[] = [];
+  #stallsThisVersion = 0;
+  #stalled = false;
+  #growthAsked = false;
+  #failure: Error | undefined;
+  #ready!: { resolve: () => void; reject: (error: Error) => void };
+  /** Resolves when the pool's description is here. */
+  readonly ready: Promise<void>;
+
+  constructor(link: WindowLink, options: PoolWriterOptions) {
+    this.#link = link;
+    this.#options = options;
+    this.ready = new Promise((resolve, reject) => {
+      this.#ready = { resolve, reject };
+    });
+    this.ready.catch(() => {}); // Who writes hears of it there.
+    link.onMessage = (message) => this.#onMessage(message);
+    link.onFailure = (error) => this.#onFailure(error);
+  }
+
+  /** M as it is now; 0 before the description. */
+  get blocks(): number {
+    return this.#ring.size;
+  }
+
+  get blockBytes(): number {
+    return this.#blocks.blockBytes;
+  }
+
+  /** Blocks that were written and not yet given back. */
+  get blocksInUse(): number {
+    return this.#ring.inUse;
+  }
+
+  /**
+   * Writes [offset, offset + length) of `source` into ceil(length / m) blocks of the pool. Resolves when the data has arrived in the peer's
+   * memory; until then `source` must not change. Calls are carried out in order and may overlap.
+   */
+  write(source: MemoryRegion, offset = 0, length = source.length - offset): Promise<void> {
+    source.sge(offset, length); // Throws for a range outside.
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (length === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#jobs.push({ source, offset, length, posted: 0, done: 0, resolve, reject });
+      this.#pump();
+    });
+  }
+
+  close(): void {
+    this.#link.close();
+    this.#onFailure(new RoceError('ERR_ROCE_CLOSED', 'the writer is closed'));
+  }
+
+  /** Posts x = min(ceil(L / m), r) writes. */
+  #pump(): void {
+    const { blockBytes } = this;
+    for (let job = this.#nextJob(); job !== undefined; job = this.#nextJob()) {
+      if (this.#ring.free === 0) {
+        this.#onExhausted();
+        return;
+      }
+      if (this.#link.room <= 0) return; // A completion that was not polled yet makes room.
+      this.#stalled = false;
+      this.#writeBlock(job, Math.min(blockBytes, job.length - job.posted));
+    }
+  }
+
+  /** The oldest job with bytes to post. Completions come in order, so only the newest jobs have any. */
+  #nextJob(): Job | undefined {
+    return this.#jobs.find(({ posted, length }) => posted < length);
+  }
+
+  #writeBlock(job: Job, bytes: number): void {
+    const id = this.#ring.take();
+    const sges = [job.source.sge(job.offset + job.posted, bytes)];
+    job.posted += bytes;
+    this.#link.post({ opcode: 'RDMA_WRITE_WITH_IMM', immediate: id, sges, ...this.#blocks.locate(id) }, () => {
+      job.done += bytes;
+      if (job.done === job.length) {
+        this.#jobs.splice(this.#jobs.indexOf(job), 1);
+        job.resolve();
+      }
+      this.#pump();
+    });
+  }
+
+  #onExhausted(): void {
+    if (this.#stalled || this.#blocks.version === 0) return;
+    this.#stalled = true;
+    this.windowStalls++;
+    this.#stallsThisVersion++;
+    const { growAfterStalls, blocksMax } = this.#options;
+    if (growAfterStalls === undefined || this.#growthAsked || this.#stallsThisVersion < growAfterStalls) return;
+    const count = Math.min(this.#ring.size, blocksMax - this.#ring.size);
+    if (count < 1) return;
+    this.#growthAsked = true;
+    this.#link.send({ type: 'GROW', version: this.#blocks.version, count });
+  }
+
+  #onMessage(message: ControlMessage): void {
+    switch (message.type) {
+      case 'POOL':
+        this.#onPool(message);
+        return;
+      case 'ACK_ID':
+        if (!this.#ring.releaseId(message.id)) this.invalidAcks++;
+        break;
+      case 'ACK_COUNT':
+        if (!this.#ring.releaseCount(message.count)) this.invalidAcks++;
+        break;
+      case 'GROW_REFUSED':
+        return; // `#growthAsked` stays set: the answer would be the same.
+      default:
+        this.#link.counters.malformed++;
+        return;
+    }
+    this.#pump();
+  }
+
+  #onPool(message: ControlMessage): void {
+    if (!this.#blocks.add(message, this.#options.blocksMax)) {
+      this.#link.fail(
+        new RoceError(
+          'ERR_ROCE_MISMATCH',
+          `the peer describes a pool (version ${message.version}, ${message.count} blocks from ${message.id}) that cannot be used`,
+          `this side takes ${this.#options.blocksMax} blocks at most`,
+        ),
+      );
+      return;
+    }
+    this.#ring.grow(message.id, message.count);
+    this.#stallsThisVersion = 0;
+    this.#growthAsked = false;
+    this.#ready.resolve();
+    this.#pump();
+  }
+
+  #onFailure(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#ready.reject(error);
+    for (const job of this.#jobs.splice(0)) job.reject(error);
+  }
+}

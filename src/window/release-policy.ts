@@ -1,0 +1,106 @@
+/**
+ * When the side that empties blocks tells the other that they are free again (sliding-window memory pool, ack policies).
+ *
+ * - NoDelay: at once, by id.
+ * - Nagle: when MAS blocks are free (SegAvail >= MAS) or the oldest of them has waited for MAT (TimeWait >= MAT), by count. A count means "the
+ *   oldest ones", so only blocks before which none is in use any more are counted: the prefix rule, which makes freeing out of order safe.
+ */
+
+import { RoceError } from '../core/errors.js';
+
+/** By id, or by count of the blocks used longest ago. */
+export type Acknowledgement = { readonly id: number } | { readonly count: number };
+
+export interface ReleasePolicy {
+  /** The peer has used this block; calls come in the order of use. */
+  onUsed(id: number): void;
+  /** The block is free. */
+  onFreed(id: number, nowNs: number): void;
+  /** An acknowledgement to send now, to be asked for until there is none. */
+  due(nowNs: number): Acknowledgement | undefined;
+  /** When `due` has to be asked without anything else happening; Infinity: never. */
+  readonly deadlineNs: number;
+}
+
+export const POLICY_NAMES = ['nodelay', 'nagle'] as const;
+export type PolicyName = (typeof POLICY_NAMES)[number];
+
+export interface NagleParameters {
+  /** MAS: acknowledge when so many blocks are free. 1..M. */
+  readonly maxAvailableSegments: number;
+  /** MAT: or when the oldest free one has waited so long, in ns. Finite and above zero. */
+  readonly maxAckTimeNs: number;
+}
+
+export class NoDelayPolicy implements ReleasePolicy {
+  readonly deadlineNs = Number.POSITIVE_INFINITY;
+  readonly #freed: number[] = [];
+
+  onUsed(): void {}
+
+  onFreed(id: number): void {
+    this.#freed.push(id);
+  }
+
+  due(): Acknowledgement | undefined {
+    const id = this.#freed.shift();
+    return id === undefined ? undefined : { id };
+  }
+}
+
+export class NaglePolicy implements ReleasePolicy {
+  readonly #parameters: NagleParameters;
+  /** In the order of use; an entry leaves with the acknowledgement that counts it. */
+  readonly #order: number[] = [];
+  readonly #freed = new Set<number>();
+  /** Free blocks at the front of `#order` (SegAvail). */
+  #available = 0;
+  #oldestFreeNs = 0;
+
+  /**
+   * Throws ERR_ROCE_INVALID_ARGUMENT for parameters that deadlock: with MAS > M all blocks can be free without an acknowledgement
+   * being due, and with an infinite MAT none ever becomes due.
+   */
+  constructor(parameters: NagleParameters, poolBlocks: number) {
+    const { maxAvailableSegments: mas, maxAckTimeNs: mat } = parameters;
+    if (!Number.isInteger(mas) || mas < 1 || mas > poolBlocks) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `MAS is ${mas} in a pool of ${poolBlocks} blocks`,
+        `it must be 1 to ${poolBlocks}: with more, the writer runs out of blocks before an acknowledgement is due`,
+      );
+    }
+    if (!(mat > 0) || mat === Number.POSITIVE_INFINITY) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `MAT is ${mat} ns`,
+        'it must be finite and above zero: without it the last blocks of a burst are never given back',
+      );
+    }
+    this.#parameters = parameters;
+  }
+
+  onUsed(id: number): void {
+    this.#order.push(id);
+  }
+
+  onFreed(id: number, nowNs: number): void {
+    this.#freed.add(id);
+    const before = this.#available;
+    while (this.#available < this.#order.length && this.#freed.delete(this.#order[this.#available])) this.#available++;
+    if (before === 0 && this.#available > 0) this.#oldestFreeNs = nowNs;
+  }
+
+  due(nowNs: number): Acknowledgement | undefined {
+    if (this.#available === 0) return undefined;
+    if (this.#available < this.#parameters.maxAvailableSegments && nowNs < this.deadlineNs) return undefined;
+    const count = this.#available;
+    this.#order.splice(0, count);
+    this.#available = 0;
+    return { count };
+  }
+
+  get deadlineNs(): number {
+    return this.#available === 0 ? Number.POSITIVE_INFINITY : this.#oldestFreeNs + this.#parameters.maxAckTimeNs;
+  }
+}

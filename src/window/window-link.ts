@@ -1,0 +1,127 @@
+/**
+ * What both ends of a pool protocol do with a connected queue pair: control messages by SEND, notices by immediate data, completions handed
+ * to whoever waits for them. The protocols themselves are in the other files of this folder.
+ *
+ * Receives: every block in use may bring one notice, and at most two control messages are on the way beside them, so M + 2 posted
+ * receives are never exhausted and no RNR NAK is sent.
+ */
+
+import type { CmClock } from '../cm/clock.js';
+import { RoceError } from '../core/errors.js';
+import { Access } from '../verbs/access.js';
+import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import type { SendWorkRequest } from '../verbs/send-work-request.js';
+import { type ControlMessage, decodeMessage, encodeMessage, MESSAGE_BYTES, type MessageType } from './messages.js';
+
+/** A queue pair in RTS, or in INIT and on its way there, with completion queues of its own. */
+export interface WindowLinkParts {
+  readonly pd: ProtectionDomain;
+  readonly qp: QueuePair;
+  readonly sendCq: CompletionQueue;
+  readonly recvCq: CompletionQueue;
+  readonly clock: CmClock;
+}
+
+const CONTROL_RECEIVES = 2;
+
+/** Queue depths that a pool of up to `blocksMax` blocks needs, as `createQp` takes them; the CQs hold twice that. */
+export function windowQueueDepths(blocksMax: number): { maxSendWr: number; maxRecvWr: number } {
+  // A notice that a block is free may be polled before the completion of the write that used it.
+  return { maxSendWr: 2 * blocksMax + 8, maxRecvWr: blocksMax + CONTROL_RECEIVES };
+}
+
+export class WindowLink {
+  readonly pd: ProtectionDomain;
+  readonly clock: CmClock;
+  /** Control messages sent and received, and received ones that could not be read. */
+  readonly counters = { sent: 0, received: 0, malformed: 0 };
+  onMessage: (message: ControlMessage) => void = () => {};
+  /** A block has been written: its id, and how many bytes. */
+  onNotice: (id: number, bytes: number) => void = () => {};
+  /** Called once, with what ended the connection. */
+  onFailure: (error: Error) => void = () => {};
+  readonly #qp: QueuePair;
+  readonly #receives: MemoryRegion;
+  readonly #completions: Array<() => void> = [];
+  #failure: Error | undefined;
+  #closed = false;
+
+  private constructor(parts: WindowLinkParts, receives: MemoryRegion) {
+    this.pd = parts.pd;
+    this.clock = parts.clock;
+    this.#qp = parts.qp;
+    this.#receives = receives;
+    void this.#serve(parts.sendCq, () => this.#completions.shift()!());
+    void this.#serve(parts.recvCq, (wc) => this.#onReceive(wc));
+  }
+
+  /** Takes over a QP that can receive, and posts receives for a pool of up to `blocksMax` blocks. */
+  static async over(parts: WindowLinkParts, blocksMax: number): Promise<WindowLink> {
+    const count = blocksMax + CONTROL_RECEIVES;
+    const link = new WindowLink(parts, await parts.pd.regMr(count * MESSAGE_BYTES, Access.LOCAL_WRITE));
+    for (let i = 0; i < count; i++) link.#postReceive(i);
+    return link;
+  }
+
+  /** Work requests that fit now. */
+  get room(): number {
+    return this.#qp.sendRoom;
+  }
+
+  send(message: { readonly type: MessageType } & Partial<ControlMessage>): void {
+    this.counters.sent++;
+    this.post({ opcode: 'SEND', inline: encodeMessage(message) }, () => {});
+  }
+
+  /** Posts a work request; `onDone` is called when it has succeeded. */
+  post(request: SendWorkRequest, onDone: () => void): void {
+    if (this.#failure !== undefined || this.#closed) return;
+    this.#qp.postSend(request);
+    this.#completions.push(onDone);
+  }
+
+  /** Nothing more is handed to this end; failures are no longer reported. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  fail(error: Error): void {
+    if (this.#failure !== undefined || this.#closed) return;
+    this.#failure = error;
+    this.onFailure(error);
+  }
+
+  #postReceive(place: number): void {
+    this.#qp.postRecv({ wrId: place, sges: [this.#receives.sge(place * MESSAGE_BYTES, MESSAGE_BYTES)] });
+  }
+
+  async #serve(cq: CompletionQueue, handle: (wc: WorkCompletion) => void): Promise<void> {
+    try {
+      for await (const wc of cq) {
+        if (this.#closed) return;
+        if (wc.status === 0) handle(wc);
+        else this.fail(new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc)));
+      }
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  #onReceive(wc: WorkCompletion): void {
+    const place = Number(wc.wrId);
+    if (wc.immediate !== undefined) {
+      this.#postReceive(place);
+      this.onNotice(wc.immediate, wc.byteLen);
+      return;
+    }
+    const begin = place * MESSAGE_BYTES;
+    const message = decodeMessage(this.#receives.bytes.subarray(begin, begin + wc.byteLen));
+    this.#postReceive(place);
+    this.counters.received++;
+    if (message === undefined) this.counters.malformed++;
+    else this.onMessage(message);
+  }
+}

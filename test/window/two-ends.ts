@@ -1,0 +1,59 @@
+/** The two ends of a pool protocol on a simulated link, with promises run between the events of virtual time. */
+
+import type { CmClock } from '../../src/cm/clock.js';
+import { WindowLink, windowQueueDepths } from '../../src/window/window-link.js';
+import { createPair, type Pair, type PairOptions, type Player } from '../support/pair.js';
+
+export class TwoEnds {
+  readonly pair: Pair;
+  readonly clock: CmClock;
+  readonly server: WindowLink;
+  readonly client: WindowLink;
+
+  private constructor(pair: Pair, clock: CmClock, server: WindowLink, client: WindowLink) {
+    this.pair = pair;
+    this.clock = clock;
+    this.server = server;
+    this.client = client;
+  }
+
+  /** `a` is the client, `b` the server. */
+  static async create(blocksMax: number, options: PairOptions = {}): Promise<TwoEnds> {
+    const pair = await createPair({ memoryBytes: 1 << 20, ...options, qp: windowQueueDepths(blocksMax) });
+    const clock: CmClock = {
+      nowNs: () => pair.events.nowNs,
+      wakeAt: (timeNs, wake) => {
+        let cancelled = false;
+        pair.events.at(timeNs, () => {
+          if (!cancelled) wake();
+        });
+        return () => {
+          cancelled = true;
+        };
+      },
+    };
+    const link = ({ pd, qp, cq: sendCq, recvCq }: Player) =>
+      WindowLink.over({ pd, qp, sendCq, recvCq, clock }, blocksMax);
+    return new TwoEnds(pair, clock, await link(pair.b), await link(pair.a));
+  }
+
+  /** Resolves after this much virtual time. */
+  sleep(ns: number): Promise<void> {
+    return new Promise((resolve) => this.pair.events.after(ns, resolve));
+  }
+
+  /** Runs virtual time, and promises between its events, until `outcome` has settled. */
+  async until<T>(outcome: Promise<T>): Promise<T> {
+    let settled = false;
+    const mark = () => {
+      settled = true;
+    };
+    outcome.then(mark, mark);
+    for (let events = 0; ; events++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (settled) return outcome;
+      if (events > 1_000_000 || !this.pair.events.step())
+        throw new Error('nothing moves, and the promise is not settled');
+    }
+  }
+}
