@@ -57,6 +57,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/rping.js'),
   },
   {
+    name: 'window',
+    summary: 'writes into a sliding-window memory pool, against a request for memory before every write',
+    load: () => import('./commands/window.js'),
+  },
+  {
     name: 'fluid',
     summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
     load: () => import('./commands/fluid.js'),

@@ -1,0 +1,110 @@
+/** `rocev2 window`: the sliding-window memory pool against one request for memory a write. */
+
+import { type Command, InvalidArgumentError } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { formatBytes, formatRate } from '../../core/units.js';
+import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { choiceOption, countOption, durationOption, sizeOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+import { runWindow } from '../window/experiment.js';
+import { WINDOW_POLICIES, type WindowPolicy } from '../window/policies.js';
+
+interface WindowOptions {
+  readonly blocks: number;
+  readonly block: number;
+  readonly total: number;
+  readonly policy: WindowPolicy;
+  readonly mas?: number;
+  readonly mat: number;
+  readonly growTo?: number;
+  readonly json?: true;
+}
+
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('window')
+    .description(
+      'Writes into a pool of blocks that a server process has described once: each write carries its block, no request precedes ' +
+        'it, and the server gives blocks back as it empties them. The baseline asks for memory before every write.',
+    )
+    .option('--blocks <n>', 'M, blocks in the pool', countOption, 16)
+    .option('--block <size>', 'm, size of a block', positiveSize, 1 << 20)
+    .option('--total <size>', 'how much is written', positiveSize, 2 ** 30)
+    .option(
+      '--policy <name>',
+      `how blocks are given back: ${WINDOW_POLICIES.join(', ')}`,
+      choiceOption(WINDOW_POLICIES),
+      'nagle',
+    )
+    .option('--mas <n>', 'nagle: acknowledge when so many blocks are free (default: half the pool)', countOption)
+    .option('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, 1e6)
+    .option('--grow-to <n>', 'let the pool grow when it is exhausted again and again', countOption)
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 window                                   16 blocks of 1 MiB, 1 GiB in all
+  rocev2 window --policy baseline                 the same, asking before every write
+  rocev2 window --blocks 2 --grow-to 32           a pool that begins too small`,
+    )
+    .action((options: WindowOptions) => window(options, new Output(io, options.json === true)));
+}
+
+async function window(options: WindowOptions, output: Output): Promise<void> {
+  const { blocks, block, total, policy, growTo } = options;
+  if (growTo !== undefined && (growTo < blocks || policy === 'baseline')) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `--grow-to ${growTo} makes no sense here`,
+      policy === 'baseline' ? 'the baseline has no window' : `the pool begins with ${blocks} blocks`,
+    );
+  }
+  output.line(`${formatBytes(total)} in blocks of ${formatBytes(block)}, a pool of ${blocks}, policy ${policy}`);
+  const result = await runWindow(
+    {
+      policy,
+      blocks,
+      blockBytes: block,
+      totalBytes: total,
+      blocksMax: growTo ?? blocks,
+      mas: options.mas ?? Math.max(1, blocks >>> 1),
+      matNs: options.mat,
+    },
+    output.io.interrupted,
+  );
+  output.line();
+  output.table(
+    [
+      { title: 'policy', align: 'left' },
+      { title: 'seconds', align: 'right' },
+      { title: 'goodput', align: 'right' },
+      { title: 'control messages', align: 'right' },
+      { title: 'stalls', align: 'right' },
+      { title: 'blocks at the end', align: 'right' },
+    ],
+    [
+      [
+        policy,
+        result.seconds.toFixed(3),
+        formatRate(result.goodputBps),
+        result.controlMessages,
+        result.windowStalls,
+        result.blocks,
+      ],
+    ],
+  );
+  output.line();
+  output.line(
+    result.verified ? 'Every block arrived as it was sent, in order.' : 'The blocks that arrived are NOT those sent.',
+  );
+  output.document(result);
+  if (!result.verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+}
+
+function positiveSize(text: string): number {
+  const bytes = sizeOption(text);
+  if (bytes === 0) throw new InvalidArgumentError('at least one byte.');
+  return bytes;
+}

@@ -1,0 +1,42 @@
+/** One end of the window experiment: a NIC on a UDP port of the system's choice, a queue pair deep enough for the pool, and a link over it. */
+
+import { randomInt } from 'node:crypto';
+import { SYSTEM_CLOCK } from '../../cm/clock.js';
+import type { ControlChannel } from '../../cm/control-channel.js';
+import type { ExchangeOptions, exchangeAsClient } from '../../cm/exchange.js';
+import { initializeQp } from '../../cm/qp-parameters.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { openDevice } from '../../verbs/open-device.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import { WindowLink, windowQueueDepths } from '../../window/window-link.js';
+
+export const LOOPBACK = '127.0.0.1';
+const MTU = 4096;
+const PSN_RANGE = 1 << 24;
+
+export interface WindowEnd {
+  readonly device: RdmaDevice;
+  readonly pd: ProtectionDomain;
+  readonly qp: QueuePair;
+  readonly link: WindowLink;
+}
+
+/** Opens a device and connects a queue pair over the channel. The peer may send as soon as this resolves. */
+export async function openWindowEnd(
+  channel: ControlChannel,
+  blocksMax: number,
+  exchange: typeof exchangeAsClient,
+): Promise<WindowEnd> {
+  const device = await openDevice({ address: LOOPBACK, udpPort: 0 });
+  const depths = windowQueueDepths(blocksMax);
+  const sendCq = await device.createCq(2 * depths.maxSendWr);
+  const recvCq = await device.createCq(2 * depths.maxRecvWr);
+  const pd = await device.createPd();
+  const qp = await pd.createQp({ sendCq, recvCq, ...depths });
+  await initializeQp(qp);
+  const link = await WindowLink.over({ pd, qp, sendCq, recvCq, clock: SYSTEM_CLOCK }, blocksMax);
+  const options: ExchangeOptions = { qp, psn: randomInt(PSN_RANGE), mtu: MTU, recovery: 'go-back-n' };
+  await exchange(channel, options);
+  return { device, pd, qp, link };
+}

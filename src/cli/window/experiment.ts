@@ -1,0 +1,155 @@
+/** One run of the window experiment: a server process, a client here, and a number of bytes written block by block. */
+
+import { performance } from 'node:perf_hooks';
+import { dial } from '../../cm/control-channel.js';
+import { exchangeAsClient } from '../../cm/exchange.js';
+import { crc32 } from '../../core/crc32.js';
+import { Access } from '../../verbs/access.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import { BlockRequester } from '../../window/alloc-per-write.js';
+import { PoolWriter } from '../../window/pool-writer.js';
+import { fillPattern } from '../pattern.js';
+import { ChildService, whileAlive } from '../processes/child-service.js';
+import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
+import type { WindowPolicy } from './policies.js';
+import type { WindowServerService } from './server-process.js';
+
+export interface WindowSettings {
+  readonly policy: WindowPolicy;
+  readonly blocks: number;
+  readonly blockBytes: number;
+  readonly totalBytes: number;
+  /** Blocks the pool may grow to. */
+  readonly blocksMax: number;
+  /** MAS and MAT of the Nagle policy. */
+  readonly mas: number;
+  readonly matNs: number;
+}
+
+/** The fields of `window --json`. */
+export interface WindowResult {
+  readonly policy: WindowPolicy;
+  /** Blocks in the pool at the end. */
+  readonly blocks: number;
+  readonly blockBytes: number;
+  readonly totalBytes: number;
+  readonly seconds: number;
+  readonly goodputBps: number;
+  /** Acknowledgements, requests and replies, both directions; not the descriptions of the pool. */
+  readonly controlMessages: number;
+  readonly windowStalls: number;
+  readonly verified: boolean;
+}
+
+/** The pool is asked to grow when it was exhausted so often. */
+const GROW_AFTER_STALLS = 8;
+
+/** Different blocks in turn, so that one in another's place is noticed. */
+const SOURCE_BLOCKS_MIN = 3;
+
+/** Runs until all bytes are written, or `interrupted`; then `totalBytes` of the result says how far it came. */
+export async function runWindow(settings: WindowSettings, interrupted: AbortSignal): Promise<WindowResult> {
+  await using server = new ChildService<WindowServerService>('server', new URL('./server-process.js', import.meta.url));
+  return await whileAlive([server], writeAll(server, settings, interrupted));
+}
+
+async function writeAll(
+  server: ChildService<WindowServerService>,
+  settings: WindowSettings,
+  interrupted: AbortSignal,
+): Promise<WindowResult> {
+  const { policy, blocks, blockBytes, blocksMax, mas, matNs } = settings;
+  const port = await server.call('listen', { policy, blocks, blocksMax, blockBytes, mas, matNs });
+  const channel = await dial(LOOPBACK, port);
+  const end = await openWindowEnd(channel, blocksMax, exchangeAsClient);
+  try {
+    const writer =
+      policy === 'baseline'
+        ? new BlockRequester(end.link)
+        : new PoolWriter(end.link, {
+            blocksMax,
+            ...(blocksMax > blocks && { growAfterStalls: GROW_AFTER_STALLS }),
+          });
+    await channel.receive();
+    if (writer instanceof PoolWriter) await writer.ready;
+    const sourceBlocks = Math.max(2 * blocksMax, SOURCE_BLOCKS_MIN);
+    const source = await end.pd.regMr(sourceBlocks * blockBytes, Access.LOCAL_WRITE);
+    fillPattern(source.bytes, 0);
+    const setUpMessages = end.link.counters.sent;
+    const { totalBytes, seconds, digest } = await pump(writer, source, settings, interrupted);
+    const result = await settled(server, totalBytes);
+    const descriptions = policy === 'baseline' ? 0 : 1;
+    return {
+      policy,
+      blocks: writer instanceof PoolWriter ? writer.blocks : blocks,
+      blockBytes,
+      totalBytes,
+      seconds,
+      goodputBps: (totalBytes * 8) / seconds,
+      controlMessages: result.controlMessages + end.link.counters.sent - setUpMessages - descriptions,
+      windowStalls: writer instanceof PoolWriter ? writer.windowStalls : 0,
+      verified: result.digest === digest && result.received === totalBytes,
+    };
+  } finally {
+    await server.call('close', {}).catch(() => {});
+    await close(end);
+    channel.close();
+  }
+}
+
+/** Keeps as many blocks under way as the source has room for. */
+async function pump(
+  writer: { write(source: MemoryRegion, offset: number, length: number): Promise<void> },
+  source: MemoryRegion,
+  { policy, blockBytes, totalBytes }: WindowSettings,
+  interrupted: AbortSignal,
+): Promise<{ totalBytes: number; seconds: number; digest: number }> {
+  const places = source.length / blockBytes;
+  const under = Array<Promise<void> | undefined>(places).fill(undefined);
+  const lengths: number[] = [];
+  const startMs = performance.now();
+  let sent = 0;
+  for (let n = 0; sent < totalBytes && !interrupted.aborted; n++) {
+    const place = n % places;
+    await under[place];
+    const length = Math.min(blockBytes, totalBytes - sent);
+    const write = writer.write(source, place * blockBytes, length);
+    write.catch(() => {}); // Awaited below or when its place comes round.
+    // The baseline asks for the next block when the last one is written.
+    if (policy === 'baseline') await write;
+    under[place] = write;
+    lengths.push(length);
+    sent += length;
+  }
+  await Promise.all(under);
+  const seconds = (performance.now() - startMs) / 1000;
+  return { totalBytes: sent, seconds, digest: digestOf(source.bytes, blockBytes, lengths) };
+}
+
+/** What the server must have computed. */
+function digestOf(bytes: Buffer, blockBytes: number, lengths: readonly number[]): number {
+  const places = bytes.length / blockBytes;
+  const word = Buffer.alloc(4);
+  let digest = 0;
+  lengths.forEach((length, n) => {
+    const begin = (n % places) * blockBytes;
+    word.writeUInt32BE(crc32(bytes.subarray(begin, begin + length)));
+    digest = crc32(word, digest);
+  });
+  return digest;
+}
+
+/** The server's result once it has emptied the last block: a written block is acknowledged by its NIC before its program sees it. */
+async function settled(server: ChildService<WindowServerService>, totalBytes: number) {
+  const attempts = 100;
+  for (let attempt = 1; ; attempt++) {
+    const result = await server.call('result', {});
+    if (result.received >= totalBytes || attempt === attempts) return result;
+  }
+}
+
+async function close({ qp, link, device }: WindowEnd): Promise<void> {
+  link.close();
+  await qp.close();
+  await device.close();
+}

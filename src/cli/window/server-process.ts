@@ -1,0 +1,85 @@
+/** The server of the window experiment as a process of its own: it empties blocks by computing their CRC, in the order of arrival. */
+
+import { z } from 'zod';
+import { type ControlChannel, ControlListener } from '../../cm/control-channel.js';
+import { exchangeAsServer } from '../../cm/exchange.js';
+import { crc32 } from '../../core/crc32.js';
+import { RoceError } from '../../core/errors.js';
+import { BlockServer } from '../../window/alloc-per-write.js';
+import { PoolOwner } from '../../window/pool-owner.js';
+import { NaglePolicy, NoDelayPolicy } from '../../window/release-policy.js';
+import { method } from '../processes/calls.js';
+import { serveParent } from '../processes/serve-parent.js';
+import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
+import { WINDOW_POLICIES } from './policies.js';
+
+interface Serving {
+  readonly end: WindowEnd;
+  readonly pool: { close(): Promise<void> };
+}
+
+let listener: ControlListener | undefined;
+let serving: Promise<Serving> | undefined;
+/** CRC over the CRCs of the blocks, in the order they arrived, and how many bytes they held. */
+let digest = 0;
+let received = 0;
+
+function onBlock(bytes: Uint8Array): void {
+  const word = Buffer.alloc(4);
+  word.writeUInt32BE(crc32(bytes));
+  digest = crc32(word, digest);
+  received += bytes.length;
+}
+
+const poolShape = {
+  policy: z.enum(WINDOW_POLICIES),
+  blocks: z.number().int(),
+  blocksMax: z.number().int(),
+  blockBytes: z.number().int(),
+  mas: z.number(),
+  matNs: z.number(),
+};
+
+const service = {
+  /** Serves one client; answers the TCP port it has to come to. */
+  listen: method(poolShape, async ({ policy, mas, matNs, ...pool }) => {
+    // Refuses bad parameters before anybody connects.
+    const release =
+      policy === 'nagle'
+        ? new NaglePolicy({ maxAvailableSegments: mas, maxAckTimeNs: matNs }, pool.blocks)
+        : new NoDelayPolicy();
+    const serve = async (channel: ControlChannel): Promise<Serving> => {
+      const end = await openWindowEnd(channel, pool.blocksMax, exchangeAsServer);
+      const opened =
+        policy === 'baseline'
+          ? await BlockServer.open(end.link, { ...pool, onBlock })
+          : await PoolOwner.open(end.link, { ...pool, policy: release, onBlock });
+      // The client asks for a block only when this side can answer.
+      channel.send({ serving: true });
+      return { end, pool: opened };
+    };
+    listener = await ControlListener.open(LOOPBACK, 0, (channel) => {
+      serving = serve(channel);
+      serving.catch(() => channel.close());
+    });
+    return listener.port;
+  }),
+  /** What arrived, and the control messages this side sent. */
+  result: method({}, async () => {
+    if (serving === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'nobody has connected');
+    const { end } = await serving;
+    return { digest, received, controlMessages: end.link.counters.sent };
+  }),
+  close: method({}, async () => {
+    listener?.close();
+    if (serving === undefined) return;
+    const { end, pool } = await serving;
+    await end.qp.close();
+    await pool.close();
+    await end.device.close();
+  }),
+};
+
+export type WindowServerService = typeof service;
+
+serveParent(service);
