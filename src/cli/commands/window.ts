@@ -37,7 +37,7 @@ export function register(program: Command, io: CliIo): void {
       'nagle',
     )
     .option('--mas <n>', 'nagle: acknowledge when so many blocks are free (default: half the pool)', countOption)
-    .option('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, 1e6)
+    .option('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, 5e6)
     .option('--grow-to <n>', 'let the pool grow when it is exhausted again and again', countOption)
     .option('--json', 'one JSON document on stdout')
     .addHelpText(

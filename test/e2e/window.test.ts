@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import type { WindowResult } from '../../src/cli/window/experiment.js';
+import { isBuilt, Program } from './executable.js';
+
+async function runOf(...args: string[]): Promise<WindowResult> {
+  const window = Program.rocev2('window', '--json', '--block', '64KiB', '--total', '16MiB', ...args);
+  expect(await window.ended(), window.stderr).toBe(0);
+  return JSON.parse(window.stdout);
+}
+
+describe.skipIf(!isBuilt)('rocev2 window', () => {
+  it('NoDelay sends one control message a block', async () => {
+    expect(await runOf('--policy', 'nodelay')).toMatchObject({
+      policy: 'nodelay',
+      blocks: 16,
+      blockBytes: 65_536,
+      totalBytes: 16_777_216,
+      controlMessages: 256,
+      verified: true,
+    });
+  });
+
+  it('the baseline sends two', async () => {
+    expect(await runOf('--policy', 'baseline')).toMatchObject({
+      controlMessages: 512,
+      windowStalls: 0,
+      verified: true,
+    });
+  });
+
+  it('Nagle sends far fewer', async () => {
+    const result = await runOf('--policy', 'nagle', '--mas', '8', '--mat', '1s');
+    expect(result).toMatchObject({ verified: true });
+    expect(result.controlMessages).toBe(32);
+  });
+
+  it('a pool that is too small grows', async () => {
+    const result = await runOf('--policy', 'nodelay', '--blocks', '2', '--grow-to', '8');
+    expect(result).toMatchObject({ blocks: 8, verified: true });
+  });
+
+  it.each([
+    [['--policy', 'nagle', '--mas', '17'], /MAS is 17 in a pool of 16/],
+    [['--blocks', '8', '--grow-to', '4'], /begins with 8 blocks/],
+    [['--policy', 'baseline', '--grow-to', '32'], /no window/],
+  ])('%j is refused with a reason', async (args, reason) => {
+    const window = Program.rocev2('window', ...args);
+    expect(await window.ended()).not.toBe(0);
+    expect(window.stderr).toMatch(reason);
+  });
+});
