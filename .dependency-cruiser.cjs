@@ -37,6 +37,7 @@ const pure = [
   'switch',
   'sim',
   'fluid',
+  'window',
 ];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 

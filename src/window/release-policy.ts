@@ -23,7 +23,6 @@ export interface ReleasePolicy {
 }
 
 export const POLICY_NAMES = ['nodelay', 'nagle'] as const;
-export type PolicyName = (typeof POLICY_NAMES)[number];
 
 export interface NagleParameters {
   /** MAS: acknowledge when so many blocks are free. 1..M. */
