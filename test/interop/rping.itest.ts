@@ -79,8 +79,9 @@ await describeOnRig('rocev2 rping', 'bridge', () => {
     }
   });
 
-  test.each(['to1', 'from1'] as const)('every third packet %s lost: the CM repeats itself', async (direction) => {
-    const loss = await rig.loss({ every: 3, direction });
+  // Only what the managers say: with its acknowledgements lost in step with its pings, rping overfills its send queue of 16.
+  test.each(['to1', 'from1'] as const)('every second CM message %s lost: they are repeated', async (direction) => {
+    const loss = await rig.loss({ every: 2, direction, gsiOnly: true });
     try {
       expect(await asClient(4, 20)).toMatchObject({ iterations: 20, verified: true });
       expect(await asServer(4, 20)).toMatchObject({ iterations: 20, verified: true });

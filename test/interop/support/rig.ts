@@ -115,6 +115,14 @@ export interface Capture {
   stop(): Promise<string>;
 }
 
+/** Every nth packet, counted from now, or each with probability 1/n. Where counts could fall into step with a protocol, take chance. */
+export type LossRule = ({ readonly every: number } | { readonly random: number }) & {
+  /** Default: all directions. */
+  readonly direction?: 'any' | 'to1' | 'from1' | 'to2' | 'from2';
+  /** Only management datagrams (to QP1) count and are dropped. */
+  readonly gsiOnly?: boolean;
+};
+
 export interface Loss {
   /** Lets packets pass again; how many were dropped. */
   stop(): Promise<number>;
@@ -265,9 +273,11 @@ export class Rig implements AsyncDisposable {
     };
   }
 
-  /** Drops every nth RoCEv2 packet on the bridge, by default in all directions. Replaces an earlier rule. */
-  async loss(rule: { every: number; direction?: 'any' | 'to1' | 'from1' | 'to2' | 'from2' }): Promise<Loss> {
-    await this.#rig(['loss', 'every', `${rule.every}`, '--dir', rule.direction ?? 'any']);
+  /** Drops RoCEv2 packets on the bridge. Replaces an earlier rule. */
+  async loss(rule: LossRule): Promise<Loss> {
+    const which = 'every' in rule ? ['every', `${rule.every}`] : ['random', `${rule.random}`];
+    const gsi = rule.gsiOnly === true ? ['--gsi'] : [];
+    await this.#rig(['loss', ...which, '--dir', rule.direction ?? 'any', ...gsi]);
     return { stop: async () => Number(await this.#rig(['loss', 'off'])) };
   }
 

@@ -55,8 +55,14 @@ def delete_namespace(namespace):
     run('ip', 'netns', 'del', namespace, check=False)
 
 
-def drop_every(namespace, n, direction):
-    """Drop every nth RoCEv2 packet in that direction: to1, from1, to2, from2 or any. The count starts anew."""
+GSI_ONLY = '@th,104,24 1 '  # The destination QP of the BTH, behind the 8 bytes of UDP.
+
+
+def drop(namespace, n, direction, numbers, gsi_only):
+    """
+    Drop one in n RoCEv2 packets in that direction (to1, from1, to2, from2 or any): every nth, counted anew (numbers 'inc'), or each with
+    probability 1/n ('random'). gsi_only: only management datagrams, those to QP1, count and are dropped.
+    """
     stop_dropping(namespace)
     match = ''
     if direction != 'any':
@@ -66,8 +72,8 @@ def drop_every(namespace, n, direction):
     lines = ['add table bridge %s' % LOSS_TABLE]
     for hook in hooks:
         lines += ['add chain bridge %s %s { type filter hook %s priority 0; }' % (LOSS_TABLE, hook, hook),
-                  'add rule bridge %s %s %sudp dport 4791 numgen inc mod %d == %d counter drop' % (
-                      LOSS_TABLE, hook, match, n, n - 1)]
+                  'add rule bridge %s %s %sudp dport 4791 %snumgen %s mod %d == %d counter drop' % (
+                      LOSS_TABLE, hook, match, GSI_ONLY if gsi_only else '', numbers, n, n - 1)]
     run(*inside(namespace, 'nft', '-f', '-'), stdin='\n'.join(lines) + '\n')
 
 
