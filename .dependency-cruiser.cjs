@@ -22,6 +22,7 @@ const layers = {
   verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'qp', 'nic', 'faults', 'driver'],
   cm: ['core', 'packet', 'retransmit', 'verbs'],
   window: ['core', 'verbs', 'cm'],
+  'storage-rpc': ['core', 'packet', 'retransmit', 'verbs', 'cm'],
 };
 
 const pure = [

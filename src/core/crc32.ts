@@ -8,6 +8,7 @@
 
 import { createRequire } from 'node:module';
 import { crc32 as zlibCrc32 } from 'node:zlib';
+import { crcOfRange, crcTables } from './crc-tables.js';
 
 type NativeCrc32 = (bytes: Uint8Array, seed?: number) => number;
 
@@ -35,39 +36,9 @@ export const CRC32_RANGE_BYTES = 192;
 /** The reflected polynomial. */
 export const CRC32_POLYNOMIAL = 0xedb88320;
 
-/** Eight tables in one: entry `256 * k + b` is the register after byte `b` and `k` zero bytes, from register 0. */
-const TABLES = buildTables();
-
-function buildTables(): Int32Array {
-  const tables = new Int32Array(8 * 256);
-  for (let byte = 0; byte < 256; byte++) {
-    let register = byte;
-    for (let bit = 0; bit < 8; bit++) register = register & 1 ? (register >>> 1) ^ CRC32_POLYNOMIAL : register >>> 1;
-    tables[byte] = register;
-  }
-  for (let i = 256; i < tables.length; i++) tables[i] = (tables[i - 256] >>> 8) ^ tables[tables[i - 256] & 0xff];
-  return tables;
-}
+const TABLES = crcTables(CRC32_POLYNOMIAL);
 
 /** CRC-32 of `bytes[offset, offset + length)`, continuing from `seed`. Needs no view; meant for ranges of up to a few hundred bytes. */
 export function crc32Range(bytes: Uint8Array, offset: number, length: number, seed: number): number {
-  const t = TABLES;
-  const end = offset + length;
-  const lastBlock = end - 8;
-  let register = ~seed;
-  let i = offset;
-  for (; i <= lastBlock; i += 8) {
-    register ^= bytes[i] | (bytes[i + 1] << 8) | (bytes[i + 2] << 16) | (bytes[i + 3] << 24);
-    register =
-      t[1792 + (register & 0xff)] ^
-      t[1536 + ((register >>> 8) & 0xff)] ^
-      t[1280 + ((register >>> 16) & 0xff)] ^
-      t[1024 + (register >>> 24)] ^
-      t[768 + bytes[i + 4]] ^
-      t[512 + bytes[i + 5]] ^
-      t[256 + bytes[i + 6]] ^
-      t[bytes[i + 7]];
-  }
-  for (; i < end; i++) register = (register >>> 8) ^ t[(register ^ bytes[i]) & 0xff];
-  return ~register >>> 0;
+  return crcOfRange(TABLES, bytes, offset, length, seed);
 }

@@ -1,0 +1,35 @@
+/** CRCs of 32 bits with reflected polynomials, eight bytes a step ("slicing by 8"), in the zlib convention: values chain. */
+
+/** Eight tables in one: entry `256 * k + b` is the register after byte `b` and `k` zero bytes, from register 0. */
+export function crcTables(polynomial: number): Int32Array {
+  const tables = new Int32Array(8 * 256);
+  for (let byte = 0; byte < 256; byte++) {
+    let register = byte;
+    for (let bit = 0; bit < 8; bit++) register = register & 1 ? (register >>> 1) ^ polynomial : register >>> 1;
+    tables[byte] = register;
+  }
+  for (let i = 256; i < tables.length; i++) tables[i] = (tables[i - 256] >>> 8) ^ tables[tables[i - 256] & 0xff];
+  return tables;
+}
+
+/** CRC of `bytes[offset, offset + length)` with the tables `t`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
+export function crcOfRange(t: Int32Array, bytes: Uint8Array, offset: number, length: number, seed: number): number {
+  const end = offset + length;
+  const lastBlock = end - 8;
+  let register = ~seed;
+  let i = offset;
+  for (; i <= lastBlock; i += 8) {
+    register ^= bytes[i] | (bytes[i + 1] << 8) | (bytes[i + 2] << 16) | (bytes[i + 3] << 24);
+    register =
+      t[1792 + (register & 0xff)] ^
+      t[1536 + ((register >>> 8) & 0xff)] ^
+      t[1280 + ((register >>> 16) & 0xff)] ^
+      t[1024 + (register >>> 24)] ^
+      t[768 + bytes[i + 4]] ^
+      t[512 + bytes[i + 5]] ^
+      t[256 + bytes[i + 6]] ^
+      t[bytes[i + 7]];
+  }
+  for (; i < end; i++) register = (register >>> 8) ^ t[(register ^ bytes[i]) & 0xff];
+  return ~register >>> 0;
+}

@@ -1,0 +1,106 @@
+/**
+ * What a disk is to everything that stores on one or serves one: the memory and file backends, a client of an NBD export, the remote
+ * disk over sK-RDMA; above them the NBD gateway and the storage server.
+ *
+ * Any number of requests may be under way at once and may complete in any order. Requests that overlap take effect one after another, in
+ * no promised order. Errors are {@link BlockDeviceError}s, whose number is that of NBD (proto.md, "Error values").
+ */
+
+/** Errors a disk answers with, by the number they have in the NBD protocol. */
+export const BLOCK_ERRNOS = {
+  /** The disk cannot be written. */
+  EPERM: 1,
+  /** The store failed, or what it holds is not what was written. */
+  EIO: 5,
+  /** No memory for the request now. */
+  ENOMEM: 12,
+  /** A request that makes no sense, or reads past the end. */
+  EINVAL: 22,
+  /** A write past the end, or the store is full. */
+  ENOSPC: 28,
+  /** The request is too large. */
+  EOVERFLOW: 75,
+  /** Not something this disk does. */
+  ENOTSUP: 95,
+  /** The disk is closed or closing. */
+  ESHUTDOWN: 108,
+} as const;
+
+export type BlockErrno = keyof typeof BLOCK_ERRNOS;
+
+/** Why a disk refused or failed a request. */
+export class BlockDeviceError extends Error {
+  override readonly name = 'BlockDeviceError';
+  readonly errno: BlockErrno;
+
+  constructor(errno: BlockErrno, message: string, options?: ErrorOptions) {
+    super(`${errno}: ${message}`, options);
+    this.errno = errno;
+  }
+}
+
+export interface WriteOptions {
+  /** Force unit access: the data is durable when the promise resolves. */
+  readonly fua?: boolean;
+}
+
+export interface WriteZeroesOptions extends WriteOptions {
+  /** The range keeps its space in the store: a later write to it does not fail for want of space. */
+  readonly noHole?: boolean;
+}
+
+/** A run of the disk of one kind. */
+export interface BlockExtent {
+  readonly lengthBytes: number;
+  /** Takes no space in the store. */
+  readonly hole: boolean;
+  /** Known to read as zeros. */
+  readonly zero: boolean;
+}
+
+export interface BlockDevice extends AsyncDisposable {
+  /** A multiple of {@link blockBytes}; does not change. */
+  readonly sizeBytes: number;
+  /** Offsets and lengths are multiples of it; a power of two, 1 where any will do. */
+  readonly blockBytes: number;
+
+  /** Fills `into[0, length)` from `offset`. What was never written reads as zeros. EINVAL past the end. */
+  read(offset: number, length: number, into: Uint8Array): Promise<void>;
+
+  /** Writes all of `data`, which must not change until the promise settles. ENOSPC past the end. */
+  write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void>;
+
+  /** Every write that had resolved when this was called is durable when it resolves. */
+  flush(): Promise<void>;
+
+  /** The range is no longer needed: it may read as anything until it is written again, here as zeros or as before. EINVAL past the end. */
+  trim(offset: number, length: number): Promise<void>;
+
+  /** The range reads as zeros. ENOSPC past the end. */
+  writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void>;
+
+  /** Runs from `offset` on that together cover `[offset, offset + length)`, neighbours of different kind. Absent: everything is data. */
+  blockStatus?(offset: number, length: number): Promise<readonly BlockExtent[]>;
+
+  /** Lets requests under way finish, makes everything durable and gives the store back. Later requests fail with ESHUTDOWN. */
+  close(): Promise<void>;
+}
+
+/** Throws `errno` unless the range lies on the disk and is aligned; safe for any offset and length that JavaScript can hold. */
+export function checkRange(
+  device: { readonly sizeBytes: number; readonly blockBytes: number },
+  offset: number,
+  length: number,
+  errno: 'EINVAL' | 'ENOSPC',
+): void {
+  const { sizeBytes, blockBytes } = device;
+  if (!(Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(length) && length >= 0)) {
+    throw new BlockDeviceError('EINVAL', `there is no range of ${length} bytes at ${offset}`);
+  }
+  if (offset > sizeBytes || length > sizeBytes - offset) {
+    throw new BlockDeviceError(errno, `${length} bytes at ${offset} reach past the end at ${sizeBytes}`);
+  }
+  if (offset % blockBytes !== 0 || length % blockBytes !== 0) {
+    throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} are not whole blocks of ${blockBytes}`);
+  }
+}

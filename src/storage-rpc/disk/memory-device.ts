@@ -1,0 +1,103 @@
+/** A disk in memory: what was written takes space, in pieces of 64 KiB, and nothing else does. */
+
+import { type BlockDevice, BlockDeviceError, type BlockExtent, checkRange } from './block-device.js';
+
+const PIECE_BYTES = 64 * 1024;
+
+export class MemoryDevice implements BlockDevice {
+  readonly sizeBytes: number;
+  readonly blockBytes = 1;
+  /** By `offset / PIECE_BYTES`; absent where all is zeros. */
+  readonly #pieces = new Map<number, Uint8Array>();
+  #closed = false;
+
+  /** Holds nothing yet, whatever the size. */
+  constructor(sizeBytes: number) {
+    this.sizeBytes = sizeBytes;
+  }
+
+  async read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    this.#check(offset, length, 'EINVAL');
+    this.#forPieces(offset, length, (index, begin, end, at) => {
+      const piece = this.#pieces.get(index);
+      if (piece === undefined) into.fill(0, at, at + end - begin);
+      else into.set(piece.subarray(begin, end), at);
+    });
+  }
+
+  async write(offset: number, data: Uint8Array): Promise<void> {
+    this.#check(offset, data.length, 'ENOSPC');
+    this.#forPieces(offset, data.length, (index, begin, end, at) => {
+      let piece = this.#pieces.get(index);
+      if (piece === undefined) {
+        piece = new Uint8Array(PIECE_BYTES);
+        this.#pieces.set(index, piece);
+      }
+      piece.set(data.subarray(at, at + end - begin), begin);
+    });
+  }
+
+  /** Memory is as durable as it gets. */
+  async flush(): Promise<void> {
+    this.#check(0, 0, 'EINVAL');
+  }
+
+  async trim(offset: number, length: number): Promise<void> {
+    this.#check(offset, length, 'EINVAL');
+    this.#zero(offset, length);
+  }
+
+  async writeZeroes(offset: number, length: number): Promise<void> {
+    this.#check(offset, length, 'ENOSPC');
+    this.#zero(offset, length);
+  }
+
+  async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
+    this.#check(offset, length, 'EINVAL');
+    const extents: { lengthBytes: number; hole: boolean; zero: boolean }[] = [];
+    this.#forPieces(offset, length, (index, begin, end) => {
+      const hole = !this.#pieces.has(index);
+      const last = extents.at(-1);
+      if (last?.hole === hole) last.lengthBytes += end - begin;
+      else extents.push({ lengthBytes: end - begin, hole, zero: hole });
+    });
+    return extents;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#pieces.clear();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Whole pieces are given back; of others only the bytes are cleared. */
+  #zero(offset: number, length: number): void {
+    this.#forPieces(offset, length, (index, begin, end) => {
+      if (end - begin === PIECE_BYTES) this.#pieces.delete(index);
+      else this.#pieces.get(index)?.fill(0, begin, end);
+    });
+  }
+
+  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
+    if (this.#closed) throw new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
+    checkRange(this, offset, length, errno);
+  }
+
+  /** Visits `[begin, end)` of each piece in the range, which starts `at` bytes into it. */
+  #forPieces(
+    offset: number,
+    length: number,
+    visit: (index: number, begin: number, end: number, at: number) => void,
+  ): void {
+    for (let at = 0; at < length; ) {
+      const index = Math.floor((offset + at) / PIECE_BYTES);
+      const begin = (offset + at) % PIECE_BYTES;
+      const end = Math.min(PIECE_BYTES, begin + length - at);
+      visit(index, begin, end, at);
+      at += end - begin;
+    }
+  }
+}
