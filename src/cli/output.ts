@@ -39,7 +39,8 @@ export interface Progress {
   stop(): void;
 }
 
-const SILENT_PROGRESS: Progress = { update: () => {}, stop: () => {} };
+/** For work that nobody watches. */
+export const SILENT_PROGRESS: Progress = { update: () => {}, stop: () => {} };
 
 const NO_BORDERS = Object.fromEntries(
   [

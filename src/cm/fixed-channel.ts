@@ -38,6 +38,11 @@ export class FixedChannel {
     return IpAddress.parse(this.#socket.localAddress!.replace(/%.*/, ''));
   }
 
+  /** False once the peer has closed the connection, or it broke. */
+  get isOpen(): boolean {
+    return this.#failure === undefined;
+  }
+
   /** Sends a message in one segment. */
   write(message: Uint8Array): void {
     if (this.#failure === undefined) this.#socket.write(message);

@@ -3,7 +3,7 @@
  * writes and then reads, the server reads and then writes, messages of known size. The keys of a queue pair, sent again, are the barrier.
  *
  * From 6.28 on two versions that can compare their options first; we say that we are older, and they go on without. What the tools do
- * differs only in the number of barriers: see `PERFTEST_BARRIERS`.
+ * differs only in the number of barriers: see `PERFTEST_TOOLS`.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -89,15 +89,21 @@ export interface PerftestReport {
 }
 
 /**
- * The order of a test: keys, `beforeTraffic` barriers, the traffic, and where there is a report a barrier and the report; then `finish`. Both
- * sides must be able to receive before the first barrier.
+ * The order of a test: keys of every queue pair; a barrier for every queue pair and `barriers` more; the traffic; where there is a report a
+ * barrier and the report; then `finish`. Both sides must be able to receive before the first barrier.
  */
-export const PERFTEST_BARRIERS = {
-  write_bw: { beforeTraffic: 2, report: true },
-  read_bw: { beforeTraffic: 2, report: true },
-  send_bw: { beforeTraffic: 3, report: false },
-  write_lat: { beforeTraffic: 3, report: false },
-  read_lat: { beforeTraffic: 3, report: false },
+const ONE_SIDED_BANDWIDTH = { barriers: 1, report: true, leavesSilently: false };
+const LATENCY = { barriers: 2, report: false, leavesSilently: false };
+export const PERFTEST_TOOLS = {
+  write_bw: ONE_SIDED_BANDWIDTH,
+  read_bw: ONE_SIDED_BANDWIDTH,
+  atomic_bw: ONE_SIDED_BANDWIDTH,
+  send_bw: { barriers: 2, report: false, leavesSilently: false },
+  /** Version 6.06 ends it without the last barrier. */
+  write_lat: { ...LATENCY, leavesSilently: true },
+  read_lat: LATENCY,
+  send_lat: LATENCY,
+  atomic_lat: LATENCY,
 } as const;
 
 /** One side of the exchange, step by step in the order of its methods. All of them reject with ERR_ROCE_CONNECT when the peer goes away. */
@@ -181,9 +187,13 @@ export class PerftestExchange {
     };
   }
 
-  /** The last barrier, and good-bye. */
-  async finish(timeoutMs?: number): Promise<void> {
-    await this.barrier(timeoutMs);
+  /** The last barrier, and good-bye. `mayBeGone`: a peer that left without either has done its part, too. */
+  async finish(timeoutMs?: number, mayBeGone = false): Promise<void> {
+    try {
+      await this.barrier(timeoutMs);
+    } catch (error) {
+      if (!mayBeGone || this.#channel.isOpen) throw error;
+    }
     this.#channel.write(DONE);
     this.#channel.close();
   }

@@ -32,7 +32,7 @@ export function register(program: Command, io: CliIo): void {
   )
     .option('-q, --qp <n>', 'queue pairs', countOption, 1)
     .option('-t, --tx-depth <n>', 'messages in flight per queue pair', countOption, 128)
-    .option('--perftest', 'the other side is the stock ib_write_bw, ib_read_bw or ib_send_bw')
+    .option('--perftest', 'the other side is the stock ib_write_bw, ib_read_bw, ib_send_bw or ib_atomic_bw')
     .addHelpText(
       'after',
       `
@@ -47,7 +47,7 @@ Examples:
     )
     .action((op: TransferOp, host: string | undefined, options: TransferOptions) =>
       options.perftest === true
-        ? runPerftest(op, host, options, new Output(io, options.json === true))
+        ? runPerftest('bw', op, host, options, new Output(io, options.json === true))
         : runTransfer(bandwidth, op, host, options, io),
     );
 }

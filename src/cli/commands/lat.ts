@@ -1,9 +1,10 @@
 /** `rocev2 lat`: latency between two endpoints, in the manner of ib_write_lat, ib_read_lat, ib_send_lat and ib_atomic_lat. */
 
 import type { Command } from 'commander';
-import type { CliIo } from '../output.js';
+import { type CliIo, Output } from '../output.js';
 import { addTransferOptions, runTransfer, type TransferOptions, type TransferTool } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
+import { runPerftest } from '../transfer/perftest.js';
 import { printLatency } from '../transfer/result.js';
 import { answerLatency, measureLatency, prepare } from '../transfer/run.js';
 
@@ -32,6 +33,7 @@ export function register(program: Command, io: CliIo): void {
     { sizeBytes: 2, iterations: 1000 },
   )
     .option('-e, --events', 'sleep on completion events instead of asking in every turn of the event loop')
+    .option('--perftest', 'the other side is the stock ib_write_lat, ib_read_lat, ib_send_lat or ib_atomic_lat')
     .addHelpText(
       'after',
       `
@@ -41,9 +43,13 @@ completions in every turn of the event loop, which costs a core; -e sleeps inste
 Examples:
   rocev2 lat read
   rocev2 lat read 127.0.0.1 -s 4096
-  rocev2 lat send 127.0.0.1 -e --json`,
+  rocev2 lat send 127.0.0.1 -e --json
+  rocev2 lat write 192.0.2.7 --perftest -n 1000      the server runs: ib_write_lat -x GID_INDEX -n 1000`,
     )
-    .action((op: TransferOp, host: string | undefined, options: TransferOptions) =>
-      runTransfer(latency, op, host, { ...options, qp: 1, txDepth: TX_DEPTH }, io),
-    );
+    .action((op: TransferOp, host: string | undefined, given: TransferOptions) => {
+      const options = { ...given, qp: 1, txDepth: TX_DEPTH };
+      return options.perftest === true
+        ? runPerftest('lat', op, host, options, new Output(io, options.json === true))
+        : runTransfer(latency, op, host, options, io);
+    });
 }

@@ -1,48 +1,85 @@
 /**
- * `rocev2 bw --perftest`: the other side of the stock ib_write_bw, ib_read_bw and ib_send_bw, as server and as client. perftest neither
- * fills nor checks its buffers, so nothing can be said about the data; one queue pair, and iterations rather than a duration.
+ * `rocev2 bw|lat --perftest`: the other side of the stock ib_write_bw, ib_read_lat and their like, as server and as client. perftest neither
+ * fills nor checks its buffers, so nothing can be said about the data; only what atomics add up to is known.
  */
 
 import { randomInt } from 'node:crypto';
 import { dialFixed, type FixedChannel, FixedListener } from '../../cm/fixed-channel.js';
-import { PERFTEST_BARRIERS, PerftestExchange } from '../../cm/perftest-exchange.js';
+import {
+  PERFTEST_TOOLS,
+  PerftestExchange,
+  type PerftestKeys,
+  type PerftestReport,
+} from '../../cm/perftest-exchange.js';
 import { RoceError } from '../../core/errors.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import type { Output } from '../output.js';
+import { type Output, SILENT_PROGRESS } from '../output.js';
 import type { TransferOptions } from './command.js';
 import { clientPort, openEndpointDevice, RECEIVE_DEPTH, type TransferOp } from './endpoint.js';
-import { LatencySamples, movedCounters, printBandwidth, type TransferResult } from './result.js';
-import { drainReceives, postReceives, pump, type Tally, type TrafficEndpoint } from './run.js';
+import { LatencySamples, movedCounters, printBandwidth, printLatency, type TransferResult } from './result.js';
+import {
+  answerLatency,
+  drainReceives,
+  followWrites,
+  measureLatency,
+  postReceives,
+  pump,
+  type Tally,
+  type TrafficEndpoint,
+  type Waiting,
+} from './run.js';
 
-const TOOLS = { write: 'write_bw', read: 'read_bw', send: 'send_bw' } as const;
-/** READs that perftest has outstanding where its device allows it. */
+/** READs and atomics that perftest has outstanding where its device allows it. */
 const OUTSTANDING_READS = 16;
 const MIN_RNR_TIMER = 12;
 const MEBIBYTE = 2 ** 20;
+const ATOMIC_BYTES = 8;
 /** The peer waits in a barrier for as long as the traffic takes. */
 const TRAFFIC_TIMEOUT_MS = 600_000;
 
+type Role = 'client' | 'server';
+
+/** One side of a perftest run that has met its peer. */
+interface Conversation {
+  readonly tool: 'bw' | 'lat';
+  readonly op: TransferOp;
+  readonly role: Role;
+  readonly device: RdmaDevice;
+  readonly exchange: PerftestExchange;
+  readonly options: TransferOptions;
+  readonly output: Output;
+}
+
 export async function runPerftest(
+  tool: 'bw' | 'lat',
   op: TransferOp,
   host: string | undefined,
   options: TransferOptions,
   output: Output,
 ): Promise<void> {
-  if (op === 'atomic' || options.qp !== 1 || options.duration !== undefined || options.recovery !== 'go-back-n') {
+  if (options.recovery !== 'go-back-n') {
     throw new RoceError(
       'ERR_ROCE_UNSUPPORTED',
-      'with --perftest there is write, read or send, on one queue pair, for a number of iterations, with go-back-n',
+      `perftest does not know ${options.recovery}`,
+      'it recovers by go-back-n',
     );
   }
+  const role: Role = host === undefined ? 'server' : 'client';
   const port = host === undefined ? { address: options.bind?.text ?? '127.0.0.1' } : await clientPort(host, options);
   const device = await openEndpointDevice(port, options);
   let channel: FixedChannel | undefined;
   try {
-    channel = host === undefined ? await acceptOne(op, options, output) : await dialFixed(host, options.port);
-    const result = await converse(op, host === undefined ? 'server' : 'client', device, channel, options, output);
-    printBandwidth(output, result);
+    channel =
+      host === undefined ? await acceptOne(`ib_${op}_${tool}`, options, output) : await dialFixed(host, options.port);
+    const pathMtu = Math.min(options.mtu, device.attributes.pathMtuMax);
+    const exchange = await PerftestExchange.open(channel, role, { pathMtu });
+    const result = await converse({ tool, op, role, device, exchange, options, output });
+    if (tool === 'bw') printBandwidth(output, result);
+    else printLatency(output, result);
     output.line(' perftest neither fills nor checks its buffers');
     output.document(result);
     if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
@@ -52,142 +89,192 @@ export async function runPerftest(
   }
 }
 
-async function acceptOne(op: TransferOp, options: TransferOptions, output: Output): Promise<FixedChannel> {
+async function acceptOne(peer: string, options: TransferOptions, output: Output): Promise<FixedChannel> {
   const listener = await FixedListener.open(options.port);
   try {
-    output.note(`waiting for 'ib_${op}_bw' on port ${options.port}`);
+    output.note(`waiting for '${peer}' on port ${options.port}`);
     return await listener.accept(output.io.interrupted);
   } finally {
     listener.close();
   }
 }
 
-async function converse(
-  op: keyof typeof TOOLS,
-  role: 'client' | 'server',
-  device: RdmaDevice,
-  channel: FixedChannel,
-  options: TransferOptions,
-  output: Output,
-): Promise<TransferResult> {
-  const { size, iters, mtu, txDepth } = options;
-  const exchange = await PerftestExchange.open(channel, role, { pathMtu: Math.min(mtu, device.attributes.pathMtuMax) });
+async function converse(conversation: Conversation): Promise<TransferResult> {
+  const { tool, op, role, exchange } = conversation;
+  const traffic = await connectLanes(conversation);
+  if (role === 'server') postReceives(traffic);
+  const steps = PERFTEST_TOOLS[`${op}_${tool}`];
+  for (let i = 0; i < traffic.lanes.length + steps.barriers; i++) await exchange.barrier();
+  let tally = await (role === 'client' ? measure(conversation, traffic) : serve(conversation, traffic));
+  if (steps.report) {
+    if (role === 'client') await exchange.barrier(TRAFFIC_TIMEOUT_MS);
+    const peers = await report(exchange, traffic.plan.sizeBytes, tally);
+    // What a client did in a given time only it knows.
+    if (role === 'server' && traffic.plan.durationNs > 0) tally = { ...tally, counts: [Number(peers.iterations)] };
+  }
+  // A server that reports has waited for the client already.
+  if (steps.report || role === 'client') await exchange.finish(TRAFFIC_TIMEOUT_MS, steps.leavesSilently);
+  return resultOf(conversation, traffic, tally);
+}
+
+async function connectLanes({ tool, op, device, exchange, options }: Conversation): Promise<TrafficEndpoint> {
+  const { size, iters, qp: qps, txDepth } = options;
+  const sizeBytes = op === 'atomic' ? ATOMIC_BYTES : size;
   const pd = await device.createPd();
-  const sendCq = await device.createCq(2 * txDepth);
-  const recvCq = await device.createCq(2 * RECEIVE_DEPTH);
-  const region = await pd.regMr(2 * Math.max(size, exchange.cycleBufferBytes), Access.REMOTE_ALL);
-  const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: txDepth, maxRecvWr: RECEIVE_DEPTH });
-  const outstandingReads = op === 'read' ? OUTSTANDING_READS : 1;
-  const psn = randomInt(1 << 24);
-  const peer = await exchange.exchangeKeys({
-    outstandingReads,
-    qpn: qp.qpn,
-    psn,
-    rkey: region.rkey,
-    remoteAddr: region.addr,
-    address: device.address,
-  });
+  const sendCq = await device.createCq(2 * txDepth * qps);
+  const recvCq = await device.createCq(2 * RECEIVE_DEPTH * qps);
+  // The first half of a lane's area is the peer's to read and write; messages of a latency test leave from the second.
+  const halfBytes = Math.ceil(Math.max(sizeBytes, exchange.cycleBufferBytes) / 4096) * 4096;
+  const region = await pd.regMr(2 * halfBytes * qps, Access.REMOTE_ALL);
+  const outstandingReads = op === 'read' || op === 'atomic' ? OUTSTANDING_READS : 1;
+  const own = [];
+  for (let i = 0; i < qps; i++) {
+    const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: txDepth, maxRecvWr: RECEIVE_DEPTH });
+    own.push({ qp, psn: randomInt(1 << 24), offset: 2 * halfBytes * i });
+  }
+  const peers: PerftestKeys[] = [];
+  for (const { qp, psn, offset } of own) {
+    const remoteAddr = region.addr + BigInt(offset);
+    const { rkey } = region;
+    peers.push(
+      await exchange.exchangeKeys({ outstandingReads, qpn: qp.qpn, psn, rkey, remoteAddr, address: device.address }),
+    );
+  }
+  for (const [i, { qp, psn }] of own.entries()) {
+    await connectQp(qp, { psn, outstandingReads, pathMtu: exchange.pathMtu }, peers[i], options);
+  }
+  const lanes = own.map(({ qp, offset }, i) => ({
+    qp,
+    offset,
+    agreement: {
+      peer: peers[i].address,
+      remoteQpn: peers[i].qpn,
+      mtu: exchange.pathMtu,
+      recovery: 'go-back-n' as const,
+      region: { addr: peers[i].remoteAddr, rkey: peers[i].rkey, length: sizeBytes },
+      purpose: {},
+    },
+  }));
+  const durationNs = options.duration ?? 0;
+  const plan = { tool, op, sizeBytes, iterations: durationNs > 0 ? 0 : iters, durationNs, qps };
+  const channel = {
+    get isOpen() {
+      return !device.isClosed;
+    },
+  };
+  return { device, plan, lanes, region, sendCq, recvCq, channel };
+}
+
+async function connectQp(
+  qp: QueuePair,
+  own: { psn: number; outstandingReads: number; pathMtu: number },
+  peer: PerftestKeys,
+  options: TransferOptions,
+): Promise<void> {
   await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
   await qp.modify({
     state: 'RTR',
     av: { address: peer.address },
-    pathMtu: exchange.pathMtu,
+    pathMtu: own.pathMtu,
     destQpn: peer.qpn,
     rqPsn: peer.psn,
-    maxDestRdAtomic: outstandingReads,
+    maxDestRdAtomic: own.outstandingReads,
     minRnrTimer: MIN_RNR_TIMER,
   });
-  const maxRdAtomic = Math.min(outstandingReads, peer.outstandingReads);
   await qp.modify({
     state: 'RTS',
-    sqPsn: psn,
+    sqPsn: own.psn,
     timeout: options.timeout,
     retryCnt: options.retryCnt,
     rnrRetry: 7,
-    maxRdAtomic,
+    maxRdAtomic: Math.min(own.outstandingReads, peer.outstandingReads),
   });
-  const traffic: TrafficEndpoint = {
-    plan: { tool: 'bw', op, sizeBytes: size, iterations: iters, durationNs: 0, qps: 1 },
-    lanes: [
-      {
-        qp,
-        offset: 0,
-        agreement: {
-          peer: peer.address,
-          remoteQpn: peer.qpn,
-          mtu: exchange.pathMtu,
-          recovery: 'go-back-n',
-          region: { addr: peer.remoteAddr, rkey: peer.rkey, length: size },
-          purpose: {},
-        },
-      },
-    ],
-    region,
-    sendCq,
-    recvCq,
-    channel: { isOpen: true },
-  };
-  if (role === 'server') postReceives(traffic);
-
-  const tool = PERFTEST_BARRIERS[TOOLS[op]];
-  for (let i = 0; i < tool.beforeTraffic; i++) await exchange.barrier();
-  const trafficEnds = () => (tool.report ? exchange.barrier(TRAFFIC_TIMEOUT_MS) : Promise.resolve());
-  const tally = await (role === 'client' ? measure(traffic, options, output) : serve(traffic, trafficEnds));
-  if (role === 'client') await trafficEnds();
-  if (tool.report) {
-    const messageRate = tally.counts[0] / tally.seconds / 1e6;
-    const average = messageRate * 1e6 * (size / MEBIBYTE);
-    await exchange.exchangeReport({
-      sizeBytes: BigInt(size),
-      iterations: BigInt(iters),
-      peak: average,
-      average,
-      messageRate,
-    });
-  }
-  await exchange.finish(TRAFFIC_TIMEOUT_MS);
-  return resultOf(op, options, exchange.pathMtu, tally, device);
 }
 
-function measure(traffic: TrafficEndpoint, options: TransferOptions, output: Output): Promise<Tally> {
+async function measure({ tool, op, options, output }: Conversation, traffic: TrafficEndpoint): Promise<Tally> {
   const progress = output.progress(100);
-  return pump(traffic, output.io, options.txDepth, progress).finally(() => progress.stop());
+  try {
+    if (tool === 'bw') return await pump(traffic, output.io, options.txDepth, progress);
+    // The one test in which perftest's server has the first word.
+    if (op === 'write') return await followWrites(traffic, output.io, progress);
+    return await measureLatency(traffic, output.io, waitingOf(options), progress);
+  } finally {
+    progress.stop();
+  }
 }
 
-/** The server of a SEND test receives; of the others it has nothing to do, and hears of the end from the client. */
-async function serve(traffic: TrafficEndpoint, trafficEnds: () => Promise<void>): Promise<Tally> {
-  const { op, iterations } = traffic.plan;
+function waitingOf(options: TransferOptions): Waiting {
+  return options.events === true ? 'events' : 'poll';
+}
+
+/** What the server does until the client says in a barrier that it is done. */
+async function serve({ tool, op, exchange, options, output }: Conversation, traffic: TrafficEndpoint): Promise<Tally> {
+  const { iterations, qps } = traffic.plan;
+  const total = iterations === 0 ? Number.POSITIVE_INFINITY : iterations * qps;
   const startMs = performance.now();
-  if (op === 'send') await drainReceives(traffic, iterations);
-  await trafficEnds();
-  return { counts: [iterations], seconds: (performance.now() - startMs) / 1000, latency: new LatencySamples() };
+  let work: Promise<unknown> | undefined;
+  if (tool === 'lat') {
+    const begins = op === 'write';
+    work = begins
+      ? measureLatency(traffic, output.io, 'poll', SILENT_PROGRESS)
+      : answerLatency(traffic, waitingOf(options), total);
+  } else if (op === 'send') work = drainReceives(traffic, total);
+  // With a number of messages both sides count; with a duration only the client's word ends it.
+  if (iterations > 0) await work;
+  const steps = PERFTEST_TOOLS[`${op}_${tool}`];
+  const clientIsDone = steps.report
+    ? exchange.barrier(TRAFFIC_TIMEOUT_MS)
+    : exchange.finish(TRAFFIC_TIMEOUT_MS, steps.leavesSilently);
+  // Work fails when its QP does: then the client has nothing more to say.
+  await Promise.race([clientIsDone, ...(work === undefined ? [] : [work.then(() => clientIsDone)])]);
+  const counts = traffic.lanes.map(() => iterations);
+  return { counts, seconds: (performance.now() - startMs) / 1000, latency: new LatencySamples() };
+}
+
+function report(exchange: PerftestExchange, sizeBytes: number, tally: Tally): Promise<PerftestReport> {
+  const messages = tally.counts.reduce((sum, count) => sum + count, 0);
+  const messagesPerSecond = messages / tally.seconds;
+  const average = (messagesPerSecond * sizeBytes) / MEBIBYTE;
+  return exchange.exchangeReport({
+    sizeBytes: BigInt(sizeBytes),
+    iterations: BigInt(messages),
+    peak: average,
+    average,
+    messageRate: messagesPerSecond / 1e6,
+  });
+}
+
+/** Atomics of the peer add one each, somewhere in a lane's area. */
+function sumOf(region: MemoryRegion): bigint {
+  let sum = 0n;
+  for (let offset = 0; offset < region.length; offset += ATOMIC_BYTES) sum += region.bytes.readBigUInt64LE(offset);
+  return sum;
 }
 
 function resultOf(
-  op: TransferOp,
-  options: TransferOptions,
-  mtu: number,
+  { op, role, device, exchange }: Conversation,
+  { plan, region }: TrafficEndpoint,
   tally: Tally,
-  device: RdmaDevice,
 ): TransferResult {
-  const [iterations] = tally.counts;
-  const bytes = iterations * options.size;
+  const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
+  const bytes = iterations * plan.sizeBytes;
+  const isCounted = op === 'atomic' && role === 'server' && iterations > 0;
   return {
     op,
-    sizeBytes: options.size,
+    sizeBytes: plan.sizeBytes,
     iterations,
     bytes,
     seconds: tally.seconds,
     goodputBps: (bytes * 8) / tally.seconds,
     messagesPerSecond: iterations / tally.seconds,
     latencyNs: tally.latency.summary(),
-    verified: false,
+    verified: isCounted && sumOf(region) === BigInt(iterations),
     recovery: 'go-back-n',
     cc: 'none',
     io: 'dgram',
     engine: 'inline',
-    mtu,
-    qps: 1,
+    mtu: exchange.pathMtu,
+    qps: plan.qps,
     counters: movedCounters({ device }),
   };
 }

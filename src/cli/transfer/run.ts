@@ -13,7 +13,7 @@ import { LatencySamples } from './result.js';
 const NS_PER_MS = 1e6;
 
 /** What bandwidth traffic needs of an endpoint, whichever exchange connected it. */
-export type TrafficEndpoint = Pick<Endpoint, 'plan' | 'lanes' | 'region' | 'sendCq' | 'recvCq'> & {
+export type TrafficEndpoint = Pick<Endpoint, 'device' | 'plan' | 'lanes' | 'region' | 'sendCq' | 'recvCq'> & {
   readonly channel: { readonly isOpen: boolean };
 };
 
@@ -156,7 +156,7 @@ export function prepare(endpoint: Endpoint, role: 'client' | 'server'): void {
 /** How a latency test waits: asks in every turn of the event loop, as perftest spins, or sleeps until there is an event. */
 export type Waiting = 'poll' | 'events';
 
-async function nextCompletion(cq: CompletionQueue, waiting: Waiting, endpoint: Endpoint): Promise<void> {
+async function nextCompletion(cq: CompletionQueue, waiting: Waiting, endpoint: TrafficEndpoint): Promise<void> {
   for (;;) {
     const wc = cq.pollOne();
     if (wc !== undefined) {
@@ -171,10 +171,10 @@ async function nextCompletion(cq: CompletionQueue, waiting: Waiting, endpoint: E
 
 /** One side of a WRITE ping-pong: data area is written by the peer, the second area is where ours leave from. */
 class WritePingPong {
-  readonly #endpoint: Endpoint;
+  readonly #endpoint: TrafficEndpoint;
   readonly #sourceOffset: number;
 
-  constructor(endpoint: Endpoint) {
+  constructor(endpoint: TrafficEndpoint) {
     this.#endpoint = endpoint;
     this.#sourceOffset = endpoint.lanes[0].offset + areaBytes(endpoint.plan);
   }
@@ -201,12 +201,12 @@ class WritePingPong {
   }
 }
 
-/** The rounds of a latency test: 1, 2, ... until the plan is done or Ctrl-C. `body` runs one and returns its latency in ms. */
+/** The rounds of a latency test: 1, 2, ... until the plan is done or Ctrl-C. `body` runs one and returns its latency in ms, if it has one. */
 async function rounds(
-  endpoint: Endpoint,
+  endpoint: TrafficEndpoint,
   io: CliIo,
   progress: Progress,
-  body: (round: number) => Promise<number>,
+  body: (round: number) => Promise<number | undefined>,
 ): Promise<Tally> {
   const { plan } = endpoint;
   const latency = new LatencySamples();
@@ -216,15 +216,35 @@ async function rounds(
   while (!io.interrupted.aborted) {
     const elapsedMs = performance.now() - startMs;
     if (durationMs > 0 ? elapsedMs >= durationMs : round >= plan.iterations) break;
-    latency.add((await body(++round)) * NS_PER_MS);
+    const latencyMs = await body(++round);
+    if (latencyMs !== undefined) latency.add(latencyMs * NS_PER_MS);
     const share = durationMs > 0 ? elapsedMs / durationMs : round / plan.iterations;
     if ((round & 0xff) === 0) progress.update(Math.round(share * 100), `${round} rounds`);
   }
   return { counts: [round], seconds: (performance.now() - startMs) / 1000, latency };
 }
 
+/** Client of a WRITE ping-pong that the server begins, as perftest's does: half the time from each of our messages to the peer's next. */
+export function followWrites(endpoint: TrafficEndpoint, io: CliIo, progress: Progress): Promise<Tally> {
+  const pingPong = new WritePingPong(endpoint);
+  let postedMs: number | undefined;
+  return rounds(endpoint, io, progress, async (round) => {
+    await pingPong.arrived(round);
+    const nowMs = performance.now();
+    const latencyMs = postedMs === undefined ? undefined : (nowMs - postedMs) / 2;
+    postedMs = nowMs;
+    pingPong.post(round);
+    return latencyMs;
+  });
+}
+
 /** Client of a latency test. WRITE and SEND go to and fro, half of the round trip counts; READ and atomics count whole. */
-export function measureLatency(endpoint: Endpoint, io: CliIo, waiting: Waiting, progress: Progress): Promise<Tally> {
+export function measureLatency(
+  endpoint: TrafficEndpoint,
+  io: CliIo,
+  waiting: Waiting,
+  progress: Progress,
+): Promise<Tally> {
   const { plan, lanes, sendCq, recvCq } = endpoint;
   const [lane] = lanes;
   const request = operation(plan.op, endpoint, lane);
@@ -252,19 +272,26 @@ export function measureLatency(endpoint: Endpoint, io: CliIo, waiting: Waiting, 
   });
 }
 
-/** Server of a latency test: answers each message, until the client is done and the endpoint closes. READ and atomics need nobody. */
-export async function answerLatency(endpoint: Endpoint, waiting: Waiting): Promise<void> {
+/**
+ * Server of a latency test: answers each message, until there were `rounds`, or the client is done and the endpoint closes. READ and atomics
+ * need nobody.
+ */
+export async function answerLatency(
+  endpoint: TrafficEndpoint,
+  waiting: Waiting,
+  rounds = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const { plan, lanes, sendCq, recvCq, region } = endpoint;
   const [{ qp, offset }] = lanes;
   try {
     if (plan.op === 'write') {
       const pingPong = new WritePingPong(endpoint);
-      for (let round = 1; !endpoint.device.isClosed; round++) {
+      for (let round = 1; round <= rounds && !endpoint.device.isClosed; round++) {
         await pingPong.arrived(round);
         pingPong.post(round);
       }
     } else if (plan.op === 'send') {
-      while (!endpoint.device.isClosed) {
+      for (let round = 1; round <= rounds && !endpoint.device.isClosed; round++) {
         await nextCompletion(recvCq, waiting, endpoint);
         postReceive(endpoint, 0);
         for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, endpoint);

@@ -4,7 +4,7 @@
  */
 
 import { dialFixed, FixedListener } from '../../../dist/cm/fixed-channel.js';
-import { PERFTEST_BARRIERS, PERFTEST_TCP_PORT, PerftestExchange } from '../../../dist/cm/perftest-exchange.js';
+import { PERFTEST_TCP_PORT, PERFTEST_TOOLS, PerftestExchange } from '../../../dist/cm/perftest-exchange.js';
 import { Access } from '../../../dist/verbs/access.js';
 import { checkCompletion } from '../../../dist/verbs/completion-queue.js';
 import { openDevice } from '../../../dist/verbs/open-device.js';
@@ -47,8 +47,8 @@ await qp.modify({
 const maxRdAtomic = Math.min(outstandingReads, peer.outstandingReads);
 await qp.modify({ state: 'RTS', sqPsn: own.psn, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic });
 
-const tool = PERFTEST_BARRIERS[`${op}_bw`];
-for (let i = 0; i < tool.beforeTraffic; i++) await exchange.barrier();
+const tool = PERFTEST_TOOLS[`${op}_bw`];
+for (let i = 0; i < 1 + tool.barriers; i++) await exchange.barrier();
 const started = performance.now();
 if (role === 'client') {
   const request = {
