@@ -1,9 +1,16 @@
 import process from 'node:process';
 
-/** Reporters of a suite: for people, and, where continuous integration adds up all suites, a JSON file. */
-export function reporters(forPeople: 'default' | 'dot'): {
-  reporters: Array<string | [string, { outputFile: string }]>;
-} {
+/** Reporters of a suite: for people, more of its own, and, where continuous integration adds up all suites, a JSON file. */
+export function reporters(
+  forPeople: 'default' | 'dot',
+  ...more: string[]
+): { reporters: Array<string | [string, { outputFile: string }]> } {
   const file = process.env['VITEST_JSON_FILE'];
-  return { reporters: file === undefined ? [forPeople] : [forPeople, ['json', { outputFile: file }]] };
+  return {
+    reporters: [
+      forPeople,
+      ...more,
+      ...(file === undefined ? [] : [['json', { outputFile: file }] as [string, { outputFile: string }]]),
+    ],
+  };
 }

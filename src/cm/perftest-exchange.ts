@@ -1,5 +1,5 @@
 /**
- * The TCP exchange of perftest (ib_write_bw and its relatives), as versions 5.70 to 6.29 speak it. Every step is symmetric: the client
+ * The exchange of perftest (ib_write_bw and its relatives), as versions 5.70 to 6.29 speak it. Every step is symmetric: the client
  * writes and then reads, the server reads and then writes, messages of known size. The keys of a queue pair, sent again, are the barrier.
  *
  * From 6.28 on two versions that can compare their options first; we say that we are older, and they go on without. What the tools do
@@ -7,8 +7,8 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { IpAddress } from '../packet/address.js';
-import type { FixedChannel } from './fixed-channel.js';
+import type { PerftestKeys } from './perftest-keys.js';
+import type { PerftestWire } from './perftest-wire.js';
 import { pathMtuBytes, pathMtuCode } from './qp-parameters.js';
 
 export const PERFTEST_TCP_PORT = 18515;
@@ -22,60 +22,6 @@ const INTEGER_BYTES = 4;
 const MTU_BYTES = 2;
 const CACHE_LINE_BYTES = 64;
 const PAGE_BYTES = 4096;
-const DONE = Buffer.from('done\0');
-
-/** LID : outstanding READs : QPN : PSN : rkey : address : 16 bytes of GID : SRQ number, in hex, each with a colon, and a zero byte. */
-const KEYS =
-  /^[0-9a-f]{4}:([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{8}):([0-9a-f]{16}):((?:[0-9a-f]{2}:){16})([0-9a-f]{8}):\0$/i;
-
-/** One queue pair and its memory. */
-export interface PerftestKeys {
-  /** READs and atomics this side issues at a time; 1 where there are none. */
-  readonly outstandingReads: number;
-  readonly qpn: number;
-  /** The first PSN it sends. */
-  readonly psn: number;
-  readonly rkey: number;
-  /** Of its buffer: at least the message size, and the cycle buffer, may be read or written there. */
-  readonly remoteAddr: bigint;
-  readonly address: IpAddress;
-}
-
-export function encodeKeys(keys: PerftestKeys): Uint8Array {
-  const hex = (value: number | bigint, digits: number) => value.toString(16).padStart(digits, '0');
-  const fields = [
-    hex(0, 4),
-    hex(keys.outstandingReads, 4),
-    hex(keys.qpn, 6),
-    hex(keys.psn, 6),
-    hex(keys.rkey, 8),
-    hex(keys.remoteAddr, 16),
-    ...Array.from(keys.address.gid, (byte) => hex(byte, 2)),
-    hex(0, 8),
-  ];
-  return Buffer.from(`${fields.join(':')}:\0`);
-}
-
-/** Throws ERR_ROCE_MISMATCH for anything else. */
-export function parseKeys(line: Uint8Array): PerftestKeys {
-  const match = KEYS.exec(Buffer.from(line).toString('latin1'));
-  if (match === null) {
-    throw new RoceError(
-      'ERR_ROCE_MISMATCH',
-      'the peer does not speak the exchange of perftest',
-      'is it built with data validation, or not on RoCE?',
-    );
-  }
-  const number = (group: number) => Number.parseInt(match[group], 16);
-  return {
-    outstandingReads: number(1),
-    qpn: number(2),
-    psn: number(3),
-    rkey: number(4),
-    remoteAddr: BigInt(`0x${match[5]}`),
-    address: IpAddress.fromBytes(Buffer.from(match[6].replaceAll(':', ''), 'hex')),
-  };
-}
 
 /** What a bandwidth test tells the other side at its end. A server of version 6.06 sends numbers without meaning. */
 export interface PerftestReport {
@@ -115,16 +61,18 @@ export class PerftestExchange {
   readonly cacheLineBytes: number;
   /** In bytes: the smaller one of both sides'. */
   readonly pathMtu: number;
-  readonly #channel: FixedChannel;
+  readonly #wire: PerftestWire;
   readonly #isClient: boolean;
-  #keys: Uint8Array = new Uint8Array(0);
+  /** What a barrier sends. */
+  #keys: Uint8Array;
 
   private constructor(
-    channel: FixedChannel,
+    wire: PerftestWire,
     isClient: boolean,
     terms: { peerVersion: string; cycleBufferBytes: number; cacheLineBytes: number; pathMtu: number },
   ) {
-    this.#channel = channel;
+    this.#wire = wire;
+    this.#keys = wire.keys.blank;
     this.#isClient = isClient;
     this.peerVersion = terms.peerVersion;
     this.cycleBufferBytes = terms.cycleBufferBytes;
@@ -134,12 +82,12 @@ export class PerftestExchange {
 
   /** Agrees on what both sides must have in common. Rejects with ERR_ROCE_MISMATCH for a peer that is not perftest, or too old. */
   static async open(
-    channel: FixedChannel,
+    wire: PerftestWire,
     role: 'client' | 'server',
     own: { readonly pathMtu: number },
   ): Promise<PerftestExchange> {
     const isClient = role === 'client';
-    const ask = (message: Uint8Array, what: string) => swap(channel, isClient, message, what);
+    const ask = (message: Uint8Array, what: string) => swap(wire, isClient, message, what);
     const peerVersion = textOf(await ask(padded(VERSION_OWN, VERSION_BYTES), 'its version'));
     if (!/^\d+\.\d+/.test(peerVersion)) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer is not perftest');
     if (Number.parseFloat(peerVersion) < VERSION_MIN) {
@@ -161,18 +109,18 @@ export class PerftestExchange {
     if (!(mtuCode >= 1 && mtuCode <= 5))
       throw new RoceError('ERR_ROCE_MISMATCH', `the peer's path MTU has code ${mtuCode}`);
     const pathMtu = Math.min(own.pathMtu, pathMtuBytes(mtuCode));
-    return new PerftestExchange(channel, isClient, { peerVersion, cycleBufferBytes, cacheLineBytes, pathMtu });
+    return new PerftestExchange(wire, isClient, { peerVersion, cycleBufferBytes, cacheLineBytes, pathMtu });
   }
 
   /** Tells of our QP and learns of the peer's. Rejects with ERR_ROCE_MISMATCH for keys that are none. */
   async exchangeKeys(own: PerftestKeys): Promise<PerftestKeys> {
-    this.#keys = encodeKeys(own);
-    return parseKeys(await this.#swap(this.#keys, 'its keys'));
+    this.#keys = this.#wire.keys.encode(own);
+    return this.#wire.keys.parse(await this.#swap(this.#keys, 'its keys'));
   }
 
   /** Returns when both sides have come here; the peer may need up to `timeoutMs`. */
   async barrier(timeoutMs?: number): Promise<void> {
-    parseKeys(await this.#swap(this.#keys, 'its readiness', timeoutMs));
+    this.#wire.keys.parse(await this.#swap(this.#keys, 'its readiness', timeoutMs));
   }
 
   async exchangeReport(own: PerftestReport): Promise<PerftestReport> {
@@ -192,28 +140,27 @@ export class PerftestExchange {
     try {
       await this.barrier(timeoutMs);
     } catch (error) {
-      if (!mayBeGone || this.#channel.isOpen) throw error;
+      if (!mayBeGone || this.#wire.isOpen) throw error;
     }
-    this.#channel.write(DONE);
-    this.#channel.close();
+    await this.#wire.leave();
   }
 
   #swap(message: Uint8Array, what: string, timeoutMs?: number): Promise<Buffer> {
-    return swap(this.#channel, this.#isClient, message, what, timeoutMs);
+    return swap(this.#wire, this.#isClient, message, what, timeoutMs);
   }
 }
 
 /** One step: both sides send a message of the same length. */
 async function swap(
-  channel: FixedChannel,
+  wire: PerftestWire,
   isClient: boolean,
   message: Uint8Array,
   what: string,
   timeoutMs?: number,
 ): Promise<Buffer> {
-  if (isClient) channel.write(message);
-  const answer = await channel.read(message.length, what, timeoutMs);
-  if (!isClient) channel.write(message);
+  if (isClient) wire.write(message);
+  const answer = await wire.read(message.length, what, timeoutMs);
+  if (!isClient) wire.write(message);
   return answer;
 }
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { encodeKeys, PerftestExchange, type PerftestKeys, parseKeys } from '../../src/cm/perftest-exchange.js';
+import { PerftestExchange } from '../../src/cm/perftest-exchange.js';
+import { BINARY_KEYS, type PerftestKeys, TEXT_KEYS } from '../../src/cm/perftest-keys.js';
+import { tcpWire } from '../../src/cm/perftest-wire.js';
 import { fromHex } from '../../src/core/bytes.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { tcpPair } from './tcp-pair.js';
@@ -16,16 +18,35 @@ const KEYS: PerftestKeys = {
   address: IpAddress.parse('10.77.0.2'),
 };
 
+/** What ib_write_bw -R 6.06 sent over its own queue pair. */
+const STRUCT =
+  '00000000000000010000003300a113d5000022f3000000000000562e0e4c400000000000000000000000ffff0a4d00020000000000000001';
+
 describe('the keys of a queue pair', () => {
+  it('are a C structure over a queue pair', () => {
+    const keys = BINARY_KEYS.parse(fromHex(STRUCT));
+    expect(keys).toEqual({
+      outstandingReads: 1,
+      qpn: 0x33,
+      psn: 0xa113d5,
+      rkey: 0x22f3,
+      remoteAddr: 0x562e0e4c4000n,
+      address: IpAddress.parse('10.77.0.2'),
+    });
+    // All but the GID index, which nobody reads.
+    expect(BINARY_KEYS.encode(keys).subarray(0, 52)).toEqual(Buffer.from(STRUCT, 'hex').subarray(0, 52));
+    expect(BINARY_KEYS.blank).toHaveLength(STRUCT.length / 2);
+  });
+
   it('are the 108 bytes of perftest', () => {
     expect(LINE).toHaveLength(108);
-    expect(Buffer.from(encodeKeys(KEYS)).toString('latin1')).toBe(LINE);
-    expect(parseKeys(Buffer.from(LINE))).toEqual(KEYS);
+    expect(Buffer.from(TEXT_KEYS.encode(KEYS)).toString('latin1')).toBe(LINE);
+    expect(TEXT_KEYS.parse(Buffer.from(LINE))).toEqual(KEYS);
   });
 
   it('hold an IPv6 address and 64 bits', () => {
     const keys = { ...KEYS, remoteAddr: 2n ** 64n - 4096n, rkey: 0xffffffff, address: IpAddress.parse('fd77::2') };
-    expect(parseKeys(encodeKeys(keys))).toEqual(keys);
+    expect(TEXT_KEYS.parse(TEXT_KEYS.encode(keys))).toEqual(keys);
   });
 
   it.each([
@@ -33,14 +54,14 @@ describe('the keys of a queue pair', () => {
     ['a field too short', LINE.replace(':0001:', ':001:')],
     ['no end', LINE.replace('\0', ' ')],
   ])('are refused with %s', (_, line) => {
-    expect(() => parseKeys(Buffer.from(line))).toThrow(/perftest/);
+    expect(() => TEXT_KEYS.parse(Buffer.from(line))).toThrow(/perftest/);
   });
 });
 
 describe('the exchange', () => {
   it('of a client writes what ib_write_bw reads, message by message', async () => {
     const { client, server } = await tcpPair();
-    const opening = PerftestExchange.open(client, 'client', { pathMtu: 1024 });
+    const opening = PerftestExchange.open(tcpWire(client), 'client', { pathMtu: 1024 });
     const said: string[] = [];
     for (const [bytes, answer] of [
       [16, '362e3036000000000000000000000000'],
@@ -69,7 +90,7 @@ describe('the exchange', () => {
       role: 'client' | 'server',
       own: { keys: PerftestKeys; pathMtu: number; report: typeof report },
     ) => {
-      const exchange = await PerftestExchange.open(role === 'client' ? client : server, role, own);
+      const exchange = await PerftestExchange.open(tcpWire(role === 'client' ? client : server), role, own);
       const keys = await exchange.exchangeKeys(own.keys);
       await exchange.barrier();
       await exchange.barrier();
@@ -92,6 +113,6 @@ describe('the exchange', () => {
   ])('is refused by a peer that is %s', async (_, version, words) => {
     const { client, server } = await tcpPair();
     server.write(Buffer.from(version.padEnd(16, '\0')));
-    await expect(PerftestExchange.open(client, 'client', { pathMtu: 1024 })).rejects.toThrow(words);
+    await expect(PerftestExchange.open(tcpWire(client), 'client', { pathMtu: 1024 })).rejects.toThrow(words);
   });
 });

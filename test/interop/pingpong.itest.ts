@@ -1,6 +1,7 @@
 /** `rocev2 pingpong` against ibv_rc_pingpong on Linux Soft-RoCE: both roles, both IP versions, one byte to a mebibyte, with and without loss. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cell } from './support/cell.js';
 import { describeOnRig } from './support/describe-on-rig.js';
 import { Rig } from './support/rig.js';
 import { buildRocev2, jsonResult, startRocev2 } from './support/rocev2.js';
@@ -50,35 +51,41 @@ await describeOnRig('rocev2 pingpong', 'bridge', () => {
     expect(exitCode, `${stdout}${stderr}`).toBe(0);
   }
 
-  test.each(cells)('client, IPv$family, $size bytes', async ({ size, ...cell }) => {
+  for (const { size, ...where } of cells) {
     const iterations = size > 100_000 ? 20 : 200;
-    const result = await asClient({ ...cell, size, mtu: 1024, iterations });
-    expect(result).toMatchObject({ role: 'client', iterations, sizeBytes: size, verified: true });
-    expect(result['peer']).toBe(cell.family === 4 ? rig.guests[0].ip4 : rig.guests[0].ip6);
-  });
+    const facts = { tool: 'ibv_rc_pingpong', family: where.family, mtu: 1024, what: `${size} bytes` };
+    cell({ ...facts, role: 'client' }, async () => {
+      const result = await asClient({ ...where, size, mtu: 1024, iterations });
+      expect(result).toMatchObject({ role: 'client', iterations, sizeBytes: size, verified: true });
+      expect(result['peer']).toBe(where.family === 4 ? rig.guests[0].ip4 : rig.guests[0].ip6);
+    });
+    cell({ ...facts, role: 'server' }, async () => {
+      const result = await asServer({ ...where, size, mtu: 1024, iterations });
+      expect(result).toMatchObject({ role: 'server', iterations, sizeBytes: size, verified: true });
+    });
+  }
 
-  test.each(cells)('server, IPv$family, $size bytes', async ({ size, ...cell }) => {
-    const iterations = size > 100_000 ? 20 : 200;
-    const result = await asServer({ ...cell, size, mtu: 1024, iterations });
-    expect(result).toMatchObject({ role: 'server', iterations, sizeBytes: size, verified: true });
-  });
+  for (const mtu of [256, 512, 2048, 4096]) {
+    cell({ tool: 'ibv_rc_pingpong', role: 'both', family: 4, mtu, what: '10000 bytes' }, async () => {
+      const where = { family: 4, gidIndex: 1, size: 10_000, mtu, iterations: 100 } as const;
+      expect(await asClient(where)).toMatchObject({ verified: true });
+      expect(await asServer(where)).toMatchObject({ verified: true });
+    });
+  }
 
-  test.each([256, 512, 2048, 4096])('path MTU %i', async (mtu) => {
-    const cell = { family: 4, gidIndex: 1, size: 10_000, mtu, iterations: 100 } as const;
-    expect(await asClient(cell)).toMatchObject({ verified: true });
-    expect(await asServer(cell)).toMatchObject({ verified: true });
-  });
-
-  test.each(['to1', 'from1'] as const)('every 50th packet %s lost', async (direction) => {
-    const loss = await rig.loss({ every: 50, direction });
-    try {
-      const cell = { family: 4, gidIndex: 1, size: 20_000, mtu: 1024, iterations: 50 } as const;
-      expect(await asClient(cell)).toMatchObject({ verified: true });
-      expect(await asServer(cell)).toMatchObject({ verified: true });
-    } finally {
-      expect(await loss.stop()).toBeGreaterThan(0);
-    }
-  });
+  for (const direction of ['to1', 'from1'] as const) {
+    const what = `every 50th packet ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
+    cell({ tool: 'ibv_rc_pingpong', role: 'both', family: 4, mtu: 1024, what }, async () => {
+      const loss = await rig.loss({ every: 50, direction });
+      try {
+        const where = { family: 4, gidIndex: 1, size: 20_000, mtu: 1024, iterations: 50 } as const;
+        expect(await asClient(where)).toMatchObject({ verified: true });
+        expect(await asServer(where)).toMatchObject({ verified: true });
+      } finally {
+        expect(await loss.stop()).toBeGreaterThan(0);
+      }
+    });
+  }
 
   test('wrong contents are found: the first message of a peer that does not mark its pages; then it echoes ours', async () => {
     const server = startRocev2(rig, ['pingpong', '-n', '10', '-c']);

@@ -1,6 +1,7 @@
 /** `rocev2 rping` against rping on Linux Soft-RoCE: rdma_cm over QP1, both roles, both IP versions, with loss, and what is refused. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cell } from './support/cell.js';
 import { describeOnRig } from './support/describe-on-rig.js';
 import { Rig } from './support/rig.js';
 import { buildRocev2, jsonResult, startRocev2 } from './support/rocev2.js';
@@ -48,31 +49,35 @@ await describeOnRig('rocev2 rping', 'bridge', () => {
     expect(server.stderr).toContain('listening');
   }
 
-  test.each(FAMILIES)('a thousand pings of a client over IPv%i', async (family) => {
-    expect(await asClient(family, 1000)).toMatchObject({
-      role: 'client',
-      peer: theirs(family),
-      iterations: 1000,
-      sizeBytes: 64,
-      verified: true,
+  for (const family of FAMILIES) {
+    const facts = { tool: 'rping -V', family, what: 'a thousand pings' };
+    cell({ ...facts, role: 'client' }, async () => {
+      expect(await asClient(family, 1000)).toMatchObject({
+        role: 'client',
+        peer: theirs(family),
+        iterations: 1000,
+        sizeBytes: 64,
+        verified: true,
+      });
     });
-  });
-
-  test.each(FAMILIES)('a thousand pings answered by a server over IPv%i', async (family) => {
-    expect(await asServer(family, 1000)).toMatchObject({
-      role: 'server',
-      peer: theirs(family),
-      iterations: 1000,
-      verified: true,
+    cell({ ...facts, role: 'server' }, async () => {
+      expect(await asServer(family, 1000)).toMatchObject({
+        role: 'server',
+        peer: theirs(family),
+        iterations: 1000,
+        verified: true,
+      });
     });
-  });
+  }
 
-  test.each(SIZES)('%i bytes', async (size) => {
-    expect(await asClient(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
-    expect(await asServer(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
-  });
+  for (const size of SIZES) {
+    cell({ tool: 'rping -V', role: 'both', family: 4, what: `${size} bytes` }, async () => {
+      expect(await asClient(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
+      expect(await asServer(4, 50, size)).toMatchObject({ iterations: 50, sizeBytes: size, verified: true });
+    });
+  }
 
-  test('ten connections, one after another', async () => {
+  cell({ tool: 'rping -V', role: 'both', family: 4, what: 'ten connections, one after another' }, async () => {
     for (let i = 0; i < 5; i++) {
       expect(await asClient(4, 1)).toMatchObject({ iterations: 1, verified: true });
       expect(await asServer(4, 1)).toMatchObject({ iterations: 1, verified: true });
@@ -80,15 +85,18 @@ await describeOnRig('rocev2 rping', 'bridge', () => {
   });
 
   // Only what the managers say: with its acknowledgements lost in step with its pings, rping overfills its send queue of 16.
-  test.each(['to1', 'from1'] as const)('every second CM message %s lost: they are repeated', async (direction) => {
-    const loss = await rig.loss({ every: 2, direction, gsiOnly: true });
-    try {
-      expect(await asClient(4, 20)).toMatchObject({ iterations: 20, verified: true });
-      expect(await asServer(4, 20)).toMatchObject({ iterations: 20, verified: true });
-    } finally {
-      expect(await loss.stop()).toBeGreaterThan(0);
-    }
-  });
+  for (const direction of ['to1', 'from1'] as const) {
+    const what = `every second CM message ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
+    cell({ tool: 'rping -V', role: 'both', family: 4, what }, async () => {
+      const loss = await rig.loss({ every: 2, direction, gsiOnly: true });
+      try {
+        expect(await asClient(4, 20)).toMatchObject({ iterations: 20, verified: true });
+        expect(await asServer(4, 20)).toMatchObject({ iterations: 20, verified: true });
+      } finally {
+        expect(await loss.stop()).toBeGreaterThan(0);
+      }
+    });
+  }
 
   test('a client that is killed, and another one at once: nothing of the first is in its way', async () => {
     const server = await rig.background('persistent', `rping -s -P -a ${theirs(4)}`);

@@ -33,6 +33,7 @@ export function register(program: Command, io: CliIo): void {
     .option('-q, --qp <n>', 'queue pairs', countOption, 1)
     .option('-t, --tx-depth <n>', 'messages in flight per queue pair', countOption, 128)
     .option('--perftest', 'the other side is the stock ib_write_bw, ib_read_bw, ib_send_bw or ib_atomic_bw')
+    .option('-R, --rdma-cm', 'with --perftest: connect through rdma_cm, as perftest -R does')
     .addHelpText(
       'after',
       `

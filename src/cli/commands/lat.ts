@@ -34,6 +34,7 @@ export function register(program: Command, io: CliIo): void {
   )
     .option('-e, --events', 'sleep on completion events instead of asking in every turn of the event loop')
     .option('--perftest', 'the other side is the stock ib_write_lat, ib_read_lat, ib_send_lat or ib_atomic_lat')
+    .option('-R, --rdma-cm', 'with --perftest: connect through rdma_cm, as perftest -R does')
     .addHelpText(
       'after',
       `

@@ -34,6 +34,8 @@ export interface TransferOptions extends EndpointOptions {
   readonly qp: number;
   readonly events?: true;
   readonly perftest?: true;
+  /** With perftest: connect through RDMA CM. */
+  readonly rdmaCm?: true;
   readonly json?: true;
 }
 
@@ -92,6 +94,9 @@ export async function runTransfer(
   io: CliIo,
 ): Promise<void> {
   const output = new Output(io, options.json === true);
+  if (options.rdmaCm === true) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', '-R needs --perftest', 'two of our own meet over TCP');
+  }
   if (tool.name === 'lat' && options.size === 0 && op === 'write') {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',

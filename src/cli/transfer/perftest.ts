@@ -3,23 +3,16 @@
  * fills nor checks its buffers, so nothing can be said about the data; only what atomics add up to is known.
  */
 
-import { randomInt } from 'node:crypto';
-import { dialFixed, type FixedChannel, FixedListener } from '../../cm/fixed-channel.js';
-import {
-  PERFTEST_TOOLS,
-  PerftestExchange,
-  type PerftestKeys,
-  type PerftestReport,
-} from '../../cm/perftest-exchange.js';
+import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from '../../cm/perftest-exchange.js';
 import { RoceError } from '../../core/errors.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import { type Output, SILENT_PROGRESS } from '../output.js';
 import type { TransferOptions } from './command.js';
 import { clientPort, openEndpointDevice, RECEIVE_DEPTH, type TransferOp } from './endpoint.js';
+import { meetOverTcp, meetThroughManager, type PerftestLane, type PerftestMeeting } from './perftest-meeting.js';
 import { LatencySamples, movedCounters, printBandwidth, printLatency, type TransferResult } from './result.js';
 import {
   answerLatency,
@@ -35,20 +28,19 @@ import {
 
 /** READs and atomics that perftest has outstanding where its device allows it. */
 const OUTSTANDING_READS = 16;
-const MIN_RNR_TIMER = 12;
+const PAGE_BYTES = 4096;
 const MEBIBYTE = 2 ** 20;
 const ATOMIC_BYTES = 8;
 /** The peer waits in a barrier for as long as the traffic takes. */
 const TRAFFIC_TIMEOUT_MS = 600_000;
 
-type Role = 'client' | 'server';
-
 /** One side of a perftest run that has met its peer. */
 interface Conversation {
   readonly tool: 'bw' | 'lat';
   readonly op: TransferOp;
-  readonly role: Role;
+  readonly role: 'client' | 'server';
   readonly device: RdmaDevice;
+  readonly meeting: PerftestMeeting;
   readonly exchange: PerftestExchange;
   readonly options: TransferOptions;
   readonly output: Output;
@@ -68,34 +60,23 @@ export async function runPerftest(
       'it recovers by go-back-n',
     );
   }
-  const role: Role = host === undefined ? 'server' : 'client';
   const port = host === undefined ? { address: options.bind?.text ?? '127.0.0.1' } : await clientPort(host, options);
   const device = await openEndpointDevice(port, options);
-  let channel: FixedChannel | undefined;
+  let meeting: PerftestMeeting | undefined;
   try {
-    channel =
-      host === undefined ? await acceptOne(`ib_${op}_${tool}`, options, output) : await dialFixed(host, options.port);
-    const pathMtu = Math.min(options.mtu, device.attributes.pathMtuMax);
-    const exchange = await PerftestExchange.open(channel, role, { pathMtu });
-    const result = await converse({ tool, op, role, device, exchange, options, output });
+    const meet = options.rdmaCm === true ? meetThroughManager : meetOverTcp;
+    meeting = await meet(device, `ib_${op}_${tool}`, host, options, output);
+    const { exchange } = meeting;
+    const role = host === undefined ? 'server' : 'client';
+    const result = await converse({ tool, op, role, device, meeting, exchange, options, output });
     if (tool === 'bw') printBandwidth(output, result);
     else printLatency(output, result);
     output.line(' perftest neither fills nor checks its buffers');
     output.document(result);
     if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   } finally {
-    channel?.close();
+    await meeting?.close();
     await device.close();
-  }
-}
-
-async function acceptOne(peer: string, options: TransferOptions, output: Output): Promise<FixedChannel> {
-  const listener = await FixedListener.open(options.port);
-  try {
-    output.note(`waiting for '${peer}' on port ${options.port}`);
-    return await listener.accept(output.io.interrupted);
-  } finally {
-    listener.close();
   }
 }
 
@@ -112,44 +93,34 @@ async function converse(conversation: Conversation): Promise<TransferResult> {
     // What a client did in a given time only it knows.
     if (role === 'server' && traffic.plan.durationNs > 0) tally = { ...tally, counts: [Number(peers.iterations)] };
   }
-  // A server that reports has waited for the client already.
+  // A server that does not report has waited for the client's last word already.
   if (steps.report || role === 'client') await exchange.finish(TRAFFIC_TIMEOUT_MS, steps.leavesSilently);
   return resultOf(conversation, traffic, tally);
 }
 
-async function connectLanes({ tool, op, device, exchange, options }: Conversation): Promise<TrafficEndpoint> {
+async function connectLanes({ tool, op, device, meeting, exchange, options }: Conversation): Promise<TrafficEndpoint> {
   const { size, iters, qp: qps, txDepth } = options;
   const sizeBytes = op === 'atomic' ? ATOMIC_BYTES : size;
   const pd = await device.createPd();
   const sendCq = await device.createCq(2 * txDepth * qps);
   const recvCq = await device.createCq(2 * RECEIVE_DEPTH * qps);
   // The first half of a lane's area is the peer's to read and write; messages of a latency test leave from the second.
-  const halfBytes = Math.ceil(Math.max(sizeBytes, exchange.cycleBufferBytes) / 4096) * 4096;
+  const halfBytes = Math.ceil(Math.max(sizeBytes, exchange.cycleBufferBytes) / PAGE_BYTES) * PAGE_BYTES;
   const region = await pd.regMr(2 * halfBytes * qps, Access.REMOTE_ALL);
-  const outstandingReads = op === 'read' || op === 'atomic' ? OUTSTANDING_READS : 1;
-  const own = [];
+  const own: PerftestLane[] = [];
   for (let i = 0; i < qps; i++) {
     const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: txDepth, maxRecvWr: RECEIVE_DEPTH });
-    own.push({ qp, psn: randomInt(1 << 24), offset: 2 * halfBytes * i });
+    own.push({ qp, region, offset: 2 * halfBytes * i });
   }
-  const peers: PerftestKeys[] = [];
-  for (const { qp, psn, offset } of own) {
-    const remoteAddr = region.addr + BigInt(offset);
-    const { rkey } = region;
-    peers.push(
-      await exchange.exchangeKeys({ outstandingReads, qpn: qp.qpn, psn, rkey, remoteAddr, address: device.address }),
-    );
-  }
-  for (const [i, { qp, psn }] of own.entries()) {
-    await connectQp(qp, { psn, outstandingReads, pathMtu: exchange.pathMtu }, peers[i], options);
-  }
+  const outstandingReads = op === 'read' || op === 'atomic' ? OUTSTANDING_READS : 1;
+  const peers = await meeting.connect(own, outstandingReads);
   const lanes = own.map(({ qp, offset }, i) => ({
     qp,
     offset,
     agreement: {
       peer: peers[i].address,
       remoteQpn: peers[i].qpn,
-      mtu: exchange.pathMtu,
+      mtu: peers[i].pathMtu,
       recovery: 'go-back-n' as const,
       region: { addr: peers[i].remoteAddr, rkey: peers[i].rkey, length: sizeBytes },
       purpose: {},
@@ -163,32 +134,6 @@ async function connectLanes({ tool, op, device, exchange, options }: Conversatio
     },
   };
   return { device, plan, lanes, region, sendCq, recvCq, channel };
-}
-
-async function connectQp(
-  qp: QueuePair,
-  own: { psn: number; outstandingReads: number; pathMtu: number },
-  peer: PerftestKeys,
-  options: TransferOptions,
-): Promise<void> {
-  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
-  await qp.modify({
-    state: 'RTR',
-    av: { address: peer.address },
-    pathMtu: own.pathMtu,
-    destQpn: peer.qpn,
-    rqPsn: peer.psn,
-    maxDestRdAtomic: own.outstandingReads,
-    minRnrTimer: MIN_RNR_TIMER,
-  });
-  await qp.modify({
-    state: 'RTS',
-    sqPsn: own.psn,
-    timeout: options.timeout,
-    retryCnt: options.retryCnt,
-    rnrRetry: 7,
-    maxRdAtomic: Math.min(own.outstandingReads, peer.outstandingReads),
-  });
 }
 
 async function measure({ tool, op, options, output }: Conversation, traffic: TrafficEndpoint): Promise<Tally> {
@@ -252,8 +197,8 @@ function sumOf(region: MemoryRegion): bigint {
 }
 
 function resultOf(
-  { op, role, device, exchange }: Conversation,
-  { plan, region }: TrafficEndpoint,
+  { op, role, device }: Conversation,
+  { plan, lanes, region }: TrafficEndpoint,
   tally: Tally,
 ): TransferResult {
   const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
@@ -273,7 +218,7 @@ function resultOf(
     cc: 'none',
     io: 'dgram',
     engine: 'inline',
-    mtu: exchange.pathMtu,
+    mtu: lanes[0].agreement.mtu,
     qps: plan.qps,
     counters: movedCounters({ device }),
   };

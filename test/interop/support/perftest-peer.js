@@ -5,6 +5,7 @@
 
 import { dialFixed, FixedListener } from '../../../dist/cm/fixed-channel.js';
 import { PERFTEST_TCP_PORT, PERFTEST_TOOLS, PerftestExchange } from '../../../dist/cm/perftest-exchange.js';
+import { tcpWire } from '../../../dist/cm/perftest-wire.js';
 import { Access } from '../../../dist/verbs/access.js';
 import { checkCompletion } from '../../../dist/verbs/completion-queue.js';
 import { openDevice } from '../../../dist/verbs/open-device.js';
@@ -20,7 +21,7 @@ const pd = await device.createPd();
 const qp = await pd.createQp({ sendCq: cq });
 
 const channel = role === 'client' ? await dialFixed(host, PERFTEST_TCP_PORT) : await acceptOne();
-const exchange = await PerftestExchange.open(channel, role, { pathMtu: device.attributes.pathMtuMax });
+const exchange = await PerftestExchange.open(tcpWire(channel), role, { pathMtu: device.attributes.pathMtuMax });
 const memory = await pd.regMr(2 * Math.max(size, exchange.cycleBufferBytes), Access.REMOTE_ALL);
 memory.bytes.fill(FILL);
 

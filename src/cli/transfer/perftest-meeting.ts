@@ -1,0 +1,195 @@
+/**
+ * The two ways in which perftest meets its peer: over TCP, where the keys connect the queue pairs, and with `-R` through the connection manager,
+ * which connects a queue pair for the exchange and then those of the test.
+ */
+
+import { randomInt } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { CmConnection } from '../../cm/cm-connection.js';
+import type { CmListener } from '../../cm/cm-listener.js';
+import { ConnectionManager, ConnectionRejected } from '../../cm/connection-manager.js';
+import { dialFixed, FixedListener } from '../../cm/fixed-channel.js';
+import { PerftestExchange } from '../../cm/perftest-exchange.js';
+import type { PerftestKeys } from '../../cm/perftest-keys.js';
+import { QpWire, tcpWire } from '../../cm/perftest-wire.js';
+import { initializeQp } from '../../cm/qp-parameters.js';
+import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
+import { IpAddress } from '../../packet/address.js';
+import { Access } from '../../verbs/access.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import type { Output } from '../output.js';
+import type { TransferOptions } from './command.js';
+
+const MIN_RNR_TIMER = 12;
+/** A server that has just accepted one connection may not listen for the next one yet. */
+const CONNECT_ATTEMPTS = 50;
+const CONNECT_INTERVAL_MS = 100;
+/** How long the peer has to end the connection of the exchange. */
+const GOODBYE_MS = 2_000;
+
+/** A queue pair of the test in RESET, and its part of the memory. */
+export interface PerftestLane {
+  readonly qp: QueuePair;
+  readonly region: MemoryRegion;
+  readonly offset: number;
+}
+
+/** What is known of the peer's end of a lane. */
+export type PerftestPeerLane = PerftestKeys & { readonly pathMtu: number };
+
+export interface PerftestMeeting {
+  readonly exchange: PerftestExchange;
+  /** Takes every lane to RTS and learns of the other ends. */
+  connect(lanes: readonly PerftestLane[], outstandingReads: number): Promise<PerftestPeerLane[]>;
+  close(): Promise<void>;
+}
+
+type Meet = (
+  device: RdmaDevice,
+  /** The tool that is expected on the other side, for people. */
+  tool: string,
+  host: string | undefined,
+  options: TransferOptions,
+  output: Output,
+) => Promise<PerftestMeeting>;
+
+export const meetOverTcp: Meet = async (device, tool, host, options, output) => {
+  const channel = host === undefined ? await acceptTcp(tool, options, output) : await dialFixed(host, options.port);
+  const exchange = await PerftestExchange.open(tcpWire(channel), host === undefined ? 'server' : 'client', {
+    pathMtu: Math.min(options.mtu, device.attributes.pathMtuMax),
+  });
+  return {
+    exchange,
+    connect: async (lanes, outstandingReads) => {
+      const { pathMtu } = exchange;
+      const own = lanes.map((lane) => ({ ...keysOf(lane, outstandingReads), psn: randomInt(1 << 24) }));
+      const peers: PerftestKeys[] = [];
+      for (const keys of own) peers.push(await exchange.exchangeKeys(keys));
+      for (const [i, { qp }] of lanes.entries()) await connectQp(qp, own[i], peers[i], pathMtu, options);
+      return peers.map((peer) => ({ ...peer, pathMtu }));
+    },
+    close: async () => channel.close(),
+  };
+};
+
+async function acceptTcp(tool: string, options: TransferOptions, output: Output) {
+  const listener = await FixedListener.open(options.port);
+  try {
+    output.note(`waiting for '${tool}' on port ${options.port}`);
+    return await listener.accept(output.io.interrupted);
+  } finally {
+    listener.close();
+  }
+}
+
+function keysOf({ qp, region, offset }: PerftestLane, outstandingReads: number) {
+  const { rkey } = region;
+  const { address } = qp.device;
+  return { outstandingReads, qpn: qp.qpn, rkey, remoteAddr: region.addr + BigInt(offset), address };
+}
+
+async function connectQp(
+  qp: QueuePair,
+  own: PerftestKeys,
+  peer: PerftestKeys,
+  pathMtu: number,
+  { timeout, retryCnt }: TransferOptions,
+): Promise<void> {
+  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
+  await qp.modify({
+    state: 'RTR',
+    av: { address: peer.address },
+    pathMtu,
+    destQpn: peer.qpn,
+    rqPsn: peer.psn,
+    maxDestRdAtomic: own.outstandingReads,
+    minRnrTimer: MIN_RNR_TIMER,
+  });
+  const maxRdAtomic = Math.min(own.outstandingReads, peer.outstandingReads);
+  await qp.modify({ state: 'RTS', sqPsn: own.psn, timeout, retryCnt, rnrRetry: 7, maxRdAtomic });
+}
+
+export const meetThroughManager: Meet = async (device, tool, host, options, output) => {
+  const manager = await ConnectionManager.open(device);
+  const connectNext =
+    host === undefined
+      ? acceptor(manager, options.port, output)
+      : connector(manager, IpAddress.parse(host), options, output);
+  try {
+    if (host === undefined) output.note(`waiting for '${tool} -R' on port ${options.port} of rdma_cm`);
+    const wire = await QpWire.create(device);
+    const control = await connectNext(wire.qp, 1);
+    const connections: CmConnection[] = [];
+    const exchange = await PerftestExchange.open(wire, host === undefined ? 'server' : 'client', {
+      pathMtu: Math.min(options.mtu, device.attributes.pathMtuMax),
+    });
+    return {
+      exchange,
+      connect: async (lanes, outstandingReads) => {
+        await exchange.barrier();
+        for (const { qp } of lanes) connections.push(await connectNext(qp, outstandingReads));
+        await exchange.barrier();
+        const peers: PerftestPeerLane[] = [];
+        for (const [i, lane] of lanes.entries()) {
+          // The manager chose the PSNs; nobody reads those of the keys.
+          const keys = await exchange.exchangeKeys({ ...keysOf(lane, outstandingReads), psn: 0 });
+          peers.push({ ...keys, pathMtu: connections[i].pathMtu });
+        }
+        return peers;
+      },
+      close: async () => {
+        // perftest's client ends the connections of the test, and its server then the first one; it waits for ever if that is gone.
+        if (host !== undefined) await Promise.all(connections.map((connection) => connection.disconnect()));
+        await Promise.race([control.disconnected, delay(GOODBYE_MS, undefined, { ref: false })]);
+        await manager.close();
+      },
+    };
+  } catch (error) {
+    await manager.close();
+    throw error;
+  }
+};
+
+/** Connects one queue pair after another. */
+type ConnectNext = (qp: QueuePair, outstandingReads: number) => Promise<CmConnection>;
+
+function acceptor(manager: ConnectionManager, port: number, output: Output): ConnectNext {
+  const listener: CmListener = manager.listen(port);
+  output.io.interrupted.addEventListener('abort', () => listener.close(), { once: true });
+  return async (qp, outstandingReads) => {
+    try {
+      const request = await listener.next();
+      await initializeQp(qp);
+      const resources = { responderResources: outstandingReads, initiatorDepth: outstandingReads };
+      return await request.accept(qp, resources);
+    } catch (error) {
+      if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+      throw error;
+    }
+  };
+}
+
+function connector(
+  manager: ConnectionManager,
+  host: IpAddress,
+  { port, mtu, retryCnt: retryCount }: TransferOptions,
+  output: Output,
+): ConnectNext {
+  const pathMtu = Math.min(mtu, manager.device.attributes.pathMtuMax);
+  const signal = output.io.interrupted;
+  return async (qp, outstandingReads) => {
+    const resources = { responderResources: outstandingReads, initiatorDepth: outstandingReads };
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await manager.connect(host, port, qp, { pathMtu, retryCount, signal, ...resources });
+      } catch (error) {
+        const isEarly = error instanceof ConnectionRejected && error.reason === REJ_INVALID_SERVICE_ID;
+        if (!isEarly || attempt === CONNECT_ATTEMPTS) throw error;
+        await delay(CONNECT_INTERVAL_MS);
+      }
+    }
+  };
+}
