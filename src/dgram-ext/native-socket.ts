@@ -6,13 +6,19 @@
  * covers both, can be computed beforehand. UDP_NO_CHECK6_RX lets in the zero UDP checksums that RoCEv2 senders put over IPv6.
  */
 
-import { createRequire } from 'node:module';
 import { getSystemErrorName } from 'node:util';
 import type { IpAddress } from '../packet/address.js';
 import { bindError } from './bind-error.js';
+import { type LibC, libC } from './libc.js';
+import {
+  AF_INET,
+  AF_INET6,
+  SOCKET_ADDRESS_BYTES,
+  socketAddressLength,
+  socketAddressPort,
+  writeSocketAddress,
+} from './socket-address.js';
 
-const AF_INET = 2;
-const AF_INET6 = 10;
 const SOCK_DGRAM_CLOEXEC_NONBLOCK = 2 | 0o2000000 | 0o4000;
 const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
@@ -27,39 +33,10 @@ const IPPROTO_IPV6 = 41;
 const IPV6_MTU_DISCOVER = 23;
 const IPV6_V6ONLY = 26;
 const PMTUDISC_DO = 2;
-
-interface LibC {
-  socket(family: number, type: number, protocol: number): number;
-  setsockopt(fd: number, level: number, option: number, value: Uint8Array, length: number): number;
-  bind(fd: number, address: Uint8Array, length: number): number;
-  close(fd: number): number;
-  errno(): number;
-}
-
-let loaded: LibC | string | undefined;
-
-/** The C library, or the reason why it cannot be called. Loaded once, on first use. */
-function libC(): LibC | string {
-  loaded ??= loadLibC();
-  return loaded;
-}
-
-function loadLibC(): LibC | string {
-  if (process.platform !== 'linux') return `socket options are set on Linux only, this is ${process.platform}`;
-  try {
-    const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
-    const lib = koffi.load(null);
-    return {
-      socket: lib.func('int socket(int, int, int)') as LibC['socket'],
-      setsockopt: lib.func('int setsockopt(int, int, int, const void *, uint32_t)') as LibC['setsockopt'],
-      bind: lib.func('int bind(int, const void *, uint32_t)') as LibC['bind'],
-      close: lib.func('int close(int)') as LibC['close'],
-      errno: () => koffi.errno(),
-    };
-  } catch (error) {
-    return `koffi cannot be loaded: ${(error as Error).message.split('\n')[0]}`;
-  }
-}
+const IP_RECVTOS = 13;
+const IPV6_RECVTCLASS = 66;
+const UDP_SEGMENT = 103;
+const UDP_GRO = 104;
 
 /** Undefined when sockets can be prepared for exact ICRCs; otherwise the reason why not, for people. */
 export function nativeUdpAvailable(): string | undefined {
@@ -97,7 +74,8 @@ export function openNativeSocket(
         set(IPPROTO_IPV6, IPV6_MTU_DISCOVER, PMTUDISC_DO) &&
         set(IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 
-  const socketAddress = socketAddressOf(address, udpPort);
+  const socketAddress = new Uint8Array(socketAddressLength(address.family));
+  writeSocketAddress(socketAddress, 0, address, udpPort);
   if (!prepared || lib.bind(fd, socketAddress, socketAddress.length) !== 0) {
     const errno = lib.errno();
     lib.close(fd);
@@ -112,12 +90,38 @@ export function closeNativeSocket(fd: number): void {
   if (typeof lib !== 'string') lib.close(fd);
 }
 
-/** `struct sockaddr_in` or `sockaddr_in6`: the family in host order (Linux on little-endian machines), the rest in network order. */
-function socketAddressOf(address: IpAddress, udpPort: number): Uint8Array {
-  const bytes = new Uint8Array(address.family === 4 ? 16 : 28);
-  bytes[0] = address.family === 4 ? AF_INET : AF_INET6;
-  bytes[2] = udpPort >> 8;
-  bytes[3] = udpPort;
-  bytes.set(address.bytes, address.family === 4 ? 4 : 8);
-  return bytes;
+/** What the kernel can do on a socket beyond single datagrams; older ones lack some of it. */
+export interface SocketAbilities {
+  /** Sends trains of datagrams in one piece (UDP_SEGMENT, Linux 4.18). */
+  readonly segmentation: boolean;
+  /** Hands trains over in one piece (UDP_GRO, Linux 5.0). */
+  readonly coalescing: boolean;
+  /** Shows the traffic class of what arrives: DSCP and ECN. */
+  readonly trafficClass: boolean;
+}
+
+/** Switches on what batched I/O uses. */
+export function enableBatching(fd: number, family: 4 | 6): SocketAbilities {
+  const lib = libC() as LibC;
+  const set = (level: number, option: number, value: number) =>
+    lib.setsockopt(fd, level, option, Uint8Array.of(value, 0, 0, 0), 4) === 0;
+  return {
+    segmentation: set(IPPROTO_UDP, UDP_SEGMENT, 0), // Only asks: each message says its own segment size.
+    coalescing: set(IPPROTO_UDP, UDP_GRO, 1),
+    trafficClass: family === 4 ? set(IPPROTO_IP, IP_RECVTOS, 1) : set(IPPROTO_IPV6, IPV6_RECVTCLASS, 1),
+  };
+}
+
+/** The UDP port a socket is bound to. */
+export function boundUdpPort(fd: number): number {
+  const address = new Uint8Array(SOCKET_ADDRESS_BYTES);
+  (libC() as LibC).getsockname(fd, address, Uint8Array.of(SOCKET_ADDRESS_BYTES, 0, 0, 0));
+  return socketAddressPort(address, 0);
+}
+
+/** What the kernel accounts received datagrams against: twice the size asked for, if it was granted. */
+export function receiveBufferBytesOf(fd: number): number {
+  const value = new Uint8Array(4);
+  (libC() as LibC).getsockopt(fd, SOL_SOCKET, SO_RCVBUF, value, Uint8Array.of(4, 0, 0, 0));
+  return new DataView(value.buffer).getInt32(0, true);
 }

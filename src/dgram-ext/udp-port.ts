@@ -9,7 +9,6 @@
  */
 
 import type { RemoteInfo } from 'node:dgram';
-import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import {
   IP_ID_UNKNOWN,
@@ -25,35 +24,11 @@ import { DEFAULT_SOCKET_BUFFER_BYTES } from './bound-socket.js';
 import { pathMtuForAddress } from './link-mtu.js';
 import { nativeUdpAvailable } from './native-socket.js';
 import { PortSocket } from './port-socket.js';
+import { checkPortAddress, receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
 
-export interface UdpPortOptions {
-  /** A local address; not the wildcard, because the ICRC covers the address packets are sent to. */
-  readonly address: IpAddress;
-  /** Default 4791. 0 lets the system choose: `udpPort` tells which one, once open. */
-  readonly udpPort?: number;
-  /** Default 4 MiB; the system may grant less. */
-  readonly receiveBufferBytes?: number;
-  /** Default 4 MiB; the system may grant less. */
-  readonly sendBufferBytes?: number;
+export interface UdpPortOptions extends UdpSocketOptions {
   /** `auto` (default) prepares the socket through koffi where it can; `off` never does. */
   readonly native?: 'auto' | 'off';
-  /** Datagrams a batch, default 64. */
-  readonly batchSlots?: number;
-  /** Default 16. */
-  readonly batches?: number;
-}
-
-/**
- * What the kernel charges a socket's receive buffer for one datagram of 4 KiB payload: 4124 bytes cost 8456, because the data lie in
- * an 8 KiB allocation (measured on Linux 6.18: 992 of them fill the 8 MiB that a 4 MiB buffer really grants).
- */
-const DATAGRAM_TRUESIZE_BYTES = 8456;
-/** Senders do not stop at the byte, and ACKs share the buffer: plan with half of what fits. */
-const BUDGET_SHARE = 0.5;
-
-/** 4 KiB-class datagrams that may be in flight towards a socket with `receiveBufferBytes` as the kernel reports them. */
-export function receiveBudgetOf(receiveBufferBytes: number): number {
-  return Math.floor((receiveBufferBytes * BUDGET_SHARE) / DATAGRAM_TRUESIZE_BYTES);
 }
 
 /** A port over UDP; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT. */
@@ -79,13 +54,7 @@ class UdpPort implements Port {
 
   constructor(options: UdpPortOptions) {
     const address = options.address;
-    if (address.bytes.every((byte) => byte === 0)) {
-      throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
-        `a RoCE port cannot be bound to the wildcard address ${address.text}`,
-        'the ICRC covers the IP addresses: name the address peers send to',
-      );
-    }
+    checkPortAddress(address);
     this.#options = {
       address,
       udpPort: options.udpPort ?? ROCE_UDP_PORT,

@@ -2,11 +2,13 @@
  * Any port with fault rules on what it sends (direction `host>wire`) and receives (`wire>host`).
  *
  * A UDP socket does not show the IPv4 identification, and sends 0. There `ip-id-lsb` sees numbers of its own: 0, 1, 2 ... per
- * direction, as the sender in the SIGCOMM'16 experiment counted.
+ * direction, as the sender in the SIGCOMM'16 experiment counted. Where the place in a train is the identification, the ICRC is corrected
+ * for the places that datagrams have once others are gone.
  * A packet that is held back leaves when enough others have followed; if none follow it stays, which the peer sees as a loss.
  */
 
 import { copyBytes } from '../core/bytes.js';
+import { renumberIcrc } from '../packet/icrc.js';
 import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
 import { type FaultPlan, flipBit } from './fault-plan.js';
@@ -22,6 +24,8 @@ export class FaultyPort extends PortWrapper {
   readonly #heldRx = new HeldBack<RxDatagram>((held) => this.onDatagram(held));
   /** Whether datagrams carry numbers of their own; otherwise the counters below stand in. */
   readonly #numbered: boolean;
+  /** Whether the identification is the place in a train. */
+  readonly #inTrains: boolean;
   #txNumber = 0;
   #rxNumber = 0;
   /** The batch being rebuilt. */
@@ -32,6 +36,7 @@ export class FaultyPort extends PortWrapper {
   constructor(inner: Port, plan: FaultPlan) {
     super(inner);
     this.#plan = plan;
+    this.#inTrains = inner.ipIdPolicy === 'train' && inner.address.family === 4;
     this.#numbered = inner.ipIdPolicy === 'sequential' && inner.address.family === 4;
   }
 
@@ -79,7 +84,16 @@ export class FaultyPort extends PortWrapper {
     }
     this.#out ??= this.inner.beginBatch();
     if (this.#out === undefined) this.#unsent++;
-    else copySlot(from, slot, this.#out, this.#out.count++);
+    else this.#append(from, slot, this.#out);
+  }
+
+  #append(from: TxBatch, slot: number, out: TxBatch): void {
+    const to = out.count++;
+    copySlot(from, slot, out, to);
+    if (!this.#inTrains) return;
+    const id = out.trainIndex(to);
+    if (id !== out.ipIds[to]) renumberIcrc(out.slab, out.payloadOffset(to), out.lengths[to], out.ipIds[to], id);
+    out.ipIds[to] = id;
   }
 
   protected override receive(datagram: RxDatagram): void {

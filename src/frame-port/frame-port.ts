@@ -18,7 +18,7 @@ import { DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
 import { pathMtuForLink } from '../dgram-ext/link-mtu.js';
 import { PortSocket } from '../dgram-ext/port-socket.js';
 import type { UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
-import { receiveBudgetOf } from '../dgram-ext/udp-port.js';
+import { receiveBudgetOf } from '../dgram-ext/udp-options.js';
 import type { IpAddress } from '../packet/address.js';
 import {
   ETHERNET_BYTES,

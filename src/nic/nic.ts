@@ -131,7 +131,7 @@ export class Nic implements QpHost {
   // ---- what queue pairs ask of their host
 
   nextIpId(): number {
-    if (this.#port.ipIdPolicy === 'zero') return 0;
+    if (this.#port.ipIdPolicy !== 'sequential') return 0;
     const id = this.#ipId;
     this.#ipId = (id + 1) & 0xffff;
     return id;

@@ -170,6 +170,18 @@ export function checkIcrc(flow: IcrcFlow, bytes: Uint8Array, offset: number, len
   return ICRC_OK_ID_SOLVED;
 }
 
+/**
+ * Corrects the ICRC of a sealed IPv4 packet `bytes[offset, offset + length)` for another identification than it was made for. A wrong
+ * ICRC stays wrong.
+ */
+export function renumberIcrc(bytes: Uint8Array, offset: number, length: number, fromId: number, toId: number): void {
+  const change = fromId ^ toId;
+  const difference = V4_ID_HIGH[change >> 8] ^ V4_ID_LOW[change & 0xff];
+  const end = offset + length - ICRC_BYTES;
+  const moved = multiply(difference, power(X, length - ICRC_BYTES));
+  for (let i = 0; i < ICRC_BYTES; i++) bytes[end + i] ^= moved >>> (8 * i);
+}
+
 /** Bytes from the identification to the end of the UDP header. */
 const FROM_ID_BYTES = IPV4_BYTES - 4 + UDP_BYTES;
 
@@ -195,22 +207,25 @@ function multiply(a: number, b: number): number {
 }
 
 const ONE = 0x80000000;
+/** x. */
+const X = 0x40000000;
 /** x^-1: one step of the register takes it to {@link ONE}. */
 const INVERSE_X = (((CRC32_POLYNOMIAL ^ ONE) << 1) | 1) >>> 0;
 
 /** x^(-8 bytes): what runs the register backwards over so many bytes. */
 function inversePower(bytes: number): number {
-  if (bytes >= INVERSE_POWERS.length) return computeInversePower(bytes);
-  if (INVERSE_POWERS[bytes] === 0) INVERSE_POWERS[bytes] = computeInversePower(bytes);
+  if (bytes >= INVERSE_POWERS.length) return power(INVERSE_X, bytes);
+  if (INVERSE_POWERS[bytes] === 0) INVERSE_POWERS[bytes] = power(INVERSE_X, bytes);
   return INVERSE_POWERS[bytes];
 }
 
 /** Kept for every length that a path MTU of 4096 allows; 0 is no power of x, so it marks the empty places. */
 const INVERSE_POWERS = new Uint32Array(4352);
 
-function computeInversePower(bytes: number): number {
+/** `base`^(8 bytes). */
+function power(base: number, bytes: number): number {
   let result = ONE;
-  let factor = INVERSE_X;
+  let factor = base;
   for (let exponent = 8 * bytes; exponent > 0; exponent >>>= 1) {
     if (exponent & 1) result = multiply(result, factor);
     factor = multiply(factor, factor);

@@ -36,6 +36,8 @@ export const TX_HEADROOM_BYTES = 96;
 /** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up. */
 export const TX_PAYLOAD_BYTES_MAX = 4256;
 export const TX_SLOT_BYTES = TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX;
+/** The most a train may hold: what fits an IPv4 datagram. */
+const TRAIN_BYTES_MAX = 65507;
 
 /**
  * A batch of outgoing datagrams: `count` slots of one slab, and arrays with one element per slot. The engine writes the UDP payload
@@ -43,8 +45,12 @@ export const TX_SLOT_BYTES = TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX;
  */
 export class TxBatch {
   readonly capacity: number;
+  /** Datagrams that may leave as one train (see {@link trainIndex}); 1: each leaves on its own. */
+  readonly trainMax: number;
   readonly slab: Uint8Array;
   count = 0;
+  /** Slot where the train of the last {@link trainIndex} began. */
+  #trainStart = 0;
   /** UDP payload length in bytes. */
   readonly lengths: Uint16Array;
   readonly ipIds: Uint16Array;
@@ -59,8 +65,9 @@ export class TxBatch {
   readonly #checkViews: Uint8Array[] = [];
   readonly #frameViews: Uint8Array[] = [];
 
-  constructor(capacity: number, placeholder: IpAddress) {
+  constructor(capacity: number, placeholder: IpAddress, trainMax = 1) {
     this.capacity = capacity;
+    this.trainMax = trainMax;
     this.slab = new Uint8Array(new ArrayBuffer(capacity * TX_SLOT_BYTES));
     this.lengths = new Uint16Array(capacity);
     this.ipIds = new Uint16Array(capacity);
@@ -79,6 +86,33 @@ export class TxBatch {
 
   payloadOffset(slot: number): number {
     return slot * TX_SLOT_BYTES + TX_HEADROOM_BYTES;
+  }
+
+  /**
+   * The place of a slot's datagram in its train: neighbours of one length and one traffic class to one socket, of which only the last may
+   * be shorter. Ports that hand trains to the kernel in one piece (UDP_SEGMENT) send them with that place as IPv4 identification, so the
+   * ICRC has to know it. Ask for the slots in order, from 0, once their arrays are filled.
+   */
+  trainIndex(slot: number): number {
+    const start = this.#trainStart;
+    const index = slot - start;
+    const { lengths } = this;
+    const segment = lengths[start];
+    if (
+      slot > 0 &&
+      index < this.trainMax &&
+      lengths[slot - 1] === segment &&
+      lengths[slot] <= segment &&
+      index * segment + lengths[slot] <= TRAIN_BYTES_MAX &&
+      this.destinationPorts[slot] === this.destinationPorts[start] &&
+      this.ecns[slot] === this.ecns[start] &&
+      this.dscps[slot] === this.dscps[start] &&
+      this.destinations[slot].equals(this.destinations[start])
+    ) {
+      return index;
+    }
+    this.#trainStart = slot;
+    return 0;
   }
 
   /** The whole UDP payload of a slot. */
@@ -108,9 +142,10 @@ export class TxBatch {
 
 /**
  * How the port fills the IPv4 identification, which the ICRC covers: always `zero` (an unconnected Linux socket with DF forced; also
- * IPv6, where there is none), or `sequential` (we write the header: one number per datagram sent by this port).
+ * IPv6, where there is none), `train` (the same, but datagrams of a train are numbered: {@link TxBatch.trainIndex}), or `sequential` (we
+ * write the header: one number per datagram sent by this port).
  */
-export type IpIdPolicy = 'zero' | 'sequential';
+export type IpIdPolicy = 'zero' | 'train' | 'sequential';
 
 /** What a port has carried since it was made. */
 export interface PortCounters {

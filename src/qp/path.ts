@@ -69,19 +69,23 @@ export class Path {
     return this.#rxFlow;
   }
 
-  /** Closes the packet that ends at `end` in the batch's next slot: addresses, identification, ICRC. */
+  /**
+   * Closes the packet that ends at `end` in the batch's next slot: addresses, identification, ICRC. `ipId` is the identification where
+   * the batch is not sent in trains.
+   */
   seal(batch: TxBatch, end: number, ipId: number): void {
     const slot = batch.count++;
     const start = batch.payloadOffset(slot);
     const length = end - start + ICRC_BYTES;
     batch.lengths[slot] = length;
-    batch.ipIds[slot] = ipId;
     batch.ecns[slot] = this.ecn;
     batch.dscps[slot] = this.dscp;
     batch.sourcePorts[slot] = this.sourcePort;
     batch.destinationPorts[slot] = this.remoteUdpPort;
     batch.sources[slot] = this.local;
     batch.destinations[slot] = this.remote;
-    sealIcrc(this.#txFlow, batch.slab, start, length, ipId, batch.checkView(slot));
+    const id = batch.trainMax > 1 ? batch.trainIndex(slot) : ipId;
+    batch.ipIds[slot] = id;
+    sealIcrc(this.#txFlow, batch.slab, start, length, id, batch.checkView(slot));
   }
 }

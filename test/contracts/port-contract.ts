@@ -16,8 +16,10 @@ export interface PortPair {
 }
 
 export interface PortTraits {
-  /** Whether receivers see the sender's ECN, DSCP and IPv4 identification. */
-  readonly seesIpHeader: boolean;
+  /** Whether receivers see the sender's ECN and DSCP. */
+  readonly seesTrafficClass: boolean;
+  /** Whether they see the IPv4 identification, and senders choose it. */
+  readonly seesIpId: boolean;
 }
 
 /** What a test keeps of a received datagram: the port's own record is reused. */
@@ -123,9 +125,9 @@ export function portContract(name: string, traits: PortTraits, openPair: () => P
         expect(datagram.destination).toBe(b.address);
         expect(datagram.sourcePort).toBe(a.fixedSourcePort ?? 0xc777);
         expect(datagram.destinationPort).toBe(b.udpPort);
-        expect(datagram.ecn).toBe(traits.seesIpHeader ? 2 : 0);
-        expect(datagram.dscp).toBe(traits.seesIpHeader ? 26 : 0);
-        if (a.address.family === 4) expect(datagram.ipId).toBe(traits.seesIpHeader ? 4711 : IP_ID_UNKNOWN);
+        expect(datagram.ecn).toBe(traits.seesTrafficClass ? 2 : 0);
+        expect(datagram.dscp).toBe(traits.seesTrafficClass ? 26 : 0);
+        if (a.address.family === 4) expect(datagram.ipId).toBe(traits.seesIpId ? 4711 : IP_ID_UNKNOWN);
       }));
 
     it('hands over the same source object for the same sender', () =>

@@ -30,7 +30,7 @@ class MirrorPort implements Port {
 
   constructor(ipIdPolicy: IpIdPolicy = 'zero', batches = 3) {
     this.ipIdPolicy = ipIdPolicy;
-    this.free = Array.from({ length: batches }, () => new TxBatch(8, A));
+    this.free = Array.from({ length: batches }, () => new TxBatch(8, A, ipIdPolicy === 'train' ? 8 : 1));
   }
 
   async open(): Promise<void> {}
@@ -63,10 +63,10 @@ class MirrorPort implements Port {
 }
 
 /** A sealed SEND_ONLY with the PSN as its only mark. */
-function packet(psn: number): Uint8Array {
+function packet(psn: number, ipId = 0): Uint8Array {
   const bytes = new Uint8Array(64);
   writeBth(bytes, 0, RC_SEND_ONLY, 0, 17, true, psn);
-  sealIcrc(FLOW, bytes, 0, bytes.length, 0, undefined);
+  sealIcrc(FLOW, bytes, 0, bytes.length, ipId, undefined);
   return bytes;
 }
 
@@ -92,6 +92,13 @@ describe('faulty port', () => {
 
   it('drops on the way out', () => {
     expect(psnsOf(through('host>wire:psn=3-5', packets(8)))).toEqual([0, 1, 2, 6, 7]);
+  });
+
+  it('leaves every ICRC right for the place that is left in a train', () => {
+    const train = Array.from({ length: 8 }, (_, psn) => packet(psn, psn));
+    const received = through('host>wire:psn=3-4', train, new MirrorPort('train'));
+    expect(received.map(({ ipId }) => ipId)).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(received.map(({ payload }) => payload)).toEqual([0, 1, 2, 5, 6, 7].map((psn, id) => packet(psn, id)));
   });
 
   it('drops on the way in', () => {

@@ -56,7 +56,7 @@ async function openThroughSwitch(
   return { a, b, wire, conflicting: () => open(0, 'a'), dispose: () => wire.close() };
 }
 
-const TRAITS = { seesIpHeader: true };
+const TRAITS = { seesTrafficClass: true, seesIpId: true };
 portContract('frame port v4, back to back', TRAITS, () => openBackToBack(V4));
 portContract('frame port v6, back to back', TRAITS, () => openBackToBack(V6));
 portContract('frame port v4, through a switch', TRAITS, () => openThroughSwitch(V4));

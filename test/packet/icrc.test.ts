@@ -12,6 +12,7 @@ import {
   IcrcFlow,
   IP_ID_UNKNOWN,
   icrcOfIpPacket,
+  renumberIcrc,
   sealIcrc,
 } from '../../src/packet/icrc.js';
 import { naiveIcrc, naiveIpPacket } from '../support/naive-codec.js';
@@ -165,4 +166,24 @@ test('icrcOfIpPacket refuses what is not a complete UDP packet', () => {
   expect(() => icrcOfIpPacket(good)).not.toThrow();
   expect(() => icrcOfIpPacket(good.subarray(0, -1))).toThrow(/not a complete/);
   expect(() => icrcOfIpPacket(new Uint8Array(0))).toThrow(/not a complete/);
+});
+
+describe('renumberIcrc', () => {
+  test('gives the ICRC that sealing with the other identification gives', () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ minLength: 16, maxLength: 4200 }),
+        fc.integer({ min: 0, max: 0xffff }),
+        fc.integer({ min: 0, max: 0xffff }),
+        (bytes, from, to) => {
+          const flow = new IcrcFlow(IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2'), 0xc000, 4791);
+          const expected = bytes.slice();
+          sealIcrc(flow, expected, 0, expected.length, to, undefined);
+          sealIcrc(flow, bytes, 0, bytes.length, from, undefined);
+          renumberIcrc(bytes, 0, bytes.length, from, to);
+          expect(bytes).toEqual(expected);
+        },
+      ),
+    );
+  });
 });

@@ -1,0 +1,254 @@
+/**
+ * A port on a UDP socket driven by sendmmsg(2) and recvmmsg(2) (Linux, koffi): many datagrams a system call, trains of them in one piece
+ * through the stack both ways (UDP_SEGMENT, UDP_GRO), ECN and DSCP written and read.
+ *
+ * The ICRC stays exact over IPv4: the socket is unconnected with DF forced, so a datagram leaves with identification 0, and a train's
+ * datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not shown.
+ *
+ * On an event loop the port waits by itself. In a Worker somebody else turns the crank (`polled`): `receive`, then `wait`.
+ *
+ * Invariants: batches go out in the order they were given; a descriptor is closed when no thread waits on it any more.
+ */
+
+import { getSystemErrorName } from 'node:util';
+import { RoceError } from '../core/errors.js';
+import type { IpAddress } from '../packet/address.js';
+import {
+  IP_ID_UNKNOWN,
+  type Port,
+  type PortCounters,
+  ROCE_UDP_PORT,
+  type RxDatagram,
+  type TxBatch,
+} from '../port/datagram.js';
+import { DEFAULT_SOCKET_BUFFER_BYTES } from './bound-socket.js';
+import { type LibC, libC } from './libc.js';
+import { pathMtuForAddress } from './link-mtu.js';
+import { boundUdpPort, enableBatching, openNativeSocket, receiveBufferBytesOf } from './native-socket.js';
+import { Readiness } from './readiness.js';
+import { ReceiveVector } from './receive-vector.js';
+import { SEND_AGAIN, SendVector } from './send-vector.js';
+import { checkPortAddress, receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
+
+/** Segments the kernel takes in one piece (UDP_MAX_SEGMENTS, 64 until Linux 6.10). */
+const TRAIN_SEGMENTS_MAX = 64;
+/** Four trains of fifteen 4 KiB packets. */
+const BATCH_SLOTS = 60;
+const BATCHES = 8;
+/** 64 KiB each: up to 120 packets of 4 KiB between two looks at what is to be sent. */
+const RECEIVE_SLOTS = 8;
+/** Turns of the event loop that find nothing before the port goes to sleep: falling asleep and waking up cost as much as 50 of them. */
+const EMPTY_TURNS_MAX = 32;
+/** Refusals that mean that the device cannot take trains: no checksum offload, or a tunnel. */
+const EIO = 5;
+const EINVAL = 22;
+
+export interface BatchedUdpPortOptions extends UdpSocketOptions {
+  /** The owner calls `receive` and `wait`; the port does nothing by itself. Default false. */
+  readonly polled?: boolean;
+}
+
+/** What the owner of a polled port calls. */
+export interface BatchedUdpPort extends Port {
+  /** Hands over what has arrived; returns how many datagrams. Never waits. */
+  receive(): number;
+  /** Blocks the calling thread until something arrives, somebody adds to `wakeFd`, or the time is over. */
+  wait(timeoutNs: number): void;
+  /** An eventfd. Known once open. */
+  readonly wakeFd: number;
+}
+
+/** Undefined when batched ports can be opened here; otherwise the reason why not, for people. */
+export function batchedUdpAvailable(): string | undefined {
+  const lib = libC();
+  return typeof lib === 'string' ? lib : undefined;
+}
+
+/** A batched port; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT, and ERR_ROCE_UNSUPPORTED where there is none. */
+export function openBatchedUdpPort(options: BatchedUdpPortOptions): BatchedUdpPort {
+  const lib = libC();
+  if (typeof lib === 'string') {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `no batched UDP here: ${lib}`, 'use the node:dgram port');
+  }
+  return new MmsgPort(lib, options);
+}
+
+class MmsgPort implements BatchedUdpPort {
+  readonly address: IpAddress;
+  readonly pathMtuMax: number;
+  readonly ipIdPolicy = 'train';
+  readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
+  onDatagram: (datagram: RxDatagram) => void = () => {};
+  onError: (error: Error) => void = () => {};
+
+  readonly #lib: LibC;
+  readonly #options: BatchedUdpPortOptions;
+  readonly #rx: RxDatagram;
+  readonly #received: ReceiveVector;
+  /** A stack: the batch used last is the one whose slab is still in the cache. */
+  #free: SendVector[] = [];
+  /** Batches the kernel has not taken whole, oldest first. */
+  readonly #unsent: SendVector[] = [];
+  #state: 'new' | 'open' | 'closed' = 'new';
+  #fd = -1;
+  #readiness: Readiness | undefined;
+  #emptyTurns = 0;
+  #udpPort: number;
+  #receiveBudgetPackets = 0;
+  #abilities = '';
+  #closing: Promise<void> | undefined;
+
+  constructor(lib: LibC, options: BatchedUdpPortOptions) {
+    checkPortAddress(options.address);
+    this.#lib = lib;
+    this.#options = options;
+    this.address = options.address;
+    this.#udpPort = options.udpPort ?? ROCE_UDP_PORT;
+    this.pathMtuMax = pathMtuForAddress(options.address);
+    this.#received = new ReceiveVector(lib, RECEIVE_SLOTS, options.address);
+    this.#rx = {
+      bytes: new Uint8Array(0),
+      offset: 0,
+      length: 0,
+      source: options.address,
+      sourcePort: 0,
+      destination: options.address,
+      destinationPort: 0,
+      ecn: 0,
+      dscp: 0,
+      ipId: options.address.family === 4 ? IP_ID_UNKNOWN : 0,
+    };
+  }
+
+  get description(): string {
+    return `udp ${this.address.text} (sendmmsg/recvmmsg${this.#abilities})`;
+  }
+
+  get udpPort(): number {
+    return this.#udpPort;
+  }
+
+  get fixedSourcePort(): number {
+    return this.#udpPort;
+  }
+
+  get receiveBudgetPackets(): number {
+    return this.#receiveBudgetPackets;
+  }
+
+  get wakeFd(): number {
+    return this.#readiness?.eventFd ?? -1;
+  }
+
+  async open(): Promise<void> {
+    if (this.#state !== 'new') throw new RoceError('ERR_ROCE_INVALID_STATE', `the port is already ${this.#state}`);
+    this.#state = 'closed'; // Unless all of this succeeds.
+    const {
+      address,
+      receiveBufferBytes = DEFAULT_SOCKET_BUFFER_BYTES,
+      sendBufferBytes = DEFAULT_SOCKET_BUFFER_BYTES,
+    } = this.#options;
+    this.#fd = openNativeSocket(address, this.#udpPort, receiveBufferBytes, sendBufferBytes);
+    const { segmentation, coalescing, trafficClass } = enableBatching(this.#fd, address.family);
+    this.#abilities = `${segmentation ? ', GSO' : ''}${coalescing ? ', GRO' : ''}${trafficClass ? ', ECN' : ''}`;
+    this.#udpPort = boundUdpPort(this.#fd);
+    this.#rx.destinationPort = this.#udpPort;
+    this.#receiveBudgetPackets = receiveBudgetOf(receiveBufferBytesOf(this.#fd));
+    this.#makeBatches(segmentation ? TRAIN_SEGMENTS_MAX : 1);
+    this.#readiness = new Readiness(this.#lib, this.#fd);
+    this.#state = 'open';
+    if (this.#options.polled !== true) setImmediate(this.#turn);
+  }
+
+  #makeBatches(trainMax: number): void {
+    const { batches = BATCHES, batchSlots = BATCH_SLOTS, address } = this.#options;
+    this.#free = Array.from({ length: batches }, () => new SendVector(this.#lib, batchSlots, address, trainMax));
+  }
+
+  // ---- sending
+
+  beginBatch(): TxBatch | undefined {
+    if (this.#state !== 'open') return undefined;
+    if (this.#unsent.length > 0) this.#flush();
+    const batch = this.#free.pop();
+    if (batch !== undefined) batch.count = 0;
+    return batch;
+  }
+
+  /** Takes only batches that {@link beginBatch} gave out. */
+  sendBatch(batch: TxBatch): void {
+    const vector = batch as SendVector;
+    if (this.#state !== 'open') return;
+    vector.prepare();
+    if (this.#unsent.length > 0 || vector.send(this.#fd) === SEND_AGAIN) this.#unsent.push(vector);
+    else this.#finish(vector);
+  }
+
+  #flush(): void {
+    for (let vector = this.#unsent.at(0); vector !== undefined; vector = this.#unsent.at(0)) {
+      if (vector.send(this.#fd) === SEND_AGAIN) return;
+      this.#unsent.shift();
+      this.#finish(vector);
+    }
+  }
+
+  #finish(vector: SendVector): void {
+    this.counters.txDatagrams += vector.sent;
+    this.counters.txErrors += vector.refused;
+    if (vector.refused > 0 && vector.trainMax > 1 && (vector.lastErrno === EIO || vector.lastErrno === EINVAL)) {
+      this.#makeBatches(1);
+      this.onError(
+        new RoceError('ERR_ROCE_IO', `the device takes no trains: ${getSystemErrorName(-vector.lastErrno)}`),
+      );
+    } else this.#free.push(vector);
+  }
+
+  // ---- receiving
+
+  receive(): number {
+    if (this.#state !== 'open') return 0;
+    if (this.#unsent.length > 0) this.#flush();
+    const received = this.#received;
+    const rx = this.#rx;
+    const slots = received.receive(this.#fd);
+    let datagrams = 0;
+    for (let slot = 0; slot < slots; slot++) {
+      const count = received.open(slot);
+      rx.source = received.source;
+      rx.sourcePort = received.sourcePort;
+      rx.ecn = received.trafficClass & 3;
+      rx.dscp = received.trafficClass >> 2;
+      this.counters.rxDatagrams += count;
+      datagrams += count;
+      for (let i = 0; i < count && this.#state === 'open'; i++) {
+        rx.bytes = received.segment(slot, i);
+        rx.length = rx.bytes.length;
+        this.onDatagram(rx);
+      }
+    }
+    return datagrams;
+  }
+
+  wait(timeoutNs: number): void {
+    this.#readiness?.block(timeoutNs);
+  }
+
+  /** One turn of the event loop: looks again while there is traffic, then sleeps. */
+  readonly #turn = (): void => {
+    if (this.#state !== 'open') return;
+    this.#emptyTurns = this.receive() > 0 ? 0 : this.#emptyTurns + 1;
+    if (this.#emptyTurns < EMPTY_TURNS_MAX || this.#unsent.length > 0) setImmediate(this.#turn);
+    else void this.#readiness?.ready().then(this.#turn, (error: Error) => this.onError(error));
+  };
+
+  close(): Promise<void> {
+    this.#state = 'closed';
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#readiness?.close();
+    if (this.#fd >= 0) this.#lib.close(this.#fd);
+  }
+}

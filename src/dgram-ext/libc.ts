@@ -1,0 +1,77 @@
+/**
+ * The few functions of the C library that node:dgram has no words for, called through koffi (an optional dependency; Linux only).
+ *
+ * Pointers are numbers: koffi converts those fastest, and every structure is laid out by hand. A number does not keep its memory alive:
+ * whoever takes an {@link LibC.addressOf} must hold the buffer for as long as the kernel may use the address.
+ */
+
+import { createRequire } from 'node:module';
+import { endianness } from 'node:os';
+
+export interface LibC {
+  socket(family: number, type: number, protocol: number): number;
+  setsockopt(fd: number, level: number, option: number, value: Uint8Array, length: number): number;
+  getsockopt(fd: number, level: number, option: number, value: Uint8Array, length: Uint8Array): number;
+  getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
+  bind(fd: number, address: Uint8Array, length: number): number;
+  close(fd: number): number;
+  eventfd(initial: number, flags: number): number;
+  read(fd: number, address: number, length: number): number;
+  write(fd: number, address: number, length: number): number;
+  sendmmsg(fd: number, messages: number, count: number, flags: number): number;
+  recvmmsg(fd: number, messages: number, count: number, flags: number, timeout: number): number;
+  /** Blocks the calling thread. */
+  ppoll(fds: number, count: number, timeout: number, signals: number): number;
+  /** Blocks a thread of Node's pool; the promise gives what poll returns. */
+  pollInPool(fds: number, count: number, timeoutMs: number): Promise<number>;
+  /** Where the first byte of an array stands. Arrays must be made over an ArrayBuffer, which never moves. */
+  addressOf(bytes: Uint8Array): number;
+  /** Of the last call that failed in this thread. */
+  errno(): number;
+}
+
+let loaded: LibC | string | undefined;
+
+/** The C library, or the reason why it cannot be called, for people. Loaded once, on first use. */
+export function libC(): LibC | string {
+  loaded ??= load();
+  return loaded;
+}
+
+function load(): LibC | string {
+  if (process.platform !== 'linux') return `socket options are set on Linux only, this is ${process.platform}`;
+  try {
+    const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
+    // The structures are laid out for these machines: x64, arm64, and most others that run Node.
+    if (koffi.sizeof('void *') !== 8 || endianness() !== 'LE')
+      return 'structures are known for 64-bit little-endian only';
+    const lib = koffi.load(null);
+    const memcpy = lib.func('uintptr_t memcpy(void *, void *, size_t)');
+    const poll = lib.func('int poll(uintptr_t, ulong, int)');
+    return {
+      socket: lib.func('int socket(int, int, int)') as LibC['socket'],
+      setsockopt: lib.func('int setsockopt(int, int, int, const void *, uint32_t)') as LibC['setsockopt'],
+      getsockopt: lib.func('int getsockopt(int, int, int, void *, void *)') as LibC['getsockopt'],
+      getsockname: lib.func('int getsockname(int, void *, void *)') as LibC['getsockname'],
+      bind: lib.func('int bind(int, const void *, uint32_t)') as LibC['bind'],
+      close: lib.func('int close(int)') as LibC['close'],
+      eventfd: lib.func('int eventfd(uint, int)') as LibC['eventfd'],
+      read: lib.func('long read(int, uintptr_t, size_t)') as LibC['read'],
+      write: lib.func('long write(int, uintptr_t, size_t)') as LibC['write'],
+      sendmmsg: lib.func('int sendmmsg(int, uintptr_t, uint, int)') as LibC['sendmmsg'],
+      recvmmsg: lib.func('int recvmmsg(int, uintptr_t, uint, int, uintptr_t)') as LibC['recvmmsg'],
+      ppoll: lib.func('int ppoll(uintptr_t, ulong, uintptr_t, uintptr_t)') as LibC['ppoll'],
+      pollInPool: (fds, count, timeoutMs) =>
+        new Promise((resolve, reject) => {
+          poll.async(fds, count, timeoutMs, (error: Error | null, result: number) => {
+            if (error === null) resolve(result);
+            else reject(error);
+          });
+        }),
+      addressOf: (bytes) => memcpy(bytes, bytes, 0) as number,
+      errno: () => koffi.errno(),
+    };
+  } catch (error) {
+    return `koffi cannot be loaded: ${(error as Error).message.split('\n')[0]}`;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Waits until a socket has something to read or somebody else wants attention: poll(2) on the socket and an eventfd(2). On an event loop
+ * the call blocks a thread of Node's pool, in a Worker the thread itself.
+ *
+ * Invariants: the descriptor list lives as long as this object; the eventfd is closed when nobody polls it any more.
+ */
+
+import type { LibC } from './libc.js';
+
+const POLLIN = 1;
+const POLLFD_BYTES = 8;
+const TIMESPEC_OFFSET = 2 * POLLFD_BYTES;
+const TOKEN_OFFSET = TIMESPEC_OFFSET + 16;
+const EFD_CLOEXEC_NONBLOCK = 0o2000000 | 0o4000;
+const NS_PER_S = 1e9;
+
+export class Readiness {
+  readonly #lib: LibC;
+  readonly #memory = new ArrayBuffer(64);
+  readonly #view = new DataView(this.#memory);
+  readonly #address: number;
+  /** Whoever adds to it (a write of eight bytes) ends the waiting. */
+  readonly eventFd: number;
+  #polling: Promise<unknown> = Promise.resolve();
+
+  constructor(lib: LibC, fd: number) {
+    this.#lib = lib;
+    this.#address = lib.addressOf(new Uint8Array(this.#memory));
+    this.eventFd = lib.eventfd(0, EFD_CLOEXEC_NONBLOCK);
+    [fd, this.eventFd].forEach((watched, i) => {
+      this.#view.setInt32(i * POLLFD_BYTES, watched, true);
+      this.#view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true);
+    });
+  }
+
+  /** Blocks this thread for `timeoutNs` at most. */
+  block(timeoutNs: number): void {
+    const seconds = Math.floor(timeoutNs / NS_PER_S);
+    this.#view.setUint32(TIMESPEC_OFFSET, seconds, true);
+    this.#view.setUint32(TIMESPEC_OFFSET + 8, timeoutNs - seconds * NS_PER_S, true);
+    this.#lib.ppoll(this.#address, 2, this.#address + TIMESPEC_OFFSET, 0);
+    this.#clear();
+  }
+
+  /** Resolves when there is something. One call at a time. */
+  async ready(): Promise<void> {
+    this.#polling = this.#lib.pollInPool(this.#address, 2, -1);
+    await this.#polling;
+    this.#clear();
+  }
+
+  wake(): void {
+    wakeEventFd(this.#lib, this.eventFd);
+  }
+
+  /** Ends a wait that is running, then gives the eventfd back. */
+  async close(): Promise<void> {
+    this.wake();
+    await this.#polling;
+    this.#lib.close(this.eventFd);
+  }
+
+  #clear(): void {
+    if (this.#view.getInt16(POLLFD_BYTES + 6, true) !== 0) {
+      this.#lib.read(this.eventFd, this.#address + TOKEN_OFFSET, 8);
+    }
+  }
+}
+
+/** A one for eventfds, in memory that stays. */
+const ONE = new BigUint64Array(new ArrayBuffer(64)).fill(1n);
+
+/** Adds one to an eventfd of this process: from any thread. */
+export function wakeEventFd(lib: LibC, fd: number): void {
+  lib.write(fd, lib.addressOf(new Uint8Array(ONE.buffer)), 8);
+}
