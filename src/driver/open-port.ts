@@ -5,6 +5,7 @@ import { LINKTYPE_RAW } from '../capture/pcapng-blocks.js';
 import { PcapngFile } from '../capture/pcapng-file.js';
 import { RoceError } from '../core/errors.js';
 import { SeededRandom } from '../core/random.js';
+import { type BatchedUdpPort, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { openUdpPort } from '../dgram-ext/udp-port.js';
 import { FaultPlan } from '../faults/fault-plan.js';
@@ -12,6 +13,7 @@ import { FaultyPort } from '../faults/faulty-port.js';
 import { openFramePort } from '../frame-port/frame-port.js';
 import { IpAddress } from '../packet/address.js';
 import type { Port } from '../port/datagram.js';
+import { chooseIo, type PortIo } from './port-io.js';
 import { systemRandom } from './system-random.js';
 
 export interface PortOptions {
@@ -21,8 +23,10 @@ export interface PortOptions {
   readonly udpPort?: number;
   /** Ethernet frames inside UDP datagrams, to a software switch: `HOST:PORT` of this end and of the switch port. */
   readonly frame?: { readonly local: string; readonly remote: string };
-  /** `off`: never use koffi to set socket options. Default `auto`. */
+  /** `off`: never use koffi to set socket options; then `io` is dgram. Default `auto`. */
   readonly native?: 'auto' | 'off';
+  /** How datagrams get in and out of a UDP port. Default dgram on the caller's event loop. */
+  readonly io?: PortIo;
   /** Fault rules on what this endpoint sends and receives (docs/faults.md). */
   readonly loss?: string;
   /** Seed of random fault rules. Default 1. */
@@ -34,16 +38,22 @@ export interface PortOptions {
 /** An open port, and what has to be closed after it. */
 export interface OpenPort {
   readonly port: Port;
+  /** The batched port at the bottom, when it was asked to be polled: whoever turns the crank calls it. */
+  readonly polled: BatchedUdpPort | undefined;
   /** Resolves a peer's link-layer address ahead of the first packet, where the port needs that. */
   resolve(address: IpAddress): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for options that make no sense and ERR_ROCE_IO when a socket or file cannot be had. */
-export async function openPort(options: PortOptions): Promise<OpenPort> {
+/**
+ * Throws ERR_ROCE_INVALID_ARGUMENT for options that make no sense, ERR_ROCE_UNSUPPORTED for an `io` that cannot be had here, and
+ * ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
+ */
+export async function openPort(options: PortOptions, driving: 'itself' | 'polled' = 'itself'): Promise<OpenPort> {
   const address = IpAddress.parse(options.address);
   const framePort = options.frame === undefined ? undefined : makeFramePort(options, address);
-  let port: Port = framePort ?? openUdpPort(udpOptions(options, address));
+  const batched = framePort === undefined ? makeBatchedPort(options, address, driving === 'polled') : undefined;
+  let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
   const capture =
     options.pcap === undefined
       ? undefined
@@ -61,6 +71,7 @@ export async function openPort(options: PortOptions): Promise<OpenPort> {
   }
   return {
     port,
+    polled: driving === 'polled' ? batched : undefined,
     resolve: async (peer) => {
       await framePort?.resolve(peer);
     },
@@ -69,6 +80,16 @@ export async function openPort(options: PortOptions): Promise<OpenPort> {
       await capture?.close();
     },
   };
+}
+
+function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boolean): BatchedUdpPort | undefined {
+  const { io = 'dgram', native, udpPort } = options;
+  if (native === 'off') {
+    if (io !== 'mmsg') return undefined;
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'mmsg is made of native calls', "leave native: 'off' out");
+  }
+  if (chooseIo(io).io === 'dgram') return undefined;
+  return openBatchedUdpPort({ address, polled, ...(udpPort !== undefined && { udpPort }) });
 }
 
 function udpOptions(options: PortOptions, address: IpAddress) {
@@ -80,6 +101,9 @@ function udpOptions(options: PortOptions, address: IpAddress) {
 }
 
 function makeFramePort(options: PortOptions, address: IpAddress) {
+  if (options.io === 'mmsg') {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a frame port does its own I/O', 'leave io out');
+  }
   if (options.udpPort !== undefined) {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',

@@ -2,6 +2,7 @@
 
 import { Argument, type Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
+import { chooseIo, PORT_IOS } from '../../driver/port-io.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import {
@@ -69,6 +70,7 @@ export function addTransferOptions(command: Command, defaults: { sizeBytes: numb
     .option('--seed <n>', 'seed of random fault rules', countOption)
     .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code', countOption, 14)
     .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', countOption, 7)
+    .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--json', 'print one JSON document');
 }
@@ -104,6 +106,8 @@ export async function runTransfer(
       'the receiver waits for it to change',
     );
   }
+  const { reason } = chooseIo(options.io);
+  if (reason !== undefined) output.note(`node:dgram carries the packets, without batches and ECN: ${reason}`);
   if (host === undefined) await runServer(tool, op, options, output);
   else await runClient(tool, op, host, options, output);
 }
@@ -181,7 +185,7 @@ function resultOf(endpoint: Endpoint, options: TransferOptions, tally: Tally, ve
     verified,
     recovery: options.recovery,
     cc: 'none',
-    io: 'dgram',
+    io: chooseIo(options.io).io,
     engine: 'inline',
     mtu: lanes[0].agreement.mtu,
     qps: plan.qps,

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
 import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { RoceError } from '../../core/errors.js';
+import type { PortIo } from '../../driver/port-io.js';
 import { IpAddress } from '../../packet/address.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
 import { Access } from '../../verbs/access.js';
@@ -50,6 +51,7 @@ export interface EndpointOptions {
   readonly loss?: string;
   readonly seed?: number;
   readonly pcap?: string;
+  readonly io: PortIo;
   readonly txDepth: number;
   readonly timeout: number;
   readonly retryCnt: number;
@@ -112,6 +114,7 @@ export async function openEndpointDevice(
     ...(options.loss !== undefined && { loss: options.loss }),
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.pcap !== undefined && { pcap: options.pcap }),
+    io: options.io,
   });
 }
 

@@ -5,6 +5,7 @@
 
 import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from '../../cm/perftest-exchange.js';
 import { RoceError } from '../../core/errors.js';
+import { chooseIo } from '../../driver/port-io.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -216,7 +217,7 @@ function resultOf(
     verified: isCounted && sumOf(region) === BigInt(iterations),
     recovery: 'go-back-n',
     cc: 'none',
-    io: 'dgram',
+    io: chooseIo(options.io).io,
     engine: 'inline',
     mtu: lanes[0].agreement.mtu,
     qps: plan.qps,

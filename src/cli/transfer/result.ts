@@ -25,7 +25,7 @@ export interface TransferResult {
   readonly verified: boolean;
   readonly recovery: string;
   readonly cc: 'none';
-  readonly io: 'dgram';
+  readonly io: 'dgram' | 'mmsg';
   readonly engine: 'inline';
   readonly mtu: number;
   readonly qps: number;

@@ -1,0 +1,23 @@
+/** How datagrams get in and out of a UDP port, and which way is taken when nobody says. */
+
+import { RoceError } from '../core/errors.js';
+import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
+
+export const PORT_IOS = ['auto', 'dgram', 'mmsg'] as const;
+/** `dgram`: node:dgram, everywhere. `mmsg`: sendmmsg and recvmmsg with GSO and GRO (Linux, koffi). `auto`: mmsg where it can be had. */
+export type PortIo = (typeof PORT_IOS)[number];
+
+export interface ChosenIo {
+  readonly io: 'dgram' | 'mmsg';
+  /** For people: why it is not mmsg although that was welcome. */
+  readonly reason: string | undefined;
+}
+
+/** Throws ERR_ROCE_UNSUPPORTED when mmsg is asked for and cannot be had. */
+export function chooseIo(wanted: PortIo): ChosenIo {
+  if (wanted === 'dgram') return { io: 'dgram', reason: undefined };
+  const reason = batchedUdpAvailable();
+  if (reason === undefined) return { io: 'mmsg', reason };
+  if (wanted === 'auto') return { io: 'dgram', reason };
+  throw new RoceError('ERR_ROCE_UNSUPPORTED', `no batched UDP here: ${reason}`, 'say auto or dgram');
+}
