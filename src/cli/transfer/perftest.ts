@@ -198,7 +198,7 @@ function sumOf(region: MemoryRegion): bigint {
 }
 
 function resultOf(
-  { op, role, device }: Conversation,
+  { op, role, device, options }: Conversation,
   { plan, lanes, region }: TrafficEndpoint,
   tally: Tally,
 ): TransferResult {
