@@ -399,6 +399,18 @@ export class Nic implements QpHost {
       this.#destroyQp(this.#qp(qpn));
       return {};
     },
+    watchQp: ({ qpn, memory }) => {
+      const qp = this.#qp(qpn);
+      if (!(qp instanceof RcQueuePair)) throw new RoceError('ERR_ROCE_UNSUPPORTED', 'only RC queue pairs are watched');
+      qp.watch(this.#memory(memory));
+      return {};
+    },
+    inspectQp: ({ qpn }) => {
+      const qp = this.#qp(qpn);
+      if (!(qp instanceof RcQueuePair))
+        throw new RoceError('ERR_ROCE_UNSUPPORTED', 'only RC queue pairs are inspected');
+      return qp.progress;
+    },
     createAh: ({ pd, remoteGid, remoteUdpPort, dscp }) => {
       this.#pdUsers(pd);
       const handle = this.#nextHandle++;

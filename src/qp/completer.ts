@@ -241,7 +241,10 @@ export class Completer {
     if (isNext) {
       out.unacked = psnAdd(psn, 1);
       requester.progress(now);
-    } else recovery.markDelivered(psn);
+      return;
+    }
+    recovery.markDelivered(psn);
+    if (psn === out.lastPsn[index & out.mask]) this.#qp.probe.answered(index);
   }
 
   /** An answer of another kind than the request: an error of the peer, if it is about the oldest request; else ignored. */

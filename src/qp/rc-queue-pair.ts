@@ -3,10 +3,11 @@
  */
 
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/opcode.js';
+import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { recoveryNameOf } from '../retransmit/schemes.js';
-import { QP_ATTR_AV, QP_ATTR_MAX_DEST_RD_ATOMIC, type QpAttributes } from '../ring/commands.js';
+import { type CommandResult, QP_ATTR_AV, QP_ATTR_MAX_DEST_RD_ATOMIC, type QpAttributes } from '../ring/commands.js';
 import {
   EVENT_COMM_EST,
   EVENT_QP_FATAL,
@@ -20,11 +21,13 @@ import {
   QPS_SQD,
   QPT_RC,
 } from '../ring/enums.js';
+import { TelemetryPage } from '../ring/telemetry-page.js';
 import type { SendQueue } from '../ring/work-queue.js';
 import { Completer } from './completer.js';
 import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
 import type { Path, PeerBudget } from './path.js';
-import type { RcShared } from './rc-shared.js';
+import { NO_PROBE, PageProbe, type QpProbe } from './probe.js';
+import { type RcShared, windowPackets } from './rc-shared.js';
 import { Requester } from './requester.js';
 import { Responder } from './responder.js';
 import { checkTransition } from './state.js';
@@ -61,6 +64,7 @@ export class RcQueuePair implements Schedulable, RcShared {
   mtuBytes: number = PATH_MTUS[0];
   scheduled = false;
   deadlineNs = Number.POSITIVE_INFINITY;
+  probe: QpProbe = NO_PROBE;
   #connection: Connection | undefined;
   readonly #requester: Requester;
   readonly #completer: Completer;
@@ -182,7 +186,10 @@ export class RcQueuePair implements Schedulable, RcShared {
   }
 
   receive(packet: RocePacket, bytes: Uint8Array, offset: number, length: number, now: number): void {
+    const { probe } = this;
+    probe.nowNs = now;
     if (isResponse(packet)) {
+      probe.packetReceived(packet, length, 0);
       this.#completer.receive(packet, bytes, now);
       return;
     }
@@ -190,12 +197,20 @@ export class RcQueuePair implements Schedulable, RcShared {
       this.#communicationEstablished = true;
       if (this.attributes.state === QPS_RTR) this.host.raise(EVENT_COMM_EST, this.qpn);
     }
+    probe.packetReceived(packet, length, psnDiff(packet.psn, this.#responder.expectedPsn));
     this.#responder.receive(packet, bytes, offset, length);
   }
 
   /** Sends at most one packet; false when there is nothing to send now. */
   emit(batch: TxBatch, now: number): boolean {
     if (this.#connection === undefined) return false;
+    this.probe.nowNs = now;
+    if (!this.#emitInTurn(batch, now)) return false;
+    this.probe.packetSent(batch);
+    return true;
+  }
+
+  #emitInTurn(batch: TxBatch, now: number): boolean {
     const { state } = this.attributes;
     const mayRequest = state === QPS_RTS || state === QPS_SQD;
     this.#responderFirst = !this.#responderFirst;
@@ -205,6 +220,7 @@ export class RcQueuePair implements Schedulable, RcShared {
   }
 
   onDeadline(now: number): void {
+    this.probe.nowNs = now;
     this.#requester.onDeadline(now);
     this.deadlineNs = this.#requester.deadlineNs;
     if (this.deadlineNs !== Number.POSITIVE_INFINITY) this.host.armDeadline(this);
@@ -214,6 +230,31 @@ export class RcQueuePair implements Schedulable, RcShared {
   destroy(): void {
     this.#reset();
     this.attributes.state = QPS_RESET;
+  }
+
+  /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_INVALID_ARGUMENT when it is too small. */
+  watch(memory: ArrayBufferLike): void {
+    const { out } = this.#requester;
+    this.probe = new PageProbe(new TelemetryPage(memory, out.mask + 1), out.head);
+  }
+
+  /** For inspectQp: how far both sides are. */
+  get progress(): CommandResult<'inspectQp'> {
+    const { out, recovery, retriesLeft, rnrRetriesLeft, rnrDeadlineNs } = this.#requester;
+    return {
+      unackedPsn: out.unacked,
+      sendPsn: out.sendPsn,
+      newPsn: out.newPsn,
+      expectedPsn: this.#responder.expectedPsn,
+      msn: this.#responder.msn,
+      windowPackets: this.#connection === undefined ? 0 : Math.min(windowPackets(this.budget), recovery.spanMax),
+      postedWqes: this.#requester.postedWqes,
+      startedWqes: (out.started - out.head) >>> 0,
+      outstandingReads: out.reads.count,
+      retriesLeft,
+      rnrRetriesLeft,
+      waitsForReceiver: rnrDeadlineNs === Number.POSITIVE_INFINITY ? 0 : 1,
+    };
   }
 
   /** For queryQp: the PSNs as they are now. */

@@ -6,6 +6,7 @@
 import type { QpAttributes } from '../ring/commands.js';
 import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
 import type { Path, PeerBudget } from './path.js';
+import type { QpProbe } from './probe.js';
 
 export interface RcShared {
   readonly host: QpHost;
@@ -20,6 +21,7 @@ export interface RcShared {
   readonly mtuBytes: number;
   readonly path: Path;
   readonly budget: PeerBudget;
+  readonly probe: QpProbe;
   /** Puts the QP on the NIC's list of those with something to send. */
   schedule(): void;
   /** A part's deadline changed. */

@@ -54,6 +54,7 @@ import {
   WR_SEND_WITH_INV,
   wcOpcodeOf,
 } from '../ring/enums.js';
+import { WAIT_FENCE, WAIT_NOTHING, WAIT_READ_LIMIT, WAIT_RNR, WAIT_WINDOW } from '../ring/telemetry-page.js';
 import { type SendQueue, SendWqe } from '../ring/work-queue.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ, Outstanding } from './outstanding.js';
 import { type RcShared, windowPackets } from './rc-shared.js';
@@ -156,10 +157,10 @@ export class Requester {
     const { out } = this;
     const qp = this.#qp;
     const index = out.started;
-    if (index === this.#sq.producer || qp.attributes.state === QPS_SQD) return false;
+    if (index === this.#sq.producer || qp.attributes.state === QPS_SQD) return this.#waits(WAIT_NOTHING);
     this.#read(index);
     const wqe = this.#wqe;
-    if ((wqe.flags & SEND_FENCE) !== 0 && out.reads.count > 0) return false;
+    if ((wqe.flags & SEND_FENCE) !== 0 && out.reads.count > 0) return this.#waits(WAIT_FENCE);
     switch (wqe.opcode) {
       case WR_SEND:
       case WR_SEND_WITH_IMM:
@@ -177,7 +178,7 @@ export class Requester {
         return this.#startMessage(KIND_ATOMIC, ACCESS_LOCAL_WRITE);
       case WR_LOCAL_INV:
         // Waits for all earlier work: what it takes away may still be in use by it.
-        if (out.head !== index) return false;
+        if (out.head !== index) return this.#waits(WAIT_FENCE);
         return this.#finishLocal(qp.host.keys.invalidate(wqe.rkey, qp.pd, qp.qpn), STATUS_LOC_QP_OP_ERR);
       case WR_BIND_MW:
         return this.#finishLocal(this.#bind(), STATUS_MW_BIND_ERR);
@@ -198,6 +199,9 @@ export class Requester {
 
   #finishLocal(ok: boolean, failure: number): boolean {
     if (!ok) return this.#failStarting(failure);
+    const { probe } = this.#qp;
+    probe.sent(this.out.started, true, true);
+    probe.answered(this.out.started);
     this.out.start(KIND_LOCAL, 0);
     return true;
   }
@@ -283,20 +287,25 @@ export class Requester {
     let asksForAnswer = true;
     const kind = out.kind[index & out.mask];
     if (kind === KIND_DATA) {
-      if (used >= window) return this.#waitForWindow(now);
+      if (used >= window) return this.#waitForWindow(now, WAIT_WINDOW);
       asksForAnswer = this.#writeData(index, psn, batch, used, window);
     } else if (kind === KIND_READ) {
       psns = this.#writeRead(index, psn, batch, used, window);
-      if (psns === 0) return this.#waitForWindow(now);
+      if (psns === 0) return this.#waitForWindow(now, this.#mayAskMore ? WAIT_WINDOW : WAIT_READ_LIMIT);
     } else {
-      if (used >= window) return this.#waitForWindow(now);
+      if (used >= window) return this.#waitForWindow(now, WAIT_WINDOW);
       if (out.reads.endOf(psn) < 0) {
-        if (out.reads.count >= this.#qp.attributes.maxRdAtomic) return 0;
+        if (!this.#mayAskMore) return this.#waitForWindow(now, WAIT_READ_LIMIT);
         out.reads.push(psn, psn);
       }
       this.#writeAtomic(psn, batch);
     }
-    if (psn !== out.newPsn) {
+    const { probe } = this.#qp;
+    if (psn === out.newPsn) {
+      const i = index & out.mask;
+      probe.sent(index, psn === out.firstPsn[i], psnAdd(psn, psns - 1) === out.lastPsn[i]);
+    } else {
+      probe.resent();
       this.#qp.host.counters[TX_RETRANSMITTED]++;
       for (let i = 0; i < psns; i++) this.recovery.onResent(psnAdd(psn, i), out.newPsn);
     }
@@ -309,9 +318,25 @@ export class Requester {
   }
 
   /** Nothing more may be in flight. The window may have shrunk since, so that nobody was asked for an answer: then time decides. */
-  #waitForWindow(now: number): 0 {
+  #waitForWindow(now: number, cause: number): 0 {
+    this.#waits(cause);
     if (this.ackDeadlineNs === NEVER && this.out.inFlight > 0) this.#armAckTimer(now);
     return 0;
+  }
+
+  /** Another READ or atomic may be outstanding. */
+  get #mayAskMore(): boolean {
+    return this.out.reads.count < this.#qp.attributes.maxRdAtomic;
+  }
+
+  #waits(cause: number): false {
+    this.#qp.probe.waits(cause);
+    return false;
+  }
+
+  /** Work requests posted and not complete. */
+  get postedWqes(): number {
+    return (this.#sq.producer - this.out.head) >>> 0;
   }
 
   get #window(): number {
@@ -376,7 +401,7 @@ export class Requester {
       const room = window - used;
       // Half a window at a time at least: small pieces would cost a request each for a few packets.
       if (room <= 0 || (room < left && room < window >>> 1)) return 0;
-      if (out.reads.count >= this.#qp.attributes.maxRdAtomic) return 0;
+      if (!this.#mayAskMore) return 0;
       end = psnAdd(psn, Math.min(left, room) - 1);
       out.reads.push(psn, end);
     } else if (!this.recovery.goesBack) end = this.#missingRunEnd(psn, end);
@@ -494,6 +519,7 @@ export class Requester {
   waitForReceiver(psn: number, untilNs: number): void {
     this.rnrDeadlineNs = untilNs;
     this.ackDeadlineNs = NEVER;
+    this.#waits(WAIT_RNR);
     if (this.recovery.goesBack) this.#goBack(psn);
     else this.recovery.onLoss(psn, psnAdd(psn, 1), psn, this.out.newPsn, LOSS_TIMEOUT);
     this.#qp.deadlineChanged();
@@ -510,6 +536,7 @@ export class Requester {
       const { out } = this;
       if (out.unacked === out.newPsn) return;
       this.#qp.host.counters[COUNTER.local_ack_timeout_err]++;
+      this.#qp.probe.timedOut(ackTimeoutNs(this.#qp.attributes.timeout));
       this.lost(out.unacked, out.newPsn, LOSS_TIMEOUT);
     }
   }
@@ -561,6 +588,7 @@ export class Requester {
     const { out } = this;
     const end = this.#sq.producer;
     while (out.head !== end) this.#completeHead(STATUS_WR_FLUSH_ERR, 0);
+    this.#waits(WAIT_NOTHING);
     out.reset(out.newPsn, end);
   }
 
@@ -570,6 +598,7 @@ export class Requester {
     this.rnrDeadlineNs = NEVER;
     this.#failedIndex = -1;
     this.#sq.consumer = this.#sq.producer;
+    this.#waits(WAIT_NOTHING);
     this.out.reset(0, this.#sq.producer);
   }
 
@@ -578,6 +607,7 @@ export class Requester {
     const index = this.out.head;
     this.out.head = (index + 1) >>> 0;
     this.#sq.consumer = this.out.head;
+    this.#qp.probe.completed(index);
     const flags = this.#sq.flagsAt(index);
     const wanted = status !== STATUS_SUCCESS || this.#qp.signalAll || (flags & SEND_SIGNALED) !== 0;
     if (wanted) {

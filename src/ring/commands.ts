@@ -99,6 +99,27 @@ export const COMMANDS = {
   destroyQp: { code: 17, in: { qpn: 'u32' }, out: {} },
   createAh: { code: 18, in: { pd: 'u32', remoteGid: 'gid', remoteUdpPort: 'u32', dscp: 'u32' }, out: { ah: 'u32' } },
   destroyAh: { code: 19, in: { ah: 'u32' }, out: {} },
+  /** From now on the RC queue pair writes the telemetry page in this memory. */
+  watchQp: { code: 30, in: { qpn: 'u32', memory: 'u32' }, out: {} },
+  /** How far the RC queue pair is; for dumps. */
+  inspectQp: {
+    code: 31,
+    in: { qpn: 'u32' },
+    out: {
+      unackedPsn: 'u32',
+      sendPsn: 'u32',
+      newPsn: 'u32',
+      expectedPsn: 'u32',
+      msn: 'u32',
+      windowPackets: 'u32',
+      postedWqes: 'u32',
+      startedWqes: 'u32',
+      outstandingReads: 'u32',
+      retriesLeft: 'u32',
+      rnrRetriesLeft: 'u32',
+      waitsForReceiver: 'u32',
+    },
+  },
 } as const satisfies Record<string, { code: number; in: Record<string, FieldKind>; out: Record<string, FieldKind> }>;
 
 export type CommandName = keyof typeof COMMANDS;

@@ -1,0 +1,170 @@
+/**
+ * What a queue pair tells about its work while it does it. Which of the two implementations a queue pair has decides whether telemetry
+ * costs anything: `NO_PROBE` does nothing, a `PageProbe` writes a telemetry page.
+ */
+
+import { readU24 } from '../core/bytes.js';
+import { NAK_PSN_SEQUENCE, SYNDROME_KIND_ACK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
+import { HDR_AETH, OP_ACK, OPCODES } from '../packet/opcode.js';
+import { BTH_BYTES, type RocePacket } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
+import {
+  QP_COUNTER,
+  SCALAR_ACTIVE,
+  SCALAR_ACTIVE_SINCE,
+  SCALAR_TIMEOUTS,
+  SCALAR_WAITING,
+  SCALAR_WAITING_SINCE,
+  STAMP_T2,
+  STAMP_T3,
+  STAMP_T4,
+  STAMP_T5,
+  type TelemetryPage,
+  WAIT_NOTHING,
+} from '../ring/telemetry-page.js';
+
+const TX_PACKETS = QP_COUNTER.tx_packets;
+const TX_BYTES = QP_COUNTER.tx_bytes;
+const TX_RETRANSMITTED = QP_COUNTER.tx_retransmitted;
+const RX_PACKETS = QP_COUNTER.rx_packets;
+const RX_BYTES = QP_COUNTER.rx_bytes;
+const OUT_OF_SEQUENCE = QP_COUNTER.out_of_sequence;
+const DUPLICATE_REQUEST = QP_COUNTER.duplicate_request;
+
+export interface QpProbe {
+  /** The time of what happens next; the queue pair sets it whenever it is told the time. */
+  nowNs: number;
+  /** A packet of the WQE at `index` was sent for the first time, perhaps the first one, perhaps the last. */
+  sent(index: number, isFirst: boolean, isLast: boolean): void;
+  /** A request packet was sent again. */
+  resent(): void;
+  /** The WQE has its last answer, though it cannot complete before older ones. */
+  answered(index: number): void;
+  /** The WQE completes, with or without a CQE. */
+  completed(index: number): void;
+  /** The send side stands still for this cause (WAIT_*), or goes on, or has nothing to do (WAIT_NOTHING). */
+  waits(cause: number): void;
+  /** No acknowledgement came for `afterNs`. */
+  timedOut(afterNs: number): void;
+  /** The newest packet of the batch is this queue pair's. */
+  packetSent(batch: TxBatch): void;
+  /** A packet that passed all checks; `distance` from the expected PSN, 0 for answers. */
+  packetReceived(packet: RocePacket, bytes: number, distance: number): void;
+}
+
+export const NO_PROBE: QpProbe = {
+  nowNs: 0,
+  sent: () => {},
+  resent: () => {},
+  answered: () => {},
+  completed: () => {},
+  waits: () => {},
+  timedOut: () => {},
+  packetSent: () => {},
+  packetReceived: () => {},
+};
+
+/** Writes what happens to a telemetry page. Allocates nothing. */
+export class PageProbe implements QpProbe {
+  nowNs = 0;
+  readonly page: TelemetryPage;
+  /** Work requests between T2 and T5. */
+  #active = 0;
+  /** Index behind the newest WQE that has T2: they are sent in order, and a flush completes those that never were. */
+  #firstUnsent: number;
+
+  /** `consumer`: the index of the oldest WQE that is not complete. */
+  constructor(page: TelemetryPage, consumer: number) {
+    this.page = page;
+    this.#firstUnsent = consumer;
+    page.scalars[SCALAR_WAITING] = WAIT_NOTHING;
+  }
+
+  sent(index: number, isFirst: boolean, isLast: boolean): void {
+    const { page, nowNs } = this;
+    if (isFirst) {
+      page.stamp(index, STAMP_T2, nowNs);
+      page.stamp(index, STAMP_T3, 0);
+      page.stamp(index, STAMP_T4, 0);
+      this.#firstUnsent = (index + 1) >>> 0;
+      if (this.#active++ === 0) page.scalars[SCALAR_ACTIVE_SINCE] = nowNs;
+    }
+    if (isLast) page.stamp(index, STAMP_T3, nowNs);
+    this.waits(WAIT_NOTHING);
+  }
+
+  resent(): void {
+    this.page.counters[TX_RETRANSMITTED]++;
+    this.waits(WAIT_NOTHING);
+  }
+
+  answered(index: number): void {
+    this.page.stamp(index, STAMP_T4, this.nowNs);
+  }
+
+  completed(index: number): void {
+    const { page, nowNs } = this;
+    page.stamp(index, STAMP_T5, nowNs);
+    if (((index - this.#firstUnsent) | 0) >= 0) {
+      for (const stamp of [STAMP_T2, STAMP_T3, STAMP_T4]) page.stamp(index, stamp, 0);
+      return;
+    }
+    if (page.stampAt(index, STAMP_T4) === 0) page.stamp(index, STAMP_T4, nowNs);
+    if (--this.#active > 0) return;
+    page.scalars[SCALAR_ACTIVE] += nowNs - page.scalars[SCALAR_ACTIVE_SINCE];
+    page.scalars[SCALAR_ACTIVE_SINCE] = 0;
+  }
+
+  waits(cause: number): void {
+    const { scalars, waits } = this.page;
+    const before = scalars[SCALAR_WAITING];
+    if (before === cause) return;
+    if (before !== WAIT_NOTHING) waits[before] += this.nowNs - scalars[SCALAR_WAITING_SINCE];
+    scalars[SCALAR_WAITING_SINCE] = this.nowNs;
+    scalars[SCALAR_WAITING] = cause;
+  }
+
+  timedOut(afterNs: number): void {
+    this.page.counters[QP_COUNTER.local_ack_timeout_err]++;
+    this.page.scalars[SCALAR_TIMEOUTS] += afterNs;
+  }
+
+  packetSent(batch: TxBatch): void {
+    const { page } = this;
+    const slot = batch.count - 1;
+    const b = batch.slab;
+    const o = batch.payloadOffset(slot);
+    const bytes = batch.lengths[slot];
+    page.counters[TX_PACKETS]++;
+    page.counters[TX_BYTES] += bytes;
+    const opcode = b[o];
+    const syndrome = (OPCODES[opcode]!.headers & HDR_AETH) !== 0 ? b[o + BTH_BYTES] : 0;
+    page.recordPacket(this.nowNs, true, opcode, readU24(b, o + 9), bytes, syndrome, b[o + 8] !== 0);
+  }
+
+  packetReceived(packet: RocePacket, bytes: number, distance: number): void {
+    const { counters } = this.page;
+    counters[RX_PACKETS]++;
+    counters[RX_BYTES] += bytes;
+    const hasSyndrome = (packet.info.headers & HDR_AETH) !== 0;
+    if (packet.info.kind === OP_ACK) counters[answerCounter(packet.syndrome)]++;
+    else if (distance > 0) counters[OUT_OF_SEQUENCE]++;
+    else if (distance < 0) counters[DUPLICATE_REQUEST]++;
+    this.page.recordPacket(
+      this.nowNs,
+      false,
+      packet.opcode,
+      packet.psn,
+      bytes,
+      hasSyndrome ? packet.syndrome : 0,
+      packet.ackReq,
+    );
+  }
+}
+
+function answerCounter(syndrome: number): number {
+  const kind = syndromeKind(syndrome);
+  if (kind === SYNDROME_KIND_ACK) return QP_COUNTER.rx_acks;
+  if (kind === SYNDROME_KIND_RNR) return QP_COUNTER.rnr_nak_received;
+  return syndrome === NAK_PSN_SEQUENCE ? QP_COUNTER.packet_seq_err : QP_COUNTER.rx_fatal_naks;
+}

@@ -1,0 +1,178 @@
+/**
+ * A queue pair's telemetry page: memory that the NIC writes while it works and the application reads whenever it likes, as a NIC would by
+ * DMA. No command, no lock, nothing on the completion path.
+ *
+ *     f64 scalars     SCALAR_* below
+ *     f64 waits       nanoseconds the send side stood still, by cause
+ *     f64 counters    in the order of QP_COUNTER_NAMES
+ *     f64 stamps      T1..T5 of each send WQE, at (index mod depth); T1 is the application's, the others the NIC's
+ *     records         the newest packet headers, both ways
+ *
+ * One writer a field. A reader in another thread may catch a packet record half written: it is for people.
+ */
+
+import { RoceError } from '../core/errors.js';
+
+/**
+ * The stamps of a work request after RDMA Estats (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023, §5), all on the engine's clock:
+ * T1 posted, T2 first packet handed to the port, T3 last packet first sent, T4 the answer that covers its last PSN, T5 CQE generated.
+ * (T6, CQE polled, is known only to who polls.)
+ */
+export const STAMP_T1 = 0;
+export const STAMP_T2 = 1;
+export const STAMP_T3 = 2;
+export const STAMP_T4 = 3;
+export const STAMP_T5 = 4;
+const STAMPS = 5;
+
+/** Why the send side of a queue pair stands still although there is something to send. */
+export const WAIT_CAUSES = ['window', 'readLimit', 'fence', 'rnr', 'pacing'] as const;
+export type WaitCause = (typeof WAIT_CAUSES)[number];
+export const WAIT_WINDOW = 0; // the window is full: nothing more may be in flight
+export const WAIT_READ_LIMIT = 1; // max_rd_atomic READs and atomics are outstanding
+export const WAIT_FENCE = 2; // a fence, or an invalidation, waits for earlier work
+export const WAIT_RNR = 3; // the receiver was not ready and named a time
+export const WAIT_PACING = 4; // rate control lets the next packet go later
+export const WAIT_NOTHING = -1;
+
+/** What a queue pair counts for itself while it is watched; the NIC's counters of the same name are sums over all. */
+const QP_COUNTERS = {
+  tx_packets: 'packets sent, answers included',
+  tx_bytes: 'UDP payload bytes sent',
+  rx_packets: 'packets accepted',
+  rx_bytes: 'UDP payload bytes accepted',
+  tx_retransmitted: 'request packets sent again',
+  rx_acks: 'ACKs received',
+  packet_seq_err: 'NAK PSN sequence errors and SACKs received',
+  rnr_nak_received: 'RNR NAKs received',
+  rx_fatal_naks: 'NAK 0x61..0x63 received',
+  local_ack_timeout_err: 'acknowledgement timeouts',
+  out_of_sequence: 'request packets that arrived ahead of the expected PSN',
+  duplicate_request: 'request packets behind the expected PSN',
+} as const;
+export type QpCounterName = keyof typeof QP_COUNTERS;
+export const QP_COUNTER_NAMES = Object.keys(QP_COUNTERS) as QpCounterName[];
+/** What each counter counts. */
+export const QP_COUNTER_TEXTS: Readonly<Record<QpCounterName, string>> = QP_COUNTERS;
+/** Index of each counter on the page. */
+export const QP_COUNTER = Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [name, i])) as Readonly<
+  Record<QpCounterName, number>
+>;
+
+/** What the send side waits for now (WAIT_*), and since when. */
+export const SCALAR_WAITING = 0;
+export const SCALAR_WAITING_SINCE = 1;
+/** Time during which at least one work request was between T2 and T5, and the start of the current such time (0: there is none). */
+export const SCALAR_ACTIVE = 2;
+export const SCALAR_ACTIVE_SINCE = 3;
+/** Time spent waiting for acknowledgements that never came, until the timer ended it. */
+export const SCALAR_TIMEOUTS = 4;
+/** Packets recorded since the beginning: the place of the next record. */
+export const SCALAR_RECORDED = 5;
+const SCALARS = 8;
+
+/** Packet headers that a page remembers. */
+export const PACKET_RECORDS = 64;
+/** f64 time, u32 PSN, u32 UDP payload bytes, u8 opcode, u8 1 = sent, u8 AETH syndrome, u8 1 = acknowledgement requested. */
+const RECORD_BYTES = 24;
+
+export class TelemetryPage {
+  readonly memory: ArrayBufferLike;
+  readonly scalars: Float64Array;
+  /** Nanoseconds by cause, without the wait that goes on. */
+  readonly waits: Float64Array;
+  readonly counters: Float64Array;
+  readonly #stamps: Float64Array;
+  readonly #mask: number;
+  readonly #records: DataView;
+
+  /** Bytes a page needs for a send queue of `depth` elements, a power of two. */
+  static bytesFor(depth: number): number {
+    const numbers = SCALARS + WAIT_CAUSES.length + QP_COUNTER_NAMES.length + depth * STAMPS;
+    return numbers * 8 + PACKET_RECORDS * RECORD_BYTES;
+  }
+
+  /** Both sides construct it over the same memory. Throws ERR_ROCE_INVALID_ARGUMENT when that is too small. */
+  constructor(memory: ArrayBufferLike, depth: number) {
+    if (memory.byteLength < TelemetryPage.bytesFor(depth)) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a telemetry page of ${memory.byteLength} bytes is too small`);
+    }
+    this.memory = memory;
+    let offset = 0;
+    const numbers = (count: number) => {
+      const array = new Float64Array(memory, offset, count);
+      offset += count * 8;
+      return array;
+    };
+    this.scalars = numbers(SCALARS);
+    this.waits = numbers(WAIT_CAUSES.length);
+    this.counters = numbers(QP_COUNTER_NAMES.length);
+    this.#stamps = numbers(depth * STAMPS);
+    this.#mask = depth - 1;
+    this.#records = new DataView(memory, offset, PACKET_RECORDS * RECORD_BYTES);
+  }
+
+  /** Sets stamp `which` (STAMP_*) of the work request at `index`. */
+  stamp(index: number, which: number, timeNs: number): void {
+    this.#stamps[(index & this.#mask) * STAMPS + which] = timeNs;
+  }
+
+  stampAt(index: number, which: number): number {
+    return this.#stamps[(index & this.#mask) * STAMPS + which];
+  }
+
+  /** NIC side: remembers a packet header in place of the oldest. */
+  recordPacket(
+    timeNs: number,
+    sent: boolean,
+    opcode: number,
+    psn: number,
+    bytes: number,
+    syndrome: number,
+    ackReq: boolean,
+  ): void {
+    const records = this.#records;
+    const o = (this.scalars[SCALAR_RECORDED]++ % PACKET_RECORDS) * RECORD_BYTES;
+    records.setFloat64(o, timeNs, true);
+    records.setUint32(o + 8, psn, true);
+    records.setUint32(o + 12, bytes, true);
+    records.setUint8(o + 16, opcode);
+    records.setUint8(o + 17, sent ? 1 : 0);
+    records.setUint8(o + 18, syndrome);
+    records.setUint8(o + 19, ackReq ? 1 : 0);
+  }
+
+  /** The remembered packet headers, oldest first. */
+  packets(): PacketRecord[] {
+    const recorded = this.scalars[SCALAR_RECORDED];
+    const packets: PacketRecord[] = [];
+    for (let n = Math.max(0, recorded - PACKET_RECORDS); n < recorded; n++) {
+      const o = (n % PACKET_RECORDS) * RECORD_BYTES;
+      const records = this.#records;
+      packets.push({
+        timeNs: records.getFloat64(o, true),
+        psn: records.getUint32(o + 8, true),
+        bytes: records.getUint32(o + 12, true),
+        opcode: records.getUint8(o + 16),
+        sent: records.getUint8(o + 17) === 1,
+        syndrome: records.getUint8(o + 18),
+        ackReq: records.getUint8(o + 19) === 1,
+      });
+    }
+    return packets;
+  }
+}
+
+/** One packet header as it passed. */
+export interface PacketRecord {
+  readonly timeNs: number;
+  readonly sent: boolean;
+  /** BTH opcode. */
+  readonly opcode: number;
+  readonly psn: number;
+  /** UDP payload. */
+  readonly bytes: number;
+  /** AETH syndrome of received answers, else 0. */
+  readonly syndrome: number;
+  readonly ackReq: boolean;
+}
