@@ -42,6 +42,10 @@ export class InlineEngine extends Engine {
     return this.#opened.resolve(address);
   }
 
+  override nowNs(): number {
+    return performance.now() * NS_PER_MS;
+  }
+
   override async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -50,7 +54,7 @@ export class InlineEngine extends Engine {
 
   #receive(datagram: RxDatagram): void {
     if (this.#closed) return;
-    if (!this.#turnPending) this.#nowNs = now();
+    if (!this.#turnPending) this.#nowNs = this.nowNs();
     this.nic.receive(datagram, this.#nowNs);
     this.turnSoon();
   }
@@ -65,7 +69,7 @@ export class InlineEngine extends Engine {
     this.#turnPending = false;
     if (this.#closed) return;
     const { nic } = this;
-    this.#nowNs = now();
+    this.#nowNs = this.nowNs();
     if (nic.nextDeadlineNs <= this.#nowNs) nic.onDeadline(this.#nowNs);
     for (let n = 0; n < BATCHES_PER_TURN && nic.hasWork; n++) {
       const batch = this.#port.beginBatch();
@@ -93,8 +97,4 @@ export class InlineEngine extends Engine {
     this.#timerNs = Number.POSITIVE_INFINITY;
     this.#turn();
   };
-}
-
-function now(): number {
-  return performance.now() * NS_PER_MS;
 }

@@ -41,6 +41,7 @@ export abstract class Engine implements EngineLink {
   abstract get portDescription(): string;
   abstract resolve(address: IpAddress): Promise<void>;
   abstract close(): Promise<void>;
+  abstract nowNs(): number;
 
   /** Something was asked of the NIC, or has happened to it: it may want to send, or to be woken earlier. */
   protected abstract turnSoon(): void;

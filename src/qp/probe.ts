@@ -9,6 +9,7 @@ import { HDR_AETH, OP_ACK, OPCODES } from '../packet/opcode.js';
 import { BTH_BYTES, type RocePacket } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import {
+  NEVER,
   QP_COUNTER,
   SCALAR_ACTIVE,
   SCALAR_ACTIVE_SINCE,
@@ -44,6 +45,8 @@ export interface QpProbe {
   completed(index: number): void;
   /** The send side stands still for this cause (WAIT_*), or goes on, or has nothing to do (WAIT_NOTHING). */
   waits(cause: number): void;
+  /** Everything posted disappears without completing; the next WQE will have this index. */
+  discarded(next: number): void;
   /** No acknowledgement came for `afterNs`. */
   timedOut(afterNs: number): void;
   /** The newest packet of the batch is this queue pair's. */
@@ -59,6 +62,7 @@ export const NO_PROBE: QpProbe = {
   answered: () => {},
   completed: () => {},
   waits: () => {},
+  discarded: () => {},
   timedOut: () => {},
   packetSent: () => {},
   packetReceived: () => {},
@@ -78,6 +82,7 @@ export class PageProbe implements QpProbe {
     this.page = page;
     this.#firstUnsent = consumer;
     page.scalars[SCALAR_WAITING] = WAIT_NOTHING;
+    page.scalars[SCALAR_ACTIVE_SINCE] = NEVER;
   }
 
   sent(index: number, isFirst: boolean, isLast: boolean): void {
@@ -110,9 +115,20 @@ export class PageProbe implements QpProbe {
       return;
     }
     if (page.stampAt(index, STAMP_T4) === 0) page.stamp(index, STAMP_T4, nowNs);
-    if (--this.#active > 0) return;
-    page.scalars[SCALAR_ACTIVE] += nowNs - page.scalars[SCALAR_ACTIVE_SINCE];
-    page.scalars[SCALAR_ACTIVE_SINCE] = 0;
+    if (--this.#active === 0) this.#rest();
+  }
+
+  discarded(next: number): void {
+    if (this.#active > 0) this.#rest();
+    this.#active = 0;
+    this.#firstUnsent = next;
+    this.waits(WAIT_NOTHING);
+  }
+
+  #rest(): void {
+    const { scalars } = this.page;
+    scalars[SCALAR_ACTIVE] += this.nowNs - scalars[SCALAR_ACTIVE_SINCE];
+    scalars[SCALAR_ACTIVE_SINCE] = NEVER;
   }
 
   waits(cause: number): void {

@@ -598,7 +598,7 @@ export class Requester {
     this.rnrDeadlineNs = NEVER;
     this.#failedIndex = -1;
     this.#sq.consumer = this.#sq.producer;
-    this.#waits(WAIT_NOTHING);
+    this.#qp.probe.discarded(this.#sq.producer);
     this.out.reset(0, this.#sq.producer);
   }
 

@@ -22,6 +22,8 @@ export interface EngineLink {
   ringCommands(): void;
   /** Tells the NIC that the send queue, or (after an error) the receive queue, of this QP has new elements. */
   ringDoorbell(qpn: number): void;
+  /** The engine's clock in nanoseconds, read on this side: the time base of everything the NIC stamps. */
+  nowNs(): number;
   /** Called by the NIC's side, never from inside a call of ours, when the event ring has something new. */
   onInterrupt: () => void;
   /** Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. */

@@ -62,7 +62,7 @@ export const QP_COUNTER = Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [
 /** What the send side waits for now (WAIT_*), and since when. */
 export const SCALAR_WAITING = 0;
 export const SCALAR_WAITING_SINCE = 1;
-/** Time during which at least one work request was between T2 and T5, and the start of the current such time (0: there is none). */
+/** Time during which at least one work request was between T2 and T5, and the start of the current such time, or NEVER. */
 export const SCALAR_ACTIVE = 2;
 export const SCALAR_ACTIVE_SINCE = 3;
 /** Time spent waiting for acknowledgements that never came, until the timer ended it. */
@@ -70,6 +70,8 @@ export const SCALAR_TIMEOUTS = 4;
 /** Packets recorded since the beginning: the place of the next record. */
 export const SCALAR_RECORDED = 5;
 const SCALARS = 8;
+/** In place of a time: there is none. */
+export const NEVER = -1;
 
 /** Packet headers that a page remembers. */
 export const PACKET_RECORDS = 64;

@@ -64,6 +64,10 @@ export class SimHost extends Engine {
 
   override async close(): Promise<void> {}
 
+  override nowNs(): number {
+    return this.#clock.nowNs;
+  }
+
   protected override turnSoon(): void {
     if (!this.#sending && this.nic.hasWork) {
       this.#sending = true;

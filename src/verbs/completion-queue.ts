@@ -106,7 +106,7 @@ export class CompletionQueue extends Resource {
     while (this.#ring.take(cqe)) {
       const qp = this.device.qpOf(cqe.qpn);
       if (qp === undefined) continue;
-      return toWorkCompletion(cqe, cqe.isReceive ? qp.receiveDone(cqe.index) : qp.sendDone(cqe.index));
+      return toWorkCompletion(cqe, cqe.isReceive ? qp.receiveDone(cqe.index) : qp.sendDone(cqe));
     }
     return undefined;
   }

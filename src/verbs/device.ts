@@ -4,6 +4,7 @@
 
 import { EventEmitter } from 'node:events';
 import { RoceError } from '../core/errors.js';
+import type { Estats } from '../estats/estats.js';
 import { IpAddress } from '../packet/address.js';
 import type { CommandArgs, CommandName, CommandResult } from '../ring/commands.js';
 import { type CounterName, counterSnapshot } from '../ring/counters.js';
@@ -64,6 +65,8 @@ const PAGE = 4096n;
 
 export class RdmaDevice extends Resource {
   readonly #link: EngineLink;
+  /** Telemetry, if the device was opened with it. @internal */
+  readonly estats: Estats | undefined;
   /** `COMM_EST`, `QP_FATAL` and the other async events. */
   readonly events = new EventEmitter<DeviceEvents>();
   readonly #pending: PendingCommand[] = [];
@@ -75,15 +78,16 @@ export class RdmaDevice extends Resource {
   #nextIova = FIRST_IOVA;
   #attributes: DeviceAttributes | undefined;
 
-  private constructor(link: EngineLink) {
+  private constructor(link: EngineLink, estats: Estats | undefined) {
     super(undefined);
     this.#link = link;
+    this.estats = estats;
     link.onInterrupt = () => this.#onInterrupt();
   }
 
   /** Takes over a link to a running NIC. Most programs call `openDevice` instead. */
-  static async over(link: EngineLink): Promise<RdmaDevice> {
-    const device = new RdmaDevice(link);
+  static async over(link: EngineLink, estats?: Estats): Promise<RdmaDevice> {
+    const device = new RdmaDevice(link, estats);
     const { gid, ...rest } = await device.command('queryDevice', {});
     device.#attributes = { address: IpAddress.fromBytes(gid), ...rest };
     return device;

@@ -1,6 +1,8 @@
 /** Queue pairs: where work is posted. */
 
 import { RoceError } from '../core/errors.js';
+import { NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
+import type { Cqe } from '../ring/completion-ring.js';
 import { dumpWqe } from '../ring/dump.js';
 import {
   QP_STATE_NAMES,
@@ -17,6 +19,7 @@ import {
   SEND_SIGNALED,
   SEND_SOLICITED,
 } from '../ring/enums.js';
+import { TelemetryPage } from '../ring/telemetry-page.js';
 import { RecvQueue, SendQueue } from '../ring/work-queue.js';
 import type { CompletionQueue, WrId } from './completion-queue.js';
 import type { RdmaDevice } from './device.js';
@@ -60,6 +63,20 @@ function checkSgeCount(name: string, count: number): void {
   }
 }
 
+/** Gives the queue pair a telemetry page if the device has telemetry. */
+async function watch(device: RdmaDevice, qpn: number, depth: number, memoryIds: number[]): Promise<WorkRecorder> {
+  const { estats, link } = device;
+  if (estats === undefined) return NO_RECORDER;
+  const page = new TelemetryPage(link.allocate(TelemetryPage.bytesFor(depth)), depth);
+  const memory = link.attach(page.memory);
+  memoryIds.push(memory);
+  await device.command('watchQp', { qpn, memory });
+  return estats.watch(qpn, page, async () => {
+    const { remote, ...attributes } = decodeAttributes(await device.command('queryQp', { qpn }));
+    return { ...attributes, remote: remote.text, ...(await device.command('inspectQp', { qpn })) };
+  });
+}
+
 export class QueuePair extends Resource {
   readonly kind = 'QP';
   readonly device: RdmaDevice;
@@ -75,6 +92,7 @@ export class QueuePair extends Resource {
   /** Send work requests up to here (exclusive) are known to be done. */
   #sendReleased = 0;
   readonly #memoryIds: number[];
+  readonly #recorder: WorkRecorder;
   #state: number = QPS_RESET;
 
   private constructor(
@@ -85,6 +103,7 @@ export class QueuePair extends Resource {
     sq: SendQueue,
     receives: ReceiveRing,
     memoryIds: number[],
+    recorder: WorkRecorder,
   ) {
     super(pd);
     this.device = pd.device;
@@ -98,6 +117,7 @@ export class QueuePair extends Resource {
     this.#recvCq = init.recvCq ?? init.sendCq;
     this.#sendWrIds = Array<WrId>(sq.depth).fill(0);
     this.#memoryIds = memoryIds;
+    this.#recorder = recorder;
   }
 
   /** @internal */
@@ -129,7 +149,8 @@ export class QueuePair extends Resource {
         signalAll: init.signalAll === true ? 1 : 0,
       });
       const receives = init.srq?.receives ?? new ReceiveRing(rq);
-      const qp = new QueuePair(pd, type, qpn, init, sq, receives, memoryIds);
+      const recorder = type === 'RC' ? await watch(device, qpn, sq.depth, memoryIds) : NO_RECORDER;
+      const qp = new QueuePair(pd, type, qpn, init, sq, receives, memoryIds, recorder);
       device.track(qp);
       return qp;
     } catch (error) {
@@ -147,6 +168,9 @@ export class QueuePair extends Resource {
   async modify(attr: QpAttr): Promise<void> {
     const { mask, values } = encodeAttributes(attr);
     await this.device.command('modifyQp', { qpn: this.qpn, mask, ...values });
+    if (attr.destQpn !== undefined && attr.av !== undefined) {
+      this.#recorder.connected(attr.av.address.text, attr.destQpn);
+    }
     if (attr.state === undefined) return;
     this.#state = values.state;
     if (values.state === QPS_ERR) this.#flushLatePosts();
@@ -213,6 +237,7 @@ export class QueuePair extends Resource {
     if (request.fence === true) flags |= SEND_FENCE;
     this.#sq.write(index, encodeSend(request, flags));
     this.#sendWrIds[index & this.#sq.mask] = request.wrId ?? 0;
+    this.#recorder.posted(index);
     this.#sq.producer = (index + 1) >>> 0;
   }
 
@@ -243,7 +268,8 @@ export class QueuePair extends Resource {
   }
 
   /** A send completion was polled: it stands for every earlier, unsignaled one. @internal */
-  sendDone(index: number): WrId {
+  sendDone({ index, status, opcode }: Cqe): WrId {
+    this.#recorder.polled(index, status, opcode);
     this.#sendReleased = (index + 1) >>> 0;
     return this.#sendWrIds[index & this.#sq.mask];
   }
@@ -256,6 +282,7 @@ export class QueuePair extends Resource {
   protected override async release(): Promise<void> {
     await this.device.command('destroyQp', { qpn: this.qpn });
     this.#forgetCompletions();
+    this.#recorder.closed();
     this.device.untrack(this);
     for (const id of this.#memoryIds) this.device.link.detach(id);
   }

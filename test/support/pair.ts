@@ -4,6 +4,7 @@
  */
 
 import { SeededRandom } from '../../src/core/random.js';
+import { Estats, type EstatsInit } from '../../src/estats/estats.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { IpAddress } from '../../src/packet/address.js';
 import type { RecoveryName } from '../../src/retransmit/recovery.js';
@@ -35,6 +36,8 @@ export interface PairOptions {
   memoryBytes?: number;
   addresses?: readonly [string, string];
   receiveBudgetPackets?: number;
+  /** Telemetry on both sides; `windowNs` is the length of its windows. */
+  estats?: Pick<EstatsInit, 'windowNs' | 'groupsMax'>;
   onPacket?: (direction: 'a>b' | 'b>a', bytes: Uint8Array) => void;
 }
 
@@ -144,7 +147,10 @@ export async function createPair(options: PairOptions = {}): Promise<Pair> {
     ...(options.onPacket !== undefined && { onPacket: options.onPacket }),
   });
   const player = async (simHost: SimHost, startPsn: number): Promise<Player> => {
-    const device = await RdmaDevice.over(simHost);
+    const estats =
+      options.estats &&
+      new Estats({ nowNs: () => events.nowNs, epochMs: 0, counters: simHost.counters, ...options.estats });
+    const device = await RdmaDevice.over(simHost, estats);
     const pd = await device.createPd();
     const cq = await device.createCq(1024);
     const recvCq = await device.createCq(1024);

@@ -1,0 +1,199 @@
+/**
+ * One watched queue pair: puts T1 on its telemetry page when work is posted, reads T6 when its completion is polled, and adds the stages
+ * between the stamps to the histograms.
+ */
+
+import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../ring/enums.js';
+import {
+  NEVER,
+  QP_COUNTER_NAMES,
+  type QpCounterName,
+  SCALAR_ACTIVE,
+  SCALAR_ACTIVE_SINCE,
+  SCALAR_TIMEOUTS,
+  SCALAR_WAITING,
+  SCALAR_WAITING_SINCE,
+  STAMP_T1,
+  STAMP_T2,
+  STAMP_T3,
+  STAMP_T4,
+  STAMP_T5,
+  type TelemetryPage,
+  WAIT_CAUSES,
+  WAIT_NOTHING,
+  type WaitCause,
+} from '../ring/telemetry-page.js';
+import type { Group, GroupTable } from './group-table.js';
+import { STAGE_T6_T1, STAGES, type StageName } from './stages.js';
+
+/** What a queue pair tells of its application's side. */
+export interface WorkRecorder {
+  /** The WQE at `index` is about to be published. */
+  posted(index: number): void;
+  /** Its completion was polled. `status` and `opcode` as in the CQE. */
+  polled(index: number, status: number, opcode: number): void;
+  /** The queue pair is connected to this one. */
+  connected(remote: string, destQpn: number): void;
+  closed(): void;
+}
+
+/** Of queue pairs that nobody watches. */
+export const NO_RECORDER: WorkRecorder = {
+  posted: () => {},
+  polled: () => {},
+  connected: () => {},
+  closed: () => {},
+};
+
+/** What the NIC's side of a connection has added up since it was watched. Times in nanoseconds. */
+export interface ConnectionTotals {
+  /** Standing still with something to send, by cause. */
+  readonly waitsNs: Readonly<Record<WaitCause, number>>;
+  /** With at least one work request between T2 and T5. */
+  readonly activeNs: number;
+  /** Waiting for acknowledgements that never came. */
+  readonly timeoutsNs: number;
+  readonly counters: Readonly<Record<QpCounterName, number>>;
+}
+
+/** A sample that is worth a dump. */
+export interface Trigger {
+  readonly reason: 'slow' | 'error';
+  readonly op: string;
+  readonly status: string;
+  /** Of a success all stages, of a failure only the whole. */
+  readonly stagesNs: Partial<Record<StageName, number>>;
+}
+
+export interface ConnectionHost {
+  nowNs(): number;
+  /** Called before each sample with its time: a window may have ended. */
+  advance(nowNs: number): void;
+  readonly groups: GroupTable;
+  trigger(connection: ConnectionTelemetry, trigger: Trigger): void;
+}
+
+export class ConnectionTelemetry implements WorkRecorder {
+  readonly qpn: number;
+  readonly page: TelemetryPage;
+  /** NIC state for dumps. */
+  readonly inspect: () => Promise<Record<string, unknown>>;
+  #name: string;
+  #remote: { readonly address: string; readonly qpn: number } | undefined;
+  readonly #host: ConnectionHost;
+  readonly #onClosed: (connection: ConnectionTelemetry) => void;
+  /** Groups of successful work, by completion opcode. */
+  readonly #successes: Array<Group | undefined> = [];
+
+  constructor(
+    host: ConnectionHost,
+    init: { qpn: number; page: TelemetryPage; inspect: () => Promise<Record<string, unknown>> },
+    onClosed: (connection: ConnectionTelemetry) => void,
+  ) {
+    this.#host = host;
+    this.qpn = init.qpn;
+    this.page = init.page;
+    this.inspect = init.inspect;
+    this.#name = hex(init.qpn);
+    this.#onClosed = onClosed;
+  }
+
+  /** `0x11>192.0.2.2/0x22`: this queue pair, and the one it is connected to. */
+  get name(): string {
+    return this.#name;
+  }
+
+  get remote(): { readonly address: string; readonly qpn: number } | undefined {
+    return this.#remote;
+  }
+
+  connected(remote: string, destQpn: number): void {
+    this.#remote = { address: remote, qpn: destQpn };
+    this.#name = `${hex(this.qpn)}>${remote}/${hex(destQpn)}`;
+    this.#successes.length = 0;
+  }
+
+  closed(): void {
+    this.#onClosed(this);
+  }
+
+  posted(index: number): void {
+    this.page.stamp(index, STAMP_T1, this.#host.nowNs());
+  }
+
+  polled(index: number, status: number, opcode: number): void {
+    const host = this.#host;
+    const { page } = this;
+    const t6 = host.nowNs();
+    host.advance(t6);
+    const t1 = page.stampAt(index, STAMP_T1);
+    if (status !== STATUS_SUCCESS) {
+      this.#failed(t6 - t1, status, opcode);
+      return;
+    }
+    const t2 = page.stampAt(index, STAMP_T2);
+    const t3 = page.stampAt(index, STAMP_T3);
+    const t4 = page.stampAt(index, STAMP_T4);
+    const t5 = page.stampAt(index, STAMP_T5);
+    let group = this.#successes[opcode];
+    if (group === undefined || group.released) group = this.#successGroup(opcode);
+    const { stages } = group;
+    stages[0].record(t2 - t1);
+    stages[1].record(t3 - t2);
+    stages[2].record(t4 - t3);
+    stages[3].record(t5 - t4);
+    stages[4].record(t6 - t5);
+    stages[5].record(t5 - t1);
+    stages[6].record(t6 - t1);
+    if (t6 - t1 < group.slowNs) return;
+    const durations = [t2 - t1, t3 - t2, t4 - t3, t5 - t4, t6 - t5, t5 - t1, t6 - t1];
+    host.trigger(this, {
+      reason: 'slow',
+      op: group.key.op,
+      status: group.key.status,
+      stagesNs: Object.fromEntries(STAGES.map((stage, i) => [stage, durations[i]])),
+    });
+  }
+
+  #successGroup(opcode: number): Group {
+    const group = this.#host.groups.find({
+      conn: this.#name,
+      op: wcOpcodeName(opcode),
+      status: statusName(STATUS_SUCCESS),
+    });
+    // "other" is not remembered: a place of its own may come free.
+    if (group.key.conn === this.#name) this.#successes[opcode] = group;
+    return group;
+  }
+
+  /** What failed may not have reached all stages: only the whole is known for certain. */
+  #failed(ns: number, status: number, opcode: number): void {
+    const op = wcOpcodeName(opcode);
+    const name = statusName(status);
+    this.#host.groups.find({ conn: this.#name, op, status: name }).stages[STAGE_T6_T1].record(ns);
+    this.#host.trigger(this, { reason: 'error', op, status: name, stagesNs: { t6_t1: ns } });
+  }
+
+  /** Totals at this moment, with what goes on at it. */
+  totals(nowNs: number): ConnectionTotals {
+    const { scalars, waits, counters } = this.page;
+    const waiting = scalars[SCALAR_WAITING];
+    const goingOnNs = waiting === WAIT_NOTHING ? 0 : nowNs - scalars[SCALAR_WAITING_SINCE];
+    const activeSince = scalars[SCALAR_ACTIVE_SINCE];
+    return {
+      waitsNs: Object.fromEntries(
+        WAIT_CAUSES.map((cause, i) => [cause, waits[i] + (i === waiting ? goingOnNs : 0)]),
+      ) as Record<WaitCause, number>,
+      activeNs: scalars[SCALAR_ACTIVE] + (activeSince === NEVER ? 0 : nowNs - activeSince),
+      timeoutsNs: scalars[SCALAR_TIMEOUTS],
+      counters: Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [name, counters[i]])) as Record<
+        QpCounterName,
+        number
+      >,
+    };
+  }
+}
+
+function hex(value: number): string {
+  return `0x${value.toString(16)}`;
+}

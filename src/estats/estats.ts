@@ -1,0 +1,174 @@
+/**
+ * The telemetry of one device: its watched queue pairs, their latency by group in windows of a minute, and dumps. I/O-free: time comes from
+ * the engine's clock, and who wants to see something asks for a snapshot (`snapshot.ts`).
+ */
+
+import { type CounterName, counterSnapshot } from '../ring/counters.js';
+import type { TelemetryPage } from '../ring/telemetry-page.js';
+import { type ConnectionHost, ConnectionTelemetry, type ConnectionTotals, type Trigger } from './connection.js';
+import { DumpLog } from './dump-log.js';
+import { packetsForPeople } from './dumped-packets.js';
+import { GroupTable } from './group-table.js';
+import { Histogram } from './histogram.js';
+import { type TelemetryWindow, WindowHistory } from './window-history.js';
+
+const WINDOW_NS = 60e9;
+const GROUPS_MAX = 1024;
+
+export interface EstatsInit {
+  /** The engine's clock. */
+  readonly nowNs: () => number;
+  /** Milliseconds since 1970 at time 0 of that clock. */
+  readonly epochMs: number;
+  /** The NIC's counters. */
+  readonly counters: Float64Array;
+  /** Length of a window; default one minute. */
+  readonly windowNs?: number;
+  /** Groups a window may have; default 1024. What finds no place goes to the group "other". */
+  readonly groupsMax?: number;
+}
+
+export class Estats implements ConnectionHost {
+  readonly groups: GroupTable;
+  readonly history = new WindowHistory();
+  readonly dumpLog = new DumpLog();
+  readonly loopDelay = new Histogram();
+  readonly windowNs: number;
+  readonly epochMs: number;
+  readonly nowNs: () => number;
+  readonly startedNs: number;
+  readonly #counters: Float64Array;
+  readonly #connections = new Map<number, ConnectionTelemetry>();
+  /** Totals of each connection when the current window began. */
+  readonly #totalsBefore = new Map<ConnectionTelemetry, ConnectionTotals>();
+  /** What connections added up that were closed in the current window. */
+  readonly #closedTotals = new Map<string, ConnectionTotals>();
+  #windowStartNs: number;
+  #windowEndNs: number;
+  /** Called with every window that closes. */
+  onWindow: (window: TelemetryWindow) => void = () => {};
+
+  constructor(init: EstatsInit) {
+    this.nowNs = init.nowNs;
+    this.epochMs = init.epochMs;
+    this.#counters = init.counters;
+    this.windowNs = init.windowNs ?? WINDOW_NS;
+    this.groups = new GroupTable(init.groupsMax ?? GROUPS_MAX);
+    this.startedNs = this.nowNs();
+    this.#windowStartNs = this.startedNs;
+    this.#windowEndNs = this.startedNs + this.windowNs;
+  }
+
+  /** Follows a queue pair whose NIC writes this page. `inspect` asks the NIC for the queue pair's state. */
+  watch(qpn: number, page: TelemetryPage, inspect: () => Promise<Record<string, unknown>>): ConnectionTelemetry {
+    const connection = new ConnectionTelemetry(this, { qpn, page, inspect }, (closed) => this.#onClosed(closed));
+    this.#connections.set(qpn, connection);
+    return connection;
+  }
+
+  get connections(): Iterable<ConnectionTelemetry> {
+    return this.#connections.values();
+  }
+
+  counters(): Record<CounterName, number> {
+    return counterSnapshot(this.#counters);
+  }
+
+  advance(nowNs: number): void {
+    if (nowNs >= this.#windowEndNs) this.#closeWindow(nowNs);
+  }
+
+  /** The program's event loop was this late. */
+  recordLoopDelay(ns: number): void {
+    this.advance(this.nowNs());
+    this.loopDelay.record(ns);
+  }
+
+  /** The window that is open, as if it ended now. */
+  currentWindow(): TelemetryWindow {
+    const nowNs = this.nowNs();
+    this.advance(nowNs);
+    return this.#window(nowNs);
+  }
+
+  #window(endNs: number): TelemetryWindow {
+    const connections = new Map(this.#closedTotals);
+    for (const connection of this.#connections.values()) {
+      const before = this.#totalsBefore.get(connection);
+      connections.set(connection.name, difference(connection.totals(endNs), before));
+    }
+    return {
+      startNs: this.#windowStartNs,
+      endNs,
+      groups: this.groups.windows(),
+      connections,
+      loopDelay: this.loopDelay.toSparse(),
+    };
+  }
+
+  /** Windows without a sample are left out: the next one begins at a multiple of the window's length. */
+  #closeWindow(nowNs: number): void {
+    const window = this.#window(this.#windowEndNs);
+    this.history.push(window);
+    this.onWindow(window);
+    this.groups.startWindow();
+    this.loopDelay.reset();
+    this.#closedTotals.clear();
+    for (const connection of this.#connections.values()) {
+      this.#totalsBefore.set(connection, connection.totals(this.#windowEndNs));
+    }
+    const elapsed = Math.floor((nowNs - this.#windowStartNs) / this.windowNs);
+    this.#windowStartNs += elapsed * this.windowNs;
+    this.#windowEndNs = this.#windowStartNs + this.windowNs;
+  }
+
+  #onClosed(connection: ConnectionTelemetry): void {
+    const totals = connection.totals(this.nowNs());
+    this.#closedTotals.set(connection.name, difference(totals, this.#totalsBefore.get(connection)));
+    this.#totalsBefore.delete(connection);
+    this.#connections.delete(connection.qpn);
+    this.dumpLog.forget(connection.qpn);
+  }
+
+  trigger(connection: ConnectionTelemetry, trigger: Trigger): void {
+    if (this.dumpLog.admit(connection.qpn, this.nowNs())) void this.#dump(connection, trigger);
+  }
+
+  /** Dumps every connection now, whether it was dumped shortly before or not. */
+  async dumpAll(): Promise<void> {
+    for (const connection of this.#connections.values()) await this.#dump(connection, { reason: 'asked' });
+  }
+
+  /** Packets, totals and counters are those of this moment; the NIC answers for the queue pair's state a little later. */
+  async #dump(connection: ConnectionTelemetry, why: Trigger | { readonly reason: 'asked' }): Promise<void> {
+    const nowNs = this.nowNs();
+    const packets = packetsForPeople(connection.page.packets(), nowNs);
+    const totals = connection.totals(nowNs);
+    const moved = Object.entries(this.counters()).filter(([, value]) => value !== 0);
+    const qp = await connection.inspect().catch((error: Error) => ({ gone: error.message }));
+    this.dumpLog.add({
+      time: new Date(this.epochMs + nowNs / 1e6).toISOString(),
+      ...why,
+      conn: connection.name,
+      qp,
+      totals,
+      packets,
+      device: Object.fromEntries(moved),
+    });
+  }
+}
+
+/** What was added since `before`; all of it when there is no before. */
+function difference(now: ConnectionTotals, before: ConnectionTotals | undefined): ConnectionTotals {
+  if (before === undefined) return now;
+  return {
+    waitsNs: minus(now.waitsNs, before.waitsNs),
+    activeNs: now.activeNs - before.activeNs,
+    timeoutsNs: now.timeoutsNs - before.timeoutsNs,
+    counters: minus(now.counters, before.counters),
+  };
+}
+
+function minus<K extends string>(a: Readonly<Record<K, number>>, b: Readonly<Record<K, number>>): Record<K, number> {
+  return Object.fromEntries((Object.keys(a) as K[]).map((key) => [key, a[key] - b[key]])) as Record<K, number>;
+}

@@ -1,0 +1,28 @@
+/**
+ * The stages of a work request: the time between two of its stamps T1..T6 (RDMA Estats; Bai et al., "Empowering Azure Storage with RDMA",
+ * NSDI 2023, §5). The first five follow one another and add up to the last, which is what the application sees; t5_t1 is what the NIC sees.
+ */
+
+const STAGE_TEXTS = {
+  t2_t1: 'waiting in the send queue: posted to first packet handed to the port',
+  t3_t2: 'sending: first packet to last packet first sent',
+  t4_t3: 'last packet sent to the answer that covers it: network, responder, repair of losses',
+  t5_t4: 'answered to completed: waiting for older work requests',
+  t6_t5: 'completed to polled: the application',
+  t5_t1: 'posted to completed: what the NIC sees',
+  t6_t1: 'posted to polled: what the application sees',
+} as const;
+
+export type StageName = keyof typeof STAGE_TEXTS;
+
+/** In the order in which groups keep their histograms. */
+export const STAGES = Object.keys(STAGE_TEXTS) as StageName[];
+export const STAGE_COUNT = STAGES.length;
+/** Index of the whole latency, T6 - T1. */
+export const STAGE_T6_T1 = STAGES.indexOf('t6_t1');
+/** The stages that follow one another and add up to T6 - T1. */
+export const CONSECUTIVE_STAGES = STAGES.slice(0, 5);
+
+export function stageText(stage: StageName): string {
+  return STAGE_TEXTS[stage];
+}

@@ -1,0 +1,62 @@
+/**
+ * Closed windows, newest last: at most 60, an hour of minutes. They keep only buckets that hold something, and all together not more of them
+ * than a bound: when busy groups would need more, the oldest windows go first.
+ */
+
+import type { ConnectionTotals } from './connection.js';
+import type { GroupWindow } from './group-table.js';
+import type { SparseHistogram } from './histogram.js';
+
+const WINDOWS_MAX = 60;
+/** Six bytes each. */
+const HISTORY_BUCKETS_MAX = 1 << 20;
+
+/** Everything that one window saw. */
+export interface TelemetryWindow {
+  /** On the engine's clock. */
+  readonly startNs: number;
+  readonly endNs: number;
+  readonly groups: readonly GroupWindow[];
+  /** What each connection added up in this window, by name. */
+  readonly connections: ReadonlyMap<string, ConnectionTotals>;
+  /** How late the program's event loop was, by its own timer. */
+  readonly loopDelay: SparseHistogram;
+}
+
+export class WindowHistory {
+  readonly #windows: TelemetryWindow[] = [];
+  #buckets = 0;
+  readonly #bucketsMax: number;
+  /** Windows that had to go before their hour was over. */
+  droppedEarly = 0;
+
+  constructor(bucketsMax = HISTORY_BUCKETS_MAX) {
+    this.#bucketsMax = bucketsMax;
+  }
+
+  push(window: TelemetryWindow): void {
+    this.#windows.push(window);
+    this.#buckets += bucketsOf(window);
+    if (this.#windows.length > WINDOWS_MAX) this.#shift();
+    while (this.#buckets > this.#bucketsMax && this.#windows.length > 1) {
+      this.#shift();
+      this.droppedEarly++;
+    }
+  }
+
+  /** Windows that ended after `sinceNs`, oldest first. */
+  since(sinceNs: number): readonly TelemetryWindow[] {
+    return this.#windows.filter((window) => window.endNs > sinceNs);
+  }
+
+  #shift(): void {
+    const oldest = this.#windows.shift();
+    if (oldest !== undefined) this.#buckets -= bucketsOf(oldest);
+  }
+}
+
+function bucketsOf(window: TelemetryWindow): number {
+  let buckets = 0;
+  for (const group of window.groups) for (const stage of group.stages) buckets += stage.buckets.length;
+  return buckets;
+}
