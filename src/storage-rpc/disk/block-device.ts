@@ -94,7 +94,7 @@ export function checkRange(
   errno: 'EINVAL' | 'ENOSPC',
 ): void {
   const { sizeBytes, blockBytes } = device;
-  if (!(Number.isSafeInteger(offset) && offset >= 0 && Number.isSafeInteger(length) && length >= 0)) {
+  if (!(Number.isInteger(offset) && offset >= 0 && Number.isInteger(length) && length >= 0)) {
     throw new BlockDeviceError('EINVAL', `there is no range of ${length} bytes at ${offset}`);
   }
   if (offset > sizeBytes || length > sizeBytes - offset) {

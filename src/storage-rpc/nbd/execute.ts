@@ -1,0 +1,88 @@
+/** Does on a disk what a request asks for, and says what to answer. */
+
+import { RoceError } from '../../core/errors.js';
+import { type BlockDevice, BlockDeviceError, type BlockErrno, type BlockExtent } from '../disk/block-device.js';
+import type { NbdExport } from './protocol/nbd-export.js';
+import type { Agreement } from './protocol/negotiation.js';
+import { blockStatusReply, errorReply, readReply, simpleReply } from './protocol/reply.js';
+import { type NbdRequest, refusalOf } from './protocol/request.js';
+import * as wire from './protocol/wire.js';
+
+/** An export with the disk behind it. */
+export interface ServedExport extends NbdExport {
+  readonly device: BlockDevice;
+}
+
+/** A disk is asked for no more at once: what lies behind it may be a network whose buffers are smaller than 32 MiB. */
+const PIECE_BYTES = 1 << 20;
+
+/** The pieces of the reply. Rejects only for what is a defect of this program. */
+export async function execute(request: NbdRequest, agreement: Agreement<ServedExport>): Promise<readonly Uint8Array[]> {
+  const refusal = refusalOf(request, agreement);
+  if (refusal !== undefined) return failure(request, agreement, refusal, 'the request makes no sense here');
+  try {
+    return await success(request, agreement);
+  } catch (error) {
+    if (error instanceof BlockDeviceError) return failure(request, agreement, error.errno, error.message);
+    if (error instanceof RoceError) return failure(request, agreement, 'EIO', error.message);
+    throw error;
+  }
+}
+
+async function success(
+  request: NbdRequest,
+  { export: { device }, structuredReplies }: Agreement<ServedExport>,
+): Promise<readonly Uint8Array[]> {
+  const { cookie, type, offset, lengthBytes, data, flags } = request;
+  const fua = (flags & wire.CMD_FLAG_FUA) !== 0;
+  switch (type) {
+    case wire.CMD_READ: {
+      const into = Buffer.allocUnsafe(lengthBytes);
+      await inPieces(into, (piece, at) => device.read(offset + at, piece.length, piece));
+      return structuredReplies ? readReply(cookie, offset, into) : [simpleReply(cookie), into];
+    }
+    case wire.CMD_WRITE:
+      await inPieces(data, (piece, at) => device.write(offset + at, piece, { fua }));
+      break;
+    case wire.CMD_FLUSH:
+      await device.flush();
+      break;
+    case wire.CMD_TRIM:
+      await device.trim(offset, lengthBytes);
+      if (fua) await device.flush();
+      break;
+    case wire.CMD_WRITE_ZEROES:
+      await device.writeZeroes(offset, lengthBytes, { fua, noHole: (flags & wire.CMD_FLAG_NO_HOLE) !== 0 });
+      break;
+    case wire.CMD_BLOCK_STATUS: {
+      const extents = await allocationOf(device, offset, lengthBytes);
+      const isOne = (flags & wire.CMD_FLAG_REQ_ONE) !== 0;
+      return [blockStatusReply(cookie, isOne ? extents.slice(0, 1) : extents)];
+    }
+  }
+  return [simpleReply(cookie)];
+}
+
+async function allocationOf(device: BlockDevice, offset: number, lengthBytes: number): Promise<readonly BlockExtent[]> {
+  return (await device.blockStatus?.(offset, lengthBytes)) ?? [{ lengthBytes, hole: false, zero: false }];
+}
+
+function failure(
+  { cookie }: NbdRequest,
+  { structuredReplies }: Agreement<ServedExport>,
+  errno: BlockErrno,
+  message: string,
+): readonly Uint8Array[] {
+  return [structuredReplies ? errorReply(cookie, errno, message) : simpleReply(cookie, errno)];
+}
+
+/** All pieces at once; `at` says where in the whole a piece begins. */
+async function inPieces(bytes: Uint8Array, work: (piece: Uint8Array, at: number) => Promise<void>): Promise<void> {
+  if (bytes.length <= PIECE_BYTES) return work(bytes, 0);
+  const works: Promise<void>[] = [];
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) works.push(work(bytes.subarray(at, at + PIECE_BYTES), at));
+  // All have to end before the bytes are somebody else's.
+  for (const { status, reason } of (await Promise.allSettled(works)) as PromiseRejectedResult[]) {
+    if (status === 'rejected') throw reason;
+  }
+}

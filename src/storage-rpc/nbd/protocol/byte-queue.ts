@@ -1,0 +1,64 @@
+/**
+ * Bytes that arrived in pieces, taken in the lengths the protocol has. What lies in one piece is taken as a view of it; only what
+ * straddles pieces is copied.
+ */
+
+export class ByteQueue {
+  #pieces: Uint8Array[] = [];
+  /** Taken bytes of the first piece. */
+  #taken = 0;
+  #length = 0;
+
+  /** Bytes waiting. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Appends a piece, which now belongs to the queue and to who takes views of it. */
+  push(piece: Uint8Array): void {
+    if (piece.length === 0) return;
+    this.#pieces.push(piece);
+    this.#length += piece.length;
+  }
+
+  /** The next `count` bytes; undefined while they are not all there. */
+  take(count: number): Uint8Array | undefined {
+    if (count > this.#length) return undefined;
+    this.#length -= count;
+    const [first] = this.#pieces;
+    if (count === 0) return new Uint8Array(0);
+    const begin = this.#taken;
+    if (begin + count <= first.length) {
+      this.#advance(count);
+      return first.subarray(begin, begin + count);
+    }
+    const whole = new Uint8Array(count);
+    for (let at = 0; at < count; ) {
+      const part = this.#pieces[0].subarray(this.#taken, this.#taken + count - at);
+      whole.set(part, at);
+      at += part.length;
+      this.#advance(part.length);
+    }
+    return whole;
+  }
+
+  /** Drops up to `count` bytes; how many it dropped. */
+  skip(count: number): number {
+    const dropped = Math.min(count, this.#length);
+    this.#length -= dropped;
+    for (let left = dropped; left > 0; ) {
+      const step = Math.min(left, this.#pieces[0].length - this.#taken);
+      this.#advance(step);
+      left -= step;
+    }
+    return dropped;
+  }
+
+  /** Moves on within the first piece. */
+  #advance(count: number): void {
+    this.#taken += count;
+    if (this.#taken < this.#pieces[0].length) return;
+    this.#pieces.shift();
+    this.#taken = 0;
+  }
+}

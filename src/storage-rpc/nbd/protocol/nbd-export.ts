@@ -1,0 +1,27 @@
+/** What a client learns about an export: its size and what it can do. */
+
+import { CAN_MULTI_CONN, HAS_FLAGS, SEND_DF, SEND_FLUSH, SEND_FUA, SEND_TRIM, SEND_WRITE_ZEROES } from './wire.js';
+
+export interface NbdExport {
+  readonly name: string;
+  /** For people; may be empty. */
+  readonly description: string;
+  readonly sizeBytes: number;
+  /** Smallest unit of a request. */
+  readonly blockBytes: number;
+}
+
+/** What clients should use where they can choose: the unit of CRCs and of most disks. */
+export const PREFERRED_BLOCK_BYTES = 4096;
+
+const ALWAYS = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | CAN_MULTI_CONN;
+
+/** The transmission flags of every export; "don't fragment" means something only with structured replies. */
+export function transmissionFlags(structuredReplies: boolean): number {
+  return structuredReplies ? ALWAYS | SEND_DF : ALWAYS;
+}
+
+/** Looks an export up. The empty name means the first, as proto.md recommends. */
+export function findExport<E extends NbdExport>(exports: readonly E[], name: string): E | undefined {
+  return name === '' ? exports[0] : exports.find((candidate) => candidate.name === name);
+}

@@ -1,0 +1,52 @@
+/**
+ * One client from the server's side: bytes in, requests out. It is asked for the next request when there is room for one, so that a client
+ * that sends faster than the disk works waits in its own socket.
+ */
+
+import { ByteQueue } from './byte-queue.js';
+import type { NbdExport } from './nbd-export.js';
+import { type Agreement, Negotiation } from './negotiation.js';
+import { type NbdRequest, RequestReader } from './request.js';
+import { CMD_DISC } from './wire.js';
+
+/** `finish`: the client takes its leave, what is under way is still answered. `close`: it does not speak the protocol, or was refused. */
+export type ServerEvent = NbdRequest | 'finish' | 'close';
+
+export class ServerSession<E extends NbdExport> {
+  readonly #input = new ByteQueue();
+  readonly #negotiation: Negotiation<E>;
+  readonly #requests = new RequestReader();
+  #agreement: Agreement<E> | undefined;
+
+  /** `send` is called at once with the greeting, and later with every answer of the handshake. */
+  constructor(exports: readonly E[], send: (bytes: Uint8Array) => void) {
+    this.#negotiation = new Negotiation(exports, send);
+  }
+
+  /** What was agreed on; undefined before the transmission phase. */
+  get agreement(): Agreement<E> | undefined {
+    return this.#agreement;
+  }
+
+  /** Bytes received and not yet part of a request. */
+  get bufferedBytes(): number {
+    return this.#input.length;
+  }
+
+  /** Takes bytes, which must not change any more. */
+  push(bytes: Uint8Array): void {
+    this.#input.push(bytes);
+  }
+
+  /** The next thing to do; undefined where more input is needed. */
+  next(): ServerEvent | undefined {
+    if (this.#agreement === undefined) {
+      const state = this.#negotiation.advance(this.#input);
+      if (state !== 'transmission') return state === 'close' ? 'close' : undefined;
+      this.#agreement = this.#negotiation.agreement;
+    }
+    const request = this.#requests.next(this.#input);
+    if (request === 'bad-magic') return 'close';
+    return request?.type === CMD_DISC ? 'finish' : request;
+  }
+}

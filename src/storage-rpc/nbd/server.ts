@@ -1,0 +1,124 @@
+/** An NBD server on a TCP or Unix socket: disks of ours for every program that knows NBD. */
+
+import { unlink } from 'node:fs/promises';
+import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { RoceError } from '../../core/errors.js';
+import type { BlockDevice } from '../disk/block-device.js';
+import type { ServedExport } from './execute.js';
+import { type NbdCounters, NbdServerConnection } from './server-connection.js';
+import { Slots } from './slots.js';
+import type { SocketAddress } from './socket-address.js';
+
+export interface NbdServerOptions {
+  readonly listen: SocketAddress;
+  /** The name clients ask for; the empty name finds it, too. */
+  readonly exportName: string;
+  readonly description: string;
+  readonly device: BlockDevice;
+}
+
+/** Requests that are executed at once, over all clients. */
+const SLOTS = 128;
+/** More are turned away at the door. */
+const CONNECTIONS_MAX = 64;
+/** A client that does not fetch its replies is not waited for when the server ends. */
+const FINISH_TIMEOUT_MS = 2_000;
+
+export class NbdServer implements AsyncDisposable {
+  readonly counters: NbdCounters = {
+    connections: 0,
+    refusedConnections: 0,
+    requests: 0,
+    bytesRead: 0,
+    bytesWritten: 0,
+  };
+  readonly #server: Server;
+  readonly #exports: readonly ServedExport[];
+  readonly #slots = new Slots(SLOTS);
+  readonly #connections = new Map<Socket, NbdServerConnection>();
+
+  private constructor({ device, exportName, description }: NbdServerOptions) {
+    const { sizeBytes, blockBytes } = device;
+    this.#exports = [{ name: exportName, description, sizeBytes, blockBytes, device }];
+    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server.maxConnections = CONNECTIONS_MAX;
+  }
+
+  /** Listens. Rejects with ERR_ROCE_IO when the address is taken. The disk stays the caller's to close. */
+  static async open(options: NbdServerOptions): Promise<NbdServer> {
+    const server = new NbdServer(options);
+    try {
+      await listenOn(server.#server, options.listen);
+    } catch (error) {
+      const { message, code } = error as NodeJS.ErrnoException;
+      const hint = code === 'EADDRINUSE' ? 'another server is there' : undefined;
+      throw new RoceError('ERR_ROCE_IO', `cannot listen: ${message}`, hint, { cause: error });
+    }
+    return server;
+  }
+
+  /** Where clients find it, as libnbd and qemu write it. */
+  get uri(): string {
+    const address = this.#server.address();
+    const name = this.#exports[0].name;
+    if (address === null) return '';
+    if (typeof address === 'string') return `nbd+unix:///${name}?socket=${address}`;
+    const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+    return `nbd://${host}:${address.port}/${name}`;
+  }
+
+  /** Clients connected now. */
+  get clients(): number {
+    return this.#connections.size;
+  }
+
+  /** Takes no more clients, answers what is under way, and hangs up. */
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const connection of this.#connections.values()) connection.finish(FINISH_TIMEOUT_MS);
+    await closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #accept(socket: Socket): void {
+    this.counters.connections++;
+    this.#connections.set(socket, new NbdServerConnection(socket, this.#exports, this.#slots, this.counters));
+    socket.once('close', () => this.#connections.delete(socket));
+  }
+}
+
+async function listenOn(server: Server, address: SocketAddress): Promise<void> {
+  try {
+    await listenOnce(server, address);
+  } catch (error) {
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    if (!isTaken || !('path' in address) || (await answers(address))) throw error;
+    await unlink(address.path); // A server that was killed left its socket behind.
+    await listenOnce(server, address);
+  }
+}
+
+function listenOnce(server: Server, address: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+/** Whether somebody accepts connections there. */
+function answers(address: { readonly path: string }): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

@@ -1,0 +1,17 @@
+/** Where a server listens: `unix:PATH`, `HOST:PORT` or `[IPV6]:PORT`. */
+
+import { RoceError } from '../../core/errors.js';
+import { parseCount } from '../../core/units.js';
+
+export type SocketAddress = { readonly path: string } | { readonly host: string; readonly port: number };
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT. */
+export function parseSocketAddress(text: string): SocketAddress {
+  const [, path] = /^unix:(.+)$/.exec(text) ?? [];
+  if (path !== undefined) return { path };
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text) ?? [];
+  if (port === undefined) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is not an address: unix:PATH or HOST:PORT`);
+  }
+  return { host: bracketed ?? plain, port: parseCount(port, 0, 65535) };
+}
