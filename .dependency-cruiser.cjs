@@ -40,6 +40,7 @@ const pure = [
   'sim',
   'fluid',
   'window',
+  'storage-rpc/nbd/protocol',
 ];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 

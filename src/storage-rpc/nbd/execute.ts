@@ -2,6 +2,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, type BlockErrno, type BlockExtent } from '../disk/block-device.js';
+import { inPieces } from '../disk/pieces.js';
 import type { NbdExport } from './protocol/nbd-export.js';
 import type { Agreement } from './protocol/negotiation.js';
 import { blockStatusReply, errorReply, readReply, simpleReply } from './protocol/reply.js';
@@ -38,11 +39,11 @@ async function success(
   switch (type) {
     case wire.CMD_READ: {
       const into = Buffer.allocUnsafe(lengthBytes);
-      await inPieces(into, (piece, at) => device.read(offset + at, piece.length, piece));
+      await inPieces(into, PIECE_BYTES, (piece, at) => device.read(offset + at, piece.length, piece));
       return structuredReplies ? readReply(cookie, offset, into) : [simpleReply(cookie), into];
     }
     case wire.CMD_WRITE:
-      await inPieces(data, (piece, at) => device.write(offset + at, piece, { fua }));
+      await inPieces(data, PIECE_BYTES, (piece, at) => device.write(offset + at, piece, { fua }));
       break;
     case wire.CMD_FLUSH:
       await device.flush();
@@ -74,15 +75,4 @@ function failure(
   message: string,
 ): readonly Uint8Array[] {
   return [structuredReplies ? errorReply(cookie, errno, message) : simpleReply(cookie, errno)];
-}
-
-/** All pieces at once; `at` says where in the whole a piece begins. */
-async function inPieces(bytes: Uint8Array, work: (piece: Uint8Array, at: number) => Promise<void>): Promise<void> {
-  if (bytes.length <= PIECE_BYTES) return work(bytes, 0);
-  const works: Promise<void>[] = [];
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) works.push(work(bytes.subarray(at, at + PIECE_BYTES), at));
-  // All have to end before the bytes are somebody else's.
-  for (const { status, reason } of (await Promise.allSettled(works)) as PromiseRejectedResult[]) {
-    if (status === 'rejected') throw reason;
-  }
 }

@@ -24,34 +24,49 @@ export class ByteQueue {
   /** The next `count` bytes; undefined while they are not all there. */
   take(count: number): Uint8Array | undefined {
     if (count > this.#length) return undefined;
+    if (count === 0) return new Uint8Array(0);
     this.#length -= count;
     const [first] = this.#pieces;
-    if (count === 0) return new Uint8Array(0);
     const begin = this.#taken;
     if (begin + count <= first.length) {
       this.#advance(count);
       return first.subarray(begin, begin + count);
     }
-    const whole = new Uint8Array(count);
-    for (let at = 0; at < count; ) {
-      const part = this.#pieces[0].subarray(this.#taken, this.#taken + count - at);
-      whole.set(part, at);
-      at += part.length;
-      this.#advance(part.length);
-    }
+    const whole = this.#copy(count);
+    this.#drop(count);
     return whole;
+  }
+
+  /** The next `count` bytes, which stay; undefined while they are not all there. For a few bytes. */
+  peek(count: number): Uint8Array | undefined {
+    return count > this.#length ? undefined : this.#copy(count);
   }
 
   /** Drops up to `count` bytes; how many it dropped. */
   skip(count: number): number {
     const dropped = Math.min(count, this.#length);
     this.#length -= dropped;
-    for (let left = dropped; left > 0; ) {
+    this.#drop(dropped);
+    return dropped;
+  }
+
+  #copy(count: number): Uint8Array {
+    const bytes = new Uint8Array(count);
+    let from = this.#taken;
+    for (let at = 0, i = 0; at < count; i++, from = 0) {
+      const part = this.#pieces[i].subarray(from, from + count - at);
+      bytes.set(part, at);
+      at += part.length;
+    }
+    return bytes;
+  }
+
+  #drop(count: number): void {
+    for (let left = count; left > 0; ) {
       const step = Math.min(left, this.#pieces[0].length - this.#taken);
       this.#advance(step);
       left -= step;
     }
-    return dropped;
   }
 
   /** Moves on within the first piece. */

@@ -32,6 +32,8 @@ export const REP_ACK = 1;
 export const REP_SERVER = 2;
 export const REP_INFO = 3;
 export const REP_META_CONTEXT = 4;
+/** Types from here on are errors. */
+export const REP_ERR_BIT = 0x80000000;
 export const REP_ERR_UNSUP = 0x80000001;
 export const REP_ERR_INVALID = 0x80000003;
 export const REP_ERR_UNKNOWN = 0x80000006;

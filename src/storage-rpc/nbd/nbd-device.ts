@@ -1,0 +1,252 @@
+/**
+ * The export of an NBD server as a disk: whatever speaks NBD, qemu-nbd, nbdkit and their formats and clusters, can lie behind us.
+ *
+ * What the server cannot do is done with what it can: FUA by a FLUSH, zeroing by writing zeros. If the connection breaks, every request
+ * fails with EIO from then on.
+ */
+
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import PQueue from 'p-queue';
+import { RoceError } from '../../core/errors.js';
+import {
+  type BlockDevice,
+  BlockDeviceError,
+  type BlockExtent,
+  checkRange,
+  type WriteOptions,
+  type WriteZeroesOptions,
+} from '../disk/block-device.js';
+import { inPieces } from '../disk/pieces.js';
+import { parseNbdUri } from './nbd-uri.js';
+import { ByteQueue } from './protocol/byte-queue.js';
+import { ClientNegotiation, type RemoteExport } from './protocol/client-negotiation.js';
+import { type ClientOutcome, type ClientRequest, ClientSession } from './protocol/client-session.js';
+import * as wire from './protocol/wire.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Requests the server gets before it has answered the first of them. */
+const REQUESTS_MAX = 64;
+/** Zeros are written in pieces of this size where the server cannot zero by itself. */
+const ZERO_BYTES = 1 << 20;
+/** Requests without payload; their lengths have 32 bits and stay multiples of any block size. */
+const RANGE_BYTES_MAX = 1 << 30;
+
+export class NbdDevice implements BlockDevice {
+  readonly #socket: Socket;
+  readonly #remote: RemoteExport;
+  readonly #session: ClientSession;
+  readonly #queue = new PQueue({ concurrency: REQUESTS_MAX });
+  #failure: BlockDeviceError | undefined;
+
+  private constructor(socket: Socket, remote: RemoteExport, input: ByteQueue) {
+    this.#socket = socket;
+    this.#remote = remote;
+    this.#session = new ClientSession(remote);
+    socket.on('data', (bytes: Buffer) => {
+      input.push(bytes);
+      try {
+        this.#session.receive(input);
+      } catch (error) {
+        this.#fail((error as Error).message);
+      }
+    });
+    socket.on('error', (error) => this.#fail(`the connection to the NBD server broke: ${error.message}`));
+    socket.on('close', () => this.#fail('the NBD server closed the connection'));
+  }
+
+  /** Connects to the export a URI names. Rejects with ERR_ROCE_CONNECT, ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND. */
+  static async open(uri: string): Promise<NbdDevice> {
+    const { address, exportName } = parseNbdUri(uri);
+    const socket = connect(address);
+    const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_TIMEOUT_MS);
+    const input = new ByteQueue();
+    try {
+      const remote = await negotiate(socket, exportName, input);
+      socket.setNoDelay(true);
+      return new NbdDevice(socket, remote, input);
+    } catch (error) {
+      socket.destroy();
+      if (error instanceof RoceError) throw error;
+      const message = `cannot use ${uri}: ${(error as Error).message}`;
+      throw new RoceError('ERR_ROCE_CONNECT', message, 'is the NBD server running?', { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  get sizeBytes(): number {
+    return this.#remote.sizeBytes;
+  }
+
+  get blockBytes(): number {
+    return this.#remote.blockBytes;
+  }
+
+  async read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    checkRange(this, offset, length, 'EINVAL');
+    await inPieces(into.subarray(0, length), this.#payloadBytesMax, async (piece, at) => {
+      await this.#request({
+        type: wire.CMD_READ,
+        offset: offset + at,
+        lengthBytes: piece.length,
+        into: piece,
+      });
+    });
+  }
+
+  async write(offset: number, data: Uint8Array, { fua = false }: WriteOptions = {}): Promise<void> {
+    this.#checkWritable(offset, data.length);
+    const canFua = this.#can(wire.SEND_FUA);
+    await inPieces(data, this.#payloadBytesMax, async (piece, at) => {
+      const flags = fua && canFua ? wire.CMD_FLAG_FUA : 0;
+      await this.#request({ type: wire.CMD_WRITE, flags, offset: offset + at, lengthBytes: piece.length }, piece);
+    });
+    if (fua && !canFua) await this.flush();
+  }
+
+  /** A server that does not offer FLUSH promises nothing that could be asked for. */
+  async flush(): Promise<void> {
+    if (this.#can(wire.SEND_FLUSH)) await this.#request({ type: wire.CMD_FLUSH, offset: 0, lengthBytes: 0 });
+    else this.#checkAlive();
+  }
+
+  async trim(offset: number, length: number): Promise<void> {
+    checkRange(this, offset, length, 'EINVAL');
+    this.#checkAlive();
+    if (!this.#can(wire.SEND_TRIM)) return;
+    await inRanges(offset, length, async (start, lengthBytes) => {
+      await this.#request({ type: wire.CMD_TRIM, offset: start, lengthBytes });
+    });
+  }
+
+  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+    this.#checkWritable(offset, length);
+    const canZero = this.#can(wire.SEND_WRITE_ZEROES);
+    const noHole = canZero && options.noHole === true ? wire.CMD_FLAG_NO_HOLE : 0;
+    await inRanges(offset, length, async (start, lengthBytes) => {
+      if (canZero) await this.#request({ type: wire.CMD_WRITE_ZEROES, flags: noHole, offset: start, lengthBytes });
+      else await this.#writeZeros(start, lengthBytes);
+    });
+    if (options.fua === true) await this.flush();
+  }
+
+  async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
+    checkRange(this, offset, length, 'EINVAL');
+    this.#checkAlive();
+    if (this.#remote.allocationContextId === undefined) return [{ lengthBytes: length, hole: false, zero: false }];
+    const all: BlockExtent[] = [];
+    for (let at = 0; at < length; ) {
+      const lengthBytes = Math.min(length - at, RANGE_BYTES_MAX);
+      const { extents } = await this.#request({ type: wire.CMD_BLOCK_STATUS, offset: offset + at, lengthBytes });
+      // The last run may reach past what was asked for.
+      for (const extent of extents) {
+        const shown = Math.min(extent.lengthBytes, length - at);
+        if (shown > 0) all.push({ ...extent, lengthBytes: shown });
+        at += shown;
+      }
+      if (extents.length === 0) throw new BlockDeviceError('EIO', 'the NBD server gives no extents');
+    }
+    return all;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.onIdle();
+    if (this.#failure === undefined) {
+      await this.flush().catch(() => {}); // The connection may break just now; then there is nothing to give back.
+      this.#failure = new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
+      this.#socket.end(this.#session.submit({ type: wire.CMD_DISC, offset: 0, lengthBytes: 0 }, () => {}));
+    }
+    if (!this.#socket.closed) {
+      this.#socket.resume();
+      const timer = setTimeout(() => this.#socket.destroy(), CONNECT_TIMEOUT_MS);
+      await once(this.#socket, 'close').catch(() => {});
+      clearTimeout(timer);
+    }
+    this.#failure = new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get #payloadBytesMax(): number {
+    return this.#remote.payloadBytesMax;
+  }
+
+  #can(flag: number): boolean {
+    return (this.#remote.flags & flag) !== 0;
+  }
+
+  #checkAlive(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #checkWritable(offset: number, length: number): void {
+    checkRange(this, offset, length, 'ENOSPC');
+    if (this.#can(wire.READ_ONLY)) throw new BlockDeviceError('EPERM', 'the NBD export is read-only');
+  }
+
+  async #writeZeros(offset: number, length: number): Promise<void> {
+    const zeros = new Uint8Array(Math.min(length, ZERO_BYTES));
+    for (let at = 0; at < length; at += zeros.length) {
+      await this.write(offset + at, zeros.subarray(0, Math.min(zeros.length, length - at)));
+    }
+  }
+
+  /** Sends when there are few enough under way. */
+  #request(request: ClientRequest, data?: Uint8Array): Promise<ClientOutcome> {
+    return this.#queue.add(
+      () =>
+        new Promise<ClientOutcome>((resolve, reject) => {
+          if (this.#failure !== undefined) {
+            reject(this.#failure);
+            return;
+          }
+          const header = this.#session.submit(request, (outcome) => {
+            if (outcome.error === undefined) resolve(outcome);
+            else reject(outcome.error);
+          });
+          this.#socket.cork();
+          this.#socket.write(header);
+          if (data !== undefined) this.#socket.write(data);
+          this.#socket.uncork();
+        }),
+    );
+  }
+
+  #fail(why: string): void {
+    this.#failure ??= new BlockDeviceError('EIO', why);
+    this.#socket.destroy();
+    this.#session.fail(this.#failure);
+  }
+}
+
+/** Rejects when the socket breaks first. Bytes past the handshake stay in `input`. */
+function negotiate(socket: Socket, exportName: string, input: ByteQueue): Promise<RemoteExport> {
+  const negotiation = new ClientNegotiation(exportName, (bytes) => socket.write(bytes));
+  return new Promise<RemoteExport>((resolve, reject) => {
+    const onClose = () => reject(new Error('the server hung up'));
+    const onData = (bytes: Buffer) => {
+      input.push(bytes);
+      try {
+        const remote = negotiation.advance(input);
+        if (remote === undefined) return;
+        socket.off('data', onData).off('error', reject).off('close', onClose);
+        resolve(remote);
+      } catch (error) {
+        reject(error);
+      }
+    };
+    socket.on('data', onData).once('error', reject).once('close', onClose);
+  });
+}
+
+/** One after another: each may be long work for the server. */
+async function inRanges(
+  offset: number,
+  length: number,
+  work: (offset: number, lengthBytes: number) => Promise<void>,
+): Promise<void> {
+  for (let at = 0; at < length; at += RANGE_BYTES_MAX) await work(offset + at, Math.min(RANGE_BYTES_MAX, length - at));
+}

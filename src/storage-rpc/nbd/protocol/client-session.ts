@@ -1,0 +1,214 @@
+/**
+ * The transmission phase from the client's side: requests out, replies in any order, simple or structured. A server that breaks the
+ * protocol breaks the session: nothing it says later could be believed.
+ */
+
+import { readU16, readU32, writeU16, writeU32 } from '../../../core/bytes.js';
+import { RoceError } from '../../../core/errors.js';
+import { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno, type BlockExtent } from '../../disk/block-device.js';
+import type { ByteQueue } from './byte-queue.js';
+import type { RemoteExport } from './client-negotiation.js';
+import * as wire from './wire.js';
+
+export interface ClientRequest {
+  readonly type: number;
+  readonly flags?: number;
+  readonly offset: number;
+  readonly lengthBytes: number;
+  /** Where the data of a READ goes. */
+  readonly into?: Uint8Array;
+}
+
+/** What a request came to: its extents, for BLOCK_STATUS, or why it failed. */
+export interface ClientOutcome {
+  readonly error: BlockDeviceError | undefined;
+  readonly extents: readonly BlockExtent[];
+}
+
+interface Pending extends ClientRequest {
+  readonly done: (outcome: ClientOutcome) => void;
+  /** Bytes of a READ that have arrived. */
+  arrivedBytes: number;
+  error: BlockDeviceError | undefined;
+  readonly extents: BlockExtent[];
+}
+
+interface Chunk {
+  readonly pending: Pending;
+  readonly cookie: number;
+  readonly isDone: boolean;
+  readonly type: number;
+  readonly lengthBytes: number;
+}
+
+/** Room for a READ of the largest payload with its header, and for more extents than anybody sends. */
+const CHUNK_BYTES_MAX = wire.PAYLOAD_BYTES_MAX + 4096;
+
+export class ClientSession {
+  readonly #export: RemoteExport;
+  readonly #pending = new Map<number, Pending>();
+  #nextCookie = 0;
+  /** The chunk, or simple reply with data, whose payload is awaited. */
+  #chunk: Chunk | undefined;
+
+  constructor(remote: RemoteExport) {
+    this.#export = remote;
+  }
+
+  /** The header to send, before the data of a WRITE; `done` is called once with what came of it. */
+  submit(request: ClientRequest, done: (outcome: ClientOutcome) => void): Uint8Array {
+    const cookie = this.#nextCookie;
+    this.#nextCookie = (cookie + 1) >>> 0;
+    this.#pending.set(cookie, { ...request, done, arrivedBytes: 0, error: undefined, extents: [] });
+    const header = new Uint8Array(wire.REQUEST_BYTES);
+    writeU32(header, 0, wire.REQUEST_MAGIC);
+    writeU16(header, 4, request.flags ?? 0);
+    writeU16(header, 6, request.type);
+    writeU32(header, 12, cookie);
+    wire.writeU64(header, 16, request.offset);
+    writeU32(header, 24, request.lengthBytes);
+    return header;
+  }
+
+  /** Takes what the server sent. Throws ERR_ROCE_MISMATCH when it breaks the protocol; then call {@link fail}. */
+  receive(input: ByteQueue): void {
+    while (this.#chunk === undefined ? this.#readHeader(input) : this.#readPayload(input, this.#chunk));
+  }
+
+  /** Ends every request with this error. */
+  fail(error: BlockDeviceError): void {
+    const all = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { done } of all) done({ error, extents: [] });
+  }
+
+  /** The magic number says which of the two kinds of header follows. */
+  #readHeader(input: ByteQueue): boolean {
+    const start = input.peek(4);
+    if (start === undefined) return false;
+    switch (readU32(start, 0)) {
+      case wire.SIMPLE_REPLY_MAGIC:
+        return this.#readSimple(input);
+      case wire.STRUCTURED_REPLY_MAGIC:
+        return this.#readChunkHeader(input);
+      default:
+        throw broken('a reply begins with no magic number');
+    }
+  }
+
+  #readSimple(input: ByteQueue): boolean {
+    const bytes = input.take(wire.SIMPLE_REPLY_BYTES);
+    if (bytes === undefined) return false;
+    const errno = readU32(bytes, 4);
+    const { cookie, pending } = this.#pendingOf(bytes);
+    if (pending.type === wire.CMD_READ && this.#export.structuredReplies) throw broken('a READ has a simple reply');
+    if (errno !== 0) pending.error = errorOf(errno, '');
+    const lengthBytes = pending.type === wire.CMD_READ && errno === 0 ? pending.lengthBytes : 0;
+    this.#chunk = { pending, cookie, isDone: true, type: SIMPLE_DATA, lengthBytes };
+    return true;
+  }
+
+  #readChunkHeader(input: ByteQueue): boolean {
+    const bytes = input.take(wire.CHUNK_HEADER_BYTES);
+    if (bytes === undefined) return false;
+    const { cookie, pending } = this.#pendingOf(bytes);
+    const lengthBytes = readU32(bytes, 16);
+    if (!this.#export.structuredReplies) throw broken('a structured reply that nobody asked for');
+    if (lengthBytes > CHUNK_BYTES_MAX) throw broken(`a chunk of ${lengthBytes} bytes`);
+    const isDone = (readU16(bytes, 4) & wire.REPLY_FLAG_DONE) !== 0;
+    this.#chunk = { pending, cookie, isDone, type: readU16(bytes, 6), lengthBytes };
+    return true;
+  }
+
+  #readPayload(input: ByteQueue, chunk: Chunk): boolean {
+    const payload = input.take(chunk.lengthBytes);
+    if (payload === undefined) return false;
+    this.#chunk = undefined;
+    this.#takePayload(chunk, payload);
+    if (!chunk.isDone) return true;
+    const { pending, cookie } = chunk;
+    this.#pending.delete(cookie);
+    if (pending.error === undefined && pending.type === wire.CMD_READ && pending.arrivedBytes !== pending.lengthBytes) {
+      throw broken(`a READ of ${pending.lengthBytes} bytes has an answer of ${pending.arrivedBytes}`);
+    }
+    pending.done({ error: pending.error, extents: pending.extents });
+    return true;
+  }
+
+  #takePayload({ pending, type }: Chunk, payload: Uint8Array): void {
+    switch (type) {
+      case SIMPLE_DATA:
+        this.#place(pending, pending.offset, payload.length)?.set(payload);
+        return;
+      case wire.REPLY_TYPE_NONE:
+        return;
+      case wire.REPLY_TYPE_OFFSET_DATA:
+        if (payload.length < 8) throw broken('data without an offset');
+        this.#place(pending, wire.readU64(payload, 0), payload.length - 8)?.set(payload.subarray(8));
+        return;
+      case wire.REPLY_TYPE_OFFSET_HOLE:
+        if (payload.length !== 12) throw broken('a hole without its place');
+        this.#place(pending, wire.readU64(payload, 0), readU32(payload, 8))?.fill(0);
+        return;
+      case wire.REPLY_TYPE_BLOCK_STATUS:
+        this.#extents(pending, payload);
+        return;
+      default:
+        if ((type & wire.REPLY_TYPE_ERROR_BIT) === 0 || payload.length < 6) throw broken(`a chunk of type ${type}`);
+        pending.error ??= errorOf(readU32(payload, 0), textOf(payload));
+    }
+  }
+
+  /** Where bytes of a READ go; undefined where there are none. */
+  #place(pending: Pending, offset: number, lengthBytes: number): Uint8Array | undefined {
+    if (lengthBytes === 0) return undefined;
+    const at = offset - pending.offset;
+    if (pending.into === undefined || at < 0 || lengthBytes > pending.lengthBytes - at) {
+      throw broken(`data for ${lengthBytes} bytes at ${offset}, which nobody asked for`);
+    }
+    pending.arrivedBytes += lengthBytes;
+    return pending.into.subarray(at, at + lengthBytes);
+  }
+
+  #extents(pending: Pending, payload: Uint8Array): void {
+    if (pending.type !== wire.CMD_BLOCK_STATUS || payload.length < 12 || payload.length % 8 !== 4) {
+      throw broken('extents that make no sense');
+    }
+    if (readU32(payload, 0) !== this.#export.allocationContextId) return;
+    if (pending.extents.length > 0) throw broken('the same extents twice');
+    for (let at = 4; at < payload.length; at += 8) {
+      const flags = readU32(payload, at + 4);
+      pending.extents.push({
+        lengthBytes: readU32(payload, at),
+        hole: (flags & wire.STATE_HOLE) !== 0,
+        zero: (flags & wire.STATE_ZERO) !== 0,
+      });
+    }
+  }
+
+  /** Both kinds of header have the cookie at the same place. */
+  #pendingOf(header: Uint8Array): { cookie: number; pending: Pending } {
+    const cookie = readU32(header, 12);
+    const pending = readU32(header, 8) === 0 ? this.#pending.get(cookie) : undefined;
+    if (pending === undefined) throw broken('a reply to no request');
+    return { cookie, pending };
+  }
+}
+
+/** No chunk type of the protocol: the data behind a simple reply. */
+const SIMPLE_DATA = -1;
+
+function broken(what: string): RoceError {
+  return new RoceError('ERR_ROCE_MISMATCH', `the NBD server broke the protocol: ${what}`);
+}
+
+function textOf(payload: Uint8Array): string {
+  return new TextDecoder().decode(payload.subarray(6, 6 + readU16(payload, 4)));
+}
+
+/** A number that is not one of ours is EIO. */
+function errorOf(errno: number, text: string): BlockDeviceError {
+  const names = Object.keys(BLOCK_ERRNOS) as BlockErrno[];
+  const name = names.find((candidate) => BLOCK_ERRNOS[candidate] === errno) ?? 'EIO';
+  return new BlockDeviceError(name, text === '' ? 'the NBD server refuses' : `the NBD server says: ${text}`);
+}
