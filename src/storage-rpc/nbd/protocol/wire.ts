@@ -21,7 +21,6 @@ export const FLAG_NO_ZEROES = 2;
 export const OPT_EXPORT_NAME = 1;
 export const OPT_ABORT = 2;
 export const OPT_LIST = 3;
-export const OPT_STARTTLS = 5;
 export const OPT_INFO = 6;
 export const OPT_GO = 7;
 export const OPT_STRUCTURED_REPLY = 8;
@@ -73,7 +72,6 @@ export const REPLY_TYPE_OFFSET_DATA = 1;
 export const REPLY_TYPE_OFFSET_HOLE = 2;
 export const REPLY_TYPE_BLOCK_STATUS = 5;
 export const REPLY_TYPE_ERROR = 0x8001;
-export const REPLY_TYPE_ERROR_OFFSET = 0x8002;
 /** Types from here on are errors. */
 export const REPLY_TYPE_ERROR_BIT = 0x8000;
 
