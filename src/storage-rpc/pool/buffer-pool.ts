@@ -1,0 +1,249 @@
+/**
+ * A pool of registered buffers that all connections share (Azure storage paper §4.1: large slabs registered once, "scaled up and down on
+ * demand"). Memory comes in slabs; a slab serves one size class at a time and may change it when nothing of it is in use.
+ *
+ * Invariants: a piece has at most one holder; waiting is first come, first served across all classes, so that small requests cannot starve
+ * a large one; the pool never holds more than `bytesMax`; with nothing in use it shrinks back to `slabsMin` slabs.
+ */
+
+import type { CmClock } from '../../cm/clock.js';
+import { RoceError } from '../../core/errors.js';
+
+/** Registered memory: a memory region, or anything that owns bytes and can be given back. */
+export interface Slab {
+  readonly bytes: Uint8Array;
+  close(): Promise<void>;
+}
+
+export interface BufferPoolOptions<S extends Slab> {
+  /** Makes a slab of so many bytes. */
+  readonly allocate: (bytes: number) => Promise<S>;
+  readonly clock: CmClock;
+  /** Default 2 MiB. */
+  readonly slabBytes?: number;
+  /** Hard cap of registered bytes. Default 64 MiB. */
+  readonly bytesMax?: number;
+  /** A slab of which nothing was in use for so long is given back. Default 60 s. */
+  readonly idleNs?: number;
+  /** Requests that may wait for a buffer; one more is refused with ERR_ROCE_LIMIT. Default 1024. */
+  readonly waitersMax?: number;
+}
+
+const KIB = 1024;
+/** Sizes of pieces, ascending. */
+const CLASS_BYTES = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB] as const;
+/** The largest buffer the pool gives. */
+export const PIECE_BYTES_MAX = CLASS_BYTES[CLASS_BYTES.length - 1];
+
+const DEFAULTS = { slabBytes: 2048 * KIB, bytesMax: 64 * 1024 * KIB, idleNs: 60e9, waitersMax: 1024 };
+
+/** A slab and what is carved from it. */
+interface Carved<S> {
+  readonly slab: S;
+  /** Index into CLASS_BYTES; changes only while `used` is 0. */
+  class: number;
+  /** Offsets of pieces nobody holds. */
+  free: number[];
+  used: number;
+  /** When the last piece came back. */
+  idleSinceNs: number;
+}
+
+/** A piece of a slab on loan. */
+export class Lease<S extends Slab = Slab> {
+  readonly slab: S;
+  readonly offset: number;
+  /** Bytes asked for; the piece may be longer. */
+  readonly length: number;
+  #giveBack: (() => void) | undefined;
+
+  /** @internal */
+  constructor(slab: S, offset: number, length: number, giveBack: () => void) {
+    this.slab = slab;
+    this.offset = offset;
+    this.length = length;
+    this.#giveBack = giveBack;
+  }
+
+  get bytes(): Uint8Array {
+    return this.slab.bytes.subarray(this.offset, this.offset + this.length);
+  }
+
+  /** Ends the loan; a second call does nothing. */
+  release(): void {
+    const giveBack = this.#giveBack;
+    this.#giveBack = undefined;
+    giveBack?.();
+  }
+}
+
+interface Waiter<S extends Slab> {
+  readonly bytes: number;
+  readonly resolve: (lease: Lease<S>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class BufferPool<S extends Slab> {
+  /** What became of requests, and of slabs. */
+  readonly counters = { hits: 0, misses: 0, grown: 0, shrunk: 0, refused: 0 };
+  readonly #allocate: (bytes: number) => Promise<S>;
+  readonly #clock: CmClock;
+  readonly #limits: typeof DEFAULTS;
+  readonly #slabs: Carved<S>[] = [];
+  readonly #waiters: Waiter<S>[] = [];
+  #growing = false;
+  #inUse = 0;
+  #cancelShrink: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: BufferPoolOptions<S>) {
+    const { allocate, clock, ...limits } = options;
+    this.#allocate = allocate;
+    this.#clock = clock;
+    this.#limits = { ...DEFAULTS, ...limits };
+  }
+
+  get registeredBytes(): number {
+    return this.#slabs.length * this.#limits.slabBytes;
+  }
+
+  /** Pieces on loan. */
+  get inUse(): number {
+    return this.#inUse;
+  }
+
+  get waiting(): number {
+    return this.#waiters.length;
+  }
+
+  /**
+   * A buffer of `bytes` (1..PIECE_BYTES_MAX), as soon as there is one. Rejects with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the
+   * pool closes, and with whatever `allocate` rejects with when nothing is in use that could come back instead.
+   */
+  acquire(bytes: number): Promise<Lease<S>> {
+    if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `no buffer has ${bytes} bytes`, `1 to ${PIECE_BYTES_MAX}`);
+    }
+    if (this.#closed) return Promise.reject(closedError());
+    const lease = this.#waiters.length === 0 ? this.#take(bytes) : undefined;
+    if (lease !== undefined) {
+      this.counters.hits++;
+      return Promise.resolve(lease);
+    }
+    if (this.#waiters.length >= this.#limits.waitersMax) {
+      this.counters.refused++;
+      return Promise.reject(
+        new RoceError('ERR_ROCE_LIMIT', `${this.#waiters.length} requests wait for a buffer already`),
+      );
+    }
+    this.counters.misses++;
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ bytes, resolve, reject });
+      void this.#grow();
+    });
+  }
+
+  /** Gives all slabs back. Leases still out must not be used any more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelShrink?.();
+    for (const { reject } of this.#waiters.splice(0)) reject(closedError());
+    for (const { slab } of this.#slabs.splice(0)) await slab.close();
+  }
+
+  #take(bytes: number): Lease<S> | undefined {
+    const wanted = CLASS_BYTES.findIndex((size) => size >= bytes);
+    const found =
+      this.#slabs.find((carved) => carved.class === wanted && carved.free.length > 0) ??
+      this.#slabs.find((carved) => carved.used === 0);
+    if (found === undefined) return undefined;
+    if (found.class !== wanted) carve(found, wanted);
+    const offset = found.free.pop()!;
+    found.used++;
+    this.#inUse++;
+    return new Lease(found.slab, offset, bytes, () => this.#giveBack(found, offset));
+  }
+
+  #giveBack(carved: Carved<S>, offset: number): void {
+    if (this.#closed) return;
+    carved.free.push(offset);
+    carved.used--;
+    this.#inUse--;
+    if (carved.used === 0) {
+      carved.idleSinceNs = this.#clock.nowNs();
+      this.#armShrink();
+    }
+    this.#serve();
+  }
+
+  #serve(): void {
+    while (this.#waiters.length > 0) {
+      const lease = this.#take(this.#waiters[0].bytes);
+      if (lease === undefined) {
+        void this.#grow();
+        return;
+      }
+      this.#waiters.shift()!.resolve(lease);
+    }
+  }
+
+  /** One slab at a time, for as long as somebody waits and the cap allows. */
+  async #grow(): Promise<void> {
+    const { slabBytes, bytesMax } = this.#limits;
+    if (this.#growing || this.registeredBytes + slabBytes > bytesMax) return;
+    this.#growing = true;
+    try {
+      const slab = await this.#allocate(slabBytes);
+      if (this.#closed) {
+        await slab.close();
+        return;
+      }
+      this.counters.grown++;
+      const carved: Carved<S> = { slab, class: -1, free: [], used: 0, idleSinceNs: this.#clock.nowNs() };
+      this.#slabs.push(carved);
+    } catch (error) {
+      // What is in use comes back and serves those who wait; if nothing is, nobody would ever wake them.
+      if (this.#inUse === 0) for (const { reject } of this.#waiters.splice(0)) reject(error);
+      return;
+    } finally {
+      this.#growing = false;
+    }
+    this.#serve();
+    this.#armShrink();
+  }
+
+  #armShrink(): void {
+    if (this.#cancelShrink !== undefined || this.#closed) return;
+    const idle = this.#slabs.filter(({ used }) => used === 0);
+    if (idle.length === 0) return;
+    const dueNs = Math.min(...idle.map(({ idleSinceNs }) => idleSinceNs)) + this.#limits.idleNs;
+    this.#cancelShrink = this.#clock.wakeAt(dueNs, () => {
+      this.#cancelShrink = undefined;
+      this.#shrink();
+      this.#armShrink();
+    });
+  }
+
+  #shrink(): void {
+    const now = this.#clock.nowNs();
+    for (let i = this.#slabs.length - 1; i >= 0; i--) {
+      const { slab, used, idleSinceNs } = this.#slabs[i];
+      if (used > 0 || now < idleSinceNs + this.#limits.idleNs) continue;
+      this.#slabs.splice(i, 1);
+      this.counters.shrunk++;
+      // A slab that cannot be deregistered is the device's failure; whoever uses the device hears of it.
+      void slab.close().catch(() => {});
+    }
+  }
+}
+
+function carve<S extends Slab>(carved: Carved<S>, sizeClass: number): void {
+  carved.class = sizeClass;
+  carved.free = [];
+  const step = CLASS_BYTES[sizeClass];
+  for (let offset = carved.slab.bytes.length - step; offset >= 0; offset -= step) carved.free.push(offset);
+}
+
+function closedError(): RoceError {
+  return new RoceError('ERR_ROCE_CLOSED', 'the buffer pool is closed');
+}

@@ -1,0 +1,74 @@
+/**
+ * What a session needs of a connection, whichever transport it runs on. A connection carries messages and data; it knows nothing of sessions.
+ *
+ * Failing is final: a channel reports it once, by `onFailure`, and from then on neither sends nor reports anything. `close` may be called at
+ * any time; when it resolves, no peer can reach memory through this connection any more.
+ */
+
+import type { DataChecks } from './data-checks.js';
+import type { SkRequest } from './request.js';
+import type { SkResponse } from './response.js';
+
+export type TransportName = 'rdma' | 'tcp';
+
+/** A request on its way out, without what the transport adds to it. */
+export interface SkCall {
+  readonly request: Omit<SkRequest, 'descriptor' | 'dataCrc'>;
+  /** Data of a WRITE, body of a RESUME; must not change until the call is answered or the channel closed. */
+  readonly data: Uint8Array | undefined;
+  readonly checks: DataChecks;
+}
+
+/** An answer. Its bytes are valid during the callback only. */
+export interface SkReply {
+  readonly response: SkResponse;
+  /** List of checks behind the header. */
+  readonly list: Uint8Array;
+  /** What the server moved: data of a READ, body of a RESUME. */
+  readonly data: Uint8Array;
+}
+
+/** The client's end. */
+export interface SkClientChannel {
+  readonly transport: TransportName;
+  onReply: (reply: SkReply) => void;
+  onFailure: (error: Error) => void;
+  /** At most one call a slot at a time, and one beside the slots. */
+  send(call: SkCall): void;
+  /** Takes back the peer's access to the memory of the slot's call, which stays unanswered. Resolves when the access has ended. */
+  withdraw(slot: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A request that came in, with what it brought. */
+export interface SkIncoming {
+  readonly request: SkRequest;
+  readonly list: Uint8Array;
+  /** Data that came with the message; valid until `release`. */
+  readonly inline: Uint8Array | undefined;
+  /** The message is done with: its receive buffer takes the next one. Safe to call twice. */
+  release(): void;
+}
+
+/** Memory for the data of one request. */
+export interface DataBuffer {
+  readonly bytes: Uint8Array;
+  release(): void;
+}
+
+/** The server's end. */
+export interface SkServerChannel {
+  readonly transport: TransportName;
+  onRequest: (incoming: SkIncoming) => void;
+  onFailure: (error: Error) => void;
+  /** Memory this channel can move data from and to. */
+  buffer(bytes: number): Promise<DataBuffer>;
+  /** Fetches the data of a WRITE that is not inline. Rejects when the channel is gone. */
+  pull(request: SkRequest, into: DataBuffer): Promise<void>;
+  /**
+   * Answers. `data` (from `buffer`, or any bytes for bodies of at most RESPONSE_BODY_BYTES_MAX) moves before the response, or in it.
+   * Resolves when its memory is free again, also when the channel fails.
+   */
+  reply(request: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,19 @@
+/** Serves a completion queue until it is closed: every work completion is handed on, errors of the queue itself end it. */
+
+import { RoceError } from '../../core/errors.js';
+import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../../verbs/completion-queue.js';
+
+export async function serveCompletions(
+  cq: CompletionQueue,
+  onSuccess: (wc: WorkCompletion) => void,
+  onFailure: (error: Error) => void,
+): Promise<void> {
+  try {
+    for await (const wc of cq) {
+      if (wc.status === 0) onSuccess(wc);
+      else onFailure(new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc)));
+    }
+  } catch (error) {
+    onFailure(error as Error);
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * End-to-end checks of data: a CRC-32C for every block of 4 KiB, so that a bad block can be named and each travels on to the store
+ * unchanged. One block's CRC stands in the header; of several, the header has the CRC of their list. Blocks count from the first byte of
+ * the request.
+ *
+ * The ICRC of packets does not replace them: it ends at the NIC, and data is wrong most often before it gets there or after.
+ */
+
+import { crc32c } from '../../core/crc32c.js';
+
+export const CHECK_BLOCK_BYTES = 4096;
+
+/** Checks of some data as they travel. */
+export interface DataChecks {
+  /** For the header: of the data if it is one block, else of `list`. */
+  readonly dataCrc: number;
+  /** Little-endian CRCs, one a block; empty if there is only one block. */
+  readonly list: Uint8Array;
+}
+
+export const NO_CHECKS: DataChecks = { dataCrc: 0, list: new Uint8Array(0) };
+
+/** Bytes of the list for so much data. */
+export function checkListBytes(length: number): number {
+  return length <= CHECK_BLOCK_BYTES ? 0 : 4 * Math.ceil(length / CHECK_BLOCK_BYTES);
+}
+
+export function checksOf(data: Uint8Array): DataChecks {
+  if (data.length <= CHECK_BLOCK_BYTES) return { dataCrc: crc32c(data), list: NO_CHECKS.list };
+  const list = Buffer.allocUnsafe(checkListBytes(data.length));
+  for (let at = 0, to = 0; at < data.length; at += CHECK_BLOCK_BYTES, to += 4) {
+    list.writeUInt32LE(crc32c(data.subarray(at, at + CHECK_BLOCK_BYTES)), to);
+  }
+  return { dataCrc: crc32c(list), list };
+}
+
+/** The first block of `data` that is not what was checked; -1 when all are. A list that is itself damaged counts as block 0. */
+export function firstBadBlock(data: Uint8Array, { dataCrc, list }: DataChecks): number {
+  if (list.length !== checkListBytes(data.length)) return 0;
+  if (list.length === 0) return crc32c(data) === dataCrc ? -1 : 0;
+  if (crc32c(list) !== dataCrc) return 0;
+  const crcs = Buffer.from(list.buffer, list.byteOffset, list.length);
+  for (let at = 0, from = 0; at < data.length; at += CHECK_BLOCK_BYTES, from += 4) {
+    if (crc32c(data.subarray(at, at + CHECK_BLOCK_BYTES)) !== crcs.readUInt32LE(from)) return at / CHECK_BLOCK_BYTES;
+  }
+  return -1;
+}

@@ -1,0 +1,40 @@
+/**
+ * So many units at a time, first come, first served. Server pull pacing is made of it: READs outstanding on a queue pair (ORD), and bytes
+ * that all READs of a server have asked for, which is the one place where incast can be held down: only the receiver knows its sum.
+ */
+
+export class Permits {
+  readonly #total: number;
+  #taken = 0;
+  readonly #waiters: Array<{ readonly units: number; readonly go: () => void }> = [];
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** Resolves when `units` are free; more than there are in total are given alone. */
+  take(units: number): Promise<void> {
+    if (this.#waiters.length === 0 && this.#fits(units)) {
+      this.#taken += units;
+      return Promise.resolve();
+    }
+    return new Promise((go) => this.#waiters.push({ units, go }));
+  }
+
+  give(units: number): void {
+    this.#taken -= units;
+    while (this.#waiters.length > 0 && this.#fits(this.#waiters[0].units)) {
+      const { units: next, go } = this.#waiters.shift()!;
+      this.#taken += next;
+      go();
+    }
+  }
+
+  #fits(units: number): boolean {
+    return this.#taken === 0 || this.#taken + units <= this.#total;
+  }
+}

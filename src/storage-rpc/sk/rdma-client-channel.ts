@@ -1,0 +1,287 @@
+/**
+ * The client's end of sK-RDMA (Azure storage paper §4.2, figure 5). For each request: REG_MR maps a piece of memory, SEND carries the
+ * request with its descriptor, both posted at once (a work request after REG_MR waits for it); the server READs or WRITEs the memory and
+ * answers by SEND_WITH_INV, which closes it.
+ *
+ * Memory is safe by these rules. (a) A response must invalidate exactly the key its request registered; another key, or a key where none was
+ * registered, is an error of the connection. (b) A response that invalidates nothing is followed by LOCAL_INV, and delivered when that has
+ * completed. (c) A request that is given up is withdrawn by LOCAL_INV first. (d) When the queue pair fails, closing it and its protection
+ * domain retires all keys before anything is handed back. (e) Keys change with every mapping (mappable-slab.ts).
+ *
+ * A call ends when its SEND has completed *and* its response is there: until then the transport may repeat the request from its buffer.
+ */
+
+import { RoceError } from '../../core/errors.js';
+import { Access } from '../../verbs/access.js';
+import type { WorkCompletion } from '../../verbs/completion-queue.js';
+import type { FastRegisterMemoryRegion, MemoryRegion } from '../../verbs/memory-region.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import { BufferPool, type Lease } from '../pool/buffer-pool.js';
+import type { SkCall, SkClientChannel, SkReply } from './channel.js';
+import { serveCompletions } from './completions.js';
+import { MappableSlab } from './mappable-slab.js';
+import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
+import {
+  NO_DESCRIPTOR,
+  REQUEST_BYTES,
+  REQUEST_MESSAGE_BYTES_MAX,
+  SK_INLINE,
+  SK_NO_SLOT,
+  SK_SLOTS_MAX,
+  type SkDescriptor,
+  writeRequest,
+} from './request.js';
+import {
+  RESPONSE_BYTES,
+  RESPONSE_MESSAGE_BYTES_MAX,
+  readResponse,
+  responseInlineBytes,
+  responseListBytes,
+  type SkResponse,
+} from './response.js';
+
+/** Memory opened to the server for one call. */
+interface Mapping {
+  readonly lease: Lease<MappableSlab>;
+  readonly region: FastRegisterMemoryRegion;
+  readonly key: number;
+  /** The server may still reach it. */
+  open: boolean;
+}
+
+interface CallInProgress {
+  readonly call: SkCall;
+  mapping: Mapping | undefined;
+  sent: boolean;
+  answer: { readonly response: SkResponse; readonly body: Buffer } | undefined;
+  /** Called when LOCAL_INV has completed. */
+  onWithdrawn: (() => void) | undefined;
+}
+
+/** wr_id of a LOCAL_INV: that of the SEND, and this. */
+const INVALIDATION = 0x1_0000;
+const PLACES = SK_SLOTS_MAX + 1;
+
+export class RdmaClientChannel implements SkClientChannel {
+  readonly transport = 'rdma';
+  onReply: (reply: SkReply) => void = () => {};
+  onFailure: (error: Error) => void = () => {};
+  /** Responses by what was wrong with their key, and those that answered nothing. */
+  readonly counters = { bogusInvalidates: 0, missingInvalidates: 0, malformed: 0, unexpected: 0 };
+  readonly #parts: SkRdmaParts;
+  readonly #qp: QueuePair;
+  readonly #requests: MemoryRegion;
+  readonly #receives: MemoryRegion;
+  readonly #pool: BufferPool<MappableSlab>;
+  /** By slot; PING and RESUME have the last place. */
+  readonly #calls: Array<CallInProgress | undefined> = Array(PLACES).fill(undefined);
+  #ended = false;
+  #closing: Promise<void> | undefined;
+
+  private constructor(parts: SkRdmaParts, requests: MemoryRegion, receives: MemoryRegion, poolBytesMax: number) {
+    this.#parts = parts;
+    this.#qp = parts.qp;
+    this.#requests = requests;
+    this.#receives = receives;
+    this.#pool = new BufferPool({
+      allocate: async (bytes) => new MappableSlab(parts.pd, bytes),
+      clock: parts.clock,
+      bytesMax: poolBytesMax,
+    });
+    void serveCompletions(
+      parts.sendCq,
+      (wc) => this.#onSent(Number(wc.wrId)),
+      (error) => this.#fail(error),
+    );
+    void serveCompletions(
+      parts.recvCq,
+      (wc) => this.#onReceive(wc),
+      (error) => this.#fail(error),
+    );
+  }
+
+  /** Takes over a queue pair that can receive (INIT or further); it is closed with the channel, and with it its PD and CQs. */
+  static async over(parts: SkRdmaParts, poolBytesMax: number): Promise<RdmaClientChannel> {
+    const requests = await parts.pd.regMr(PLACES * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
+    const receives = await parts.pd.regMr(SK_RECEIVES * RESPONSE_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
+    const channel = new RdmaClientChannel(parts, requests, receives, poolBytesMax);
+    for (let i = 0; i < SK_RECEIVES; i++) channel.#postReceive(i);
+    return channel;
+  }
+
+  send(call: SkCall): void {
+    if (this.#ended) return;
+    const place = placeOf(call.request.slot);
+    const mine: CallInProgress = { call, mapping: undefined, sent: false, answer: undefined, onWithdrawn: undefined };
+    this.#calls[place] = mine;
+    const { op, length, flags } = call.request;
+    const moves = op === 'READ' || (op === 'WRITE' && (flags & SK_INLINE) === 0);
+    if (!moves || length === 0) this.#post(place, mine, NO_DESCRIPTOR);
+    else {
+      this.#map(mine).then(
+        (descriptor) => this.#post(place, mine, descriptor),
+        (error: Error) => this.#fail(error),
+      );
+    }
+  }
+
+  async withdraw(slot: number): Promise<void> {
+    const mine = this.#calls[placeOf(slot)];
+    if (mine?.mapping?.open !== true || this.#ended) return;
+    await this.#invalidate(placeOf(slot), mine, mine.mapping);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#ended = true;
+    await this.#qp.close();
+    await this.#pool.close();
+    await this.#parts.pd.close();
+    await this.#parts.sendCq.close();
+    await this.#parts.recvCq.close();
+  }
+
+  /** Finds memory for the call and registers it; data to be written is copied there, so that the caller's memory is never exposed. */
+  async #map(mine: CallInProgress): Promise<SkDescriptor> {
+    const { request, data } = mine.call;
+    const lease = await this.#pool.acquire(request.length);
+    const region = await lease.slab.take();
+    if (data !== undefined) lease.bytes.set(data);
+    const mapping = { lease, region, key: region.nextKey(), open: true };
+    mine.mapping = mapping;
+    // The offset in the slab serves as the address: the key alone says which slab it is.
+    return { addr: BigInt(lease.offset), rkey: mapping.key, length: request.length };
+  }
+
+  #post(place: number, mine: CallInProgress, descriptor: SkDescriptor): void {
+    if (this.#ended) return;
+    const { request, data, checks } = mine.call;
+    const begin = place * REQUEST_MESSAGE_BYTES_MAX;
+    const message = this.#requests.bytes.subarray(begin, begin + REQUEST_MESSAGE_BYTES_MAX);
+    writeRequest(message, { ...request, descriptor, dataCrc: checks.dataCrc });
+    message.set(checks.list, REQUEST_BYTES);
+    let length = REQUEST_BYTES + checks.list.length;
+    if ((request.flags & SK_INLINE) !== 0 && data !== undefined) {
+      message.set(data, length);
+      length += data.length;
+    }
+    const { mapping } = mine;
+    try {
+      if (mapping !== undefined) {
+        this.#qp.postSend({
+          opcode: 'REG_MR',
+          mr: mapping.region,
+          key: mapping.key,
+          offset: mapping.lease.offset,
+          length: mapping.lease.length,
+          iova: descriptor.addr,
+          access: request.op === 'READ' ? Access.LOCAL_WRITE | Access.REMOTE_WRITE : Access.REMOTE_READ,
+          signaled: false,
+        });
+      }
+      this.#qp.postSend({ opcode: 'SEND', wrId: place, sges: [this.#requests.sge(begin, length)] });
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  #onSent(wrId: number): void {
+    const mine = this.#calls[wrId % INVALIDATION];
+    if (mine === undefined) return;
+    if (wrId >= INVALIDATION) {
+      mine.mapping!.open = false;
+      mine.onWithdrawn?.();
+    } else mine.sent = true;
+    this.#finish(wrId % INVALIDATION, mine);
+  }
+
+  #postReceive(place: number): void {
+    const sges = [this.#receives.sge(place * RESPONSE_MESSAGE_BYTES_MAX, RESPONSE_MESSAGE_BYTES_MAX)];
+    this.#qp.postRecv({ wrId: place, sges });
+  }
+
+  #onReceive(wc: WorkCompletion): void {
+    if (this.#ended) return;
+    const begin = Number(wc.wrId) * RESPONSE_MESSAGE_BYTES_MAX;
+    const message = Buffer.from(this.#receives.bytes.subarray(begin, begin + wc.byteLen));
+    this.#postReceive(Number(wc.wrId));
+    const response = readResponse(message);
+    if (typeof response === 'string' || !isWhole(response, message.length)) {
+      this.counters.malformed++;
+      this.#fail(protocolError(`a response is malformed: ${typeof response === 'string' ? response : 'bad_length'}`));
+      return;
+    }
+    const place = placeOf(response.slot);
+    const mine = this.#calls[place];
+    if (mine === undefined || mine.answer !== undefined || mine.call.request.slotSeq !== response.slotSeq) {
+      this.counters.unexpected++;
+      this.#fail(protocolError(`slot ${response.slot} has not asked for what was answered`));
+      return;
+    }
+    mine.answer = { response, body: message.subarray(RESPONSE_BYTES) };
+    this.#checkInvalidation(place, mine, wc.invalidatedRkey);
+  }
+
+  #checkInvalidation(place: number, mine: CallInProgress, invalidated: number | undefined): void {
+    const { mapping } = mine;
+    if (invalidated !== undefined && invalidated !== mapping?.key) {
+      this.counters.bogusInvalidates++;
+      this.#fail(protocolError(`the response of slot ${mine.call.request.slot} invalidated another key`));
+      return;
+    }
+    if (mapping?.open === true && invalidated === undefined) {
+      this.counters.missingInvalidates++;
+      void this.#invalidate(place, mine, mapping);
+      return;
+    }
+    if (mapping !== undefined) mapping.open = false;
+    this.#finish(place, mine);
+  }
+
+  #invalidate(place: number, mine: CallInProgress, mapping: Mapping): Promise<void> {
+    return new Promise((resolve) => {
+      mine.onWithdrawn = resolve;
+      this.#qp.postSend({ opcode: 'LOCAL_INV', wrId: INVALIDATION + place, invalidateRkey: mapping.key });
+    });
+  }
+
+  /** Delivers the answer once request, response and mapping have all come to their end. */
+  #finish(place: number, mine: CallInProgress): void {
+    const { answer, mapping } = mine;
+    if (this.#ended || !mine.sent || answer === undefined || mapping?.open === true) return;
+    this.#calls[place] = undefined;
+    const { response, body } = answer;
+    const listBytes = responseListBytes(response);
+    const list = body.subarray(0, listBytes);
+    const inlineBytes = responseInlineBytes(response);
+    const data = inlineBytes > 0 ? body.subarray(listBytes) : (mapping?.lease.bytes ?? body).subarray(0, response.moved);
+    this.onReply({ response, list, data });
+    if (mapping === undefined) return;
+    mapping.lease.slab.putBack(mapping.region);
+    mapping.lease.release();
+  }
+
+  #fail(error: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const mine of this.#calls) mine?.onWithdrawn?.();
+    this.onFailure(error);
+  }
+}
+
+function placeOf(slot: number): number {
+  return slot === SK_NO_SLOT ? SK_SLOTS_MAX : Math.min(slot, SK_SLOTS_MAX);
+}
+
+/** The message has exactly what its header says. */
+function isWhole(response: SkResponse, bytes: number): boolean {
+  return bytes === RESPONSE_BYTES + responseListBytes(response) + responseInlineBytes(response);
+}
+
+function protocolError(message: string): RoceError {
+  return new RoceError('ERR_ROCE_MISMATCH', message);
+}

@@ -1,0 +1,36 @@
+/** The queue pair of one sK-RDMA connection and what belongs to it. Everything of a connection dies with its protection domain. */
+
+import type { CmClock } from '../../cm/clock.js';
+import type { CompletionQueue } from '../../verbs/completion-queue.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import type { QueuePair, QueuePairInit } from '../../verbs/queue-pair.js';
+import { RESPONSE_MESSAGE_BYTES_MAX } from './response.js';
+import { SK_SLOTS_MAX } from './request.js';
+
+/** A queue pair in INIT or further, with completion queues of its own. */
+export interface SkRdmaParts {
+  readonly pd: ProtectionDomain;
+  readonly qp: QueuePair;
+  readonly sendCq: CompletionQueue;
+  readonly recvCq: CompletionQueue;
+  readonly clock: CmClock;
+}
+
+/** Messages that may be under way in one direction: one a slot, and PING or RESUME. Some more lest the last one ever waits. */
+export const SK_RECEIVES = SK_SLOTS_MAX + 4;
+/** REG_MR, SEND and LOCAL_INV for every request of a client. */
+const CLIENT_SENDS = 3 * SK_RECEIVES;
+/** READ for the data of a request, WRITE and SEND for its answer, of which the last may still wait to be polled. */
+const SERVER_SENDS = 4 * SK_RECEIVES;
+
+/** Depths for `createQp` at the client; the CQs hold `maxSendWr` and `maxRecvWr`. */
+export const SK_CLIENT_QP = {
+  maxSendWr: CLIENT_SENDS,
+  maxRecvWr: SK_RECEIVES,
+} as const satisfies Partial<QueuePairInit>;
+/** The same at the server, whose responses are copied into the work request. */
+export const SK_SERVER_QP = {
+  maxSendWr: SERVER_SENDS,
+  maxRecvWr: SK_RECEIVES,
+  maxInlineBytes: RESPONSE_MESSAGE_BYTES_MAX,
+} as const satisfies Partial<QueuePairInit>;

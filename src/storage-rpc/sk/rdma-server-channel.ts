@@ -1,0 +1,213 @@
+/**
+ * The server's end of sK-RDMA: takes requests, READs the data of writes out of the client's memory, WRITEs the data of reads into it, and
+ * answers by SEND_WITH_INV behind the WRITE on the same queue pair, so that the data is there before the answer.
+ *
+ * Its own memory is registered for local use only: nothing here may be reached by a peer.
+ */
+
+import { RoceError } from '../../core/errors.js';
+import { Access } from '../../verbs/access.js';
+import type { WorkCompletion } from '../../verbs/completion-queue.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import type { SendWorkRequest } from '../../verbs/send-work-request.js';
+import type { BufferPool, Lease } from '../pool/buffer-pool.js';
+import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
+import { serveCompletions } from './completions.js';
+import { Permits } from './permits.js';
+import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
+import {
+  REQUEST_BYTES,
+  REQUEST_MESSAGE_BYTES_MAX,
+  readRequest,
+  requestInlineBytes,
+  requestListBytes,
+  type SkRequest,
+} from './request.js';
+import { encodeMessage, type SkResponse } from './response.js';
+
+/** What the channels of a server share. */
+export interface SkServerShare {
+  /** Slabs registered with LOCAL_WRITE in the domain of the channels' queue pairs. */
+  readonly pool: BufferPool<MemoryRegion>;
+  /** Bytes that all READs together may have asked for. */
+  readonly pulls: Permits;
+}
+
+/** READs and atomics a queue pair has outstanding: what the exchange negotiates. */
+const ORD = 16;
+
+interface Posted {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class RdmaServerChannel implements SkServerChannel {
+  readonly transport = 'rdma';
+  onRequest: (incoming: SkIncoming) => void = () => {};
+  onFailure: (error: Error) => void = () => {};
+  /** Requests that could not be read. */
+  readonly counters = { malformed: 0 };
+  readonly #parts: SkRdmaParts;
+  readonly #qp: QueuePair;
+  readonly #share: SkServerShare;
+  readonly #receives: MemoryRegion;
+  readonly #reads = new Permits(ORD);
+  readonly #posted = new Map<number, Posted>();
+  readonly #waitingForRoom: Array<() => void> = [];
+  #nextWrId = 0;
+  #failure: Error | undefined;
+  #closing: Promise<void> | undefined;
+
+  private constructor(parts: SkRdmaParts, share: SkServerShare, receives: MemoryRegion) {
+    this.#parts = parts;
+    this.#qp = parts.qp;
+    this.#share = share;
+    this.#receives = receives;
+    void serveCompletions(
+      parts.sendCq,
+      (wc) => this.#onDone(Number(wc.wrId)),
+      (error) => this.#fail(error),
+    );
+    void serveCompletions(
+      parts.recvCq,
+      (wc) => this.#onReceive(wc),
+      (error) => this.#fail(error),
+    );
+  }
+
+  /** Takes over a queue pair that can receive (INIT or further); it is closed with the channel, and so are its CQs. */
+  static async over(parts: SkRdmaParts, share: SkServerShare): Promise<RdmaServerChannel> {
+    const receives = await parts.pd.regMr(SK_RECEIVES * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
+    const channel = new RdmaServerChannel(parts, share, receives);
+    for (let i = 0; i < SK_RECEIVES; i++) channel.#postReceive(i);
+    return channel;
+  }
+
+  buffer(bytes: number): Promise<Lease<MemoryRegion>> {
+    return this.#share.pool.acquire(bytes);
+  }
+
+  async pull(request: SkRequest, into: DataBuffer): Promise<void> {
+    const { slab, offset, length } = into as Lease<MemoryRegion>;
+    const { addr: remoteAddr, rkey } = request.descriptor;
+    await this.#reads.take(1);
+    try {
+      await this.#share.pulls.take(length);
+      try {
+        await this.#post({ opcode: 'RDMA_READ', sges: [slab.sge(offset, length)], remoteAddr, rkey });
+      } finally {
+        this.#share.pulls.give(length);
+      }
+    } finally {
+      this.#reads.give(1);
+    }
+  }
+
+  async reply(
+    request: SkRequest,
+    response: SkResponse,
+    list: Uint8Array,
+    data: DataBuffer | undefined,
+  ): Promise<void> {
+    const { addr: remoteAddr, rkey, length } = request.descriptor;
+    const sends: SendWorkRequest[] = [];
+    const isRead = request.op === 'READ';
+    if (isRead && data !== undefined) {
+      const { slab, offset } = data as Lease<MemoryRegion>;
+      const sges = [slab.sge(offset, response.moved)];
+      sends.push({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey, signaled: false });
+    }
+    const inline = encodeMessage(response, list, isRead ? undefined : data?.bytes);
+    if (length > 0) sends.push({ opcode: 'SEND_WITH_INV', invalidateRkey: rkey, inline });
+    else sends.push({ opcode: 'SEND', inline });
+    await this.#post(...sends).catch(() => {}); // A failing channel reports itself.
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#end(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
+    await this.#qp.close();
+    await this.#receives.close();
+    await this.#parts.sendCq.close();
+    await this.#parts.recvCq.close();
+  }
+
+  /** Posts work requests of which only the last is signaled; resolves when it has completed. */
+  async #post(...requests: SendWorkRequest[]): Promise<void> {
+    while (this.#failure === undefined && this.#qp.sendRoom < requests.length) {
+      await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+    const wrId = this.#nextWrId;
+    this.#nextWrId = (wrId + 1) >>> 0;
+    const last = requests.length - 1;
+    await new Promise<void>((resolve, reject) => {
+      this.#posted.set(wrId, { resolve, reject });
+      this.#qp.postSend(...requests.map((request, i) => (i === last ? { ...request, wrId } : request)));
+    });
+  }
+
+  #onDone(wrId: number): void {
+    this.#posted.get(wrId)?.resolve();
+    this.#posted.delete(wrId);
+    this.#waitingForRoom.shift()?.();
+  }
+
+  #postReceive(place: number): void {
+    if (this.#failure !== undefined) return;
+    const sges = [this.#receives.sge(place * REQUEST_MESSAGE_BYTES_MAX, REQUEST_MESSAGE_BYTES_MAX)];
+    this.#qp.postRecv({ wrId: place, sges });
+  }
+
+  #onReceive(wc: WorkCompletion): void {
+    if (this.#failure !== undefined) return;
+    const place = Number(wc.wrId);
+    const begin = place * REQUEST_MESSAGE_BYTES_MAX;
+    const message = this.#receives.bytes.subarray(begin, begin + wc.byteLen);
+    const request = readRequest(message);
+    if (typeof request === 'string') return this.#refuse(request);
+    const dataBegin = REQUEST_BYTES + requestListBytes(request);
+    const inlineBytes = requestInlineBytes(request);
+    if (message.length !== dataBegin + inlineBytes) return this.#refuse('bad_length');
+    if (!descriptorFits(request, inlineBytes)) return this.#refuse('bad_descriptor');
+    let held = true;
+    this.onRequest({
+      request,
+      list: message.subarray(REQUEST_BYTES, dataBegin),
+      inline: inlineBytes > 0 ? message.subarray(dataBegin) : undefined,
+      release: () => {
+        if (held) this.#postReceive(place);
+        held = false;
+      },
+    });
+  }
+
+  #refuse(why: string): void {
+    this.counters.malformed++;
+    this.#fail(new RoceError('ERR_ROCE_MISMATCH', `a request is malformed: ${why}`));
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#end(error);
+    this.onFailure(error);
+  }
+
+  #end(error: Error): void {
+    this.#failure ??= error;
+    for (const { reject } of this.#posted.values()) reject(this.#failure);
+    this.#posted.clear();
+    for (const go of this.#waitingForRoom.splice(0)) go();
+  }
+}
+
+/** Data that does not come with the message has a place in the client's memory of just its length. */
+function descriptorFits({ op, length, descriptor }: SkRequest, inlineBytes: number): boolean {
+  const moves = op === 'READ' || (op === 'WRITE' && inlineBytes === 0);
+  return descriptor.length === (moves ? length : 0);
+}

@@ -1,0 +1,138 @@
+/**
+ * The sK-RDMA request: what a disk client asks, in 64 bytes that are the same over RDMA and TCP. Little-endian.
+ *
+ *     0 magic 'SkRq' 4    4 version 1    5 op 1        6 flags 2     8 low half of the session id 8
+ *    16 slot 2           18 zero 2      20 slotSeq 4  24 disk 4     28 offset on the disk 8          36 length 4
+ *    40 descriptor: address 8, rkey 4, length 4       56 dataCrc 4  60 hdrCrc 4 (CRC-32C of bytes 0..59)
+ *
+ * Behind it: for a WRITE of more than one block of 4 KiB the CRC-32C of each block (dataCrc is then the CRC of this list, else of the
+ * data itself), and the data itself if INLINE is set. Over TCP data is always inline and the descriptor means nothing.
+ */
+
+import { crc32c } from '../../core/crc32c.js';
+import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
+
+export const SK_OPS = {
+  READ: 1,
+  WRITE: 2,
+  FLUSH: 3,
+  TRIM: 4,
+  ZERO: 5,
+  /** Nothing but an answer. */
+  PING: 6,
+  /** First request on a connection: binds it to a session. */
+  RESUME: 7,
+  /** Where data is: answered with extents. */
+  STATUS: 8,
+} as const;
+export type SkOp = keyof typeof SK_OPS;
+const OP_NAMES = Object.fromEntries(Object.entries(SK_OPS).map(([name, code]) => [code, name as SkOp]));
+
+export const SK_FUA = 1;
+export const SK_NO_HOLE = 2;
+/** The data follows in the message. */
+export const SK_INLINE = 4;
+const FLAGS_KNOWN = SK_FUA | SK_NO_HOLE | SK_INLINE;
+
+/** Largest I/O of one request; larger ones are cut by the client. */
+export const SK_IO_BYTES_MAX = 1 << 20;
+/** Slots of a session: requests it may have outstanding. */
+export const SK_SLOTS_MAX = 128;
+/** Slot number of PING and RESUME, which are not I/O and have no slot. */
+export const SK_NO_SLOT = 0xffff;
+export const REQUEST_BYTES = 64;
+/** A message with the longest list of checks, or with one block of data. */
+export const REQUEST_MESSAGE_BYTES_MAX = REQUEST_BYTES + CHECK_BLOCK_BYTES;
+
+const MAGIC = 0x7152_6b53;
+const VERSION = 1;
+
+/** Memory of the client that the server may read or write for this request; all zero: none. */
+export interface SkDescriptor {
+  readonly addr: bigint;
+  readonly rkey: number;
+  readonly length: number;
+}
+export const NO_DESCRIPTOR: SkDescriptor = { addr: 0n, rkey: 0, length: 0 };
+
+export interface SkRequest {
+  readonly op: SkOp;
+  readonly flags: number;
+  readonly sessionLow: bigint;
+  readonly slot: number;
+  readonly slotSeq: number;
+  readonly disk: number;
+  /** Bytes from the start of the disk, below 2^53. */
+  readonly offset: number;
+  /** Bytes of data; for FLUSH and PING 0. Up to 2^32 - 1 for TRIM, ZERO and STATUS, which move none. */
+  readonly length: number;
+  readonly descriptor: SkDescriptor;
+  readonly dataCrc: number;
+}
+
+/** Why bytes are not a message: the names under which they are counted. */
+export type Malformed = 'too_short' | 'bad_magic' | 'bad_version' | 'bad_header_crc' | 'bad_field' | 'bad_length';
+
+const WITH_DATA: ReadonlySet<SkOp> = new Set(['READ', 'WRITE', 'RESUME']);
+
+export function writeRequest(out: Buffer, request: SkRequest): void {
+  out.writeUInt32LE(MAGIC, 0);
+  out[4] = VERSION;
+  out[5] = SK_OPS[request.op];
+  out.writeUInt16LE(request.flags, 6);
+  out.writeBigUInt64LE(request.sessionLow, 8);
+  out.writeUInt16LE(request.slot, 16);
+  out.writeUInt16LE(0, 18);
+  out.writeUInt32LE(request.slotSeq, 20);
+  out.writeUInt32LE(request.disk, 24);
+  out.writeBigUInt64LE(BigInt(request.offset), 28);
+  out.writeUInt32LE(request.length, 36);
+  out.writeBigUInt64LE(request.descriptor.addr, 40);
+  out.writeUInt32LE(request.descriptor.rkey, 48);
+  out.writeUInt32LE(request.descriptor.length, 52);
+  out.writeUInt32LE(request.dataCrc, 56);
+  out.writeUInt32LE(crc32c(out.subarray(0, 60)), 60);
+}
+
+/** Reads the header at the start of `bytes`, of which at least 64 must be there; or says what is wrong with it. */
+export function readRequest(bytes: Buffer): SkRequest | Malformed {
+  if (bytes.length < REQUEST_BYTES) return 'too_short';
+  if (bytes.readUInt32LE(0) !== MAGIC) return 'bad_magic';
+  if (bytes[4] !== VERSION) return 'bad_version';
+  if (bytes.readUInt32LE(60) !== crc32c(bytes.subarray(0, 60))) return 'bad_header_crc';
+  const op = OP_NAMES[bytes[5]];
+  const flags = bytes.readUInt16LE(6);
+  const offset = bytes.readBigUInt64LE(28);
+  if (op === undefined || (flags & ~FLAGS_KNOWN) !== 0 || offset > Number.MAX_SAFE_INTEGER) return 'bad_field';
+  const length = bytes.readUInt32LE(36);
+  if (WITH_DATA.has(op) && length > SK_IO_BYTES_MAX) return 'bad_field';
+  if ((flags & SK_INLINE) !== 0 && op !== 'WRITE' && op !== 'RESUME') return 'bad_field';
+  const slot = bytes.readUInt16LE(16);
+  if (slot >= SK_SLOTS_MAX !== (op === 'PING' || op === 'RESUME')) return 'bad_field';
+  return {
+    op,
+    flags,
+    sessionLow: bytes.readBigUInt64LE(8),
+    slot,
+    slotSeq: bytes.readUInt32LE(20),
+    disk: bytes.readUInt32LE(24),
+    offset: Number(offset),
+    length,
+    descriptor: {
+      addr: bytes.readBigUInt64LE(40),
+      rkey: bytes.readUInt32LE(48),
+      length: bytes.readUInt32LE(52),
+    },
+    dataCrc: bytes.readUInt32LE(56),
+  };
+}
+
+/** Bytes of the list of checks behind the header. */
+export function requestListBytes({ op, length }: SkRequest): number {
+  return op === 'WRITE' ? checkListBytes(length) : 0;
+}
+
+/** Bytes of data behind header and list. */
+export function requestInlineBytes({ flags, length }: SkRequest): number {
+  return (flags & SK_INLINE) === 0 ? 0 : length;
+}

@@ -1,0 +1,111 @@
+/**
+ * The sK-RDMA response, 32 bytes, little-endian.
+ *
+ *     0 magic 'SkRs' 4   4 version 1   5 status 1   6 flags 2   8 slot 2   10 zero 2   12 slotSeq 4
+ *    16 dataCrc 4   20 moved 4   24 serverTimeUs 4   28 hdrCrc 4 (CRC-32C of bytes 0..27)
+ *
+ * `moved` counts the bytes the response brings: data of a READ, written into the client's memory before this message or, with INLINE set,
+ * following it. More than 4 KiB of it have a list of checks behind the header, as in requests.
+ */
+
+import { crc32c } from '../../core/crc32c.js';
+import { BLOCK_ERRNOS, type BlockErrno } from '../disk/block-device.js';
+import { checkListBytes } from './data-checks.js';
+import { type Malformed, SK_INLINE, SK_IO_BYTES_MAX } from './request.js';
+
+/** Outcomes: 0, the errors of disks by their number, and those of the protocol above them. */
+export const SK_STATUS = {
+  OK: 0,
+  ...BLOCK_ERRNOS,
+  /** The data is not what the client checked: send it again. */
+  CRC_MISMATCH: 200,
+  /** The slot's sequence number makes no sense: the session is lost. */
+  BAD_SEQ: 201,
+  /** A newer connection has this session, or an older one asks for it. */
+  STALE_EPOCH: 202,
+  /** The server takes no more sessions. */
+  NO_SESSION: 203,
+  /** There is no such disk. */
+  NO_DISK: 204,
+} as const;
+export type SkStatus = keyof typeof SK_STATUS;
+const STATUS_NAMES = new Map<number, SkStatus>(Object.entries(SK_STATUS).map(([name, code]) => [code, name as SkStatus]));
+
+/** The status as an error of disks; undefined for those of the protocol. */
+export function errnoOfStatus(status: SkStatus): BlockErrno | undefined {
+  return status in BLOCK_ERRNOS ? (status as BlockErrno) : undefined;
+}
+
+export const RESPONSE_BYTES = 32;
+/** Bodies that travel in the SEND itself: lists of checks, extents, the answer to RESUME. */
+export const RESPONSE_BODY_BYTES_MAX = checkListBytes(SK_IO_BYTES_MAX);
+export const RESPONSE_MESSAGE_BYTES_MAX = RESPONSE_BYTES + RESPONSE_BODY_BYTES_MAX;
+
+const MAGIC = 0x7352_6b53;
+const VERSION = 1;
+
+export interface SkResponse {
+  readonly status: SkStatus;
+  readonly flags: number;
+  readonly slot: number;
+  readonly slotSeq: number;
+  readonly dataCrc: number;
+  readonly moved: number;
+  /** From the arrival of the request to this response, microseconds. */
+  readonly serverTimeUs: number;
+}
+
+function writeResponse(out: Buffer, response: SkResponse): void {
+  out.writeUInt32LE(MAGIC, 0);
+  out[4] = VERSION;
+  out[5] = SK_STATUS[response.status];
+  out.writeUInt16LE(response.flags, 6);
+  out.writeUInt16LE(response.slot, 8);
+  out.writeUInt16LE(0, 10);
+  out.writeUInt32LE(response.slotSeq, 12);
+  out.writeUInt32LE(response.dataCrc, 16);
+  out.writeUInt32LE(response.moved, 20);
+  out.writeUInt32LE(response.serverTimeUs, 24);
+  out.writeUInt32LE(crc32c(out.subarray(0, 28)), 28);
+}
+
+/** Reads the header at the start of `bytes`, or says what is wrong with it. */
+export function readResponse(bytes: Buffer): SkResponse | Malformed {
+  if (bytes.length < RESPONSE_BYTES) return 'too_short';
+  if (bytes.readUInt32LE(0) !== MAGIC) return 'bad_magic';
+  if (bytes[4] !== VERSION) return 'bad_version';
+  if (bytes.readUInt32LE(28) !== crc32c(bytes.subarray(0, 28))) return 'bad_header_crc';
+  const status = STATUS_NAMES.get(bytes[5]);
+  const flags = bytes.readUInt16LE(6);
+  const moved = bytes.readUInt32LE(20);
+  if (status === undefined || (flags & ~SK_INLINE) !== 0 || moved > SK_IO_BYTES_MAX) return 'bad_field';
+  return {
+    status,
+    flags,
+    slot: bytes.readUInt16LE(8),
+    slotSeq: bytes.readUInt32LE(12),
+    dataCrc: bytes.readUInt32LE(16),
+    moved,
+    serverTimeUs: bytes.readUInt32LE(24),
+  };
+}
+
+/** Bytes of the list of checks behind the header. */
+export function responseListBytes({ moved }: SkResponse): number {
+  return checkListBytes(moved);
+}
+
+/** Bytes of data behind header and list. */
+export function responseInlineBytes({ flags, moved }: SkResponse): number {
+  return (flags & SK_INLINE) === 0 ? 0 : moved;
+}
+
+/** Header, list of checks, and what travels in the message itself. */
+export function encodeMessage(response: SkResponse, list: Uint8Array, inline: Uint8Array | undefined): Buffer {
+  const flags = inline === undefined ? response.flags : response.flags | SK_INLINE;
+  const out = Buffer.allocUnsafe(RESPONSE_BYTES + list.length + (inline?.length ?? 0));
+  writeResponse(out, { ...response, flags });
+  out.set(list, RESPONSE_BYTES);
+  if (inline !== undefined) out.set(inline, RESPONSE_BYTES + list.length);
+  return out;
+}
