@@ -6,13 +6,13 @@ import { RESPONSE_BODY_BYTES_MAX } from './response.js';
 const EXTENT_BYTES = 8;
 const HOLE = 1;
 const ZERO = 2;
-const LENGTH_MAX = 0xffff_ffff;
-/** A response that must fit one block, so that a single CRC guards it, and the body of a response. */
+const LENGTH_MAX = 0xffff_f000;
 const EXTENTS_MAX = RESPONSE_BODY_BYTES_MAX / EXTENT_BYTES;
 
-/** As many of the extents as fit, from the first on. */
+/** As many of the extents as fit, from the first on; one that is too long for its field is cut and the last. */
 export function encodeExtents(extents: readonly BlockExtent[]): Buffer {
-  const fitting = extents.slice(0, EXTENTS_MAX);
+  const tooLong = extents.findIndex(({ lengthBytes }) => lengthBytes > LENGTH_MAX);
+  const fitting = extents.slice(0, tooLong < 0 ? EXTENTS_MAX : Math.min(EXTENTS_MAX, tooLong + 1));
   const out = Buffer.alloc(fitting.length * EXTENT_BYTES);
   fitting.forEach(({ lengthBytes, hole, zero }, i) => {
     out.writeUInt32LE(Math.min(lengthBytes, LENGTH_MAX), i * EXTENT_BYTES);

@@ -1,12 +1,14 @@
 /**
  * Memory of a client that is opened to the server piece by piece and request by request: REG_MR work requests map pieces, SEND_WITH_INV or
- * LOCAL_INV closes them again. Every mapping has a key it never had before in 256 uses, at a random index that all mappings of the slab
- * take in turn, so that a late packet with an old key does not meet a new mapping (storage rule e).
+ * LOCAL_INV closes them again. A mapping's key has a random index, of which a slab has several that take turns, and 8 bits that change with
+ * every use: a late packet with an old key does not meet a new mapping before the keys of {@link REGIONS_MIN} x 256 others (storage rule e).
  */
 
 import type { FastRegisterMemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { Slab } from '../pool/buffer-pool.js';
+
+const REGIONS_MIN = 16;
 
 export class MappableSlab implements Slab {
   readonly bytes: Uint8Array;
@@ -14,9 +16,15 @@ export class MappableSlab implements Slab {
   /** The one unused for longest comes first. */
   readonly #unmapped: FastRegisterMemoryRegion[] = [];
 
-  constructor(pd: ProtectionDomain, bytes: number) {
+  private constructor(pd: ProtectionDomain, bytes: number) {
     this.#pd = pd;
     this.bytes = pd.device.allocate(bytes);
+  }
+
+  static async create(pd: ProtectionDomain, bytes: number): Promise<MappableSlab> {
+    const slab = new MappableSlab(pd, bytes);
+    for (let i = 0; i < REGIONS_MIN; i++) slab.putBack(await pd.allocFastRegMr(slab.bytes));
+    return slab;
   }
 
   /** A region over this memory that is not mapped. */

@@ -84,7 +84,7 @@ export class RdmaClientChannel implements SkClientChannel {
     this.#requests = requests;
     this.#receives = receives;
     this.#pool = new BufferPool({
-      allocate: async (bytes) => new MappableSlab(parts.pd, bytes),
+      allocate: (bytes) => MappableSlab.create(parts.pd, bytes),
       clock: parts.clock,
       bytesMax: poolBytesMax,
     });
@@ -258,7 +258,8 @@ export class RdmaClientChannel implements SkClientChannel {
     const listBytes = responseListBytes(response);
     const list = body.subarray(0, listBytes);
     const inlineBytes = responseInlineBytes(response);
-    const data = inlineBytes > 0 ? body.subarray(listBytes) : (mapping?.lease.bytes ?? body).subarray(0, response.moved);
+    const data =
+      inlineBytes > 0 ? body.subarray(listBytes) : (mapping?.lease.bytes ?? body).subarray(0, response.moved);
     this.onReply({ response, list, data });
     if (mapping === undefined) return;
     mapping.lease.slab.putBack(mapping.region);

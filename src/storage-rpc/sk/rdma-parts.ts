@@ -4,8 +4,8 @@ import type { CmClock } from '../../cm/clock.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair, QueuePairInit } from '../../verbs/queue-pair.js';
-import { RESPONSE_MESSAGE_BYTES_MAX } from './response.js';
 import { SK_SLOTS_MAX } from './request.js';
+import { RESPONSE_MESSAGE_BYTES_MAX } from './response.js';
 
 /** A queue pair in INIT or further, with completion queues of its own. */
 export interface SkRdmaParts {

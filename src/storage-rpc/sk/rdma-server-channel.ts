@@ -104,12 +104,7 @@ export class RdmaServerChannel implements SkServerChannel {
     }
   }
 
-  async reply(
-    request: SkRequest,
-    response: SkResponse,
-    list: Uint8Array,
-    data: DataBuffer | undefined,
-  ): Promise<void> {
+  async reply(request: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
     const { addr: remoteAddr, rkey, length } = request.descriptor;
     const sends: SendWorkRequest[] = [];
     const isRead = request.op === 'READ';
@@ -129,9 +124,13 @@ export class RdmaServerChannel implements SkServerChannel {
     return this.#closing;
   }
 
+  /** Work under way is given up only when the queue pair is gone: until then a READ may still put data into its memory. */
   async #close(): Promise<void> {
-    this.#end(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
+    this.#failure ??= new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
     await this.#qp.close();
+    for (const { reject } of this.#posted.values()) reject(this.#failure);
+    this.#posted.clear();
+    for (const go of this.#waitingForRoom.splice(0)) go();
     await this.#receives.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
@@ -170,11 +169,20 @@ export class RdmaServerChannel implements SkServerChannel {
     const begin = place * REQUEST_MESSAGE_BYTES_MAX;
     const message = this.#receives.bytes.subarray(begin, begin + wc.byteLen);
     const request = readRequest(message);
-    if (typeof request === 'string') return this.#refuse(request);
+    if (typeof request === 'string') {
+      this.#refuse(request);
+      return;
+    }
     const dataBegin = REQUEST_BYTES + requestListBytes(request);
     const inlineBytes = requestInlineBytes(request);
-    if (message.length !== dataBegin + inlineBytes) return this.#refuse('bad_length');
-    if (!descriptorFits(request, inlineBytes)) return this.#refuse('bad_descriptor');
+    if (message.length !== dataBegin + inlineBytes) {
+      this.#refuse('bad_length');
+      return;
+    }
+    if (!descriptorFits(request, inlineBytes)) {
+      this.#refuse('bad_descriptor');
+      return;
+    }
     let held = true;
     this.onRequest({
       request,
@@ -194,15 +202,8 @@ export class RdmaServerChannel implements SkServerChannel {
 
   #fail(error: Error): void {
     if (this.#failure !== undefined) return;
-    this.#end(error);
+    this.#failure = error;
     this.onFailure(error);
-  }
-
-  #end(error: Error): void {
-    this.#failure ??= error;
-    for (const { reject } of this.#posted.values()) reject(this.#failure);
-    this.#posted.clear();
-    for (const go of this.#waitingForRoom.splice(0)) go();
   }
 }
 

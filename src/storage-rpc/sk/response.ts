@@ -29,7 +29,9 @@ export const SK_STATUS = {
   NO_DISK: 204,
 } as const;
 export type SkStatus = keyof typeof SK_STATUS;
-const STATUS_NAMES = new Map<number, SkStatus>(Object.entries(SK_STATUS).map(([name, code]) => [code, name as SkStatus]));
+const STATUS_NAMES = new Map<number, SkStatus>(
+  Object.entries(SK_STATUS).map(([name, code]) => [code, name as SkStatus]),
+);
 
 /** The status as an error of disks; undefined for those of the protocol. */
 export function errnoOfStatus(status: SkStatus): BlockErrno | undefined {

@@ -1,0 +1,405 @@
+/**
+ * A session at the client: the identity of requests, which outlives every connection. A request has a slot and the slot's next sequence
+ * number until it is answered; when a connection is lost and the session resumed over another, of whichever transport, every unanswered
+ * request is sent again in the order of slots, under the same number, and the server executes it at most once.
+ *
+ * When the server does not know the session any more (it restarted: another bootId) the slots start anew. What was unanswered may have been
+ * executed or not; all requests of disks may be executed again, so they are sent again.
+ *
+ * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `queueMax` at most.
+ */
+
+import type { CmClock } from '../../cm/clock.js';
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import { BlockDeviceError } from '../disk/block-device.js';
+import type { SkClientChannel, SkReply, TransportName } from './channel.js';
+import { CHECK_BLOCK_BYTES, checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { SK_INLINE, SK_NO_SLOT, SK_SLOTS_MAX, type SkOp } from './request.js';
+import { errnoOfStatus } from './response.js';
+import { decodeResumeResponse, encodeResumeRequest, type ResumeResponse } from './resume.js';
+
+/** An operation on the disk. */
+export interface SkIo {
+  readonly op: Exclude<SkOp, 'PING' | 'RESUME'>;
+  /** SK_FUA, SK_NO_HOLE. */
+  readonly flags?: number;
+  readonly offset: number;
+  readonly length: number;
+  /** Of a WRITE. */
+  readonly data?: Uint8Array;
+  /** Takes what a READ or STATUS brings, once it has been checked. */
+  readonly take?: (data: Uint8Array) => void;
+}
+
+export interface ClientSessionOptions {
+  readonly clock: CmClock;
+  readonly random: RandomSource;
+  readonly disk?: number;
+  /** Writes up to here are sent with their request if the server agrees, 0..4096; default 4096. */
+  readonly inlineWriteBytesMax?: number;
+  /** Default 16 MiB. */
+  readonly inFlightBytesMax?: number;
+  /** Requests that may wait for a slot; default 4096. */
+  readonly queueMax?: number;
+  /** A silent connection is asked for a sign of life after `idleNs` (1 s), and has failed after `silenceNs` (3 s). */
+  readonly idleNs?: number;
+  readonly silenceNs?: number;
+  /** A request that is not answered for so long ends its connection; default 30 s. */
+  readonly ioTimeoutNs?: number;
+}
+
+const DEFAULTS = {
+  disk: 0,
+  inlineWriteBytesMax: CHECK_BLOCK_BYTES,
+  inFlightBytesMax: 16 << 20,
+  queueMax: 4096,
+  idleNs: 1e9,
+  silenceNs: 3e9,
+  ioTimeoutNs: 30e9,
+};
+
+interface Request {
+  readonly io: SkIo;
+  readonly checks: DataChecks;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface Slot {
+  seq: number;
+  request: Request | undefined;
+  sentNs: number;
+}
+
+/** Failures of data checks one after another that end a connection. */
+const MISMATCHES_MAX = 3;
+const SESSION_ID_BYTES = 16;
+
+export class ClientSession {
+  /** `resent`: requests sent again over another connection. */
+  readonly counters = { completed: 0, resent: 0, crcMismatches: 0, resumed: 0, serverRestarts: 0 };
+  /** Called when the connection has failed; its memory may still be open to the server until the channel has been closed. */
+  onLost: (channel: SkClientChannel, error: Error) => void = () => {};
+  readonly #clock: CmClock;
+  readonly #random: RandomSource;
+  readonly #limits: typeof DEFAULTS;
+  readonly #slots: Slot[] = [];
+  readonly #freeSlots: number[] = [];
+  readonly #waiting: Request[] = [];
+  #sessionId: Uint8Array;
+  #epoch = 0;
+  #server: ResumeResponse | undefined;
+  #channel: SkClientChannel | undefined;
+  /** While set no new request is sent; called when nothing is under way. */
+  #onDrained: (() => void) | undefined;
+  #inFlightBytes = 0;
+  #mismatches = 0;
+  #lastHeardNs = 0;
+  #pinging = false;
+  #cancelWatch: (() => void) | undefined;
+  #ended: Error | undefined;
+
+  constructor(options: ClientSessionOptions) {
+    const { clock, random, ...limits } = options;
+    this.#clock = clock;
+    this.#random = random;
+    this.#limits = { ...DEFAULTS, ...limits };
+    this.#sessionId = this.#newId();
+    for (let slot = SK_SLOTS_MAX - 1; slot >= 0; slot--) this.#freeSlots.push(slot);
+    for (let slot = 0; slot < SK_SLOTS_MAX; slot++) this.#slots.push({ seq: 0, request: undefined, sentNs: 0 });
+  }
+
+  /** What the server said of itself and the disk; undefined before the first connection. */
+  get server(): ResumeResponse | undefined {
+    return this.#server;
+  }
+
+  /** The transport in use; undefined while there is no connection. */
+  get transport(): TransportName | undefined {
+    return this.#channel?.transport;
+  }
+
+  /** Requests under way. */
+  get outstanding(): number {
+    return SK_SLOTS_MAX - this.#freeSlots.length;
+  }
+
+  /**
+   * Runs an operation, over as many connections as it takes. Rejects with a BlockDeviceError: the disk's own, EIO when the session is
+   * lost, ENOMEM when too many wait, ESHUTDOWN after `end`.
+   */
+  submit(io: SkIo): Promise<void> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    if (this.#waiting.length >= this.#limits.queueMax) {
+      return Promise.reject(new BlockDeviceError('ENOMEM', `${this.#waiting.length} requests wait already`));
+    }
+    return new Promise((resolve, reject) => {
+      const checks = io.data === undefined ? NO_CHECKS : checksOf(io.data);
+      this.#waiting.push({ io, checks, resolve, reject });
+      this.#pump();
+    });
+  }
+
+  /**
+   * Goes on over a connection. The one used before is closed first, so that the server can reach no memory by it when requests are sent
+   * again. Rejects, and closes the channel, when it fails, the server refuses, or does not answer in time.
+   */
+  async resume(channel: SkClientChannel): Promise<void> {
+    const old = this.#channel;
+    this.#detach();
+    await old?.close();
+    this.#epoch++;
+    try {
+      const server = await this.#handshake(channel);
+      if (this.#ended !== undefined) throw this.#ended;
+      this.#adopt(server);
+    } catch (error) {
+      await channel.close();
+      throw error;
+    }
+    this.#attach(channel);
+  }
+
+  /** Stops sending new requests and resolves when all are answered, true, or after `timeoutNs`, false. `resume` starts them again. */
+  drain(timeoutNs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.wakeAt(this.#clock.nowNs() + timeoutNs, () => resolve(false));
+      this.#onDrained = () => {
+        cancel();
+        resolve(true);
+      };
+      if (this.outstanding === 0) this.#onDrained();
+    });
+  }
+
+  /** Ends the connection as if it had failed. */
+  breakConnection(why: string): void {
+    this.#lose(new RoceError('ERR_ROCE_CONNECT', why));
+  }
+
+  /** Fails everything that waits or is under way, now and later, and closes the connection. */
+  async end(error: Error): Promise<void> {
+    this.#ended = error;
+    const channel = this.#channel;
+    this.#detach();
+    this.#failAll(error);
+    await channel?.close();
+  }
+
+  #newId(): Uint8Array {
+    return Uint8Array.from({ length: SESSION_ID_BYTES }, () => this.#random.u32() & 0xff);
+  }
+
+  get #idLow(): bigint {
+    return Buffer.from(this.#sessionId).readBigUInt64LE(0);
+  }
+
+  async #handshake(channel: SkClientChannel): Promise<ResumeResponse> {
+    const { disk, inlineWriteBytesMax, silenceNs } = this.#limits;
+    const body = encodeResumeRequest({ sessionId: this.#sessionId, epoch: this.#epoch, inlineWriteBytesMax });
+    let cancel: () => void = () => {};
+    try {
+      return await new Promise((resolve, reject) => {
+        cancel = this.#clock.wakeAt(this.#clock.nowNs() + silenceNs, () => reject(refusal('no answer')));
+        channel.onFailure = reject;
+        channel.onReply = ({ response, list, data }) => {
+          const intact = firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
+          const server = response.status === 'OK' && intact ? decodeResumeResponse(data) : undefined;
+          if (server !== undefined) resolve(server);
+          else reject(refusal(response.status));
+        };
+        channel.send({
+          request: { ...this.#header('RESUME', SK_NO_SLOT, 0), disk, flags: SK_INLINE, length: body.length },
+          data: body,
+          checks: checksOf(body),
+        });
+      });
+    } finally {
+      cancel();
+    }
+  }
+
+  #header(op: SkOp, slot: number, slotSeq: number) {
+    return { op, flags: 0, sessionLow: this.#idLow, slot, slotSeq, disk: this.#limits.disk, offset: 0, length: 0 };
+  }
+
+  /** Takes note of the server; if it has forgotten the session, numbers start anew. */
+  #adopt(server: ResumeResponse): void {
+    this.counters.resumed++;
+    if (this.#server !== undefined && this.#server.bootId !== server.bootId) this.counters.serverRestarts++;
+    if (!server.resumed) for (const slot of this.#slots) slot.seq = slot.request === undefined ? 0 : 1;
+    this.#server = server;
+  }
+
+  #attach(channel: SkClientChannel): void {
+    this.#channel = channel;
+    this.#onDrained = undefined;
+    this.#mismatches = 0;
+    this.#pinging = false;
+    this.#lastHeardNs = this.#clock.nowNs();
+    channel.onReply = (reply) => this.#onReply(reply);
+    channel.onFailure = (error) => this.#lose(error);
+    this.#watch();
+    for (let slot = 0; slot < SK_SLOTS_MAX && this.#channel === channel; slot++) {
+      if (this.#slots[slot].request === undefined) continue;
+      this.counters.resent++;
+      this.#send(slot);
+    }
+    this.#pump();
+  }
+
+  #detach(): void {
+    this.#cancelWatch?.();
+    this.#cancelWatch = undefined;
+    if (this.#channel === undefined) return;
+    this.#channel.onReply = () => {};
+    this.#channel.onFailure = () => {};
+    this.#channel = undefined;
+  }
+
+  #lose(error: Error): void {
+    const channel = this.#channel;
+    if (channel === undefined) return;
+    this.#detach();
+    this.onLost(channel, error);
+  }
+
+  #pump(): void {
+    const { inFlightBytesMax } = this.#limits;
+    while (this.#channel !== undefined && this.#onDrained === undefined && this.#waiting.length > 0) {
+      const bytes = bytesMovedBy(this.#waiting[0].io);
+      const crowded = this.#inFlightBytes > 0 && this.#inFlightBytes + bytes > inFlightBytesMax;
+      if (this.#freeSlots.length === 0 || crowded) return;
+      const slot = this.#freeSlots.pop()!;
+      const state = this.#slots[slot];
+      state.request = this.#waiting.shift()!;
+      state.seq = (state.seq + 1) >>> 0;
+      this.#inFlightBytes += bytes;
+      this.#send(slot);
+    }
+  }
+
+  #send(slot: number): void {
+    const state = this.#slots[slot];
+    const { io, checks } = state.request!;
+    state.sentNs = this.#clock.nowNs();
+    const { op, offset, length, flags = 0 } = io;
+    const inline = op === 'WRITE' && length > 0 && length <= this.#server!.inlineWriteBytesMax;
+    const request = {
+      ...this.#header(op, slot, state.seq),
+      flags: inline ? flags | SK_INLINE : flags,
+      offset,
+      length,
+    };
+    this.#channel!.send({ request, data: io.data, checks });
+  }
+
+  #onReply(reply: SkReply): void {
+    const { response } = reply;
+    this.#lastHeardNs = this.#clock.nowNs();
+    if (response.slot === SK_NO_SLOT) {
+      this.#pinging = false;
+      return;
+    }
+    const { request } = this.#slots[response.slot];
+    if (request === undefined) return;
+    if (response.status === 'BAD_SEQ') {
+      this.#loseSession();
+      return;
+    }
+    if (response.status === 'CRC_MISMATCH' || !arrivedIntact(request.io, reply)) {
+      this.#onMismatch(response.slot);
+      return;
+    }
+    this.#mismatches = 0;
+    this.#release(response.slot);
+    this.counters.completed++;
+    if (response.status === 'OK') {
+      request.io.take?.(reply.data);
+      request.resolve();
+    } else {
+      const errno = errnoOfStatus(response.status) ?? 'EIO';
+      request.reject(new BlockDeviceError(errno, `the server answered ${response.status} to ${request.io.op}`));
+    }
+    if (this.outstanding === 0) this.#onDrained?.();
+    this.#pump();
+  }
+
+  /** The same request again; a connection that mangles data again and again is given up. */
+  #onMismatch(slot: number): void {
+    this.counters.crcMismatches++;
+    this.#mismatches++;
+    if (this.#mismatches < MISMATCHES_MAX) this.#send(slot);
+    else this.#lose(new RoceError('ERR_ROCE_CONNECT', `${this.#mismatches} data checks failed one after another`));
+  }
+
+  #release(slot: number): void {
+    const state = this.#slots[slot];
+    this.#inFlightBytes -= bytesMovedBy(state.request!.io);
+    state.request = undefined;
+    this.#freeSlots.push(slot);
+  }
+
+  /** Both sides disagree about what was asked: nothing under way can be vouched for. The next connection starts a new session. */
+  #loseSession(): void {
+    this.#failAll(new BlockDeviceError('EIO', 'the server no longer understands this session'));
+    for (const slot of this.#slots) slot.seq = 0;
+    this.#sessionId = this.#newId();
+    this.#lose(new RoceError('ERR_ROCE_MISMATCH', 'the session is lost'));
+  }
+
+  #failAll(error: Error): void {
+    const failed = this.#waiting.splice(0);
+    this.#slots.forEach(({ request }, slot) => {
+      if (request === undefined) return;
+      failed.push(request);
+      this.#release(slot);
+    });
+    for (const { reject } of failed) reject(error);
+  }
+
+  /** Looks after the connection while it is used. */
+  #watch(): void {
+    const { idleNs } = this.#limits;
+    this.#cancelWatch = this.#clock.wakeAt(this.#clock.nowNs() + idleNs, () => {
+      this.#look();
+      if (this.#channel !== undefined) this.#watch();
+    });
+  }
+
+  #look(): void {
+    const now = this.#clock.nowNs();
+    const channel = this.#channel!;
+    const { idleNs, silenceNs, ioTimeoutNs } = this.#limits;
+    const late = this.#slots.findIndex(({ request, sentNs }) => request !== undefined && now - sentNs >= ioTimeoutNs);
+    if (late >= 0) {
+      this.#slots[late].sentNs = Number.POSITIVE_INFINITY;
+      const timeout = new RoceError('ERR_ROCE_CONNECT', `a request was not answered for ${ioTimeoutNs / 1e9} s`);
+      // Its memory is closed before anything else is done about it.
+      void channel.withdraw(late).then(() => {
+        if (channel === this.#channel) this.#lose(timeout);
+      });
+    } else if (now - this.#lastHeardNs >= silenceNs) {
+      this.#lose(new RoceError('ERR_ROCE_CONNECT', `the server said nothing for ${silenceNs / 1e9} s`));
+    } else if (now - this.#lastHeardNs >= idleNs && !this.#pinging) {
+      this.#pinging = true;
+      channel.send({ request: this.#header('PING', SK_NO_SLOT, 0), data: undefined, checks: NO_CHECKS });
+    }
+  }
+}
+
+function bytesMovedBy({ op, length }: SkIo): number {
+  return op === 'READ' || op === 'WRITE' ? length : 0;
+}
+
+/** What came with the answer is what the server checked, and as much as was asked for. */
+function arrivedIntact({ op, length }: SkIo, { response, list, data }: SkReply): boolean {
+  if (response.status !== 'OK' || (op !== 'READ' && op !== 'STATUS')) return true;
+  if (op === 'READ' && data.length !== length) return false;
+  return data.length === 0 || firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
+}
+
+function refusal(why: string): RoceError {
+  return new RoceError('ERR_ROCE_CONNECT', `the storage server does not resume the session: ${why}`);
+}

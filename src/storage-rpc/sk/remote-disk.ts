@@ -1,0 +1,155 @@
+/** A disk at the other end of a session: cuts requests to what one sK-RDMA request may move, and knows when to refuse by itself. */
+
+import {
+  type BlockDevice,
+  BlockDeviceError,
+  type BlockExtent,
+  checkRange,
+  type WriteOptions,
+  type WriteZeroesOptions,
+} from '../disk/block-device.js';
+import type { ClientSession, SkIo } from './client-session.js';
+import { decodeExtents } from './extents.js';
+import { SK_FUA, SK_NO_HOLE } from './request.js';
+import type { ResumeResponse } from './resume.js';
+
+/** Ranges without data are only bounded by their field; a multiple of any block size. */
+const RANGE_BYTES_MAX = 1 << 30;
+
+export class RemoteDisk implements BlockDevice {
+  readonly sizeBytes: number;
+  readonly blockBytes: number;
+  readonly #ioBytesMax: number;
+  readonly #session: ClientSession;
+  readonly #release: () => Promise<void>;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  /** Over a session that has been connected once. `release` ends it. */
+  constructor(session: ClientSession, server: ResumeResponse, release: () => Promise<void>) {
+    this.#session = session;
+    this.sizeBytes = server.sizeBytes;
+    this.blockBytes = server.blockBytes;
+    this.#ioBytesMax = server.ioBytesMax;
+    this.#release = release;
+  }
+
+  async read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    this.#check(offset, length, 'EINVAL');
+    await this.#cut(length, this.#ioBytesMax, (at, bytes) => ({
+      op: 'READ',
+      offset: offset + at,
+      length: bytes,
+      take: (data) => into.set(data, at),
+    }));
+  }
+
+  async write(offset: number, data: Uint8Array, options: WriteOptions = {}): Promise<void> {
+    this.#check(offset, data.length, 'ENOSPC');
+    const flags = options.fua === true ? SK_FUA : 0;
+    await this.#cut(data.length, this.#ioBytesMax, (at, bytes) => ({
+      op: 'WRITE',
+      flags,
+      offset: offset + at,
+      length: bytes,
+      data: data.subarray(at, at + bytes),
+    }));
+  }
+
+  async flush(): Promise<void> {
+    this.#check(0, 0, 'EINVAL');
+    await this.#submit({ op: 'FLUSH', offset: 0, length: 0 });
+  }
+
+  async trim(offset: number, length: number): Promise<void> {
+    this.#check(offset, length, 'EINVAL');
+    await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({ op: 'TRIM', offset: offset + at, length: bytes }));
+  }
+
+  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+    this.#check(offset, length, 'ENOSPC');
+    const flags = (options.fua === true ? SK_FUA : 0) | (options.noHole === true ? SK_NO_HOLE : 0);
+    await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({
+      op: 'ZERO',
+      flags,
+      offset: offset + at,
+      length: bytes,
+    }));
+  }
+
+  async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
+    this.#check(offset, length, 'EINVAL');
+    const extents: BlockExtent[] = [];
+    try {
+      for (let at = offset; at < offset + length; ) {
+        const bytes = Math.min(RANGE_BYTES_MAX, offset + length - at);
+        let found: BlockExtent[] = [];
+        await this.#submit({
+          op: 'STATUS',
+          offset: at,
+          length: bytes,
+          take: (data) => {
+            found = decodeExtents(data);
+          },
+        });
+        const covered = found.reduce((sum, { lengthBytes }) => sum + lengthBytes, 0);
+        if (covered === 0) throw new BlockDeviceError('EIO', 'the server says nothing about the range');
+        for (const extent of found) append(extents, extent);
+        at += covered;
+      }
+    } catch (error) {
+      if (!(error instanceof BlockDeviceError && error.errno === 'ENOTSUP')) throw error;
+      return [{ lengthBytes: length, hole: false, zero: false }];
+    }
+    return extents;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+    // A server that is gone for good cannot flush; what it had acknowledged as durable is.
+    await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0 }).catch(() => {});
+    await this.#release();
+  }
+
+  async #cut(length: number, pieceBytesMax: number, ioOf: (at: number, bytes: number) => SkIo): Promise<void> {
+    if (length <= pieceBytesMax) return this.#submit(ioOf(0, length));
+    const pieces: Promise<void>[] = [];
+    for (let at = 0; at < length; at += pieceBytesMax) {
+      pieces.push(this.#submit(ioOf(at, Math.min(pieceBytesMax, length - at))));
+    }
+    // The caller has its memory back when all pieces are done, whichever of them failed.
+    const outcomes = await Promise.allSettled(pieces);
+    const failed = outcomes.find(({ status }) => status === 'rejected');
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+  }
+
+  #submit(io: SkIo): Promise<void> {
+    const done = this.#session.submit(io);
+    this.#underWay.add(done);
+    const forget = () => this.#underWay.delete(done);
+    done.then(forget, forget);
+    return done;
+  }
+
+  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
+    if (this.#closing !== undefined) throw new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
+    checkRange(this, offset, length, errno);
+  }
+}
+
+/** Neighbours of one kind are one extent, also where the request had to be cut. */
+function append(extents: BlockExtent[], { lengthBytes, hole, zero }: BlockExtent): void {
+  const last = extents.at(-1);
+  if (last !== undefined && last.hole === hole && last.zero === zero) {
+    extents[extents.length - 1] = { ...last, lengthBytes: last.lengthBytes + lengthBytes };
+  } else extents.push({ lengthBytes, hole, zero });
+}

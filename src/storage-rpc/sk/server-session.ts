@@ -1,0 +1,248 @@
+/**
+ * A session at the server: outlives its connections. At any time one connection has it; a newer one fences the older off before it is
+ * answered, so that no work of the old one can touch memory afterwards, and requests that come again are answered at most once executed.
+ */
+
+import type { CmClock } from '../../cm/clock.js';
+import { RoceError } from '../../core/errors.js';
+import { type BlockDevice, BlockDeviceError } from '../disk/block-device.js';
+import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
+import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { encodeExtents } from './extents.js';
+import { SK_FUA, SK_NO_HOLE, SK_SLOTS_MAX, type SkRequest } from './request.js';
+import type { SkStatus } from './response.js';
+import { SlotTable } from './slot-table.js';
+
+/** What all sessions of a server count. */
+export interface SkServerCounters {
+  executed: number;
+  /** Answers given from a slot's memory. */
+  cachedReplies: number;
+  /** Requests that came again while they were being executed. */
+  attached: number;
+  /** Writes whose data was not what the client had checked. */
+  crcMismatches: number;
+  badSequences: number;
+  /** Connections closed because their session went on over a newer one. */
+  fenced: number;
+  /** Connections refused or closed for what they sent. */
+  protocolErrors: number;
+}
+
+/** A request and the connection that has to be answered. */
+interface Target {
+  readonly channel: SkServerChannel;
+  readonly incoming: SkIncoming;
+  readonly arrivedNs: number;
+}
+
+interface Outcome {
+  readonly status: SkStatus;
+  readonly data?: DataBuffer | undefined;
+}
+
+const EMPTY = new Uint8Array(0);
+
+export class ServerSession {
+  readonly #disks: readonly BlockDevice[];
+  readonly #clock: CmClock;
+  readonly #counters: SkServerCounters;
+  readonly #slots = new SlotTable(SK_SLOTS_MAX);
+  /** By slot: who will be answered when the request being executed is done. */
+  readonly #targets: Array<Target | undefined> = Array(SK_SLOTS_MAX).fill(undefined);
+  #epoch = -1;
+  #channel: SkServerChannel | undefined;
+  /** When a connection last had it or spoke. */
+  lastHeardNs: number;
+
+  constructor(disks: readonly BlockDevice[], clock: CmClock, counters: SkServerCounters) {
+    this.#disks = disks;
+    this.#clock = clock;
+    this.#counters = counters;
+    this.lastHeardNs = clock.nowNs();
+  }
+
+  get channel(): SkServerChannel | undefined {
+    return this.#channel;
+  }
+
+  /** Gives the session to a connection; false when a newer or the same epoch has it. Resolves when the old connection is fenced off. */
+  async bind(channel: SkServerChannel, epoch: number): Promise<boolean> {
+    if (epoch <= this.#epoch) return false;
+    this.#epoch = epoch;
+    const old = this.#channel;
+    this.#channel = channel;
+    this.lastHeardNs = this.#clock.nowNs();
+    if (old !== undefined) {
+      this.#counters.fenced++;
+      await old.close();
+    }
+    return this.#epoch === epoch;
+  }
+
+  /** The connection is gone; the session waits for the next one. */
+  unbind(channel: SkServerChannel): void {
+    if (this.#channel === channel) this.#channel = undefined;
+  }
+
+  /** A request of a slot, or a PING. What comes over a connection that no longer has the session is dropped. */
+  handle(channel: SkServerChannel, incoming: SkIncoming): void {
+    if (channel !== this.#channel) {
+      incoming.release();
+      return;
+    }
+    this.lastHeardNs = this.#clock.nowNs();
+    const target = { channel, incoming, arrivedNs: this.lastHeardNs };
+    const { op, slot, slotSeq } = incoming.request;
+    if (op === 'PING') {
+      this.#answer(target, { status: 'OK' });
+      return;
+    }
+    switch (this.#slots.admit(slot, slotSeq, op === 'READ' || op === 'STATUS')) {
+      case 'new':
+        this.#targets[slot] = target;
+        void this.#execute(slot);
+        return;
+      case 'again':
+        this.#counters.attached++;
+        this.#targets[slot]?.incoming.release();
+        this.#targets[slot] = target;
+        return;
+      case 'cached':
+        this.#counters.cachedReplies++;
+        this.#answer(target, { status: this.#slots.outcome(slot) });
+        return;
+      case 'bad_seq':
+        this.#counters.badSequences++;
+        this.#answer(target, { status: 'BAD_SEQ' });
+    }
+  }
+
+  /** Runs the slot's request until it is executed, or nobody is left who asks. */
+  async #execute(slot: number): Promise<void> {
+    for (;;) {
+      const target = this.#targets[slot]!;
+      const outcome = await this.#run(target);
+      const latest = this.#targets[slot]!;
+      const cameAgain = latest !== target;
+      // Memory of the old connection is of no use to the new one, and data that never came was not executed.
+      if (cameAgain && (outcome === undefined || outcome.data !== undefined || outcome.status === 'CRC_MISMATCH')) {
+        outcome?.data?.release();
+        continue;
+      }
+      this.#targets[slot] = undefined;
+      if (outcome === undefined || outcome.status === 'CRC_MISMATCH') this.#slots.abandon(slot);
+      else this.#slots.finish(slot, outcome.status);
+      if (outcome === undefined) latest.incoming.release();
+      else {
+        this.#counters.executed++;
+        this.#answer(latest, outcome);
+      }
+      return;
+    }
+  }
+
+  /** Undefined: the connection went away before the data had come. */
+  async #run({ channel, incoming }: Target): Promise<Outcome | undefined> {
+    const { request } = incoming;
+    const disk = this.#disks[request.disk];
+    if (disk === undefined) return { status: 'NO_DISK' };
+    try {
+      return await (request.op === 'READ' ? readDisk(disk, channel, request) : this.#change(disk, channel, incoming));
+    } catch (error) {
+      if (error instanceof BlockDeviceError) return { status: error.errno };
+      if (channel !== this.#channel) return undefined;
+      // Too many wait for buffers; anything else is the store's own trouble.
+      const crowded = error instanceof RoceError && error.code === 'ERR_ROCE_LIMIT';
+      return { status: crowded ? 'ENOMEM' : 'EIO' };
+    }
+  }
+
+  async #change(disk: BlockDevice, channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
+    const { op, offset, length, flags } = incoming.request;
+    const fua = (flags & SK_FUA) !== 0;
+    switch (op) {
+      case 'WRITE':
+        return this.#write(disk, channel, incoming, fua);
+      case 'FLUSH':
+        await disk.flush();
+        break;
+      case 'TRIM':
+        await disk.trim(offset, length);
+        break;
+      case 'ZERO':
+        await disk.writeZeroes(offset, length, { fua, noHole: (flags & SK_NO_HOLE) !== 0 });
+        break;
+      case 'STATUS': {
+        if (disk.blockStatus === undefined) return { status: 'ENOTSUP' };
+        const bytes = encodeExtents(await disk.blockStatus(offset, length));
+        return { status: 'OK', data: { bytes, release: () => {} } };
+      }
+      default:
+        return { status: 'EINVAL' };
+    }
+    return { status: 'OK' };
+  }
+
+  async #write(
+    disk: BlockDevice,
+    channel: SkServerChannel,
+    incoming: SkIncoming,
+    fua: boolean,
+  ): Promise<Outcome | undefined> {
+    const { request, list } = incoming;
+    const pulled =
+      incoming.inline === undefined && request.length > 0 ? await channel.buffer(request.length) : undefined;
+    try {
+      if (pulled !== undefined) {
+        try {
+          await channel.pull(request, pulled);
+        } catch {
+          return undefined;
+        }
+      }
+      const data = pulled?.bytes ?? incoming.inline ?? EMPTY;
+      if (firstBadBlock(data, { dataCrc: request.dataCrc, list }) >= 0) {
+        this.#counters.crcMismatches++;
+        return { status: 'CRC_MISMATCH' };
+      }
+      await disk.write(request.offset, data, { fua });
+      return { status: 'OK' };
+    } finally {
+      pulled?.release();
+    }
+  }
+
+  #answer({ channel, incoming, arrivedNs }: Target, { status, data }: Outcome): void {
+    const { request } = incoming;
+    // The receive is free before the client can know that its slot is.
+    incoming.release();
+    const checks = data === undefined ? NO_CHECKS : checksOf(data.bytes);
+    const response = {
+      status,
+      flags: 0,
+      slot: request.slot,
+      slotSeq: request.slotSeq,
+      dataCrc: checks.dataCrc,
+      moved: data?.bytes.length ?? 0,
+      serverTimeUs: Math.round((this.#clock.nowNs() - arrivedNs) / 1e3) >>> 0,
+    };
+    void channel.reply(request, response, checks.list, data).then(() => data?.release());
+  }
+}
+
+async function readDisk(disk: BlockDevice, channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
+  const { offset, length } = request;
+  if (length === 0) {
+    await disk.read(offset, 0, EMPTY);
+    return { status: 'OK' };
+  }
+  const data = await channel.buffer(length);
+  try {
+    await disk.read(offset, length, data.bytes);
+    return { status: 'OK', data };
+  } catch (error) {
+    data.release();
+    throw error;
+  }
+}

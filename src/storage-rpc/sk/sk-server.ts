@@ -1,0 +1,185 @@
+/**
+ * The sK-RDMA server: disks, the sessions that use them, and the connections that bring requests. Which transport a connection runs on makes
+ * no difference here.
+ *
+ * Bounds: at most `sessionsMax` sessions, of which one that no connection has and that was silent for longest makes room; a connection that
+ * says nothing for `silenceNs` is closed, its session waits.
+ */
+
+import type { CmClock } from '../../cm/clock.js';
+import type { BlockDevice } from '../disk/block-device.js';
+import type { SkIncoming, SkServerChannel } from './channel.js';
+import { CHECK_BLOCK_BYTES, checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { SK_IO_BYTES_MAX, SK_SLOTS_MAX, type SkRequest } from './request.js';
+import type { SkStatus } from './response.js';
+import { decodeResumeRequest, encodeResumeResponse } from './resume.js';
+import { ServerSession, type SkServerCounters } from './server-session.js';
+
+export interface SkServerOptions {
+  /** By the number clients name them. */
+  readonly disks: readonly BlockDevice[];
+  readonly clock: CmClock;
+  /** Random, another one each time the server starts. */
+  readonly bootId: bigint;
+  /** Writes up to here may come with their request, 0..4096; 0 has all data pulled, as in the paper. Default 4096. */
+  readonly inlineWriteBytesMax?: number;
+  /** Default 1024. */
+  readonly sessionsMax?: number;
+  /** Clients that are alive speak every second. Default 60 s. */
+  readonly silenceNs?: number;
+}
+
+const SESSIONS_MAX = 1024;
+const SILENCE_NS = 60e9;
+const EMPTY = new Uint8Array(0);
+
+interface Connection {
+  readonly acceptedNs: number;
+  /** Once it has resumed one. */
+  session: ServerSession | undefined;
+}
+
+export class SkServer {
+  readonly counters: SkServerCounters = {
+    executed: 0,
+    cachedReplies: 0,
+    attached: 0,
+    crcMismatches: 0,
+    badSequences: 0,
+    fenced: 0,
+    protocolErrors: 0,
+  };
+  readonly #options: SkServerOptions;
+  /** By session id in hex. */
+  readonly #sessions = new Map<string, ServerSession>();
+  readonly #connections = new Map<SkServerChannel, Connection>();
+  #cancelSweep: (() => void) | undefined;
+
+  constructor(options: SkServerOptions) {
+    this.#options = options;
+  }
+
+  get sessions(): number {
+    return this.#sessions.size;
+  }
+
+  get connections(): number {
+    return this.#connections.size;
+  }
+
+  /** Serves a connection until it fails, is fenced off, or the server closes. */
+  accept(channel: SkServerChannel): void {
+    const connection: Connection = { acceptedNs: this.#options.clock.nowNs(), session: undefined };
+    this.#connections.set(channel, connection);
+    channel.onFailure = () => this.#drop(channel);
+    channel.onRequest = (incoming) => {
+      // Nothing else is answered until the session is bound.
+      channel.onRequest = ({ release }) => {
+        release();
+        this.#refuse(channel);
+      };
+      void this.#resume(channel, connection, incoming);
+    };
+    this.#armSweep();
+  }
+
+  async close(): Promise<void> {
+    this.#cancelSweep?.();
+    const channels = [...this.#connections.keys()];
+    this.#connections.clear();
+    for (const channel of channels) await channel.close();
+    this.#sessions.clear();
+  }
+
+  async #resume(channel: SkServerChannel, connection: Connection, incoming: SkIncoming): Promise<void> {
+    const { request, inline, release } = incoming;
+    const body = inline === undefined ? undefined : decodeResumeRequest(inline);
+    const checked = body !== undefined && firstBadBlock(inline!, { dataCrc: request.dataCrc, list: EMPTY }) < 0;
+    release();
+    if (request.op !== 'RESUME' || !checked) {
+      this.#refuse(channel);
+      return;
+    }
+    const disk = this.#options.disks[request.disk];
+    if (disk === undefined) return this.#turnAway(channel, request, 'NO_DISK');
+    const id = Buffer.from(body.sessionId).toString('hex');
+    const known = this.#sessions.get(id);
+    const session = known ?? this.#newSession(id);
+    if (session === undefined) return this.#turnAway(channel, request, 'NO_SESSION');
+    const older = session.channel;
+    if (!(await session.bind(channel, body.epoch))) return this.#turnAway(channel, request, 'STALE_EPOCH');
+    if (older !== undefined) this.#connections.delete(older);
+    if (!this.#connections.has(channel)) {
+      session.unbind(channel); // It failed meanwhile.
+      return;
+    }
+    connection.session = session;
+    channel.onRequest = (next) => session.handle(channel, next);
+    const { inlineWriteBytesMax = CHECK_BLOCK_BYTES, bootId } = this.#options;
+    const answer = encodeResumeResponse({
+      bootId,
+      sizeBytes: disk.sizeBytes,
+      blockBytes: disk.blockBytes,
+      ioBytesMax: SK_IO_BYTES_MAX,
+      slots: SK_SLOTS_MAX,
+      resumed: known !== undefined,
+      inlineWriteBytesMax: Math.min(inlineWriteBytesMax, body.inlineWriteBytesMax),
+    });
+    await this.#reply(channel, request, 'OK', answer);
+  }
+
+  async #turnAway(channel: SkServerChannel, request: SkRequest, status: SkStatus): Promise<void> {
+    await this.#reply(channel, request, status, EMPTY);
+    this.#drop(channel);
+  }
+
+  #reply(channel: SkServerChannel, request: SkRequest, status: SkStatus, bytes: Uint8Array): Promise<void> {
+    const { slot, slotSeq } = request;
+    const { dataCrc } = bytes.length === 0 ? NO_CHECKS : checksOf(bytes);
+    const response = { status, flags: 0, slot, slotSeq, dataCrc, moved: bytes.length, serverTimeUs: 0 };
+    const data = bytes.length === 0 ? undefined : { bytes, release: () => {} };
+    return channel.reply(request, response, EMPTY, data);
+  }
+
+  #refuse(channel: SkServerChannel): void {
+    this.counters.protocolErrors++;
+    this.#drop(channel);
+  }
+
+  #drop(channel: SkServerChannel): void {
+    this.#connections.get(channel)?.session?.unbind(channel);
+    this.#connections.delete(channel);
+    channel.onRequest = ({ release }) => release();
+    // What a connection cannot give back when it closes, its device gives back.
+    void channel.close().catch(() => {});
+  }
+
+  #newSession(id: string): ServerSession | undefined {
+    const { sessionsMax = SESSIONS_MAX, disks, clock } = this.#options;
+    if (this.#sessions.size >= sessionsMax && !this.#evictOne()) return undefined;
+    const session = new ServerSession(disks, clock, this.counters);
+    this.#sessions.set(id, session);
+    return session;
+  }
+
+  #evictOne(): boolean {
+    const unused = [...this.#sessions].filter(([, { channel }]) => channel === undefined);
+    if (unused.length === 0) return false;
+    const [id] = unused.reduce((a, b) => (a[1].lastHeardNs <= b[1].lastHeardNs ? a : b));
+    return this.#sessions.delete(id);
+  }
+
+  /** Closes connections of clients that are gone without a word. */
+  #armSweep(): void {
+    if (this.#cancelSweep !== undefined || this.#connections.size === 0) return;
+    const { clock, silenceNs = SILENCE_NS } = this.#options;
+    this.#cancelSweep = clock.wakeAt(clock.nowNs() + silenceNs / 2, () => {
+      this.#cancelSweep = undefined;
+      const now = clock.nowNs();
+      for (const [channel, { session, acceptedNs }] of this.#connections) {
+        if (now - (session?.lastHeardNs ?? acceptedNs) >= silenceNs) this.#drop(channel);
+      }
+      this.#armSweep();
+    });
+  }
+}

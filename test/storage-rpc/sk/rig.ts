@@ -1,0 +1,154 @@
+/** A storage server and a client on two simulated hosts, with RDMA and TCP between them, in virtual time. */
+
+import type { CmClock } from '../../../src/cm/clock.js';
+import { SeededRandom } from '../../../src/core/random.js';
+import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
+import type { SkServerChannel } from '../../../src/storage-rpc/sk/channel.js';
+import { ClientSession, type ClientSessionOptions, type SkIo } from '../../../src/storage-rpc/sk/client-session.js';
+import { Permits } from '../../../src/storage-rpc/sk/permits.js';
+import { RdmaClientChannel } from '../../../src/storage-rpc/sk/rdma-client-channel.js';
+import { SK_CLIENT_QP, SK_SERVER_QP, type SkRdmaParts } from '../../../src/storage-rpc/sk/rdma-parts.js';
+import { RdmaServerChannel } from '../../../src/storage-rpc/sk/rdma-server-channel.js';
+import { RemoteDisk } from '../../../src/storage-rpc/sk/remote-disk.js';
+import { SkServer, type SkServerOptions } from '../../../src/storage-rpc/sk/sk-server.js';
+import { TcpClientChannel, TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
+import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
+import type { ProtectionDomain } from '../../../src/verbs/protection-domain.js';
+import type { QueuePairInit } from '../../../src/verbs/queue-pair.js';
+import { connectQp, createPair, type Pair, type PairOptions, type Player } from '../../support/pair.js';
+import { createPipe, type PipeEnd } from './pipe.js';
+import { clockOf, pass, until } from './virtual-time.js';
+
+export const DISK_BYTES = 8 << 20;
+const MTU = 4096;
+const POOL_BYTES = 64 << 20;
+
+export interface RigOptions extends PairOptions {
+  disk?: BlockDevice;
+  server?: Partial<SkServerOptions>;
+  pullBytesMax?: number;
+  tcpDelayNs?: number;
+}
+
+export class Rig {
+  readonly pair: Pair;
+  readonly clock: CmClock;
+  readonly random: SeededRandom;
+  readonly disk: BlockDevice;
+  server: SkServer;
+  readonly pool: BufferPool<MemoryRegion>;
+  readonly pulls: Permits;
+  readonly #options: RigOptions;
+  readonly #serverPd: ProtectionDomain;
+  /** The newest connection's ends, for tests that interfere. */
+  rdma:
+    | { client: RdmaClientChannel; server: RdmaServerChannel; clientParts: SkRdmaParts; serverParts: SkRdmaParts }
+    | undefined;
+  pipe: { client: PipeEnd; server: PipeEnd } | undefined;
+  #psn = 0x100;
+  #boots = 0;
+
+  private constructor(pair: Pair, options: RigOptions) {
+    this.pair = pair;
+    this.clock = clockOf(pair.events);
+    this.random = new SeededRandom(options.seed ?? 1);
+    this.#options = options;
+    this.disk = options.disk ?? new MemoryDevice(DISK_BYTES);
+    this.#serverPd = pair.b.pd;
+    this.pool = new BufferPool({
+      allocate: (bytes) => this.#serverPd.regMr(bytes, 1),
+      clock: this.clock,
+      bytesMax: POOL_BYTES,
+    });
+    this.pulls = new Permits(options.pullBytesMax ?? 4 << 20);
+    this.server = this.boot();
+  }
+
+  static async create(options: RigOptions = {}): Promise<Rig> {
+    return new Rig(await createPair({ mtu: MTU, memoryBytes: 4096, ...options }), options);
+  }
+
+  /** A fresh server over the same disk, as after a restart. */
+  boot(): SkServer {
+    this.server = new SkServer({
+      disks: [this.disk],
+      clock: this.clock,
+      bootId: BigInt(++this.#boots),
+      ...this.#options.server,
+    });
+    return this.server;
+  }
+
+  async #parts(player: Player, pd: ProtectionDomain, init: Partial<QueuePairInit>): Promise<SkRdmaParts> {
+    const sendCq = await player.device.createCq(1024);
+    const recvCq = await player.device.createCq(1024);
+    const qp = await pd.createQp({ sendCq, recvCq, ...init });
+    return { pd, qp, sendCq, recvCq, clock: this.clock };
+  }
+
+  /** Connects over RDMA. Works only while the link lets commands through, which take no virtual time. */
+  async dialRdma(): Promise<RdmaClientChannel> {
+    const { a, b } = this.pair;
+    const clientParts = await this.#parts(a, await a.device.createPd(), SK_CLIENT_QP);
+    const serverParts = await this.#parts(b, this.#serverPd, SK_SERVER_QP);
+    const psn = { a: this.#psn++, b: this.#psn++ };
+    const own = { mtu: this.#options.mtu ?? MTU, recovery: 'go-back-n' } as const;
+    const toB = { address: b.host.address, qpn: serverParts.qp.qpn, psn: psn.b };
+    const toA = { address: a.host.address, qpn: clientParts.qp.qpn, psn: psn.a };
+    await connectQp(clientParts.qp, toB, { ...own, psn: psn.a });
+    await connectQp(serverParts.qp, toA, { ...own, psn: psn.b });
+    const server = await RdmaServerChannel.over(serverParts, { pool: this.pool, pulls: this.pulls });
+    this.server.accept(server);
+    const client = await RdmaClientChannel.over(clientParts, POOL_BYTES);
+    this.rdma = { client, server, clientParts, serverParts };
+    return client;
+  }
+
+  dialTcp(): TcpClientChannel {
+    const [client, server] = createPipe(this.pair.events, this.#options.tcpDelayNs ?? 10_000);
+    this.pipe = { client, server };
+    this.server.accept(new TcpServerChannel(server) as SkServerChannel);
+    return new TcpClientChannel(client);
+  }
+
+  session(options: Partial<ClientSessionOptions> = {}): ClientSession {
+    return new ClientSession({ clock: this.clock, random: this.random.stream('session'), ...options });
+  }
+
+  /** A session resumed over the given transport. */
+  async connected(transport: 'rdma' | 'tcp', options: Partial<ClientSessionOptions> = {}): Promise<ClientSession> {
+    const session = this.session(options);
+    await this.until(session.resume(transport === 'rdma' ? await this.dialRdma() : this.dialTcp()));
+    return session;
+  }
+
+  /** A disk over a connected session. */
+  remoteDisk(session: ClientSession): RemoteDisk {
+    return new RemoteDisk(session, session.server!, () => session.end(new Error('closed')));
+  }
+
+  until<T>(outcome: Promise<T>): Promise<T> {
+    return until(this.pair.events, outcome);
+  }
+
+  pass(ns: number): Promise<void> {
+    return pass(this.pair.events, ns);
+  }
+}
+
+export function writeIo(offset: number, data: Uint8Array, flags = 0): SkIo {
+  return { op: 'WRITE', offset, length: data.length, data, flags };
+}
+
+export function readIo(offset: number, into: Uint8Array): SkIo {
+  return { op: 'READ', offset, length: into.length, take: (data) => into.set(data) };
+}
+
+/** Bytes that differ from block to block and run to run. */
+export function pattern(length: number, seed: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let i = 0; i < length; i++) bytes[i] = (Math.imul(i ^ (seed * 2654435761), 0x9e3779b1) >>> 24) ^ (i >>> 12);
+  return bytes;
+}
