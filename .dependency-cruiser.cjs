@@ -41,6 +41,10 @@ const pure = [
   'fluid',
   'window',
   'storage-rpc/nbd/protocol',
+  'storage-rpc/pool',
+  'storage-rpc/sk',
+  'storage-rpc/session',
+  'storage-rpc/su',
 ];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 
