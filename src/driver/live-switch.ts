@@ -129,8 +129,11 @@ class UdpSwitch implements LiveSwitch {
         port.strangers++;
         return;
       }
-      this.#switch.receive(number, bytes, 0, bytes.length, performance.now() * 1e6);
-      for (let egress = 0; egress < this.#ports.length; egress++) this.#drain(egress);
+      const nowNs = performance.now() * 1e6;
+      this.#switch.receive(number, bytes, 0, bytes.length, nowNs);
+      for (let egress = this.#switch.nextReady(); egress >= 0; egress = this.#switch.nextReady()) {
+        this.#drain(egress, nowNs);
+      }
     });
   }
 
@@ -155,10 +158,10 @@ class UdpSwitch implements LiveSwitch {
     return this.#closing;
   }
 
-  #drain(number: number): void {
+  #drain(number: number, nowNs: number): void {
     const port = this.#ports[number];
     if (port.unsent.length > 0 && port.socket.getSendQueueCount() === 0) this.#releaseAll(port.unsent);
-    for (let slot = this.#switch.take(number); slot >= 0; slot = this.#switch.take(number)) {
+    for (let slot = this.#switch.take(number, nowNs); slot >= 0; slot = this.#switch.take(number, nowNs)) {
       port.unsent.push(slot);
       if (port.remoteHost === undefined) port.errors++;
       else port.socket.send(this.#switch.frame(slot), port.remotePort, port.remoteHost, port.onSent);

@@ -8,11 +8,15 @@ export const ETHERNET_BYTES = 14;
 export const VLAN_TAG_BYTES = 4;
 /** The shortest frame without its check sequence. */
 export const ETHERNET_FRAME_BYTES_MIN = 60;
+/** What a frame costs on the wire beyond its bytes: preamble 8, check sequence 4, gap 12. */
+export const ETHERNET_WIRE_BYTES = 24;
 
 export const ETHERTYPE_IPV4 = 0x0800;
 export const ETHERTYPE_ARP = 0x0806;
 export const ETHERTYPE_VLAN = 0x8100;
 export const ETHERTYPE_IPV6 = 0x86dd;
+/** Pause frames of all kinds (IEEE 802.3 clause 31). */
+export const ETHERTYPE_MAC_CONTROL = 0x8808;
 
 export const BROADCAST_MAC: Uint8Array = new Uint8Array(MAC_BYTES).fill(0xff);
 

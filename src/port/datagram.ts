@@ -8,8 +8,7 @@ import type { IpAddress } from '../packet/address.js';
 /** UDP destination port of RoCEv2 (IANA). */
 export const ROCE_UDP_PORT = 4791;
 
-/** ECN codepoint Congestion Experienced, in the low two bits of TOS / traffic class (RFC 3168). */
-export const ECN_CE = 3;
+export { ECN_CE } from '../packet/ecn.js';
 
 /** `ipId` of a received datagram whose IPv4 identification the port cannot see. */
 export const IP_ID_UNKNOWN = -1;

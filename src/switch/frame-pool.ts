@@ -1,50 +1,63 @@
 /**
- * The switch's packet buffer: frames in numbered slots of equal size. Slots are made when first needed and used again for ever, so that
- * a switch in its stride allocates nothing.
+ * The switch's packet memory: frames in numbered slots, each with the few facts the switch keeps about it. Slots are made when first needed
+ * and used again for ever, so that a switch in its stride allocates nothing.
+ *
+ * Invariant: a slot is free, or in one queue, or in the driver's hands.
  */
 
 import { copyBytes } from '../core/bytes.js';
 
-/** A jumbo frame of 9216 bytes payload with Ethernet header and one 802.1Q tag. */
-export const FRAME_BYTES_MAX = 9234;
+const INITIAL_SLOTS = 64;
 
 export class FramePool {
-  readonly #slotsMax: number;
+  /** By slot: bytes stored. */
+  lengths: Int32Array = new Int32Array(INITIAL_SLOTS);
+  /** By slot: bytes of the frame, of which only the first `lengths` may be stored. */
+  frameBytes: Int32Array = new Int32Array(INITIAL_SLOTS);
+  /** By slot: the next one in its queue. */
+  next: Int32Array = new Int32Array(INITIAL_SLOTS);
+  ingress: Uint16Array = new Uint16Array(INITIAL_SLOTS);
+  priority: Uint8Array = new Uint8Array(INITIAL_SLOTS);
+  /** By slot: where the IP header begins; 0 without one. */
+  ipOffset: Uint8Array = new Uint8Array(INITIAL_SLOTS);
+
+  readonly #slotBytes: number;
   readonly #slots: Uint8Array[] = [];
-  readonly #lengths: number[] = [];
   readonly #free: number[] = [];
   /** Cached, made anew only when a slot's length differs from its last use. */
   readonly #views: Uint8Array[] = [];
 
-  constructor(slotsMax: number) {
-    this.#slotsMax = slotsMax;
+  constructor(slotBytes: number) {
+    this.#slotBytes = slotBytes;
   }
 
   get used(): number {
     return this.#slots.length - this.#free.length;
   }
 
-  /** Copies a frame of at most FRAME_BYTES_MAX bytes into a slot; -1 when the buffer is full. */
-  store(bytes: Uint8Array, offset: number, length: number): number {
-    let slot = this.#free.pop();
-    if (slot === undefined) {
-      slot = this.#slots.length;
-      if (slot === this.#slotsMax) return -1;
-      this.#slots.push(new Uint8Array(FRAME_BYTES_MAX));
-      this.#views.push(this.#slots[slot].subarray(0, 0));
-    }
-    copyBytes(bytes, offset, this.#slots[slot], 0, length);
-    this.#lengths[slot] = length;
+  /** A slot of unknown content and `length` bytes. */
+  allocate(length: number): number {
+    const slot = this.#free.pop() ?? this.#grow();
+    this.lengths[slot] = length;
+    this.frameBytes[slot] = length;
     return slot;
   }
 
-  length(slot: number): number {
-    return this.#lengths[slot];
+  /** Copies a frame, or its beginning, into a slot; at most the slot size. */
+  store(bytes: Uint8Array, offset: number, length: number): number {
+    const slot = this.allocate(length);
+    copyBytes(bytes, offset, this.#slots[slot], 0, length);
+    return slot;
+  }
+
+  /** The slot's whole memory; the frame begins at 0. */
+  bytes(slot: number): Uint8Array {
+    return this.#slots[slot];
   }
 
   /** The frame in the slot; valid until the slot is released. */
   view(slot: number): Uint8Array {
-    const length = this.#lengths[slot];
+    const length = this.lengths[slot];
     if (this.#views[slot].length !== length) this.#views[slot] = this.#slots[slot].subarray(0, length);
     return this.#views[slot];
   }
@@ -52,4 +65,24 @@ export class FramePool {
   release(slot: number): void {
     this.#free.push(slot);
   }
+
+  #grow(): number {
+    const slot = this.#slots.length;
+    if (slot === this.lengths.length) {
+      this.lengths = enlarged(this.lengths, new Int32Array(2 * slot));
+      this.frameBytes = enlarged(this.frameBytes, new Int32Array(2 * slot));
+      this.next = enlarged(this.next, new Int32Array(2 * slot));
+      this.ingress = enlarged(this.ingress, new Uint16Array(2 * slot));
+      this.priority = enlarged(this.priority, new Uint8Array(2 * slot));
+      this.ipOffset = enlarged(this.ipOffset, new Uint8Array(2 * slot));
+    }
+    this.#slots.push(new Uint8Array(this.#slotBytes));
+    this.#views.push(this.#slots[slot].subarray(0, 0));
+    return slot;
+  }
+}
+
+function enlarged<T extends Int32Array | Uint16Array | Uint8Array>(old: T, larger: T): T {
+  larger.set(old);
+  return larger;
 }

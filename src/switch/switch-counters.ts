@@ -1,31 +1,61 @@
 /**
  * What a switch port has seen, under names as `ethtool -S` gives them. Two sums always hold:
  *
- *   rx_packets = rx_forwarded + rx_flooded + all rx_dropped_*                             for every port
+ *   rx_packets = rx_forwarded + rx_flooded + rx_pfc_packets + all rx_dropped_*            for every port
  *   rx_forwarded + rx_flooded * (ports - 1) + faults_duplicated                           over all ports
- *     = tx_packets + all tx_dropped_* + frames queued or held back
+ *     = tx_packets - tx_pfc_packets + all tx_dropped_* + frames queued or held back
  */
-export interface SwitchPortCounters {
+
+type Priority = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
+
+/** Frames that asked for a pause of each priority; those that ended one are only in `..._pfc_packets`. */
+export type PauseCounters = Record<`${'rx' | 'tx'}_prio${Priority}_pause`, number>;
+
+export interface SwitchPortCounters extends PauseCounters {
   rx_packets: number;
   rx_bytes: number;
   /** Frames for one known port. */
   rx_forwarded: number;
   /** Broadcast, multicast and unknown destinations: one copy to every other port. */
   rx_flooded: number;
+  /** Pause frames of the neighbour. */
+  rx_pfc_packets: number;
   rx_dropped_too_short: number;
   rx_dropped_too_long: number;
   /** A group address as sender: no such station exists. */
   rx_dropped_source_multicast: number;
-  /** 01-80-C2-00-00-0x never crosses a bridge (IEEE 802.1Q table 8-1); pause frames are of this kind. */
+  /** 01-80-C2-00-00-0x never crosses a bridge (IEEE 802.1Q table 8-1); pause frames are of this kind where PFC is off. */
   rx_dropped_link_local: number;
+  /** MAC control frames that are no PFC. */
+  rx_dropped_bad_pfc: number;
   /** The destination is known to be where the frame came from. */
   rx_dropped_same_port: number;
+  /** No route, not learnt, and flooding is off. */
+  rx_dropped_no_route: number;
+  /** From a port and priority in a pause storm. */
+  rx_dropped_watchdog: number;
   tx_packets: number;
   tx_bytes: number;
+  /** Pause frames of ours; part of `tx_packets` and `tx_bytes`. */
+  tx_pfc_packets: number;
+  tx_ecn_marked: number;
   tx_dropped_fault: number;
   tx_dropped_queue_full: number;
-  /** No slot was left in the switch's packet buffer. */
+  /** No slot was left in the switch's packet memory. */
   tx_dropped_buffer_full: number;
+  /** The lossy queue was over its dynamic threshold. */
+  tx_dropped_lossy_threshold: number;
+  /** Lossy, and nothing was left of its pools. */
+  tx_dropped_pool_full: number;
+  /** Lossless, and its ingress queue had no headroom left. */
+  tx_dropped_headroom: number;
+  /** A mark was due on a packet that cannot carry one. */
+  tx_dropped_not_ect: number;
+  /** For a queue in a pause storm. */
+  tx_dropped_watchdog: number;
+  /** Pause storms that began and ended at this port. */
+  pfcwd_storms: number;
+  pfcwd_restored: number;
   faults_corrupted: number;
   faults_duplicated: number;
   faults_delayed: number;
@@ -37,18 +67,59 @@ export function newSwitchPortCounters(): SwitchPortCounters {
     rx_bytes: 0,
     rx_forwarded: 0,
     rx_flooded: 0,
+    rx_pfc_packets: 0,
     rx_dropped_too_short: 0,
     rx_dropped_too_long: 0,
     rx_dropped_source_multicast: 0,
     rx_dropped_link_local: 0,
+    rx_dropped_bad_pfc: 0,
     rx_dropped_same_port: 0,
+    rx_dropped_no_route: 0,
+    rx_dropped_watchdog: 0,
     tx_packets: 0,
     tx_bytes: 0,
+    tx_pfc_packets: 0,
+    tx_ecn_marked: 0,
     tx_dropped_fault: 0,
     tx_dropped_queue_full: 0,
     tx_dropped_buffer_full: 0,
+    tx_dropped_lossy_threshold: 0,
+    tx_dropped_pool_full: 0,
+    tx_dropped_headroom: 0,
+    tx_dropped_not_ect: 0,
+    tx_dropped_watchdog: 0,
+    pfcwd_storms: 0,
+    pfcwd_restored: 0,
     faults_corrupted: 0,
     faults_duplicated: 0,
     faults_delayed: 0,
+    rx_prio0_pause: 0,
+    rx_prio1_pause: 0,
+    rx_prio2_pause: 0,
+    rx_prio3_pause: 0,
+    rx_prio4_pause: 0,
+    rx_prio5_pause: 0,
+    rx_prio6_pause: 0,
+    rx_prio7_pause: 0,
+    tx_prio0_pause: 0,
+    tx_prio1_pause: 0,
+    tx_prio2_pause: 0,
+    tx_prio3_pause: 0,
+    tx_prio4_pause: 0,
+    tx_prio5_pause: 0,
+    tx_prio6_pause: 0,
+    tx_prio7_pause: 0,
   };
+}
+
+/** Counts the priorities a frame pauses. */
+export function countPauses(
+  counters: PauseCounters,
+  direction: 'rx' | 'tx',
+  enabled: number,
+  quanta: Uint16Array,
+): void {
+  quanta.forEach((time, priority) => {
+    if (time > 0 && (enabled & (1 << priority)) !== 0) counters[`${direction}_prio${priority as Priority}_pause`]++;
+  });
 }

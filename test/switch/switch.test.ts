@@ -54,7 +54,7 @@ class Bench {
   drain(): Partial<Record<Name, Uint8Array[]>> {
     const left: Partial<Record<Name, Uint8Array[]>> = {};
     NAMES.forEach((name, port) => {
-      for (let slot = this.switch.take(port); slot >= 0; slot = this.switch.take(port)) {
+      for (let slot = this.switch.take(port, 0); slot >= 0; slot = this.switch.take(port, 0)) {
         left[name] = [...(left[name] ?? []), this.switch.frame(slot).slice()];
         this.switch.release(slot);
       }
@@ -160,7 +160,7 @@ describe('switch', () => {
     bench.switch.receive(A, bytes, 0, bytes.length, 0); // a flood of three copies
     expect(bench.switch.bufferedPackets).toBe(2);
     expect(bench.counters('d').tx_dropped_buffer_full).toBe(1);
-    const slot = bench.switch.take(B);
+    const slot = bench.switch.take(B, 0);
     expect(bench.switch.bufferedPackets).toBe(2);
     bench.switch.release(slot);
     expect(bench.switch.bufferedPackets).toBe(1);

@@ -1,0 +1,29 @@
+/**
+ * Explicit Congestion Notification in place (RFC 3168): what a switch does to a packet on its way. The ICRC leaves out TOS, traffic class
+ * and header checksum, so that a mark does not break it.
+ */
+
+import { readU16, writeU16 } from '../core/bytes.js';
+
+export const ECN_NOT_ECT = 0;
+/** Congestion Experienced, in the low two bits of TOS / traffic class. */
+export const ECN_CE = 3;
+
+/** The codepoint of the IPv4 or IPv6 header at `ip`. */
+export function readEcn(b: Uint8Array, ip: number): number {
+  return b[ip] >> 4 === 4 ? b[ip + 1] & 3 : (b[ip + 1] >> 4) & 3;
+}
+
+/** Writes Congestion Experienced into the IPv4 or IPv6 header at `ip`. The IPv4 checksum is updated by the difference (RFC 1624, eqn 3). */
+export function writeCe(b: Uint8Array, ip: number): void {
+  if (b[ip] >> 4 === 6) {
+    b[ip + 1] |= ECN_CE << 4;
+    return;
+  }
+  const before = readU16(b, ip);
+  b[ip + 1] |= ECN_CE;
+  let sum = (~readU16(b, ip + 10) & 0xffff) + (~before & 0xffff) + readU16(b, ip);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  writeU16(b, ip + 10, ~sum & 0xffff);
+}

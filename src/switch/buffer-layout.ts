@@ -1,0 +1,85 @@
+/** How the packet memory is divided: the configuration with every default filled in, and checked. */
+
+import { RoceError } from '../core/errors.js';
+import { headroomBytes } from './headroom.js';
+import { priorityMask } from './priorities.js';
+import type { BufferConfig, SwitchPortConfig } from './switch-config.js';
+
+export interface BufferLayout {
+  readonly totalBytes: number;
+  readonly headroomPoolBytes: number;
+  /** P_in less all reserves. */
+  readonly sharedBytes: number;
+  readonly egressLossyPoolBytes: number;
+  readonly losslessAlpha: number;
+  readonly lossyAlpha: number;
+  readonly reservedBytes: number;
+  readonly xonOffsetBytes: number;
+  /** Bit p: priority p is lossless. */
+  readonly losslessMask: number;
+  /** By port: the cap of each lossless ingress queue. */
+  readonly headroomBytes: readonly number[];
+}
+
+const DEFAULTS = {
+  totalBytes: 12e6,
+  headroomOversubscription: 1,
+  losslessAlpha: 1 / 8,
+  lossyAlpha: 8,
+  reservedBytes: 4096,
+  xonOffsetBytes: 3072,
+};
+const CABLE_METRES = 5;
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT when the parts are more than the whole. */
+export function layOutBuffer(
+  config: BufferConfig,
+  losslessPriorities: readonly number[],
+  ports: readonly SwitchPortConfig[],
+  frameBytesMax: number,
+): BufferLayout {
+  const settings = { ...DEFAULTS, ...config };
+  const { totalBytes } = settings;
+  const headrooms = ports.map((port) => (losslessPriorities.length === 0 ? 0 : portHeadroom(port, frameBytesMax)));
+  const headroomSum = losslessPriorities.length * headrooms.reduce((sum, bytes) => sum + bytes, 0);
+  const headroomPoolBytes = settings.headroomPoolBytes ?? Math.ceil(headroomSum / settings.headroomOversubscription);
+  const ingressPoolBytes = settings.ingressPoolBytes ?? totalBytes - headroomPoolBytes;
+  const sharedBytes = ingressPoolBytes - losslessPriorities.length * ports.length * settings.reservedBytes;
+  if (!(sharedBytes > 0) || !(ingressPoolBytes + headroomPoolBytes <= totalBytes)) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `a buffer of ${totalBytes} bytes cannot hold ${headroomPoolBytes} of headroom and an ingress pool of ${ingressPoolBytes} ` +
+        `with ${settings.reservedBytes} reserved for each of ${losslessPriorities.length * ports.length} lossless queues`,
+      'enlarge totalBytes, or set headroomBytes, headroomOversubscription or reservedBytes',
+    );
+  }
+  const egressLossyPoolBytes = settings.egressLossyPoolBytes ?? sharedBytes;
+  if (egressLossyPoolBytes > ingressPoolBytes) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `the egress pool of lossy traffic (${egressLossyPoolBytes}) is larger than the ingress pool (${ingressPoolBytes})`,
+      'otherwise lossy traffic alone could take all of it',
+    );
+  }
+  return {
+    ...settings,
+    headroomPoolBytes,
+    sharedBytes,
+    egressLossyPoolBytes,
+    losslessMask: priorityMask(losslessPriorities),
+    headroomBytes: headrooms,
+  };
+}
+
+/** The switch counts bytes, not cells, so packets of any size take what they are long. */
+function portHeadroom(port: SwitchPortConfig, frameBytesMax: number): number {
+  if (port.headroomBytes !== undefined) return port.headroomBytes;
+  return headroomBytes({
+    rateBps: port.rateBps!,
+    cableMetres: port.cableMetres ?? CABLE_METRES,
+    portMtuBytes: frameBytesMax,
+    losslessMtuBytes: frameBytesMax,
+    cellBytes: 1,
+    smallPacketPercent: 0,
+  });
+}

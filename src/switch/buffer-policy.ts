@@ -1,0 +1,88 @@
+/** Who may have a place in the packet memory: chosen at construction, by packets (plain) or by bytes in pools (shared). */
+
+import type { EgressQueues } from './egress-queues.js';
+import type { SwitchPortCounters } from './switch-counters.js';
+
+/** What {@link BufferPolicy.admit} says. */
+export const ADMITTED = 0;
+/** The egress has as many packets waiting as it may. */
+export const QUEUE_FULL = 1;
+/** A lossy egress queue is over its dynamic threshold. */
+export const LOSSY_THRESHOLD = 2;
+/** Nothing is left of the ingress pool. */
+export const POOL_FULL = 3;
+/** A lossless ingress queue has used up its headroom, or all together the headroom pool: the loss that PFC exists to prevent. */
+export const HEADROOM_FULL = 4;
+
+/** The counter of each reason, by its number. */
+export const DROP_COUNTERS: ReadonlyArray<keyof SwitchPortCounters> = [
+  'tx_packets', // ADMITTED is no reason
+  'tx_dropped_queue_full',
+  'tx_dropped_lossy_threshold',
+  'tx_dropped_pool_full',
+  'tx_dropped_headroom',
+];
+
+/** What a pool holds now and held at most. */
+export interface PoolUse {
+  readonly sizeBytes: number;
+  readonly usedBytes: number;
+  readonly maxBytes: number;
+}
+
+/** The pools of the packet memory. */
+export interface BufferPools {
+  /** What is shared of the ingress pool: all of it but the reserves. */
+  readonly shared: PoolUse;
+  readonly headroom: PoolUse;
+  readonly egressLossy: PoolUse;
+  readonly egressLossless: PoolUse;
+}
+
+/** A lossless or lossy ingress queue (priority group). */
+export interface IngressGroupUse {
+  /** Reserved and shared bytes. */
+  readonly usedBytes: number;
+  readonly usedBytesMax: number;
+  readonly headroomBytes: number;
+  readonly headroomBytesMax: number;
+  /** Its sender is paused. */
+  readonly isXoff: boolean;
+  readonly xoffs: number;
+  /** Lossless frames that found no headroom. */
+  readonly lostPackets: number;
+}
+
+export interface BufferPolicy {
+  /** {@link ADMITTED}, and the frame is charged; or why not. */
+  admit(ingress: number, egress: number, priority: number, bytes: number): number;
+  /** An admitted frame leaves. */
+  depart(ingress: number, egress: number, priority: number, bytes: number): void;
+  /** Undefined where there are none. */
+  pools(): BufferPools | undefined;
+  group(ingress: number, priority: number): IngressGroupUse | undefined;
+  resetWatermarks(): void;
+}
+
+/** So many packets at an egress, whatever their size. */
+export class PacketLimit implements BufferPolicy {
+  readonly #queues: EgressQueues;
+  readonly #packetsMax: number;
+
+  constructor(queues: EgressQueues, packetsMax: number) {
+    this.#queues = queues;
+    this.#packetsMax = packetsMax;
+  }
+
+  admit(_ingress: number, egress: number): number {
+    return this.#queues.portPackets[egress] < this.#packetsMax ? ADMITTED : QUEUE_FULL;
+  }
+
+  depart(): void {}
+
+  pools(): undefined {}
+
+  group(): undefined {}
+
+  resetWatermarks(): void {}
+}

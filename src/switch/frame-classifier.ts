@@ -1,0 +1,108 @@
+/**
+ * The little a switch reads in a frame: its priority, where its IP header is, and the hash of its flow. It works on the first bytes alone and
+ * on any bytes: what it does not understand has priority 0 and no IP header.
+ */
+
+import { readU16, readU32 } from '../core/bytes.js';
+import { RoceError } from '../core/errors.js';
+import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, VLAN_TAG_BYTES } from '../packet/ethernet.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
+import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../packet/ipv6.js';
+import { PRIORITIES } from '../packet/pfc.js';
+import type { ClassificationConfig } from './switch-config.js';
+
+const DSCPS = 64;
+const IP_PROTOCOL_TCP = 6;
+const PORTS_BYTES = 4;
+
+export class FrameClassifier {
+  /** 0..7 */
+  priority = 0;
+  /** From the start of the frame; 0 without an IP header. */
+  ipOffset = 0;
+  readonly #trustDscp: boolean;
+  readonly #priorityOfDscp: Uint8Array;
+
+  /** Throws ERR_ROCE_INVALID_ARGUMENT for a DSCP outside 0..63 or a priority outside 0..7. */
+  constructor(config: ClassificationConfig) {
+    this.#trustDscp = config.trust !== 'pcp';
+    this.#priorityOfDscp = Uint8Array.from({ length: DSCPS }, (_, dscp) => dscp >> 3);
+    for (const [dscp, priority] of Object.entries(config.dscpToPriority ?? {})) {
+      if (
+        !(Number(dscp) in this.#priorityOfDscp) ||
+        !Number.isInteger(priority) ||
+        priority < 0 ||
+        priority >= PRIORITIES
+      ) {
+        throw new RoceError(
+          'ERR_ROCE_INVALID_ARGUMENT',
+          `DSCP ${dscp} cannot go to priority ${priority}`,
+          'DSCPs are 0 to 63, priorities 0 to 7',
+        );
+      }
+      this.#priorityOfDscp[Number(dscp)] = priority;
+    }
+  }
+
+  /** Reads the frame, at least an Ethernet header long, into `priority` and `ipOffset`. */
+  read(bytes: Uint8Array, offset: number, length: number): void {
+    let ethertype = readU16(bytes, offset + 12);
+    let ip = ETHERNET_BYTES;
+    this.priority = 0;
+    this.ipOffset = 0;
+    if (ethertype === ETHERTYPE_VLAN && length >= ETHERNET_BYTES + VLAN_TAG_BYTES) {
+      this.priority = bytes[offset + ETHERNET_BYTES] >> 5;
+      ethertype = readU16(bytes, offset + ETHERNET_BYTES + 2);
+      ip += VLAN_TAG_BYTES;
+    }
+    const at = offset + ip;
+    const version = length > ip ? bytes[at] >> 4 : 0;
+    if (ethertype === ETHERTYPE_IPV4 && version === 4 && length >= ip + IPV4_BYTES) {
+      this.ipOffset = ip;
+      if (this.#trustDscp) this.priority = this.#priorityOfDscp[bytes[at + 1] >> 2];
+    } else if (ethertype === ETHERTYPE_IPV6 && version === 6 && length >= ip + IPV6_BYTES) {
+      this.ipOffset = ip;
+      if (this.#trustDscp) this.priority = this.#priorityOfDscp[(readU16(bytes, at) >> 6) & 0x3f];
+    }
+  }
+}
+
+/**
+ * A 32-bit hash of the flow a frame belongs to: addresses, protocol, and for UDP and TCP the ports; for a frame without IP the MAC addresses.
+ * `ip` as in {@link FrameClassifier}. RoCEv2 tells flows apart by the UDP source port.
+ */
+export function flowHash(bytes: Uint8Array, offset: number, length: number, ip: number, seed: number): number {
+  if (ip === 0) return finish(mixRange(seed, bytes, offset, 12));
+  const at = offset + ip;
+  const isV4 = bytes[at] >> 4 === 4;
+  const addresses = isV4 ? mixRange(seed, bytes, at + 12, 8) : mixRange(seed, bytes, at + IPV6_SOURCE_OFFSET, 32);
+  const protocol = isV4 ? bytes[at + 9] : bytes[at + 6];
+  const upper = isV4 ? ip + (bytes[at] & 0xf) * 4 : ip + IPV6_BYTES;
+  // Only the first fragment has ports; a flow must not be spread by that.
+  const isFragment = isV4 && (readU16(bytes, at + 6) & 0x3fff) !== 0;
+  const hasPorts =
+    (protocol === IP_PROTOCOL_UDP || protocol === IP_PROTOCOL_TCP) && !isFragment && length >= upper + PORTS_BYTES;
+  return finish(mix(addresses, hasPorts ? mix(protocol, readU32(bytes, offset + upper)) : protocol));
+}
+
+function mixRange(seed: number, bytes: Uint8Array, offset: number, length: number): number {
+  let hash = seed;
+  for (let i = 0; i < length; i += 4) hash = mix(hash, readU32(bytes, offset + i));
+  return hash;
+}
+
+/** A round of MurmurHash3. */
+function mix(hash: number, word: number): number {
+  const scrambled = Math.imul(word, 0xcc9e2d51);
+  const h = hash ^ Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593);
+  return Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64;
+}
+
+/** MurmurHash3's finalizer: every bit of the flow reaches the low bits, which choose the port. */
+function finish(hash: number): number {
+  let h = hash ^ (hash >>> 16);
+  h = Math.imul(h, 0x85ebca6b);
+  h ^= h >>> 13;
+  h = Math.imul(h, 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}

@@ -1,0 +1,44 @@
+/**
+ * What still arrives after an XOFF was sent: the frame in front of the pause frame, what is on the cable in both directions, the peer's
+ * response time and the frame it has just begun. The model of SONiC's buffer calculation for Mellanox switches.
+ */
+
+const PROPAGATION_METRES_PER_SECOND = 1.98e8;
+const QUANTUM_BYTES = 64;
+const MAC_PHY_BYTES = 819.2;
+const KIB = 1024;
+
+/** Response time IEEE 802.3 annex 31B allows a station, in quanta, for links up to so many bits per second. */
+const RESPONSE_QUANTA: ReadonlyArray<readonly [rateBps: number, quanta: number]> = [
+  [10e9, 67],
+  [25e9, 80],
+  [40e9, 118],
+  [50e9, 147],
+  [100e9, 394],
+  [200e9, 453],
+  [Number.POSITIVE_INFINITY, 905],
+];
+
+export interface HeadroomModel {
+  readonly rateBps: number;
+  readonly cableMetres: number;
+  /** The longest frame that may stand in front of the pause frame. */
+  readonly portMtuBytes: number;
+  /** The longest frame of a lossless priority. */
+  readonly losslessMtuBytes: number;
+  /** Memory is given out in cells of this size; a 64-byte packet fills one. */
+  readonly cellBytes: number;
+  /** 0..100: how much of the traffic is such packets. */
+  readonly smallPacketPercent: number;
+}
+
+/** Bytes a lossless ingress queue needs after its XOFF, a multiple of 1 KiB. */
+export function headroomBytes(model: HeadroomModel): number {
+  const { rateBps, cellBytes, smallPacketPercent } = model;
+  const cell = cellBytes > 128 ? cellBytes / 64 : (2 * cellBytes) / (1 + cellBytes);
+  const occupancy = (100 - smallPacketPercent + smallPacketPercent * cell) / 100;
+  const cableBytes = ((2 * model.cableMetres) / PROPAGATION_METRES_PER_SECOND) * (rateBps / 8);
+  const responseBytes = RESPONSE_QUANTA.find(([limit]) => rateBps <= limit)![1] * QUANTUM_BYTES;
+  const underWay = model.portMtuBytes + cableBytes + MAC_PHY_BYTES + responseBytes;
+  return Math.ceil((model.losslessMtuBytes + underWay * occupancy) / KIB) * KIB;
+}

@@ -1,0 +1,29 @@
+/** Ports that have become able to send since their driver last asked, each once, in the order in which that happened. */
+
+export class ReadyPorts {
+  readonly #ports: Uint16Array;
+  readonly #listed: Uint8Array;
+  #head = 0;
+  #count = 0;
+
+  constructor(ports: number) {
+    this.#ports = new Uint16Array(ports);
+    this.#listed = new Uint8Array(ports);
+  }
+
+  add(port: number): void {
+    if (this.#listed[port] === 1) return;
+    this.#listed[port] = 1;
+    this.#ports[(this.#head + this.#count++) % this.#ports.length] = port;
+  }
+
+  /** The next one, or -1. */
+  next(): number {
+    if (this.#count === 0) return -1;
+    const port = this.#ports[this.#head];
+    this.#head = (this.#head + 1) % this.#ports.length;
+    this.#count--;
+    this.#listed[port] = 0;
+    return port;
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Which priority of a port sends next: strict ones first, the highest before all others; the rest by deficit weighted round robin
+ * (Shreedhar and Varghese, SIGCOMM'95), in bytes.
+ */
+
+import { PRIORITIES } from '../packet/pfc.js';
+import type { EgressQueues } from './egress-queues.js';
+import { priorityMask } from './priorities.js';
+import type { SchedulingConfig } from './switch-config.js';
+
+/** What weight 1 earns a round: a full Ethernet frame, so that most visits send something. */
+const QUANTUM_BYTES = 1518;
+
+export class Scheduler {
+  readonly #queues: EgressQueues;
+  readonly #strict: number;
+  readonly #earnedBytes: Float64Array;
+  readonly #deficitBytes: Float64Array;
+  /** By port: the priority whose turn it is. */
+  readonly #turn: Uint8Array;
+
+  constructor(ports: number, queues: EgressQueues, config: SchedulingConfig) {
+    this.#queues = queues;
+    this.#strict = priorityMask(config.strict ?? [6, 7]);
+    this.#earnedBytes = Float64Array.from({ length: PRIORITIES }, (_, p) => (config.weights?.[p] ?? 1) * QUANTUM_BYTES);
+    this.#deficitBytes = new Float64Array(ports * PRIORITIES);
+    this.#turn = new Uint8Array(ports);
+  }
+
+  /** One of the priorities in the mask `eligible`, which are not empty. The frame at its head must then be taken. */
+  select(port: number, eligible: number): number {
+    const strict = eligible & this.#strict;
+    if (strict !== 0) return 31 - Math.clz32(strict);
+    // Alone, a queue owes nobody anything.
+    return (eligible & (eligible - 1)) === 0 ? 31 - Math.clz32(eligible) : this.#weighted(port, eligible);
+  }
+
+  #weighted(port: number, eligible: number): number {
+    const first = port * PRIORITIES;
+    let turn = this.#turn[port];
+    for (;;) {
+      const queue = first + turn;
+      if ((eligible & (1 << turn)) !== 0) {
+        const bytes = this.#queues.headBytes(port, turn);
+        if (bytes <= this.#deficitBytes[queue]) {
+          this.#deficitBytes[queue] -= bytes;
+          this.#turn[port] = turn;
+          return turn;
+        }
+      } else this.#deficitBytes[queue] = 0;
+      turn = (turn + 1) % PRIORITIES;
+      if ((eligible & (1 << turn)) !== 0) this.#deficitBytes[first + turn] += this.#earnedBytes[turn];
+    }
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * What a switch can be told, as one plain object that could stand in a JSON file. Everything is optional: without anything the switch
+ * forwards, queues a bounded number of frames, and neither marks nor pauses. Sources of the defaults: docs/switch.md.
+ */
+
+/** When a packet is marked, by the egress queue it stands in. */
+export type MarkingConfig = RedConfig | PiConfig;
+
+interface MarkingSite {
+  /**
+   * `dequeue` (default): decided when the packet leaves, on the queue it leaves behind, as DCQCN wants. `enqueue`: decided on arrival, on the
+   * queue found; the news is then older by the time in the queue.
+   */
+  readonly at?: 'dequeue' | 'enqueue';
+  /** Priorities whose packets are marked. Default 0 to 5: not CNPs and network control. */
+  readonly priorities?: readonly number[];
+  /** Drop packets that cannot be marked (Not-ECT) when a mark is due (RFC 3168 §5). Default false. */
+  readonly dropNotEct?: boolean;
+}
+
+/** Probability 0 up to Kmin, rising to Pmax at Kmax, 1 beyond; on the instantaneous queue, no averaging. */
+export interface RedConfig extends MarkingSite {
+  readonly kind: 'red';
+  readonly kminBytes: number;
+  readonly kmaxBytes: number;
+  /** 0..1 */
+  readonly pmax: number;
+}
+
+/** Proportional-integral: dp/dt = K1 de/dt + K2 e, e = queue - reference (CoNEXT'16 §5). */
+export interface PiConfig extends MarkingSite {
+  readonly kind: 'pi';
+  readonly referenceBytes: number;
+  /** K1. */
+  readonly proportionalPerByte: number;
+  /** K2. */
+  readonly integralPerByteSecond: number;
+}
+
+/** The shared packet memory and its three pools. Given, it replaces `queuePackets` as the rule of admission. */
+export interface BufferConfig {
+  /** All packet memory, B. Default 12,000,000. */
+  readonly totalBytes?: number;
+  /** What all headroom together may take. Default: the sum of all headrooms divided by `headroomOversubscription`. */
+  readonly headroomPoolBytes?: number;
+  /** Default 1: every headroom is fully backed. */
+  readonly headroomOversubscription?: number;
+  /** P_in: what everything outside the headroom may take. Default B less the headroom pool. */
+  readonly ingressPoolBytes?: number;
+  /** P_lossy: what lossy packets may take, at most P_in. Default P_in less all reserves. */
+  readonly egressLossyPoolBytes?: number;
+  /** A lossless ingress queue may hold alpha times the free shared memory before it pauses its sender. Default 1/8. */
+  readonly losslessAlpha?: number;
+  /** A lossy egress queue may hold alpha times the free part of its pool. Default 8. */
+  readonly lossyAlpha?: number;
+  /** Kept for every lossless ingress queue. Default 4096. */
+  readonly reservedBytes?: number;
+  /** How far below the threshold a paused ingress queue must fall before its sender may go on. Default 3072. */
+  readonly xonOffsetBytes?: number;
+}
+
+export interface PfcConfig {
+  /** Lossless priorities. */
+  readonly priorities: readonly number[];
+  /** Pause time in our frames, refreshed at half of it. 1..65535, default 65535. */
+  readonly quanta?: number;
+  readonly watchdog?: WatchdogConfig;
+}
+
+/** A queue that is paused for longer than any congestion explains belongs to a broken peer (SONiC pfcwd). */
+export interface WatchdogConfig {
+  /** Paused without a gap for this long: a storm. Default 200 ms. */
+  readonly detectNs?: number;
+  /** No pause frame for this long: back to normal. Default 200 ms. */
+  readonly restoreNs?: number;
+  /** Queues are looked at this often. Default 200 ms; at most the two others. */
+  readonly pollNs?: number;
+  /**
+   * In a storm: `drop` (default) what waits and what comes for the queue, and what comes from it; `forward` as if there were no pause;
+   * `alert` only counts.
+   */
+  readonly action?: 'drop' | 'forward' | 'alert';
+}
+
+export interface ClassificationConfig {
+  /** `dscp` (default): by DSCP, frames without IP by their 802.1Q tag. `pcp`: by the tag alone. Without a tag: priority 0. */
+  readonly trust?: 'dscp' | 'pcp';
+  /** Priority of each DSCP that does not go to DSCP >> 3. */
+  readonly dscpToPriority?: Readonly<Record<number, number>>;
+}
+
+export interface SchedulingConfig {
+  /** Priorities served first, the highest before all others. Default 6 and 7. */
+  readonly strict?: readonly number[];
+  /** DWRR weights of the rest, one for each of the eight priorities, integers from 1 up. Default all 1. */
+  readonly weights?: readonly number[];
+}
+
+/** Frames for a destination leave by one of several ports, chosen by a hash over the flow. Routes go before learnt addresses. */
+export interface RouteConfig {
+  /** A MAC address, an IP address, or a prefix such as `10.1.0.0/16` (the longest one wins). */
+  readonly to: string;
+  /** Names of ports. */
+  readonly ports: readonly string[];
+}
+
+export interface SwitchPortConfig {
+  /** Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then no PFC. */
+  readonly rateBps?: number;
+  /** For the default headroom. Default 5 m. */
+  readonly cableMetres?: number;
+  /** What each lossless ingress queue of this port may take after it sent its XOFF. Default: by rate and cable, see `headroomBytes()`. */
+  readonly headroomBytes?: number;
+  /** Instead of the switch's `ecn`; null: none at this port. */
+  readonly ecn?: MarkingConfig | null;
+}
+
+export interface SwitchConfig {
+  /** Frames that may wait at one egress, where there is no `buffer`. Default 1024. */
+  readonly queuePackets?: number;
+  /** Frames in the whole switch, queued or taken and not yet released. Default 4096; with `buffer` 1,048,576. */
+  readonly bufferPackets?: number;
+  /** Default 4096. */
+  readonly macTableEntries?: number;
+  /** How long a silent station is remembered. Default 300 s. */
+  readonly macAgeNs?: number;
+  /** The longest frame without check sequence. Default 9234: 9216 with Ethernet header and tag. */
+  readonly frameBytesMax?: number;
+  readonly classification?: ClassificationConfig;
+  readonly scheduling?: SchedulingConfig;
+  /** Default where there is `pfc`: all its defaults. */
+  readonly buffer?: BufferConfig;
+  readonly pfc?: PfcConfig;
+  readonly ecn?: MarkingConfig;
+  readonly routes?: readonly RouteConfig[];
+  /** What has no route and is not learnt, and group addresses: to all ports (default), or to none. */
+  readonly flood?: boolean;
+  /** Makes the hash over flows differ from other switches'. Default 0. */
+  readonly hashSeed?: number;
+  /** What holds for every port that does not say otherwise. */
+  readonly portDefaults?: SwitchPortConfig;
+  /** By port name. */
+  readonly portConfig?: Readonly<Record<string, SwitchPortConfig>>;
+}

@@ -1,0 +1,62 @@
+/** A switch's queues and pools at one moment, with their high-water marks: what breakpoint tests and probes look at. */
+
+import { PRIORITIES } from '../packet/pfc.js';
+import type { BufferPolicy, BufferPools, IngressGroupUse } from './buffer-policy.js';
+import type { EgressQueues } from './egress-queues.js';
+import type { FlowControl } from './flow-control.js';
+
+export interface EgressQueueUse {
+  readonly packets: number;
+  readonly bytes: number;
+  readonly bytesMax: number;
+  /** Asked to be silent by the neighbour; in a storm possibly without effect. */
+  readonly isPaused: boolean;
+  /** Stopped by the operator. */
+  readonly isBlocked: boolean;
+  readonly isInStorm: boolean;
+}
+
+export interface SwitchPortSnapshot {
+  /** By priority. */
+  readonly egress: readonly EgressQueueUse[];
+  /** By priority; empty without a shared buffer. */
+  readonly ingress: readonly IngressGroupUse[];
+}
+
+export interface SwitchSnapshot {
+  readonly nowNs: number;
+  /** Undefined without a shared buffer. */
+  readonly pools: BufferPools | undefined;
+  /** By port name. */
+  readonly ports: Readonly<Record<string, SwitchPortSnapshot>>;
+}
+
+export function takeSnapshot(
+  names: readonly string[],
+  queues: EgressQueues,
+  buffer: BufferPolicy,
+  flowControl: FlowControl,
+  blocked: Uint8Array,
+  nowNs: number,
+): SwitchSnapshot {
+  const priorities = Array.from({ length: PRIORITIES }, (_, priority) => priority);
+  const portSnapshot = (port: number): SwitchPortSnapshot => ({
+    egress: priorities.map((priority) => {
+      const queue = port * PRIORITIES + priority;
+      return {
+        packets: queues.packets[queue],
+        bytes: queues.bytes[queue],
+        bytesMax: queues.bytesMax[queue],
+        isPaused: flowControl.receiver.isPaused(port, priority, nowNs),
+        isBlocked: (blocked[port] & (1 << priority)) !== 0,
+        isInStorm: flowControl.isInStorm(port, priority),
+      };
+    }),
+    ingress: priorities.map((priority) => buffer.group(port, priority)).filter((group) => group !== undefined),
+  });
+  return {
+    nowNs,
+    pools: buffer.pools(),
+    ports: Object.fromEntries(names.map((name, port) => [name, portSnapshot(port)])),
+  };
+}
