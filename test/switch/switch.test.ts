@@ -2,78 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { IpAddress } from '../../src/packet/address.js';
-import { BROADCAST_MAC, ETHERNET_BYTES, ETHERTYPE_IPV4, parseMac, writeEthernet } from '../../src/packet/ethernet.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES, writeIpv4 } from '../../src/packet/ipv4.js';
-import { RC_SEND_ONLY } from '../../src/packet/opcode.js';
-import { writeBth } from '../../src/packet/roce.js';
-import { UDP_BYTES, writeUdp } from '../../src/packet/udp.js';
+import { BROADCAST_MAC, parseMac } from '../../src/packet/ethernet.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { MacTable, macNumber } from '../../src/switch/mac-table.js';
 import { Switch, type SwitchOptions } from '../../src/switch/switch.js';
 import type { SwitchPortCounters } from '../../src/switch/switch-counters.js';
-
-const NAMES = ['a', 'b', 'c', 'd'] as const;
-type Name = (typeof NAMES)[number];
-const MACS = ['02:00:00:00:00:0a', '02:00:00:00:00:0b', '02:00:00:00:00:0c', '02:00:00:00:00:0d'].map(parseMac);
-const [A, B, C] = [0, 1, 2];
-const IPS = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'].map((text) => IpAddress.parse(text));
-const ROCE_OFFSET = ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES;
-
-function frame(destination: Uint8Array, source: Uint8Array, mark = 0): Uint8Array {
-  const bytes = new Uint8Array(60).fill(mark);
-  writeEthernet(bytes, 0, destination, source, 0x88b5);
-  return bytes;
-}
-
-/** A sealed SEND_ONLY from one station to another. */
-function roceFrame(from: number, to: number, psn: number, ipId = psn): Uint8Array {
-  const payloadBytes = 64;
-  const bytes = new Uint8Array(ROCE_OFFSET + payloadBytes);
-  let o = writeEthernet(bytes, 0, MACS[to], MACS[from], ETHERTYPE_IPV4);
-  o = writeIpv4(bytes, o, IPS[from].bytes, IPS[to].bytes, IP_PROTOCOL_UDP, 0, 64, ipId, UDP_BYTES + payloadBytes);
-  o = writeUdp(bytes, o, 0xc000, 4791, payloadBytes);
-  writeBth(bytes, o, RC_SEND_ONLY, 0, 17, true, psn);
-  sealIcrc(new IcrcFlow(IPS[from], IPS[to], 0xc000, 4791), bytes, o, payloadBytes, ipId, undefined);
-  return bytes;
-}
-
-class Bench {
-  readonly switch: Switch;
-
-  constructor(options: Partial<SwitchOptions> = {}) {
-    this.switch = new Switch({ ports: NAMES, ...options });
-  }
-
-  /** A frame comes in; what leaves, by port. */
-  pass(port: number, bytes: Uint8Array, nowNs = 0): Partial<Record<Name, Uint8Array[]>> {
-    this.switch.receive(port, bytes, 0, bytes.length, nowNs);
-    return this.drain();
-  }
-
-  drain(): Partial<Record<Name, Uint8Array[]>> {
-    const left: Partial<Record<Name, Uint8Array[]>> = {};
-    NAMES.forEach((name, port) => {
-      for (let slot = this.switch.take(port, 0); slot >= 0; slot = this.switch.take(port, 0)) {
-        left[name] = [...(left[name] ?? []), this.switch.frame(slot).slice()];
-        this.switch.release(slot);
-      }
-    });
-    return left;
-  }
-
-  counters(name: Name): Readonly<SwitchPortCounters> {
-    return this.switch.counters[name];
-  }
-
-  /** Every station has spoken once, so that the switch knows them. */
-  introduce(): this {
-    MACS.forEach((mac, port) => {
-      this.pass(port, frame(BROADCAST_MAC, mac));
-    });
-    return this;
-  }
-}
+import { A, B, SwitchBench as Bench, C, plainFrame as frame, IPS, MACS, ROCE_OFFSET, roceFrame } from './traffic.js';
 
 describe('switch', () => {
   it('floods what it does not know, but never back', () => {
@@ -130,7 +64,7 @@ describe('switch', () => {
 
   it('reads frames out of the middle of an array', () => {
     const bench = new Bench().introduce();
-    const sent = roceFrame(A, B, 1);
+    const sent = roceFrame(A, B, { psn: 1 });
     const slab = new Uint8Array(400).fill(0xee);
     slab.set(sent, 100);
     bench.switch.receive(A, slab, 100, sent.length, 0);
@@ -174,7 +108,7 @@ describe('switch', () => {
       }),
       { numRuns: 2000 },
     );
-    const base = roceFrame(A, B, 1);
+    const base = roceFrame(A, B, { psn: 1 });
     fc.assert(
       fc.property(fc.nat(base.length - 1), fc.nat(255), fc.nat(base.length), (at, value, length) => {
         const mutated = base.slice(0, length);
@@ -199,22 +133,22 @@ describe('switch with fault rules', () => {
 
   it('drops exactly one in 256 of sequential identifications', () => {
     const bench = withRules('ip-id-lsb=0xff');
-    for (let i = 0; i < 1024; i++) bench.pass(A, roceFrame(A, B, i));
+    for (let i = 0; i < 1024; i++) bench.pass(A, roceFrame(A, B, { psn: i }));
     expect(bench.counters('b').tx_dropped_fault).toBe(4);
     expect(bench.counters('b').tx_packets - 3).toBe(1020); // three introductions
   });
 
   it('drops nothing when no rule strikes', () => {
     const bench = withRules('psn=2000');
-    for (let i = 0; i < 1024; i++) bench.pass(A, roceFrame(A, B, i));
+    for (let i = 0; i < 1024; i++) bench.pass(A, roceFrame(A, B, { psn: i }));
     expect(bench.counters('b').tx_dropped_fault).toBe(0);
   });
 
   it('tells directions apart by port name', () => {
     const bench = withRules('a>b:every=1');
-    expect(bench.pass(A, roceFrame(A, B, 1))).toEqual({});
-    expect(psns(bench.pass(B, roceFrame(B, A, 2)).a)).toEqual([2]);
-    expect(psns(bench.pass(A, roceFrame(A, C, 3)).c)).toEqual([3]);
+    expect(bench.pass(A, roceFrame(A, B, { psn: 1 }))).toEqual({});
+    expect(psns(bench.pass(B, roceFrame(B, A, { psn: 2 })).a)).toEqual([2]);
+    expect(psns(bench.pass(A, roceFrame(A, C, { psn: 3 })).c)).toEqual([3]);
   });
 
   it('never harms what is not RoCE', () => {
@@ -225,9 +159,9 @@ describe('switch with fault rules', () => {
 
   it('duplicates, and holds back behind exactly N', () => {
     const twice = withRules('duplicate=1:once');
-    expect(psns(twice.pass(A, roceFrame(A, B, 1)).b)).toEqual([1, 1]);
+    expect(psns(twice.pass(A, roceFrame(A, B, { psn: 1 })).b)).toEqual([1, 1]);
     const late = withRules('reorder=1,2:once');
-    const seen = [1, 2, 3, 4].flatMap((psn) => psns(late.pass(A, roceFrame(A, B, psn)).b));
+    const seen = [1, 2, 3, 4].flatMap((psn) => psns(late.pass(A, roceFrame(A, B, { psn: psn })).b));
     expect(seen).toEqual([2, 3, 1, 4]);
   });
 
@@ -235,7 +169,7 @@ describe('switch with fault rules', () => {
     const flow = new IcrcFlow(IPS[A], IPS[B], 0xc000, 4791);
     const verdict = (bytes: Uint8Array = new Uint8Array()) => checkIcrc(flow, bytes, ROCE_OFFSET, 64, 5);
     const bench = new Bench({ faults: FaultPlan.parse('a>b:corrupt=1', new SeededRandom(1)) });
-    const copies = bench.pass(A, roceFrame(A, B, 5));
+    const copies = bench.pass(A, roceFrame(A, B, { psn: 5 }));
     expect(verdict(copies.b?.[0])).toBe(ICRC_BAD);
     expect(verdict(copies.c?.[0])).toBe(ICRC_OK);
   });
@@ -256,7 +190,7 @@ describe('switch with fault rules', () => {
           ? new Uint8Array(random.u32() % 20)
           : kind === 1
             ? frame(BROADCAST_MAC, MACS[port])
-            : roceFrame(port, random.u32() % 4, i & 0xff);
+            : roceFrame(port, random.u32() % 4, { psn: i & 0xff });
       bench.switch.receive(port, bytes, 0, bytes.length, i);
       if (random.u32() % 6 === 0) bench.drain();
     }
