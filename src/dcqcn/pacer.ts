@@ -1,0 +1,49 @@
+/**
+ * Pacing: spreads a flow's packets so that they leave at its rate. Packet by packet, or in bursts of `burstBytes` with pauses between them
+ * (what Azure's first NIC generation does to keep few queue pairs active).
+ *
+ * Each packet moves the time of the next one on by its length over the rate. When the flow is served late, because the wire was busy or
+ * the event loop slow, it may catch up what it missed in the last `catchUpNs`, and no more.
+ */
+
+import type { RateControl } from './rate-control.js';
+
+export interface Pacer {
+  /** Data packets may leave from this time on. */
+  readonly opensNs: number;
+  /** A data packet of that many bytes on the link leaves now. */
+  onSent(wireBytes: number, now: number): void;
+}
+
+/** For flows without a limit. */
+export const UNPACED: Pacer = { opensNs: Number.NEGATIVE_INFINITY, onSent() {} };
+
+const NS_BITS_PER_BYTE = 8e9;
+
+export class RatePacer implements Pacer {
+  readonly #rate: RateControl;
+  readonly #burstBytes: number;
+  readonly #catchUpNs: number;
+  /** When what was sent so far has left at the flow's rate. */
+  #paidNs = Number.NEGATIVE_INFINITY;
+  #burstLeft: number;
+  opensNs = Number.NEGATIVE_INFINITY;
+
+  /** `burstBytes` 0: packet by packet. */
+  constructor(rate: RateControl, burstBytes: number, catchUpNs: number) {
+    this.#rate = rate;
+    this.#burstBytes = burstBytes;
+    this.#burstLeft = burstBytes;
+    this.#catchUpNs = catchUpNs;
+  }
+
+  onSent(wireBytes: number, now: number): void {
+    this.#rate.onSent(wireBytes, now);
+    const costNs = (wireBytes * NS_BITS_PER_BYTE) / this.#rate.rateBps(now);
+    this.#paidNs = Math.max(this.#paidNs, now - this.#catchUpNs) + costNs;
+    this.#burstLeft -= wireBytes;
+    if (this.#burstLeft > 0) return;
+    this.#burstLeft = this.#burstBytes;
+    this.opensNs = this.#paidNs;
+  }
+}

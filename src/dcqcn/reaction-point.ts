@@ -1,0 +1,229 @@
+/**
+ * The reaction point of DCQCN: cuts the rate when congestion notifications arrive, and raises it again by a timer and a byte counter.
+ *
+ * Source: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM'15, §3 and §5; the settings are those of mlx5's
+ * cc_params. R_C is the current rate, R_T the target rate.
+ *
+ *   cut        R_T = R_C (see clampTargetRate); R_C = R_C (1 - alpha/2); alpha = (1-g) alpha + g; stages to 0; all timers restart
+ *   no CNP for alphaIntervalNs:     alpha = (1-g) alpha
+ *   increase   the rate timer or the byte counter ran out, its stage goes up by one; then, with F = fastRecoveryStages:
+ *              both stages < F      fast recovery      R_C = (R_C + R_T) / 2
+ *              both stages > F      hyper increase     R_T += i R_HAI first, i = the smaller stage - F
+ *              else                 additive increase  R_T += R_AI first
+ *
+ * The limiter exists from the first notification until R_C is back at the line rate; then alpha and everything else is forgotten.
+ * Invariant: minimumRateBps <= R_C <= linkRateBps, R_T <= linkRateBps, 0 <= alpha <= 1.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { LIMITS, type ParameterTable, type ParametersOf } from './parameters.js';
+import type { RateControl } from './rate-control.js';
+
+/** Defaults: SIGCOMM'15 at 40 Gb/s. */
+export const REACTION_POINT_TABLE = {
+  /** Line rate: where flows start, and the ceiling. */
+  linkRateBps: { default: 40e9, ...LIMITS.rateBps },
+  /** rpg_min_rate: the floor. */
+  minimumRateBps: { default: 10e6, ...LIMITS.rateBps },
+  /** g of the paper, 1 - dce_tcp_g/1024 of mlx5. */
+  gain: { default: 1 / 256, ...LIMITS.share },
+  /** Alpha at the first notification: 1 in the paper, initial_alpha_value/1024. */
+  initialAlpha: { default: 1, ...LIMITS.share },
+  /** tau', dce_tcp_rtt: alpha decays once in this time without a notification. */
+  alphaIntervalNs: { default: 55_000, ...LIMITS.timeNs },
+  /**
+   * 0: alpha rises with each cut, and the timer restarts then (paper). 1: it is updated at each tick of a free-running timer, up if a
+   * notification came since the last one, else down (mlx5, HPCC's simulator).
+   */
+  alphaByTimer: { default: 0, ...LIMITS.flag },
+  /** 1: alpha rises before it is used for the cut (ns3-rdma), 0: after (paper). */
+  alphaBeforeCut: { default: 0, ...LIMITS.flag },
+  /** rate_reduce_monitor_period: notifications closer than this to the last cut are ignored. 0: each one cuts. */
+  decreaseIntervalNs: { default: 0, ...LIMITS.timeOrZeroNs },
+  /** What alpha is multiplied by for a cut: 1/2 in the paper, 2^(10 - rpg_gd). */
+  decreaseFactor: { default: 0.5, ...LIMITS.share },
+  /** 1 - rpg_min_dec_fac: no cut takes more than this share of the rate. */
+  maximumDecrease: { default: 0.5, ...LIMITS.share },
+  /** rate_to_set_on_first_cnp: the rate after the first notification, instead of a cut. 0: an ordinary cut. */
+  firstCnpRateBps: { default: 0, ...LIMITS.rateOrZeroBps },
+  /** T, rpg_time_reset: period of the rate timer. */
+  rateTimerNs: { default: 55_000, ...LIMITS.timeNs },
+  /** B, rpg_byte_reset: bytes sent between two events of the byte counter. 0: there is none, and only the timer's stage counts. */
+  byteCounterBytes: { default: 10e6, ...LIMITS.bytesOrZero },
+  /** F, rpg_threshold. Stages are compared after they went up. */
+  fastRecoveryStages: { default: 5, min: 1, max: 1000, whole: true },
+  /** R_AI, rpg_ai_rate. */
+  additiveIncreaseBps: { default: 40e6, ...LIMITS.rateBps },
+  /** R_HAI, rpg_hai_rate. 0: additive increase for ever, as in the fluid model. */
+  hyperIncreaseBps: { default: 0, ...LIMITS.rateOrZeroBps },
+  /** 1: the i-th hyper increase adds i R_HAI (paper). 0: each adds R_HAI (HPCC's simulator). */
+  hyperIncreaseGrows: { default: 1, ...LIMITS.flag },
+  /** clamp_tgt_rate. 1: every cut sets R_T = R_C (paper, fluid model). 0: see the next one. */
+  clampTargetRate: { default: 1, ...LIMITS.flag },
+  /**
+   * clamp_tgt_rate_after_time_inc, when the former is 0. 1: a cut sets R_T = R_C if there was any increase since the last cut. 0: only if
+   * the byte counter ran out since then (QCN).
+   */
+  clampTargetRateAfterTimeIncrease: { default: 1, ...LIMITS.flag },
+} as const satisfies ParameterTable;
+
+export type ReactionPointParameters = ParametersOf<typeof REACTION_POINT_TABLE>;
+
+/** A rate this close to the line rate has reached it. */
+const ARRIVED_BPS = 1;
+/** Timer events from the lowest to the line rate, at most: what a flow may have to catch up on after a long rest. */
+const INCREASES_MAX = 1e6;
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class ReactionPoint implements RateControl {
+  readonly usesEcn = true;
+  readonly rttSampleBytes = Number.POSITIVE_INFINITY;
+  readonly #p: ReactionPointParameters;
+  #limited = false;
+  #current: number;
+  #target: number;
+  #alpha: number;
+  #timeStage = 0;
+  #byteStage = 0;
+  #bytesLeft = 0;
+  #rateTimerNs = NEVER;
+  #alphaTimerNs = NEVER;
+  /** alphaByTimer: a notification came since the last tick. */
+  #notified = false;
+  #cutNs = Number.NEGATIVE_INFINITY;
+
+  /** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that contradict each other. */
+  constructor(parameters: ReactionPointParameters) {
+    const { linkRateBps, minimumRateBps, additiveIncreaseBps } = parameters;
+    if (minimumRateBps > linkRateBps) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'DCQCN minimumRateBps is above linkRateBps');
+    }
+    if (additiveIncreaseBps < linkRateBps / INCREASES_MAX) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        'DCQCN additiveIncreaseBps is too small for linkRateBps',
+        'a millionth of it at least',
+      );
+    }
+    this.#p = parameters;
+    this.#current = linkRateBps;
+    this.#target = linkRateBps;
+    this.#alpha = parameters.initialAlpha;
+  }
+
+  rateBps(now: number): number {
+    this.#advance(now);
+    return this.#current;
+  }
+
+  targetRateBps(now: number): number {
+    this.#advance(now);
+    return this.#target;
+  }
+
+  alpha(now: number): number {
+    this.#advance(now);
+    return this.#alpha;
+  }
+
+  onSent(wireBytes: number, now: number): void {
+    if (!this.#limited) return;
+    this.#advance(now);
+    this.#bytesLeft -= wireBytes;
+    while (this.#limited && this.#bytesLeft <= 0) {
+      this.#bytesLeft += this.#byteBudget;
+      this.#byteStage++;
+      this.#increase();
+    }
+  }
+
+  onCnp(now: number): boolean {
+    this.#advance(now);
+    this.#notified = true;
+    if (now - this.#cutNs < this.#p.decreaseIntervalNs) return false;
+    this.#cut(now);
+    return true;
+  }
+
+  onRttSample(): void {}
+
+  get #byteBudget(): number {
+    return this.#p.byteCounterBytes === 0 ? NEVER : this.#p.byteCounterBytes;
+  }
+
+  /** Runs the timers up to `now`. The two do not touch each other's state, so each may run ahead alone. */
+  #advance(now: number): void {
+    if (now >= this.#alphaTimerNs) this.#ageAlpha(now);
+    while (now >= this.#rateTimerNs) {
+      this.#rateTimerNs += this.#p.rateTimerNs;
+      this.#timeStage++;
+      this.#increase();
+    }
+  }
+
+  /** All ticks of the alpha timer up to `now`: a notification counts for the first, the others decay. */
+  #ageAlpha(now: number): void {
+    const { alphaIntervalNs, gain } = this.#p;
+    const ticks = 1 + Math.floor((now - this.#alphaTimerNs) / alphaIntervalNs);
+    this.#alphaTimerNs += ticks * alphaIntervalNs;
+    const rises = this.#p.alphaByTimer === 1 && this.#notified;
+    this.#notified = false;
+    if (rises) this.#raiseAlpha();
+    this.#alpha *= (1 - gain) ** (rises ? ticks - 1 : ticks);
+  }
+
+  #raiseAlpha(): void {
+    this.#alpha = (1 - this.#p.gain) * this.#alpha + this.#p.gain;
+  }
+
+  #cut(now: number): void {
+    const p = this.#p;
+    const isFirst = !this.#limited;
+    if (this.#clamps) this.#target = this.#current;
+    if (p.alphaByTimer === 0 && p.alphaBeforeCut === 1) this.#raiseAlpha();
+    if (isFirst && p.firstCnpRateBps > 0) this.#current = Math.min(this.#current, p.firstCnpRateBps);
+    else this.#current *= 1 - Math.min(this.#alpha * p.decreaseFactor, p.maximumDecrease);
+    this.#current = Math.max(this.#current, p.minimumRateBps);
+    if (p.alphaByTimer === 0 && p.alphaBeforeCut === 0) this.#raiseAlpha();
+    if (isFirst || p.alphaByTimer === 0) this.#alphaTimerNs = now + p.alphaIntervalNs;
+    this.#limited = true;
+    this.#timeStage = 0;
+    this.#byteStage = 0;
+    this.#bytesLeft = this.#byteBudget;
+    this.#rateTimerNs = now + p.rateTimerNs;
+    this.#cutNs = now;
+  }
+
+  /** Whether a cut now takes the current rate for the new target. */
+  get #clamps(): boolean {
+    if (this.#p.clampTargetRate === 1) return true;
+    return this.#byteStage > 0 || (this.#p.clampTargetRateAfterTimeIncrease === 1 && this.#timeStage > 0);
+  }
+
+  #increase(): void {
+    const p = this.#p;
+    const highest = Math.max(this.#timeStage, this.#byteStage);
+    const lowest = p.byteCounterBytes === 0 ? this.#timeStage : Math.min(this.#timeStage, this.#byteStage);
+    const beyond = lowest - p.fastRecoveryStages;
+    if (highest >= p.fastRecoveryStages) {
+      const hyper = beyond > 0 && p.hyperIncreaseBps > 0;
+      const step = hyper ? p.hyperIncreaseBps * (p.hyperIncreaseGrows === 1 ? beyond : 1) : p.additiveIncreaseBps;
+      this.#target = Math.min(this.#target + step, p.linkRateBps);
+    }
+    this.#current = (this.#current + this.#target) / 2;
+    if (p.linkRateBps - this.#current < ARRIVED_BPS) this.#release();
+  }
+
+  /** Back at the line rate: the limiter is gone until the next notification. */
+  #release(): void {
+    this.#limited = false;
+    this.#current = this.#p.linkRateBps;
+    this.#target = this.#p.linkRateBps;
+    this.#alpha = this.#p.initialAlpha;
+    this.#notified = false;
+    this.#timeStage = 0;
+    this.#byteStage = 0;
+    this.#rateTimerNs = NEVER;
+    this.#alphaTimerNs = NEVER;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * What TIMELY and patched TIMELY share: the gradient of the round-trip time, and the two thresholds outside of which it is not asked.
+ *
+ * Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15, algorithm 1. One sample per segment, so they
+ * govern what is acknowledged: SEND and WRITE. READ responses are not, and leave at the rate that the flow has.
+ *
+ * Samples that come closer than minRttNs count in proportion, so that the rate moves at most by one step in that time.
+ * Invariant: minimumRateBps <= rate <= linkRateBps.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { LIMITS, type ParameterTable, type ParametersOf } from './parameters.js';
+import type { RateControl } from './rate-control.js';
+
+/** Defaults: the constants of both papers at 10 Gb/s. */
+export const RTT_GRADIENT_TABLE = {
+  /** Line rate: the ceiling. */
+  linkRateBps: { default: 10e9, ...LIMITS.rateBps },
+  /** The floor. */
+  minimumRateBps: { default: 10e6, ...LIMITS.rateBps },
+  /** Where a flow starts: C/(n+1) with n flows active on the host. 0: at the line rate. */
+  initialRateBps: { default: 0, ...LIMITS.rateOrZeroBps },
+  /** Seg: bytes between round-trip samples. */
+  segmentBytes: { default: 64_000, ...LIMITS.bytes },
+  /** alpha: EWMA gain of the RTT difference. */
+  gain: { default: 0.875, ...LIMITS.share },
+  /** beta: decrease factor. */
+  decrease: { default: 0.8, ...LIMITS.share },
+  /** delta: additive increase step. */
+  additiveIncreaseBps: { default: 10e6, ...LIMITS.rateBps },
+  /** Tlow: below it the rate always grows. */
+  lowRttNs: { default: 50_000, ...LIMITS.timeNs },
+  /** Thigh: above it the rate always falls. */
+  highRttNs: { default: 500_000, ...LIMITS.timeNs },
+  /** D_minRTT: the unit of the gradient, and the time in which the rate moves by one step. */
+  minRttNs: { default: 20_000, ...LIMITS.timeNs },
+} as const satisfies ParameterTable;
+
+type RttGradientParameters = ParametersOf<typeof RTT_GRADIENT_TABLE>;
+
+export abstract class RttGradientControl implements RateControl {
+  readonly usesEcn = false;
+  readonly rttSampleBytes: number;
+  readonly #p: RttGradientParameters;
+  #rate: number;
+  #previousRttNs = Number.NaN;
+  #rttDifferenceNs = 0;
+  #updatedNs = Number.NaN;
+
+  /** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that contradict each other. */
+  constructor(parameters: RttGradientParameters) {
+    const { lowRttNs, highRttNs, minimumRateBps, linkRateBps, initialRateBps } = parameters;
+    if (lowRttNs >= highRttNs) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'highRttNs must be above lowRttNs');
+    if (minimumRateBps > linkRateBps) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'minimumRateBps is above linkRateBps');
+    }
+    this.#p = parameters;
+    this.rttSampleBytes = parameters.segmentBytes;
+    this.#rate = this.#bounded(initialRateBps === 0 ? linkRateBps : initialRateBps);
+  }
+
+  rateBps(_now: number): number {
+    return this.#rate;
+  }
+
+  targetRateBps(_now: number): number {
+    return this.#rate;
+  }
+
+  alpha(_now: number): number {
+    return Number.NaN;
+  }
+
+  onSent(): void {}
+
+  onCnp(_now: number): boolean {
+    return false;
+  }
+
+  onRttSample(rttNs: number, now: number): void {
+    const { gain, minRttNs } = this.#p;
+    const isFirst = Number.isNaN(this.#previousRttNs);
+    const differenceNs = isFirst ? 0 : rttNs - this.#previousRttNs;
+    const weight = isFirst ? 1 : Math.min(1, (now - this.#updatedNs) / minRttNs);
+    this.#previousRttNs = rttNs;
+    this.#updatedNs = now;
+    this.#rttDifferenceNs = (1 - gain) * this.#rttDifferenceNs + gain * differenceNs;
+    const step = this.#step(rttNs, this.#rttDifferenceNs / minRttNs);
+    this.#rate = this.#bounded(this.#rate + weight * step);
+  }
+
+  /** The change of the rate that a whole minRttNs with this sample makes, bits/s. */
+  #step(rttNs: number, gradient: number): number {
+    const { lowRttNs, highRttNs, additiveIncreaseBps, decrease } = this.#p;
+    if (rttNs >= lowRttNs && rttNs <= highRttNs) return this.stepInside(this.#rate, rttNs, gradient);
+    this.leaveBand();
+    return rttNs < lowRttNs ? additiveIncreaseBps : -this.#rate * decrease * (1 - highRttNs / rttNs);
+  }
+
+  /** The same with an RTT between the two thresholds. */
+  protected abstract stepInside(rateBps: number, rttNs: number, gradient: number): number;
+
+  /** A sample lay outside of the thresholds. */
+  protected abstract leaveBand(): void;
+
+  #bounded(rateBps: number): number {
+    return Math.min(this.#p.linkRateBps, Math.max(this.#p.minimumRateBps, rateBps));
+  }
+}

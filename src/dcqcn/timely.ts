@@ -1,0 +1,38 @@
+/** TIMELY (SIGCOMM'15, algorithm 1): between the thresholds the rate follows the gradient of the round-trip time alone. */
+
+import type { ParameterTable, ParametersOf } from './parameters.js';
+import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
+
+export const TIMELY_TABLE = {
+  ...RTT_GRADIENT_TABLE,
+  /** HAI: after this many samples without a rising RTT in a row... */
+  hyperIncreaseAfter: { default: 5, min: 1, max: 1e6, whole: true },
+  /** ...a step up is this many times delta. */
+  hyperIncreaseFactor: { default: 5, min: 1, max: 1000 },
+} as const satisfies ParameterTable;
+
+export type TimelyParameters = ParametersOf<typeof TIMELY_TABLE>;
+
+export class Timely extends RttGradientControl {
+  readonly #timely: TimelyParameters;
+  #samplesWithoutRise = 0;
+
+  constructor(parameters: TimelyParameters) {
+    super(parameters);
+    this.#timely = parameters;
+  }
+
+  protected override stepInside(rateBps: number, _rttNs: number, gradient: number): number {
+    const { decrease, additiveIncreaseBps, hyperIncreaseAfter, hyperIncreaseFactor } = this.#timely;
+    if (gradient > 0) {
+      this.#samplesWithoutRise = 0;
+      return -rateBps * decrease * gradient;
+    }
+    this.#samplesWithoutRise++;
+    return additiveIncreaseBps * (this.#samplesWithoutRise >= hyperIncreaseAfter ? hyperIncreaseFactor : 1);
+  }
+
+  protected override leaveBand(): void {
+    this.#samplesWithoutRise = 0;
+  }
+}
