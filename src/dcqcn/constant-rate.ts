@@ -1,6 +1,6 @@
 /** The two schemes that listen to nobody: `none`, which never limits, and `fixed`, which always does. */
 
-import { LIMITS, type ParameterTable, type ParametersOf } from './parameters.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
 import type { RateControl } from './rate-control.js';
 
 export const FIXED_TABLE = {

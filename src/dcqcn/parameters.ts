@@ -16,9 +16,6 @@ export interface ParameterRange {
 export type ParameterTable = Readonly<Record<string, ParameterRange>>;
 export type ParametersOf<T extends ParameterTable> = { readonly [K in keyof T]: number };
 
-/** Numbers in the block that carries parameters. */
-export const PARAMETER_BLOCK_LENGTH = 24;
-
 /** Ranges that several tables share. */
 export const LIMITS = {
   /** From a kilobit to ten terabit per second: a packet never waits longer than half a minute. */
@@ -55,7 +52,7 @@ export function completeParameters<T extends ParameterTable>(
     checkParameter(table, name, value);
     values[name] = value;
   }
-  const stranger = Object.keys(given).find((name) => given[name] !== undefined && table[name] === undefined);
+  const stranger = Object.keys(given).find((name) => given[name] !== undefined && !Object.hasOwn(table, name));
   if (stranger === undefined) return values as ParametersOf<T>;
   throw new RoceError(
     'ERR_ROCE_INVALID_ARGUMENT',
@@ -66,11 +63,7 @@ export function completeParameters<T extends ParameterTable>(
 
 /** The parameters as a block of numbers, in table order. */
 export function packParameters(table: ParameterTable, values: Readonly<Record<string, number>>): Float64Array {
-  const block = new Float64Array(PARAMETER_BLOCK_LENGTH);
-  Object.keys(table).forEach((name, i) => {
-    block[i] = values[name];
-  });
-  return block;
+  return Float64Array.from(Object.keys(table), (name) => values[name]);
 }
 
 /** The parameters of a block, checked again: the block may come from another thread. Throws ERR_ROCE_INVALID_ARGUMENT. */

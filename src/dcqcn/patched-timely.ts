@@ -5,7 +5,7 @@
  * R = R + delta (1 - w) - R beta w (RTT - RTT_ref)/RTT_ref, where w grows with the gradient g from 0 to 1 as weightSlope g + 1/2.
  */
 
-import { LIMITS, type ParameterTable, type ParametersOf } from './parameters.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
 import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
 
 export const PATCHED_TIMELY_TABLE = {

@@ -16,7 +16,7 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { LIMITS, type ParameterTable, type ParametersOf } from './parameters.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
 import type { RateControl } from './rate-control.js';
 
 /** Defaults: SIGCOMM'15 at 40 Gb/s. */

@@ -9,7 +9,7 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { LIMITS, type ParameterTable, type ParametersOf } from './parameters.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
 import type { RateControl } from './rate-control.js';
 
 /** Defaults: the constants of both papers at 10 Gb/s. */

@@ -5,8 +5,8 @@ import { ConstantRate, FIXED_TABLE } from './constant-rate.js';
 import {
   completeParameters,
   LIMITS,
-  type ParameterTable,
   type ParametersOf,
+  type ParameterTable,
   packParameters,
   unpackParameters,
 } from './parameters.js';

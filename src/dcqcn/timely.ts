@@ -1,6 +1,6 @@
 /** TIMELY (SIGCOMM'15, algorithm 1): between the thresholds the rate follows the gradient of the round-trip time alone. */
 
-import type { ParameterTable, ParametersOf } from './parameters.js';
+import type { ParametersOf, ParameterTable } from './parameters.js';
 import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
 
 export const TIMELY_TABLE = {

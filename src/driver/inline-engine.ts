@@ -13,6 +13,8 @@ import type { OpenPort } from './open-port.js';
 /** Batches sent before the loop gets its turn: received datagrams wait in the kernel meanwhile, and their buffer is finite. */
 const BATCHES_PER_TURN = 1;
 const NS_PER_MS = 1e6;
+/** Timers are a millisecond coarse, and a busy event loop comes later still: what a paced flow missed meanwhile it may catch up. */
+const PACING_CATCH_UP_NS = 4e6;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
@@ -28,7 +30,7 @@ export class InlineEngine extends Engine {
 
   /** Takes over an open port; `close` closes it. */
   constructor(opened: OpenPort, random: RandomSource) {
-    super(opened.port, random);
+    super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;
     this.#port = opened.port;
     this.#port.onDatagram = (datagram) => this.#receive(datagram);

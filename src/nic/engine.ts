@@ -10,7 +10,7 @@ import { CommandRing } from '../ring/command-ring.js';
 import { COUNTER_NAMES } from '../ring/counters.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { EventRing } from '../ring/event-ring.js';
-import { Nic, type PortFacts } from './nic.js';
+import { Nic, type NicTuning, type PortFacts } from './nic.js';
 
 const COMMAND_DEPTH = 64;
 /** Enough for one completion notice per CQ and bursts of async events between two turns of the event loop. */
@@ -27,7 +27,7 @@ export abstract class Engine implements EngineLink {
   #nextId = 1;
   #interruptPending = false;
 
-  constructor(port: PortFacts, random: RandomSource) {
+  constructor(port: PortFacts, random: RandomSource, tuning: NicTuning = {}) {
     this.nic = new Nic({
       port,
       random,
@@ -35,6 +35,7 @@ export abstract class Engine implements EngineLink {
       events: this.events,
       memory: (id) => this.#memory.get(id)?.buffer,
       onEvent: () => this.#interrupt(),
+      tuning,
     });
   }
 
@@ -47,7 +48,7 @@ export abstract class Engine implements EngineLink {
   protected abstract turnSoon(): void;
 
   ringCommands(): void {
-    this.nic.executeCommands(this.commands);
+    this.nic.executeCommands(this.commands, this.nowNs());
     this.turnSoon();
   }
 

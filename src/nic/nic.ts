@@ -4,20 +4,24 @@
  * It is sans-IO. A driver feeds it received datagrams, doorbells and the time, and takes batches to send; calling any of it once too
  * often does no harm. Received packets pass the checks of IBTA vol. 1 §9.6 and annex A17 in a fixed order; each failure has a counter, so
  * that received = accepted + the sum of the drops.
+ *
+ * A queue pair whose pacer says "later" leaves the round-robin until then, and one whose priority the link partner has paused leaves it
+ * until the pause ends: neither keeps others waiting. Congestion notifications have a queue of their own and go first.
  */
 
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
+import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
 import { KeyTable } from '../memory/key-table.js';
 import { IpAddress } from '../packet/address.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, IcrcFlow } from '../packet/icrc.js';
 import { CNP } from '../packet/opcode.js';
 import { PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
 import { ECN_CE, type Port, ROCE_UDP_PORT, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import type { QpHost, ReceiveSource } from '../qp/host.js';
+import type { Paced, QpHost, ReceiveSource } from '../qp/host.js';
 import { RD_ATOMIC_MAX } from '../qp/outstanding.js';
 import { flowSourcePort, Path, type PeerBudget } from '../qp/path.js';
-import { type Connection, type QueuePairOptions, RcQueuePair } from '../qp/rc-queue-pair.js';
+import { CNP_DSCP, type Connection, type QueuePairOptions, RcQueuePair } from '../qp/rc-queue-pair.js';
 import { UdQueuePair } from '../qp/ud-queue-pair.js';
 import { recoveryNameOf } from '../retransmit/schemes.js';
 import type { CommandRing } from '../ring/command-ring.js';
@@ -25,6 +29,7 @@ import {
   type CommandArgs,
   type CommandName,
   type CommandResult,
+  type FieldValue,
   QP_ATTR_ACCESS_FLAGS,
   QP_ATTR_AV,
   QP_ATTR_DEST_QPN,
@@ -34,6 +39,7 @@ import {
   QP_ATTR_MIN_RNR_TIMER,
   QP_ATTR_PATH_MTU,
   QP_ATTR_QKEY,
+  QP_ATTR_RATE_CONTROL,
   QP_ATTR_RECOVERY,
   QP_ATTR_RETRY_CNT,
   QP_ATTR_RNR_RETRY,
@@ -49,6 +55,8 @@ import { EVENT_COMMAND_DONE, PATH_MTUS, QPS_ERR, QPS_RESET, QPT_GSI, QPT_RC, QPT
 import type { EventRing } from '../ring/event-ring.js';
 import { RecvQueue, SendQueue } from '../ring/work-queue.js';
 import { Deadlines } from './deadlines.js';
+import { PacingQueue } from './pacing-queue.js';
+import { PriorityPause } from './priority-pause.js';
 import { NicCompletionQueue, NicSharedReceiveQueue, OwnReceives } from './queues.js';
 import { RunQueue } from './run-queue.js';
 
@@ -66,8 +74,14 @@ const BURST_PACKETS = 16;
 const INFLIGHT_DEFAULT_PACKETS = 128;
 /** ICRC flows remembered for datagrams of unconnected senders. */
 const UD_FLOWS_MAX = 256;
+/** Congestion notifications one QP may owe. More are sent only where each mark is answered, and while their priority is paused. */
+const CNPS_OWED_MAX = 64;
+/** How late a paced flow may be served and still catch up, where the driver does not say: a few packets of others on the wire. */
+const PACING_CATCH_UP_NS = 10_000;
 const ALL_PARTITIONS = 0x7fff;
 
+const UNLIMITED = Number.POSITIVE_INFINITY;
+const FIRST_PAUSE_COUNTER = COUNTER.rx_prio0_pause;
 const RX_PACKETS = COUNTER.rx_packets;
 const RX_BYTES = COUNTER.rx_bytes;
 const RX_ACCEPTED = COUNTER.rx_accepted;
@@ -80,6 +94,14 @@ export type PortFacts = Pick<
   'address' | 'udpPort' | 'pathMtuMax' | 'ipIdPolicy' | 'fixedSourcePort' | 'receiveBudgetPackets'
 >;
 
+/** What a driver may set to suit its clock and network. */
+export interface NicTuning {
+  /** How late a paced flow may be served and still catch up. Default 10 us; as long as timers are coarse, where they are. */
+  readonly pacingCatchUpNs?: number;
+  /** The priority (0..7) of packets with this DSCP, for PFC. Default: its upper three bits. */
+  readonly priorityOfDscp?: (dscp: number) => number;
+}
+
 export interface NicOptions {
   readonly port: PortFacts;
   /** Keys and QPNs come from here: unpredictable in production, seeded in simulations. */
@@ -90,6 +112,7 @@ export interface NicOptions {
   readonly memory: (id: number) => ArrayBufferLike | undefined;
   /** The event ring has something new. Called from inside the NIC: the driver must not call back at once. */
   readonly onEvent: () => void;
+  readonly tuning: NicTuning;
 }
 
 interface AddressHandle {
@@ -115,10 +138,19 @@ export class Nic implements QpHost {
   readonly #freedQpns: number[] = [];
   readonly #runQueue = new RunQueue<AnyQueuePair>();
   readonly #deadlines = new Deadlines();
+  readonly #pacing = new PacingQueue();
+  readonly #pauses = new PriorityPause<AnyQueuePair>((qp) => this.#resume(qp));
+  /** QPs that owe congestion notifications. */
+  readonly #cnps = new RunQueue<RcQueuePair>();
+  readonly #priorityOfDscp: (dscp: number) => number;
+  readonly #cnpPriority: number;
+  readonly pacingCatchUpNs: number;
   readonly #packet = new RocePacket();
   readonly #udFlows = new Map<string, IcrcFlow>();
   #nextHandle = 1;
   #ipId = 0;
+  /** The time of the commands being executed. */
+  #commandNs = 0;
 
   constructor(options: NicOptions) {
     this.#options = options;
@@ -126,6 +158,9 @@ export class Nic implements QpHost {
     this.#random = options.random;
     this.counters = options.counters;
     this.keys = new KeyTable(options.random);
+    this.pacingCatchUpNs = options.tuning.pacingCatchUpNs ?? PACING_CATCH_UP_NS;
+    this.#priorityOfDscp = options.tuning.priorityOfDscp ?? ((dscp) => dscp >> 3);
+    this.#cnpPriority = this.#priorityOfDscp(CNP_DSCP);
   }
 
   // ---- what queue pairs ask of their host
@@ -147,6 +182,14 @@ export class Nic implements QpHost {
     this.#deadlines.arm(qp);
   }
 
+  resumeAt(qp: Paced, timeNs: number): void {
+    this.#pacing.add(qp, timeNs);
+  }
+
+  cancelResume(qp: Paced): void {
+    this.#pacing.remove(qp);
+  }
+
   raise(type: number, id: number): void {
     this.#options.events.push(type, id);
     this.#options.onEvent();
@@ -154,7 +197,8 @@ export class Nic implements QpHost {
 
   // ---- what drivers call
 
-  executeCommands(ring: CommandRing): void {
+  executeCommands(ring: CommandRing, now: number): void {
+    this.#commandNs = now;
     const done = ring.drain((name, args) => this.#execute(name, args));
     if (done > 0) this.raise(EVENT_COMMAND_DONE, 0);
   }
@@ -165,15 +209,30 @@ export class Nic implements QpHost {
 
   /** True while some QP may have something to send. */
   get hasWork(): boolean {
-    return !this.#runQueue.isEmpty;
+    return !this.#runQueue.isEmpty || this.#mayNotify;
+  }
+
+  get #mayNotify(): boolean {
+    return !this.#cnps.isEmpty && !this.#pauses.isPaused(this.#cnpPriority);
+  }
+
+  /**
+   * The link partner pauses a priority (0..7) for that long, counted from now, or lifts the pause (0): one class of a PFC frame. A quantum
+   * is 512 bit times of the link.
+   */
+  pause(priority: number, durationNs: number, now: number): void {
+    this.counters[FIRST_PAUSE_COUNTER + priority]++;
+    this.#pauses.pause(priority, durationNs, now);
   }
 
   /** Fills the batch with packets, taking QPs in turn; returns how many were added. */
   transmit(batch: TxBatch, now: number): number {
     const before = batch.count;
+    if (!this.#cnps.isEmpty) this.#notify(batch, now);
     while (batch.count < batch.capacity) {
       const qp = this.#runQueue.shift();
       if (qp === undefined) break;
+      if (this.#pauses.isAny && this.#holdBack(qp)) continue;
       qp.scheduled = false;
       let more = true;
       for (let n = 0; more && n < BURST_PACKETS && batch.count < batch.capacity; n++) more = qp.emit(batch, now);
@@ -185,13 +244,43 @@ export class Nic implements QpHost {
     return batch.count - before;
   }
 
+  /** The pause of its priority is over. */
+  #resume(qp: AnyQueuePair): void {
+    qp.scheduled = false;
+    this.schedule(qp);
+  }
+
+  /** Congestion notifications leave before everything else. */
+  #notify(batch: TxBatch, now: number): void {
+    while (this.#mayNotify && batch.count < batch.capacity) {
+      const qp = this.#cnps.shift()!;
+      if (!qp.emitCnp(batch, now)) {
+        qp.cnpsOwed = 0;
+        continue;
+      }
+      this.counters[COUNTER.np_cnp_sent]++;
+      if (--qp.cnpsOwed > 0) this.#cnps.push(qp);
+    }
+  }
+
+  /** True when the QP's priority is paused: it waits for the end of the pause, and counts as scheduled meanwhile. */
+  #holdBack(qp: AnyQueuePair): boolean {
+    const dscp = qp instanceof RcQueuePair ? (qp.connection?.path.dscp ?? 0) : qp.nextDscp;
+    const priority = this.#priorityOfDscp(dscp);
+    if (!this.#pauses.isPaused(priority)) return false;
+    this.#pauses.hold(priority, qp);
+    return true;
+  }
+
   /** Not later than the next time `onDeadline` has work; Infinity when there is none. */
   get nextDeadlineNs(): number {
-    return this.#deadlines.nextNs;
+    return Math.min(this.#deadlines.nextNs, this.#pacing.nextNs, this.#pauses.nextNs);
   }
 
   onDeadline(now: number): void {
     this.#deadlines.fire(now);
+    this.#pacing.release(now);
+    this.#pauses.expire(now);
   }
 
   receive(datagram: RxDatagram, now: number): void {
@@ -203,10 +292,6 @@ export class Nic implements QpHost {
     if (reason !== PARSE_OK) {
       this.parseDrops[reason]++;
       counters[COUNTER.rx_drop_parse]++;
-      return;
-    }
-    if (packet.opcode === CNP) {
-      counters[COUNTER.rx_drop_cnp]++;
       return;
     }
     const qp = this.#qps.get(packet.destQpn);
@@ -239,7 +324,18 @@ export class Nic implements QpHost {
     }
     if (!this.#icrcHolds(path.receiveFlow(datagram.sourcePort), datagram)) return;
     this.#accept(datagram);
+    if (packet.opcode === CNP) {
+      counters[qp.receiveCnp(packet, datagram.length, now) ? COUNTER.rp_cnp_handled : COUNTER.rp_cnp_ignored]++;
+      return;
+    }
+    if (datagram.ecn === ECN_CE && qp.congestion.notification.onMarked(now)) this.#oweCnp(qp);
     qp.receive(packet, datagram.bytes, datagram.offset, datagram.length, now);
+  }
+
+  /** The peer's QP is to be told that its packets meet congestion. */
+  #oweCnp(qp: RcQueuePair): void {
+    if (qp.cnpsOwed === CNPS_OWED_MAX) return;
+    if (qp.cnpsOwed++ === 0) this.#cnps.push(qp);
   }
 
   #receiveUnconnected(qp: UdQueuePair, packet: RocePacket, datagram: RxDatagram): void {
@@ -392,8 +488,20 @@ export class Nic implements QpHost {
     modifyQp: (args) => this.#modifyQp(args),
     queryQp: ({ qpn }) => {
       const qp = this.#qp(qpn);
-      const sourcePort = qp instanceof RcQueuePair ? (qp.connection?.path.sourcePort ?? 0) : 0;
-      return { ...qp.attributes, ...qp.nextPsns, curState: qp.attributes.state, sourcePort };
+      const { attributes, nextPsns } = qp;
+      const common = { ...attributes, ...nextPsns, curState: attributes.state };
+      if (qp instanceof UdQueuePair) {
+        return { ...common, sourcePort: 0, rateBps: UNLIMITED, targetRateBps: UNLIMITED, alpha: Number.NaN };
+      }
+      const { rate } = qp.congestion;
+      const now = this.#commandNs;
+      return {
+        ...common,
+        sourcePort: qp.connection?.path.sourcePort ?? 0,
+        rateBps: rate.rateBps(now),
+        targetRateBps: rate.targetRateBps(now),
+        alpha: rate.alpha(now),
+      };
     },
     destroyQp: ({ qpn }) => {
       this.#destroyQp(this.#qp(qpn));
@@ -599,6 +707,7 @@ export class Nic implements QpHost {
 }
 
 function initialAttributes(): QpAttributes {
+  const uncontrolled = packRateControl({ name: 'none' });
   return {
     state: QPS_RESET,
     curState: QPS_RESET,
@@ -622,6 +731,8 @@ function initialAttributes(): QpAttributes {
     destQpn: 0,
     recovery: 0,
     inflightPackets: 0,
+    rateControl: uncontrolled.number,
+    rateParameters: uncontrolled.block,
   };
 }
 
@@ -650,6 +761,9 @@ function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): vo
     }
   }
   if ((mask & QP_ATTR_RECOVERY) !== 0) recoveryNameOf(values.recovery);
+  if ((mask & QP_ATTR_RATE_CONTROL) !== 0) {
+    createRateControl(unpackRateControl(values.rateControl, values.rateParameters));
+  }
   if ((mask & QP_ATTR_PATH_MTU) !== 0 && PATH_MTUS[values.pathMtu - 1] > pathMtuMax) {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
@@ -676,11 +790,12 @@ const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof Qp
   [QP_ATTR_DEST_QPN, ['destQpn']],
   [QP_ATTR_RECOVERY, ['recovery']],
   [QP_ATTR_INFLIGHT, ['inflightPackets']],
+  [QP_ATTR_RATE_CONTROL, ['rateControl', 'rateParameters']],
 ];
 
 function applyAttributes(to: QpAttributes, from: QpAttributes, mask: number): void {
   for (const [bit, names] of MASKED) {
     if ((mask & bit) === 0) continue;
-    for (const name of names) (to as Record<string, number | Uint8Array>)[name] = from[name];
+    for (const name of names) (to as Record<string, FieldValue>)[name] = from[name];
   }
 }

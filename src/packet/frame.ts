@@ -27,6 +27,14 @@ const BAD_IP_CHECKSUM = 6;
 const IP_FRAGMENT = 7;
 const BAD_UDP_LENGTH = 9;
 
+/** Bytes around the Ethernet payload on the link: preamble, header, FCS and the gap to the next frame. */
+const ETHERNET_OVERHEAD_BYTES = 8 + ETHERNET_BYTES + 4 + 12;
+
+/** Bytes that a UDP payload takes on the link besides its own: Ethernet with preamble and gap, IP, UDP. */
+export function linkOverheadBytes(family: 4 | 6): number {
+  return ETHERNET_OVERHEAD_BYTES + (family === 4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
+}
+
 /** What {@link parseFrame} returns, by index. Names are stable: they are counter names. */
 export const FRAME_REASONS: readonly string[] = [
   'ok',

@@ -10,6 +10,9 @@ export const ROCE_UDP_PORT = 4791;
 
 export { ECN_CE } from '../packet/ecn.js';
 
+/** ECN codepoint ECN-Capable Transport (0): routers may mark the packet instead of dropping it. */
+export const ECN_ECT0 = 2;
+
 /** `ipId` of a received datagram whose IPv4 identification the port cannot see. */
 export const IP_ID_UNKNOWN = -1;
 

@@ -26,15 +26,30 @@ export interface Schedulable {
   deadlineNs: number;
 }
 
+/** A queue pair that may have to wait for its pacer. The NIC's queue of those that wait keeps its place in these fields. */
+export interface Paced {
+  isWaiting: boolean;
+  resumeNs: number;
+  resumeSequence: number;
+  /** The time has come. */
+  schedule(): void;
+}
+
 export interface QpHost {
   readonly keys: KeyTable;
   readonly counters: Float64Array;
+  /** How late a paced flow may be served and still catch up. */
+  readonly pacingCatchUpNs: number;
   /** The identification the next datagram will carry. */
   nextIpId(): number;
   /** The QP has, or may have, something to send. */
   schedule(qp: Schedulable): void;
   /** `qp.deadlineNs` moved to an earlier time. */
   armDeadline(qp: Schedulable): void;
+  /** Schedules the queue pair at that time; one that waits already keeps its time. */
+  resumeAt(qp: Paced, timeNs: number): void;
+  /** The queue pair does not wait any more. */
+  cancelResume(qp: Paced): void;
   /** Async event to the application. */
   raise(type: number, id: number): void;
 }

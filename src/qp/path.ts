@@ -3,6 +3,7 @@
  */
 
 import type { IpAddress } from '../packet/address.js';
+import { linkOverheadBytes } from '../packet/frame.js';
 import { IcrcFlow, sealIcrc } from '../packet/icrc.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
@@ -35,6 +36,8 @@ export class Path {
   readonly remoteUdpPort: number;
   readonly dscp: number;
   readonly ecn: number;
+  /** Bytes that a packet takes on the link besides its UDP payload. */
+  readonly overheadBytes: number;
   readonly #txFlow: IcrcFlow;
   #rxFlow: IcrcFlow;
   #rxSourcePort: number;
@@ -55,6 +58,7 @@ export class Path {
     this.remoteUdpPort = options.remoteUdpPort;
     this.dscp = options.dscp;
     this.ecn = options.ecn;
+    this.overheadBytes = linkOverheadBytes(this.remote.family);
     this.#txFlow = new IcrcFlow(this.local, this.remote, this.sourcePort, this.remoteUdpPort);
     this.#rxSourcePort = this.remoteUdpPort;
     this.#rxFlow = new IcrcFlow(this.remote, this.local, this.remoteUdpPort, this.localUdpPort);

@@ -2,12 +2,20 @@
  * A reliable connected queue pair: the state machine around requester, completer and responder.
  */
 
+import { CongestionControl } from '../dcqcn/congestion-control.js';
+import { unpackRateControl } from '../dcqcn/schemes.js';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/opcode.js';
 import { psnDiff } from '../packet/psn.js';
-import type { RocePacket } from '../packet/roce.js';
-import type { TxBatch } from '../port/datagram.js';
+import { type RocePacket, writeCnp } from '../packet/roce.js';
+import { ECN_ECT0, type TxBatch } from '../port/datagram.js';
 import { recoveryNameOf } from '../retransmit/schemes.js';
-import { type CommandResult, QP_ATTR_AV, QP_ATTR_MAX_DEST_RD_ATOMIC, type QpAttributes } from '../ring/commands.js';
+import {
+  type CommandResult,
+  QP_ATTR_AV,
+  QP_ATTR_MAX_DEST_RD_ATOMIC,
+  QP_ATTR_RATE_CONTROL,
+  type QpAttributes,
+} from '../ring/commands.js';
 import {
   EVENT_COMM_EST,
   EVENT_QP_FATAL,
@@ -24,13 +32,16 @@ import {
 import { TelemetryPage } from '../ring/telemetry-page.js';
 import type { SendQueue } from '../ring/work-queue.js';
 import { Completer } from './completer.js';
-import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
+import type { CompletionSink, Paced, QpHost, ReceiveSource, Schedulable } from './host.js';
 import type { Path, PeerBudget } from './path.js';
 import { NO_PROBE, PageProbe, type QpProbe } from './probe.js';
 import { type RcShared, windowPackets } from './rc-shared.js';
 import { Requester } from './requester.js';
 import { Responder } from './responder.js';
 import { checkTransition } from './state.js';
+
+/** Congestion notifications travel on a priority of their own: what mlx5 sends them with (cnp_dscp). */
+export const CNP_DSCP = 48;
 
 /** What a queue pair of any type is made of. */
 export interface QueuePairOptions {
@@ -51,7 +62,7 @@ export interface Connection {
   readonly budget: PeerBudget;
 }
 
-export class RcQueuePair implements Schedulable, RcShared {
+export class RcQueuePair implements Schedulable, Paced, RcShared {
   readonly type = QPT_RC;
   readonly host: QpHost;
   readonly qpn: number;
@@ -65,6 +76,14 @@ export class RcQueuePair implements Schedulable, RcShared {
   scheduled = false;
   deadlineNs = Number.POSITIVE_INFINITY;
   probe: QpProbe = NO_PROBE;
+  isWaiting = false;
+  resumeNs = 0;
+  resumeSequence = 0;
+  congestion: CongestionControl;
+  /** Congestion notifications that have yet to be sent. */
+  cnpsOwed = 0;
+  /** ECN codepoint of data packets. */
+  #dataEcn = 0;
   #connection: Connection | undefined;
   readonly #requester: Requester;
   readonly #completer: Completer;
@@ -82,6 +101,7 @@ export class RcQueuePair implements Schedulable, RcShared {
     this.receives = options.receives;
     this.signalAll = options.signalAll;
     this.attributes = options.attributes;
+    this.congestion = this.#newCongestionControl();
     this.#requester = new Requester(this, options.sendQueue);
     this.#completer = new Completer(this, options.sendQueue, this.#requester);
     this.#responder = new Responder(this);
@@ -129,6 +149,8 @@ export class RcQueuePair implements Schedulable, RcShared {
       this.#connection = connection;
       if ((mask & QP_ATTR_MAX_DEST_RD_ATOMIC) !== 0) this.#responder.resize();
     }
+    if ((mask & QP_ATTR_RATE_CONTROL) !== 0) this.#control();
+    this.#dataEcn = this.#dataCodepoint();
     if (to === QPS_RTS && from === QPS_RTR) this.#requester.start();
     if (to === QPS_ERR) this.#stop(false);
     else this.attributes.state = to;
@@ -137,7 +159,27 @@ export class RcQueuePair implements Schedulable, RcShared {
     this.schedule();
   }
 
+  #newCongestionControl(): CongestionControl {
+    const { rateControl, rateParameters } = this.attributes;
+    return new CongestionControl(unpackRateControl(rateControl, rateParameters), this.host.pacingCatchUpNs);
+  }
+
+  /** Starts the rate control that the attributes name: what was learned so far is forgotten. */
+  #control(): void {
+    this.congestion = this.#newCongestionControl();
+    this.#requester.measureRtt(this.congestion.rate.rttSampleBytes);
+    this.host.cancelResume(this);
+  }
+
+  /** What the address vector says; if that is nothing, whether the rate control listens to marks. */
+  #dataCodepoint(): number {
+    const own = this.#connection?.path.ecn ?? 0;
+    return own === 0 && this.congestion.rate.usesEcn ? ECN_ECT0 : own;
+  }
+
   #reset(): void {
+    this.#control();
+    this.cnpsOwed = 0;
     this.#connection = undefined;
     this.#communicationEstablished = false;
     this.#requester.discard();
@@ -214,9 +256,39 @@ export class RcQueuePair implements Schedulable, RcShared {
     const { state } = this.attributes;
     const mayRequest = state === QPS_RTS || state === QPS_SQD;
     this.#responderFirst = !this.#responderFirst;
-    if (this.#responderFirst && this.#responder.emit(batch)) return true;
+    if (this.#responderFirst && this.#responder.emit(batch, now)) return true;
     if (mayRequest && this.#requester.emit(batch, now)) return true;
-    return !this.#responderFirst && this.#responder.emit(batch);
+    if (!this.#responderFirst && this.#responder.emit(batch, now)) return true;
+    const { opensNs } = this.congestion.pacer;
+    if (opensNs > now) this.host.resumeAt(this, opensNs);
+    return false;
+  }
+
+  dataSent(batch: TxBatch, now: number): void {
+    const slot = batch.count - 1;
+    batch.ecns[slot] = this.#dataEcn;
+    this.congestion.pacer.onSent(batch.lengths[slot] + this.path.overheadBytes, now);
+  }
+
+  /** Sends one congestion notification (annex A17.9.3) to the peer; false when there is no peer to send it to. */
+  emitCnp(batch: TxBatch, now: number): boolean {
+    if (this.#connection === undefined || this.attributes.state === QPS_ERR) return false;
+    const { path } = this.#connection;
+    const end = writeCnp(batch.slab, batch.payloadOffset(batch.count), this.attributes.destQpn);
+    path.seal(batch, end, this.host.nextIpId());
+    const slot = batch.count - 1;
+    batch.dscps[slot] = CNP_DSCP;
+    batch.ecns[slot] = 0;
+    this.probe.nowNs = now;
+    this.probe.packetSent(batch);
+    return true;
+  }
+
+  /** The peer notifies of congestion. False when that changes nothing. */
+  receiveCnp(packet: RocePacket, length: number, now: number): boolean {
+    this.probe.nowNs = now;
+    this.probe.packetReceived(packet, length, 0);
+    return this.congestion.rate.onCnp(now);
   }
 
   onDeadline(now: number): void {

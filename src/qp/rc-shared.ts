@@ -3,6 +3,8 @@
  * responder each keep their own protocol state.
  */
 
+import type { CongestionControl } from '../dcqcn/congestion-control.js';
+import type { TxBatch } from '../port/datagram.js';
 import type { QpAttributes } from '../ring/commands.js';
 import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
 import type { Path, PeerBudget } from './path.js';
@@ -22,6 +24,10 @@ export interface RcShared {
   readonly path: Path;
   readonly budget: PeerBudget;
   readonly probe: QpProbe;
+  /** How fast data may leave: nothing is sent before `congestion.pacer.opensNs`, except answers without data. */
+  readonly congestion: CongestionControl;
+  /** The last packet of the batch is one of data: it is paid for, and may be marked on its way. */
+  dataSent(batch: TxBatch, now: number): void;
   /** Puts the QP on the NIC's list of those with something to send. */
   schedule(): void;
   /** A part's deadline changed. */

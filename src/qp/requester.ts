@@ -54,10 +54,11 @@ import {
   WR_SEND_WITH_INV,
   wcOpcodeOf,
 } from '../ring/enums.js';
-import { WAIT_FENCE, WAIT_NOTHING, WAIT_READ_LIMIT, WAIT_RNR, WAIT_WINDOW } from '../ring/telemetry-page.js';
+import { WAIT_FENCE, WAIT_NOTHING, WAIT_PACING, WAIT_READ_LIMIT, WAIT_RNR, WAIT_WINDOW } from '../ring/telemetry-page.js';
 import { type SendQueue, SendWqe } from '../ring/work-queue.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ, Outstanding } from './outstanding.js';
 import { type RcShared, windowPackets } from './rc-shared.js';
+import { RttProbe } from './rtt-probe.js';
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
@@ -97,6 +98,7 @@ export class Requester {
    * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
    */
   #answerPsn = 0;
+  #rtt = new RttProbe(NEVER);
   readonly #cqe = new Cqe();
 
   constructor(qp: RcShared, sq: SendQueue) {
@@ -121,6 +123,11 @@ export class Requester {
     this.#answerPsn = psnAdd(attributes.sqPsn, -1);
   }
 
+  /** The rate control has changed: round trips are measured as it wants. */
+  measureRtt(sampleBytes: number): void {
+    this.#rtt = new RttProbe(sampleBytes);
+  }
+
   get deadlineNs(): number {
     return Math.min(this.ackDeadlineNs, this.rnrDeadlineNs);
   }
@@ -129,6 +136,7 @@ export class Requester {
   emit(batch: TxBatch, now: number): boolean {
     if (this.rnrDeadlineNs !== NEVER) return false;
     const { out } = this;
+    if (this.#qp.congestion.pacer.opensNs > now) return out.cursor !== this.#sq.producer && this.#waits(WAIT_PACING);
     const resend = this.recovery.nextResend(out.unacked, out.sendPsn);
     if (resend >= 0) {
       const index = out.find(resend, out.head);
@@ -300,10 +308,12 @@ export class Requester {
       }
       this.#writeAtomic(psn, batch);
     }
+    this.#qp.dataSent(batch, now);
     const { probe } = this.#qp;
     if (psn === out.newPsn) {
       const i = index & out.mask;
       probe.sent(index, psn === out.firstPsn[i], psnAdd(psn, psns - 1) === out.lastPsn[i]);
+      if (kind === KIND_DATA) this.#rtt.onSent(psn, batch.lengths[batch.count - 1], asksForAnswer, now);
     } else {
       probe.resent();
       this.#qp.host.counters[TX_RETRANSMITTED]++;
@@ -361,6 +371,7 @@ export class Requester {
       isLast ||
       used + 1 >= window ||
       this.#packetsSinceAckReq >= Math.min(window / ACKS_PER_WINDOW, ACK_EVERY_PACKETS_MAX) ||
+      this.#rtt.isDue ||
       (psn !== out.newPsn && !this.recovery.goesBack);
     if (ackReq) this.#packetsSinceAckReq = 0;
 
@@ -461,6 +472,8 @@ export class Requester {
   progress(now: number): void {
     const { out } = this;
     out.unacked = this.recovery.advance(out.unacked);
+    const rttNs = this.#rtt.onProgress(out.unacked, now);
+    if (rttNs >= 0) this.#qp.congestion.rate.onRttSample(rttNs, now);
     if (psnDiff(out.unacked, out.sendPsn) > 0) out.moveCursor(out.unacked); // What was to be sent again has arrived after all.
     out.reads.trim(out.unacked);
     this.retriesLeft = this.#qp.attributes.retryCnt;
@@ -475,6 +488,7 @@ export class Requester {
   /** PSNs [first, end) are known to be missing, or nothing was heard of them for a whole timeout. */
   lost(first: number, end: number, cause: number): void {
     const { out, recovery } = this;
+    this.#rtt.cancel();
     if (this.rnrDeadlineNs !== NEVER) return; // The resend after the wait covers it; an early one would only be refused again.
     const index = out.find(first, out.head);
     if (index < 0) return;
@@ -517,6 +531,7 @@ export class Requester {
 
   /** The receiver was not ready for `psn`: everything waits, then goes on there. */
   waitForReceiver(psn: number, untilNs: number): void {
+    this.#rtt.cancel();
     this.rnrDeadlineNs = untilNs;
     this.ackDeadlineNs = NEVER;
     this.#waits(WAIT_RNR);

@@ -571,16 +571,17 @@ export class Responder {
 
   // ---- answering
 
-  /** Sends at most one packet into the batch. False: nothing is owed. */
-  emit(batch: TxBatch): boolean {
+  /** Sends at most one packet into the batch. False: nothing is owed, or READ responses wait for the pacer and answers behind them. */
+  emit(batch: TxBatch, now: number): boolean {
     const job = this.#responses.front;
     if (job !== undefined) {
       if (job.kind === RECORD_ATOMIC) this.#emitAtomicAck(job, batch);
-      else if (job.lengthBytes === 0 || job.range.stillValid) this.#emitReadResponse(job, batch);
+      else if (this.#qp.congestion.pacer.opensNs > now) return false;
+      else if (job.lengthBytes === 0 || job.range.stillValid) this.#emitReadResponse(job, batch, now);
       else {
         this.#responses.clear();
         this.#fail(NAK_REMOTE_ACCESS, job.cursorPsn, STATUS_REM_INV_REQ_ERR);
-        return this.emit(batch);
+        return this.emit(batch, now);
       }
       return true;
     }
@@ -589,7 +590,7 @@ export class Responder {
     return true;
   }
 
-  #emitReadResponse(job: ResponseJob, batch: TxBatch): void {
+  #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): void {
     const qp = this.#qp;
     const mtu = qp.mtuBytes;
     const psn = job.cursorPsn;
@@ -615,6 +616,7 @@ export class Responder {
     qp.host.counters[TX_DATA_PACKETS]++;
     if (job.isReplay) qp.host.counters[COUNTER.tx_retransmitted]++;
     qp.path.seal(batch, o, qp.host.nextIpId());
+    qp.dataSent(batch, now);
     if (isLast) this.#responses.popFront();
     else job.cursorPsn = psnAdd(psn, 1);
   }

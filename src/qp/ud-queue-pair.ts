@@ -107,6 +107,14 @@ export class UdQueuePair implements Schedulable {
     this.#host.schedule(this);
   }
 
+  /** DSCP of the next packet; 0 when there is none to send. */
+  get nextDscp(): number {
+    const index = this.#sq.consumer;
+    if (index === this.#sq.producer) return 0;
+    this.#sq.read(index, this.#wqe);
+    return this.#environment.pathOf(this.#wqe.ah, this.pd)?.dscp ?? 0;
+  }
+
   get nextPsns(): { sqPsn: number; rqPsn: number } {
     return { sqPsn: this.#psn, rqPsn: 0 };
   }

@@ -2,10 +2,13 @@
  * The control operations of the NIC: name, number and the fields each takes and gives. Both sides encode and decode by this table,
  * so that the NIC may stand in another thread.
  *
- * Field kinds: `u32` number, `u53` byte counts and offsets as numbers, `u64` bigint, `gid` 16 bytes.
+ * Field kinds: `u32` number, `u53` byte counts and offsets as numbers, `u64` bigint, `f64` any number, `f64s` a block of such, `gid` 16 bytes.
  */
 
-export type FieldKind = 'u32' | 'u53' | 'u64' | 'gid';
+export type FieldKind = 'u32' | 'u53' | 'u64' | 'f64' | 'f64s' | 'gid';
+
+/** Numbers in a field of kind `f64s`. */
+export const F64_BLOCK_LENGTH = 24;
 
 /** Attribute mask bits of modifyQp (`ibv_qp_attr_mask`). */
 export const QP_ATTR_STATE = 1 << 0;
@@ -32,6 +35,8 @@ export const QP_ATTR_DEST_QPN = 1 << 20;
 export const QP_ATTR_RECOVERY = 1 << 24;
 /** Ours: how many packets the peer's socket can hold; with DEST_QPN only. */
 export const QP_ATTR_INFLIGHT = 1 << 25;
+/** Ours: the rate control and its parameters. */
+export const QP_ATTR_RATE_CONTROL = 1 << 26;
 
 const QP_ATTRIBUTES = {
   state: 'u32',
@@ -56,6 +61,8 @@ const QP_ATTRIBUTES = {
   destQpn: 'u32',
   recovery: 'u32',
   inflightPackets: 'u32',
+  rateControl: 'u32',
+  rateParameters: 'f64s',
 } as const;
 
 export const COMMANDS = {
@@ -95,7 +102,11 @@ export const COMMANDS = {
     out: { qpn: 'u32' },
   },
   modifyQp: { code: 15, in: { qpn: 'u32', mask: 'u32', ...QP_ATTRIBUTES }, out: {} },
-  queryQp: { code: 16, in: { qpn: 'u32' }, out: { ...QP_ATTRIBUTES, sourcePort: 'u32' } },
+  queryQp: {
+    code: 16,
+    in: { qpn: 'u32' },
+    out: { ...QP_ATTRIBUTES, sourcePort: 'u32', rateBps: 'f64', targetRateBps: 'f64', alpha: 'f64' },
+  },
   destroyQp: { code: 17, in: { qpn: 'u32' }, out: {} },
   createAh: { code: 18, in: { pd: 'u32', remoteGid: 'gid', remoteUdpPort: 'u32', dscp: 'u32' }, out: { ah: 'u32' } },
   destroyAh: { code: 19, in: { ah: 'u32' }, out: {} },
@@ -124,8 +135,16 @@ export const COMMANDS = {
 
 export type CommandName = keyof typeof COMMANDS;
 
-type FieldValue<K> = K extends 'u32' | 'u53' ? number : K extends 'u64' ? bigint : K extends 'gid' ? Uint8Array : never;
-type Fields<F> = { -readonly [K in keyof F]: FieldValue<F[K]> };
+interface FieldValues {
+  readonly u32: number;
+  readonly u53: number;
+  readonly u64: bigint;
+  readonly f64: number;
+  readonly f64s: Float64Array;
+  readonly gid: Uint8Array;
+}
+export type FieldValue = FieldValues[FieldKind];
+type Fields<F> = { -readonly [K in keyof F]: F[K] extends FieldKind ? FieldValues[F[K]] : never };
 export type CommandArgs<N extends CommandName> = Fields<(typeof COMMANDS)[N]['in']>;
 export type CommandResult<N extends CommandName> = Fields<(typeof COMMANDS)[N]['out']>;
 export type QpAttributes = Fields<typeof QP_ATTRIBUTES>;
@@ -138,36 +157,45 @@ export function commandNameOf(code: number): CommandName | undefined {
   return NAMES_BY_CODE.get(code);
 }
 
-const FIELD_BYTES: Record<FieldKind, number> = { u32: 4, u53: 8, u64: 8, gid: 16 };
+const FIELD_BYTES: Record<FieldKind, number> = { u32: 4, u53: 8, u64: 8, f64: 8, f64s: 8 * F64_BLOCK_LENGTH, gid: 16 };
 
 /** Writes the fields in table order from `offset`. Missing fields are a programming error caught by the types. */
 export function encodeFields(
   view: DataView,
   offset: number,
   table: Record<string, FieldKind>,
-  values: Record<string, number | bigint | Uint8Array>,
+  values: Record<string, FieldValue>,
 ): void {
   let o = offset;
   for (const [name, kind] of Object.entries(table)) {
     const value = values[name];
     if (kind === 'u32') view.setUint32(o, value as number, true);
     else if (kind === 'gid') new Uint8Array(view.buffer, view.byteOffset + o, 16).set(value as Uint8Array);
+    else if (kind === 'f64') view.setFloat64(o, value as number, true);
+    else if (kind === 'f64s') encodeBlock(view, o, value as Float64Array);
     else view.setBigUint64(o, BigInt(value as number | bigint), true);
     o += FIELD_BYTES[kind];
   }
+}
+
+function encodeBlock(view: DataView, offset: number, block: Float64Array): void {
+  for (let i = 0; i < block.length; i++) view.setFloat64(offset + 8 * i, block[i], true);
 }
 
 export function decodeFields(
   view: DataView,
   offset: number,
   table: Record<string, FieldKind>,
-): Record<string, number | bigint | Uint8Array> {
-  const values: Record<string, number | bigint | Uint8Array> = {};
+): Record<string, FieldValue> {
+  const values: Record<string, FieldValue> = {};
   let o = offset;
   for (const [name, kind] of Object.entries(table)) {
     if (kind === 'u32') values[name] = view.getUint32(o, true);
     else if (kind === 'u53') values[name] = Number(view.getBigUint64(o, true));
     else if (kind === 'u64') values[name] = view.getBigUint64(o, true);
+    else if (kind === 'f64') values[name] = view.getFloat64(o, true);
+    else if (kind === 'f64s')
+      values[name] = Float64Array.from({ length: F64_BLOCK_LENGTH }, (_, i) => view.getFloat64(o + 8 * i, true));
     else values[name] = new Uint8Array(view.buffer, view.byteOffset + o, 16).slice();
     o += FIELD_BYTES[kind];
   }

@@ -32,7 +32,7 @@ export const WAIT_WINDOW = 0; // the window is full: nothing more may be in flig
 export const WAIT_READ_LIMIT = 1; // max_rd_atomic READs and atomics are outstanding
 export const WAIT_FENCE = 2; // a fence, or an invalidation, waits for earlier work
 export const WAIT_RNR = 3; // the receiver was not ready and named a time
-// 4, pacing: rate control lets the next packet go later
+export const WAIT_PACING = 4; // rate control lets the next packet go later
 export const WAIT_NOTHING = -1;
 
 /** What a queue pair counts for itself while it is watched; the NIC's counters of the same name are sums over all. */

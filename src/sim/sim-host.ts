@@ -5,11 +5,12 @@
 
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
+import type { NicTuning } from '../nic/nic.js';
 import type { IpAddress } from '../packet/address.js';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
 
-export interface SimHostOptions {
+export interface SimHostOptions extends NicTuning {
   readonly address: IpAddress;
   readonly events: EventQueue;
   readonly random: RandomSource;
@@ -41,6 +42,7 @@ export class SimHost extends Engine {
         receiveBudgetPackets: options.receiveBudgetPackets ?? Number.POSITIVE_INFINITY,
       },
       options.random,
+      options,
     );
     this.address = options.address;
     this.#clock = options.events;

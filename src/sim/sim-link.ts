@@ -7,6 +7,7 @@ import { type FaultPlan, flipBit } from '../faults/fault-plan.js';
 import { newFaultSubject, readBth } from '../faults/fault-subject.js';
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from '../faults/grammar.js';
 import { HeldBack } from '../faults/held-back.js';
+import { linkOverheadBytes } from '../packet/frame.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
 import type { SimHost } from './sim-host.js';
@@ -22,10 +23,6 @@ export interface SimLinkOptions {
   /** Sees every packet as it is sent, before faults. The bytes are valid during the call. */
   readonly onPacket?: (direction: 'a>b' | 'b>a', bytes: Uint8Array) => void;
 }
-
-/** Ethernet (with preamble and gap), IP and UDP around each payload. */
-const OVERHEAD_BYTES_V4 = 38 + 20 + 8;
-const OVERHEAD_BYTES_V6 = 38 + 40 + 8;
 
 /** What a direction has carried. */
 export interface SimLinkCounters {
@@ -57,7 +54,7 @@ class Direction {
   send(batch: TxBatch): number {
     const { events, rateBps, onPacket } = this.#options;
     const bytes = batch.payloadView(0);
-    const overhead = batch.sources[0].family === 4 ? OVERHEAD_BYTES_V4 : OVERHEAD_BYTES_V6;
+    const overhead = linkOverheadBytes(batch.sources[0].family);
     this.counters.packets++;
     this.counters.bytes += bytes.length;
     onPacket?.(this.#name, bytes);

@@ -1,10 +1,17 @@
 /** QP attributes as users name them, and their form on the command ring. */
 
 import { RoceError } from '../core/errors.js';
+import {
+  packRateControl,
+  type RateControlOptions,
+  type RateControlSettings,
+  unpackRateControl,
+} from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import type { RecoveryName } from '../retransmit/recovery.js';
 import { recoveryNameOf, recoveryNumberOf } from '../retransmit/schemes.js';
 import {
+  type CommandResult,
   QP_ATTR_ACCESS_FLAGS,
   QP_ATTR_AV,
   QP_ATTR_DEST_QPN,
@@ -16,6 +23,7 @@ import {
   QP_ATTR_PKEY_INDEX,
   QP_ATTR_PORT,
   QP_ATTR_QKEY,
+  QP_ATTR_RATE_CONTROL,
   QP_ATTR_RECOVERY,
   QP_ATTR_RETRY_CNT,
   QP_ATTR_RNR_RETRY,
@@ -67,6 +75,8 @@ export interface QpAttr {
   readonly recovery?: RecoveryName;
   /** Packets the peer's socket can hold, all QPs to it together. Default 128. */
   readonly inflightPackets?: number;
+  /** How fast this side sends data: a scheme, and those of its parameters that differ from the defaults. Default `{name: 'none'}`. */
+  readonly rateControl?: RateControlOptions;
 }
 
 /** Everything `query` tells. */
@@ -87,6 +97,14 @@ export interface QpInfo {
   readonly recovery: RecoveryName;
   /** UDP source port of the connection. */
   readonly sourcePort: number;
+  /** The rate control with all its parameters. */
+  readonly rateControl: RateControlSettings;
+  /** The rate at which data may leave now, bits/s of the link; Infinity: not limited. */
+  readonly rateBps: number;
+  /** The rate that recovery is heading for. */
+  readonly targetRateBps: number;
+  /** DCQCN's estimate of congestion, 0..1; NaN for other schemes. */
+  readonly alpha: number;
 }
 
 function numberOf(value: number | undefined): number {
@@ -114,9 +132,11 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     [attr.rnrRetry, QP_ATTR_RNR_RETRY],
     [attr.recovery, QP_ATTR_RECOVERY],
     [attr.inflightPackets, QP_ATTR_INFLIGHT],
+    [attr.rateControl, QP_ATTR_RATE_CONTROL],
   ];
   let mask = 0;
   for (const [given, bit] of bits) if (given !== undefined) mask |= bit;
+  const rateControl = packRateControl(attr.rateControl ?? { name: 'none' });
   const values: QpAttributes = {
     state: attr.state === undefined ? 0 : QP_STATE_NAMES.indexOf(attr.state),
     curState: 0,
@@ -140,6 +160,8 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     destQpn: numberOf(attr.destQpn),
     recovery: attr.recovery === undefined ? 0 : recoveryNumberOf(attr.recovery),
     inflightPackets: numberOf(attr.inflightPackets),
+    rateControl: rateControl.number,
+    rateParameters: rateControl.block,
   };
   return { mask, values };
 }
@@ -156,7 +178,7 @@ function mtuEnum(bytes: number): number {
   return index + 1;
 }
 
-export function decodeAttributes(values: QpAttributes & { sourcePort: number }): QpInfo {
+export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {
   return {
     state: QP_STATE_NAMES[values.state],
     accessFlags: values.accessFlags,
@@ -172,5 +194,9 @@ export function decodeAttributes(values: QpAttributes & { sourcePort: number }):
     maxDestRdAtomic: values.maxDestRdAtomic,
     recovery: recoveryNameOf(values.recovery),
     sourcePort: values.sourcePort,
+    rateControl: unpackRateControl(values.rateControl, values.rateParameters),
+    rateBps: values.rateBps,
+    targetRateBps: values.targetRateBps,
+    alpha: values.alpha,
   };
 }

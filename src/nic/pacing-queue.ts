@@ -1,0 +1,50 @@
+/**
+ * Queue pairs that wait for their pacer, by the time they may go on. Unlike timers, these times never move while they wait, so the queue
+ * pair itself is the entry and nothing is allocated.
+ */
+
+import TinyQueue from 'tinyqueue';
+import type { Paced } from '../qp/host.js';
+
+/** Equal times resume in the order they began to wait, so that runs repeat exactly. */
+function order(a: Paced, b: Paced): number {
+  return a.resumeNs - b.resumeNs || a.resumeSequence - b.resumeSequence;
+}
+
+export class PacingQueue {
+  #heap = new TinyQueue<Paced>([], order);
+  #sequence = 0;
+
+  /** A queue pair that waits already keeps its time. */
+  add(qp: Paced, timeNs: number): void {
+    if (qp.isWaiting) return;
+    qp.isWaiting = true;
+    qp.resumeNs = timeNs;
+    qp.resumeSequence = this.#sequence++;
+    this.#heap.push(qp);
+  }
+
+  /** Takes a queue pair out: it was given another rate, or is no more. */
+  remove(qp: Paced): void {
+    if (!qp.isWaiting) return;
+    qp.isWaiting = false;
+    this.#heap = new TinyQueue(
+      this.#heap.data.filter((other) => other !== qp),
+      order,
+    );
+  }
+
+  /** Infinity when nobody waits. */
+  get nextNs(): number {
+    return this.#heap.peek()?.resumeNs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Schedules all whose time has come. */
+  release(now: number): void {
+    for (let qp = this.#heap.peek(); qp !== undefined && qp.resumeNs <= now; qp = this.#heap.peek()) {
+      this.#heap.pop();
+      qp.isWaiting = false;
+      qp.schedule();
+    }
+  }
+}
