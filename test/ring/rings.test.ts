@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../src/core/errors.js';
 import { CommandRing } from '../../src/ring/command-ring.js';
-import { COMMANDS, type CommandName, decodeFields, encodeFields } from '../../src/ring/commands.js';
+import { COMMANDS, type CommandName, decodeFields, encodeFields, F64_BLOCK_LENGTH } from '../../src/ring/commands.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../../src/ring/completion-ring.js';
 import { EventRing } from '../../src/ring/event-ring.js';
 import { RecvQueue, RecvWqe, SendQueue, SendWqe } from '../../src/ring/work-queue.js';
@@ -220,6 +220,8 @@ describe('command fields', () => {
     u32: [0, 0xffffffff],
     u53: [0, Number.MAX_SAFE_INTEGER],
     u64: [0n, 2n ** 64n - 1n],
+    f64: [Number.MIN_VALUE, Number.NaN],
+    f64s: [new Float64Array(F64_BLOCK_LENGTH), new Float64Array(F64_BLOCK_LENGTH).fill(Number.POSITIVE_INFINITY)],
     gid: [new Uint8Array(16), new Uint8Array(16).fill(0xff)],
   };
 

@@ -13,7 +13,7 @@ import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, OPCODES } from '../../src/packet/opcode.js';
 import { psnAdd, psnDiff } from '../../src/packet/psn.js';
-import { emitRoce, PARSE_OK, parseRoce, type RoceFields, RocePacket } from '../../src/packet/roce.js';
+import { emitRoce, PARSE_OK, parseRoce, type RoceFields, RocePacket, writeCnp } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
@@ -52,6 +52,8 @@ export interface SentPacket {
   readonly orig: bigint;
   readonly payload: Buffer;
   readonly timeNs: number;
+  readonly ecn: number;
+  readonly dscp: number;
 }
 
 /** Fields of a hand-made packet; `va`, `swapAdd`, `compare` and `orig` are 64 bits. */
@@ -169,16 +171,18 @@ export class LoneNic {
       orig: (BigInt(p.origHigh) << 32n) | BigInt(p.origLow),
       payload: bytes.subarray(p.payloadOffset, p.payloadOffset + p.payloadBytes),
       timeNs: this.nowNs,
+      ecn: batch.ecns[0],
+      dscp: batch.dscps[0],
     });
     return this.nowNs;
   }
 
-  /** Delivers the packet (BTH .. pad), with a right ICRC unless `corrupt` flips a bit of it. */
-  deliver(packet: Uint8Array, corrupt?: { bit: number }): void {
+  /** Delivers the packet (BTH .. pad), with a right ICRC unless a bit of it is to be flipped. */
+  deliver(packet: Uint8Array, mishap: { bit?: number; ecn?: number } = {}): void {
     const bytes = new Uint8Array(packet.length + 4);
     bytes.set(packet);
     sealIcrc(this.#rxFlow, bytes, 0, bytes.length, 0, undefined);
-    if (corrupt !== undefined) bytes[corrupt.bit >> 3] ^= 0x80 >> (corrupt.bit & 7);
+    if (mishap.bit !== undefined) bytes[mishap.bit >> 3] ^= 0x80 >> (mishap.bit & 7);
     this.host.receive({
       bytes,
       offset: 0,
@@ -187,7 +191,7 @@ export class LoneNic {
       sourcePort: PEER_SOURCE_PORT,
       destination: NIC_ADDRESS,
       destinationPort: 4791,
-      ecn: 0,
+      ecn: mishap.ecn ?? 0,
       dscp: 0,
       ipId: 0,
     });
@@ -229,6 +233,13 @@ export class LoneNic {
   /** The peer acknowledges the NIC's request PSN `at`; with a syndrome, a NAK. */
   ack(at: number, syndrome = 0x1f): void {
     this.response('ACKNOWLEDGE', at, { syndrome });
+  }
+
+  /** The peer's NIC says that the NIC's packets meet congestion. */
+  congestionNotification(mishap: { bit?: number } = {}): void {
+    const packet = new Uint8Array(28);
+    writeCnp(packet, 0, this.qp.qpn);
+    this.deliver(packet, mishap);
   }
 
   /** Everything sent since the last call, after the NIC has sent all it can at this time. */
@@ -283,7 +294,7 @@ export async function connectToPeer(
   if (state === 'INIT') return;
   await qp.modify({
     state: 'RTR',
-    av: { address: PEER_ADDRESS },
+    av: { address: PEER_ADDRESS, ...attr.av },
     pathMtu: attr.pathMtu,
     destQpn: PEER_QPN,
     rqPsn: RQ_START,
@@ -291,6 +302,7 @@ export async function connectToPeer(
     minRnrTimer: attr.minRnrTimer,
     ...(attr.recovery !== undefined && { recovery: attr.recovery }),
     ...(attr.inflightPackets !== undefined && { inflightPackets: attr.inflightPackets }),
+    ...(attr.rateControl !== undefined && { rateControl: attr.rateControl }),
   });
   if (state === 'RTR') return;
   await qp.modify({

@@ -115,6 +115,7 @@ export async function connectQp(
     minRnrTimer: attr.minRnrTimer,
     recovery: own.recovery,
     ...(attr.inflightPackets !== undefined && { inflightPackets: attr.inflightPackets }),
+    ...(attr.rateControl !== undefined && { rateControl: attr.rateControl }),
   });
   await qp.modify({
     state: 'RTS',
