@@ -19,6 +19,8 @@ export {
   listen,
 } from './cm/listen-connect.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
+export { RATE_CONTROL_NAMES, type RateControlName } from './dcqcn/rate-control.js';
+export type { RateControlOptions, RateControlSettings } from './dcqcn/schemes.js';
 export { IpAddress } from './packet/address.js';
 export { RECOVERY_NAMES, type RecoveryName } from './retransmit/recovery.js';
 export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './ring/counters.js';

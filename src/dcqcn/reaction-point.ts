@@ -82,7 +82,9 @@ export class ReactionPoint implements RateControl {
   #limited = false;
   #current: number;
   #target: number;
-  #alpha: number;
+  /** Alpha when it rose last, and how often it has decayed since: the same number whether it was asked for in between or not. */
+  #alphaRaised: number;
+  #alphaDecays = 0;
   #timeStage = 0;
   #byteStage = 0;
   #bytesLeft = 0;
@@ -108,7 +110,7 @@ export class ReactionPoint implements RateControl {
     this.#p = parameters;
     this.#current = linkRateBps;
     this.#target = linkRateBps;
-    this.#alpha = parameters.initialAlpha;
+    this.#alphaRaised = parameters.initialAlpha;
   }
 
   rateBps(now: number): number {
@@ -163,17 +165,22 @@ export class ReactionPoint implements RateControl {
 
   /** All ticks of the alpha timer up to `now`: a notification counts for the first, the others decay. */
   #ageAlpha(now: number): void {
-    const { alphaIntervalNs, gain } = this.#p;
+    const { alphaIntervalNs } = this.#p;
     const ticks = 1 + Math.floor((now - this.#alphaTimerNs) / alphaIntervalNs);
     this.#alphaTimerNs += ticks * alphaIntervalNs;
     const rises = this.#p.alphaByTimer === 1 && this.#notified;
     this.#notified = false;
     if (rises) this.#raiseAlpha();
-    this.#alpha *= (1 - gain) ** (rises ? ticks - 1 : ticks);
+    this.#alphaDecays += rises ? ticks - 1 : ticks;
+  }
+
+  get #alpha(): number {
+    return this.#alphaRaised * (1 - this.#p.gain) ** this.#alphaDecays;
   }
 
   #raiseAlpha(): void {
-    this.#alpha = (1 - this.#p.gain) * this.#alpha + this.#p.gain;
+    this.#alphaRaised = (1 - this.#p.gain) * this.#alpha + this.#p.gain;
+    this.#alphaDecays = 0;
   }
 
   #cut(now: number): void {
@@ -219,7 +226,8 @@ export class ReactionPoint implements RateControl {
     this.#limited = false;
     this.#current = this.#p.linkRateBps;
     this.#target = this.#p.linkRateBps;
-    this.#alpha = this.#p.initialAlpha;
+    this.#alphaRaised = this.#p.initialAlpha;
+    this.#alphaDecays = 0;
     this.#notified = false;
     this.#timeStage = 0;
     this.#byteStage = 0;

@@ -214,9 +214,10 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
     } else this.schedule();
   }
 
-  /** True when the packet's transport class is this QP's; the SACK extension only where selective repeat was agreed. */
+  /** True when the packet's transport class is this QP's, or it notifies of congestion; the SACK extension only where selective repeat was agreed. */
   speaks(packet: RocePacket): boolean {
-    if (packet.info.transport === 'RC') return true;
+    const { transport } = packet.info;
+    if (transport === 'RC' || transport === 'CNP') return true;
     return packet.opcode === VENDOR_SACK && recoveryNameOf(this.attributes.recovery) === 'selective-repeat';
   }
 

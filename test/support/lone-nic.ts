@@ -54,6 +54,8 @@ export interface SentPacket {
   readonly timeNs: number;
   readonly ecn: number;
   readonly dscp: number;
+  /** UDP source port: one a connection. */
+  readonly sourcePort: number;
 }
 
 /** Fields of a hand-made packet; `va`, `swapAdd`, `compare` and `orig` are 64 bits. */
@@ -173,6 +175,7 @@ export class LoneNic {
       timeNs: this.nowNs,
       ecn: batch.ecns[0],
       dscp: batch.dscps[0],
+      sourcePort,
     });
     return this.nowNs;
   }

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { RATE_CONTROL_NAMES } from '../../src/dcqcn/rate-control.js';
+import { packRateControl, RATE_CONTROL_TABLES, unpackRateControl } from '../../src/dcqcn/schemes.js';
+import { F64_BLOCK_LENGTH } from '../../src/ring/commands.js';
+import { describeRateControl } from '../contracts/rate-control-contract.js';
+
+const UNLIMITED = Number.POSITIVE_INFINITY;
+
+describeRateControl({ options: { name: 'none' }, minimumRateBps: UNLIMITED, maximumRateBps: UNLIMITED });
+describeRateControl({ options: { name: 'fixed', rateBps: 1e9 }, minimumRateBps: 1e9, maximumRateBps: 1e9 });
+describeRateControl({ options: { name: 'dcqcn' }, minimumRateBps: 10e6, maximumRateBps: 40e9 });
+describeRateControl({ options: { name: 'timely' }, minimumRateBps: 10e6, maximumRateBps: 10e9 });
+describeRateControl({ options: { name: 'patched-timely' }, minimumRateBps: 10e6, maximumRateBps: 10e9 });
+
+describe.each(RATE_CONTROL_NAMES)('the parameters of %s', (name) => {
+  const table = RATE_CONTROL_TABLES[name] as Record<string, { default: number; min: number; max: number }>;
+
+  it('cross the command ring', () => {
+    const halfway = Object.fromEntries(Object.keys(table).map((key) => [key, table[key].default]));
+    const { number, block } = packRateControl({ name, ...halfway } as never);
+    expect(block.length).toBeLessThanOrEqual(F64_BLOCK_LENGTH);
+    const padded = new Float64Array(F64_BLOCK_LENGTH);
+    padded.set(block);
+    expect(unpackRateControl(number, padded)).toEqual({ name, ...halfway });
+  });
+
+  it.each(Object.keys(table))('%s is refused outside of its range', (key) => {
+    const { min, max } = table[key];
+    for (const value of [min - 1, max * 2, Number.NaN]) {
+      expect(() => packRateControl({ name, [key]: value } as never)).toThrow(
+        expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT', message: expect.stringContaining(key) }),
+      );
+    }
+  });
+
+  it('are no others', () => {
+    expect(() => packRateControl({ name, constructor: 1 } as never)).toThrow(/no rate control parameter constructor/);
+  });
+});
+
+it('a number that names no scheme is refused', () => {
+  expect(() => unpackRateControl(99, new Float64Array(F64_BLOCK_LENGTH))).toThrow(/no rate control number 99/);
+});
