@@ -54,7 +54,14 @@ import {
   WR_SEND_WITH_INV,
   wcOpcodeOf,
 } from '../ring/enums.js';
-import { WAIT_FENCE, WAIT_NOTHING, WAIT_PACING, WAIT_READ_LIMIT, WAIT_RNR, WAIT_WINDOW } from '../ring/telemetry-page.js';
+import {
+  WAIT_FENCE,
+  WAIT_NOTHING,
+  WAIT_PACING,
+  WAIT_READ_LIMIT,
+  WAIT_RNR,
+  WAIT_WINDOW,
+} from '../ring/telemetry-page.js';
 import { type SendQueue, SendWqe } from '../ring/work-queue.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ, Outstanding } from './outstanding.js';
 import { type RcShared, windowPackets } from './rc-shared.js';
