@@ -14,7 +14,7 @@ const layers = {
   qp: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn'],
   nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp'],
   switch: ['core', 'packet', 'port', 'faults'],
-  sim: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch'],
+  sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'verbs'],
   fluid: ['core'],
   capture: ['core', 'packet', 'port'],
   'dgram-ext': ['core', 'packet', 'port'],

@@ -62,6 +62,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/window.js'),
   },
   {
+    name: 'sim',
+    summary: 'scenarios in virtual time: congestion, loss and pauses at 40 or 100 Gb/s',
+    load: () => import('./commands/sim.js'),
+  },
+  {
     name: 'fluid',
     summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
     load: () => import('./commands/fluid.js'),

@@ -20,19 +20,9 @@ import { PortSocket } from '../dgram-ext/port-socket.js';
 import type { UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { receiveBudgetOf } from '../dgram-ext/udp-options.js';
 import type { IpAddress } from '../packet/address.js';
-import {
-  ETHERNET_BYTES,
-  ETHERTYPE_ARP,
-  ETHERTYPE_IPV4,
-  ETHERTYPE_IPV6,
-  MAC_BYTES,
-  writeEthernet,
-} from '../packet/ethernet.js';
+import { ETHERNET_BYTES, ETHERTYPE_ARP, MAC_BYTES } from '../packet/ethernet.js';
 import { FRAME_NOT_IP, FRAME_NOT_UDP, FRAME_OK, FRAME_REASONS, FrameInfo, parseFrame } from '../packet/frame.js';
-import { IP_PROTOCOL_UDP, IPV4_BYTES, writeIpv4 } from '../packet/ipv4.js';
-import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
 import { IP_PROTOCOL_ICMPV6 } from '../packet/ndp.js';
-import { UDP_BYTES, writeUdp } from '../packet/udp.js';
 import {
   type IpIdPolicy,
   type Port,
@@ -41,8 +31,9 @@ import {
   type RxDatagram,
   type TxBatch,
 } from '../port/datagram.js';
+import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '../port/frame-headers.js';
+import { isAt, SourceCache } from '../port/source-cache.js';
 import { NeighborProtocol } from './neighbor-protocol.js';
-import { isAt, SourceCache } from './source-cache.js';
 
 export interface FramePortOptions {
   /** The station's IP address. */
@@ -71,7 +62,6 @@ export interface FramePort extends Port {
   resolve(address: IpAddress): Promise<void>;
 }
 
-const HOP_LIMIT = 64;
 const GROUP_BIT = 1;
 const LOCALLY_ADMINISTERED_BIT = 2;
 const RESOLVE_ATTEMPTS = 50;
@@ -123,7 +113,7 @@ class DatagramFramePort implements FramePort {
     this.#local = local;
     this.#remotePort = remote.port;
     this.#remoteHost = remote.host.text;
-    this.#headerBytes = ETHERNET_BYTES + (address.family === 4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
+    this.#headerBytes = frameHeaderBytes(address.family);
     this.#socket = new PortSocket(new BatchPool(options.batches ?? 16, options.batchSlots ?? 64, address), {
       onMessage: (bytes, from) => {
         const reason = this.#isPeer(from) ? this.#receive(bytes) : 'stranger';
@@ -135,18 +125,7 @@ class DatagramFramePort implements FramePort {
       this.#socket.sendControl(frame, this.#remotePort, this.#remoteHost);
     });
     for (const neighbor of options.neighbors ?? []) this.#neighbors.addStatic(neighbor.address, neighbor.mac);
-    this.#rx = {
-      bytes: new Uint8Array(0),
-      offset: 0,
-      length: 0,
-      source: address,
-      sourcePort: 0,
-      destination: address,
-      destinationPort: ROCE_UDP_PORT,
-      ecn: 0,
-      dscp: 0,
-      ipId: 0,
-    };
+    this.#rx = newRxDatagram(address);
   }
 
   get description(): string {
@@ -186,7 +165,7 @@ class DatagramFramePort implements FramePort {
         this.#drop('tx_unresolved');
         continue;
       }
-      this.#writeHeaders(batch, slot, mac);
+      writeFrameHeaders(batch, slot, this.mac, mac);
       this.#socket.send(batch.frameView(slot, this.#headerBytes), this.#remotePort, this.#remoteHost);
     }
     this.#socket.endBatch(batch);
@@ -212,24 +191,6 @@ class DatagramFramePort implements FramePort {
     return from.port === this.#remotePort && from.address === this.#remoteHost;
   }
 
-  #writeHeaders(batch: TxBatch, slot: number, mac: Uint8Array): void {
-    const { slab } = batch;
-    const source = batch.sources[slot];
-    const destination = batch.destinations[slot];
-    const payloadBytes = batch.lengths[slot];
-    const trafficClass = (batch.dscps[slot] << 2) | batch.ecns[slot];
-    const start = batch.payloadOffset(slot) - this.#headerBytes;
-    const udpBytes = UDP_BYTES + payloadBytes;
-    let o = writeEthernet(slab, start, mac, this.mac, this.address.family === 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
-    if (this.address.family === 4) {
-      const ipId = batch.ipIds[slot];
-      o = writeIpv4(slab, o, source.bytes, destination.bytes, IP_PROTOCOL_UDP, trafficClass, HOP_LIMIT, ipId, udpBytes);
-    } else {
-      o = writeIpv6(slab, o, source.bytes, destination.bytes, IP_PROTOCOL_UDP, trafficClass, 0, HOP_LIMIT, udpBytes);
-    }
-    writeUdp(slab, o, batch.sourcePorts[slot], batch.destinationPorts[slot], payloadBytes);
-  }
-
   /** Returns why the frame was dropped, or undefined. */
   #receive(bytes: Uint8Array): string | undefined {
     const frame = this.#frame;
@@ -246,17 +207,9 @@ class DatagramFramePort implements FramePort {
     if (verdict !== FRAME_OK) return FRAME_REASONS[verdict];
     if (!isAt(this.address.bytes, bytes, frame.destinationOffset, frame.addressBytes)) return 'not_my_address';
     if (frame.destinationPort !== ROCE_UDP_PORT) return 'not_roce_port';
-    const rx = this.#rx;
-    rx.bytes = bytes;
-    rx.offset = frame.payloadOffset;
-    rx.length = frame.payloadBytes;
-    rx.source = this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes);
-    rx.sourcePort = frame.sourcePort;
-    rx.ecn = frame.ecn;
-    rx.dscp = frame.dscp;
-    rx.ipId = frame.ipId;
+    readFrame(this.#rx, bytes, frame, this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes));
     this.#socket.counters.rxDatagrams++;
-    this.onDatagram(rx);
+    this.onDatagram(this.#rx);
     return undefined;
   }
 

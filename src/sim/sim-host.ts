@@ -25,6 +25,8 @@ export type Wire = (batch: TxBatch) => number;
 
 export class SimHost extends Engine {
   readonly address: IpAddress;
+  /** Called when packets or timers may have completed work: for applications that poll in virtual time. */
+  onTurn: (() => void) | undefined;
   readonly #clock: EventQueue;
   readonly #batch: TxBatch;
   #wire: Wire = () => this.#clock.nowNs;
@@ -59,6 +61,13 @@ export class SimHost extends Engine {
 
   receive(datagram: RxDatagram): void {
     this.nic.receive(datagram, this.#clock.nowNs);
+    this.onTurn?.();
+    this.turnSoon();
+  }
+
+  /** The link partner pauses a priority for so long; 0 lets it go on. */
+  pause(priority: number, durationNs: number): void {
+    this.nic.pause(priority, durationNs, this.#clock.nowNs);
     this.turnSoon();
   }
 
@@ -98,6 +107,7 @@ export class SimHost extends Engine {
       if (this.#timerNs !== next) return; // An earlier one has been armed since.
       this.#timerNs = Number.POSITIVE_INFINITY;
       this.nic.onDeadline(this.#clock.nowNs);
+      this.onTurn?.();
       this.turnSoon();
     });
   }

@@ -1,0 +1,206 @@
+/** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
+
+import { writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import { setImmediate } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { formatNs, formatRate } from '../../core/units.js';
+import type { ScenarioResult } from '../../sim/scenario/result.js';
+import { runScenario } from '../../sim/scenario/run.js';
+import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
+import { countOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+import { loadScenario } from '../sim/load.js';
+import { scenarioChart, scenarioPage } from '../sim/page.js';
+import { runSweep, type SweepResult, sweepPoints } from '../sim/sweep.js';
+import { FLOW_COLUMNS, flowRow, QUEUE_COLUMNS, queueRow, summaryLines } from '../sim/tables.js';
+
+interface SimOptions {
+  readonly set?: readonly string[];
+  readonly seed?: number;
+  readonly json?: true;
+}
+
+interface RunOptions extends SimOptions {
+  readonly report?: string;
+  readonly plot?: string;
+}
+
+interface SweepOptions extends SimOptions {
+  readonly over?: readonly string[];
+  readonly jobs: number;
+}
+
+/** Flows the table for people shows. */
+const FLOWS_SHOWN = 24;
+
+export function register(program: Command, io: CliIo): void {
+  const sim = program
+    .command('sim')
+    .description('Scenarios in virtual time: the NIC and the switch of this program on links of any rate and length.')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 sim list
+  rocev2 sim run dcqcn-n10-4us --report dcqcn.html
+  rocev2 sim sweep dcqcn-n10-4us --over seed=1..4 --over nic.cc=none,dcqcn`,
+    );
+  sim
+    .command('run')
+    .description('Runs one scenario; exit code 1 when one of its assertions does not hold.')
+    .argument('<scenario>', 'a name from `rocev2 sim list`, or a JSON file')
+    .option('--set <path=value>', 'override a field; may be repeated', collect)
+    .option('--seed <n>', 'the seed of everything random', countOption)
+    .option('--report <file>', 'write an HTML page with figures and tables')
+    .option('--plot <file>', 'write queues, rates and signals as an SVG chart')
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 sim run dcqcn-n10-4us
+  rocev2 sim run dcqcn-n10-4us --set nic.cc=none --report none.html
+  rocev2 sim run livelock-go-back-0 --json | jq .summary.efficiency
+Fields of a scenario file: docs/lab.md.`,
+    )
+    .action((name: string, options: RunOptions) => run(name, options, new Output(io, options.json === true)));
+  sim
+    .command('list')
+    .description('The built-in scenarios.')
+    .option('--json', 'the scenario files as one JSON document')
+    .action((options: { json?: true }) => list(new Output(io, options.json === true)));
+  sim
+    .command('sweep')
+    .description('Runs a scenario with every combination of seeds and values, on all cores.')
+    .argument('<scenario>', 'a name from `rocev2 sim list`, or a JSON file')
+    .option('--over <path=values>', 'an axis: seed=1..8 or nic.cc=none,dcqcn; may be repeated', collect)
+    .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
+    .option('--seed <n>', 'the seed of all runs', countOption)
+    .option('--jobs <n>', 'runs at a time', countOption, availableParallelism())
+    .option('--json', 'one JSON document on stdout: [{point, result}]')
+    .action((name: string, options: SweepOptions) => sweep(name, options, new Output(io, options.json === true)));
+}
+
+function choiceOf(name: string, { set = [], seed }: SimOptions): { name: string; set: string[] } {
+  return { name, set: [...set, ...(seed === undefined ? [] : [`seed=${seed}`])] };
+}
+
+async function run(name: string, options: RunOptions, output: Output): Promise<void> {
+  const choice = choiceOf(name, options);
+  const scenario = await loadScenario(choice);
+  output.line(output.colors.bold(scenario.title === '' ? scenario.name : scenario.title));
+  const progress = output.progress(100);
+  const result = await runScenario(scenario, {
+    clock: () => performance.now() / 1000,
+    onProgress: async (done) => {
+      progress.update(Math.round(done * 100), `${formatNs(done * scenario.duration)} of virtual time`);
+      await setImmediate(); // Lets Ctrl-C through.
+      return !output.io.interrupted.aborted;
+    },
+  }).finally(() => progress.stop());
+  await writeFiles(
+    result,
+    ['rocev2 sim run', name, ...choice.set.map((text) => `--set ${text}`)].join(' '),
+    options,
+    output,
+  );
+  print(result, output);
+  output.document(result);
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
+}
+
+async function writeFiles(result: ScenarioResult, command: string, options: RunOptions, output: Output): Promise<void> {
+  if (options.report !== undefined) {
+    await writeFile(options.report, scenarioPage(result, command));
+    output.note(`wrote ${options.report}`);
+  }
+  if (options.plot !== undefined) {
+    await writeFile(options.plot, scenarioChart(result));
+    output.note(`wrote ${options.plot}`);
+  }
+}
+
+function print(result: ScenarioResult, output: Output): void {
+  if (output.json) return;
+  for (const { label, text } of summaryLines(result)) output.line(`  ${label.padEnd(14)}${text}`);
+  output.line();
+  if (result.flows.length <= FLOWS_SHOWN) output.table(FLOW_COLUMNS, result.flows.map(flowRow));
+  else output.line(`${result.flows.length} flows: --json or --report shows each`);
+  output.line();
+  output.table(QUEUE_COLUMNS, result.queues.filter(({ maxBytes }) => maxBytes > 0).map(queueRow));
+  if (result.assertions.length > 0) output.line();
+  for (const { name, ok, detail } of result.assertions) {
+    const mark = ok ? output.colors.green('ok    ') : output.colors.red('FAILED');
+    output.line(`${mark}  ${name}: ${detail}`);
+  }
+}
+
+function list(output: Output): void {
+  output.table(
+    [
+      { title: 'Scenario', align: 'left' },
+      { title: 'What it shows', align: 'left' },
+    ],
+    BUILT_IN_SCENARIOS.map(({ name, title }) => [name, title ?? '']),
+  );
+  output.document(BUILT_IN_SCENARIOS);
+}
+
+async function sweep(name: string, options: SweepOptions, output: Output): Promise<void> {
+  const axes = options.over ?? [];
+  const wrong = axes.find((axis) => !/^[\w.[\]-]+=./.test(axis));
+  if (axes.length === 0 || wrong !== undefined) {
+    throw new CommandFailure(EXIT_USAGE, `--over ${wrong ?? 'is missing'}: write for example --over seed=1..8`);
+  }
+  const choice = choiceOf(name, options);
+  const points = sweepPoints(axes);
+  for (const point of points) await loadScenario({ name, set: [...choice.set, ...point] }); // Mistakes show before hours have passed.
+  const progress = output.progress(points.length);
+  const results = await runSweep(choice, points, {
+    jobs: options.jobs,
+    signal: output.io.interrupted,
+    onDone: (done) => progress.update(done, `${done} of ${points.length} runs`),
+  }).finally(() => progress.stop());
+  output.table(
+    [
+      ...axes.map((axis) => ({ title: axis.split('=')[0], align: 'left' as const })),
+      { title: 'Goodput', align: 'right' },
+      { title: 'Jain', align: 'right' },
+      { title: 'Queue mean KB', align: 'right' },
+      { title: 'p99 KB', align: 'right' },
+      { title: 'CNPs', align: 'right' },
+      { title: 'Pauses', align: 'right' },
+      { title: 'Dropped', align: 'right' },
+      { title: 'Assertions', align: 'left' },
+      { title: 'Trace', align: 'left' },
+    ],
+    results.map(sweepRow),
+  );
+  output.document(results);
+  if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
+}
+
+function sweepRow({ point, result }: SweepResult): (string | number)[] {
+  const { summary, assertions, traceHash } = result;
+  const failed = assertions.filter(({ ok }) => !ok).length;
+  return [
+    ...point.map((text) => text.slice(text.indexOf('=') + 1)),
+    formatRate(summary.goodputBps),
+    summary.jain.toFixed(4),
+    (summary.queueMeanBytes / 1000).toFixed(1),
+    (summary.queueP99Bytes / 1000).toFixed(1),
+    summary.cnps,
+    summary.pauseFrames,
+    summary.droppedPackets,
+    failed === 0 ? 'ok' : `${failed} failed`,
+    traceHash,
+  ];
+}
+
+function collect(value: string, before: readonly string[] = []): string[] {
+  return [...before, value];
+}

@@ -1,0 +1,70 @@
+/** Many runs of one scenario at once: every combination of seeds and parameter values, one run a worker thread, as many threads as asked. */
+
+import { Worker } from 'node:worker_threads';
+import PQueue from 'p-queue';
+import type { ScenarioResult } from '../../sim/scenario/result.js';
+import type { ScenarioChoice } from './load.js';
+
+/** One run of a sweep: its overrides, seed included. */
+export type SweepPoint = readonly string[];
+
+/** `nic.cc=none,dcqcn` and `seed=1..4` as all their combinations, the last one varying fastest. */
+export function sweepPoints(axes: readonly string[]): SweepPoint[] {
+  let points: SweepPoint[] = [[]];
+  for (const axis of axes) {
+    const split = axis.indexOf('=');
+    const path = axis.slice(0, split);
+    const values = valuesOf(axis.slice(split + 1));
+    points = points.flatMap((point) => values.map((value) => [...point, `${path}=${value}`]));
+  }
+  return points;
+}
+
+/** `1..4` is 1, 2, 3, 4; otherwise a list with commas. */
+function valuesOf(text: string): string[] {
+  const range = /^(\d+)\.\.(\d+)$/.exec(text);
+  if (range === null) return text.split(',');
+  const first = Number(range[1]);
+  return Array.from({ length: Math.max(0, Number(range[2]) - first + 1) }, (_, i) => String(first + i));
+}
+
+export interface SweepResult {
+  readonly point: SweepPoint;
+  readonly result: ScenarioResult;
+}
+
+/** Results in the order of the points. Rejects with the first failure. */
+export async function runSweep(
+  base: ScenarioChoice,
+  points: readonly SweepPoint[],
+  options: { jobs: number; signal: AbortSignal; onDone: (done: number) => void },
+): Promise<SweepResult[]> {
+  const queue = new PQueue({ concurrency: options.jobs });
+  let done = 0;
+  return Promise.all(
+    points.map((point) =>
+      queue.add(
+        async () => {
+          const result = await runInWorker({ name: base.name, set: [...base.set, ...point] }, options.signal);
+          options.onDone(++done);
+          return { point, result };
+        },
+        { signal: options.signal },
+      ),
+    ),
+  );
+}
+
+function runInWorker(choice: ScenarioChoice, signal: AbortSignal): Promise<ScenarioResult> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./sweep-worker.js', import.meta.url), { workerData: choice });
+    const stop = () => void worker.terminate();
+    signal.addEventListener('abort', stop, { once: true });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) => {
+      signal.removeEventListener('abort', stop);
+      reject(new Error(`a run ended with code ${code}`)); // Too late if there was a result.
+    });
+  });
+}

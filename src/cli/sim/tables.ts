@@ -1,0 +1,89 @@
+/** A scenario's result in words and columns. */
+
+import { formatBytes, formatNs, formatRate } from '../../core/units.js';
+import type { CompletionResult, FlowResult, QueueResult, ScenarioResult } from '../../sim/scenario/result.js';
+import type { Column } from '../output.js';
+
+export const FLOW_COLUMNS: readonly Column[] = [
+  { title: 'Flow', align: 'left' },
+  { title: 'From', align: 'left' },
+  { title: 'To', align: 'left' },
+  { title: 'Goodput', align: 'right' },
+  { title: 'Completed in', align: 'right' },
+  { title: 'Retransmitted', align: 'right' },
+  { title: 'CNPs', align: 'right' },
+];
+
+export function flowRow(flow: FlowResult): (string | number)[] {
+  const { id, from, to, goodputBps, completionNs, retransmittedPackets, cnps, failure } = flow;
+  const completed = completionNs === null ? '' : formatNs(completionNs);
+  return [id, from, to, formatRate(goodputBps), failure ?? completed, retransmittedPackets, cnps];
+}
+
+export const QUEUE_COLUMNS: readonly Column[] = [
+  { title: 'Queue', align: 'left' },
+  { title: 'Mean', align: 'right' },
+  { title: 'Median', align: 'right' },
+  { title: 'p99', align: 'right' },
+  { title: 'Max', align: 'right' },
+  { title: 'Link use', align: 'right' },
+  { title: 'Marked', align: 'right' },
+  { title: 'Dropped', align: 'right' },
+  { title: 'Pauses', align: 'right' },
+];
+
+export function queueRow(queue: QueueResult): (string | number)[] {
+  return [
+    queue.port,
+    kilobytes(queue.meanBytes),
+    kilobytes(queue.p50Bytes),
+    kilobytes(queue.p99Bytes),
+    kilobytes(queue.maxBytes),
+    `${(queue.utilization * 100).toFixed(1)} %`,
+    queue.markedPackets,
+    queue.droppedPackets,
+    queue.pauseFrames,
+  ];
+}
+
+/** The run in a few lines. */
+export function summaryLines(result: ScenarioResult): Array<{ readonly label: string; readonly text: string }> {
+  const { summary, virtualSeconds, wallSeconds, packetEvents, eventsPerSecond, seed, traceHash } = result;
+  const lines = [
+    {
+      label: 'run',
+      text: `${formatNs(virtualSeconds * 1e9)} in ${wallSeconds.toFixed(2)} s; ${packetEvents} packet events, ${(eventsPerSecond / 1e6).toFixed(2)} million a second`,
+    },
+    { label: 'trace', text: `${traceHash} (seed ${seed})` },
+    {
+      label: 'goodput',
+      text: `${formatRate(summary.goodputBps)}, ${(summary.efficiency * 100).toFixed(2)} % of what payload can have of a host's link`,
+    },
+    {
+      label: 'shares',
+      text: `${formatRate(summary.minGoodputBps)} to ${formatRate(summary.maxGoodputBps)}, Jain ${summary.jain.toFixed(4)}`,
+    },
+    {
+      label: 'queue',
+      text: `${formatBytes(Math.round(summary.queueMeanBytes))} mean, ${formatBytes(Math.round(summary.queueP99Bytes))} p99 at the fullest egress`,
+    },
+    {
+      label: 'signals',
+      text: `${summary.markedPackets} marked, ${summary.cnps} CNPs, ${summary.pauseFrames} pause frames, ${summary.droppedPackets} dropped, ${summary.retransmittedPackets} retransmitted`,
+    },
+  ];
+  if (summary.completions.count > 0) lines.push({ label: 'completed', text: completionText(summary.completions) });
+  if (summary.smallCompletions.count > 0) {
+    lines.push({ label: 'below 100 KB', text: completionText(summary.smallCompletions) });
+  }
+  if (summary.failedFlows > 0) lines.push({ label: 'failed', text: `${summary.failedFlows} flows` });
+  return lines;
+}
+
+function completionText({ count, p50Ns, p90Ns, p99Ns }: CompletionResult): string {
+  return `${count} flows in ${formatNs(p50Ns ?? 0)} median, ${formatNs(p90Ns ?? 0)} p90, ${formatNs(p99Ns ?? 0)} p99`;
+}
+
+function kilobytes(bytes: number): string {
+  return `${(bytes / 1000).toFixed(1)} KB`;
+}

@@ -1,0 +1,87 @@
+/**
+ * One direction of an Ethernet link in virtual time: frames leave one after another at its rate and arrive, in order, after its delay.
+ * Faults belong to switches; a cable only takes time.
+ */
+
+import { copyBytes } from '../core/bytes.js';
+import type { EventQueue } from './event-queue.js';
+
+/** Preamble, start delimiter, check sequence and gap (IEEE 802.3 §4.2): every frame takes so much longer than its bytes. */
+export const FRAME_OVERHEAD_BYTES = 24;
+
+/** Takes a frame, valid during the call. */
+export type FrameSink = (bytes: Uint8Array, offset: number, length: number) => void;
+
+export interface CableOptions {
+  readonly events: EventQueue;
+  /** Bits per second. */
+  readonly rateBps: number;
+  readonly delayNs: number;
+  /** The largest frame, without check sequence. */
+  readonly frameBytesMax: number;
+}
+
+export class Cable {
+  readonly rateBps: number;
+  readonly delayNs: number;
+  /** Frames and bytes (without overhead) that have been sent. */
+  frames = 0;
+  bytes = 0;
+  readonly #events: EventQueue;
+  readonly #frameBytesMax: number;
+  readonly #nsPerByte: number;
+  #sink: FrameSink = () => {};
+  /** Frames under way, oldest at `#head`: a ring that grows to what the cable can hold. */
+  #slots: Uint8Array[] = [];
+  #lengths: number[] = [];
+  #arrivals: number[] = [];
+  #head = 0;
+  #count = 0;
+
+  constructor(options: CableOptions) {
+    this.rateBps = options.rateBps;
+    this.delayNs = options.delayNs;
+    this.#events = options.events;
+    this.#frameBytesMax = options.frameBytesMax;
+    this.#nsPerByte = 8e9 / options.rateBps;
+  }
+
+  /** Where it ends. */
+  connect(sink: FrameSink): void {
+    this.#sink = sink;
+  }
+
+  /** Sends a copy of the frame; returns when the sender may send the next. */
+  send(bytes: Uint8Array, offset: number, length: number): number {
+    if (this.#count === this.#slots.length) this.#grow();
+    this.frames++;
+    this.bytes += length;
+    const freeNs = this.#events.nowNs + (length + FRAME_OVERHEAD_BYTES) * this.#nsPerByte;
+    const place = (this.#head + this.#count) & (this.#slots.length - 1);
+    copyBytes(bytes, offset, this.#slots[place], 0, length);
+    this.#lengths[place] = length;
+    this.#arrivals[place] = freeNs + this.delayNs;
+    this.#count++;
+    if (this.#count === 1) this.#events.at(this.#arrivals[place], this.#arrive);
+    return freeNs;
+  }
+
+  /** One event at a time is scheduled, for the oldest frame. */
+  readonly #arrive = (): void => {
+    const place = this.#head;
+    this.#sink(this.#slots[place], 0, this.#lengths[place]);
+    this.#head = (place + 1) & (this.#slots.length - 1);
+    this.#count--;
+    if (this.#count > 0) this.#events.at(this.#arrivals[this.#head], this.#arrive);
+  };
+
+  #grow(): void {
+    const size = Math.max(4, this.#slots.length * 2);
+    const inOrder = <T>(ring: readonly T[]): T[] => [...ring.slice(this.#head), ...ring.slice(0, this.#head)];
+    this.#slots = inOrder(this.#slots);
+    this.#lengths = inOrder(this.#lengths);
+    this.#arrivals = inOrder(this.#arrivals);
+    this.#head = 0;
+    while (this.#slots.length < size) this.#slots.push(new Uint8Array(this.#frameBytesMax));
+  }
+}

@@ -1,0 +1,87 @@
+/** Workloads as lists of single flows, known before the run begins: the same seed gives the same flows. */
+
+import { randomInt, randomUnit, type SeededRandom } from '../../core/random.js';
+import type { RateControlOptions } from '../../dcqcn/schemes.js';
+import { drawBytes, meanBytes, WEB_SEARCH } from '../sizes.js';
+import { hostsOf } from './hosts.js';
+import type { Scenario, Workload } from './schema.js';
+
+export interface FlowPlan {
+  readonly id: number;
+  /** Where the data is, and where it goes. */
+  readonly from: string;
+  readonly to: string;
+  readonly op: 'write' | 'send' | 'read';
+  readonly messageBytes: number;
+  readonly outstanding: number;
+  readonly startNs: number;
+  /** Infinity: never ends. */
+  readonly bytes: number;
+  readonly cc: RateControlOptions;
+  /** Of the sink, as far as it sends. */
+  readonly sinkCc: RateControlOptions;
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for hosts that do not exist. */
+export function planFlows(scenario: Scenario, hosts: readonly string[], random: SeededRandom): FlowPlan[] {
+  const plans: FlowPlan[] = [];
+  for (const [i, workload] of scenario.flows.entries()) {
+    const from = hostsOf(workload.from, hosts, `flows[${i}].from`);
+    const to = hostsOf(workload.to, hosts, `flows[${i}].to`);
+    const add = (ends: { from: string; to: string; startNs: number; bytes: number }) =>
+      plans.push({
+        id: plans.length,
+        op: workload.op,
+        messageBytes: Math.min(workload.message, ends.bytes),
+        outstanding: workload.outstanding,
+        cc: workload.cc ?? scenario.nic.cc,
+        sinkCc: workload.sinkCc ?? workload.cc ?? scenario.nic.cc,
+        ...ends,
+      });
+    if (workload.kind === 'flows') addEveryPair(workload, from, to, add);
+    else addPoisson(workload, from, to, scenario.duration, random.stream(`flows[${i}]`), add);
+  }
+  return plans;
+}
+
+type Add = (ends: { from: string; to: string; startNs: number; bytes: number }) => void;
+type Every = Extract<Workload, { kind: 'flows' }>;
+type Poisson = Extract<Workload, { kind: 'poisson' }>;
+
+function addEveryPair(workload: Every, from: readonly string[], to: readonly string[], add: Add): void {
+  let startNs = workload.start;
+  for (const source of from) {
+    for (const sink of to) {
+      if (source === sink) continue;
+      for (let k = 0; k < workload.each; k++) {
+        add({ from: source, to: sink, startNs, bytes: workload.bytes ?? Number.POSITIVE_INFINITY });
+        startNs += workload.stagger;
+      }
+    }
+  }
+}
+
+/** Each flow between two hosts drawn anew; gaps are exponential. */
+function addPoisson(
+  workload: Poisson,
+  from: readonly string[],
+  to: readonly string[],
+  durationNs: number,
+  random: ReturnType<SeededRandom['stream']>,
+  add: Add,
+): void {
+  const meanGapNs = (meanBytes(WEB_SEARCH) * 8e9) / workload.offered;
+  let startNs = workload.start;
+  for (;;) {
+    startNs += -Math.log(1 - randomUnit(random)) * meanGapNs;
+    if (startNs >= durationNs) return;
+    const source = from[randomInt(random, 0, from.length - 1)];
+    const sinks = to.filter((name) => name !== source);
+    add({
+      from: source,
+      to: sinks[randomInt(random, 0, sinks.length - 1)],
+      startNs,
+      bytes: drawBytes(WEB_SEARCH, random),
+    });
+  }
+}

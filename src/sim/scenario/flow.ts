@@ -1,0 +1,103 @@
+/** One flow in a running scenario: keeps its work requests posted, and counts what became of it. */
+
+import type { WorkCompletion } from '../../verbs/completion-queue.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import type { SendWorkRequest } from '../../verbs/send-work-request.js';
+import type { FlowPlan } from './flow-plan.js';
+import type { ScenarioHost } from './scenario-host.js';
+
+/** Receives kept posted beyond what the sender has outstanding. */
+export const SPARE_RECEIVES = 8;
+
+export class Flow {
+  readonly plan: FlowPlan;
+  /** Has the data; sends it, or lets it be read. */
+  readonly source: ScenarioHost;
+  readonly sink: ScenarioHost;
+  readonly sourceQp: QueuePair;
+  readonly sinkQp: QueuePair;
+  /** Messages that have completed, their bytes, and when the last one did (or when the flow began). */
+  messages = 0;
+  doneBytes = 0;
+  doneNs: number;
+  completedNs: number | undefined;
+  /** The status of the work request that failed. */
+  failure: string | undefined;
+  /** Data packets on the way from source to sink, their payload, and those of them that had been sent before. */
+  packets = 0;
+  sentBytes = 0;
+  retransmittedPackets = 0;
+  /** Congestion notifications that the source has received. */
+  cnps = 0;
+  #postedBytes = 0;
+
+  constructor(plan: FlowPlan, source: ScenarioHost, sink: ScenarioHost, sourceQp: QueuePair, sinkQp: QueuePair) {
+    this.plan = plan;
+    this.doneNs = plan.startNs;
+    this.source = source;
+    this.sink = sink;
+    this.sourceQp = sourceQp;
+    this.sinkQp = sinkQp;
+  }
+
+  start(): void {
+    if (this.plan.op === 'send') {
+      for (let i = 0; i < this.plan.outstanding + SPARE_RECEIVES; i++) this.#postReceive();
+    }
+    for (let i = 0; i < this.plan.outstanding; i++) this.#post();
+  }
+
+  /** A work request of one of the flow's queue pairs is done. */
+  onCompletion(wc: WorkCompletion, nowNs: number): void {
+    if (wc.status !== 0) {
+      this.failure ??= `${wc.statusName} after ${this.doneBytes} bytes`;
+      return;
+    }
+    if (wc.opcode === 'RECV') {
+      this.#postReceive();
+      return;
+    }
+    this.messages++;
+    this.doneBytes += Number(wc.wrId);
+    this.doneNs = nowNs;
+    if (this.doneBytes >= this.plan.bytes) this.completedNs = nowNs;
+    else this.#post();
+  }
+
+  #post(): void {
+    const { op, messageBytes, bytes } = this.plan;
+    const length = Math.min(messageBytes, bytes - this.#postedBytes);
+    if (length <= 0) return;
+    this.#postedBytes += length;
+    const poster = op === 'read' ? this.sinkQp : this.sourceQp;
+    poster.postSend(this.#request(length));
+  }
+
+  #request(length: number): SendWorkRequest {
+    const { source, sink } = this;
+    switch (this.plan.op) {
+      case 'send':
+        return { opcode: 'SEND', wrId: length, sges: [source.memory.sge(0, length)] };
+      case 'write':
+        return {
+          opcode: 'RDMA_WRITE',
+          wrId: length,
+          sges: [source.memory.sge(0, length)],
+          remoteAddr: sink.memory.addr,
+          rkey: sink.memory.rkey,
+        };
+      case 'read':
+        return {
+          opcode: 'RDMA_READ',
+          wrId: length,
+          sges: [sink.memory.sge(0, length)],
+          remoteAddr: source.memory.addr,
+          rkey: source.memory.rkey,
+        };
+    }
+  }
+
+  #postReceive(): void {
+    this.sinkQp.postRecv({ sges: [this.sink.memory.sge(0, this.plan.messageBytes)] });
+  }
+}

@@ -1,0 +1,48 @@
+/** `path=value` overrides of a scenario file, before it is checked: `nic.mtu=4096`, `flows[0].message=1MiB`, `switch.ecn.pmax=0.1`. */
+
+import { RoceError } from '../../core/errors.js';
+
+/** The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_INVALID_ARGUMENT for a text that is none. */
+export function override(file: unknown, texts: readonly string[]): unknown {
+  const copy = structuredClone(file) as Record<string, unknown>;
+  for (const text of texts) {
+    const match = /^([\w.[\]-]+)=(.*)$/.exec(text);
+    if (match === null) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is no override`, 'write for example nic.mtu=4096');
+    }
+    put(
+      copy,
+      match[1].split(/[.[]/).map((step) => step.replace(/\]$/, '')),
+      parsedValue(match[2]),
+      text,
+    );
+  }
+  return copy;
+}
+
+/** A number, true, false or null as JSON says it; any other JSON; else the text. */
+function parsedValue(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function put(target: Record<string, unknown>, steps: readonly string[], value: unknown, text: string): void {
+  const [step, ...rest] = steps;
+  if (rest.length === 0) {
+    target[step] = value;
+    return;
+  }
+  target[step] ??= {};
+  const next = target[step];
+  if (typeof next !== 'object' || next === null) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `'${text}': ${step} is ${JSON.stringify(next)}`,
+      'it has no fields',
+    );
+  }
+  put(next as Record<string, unknown>, rest, value, text);
+}

@@ -1,0 +1,93 @@
+/** Looks at queues and flows at fixed intervals of virtual time. It changes nothing: a run with other intervals does the same. */
+
+import type { EventQueue } from '../event-queue.js';
+import type { Network } from '../network.js';
+import type { SimSwitch } from '../sim-switch.js';
+import { Samples } from '../statistics.js';
+import type { Flow } from './flow.js';
+import type { Series } from './result.js';
+
+/** Queues are sampled so often in a run, or once a microsecond if that is rarer. */
+const QUEUE_SAMPLES = 20_000;
+const QUEUE_INTERVAL_MIN_NS = 1_000;
+
+export interface QueueProbe {
+  /** `s0>h2` */
+  readonly name: string;
+  readonly node: SimSwitch;
+  readonly port: number;
+  /** Since the warm-up. */
+  readonly samples: Samples;
+  readonly series: number[];
+}
+
+export class Probes {
+  readonly queues: readonly QueueProbe[];
+  readonly #events: EventQueue;
+  readonly #flows: readonly Flow[];
+  readonly #times: number[] = [];
+  readonly #rates: number[][];
+  readonly #cnps: number[] = [];
+  readonly #pauses: number[] = [];
+  readonly #sentBefore: Float64Array;
+  #cnpsBefore = 0;
+  #pausesBefore = 0;
+
+  constructor(events: EventQueue, network: Network, flows: readonly Flow[]) {
+    this.#events = events;
+    this.#flows = flows;
+    this.#rates = flows.map(() => []);
+    this.#sentBefore = new Float64Array(flows.length);
+    this.queues = [...network.switches].flatMap(([switchName, node]) =>
+      node.ports.map((portName, port) => ({
+        name: `${switchName}>${portName}`,
+        node,
+        port,
+        samples: new Samples(),
+        series: [],
+      })),
+    );
+  }
+
+  /** From now to the end of the run. */
+  start(durationNs: number, warmupNs: number, seriesNs: number): void {
+    const intervalNs = Math.max(QUEUE_INTERVAL_MIN_NS, (durationNs - warmupNs) / QUEUE_SAMPLES);
+    const sampleQueues = (): void => {
+      for (const { node, port, samples } of this.queues) samples.add(node.queuedBytes(port));
+      this.#events.after(intervalNs, sampleQueues);
+    };
+    this.#events.at(warmupNs, sampleQueues);
+    const extendSeries = (): void => {
+      this.#extend(seriesNs);
+      this.#events.after(seriesNs, extendSeries);
+    };
+    this.#events.at(seriesNs, extendSeries);
+  }
+
+  series(): Series {
+    const used = this.queues.filter(({ series }) => series.some((bytes) => bytes > 0));
+    return {
+      timeNs: this.#times,
+      queueBytes: Object.fromEntries(used.map(({ name, series }) => [name, series])),
+      rateBps: this.#rates,
+      cnps: this.#cnps,
+      pauseFrames: this.#pauses,
+    };
+  }
+
+  #extend(intervalNs: number): void {
+    this.#times.push(this.#events.nowNs);
+    for (const { node, port, series } of this.queues) series.push(node.queuedBytes(port));
+    let cnps = 0;
+    for (const [i, flow] of this.#flows.entries()) {
+      this.#rates[i].push(((flow.sentBytes - this.#sentBefore[i]) * 8e9) / intervalNs);
+      this.#sentBefore[i] = flow.sentBytes;
+      cnps += flow.cnps;
+    }
+    this.#cnps.push(cnps - this.#cnpsBefore);
+    this.#cnpsBefore = cnps;
+    const pauses = this.queues.reduce((sum, { node, port }) => sum + node.pauseFrames(port), 0);
+    this.#pauses.push(pauses - this.#pausesBefore);
+    this.#pausesBefore = pauses;
+  }
+}

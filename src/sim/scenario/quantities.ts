@@ -1,0 +1,25 @@
+/** Fields of scenario files that have a unit: written as on the command line (`85us`, `40Gbps`, `64KiB`) or as a plain number of ns, bit/s or bytes. */
+
+import { z } from 'zod';
+import { RoceError } from '../../core/errors.js';
+import { parseDurationNs, parseRateBps, parseSizeBytes } from '../../core/units.js';
+
+function quantity(parse: (text: string) => number) {
+  return z.union([z.string(), z.number().nonnegative()]).transform((value, context): number => {
+    if (typeof value === 'number') return value;
+    try {
+      return parse(value);
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      context.addIssue({ code: 'custom', message: error.message });
+      return z.NEVER;
+    }
+  });
+}
+
+/** Nanoseconds. */
+export const time = quantity(parseDurationNs);
+/** Bits per second, more than 0. */
+export const rate = quantity(parseRateBps).refine((value) => value > 0, 'a rate is more than 0');
+/** Bytes. */
+export const size = quantity(parseSizeBytes);

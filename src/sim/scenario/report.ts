@@ -1,0 +1,205 @@
+/** Turns what a run left behind into its result. */
+
+import { FRAME_OVERHEAD_BYTES } from '../cable.js';
+import type { EventQueue } from '../event-queue.js';
+import type { Network } from '../network.js';
+import { jainIndex, mean, quantile } from '../statistics.js';
+import { check } from './assertions.js';
+import type { Flow } from './flow.js';
+import type { Probes, QueueProbe } from './probes.js';
+import type { CompletionResult, FlowResult, QueueResult, ScenarioResult, Summary } from './result.js';
+import type { Scenario } from './schema.js';
+import type { TraceHash } from './trace-hash.js';
+
+/** Ethernet, IPv4, UDP, BTH and ICRC around the payload of a packet in the middle of a message. */
+const PACKET_OVERHEAD_BYTES = 14 + 20 + 8 + 12 + 4 + FRAME_OVERHEAD_BYTES;
+/** As in the flow completion experiments of "ECN or Delay". */
+const SMALL_FLOW_BYTES = 100_000;
+
+/** What had been counted when the warm-up ended. */
+export class Baseline {
+  readonly #network: Network;
+  readonly #flows: readonly Flow[];
+  readonly #probes: Probes;
+  readonly #progress = new Map<Flow, Progress>();
+  readonly #queues = new Map<QueueProbe, QueueCounts>();
+  readonly #cableBytes = new Map<string, number>();
+
+  constructor(network: Network, flows: readonly Flow[], probes: Probes) {
+    this.#network = network;
+    this.#flows = flows;
+    this.#probes = probes;
+  }
+
+  take(): void {
+    for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
+    for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
+    for (const [name, { bytes, frames }] of this.#network.cables) {
+      this.#cableBytes.set(name, bytes + frames * FRAME_OVERHEAD_BYTES);
+    }
+  }
+
+  /** What the flow has completed since, and in which time: from completion to completion. */
+  progress(flow: Flow): Progress {
+    const now = progressOf(flow);
+    const before = this.#progress.get(flow) ?? { ...NO_PROGRESS, ns: flow.plan.startNs };
+    return {
+      messages: now.messages - before.messages,
+      bytes: now.bytes - before.bytes,
+      ns: now.ns - before.ns,
+      cnps: now.cnps - before.cnps,
+      retransmitted: now.retransmitted - before.retransmitted,
+    };
+  }
+
+  counts(probe: QueueProbe): QueueCounts {
+    const now = countsOf(probe);
+    const before = this.#queues.get(probe);
+    if (before === undefined) return now;
+    return {
+      marked: now.marked - before.marked,
+      dropped: now.dropped - before.dropped,
+      pauses: now.pauses - before.pauses,
+    };
+  }
+
+  /** On the cable, overhead included. */
+  cableBytes(name: string): number {
+    const { bytes, frames } = this.#network.cables.get(name)!;
+    return bytes + frames * FRAME_OVERHEAD_BYTES - (this.#cableBytes.get(name) ?? 0);
+  }
+}
+
+interface Progress {
+  readonly messages: number;
+  readonly bytes: number;
+  readonly ns: number;
+  readonly cnps: number;
+  readonly retransmitted: number;
+}
+
+const NO_PROGRESS: Progress = { messages: 0, bytes: 0, ns: 0, cnps: 0, retransmitted: 0 };
+
+function progressOf({ messages, doneBytes, doneNs, cnps, retransmittedPackets }: Flow): Progress {
+  return { messages, bytes: doneBytes, ns: doneNs, cnps, retransmitted: retransmittedPackets };
+}
+
+interface QueueCounts {
+  readonly marked: number;
+  readonly dropped: number;
+  readonly pauses: number;
+}
+
+function countsOf({ node, port }: QueueProbe): QueueCounts {
+  return { marked: node.markedPackets(port), dropped: node.droppedPackets(port), pauses: node.pauseFrames(port) };
+}
+
+export interface FinishedRun {
+  readonly scenario: Scenario;
+  readonly network: Network;
+  readonly flows: readonly Flow[];
+  readonly probes: Probes;
+  readonly baseline: Baseline;
+  readonly trace: TraceHash;
+  readonly events: EventQueue;
+  readonly wallSeconds: number;
+}
+
+export function report(run: FinishedRun): ScenarioResult {
+  const { scenario, network, probes, trace, events, wallSeconds } = run;
+  const flows = run.flows.map((flow) => flowResult(flow, run));
+  const queues = probes.queues.map((probe) => queueResult(probe, run));
+  // A departure and an arrival for every frame on a cable.
+  const packetEvents = 2 * [...network.cables.values()].reduce((sum, { frames }) => sum + frames, 0);
+  const result = {
+    scenario: scenario.name,
+    title: scenario.title,
+    seed: scenario.seed,
+    traceHash: trace.toString(),
+    virtualSeconds: events.nowNs / 1e9,
+    wallSeconds,
+    packetEvents,
+    eventsPerSecond: packetEvents / wallSeconds,
+    summary: summaryOf(run, flows, queues),
+    flows,
+    queues,
+    series: probes.series(),
+  };
+  return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };
+}
+
+function flowResult(flow: Flow, { baseline, events }: FinishedRun): FlowResult {
+  const { id, from, to, startNs } = flow.plan;
+  const progress = baseline.progress(flow);
+  return {
+    id,
+    from,
+    to,
+    startNs,
+    goodputBps: goodputOf(flow, progress, events.nowNs),
+    bytes: flow.doneBytes,
+    retransmittedPackets: progress.retransmitted,
+    cnps: progress.cnps,
+    completionNs: flow.completedNs === undefined ? null : flow.completedNs - startNs,
+    failure: flow.failure ?? null,
+  };
+}
+
+/** A flow that has stood still for longer than two of its messages take is charged for that time, too. */
+function goodputOf(flow: Flow, { messages, bytes, ns }: Progress, nowNs: number): number {
+  if (messages === 0) return 0;
+  const restNs = flow.completedNs === undefined ? nowNs - flow.doneNs : 0;
+  return (bytes * 8e9) / (restNs > (2 * ns) / messages ? ns + restNs : ns);
+}
+
+function queueResult(probe: QueueProbe, { baseline, network, scenario, events }: FinishedRun): QueueResult {
+  const { marked, dropped, pauses } = baseline.counts(probe);
+  const sorted = probe.samples.sorted();
+  const { rateBps } = network.cables.get(probe.name)!;
+  const seconds = (events.nowNs - Math.min(scenario.warmup, events.nowNs)) / 1e9;
+  return {
+    port: probe.name,
+    meanBytes: sorted.length === 0 ? 0 : mean(sorted),
+    p50Bytes: sorted.length === 0 ? 0 : quantile(sorted, 0.5),
+    p99Bytes: sorted.length === 0 ? 0 : quantile(sorted, 0.99),
+    maxBytes: sorted.length === 0 ? 0 : sorted[sorted.length - 1],
+    markedPackets: marked,
+    droppedPackets: dropped,
+    pauseFrames: pauses,
+    utilization: seconds > 0 ? (baseline.cableBytes(probe.name) * 8) / (rateBps * seconds) : 0,
+  };
+}
+
+function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: readonly QueueResult[]): Summary {
+  const { scenario } = run;
+  const sum = <T>(list: readonly T[], value: (item: T) => number) =>
+    list.reduce((total, item) => total + value(item), 0);
+  const endless = flows.filter((_, i) => run.flows[i].plan.bytes === Number.POSITIVE_INFINITY);
+  const goodputs = (endless.length > 0 ? endless : flows).map(({ goodputBps }) => goodputBps);
+  const goodputBps = sum(endless.length > 0 ? endless : flows, (flow) => flow.goodputBps);
+  const { mtu } = scenario.nic;
+  const fullest = queues.reduce((a, b) => (b.meanBytes > a.meanBytes ? b : a));
+  return {
+    goodputBps,
+    efficiency: goodputBps / (scenario.topology.rate * (mtu / (mtu + PACKET_OVERHEAD_BYTES))),
+    jain: jainIndex(goodputs),
+    minGoodputBps: Math.min(...goodputs),
+    maxGoodputBps: Math.max(...goodputs),
+    cnps: sum(flows, (flow) => flow.cnps),
+    markedPackets: sum(queues, (queue) => queue.markedPackets),
+    droppedPackets: sum(queues, (queue) => queue.droppedPackets),
+    pauseFrames: sum(queues, (queue) => queue.pauseFrames),
+    retransmittedPackets: sum(flows, (flow) => flow.retransmittedPackets),
+    failedFlows: flows.filter(({ failure }) => failure !== null).length,
+    queueMeanBytes: fullest.meanBytes,
+    queueP99Bytes: fullest.p99Bytes,
+    completions: completionsOf(flows),
+    smallCompletions: completionsOf(flows.filter((_, i) => run.flows[i].plan.bytes < SMALL_FLOW_BYTES)),
+  };
+}
+
+function completionsOf(flows: readonly FlowResult[]): CompletionResult {
+  const times = Float64Array.from(flows.flatMap(({ completionNs }) => completionNs ?? [])).sort();
+  const at = (p: number) => (times.length === 0 ? null : quantile(times, p));
+  return { count: times.length, p50Ns: at(0.5), p90Ns: at(0.9), p99Ns: at(0.99) };
+}

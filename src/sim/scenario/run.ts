@@ -1,0 +1,110 @@
+/** Runs a scenario: builds the network, connects the flows, lets virtual time pass, and reports. The same scenario and seed give the same trace. */
+
+import { SeededRandom } from '../../core/random.js';
+import { FaultPlan } from '../../faults/fault-plan.js';
+import type { SwitchConfig } from '../../switch/switch-config.js';
+import { EventQueue } from '../event-queue.js';
+import { Network } from '../network.js';
+import type { Topology } from '../topology.js';
+import { connectFlow } from './connect-flow.js';
+import type { Flow } from './flow.js';
+import { type FlowPlan, planFlows } from './flow-plan.js';
+import { schedule } from './happenings.js';
+import { Probes } from './probes.js';
+import { Baseline, report } from './report.js';
+import type { ScenarioResult } from './result.js';
+import { ScenarioHost } from './scenario-host.js';
+import type { Scenario } from './schema.js';
+import { topologyOf } from './topology-of.js';
+import { TraceHash } from './trace-hash.js';
+
+/** How a run talks to whoever waits for it. */
+export interface RunOptions {
+  /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
+  readonly onProgress?: (done: number) => boolean | Promise<boolean>;
+  /** Real time in seconds, to say how fast the run was. */
+  readonly clock: () => number;
+}
+
+const PROGRESS_STEPS = 200;
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for hosts, switches or parameters that do not exist. */
+export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
+  const random = new SeededRandom(scenario.seed);
+  const events = new EventQueue();
+  const trace = new TraceHash();
+  const topology = topologyOf(scenario.topology);
+  const faultsOf = (name: string) =>
+    scenario.faults === undefined
+      ? undefined
+      : FaultPlan.parse(scenario.faults, new SeededRandom(scenario.seed + topology.switches.indexOf(name)));
+  const network = new Network({
+    topology,
+    events,
+    random,
+    pathMtu: scenario.nic.mtu,
+    switchConfig: scenario.switch as SwitchConfig,
+    faultsOf,
+  });
+  const flows = await connectFlows(scenario, topology, network, random, trace, events);
+  const probes = new Probes(events, network, flows);
+  const startSeconds = options.clock();
+  probes.start(scenario.duration, scenario.warmup, scenario.sample);
+  schedule(scenario, network, events);
+  for (const flow of flows) events.at(flow.plan.startNs, () => flow.start());
+  const baseline = new Baseline(network, flows, probes);
+  events.at(scenario.warmup, () => baseline.take());
+  const allEnd = flows.every((flow) => flow.plan.bytes < Number.POSITIVE_INFINITY);
+  const isOver = () => allEnd && flows.every((flow) => flow.completedNs !== undefined || flow.failure !== undefined);
+  for (let step = 1; step <= PROGRESS_STEPS; step++) {
+    events.run({ untilNs: (scenario.duration * step) / PROGRESS_STEPS });
+    if ((await options.onProgress?.(step / PROGRESS_STEPS)) === false || isOver()) break;
+  }
+  trace.addNumber(events.nowNs);
+  return report({
+    scenario,
+    network,
+    flows,
+    probes,
+    baseline,
+    trace,
+    events,
+    wallSeconds: options.clock() - startSeconds,
+  });
+}
+
+async function connectFlows(
+  scenario: Scenario,
+  { hosts }: Topology,
+  network: Network,
+  random: SeededRandom,
+  trace: TraceHash,
+  events: EventQueue,
+): Promise<Flow[]> {
+  const plans = planFlows(scenario, hosts, random);
+  const memoryBytes = Math.max(...plans.map(({ messageBytes }) => messageBytes));
+  const byName = new Map<string, ScenarioHost>();
+  const hostOf = async (name: string): Promise<ScenarioHost> => {
+    let host = byName.get(name);
+    if (host === undefined) {
+      host = await ScenarioHost.create(network.station(name), memoryBytes, completionsMax(plans, name), trace);
+      const { station } = host;
+      station.host.onTurn = () => byName.get(name)!.poll(events.nowNs);
+      byName.set(name, host);
+    }
+    return host;
+  };
+  const flows: Flow[] = [];
+  for (const plan of plans) {
+    flows.push(await connectFlow(plan, await hostOf(plan.from), await hostOf(plan.to), scenario.nic));
+  }
+  return flows;
+}
+
+/** More than can be under way at one host at a time. */
+function completionsMax(plans: readonly FlowPlan[], host: string): number {
+  return plans.reduce(
+    (sum, { from, to, outstanding }) => sum + (from === host || to === host ? 2 * outstanding : 0),
+    64,
+  );
+}

@@ -1,0 +1,112 @@
+/**
+ * N flows without end into one port, as in the fluid models of "ECN or Delay" (Zhu et al., CoNEXT'16, §3): DCQCN with the parameters of
+ * SIGCOMM'15, on both RED ramps and both feedback delays; the same at 100 Gb/s; and PFC alone.
+ */
+
+import type { ScenarioFile } from '../scenario/schema.js';
+
+/** RED with the same slope: the ramp of the published figures, and the one that ends at 200 KB, which N >= 16 flows overrun. */
+const RAMPS = {
+  long: { kind: 'red', kminBytes: 5_000, kmaxBytes: 2_000_000, pmax: 0.1 },
+  short: { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 },
+} as const;
+
+/**
+ * From the mark to the cut: the marked packet crosses one cable, the notification two, and they take 0.26 us to be sent. A cable is a third of
+ * the rest.
+ */
+const DELAYS = { '4us': '1250ns', '85us': '28250ns' } as const;
+
+/** Frames that may wait at a port: 36 MB, which nothing here fills. */
+const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;
+
+interface Senders {
+  readonly hosts: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+function senders(count: number): Senders {
+  return { hosts: count + 1, from: count === 1 ? 'h0' : `h0..h${count - 1}`, to: `h${count}` };
+}
+
+function longFlows(
+  flows: number,
+  delay: keyof typeof DELAYS,
+  ramp: keyof typeof RAMPS,
+  isLongRun: boolean,
+): ScenarioFile {
+  const { hosts, from, to } = senders(flows);
+  return {
+    name: `dcqcn-n${flows}-${delay}${ramp === 'long' ? '' : '-short'}`,
+    title: `DCQCN: ${flows} flows, feedback delay ${delay}, RED 5 to ${RAMPS[ramp].kmaxBytes / 1000} KB`,
+    source: "CoNEXT'16 figures 4 and 5; parameters of SIGCOMM'15",
+    duration: isLongRun ? '150ms' : '100ms',
+    warmup: isLongRun ? '100ms' : '50ms',
+    topology: { kind: 'star', hosts, rate: '40Gbps', delay: DELAYS[delay] },
+    nic: { cc: 'dcqcn', timeout: 14 },
+    switch: { ...DEEP_QUEUE, ecn: RAMPS[ramp] },
+    flows: [{ kind: 'flows', from, to }],
+    assertions: [
+      { name: 'the shares are fair', value: 'summary.jain', min: 0.9 },
+      { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 },
+    ],
+  };
+}
+
+/** SIGCOMM'15 has no numbers for 100 Gb/s: R_AI and the ramp are scaled with the rate, as HPCC's simulator does. */
+function fastFlows(flows: number): ScenarioFile {
+  const { hosts, from, to } = senders(flows);
+  return {
+    name: `dcqcn-100g-n${flows}`,
+    title: `DCQCN at 100 Gb/s: ${flows} flows, feedback delay 4us`,
+    source:
+      "parameters of SIGCOMM'15 scaled by the rate, RED of HPCC (SIGCOMM'19): 100 to 400 KB per 25 Gb/s up to 20 %",
+    duration: '60ms',
+    warmup: '30ms',
+    topology: { kind: 'star', hosts, rate: '100Gbps', delay: DELAYS['4us'] },
+    nic: { cc: { name: 'dcqcn', linkRateBps: '100Gbps', additiveIncreaseBps: '100Mbps' }, timeout: 14 },
+    switch: { ...DEEP_QUEUE, ecn: { kind: 'red', kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 } },
+    flows: [{ kind: 'flows', from, to }],
+    assertions: [
+      { name: 'the shares are fair', value: 'summary.jain', min: 0.9 },
+      { name: 'the link is used', value: 'summary.efficiency', min: 0.9 },
+      { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 },
+    ],
+  };
+}
+
+/** No rate control: pauses hold the senders back. Buffer and threshold are those of the published comparison with ns-3. */
+function pausesOnly(flows: number): ScenarioFile {
+  const { hosts, from, to } = senders(flows);
+  return {
+    name: `pfc-n${flows}`,
+    title: `PFC alone: ${flows} flows into one port, 4 MiB of memory, dynamic threshold 1/8`,
+    source: 'thresholds: n equal ingress queues hold n*alpha*P/(1+n*alpha) together',
+    duration: '10ms',
+    warmup: '2ms',
+    topology: { kind: 'star', hosts, rate: '40Gbps', delay: '1us' },
+    nic: { cc: 'none', timeout: 14 },
+    switch: { pfc: { priorities: [0] }, buffer: { totalBytes: 4_194_304, losslessAlpha: 0.125 } },
+    flows: [{ kind: 'flows', from, to }],
+    assertions: [
+      { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 },
+      { name: 'senders are paused', value: 'summary.pauseFrames', min: 1 },
+      { name: 'the link is full', value: 'summary.efficiency', min: 0.98 },
+      { name: 'the shares are fair', value: 'summary.jain', min: 0.99 },
+    ],
+  };
+}
+
+const FLOW_COUNTS = [2, 10, 16, 64] as const;
+
+export const DCQCN_SCENARIOS: readonly ScenarioFile[] = [
+  ...FLOW_COUNTS.flatMap((flows) =>
+    (['4us', '85us'] as const).flatMap((delay) => [
+      longFlows(flows, delay, 'long', flows === 2),
+      longFlows(flows, delay, 'short', flows === 2),
+    ]),
+  ),
+  ...FLOW_COUNTS.map(fastFlows),
+  ...FLOW_COUNTS.map(pausesOnly),
+];

@@ -1,0 +1,106 @@
+/**
+ * A host on an Ethernet cable: the real NIC on virtual time, with the headers of every layer around its packets, so that switches see what
+ * they would see on a wire. MAC addresses follow from the IPv4 address; nobody has to ask for them.
+ */
+
+import type { RandomSource } from '../core/random.js';
+import { IpAddress } from '../packet/address.js';
+import { FRAME_OK, FrameInfo, parseFrame } from '../packet/frame.js';
+import { PFC_FRAME_BYTES, PFC_QUANTA_MAX, PfcFrame, PRIORITIES, parsePfc, pauseNs, writePfc } from '../packet/pfc.js';
+import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '../port/frame-headers.js';
+import { SourceCache } from '../port/source-cache.js';
+import type { Cable } from './cable.js';
+import type { EventQueue } from './event-queue.js';
+import { SimHost } from './sim-host.js';
+
+/** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. */
+export type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
+
+export interface SimStationOptions {
+  /** 0..65535; makes the addresses. */
+  readonly index: number;
+  readonly events: EventQueue;
+  readonly random: RandomSource;
+  /** Takes what the station sends. */
+  readonly cable: Cable;
+  readonly pathMtuMax: number;
+}
+
+export class SimStation {
+  readonly host: SimHost;
+  readonly mac: Uint8Array;
+  onPacket: PacketProbe | undefined;
+  readonly #events: EventQueue;
+  readonly #cable: Cable;
+  readonly #headerBytes: number;
+  readonly #frame = new FrameInfo();
+  readonly #pfc = new PfcFrame();
+  readonly #rx: RxDatagram;
+  readonly #sources = new SourceCache();
+  readonly #destinationMac = macOf(IpAddress.parse('0.0.0.0'));
+
+  constructor({ index, events, random, cable, pathMtuMax }: SimStationOptions) {
+    const address = IpAddress.fromBytes(Uint8Array.of(10, 0, index >> 8, index & 0xff));
+    this.host = new SimHost({ address, events, random, pathMtuMax });
+    this.mac = macOf(address);
+    this.#events = events;
+    this.#cable = cable;
+    this.#headerBytes = frameHeaderBytes(4);
+    this.#rx = newRxDatagram(address);
+    this.host.connect((batch) => this.#send(batch));
+  }
+
+  get address(): IpAddress {
+    return this.host.address;
+  }
+
+  readonly receive = (bytes: Uint8Array, offset: number, length: number): void => {
+    const frame = this.#frame;
+    if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) {
+      if (parsePfc(bytes, offset, length, this.#pfc)) this.#obey(this.#pfc);
+      return;
+    }
+    const rx = this.#rx;
+    readFrame(rx, bytes, frame, this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes));
+    this.onPacket?.(false, bytes, rx.offset, rx.length, rx.ecn);
+    this.host.receive(rx);
+  };
+
+  /** A broken station: asks its switch for the longest pause of a priority, again and again until `untilNs`. */
+  storm(priority: number, untilNs: number): void {
+    const bytes = new Uint8Array(PFC_FRAME_BYTES);
+    const pause = new PfcFrame();
+    pause.enabled = 1 << priority;
+    pause.quanta[priority] = PFC_QUANTA_MAX;
+    writePfc(bytes, 0, this.mac, pause);
+    const intervalNs = pauseNs(PFC_QUANTA_MAX, this.#cable.rateBps) / 2;
+    const repeat = (): void => {
+      if (this.#events.nowNs >= untilNs) return;
+      this.#cable.send(bytes, 0, bytes.length);
+      this.#events.after(intervalNs, repeat);
+    };
+    repeat();
+  }
+
+  #obey({ enabled, quanta }: PfcFrame): void {
+    for (let priority = 0; priority < PRIORITIES; priority++) {
+      if ((enabled & (1 << priority)) === 0) continue;
+      this.host.pause(priority, pauseNs(quanta[priority], this.#cable.rateBps));
+    }
+  }
+
+  #send(batch: TxBatch): number {
+    const start = batch.payloadOffset(0);
+    const length = batch.lengths[0];
+    this.#destinationMac.set(batch.destinations[0].bytes, 2);
+    writeFrameHeaders(batch, 0, this.mac, this.#destinationMac);
+    this.onPacket?.(true, batch.slab, start, length, batch.ecns[0]);
+    return this.#cable.send(batch.slab, start - this.#headerBytes, length + this.#headerBytes);
+  }
+}
+
+/** A locally administered address that ends in the four bytes of the IP address. */
+function macOf(address: IpAddress): Uint8Array {
+  return Uint8Array.of(2, 0, ...address.bytes);
+}

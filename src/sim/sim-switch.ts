@@ -1,0 +1,113 @@
+/** A switch on Ethernet cables: src/switch on virtual time. */
+
+import type { Switch } from '../switch/switch.js';
+import type { SwitchPortCounters } from '../switch/switch-counters.js';
+import type { Cable, FrameSink } from './cable.js';
+import type { EventQueue } from './event-queue.js';
+
+const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+export class SimSwitch {
+  readonly engine: Switch;
+  /** Names of the neighbours, by port. */
+  readonly ports: readonly string[];
+  readonly #events: EventQueue;
+  readonly #egresses: readonly Egress[];
+  readonly #counters: readonly Readonly<SwitchPortCounters>[];
+  #timerNs = Number.POSITIVE_INFINITY;
+
+  /** `cables[i]` takes what leaves by port i. */
+  constructor(engine: Switch, ports: readonly string[], events: EventQueue, cables: readonly Cable[]) {
+    this.engine = engine;
+    this.ports = ports;
+    this.#events = events;
+    this.#egresses = cables.map((cable, port) => new Egress(engine, port, events, cable));
+    const { counters } = engine;
+    this.#counters = ports.map((name) => counters[name]);
+  }
+
+  /** What arrives at a port goes here. */
+  sinkOf(port: number): FrameSink {
+    return (bytes, offset, length) => {
+      this.engine.receive(port, bytes, offset, length, this.#events.nowNs);
+      this.#turn();
+    };
+  }
+
+  block(port: number, priority: number | undefined): void {
+    this.engine.block(port, priority);
+  }
+
+  unblock(port: number, priority: number | undefined): void {
+    this.engine.unblock(port, priority);
+    this.#turn();
+  }
+
+  /** Of all priorities. */
+  queuedBytes(port: number): number {
+    let bytes = 0;
+    for (const priority of PRIORITIES) bytes += this.engine.queuedBytes(port, priority);
+    return bytes;
+  }
+
+  markedPackets(port: number): number {
+    return this.#counters[port].tx_ecn_marked;
+  }
+
+  /** For whatever reason, fault rules included. */
+  droppedPackets(port: number): number {
+    let packets = 0;
+    for (const [name, count] of Object.entries(this.#counters[port])) {
+      if (name.startsWith('tx_dropped_')) packets += count;
+    }
+    return packets;
+  }
+
+  /** Pauses that the port asked its neighbour for. */
+  pauseFrames(port: number): number {
+    return PRIORITIES.reduce<number>((sum, priority) => sum + this.#counters[port][`tx_prio${priority}_pause`], 0);
+  }
+
+  #turn(): void {
+    for (let port = this.engine.nextReady(); port >= 0; port = this.engine.nextReady()) this.#egresses[port].kick();
+    const next = this.engine.nextDeadlineNs;
+    if (next >= this.#timerNs) return;
+    this.#timerNs = next;
+    this.#events.at(next, () => {
+      if (this.#timerNs !== next) return; // An earlier one has been armed since.
+      this.#timerNs = Number.POSITIVE_INFINITY;
+      this.engine.onDeadline(this.#events.nowNs);
+      this.#turn();
+    });
+  }
+}
+
+/** One port's sending side: the cable is free, or busy until an event. */
+class Egress {
+  readonly #engine: Switch;
+  readonly #port: number;
+  readonly #events: EventQueue;
+  readonly #cable: Cable;
+  #isSending = false;
+
+  constructor(engine: Switch, port: number, events: EventQueue, cable: Cable) {
+    this.#engine = engine;
+    this.#port = port;
+    this.#events = events;
+    this.#cable = cable;
+  }
+
+  kick(): void {
+    if (!this.#isSending) this.#next();
+  }
+
+  readonly #next = (): void => {
+    const engine = this.#engine;
+    const slot = engine.take(this.#port, this.#events.nowNs);
+    this.#isSending = slot >= 0;
+    if (slot < 0) return;
+    const freeNs = this.#cable.send(engine.slotBytes(slot), 0, engine.slotLength(slot));
+    engine.release(slot);
+    this.#events.at(freeNs, this.#next);
+  };
+}

@@ -1,0 +1,43 @@
+/** Numbers over many samples. */
+
+/** The p-quantile (0..1) of ascending values by nearest rank; NaN for none. */
+export function quantile(ascending: ArrayLike<number>, p: number): number {
+  if (ascending.length === 0) return Number.NaN;
+  return ascending[Math.min(ascending.length - 1, Math.max(0, Math.ceil(p * ascending.length) - 1))];
+}
+
+export function mean(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i];
+  return sum / values.length;
+}
+
+/** Jain's fairness index: 1 when all are equal, 1/n when one has everything; 1 for no values. */
+export function jainIndex(values: readonly number[]): number {
+  const sum = values.reduce((a, b) => a + b, 0);
+  const squares = values.reduce((a, b) => a + b * b, 0);
+  return squares === 0 ? 1 : (sum * sum) / (values.length * squares);
+}
+
+/** Samples of one quantity, as many as come: a growing array. */
+export class Samples {
+  #values = new Float64Array(1024);
+  #count = 0;
+
+  add(value: number): void {
+    if (this.#count === this.#values.length) {
+      const larger = new Float64Array(2 * this.#count);
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#values[this.#count++] = value;
+  }
+
+  get values(): Float64Array {
+    return this.#values.subarray(0, this.#count);
+  }
+
+  sorted(): Float64Array {
+    return this.values.slice().sort();
+  }
+}

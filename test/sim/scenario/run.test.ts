@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import type { ScenarioResult } from '../../../src/sim/scenario/result.js';
+import { runScenario } from '../../../src/sim/scenario/run.js';
+import { parseScenario, type ScenarioFile } from '../../../src/sim/scenario/schema.js';
+
+const INCAST: ScenarioFile = {
+  name: 'incast',
+  duration: '2ms',
+  warmup: '1ms',
+  topology: { kind: 'star', hosts: 5 },
+  nic: { cc: 'dcqcn' },
+  switch: {
+    ecn: { kind: 'red', kminBytes: 5000, kmaxBytes: 200_000, pmax: 0.01 },
+    queuePackets: 8192,
+    bufferPackets: 16_384,
+  },
+  flows: [{ kind: 'flows', from: 'h0..h3', to: 'h4' }],
+};
+
+function run(file: ScenarioFile, options: { until?: number } = {}): Promise<ScenarioResult> {
+  return runScenario(parseScenario(file), {
+    clock: () => 0,
+    ...(options.until !== undefined && { onProgress: (done: number) => done < options.until! }),
+  });
+}
+
+describe('a run', () => {
+  test('repeats exactly with the same seed, and not with another', async () => {
+    const first = await run(INCAST);
+    const second = await run(INCAST);
+    const other = await run({ ...INCAST, seed: 2 });
+    expect(second).toEqual(first);
+    expect(other.traceHash).not.toBe(first.traceHash);
+  });
+
+  test('does the same whatever is looked at', async () => {
+    const first = await run(INCAST);
+    const often = await run({ ...INCAST, sample: '1us', warmup: '500us' });
+    expect(often.traceHash).toBe(first.traceHash);
+  });
+
+  test('can be ended early, with what there is', async () => {
+    const result = await run(INCAST, { until: 0.5 });
+    expect(result.virtualSeconds).toBeCloseTo(0.001, 5);
+    expect(result.flows).toHaveLength(4);
+  });
+
+  test.each(['write', 'read', 'send'] as const)('moves finite flows by %s and says when they were done', async (op) => {
+    const result = await run({
+      ...INCAST,
+      duration: '20ms',
+      warmup: 0,
+      flows: [{ kind: 'flows', from: 'h0..h1', to: 'h2', op, bytes: '1MB', message: '64KiB' }],
+    });
+    expect(result.flows.map(({ bytes, failure }) => ({ bytes, failure }))).toEqual([
+      { bytes: 1e6, failure: null },
+      { bytes: 1e6, failure: null },
+    ]);
+    for (const { completionNs } of result.flows) {
+      // Two megabytes at 40 Gb/s take 0.4 ms; the two flows end at most that apart.
+      expect(completionNs).toBeGreaterThan(200_000);
+      expect(completionNs).toBeLessThan(1_500_000);
+    }
+    expect(result.summary.completions.count).toBe(2);
+  });
+
+  test('checks its assertions', async () => {
+    const { assertions } = await run({
+      ...INCAST,
+      assertions: [
+        { name: 'holds', value: 'summary.jain', min: 0.1 },
+        { name: 'does not', value: 'queues[s0>h4].maxBytes', max: 1 },
+      ],
+    });
+    expect(assertions.map(({ ok }) => ok)).toEqual([true, false]);
+    expect(assertions[1].detail).toMatch(/^queues\[s0>h4\]\.maxBytes is \d+.*should be at most 1$/);
+  });
+
+  test.each([
+    ['a host', { flows: [{ kind: 'flows', from: 'h0', to: 'h9' }] }, "flows[0].to: 'h9' is not there"],
+    ['a port', { happenings: [{ do: 'block', at: 0, switch: 's0', port: 'h9' }] }, 'there is no port s0>h9'],
+    ['a number', { assertions: [{ name: 'x', value: 'summary.joy', min: 1 }] }, "no number at 'summary.joy'"],
+  ])('refuses %s that does not exist', async (_what, change, message) => {
+    await expect(run({ ...INCAST, ...(change as Partial<ScenarioFile>) })).rejects.toThrow(message);
+  });
+});
+
+test('a blocked egress holds its flow, and lets it go on', async () => {
+  const blocked = await run({
+    ...INCAST,
+    happenings: [{ do: 'block', at: 0, switch: 's0', port: 'h4' }],
+    flows: [{ kind: 'flows', from: 'h0', to: 'h4', bytes: '64KB', message: '64KB' }],
+  });
+  expect(blocked.flows[0].bytes).toBe(0);
+  const released = await run({
+    ...INCAST,
+    happenings: [
+      { do: 'block', at: 0, switch: 's0', port: 'h4' },
+      { do: 'unblock', at: '1ms', switch: 's0', port: 'h4' },
+    ],
+    flows: [{ kind: 'flows', from: 'h0', to: 'h4', bytes: '64KB', message: '64KB' }],
+  });
+  expect(released.flows[0].completionNs).toBeGreaterThan(1e6);
+});
