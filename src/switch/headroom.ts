@@ -1,6 +1,7 @@
 /**
  * What still arrives after an XOFF was sent: the frame in front of the pause frame, what is on the cable in both directions, the peer's
- * response time and the frame it has just begun. The model of SONiC's buffer calculation for Mellanox switches.
+ * response time and the frame it has just begun. The model of SONiC's buffer calculation for Mellanox switches, but for one thing: its
+ * cables hold 1000/1024 of what they hold here.
  */
 
 const PROPAGATION_METRES_PER_SECOND = 1.98e8;
