@@ -46,7 +46,7 @@ describe('scheduling', () => {
         [0, 1502],
         [3, 302],
       ],
-      220,
+      256,
     );
     const ratio = bytesOf(left, 3) / bytesOf(left, 0);
     expect(ratio).toBeGreaterThan(2.8);
