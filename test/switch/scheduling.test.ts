@@ -49,8 +49,8 @@ describe('scheduling', () => {
       256,
     );
     const ratio = bytesOf(left, 3) / bytesOf(left, 0);
-    expect(ratio).toBeGreaterThan(2.8);
-    expect(ratio).toBeLessThan(3.2);
+    expect(ratio).toBeGreaterThan(2.7); // 16 rounds, and at either end a part of one
+    expect(ratio).toBeLessThan(3.3);
   });
 
   it('shares equally by default', () => {
