@@ -62,7 +62,8 @@ export class Connection implements AsyncDisposable {
   readonly #pending = new Map<number, Pending>();
   readonly #messages: Message[] = [];
   #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
-  #waitingForRoom: Array<() => void> = [];
+  /** Waiting for room in the send queue. */
+  readonly #queued: Array<Pending & { readonly operation: Operation }> = [];
   #nextWrId = 1;
   /** Why the connection is of no use any more: the first failure, not the flushes after it. */
   #failure: RoceError | undefined;
@@ -174,7 +175,7 @@ export class Connection implements AsyncDisposable {
   }
 
   async #withRegion(data: Uint8Array, use: (mr: MemoryRegion) => Promise<void>): Promise<void> {
-    const mr = await this.#parts.pd.regMr(data, Access.LOCAL_WRITE);
+    const mr = await this.#parts.pd.regMr(this.#reachable(data), Access.LOCAL_WRITE);
     try {
       await use(mr);
     } finally {
@@ -182,21 +183,38 @@ export class Connection implements AsyncDisposable {
     }
   }
 
-  async #run(operation: Operation): Promise<void> {
-    while (this.#failure === undefined && this.qp.sendRoom <= 0) {
-      await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
-    }
-    if (this.#failure !== undefined) throw this.#failure;
-    const wrId = this.#nextWrId++;
+  /** What the NIC cannot reach goes through memory that it can. */
+  #reachable(data: Uint8Array): Uint8Array {
+    if (this.device.reaches(data)) return data;
+    const copy = this.device.allocate(data.length);
+    copy.set(data);
+    return copy;
+  }
+
+  /** Operations are posted in the order of these calls. */
+  #run(operation: Operation): Promise<void> {
     return new Promise((resolve, reject) => {
+      this.#queued.push({ operation, resolve, reject });
+      this.#postQueued();
+    });
+  }
+
+  #postQueued(): void {
+    while (this.#queued.length > 0 && (this.#failure !== undefined || this.qp.sendRoom > 0)) {
+      const { operation, resolve, reject } = this.#queued.shift()!;
+      if (this.#failure !== undefined) {
+        reject(this.#failure);
+        continue;
+      }
+      const wrId = this.#nextWrId++;
       this.#pending.set(wrId, { resolve, reject });
       try {
         this.qp.postSend({ ...operation, wrId } as SendWorkRequest);
       } catch (error) {
         this.#pending.delete(wrId);
-        reject(error);
+        reject(error as Error);
       }
-    });
+    }
   }
 
   async #serveSends(): Promise<void> {
@@ -206,7 +224,7 @@ export class Connection implements AsyncDisposable {
       this.#pending.delete(Number(wc.wrId));
       if (wc.status === 0) pending?.resolve();
       else pending?.reject(this.#failure!);
-      for (const wake of this.#waitingForRoom.splice(0)) wake();
+      this.#postQueued();
     }
   }
 
@@ -239,7 +257,7 @@ export class Connection implements AsyncDisposable {
     this.#failure ??= error;
     for (const { reject } of this.#receivers) reject(this.#failure);
     this.#receivers = [];
-    for (const wake of this.#waitingForRoom.splice(0)) wake();
+    this.#postQueued();
   }
 
   /** Every message from the peer until the connection fails, which throws, or is closed here. */

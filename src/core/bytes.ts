@@ -38,13 +38,15 @@ export function writeU32(b: Uint8Array, o: number, v: number): void {
 
 /** Below this many bytes a plain loop beats the call into the runtime (measured: 12 against 36 ns at 28 bytes). */
 const COPY_LOOP_BYTES = 64;
+/** Data stand 12 or 28 bytes into a datagram, so that here they stand at a multiple of 8, where copies to shared memory are fast. */
+const STAGING_START = 4;
 /** Sources up to this size, datagrams, are copied by way of {@link STAGING}. */
 const STAGING_BYTES = 8192;
 /**
  * A datagram lives in an array of its own that is seen once: a view of a part of it would be garbage at once. Copying it whole to a place
  * whose views are remembered, and from there, takes no longer and allocates nothing.
  */
-const STAGING = new Uint8Array(STAGING_BYTES);
+const STAGING = new Uint8Array(STAGING_START + STAGING_BYTES);
 const stagingViews = new ViewCache(STAGING);
 
 /** Copies `length` bytes; the ranges may lie in plain or shared memory but must not overlap. */
@@ -58,8 +60,8 @@ export function copyBytes(
   if (length <= COPY_LOOP_BYTES) {
     for (let i = 0; i < length; i++) to[toOffset + i] = from[fromOffset + i];
   } else if (from.length <= STAGING_BYTES) {
-    STAGING.set(from);
-    to.set(stagingViews.view(fromOffset, length), toOffset);
+    STAGING.set(from, STAGING_START);
+    to.set(stagingViews.view(STAGING_START + fromOffset, length), toOffset);
   } else to.set(from.subarray(fromOffset, fromOffset + length), toOffset);
 }
 

@@ -34,6 +34,18 @@ export class RoceError extends Error {
   }
 }
 
+/** A {@link RoceError} as a message between threads or processes carries it. */
+export interface SerializedRoceError {
+  readonly code: RoceErrorCode;
+  readonly message: string;
+}
+
+/** What went wrong, whatever was thrown: what is no RoceError becomes ERR_ROCE_IO. */
+export function serializeError(error: unknown): SerializedRoceError {
+  if (error instanceof RoceError) return { code: error.code, message: error.message };
+  return { code: 'ERR_ROCE_IO', message: error instanceof Error ? error.message : String(error) };
+}
+
 /** A broken promise of our own code: stops the run, in production too. */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError';

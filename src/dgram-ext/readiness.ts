@@ -5,7 +5,7 @@
  * Invariants: the descriptor list lives as long as this object; the eventfd is closed when nobody polls it any more.
  */
 
-import type { LibC } from './libc.js';
+import { type LibC, libC } from './libc.js';
 
 const POLLIN = 1;
 const POLLFD_BYTES = 8;
@@ -49,13 +49,9 @@ export class Readiness {
     this.#clear();
   }
 
-  wake(): void {
-    wakeEventFd(this.#lib, this.eventFd);
-  }
-
   /** Ends a wait that is running, then gives the eventfd back. */
   async close(): Promise<void> {
-    this.wake();
+    eventFdWaker(this.eventFd)();
     await this.#polling;
     this.#lib.close(this.eventFd);
   }
@@ -70,7 +66,11 @@ export class Readiness {
 /** A one for eventfds, in memory that stays. */
 const ONE = new BigUint64Array(new ArrayBuffer(64)).fill(1n);
 
-/** Adds one to an eventfd of this process: from any thread. */
-export function wakeEventFd(lib: LibC, fd: number): void {
-  lib.write(fd, lib.addressOf(new Uint8Array(ONE.buffer)), 8);
+/** What adds one to an eventfd of this process, from any thread, and so ends the wait on it. Only where {@link libC} is there. */
+export function eventFdWaker(fd: number): () => void {
+  const lib = libC() as LibC;
+  const address = lib.addressOf(new Uint8Array(ONE.buffer));
+  return () => {
+    lib.write(fd, address, 8);
+  };
 }

@@ -6,6 +6,7 @@
  */
 
 import type { IpAddress } from '../packet/address.js';
+import { PAYLOAD_ALIGNMENT } from '../port/datagram.js';
 import type { LibC } from './libc.js';
 import {
   IOVEC_BYTES,
@@ -26,6 +27,8 @@ import { SOCKET_ADDRESS_BYTES, SocketAddressCache, socketAddressPort } from './s
 
 /** The longest UDP payload, with or without GRO. */
 const SLOT_BYTES = 65536;
+/** Slots begin where data are aligned behind the usual headers. */
+const SLOT_STRIDE_BYTES = SLOT_BYTES + 8;
 const NAME_BYTES = 32;
 /** Traffic class and segment size take 24 each. */
 const CONTROL_BYTES = 64;
@@ -69,7 +72,7 @@ export class ReceiveVector {
     const nameOffset = iovOffset + slots * IOVEC_BYTES;
     const controlOffset = nameOffset + slots * NAME_BYTES;
     this.#memory = new ArrayBuffer(controlOffset + slots * CONTROL_BYTES);
-    this.#slab = new Uint8Array(new ArrayBuffer(slots * SLOT_BYTES));
+    this.#slab = new Uint8Array(new ArrayBuffer(slots * SLOT_STRIDE_BYTES));
     const base = lib.addressOf(new Uint8Array(this.#memory));
     const slab = lib.addressOf(this.#slab);
     this.#words = new Uint32Array(this.#memory);
@@ -83,7 +86,7 @@ export class ReceiveVector {
       storePointer(this.#words, header + WORD_IOV, base + iovOffset + i * IOVEC_BYTES);
       this.#words[header + WORD_IOVLEN] = 1;
       storePointer(this.#words, header + WORD_CONTROL, base + controlOffset + i * CONTROL_BYTES);
-      storePointer(this.#words, iov, slab + i * SLOT_BYTES);
+      storePointer(this.#words, iov, slab + i * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT);
       this.#words[iov + IOVEC_WORD_LENGTH] = SLOT_BYTES;
       this.#views.push([]);
     }
@@ -131,7 +134,7 @@ export class ReceiveVector {
     const length = Math.min(this.segmentBytes, this.bytes - start);
     const views = this.#views[slot];
     const known = index < views.length ? views[index] : undefined;
-    const offset = slot * SLOT_BYTES + start;
+    const offset = slot * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT + start;
     if (known !== undefined && known.byteOffset === offset && known.length === length) return known;
     const view = this.#slab.subarray(offset, offset + length);
     if (index < views.length) views[index] = view;

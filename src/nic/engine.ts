@@ -3,18 +3,14 @@
  * delivered from inside a call. Drivers extend it with the two things that differ: when to turn the crank, and where packets go.
  */
 
-import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
-import { CommandRing } from '../ring/command-ring.js';
+import { AttachedMemory } from '../ring/attached-memory.js';
+import { COMMAND_DEPTH, CommandRing } from '../ring/command-ring.js';
 import { COUNTER_NAMES } from '../ring/counters.js';
 import type { EngineLink } from '../ring/engine-link.js';
-import { EventRing } from '../ring/event-ring.js';
+import { EVENT_DEPTH, EventRing } from '../ring/event-ring.js';
 import { Nic, type NicTuning, type PortFacts } from './nic.js';
-
-const COMMAND_DEPTH = 64;
-/** Enough for one completion notice per CQ and bursts of async events between two turns of the event loop. */
-const EVENT_DEPTH = 4096;
 
 export abstract class Engine implements EngineLink {
   readonly nic: Nic;
@@ -22,9 +18,7 @@ export abstract class Engine implements EngineLink {
   readonly events = EventRing.create(allocatePlain, EVENT_DEPTH);
   readonly counters = new Float64Array(COUNTER_NAMES.length);
   onInterrupt: () => void = () => {};
-  readonly #memory = new Map<number, { readonly buffer: ArrayBufferLike; users: number }>();
-  readonly #ids = new Map<ArrayBufferLike, number>();
-  #nextId = 1;
+  readonly #memory = new AttachedMemory();
   #interruptPending = false;
 
   constructor(port: PortFacts, random: RandomSource, tuning: NicTuning = {}) {
@@ -33,7 +27,7 @@ export abstract class Engine implements EngineLink {
       random,
       counters: this.counters,
       events: this.events,
-      memory: (id) => this.#memory.get(id)?.buffer,
+      memory: (id) => this.#memory.get(id),
       onEvent: () => this.#interrupt(),
       tuning,
     });
@@ -71,26 +65,16 @@ export abstract class Engine implements EngineLink {
     return allocatePlain(bytes);
   }
 
-  /** The same buffer attached twice has one number, and must be detached twice. */
+  reaches(): boolean {
+    return true;
+  }
+
   attach(buffer: ArrayBufferLike): number {
-    const known = this.#ids.get(buffer);
-    if (known !== undefined) {
-      this.#memory.get(known)!.users++;
-      return known;
-    }
-    const id = this.#nextId++;
-    this.#ids.set(buffer, id);
-    this.#memory.set(id, { buffer, users: 1 });
-    return id;
+    return this.#memory.attach(buffer).id;
   }
 
   detach(id: number): void {
-    const entry = this.#memory.get(id);
-    if (entry === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', 'this memory is not attached');
-    entry.users--;
-    if (entry.users > 0) return;
-    this.#memory.delete(id);
-    this.#ids.delete(entry.buffer);
+    this.#memory.detach(id);
   }
 }
 

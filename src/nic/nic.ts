@@ -197,14 +197,20 @@ export class Nic implements QpHost {
 
   // ---- what drivers call
 
-  executeCommands(ring: CommandRing, now: number): void {
+  /** Executes the commands before index `end`; without it, all. */
+  executeCommands(ring: CommandRing, now: number, end?: number): void {
     this.#commandNs = now;
-    const done = ring.drain((name, args) => this.#execute(name, args));
+    const done = ring.drain((name, args) => this.#execute(name, args), end);
     if (done > 0) this.raise(EVENT_COMMAND_DONE, 0);
   }
 
   doorbell(qpn: number): void {
     this.#qps.get(qpn)?.doorbell();
+  }
+
+  /** When it is not known whose doorbell rang. */
+  doorbellAll(): void {
+    for (const qp of this.#qps.values()) qp.doorbell();
   }
 
   /** True while some QP may have something to send. */

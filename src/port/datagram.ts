@@ -33,10 +33,16 @@ export interface RxDatagram {
   ipId: number;
 }
 
+/**
+ * Where a UDP payload should begin, modulo 8: a BTH has 12 bytes, and a BTH with RETH 28, so that the data behind them stand at a multiple
+ * of 8. Copies between shared memory and places that are not aligned alike are seven times slower (V8 copies shared memory word by word
+ * if it can, else byte by byte).
+ */
+export const PAYLOAD_ALIGNMENT = 4;
 /** Bytes kept free in front of every payload so that a frame port can write Ethernet, IP and UDP headers in place. */
-export const TX_HEADROOM_BYTES = 96;
-/** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up. */
-export const TX_PAYLOAD_BYTES_MAX = 4256;
+export const TX_HEADROOM_BYTES = 96 + PAYLOAD_ALIGNMENT;
+/** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up so that slots are multiples of 8. */
+export const TX_PAYLOAD_BYTES_MAX = 4260;
 export const TX_SLOT_BYTES = TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX;
 /** The most a train may hold: what fits an IPv4 datagram. */
 const TRAIN_BYTES_MAX = 65507;

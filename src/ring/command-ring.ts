@@ -17,6 +17,8 @@ import {
 } from './commands.js';
 import { createRingMemory, Ring } from './ring.js';
 
+/** Commands of a device that may wait for their answers at once; more wait outside. */
+export const COMMAND_DEPTH = 64;
 const ELEMENT_BYTES = 512;
 const BODY_OFFSET = 16;
 const TEXT_BYTES_MAX = ELEMENT_BYTES - BODY_OFFSET;
@@ -52,10 +54,13 @@ export class CommandRing extends Ring {
     return decodeFields(this.view, o + BODY_OFFSET, COMMANDS[name].out) as CommandResult<N>;
   }
 
-  /** NIC side: executes every waiting command through `execute`; returns how many. A thrown RoceError becomes the answer. */
-  drain(execute: <N extends CommandName>(name: N, args: CommandArgs<N>) => CommandResult<N>): number {
+  /** NIC side: executes the commands before index `end` through `execute`; returns how many. A thrown RoceError becomes the answer. */
+  drain(
+    execute: <N extends CommandName>(name: N, args: CommandArgs<N>) => CommandResult<N>,
+    end: number = this.producer,
+  ): number {
     let done = 0;
-    for (let index = this.consumer; index !== this.producer; index = (index + 1) >>> 0) {
+    for (let index = this.consumer; index !== end; index = (index + 1) >>> 0) {
       const o = this.offsetOf(index);
       const name = commandNameOf(this.view.getUint32(o, true));
       try {

@@ -11,6 +11,8 @@ import type { EventRing } from './event-ring.js';
 export interface EngineLink {
   /** Plain or shared memory, whichever the NIC can reach. */
   allocate(bytes: number): ArrayBufferLike;
+  /** Whether the NIC can reach memory of this kind: a NIC in another thread only shared memory. */
+  reaches(memory: ArrayBufferLike): boolean;
   /** Makes memory reachable for the NIC and names it; command arguments carry the number. Throws when the NIC cannot reach this kind. */
   attach(memory: ArrayBufferLike): number;
   detach(memoryId: number): void;

@@ -2,6 +2,9 @@
 
 import { createRingMemory, Ring } from './ring.js';
 
+/** Enough for one completion notice per CQ and bursts of async events between two turns of the event loop. */
+export const EVENT_DEPTH = 4096;
+
 export interface RingEvent {
   type: number;
   /** QPN, CQ or SRQ handle; unused for command notices. */

@@ -126,6 +126,11 @@ export class RdmaDevice extends Resource {
     return Buffer.from(this.#link.allocate(bytes));
   }
 
+  /** Whether these bytes can be registered: a NIC in a worker reaches shared memory only. */
+  reaches(memory: Uint8Array): boolean {
+    return this.#link.reaches(memory.buffer);
+  }
+
   // ---- for the objects of this folder
 
   /** @internal */

@@ -3,11 +3,24 @@
 import { InlineEngine } from '../driver/inline-engine.js';
 import { openPort, type PortOptions } from '../driver/open-port.js';
 import { systemRandom } from '../driver/system-random.js';
+import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import { RdmaDevice } from './device.js';
 
+export const ENGINES = ['inline', 'worker'] as const;
+export type EngineName = (typeof ENGINES)[number];
+
 export interface DeviceOptions extends PortOptions {
-  /** Where the NIC runs: on the caller's event loop. */
-  readonly engine?: 'inline';
+  /**
+   * Where the NIC runs. `inline` (default): on the caller's event loop; while that is blocked, peers wait. `worker`: in a thread of its
+   * own, which serves the peer's one-sided operations whatever this thread does; memory has to be shared (`device.allocate`), and `io`
+   * is `auto` unless said otherwise.
+   */
+  readonly engine?: EngineName;
+  /**
+   * Worker engine: before it sleeps it looks again for up to 50 us where that has paid lately and the system has a core to spare, which
+   * makes round trips several times shorter. Default true.
+   */
+  readonly spin?: boolean;
 }
 
 /**
@@ -19,7 +32,14 @@ export interface DeviceOptions extends PortOptions {
  * the UDP port is taken or the address is not this host's.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
-  const open = await openPort(options);
-  const engine = new InlineEngine(open, systemRandom());
-  return RdmaDevice.over(engine);
+  const { engine = 'inline', spin = true, ...port } = options;
+  if (engine === 'worker') {
+    return RdmaDevice.over(await WorkerEngine.open({ io: autoIo(port), ...port }, spin));
+  }
+  return RdmaDevice.over(new InlineEngine(await openPort(port), systemRandom()));
+}
+
+/** Frame ports and ports without koffi do not choose. */
+function autoIo({ frame, native }: PortOptions): 'auto' | 'dgram' {
+  return frame === undefined && native !== 'off' ? 'auto' : 'dgram';
 }

@@ -51,6 +51,21 @@ describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
     expect(JSON.parse(program.stdout)).toMatchObject({ role: 'server', verified: true });
   });
 
+  it.each([
+    ['bw', 'write', '1MiB', '--io', 'dgram'],
+    ['bw', 'write', '1MiB', '--engine', 'worker'],
+    ['bw', 'read', '100KB', '--engine', 'worker', '--io', 'dgram', '--no-spin'],
+    ['lat', 'write', '64', '--engine', 'worker'],
+    ['lat', 'send', '3000', '--engine', 'worker'],
+  ])('%s %s of %s runs with %s %s', async (tool, op, size, ...where) => {
+    const { program, port } = await server(tool, op, ...where);
+    const running = client(port, tool, op, '-s', size, '-n', '20', '--json', ...where);
+    expect(await running.ended()).toBe(0);
+    const engine = where.includes('worker') ? 'worker' : 'inline';
+    expect(JSON.parse(running.stdout)).toMatchObject({ op, iterations: 20, verified: true, engine });
+    expect(await program.ended()).toBe(0);
+  });
+
   it.each(['go-back-n', 'selective-repeat'])('%s repairs what a lossy endpoint does to it', async (recovery) => {
     const { port } = await server('bw', 'write', '--recovery', recovery);
     const faults = ['--loss', 'random=0.01;corrupt=0.005;duplicate=0.01', '-u', '13'];

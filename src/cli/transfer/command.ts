@@ -4,6 +4,7 @@ import { Argument, type Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { chooseIo, PORT_IOS } from '../../driver/port-io.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
+import { ENGINES } from '../../verbs/open-device.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import {
   addressOption,
@@ -71,6 +72,8 @@ export function addTransferOptions(command: Command, defaults: { sizeBytes: numb
     .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code', countOption, 14)
     .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', countOption, 7)
     .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')
+    .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'inline')
+    .option('--no-spin', 'worker engine: never look again before sleeping')
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--json', 'print one JSON document');
 }
@@ -186,7 +189,7 @@ function resultOf(endpoint: Endpoint, options: TransferOptions, tally: Tally, ve
     recovery: options.recovery,
     cc: 'none',
     io: chooseIo(options.io).io,
-    engine: 'inline',
+    engine: options.engine,
     mtu: lanes[0].agreement.mtu,
     qps: plan.qps,
     counters: movedCounters(endpoint),

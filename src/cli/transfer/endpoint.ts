@@ -15,7 +15,7 @@ import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { openDevice } from '../../verbs/open-device.js';
+import { type EngineName, openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
@@ -52,6 +52,8 @@ export interface EndpointOptions {
   readonly seed?: number;
   readonly pcap?: string;
   readonly io: PortIo;
+  readonly engine: EngineName;
+  readonly spin: boolean;
   readonly txDepth: number;
   readonly timeout: number;
   readonly retryCnt: number;
@@ -115,6 +117,8 @@ export async function openEndpointDevice(
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.pcap !== undefined && { pcap: options.pcap }),
     io: options.io,
+    engine: options.engine,
+    spin: options.spin,
   });
 }
 

@@ -218,7 +218,7 @@ function resultOf(
     recovery: 'go-back-n',
     cc: 'none',
     io: chooseIo(options.io).io,
-    engine: 'inline',
+    engine: options.engine,
     mtu: lanes[0].agreement.mtu,
     qps: plan.qps,
     counters: movedCounters({ device }),

@@ -1,6 +1,7 @@
 /** The result of a transfer test, as JSON (the fields of design for all transfer tools) and as perftest prints it. */
 
 import type { CounterName } from '../../ring/counters.js';
+import type { EngineName } from '../../verbs/open-device.js';
 import type { Column, Output } from '../output.js';
 import type { Endpoint, TransferOp } from './endpoint.js';
 
@@ -26,7 +27,7 @@ export interface TransferResult {
   readonly recovery: string;
   readonly cc: 'none';
   readonly io: 'dgram' | 'mmsg';
-  readonly engine: 'inline';
+  readonly engine: EngineName;
   readonly mtu: number;
   readonly qps: number;
   readonly counters: Partial<Record<CounterName, number>>;

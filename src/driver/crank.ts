@@ -1,0 +1,48 @@
+/**
+ * One turn of a NIC, whoever turns: deadlines that are due, then what there is to send. Datagrams are processed as they arrive and
+ * answered once a turn, so that acknowledgements coalesce.
+ */
+
+import { performance } from 'node:perf_hooks';
+import type { Nic } from '../nic/nic.js';
+import type { Port, RxDatagram } from '../port/datagram.js';
+
+const NS_PER_MS = 1e6;
+
+/** What `performance` counts from differs from thread to thread; `hrtime` is the system's monotonic clock, but makes a BigInt a call. */
+const START_NS = Number(process.hrtime.bigint()) - performance.now() * NS_PER_MS;
+
+/** The system's monotonic clock: the same in all threads, to the microsecond. */
+export function nowNs(): number {
+  return START_NS + performance.now() * NS_PER_MS;
+}
+
+export class Crank {
+  readonly nic: Nic;
+  readonly #port: Port;
+  /** The clock is read once a turn. */
+  nowNs = nowNs();
+
+  /** Received datagrams go to the NIC from here on. */
+  constructor(nic: Nic, port: Port, onReceived: () => void) {
+    this.nic = nic;
+    this.#port = port;
+    port.onDatagram = (datagram: RxDatagram) => {
+      onReceived();
+      nic.receive(datagram, this.nowNs);
+    };
+  }
+
+  /** Sends one batch at most: received datagrams wait in the kernel meanwhile, and their buffer is finite. True when it sent something. */
+  turn(): boolean {
+    const { nic } = this;
+    this.nowNs = nowNs();
+    if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs);
+    if (!nic.hasWork) return false;
+    const batch = this.#port.beginBatch();
+    if (batch === undefined) return false; // The kernel is behind: the next turn tries again.
+    const packets = nic.transmit(batch, this.nowNs);
+    this.#port.sendBatch(batch);
+    return packets > 0;
+  }
+}

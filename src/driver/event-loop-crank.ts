@@ -1,0 +1,88 @@
+/**
+ * Turns the crank on an event loop: a turn soon after whatever may have made work, and one timer for all deadlines.
+ */
+
+import type { Nic } from '../nic/nic.js';
+import type { Port } from '../port/datagram.js';
+import { Crank, nowNs } from './crank.js';
+
+const NS_PER_MS = 1e6;
+/** setTimeout counts in 32 bits of milliseconds. */
+const TIMEOUT_MS_MAX = 0x7fffffff;
+
+/** Timers are a millisecond coarse, and a busy event loop comes later still: what a paced flow missed meanwhile it may catch up. */
+export const EVENT_LOOP_CATCH_UP_NS = 4e6;
+
+/** What happens around turns where the application is in another thread. */
+export interface TurnHooks {
+  /** Before each turn: takes in what was asked for meanwhile; true when something was. */
+  begin(): boolean;
+  /** After each turn. False: take another one at once. */
+  mayRest(nowNs: number, worked: boolean): boolean;
+}
+
+export class EventLoopCrank {
+  readonly #crank: Crank;
+  readonly #nic: Nic;
+  readonly #hooks: TurnHooks | undefined;
+  #turnPending = false;
+  #timer: NodeJS.Timeout | undefined;
+  #timerNs = Number.POSITIVE_INFINITY;
+  #closed = false;
+  /** Since the last turn. */
+  #received = false;
+
+  constructor(nic: Nic, port: Port, hooks?: TurnHooks) {
+    this.#nic = nic;
+    this.#hooks = hooks;
+    this.#crank = new Crank(nic, port, () => this.#onReceived());
+  }
+
+  /** No further turn is taken. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  turnSoon(): void {
+    if (this.#turnPending || this.#closed) return;
+    this.#turnPending = true;
+    setImmediate(this.#turn);
+  }
+
+  /** Before the NIC gets a datagram. */
+  #onReceived(): void {
+    if (!this.#turnPending) this.#crank.nowNs = nowNs();
+    this.#received = true;
+    this.turnSoon();
+  }
+
+  readonly #turn = (): void => {
+    this.#turnPending = false;
+    if (this.#closed) return;
+    const hooks = this.#hooks;
+    const rung = hooks?.begin() ?? false;
+    const sent = this.#crank.turn();
+    const worked = rung || sent || this.#received || this.#nic.hasWork;
+    this.#received = false;
+    if (this.#nic.hasWork || hooks?.mayRest(this.#crank.nowNs, worked) === false) this.turnSoon();
+    this.#setTimer();
+  };
+
+  #setTimer(): void {
+    const next = this.#nic.nextDeadlineNs;
+    // A timer that fires early only finds that nothing is due.
+    if (next >= this.#timerNs) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#timerNs = next;
+    const delayMs = Math.min(TIMEOUT_MS_MAX, Math.max(0, Math.ceil((next - this.#crank.nowNs) / NS_PER_MS)));
+    this.#timer = setTimeout(this.#onTimer, delayMs);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timer = undefined;
+    this.#timerNs = Number.POSITIVE_INFINITY;
+    this.turnSoon();
+  };
+}

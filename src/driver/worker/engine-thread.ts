@@ -1,0 +1,84 @@
+/**
+ * The thread of a worker engine: a port and a NIC on memory shared with the application's thread. What the peer reads and writes is
+ * served here, whatever the application does meanwhile.
+ */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { serializeError } from '../../core/errors.js';
+import { Nic } from '../../nic/nic.js';
+import { IpAddress } from '../../packet/address.js';
+import { CommandRing } from '../../ring/command-ring.js';
+import { DoorbellRing } from '../../ring/doorbell-ring.js';
+import { EventRing } from '../../ring/event-ring.js';
+import { nowNs } from '../crank.js';
+import { EVENT_LOOP_CATCH_UP_NS, EventLoopCrank } from '../event-loop-crank.js';
+import { type OpenPort, openPort } from '../open-port.js';
+import { systemRandom } from '../system-random.js';
+import { POLLING_CATCH_UP_NS, PollingCrank } from './polling-crank.js';
+import { type FromThread, type ThreadData, type ToThread, WORD_INTERRUPTS } from './protocol.js';
+import { Rest } from './rest.js';
+
+const application = parentPort!;
+const data = workerData as ThreadData;
+
+function say(message: FromThread): void {
+  application.postMessage(message);
+}
+
+function run(opened: OpenPort): void {
+  const { port, polled } = opened;
+  const control = new Int32Array(data.control);
+  const commands = new CommandRing(data.commands);
+  const memory = new Map<number, SharedArrayBuffer>();
+  const nic = new Nic({
+    port,
+    random: systemRandom(),
+    counters: new Float64Array(data.counters),
+    events: new EventRing(data.events),
+    memory: (id) => memory.get(id),
+    tuning: { pacingCatchUpNs: polled === undefined ? EVENT_LOOP_CATCH_UP_NS : POLLING_CATCH_UP_NS },
+    onEvent: () => {
+      Atomics.add(control, WORD_INTERRUPTS, 1);
+      Atomics.notify(control, WORD_INTERRUPTS);
+    },
+  });
+  const rest = new Rest(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
+  const crank = polled === undefined ? new EventLoopCrank(nic, port, rest) : new PollingCrank(nic, port, polled, rest);
+
+  application.on('message', async (message: ToThread) => {
+    switch (message.type) {
+      case 'attach':
+        memory.set(message.id, message.memory);
+        return;
+      case 'detach':
+        memory.delete(message.id);
+        return;
+      case 'commands':
+        nic.executeCommands(commands, nowNs(), message.end);
+        break;
+      case 'resolve':
+        await opened.resolve(IpAddress.parse(message.address)).then(
+          () => say({ type: 'resolved', request: message.request }),
+          (error) => say({ type: 'resolved', request: message.request, error: serializeError(error) }),
+        );
+        return;
+      case 'close':
+        crank.close();
+        rest.close();
+        await opened.close();
+        say({ type: 'closed' });
+        application.close();
+        return;
+      case 'wake':
+        break;
+    }
+    if (crank instanceof EventLoopCrank) crank.turnSoon();
+  });
+  say({ type: 'ready', portDescription: port.description, wakeFd: polled?.wakeFd ?? -1 });
+}
+
+try {
+  run(await openPort(data.port, 'polled'));
+} catch (error) {
+  say({ type: 'failed', error: serializeError(error) });
+}

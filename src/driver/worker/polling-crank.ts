@@ -1,0 +1,57 @@
+/**
+ * Turns the crank of a NIC that has a thread to itself: looks at the socket and at the doorbells in turn, and blocks the thread when there
+ * is nothing, after a short spin if that pays.
+ *
+ * Invariant: the thread's event loop, which brings messages and files, gets its turn at least every {@link TURN_NS} of work and after
+ * every sleep, and no sleep is longer than {@link SLEEP_MAX_NS}.
+ */
+
+import type { BatchedUdpPort } from '../../dgram-ext/batched-udp-port.js';
+import type { Nic } from '../../nic/nic.js';
+import type { Port } from '../../port/datagram.js';
+import { Crank, nowNs } from '../crank.js';
+import type { Rest } from './rest.js';
+
+/** A blocked thread is woken within some 100 us, a descheduled one later. */
+export const POLLING_CATCH_UP_NS = 500_000;
+const TURN_NS = 200_000;
+/** Files that a capture writes need the event loop, too. */
+const SLEEP_MAX_NS = 10e6;
+
+export class PollingCrank {
+  readonly #nic: Nic;
+  readonly #crank: Crank;
+  readonly #socket: BatchedUdpPort;
+  readonly #rest: Rest;
+  #closed = false;
+
+  /** `port` is `socket`, or wrapped around it. */
+  constructor(nic: Nic, port: Port, socket: BatchedUdpPort, rest: Rest) {
+    this.#nic = nic;
+    this.#socket = socket;
+    this.#rest = rest;
+    this.#crank = new Crank(nic, port, () => {});
+    setImmediate(this.#turn);
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  readonly #turn = (): void => {
+    if (this.#closed) return;
+    const crank = this.#crank;
+    const rest = this.#rest;
+    const endNs = nowNs() + TURN_NS;
+    do {
+      const received = this.#socket.receive() > 0;
+      const rung = rest.begin();
+      const sent = crank.turn();
+      if (rest.mayRest(crank.nowNs, received || rung || sent || this.#nic.hasWork)) {
+        this.#socket.wait(Math.max(0, Math.min(SLEEP_MAX_NS, this.#nic.nextDeadlineNs - nowNs())));
+        break;
+      }
+    } while (crank.nowNs < endNs);
+    setImmediate(this.#turn);
+  };
+}

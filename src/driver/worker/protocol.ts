@@ -1,0 +1,53 @@
+/**
+ * What crosses between the application's thread and the NIC's: rings and a few words in shared memory for everything that is frequent,
+ * messages for everything that is not.
+ *
+ * Sleeping and waking cannot miss each other: the NIC stores ASLEEP and then looks at its doorbells once more; the application rings and
+ * then looks whether the NIC sleeps (both in the one order that all atomics have).
+ */
+
+import type { SerializedRoceError } from '../../core/errors.js';
+import type { PortOptions } from '../open-port.js';
+
+/** Words of the control block. */
+export const WORD_STATE = 0;
+/** Counts up when the event ring has something new. */
+export const WORD_INTERRUPTS = 1;
+export const CONTROL_WORDS = 16;
+
+/** A NIC that never ran counts as asleep. */
+export const ASLEEP = 0;
+export const AWAKE = 1;
+
+/** What the thread is started with. All memory is shared. */
+export interface ThreadData {
+  readonly port: PortOptions;
+  readonly spin: boolean;
+  readonly control: SharedArrayBuffer;
+  readonly commands: SharedArrayBuffer;
+  readonly events: SharedArrayBuffer;
+  readonly doorbells: SharedArrayBuffer;
+  readonly counters: SharedArrayBuffer;
+  /** One word for all NICs of the process: who spins. */
+  readonly spinner: SharedArrayBuffer;
+}
+
+export type ToThread =
+  | { readonly type: 'attach'; readonly id: number; readonly memory: SharedArrayBuffer }
+  | { readonly type: 'detach'; readonly id: number }
+  /** Up to this index only: memory that later ones name may still be on its way. */
+  | { readonly type: 'commands'; readonly end: number }
+  | { readonly type: 'wake' }
+  | { readonly type: 'resolve'; readonly request: number; readonly address: string }
+  | { readonly type: 'close' };
+
+export type FromThread =
+  | {
+      readonly type: 'ready';
+      readonly portDescription: string;
+      /** An eventfd that ends the NIC's sleep, or -1: then a message does. */
+      readonly wakeFd: number;
+    }
+  | { readonly type: 'failed'; readonly error: SerializedRoceError }
+  | { readonly type: 'resolved'; readonly request: number; readonly error?: SerializedRoceError }
+  | { readonly type: 'closed' };

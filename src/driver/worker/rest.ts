@@ -1,0 +1,97 @@
+/**
+ * When a NIC in a thread of its own looks again, and when it sleeps. Holds the NIC's side of the sleeping protocol, the doorbells, and
+ * the spinner's token: of all NICs of a process one spins at a time, or they would take the cores from each other.
+ */
+
+import type { Nic } from '../../nic/nic.js';
+import type { DoorbellRing } from '../../ring/doorbell-ring.js';
+import { AdaptiveSpin } from '../adaptive-spin.js';
+import { ASLEEP, AWAKE, WORD_STATE } from './protocol.js';
+
+export class Rest {
+  readonly #control: Int32Array;
+  readonly #doorbells: DoorbellRing;
+  readonly #spinner: Int32Array;
+  readonly #spin: AdaptiveSpin | undefined;
+  readonly #one: (qpn: number) => void;
+  readonly #all: () => void;
+  #workedNs = 0;
+  #lookedNs = 0;
+  #idle = false;
+  #asleep = true;
+  #holdsToken = false;
+
+  /** Without `spin` the NIC sleeps as soon as there is nothing to do. */
+  constructor(nic: Nic, control: Int32Array, doorbells: DoorbellRing, spinner: Int32Array, spin: boolean) {
+    this.#control = control;
+    this.#doorbells = doorbells;
+    this.#spinner = spinner;
+    this.#spin = spin ? new AdaptiveSpin() : undefined;
+    this.#one = (qpn) => nic.doorbell(qpn);
+    this.#all = () => nic.doorbellAll();
+  }
+
+  /** Before each turn: takes in the doorbells; true when there were any. */
+  begin(): boolean {
+    if (this.#asleep) this.#wakeUp();
+    if (!this.#doorbells.isRinging) return false;
+    this.#doorbells.drain(this.#one, this.#all);
+    return true;
+  }
+
+  /** After each turn. True: the thread may block, whoever rings from here on wakes it. False: another turn, at once. */
+  mayRest(nowNs: number, worked: boolean): boolean {
+    if (worked) this.#worked(nowNs);
+    return !worked && !this.#mayLookAgain(nowNs) && this.#fallAsleep();
+  }
+
+  /** No further turn is taken. */
+  close(): void {
+    this.#giveToken();
+  }
+
+  #worked(nowNs: number): void {
+    if (this.#idle) {
+      this.#idle = false;
+      this.#spin?.onGap(nowNs - this.#workedNs);
+      this.#giveToken();
+    }
+    this.#workedNs = nowNs;
+  }
+
+  #mayLookAgain(nowNs: number): boolean {
+    const spin = this.#spin;
+    if (this.#idle) spin?.onLook(nowNs - this.#lookedNs, nowNs);
+    this.#idle = true;
+    this.#lookedNs = nowNs;
+    if (spin !== undefined && nowNs - this.#workedNs < spin.budgetNs(nowNs) && this.#takeToken()) return true;
+    this.#giveToken();
+    return false;
+  }
+
+  /** False: a doorbell rang just now. */
+  #fallAsleep(): boolean {
+    this.#asleep = true;
+    Atomics.store(this.#control, WORD_STATE, ASLEEP);
+    if (!this.#doorbells.isRinging) return true;
+    this.#wakeUp();
+    return false;
+  }
+
+  #wakeUp(): void {
+    this.#asleep = false;
+    Atomics.store(this.#control, WORD_STATE, AWAKE);
+    this.#lookedNs = Number.POSITIVE_INFINITY; // Time asleep is no stall.
+  }
+
+  #takeToken(): boolean {
+    this.#holdsToken ||= Atomics.compareExchange(this.#spinner, 0, 0, 1) === 0;
+    return this.#holdsToken;
+  }
+
+  #giveToken(): void {
+    if (!this.#holdsToken) return;
+    this.#holdsToken = false;
+    Atomics.store(this.#spinner, 0, 0);
+  }
+}

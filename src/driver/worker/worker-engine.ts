@@ -1,0 +1,184 @@
+/**
+ * The worker engine: the NIC and its port in a thread of their own, so that one-sided operations of the peer are served however busy this
+ * thread is. This is the application's end of the link; the other end is engine-thread.ts.
+ */
+
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { RoceError } from '../../core/errors.js';
+import { eventFdWaker } from '../../dgram-ext/readiness.js';
+import type { IpAddress } from '../../packet/address.js';
+import { AttachedMemory } from '../../ring/attached-memory.js';
+import { COMMAND_DEPTH, CommandRing } from '../../ring/command-ring.js';
+import { COUNTER_NAMES } from '../../ring/counters.js';
+import { DoorbellRing } from '../../ring/doorbell-ring.js';
+import type { EngineLink } from '../../ring/engine-link.js';
+import { EVENT_DEPTH, EventRing } from '../../ring/event-ring.js';
+import { nowNs } from '../crank.js';
+import type { PortOptions } from '../open-port.js';
+import {
+  ASLEEP,
+  AWAKE,
+  CONTROL_WORDS,
+  type FromThread,
+  type ThreadData,
+  type ToThread,
+  WORD_INTERRUPTS,
+  WORD_STATE,
+} from './protocol.js';
+
+const DOORBELL_DEPTH = 1024;
+/** Which NIC of this process spins: one at a time. */
+const SPINNER = new SharedArrayBuffer(4);
+
+function shared(bytes: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(bytes);
+}
+
+interface Request {
+  readonly resolve: () => void;
+  readonly reject: (error: RoceError) => void;
+}
+
+export class WorkerEngine implements EngineLink {
+  readonly commands = CommandRing.create(shared, COMMAND_DEPTH);
+  readonly events = EventRing.create(shared, EVENT_DEPTH);
+  readonly counters = new Float64Array(shared(COUNTER_NAMES.length * 8));
+  onInterrupt: () => void = () => {};
+  readonly #doorbells = DoorbellRing.create(shared, DOORBELL_DEPTH);
+  readonly #control = new Int32Array(shared(CONTROL_WORDS * 4));
+  readonly #memory = new AttachedMemory();
+  readonly #worker: Worker;
+  readonly #requests = new Map<number, Request>();
+  #nextRequest = 0;
+  #portDescription = '';
+  #wakeThread = () => this.#worker.postMessage({ type: 'wake' } satisfies ToThread);
+  #wakesByMessage = true;
+  #closed = false;
+
+  /** Starts the thread. `spin`: it may look again for a few microseconds before it sleeps. Rejects with what opening the port says. */
+  static async open(port: PortOptions, spin: boolean): Promise<WorkerEngine> {
+    const engine = new WorkerEngine(port, spin);
+    await engine.#started();
+    return engine;
+  }
+
+  private constructor(port: PortOptions, spin: boolean) {
+    const data = {
+      port: { ...port },
+      spin,
+      control: this.#control.buffer as SharedArrayBuffer,
+      commands: this.commands.memory as SharedArrayBuffer,
+      events: this.events.memory as SharedArrayBuffer,
+      doorbells: this.#doorbells.memory as SharedArrayBuffer,
+      counters: this.counters.buffer as SharedArrayBuffer,
+      spinner: SPINNER,
+    } satisfies ThreadData;
+    this.#worker = new Worker(new URL('./engine-thread.js', import.meta.url), { workerData: data });
+  }
+
+  async #started(): Promise<void> {
+    const [message] = (await once(this.#worker, 'message')) as [FromThread];
+    if (message.type === 'failed') throw new RoceError(message.error.code, message.error.message);
+    if (message.type !== 'ready') throw new TypeError(`the NIC's thread began with '${message.type}'`);
+    this.#portDescription = `${message.portDescription}, NIC in a worker`;
+    if (message.wakeFd >= 0) {
+      this.#wakeThread = eventFdWaker(message.wakeFd);
+      this.#wakesByMessage = false;
+    }
+    this.#worker.on('message', (answer: FromThread) => this.#onMessage(answer));
+    this.#listen();
+  }
+
+  get portDescription(): string {
+    return this.#portDescription;
+  }
+
+  // ---- memory
+
+  allocate(bytes: number): ArrayBufferLike {
+    return shared(bytes);
+  }
+
+  reaches(memory: ArrayBufferLike): boolean {
+    return memory instanceof SharedArrayBuffer;
+  }
+
+  attach(memory: ArrayBufferLike): number {
+    if (!(memory instanceof SharedArrayBuffer)) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        'the NIC runs in a worker and cannot reach memory of this thread alone',
+        'take memory from device.allocate(), give regMr a length, or use a SharedArrayBuffer',
+      );
+    }
+    const { id, isNew } = this.#memory.attach(memory);
+    if (isNew) this.#post({ type: 'attach', id, memory });
+    return id;
+  }
+
+  detach(memoryId: number): void {
+    if (this.#memory.detach(memoryId)) this.#post({ type: 'detach', id: memoryId });
+  }
+
+  nowNs(): number {
+    return nowNs();
+  }
+
+  // ---- towards the NIC
+
+  ringCommands(): void {
+    // A message, although the ring is shared: what was attached before must have arrived.
+    this.#post({ type: 'commands', end: this.commands.producer });
+  }
+
+  ringDoorbell(qpn: number): void {
+    this.#doorbells.ring(qpn);
+    if (Atomics.load(this.#control, WORD_STATE) !== ASLEEP) return;
+    // Whoever finds it asleep wakes it, once.
+    if (Atomics.compareExchange(this.#control, WORD_STATE, ASLEEP, AWAKE) === ASLEEP) this.#wakeThread();
+  }
+
+  #post(message: ToThread): void {
+    this.#worker.postMessage(message);
+    if (!this.#wakesByMessage) this.#wakeThread();
+  }
+
+  async resolve(address: IpAddress): Promise<void> {
+    const request = this.#nextRequest++;
+    await new Promise<void>((resolve, reject) => {
+      this.#requests.set(request, { resolve, reject });
+      this.#post({ type: 'resolve', request, address: address.text });
+    });
+  }
+
+  // ---- from the NIC
+
+  #onMessage(message: FromThread): void {
+    if (message.type !== 'resolved') return;
+    const request = this.#requests.get(message.request);
+    this.#requests.delete(message.request);
+    if (message.error === undefined) request?.resolve();
+    else request?.reject(new RoceError(message.error.code, message.error.message));
+  }
+
+  /** Interrupts: a wait on the counter, renewed each time. Read before the events are: what comes after makes the wait end at once. */
+  #listen(): void {
+    while (!this.#closed) {
+      const seen = Atomics.load(this.#control, WORD_INTERRUPTS);
+      this.onInterrupt();
+      const wait = Atomics.waitAsync(this.#control, WORD_INTERRUPTS, seen);
+      if (!wait.async) continue;
+      void wait.value.then(() => this.#listen());
+      return;
+    }
+  }
+
+  async close(): Promise<void> {
+    const exited = once(this.#worker, 'exit');
+    this.#post({ type: 'close' });
+    await exited;
+    this.#closed = true;
+    Atomics.notify(this.#control, WORD_INTERRUPTS);
+  }
+}

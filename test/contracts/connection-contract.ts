@@ -1,0 +1,234 @@
+/** What `listen` and `connect` must do, wherever the NIC runs. */
+
+import { connect as connectTcp, createServer } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import type * as sourceApi from '../../src/index.js';
+import type { Connection, ConnectionOptions, DeviceOptions, Listener, RdmaDevice } from '../../src/index.js';
+
+export interface EngineUnderTest {
+  readonly api: Pick<typeof sourceApi, 'ConnectionManager' | 'connect' | 'listen' | 'openDevice'>;
+  readonly options: Omit<DeviceOptions, 'address'>;
+  /** Loopback addresses of the caller alone, so that test files may run side by side on UDP 4791. */
+  readonly server: string;
+  readonly client: string;
+}
+
+/** Memory that every engine can reach. */
+function sharedBuffer(bytes: number): Buffer {
+  return Buffer.from(new SharedArrayBuffer(bytes));
+}
+
+export function connectionContract(
+  name: string,
+  { api, options, server: SERVER, client: CLIENT }: EngineUnderTest,
+): void {
+  const { ConnectionManager, connect, listen, openDevice } = api;
+  const open: Array<{ close(): Promise<void> }> = [];
+
+  describe(name, () => {
+    afterEach(async () => {
+      for (const thing of open.splice(0).reverse()) await thing.close();
+    });
+
+    function closeLater<T extends { close(): Promise<void> }>(thing: T): T {
+      open.push(thing);
+      return thing;
+    }
+
+    async function devices(): Promise<[RdmaDevice, RdmaDevice]> {
+      return [
+        closeLater(await openDevice({ ...options, address: SERVER })),
+        closeLater(await openDevice({ ...options, address: CLIENT })),
+      ];
+    }
+
+    async function pair(
+      server: ConnectionOptions = {},
+      client: ConnectionOptions = {},
+    ): Promise<{ server: Connection; client: Connection; listener: Listener }> {
+      const [serverDevice, clientDevice] = await devices();
+      const listener = closeLater(await listen(serverDevice, { port: 0, ...server }));
+      const [accepted, connected] = await Promise.all([
+        listener.accept(),
+        connect(clientDevice, { host: SERVER, port: listener.port, ...client }),
+      ]);
+      return { server: closeLater(accepted), client: closeLater(connected), listener };
+    }
+
+    describe('a connection', () => {
+      it('delivers messages in order, both ways, with and without immediate data', async () => {
+        const { server, client } = await pair();
+        for (let i = 0; i < 100; i++) void client.send(Buffer.from(`message ${i}`));
+        for (let i = 0; i < 100; i++) expect((await server.receive()).data.toString()).toBe(`message ${i}`);
+        await server.send(Buffer.from('back'), { immediate: 0xfeedbeef });
+        expect(await client.receive()).toMatchObject({ data: Buffer.from('back'), immediate: 0xfeedbeef });
+      });
+
+      it('writes, reads and changes the memory that the peer opened, and no other', async () => {
+        const memory = sharedBuffer(10_000);
+        const { client } = await pair({ region: memory.subarray(1000, 9000) });
+        const data = Buffer.alloc(7000, 0xa5);
+        await client.write(data, 500);
+        expect(memory.subarray(1500, 8500).equals(data)).toBe(true);
+        expect(memory.subarray(0, 1500).every((byte) => byte === 0)).toBe(true);
+        expect(memory.subarray(8500).every((byte) => byte === 0)).toBe(true);
+        expect((await client.read(7000, 500)).equals(data)).toBe(true);
+        expect(await client.fetchAdd(8, 5n)).toBe(0n);
+        expect(await client.compareSwap(8, 5n, 2n ** 64n - 1n)).toBe(5n);
+        expect(await client.fetchAdd(8, 2n)).toBe(2n ** 64n - 1n);
+        expect(memory.readBigUInt64LE(1008)).toBe(1n);
+        await expect(client.write(data, 1001)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+      });
+
+      it('says that the peer opened no memory', async () => {
+        const { client } = await pair();
+        await expect(client.read(1)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_STATE' });
+      });
+
+      it('waits, rather than fails, when more is sent than the peer has received', async () => {
+        const { server, client } = await pair({ receiveDepth: 4 });
+        const sent = Promise.all(Array.from({ length: 300 }, (_, i) => client.send(Buffer.from([i & 255]))));
+        for (let i = 0; i < 300; i++) expect((await server.receive()).data[0]).toBe(i & 255);
+        await sent;
+      });
+
+      it('ends with the first cause when the peer closes, and rejects everything after with it', async () => {
+        const { server, client } = await pair({ region: 64 }, { timeout: 8, retryCnt: 2 });
+        await server.close();
+        await expect(client.write(Buffer.alloc(8))).rejects.toThrow(
+          /transport retry counter exceeded.*peer process is gone/,
+        );
+        await expect(client.send(Buffer.alloc(1))).rejects.toThrow(/transport retry counter exceeded/);
+        await expect(client.receive()).rejects.toThrow(/transport retry counter exceeded/);
+      });
+
+      it('iterates over messages until it is closed', async () => {
+        const { server, client } = await pair();
+        const seen: string[] = [];
+        const reading = (async () => {
+          for await (const message of server) seen.push(message.data.toString());
+        })();
+        await client.send(Buffer.from('one'));
+        await client.send(Buffer.from('two'));
+        while (seen.length < 2) await new Promise(setImmediate);
+        await server.close();
+        await reading;
+        expect(seen).toEqual(['one', 'two']);
+      });
+    });
+
+    describe('connecting', () => {
+      it('refuses different recovery schemes by name, on both sides', async () => {
+        const [serverDevice, clientDevice] = await devices();
+        const listener = closeLater(await listen(serverDevice, { port: 0, recovery: 'selective-repeat' }));
+        const [accepted, connected] = await Promise.allSettled([
+          listener.accept(),
+          connect(clientDevice, { host: SERVER, port: listener.port, recovery: 'go-back-0' }),
+        ]);
+        for (const side of [accepted, connected]) {
+          expect(side).toMatchObject({ status: 'rejected', reason: { code: 'ERR_ROCE_MISMATCH' } });
+        }
+        expect(String((connected as PromiseRejectedResult).reason)).toMatch(
+          /recovery is selective-repeat here and go-back-0 there/,
+        );
+      });
+
+      it('settles on the smaller path MTU', async () => {
+        const { server, client } = await pair({ mtu: 1024 }, { mtu: 2048 });
+        expect(server.agreement.mtu).toBe(1024);
+        expect(client.agreement.mtu).toBe(1024);
+        const big = Buffer.alloc(50_000, 3);
+        await client.send(big);
+        expect((await server.receive()).data.equals(big)).toBe(true);
+      });
+
+      it('says that nobody listens', async () => {
+        const [, clientDevice] = await devices();
+        await expect(connect(clientDevice, { host: CLIENT, port: 1 })).rejects.toMatchObject({
+          code: 'ERR_ROCE_CONNECT',
+        });
+      });
+
+      it('turns away a program that speaks something else', async () => {
+        const [serverDevice] = await devices();
+        const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const socket = connectTcp(listener.port, SERVER, () => socket.write('GET / HTTP/1.1\r\n\r\n'));
+        await expect(listener.accept()).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+        socket.destroy();
+      });
+
+      it('turns away a line without end, and a hello with a wrong field names the field', async () => {
+        const [serverDevice] = await devices();
+        const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const endless = connectTcp(listener.port, SERVER, () => endless.write('x'.repeat(100_000)));
+        endless.on('error', () => {});
+        await expect(listener.accept()).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+        const wrong = connectTcp(listener.port, SERVER, () => wrong.write('{"rocev2":1,"gid":"zz"}\n'));
+        await expect(listener.accept()).rejects.toThrow(/gid/);
+        wrong.destroy();
+        endless.destroy();
+      });
+
+      it('gives up on a server that accepts and then says nothing about itself', async () => {
+        const [, clientDevice] = await devices();
+        const server = createServer((socket) => socket.end()).listen(0, SERVER);
+        await new Promise((resolve) => server.once('listening', resolve));
+        const { port } = server.address() as { port: number };
+        await expect(connect(clientDevice, { host: SERVER, port })).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+        server.close();
+      });
+
+      it('leaves nothing behind when it fails: the device can be used again', async () => {
+        const { server, client, listener } = await pair();
+        const outcomes = await Promise.allSettled([
+          listener.accept(),
+          connect(client.device, { host: SERVER, port: listener.port, recovery: 'go-back-0' }),
+        ]);
+        expect(outcomes.map((outcome) => outcome.status)).toEqual(['rejected', 'rejected']);
+        await client.send(Buffer.from('still here'));
+        expect((await server.receive()).data.toString()).toBe('still here');
+      });
+    });
+
+    describe('connecting through RDMA CM', () => {
+      async function managedPair(options: ConnectionOptions = {}) {
+        const [serverDevice, clientDevice] = await devices();
+        const serverManager = closeLater(await ConnectionManager.open(serverDevice));
+        const clientManager = closeLater(await ConnectionManager.open(clientDevice));
+        const listener = closeLater(await listen(serverDevice, { port: 7471, manager: serverManager, ...options }));
+        const [server, client] = await Promise.all([
+          listener.accept(),
+          connect(clientDevice, { host: SERVER, port: 7471, manager: clientManager }),
+        ]);
+        return { server: closeLater(server), client: closeLater(client), clientManager, clientDevice };
+      }
+
+      it('gives the same connection, and tells the region without TCP', async () => {
+        const memory = sharedBuffer(4096);
+        const { server, client } = await managedPair({ region: memory });
+        await client.send(Buffer.from('hello'));
+        expect((await server.receive()).data.toString()).toBe('hello');
+        expect(client.remote?.length).toBe(4096);
+        expect(server.remote).toBeUndefined();
+        await client.write(Buffer.from('there'), 8);
+        expect(memory.toString('utf8', 8, 13)).toBe('there');
+      });
+
+      it('tells the other side when it is closed', async () => {
+        const { server, client } = await managedPair();
+        await client.close();
+        await server.peerClosed(5000);
+        await expect(server.send(Buffer.from('late'))).rejects.toThrow();
+      });
+
+      it('says that nobody listens, and refuses a recovery scheme it cannot agree on', async () => {
+        const { clientManager, clientDevice } = await managedPair();
+        const target = { host: SERVER, port: 7472, manager: clientManager };
+        await expect(connect(clientDevice, target)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+        await expect(connect(clientDevice, { ...target, recovery: 'go-back-0' })).rejects.toMatchObject({
+          code: 'ERR_ROCE_UNSUPPORTED',
+        });
+      });
+    });
+  });
+}

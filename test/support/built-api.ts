@@ -1,0 +1,17 @@
+/**
+ * The package as built. A worker engine's thread is a file that Node must be able to load, which a TypeScript source is not, so tests of
+ * that engine use the build (`npm test` makes it) and its classes throughout.
+ */
+
+import { pathToFileURL } from 'node:url';
+import { isBuilt } from '../e2e/executable.js';
+
+type Api = typeof import('../../src/index.js');
+
+/** Only call it where {@link isBuilt}. */
+export function builtApi(): Promise<Api> {
+  const entry: string = pathToFileURL('dist/index.js').href;
+  return import(entry) as Promise<Api>;
+}
+
+export { isBuilt };
