@@ -3,9 +3,9 @@
  * that had a turn meanwhile. A pause ends when it is lifted or when its time is over; until then nothing of that priority is sent.
  */
 
+import { PRIORITIES } from '../packet/pfc.js';
 import { RunQueue } from './run-queue.js';
 
-export const PRIORITIES = 8;
 const OPEN = Number.NEGATIVE_INFINITY;
 
 export class PriorityPause<T> {
