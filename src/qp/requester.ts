@@ -303,7 +303,7 @@ export class Requester {
     const kind = out.kind[index & out.mask];
     if (kind === KIND_DATA) {
       if (used >= window) return this.#waitForWindow(now, WAIT_WINDOW);
-      asksForAnswer = this.#writeData(index, psn, batch, used, window);
+      asksForAnswer = this.#writeData(index, psn, batch, used, window, now);
     } else if (kind === KIND_READ) {
       psns = this.#writeRead(index, psn, batch, used, window);
       if (psns === 0) return this.#waitForWindow(now, this.#mayAskMore ? WAIT_WINDOW : WAIT_READ_LIMIT);
@@ -320,7 +320,6 @@ export class Requester {
     if (psn === out.newPsn) {
       const i = index & out.mask;
       probe.sent(index, psn === out.firstPsn[i], psnAdd(psn, psns - 1) === out.lastPsn[i]);
-      if (kind === KIND_DATA) this.#rtt.onSent(psn, batch.lengths[batch.count - 1], asksForAnswer, now);
     } else {
       probe.resent();
       this.#qp.host.counters[TX_RETRANSMITTED]++;
@@ -361,7 +360,7 @@ export class Requester {
   }
 
   /** Returns whether the packet asks for an acknowledgement. */
-  #writeData(index: number, psn: number, batch: TxBatch, used: number, window: number): boolean {
+  #writeData(index: number, psn: number, batch: TxBatch, used: number, window: number, now: number): boolean {
     const { out } = this;
     const wqe = this.#wqe;
     const mtu = this.#qp.mtuBytes;
@@ -378,9 +377,10 @@ export class Requester {
       isLast ||
       used + 1 >= window ||
       this.#packetsSinceAckReq >= Math.min(window / ACKS_PER_WINDOW, ACK_EVERY_PACKETS_MAX) ||
-      this.#rtt.isDue ||
+      this.#rtt.isDue(bytes) ||
       (psn !== out.newPsn && !this.recovery.goesBack);
     if (ackReq) this.#packetsSinceAckReq = 0;
+    if (psn === out.newPsn) this.#rtt.onSent(psn, bytes, ackReq, now);
 
     const start = batch.payloadOffset(batch.count);
     const b = batch.slab;

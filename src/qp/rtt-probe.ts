@@ -25,15 +25,15 @@ export class RttProbe {
     this.#sentNs = new Float64Array(pending);
   }
 
-  /** The next data packet should ask for an acknowledgement, so that it can be measured. */
-  get isDue(): boolean {
-    return this.#bytesLeft <= 0;
+  /** A packet of so many new bytes should ask for an acknowledgement, so that it can be measured. */
+  isDue(bytes: number): boolean {
+    return bytes >= this.#bytesLeft;
   }
 
   /** A packet with new data has left. */
   onSent(psn: number, bytes: number, asksForAnswer: boolean, now: number): void {
     this.#bytesLeft -= bytes;
-    if (!asksForAnswer || !this.isDue) return;
+    if (!asksForAnswer || this.#bytesLeft > 0) return;
     this.#bytesLeft = this.#sampleBytes;
     if (this.#count === PENDING_MAX) return;
     const i = (this.#head + this.#count++) % PENDING_MAX;

@@ -9,7 +9,9 @@ const APART = 20;
 
 /** The rate after each sample, given as RTT; `apart` is the time between them. */
 function rates(options: RateControlOptions, rttsUs: readonly number[], apart = APART): number[] {
-  const control = createRateControl(rateControlSettings({ linkRateBps: 10e9, initialRateBps: 1e9, ...options } as never));
+  const control = createRateControl(
+    rateControlSettings({ linkRateBps: 10e9, initialRateBps: 1e9, ...options } as never),
+  );
   return rttsUs.map((rttUs, i) => {
     const now = (i + 1) * apart * US;
     control.onRttSample(rttUs * US, now);
@@ -17,7 +19,12 @@ function rates(options: RateControlOptions, rttsUs: readonly number[], apart = A
   });
 }
 
-function expectRates(options: RateControlOptions, rttsUs: readonly number[], expected: readonly number[], apart?: number) {
+function expectRates(
+  options: RateControlOptions,
+  rttsUs: readonly number[],
+  expected: readonly number[],
+  apart?: number,
+) {
   const actual = rates(options, rttsUs, apart);
   expect(actual).toHaveLength(expected.length);
   actual.forEach((rate, i) => {
@@ -89,10 +96,11 @@ describe('patched TIMELY', () => {
     // Gradient 0.4375: weight 1/2 x 0.4375 + 1/2.
     const [first] = rates(PATCHED, [100]);
     const weight = 0.5 * 0.4375 + 0.5;
-    expectRates({ ...PATCHED, weightSlope: 0.5 }, [100, 110], [
-      first,
-      first + 0.01 * (1 - weight) - first * 0.008 * weight * 1.2,
-    ]);
+    expectRates(
+      { ...PATCHED, weightSlope: 0.5 },
+      [100, 110],
+      [first, first + 0.01 * (1 - weight) - first * 0.008 * weight * 1.2],
+    );
   });
 });
 

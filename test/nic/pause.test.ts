@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ECN_CE } from '../../src/port/datagram.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
-import { connectToPeer, LoneNic, MTU, PEER_ADDRESS, pattern, type SentPacket } from '../support/lone-nic.js';
+import { connectToPeer, LoneNic, MTU, PEER_ADDRESS, PEER_QPN, pattern, type SentPacket } from '../support/lone-nic.js';
 
 const US = 1000;
 /** DSCP 26 is priority 3, the usual one of lossless traffic. */
@@ -71,8 +71,7 @@ describe('a paused priority', () => {
 
   it('does not keep congestion notifications: they have priority 6', async () => {
     const nic = await LoneNic.create({ attr: LOSSLESS });
-    const mark = (at: number) =>
-      nic.deliver(nic.craftRequest('RDMA_WRITE_ONLY', at, {}, pattern(8)), { ecn: ECN_CE });
+    const mark = (at: number) => nic.deliver(nic.craftRequest('RDMA_WRITE_ONLY', at, {}, pattern(8)), { ecn: ECN_CE });
     pause(nic, 3, 10);
     mark(0);
     expect(names(nic.take())).toEqual(['CNP']);
@@ -99,7 +98,7 @@ describe('a paused priority', () => {
     await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: 1 });
     await qp.modify({ state: 'RTR' });
     await qp.modify({ state: 'RTS', sqPsn: 0 });
-    const ah = await nic.pd.createAh({ address: PEER_ADDRESS, dscp: 26 });
+    const ah = await nic.pd.createAh(PEER_ADDRESS, { dscp: 26 });
     pause(nic, 3, 10);
     qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 8)], ah, remoteQpn: PEER_QPN, remoteQkey: 1 });
     expect(nic.advance(10 * US - 1)).toEqual([]);

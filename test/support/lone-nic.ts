@@ -9,6 +9,7 @@
 import { expect } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { highOfBig, lowOfBig } from '../../src/core/u64.js';
+import type { NicTuning } from '../../src/nic/nic.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, OPCODES } from '../../src/packet/opcode.js';
@@ -73,6 +74,7 @@ export interface LoneNicOptions {
   qp?: Partial<QueuePairInit>;
   mrAccess?: number;
   memoryBytes?: number;
+  tuning?: NicTuning;
 }
 
 const OPCODE_OF: ReadonlyMap<string, number> = new Map(
@@ -128,7 +130,8 @@ export class LoneNic {
 
   static async create(options: LoneNicOptions = {}): Promise<LoneNic> {
     const events = new EventQueue();
-    const host = new SimHost({ address: NIC_ADDRESS, events, random: new SeededRandom(7).stream('nic') });
+    const random = new SeededRandom(7).stream('nic');
+    const host = new SimHost({ address: NIC_ADDRESS, events, random, ...options.tuning });
     const device = await RdmaDevice.over(host);
     const pd = await device.createPd();
     const cq = await device.createCq(1024);
