@@ -1,11 +1,12 @@
-/** Ctrl-C while child processes work. */
+/** Ctrl-C: what servers wait for, and what ends the work of child processes early. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before we hear of it ourselves. */
 const GRACE_MS = 250;
 
-function aborted(signal: AbortSignal): Promise<undefined> {
+/** Resolves when Ctrl-C was pressed. */
+export function untilInterrupted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(undefined);
     else signal.addEventListener('abort', () => resolve(undefined), { once: true });
@@ -14,7 +15,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 
 /** The result of the work, or undefined once it was interrupted, also if that made the work fail. */
 export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  const interruption = aborted(signal);
+  const interruption = untilInterrupted(signal);
   try {
     return await Promise.race([work, interruption]);
   } catch (error) {

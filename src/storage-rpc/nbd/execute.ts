@@ -2,7 +2,6 @@
 
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, type BlockErrno, type BlockExtent } from '../disk/block-device.js';
-import { inPieces } from '../disk/pieces.js';
 import type { NbdExport } from './protocol/nbd-export.js';
 import type { Agreement } from './protocol/negotiation.js';
 import { blockStatusReply, errorReply, readReply, simpleReply } from './protocol/reply.js';
@@ -13,9 +12,6 @@ import * as wire from './protocol/wire.js';
 export interface ServedExport extends NbdExport {
   readonly device: BlockDevice;
 }
-
-/** A disk is asked for no more at once: what lies behind it may be a network whose buffers are smaller than 32 MiB. */
-const PIECE_BYTES = 1 << 20;
 
 /** The pieces of the reply. Rejects only for what is a defect of this program. */
 export async function execute(request: NbdRequest, agreement: Agreement<ServedExport>): Promise<readonly Uint8Array[]> {
@@ -39,11 +35,11 @@ async function success(
   switch (type) {
     case wire.CMD_READ: {
       const into = Buffer.allocUnsafe(lengthBytes);
-      await inPieces(into, PIECE_BYTES, (piece, at) => device.read(offset + at, piece.length, piece));
+      await device.read(offset, lengthBytes, into);
       return structuredReplies ? readReply(cookie, offset, into) : [simpleReply(cookie), into];
     }
     case wire.CMD_WRITE:
-      await inPieces(data, PIECE_BYTES, (piece, at) => device.write(offset + at, piece, { fua }));
+      await device.write(offset, data, { fua });
       break;
     case wire.CMD_FLUSH:
       await device.flush();

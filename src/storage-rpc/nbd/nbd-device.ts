@@ -17,7 +17,6 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
-import { inPieces } from '../disk/pieces.js';
 import { parseNbdUri } from './nbd-uri.js';
 import { ByteQueue } from './protocol/byte-queue.js';
 import { ClientNegotiation, type RemoteExport } from './protocol/client-negotiation.js';
@@ -249,4 +248,18 @@ async function inRanges(
   work: (offset: number, lengthBytes: number) => Promise<void>,
 ): Promise<void> {
   for (let at = 0; at < length; at += RANGE_BYTES_MAX) await work(offset + at, Math.min(RANGE_BYTES_MAX, length - at));
+}
+
+/** Does all pieces at once; `at` says where in the whole a piece begins. Settles when the last has, so that the bytes are then free. */
+async function inPieces(
+  bytes: Uint8Array,
+  pieceBytes: number,
+  work: (piece: Uint8Array, at: number) => Promise<void>,
+): Promise<void> {
+  const works: Promise<void>[] = [];
+  for (let at = 0; at < bytes.length || at === 0; at += pieceBytes) {
+    works.push(work(bytes.subarray(at, at + pieceBytes), at));
+  }
+  const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }

@@ -1,0 +1,361 @@
+/**
+ * A disk in a file, `PATH`, with the CRC-32C of every 4 KiB beside it, in `PATH.crc32c`: what is read is what was written, or an error.
+ *
+ * The file is preallocated, so that the disk does not fill up under its users and a sync has only data to write. FLUSH and FUA are
+ * fdatasync on both files; after one that failed the disk serves nobody, because the system may have dropped what it could not write.
+ * A killed process loses nothing that was written; after a loss of power, blocks that were written and not yet flushed may hold the old
+ * bytes, the new, or fail their check.
+ */
+
+import { type FileHandle, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import PQueue from 'p-queue';
+import { RoceError } from '../../core/errors.js';
+import { BlockChecksums, CHECKED_BLOCK_BYTES, readFully, writeFully } from './block-checksums.js';
+import {
+  type BlockDevice,
+  BlockDeviceError,
+  type BlockExtent,
+  checkRange,
+  type WriteOptions,
+  type WriteZeroesOptions,
+} from './block-device.js';
+import { punchHole, reserve } from './fallocate.js';
+import { GroupCommit } from './group-commit.js';
+import { RangeLock } from './range-lock.js';
+
+/** More than Node's pool has threads by default (UV_THREADPOOL_SIZE), so that it never waits for us. */
+const CONCURRENCY = 16;
+/** For what goes over the whole disk: filling, checking, zeroing. */
+const STRIDE_BYTES = 1 << 20;
+const STRIDE_ZEROS = new Uint8Array(STRIDE_BYTES);
+
+/** Whole blocks around a range of bytes. */
+interface Blocks {
+  readonly first: number;
+  readonly count: number;
+}
+
+export interface FileDeviceOptions {
+  readonly path: string;
+  /** Of a file that is to be made; one that is there must have it. Default: as the file is. */
+  readonly sizeBytes?: number;
+}
+
+export class FileDevice implements BlockDevice {
+  readonly sizeBytes: number;
+  readonly blockBytes = 1;
+  /** Blocks whose bytes were not what was written there, each time one was read. */
+  checksumErrors = 0;
+  readonly #data: FileHandle;
+  readonly #sums: FileHandle;
+  readonly #checksums: BlockChecksums;
+  readonly #queue = new PQueue({ concurrency: CONCURRENCY });
+  readonly #lock = new RangeLock();
+  readonly #commit = new GroupCommit(() => this.#sync());
+  #failure: BlockDeviceError | undefined;
+
+  private constructor(sizeBytes: number, data: FileHandle, sums: FileHandle, checksums: BlockChecksums) {
+    this.sizeBytes = sizeBytes;
+    this.#data = data;
+    this.#sums = sums;
+    this.#checksums = checksums;
+  }
+
+  /**
+   * Opens the disk, making it if there is none. A file without checksums is taken as it is and gets them. Rejects with
+   * ERR_ROCE_INVALID_ARGUMENT for a size that cannot be, ERR_ROCE_MISMATCH where files and size do not fit, ERR_ROCE_IO.
+   */
+  static async open({ path, sizeBytes }: FileDeviceOptions): Promise<FileDevice> {
+    const handles: FileHandle[] = [];
+    if (sizeBytes !== undefined) checkSize(sizeBytes);
+    try {
+      const data = await openOrCreate(path, sizeBytes !== undefined);
+      handles.push(data);
+      const isNew = (await data.stat()).size === 0;
+      const size = await settleSize(data, path, sizeBytes);
+      const sums = await openOrCreate(`${path}.crc32c`, true);
+      handles.push(sums);
+      const blocks = size / CHECKED_BLOCK_BYTES;
+      // A new disk is all zeros, whatever an older one of its name left behind.
+      if (isNew) await sums.truncate(0);
+      const isUnchecked = (await sums.stat()).size === 0;
+      const checksums = isUnchecked
+        ? await BlockChecksums.create(sums, blocks)
+        : await BlockChecksums.load(sums, blocks);
+      if (checksums === undefined) {
+        throw new RoceError(
+          'ERR_ROCE_MISMATCH',
+          `${path}.crc32c does not belong to ${path}`,
+          'remove it to take the disk as it is',
+        );
+      }
+      const device = new FileDevice(size, data, sums, checksums);
+      if (!isUnchecked) await device.#recover();
+      else if (!isNew) await device.#adopt();
+      if (isUnchecked) await device.#preallocate();
+      await device.#sync();
+      await syncFolder(path);
+      return device;
+    } catch (error) {
+      for (const handle of handles) await handle.close();
+      if (!(error instanceof Error) || !('syscall' in error)) throw error;
+      throw new RoceError('ERR_ROCE_IO', `cannot use ${path}: ${error.message}`, undefined, { cause: error });
+    }
+  }
+
+  read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    return this.#request(offset, length, 'EINVAL', false, async (blocks) => {
+      if (isWhole(offset, length)) await this.#readBlocks(blocks, into.subarray(0, length));
+      else {
+        const whole = await this.#readBlocks(blocks);
+        const begin = offset % CHECKED_BLOCK_BYTES;
+        into.set(whole.subarray(begin, begin + length));
+      }
+    });
+  }
+
+  write(offset: number, data: Uint8Array, { fua = false }: WriteOptions = {}): Promise<void> {
+    return this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
+      const whole = isWhole(offset, data.length) ? data : await this.#merged(blocks, offset, data);
+      await this.#checksums.expect(blocks.first, whole);
+      await writeFully(this.#data, whole, blocks.first * CHECKED_BLOCK_BYTES);
+      this.#checksums.commit(blocks.first, blocks.count);
+      if (fua) await this.#commit.commit();
+    });
+  }
+
+  flush(): Promise<void> {
+    return this.#request(0, 0, 'EINVAL', false, () => this.#commit.commit());
+  }
+
+  async trim(offset: number, length: number): Promise<void> {
+    checkRange(this, offset, length, 'EINVAL');
+    // Blocks that are only in part in the range stay: a trim promises nothing.
+    const begin = Math.ceil(offset / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
+    const end = Math.floor((offset + length) / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
+    await this.#zeroBlocks(begin, Math.max(0, end - begin), true);
+  }
+
+  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+    checkRange(this, offset, length, 'ENOSPC');
+    const end = offset + length;
+    const bodyBegin = Math.min(end, Math.ceil(offset / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES);
+    const bodyEnd = Math.max(bodyBegin, Math.floor(end / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES);
+    await Promise.all([
+      this.write(offset, new Uint8Array(bodyBegin - offset)),
+      this.#zeroBlocks(bodyBegin, bodyEnd - bodyBegin, options.noHole !== true),
+      this.write(bodyEnd, new Uint8Array(end - bodyEnd)),
+    ]);
+    if (options.fua === true) await this.flush();
+  }
+
+  /** Zeros are known from the checksums; what the file system holds of them is its own affair. */
+  async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
+    const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];
+    await this.#request(offset, length, 'EINVAL', false, async ({ first }) => {
+      for (let at = offset, block = first; at < offset + length; block++) {
+        const end = Math.min(offset + length, (block + 1) * CHECKED_BLOCK_BYTES);
+        const zero = this.#checksums.isZero(block);
+        const last = extents.at(-1);
+        if (last?.zero === zero) last.lengthBytes += end - at;
+        else extents.push({ lengthBytes: end - at, hole: false, zero });
+        at = end;
+      }
+    });
+    return extents;
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.onIdle();
+    const failure = this.#failure;
+    this.#failure = new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
+    if (failure?.errno === 'ESHUTDOWN') return;
+    if (failure === undefined) {
+      await this.#sync();
+      // Only now: once the table says one value where there were two, the block has to be there.
+      await this.#checksums.save();
+      await this.#sums.datasync();
+    }
+    await this.#data.close();
+    await this.#sums.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Every request: checked, when its turn comes, with its blocks to itself or among readers. */
+  async #request(
+    offset: number,
+    length: number,
+    errno: 'EINVAL' | 'ENOSPC',
+    exclusive: boolean,
+    work: (blocks: Blocks) => Promise<void>,
+  ): Promise<void> {
+    checkRange(this, offset, length, errno);
+    const first = Math.floor(offset / CHECKED_BLOCK_BYTES);
+    const end = Math.ceil((offset + length) / CHECKED_BLOCK_BYTES);
+    const blocks = { first, count: length === 0 ? 0 : end - first };
+    await this.#queue.add(() =>
+      this.#lock.run(first, end, exclusive, async () => {
+        if (this.#failure !== undefined) throw this.#failure;
+        try {
+          await work(blocks);
+        } catch (error) {
+          throw asBlockDeviceError(error);
+        }
+      }),
+    );
+  }
+
+  get #allBlocks(): Blocks {
+    return { first: 0, count: this.sizeBytes / CHECKED_BLOCK_BYTES };
+  }
+
+  /** Whole blocks, checked. */
+  async #readBlocks(
+    { first, count }: Blocks,
+    into: Uint8Array = Buffer.allocUnsafe(count * CHECKED_BLOCK_BYTES),
+  ): Promise<Uint8Array> {
+    await readFully(this.#data, into, first * CHECKED_BLOCK_BYTES);
+    for (let i = 0; i < count; i++) {
+      const bytes = into.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES);
+      if (this.#checksums.matches(first + i, bytes)) continue;
+      this.checksumErrors++;
+      const at = (first + i) * CHECKED_BLOCK_BYTES;
+      throw new BlockDeviceError('EIO', `the 4 KiB at ${at} are not what was written there`);
+    }
+    return into;
+  }
+
+  /** `data` in the blocks it lies in, with what stands before and behind it there. */
+  async #merged(blocks: Blocks, offset: number, data: Uint8Array): Promise<Uint8Array> {
+    const whole = Buffer.allocUnsafe(blocks.count * CHECKED_BLOCK_BYTES);
+    const begin = offset % CHECKED_BLOCK_BYTES;
+    const end = begin + data.length;
+    const last = blocks.count - 1;
+    const isLastPartial = end % CHECKED_BLOCK_BYTES !== 0;
+    if (begin !== 0 || (last === 0 && isLastPartial)) {
+      await this.#readBlocks({ first: blocks.first, count: 1 }, whole.subarray(0, CHECKED_BLOCK_BYTES));
+    }
+    if (last > 0 && isLastPartial) {
+      await this.#readBlocks({ first: blocks.first + last, count: 1 }, whole.subarray(last * CHECKED_BLOCK_BYTES));
+    }
+    whole.set(data, begin);
+    return whole;
+  }
+
+  #zeroBlocks(offset: number, length: number, mayPunch: boolean): Promise<void> {
+    return this.#request(offset, length, 'EINVAL', true, async ({ first, count }) => {
+      if (count === 0) return;
+      await this.#checksums.expectZeros(first, count);
+      if (!(mayPunch && (await punchHole(this.#data.fd, offset, length)))) await this.#fillZeros(offset, length);
+      this.#checksums.commit(first, count);
+    });
+  }
+
+  async #fillZeros(offset: number, length: number): Promise<void> {
+    for (let at = 0; at < length; at += STRIDE_BYTES) {
+      await writeFully(this.#data, STRIDE_ZEROS.subarray(0, Math.min(STRIDE_BYTES, length - at)), offset + at);
+    }
+  }
+
+  async #sync(): Promise<void> {
+    try {
+      await this.#sums.datasync();
+      await this.#data.datasync();
+    } catch (error) {
+      this.#failure ??= new BlockDeviceError('EIO', 'a sync failed: what was written may be lost', { cause: error });
+      throw this.#failure;
+    }
+  }
+
+  /** Gives every block of a file that had none its checksum. */
+  async #adopt(): Promise<void> {
+    await this.#forStrides(this.#allBlocks, async (first, bytes) => this.#checksums.adopt(first, bytes));
+    await this.#checksums.save();
+  }
+
+  /** Gives the file all the space it may need. */
+  async #preallocate(): Promise<void> {
+    if (await reserve(this.#data.fd, 0, this.sizeBytes)) return;
+    // Rewriting a block with what it holds gives it its space, too.
+    await this.#forStrides(this.#allBlocks, (first, bytes) =>
+      writeFully(this.#data, bytes, first * CHECKED_BLOCK_BYTES),
+    );
+  }
+
+  /** Finds out which of two values holds where a killed process left both open. Torn blocks keep failing until they are written. */
+  async #recover(): Promise<void> {
+    for (const run of this.#checksums.unresolved()) {
+      await this.#forStrides(run, async (first, bytes) => {
+        for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
+          this.#checksums.resolve(block, bytes.subarray(at, at + CHECKED_BLOCK_BYTES));
+        }
+      });
+    }
+  }
+
+  /** Reads blocks unchecked, a stride at a time. */
+  async #forStrides(
+    { first, count }: Blocks,
+    work: (first: number, bytes: Uint8Array) => Promise<void>,
+  ): Promise<void> {
+    const strideBlocks = STRIDE_BYTES / CHECKED_BLOCK_BYTES;
+    for (let done = 0; done < count; done += strideBlocks) {
+      const bytes = Buffer.allocUnsafe(Math.min(strideBlocks, count - done) * CHECKED_BLOCK_BYTES);
+      await readFully(this.#data, bytes, (first + done) * CHECKED_BLOCK_BYTES);
+      await work(first + done, bytes);
+    }
+  }
+}
+
+function isWhole(offset: number, length: number): boolean {
+  return length === 0 || (offset % CHECKED_BLOCK_BYTES === 0 && length % CHECKED_BLOCK_BYTES === 0);
+}
+
+/** Errors of the system by what they mean to a client; a defect of ours stays what it is. */
+function asBlockDeviceError(error: unknown): unknown {
+  if (!(error instanceof Error) || !('syscall' in error)) return error;
+  const code = (error as NodeJS.ErrnoException).code;
+  return new BlockDeviceError(code === 'ENOSPC' ? 'ENOSPC' : 'EIO', error.message, { cause: error });
+}
+
+async function openOrCreate(path: string, mayCreate: boolean): Promise<FileHandle> {
+  try {
+    return await open(path, 'r+');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !mayCreate) throw error;
+    return open(path, 'wx+');
+  }
+}
+
+/** The size of the disk; a new file gets it. */
+async function settleSize(data: FileHandle, path: string, asked: number | undefined): Promise<number> {
+  const stat = await data.stat();
+  if (!stat.isFile()) throw new RoceError('ERR_ROCE_UNSUPPORTED', `${path} is not a regular file`);
+  const size = stat.size === 0 ? (asked ?? 0) : stat.size;
+  if (asked !== undefined && asked !== size) {
+    throw new RoceError('ERR_ROCE_MISMATCH', `${path} has ${stat.size} bytes, not ${asked}`, 'leave the size out');
+  }
+  checkSize(size);
+  if (stat.size === 0) await data.truncate(size);
+  return size;
+}
+
+function checkSize(sizeBytes: number): void {
+  if (sizeBytes > 0 && sizeBytes % CHECKED_BLOCK_BYTES === 0) return;
+  const hint = `a multiple of ${CHECKED_BLOCK_BYTES}`;
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a disk of ${sizeBytes} bytes cannot be`, hint);
+}
+
+/** A file is there for good when its folder says so. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

@@ -1,0 +1,30 @@
+/** Where the bytes of a disk lie, as the command line writes it: `memory`, `file:PATH`, or an NBD URI (`nbd:` may stand before it). */
+
+import { RoceError } from '../core/errors.js';
+import type { BlockDevice } from './disk/block-device.js';
+import { FileDevice } from './disk/file-device.js';
+import { MemoryDevice } from './disk/memory-device.js';
+import { NbdDevice } from './nbd/nbd-device.js';
+
+/**
+ * Opens a backend. `sizeBytes` is needed for memory, makes a file that is not there, and must fit one that is; the size of an NBD export is
+ * the server's to say. Rejects with ERR_ROCE_INVALID_ARGUMENT, and as the backends do.
+ */
+export async function openBackend(spec: string, sizeBytes: number | undefined): Promise<BlockDevice> {
+  if (spec === 'memory') {
+    if (sizeBytes === undefined || sizeBytes === 0) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a disk in memory needs a size');
+    }
+    return new MemoryDevice(sizeBytes);
+  }
+  if (spec.startsWith('file:') && spec.length > 'file:'.length) {
+    return FileDevice.open({ path: spec.slice('file:'.length), ...(sizeBytes !== undefined && { sizeBytes }) });
+  }
+  if (/^nbd(\+unix)?:/.test(spec)) {
+    if (sizeBytes !== undefined) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the size of an NBD export is what its server says');
+    }
+    return NbdDevice.open(spec.replace(/^nbd:(?=nbd)/, ''));
+  }
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${spec}' is no backend`, 'memory, file:PATH or nbd:URI');
+}
