@@ -65,6 +65,8 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'sim',
     summary: 'scenarios in virtual time: congestion, loss and pauses at 40 or 100 Gb/s',
     load: () => import('./commands/sim.js'),
+  },
+  {
     name: 'disk',
     summary: 'disks for every program that knows NBD: in memory, in a file, behind another NBD server',
     load: () => import('./commands/disk.js'),

@@ -1,0 +1,69 @@
+/**
+ * Space of files, which Node has no words for: the two calls of the C library, through koffi (optional; Linux only). Without them files
+ * are filled with zeros, which takes longer and gives no space back.
+ */
+
+import { createRequire } from 'node:module';
+import { getSystemErrorName } from 'node:util';
+
+/** <linux/falloc.h>: KEEP_SIZE | PUNCH_HOLE. */
+const PUNCH_HOLE = 1 | 2;
+
+type AsyncCall = { async(...args: unknown[]): void };
+
+interface Calls {
+  /** Returns the error number itself. */
+  readonly posixFallocate: AsyncCall;
+  readonly fallocate: AsyncCall;
+}
+
+let loaded: Calls | 'absent' | undefined;
+
+function calls(): Calls | undefined {
+  loaded ??= load();
+  return loaded === 'absent' ? undefined : loaded;
+}
+
+function load(): Calls | 'absent' {
+  if (process.platform !== 'linux') return 'absent';
+  try {
+    const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
+    const lib = koffi.load(null);
+    return {
+      posixFallocate: lib.func('int posix_fallocate(int, int64_t, int64_t)'),
+      fallocate: lib.func('int fallocate(int, int, int64_t, int64_t)'),
+    };
+  } catch {
+    return 'absent';
+  }
+}
+
+/** In a thread of Node's pool: these calls can take long. */
+function inPool(call: AsyncCall, ...args: number[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    call.async(...args, (error: Error | null, result: number) => {
+      if (error === null) resolve(result);
+      else reject(error);
+    });
+  });
+}
+
+/** Reserves space, so that writes cannot fail for want of it; the bytes read as zeros. False if that cannot be asked for here. */
+export async function reserve(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
+  const lib = calls();
+  if (lib === undefined) return false;
+  const errno = await inPool(lib.posixFallocate, fd, offset, lengthBytes);
+  if (errno === 0) return true;
+  const name = getSystemErrorName(-errno);
+  if (name === 'EINVAL' || name === 'EOPNOTSUPP') return false; // What file systems answer that cannot do it.
+  throw Object.assign(new Error(`${name}: ${lengthBytes} bytes cannot be reserved`), {
+    code: name,
+    syscall: 'fallocate',
+  });
+}
+
+/** Gives the space of a range back; it then reads as zeros. False if the file system cannot. */
+export async function punchHole(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
+  const lib = calls();
+  return lib !== undefined && (await inPool(lib.fallocate, fd, PUNCH_HOLE, offset, lengthBytes)) === 0;
+}
