@@ -2,7 +2,6 @@
 
 import { SeededRandom } from '../../core/random.js';
 import { FaultPlan } from '../../faults/fault-plan.js';
-import type { SwitchConfig } from '../../switch/switch-config.js';
 import { EventQueue } from '../event-queue.js';
 import { Network } from '../network.js';
 import type { Topology } from '../topology.js';
@@ -43,7 +42,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     events,
     random,
     pathMtu: scenario.nic.mtu,
-    switchConfig: scenario.switch as SwitchConfig,
+    switchConfig: scenario.switch,
     faultsOf,
   });
   const flows = await connectFlows(scenario, topology, network, random, trace, events);

@@ -4,9 +4,10 @@
 
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
+import { rate, size, time } from '../../core/quantities.js';
 import { parseFaultRules } from '../../faults/grammar.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
-import { rate, size, time } from './quantities.js';
+import { switchConfigSchema } from '../../switch/switch-schema.js';
 import { rateControl } from './rate-control.js';
 
 const hostCount = z.number().int().min(2).max(1024);
@@ -151,7 +152,7 @@ export const scenarioSchema = z.strictObject({
   topology,
   nic: nic.prefault({}),
   /** Options of every switch: see docs/switch.md. */
-  switch: z.record(z.string(), z.unknown()).default({}),
+  switch: switchConfigSchema.prefault({}),
   /** Fault rules of every switch: see docs/faults.md. */
   faults: faultRules.exactOptional(),
   flows: z.array(workload).min(1),
