@@ -79,6 +79,7 @@ class MmsgPort implements BatchedUdpPort {
   readonly ipIdPolicy = 'train';
   readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
 
   readonly #lib: LibC;

@@ -42,6 +42,7 @@ class UdpPort implements Port {
   readonly pathMtuMax: number;
   readonly ipIdPolicy = 'zero';
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
 
   readonly #options: Required<Omit<UdpPortOptions, 'native'>>;

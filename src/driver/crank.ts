@@ -23,13 +23,17 @@ export class Crank {
   /** The clock is read once a turn. */
   nowNs = nowNs();
 
-  /** Received datagrams go to the NIC from here on. */
+  /** Received datagrams and pauses go to the NIC from here on. */
   constructor(nic: Nic, port: Port, onReceived: () => void) {
     this.nic = nic;
     this.#port = port;
     port.onDatagram = (datagram: RxDatagram) => {
       onReceived();
       nic.receive(datagram, this.nowNs);
+    };
+    port.onPause = (priority, durationNs) => {
+      onReceived();
+      nic.pause(priority, durationNs, this.nowNs);
     };
   }
 

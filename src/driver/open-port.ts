@@ -21,8 +21,11 @@ export interface PortOptions {
   readonly address: string;
   /** UDP port to receive on; default 4791, where third parties send. Only for UDP ports. */
   readonly udpPort?: number;
-  /** Ethernet frames inside UDP datagrams, to a software switch: `HOST:PORT` of this end and of the switch port. */
-  readonly frame?: { readonly local: string; readonly remote: string };
+  /**
+   * Ethernet frames inside UDP datagrams, to a software switch: `HOST:PORT` of this end and of the switch port. `rateBps`, of the emulated
+   * link (default 10 Gb/s), is needed where the switch sends pause frames: they count bit times.
+   */
+  readonly frame?: { readonly local: string; readonly remote: string; readonly rateBps?: number };
   /** `off`: never use koffi to set socket options; then `io` is dgram. Default `auto`. */
   readonly native?: 'auto' | 'off';
   /** How datagrams get in and out of a UDP port. Default dgram on the caller's event loop. */
@@ -111,10 +114,12 @@ function makeFramePort(options: PortOptions, address: IpAddress) {
       'leave udpPort out',
     );
   }
+  const { local, remote, rateBps } = options.frame!;
   return openFramePort({
     address,
-    local: parseUdpEndpoint(options.frame!.local),
-    remote: parseUdpEndpoint(options.frame!.remote),
+    local: parseUdpEndpoint(local),
+    remote: parseUdpEndpoint(remote),
+    ...(rateBps !== undefined && { rateBps }),
     random: systemRandom(),
   });
 }

@@ -20,9 +20,10 @@ import { PortSocket } from '../dgram-ext/port-socket.js';
 import type { UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { receiveBudgetOf } from '../dgram-ext/udp-options.js';
 import type { IpAddress } from '../packet/address.js';
-import { ETHERNET_BYTES, ETHERTYPE_ARP, MAC_BYTES } from '../packet/ethernet.js';
+import { ETHERNET_BYTES, ETHERTYPE_ARP, ETHERTYPE_MAC_CONTROL, MAC_BYTES } from '../packet/ethernet.js';
 import { FRAME_NOT_IP, FRAME_NOT_UDP, FRAME_OK, FRAME_REASONS, FrameInfo, parseFrame } from '../packet/frame.js';
 import { IP_PROTOCOL_ICMPV6 } from '../packet/ndp.js';
+import { PfcFrame, PRIORITIES, parsePfc, pauseNs } from '../packet/pfc.js';
 import {
   type IpIdPolicy,
   type Port,
@@ -43,6 +44,8 @@ export interface FramePortOptions {
   /** The UDP socket that stands for the network cable, and the one at its other end. */
   readonly local: UdpEndpoint;
   readonly remote: UdpEndpoint;
+  /** The rate of the emulated link, in whose bit times pauses are counted. Default 10 Gb/s. */
+  readonly rateBps?: number;
   /** The largest IP packet of the emulated Ethernet; default 9000, which carries path MTU 4096. */
   readonly mtuBytes?: number;
   readonly random: RandomSource;
@@ -62,6 +65,7 @@ export interface FramePort extends Port {
   resolve(address: IpAddress): Promise<void>;
 }
 
+const DEFAULT_RATE_BPS = 10e9;
 const GROUP_BIT = 1;
 const LOCALLY_ADMINISTERED_BIT = 2;
 const RESOLVE_ATTEMPTS = 50;
@@ -81,6 +85,7 @@ class DatagramFramePort implements FramePort {
   readonly fixedSourcePort = undefined;
   readonly drops: Record<string, number> = {};
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
 
   readonly #local: UdpEndpoint;
@@ -91,6 +96,8 @@ class DatagramFramePort implements FramePort {
   readonly #neighbors: NeighborProtocol;
   readonly #sources = new SourceCache();
   readonly #frame = new FrameInfo();
+  readonly #pfc = new PfcFrame();
+  readonly #rateBps: number;
   readonly #rx: RxDatagram;
   #receiveBudgetPackets = 0;
 
@@ -114,6 +121,7 @@ class DatagramFramePort implements FramePort {
     this.#remotePort = remote.port;
     this.#remoteHost = remote.host.text;
     this.#headerBytes = frameHeaderBytes(address.family);
+    this.#rateBps = options.rateBps ?? DEFAULT_RATE_BPS;
     this.#socket = new PortSocket(new BatchPool(options.batches ?? 16, options.batchSlots ?? 64, address), {
       onMessage: (bytes, from) => {
         const reason = this.#isPeer(from) ? this.#receive(bytes) : 'stranger';
@@ -201,6 +209,9 @@ class DatagramFramePort implements FramePort {
     if (verdict === FRAME_NOT_IP && frame.ethertype === ETHERTYPE_ARP) {
       return this.#neighbors.receiveArp(bytes, frame.ipOffset, nowNs()) ? undefined : 'bad_arp';
     }
+    if (verdict === FRAME_NOT_IP && frame.ethertype === ETHERTYPE_MAC_CONTROL) {
+      return this.#receivePause(bytes) ? undefined : 'bad_pfc';
+    }
     if (verdict === FRAME_NOT_UDP && frame.protocol === IP_PROTOCOL_ICMPV6) {
       return this.#neighbors.receiveNdp(bytes, frame.ipOffset, nowNs()) ? undefined : 'bad_ndp';
     }
@@ -211,6 +222,15 @@ class DatagramFramePort implements FramePort {
     this.#socket.counters.rxDatagrams++;
     this.onDatagram(this.#rx);
     return undefined;
+  }
+
+  #receivePause(bytes: Uint8Array): boolean {
+    const pfc = this.#pfc;
+    if (!parsePfc(bytes, 0, bytes.length, pfc)) return false;
+    for (let priority = 0; priority < PRIORITIES; priority++) {
+      if ((pfc.enabled & (1 << priority)) !== 0) this.onPause(priority, pauseNs(pfc.quanta[priority], this.#rateBps));
+    }
+    return true;
   }
 
   #drop(reason: string): void {

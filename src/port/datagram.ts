@@ -183,6 +183,11 @@ export interface Port {
   readonly receiveBudgetPackets: number;
   /** Called once per received datagram. Set by the driver before {@link open} resolves. */
   onDatagram: (datagram: RxDatagram) => void;
+  /**
+   * The link partner pauses a priority (0..7) for that long from now, or lifts the pause (0). Set by the driver, as `onDatagram`. Ports
+   * without a link of their own never call it.
+   */
+  onPause: (priority: number, durationNs: number) => void;
   /** A socket error that is not about one datagram. */
   onError: (error: Error) => void;
   open(): Promise<void>;

@@ -45,6 +45,14 @@ export abstract class PortWrapper implements Port {
     return this.inner.counters;
   }
 
+  get onPause(): (priority: number, durationNs: number) => void {
+    return this.inner.onPause;
+  }
+
+  set onPause(handler: (priority: number, durationNs: number) => void) {
+    this.inner.onPause = handler;
+  }
+
   get onError(): (error: Error) => void {
     return this.inner.onError;
   }

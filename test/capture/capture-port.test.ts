@@ -24,6 +24,7 @@ class LoopPort implements Port {
   readonly batch: TxBatch;
   sent = 0;
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
 
   constructor(address: IpAddress) {

@@ -24,6 +24,7 @@ class MirrorPort implements Port {
   readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
   readonly ipIdPolicy: IpIdPolicy;
   onDatagram: (datagram: RxDatagram) => void = () => {};
+  onPause: (priority: number, durationNs: number) => void = () => {};
   onError: (error: Error) => void = () => {};
   /** Batches not handed out; fewer than two leave no room to rebuild. */
   readonly free: TxBatch[];

@@ -10,6 +10,7 @@ import { IpAddress } from '../../src/packet/address.js';
 import { formatMac, parseMac } from '../../src/packet/ethernet.js';
 import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
 import { isIpv4ChecksumGood } from '../../src/packet/ipv4.js';
+import { PFC_FRAME_BYTES, PfcFrame, writePfc } from '../../src/packet/pfc.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
 
 const V4 = ['10.0.0.1', '10.0.0.2'].map((text) => IpAddress.parse(text));
@@ -176,6 +177,28 @@ describe('frame port', () => {
     const { port } = wire;
     await until(() => total() + port.counters.rxDatagrams === 408, 'all noise');
     await stranger.close();
+    await wire.close();
+  });
+
+  it('hands up the pauses of its link partner, in bit times of the link, and nothing that only looks like one', async () => {
+    const wire = await openWireEnd({ rateBps: 1e9 });
+    const pauses: Array<readonly [priority: number, durationNs: number]> = [];
+    wire.port.onPause = (priority, durationNs) => pauses.push([priority, durationNs]);
+    const pfc = new PfcFrame();
+    pfc.enabled = 0b1001_0000;
+    pfc.quanta.set([7, 7, 7, 7, 1000, 7, 7, 0]);
+    const frame = new Uint8Array(PFC_FRAME_BYTES);
+    writePfc(frame, 0, PEER, pfc);
+    const wholeLink = frame.slice();
+    wholeLink.set([0x00, 0x01], 14);
+    wire.send(wholeLink);
+    wire.send(frame);
+    await until(() => pauses.length === 2, 'both priorities');
+    expect(pauses).toEqual([
+      [4, 512_000],
+      [7, 0],
+    ]);
+    expect(wire.port.drops).toEqual({ bad_pfc: 1 });
     await wire.close();
   });
 
