@@ -5,7 +5,7 @@ import { SeededRandom } from '../../src/core/random.js';
 import { parseUdpEndpoint, type UdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
 import { type LiveSwitch, openLiveSwitch } from '../../src/driver/live-switch.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
-import { type FramePort, openFramePort } from '../../src/frame-port/frame-port.js';
+import { type FramePort, type FramePortOptions, openFramePort } from '../../src/frame-port/frame-port.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { formatMac, parseMac } from '../../src/packet/ethernet.js';
 import { FRAME_OK, FrameInfo, parseFrame } from '../../src/packet/frame.js';
@@ -66,9 +66,7 @@ if (hasIpv6) portContract('frame port v4 over UDP v6', TRAITS, () => openBackToB
 else it.skip('frame port over UDP v6: this host has no ::1', () => {});
 
 /** The bare end of a wire: what a port sends, and a way to send it anything. */
-async function openWireEnd(
-  options: { address?: IpAddress; neighbors?: Array<{ address: IpAddress; mac: Uint8Array }> } = {},
-) {
+async function openWireEnd(options: Partial<FramePortOptions> = {}) {
   const [end] = await freeEndpoints('127.0.0.1', 1);
   const socket = createSocket('udp4');
   const frames: Uint8Array[] = [];
