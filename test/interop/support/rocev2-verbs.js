@@ -84,7 +84,7 @@ for (const operation of operations) await verbs.run(operation);
 await verbs.drain();
 process.stdout.write(`OK\nCOUNTERS ${JSON.stringify(device.counters())}\n`);
 await device.close();
-tcp.close();
+tcp.abort(); // a peer that has died would not end it
 
 function accessFlags(letters) {
   let flags = Access.LOCAL_WRITE;

@@ -25,8 +25,6 @@ export interface VerbsPlan {
   readonly responder: VerbsTask;
   /** Fault rules of our device. */
   readonly faults?: string;
-  /** After the two programs have started. */
-  readonly meanwhile?: () => Promise<void>;
 }
 
 /** A line `SC id=0 status=0(success)` or `RC id=...`, by field. */
@@ -60,31 +58,43 @@ export interface VerbsResult {
 export async function runVerbs(rig: Rig, plan: VerbsPlan): Promise<VerbsResult> {
   const [ourTask, theirTask] =
     plan.role === 'client' ? [plan.requester, plan.responder] : [plan.responder, plan.requester];
-  const us = startOurs(rig, plan, ourTask);
-  const { ip4, ip6 } = rig.hostSide;
-  const host = plan.family === 4 ? ip4 : `[${ip6}]`;
-  const rigverbs = `rigverbs -${plan.family} ${words(plan, theirTask)} -c ${host}:${TCP_PORT} ${theirTask.operations}`;
-  const [theirResult] = await Promise.all([rig.exec(rigverbs, { timeoutMs: 100_000 }), plan.meanwhile?.()]);
-  const theirs = outcomeOf(theirResult);
-  const ours = outcomeOf(await us.wait(100_000));
+  const us = startOurVerbs(rig, plan.family, words(plan, ourTask), plan.faults);
+  const theirs = verbsOutcome(
+    await rig.exec(rigverbsTowardsUs(rig, plan.family, words(plan, theirTask)), { timeoutMs: 100_000 }),
+  );
+  const ours = verbsOutcome(await us.wait(100_000));
   return plan.role === 'client'
     ? { requester: ours, responder: theirs, ours, theirs }
     : { requester: theirs, responder: ours, ours, theirs };
 }
 
-function startOurs(rig: Rig, plan: VerbsPlan, task: VerbsTask): RunningCommand {
+/** Our side alone, waiting for rigverbs to connect; `words` are options and operations. */
+export function startOurVerbs(rig: Rig, family: 4 | 6, words: string, faults?: string): RunningCommand {
   const { ip4, ip6 } = rig.hostSide;
-  const faults = plan.faults === undefined ? [] : ['--loss', plan.faults];
-  const address = ['--address', plan.family === 4 ? ip4 : ip6];
-  const rest = `${words(plan, task)} -l ${TCP_PORT} ${task.operations}`.trim().split(/\s+/);
-  return rig.host([process.execPath, PROGRAM, ...address, ...faults, ...rest]);
+  const rules = faults === undefined ? [] : ['--loss', faults];
+  const where = ['--address', family === 4 ? ip4 : ip6, '-l', `${TCP_PORT}`];
+  return rig.host([process.execPath, PROGRAM, ...where, ...rules, ...words.trim().split(/\s+/)]);
 }
 
-function words(plan: VerbsPlan, task: VerbsTask): string {
-  return `${plan.options ?? ''} ${task.options ?? ''}`;
+/** The command that connects to our side. */
+export function rigverbsTowardsUs(rig: Rig, family: 4 | 6, words: string): string {
+  const { ip4, ip6 } = rig.hostSide;
+  return `rigverbs -${family} -c ${family === 4 ? ip4 : `[${ip6}]`}:${TCP_PORT} ${words}`;
 }
 
-function outcomeOf({ exitCode, stdout, stderr }: { exitCode: number; stdout: string; stderr: string }): VerbsOutcome {
+function words(plan: VerbsPlan, { options = '', operations }: VerbsTask): string {
+  return `${plan.options ?? ''} ${options} ${operations}`;
+}
+
+export function verbsOutcome({
+  exitCode,
+  stdout,
+  stderr,
+}: {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}): VerbsOutcome {
   const lines = stdout.trim().split('\n');
   const after = (word: string) => lines.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length));
   return {
