@@ -1,0 +1,111 @@
+/**
+ * Packets lost and corrupted between us and Soft-RoCE: at both rates and in both directions every operation completes with its data
+ * intact, across the wrap of the PSN too. Nothing may be lost where no rule drops.
+ */
+
+import { afterAll, beforeAll, expect } from 'vitest';
+import { cell } from './support/cell.js';
+import { describeOnRig } from './support/describe-on-rig.js';
+import { Rig } from './support/rig.js';
+import { buildRocev2 } from './support/rocev2.js';
+import { fillSum, runVerbs, type VerbsPlan, type VerbsResult } from './support/verbs-pair.js';
+
+const tool = 'rigverbs';
+
+/** Enough packets each way that the rule strikes, whatever the dice. */
+const RATES = [
+  { one: 7, bytes: 40_000 },
+  { one: 256, bytes: 3_000_000 },
+];
+
+await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
+  let rig: Rig;
+  beforeAll(async () => {
+    await buildRocev2();
+    rig = await Rig.start({ mtu: 4200 });
+  });
+  afterAll(() => rig?.stop());
+
+  /** SENDs, WRITEs, READs and atomics one behind the other, and what each side must hold afterwards. */
+  async function mixed(
+    plan: Pick<VerbsPlan, 'role' | 'family' | 'options' | 'faults'>,
+    bytes: number,
+  ): Promise<VerbsResult> {
+    const result = await runVerbs(rig, {
+      ...plan,
+      options: `-b ${bytes + 8} -r ${bytes} -n 4 -t 14 ${plan.options}`,
+      requester: {
+        operations: `fill:3 sync +write:${bytes} +send:${bytes} +sendimm:3000:5 drain sync sync fill:0 read:${bytes} sum:${bytes} faa:1:${bytes}*20 read:8:${bytes} dump:8 sync`,
+      },
+      responder: { operations: `sync recv:2 sync sum:${bytes} fill:9 sync sync` },
+    });
+    const { requester, responder, ours, theirs } = result;
+    expect([theirs.exitCode, ours.exitCode], theirs.text + ours.text).toEqual([0, 0]);
+    expect(responder.receives.map(({ fnv }) => fnv)).toEqual([fillSum(bytes, 3), fillSum(3000, 3)]);
+    expect(responder.sums).toEqual([fillSum(bytes, 3)]);
+    expect(requester.sums).toEqual([fillSum(bytes, 9)]);
+    expect(requester.dumps).toEqual([filledThenAdded(bytes, 9, 20n)]);
+    return result;
+  }
+
+  for (const role of ['client', 'server'] as const) {
+    for (const { family, mtu } of [
+      { family: 4, mtu: 1024 },
+      { family: 6, mtu: 4096 },
+    ] as const) {
+      for (const { one, bytes } of RATES) {
+        for (const direction of ['to1', 'from1'] as const) {
+          const where = direction === 'to1' ? 'from us' : 'to us';
+          cell({ tool, role, family, mtu: 1024, what: `one packet in ${one} ${where} lost` }, async () => {
+            const loss = await rig.loss({ random: one, direction });
+            let lost = 0;
+            try {
+              await mixed({ role, family, options: '-m 1024' }, bytes);
+            } finally {
+              lost = await loss.stop();
+            }
+            expect(lost).toBeGreaterThan(0);
+          });
+        }
+      }
+
+      cell({ tool, role, family, mtu, what: 'the PSN wraps around' }, async () => {
+        await mixed({ role, family, options: `-m ${mtu} -p 0xfffff0` }, 200_000);
+      });
+
+      cell({ tool, role, family, mtu: 1024, what: 'the PSN wraps around while packets are lost' }, async () => {
+        const loss = await rig.loss({ random: 20 });
+        try {
+          await mixed({ role, family, options: '-m 1024 -p 0xffffc0' }, 100_000);
+        } finally {
+          expect(await loss.stop()).toBeGreaterThan(0);
+        }
+      });
+
+      cell({ tool, role, family, mtu: 1024, what: 'corrupted packets are dropped at both ends' }, async () => {
+        const before = await rig.counters();
+        const faults = 'host>wire:corrupt=0.05;wire>host:corrupt=0.05';
+        const { ours } = await mixed({ role, family, options: '-m 1024', faults }, 200_000);
+        const accepted = (await rig.counters()).rcvd_pkts - before.rcvd_pkts;
+        expect(accepted).toBeLessThan(ours.counters['tx_packets'] as number);
+        expect(ours.counters['rx_icrc_errors']).toBeGreaterThan(0);
+      });
+
+      cell({ tool, role, family, mtu, what: 'nothing is repeated where nothing is lost' }, async () => {
+        const before = await rig.counters();
+        const { ours } = await mixed({ role, family, options: `-m ${mtu} -t 18` }, 1_000_000);
+        const after = await rig.counters();
+        for (const name of ['duplicate_request', 'out_of_seq_request', 'rcvd_seq_err', 'completer_retry_err'] as const)
+          expect(after[name] - before[name], name).toBe(0);
+        expect(ours.counters).toMatchObject({ tx_retransmitted: 0, duplicate_request: 0, out_of_sequence: 0 });
+      });
+    }
+  }
+});
+
+/** A little-endian number that began as filled bytes (`fill:SEED` at this offset), after an addition, in hex. */
+function filledThenAdded(offset: number, seed: number, added: bigint): string {
+  const bytes = Buffer.from(Array.from({ length: 8 }, (_, i) => (7 * (offset + i) + seed) & 0xff));
+  bytes.writeBigUInt64LE(BigInt.asUintN(64, bytes.readBigUInt64LE() + added));
+  return bytes.toString('hex');
+}
