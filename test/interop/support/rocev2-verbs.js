@@ -1,6 +1,6 @@
 /**
  * rigverbs (rig/guest/rigverbs.c) for our side: one RC or UD queue pair with every number in the open. The same line over TCP, the same
- * operations, the same output, most of the same options, so that either side of a test can be either program:
+ * operations (and `block:MS`), the same output, most of the same options, so that either side of a test can be either program:
  *
  *     node rocev2-verbs.js --address ADDRESS [options] -l PORT [operation ...]
  *

@@ -1,7 +1,7 @@
 /** What `rocev2-verbs.js` runs: the operations of rigverbs (rig/guest/rigverbs.c), with its output. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Access, statusText } from '../../../dist/index.js';
+import { Access, IpAddress, statusText } from '../../../dist/index.js';
 
 const GRH_BYTES = 40;
 const EXIT_NO_COMPLETION = 3;
@@ -62,6 +62,10 @@ export class VerbsOperations {
       await this.#tcp.read(1, 'sync', this.#options.waitMs);
     },
     sleep: (ms) => sleep(ms),
+    /** Keeps the event loop, and so the NIC on it, from doing anything. */
+    block: (ms) => {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    },
     bind: () => this.#bindWindow(),
     learn: async () => {
       this.#rkey = (await this.#tcp.read(4, 'key', this.#options.waitMs)).readUInt32BE();
@@ -165,7 +169,7 @@ export class VerbsOperations {
       let line = `RC id=${wc.wrId} status=${wc.status}(${statusText(wc.status)}) op=${opcode} len=${wc.byteLen}`;
       if (wc.immediate !== undefined) line += ` imm=${hex32(wc.immediate)}`;
       if (wc.invalidatedRkey !== undefined) line += ` inv=${hex32(wc.invalidatedRkey)}`;
-      if (this.#own.isUd) line += ` srcqp=${wc.sourceQpn.toString(16).padStart(6, '0')}`;
+      if (this.#own.isUd) line += ` srcqp=${wc.sourceQpn.toString(16).padStart(6, '0')} from=${this.#senderOf(wc)}`;
       if (isMessage) line += ` fnv=${fnv1a(this.#messageOf(wc))}`;
       this.#finish(line, wc);
     }
@@ -174,6 +178,12 @@ export class VerbsOperations {
   #messageOf(wc) {
     const begin = this.#slotOffset(wc.wrId);
     return this.#receiveMemory.bytes.subarray(begin + (this.#own.isUd ? GRH_BYTES : 0), begin + wc.byteLen);
+  }
+
+  /** The source address in the 40 bytes before a datagram: an IPv6 header, or 20 bytes of nothing and an IPv4 header. */
+  #senderOf(wc) {
+    const header = this.#receiveMemory.bytes.subarray(this.#slotOffset(wc.wrId), this.#slotOffset(wc.wrId) + GRH_BYTES);
+    return IpAddress.fromBytes(header[0] >> 4 === 6 ? header.subarray(8, 24) : header.subarray(32, 36)).text;
   }
 
   async #nextOf(cq, which) {
