@@ -1,0 +1,107 @@
+/** A disk of ours with everything in front of it, as processes, and a folder to work in. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { Program } from '../../e2e/executable.js';
+import { TOOL_PATH } from './tools.js';
+
+/** Starts the processes of a stack; the last of them listens at the socket. */
+export type StackPlan = (folder: string, listen: string) => Promise<Program[]>;
+
+export interface ScriptResult {
+  readonly exitCode: number;
+  readonly output: string;
+}
+
+export class Stack {
+  readonly folder: string;
+  readonly #plan: StackPlan;
+  #programs: Program[] = [];
+
+  private constructor(folder: string, plan: StackPlan) {
+    this.folder = folder;
+    this.#plan = plan;
+  }
+
+  static async start(plan: StackPlan): Promise<Stack> {
+    const stack = new Stack(await mkdtemp(join(tmpdir(), 'rocev2-disk-')), plan);
+    await stack.#start();
+    return stack;
+  }
+
+  get uri(): string {
+    return `nbd+unix:///?socket=${this.folder}/socket`;
+  }
+
+  /** The program that listens at the socket. */
+  get gateway(): Program {
+    return this.#programs.at(-1)!;
+  }
+
+  /** All processes, in the order they were started. */
+  get programs(): readonly Program[] {
+    return this.#programs;
+  }
+
+  /** Ends all processes as Ctrl-C does, and starts them anew. */
+  async restart(): Promise<void> {
+    await this.#end();
+    await this.#start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#end();
+    await rm(this.folder, { recursive: true });
+  }
+
+  /** Runs a script of bash that stops at its first failure, with the URI of the disk in `U`. */
+  async run(script: string): Promise<ScriptResult> {
+    const shell = spawn('bash', ['-eu', '-o', 'pipefail', '-c', script], {
+      cwd: this.folder,
+      env: { ...process.env, PATH: TOOL_PATH, U: this.uri, SOCKET: `${this.folder}/socket` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [shell.stdout, shell.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output = (output + text).slice(-8192);
+      });
+    }
+    const [code] = (await once(shell, 'close')) as [number | null];
+    return { exitCode: code ?? -1, output };
+  }
+
+  /** Runs a script that has to succeed; what it wrote. */
+  async succeeds(script: string): Promise<string> {
+    const { exitCode, output } = await this.run(script);
+    expect(exitCode, `${script}\n${output}\n${this.#programs.map(({ stderr }) => stderr).join('\n')}`).toBe(0);
+    return output;
+  }
+
+  async #start(): Promise<void> {
+    this.#programs = await this.#plan(this.folder, `unix:${this.folder}/socket`);
+  }
+
+  /** Clients before servers. */
+  async #end(): Promise<void> {
+    for (const program of this.#programs.reverse()) {
+      program.kill('SIGINT');
+      await program.ended();
+    }
+    this.#programs = [];
+  }
+}
+
+/** `rocev2 disk nbd` by itself. */
+export function gatewayAlone(...backend: string[]): StackPlan {
+  return async (folder, listen) => {
+    const args = backend.map((arg) => arg.replace('FOLDER', folder));
+    const program = Program.rocev2('disk', 'nbd', '--listen', listen, '--backend', ...args);
+    await program.writes('stderr', /Ctrl-C ends it\n/);
+    return [program];
+  };
+}
