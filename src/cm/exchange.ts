@@ -11,6 +11,7 @@
 
 import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
+import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import { RECOVERY_NAMES, type RecoveryName } from '../retransmit/recovery.js';
 import { Access } from '../verbs/access.js';
@@ -66,6 +67,8 @@ export interface ExchangeOptions {
   readonly timeout?: number;
   /** Default 7. */
   readonly retryCnt?: number;
+  /** How fast this side sends data. Default: as fast as it can. */
+  readonly rateControl?: RateControlOptions;
   /** READs and atomics outstanding in each direction, default 16. */
   readonly maxRdAtomic?: number;
 }
@@ -168,6 +171,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     minRnrTimer: MIN_RNR_TIMER,
     recovery: options.recovery,
     inflightPackets: hello.receiveBudgetPackets,
+    ...(options.rateControl !== undefined && { rateControl: options.rateControl }),
   });
   await qp.modify({
     state: 'RTS',

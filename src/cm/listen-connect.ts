@@ -11,6 +11,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
+import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import type { RecoveryName } from '../retransmit/recovery.js';
 import { Access } from '../verbs/access.js';
@@ -32,6 +33,8 @@ export interface ConnectionOptions {
   readonly mtu?: number;
   /** Default `go-back-n`. Both sides need the same. */
   readonly recovery?: RecoveryName;
+  /** How fast this side sends data, also to READs of the peer. Default `{name: 'none'}`. */
+  readonly rateControl?: RateControlOptions;
   /** Longest message that can be received, default 64 KiB. */
   readonly messageBytesMax?: number;
   /** Messages that may arrive before `receive` is called; more wait at the sender. Default 64. */
@@ -78,6 +81,7 @@ async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promis
     psn: randomInt(PSN_RANGE),
     mtu: options.mtu ?? MTU_MAX,
     recovery: options.recovery ?? 'go-back-n',
+    ...(options.rateControl !== undefined && { rateControl: options.rateControl }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
     ...(options.retryCnt !== undefined && { retryCnt: options.retryCnt }),
     ...(region !== undefined && { region: { addr: region.addr, rkey: region.rkey, length: region.length } }),
@@ -115,6 +119,7 @@ async function establishThroughManager(
     await initializeQp(parts.qp);
     postReceives(parts);
     const cm = await connectQp(parts.qp, encodeRegion(region));
+    if (options.rateControl !== undefined) await parts.qp.modify({ rateControl: options.rateControl });
     const agreement: Agreement = {
       peer: cm.remote,
       remoteQpn: (await parts.qp.query()).destQpn,

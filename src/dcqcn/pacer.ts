@@ -3,7 +3,7 @@
  * (what Azure's first NIC generation does to keep few queue pairs active).
  *
  * Each packet moves the time of the next one on by its length over the rate. When the flow is served late, because the wire was busy or
- * the event loop slow, it may catch up what it missed in the last `catchUpNs`, and no more.
+ * the event loop slow, it may catch up what it missed in the last `catchUpNs`, and no more. A flow that had nothing to send missed nothing.
  */
 
 import type { RateControl } from './rate-control.js';
@@ -13,10 +13,12 @@ export interface Pacer {
   readonly opensNs: number;
   /** A data packet of that many bytes on the link leaves now. */
   onSent(wireBytes: number, now: number): void;
+  /** There is nothing to send. */
+  rest(): void;
 }
 
 /** For flows without a limit. */
-export const UNPACED: Pacer = { opensNs: Number.NEGATIVE_INFINITY, onSent() {} };
+export const UNPACED: Pacer = { opensNs: Number.NEGATIVE_INFINITY, onSent() {}, rest() {} };
 
 const NS_BITS_PER_BYTE = 8e9;
 
@@ -27,6 +29,7 @@ export class RatePacer implements Pacer {
   /** When what was sent so far has left at the flow's rate. */
   #paidNs = Number.NEGATIVE_INFINITY;
   #burstLeft: number;
+  #rested = true;
   opensNs = Number.NEGATIVE_INFINITY;
 
   /** `burstBytes` 0: packet by packet. */
@@ -40,10 +43,15 @@ export class RatePacer implements Pacer {
   onSent(wireBytes: number, now: number): void {
     this.#rate.onSent(wireBytes, now);
     const costNs = (wireBytes * NS_BITS_PER_BYTE) / this.#rate.rateBps(now);
-    this.#paidNs = Math.max(this.#paidNs, now - this.#catchUpNs) + costNs;
+    this.#paidNs = Math.max(this.#paidNs, this.#rested ? now : now - this.#catchUpNs) + costNs;
+    this.#rested = false;
     this.#burstLeft -= wireBytes;
     if (this.#burstLeft > 0) return;
     this.#burstLeft = this.#burstBytes;
     this.opensNs = this.#paidNs;
+  }
+
+  rest(): void {
+    this.#rested = true;
   }
 }

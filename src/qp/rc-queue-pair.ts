@@ -260,8 +260,9 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
     if (this.#responderFirst && this.#responder.emit(batch, now)) return true;
     if (mayRequest && this.#requester.emit(batch, now)) return true;
     if (!this.#responderFirst && this.#responder.emit(batch, now)) return true;
-    const { opensNs } = this.congestion.pacer;
-    if (opensNs > now) this.host.resumeAt(this, opensNs);
+    const { pacer } = this.congestion;
+    if (pacer.opensNs > now) this.host.resumeAt(this, pacer.opensNs);
+    else if (!this.#requester.hasUnsent && !this.#responder.hasWork) pacer.rest();
     return false;
   }
 

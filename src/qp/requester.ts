@@ -143,7 +143,7 @@ export class Requester {
   emit(batch: TxBatch, now: number): boolean {
     if (this.rnrDeadlineNs !== NEVER) return false;
     const { out } = this;
-    if (this.#qp.congestion.pacer.opensNs > now) return out.cursor !== this.#sq.producer && this.#waits(WAIT_PACING);
+    if (this.#qp.congestion.pacer.opensNs > now) return this.hasUnsent && this.#waits(WAIT_PACING);
     const resend = this.recovery.nextResend(out.unacked, out.sendPsn);
     if (resend >= 0) {
       const index = out.find(resend, out.head);
@@ -338,6 +338,11 @@ export class Requester {
     this.#waits(cause);
     if (this.ackDeadlineNs === NEVER && this.out.inFlight > 0) this.#armAckTimer(now);
     return 0;
+  }
+
+  /** Some of what was posted has not been sent, or is to be sent again. */
+  get hasUnsent(): boolean {
+    return this.out.cursor !== this.#sq.producer;
   }
 
   /** Another READ or atomic may be outstanding. */

@@ -30,9 +30,10 @@ describe('packet by packet', () => {
     expect(send(pacer(), 4, 500, 1)).toEqual([500, 8500, 16_500, 24_500]);
   });
 
-  it('does not make up for a rest', () => {
-    const paced = pacer();
+  it('does not make up for a time in which there was nothing to send', () => {
+    const paced = pacer({ catchUpNs: 80_000 });
     send(paced, 2, 0, 1);
+    paced.rest();
     expect(send(paced, 3, 1e6, 1)).toEqual([1e6, 1e6 + PACKET_NS, 1e6 + 2 * PACKET_NS]);
   });
 
@@ -47,6 +48,7 @@ describe('packet by packet', () => {
     const times = send(pacer({ catchUpNs: 80_000 }), 100, 0, 1e6);
     // Ten packets of credit and the one that opens the gate.
     expect(times.filter((time) => time === 1e6)).toHaveLength(11);
+    expect(times.filter((time) => time === 2e6)).toHaveLength(11);
   });
 });
 

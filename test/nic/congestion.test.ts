@@ -158,8 +158,7 @@ describe('pacing', () => {
     nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 40 * MTU)] });
     const sent = nic.advance(1e6);
     expect(sent).toHaveLength(40);
-    // Its first packets may leave at once: what a flow may catch up.
-    for (const gap of gaps(sent).slice(5)) expect(gap).toBeCloseTo(MIDDLE_BYTES * 8, 3);
+    for (const gap of gaps(sent).slice(0, -1)) expect(gap).toBeCloseTo(MIDDLE_BYTES * 8, 3);
   });
 
   it('spaces READ responses: the responder is the one that sends data', async () => {
@@ -167,7 +166,7 @@ describe('pacing', () => {
     nic.request('RDMA_READ_REQUEST', 0, { dmaLength: 40 * MTU });
     const sent = nic.advance(1e6);
     expect(sent).toHaveLength(40);
-    for (const gap of gaps(sent).slice(5, -1)) expect(gap).toBeCloseTo(MIDDLE_BYTES * 8, 3);
+    for (const gap of gaps(sent).slice(1, -1)) expect(gap).toBeCloseTo(MIDDLE_BYTES * 8, 3);
   });
 
   it('does not hold back acknowledgements', async () => {

@@ -25,11 +25,12 @@ import {
   type TransferOp,
   type TransferPlan,
 } from './endpoint.js';
+import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
 import { movedCounters, printHead, type TransferResult } from './result.js';
 import type { Tally } from './run.js';
 import { verifyAsClient, verifyAsServer } from './verify.js';
 
-export interface TransferOptions extends EndpointOptions {
+export interface TransferOptions extends EndpointOptions, RateControlFlags {
   readonly size: number;
   readonly iters: number;
   readonly duration?: number;
@@ -47,7 +48,7 @@ const ATOMIC_BYTES = 8;
 
 /** Adds the operation, HOST and all options. */
 export function addTransferOptions(command: Command, defaults: { sizeBytes: number; iterations: number }): Command {
-  return command
+  command
     .addArgument(new Argument('<op>', 'what to measure').choices(TRANSFER_OPS))
     .argument('[host]', 'the server; without it this is the server')
     .option('-p, --port <port>', 'TCP port on which the two sides meet', portOption, TRANSFER_PORT)
@@ -76,6 +77,7 @@ export function addTransferOptions(command: Command, defaults: { sizeBytes: numb
     .option('--no-spin', 'worker engine: never look again before sleeping')
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--json', 'print one JSON document');
+  return addRateControlOptions(command);
 }
 
 /** How a tool does its part. */
@@ -123,6 +125,7 @@ function planOf(tool: TransferTool, op: TransferOp, options: TransferOptions): T
     iterations: options.duration === undefined ? options.iters : 0,
     durationNs: options.duration ?? 0,
     qps: options.qp,
+    rateControl: rateControlOf(options),
   };
 }
 
@@ -187,7 +190,7 @@ function resultOf(endpoint: Endpoint, options: TransferOptions, tally: Tally, ve
     latencyNs: tally.latency.summary(),
     verified,
     recovery: options.recovery,
-    cc: 'none',
+    cc: plan.rateControl.name,
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,

@@ -11,6 +11,7 @@ import { RoceError } from '../../core/errors.js';
 import type { PortIo } from '../../driver/port-io.js';
 import { IpAddress } from '../../packet/address.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
+import { rateControl } from '../../sim/scenario/rate-control.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -38,6 +39,8 @@ const planSchema = z.object({
   iterations: z.number().int().min(0),
   durationNs: z.number().min(0),
   qps: z.number().int().min(1).max(1024),
+  /** Both sides': the server sends the data of READs. */
+  rateControl,
 });
 export type TransferPlan = z.infer<typeof planSchema>;
 
@@ -147,6 +150,7 @@ async function establish(
         recovery: options.recovery,
         timeout: options.timeout,
         retryCnt: options.retryCnt,
+        rateControl: plan.rateControl,
         purpose: plan,
         region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: laneBytes(plan) },
       },

@@ -14,6 +14,7 @@ import { type Output, SILENT_PROGRESS } from '../output.js';
 import type { TransferOptions } from './command.js';
 import { clientPort, openEndpointDevice, RECEIVE_DEPTH, type TransferOp } from './endpoint.js';
 import { meetOverTcp, meetThroughManager, type PerftestLane, type PerftestMeeting } from './perftest-meeting.js';
+import { rateControlOf } from './rate-control.js';
 import { LatencySamples, movedCounters, printBandwidth, printLatency, type TransferResult } from './result.js';
 import {
   answerLatency,
@@ -115,6 +116,8 @@ async function connectLanes({ tool, op, device, meeting, exchange, options }: Co
   }
   const outstandingReads = op === 'read' || op === 'atomic' ? OUTSTANDING_READS : 1;
   const peers = await meeting.connect(own, outstandingReads);
+  const rateControl = rateControlOf(options);
+  for (const { qp } of own) await qp.modify({ rateControl });
   const lanes = own.map(({ qp, offset }, i) => ({
     qp,
     offset,
@@ -128,7 +131,7 @@ async function connectLanes({ tool, op, device, meeting, exchange, options }: Co
     },
   }));
   const durationNs = options.duration ?? 0;
-  const plan = { tool, op, sizeBytes, iterations: durationNs > 0 ? 0 : iters, durationNs, qps };
+  const plan = { tool, op, sizeBytes, iterations: durationNs > 0 ? 0 : iters, durationNs, qps, rateControl };
   const channel = {
     get isOpen() {
       return !device.isClosed;
@@ -216,7 +219,7 @@ function resultOf(
     latencyNs: tally.latency.summary(),
     verified: isCounted && sumOf(region) === BigInt(iterations),
     recovery: 'go-back-n',
-    cc: 'none',
+    cc: plan.rateControl.name,
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,

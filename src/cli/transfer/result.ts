@@ -1,5 +1,6 @@
 /** The result of a transfer test, as JSON (the fields of design for all transfer tools) and as perftest prints it. */
 
+import type { RateControlName } from '../../dcqcn/rate-control.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { EngineName } from '../../verbs/open-device.js';
 import type { Column, Output } from '../output.js';
@@ -25,7 +26,7 @@ export interface TransferResult {
   readonly latencyNs: LatencyNs | null;
   readonly verified: boolean;
   readonly recovery: string;
-  readonly cc: 'none';
+  readonly cc: RateControlName;
   readonly io: 'dgram' | 'mmsg';
   readonly engine: EngineName;
   readonly mtu: number;

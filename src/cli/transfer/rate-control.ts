@@ -1,0 +1,49 @@
+/** `--cc`, `--rate` and `--cc-params`: the rate control of a transfer. */
+
+import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { DCQCN_PRESETS } from '../../dcqcn/presets.js';
+import type { RateControlOptions } from '../../dcqcn/schemes.js';
+import { readRateControl } from '../../dcqcn/written-options.js';
+import { choiceOption, rateOption } from '../options.js';
+
+const CONTROLS = ['none', 'dcqcn', 'timely', 'patched-timely'] as const;
+
+export interface RateControlFlags {
+  readonly cc: (typeof CONTROLS)[number];
+  /** Bits/s. */
+  readonly rate?: number;
+  readonly ccParams?: string;
+}
+
+export function addRateControlOptions(command: Command): Command {
+  return command
+    .option('--cc <control>', `rate control of the data sender: ${CONTROLS.join(', ')}`, choiceOption(CONTROLS), 'none')
+    .option(
+      '--rate <rate>',
+      'with --cc none the rate to send at, else the line rate (10Gbps); frames on the link count',
+      rateOption,
+    )
+    .option(
+      '--cc-params <k=v,...>',
+      `its parameters (docs/congestion-control.md); dcqcn: preset=${Object.keys(DCQCN_PRESETS).join('|')}`,
+    );
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that the rate control does not have. */
+export function rateControlOf({ cc, rate, ccParams }: RateControlFlags): RateControlOptions {
+  const written = ccParams === undefined ? {} : pairs(ccParams);
+  if (rate === undefined) return readRateControl(cc, written);
+  if (cc === 'none') return readRateControl('fixed', { rateBps: rate, ...written });
+  return readRateControl(cc, { linkRateBps: rate, ...written });
+}
+
+function pairs(text: string): Record<string, string> {
+  return Object.fromEntries(
+    text.split(',').map((pair) => {
+      const [key, value, ...rest] = pair.split('=').map((part) => part.trim());
+      if (key !== '' && value !== undefined && rest.length === 0) return [key, value];
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${pair}' is not parameter=value`);
+    }),
+  );
+}
