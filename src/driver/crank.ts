@@ -12,6 +12,12 @@ const NS_PER_MS = 1e6;
 /** What `performance` counts from differs from thread to thread; `hrtime` is the system's monotonic clock, but makes a BigInt a call. */
 const START_NS = Number(process.hrtime.bigint()) - performance.now() * NS_PER_MS;
 
+/**
+ * What a paced flow may catch up when its turn comes late: timers are a millisecond coarse, and a busy system keeps a process or thread
+ * waiting for several. The flow's window bounds the burst as well.
+ */
+export const PACING_CATCH_UP_NS = 10e6;
+
 /** The system's monotonic clock: the same in all threads, to the microsecond. */
 export function nowNs(): number {
   return START_NS + performance.now() * NS_PER_MS;

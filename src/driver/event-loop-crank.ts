@@ -10,9 +10,6 @@ const NS_PER_MS = 1e6;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
-/** Timers are a millisecond coarse, and a busy event loop comes later still: what a paced flow missed meanwhile it may catch up. */
-export const EVENT_LOOP_CATCH_UP_NS = 20e6;
-
 /** What happens around turns where the application is in another thread. */
 export interface TurnHooks {
   /** Before each turn: takes in what was asked for meanwhile; true when something was. */

@@ -3,8 +3,8 @@
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
-import { nowNs } from './crank.js';
-import { EVENT_LOOP_CATCH_UP_NS, EventLoopCrank } from './event-loop-crank.js';
+import { nowNs, PACING_CATCH_UP_NS } from './crank.js';
+import { EventLoopCrank } from './event-loop-crank.js';
 import type { OpenPort } from './open-port.js';
 
 export class InlineEngine extends Engine {
@@ -13,7 +13,7 @@ export class InlineEngine extends Engine {
 
   /** Takes over an open port; `close` closes it. */
   constructor(opened: OpenPort, random: RandomSource) {
-    super(opened.port, random, { pacingCatchUpNs: EVENT_LOOP_CATCH_UP_NS });
+    super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;
     this.#crank = new EventLoopCrank(this.nic, opened.port);
   }

@@ -10,11 +10,11 @@ import { IpAddress } from '../../packet/address.js';
 import { CommandRing } from '../../ring/command-ring.js';
 import { DoorbellRing } from '../../ring/doorbell-ring.js';
 import { EventRing } from '../../ring/event-ring.js';
-import { nowNs } from '../crank.js';
-import { EVENT_LOOP_CATCH_UP_NS, EventLoopCrank } from '../event-loop-crank.js';
+import { nowNs, PACING_CATCH_UP_NS } from '../crank.js';
+import { EventLoopCrank } from '../event-loop-crank.js';
 import { type OpenPort, openPort } from '../open-port.js';
 import { systemRandom } from '../system-random.js';
-import { POLLING_CATCH_UP_NS, PollingCrank } from './polling-crank.js';
+import { PollingCrank } from './polling-crank.js';
 import { type FromThread, type ThreadData, type ToThread, WORD_INTERRUPTS } from './protocol.js';
 import { Rest } from './rest.js';
 
@@ -36,7 +36,7 @@ function run(opened: OpenPort): void {
     counters: new Float64Array(data.counters),
     events: new EventRing(data.events),
     memory: (id) => memory.get(id),
-    tuning: { pacingCatchUpNs: polled === undefined ? EVENT_LOOP_CATCH_UP_NS : POLLING_CATCH_UP_NS },
+    tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
     onEvent: () => {
       Atomics.add(control, WORD_INTERRUPTS, 1);
       Atomics.notify(control, WORD_INTERRUPTS);

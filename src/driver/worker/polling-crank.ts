@@ -12,8 +12,6 @@ import type { Port } from '../../port/datagram.js';
 import { Crank, nowNs } from '../crank.js';
 import type { Rest } from './rest.js';
 
-/** A blocked thread is woken within some 100 us, a descheduled one later. */
-export const POLLING_CATCH_UP_NS = 500_000;
 const TURN_NS = 200_000;
 /** Files that a capture writes need the event loop, too. */
 const SLEEP_MAX_NS = 10e6;

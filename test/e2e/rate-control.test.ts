@@ -1,0 +1,52 @@
+/** `rocev2 bw` under rate control, between two processes. That a rate is reached depends on the machine; that it is not exceeded does not. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { isBuilt, Program } from './executable.js';
+
+/** Addresses of this file alone. */
+const SERVER = '127.51.0.1';
+const CLIENT = '127.51.0.2';
+let tcpPort = 27100;
+
+const started: Program[] = [];
+
+afterEach(() => {
+  for (const program of started.splice(0)) program.kill('SIGKILL');
+});
+
+async function transfer(op: string, ...args: string[]) {
+  const port = String(tcpPort++);
+  const server = Program.rocev2('bw', op, '-p', port, '--bind', SERVER, '--json');
+  started.push(server);
+  await server.writes('stderr', /waiting for/);
+  const client = Program.rocev2('bw', op, SERVER, '-p', port, '--bind', CLIENT, '--json', ...args);
+  started.push(client);
+  expect(await client.ended(), client.stderr).toBe(0);
+  expect(await server.ended(), server.stderr).toBe(0);
+  return JSON.parse(client.stdout);
+}
+
+describe.runIf(isBuilt)('rocev2 bw under rate control', () => {
+  it.each([
+    ['write', 'fixed', ['--rate', '100Mbps']],
+    ['read', 'fixed', ['--rate', '100Mbps']],
+    [
+      'send',
+      'dcqcn',
+      ['--cc', 'dcqcn', '--rate', '100Mbps', '--cc-params', 'preset=azure-gen1,additiveIncreaseBps=1Mbps'],
+    ],
+    ['write', 'timely', ['--cc', 'timely', '--rate', '100Mbps']],
+    ['write', 'patched-timely', ['--cc', 'patched-timely', '--rate', '100Mbps', '--engine', 'worker']],
+  ])('%s, %s: never sends faster than the rate', async (op, cc, args) => {
+    const result = await transfer(op, '-s', '16KiB', '-n', '200', ...args);
+    expect(result).toMatchObject({ cc, verified: true, iterations: 200 });
+    expect(result.goodputBps).toBeLessThan(105e6);
+  });
+
+  it('refuses parameters that do not exist, before it connects', async () => {
+    const client = Program.rocev2('bw', 'write', SERVER, '--cc', 'dcqcn', '--cc-params', 'speed=11');
+    started.push(client);
+    expect(await client.ended()).toBe(2);
+    expect(client.stderr).toMatch(/no rate control parameter speed/);
+  });
+});
