@@ -1,10 +1,12 @@
 /** A storage server and a client on two simulated hosts, with RDMA and TCP between them, in virtual time. */
 
 import type { CmClock } from '../../../src/cm/clock.js';
-import { SeededRandom } from '../../../src/core/random.js';
+import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
+import { SimLink } from '../../../src/sim/sim-link.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
+import { HostConnections, type HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
 import type { SkServerChannel } from '../../../src/storage-rpc/sk/channel.js';
 import { ClientSession, type ClientSessionOptions, type SkIo } from '../../../src/storage-rpc/sk/client-session.js';
 import { Permits } from '../../../src/storage-rpc/sk/permits.js';
@@ -42,6 +44,7 @@ export class Rig {
   readonly pulls: Permits;
   readonly #options: RigOptions;
   readonly #serverPd: ProtectionDomain;
+  readonly #sessionRandom: RandomSource;
   /** The newest connection's ends, for tests that interfere. */
   rdma:
     | { client: RdmaClientChannel; server: RdmaServerChannel; clientParts: SkRdmaParts; serverParts: SkRdmaParts }
@@ -55,6 +58,7 @@ export class Rig {
     this.clock = clockOf(pair.events);
     this.random = new SeededRandom(options.seed ?? 1);
     this.#options = options;
+    this.#sessionRandom = this.random.stream('sessions');
     this.disk = options.disk ?? new MemoryDevice(DISK_BYTES);
     this.#serverPd = pair.b.pd;
     this.pool = new BufferPool({
@@ -114,7 +118,7 @@ export class Rig {
   }
 
   session(options: Partial<ClientSessionOptions> = {}): ClientSession {
-    return new ClientSession({ clock: this.clock, random: this.random.stream('session'), ...options });
+    return new ClientSession({ clock: this.clock, random: this.#sessionRandom, ...options });
   }
 
   /** A session resumed over the given transport. */
@@ -129,8 +133,34 @@ export class Rig {
     return new RemoteDisk(session, session.server!, () => session.end(new Error('closed')));
   }
 
+  /** All connections of the client to the server, over both transports. */
+  host(options: Partial<HostConnectionsOptions> = {}): HostConnections {
+    return new HostConnections({
+      clock: this.clock,
+      random: this.random.stream('host'),
+      dial: { rdma: () => this.dialRdma(), tcp: async () => this.dialTcp() },
+      ...options,
+    });
+  }
+
+  /** Nothing passes between the hosts over RDMA until `heal`. */
+  cut(): void {
+    const { events, a, b } = this.pair;
+    for (const { host } of [a, b]) host.connect(() => events.nowNs + 1000);
+  }
+
+  heal(): void {
+    const { events, a, b } = this.pair;
+    new SimLink(a.host, b.host, { events, rateBps: 10e9, delayNs: this.#options.delayNs ?? 2000 });
+  }
+
   until<T>(outcome: Promise<T>): Promise<T> {
     return until(this.pair.events, outcome);
+  }
+
+  /** For code that runs while somebody else runs time. */
+  sleep(ns: number): Promise<void> {
+    return new Promise((resolve) => this.pair.events.after(ns, resolve));
   }
 
   pass(ns: number): Promise<void> {

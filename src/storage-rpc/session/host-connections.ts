@@ -1,0 +1,215 @@
+/**
+ * All sessions to one storage host, and the path they share. Carries out what the path decides: fails over at once, probes when a hold-down
+ * ends, moves sessions back gradually, and takes RDMA out of service so that a NIC can be serviced under running I/O.
+ */
+
+import type { CmClock } from '../../cm/clock.js';
+import type { RandomSource } from '../../core/random.js';
+import type { TransportName } from '../sk/channel.js';
+import { ClientSession, type ClientSessionOptions } from '../sk/client-session.js';
+import { HostPath, type HostPathOptions, type PathState } from './host-path.js';
+import { probe } from './probe.js';
+import { type Dialers, SessionKeeper } from './session-keeper.js';
+import { Transition, type TransitionOptions } from './transition.js';
+
+export interface HostConnectionsOptions {
+  readonly dial: Dialers;
+  readonly clock: CmClock;
+  readonly random: RandomSource;
+  readonly path?: Omit<HostPathOptions, 'random'>;
+  readonly transition?: Omit<TransitionOptions, 'connections'>;
+  readonly session?: Omit<ClientSessionOptions, 'clock' | 'random'>;
+  readonly giveUpNs?: number;
+}
+
+/** A probe must not be slower than this many times the one before the failure, or than what is nobody's fault. */
+const PROBE_SLACK = 2;
+const PROBE_FLOOR_NS = 5e6;
+
+/** A transition to RDMA under way, and the moves it has begun. */
+interface Ramp {
+  readonly plan: Transition;
+  readonly moves: Map<SessionKeeper, Promise<void>>;
+}
+
+export class HostConnections {
+  readonly path: HostPath;
+  /** What the path has been through. */
+  readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, frozenTransitions: 0 };
+  readonly #options: HostConnectionsOptions;
+  readonly #keepers: SessionKeeper[] = [];
+  /** The slowest read of a probe while RDMA was good. */
+  #goodProbeNs = Number.POSITIVE_INFINITY;
+  #transition: Ramp | undefined;
+  #cancelWake: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: HostConnectionsOptions) {
+    this.#options = options;
+    this.path = new HostPath({ random: options.random, ...options.path });
+    // A host that has no RDMA is one whose RDMA is out of service.
+    if (options.dial.rdma === undefined) this.path.drain();
+  }
+
+  get state(): PathState {
+    return this.path.state;
+  }
+
+  /** Sessions by the transport they use now. */
+  count(transport: TransportName): number {
+    return this.#keepers.filter((keeper) => keeper.transport === transport).length;
+  }
+
+  /** Opens a session and connects it; the first one over RDMA measures what the path can do. */
+  async open(): Promise<SessionKeeper> {
+    const { clock, random, dial, giveUpNs } = this.#options;
+    const keeper = new SessionKeeper({
+      session: new ClientSession({ clock, random, ...this.#options.session }),
+      dial,
+      clock,
+      order: () => this.path.order,
+      onFailure: (transport) => this.#onFailure(keeper, transport),
+      ...(giveUpNs !== undefined && { giveUpNs }),
+    });
+    await keeper.connect();
+    this.#keepers.push(keeper);
+    if (keeper.transport === 'rdma' && this.#goodProbeNs === Number.POSITIVE_INFINITY) await this.#measure();
+    return keeper;
+  }
+
+  /** Moves every session to a transport now, without holding anything against the other. */
+  async moveAll(to: TransportName): Promise<void> {
+    await Promise.all(this.#keepers.map((keeper) => this.#move(keeper, to)));
+  }
+
+  /** Breaks every connection that runs over RDMA, as if it had failed. */
+  failRdma(why: string): void {
+    for (const { session } of this.#keepers) if (session.transport === 'rdma') session.breakConnection(why);
+  }
+
+  /** Takes RDMA out of service. When it resolves no session uses it, and none will until `restore`. */
+  async drain(): Promise<void> {
+    this.path.drain();
+    this.#transition = undefined;
+    await this.moveAll('tcp');
+  }
+
+  /** RDMA is back: it is probed, and taken into use gradually. */
+  restore(): void {
+    if (this.#options.dial.rdma === undefined) return;
+    this.path.restore();
+    this.#next();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelWake?.();
+    await Promise.all(this.#keepers.splice(0).map((keeper) => keeper.close()));
+  }
+
+  #onFailure(keeper: SessionKeeper, transport: TransportName): void {
+    if (transport !== 'rdma') return;
+    const { clock } = this.#options;
+    const { state } = this.path;
+    if (state === 'RAMP' && this.#transition !== undefined) {
+      // One bad connection does not end the ramp; too many do. Sessions are entered when their move begins.
+      if (this.#transition.moves.has(keeper)) this.#transition.plan.onFailed(clock.nowNs());
+    } else {
+      this.path.onFailure(clock.nowNs());
+      if (state === 'RDMA') this.counters.failovers++;
+    }
+    this.#next();
+  }
+
+  async #measure(): Promise<void> {
+    const { dial, clock, random } = this.#options;
+    try {
+      this.#goodProbeNs = await probe(await dial.rdma!(), clock, random);
+    } catch {
+      this.#goodProbeNs = 0; // Unknown: the floor is all there is to compare with.
+    }
+  }
+
+  /** Does what the state asks for, or sets the timer for it. */
+  #next(): void {
+    if (this.#closed) return;
+    const { clock } = this.#options;
+    const { state, deadlineNs } = this.path;
+    this.#cancelWake?.();
+    this.#cancelWake = undefined;
+    if (state === 'PROBE') void this.#probe();
+    else if (state === 'RAMP') this.#ramp();
+    else if (deadlineNs !== Number.POSITIVE_INFINITY) {
+      this.#wakeAt(deadlineNs, () => this.path.onDeadline(clock.nowNs()));
+    }
+  }
+
+  #wakeAt(timeNs: number, action: () => void): void {
+    this.#cancelWake = this.#options.clock.wakeAt(timeNs, () => {
+      action();
+      this.#next();
+    });
+  }
+
+  async #probe(): Promise<void> {
+    const { dial, clock, random } = this.#options;
+    this.counters.probes++;
+    let good = false;
+    try {
+      const slowestNs = await probe(await dial.rdma!(), clock, random);
+      good = slowestNs <= Math.max(PROBE_SLACK * this.#goodProbeNs, PROBE_FLOOR_NS);
+    } catch {} // A path that cannot be probed is not good.
+    if (!good) this.counters.failedProbes++;
+    this.path.onProbe(good, clock.nowNs());
+    this.#next();
+  }
+
+  #ramp(): void {
+    const { clock, transition } = this.#options;
+    const now = clock.nowNs();
+    this.#transition ??= {
+      plan: new Transition({ connections: this.count('tcp'), ...transition }, now),
+      moves: new Map(),
+    };
+    const { plan, moves } = this.#transition;
+    const waiting = this.#keepers.filter((keeper) => keeper.transport === 'tcp' && !moves.has(keeper));
+    for (const keeper of waiting.slice(0, plan.due(now))) {
+      moves.set(
+        keeper,
+        this.#move(keeper, 'rdma').then((succeeded) => {
+          if (succeeded) plan.onMoved(clock.nowNs());
+        }),
+      );
+    }
+    if (plan.state === 'frozen') void this.#revert([...moves.keys()]);
+    else if (plan.state === 'moving') this.#wakeAt(plan.deadlineNs, () => {});
+    else void this.#finishRamp(this.#transition);
+  }
+
+  /** Every move has begun: the ramp is over when all have ended, well or not. Sessions that could not be moved stay where they are. */
+  async #finishRamp(ramp: Ramp): Promise<void> {
+    await Promise.all(ramp.moves.values());
+    if (this.#transition !== ramp) return;
+    if (ramp.plan.state === 'frozen') {
+      await this.#revert([...ramp.moves.keys()]);
+      return;
+    }
+    this.#transition = undefined;
+    this.path.onRamped(this.#options.clock.nowNs());
+  }
+
+  async #revert(moved: readonly SessionKeeper[]): Promise<void> {
+    this.counters.frozenTransitions++;
+    this.#transition = undefined;
+    this.path.onFailure(this.#options.clock.nowNs());
+    this.#next();
+    await Promise.all(moved.map((keeper) => this.#move(keeper, 'tcp')));
+  }
+
+  async #move(keeper: SessionKeeper, to: TransportName): Promise<boolean> {
+    const moved = await keeper.moveTo(to);
+    if (moved) this.counters.moves++;
+    else this.counters.failedMoves++;
+    return moved;
+  }
+}

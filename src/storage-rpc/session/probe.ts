@@ -1,0 +1,41 @@
+/**
+ * Tries a path before anything depends on it: reads of a small and a large size over a session of its own, every one checked. The time of
+ * the slowest tells whether the path is fit for use.
+ */
+
+import type { CmClock } from '../../cm/clock.js';
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import type { SkClientChannel } from '../sk/channel.js';
+import { ClientSession } from '../sk/client-session.js';
+
+const READS_EACH = 16;
+const SIZES_BYTES = [4096, 65_536] as const;
+
+/** Closes the channel. Resolves with the time of the slowest read, ns; rejects when any fails. */
+export async function probe(channel: SkClientChannel, clock: CmClock, random: RandomSource): Promise<number> {
+  const session = new ClientSession({ clock, random });
+  let fail: (error: Error) => void = () => {};
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  failed.catch(() => {});
+  session.onLost = (_, error) => fail(error);
+  try {
+    await session.resume(channel);
+    let slowestNs = 0;
+    for (const size of SIZES_BYTES) {
+      const length = Math.min(size, session.server!.sizeBytes);
+      for (let i = 0; i < READS_EACH; i++) {
+        const startNs = clock.nowNs();
+        await Promise.race([session.submit({ op: 'READ', offset: 0, length }), failed]);
+        slowestNs = Math.max(slowestNs, clock.nowNs() - startNs);
+      }
+    }
+    if (session.counters.crcMismatches > 0) throw new RoceError('ERR_ROCE_CONNECT', 'the path changes data');
+    return slowestNs;
+  } finally {
+    await session.end(new RoceError('ERR_ROCE_CLOSED', 'the probe is over'));
+    await channel.close();
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * Keeps one session connected: over the transport the host's path prefers, over the other one when that fails, again and again until it
+ * succeeds or has been without a connection for too long. Moves it between transports without a gap: the new connection is made before
+ * the old one is given up.
+ */
+
+import type { CmClock } from '../../cm/clock.js';
+import { RoceError } from '../../core/errors.js';
+import { BlockDeviceError } from '../disk/block-device.js';
+import type { SkClientChannel, TransportName } from '../sk/channel.js';
+import type { ClientSession } from '../sk/client-session.js';
+
+/** Makes a connection that can send. */
+export type Dial = () => Promise<SkClientChannel>;
+/** By transport; absent ones are not used. */
+export type Dialers = Readonly<Partial<Record<TransportName, Dial>>>;
+
+export interface KeeperOptions {
+  readonly session: ClientSession;
+  readonly dial: Dialers;
+  readonly clock: CmClock;
+  /** What to try, in this order. */
+  readonly order: () => readonly TransportName[];
+  /** A connection, or an attempt to make one, has failed. */
+  readonly onFailure: (transport: TransportName, error: Error) => void;
+  /** A session that cannot be connected for so long fails its requests; default 60 s. */
+  readonly giveUpNs?: number;
+}
+
+const GIVE_UP_NS = 60e9;
+const FIRST_PAUSE_NS = 50e6;
+const PAUSE_MAX_NS = 2e9;
+/** How long a move waits for requests under way before it has them sent again. */
+const DRAIN_NS = 2e9;
+
+export class SessionKeeper {
+  readonly session: ClientSession;
+  /** From the loss of a connection to the first request over the next, newest last. */
+  readonly pausesNs: number[] = [];
+  readonly #options: KeeperOptions;
+  /** Connecting or moving: one thing at a time. */
+  #work: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(options: KeeperOptions) {
+    this.#options = options;
+    this.session = options.session;
+    this.session.onLost = (channel, error) => {
+      void this.#exclusive(() => this.#recover(channel, error)).catch(() => {}); // The session has told its users.
+    };
+  }
+
+  get transport(): TransportName | undefined {
+    return this.session.transport;
+  }
+
+  /** Makes the first connection. Rejects when neither transport works. */
+  connect(): Promise<void> {
+    return this.#exclusive(async () => {
+      const error = await this.#connectOnce();
+      if (error !== undefined) throw error;
+    });
+  }
+
+  /** Make before break. False when it did not work: the session is where it was, or wherever it could be connected. */
+  moveTo(transport: TransportName): Promise<boolean> {
+    return this.#exclusive(async () => {
+      const dial = this.#options.dial[transport];
+      if (this.#closed || dial === undefined) return false;
+      if (this.transport === transport) return true;
+      let channel: SkClientChannel;
+      try {
+        channel = await dial();
+      } catch (error) {
+        this.#options.onFailure(transport, error as Error);
+        return false;
+      }
+      await this.session.drain(DRAIN_NS);
+      try {
+        await this.session.resume(channel);
+        return true;
+      } catch (error) {
+        this.#options.onFailure(transport, error as Error);
+        await this.#reconnect(this.#options.clock.nowNs());
+        return false;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.session.end(new BlockDeviceError('ESHUTDOWN', 'the session is closed'));
+    await this.#work.catch(() => {});
+  }
+
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#work.then(work, work);
+    this.#work = mine.catch(() => {});
+    return mine;
+  }
+
+  async #recover(lost: SkClientChannel, error: Error): Promise<void> {
+    const sinceNs = this.#options.clock.nowNs();
+    this.#options.onFailure(lost.transport, error);
+    // All its keys are retired before a request goes out again.
+    await lost.close();
+    await this.#reconnect(sinceNs);
+    this.pausesNs.push(this.#options.clock.nowNs() - sinceNs);
+  }
+
+  async #reconnect(sinceNs: number): Promise<void> {
+    const { clock, giveUpNs = GIVE_UP_NS } = this.#options;
+    for (let pauseNs = FIRST_PAUSE_NS; !this.#closed; pauseNs = Math.min(2 * pauseNs, PAUSE_MAX_NS)) {
+      const error = await this.#connectOnce();
+      if (error === undefined) return;
+      if (clock.nowNs() - sinceNs >= giveUpNs) {
+        await this.session.end(new BlockDeviceError('EIO', `the storage server is gone: ${error.message}`));
+        throw error;
+      }
+      await new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + pauseNs, resolve));
+    }
+  }
+
+  /** Tries each transport once. Undefined when connected; else why the last attempt failed. */
+  async #connectOnce(): Promise<Error | undefined> {
+    const { dial, order, onFailure } = this.#options;
+    let failure: Error = new RoceError('ERR_ROCE_CONNECT', 'there is no way to the server');
+    for (const transport of order()) {
+      const connect = dial[transport];
+      if (connect === undefined || this.#closed) continue;
+      try {
+        await this.session.resume(await connect());
+        return undefined;
+      } catch (error) {
+        failure = error as Error;
+        onFailure(transport, failure);
+      }
+    }
+    return failure;
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Moves many connections to another transport a few at a time (Azure storage paper §4.1: "periodically close a small fraction of connections
+ * and reestablish them"), and stops when moving does harm.
+ *
+ * Sans-IO: says how many to begin to move now, and is told how each went.
+ */
+
+export interface TransitionOptions {
+  /** Connections there are. */
+  readonly connections: number;
+  /** Share begun at a time, rounded up; default 0.05. */
+  readonly fraction?: number;
+  /** Default 1 s. */
+  readonly intervalNs?: number;
+  /** The transition freezes when more than this share of what moved within `windowNs` (10 s) has failed; default 0.05. */
+  readonly failuresMax?: number;
+  readonly windowNs?: number;
+}
+
+const DEFAULTS = { fraction: 0.05, intervalNs: 1e9, failuresMax: 0.05, windowNs: 10e9 };
+
+export class Transition {
+  readonly #options: Required<TransitionOptions>;
+  readonly #moves: number[] = [];
+  readonly #failures: number[] = [];
+  #begun = 0;
+  #nextNs: number;
+  #frozen = false;
+
+  /** The first share is due at `startNs`. */
+  constructor(options: TransitionOptions, startNs: number) {
+    this.#options = { ...DEFAULTS, ...options };
+    this.#nextNs = startNs;
+  }
+
+  /** `frozen`: too many moves failed; what has moved is to be moved back. */
+  get state(): 'moving' | 'done' | 'frozen' {
+    if (this.#frozen) return 'frozen';
+    return this.#begun >= this.#options.connections ? 'done' : 'moving';
+  }
+
+  /** When the next share is due; Infinity: never. */
+  get deadlineNs(): number {
+    return this.state === 'moving' ? this.#nextNs : Number.POSITIVE_INFINITY;
+  }
+
+  /** Connections to begin to move now. */
+  due(now: number): number {
+    if (now < this.deadlineNs) return 0;
+    const { connections, fraction, intervalNs } = this.#options;
+    const count = Math.min(Math.ceil(connections * fraction), connections - this.#begun);
+    this.#begun += count;
+    this.#nextNs = now + intervalNs;
+    return count;
+  }
+
+  /** A connection has moved. */
+  onMoved(now: number): void {
+    this.#moves.push(now);
+  }
+
+  /** A move failed, or a connection that had moved failed after it. */
+  onFailed(now: number): void {
+    const { failuresMax, windowNs } = this.#options;
+    this.#failures.push(now);
+    const recent = (times: readonly number[]) => times.filter((time) => now - time <= windowNs).length;
+    const failed = recent(this.#failures);
+    if (failed > failuresMax * (recent(this.#moves) + failed)) this.#frozen = true;
+  }
+}

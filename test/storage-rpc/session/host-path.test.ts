@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { SeededRandom } from '../../../src/core/random.js';
+import { HostPath } from '../../../src/storage-rpc/session/host-path.js';
+
+const SECOND = 1e9;
+
+function path(seed = 1): HostPath {
+  return new HostPath({ random: new SeededRandom(seed).stream('path') });
+}
+
+/** Fails at `now` and returns how long RDMA is held down. */
+function holdDown(it: HostPath, now: number): number {
+  it.onFailure(now);
+  return it.deadlineNs - now;
+}
+
+test('works on RDMA until it fails, then on TCP, and returns by hold-down, probe and ramp', () => {
+  const it = path();
+  expect(it.order).toEqual(['rdma', 'tcp']);
+  it.onFailure(0);
+  expect([it.state, it.order[0]]).toEqual(['HOLD_DOWN', 'tcp']);
+  it.onDeadline(it.deadlineNs - 1);
+  expect(it.state).toBe('HOLD_DOWN');
+  it.onDeadline(it.deadlineNs);
+  expect([it.state, it.order[0]]).toEqual(['PROBE', 'tcp']);
+  it.onProbe(true, 0);
+  expect([it.state, it.order[0]]).toEqual(['RAMP', 'tcp']);
+  it.onRamped(0);
+  expect([it.state, it.order[0]]).toEqual(['RDMA', 'rdma']);
+});
+
+test('hold-down is 10 s with 20 % jitter, doubles with each failure to at most 10 min', () => {
+  const it = path();
+  let base = 10 * SECOND;
+  let now = 0;
+  for (let i = 0; i < 12; i++) {
+    const held = holdDown(it, now);
+    expect(held).toBeGreaterThanOrEqual(0.8 * base);
+    expect(held).toBeLessThanOrEqual(1.2 * base);
+    now = it.deadlineNs;
+    it.onDeadline(now);
+    it.onProbe(i % 2 === 0, now); // Bad probes double as failures of the path do.
+    if (it.state === 'RAMP') it.onRamped(now);
+    else {
+      base = Math.min(2 * base, 600 * SECOND);
+      now = it.deadlineNs;
+      it.onDeadline(now);
+      it.onProbe(true, now);
+      it.onRamped(now);
+    }
+    base = Math.min(2 * base, 600 * SECOND);
+  }
+});
+
+test('paths of different seeds do not return in step', () => {
+  expect(new Set([1, 2, 3, 4, 5].map((seed) => holdDown(path(seed), 0))).size).toBe(5);
+});
+
+test('ten clean minutes reset the hold-down; nine do not', () => {
+  for (const [minutes, expected] of [
+    [9, 20],
+    [10, 10],
+  ] as const) {
+    const it = path();
+    const back = holdDown(it, 0);
+    it.onDeadline(back);
+    it.onProbe(true, back);
+    it.onRamped(back);
+    expect(Math.abs(holdDown(it, back + minutes * 60 * SECOND) / SECOND - expected)).toBeLessThanOrEqual(
+      0.2 * expected,
+    );
+  }
+});
+
+test('failures while it is held down change nothing', () => {
+  const it = path();
+  it.onFailure(0);
+  const until = it.deadlineNs;
+  it.onFailure(1);
+  expect(it.deadlineNs).toBe(until);
+  expect(it.failures).toBe(1);
+});
+
+test('out of service it uses nothing but TCP, whatever happens, until it is restored and probed', () => {
+  const it = path();
+  it.drain();
+  it.onFailure(0);
+  it.onDeadline(1e15);
+  it.onProbe(true, 0);
+  it.onRamped(0);
+  expect([it.state, it.order]).toEqual(['DRAINED', ['tcp']]);
+  it.restore();
+  expect(it.state).toBe('PROBE');
+});
