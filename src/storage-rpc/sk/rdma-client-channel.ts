@@ -91,12 +91,12 @@ export class RdmaClientChannel implements SkClientChannel {
     void serveCompletions(
       parts.sendCq,
       (wc) => this.#onSent(Number(wc.wrId)),
-      (error) => this.#fail(error),
+      (error) => this.fail(error),
     );
     void serveCompletions(
       parts.recvCq,
       (wc) => this.#onReceive(wc),
-      (error) => this.#fail(error),
+      (error) => this.fail(error),
     );
   }
 
@@ -120,7 +120,7 @@ export class RdmaClientChannel implements SkClientChannel {
     else {
       this.#map(mine).then(
         (descriptor) => this.#post(place, mine, descriptor),
-        (error: Error) => this.#fail(error),
+        (error: Error) => this.fail(error),
       );
     }
   }
@@ -143,6 +143,7 @@ export class RdmaClientChannel implements SkClientChannel {
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
+    this.#parts.onClosed?.();
   }
 
   /** Finds memory for the call and registers it; data to be written is copied there, so that the caller's memory is never exposed. */
@@ -185,7 +186,7 @@ export class RdmaClientChannel implements SkClientChannel {
       }
       this.#qp.postSend({ opcode: 'SEND', wrId: place, sges: [this.#requests.sge(begin, length)] });
     } catch (error) {
-      this.#fail(error as Error);
+      this.fail(error as Error);
     }
   }
 
@@ -212,14 +213,14 @@ export class RdmaClientChannel implements SkClientChannel {
     const response = readResponse(message);
     if (typeof response === 'string' || !isWhole(response, message.length)) {
       this.counters.malformed++;
-      this.#fail(protocolError(`a response is malformed: ${typeof response === 'string' ? response : 'bad_length'}`));
+      this.fail(protocolError(`a response is malformed: ${typeof response === 'string' ? response : 'bad_length'}`));
       return;
     }
     const place = placeOf(response.slot);
     const mine = this.#calls[place];
     if (mine === undefined || mine.answer !== undefined || mine.call.request.slotSeq !== response.slotSeq) {
       this.counters.unexpected++;
-      this.#fail(protocolError(`slot ${response.slot} has not asked for what was answered`));
+      this.fail(protocolError(`slot ${response.slot} has not asked for what was answered`));
       return;
     }
     mine.answer = { response, body: message.subarray(RESPONSE_BYTES) };
@@ -230,7 +231,7 @@ export class RdmaClientChannel implements SkClientChannel {
     const { mapping } = mine;
     if (invalidated !== undefined && invalidated !== mapping?.key) {
       this.counters.bogusInvalidates++;
-      this.#fail(protocolError(`the response of slot ${mine.call.request.slot} invalidated another key`));
+      this.fail(protocolError(`the response of slot ${mine.call.request.slot} invalidated another key`));
       return;
     }
     if (mapping?.open === true && invalidated === undefined) {
@@ -266,7 +267,8 @@ export class RdmaClientChannel implements SkClientChannel {
     mapping.lease.release();
   }
 
-  #fail(error: Error): void {
+  /** The connection is of no use any more, for a reason that only its owner can know, or that was found here. */
+  fail(error: Error): void {
     if (this.#ended) return;
     this.#ended = true;
     for (const mine of this.#calls) mine?.onWithdrawn?.();

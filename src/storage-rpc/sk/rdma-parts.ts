@@ -14,6 +14,8 @@ export interface SkRdmaParts {
   readonly sendCq: CompletionQueue;
   readonly recvCq: CompletionQueue;
   readonly clock: CmClock;
+  /** Called when the channel has closed all this. */
+  readonly onClosed?: () => void;
 }
 
 /** Messages that may be under way in one direction: one a slot, and PING or RESUME. Some more lest the last one ever waits. */

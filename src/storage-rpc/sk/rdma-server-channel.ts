@@ -67,12 +67,12 @@ export class RdmaServerChannel implements SkServerChannel {
     void serveCompletions(
       parts.sendCq,
       (wc) => this.#onDone(Number(wc.wrId)),
-      (error) => this.#fail(error),
+      (error) => this.fail(error),
     );
     void serveCompletions(
       parts.recvCq,
       (wc) => this.#onReceive(wc),
-      (error) => this.#fail(error),
+      (error) => this.fail(error),
     );
   }
 
@@ -134,6 +134,7 @@ export class RdmaServerChannel implements SkServerChannel {
     await this.#receives.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
+    this.#parts.onClosed?.();
   }
 
   /** Posts work requests of which only the last is signaled; resolves when it has completed. */
@@ -197,10 +198,11 @@ export class RdmaServerChannel implements SkServerChannel {
 
   #refuse(why: string): void {
     this.counters.malformed++;
-    this.#fail(new RoceError('ERR_ROCE_MISMATCH', `a request is malformed: ${why}`));
+    this.fail(new RoceError('ERR_ROCE_MISMATCH', `a request is malformed: ${why}`));
   }
 
-  #fail(error: Error): void {
+  /** The connection is of no use any more, for a reason that only its owner can know, or that was found here. */
+  fail(error: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.onFailure(error);

@@ -8,7 +8,7 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
-import type { ClientSession, SkIo } from './client-session.js';
+import type { SkIo } from './client-session.js';
 import { decodeExtents } from './extents.js';
 import { SK_FUA, SK_NO_HOLE } from './request.js';
 import type { ResumeResponse } from './resume.js';
@@ -16,17 +16,22 @@ import type { ResumeResponse } from './resume.js';
 /** Ranges without data are only bounded by their field; a multiple of any block size. */
 const RANGE_BYTES_MAX = 1 << 30;
 
+/** Carries out operations: a session, or something that chooses one. */
+export interface SkSubmitter {
+  submit(io: SkIo): Promise<void>;
+}
+
 export class RemoteDisk implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes: number;
   readonly #ioBytesMax: number;
-  readonly #session: ClientSession;
+  readonly #session: SkSubmitter;
   readonly #release: () => Promise<void>;
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  /** Over a session that has been connected once. `release` ends it. */
-  constructor(session: ClientSession, server: ResumeResponse, release: () => Promise<void>) {
+  /** Over one session or several, of which the server has said what it is. `release` ends them. */
+  constructor(session: SkSubmitter, server: ResumeResponse, release: () => Promise<void>) {
     this.#session = session;
     this.sizeBytes = server.sizeBytes;
     this.blockBytes = server.blockBytes;

@@ -1,0 +1,50 @@
+/** A TCP socket as a byte stream. */
+
+import type { Socket } from 'node:net';
+import { RoceError } from '../../core/errors.js';
+import type { ByteStream } from '../sk/byte-stream.js';
+
+export class SocketStream implements ByteStream {
+  onData: (bytes: Buffer) => void = () => {};
+  onClose: (error: Error) => void = () => {};
+  readonly #socket: Socket;
+  #why: Error = new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection');
+  #destroyed = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    socket.on('data', (bytes: Buffer) => this.onData(bytes));
+    socket.on('error', (error) => {
+      this.#why = error;
+    });
+    socket.on('close', () => {
+      if (!this.#destroyed) this.onClose(this.#why);
+    });
+  }
+
+  write(pieces: readonly Uint8Array[], onSent?: () => void): void {
+    const socket = this.#socket;
+    const last = pieces.findLastIndex(({ length }) => length > 0);
+    socket.cork();
+    pieces.forEach((piece, i) => {
+      // The callback comes with an error when the socket is closed before: then the memory is free as well.
+      if (i === last) socket.write(piece, () => onSent?.());
+      else if (piece.length > 0) socket.write(piece);
+    });
+    socket.uncork();
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  destroy(): void {
+    this.#destroyed = true;
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,178 @@
+/** A disk of a storage server, over RDMA as long as that works and over TCP otherwise. */
+
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
+import { SYSTEM_CLOCK } from '../../cm/clock.js';
+import { dial } from '../../cm/control-channel.js';
+import { exchangeAsClient } from '../../cm/exchange.js';
+import { RoceError } from '../../core/errors.js';
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
+import type { PathState } from '../session/host-path.js';
+import type { SessionKeeper } from '../session/session-keeper.js';
+import type { SkClientChannel, TransportName } from '../sk/channel.js';
+import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
+import { SK_CLIENT_QP } from '../sk/rdma-parts.js';
+import { RemoteDisk } from '../sk/remote-disk.js';
+import { TcpClientChannel } from '../sk/tcp-channels.js';
+import { connectChannel } from './rdma-exchange.js';
+import { SocketStream } from './socket-stream.js';
+
+export interface StorageClientOptions {
+  readonly host: string;
+  readonly port: number;
+  /** For RDMA; without it TCP is used. It stays the caller's to close. */
+  readonly device?: RdmaDevice;
+  /** False: no TCP to fall back on. Default true. */
+  readonly tcp?: boolean;
+  /** Default go-back-n; the server must use the same. */
+  readonly recovery?: RecoveryName;
+  /** Which of the server's disks; default 0. */
+  readonly disk?: number;
+  /** Sessions, each with a connection and 128 requests of its own; default 1. */
+  readonly sessions?: number;
+  /** Writes up to here are sent with their request, 0..4096; default 4096. */
+  readonly inlineWriteBytesMax?: number;
+  /** When to return to RDMA after a failure; see HostPath. */
+  readonly path?: HostConnectionsOptions['path'];
+  /** Requests fail when the server could not be reached for so long; default 60 s. */
+  readonly giveUpNs?: number;
+}
+
+/** What a client has been through, for people and benchmarks. */
+export interface StorageClientReport {
+  readonly state: PathState;
+  /** Sessions by transport. */
+  readonly sessions: Readonly<Record<TransportName, number>>;
+  readonly failovers: number;
+  readonly moves: number;
+  readonly failedMoves: number;
+  readonly probes: number;
+  readonly resentRequests: number;
+  readonly crcMismatches: number;
+  readonly serverRestarts: number;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Registered memory of one connection, at most. */
+const POOL_BYTES_MAX = 32 << 20;
+
+export class StorageClient implements AsyncDisposable {
+  readonly disk: RemoteDisk;
+  readonly #connections: HostConnections;
+  readonly #keepers: readonly SessionKeeper[];
+
+  private constructor(connections: HostConnections, keepers: readonly SessionKeeper[]) {
+    this.#connections = connections;
+    this.#keepers = keepers;
+    let turn = 0;
+    const sessions = keepers.map(({ session }) => session);
+    this.disk = new RemoteDisk(
+      { submit: (io) => sessions[turn++ % sessions.length].submit(io) },
+      sessions[0].server!,
+      () => connections.close(),
+    );
+  }
+
+  /** Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport. */
+  static async connect(options: StorageClientOptions): Promise<StorageClient> {
+    const { device, tcp = true, disk, inlineWriteBytesMax, path, giveUpNs, sessions = 1 } = options;
+    const connections = new HostConnections({
+      clock: SYSTEM_CLOCK,
+      random: { u32: () => randomInt(2 ** 32) },
+      dial: {
+        ...(device !== undefined && { rdma: () => dialRdma(device, options) }),
+        ...(tcp && { tcp: () => dialTcp(options) }),
+      },
+      session: {
+        ...(disk !== undefined && { disk }),
+        ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
+      },
+      ...(path !== undefined && { path }),
+      ...(giveUpNs !== undefined && { giveUpNs }),
+    });
+    try {
+      const keepers: SessionKeeper[] = [];
+      for (let i = 0; i < sessions; i++) keepers.push(await connections.open());
+      return new StorageClient(connections, keepers);
+    } catch (error) {
+      await connections.close();
+      throw error;
+    }
+  }
+
+  get report(): StorageClientReport {
+    const { state, counters } = this.#connections;
+    const sum = (name: 'resent' | 'crcMismatches' | 'serverRestarts') =>
+      this.#keepers.reduce((total, { session }) => total + session.counters[name], 0);
+    return {
+      state,
+      sessions: { rdma: this.#connections.count('rdma'), tcp: this.#connections.count('tcp') },
+      failovers: counters.failovers,
+      moves: counters.moves,
+      failedMoves: counters.failedMoves,
+      probes: counters.probes,
+      resentRequests: sum('resent'),
+      crcMismatches: sum('crcMismatches'),
+      serverRestarts: sum('serverRestarts'),
+    };
+  }
+
+  /** Breaks all RDMA connections as a failing NIC would: requests go on over TCP, and RDMA is tried again after its hold-down. */
+  failover(): void {
+    this.#connections.failRdma('a failover was asked for');
+  }
+
+  /** Moves to a transport without a gap, whatever the state of the path. */
+  moveTo(transport: TransportName): Promise<void> {
+    return this.#connections.moveAll(transport);
+  }
+
+  /** Takes RDMA out of use, so that its device can be serviced; nothing of it is registered on the device when this resolves. */
+  drainRdma(): Promise<void> {
+    return this.#connections.drain();
+  }
+
+  /** Takes RDMA back into use: probed first, then gradually. */
+  restoreRdma(): void {
+    this.#connections.restore();
+  }
+
+  /** Flushes the disk and ends all sessions. */
+  close(): Promise<void> {
+    return this.disk.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Promise<SkClientChannel> {
+  const control = await dial(options.host, options.port);
+  const pd = await device.createPd();
+  try {
+    return await connectChannel(control, pd, SK_CLIENT_QP, exchangeAsClient, options.recovery ?? 'go-back-n', (parts) =>
+      RdmaClientChannel.over(parts, POOL_BYTES_MAX),
+    );
+  } catch (error) {
+    control.close();
+    await pd.close();
+    throw error;
+  }
+}
+
+async function dialTcp({ host, port }: StorageClientOptions): Promise<SkClientChannel> {
+  const socket = connectTcp({ host, port });
+  const timeout = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  try {
+    await once(socket, 'connect', { signal: timeout });
+  } catch (error) {
+    socket.destroy();
+    const why = timeout.aborted ? `no answer for ${CONNECT_TIMEOUT_MS / 1000} s` : (error as Error).message;
+    throw new RoceError('ERR_ROCE_CONNECT', `cannot connect to ${host}:${port}: ${why}`, 'is the server running?');
+  }
+  return new TcpClientChannel(new SocketStream(socket));
+}

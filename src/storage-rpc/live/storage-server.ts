@@ -1,0 +1,166 @@
+/**
+ * Serves disks to clients over RDMA and TCP. One TCP port takes both: a connection that begins with `{` wants to exchange queue pairs, any
+ * other speaks sK over TCP.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { SYSTEM_CLOCK } from '../../cm/clock.js';
+import { ControlChannel } from '../../cm/control-channel.js';
+import { exchangeAsServer } from '../../cm/exchange.js';
+import { RoceError } from '../../core/errors.js';
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import { Access } from '../../verbs/access.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import type { BlockDevice } from '../disk/block-device.js';
+import { BufferPool } from '../pool/buffer-pool.js';
+import { Permits } from '../sk/permits.js';
+import { SK_SERVER_QP } from '../sk/rdma-parts.js';
+import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
+import type { SkServerCounters } from '../sk/server-session.js';
+import { SkServer } from '../sk/sk-server.js';
+import { TcpServerChannel } from '../sk/tcp-channels.js';
+import { connectChannel } from './rdma-exchange.js';
+import { SocketStream } from './socket-stream.js';
+
+export interface StorageServerOptions {
+  /** Clients name them by their index. They stay the caller's to close. */
+  readonly disks: readonly BlockDevice[];
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  /** For RDMA; without it only TCP is served. It stays the caller's to close. */
+  readonly device?: RdmaDevice;
+  /** How losses are recovered; clients must say the same. Default go-back-n. */
+  readonly recovery?: RecoveryName;
+  /** Writes up to here may come with their request, 0..4096. Default 4096. */
+  readonly inlineWriteBytesMax?: number;
+  /** Registered memory for data under way, all clients together. Default 64 MiB. */
+  readonly poolBytesMax?: number;
+  /** Bytes that READs from all clients together may have asked for: about what the port's link holds. Default 4 MiB. */
+  readonly pullBytesMax?: number;
+}
+
+const PULL_BYTES_MAX = 4 << 20;
+const EXCHANGE_BEGINS = '{'.charCodeAt(0);
+
+interface RdmaService {
+  readonly pd: ProtectionDomain;
+  readonly share: SkServerShare;
+}
+
+export class StorageServer implements AsyncDisposable {
+  readonly #options: StorageServerOptions;
+  readonly #server: SkServer;
+  readonly #listener: Server;
+  readonly #rdma: RdmaService | undefined;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(options: StorageServerOptions, listener: Server, rdma: RdmaService | undefined) {
+    this.#options = options;
+    this.#listener = listener;
+    this.#rdma = rdma;
+    const { disks, inlineWriteBytesMax } = options;
+    this.#server = new SkServer({
+      disks,
+      clock: SYSTEM_CLOCK,
+      bootId: randomBytes(8).readBigUInt64LE(),
+      ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
+    });
+    listener.on('connection', (socket: Socket) => this.#onConnection(socket));
+  }
+
+  /** Rejects with ERR_ROCE_IO when the port is taken. */
+  static async open(options: StorageServerOptions): Promise<StorageServer> {
+    const { host, port, device } = options;
+    const rdma = device === undefined ? undefined : await openRdma(device, options);
+    const server = new StorageServer(options, createServer({ pauseOnConnect: false }), rdma);
+    server.#listener.listen({ host, port });
+    try {
+      await once(server.#listener, 'listening');
+    } catch (error) {
+      await server.#closeRdma();
+      throw new RoceError('ERR_ROCE_IO', `cannot listen on ${host}:${port}: ${(error as Error).message}`);
+    }
+    return server;
+  }
+
+  get port(): number {
+    return (this.#listener.address() as { port: number }).port;
+  }
+
+  get counters(): Readonly<SkServerCounters> {
+    return this.#server.counters;
+  }
+
+  /** Connections of either transport that are being served. */
+  get connections(): number {
+    return this.#server.connections;
+  }
+
+  /** Registered bytes, and buffers of them in use. */
+  get pool(): { readonly registeredBytes: number; readonly inUse: number } | undefined {
+    return this.#rdma?.share.pool;
+  }
+
+  async close(): Promise<void> {
+    this.#listener.close();
+    await this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await this.#closeRdma();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #closeRdma(): Promise<void> {
+    await this.#rdma?.share.pool.close();
+    await this.#rdma?.pd.close();
+  }
+
+  #onConnection(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('close', () => this.#sockets.delete(socket));
+    socket.on('error', () => {}); // A connection that breaks closes; who serves it hears of that.
+    socket.once('data', (first: Buffer) => {
+      socket.pause();
+      socket.unshift(first);
+      if (first[0] === EXCHANGE_BEGINS) void this.#acceptRdma(new ControlChannel(socket));
+      else this.#server.accept(new TcpServerChannel(new SocketStream(socket)));
+      socket.resume();
+    });
+  }
+
+  async #acceptRdma(control: ControlChannel): Promise<void> {
+    const rdma = this.#rdma;
+    if (rdma === undefined) {
+      control.send({ refused: 'this server has no RDMA' });
+      control.close();
+      return;
+    }
+    try {
+      const { pd, share } = rdma;
+      const recovery = this.#options.recovery ?? 'go-back-n';
+      const channel = await connectChannel(control, pd, SK_SERVER_QP, exchangeAsServer, recovery, (parts) =>
+        RdmaServerChannel.over(parts, share),
+      );
+      this.#server.accept(channel);
+    } catch {
+      control.close(); // The client has been told why, or is gone.
+    }
+  }
+}
+
+async function openRdma(device: RdmaDevice, options: StorageServerOptions): Promise<RdmaService> {
+  const pd = await device.createPd();
+  const { poolBytesMax, pullBytesMax = PULL_BYTES_MAX } = options;
+  const pool = new BufferPool({
+    allocate: (bytes) => pd.regMr(bytes, Access.LOCAL_WRITE),
+    clock: SYSTEM_CLOCK,
+    ...(poolBytesMax !== undefined && { bytesMax: poolBytesMax }),
+  });
+  return { pd, share: { pool, pulls: new Permits(pullBytesMax) } };
+}
