@@ -91,7 +91,7 @@ export class BufferPool<S extends Slab> {
   readonly #limits: typeof DEFAULTS;
   readonly #slabs: Carved<S>[] = [];
   readonly #waiters: Waiter<S>[] = [];
-  #growing = false;
+  #growing: Promise<void> | undefined;
   #inUse = 0;
   #cancelShrink: (() => void) | undefined;
   #closed = false;
@@ -139,15 +139,16 @@ export class BufferPool<S extends Slab> {
     this.counters.misses++;
     return new Promise((resolve, reject) => {
       this.#waiters.push({ bytes, resolve, reject });
-      void this.#grow();
+      this.#grow();
     });
   }
 
-  /** Gives all slabs back. Leases still out must not be used any more. */
+  /** Gives all slabs back, also one that is being made. Leases still out must not be used any more. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelShrink?.();
     for (const { reject } of this.#waiters.splice(0)) reject(closedError());
+    await this.#growing;
     for (const { slab } of this.#slabs.splice(0)) await slab.close();
   }
 
@@ -180,7 +181,7 @@ export class BufferPool<S extends Slab> {
     while (this.#waiters.length > 0) {
       const lease = this.#take(this.#waiters[0].bytes);
       if (lease === undefined) {
-        void this.#grow();
+        this.#grow();
         return;
       }
       this.#waiters.shift()!.resolve(lease);
@@ -188,28 +189,31 @@ export class BufferPool<S extends Slab> {
   }
 
   /** One slab at a time, for as long as somebody waits and the cap allows. */
-  async #grow(): Promise<void> {
+  #grow(): void {
     const { slabBytes, bytesMax } = this.#limits;
-    if (this.#growing || this.registeredBytes + slabBytes > bytesMax) return;
-    this.#growing = true;
+    if (this.#growing !== undefined || this.#closed || this.registeredBytes + slabBytes > bytesMax) return;
+    this.#growing = this.#addSlab(slabBytes).then((added) => {
+      this.#growing = undefined;
+      if (added) this.#serve(); // Who still waits after a failure is served by what comes back.
+    });
+  }
+
+  async #addSlab(bytes: number): Promise<boolean> {
     try {
-      const slab = await this.#allocate(slabBytes);
+      const slab = await this.#allocate(bytes);
       if (this.#closed) {
         await slab.close();
-        return;
+        return false;
       }
       this.counters.grown++;
-      const carved: Carved<S> = { slab, class: -1, free: [], used: 0, idleSinceNs: this.#clock.nowNs() };
-      this.#slabs.push(carved);
+      this.#slabs.push({ slab, class: -1, free: [], used: 0, idleSinceNs: this.#clock.nowNs() });
+      this.#armShrink();
+      return true;
     } catch (error) {
-      // What is in use comes back and serves those who wait; if nothing is, nobody would ever wake them.
+      // If nothing is in use, nothing comes back, and nobody would ever wake those who wait.
       if (this.#inUse === 0) for (const { reject } of this.#waiters.splice(0)) reject(error);
-      return;
-    } finally {
-      this.#growing = false;
+      return false;
     }
-    this.#serve();
-    this.#armShrink();
   }
 
   #armShrink(): void {

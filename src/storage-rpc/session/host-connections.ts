@@ -22,7 +22,7 @@ export interface HostConnectionsOptions {
   readonly giveUpNs?: number;
 }
 
-/** A probe must not be slower than this many times the one before the failure, or than what is nobody's fault. */
+/** A probe must not be slower than so many times the 99th percentile before the failure, or than what is nobody's fault. */
 const PROBE_SLACK = 2;
 const PROBE_FLOOR_NS = 5e6;
 
@@ -38,8 +38,8 @@ export class HostConnections {
   readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, frozenTransitions: 0 };
   readonly #options: HostConnectionsOptions;
   readonly #keepers: SessionKeeper[] = [];
-  /** The slowest read of a probe while RDMA was good. */
-  #goodProbeNs = Number.POSITIVE_INFINITY;
+  /** The 99th percentile of requests over RDMA before its last failure; Infinity: not known. */
+  #usualP99Ns = Number.POSITIVE_INFINITY;
   #transition: Ramp | undefined;
   #cancelWake: (() => void) | undefined;
   #closed = false;
@@ -60,7 +60,7 @@ export class HostConnections {
     return this.#keepers.filter((keeper) => keeper.transport === transport).length;
   }
 
-  /** Opens a session and connects it; the first one over RDMA measures what the path can do. */
+  /** Opens a session and connects it. */
   async open(): Promise<SessionKeeper> {
     const { clock, random, dial, giveUpNs } = this.#options;
     const keeper = new SessionKeeper({
@@ -73,7 +73,6 @@ export class HostConnections {
     });
     await keeper.connect();
     this.#keepers.push(keeper);
-    if (keeper.transport === 'rdma' && this.#goodProbeNs === Number.POSITIVE_INFINITY) await this.#measure();
     return keeper;
   }
 
@@ -116,18 +115,12 @@ export class HostConnections {
       if (this.#transition.moves.has(keeper)) this.#transition.plan.onFailed(clock.nowNs());
     } else {
       this.path.onFailure(clock.nowNs());
-      if (state === 'RDMA') this.counters.failovers++;
+      if (state === 'RDMA') {
+        this.counters.failovers++;
+        this.#usualP99Ns = keeper.session.latency.p99Ns ?? Number.POSITIVE_INFINITY;
+      }
     }
     this.#next();
-  }
-
-  async #measure(): Promise<void> {
-    const { dial, clock, random } = this.#options;
-    try {
-      this.#goodProbeNs = await probe(await dial.rdma!(), clock, random);
-    } catch {
-      this.#goodProbeNs = 0; // Unknown: the floor is all there is to compare with.
-    }
   }
 
   /** Does what the state asks for, or sets the timer for it. */
@@ -157,7 +150,7 @@ export class HostConnections {
     let good = false;
     try {
       const slowestNs = await probe(await dial.rdma!(), clock, random);
-      good = slowestNs <= Math.max(PROBE_SLACK * this.#goodProbeNs, PROBE_FLOOR_NS);
+      good = slowestNs <= Math.max(PROBE_SLACK * this.#usualP99Ns, PROBE_FLOOR_NS);
     } catch {} // A path that cannot be probed is not good.
     if (!good) this.counters.failedProbes++;
     this.path.onProbe(good, clock.nowNs());

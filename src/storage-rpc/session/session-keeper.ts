@@ -102,8 +102,9 @@ export class SessionKeeper {
   async #recover(lost: SkClientChannel, error: Error): Promise<void> {
     const sinceNs = this.#options.clock.nowNs();
     this.#options.onFailure(lost.transport, error);
-    // All its keys are retired before a request goes out again.
-    await lost.close();
+    // Its queue pair is gone and its keys are retired before a request goes out again. What else it cannot give back is not in the way:
+    // keys of its protection domain mean nothing to the next connection.
+    await lost.close().catch(() => {});
     await this.#reconnect(sinceNs);
     this.pausesNs.push(this.#options.clock.nowNs() - sinceNs);
   }

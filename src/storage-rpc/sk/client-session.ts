@@ -15,6 +15,7 @@ import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
 import { CHECK_BLOCK_BYTES, checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { LatencyWindow } from './latency-window.js';
 import { SK_INLINE, SK_NO_SLOT, SK_SLOTS_MAX, type SkOp } from './request.js';
 import { errnoOfStatus } from './response.js';
 import { decodeResumeResponse, encodeResumeRequest, type ResumeResponse } from './resume.js';
@@ -79,6 +80,8 @@ const SESSION_ID_BYTES = 16;
 export class ClientSession {
   /** `resent`: requests sent again over another connection. */
   readonly counters = { completed: 0, resent: 0, crcMismatches: 0, resumed: 0, serverRestarts: 0 };
+  /** Of requests answered over this connection, or the last one. */
+  readonly latency = new LatencyWindow();
   /** Called when the connection has failed; its memory may still be open to the server until the channel has been closed. */
   onLost: (channel: SkClientChannel, error: Error) => void = () => {};
   readonly #clock: CmClock;
@@ -148,7 +151,7 @@ export class ClientSession {
   async resume(channel: SkClientChannel): Promise<void> {
     const old = this.#channel;
     this.#detach();
-    await old?.close();
+    await old?.close().catch(() => {}); // What is left of it cannot be reached by the next one.
     this.#epoch++;
     try {
       const server = await this.#handshake(channel);
@@ -234,6 +237,7 @@ export class ClientSession {
 
   #attach(channel: SkClientChannel): void {
     this.#channel = channel;
+    this.latency.clear();
     this.#onDrained = undefined;
     this.#mismatches = 0;
     this.#pinging = false;
@@ -313,6 +317,7 @@ export class ClientSession {
       return;
     }
     this.#mismatches = 0;
+    this.latency.add(this.#lastHeardNs - this.#slots[response.slot].sentNs);
     this.#release(response.slot);
     this.counters.completed++;
     if (response.status === 'OK') {

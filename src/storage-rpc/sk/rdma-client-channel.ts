@@ -75,6 +75,8 @@ export class RdmaClientChannel implements SkClientChannel {
   readonly #pool: BufferPool<MappableSlab>;
   /** By slot; PING and RESUME have the last place. */
   readonly #calls: Array<CallInProgress | undefined> = Array(PLACES).fill(undefined);
+  /** Calls whose memory is being found. */
+  readonly #maps = new Set<Promise<void>>();
   #ended = false;
   #closing: Promise<void> | undefined;
 
@@ -118,10 +120,12 @@ export class RdmaClientChannel implements SkClientChannel {
     const moves = op === 'READ' || (op === 'WRITE' && (flags & SK_INLINE) === 0);
     if (!moves || length === 0) this.#post(place, mine, NO_DESCRIPTOR);
     else {
-      this.#map(mine).then(
+      const mapped = this.#map(mine).then(
         (descriptor) => this.#post(place, mine, descriptor),
         (error: Error) => this.fail(error),
       );
+      this.#maps.add(mapped);
+      void mapped.then(() => this.#maps.delete(mapped));
     }
   }
 
@@ -140,6 +144,7 @@ export class RdmaClientChannel implements SkClientChannel {
     this.#ended = true;
     await this.#qp.close();
     await this.#pool.close();
+    await Promise.all(this.#maps);
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();

@@ -54,7 +54,7 @@ blockDeviceContract('a disk over TCP', async () => (await serve({ rdma: false })
 blockDeviceContract('a disk over RDMA in four sessions', async () => (await serve({ sessions: 4 })).client.disk);
 
 test('fails over while it is used, and returns; what was written is there', async () => {
-  const { client } = await serve({ sizeBytes: 16 << 20, path: { holdDownNs: 50e6 } });
+  const { client } = await serve({ sizeBytes: 16 << 20, path: { holdDownNs: 50e6, holdDownMaxNs: 200e6 } });
   let running = true;
   let rounds = 0;
   const worker = async (n: number) => {

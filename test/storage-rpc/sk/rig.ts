@@ -149,9 +149,9 @@ export class Rig {
     for (const { host } of [a, b]) host.connect(() => events.nowNs + 1000);
   }
 
-  heal(): void {
+  heal(delayNs = this.#options.delayNs ?? 2000): void {
     const { events, a, b } = this.pair;
-    new SimLink(a.host, b.host, { events, rateBps: 10e9, delayNs: this.#options.delayNs ?? 2000 });
+    new SimLink(a.host, b.host, { events, rateBps: 10e9, delayNs });
   }
 
   until<T>(outcome: Promise<T>): Promise<T> {
