@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
-import { DISK_BYTES, Rig, readIo, writeIo } from '../sk/rig.js';
+import { DISK_BYTES, pattern, Rig, readIo, writeIo } from '../sk/rig.js';
 
 /** A disk that knows how often each write has been executed. */
 export class CountingDisk extends MemoryDevice {
