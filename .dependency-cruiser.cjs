@@ -21,6 +21,7 @@ const layers = {
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
   driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],
   estats: ['core', 'packet', 'ring'],
+  web: ['core'],
   verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'faults', 'driver', 'estats'],
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],

@@ -76,4 +76,9 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
     load: () => import('./commands/fluid.js'),
   },
+  {
+    name: 'dashboard',
+    summary: 'a web page that shows a live lab, and lets one change it',
+    load: () => import('./commands/dashboard.js'),
+  },
 ];

@@ -54,6 +54,12 @@ export interface LatencySummary {
   readonly maxNs: number;
 }
 
+export interface HistogramBar {
+  readonly fromNs: number;
+  readonly toNs: number;
+  readonly count: number;
+}
+
 export class Histogram {
   readonly #counts = new Uint32Array(BUCKETS);
   count = 0;
@@ -120,6 +126,18 @@ export class Histogram {
       p999Ns: this.quantileNs(0.999),
       maxNs: this.maxNs,
     };
+  }
+
+  /** The histogram in coarser steps of `buckets` buckets each, for a picture: those that hold something, in ascending order. */
+  bars(buckets: number): HistogramBar[] {
+    const bars: HistogramBar[] = [];
+    for (let from = 0; from < BUCKETS; from += buckets) {
+      const to = Math.min(from + buckets, BUCKETS);
+      let count = 0;
+      for (let bucket = from; bucket < to; bucket++) count += this.#counts[bucket];
+      if (count > 0) bars.push({ fromNs: bucketStartNs(from), toNs: to === BUCKETS ? this.maxNs : bucketStartNs(to), count });
+    }
+    return bars;
   }
 
   toSparse(): SparseHistogram {

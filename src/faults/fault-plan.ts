@@ -43,22 +43,30 @@ class FaultRule {
 }
 
 export class FaultPlan {
-  readonly #rules: FaultRule[] = [];
+  readonly #random: SeededRandom;
   readonly #bits: RandomSource;
+  #rules: FaultRule[] = [];
   readonly #verdict: FaultVerdict = { action: FAULT_PASS, bit: 0, behind: 0 };
 
   constructor(specs: readonly FaultRuleSpec[], random: SeededRandom) {
-    for (const spec of specs) {
-      // Named by its text, so that another rule in the list does not change this one's numbers.
-      const twins = this.#rules.filter((rule) => rule.spec.text === spec.text).length;
-      this.#rules.push(new FaultRule(spec, random.stream(`fault ${spec.text} #${twins}`)));
-    }
+    this.#random = random;
     this.#bits = random.stream('fault bits');
+    this.replaceRules(specs);
   }
 
   /** From the command-line form. Throws ERR_ROCE_INVALID_ARGUMENT that names the rule. */
   static parse(text: string, random: SeededRandom): FaultPlan {
     return new FaultPlan(parseFaultRules(text), random);
+  }
+
+  /** Other rules from the next packet on, as if they had been there from the start: they have struck nothing yet. */
+  replaceRules(specs: readonly FaultRuleSpec[]): void {
+    this.#rules = [];
+    for (const spec of specs) {
+      // Named by its text, so that another rule in the list does not change this one's numbers.
+      const twins = this.#rules.filter((rule) => rule.spec.text === spec.text).length;
+      this.#rules.push(new FaultRule(spec, this.#random.stream(`fault ${spec.text} #${twins}`)));
+    }
   }
 
   /** Every rule as written with how often it has struck. */

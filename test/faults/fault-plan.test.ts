@@ -43,6 +43,17 @@ describe('fault rules', () => {
     expect(plan.decide(newFaultSubject()).action).toBe(FAULT_PASS);
   });
 
+  it('can be replaced while packets flow, and then begin anew', () => {
+    const plan = FaultPlan.parse('every=2', new SeededRandom(1));
+    const decide = () => plan.decide(Object.assign(newFaultSubject(), DEFAULTS)).action;
+    expect([decide(), decide(), decide()]).toEqual([FAULT_PASS, FAULT_DROP, FAULT_PASS]);
+    plan.replaceRules(parseFaultRules('every=3'));
+    expect([decide(), decide(), decide()]).toEqual([FAULT_PASS, FAULT_PASS, FAULT_DROP]);
+    expect(plan.hits).toEqual([{ rule: 'every=3', hits: 1 }]);
+    plan.replaceRules([]);
+    expect([decide(), decide(), decide()]).toEqual([FAULT_PASS, FAULT_PASS, FAULT_PASS]);
+  });
+
   it('every=n drops exactly the n-th, 2n-th, ...', () => {
     const list = actions('every=4', same(12));
     expect(list.flatMap((action, i) => (action === FAULT_DROP ? [i] : []))).toEqual([3, 7, 11]);

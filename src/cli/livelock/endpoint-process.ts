@@ -18,6 +18,7 @@ import type { QueuePair } from '../../verbs/queue-pair.js';
 import { fillPattern, patternMismatch } from '../pattern.js';
 import { method } from '../processes/calls.js';
 import { serveParent } from '../processes/serve-parent.js';
+import { connectQueuePair } from './connect-queue-pair.js';
 import { LIVELOCK_OPS } from './ops.js';
 
 const MESSAGES_POSTED = 2;
@@ -26,17 +27,6 @@ const PSN_RANGE = 1 << 24;
 const PATTERN_SEED = 0x5a;
 /** What was begun before the time was over may finish, so that no packet is counted whose message is not. */
 const DRAIN_LIMIT_MS = 5_000;
-
-/**
- * 33.6 ms. A NAK is lost as often as any packet, one in 256, and then only the timeout restarts the sender: the shorter it is, the less
- * of the run such a stall takes (one in some 65 000 packets). But it must be longer than the pauses that an operating system gives a busy
- * process, or it fires for nothing.
- */
-const ACK_TIMEOUT_CODE = 13;
-const RETRY_COUNT = 7;
-/** READ requests in flight: a window's worth is asked for in pieces of half a window. */
-const READS_IN_FLIGHT = 16;
-const MIN_RNR_TIMER = 1; // 10 us
 
 interface Endpoint {
   readonly device: RdmaDevice;
@@ -101,35 +91,13 @@ const service = {
     },
     async ({ peerAddress, peerQpn, peerPsn, mtu, windowPackets, receives }) => {
       const self = endpoint();
-      const { receiveBudgetPackets } = self.device.attributes;
-      if (windowPackets > receiveBudgetPackets) {
-        throw new RoceError(
-          'ERR_ROCE_INVALID_ARGUMENT',
-          `a window of ${windowPackets} packets does not fit the socket buffers`,
-          `they hold ${receiveBudgetPackets}`,
-        );
-      }
-      const peer = IpAddress.parse(peerAddress);
-      await self.device.link.resolve(peer);
-      await self.qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
-      await self.qp.modify({
-        state: 'RTR',
-        av: { address: peer },
-        pathMtu: mtu,
-        destQpn: peerQpn,
-        rqPsn: peerPsn,
-        maxDestRdAtomic: READS_IN_FLIGHT,
-        minRnrTimer: MIN_RNR_TIMER,
+      await connectQueuePair(self.device, self.qp, self.psn, {
+        peerAddress: IpAddress.parse(peerAddress),
+        peerQpn,
+        peerPsn,
+        mtu,
+        windowPackets,
         recovery: self.recovery,
-        inflightPackets: windowPackets,
-      });
-      await self.qp.modify({
-        state: 'RTS',
-        sqPsn: self.psn,
-        timeout: ACK_TIMEOUT_CODE,
-        retryCnt: RETRY_COUNT,
-        rnrRetry: 7,
-        maxRdAtomic: READS_IN_FLIGHT,
       });
       if (receives) void serveReceives(self);
     },

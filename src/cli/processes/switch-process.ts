@@ -5,6 +5,7 @@ import { RoceError } from '../../core/errors.js';
 import { SeededRandom } from '../../core/random.js';
 import { type LiveSwitch, openLiveSwitch } from '../../driver/live-switch.js';
 import { FaultPlan } from '../../faults/fault-plan.js';
+import { type FaultRuleSpec, parseFaultRules } from '../../faults/grammar.js';
 import { IpAddress } from '../../packet/address.js';
 import { method } from './calls.js';
 import { serveParent } from './serve-parent.js';
@@ -19,12 +20,17 @@ function opened(): LiveSwitch {
   return live;
 }
 
+/** `none` is an empty list. */
+function rulesOf(loss: string): FaultRuleSpec[] {
+  return loss === 'none' ? [] : parseFaultRules(loss);
+}
+
 const service = {
   /** Opens ports on UDP ports of the system's choice; answers `HOST:PORT` of each, by name. */
   open: method(
     { ports: z.array(z.string()), loss: z.string().optional(), seed: z.number().int() },
     async ({ ports, loss, seed }) => {
-      faults = loss === undefined ? undefined : FaultPlan.parse(loss, new SeededRandom(seed));
+      faults = loss === undefined ? undefined : new FaultPlan(rulesOf(loss), new SeededRandom(seed));
       const opening = await openLiveSwitch({
         ports: ports.map((name) => ({ name, local: { host: LOOPBACK, port: 0 } })),
         ...(faults !== undefined && { faults }),
@@ -33,6 +39,12 @@ const service = {
       return Object.fromEntries(ports.map((name) => [name, `${LOOPBACK.text}:${opening.local(name).port}`]));
     },
   ),
+  /** Other fault rules from the next packet on, in a switch that was opened with some. */
+  setLoss: method({ loss: z.string() }, ({ loss }) => {
+    if (faults === undefined)
+      throw new RoceError('ERR_ROCE_INVALID_STATE', 'the switch was opened without fault rules');
+    faults.replaceRules(rulesOf(loss));
+  }),
   /** Counters by port. */
   counters: method({}, () => opened().counters),
   close: method({}, async () => {

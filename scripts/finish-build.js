@@ -1,0 +1,9 @@
+// What tsc leaves to do: the executable bit that npm's bin links need when the package is run from a checkout, and the files of the
+// dashboard's page that are not TypeScript.
+import { chmodSync, copyFileSync } from 'node:fs';
+
+const dist = new URL('../dist/', import.meta.url);
+const page = new URL('../src/web/page/', import.meta.url);
+
+chmodSync(new URL('cli/main.js', dist), 0o755);
+for (const name of ['index.html', 'style.css']) copyFileSync(new URL(name, page), new URL(`web/page/${name}`, dist));

@@ -1,0 +1,80 @@
+/** `rocev2 dashboard`: a web page on which a live lab can be watched and changed. */
+
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { parseCount } from '../../core/units.js';
+import type { IpAddress } from '../../packet/address.js';
+import { type DashboardSource, openDashboardServer } from '../../web/server.js';
+import { Lab } from '../dashboard/lab.js';
+import { loadPageFiles } from '../dashboard/page-files.js';
+import { orInterrupted } from '../interruption.js';
+import { addressOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+
+/** 128 bits: not to be guessed. */
+const TOKEN_BYTES = 16;
+
+interface DashboardOptions {
+  readonly bind?: IpAddress;
+  readonly port: number;
+  readonly json?: true;
+}
+
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('dashboard')
+    .description(
+      'A web page that shows two endpoints and a switch on this machine while they work: rates, losses, retransmissions, latency, ' +
+        'packets in slow motion. Recovery scheme, operation and loss can be changed while it runs. Ctrl-C ends it.',
+    )
+    .option(
+      '--bind <address>',
+      'address to serve on (default: 127.0.0.1); any other needs the token in the URL',
+      addressOption,
+    )
+    .option('-p, --port <port>', 'TCP port; 0 is of the system’s choice', (text) => parseCount(text, 0, 65535), 0)
+    .option('--json', 'print {"url": ...} instead of words')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 dashboard
+  rocev2 dashboard --bind 192.0.2.7 --port 8080      for a projector: the URL that is printed has the token`,
+    )
+    .action((options: DashboardOptions) => dashboard(options, new Output(io, options.json === true)));
+}
+
+async function dashboard(options: DashboardOptions, output: Output): Promise<void> {
+  const files = await loadPageFiles();
+  await using lab = new Lab();
+  const opened = await orInterrupted(
+    lab.open().then(() => true),
+    output.io.interrupted,
+  );
+  if (opened !== undefined) await serve(lab, lab.died, files, options, output);
+}
+
+/** Until Ctrl-C, which is how a dashboard ends, or until what it shows has died. */
+async function serve(
+  source: DashboardSource,
+  died: Promise<never>,
+  files: Awaited<ReturnType<typeof loadPageFiles>>,
+  { bind, port }: DashboardOptions,
+  output: Output,
+): Promise<void> {
+  const host = bind?.text ?? '127.0.0.1';
+  const token = bind === undefined || isLoopback(bind) ? undefined : randomBytes(TOKEN_BYTES).toString('hex');
+  const server = await openDashboardServer({ host, port, token, files, source });
+  try {
+    output.line(server.url);
+    output.document({ url: server.url });
+    output.note('open it in a browser; Ctrl-C ends it');
+    await orInterrupted(died, output.io.interrupted);
+  } finally {
+    await server.close();
+  }
+}
+
+function isLoopback({ text }: IpAddress): boolean {
+  return text === '::1' || text.startsWith('127.');
+}

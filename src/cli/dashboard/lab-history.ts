@@ -1,0 +1,158 @@
+/** Turns what the processes of the lab have counted into samples and events, and keeps the last of them. Sans-IO but for the clock. */
+
+import type { LiveSwitchPortCounters } from '../../driver/live-switch.js';
+import type { CounterName } from '../../ring/counters.js';
+import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../../web/lab.js';
+import type { EndpointSample } from './lab-endpoint.js';
+
+/** A minute of samples. */
+const SAMPLES_KEPT = 240;
+const EVENTS_KEPT = 100;
+/** Losses are told of together, so that the list can be read: once in two seconds. */
+const SAMPLES_PER_EVENT = 8;
+
+/** What the three processes tell at one moment. */
+export interface LabReading {
+  readonly settings: LabSettings;
+  readonly a: EndpointSample;
+  readonly b: EndpointSample;
+  readonly ports: Readonly<Record<string, LiveSwitchPortCounters>>;
+}
+
+/** Counters that make an event when they move, with the words for it. */
+const EVENT_COUNTERS: ReadonlyArray<readonly [CounterName, LabEvent['kind'], string]> = [
+  ['packet_seq_err', 'loss', 'NAK: PSN sequence error'],
+  ['implied_nak_seq_err', 'loss', 'an acknowledgement that jumped past an unanswered READ'],
+  ['read_response_gaps', 'loss', 'a gap in READ responses'],
+  ['local_ack_timeout_err', 'timeout', 'acknowledgement timeout'],
+];
+
+export class LabHistory {
+  readonly #messageBytes: number;
+  readonly #mtu: number;
+  readonly #startMs = performance.now();
+  readonly #samples: LabSample[] = [];
+  readonly #events: LabEvent[] = [];
+  #sampleNumber = 0;
+  #eventNumber = 0;
+  #qpns: readonly number[] = [];
+  #previous: { readonly timeNs: number; readonly reading: LabReading } | undefined;
+  /** What the events so far have told. */
+  #told: LabReading | undefined;
+
+  constructor(messageBytes: number, mtu: number) {
+    this.#messageBytes = messageBytes;
+    this.#mtu = mtu;
+  }
+
+  get state(): LabState {
+    return {
+      kind: 'lab',
+      messageBytes: this.#messageBytes,
+      mtu: this.#mtu,
+      samples: this.#samples,
+      events: this.#events,
+    };
+  }
+
+  /** The queue pairs of the sender are these from now on. */
+  reconnected(qpns: readonly number[]): void {
+    this.#qpns = qpns;
+  }
+
+  note(kind: LabEvent['kind'], text: string): LabEvent {
+    const event = { number: ++this.#eventNumber, timeNs: this.#nowNs(), kind, text };
+    keep(this.#events, event, EVENTS_KEPT);
+    return event;
+  }
+
+  add(reading: LabReading): { sample: LabSample; events: LabEvent[] } {
+    const timeNs = this.#nowNs();
+    const before = this.#previous ?? { timeNs: 0, reading };
+    this.#previous = { timeNs, reading };
+    const events = this.#eventsOf(reading);
+    const sample = this.#sampleBetween(before, timeNs, reading);
+    keep(this.#samples, sample, SAMPLES_KEPT);
+    return { sample, events };
+  }
+
+  #sampleBetween(
+    before: { readonly timeNs: number; readonly reading: LabReading },
+    timeNs: number,
+    reading: LabReading,
+  ): LabSample {
+    const seconds = (timeNs - before.timeNs) / 1e9;
+    const { settings, a, b, ports } = reading;
+    const old = before.reading;
+    const moved = (name: CounterName) => a.counters[name] - old.a.counters[name];
+    const [poster, oldPoster] = settings.op === 'read' ? [b, old.b] : [a, old.a];
+    const queuePairs = this.#qpns.map((qpn, i) => ({
+      qpn,
+      goodputBps:
+        (Math.max(0, (poster.messagesCompleted[i] ?? 0) - (oldPoster.messagesCompleted[i] ?? 0)) *
+          this.#messageBytes *
+          8) /
+        seconds,
+    }));
+    return {
+      number: ++this.#sampleNumber,
+      timeNs,
+      settings,
+      goodputBps: queuePairs.reduce((sum, { goodputBps }) => sum + goodputBps, 0),
+      linkBps: (moved('tx_data_packets') * this.#mtu * 8) / seconds,
+      retransmittedPerSecond: moved('tx_retransmitted') / seconds,
+      droppedPerSecond: (ports['b'].tx_dropped_fault - old.ports['b'].tx_dropped_fault) / seconds,
+      queuePairs,
+      ports: Object.entries(ports).map(([name, counters]) => ({
+        name,
+        packetsPerSecond: (counters.rx_packets - old.ports[name].rx_packets) / seconds,
+        droppedPackets: counters.tx_dropped_fault - old.ports[name].tx_dropped_fault,
+      })),
+      latency: latencyOf(poster),
+      totals: totalsOf(reading),
+    };
+  }
+
+  #eventsOf(reading: LabReading): LabEvent[] {
+    const events: LabEvent[] = [];
+    const { a, b, settings } = reading;
+    const old = this.#told ?? reading;
+    if (this.#sampleNumber % SAMPLES_PER_EVENT === 0) {
+      for (const [name, kind, text] of EVENT_COUNTERS) {
+        const count = a.counters[name] + b.counters[name] - old.a.counters[name] - old.b.counters[name];
+        if (count > 0) events.push(this.note(kind, count === 1 ? text : `${text}, ${count} times`));
+      }
+      this.#told = reading;
+    }
+    const poster = settings.op === 'read' ? b : a;
+    for (const status of poster.failures) {
+      events.push(this.note('failure', `a queue pair gave up with ${status}; it is connected again`));
+    }
+    return events;
+  }
+
+  #nowNs(): number {
+    return (performance.now() - this.#startMs) * 1e6;
+  }
+}
+
+function totalsOf({ a, b, ports }: LabReading): LabTotals {
+  const sum = (name: CounterName) => a.counters[name] + b.counters[name];
+  return {
+    messages: [...a.messagesCompleted, ...b.messagesCompleted].reduce((total, count) => total + count, 0),
+    packetsSent: a.counters.tx_data_packets,
+    packetsDropped: ports['b'].tx_dropped_fault,
+    packetsRetransmitted: a.counters.tx_retransmitted,
+    naks: sum('packet_seq_err'),
+    timeouts: sum('local_ack_timeout_err'),
+  };
+}
+
+function latencyOf({ latency, bars }: EndpointSample): LabLatency {
+  return { ...latency, buckets: bars };
+}
+
+function keep<T>(list: T[], item: T, limit: number): void {
+  list.push(item);
+  if (list.length > limit) list.shift();
+}

@@ -1,0 +1,21 @@
+/** What a page may ask the lab for. */
+
+import { z } from 'zod';
+import { RoceError } from '../../core/errors.js';
+import { LAB_LOSS_RULES, LAB_OPS, LAB_SCHEMES, type LabSettings } from '../../web/lab.js';
+
+function choice<const T extends string>(choices: readonly [T, ...T[]]) {
+  return z.enum(choices, { error: `it is one of ${choices.join(', ')}` });
+}
+
+const settingsSchema = z
+  .strictObject({ op: choice(LAB_OPS), scheme: choice(LAB_SCHEMES), loss: choice(LAB_LOSS_RULES) })
+  .partial();
+
+/** Some or all settings. Throws ERR_ROCE_INVALID_ARGUMENT that names the field and says what it may be. */
+export function parseSettings(value: unknown): Partial<LabSettings> {
+  const parsed = settingsSchema.safeParse(value);
+  if (parsed.success) return parsed.data as Partial<LabSettings>;
+  const { path, message } = parsed.error.issues[0];
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', path.length === 0 ? message : `${path.join('.')}: ${message}`);
+}

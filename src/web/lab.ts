@@ -1,0 +1,122 @@
+/**
+ * What the dashboard's server and its page tell each other about the live lab: two endpoints and a switch on this machine, with traffic from
+ * A to B. Plain data, understood by Node and by browsers.
+ */
+
+export const LAB_OPS = ['send', 'write', 'read'] as const;
+export type LabOp = (typeof LAB_OPS)[number];
+
+/** From the worst to the best. */
+export const LAB_SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat'] as const;
+export type LabScheme = (typeof LAB_SCHEMES)[number];
+
+/** Fault rules of the switch, by the names of docs/faults.md. */
+export const LAB_LOSS_RULES = ['none', 'ip-id-lsb=0xff', 'random=0.001', 'random=0.01'] as const;
+export type LabLossRule = (typeof LAB_LOSS_RULES)[number];
+
+/** What one may change while it runs. */
+export interface LabSettings {
+  readonly op: LabOp;
+  readonly scheme: LabScheme;
+  readonly loss: LabLossRule;
+}
+
+/** One queue pair of the sender. */
+export interface LabQueuePair {
+  readonly qpn: number;
+  /** Payload of messages that completed since the sample before. */
+  readonly goodputBps: number;
+}
+
+/** What one side of the switch has done since the sample before. */
+export interface LabPort {
+  readonly name: string;
+  readonly packetsPerSecond: number;
+  readonly droppedPackets: number;
+}
+
+/** Message latencies since the settings last changed: from posting to completion. */
+export interface LabLatency {
+  readonly count: number;
+  readonly p50Ns: number;
+  readonly p99Ns: number;
+  readonly maxNs: number;
+  /** Buckets that hold something, in ascending order. */
+  readonly buckets: ReadonlyArray<{ readonly fromNs: number; readonly toNs: number; readonly count: number }>;
+}
+
+/** Totals since the lab was opened. */
+export interface LabTotals {
+  readonly messages: number;
+  readonly packetsSent: number;
+  readonly packetsDropped: number;
+  readonly packetsRetransmitted: number;
+  readonly naks: number;
+  readonly timeouts: number;
+}
+
+/** The state of the lab, a few times a second. Rates are means since the sample before. */
+export interface LabSample {
+  /** Counts samples from 1. */
+  readonly number: number;
+  /** Since the lab was opened. */
+  readonly timeNs: number;
+  readonly settings: LabSettings;
+  /** Payload of completed messages. */
+  readonly goodputBps: number;
+  /** Payload that left A, first or again, useful or not. */
+  readonly linkBps: number;
+  readonly retransmittedPerSecond: number;
+  readonly droppedPerSecond: number;
+  readonly queuePairs: readonly LabQueuePair[];
+  readonly ports: readonly LabPort[];
+  readonly latency: LabLatency;
+  readonly totals: LabTotals;
+}
+
+export interface LabEvent {
+  /** Counts events from 1. */
+  readonly number: number;
+  readonly timeNs: number;
+  readonly kind: 'settings' | 'loss' | 'timeout' | 'failure';
+  readonly text: string;
+}
+
+/** A packet as it was seen at the endpoint that sent it. */
+export interface LabPacket {
+  /** Since the first packet of the window. */
+  readonly timeNs: number;
+  readonly from: 'a' | 'b';
+  readonly operation: string;
+  readonly psn: number;
+  /** Counted from the first data packet of its queue pair in the window: numbers one can follow. */
+  readonly relativePsn: number;
+  /** Place of its queue pair in `LabSample.queuePairs`. */
+  readonly lane: number;
+  readonly kind: 'data' | 'ack' | 'nak' | 'request' | 'cnp';
+  /** It did not reach the other endpoint. */
+  readonly isDropped: boolean;
+  /** The same PSN had been sent before. */
+  readonly isRepeated: boolean;
+}
+
+/** Neighbouring packets of both directions, in the order they were sent: around a loss if there was one. */
+export interface LabPackets {
+  readonly packets: readonly LabPacket[];
+}
+
+/** `GET state`: what a page needs to begin, and what a test compares the page with. */
+export interface LabState {
+  readonly kind: 'lab';
+  readonly messageBytes: number;
+  readonly mtu: number;
+  /** The newest last. */
+  readonly samples: readonly LabSample[];
+  readonly events: readonly LabEvent[];
+}
+
+/** `GET stream`: server-sent events of these names. */
+export interface LabMessages {
+  readonly sample: LabSample;
+  readonly event: LabEvent;
+}

@@ -1,0 +1,16 @@
+/** What happened, the newest first. */
+
+import type { LabEvent } from '../lab.js';
+import { element } from './dom.js';
+import { formatClock } from './format.js';
+
+const EVENTS_SHOWN = 100;
+
+export class EventList {
+  readonly element = element('ol', { class: 'events', tabindex: 0, 'aria-label': 'events, the newest first' });
+
+  add({ timeNs, kind, text }: LabEvent): void {
+    this.element.prepend(element('li', { class: kind }, element('time', {}, formatClock(timeNs)), text));
+    while (this.element.children.length > EVENTS_SHOWN) this.element.lastElementChild!.remove();
+  }
+}

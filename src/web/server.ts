@@ -1,0 +1,195 @@
+/**
+ * The dashboard's web server: a page, the documents it asks for, a stream of server-sent events (WHATWG HTML §9.2), and one place to post
+ * settings. It knows nothing about what it shows.
+ *
+ * Who may look: on loopback whoever asks for it by a loopback name, so that no other web site can by letting its own name point here; on any
+ * other address whoever knows the token, which is the first part of every path. Everything is bounded: streams, bodies, waiting output.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { RoceError } from '../core/errors.js';
+
+/** A file of the page. */
+export interface PageFile {
+  readonly type: string;
+  readonly body: string | Buffer;
+}
+
+/** What the server shows. */
+export interface DashboardSource {
+  /** Documents by path, each made when it is asked for. */
+  readonly documents: Readonly<Record<string, () => unknown>>;
+  /** Calls `send` with every message from now on; returns how to stop that. */
+  subscribe(send: (name: string, data: unknown) => void): () => void;
+  /** Changes settings and resolves with those in force. Rejects with ERR_ROCE_INVALID_ARGUMENT for what makes no sense. */
+  apply(settings: unknown): Promise<unknown>;
+}
+
+export interface DashboardServerOptions {
+  readonly host: string;
+  /** 0: of the system's choice. */
+  readonly port: number;
+  /** The first part of every path; undefined on loopback. */
+  readonly token: string | undefined;
+  /** By path; `index.html` is the page itself. */
+  readonly files: ReadonlyMap<string, PageFile>;
+  readonly source: DashboardSource;
+}
+
+export interface DashboardServer {
+  /** What to type into a browser. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const STREAMS_MAX = 16;
+const BODY_BYTES_MAX = 4096;
+/** A reader that is so far behind is let go; its browser connects again. */
+const UNREAD_BYTES_MAX = 1 << 20;
+
+const SECURITY_HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cache-Control': 'no-store',
+} as const;
+
+/** Listens, and rejects with ERR_ROCE_IO when it cannot. */
+export async function openDashboardServer(options: DashboardServerOptions): Promise<DashboardServer> {
+  const dashboard = new Dashboard(options);
+  const server = createServer((request, response) => void dashboard.answer(request, response));
+  await listening(server, options);
+  const { port } = server.address() as AddressInfo;
+  const name = options.host.includes(':') ? `[${options.host}]` : options.host;
+  return {
+    url: `http://${name}:${port}/${options.token === undefined ? '' : `${options.token}/`}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections(); // Streams never end by themselves.
+      }),
+  };
+}
+
+function listening(server: Server, { host, port }: DashboardServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause) => {
+      reject(
+        new RoceError('ERR_ROCE_IO', `cannot listen on ${host} port ${port}: ${cause.message}`, undefined, { cause }),
+      );
+    });
+    server.listen(port, host, resolve);
+  });
+}
+
+class Dashboard {
+  readonly #prefix: string;
+  readonly #isPrivate: boolean;
+  readonly #files: ReadonlyMap<string, PageFile>;
+  readonly #source: DashboardSource;
+  #streams = 0;
+
+  constructor({ token, files, source }: DashboardServerOptions) {
+    this.#prefix = token === undefined ? '/' : `/${token}/`;
+    this.#isPrivate = token !== undefined;
+    this.#files = files;
+    this.#source = source;
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+    const path = this.#pathOf(request);
+    if (path === undefined) return fail(response, 404, 'there is nothing here');
+    if (path === 'settings') return this.#settings(request, response);
+    if (request.method !== 'GET' && request.method !== 'HEAD') return fail(response, 405, 'this can only be read');
+    if (path === 'stream') return this.#stream(response);
+    const file = this.#files.get(path === '' ? 'index.html' : path);
+    if (file !== undefined) return send(response, 200, file.type, file.body);
+    const document = Object.hasOwn(this.#source.documents, path) ? this.#source.documents[path] : undefined;
+    if (document === undefined) return fail(response, 404, 'there is nothing here');
+    try {
+      sendJson(response, 200, await document());
+    } catch (error) {
+      fail(response, 500, (error as Error).message);
+    }
+  }
+
+  /** Below the prefix; undefined for who must not look, as for what does not exist. */
+  #pathOf({ url = '/', headers }: IncomingMessage): string | undefined {
+    const path = url.replace(/\?.*$/, '');
+    if (!path.startsWith(this.#prefix)) return undefined;
+    if (!this.#isPrivate && !isLoopbackName(headers.host)) return undefined;
+    return path.slice(this.#prefix.length);
+  }
+
+  #stream(response: ServerResponse): void {
+    if (this.#streams >= STREAMS_MAX) {
+      fail(response, 503, `${STREAMS_MAX} pages are open already`);
+      return;
+    }
+    this.#streams++;
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    response.write('retry: 1000\n\n');
+    const unsubscribe = this.#source.subscribe((name, data) => {
+      if (response.writableLength > UNREAD_BYTES_MAX) response.destroy();
+      else response.write(serverSentEvent(name, data));
+    });
+    response.once('close', () => {
+      this.#streams--;
+      unsubscribe();
+    });
+  }
+
+  async #settings(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') return fail(response, 405, 'settings are posted');
+    // A page of another site cannot send this type without being asked first whether it may (CORS), and it may not.
+    if (request.headers['content-type'] !== 'application/json') return fail(response, 415, 'post application/json');
+    try {
+      sendJson(response, 200, await this.#source.apply(await bodyOf(request)));
+    } catch (error) {
+      const isCallers = error instanceof RoceError && error.code === 'ERR_ROCE_INVALID_ARGUMENT';
+      fail(response, isCallers ? 400 : 500, (error as Error).message);
+    }
+  }
+}
+
+/** One event in the form of the stream; the data is one line, because JSON escapes line ends. */
+export function serverSentEvent(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function isLoopbackName(host: string | undefined): boolean {
+  const name = (host ?? '').replace(/:\d+$/, '');
+  return name === 'localhost' || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
+}
+
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'that is too long');
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString());
+  } catch {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'that is not JSON');
+  }
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
+  response.writeHead(status, { 'Content-Type': type });
+  response.end(body);
+}
+
+function sendJson(response: ServerResponse, status: number, document: unknown): void {
+  send(response, status, 'application/json', JSON.stringify(document));
+}
+
+function fail(response: ServerResponse, status: number, message: string): void {
+  sendJson(response, status, { error: message });
+}
