@@ -45,10 +45,12 @@ export const rateOption = parser(parsed(parseRateBps));
 export const durationOption = parser(parsed(parseDurationNs));
 /** At least 1. */
 export const countOption = parser(parsed((text) => parseCount(text, 1)));
+/** A whole number in [min, max]. */
+export const rangeOption = (min: number, max: number) => parser(parsed((text) => parseCount(text, min, max)));
 /** TCP or UDP port. */
-export const portOption = parser(parsed((text) => parseCount(text, 1, 65535)));
+export const portOption = rangeOption(1, 65535);
 /** Queue pair number, decimal or `0x...`. */
-export const qpnOption = parser(parsed((text) => parseCount(text, 0, 0xffffff)));
+export const qpnOption = rangeOption(0, 0xffffff);
 /** A literal IPv4 or IPv6 address. */
 export const addressOption = parser(parsed((text) => IpAddress.parse(text)));
 /** One of {@link PATH_MTUS}. */

@@ -110,6 +110,8 @@ export interface LabState {
   readonly kind: 'lab';
   readonly messageBytes: number;
   readonly mtu: number;
+  /** How many the sender has. */
+  readonly queuePairs: number;
   /** The newest last. */
   readonly samples: readonly LabSample[];
   readonly events: readonly LabEvent[];

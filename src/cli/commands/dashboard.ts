@@ -2,13 +2,13 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { parseCount } from '../../core/units.js';
 import type { IpAddress } from '../../packet/address.js';
 import { type DashboardSource, openDashboardServer } from '../../web/server.js';
 import { Lab } from '../dashboard/lab.js';
+import { QUEUE_PAIRS_MAX } from '../dashboard/lab-endpoint.js';
 import { loadPageFiles } from '../dashboard/page-files.js';
 import { orInterrupted } from '../interruption.js';
-import { addressOption } from '../options.js';
+import { addressOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 /** 128 bits: not to be guessed. */
@@ -17,6 +17,7 @@ const TOKEN_BYTES = 16;
 interface DashboardOptions {
   readonly bind?: IpAddress;
   readonly port: number;
+  readonly qp: number;
   readonly json?: true;
 }
 
@@ -32,7 +33,8 @@ export function register(program: Command, io: CliIo): void {
       'address to serve on (default: 127.0.0.1); any other needs the token in the URL',
       addressOption,
     )
-    .option('-p, --port <port>', 'TCP port; 0 is of the system’s choice', (text) => parseCount(text, 0, 65535), 0)
+    .option('-p, --port <port>', 'TCP port; 0 is of the system’s choice', rangeOption(0, 65535), 0)
+    .option('-q, --qp <n>', `queue pairs from A to B, at most ${QUEUE_PAIRS_MAX}`, rangeOption(1, QUEUE_PAIRS_MAX), 1)
     .option('--json', 'print {"url": ...} instead of words')
     .addHelpText(
       'after',
@@ -46,7 +48,7 @@ Examples:
 
 async function dashboard(options: DashboardOptions, output: Output): Promise<void> {
   const files = await loadPageFiles();
-  await using lab = new Lab();
+  await using lab = new Lab(options.qp);
   const opened = await orInterrupted(
     lab.open().then(() => true),
     output.io.interrupted,

@@ -24,7 +24,7 @@ import { connectQueuePair } from '../livelock/connect-queue-pair.js';
 
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
-const QUEUE_PAIRS_MAX = 16;
+export const QUEUE_PAIRS_MAX = 8;
 const PSN_RANGE = 1 << 24;
 /** Enough for what a go-back-N sender has in flight around a loss, several times over. */
 const PACKETS_REMEMBERED = 1024;

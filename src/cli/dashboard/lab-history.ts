@@ -11,6 +11,9 @@ const EVENTS_KEPT = 100;
 /** Losses are told of together, so that the list can be read: once in two seconds. */
 const SAMPLES_PER_EVENT = 8;
 
+/** What does not change. */
+export type LabPlan = Pick<LabState, 'messageBytes' | 'mtu' | 'queuePairs'>;
+
 /** What the three processes tell at one moment. */
 export interface LabReading {
   readonly settings: LabSettings;
@@ -28,8 +31,7 @@ const EVENT_COUNTERS: ReadonlyArray<readonly [CounterName, LabEvent['kind'], str
 ];
 
 export class LabHistory {
-  readonly #messageBytes: number;
-  readonly #mtu: number;
+  readonly #plan: LabPlan;
   readonly #startMs = performance.now();
   readonly #samples: LabSample[] = [];
   readonly #events: LabEvent[] = [];
@@ -40,19 +42,12 @@ export class LabHistory {
   /** What the events so far have told. */
   #told: LabReading | undefined;
 
-  constructor(messageBytes: number, mtu: number) {
-    this.#messageBytes = messageBytes;
-    this.#mtu = mtu;
+  constructor(plan: LabPlan) {
+    this.#plan = plan;
   }
 
   get state(): LabState {
-    return {
-      kind: 'lab',
-      messageBytes: this.#messageBytes,
-      mtu: this.#mtu,
-      samples: this.#samples,
-      events: this.#events,
-    };
+    return { kind: 'lab', ...this.#plan, samples: this.#samples, events: this.#events };
   }
 
   /** The queue pairs of the sender are these from now on. */
@@ -90,7 +85,7 @@ export class LabHistory {
       qpn,
       goodputBps:
         (Math.max(0, (poster.messagesCompleted[i] ?? 0) - (oldPoster.messagesCompleted[i] ?? 0)) *
-          this.#messageBytes *
+          this.#plan.messageBytes *
           8) /
         seconds,
     }));
@@ -99,7 +94,7 @@ export class LabHistory {
       timeNs,
       settings,
       goodputBps: queuePairs.reduce((sum, { goodputBps }) => sum + goodputBps, 0),
-      linkBps: (moved('tx_data_packets') * this.#mtu * 8) / seconds,
+      linkBps: (moved('tx_data_packets') * this.#plan.mtu * 8) / seconds,
       retransmittedPerSecond: moved('tx_retransmitted') / seconds,
       droppedPerSecond: (ports['b'].tx_dropped_fault - old.ports['b'].tx_dropped_fault) / seconds,
       queuePairs,

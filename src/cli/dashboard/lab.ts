@@ -25,7 +25,6 @@ const SAMPLE_INTERVAL_MS = 250;
 const MESSAGE_BYTES = 1024 * 1024;
 const MTU = 1024;
 const WINDOW_PACKETS = 64;
-const QUEUE_PAIRS = 2;
 
 export const FIRST_SETTINGS: LabSettings = { op: 'write', scheme: 'go-back-0', loss: 'ip-id-lsb=0xff' };
 
@@ -35,7 +34,8 @@ export class Lab implements DashboardSource, AsyncDisposable {
   readonly #switch = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
   readonly #a = new ChildService<LabEndpointService>('endpoint a', ENDPOINT_PROGRAM);
   readonly #b = new ChildService<LabEndpointService>('endpoint b', ENDPOINT_PROGRAM);
-  readonly #history = new LabHistory(MESSAGE_BYTES, MTU);
+  readonly #queuePairs: number;
+  readonly #history: LabHistory;
   readonly #subscribers = new Set<(name: string, data: unknown) => void>();
   #targets: { a: Target; b: Target } | undefined;
   #qpns: { a: readonly number[]; b: readonly number[] } = { a: [], b: [] };
@@ -53,7 +53,10 @@ export class Lab implements DashboardSource, AsyncDisposable {
   /** Rejects when one of the processes dies. */
   readonly died: Promise<never>;
 
-  constructor() {
+  /** With this many queue pairs from A to B. */
+  constructor(queuePairs: number) {
+    this.#queuePairs = queuePairs;
+    this.#history = new LabHistory({ messageBytes: MESSAGE_BYTES, mtu: MTU, queuePairs });
     this.died = whileAlive([this.#switch, this.#a, this.#b], new Promise<never>(() => {}));
     this.died.catch(() => {}); // Whoever opens the lab hears of it there.
   }
@@ -109,8 +112,8 @@ export class Lab implements DashboardSource, AsyncDisposable {
   /** Fresh queue pairs on both sides, because both have to agree on the recovery scheme; then traffic. */
   async #connect({ op, scheme }: LabSettings): Promise<void> {
     const [lanesA, lanesB] = await Promise.all([
-      this.#a.call('renew', { count: QUEUE_PAIRS }),
-      this.#b.call('renew', { count: QUEUE_PAIRS }),
+      this.#a.call('renew', { count: this.#queuePairs }),
+      this.#b.call('renew', { count: this.#queuePairs }),
     ]);
     const path = { mtu: MTU, windowPackets: WINDOW_PACKETS, recovery: scheme as RecoveryName };
     await Promise.all([

@@ -55,7 +55,7 @@ export class LiveView {
   readonly #perQp: TimeChart;
   readonly #histogram = new HistogramView();
   readonly #events = new EventList();
-  readonly #player = new PacketPlayer(async () => (await getJson<LabPackets>('packets')).packets);
+  readonly #player: PacketPlayer;
   readonly #op: ChoiceGroup<LabSettings['op']>;
   readonly #scheme: ChoiceGroup<LabSettings['scheme']>;
   readonly #loss: ChoiceGroup<LabSettings['loss']>;
@@ -64,8 +64,12 @@ export class LiveView {
   constructor(state: LabState) {
     this.#state = state;
     this.#samples = [...state.samples];
-    const queuePairs = state.samples.at(-1)?.queuePairs ?? [];
-    this.#perQp = new TimeChart({ labels: queuePairs.map((_, i) => `QP ${i + 1}`), format: formatRate });
+    const { queuePairs } = state;
+    this.#player = new PacketPlayer(queuePairs, async () => (await getJson<LabPackets>('packets')).packets);
+    this.#perQp = new TimeChart({
+      labels: Array.from({ length: queuePairs }, (_, i) => `QP ${i + 1}`),
+      format: formatRate,
+    });
     const plain = <T extends string>(values: readonly T[]) => values.map((value) => ({ value, label: value }));
     this.#scheme = new ChoiceGroup('scheme', 'recovery scheme (keys 1, 2, 3)', plain(LAB_SCHEMES), (scheme) =>
       this.#apply({ scheme }),
@@ -158,7 +162,7 @@ export class LiveView {
     this.#packets.show(x, [samples.map((s) => s.retransmittedPerSecond), samples.map((s) => s.droppedPerSecond)]);
     this.#perQp.show(
       x,
-      now.queuePairs.map((_, i) => samples.map((s) => s.queuePairs[i]?.goodputBps ?? 0)),
+      now.queuePairs.map((_, i) => samples.map((s) => s.queuePairs[i].goodputBps)),
     );
     this.#histogram.show(now.latency);
     this.#readouts.show(now, now.number);

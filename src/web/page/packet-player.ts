@@ -33,6 +33,7 @@ export class PacketPlayer {
   readonly #caption = element('output');
   readonly #speed = element('input', { type: 'range', min: 1, max: 20, value: 4, 'aria-label': 'packets a second' });
   readonly #rates = new Map<string, SVGTextElement>();
+  readonly #lanes: number;
   readonly #load: () => Promise<readonly LabPacket[]>;
   #waiting: LabPacket[] = [];
   #flying: Flying[] = [];
@@ -41,8 +42,9 @@ export class PacketPlayer {
   #isPaused = matchMedia('(prefers-reduced-motion: reduce)').matches;
   #pausedMs = 0;
 
-  /** `load` gives the next stretch of packets, when the last one has been shown. */
-  constructor(load: () => Promise<readonly LabPacket[]>) {
+  /** `load` gives the next stretch of packets, when the last one has been shown; they are of this many queue pairs. */
+  constructor(lanes: number, load: () => Promise<readonly LabPacket[]>) {
+    this.#lanes = lanes;
     this.#load = load;
     this.#draw();
     const keys = [
@@ -157,7 +159,10 @@ export class PacketPlayer {
     const way = isDropping ? 0.5 : share;
     const x = packet.from === 'a' ? X_A + (X_B - X_A) * way : X_B + (X_A - X_B) * way;
     const fall = isDropping ? (share - 0.5) * 2 * (HEIGHT - MIDDLE) : 0;
-    group.setAttribute('transform', `translate(${x} ${MIDDLE + (packet.lane - 0.5) * LANE_GAP + fall})`);
+    group.setAttribute(
+      'transform',
+      `translate(${x} ${MIDDLE + (packet.lane - (this.#lanes - 1) / 2) * LANE_GAP + fall})`,
+    );
     if (isDropping) group.setAttribute('opacity', String(2 - 2 * share));
     return true;
   }

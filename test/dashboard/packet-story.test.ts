@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { RECEIVED, SENT } from '../../src/capture/observed-port.js';
+import { PacketRing, type RememberedPacket } from '../../src/capture/packet-ring.js';
+import { packetStory } from '../../src/cli/dashboard/packet-story.js';
+import { NAK_PSN_SEQUENCE } from '../../src/packet/aeth.js';
+import { RC_ACK, RC_READ_REQUEST, RC_WRITE_MIDDLE } from '../../src/packet/opcode.js';
+import { emitRoce } from '../../src/packet/roce.js';
+
+const QPN_A = 0x11;
+const QPN_B = 0x22;
+
+/** Two endpoints and the wire between them, by hand: one packet a nanosecond. */
+class Wire {
+  nowNs = 0;
+  readonly rings = { a: new PacketRing(64, () => this.nowNs), b: new PacketRing(64, () => this.nowNs) };
+  readonly ipIds = { a: 0, b: 0 };
+
+  send(from: 'a' | 'b', packet: Uint8Array, fate: 'arrives' | 'lost' = 'arrives'): void {
+    this.nowNs++;
+    const ipId = this.ipIds[from]++ & 0xffff;
+    this.rings[from].packet(SENT, packet, 0, packet.length, ipId);
+    const to = from === 'a' ? this.rings.b : this.rings.a;
+    if (fate === 'arrives') to.packet(RECEIVED, packet, 0, packet.length, ipId);
+  }
+
+  get story() {
+    const end = (name: 'a' | 'b', qpn: number) => ({ qpns: [qpn], packets: this.rings[name].packets() });
+    return packetStory(end('a', QPN_A), end('b', QPN_B)).packets;
+  }
+}
+
+const data = (psn: number) => emitRoce({ opcode: RC_WRITE_MIDDLE, destQpn: QPN_B, psn }, new Uint8Array(256));
+const nak = (psn: number) => emitRoce({ opcode: RC_ACK, destQpn: QPN_A, psn, syndrome: NAK_PSN_SEQUENCE });
+
+describe('the story of the last packets', () => {
+  it('tells what was lost and what was sent again, from shortly before the loss', () => {
+    const wire = new Wire();
+    for (let psn = 100; psn < 120; psn++) wire.send('a', data(psn), psn === 110 ? 'lost' : 'arrives');
+    wire.send('b', nak(110));
+    for (const psn of [110, 111]) wire.send('a', data(psn));
+    wire.send('b', nak(112));
+    const story = wire.story;
+    expect(story[0]).toMatchObject({ timeNs: 0, from: 'a', psn: 104, relativePsn: 0, lane: 0, isDropped: false });
+    expect(story.filter(({ isDropped }) => isDropped).map(({ psn }) => psn)).toEqual([110]);
+    expect(story.filter(({ isRepeated }) => isRepeated).map(({ psn }) => psn)).toEqual([110, 111]);
+    expect(story.filter(({ kind }) => kind === 'nak')).toMatchObject([
+      { from: 'b', psn: 110, relativePsn: 6, operation: 'NAK PSN_SEQUENCE_ERROR' },
+      { psn: 112 },
+    ]);
+  });
+
+  it('keeps the order of time over both directions', () => {
+    const wire = new Wire();
+    wire.send('a', data(1));
+    wire.send('b', nak(1));
+    wire.send('a', data(2));
+    expect(wire.story.map(({ from, timeNs }) => [from, timeNs])).toEqual([
+      ['a', 0],
+      ['b', 1],
+      ['a', 2],
+    ]);
+  });
+
+  it('says nothing of packets whose fate is not known, and of other queue pairs', () => {
+    const wire = new Wire();
+    wire.send('a', data(1));
+    wire.send('a', emitRoce({ opcode: RC_READ_REQUEST, destQpn: 0x99, psn: 5 }));
+    wire.send('a', data(2));
+    wire.send('a', data(3), 'lost'); // or still under way
+    expect(wire.story.map(({ psn }) => psn)).toEqual([1, 2]);
+  });
+
+  it('is empty before anything has passed', () => {
+    expect(new Wire().story).toEqual([]);
+  });
+});
+
+describe('the packet ring', () => {
+  const seen = (ring: PacketRing) => ring.packets().map(({ psn }: RememberedPacket) => psn);
+
+  it('remembers the last packets, oldest first', () => {
+    const ring = new PacketRing(3, () => 0);
+    for (let psn = 0; psn < 5; psn++) ring.packet(SENT, data(psn), 0, 272, psn);
+    expect(seen(ring)).toEqual([2, 3, 4]);
+  });
+
+  it('reads an AETH only where there is one, and nothing from what is too short', () => {
+    const ring = new PacketRing(4, () => 0);
+    ring.packet(RECEIVED, nak(7), 0, nak(7).length, 0);
+    ring.packet(RECEIVED, nak(8), 0, 12, 1); // cut before the AETH
+    ring.packet(RECEIVED, nak(9), 0, 11, 2);
+    expect(ring.packets().map(({ syndrome }) => syndrome)).toEqual([NAK_PSN_SEQUENCE, undefined]);
+    expect(seen(ring)).toEqual([7, 8]);
+  });
+});
