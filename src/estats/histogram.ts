@@ -135,7 +135,8 @@ export class Histogram {
       const to = Math.min(from + buckets, BUCKETS);
       let count = 0;
       for (let bucket = from; bucket < to; bucket++) count += this.#counts[bucket];
-      if (count > 0) bars.push({ fromNs: bucketStartNs(from), toNs: to === BUCKETS ? this.maxNs : bucketStartNs(to), count });
+      const toNs = to === BUCKETS ? this.maxNs : bucketStartNs(to);
+      if (count > 0) bars.push({ fromNs: bucketStartNs(from), toNs, count });
     }
     return bars;
   }

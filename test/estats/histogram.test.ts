@@ -85,4 +85,16 @@ describe('a histogram', () => {
     expect(histogram.quantileNs(0.5)).toBe(1_000_001);
     expect(histogram.quantileNs(1)).toBe(1_000_001);
   });
+
+  it('in coarser bars holds as many, in bars that contain them', () => {
+    const histogram = new Histogram();
+    const samples = [10, 1500, 1501, 2_000_000, 2 ** 40];
+    for (const ns of samples) histogram.record(ns);
+    for (const buckets of [1, 4, 5]) {
+      const bars = histogram.bars(buckets);
+      expect(bars.reduce((sum, { count }) => sum + count, 0)).toBe(samples.length);
+      for (const ns of samples) expect(bars.some(({ fromNs, toNs }) => fromNs <= ns && ns <= toNs)).toBe(true);
+    }
+    expect(histogram.bars(4).length).toBeLessThan(samples.length);
+  });
 });

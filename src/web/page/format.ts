@@ -3,7 +3,6 @@
 const RATE_UNITS = ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'];
 const TIME_UNITS = ['ns', 'us', 'ms', 's'];
 const COUNT_UNITS = ['', ' k', ' M', ' G'];
-const BYTE_UNITS = ['B', 'KB', 'MB', 'GB'];
 
 export function formatRate(bps: number): string {
   return scaled(
@@ -16,13 +15,6 @@ export function formatNs(ns: number): string {
   return scaled(
     ns,
     TIME_UNITS.map((unit) => ` ${unit}`),
-  );
-}
-
-export function formatBytes(bytes: number): string {
-  return scaled(
-    bytes,
-    BYTE_UNITS.map((unit) => ` ${unit}`),
   );
 }
 
