@@ -1,6 +1,6 @@
 /**
  * The software switch on UDP sockets: one socket a port, one Ethernet frame a datagram, as QEMU's `-netdev dgram` and GNS3 speak it. The
- * switching is src/switch; this file only moves bytes.
+ * switching is src/switch; this file moves bytes and keeps each port to its link rate.
  *
  * Invariants: a port listens to one peer, the one named or, without a name, the first on this host that speaks to it; a frame's slot is
  * released only when the kernel has taken the datagram.
@@ -13,6 +13,12 @@ import { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-e
 import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { Switch, type SwitchOptions } from '../switch/switch.js';
 import type { SwitchPortCounters } from '../switch/switch-counters.js';
+import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
+import { LinkPacer } from './link-pacer.js';
+
+const NS_PER_MS = 1e6;
+/** setTimeout counts in 32 bits of milliseconds. */
+const TIMEOUT_MS_MAX = 0x7fffffff;
 
 export interface LiveSwitchPort {
   readonly name: string;
@@ -36,6 +42,8 @@ export interface LiveSwitchPortCounters extends SwitchPortCounters {
 export interface LiveSwitch {
   /** By port name. */
   readonly counters: Readonly<Record<string, LiveSwitchPortCounters>>;
+  /** Queues and pools, now and at most. */
+  snapshot(): SwitchSnapshot;
   /** Where the port's socket is bound. Throws ERR_ROCE_NOT_FOUND. */
   local(name: string): UdpEndpoint;
   close(): Promise<void>;
@@ -62,7 +70,10 @@ export async function openLiveSwitch(options: LiveSwitchOptions): Promise<LiveSw
   const { ports, ...rest } = options;
   const live = new UdpSwitch(new Switch({ ...rest, ports: ports.map(({ name }) => name) }));
   try {
-    for (const port of ports) await live.add(port);
+    for (const port of ports) {
+      const rateBps = rest.portConfig?.[port.name]?.rateBps ?? rest.portDefaults?.rateBps;
+      await live.add(port, new LinkPacer(rateBps ?? Number.POSITIVE_INFINITY));
+    }
   } catch (error) {
     await live.close();
     throw error;
@@ -74,6 +85,7 @@ class UdpSwitchPort {
   readonly name: string;
   readonly local: UdpEndpoint;
   readonly socket: Socket;
+  readonly pacer: LinkPacer;
   /** Slots the kernel has not taken yet. */
   readonly unsent: number[] = [];
   remoteHost: string | undefined;
@@ -81,10 +93,11 @@ class UdpSwitchPort {
   strangers = 0;
   errors = 0;
 
-  constructor(name: string, local: UdpEndpoint, socket: Socket, remote: UdpEndpoint | undefined) {
+  constructor(name: string, local: UdpEndpoint, socket: Socket, pacer: LinkPacer, remote: UdpEndpoint | undefined) {
     this.name = name;
     this.local = local;
     this.socket = socket;
+    this.pacer = pacer;
     this.remoteHost = remote?.host.text;
     this.remotePort = remote?.port ?? 0;
   }
@@ -105,13 +118,15 @@ class UdpSwitchPort {
 class UdpSwitch implements LiveSwitch {
   readonly #switch: Switch;
   readonly #ports: UdpSwitchPort[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #timerNs = Number.POSITIVE_INFINITY;
   #closing: Promise<void> | undefined;
 
   constructor(engine: Switch) {
     this.#switch = engine;
   }
 
-  async add({ name, local, remote }: LiveSwitchPort): Promise<void> {
+  async add({ name, local, remote }: LiveSwitchPort, pacer: LinkPacer): Promise<void> {
     const bound = await bindSocket({
       address: local.host,
       udpPort: local.port,
@@ -120,7 +135,7 @@ class UdpSwitch implements LiveSwitch {
       native: true,
     });
     const number = this.#ports.length;
-    const port = new UdpSwitchPort(name, { host: local.host, port: bound.udpPort }, bound.socket, remote);
+    const port = new UdpSwitchPort(name, { host: local.host, port: bound.udpPort }, bound.socket, pacer, remote);
     this.#ports.push(port);
     bound.socket.on('error', () => port.errors++);
     bound.socket.on('message', (bytes, from) => {
@@ -129,12 +144,14 @@ class UdpSwitch implements LiveSwitch {
         port.strangers++;
         return;
       }
-      const nowNs = performance.now() * 1e6;
-      this.#switch.receive(number, bytes, 0, bytes.length, nowNs);
-      for (let egress = this.#switch.nextReady(); egress >= 0; egress = this.#switch.nextReady()) {
-        this.#drain(egress, nowNs);
-      }
+      const now = nowNs();
+      this.#switch.receive(number, bytes, 0, bytes.length, now);
+      this.#turn(now);
     });
+  }
+
+  snapshot(): SwitchSnapshot {
+    return this.#switch.snapshot(nowNs());
   }
 
   get counters(): Readonly<Record<string, LiveSwitchPortCounters>> {
@@ -154,14 +171,49 @@ class UdpSwitch implements LiveSwitch {
   }
 
   close(): Promise<void> {
+    clearTimeout(this.#timer);
     this.#closing ??= Promise.all(this.#ports.map(({ socket }) => closeSocket(socket))).then(() => {});
     return this.#closing;
   }
 
-  #drain(number: number, nowNs: number): void {
+  /** Does what is due: deadlines of the switch, links that have become free, ports that have become ready. */
+  #turn(now: number): void {
+    if (this.#switch.nextDeadlineNs <= now) this.#switch.onDeadline(now);
+    for (let port = 0; port < this.#ports.length; port++)
+      if (this.#ports[port].pacer.nextNs <= now) this.#drain(port, now);
+    // A frame that leaves may let the sender of another port go on.
+    for (let port = this.#switch.nextReady(); port >= 0; port = this.#switch.nextReady()) this.#drain(port, now);
+    let nextNs = this.#switch.nextDeadlineNs;
+    for (const { pacer } of this.#ports) nextNs = Math.min(nextNs, pacer.nextNs);
+    this.#wakeAt(nextNs, now);
+  }
+
+  #wakeAt(timeNs: number, now: number): void {
+    // A timer that fires early only finds that nothing is due.
+    if (timeNs >= this.#timerNs) return;
+    clearTimeout(this.#timer);
+    this.#timerNs = timeNs;
+    const delayMs = Math.min(TIMEOUT_MS_MAX, Math.ceil((timeNs - now) / NS_PER_MS));
+    this.#timer = setTimeout(this.#onTimer, delayMs);
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timerNs = Number.POSITIVE_INFINITY;
+    this.#turn(nowNs());
+  };
+
+  /** Sends what a port has and its link has room for. */
+  #drain(number: number, now: number): void {
     const port = this.#ports[number];
+    const { pacer } = port;
     if (port.unsent.length > 0 && port.socket.getSendQueueCount() === 0) this.#releaseAll(port.unsent);
-    for (let slot = this.#switch.take(number, nowNs); slot >= 0; slot = this.#switch.take(number, nowNs)) {
+    while (pacer.mayStart(now)) {
+      const slot = this.#switch.take(number, now);
+      if (slot < 0) {
+        pacer.rest();
+        break;
+      }
+      pacer.sent(this.#switch.slotLength(slot));
       port.unsent.push(slot);
       if (port.remoteHost === undefined) port.errors++;
       else port.socket.send(this.#switch.frame(slot), port.remotePort, port.remoteHost, port.onSent);
@@ -173,4 +225,8 @@ class UdpSwitch implements LiveSwitch {
     for (const slot of slots) this.#switch.release(slot);
     slots.length = 0;
   }
+}
+
+function nowNs(): number {
+  return performance.now() * NS_PER_MS;
 }
