@@ -1,10 +1,15 @@
-/** What a live switch is made of, from a JSON file and from `--port` options. */
+/** What a live switch is made of: a JSON file, and the options that change it. */
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
+import { SeededRandom } from '../core/random.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import type { LiveSwitchOptions, LiveSwitchPort } from '../driver/live-switch.js';
+import { FaultPlan } from '../faults/fault-plan.js';
 import { parseFaultRules } from '../faults/grammar.js';
+import type { MarkingConfig, SwitchPortConfig } from '../switch/switch-config.js';
+import { switchFields, switchPortFields } from '../switch/switch-schema.js';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
 
 /** Text that `parse` accepts, as what it makes of it. */
@@ -23,12 +28,14 @@ function accepted<T>(parse: (text: string) => T) {
 const endpoint = accepted(parseUdpEndpoint);
 
 const configSchema = z.strictObject({
+  ...switchFields,
   ports: z
     .array(
       z.strictObject({
         name: z.string().regex(/^[\w.-]+$/, 'a name is letters, digits, dots, dashes and underscores'),
         local: endpoint,
         remote: endpoint.exactOptional(),
+        ...switchPortFields,
       }),
     )
     .default([]),
@@ -37,18 +44,14 @@ const configSchema = z.strictObject({
     return text;
   }).exactOptional(),
   seed: z.number().int().min(0).exactOptional(),
-  /** Frames that may wait at one port. */
-  queuePackets: z.number().int().min(1).max(65_536).exactOptional(),
-  /** Frames in the whole switch. */
-  bufferPackets: z.number().int().min(1).max(65_536).exactOptional(),
 });
 
-export type SwitchConfig = z.output<typeof configSchema>;
+export type SwitchFile = z.output<typeof configSchema>;
 
-export const EMPTY_SWITCH_CONFIG: SwitchConfig = { ports: [] };
+export const EMPTY_SWITCH_FILE: SwitchFile = { ports: [] };
 
 /** Throws a CommandFailure (usage) that names the file and the field. */
-export async function readSwitchConfig(path: string): Promise<SwitchConfig> {
+export async function readSwitchFile(path: string): Promise<SwitchFile> {
   let value: unknown;
   try {
     value = JSON.parse(await readFile(path, 'utf8'));
@@ -65,4 +68,72 @@ export async function readSwitchConfig(path: string): Promise<SwitchConfig> {
 function fieldName(path: readonly PropertyKey[]): string {
   const name = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('');
   return name.replace(/^\./, '') || 'the file';
+}
+
+/** A link rate for one port, or for all without a name. */
+export interface PortRate {
+  readonly port: string | undefined;
+  readonly rateBps: number;
+}
+
+/** What the command line says beside the file, and before it. */
+export interface SwitchOverrides {
+  readonly port?: readonly LiveSwitchPort[];
+  readonly rate?: readonly PortRate[];
+  readonly ecn?: MarkingConfig;
+  /** Lossless priorities. */
+  readonly pfc?: readonly number[];
+  readonly loss?: string;
+  readonly seed?: number;
+}
+
+/**
+ * After an XOFF everything a host has in flight still comes, and its event loop hears of the pause late: a good deal more than on a cable.
+ * This is what a host's receive budget lets others send to it.
+ */
+const LIVE_HEADROOM_BYTES = 4 * 2 ** 20;
+const LIVE_SHARED_BYTES = 16 * 2 ** 20;
+
+/** The switch that file and command line describe together, and its fault rules. Throws a CommandFailure (usage) for ports that do not exist. */
+export function liveSwitchOptions(
+  file: SwitchFile,
+  overrides: SwitchOverrides,
+): { readonly options: LiveSwitchOptions; readonly faults: FaultPlan | undefined } {
+  const { ports: configured, loss: fileLoss, seed: fileSeed, ...fileConfig } = file;
+  const ports = [...configured, ...(overrides.port ?? [])];
+  const loss = overrides.loss ?? fileLoss;
+  const random = new SeededRandom(overrides.seed ?? fileSeed ?? 1);
+  const faults = loss === undefined ? undefined : FaultPlan.parse(loss, random);
+  const rates = overrides.rate ?? [];
+  const stranger = rates.find(({ port }) => port !== undefined && ports.every(({ name }) => name !== port));
+  if (stranger !== undefined) throw new CommandFailure(EXIT_USAGE, `--rate: there is no port '${stranger.port}'`);
+  const rateOfAll = rates.findLast(({ port }) => port === undefined);
+  const portConfig = Object.fromEntries(
+    ports.map((port): [string, SwitchPortConfig] => {
+      const rate = rates.findLast((candidate) => candidate.port === port.name) ?? rateOfAll;
+      return [port.name, { ...port, ...(rate !== undefined && { rateBps: rate.rateBps }) }];
+    }),
+  );
+  const ecn = overrides.ecn ?? fileConfig.ecn;
+  const options: LiveSwitchOptions = {
+    ...fileConfig,
+    ...(overrides.pfc !== undefined && lossless(overrides.pfc, ports.length, fileConfig)),
+    ...(ecn !== undefined && { ecn }),
+    ...(faults !== undefined && { faults }),
+    ports,
+    portConfig,
+    random: random.stream('marking'),
+  };
+  return { options, faults };
+}
+
+/** PFC for these priorities, with room for what live hosts have in flight where the file does not say otherwise. */
+function lossless(priorities: readonly number[], ports: number, file: Omit<SwitchFile, 'ports' | 'loss' | 'seed'>) {
+  const headroomBytes = file.portDefaults?.headroomBytes ?? LIVE_HEADROOM_BYTES;
+  const totalBytes = LIVE_SHARED_BYTES + ports * priorities.length * headroomBytes;
+  return {
+    pfc: { ...file.pfc, priorities },
+    buffer: file.buffer ?? { totalBytes },
+    portDefaults: { ...file.portDefaults, headroomBytes },
+  };
 }

@@ -7,6 +7,8 @@ import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
 import { isBuilt, Program } from './executable.js';
 
+const TWO_PORTS = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0'];
+
 async function portsOf(program: Program): Promise<[string, string]> {
   const [, a] = await program.writes('stderr', /switch port a on (\S+:\d+)\n/);
   const [, b] = await program.writes('stderr', /switch port b on (\S+:\d+)\n/);
@@ -37,8 +39,24 @@ async function transfer(switchPorts: readonly [string, string]): Promise<void> {
 }
 
 describe.skipIf(!isBuilt)('rocev2 switch', () => {
+  it('keeps to link rates, pauses instead of dropping, and reports queues and pools', async () => {
+    const args = [...TWO_PORTS, '--rate', '1Gbps', '--rate', 'b=50Mbps', '--pfc', '0', '--json'];
+    const program = Program.rocev2('switch', ...args);
+    const switchPorts = await portsOf(program);
+    const beganMs = performance.now();
+    await transfer(switchPorts);
+    expect(performance.now() - beganMs).toBeGreaterThan(150); // 1 MiB at 50 Mb/s: 168 ms
+    program.kill('SIGINT');
+    expect(await program.ended(), program.stderr).toBe(0);
+    const { ports, pools } = JSON.parse(program.stdout);
+    const dropped = Object.entries<number>(ports[1].counters).filter(([name, n]) => name.includes('dropped') && n > 0);
+    expect(dropped).toEqual([]);
+    expect(ports[1].egress[0].bytesMax).toBeGreaterThan(0);
+    expect(pools.headroom).toMatchObject({ sizeBytes: 2 * 4 * 2 ** 20, usedBytes: 0 });
+  });
+
   it('forwards, drops by rule, counts, and ends by Ctrl-C with what it counted', async () => {
-    const args = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0', '--loss', 'a>b:random=0.05', '--json'];
+    const args = [...TWO_PORTS, '--loss', 'a>b:random=0.05', '--json'];
     // At random: a periodic rule can fall into step with go-back-N's repetitions and lose the same packet every time.
     const program = Program.rocev2('switch', ...args);
     const switchPorts = await portsOf(program);
@@ -83,6 +101,8 @@ describe('a switch that cannot be', () => {
     [{ ports: [{ name: 'a b', local: '127.0.0.1:0' }] }, 'ports[0].name: '],
     [{ ports: [], loss: 'sometimes' }, 'loss: '],
     [{ ports: [], seed: -1 }, 'seed: '],
+    [{ ports: [{ name: 'a', local: '127.0.0.1:0', rateBps: 'fast' }] }, 'ports[0].rateBps: '],
+    [{ ecn: { kind: 'red', kminBytes: '5KB', kmaxBytes: '200KB', pmax: 2 } }, 'ecn.pmax: '],
     [{ prots: [] }, 'the file: '],
     [[], 'the file: '],
   ])('%j: the message names the field', async (config, field) => {
@@ -97,7 +117,13 @@ describe('a switch that cannot be', () => {
     [['--port', 'nonsense'], "'nonsense' is not a switch port"],
     [['--port', 'a=127.0.0.1:0'], 'two or more'],
     [['--config', 'no-such-file.json'], 'cannot read no-such-file.json'],
-    [['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0', '--loss', 'sometimes'], "'sometimes'"],
+    [[...TWO_PORTS, '--loss', 'sometimes'], "'sometimes'"],
+    [[...TWO_PORTS, '--rate', 'c=1Gbps'], "no port 'c'"],
+    [[...TWO_PORTS, '--rate', 'a=fast'], "'fast' is not a rate"],
+    [[...TWO_PORTS, '--ecn', '5KB,200KB'], 'KMIN,KMAX,PMAX'],
+    [[...TWO_PORTS, '--ecn', '200KB,5KB,1'], 'Kmin is at most Kmax'],
+    [[...TWO_PORTS, '--pfc', '8'], 'from 0 to 7'],
+    [[...TWO_PORTS, '--pfc', '3'], 'give every port a rateBps'],
   ])('%j is a usage error', async (args, message) => {
     const { exitCode, stderr } = await run(['switch', ...args]);
     expect(exitCode).toBe(2);

@@ -2,26 +2,31 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../core/errors.js';
-import { SeededRandom } from '../../core/random.js';
-import { formatRate, parseCount } from '../../core/units.js';
+import { formatRate, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
 import type { UdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
-import { type LiveSwitch, type LiveSwitchPort, openLiveSwitch, parseSwitchPort } from '../../driver/live-switch.js';
-import { FaultPlan } from '../../faults/fault-plan.js';
+import { type LiveSwitch, openLiveSwitch, parseSwitchPort } from '../../driver/live-switch.js';
+import type { FaultPlan } from '../../faults/fault-plan.js';
+import { PRIORITIES } from '../../packet/pfc.js';
+import type { RedConfig } from '../../switch/switch-config.js';
+import type { SwitchSnapshot } from '../../switch/switch-snapshot.js';
 import { LiveLine } from '../live-line.js';
 import { durationOption } from '../options.js';
 import { type CliIo, type Column, Output } from '../output.js';
-import { EMPTY_SWITCH_CONFIG, readSwitchConfig } from '../switch-config.js';
+import {
+  EMPTY_SWITCH_FILE,
+  liveSwitchOptions,
+  type PortRate,
+  readSwitchFile,
+  type SwitchOverrides,
+} from '../switch-config.js';
 
 const DISPLAY_INTERVAL_MS = 1000;
 const NS_PER_MS = 1e6;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
-interface SwitchCommandOptions {
-  readonly port?: readonly LiveSwitchPort[];
+interface SwitchCommandOptions extends SwitchOverrides {
   readonly config?: string;
-  readonly loss?: string;
-  readonly seed?: number;
   readonly duration?: number;
   readonly json?: true;
 }
@@ -30,17 +35,28 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('switch')
     .description(
-      'A learning Ethernet switch whose ports are UDP sockets: one frame a datagram, as frame ports, QEMU -netdev dgram ' +
-        'and GNS3 send them. It runs until Ctrl-C and then prints what it counted.',
+      'An Ethernet switch whose ports are UDP sockets: one frame a datagram, as frame ports, QEMU -netdev dgram and GNS3 send ' +
+        'them. It runs until Ctrl-C and then prints what it counted.',
     )
     .option(
       '--port <name=host:port[,host:port]>',
       'a port, and its peer (default: the first on this host that speaks); at least two',
-      portsOption,
+      each(parseSwitchPort),
     )
-    .option('--config <file>', 'JSON: {ports: [{name, local, remote?}], loss?, seed?, queuePackets?, bufferPackets?}')
+    .option('--config <file>', 'JSON: ports and everything else a switch can be told (docs/switch.md)')
+    .option('--rate <[name=]rate>', 'emulated link rate of a port, or of all: 1Gbps, b=100Mbps', each(parseRate))
+    .option('--ecn <kmin,kmax,pmax>', 'mark packets, as DCQCN wants: 100KB,400KB,0.2', one(parseMarking))
+    .option(
+      '--pfc <priorities>',
+      'lossless priorities, such as 3,4: pause senders instead of dropping',
+      one(parsePriorities),
+    )
     .option('--loss <rules>', 'fault rules between ports (docs/faults.md)')
-    .option('--seed <n>', 'of random fault rules (default: 1)', (text) => parseCount(text))
+    .option(
+      '--seed <n>',
+      'of random fault rules and marks (default: 1)',
+      one((text) => parseCount(text)),
+    )
     .option('--duration <time>', 'end by itself after this time', durationOption)
     .option('--json', 'one JSON document on stdout, at the end')
     .addHelpText(
@@ -48,40 +64,77 @@ export function register(program: Command, io: CliIo): void {
       `
 Examples:
   rocev2 switch --port a=127.0.0.1:5001 --port b=127.0.0.1:5002
-  rocev2 switch --port a=127.0.0.1:5001,127.0.0.1:6001 --port b=127.0.0.1:5002,127.0.0.1:6002 --loss ip-id-lsb=0xff`,
+  rocev2 switch --port a=127.0.0.1:5001,127.0.0.1:6001 --port b=127.0.0.1:5002,127.0.0.1:6002 --loss ip-id-lsb=0xff
+  rocev2 switch --port a=127.0.0.1:5001 --port b=127.0.0.1:5002 --rate 1Gbps --ecn 100KB,400KB,0.2`,
     )
     .action((options: SwitchCommandOptions) => runSwitch(options, new Output(io, options.json === true)));
 }
 
-function portsOption(text: string, previous: readonly LiveSwitchPort[] = []): LiveSwitchPort[] {
-  try {
-    return [...previous, parseSwitchPort(text)];
-  } catch (error) {
-    if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
-    throw error;
+/** Refusals of `parse` in commander's way. */
+function one<T>(parse: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
+      throw error;
+    }
+  };
+}
+
+/** The same for an option that may be repeated. */
+function each<T>(parse: (text: string) => T): (text: string, previous?: readonly T[]) => T[] {
+  const parseOne = one(parse);
+  return (text, previous = []) => [...previous, parseOne(text)];
+}
+
+function parseRate(text: string): PortRate {
+  const [, port, rate] = /^(?:([^=]+)=)?(.*)$/.exec(text)!;
+  const rateBps = parseRateBps(rate);
+  if (rateBps > 0) return { port, rateBps };
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a link rate is more than 0');
+}
+
+function parseMarking(text: string): RedConfig {
+  const [kmin, kmax, pmax, ...rest] = text.split(',');
+  const probability = Number(pmax);
+  if (pmax === undefined || pmax.trim() === '' || rest.length > 0 || !(probability >= 0 && probability <= 1)) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `'${text}' is no marking`,
+      'write KMIN,KMAX,PMAX such as 100KB,400KB,0.2; PMAX is 0 to 1',
+    );
   }
+  return { kind: 'red', kminBytes: parseSizeBytes(kmin), kmaxBytes: parseSizeBytes(kmax), pmax: probability };
+}
+
+function parsePriorities(text: string): number[] {
+  return text.split(',').map((priority) => parseCount(priority, 0, PRIORITIES - 1));
 }
 
 async function runSwitch(options: SwitchCommandOptions, output: Output): Promise<void> {
-  const config = options.config === undefined ? EMPTY_SWITCH_CONFIG : await readSwitchConfig(options.config);
-  const { ports: configured, loss: configuredLoss, seed: configuredSeed, ...limits } = config;
-  const ports = [...configured, ...(options.port ?? [])];
-  const loss = options.loss ?? configuredLoss;
-  const seed = options.seed ?? configuredSeed ?? 1;
-  const faults = loss === undefined ? undefined : FaultPlan.parse(loss, new SeededRandom(seed));
-  const live = await openLiveSwitch({ ...limits, ports, ...(faults !== undefined && { faults }) });
+  const file = options.config === undefined ? EMPTY_SWITCH_FILE : await readSwitchFile(options.config);
+  const { options: liveOptions, faults } = liveSwitchOptions(file, options);
+  const live = await openLiveSwitch(liveOptions);
   const startMs = performance.now();
-  const names = ports.map(({ name }) => name);
+  const names = liveOptions.ports.map(({ name }) => name);
   for (const name of names) output.note(`switch port ${name} on ${endpointText(live.local(name))}`);
   if (options.duration === undefined) output.note('Ctrl-C ends it');
   await untilDone(options.duration, output, live);
   const seconds = (performance.now() - startMs) / 1000;
   const { counters } = live;
+  const snapshot = live.snapshot();
   await live.close();
-  report(output, names, counters, faults?.hits ?? []);
+  report(output, names, counters, snapshot, faults?.hits ?? []);
   output.document({
     seconds,
-    ports: names.map((name) => ({ name, local: endpointText(live.local(name)), counters: counters[name] })),
+    ports: names.map((name) => ({
+      name,
+      local: endpointText(live.local(name)),
+      counters: counters[name],
+      ...snapshot.ports[name],
+    })),
+    pools: snapshot.pools,
     rules: faults?.hits ?? [],
   });
 }
@@ -119,14 +172,19 @@ function totalsOf(live: LiveSwitch): { packets: number; bytes: number; dropped: 
   return {
     packets: all.reduce((sum, port) => sum + port.rx_packets, 0),
     bytes: all.reduce((sum, port) => sum + port.rx_bytes, 0),
-    dropped: all.reduce((sum, port) => sum + port.tx_dropped_fault + port.tx_dropped_queue_full, 0),
+    dropped: all.reduce((sum, port) => sum + droppedOf(port), 0),
   };
+}
+
+function droppedOf(counters: LiveSwitch['counters'][string]): number {
+  return Object.entries(counters).reduce((sum, [name, n]) => sum + (name.startsWith('tx_dropped_') ? n : 0), 0);
 }
 
 function report(
   output: Output,
   names: readonly string[],
   counters: LiveSwitch['counters'],
+  snapshot: SwitchSnapshot,
   rules: FaultPlan['hits'],
 ): void {
   // What never happened at any port would only hide what did; frames and bytes are always of interest.
@@ -137,10 +195,11 @@ function report(
     { title: 'Counter', align: 'left' },
     ...names.map((name): Column => ({ title: name, align: 'right' })),
   ];
-  output.table(
-    columns,
-    shown.map((name) => [name, ...names.map((port) => counters[port][name])]),
-  );
+  const longestQueues = names.map((name) => Math.max(...snapshot.ports[name].egress.map(({ bytesMax }) => bytesMax)));
+  output.table(columns, [
+    ...shown.map((name) => [name, ...names.map((port) => counters[port][name])]),
+    ['queue_bytes_max', ...longestQueues],
+  ]);
   if (rules.length === 0) return;
   output.line();
   output.table(

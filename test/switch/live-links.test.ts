@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { connect, listen } from '../../src/cm/listen-connect.js';
+import { SeededRandom } from '../../src/core/random.js';
+import { parseUdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
+import { type LiveSwitch, type LiveSwitchOptions, openLiveSwitch } from '../../src/driver/live-switch.js';
+import { openDevice } from '../../src/verbs/open-device.js';
+
+const RATE = 200e6;
+const BYTES = 4 << 20;
+
+/** Writes 4 MiB from a to b over the switch; how long it took, and what was counted. */
+async function transfer(options: Partial<LiveSwitchOptions>, rates: { a: number; b: number }) {
+  const wire = await openLiveSwitch({
+    ports: ['a', 'b'].map((name) => ({ name, local: parseUdpEndpoint('127.52.1.1:0') })),
+    random: new SeededRandom(1).stream('marking'),
+    portConfig: { a: { rateBps: rates.a }, b: { rateBps: rates.b } },
+    ...options,
+  });
+  try {
+    return await transferOver(wire, rates);
+  } finally {
+    await wire.close();
+  }
+}
+
+async function transferOver(wire: LiveSwitch, rates: { a: number; b: number }) {
+  const [a, b] = await Promise.all(
+    (['a', 'b'] as const).map((name, i) => {
+      const { host, port } = wire.local(name);
+      const frame = { local: '127.52.1.2:0', remote: `${host.text}:${port}`, rateBps: rates[name] };
+      return openDevice({ address: `198.18.52.${i + 1}`, frame });
+    }),
+  );
+  const region = Buffer.alloc(BYTES);
+  const listener = await listen(b, { host: '127.52.1.2', port: 0, region });
+  const [peer, connection] = await Promise.all([
+    listener.accept(),
+    connect(a, { host: '127.52.1.2', port: listener.port }),
+  ]);
+  const data = Buffer.from(Uint8Array.from({ length: BYTES }, (_, i) => i * 7 + (i >> 8)));
+  const beganMs = performance.now();
+  await connection.write(data);
+  const seconds = (performance.now() - beganMs) / 1000;
+  expect(region.equals(data)).toBe(true);
+  const pauses = a.counters().rx_prio0_pause;
+  for (const end of [connection, peer, listener, a, b]) await end.close();
+  return { seconds, pauses, counters: wire.counters, snapshot: wire.snapshot() };
+}
+
+describe('links of a live switch', () => {
+  it('are not faster than their rate', async () => {
+    const { seconds } = await transfer({}, { a: 1e9, b: RATE });
+    expect(seconds).toBeGreaterThan((BYTES * 8) / RATE - 0.02);
+  });
+
+  it('pause the sender before the buffer overflows, and lose nothing', async () => {
+    const buffer = { totalBytes: 6 << 20, losslessAlpha: 1 / 16 };
+    const { pauses, counters, snapshot } = await transfer(
+      { pfc: { priorities: [0] }, buffer, portDefaults: { headroomBytes: 2 << 20 } },
+      { a: 1e9, b: RATE },
+    );
+    expect(counters['a'].tx_prio0_pause).toBeGreaterThan(0);
+    expect(pauses).toBeGreaterThan(0);
+    expect(counters['b'].tx_dropped_headroom).toBe(0);
+    expect(snapshot.pools!.shared.usedBytes + snapshot.pools!.headroom.usedBytes).toBe(0);
+  });
+
+  it('lose packets of a buffer that neither pauses nor holds what is in flight, and the NIC sends them again', async () => {
+    const { counters } = await transfer({ buffer: { totalBytes: 200_000, lossyAlpha: 1 } }, { a: 1e9, b: RATE });
+    expect(counters['b'].tx_dropped_lossy_threshold).toBeGreaterThan(0);
+  });
+});
