@@ -98,7 +98,7 @@ export const RECEIVE_DEPTH = 512;
 /** Where a client binds when it was not told: beside the server if both are on this host. */
 export async function clientPort(
   host: string,
-  options: EndpointOptions,
+  options: Pick<EndpointOptions, 'bind' | 'udpPort'>,
 ): Promise<{ address: string; udpPort?: number }> {
   const own = options.udpPort === undefined ? {} : { udpPort: options.udpPort };
   if (options.bind !== undefined) return { address: options.bind.text, ...own };

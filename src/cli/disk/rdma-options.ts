@@ -1,0 +1,49 @@
+/** Options of commands that reach disks over RDMA, and the device they ask for. */
+
+import type { Command } from 'commander';
+import { PORT_IOS, type PortIo } from '../../driver/port-io.js';
+import type { IpAddress } from '../../packet/address.js';
+import { RECOVERY_NAMES, type RecoveryName } from '../../retransmit/recovery.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { addressOption, choiceOption, countOption, portOption } from '../options.js';
+
+/** Where client and server of a disk meet over TCP. */
+export const DISK_PORT = 18520;
+
+export interface RdmaOptions {
+  readonly port: number;
+  readonly bind?: IpAddress;
+  readonly udpPort?: number;
+  readonly recovery: RecoveryName;
+  readonly loss?: string;
+  readonly seed?: number;
+  readonly io: PortIo;
+}
+
+export function addRdmaOptions(command: Command): Command {
+  return command
+    .option('-p, --port <port>', 'TCP port on which client and server meet', portOption, DISK_PORT)
+    .option(
+      '--bind <address>',
+      'IP address of this side (server: 127.0.0.1; client: what the route says)',
+      addressOption,
+    )
+    .option('--udp-port <port>', 'UDP port of this side, for hosts with one address (default 4791)', portOption)
+    .option(
+      '--recovery <scheme>',
+      `${RECOVERY_NAMES.join(', ')}; the same on both sides`,
+      choiceOption(RECOVERY_NAMES),
+      'go-back-n',
+    )
+    .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
+    .option('--seed <n>', 'seed of random fault rules', countOption)
+    .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto');
+}
+
+export function openStorageDevice(
+  at: { readonly address: string; readonly udpPort?: number },
+  { loss, seed, io }: Pick<RdmaOptions, 'loss' | 'seed' | 'io'>,
+): Promise<RdmaDevice> {
+  return openDevice({ ...at, io, ...(loss !== undefined && { loss }), ...(seed !== undefined && { seed }) });
+}

@@ -1,0 +1,52 @@
+/** The disk of a storage server, as commands use it. */
+
+import type { RdmaDevice } from '../../verbs/device.js';
+import { StorageClient } from '../../storage-rpc/live/storage-client.js';
+import { clientPort } from '../transfer/endpoint.js';
+import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
+
+/** `auto`: RDMA, and TCP while that fails. */
+export const TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
+export type Transport = (typeof TRANSPORTS)[number];
+
+export interface RemoteDiskOptions extends RdmaOptions {
+  readonly transport: Transport;
+  /** How long after a failure RDMA is left alone, the first time. */
+  readonly holdDown?: number;
+}
+
+/** A client with the device it runs on. */
+export class ConnectedDisk implements AsyncDisposable {
+  readonly client: StorageClient;
+  /** Absent where only TCP is used. */
+  readonly device: RdmaDevice | undefined;
+
+  private constructor(client: StorageClient, device: RdmaDevice | undefined) {
+    this.client = client;
+    this.device = device;
+  }
+
+  static async connect(host: string, options: RemoteDiskOptions): Promise<ConnectedDisk> {
+    const { transport, port, recovery, holdDown } = options;
+    const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(host, options), options);
+    try {
+      const client = await StorageClient.connect({
+        host,
+        port,
+        recovery,
+        tcp: transport !== 'rdma',
+        ...(device !== undefined && { device }),
+        ...(holdDown !== undefined && { path: { holdDownNs: holdDown, holdDownMaxNs: holdDown } }),
+      });
+      return new ConnectedDisk(client, device);
+    } catch (error) {
+      await device?.close();
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.client.close();
+    await this.device?.close();
+  }
+}

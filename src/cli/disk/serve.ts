@@ -1,0 +1,32 @@
+/** `rocev2 disk serve`: one disk for clients over RDMA and TCP until Ctrl-C. */
+
+import { formatBytes } from '../../core/units.js';
+import { StorageServer } from '../../storage-rpc/live/storage-server.js';
+import { openBackend } from '../../storage-rpc/open-backend.js';
+import { untilInterrupted } from '../interruption.js';
+import type { Output } from '../output.js';
+import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
+
+export interface ServeOptions extends RdmaOptions {
+  readonly backend: string;
+  readonly size?: number;
+}
+
+const LOOPBACK = '127.0.0.1';
+
+/** Ends well when it is interrupted: that is how a server ends. */
+export async function runServe(options: ServeOptions, output: Output): Promise<void> {
+  const { backend, size, port, bind, udpPort, recovery } = options;
+  const host = bind?.text ?? LOOPBACK;
+  await using disk = await openBackend(backend, size);
+  await using device = await openStorageDevice({ address: host, ...(udpPort !== undefined && { udpPort }) }, options);
+  await using server = await StorageServer.open({ disks: [disk], host, port, device, recovery });
+  const startMs = performance.now();
+  output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
+  output.note('Ctrl-C ends it');
+  await untilInterrupted(output.io.interrupted);
+  const seconds = (performance.now() - startMs) / 1000;
+  const { executed, cachedReplies, crcMismatches } = server.counters;
+  output.line(`${executed} requests, ${cachedReplies} answered again, ${crcMismatches} with a wrong CRC`);
+  output.document({ port: server.port, sizeBytes: disk.sizeBytes, seconds, ...server.counters });
+}
