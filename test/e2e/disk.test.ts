@@ -101,6 +101,109 @@ describe.skipIf(!isBuilt)('rocev2 disk nbd', () => {
   });
 });
 
+/** Server and gateway on two addresses, the disk in a file. */
+class Chain {
+  readonly server: Program;
+  readonly gateway: Program;
+
+  private constructor(server: Program, gateway: Program) {
+    this.server = server;
+    this.gateway = gateway;
+  }
+
+  static async start(...gatewayArgs: string[]): Promise<Chain> {
+    const server = await Chain.serve();
+    const meet = ['--connect', '127.54.0.1', '--bind', '127.54.0.2'];
+    const listen = ['--listen', `unix:${join(folder, 'socket')}`];
+    return new Chain(server, Program.rocev2('disk', 'nbd', ...meet, ...listen, ...gatewayArgs, '--json'));
+  }
+
+  static async serve(): Promise<Program> {
+    const backend = ['--backend', `file:${join(folder, 'disk')}`, '--size', `${BLOCKS * BLOCK}`];
+    const program = Program.rocev2('disk', 'serve', ...backend, '--bind', '127.54.0.1', '--json');
+    await program.writes('stderr', /Ctrl-C ends it/);
+    return program;
+  }
+}
+
+/** Ends a program as Ctrl-C does; the document it printed. */
+async function documentOf(program: Program): Promise<Record<string, unknown>> {
+  program.kill('SIGINT');
+  expect(await program.ended(), program.stderr).toBe(0);
+  return JSON.parse(program.stdout);
+}
+
+/** Writes and reads back until told to stop; how often it did. */
+async function keepBusy(device: NbdDevice, stopped: () => boolean): Promise<number> {
+  const counts = await Promise.all(
+    Array.from({ length: 8 }, async (_, writer) => {
+      let n = 0;
+      for (; !stopped(); n++) {
+        const block = writer + 8 * (n % (BLOCKS / 8));
+        await device.write(block * BLOCK, page(n + 1));
+        const read = Buffer.alloc(BLOCK);
+        await device.read(block * BLOCK, BLOCK, read);
+        expect(read.equals(page(n + 1))).toBe(true);
+      }
+      return n;
+    }),
+  );
+  return counts.reduce((sum, n) => sum + n, 0);
+}
+
+describe.skipIf(!isBuilt)('rocev2 disk serve and a gateway to it', () => {
+  it('what NBD clients write goes over RDMA to the server and is there', async () => {
+    const { server, gateway } = await Chain.start('--transport', 'rdma', '--loss', 'random=0.01');
+    const device = await NbdDevice.open(await uriOf(gateway));
+    const data = Buffer.concat(Array.from({ length: BLOCKS }, (_, i) => page(i + 1)));
+    await device.write(0, data, { fua: true });
+    const read = Buffer.alloc(data.length);
+    await device.read(0, read.length, read);
+    expect(read.equals(data)).toBe(true);
+    await device.close();
+    expect(await documentOf(gateway)).toMatchObject({ storage: { state: 'RDMA', failovers: 0, crcMismatches: 0 } });
+    expect(await documentOf(server)).toMatchObject({ crcMismatches: 0, protocolErrors: 0 });
+  });
+
+  it.skipIf(process.platform === 'win32')(
+    'RDMA that breaks again and again: no client notices',
+    async () => {
+      const { server, gateway } = await Chain.start('--hold-down', '20ms');
+      const device = await NbdDevice.open(await uriOf(gateway));
+      let failovers = 0;
+      const busy = keepBusy(device, () => failovers === 3);
+      while (failovers < 3) {
+        gateway.kill('SIGUSR2');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        failovers = gateway.stderr.split('RDMA is broken').length - 1;
+      }
+      expect(await busy).toBeGreaterThan(0);
+      await device.close();
+      const { storage } = await documentOf(gateway);
+      expect((storage as { failovers: number }).failovers).toBeGreaterThanOrEqual(3);
+      await documentOf(server);
+    },
+    60_000,
+  );
+
+  it('a server that is killed and started again: clients wait, and nothing acknowledged is lost', async () => {
+    const { server, gateway } = await Chain.start();
+    const device = await NbdDevice.open(await uriOf(gateway));
+    await device.write(0, page(7));
+    let stopped = false;
+    const busy = keepBusy(device, () => stopped);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    server.kill('SIGKILL');
+    await server.ended();
+    const heir = await Chain.serve();
+    stopped = true;
+    await busy;
+    await device.close();
+    expect(await documentOf(gateway)).toMatchObject({ storage: { serverRestarts: 1 } });
+    await documentOf(heir);
+  }, 60_000);
+});
+
 function page(stamp: number): Buffer {
   const bytes = Buffer.alloc(BLOCK, stamp % 251);
   bytes.writeUInt32LE(stamp);

@@ -36,7 +36,8 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   await using remote = await ConnectedDisk.connect(connect!, options);
   const { client } = remote;
   const failover = (): void => {
-    output.note('RDMA is broken on request');
+    const { rdma } = client.report.sessions;
+    output.note(rdma === 0 ? 'there is no RDMA to break now' : 'RDMA is broken on request');
     client.failover();
   };
   process.on(FAILOVER_SIGNAL, failover);

@@ -1,7 +1,7 @@
 /** The disk of a storage server, as commands use it. */
 
-import type { RdmaDevice } from '../../verbs/device.js';
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
+import type { RdmaDevice } from '../../verbs/device.js';
 import { clientPort } from '../transfer/endpoint.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 
