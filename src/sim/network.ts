@@ -59,7 +59,14 @@ export class Network {
     return this.stations.get(name)!;
   }
 
-  #buildSwitches({ topology, events, random, switchConfig, faultsOf }: NetworkOptions): Map<string, SimSwitch> {
+  #buildSwitches({
+    topology,
+    events,
+    random,
+    pathMtu,
+    switchConfig,
+    faultsOf,
+  }: NetworkOptions): Map<string, SimSwitch> {
     const routes = shortestPaths(topology);
     return new Map(
       topology.switches.map((name, index) => {
@@ -80,6 +87,7 @@ export class Network {
         );
         const faults = faultsOf?.(name);
         const engine = new Switch({
+          frameBytesMax: pathMtu + HEADER_BYTES_MAX,
           ...switchConfig,
           ports,
           portConfig,

@@ -74,7 +74,7 @@ function addPoisson(
   let startNs = workload.start;
   for (;;) {
     startNs += -Math.log(1 - randomUnit(random)) * meanGapNs;
-    if (startNs >= durationNs) return;
+    if (startNs >= (workload.until ?? durationNs)) return;
     const source = from[randomInt(random, 0, from.length - 1)];
     const sinks = to.filter((name) => name !== source);
     add({

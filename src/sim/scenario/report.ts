@@ -176,7 +176,7 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
     list.reduce((total, item) => total + value(item), 0);
   const endless = flows.filter((_, i) => run.flows[i].plan.bytes === Number.POSITIVE_INFINITY);
   const goodputs = (endless.length > 0 ? endless : flows).map(({ goodputBps }) => goodputBps);
-  const goodputBps = sum(endless.length > 0 ? endless : flows, (flow) => flow.goodputBps);
+  const goodputBps = endless.length > 0 ? sum(endless, (flow) => flow.goodputBps) : goodputOfAll(run.flows);
   const { mtu } = scenario.nic;
   const fullest = queues.reduce((a, b) => (b.meanBytes > a.meanBytes ? b : a));
   return {
@@ -196,6 +196,14 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
     completions: completionsOf(flows),
     smallCompletions: completionsOf(flows.filter((_, i) => run.flows[i].plan.bytes < SMALL_FLOW_BYTES)),
   };
+}
+
+/** Of flows that end: all their bytes, from the first start to the last completion. */
+function goodputOfAll(flows: readonly Flow[]): number {
+  const bytes = flows.reduce((sum, { doneBytes }) => sum + doneBytes, 0);
+  const startNs = Math.min(...flows.map(({ plan }) => plan.startNs));
+  const endNs = Math.max(...flows.map(({ doneNs }) => doneNs));
+  return endNs > startNs ? (bytes * 8e9) / (endNs - startNs) : 0;
 }
 
 function completionsOf(flows: readonly FlowResult[]): CompletionResult {

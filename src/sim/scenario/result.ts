@@ -43,10 +43,11 @@ export interface CompletionResult {
 }
 
 export interface Summary {
+  /** All flows without end together; without such flows all bytes from the first start to the last completion. */
   readonly goodputBps: number;
   /** Goodput over what payload alone can have of a host's link. */
   readonly efficiency: number;
-  /** Of the goodput of flows without end. */
+  /** Of the goodput of flows without end, or of all. */
   readonly jain: number;
   readonly minGoodputBps: number;
   readonly maxGoodputBps: number;

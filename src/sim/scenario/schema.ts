@@ -82,6 +82,8 @@ const workload = z.discriminatedUnion('kind', [
     sizes: z.literal('web-search').default('web-search'),
     /** Mean offered load: bits of payload a second, all flows together. */
     offered: rate,
+    /** When arrivals end; default: with the run. */
+    until: time.exactOptional(),
     outstanding: z.number().int().min(1).max(1024).default(64),
   }),
 ]);

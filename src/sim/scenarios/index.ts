@@ -1,7 +1,16 @@
 /** The scenarios that `rocev2 sim` knows by name. */
 
 import type { ScenarioFile } from '../scenario/schema.js';
+import { AZURE_SCENARIOS } from './azure.js';
+import { COMPLETION_SCENARIOS } from './completion-times.js';
 import { DCQCN_SCENARIOS } from './dcqcn.js';
 import { LIVELOCK_SCENARIOS } from './livelock.js';
+import { RECOVERY_SCENARIOS } from './recovery.js';
 
-export const BUILT_IN_SCENARIOS: readonly ScenarioFile[] = [...LIVELOCK_SCENARIOS, ...DCQCN_SCENARIOS];
+export const BUILT_IN_SCENARIOS: readonly ScenarioFile[] = [
+  ...LIVELOCK_SCENARIOS,
+  ...DCQCN_SCENARIOS,
+  ...COMPLETION_SCENARIOS,
+  ...RECOVERY_SCENARIOS,
+  ...AZURE_SCENARIOS,
+];

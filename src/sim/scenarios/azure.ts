@@ -1,0 +1,178 @@
+/**
+ * What Azure met on its way to RDMA everywhere (Bai et al., NSDI'23): NIC generations that misunderstand each other's notifications, flows of
+ * very different length, thresholds in the wrong order, a pause storm, and headroom that is promised twice.
+ */
+
+import type { ScenarioFile } from '../scenario/schema.js';
+
+const RED = { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 } as const;
+/** Marks come in bunches, as in HPCC's configuration for 25 Gb/s. */
+const STEEP_RED = { kind: 'red', kminBytes: 100_000, kmaxBytes: 400_000, pmax: 0.2 } as const;
+const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;
+
+/** Coalesces notifications as receiver and cuts on each as sender; sends in bursts. */
+const GEN1 = { name: 'dcqcn', cnpIntervalNs: '50us', decreaseIntervalNs: 0, burstBytes: '16KiB' } as const;
+/** Notifies of every mark as receiver and cuts at most once in a window as sender; paces packet by packet. */
+const GEN2 = { name: 'dcqcn', cnpIntervalNs: 0, decreaseIntervalNs: '50us', burstBytes: 0 } as const;
+/** As deployed: the receiver spaces notifications as Gen1 does, and the sender cuts on nearly every one. */
+const GEN2_FIXED = { name: 'dcqcn', cnpIntervalNs: '50us', decreaseIntervalNs: 0, burstBytes: '16KiB' } as const;
+
+const GENERATIONS = { gen1: GEN1, gen2: GEN2, 'gen2-fixed': GEN2_FIXED } as const;
+type Generation = keyof typeof GENERATIONS;
+
+function generations(sender: Generation, receiver: Generation, works: boolean): ScenarioFile {
+  return {
+    name: `${sender}-to-${receiver}`,
+    title: `Eight flows from ${sender} NICs to one ${receiver} NIC`,
+    source: "NSDI'23 §6.1",
+    duration: '40ms',
+    warmup: '20ms',
+    topology: { kind: 'star', hosts: 9, rate: '40Gbps', delay: '10us' },
+    nic: { timeout: 14 },
+    switch: { ...DEEP_QUEUE, ecn: STEEP_RED },
+    flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8', cc: GENERATIONS[sender], sinkCc: GENERATIONS[receiver] }],
+    assertions: [
+      works
+        ? { name: 'the link is used', value: 'summary.efficiency', min: 0.9 }
+        : { name: 'the senders cut far too often', value: 'summary.efficiency', max: 0.7 },
+    ],
+  };
+}
+
+type Marking = NonNullable<NonNullable<ScenarioFile['switch']>['ecn']>;
+
+/** Hosts h0 and h1 are 2 ms of round trip away from h3, h2 stands beside it. */
+function lengths(
+  name: string,
+  title: string,
+  from: string | readonly string[],
+  ecn: Marking,
+  assertion: NonNullable<ScenarioFile['assertions']>[number],
+): ScenarioFile {
+  return {
+    name,
+    title,
+    source: "NSDI'23 §5 and §7",
+    duration: '800ms',
+    warmup: '400ms',
+    topology: { kind: 'region', hosts: 4, rate: '10Gbps', delay: '500ns', longDelay: '998us' },
+    nic: { cc: { name: 'dcqcn', linkRateBps: '10Gbps' }, timeout: 16 },
+    switch: { ...DEEP_QUEUE, ecn },
+    flows: [
+      { kind: 'flows', from: typeof from === 'string' ? from : [...from], to: 'h3', message: '1MiB', outstanding: 16 },
+    ],
+    assertions: [assertion],
+  };
+}
+
+function thresholds(name: string, title: string, alpha: number, assertions: ScenarioFile['assertions']): ScenarioFile {
+  return {
+    name,
+    title,
+    source: "SIGCOMM'15 §4: ECN must come before PFC",
+    duration: '30ms',
+    warmup: '10ms',
+    topology: { kind: 'star', hosts: 9, rate: '40Gbps', delay: '1us' },
+    nic: { cc: 'dcqcn', timeout: 14 },
+    switch: { ecn: RED, pfc: { priorities: [0] }, buffer: { totalBytes: 12_000_000, losslessAlpha: alpha } },
+    flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8' }],
+    assertions,
+  };
+}
+
+/** h4 asks for pauses without end. h0 sends to it; h1 and h2 share with h0 only the link between the switches. */
+function pauseStorm(hasWatchdog: boolean): ScenarioFile {
+  const rescued = 'queues[s1>h5].utilization';
+  return {
+    name: hasWatchdog ? 'pause-storm-watchdog' : 'pause-storm',
+    title: `A host storms with pause frames, ${hasWatchdog ? 'and the watchdog ends it' : 'and there is no watchdog'}`,
+    source: "NSDI'23 §4.2; times a hundredth of SONiC's",
+    duration: '60ms',
+    warmup: '30ms',
+    topology: { kind: 'dumbbell', hosts: 8, rate: '40Gbps', delay: '1us' },
+    nic: { timeout: 8 },
+    switch: {
+      pfc: {
+        priorities: [0],
+        ...(hasWatchdog && { watchdog: { detectNs: 2e6, restoreNs: 2e6, pollNs: 1e6 } }),
+      },
+      buffer: { totalBytes: 4_194_304 },
+    },
+    flows: [
+      { kind: 'flows', from: 'h0', to: 'h4' },
+      { kind: 'flows', from: 'h1..h2', to: 'h5' },
+    ],
+    happenings: [{ do: 'storm', at: '5ms', host: 'h4' }],
+    assertions: [
+      hasWatchdog
+        ? { name: 'the others have their link', value: rescued, min: 0.95 }
+        : { name: 'the others stand still, too', value: rescued, max: 0.01 },
+    ],
+  };
+}
+
+/** All ports at once fill their ingress queues: together they want more headroom than there is, one burst does not. */
+function headroom(
+  name: string,
+  title: string,
+  oversubscription: number,
+  assertions: ScenarioFile['assertions'],
+): ScenarioFile {
+  return {
+    name,
+    title,
+    source: "NSDI'23 §4.1: the headroom pool is over-subscribed",
+    duration: '10ms',
+    topology: { kind: 'star', hosts: 17, rate: '40Gbps', delay: '1us' },
+    nic: { timeout: 14 },
+    switch: {
+      pfc: { priorities: [0] },
+      buffer: { totalBytes: 6_000_000, headroomOversubscription: oversubscription },
+    },
+    flows: [{ kind: 'flows', from: 'h0..h15', to: 'h16', bytes: '1MiB' }],
+    assertions,
+  };
+}
+
+export const AZURE_SCENARIOS: readonly ScenarioFile[] = [
+  generations('gen1', 'gen1', true),
+  generations('gen2', 'gen2', true),
+  generations('gen1', 'gen2', false),
+  generations('gen1', 'gen2-fixed', true),
+  generations('gen2-fixed', 'gen2-fixed', true),
+  lengths('rtt-fairness', 'DCQCN: flows of 4 us and of 2 ms round trip share one port', ['h0', 'h2'], RED, {
+    name: 'length does not matter',
+    value: 'summary.jain',
+    min: 0.95,
+  }),
+  lengths('rtt-dense-marking', 'DCQCN: two flows of 2 ms round trip, RED 5 to 200 KB', 'h0..h1', RED, {
+    name: 'the long loop starves the link',
+    value: 'summary.efficiency',
+    max: 0.8,
+  }),
+  lengths(
+    'rtt-sparse-marking',
+    'DCQCN: two flows of 2 ms round trip, RED 1 to 10 MB up to 1 %',
+    'h0..h1',
+    { kind: 'red', kminBytes: 1_000_000, kmaxBytes: 10_000_000, pmax: 0.01 },
+    { name: 'the link is used', value: 'summary.efficiency', min: 0.95 },
+  ),
+  thresholds('ecn-before-pfc', 'Eight flows, thresholds in the right order: marks, no pauses', 1, [
+    { name: 'marks come', value: 'summary.markedPackets', min: 1 },
+    { name: 'pauses do not', value: 'summary.pauseFrames', max: 0 },
+    { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 },
+  ]),
+  thresholds('pfc-before-ecn', 'Eight flows, thresholds in the wrong order: pauses before marks', 1 / 1024, [
+    { name: 'pauses come', value: 'summary.pauseFrames', min: 1 },
+    { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 },
+  ]),
+  pauseStorm(false),
+  pauseStorm(true),
+  headroom('headroom-oversubscribed', 'Incast of 16 on headroom that is promised twice', 2, [
+    { name: 'nothing is lost', value: 'summary.droppedPackets', max: 0 },
+    { name: 'pauses come', value: 'summary.pauseFrames', min: 1 },
+  ]),
+  headroom('headroom-exhausted', 'Incast of 16 on headroom that is promised a hundred times', 100, [
+    { name: 'packets are lost', value: 'summary.droppedPackets', min: 1 },
+  ]),
+];

@@ -1,0 +1,69 @@
+/** DCQCN with packets beside the fluid model of it, on the long ramp at 40 Gb/s. docs/lab.md has the table, and says where they differ. */
+
+import { describe, expect, test } from 'vitest';
+import { DCQCN_LONG_RAMP, dcqcnStudy, togetherAtStart } from '../../src/fluid/index.js';
+import type { ScenarioResult } from '../../src/sim/scenario/result.js';
+import { failuresOf, queueOf, runBuiltIn } from './run-built-in.js';
+
+function fluidQueueBytes(flows: number): number {
+  const study = dcqcnStudy({ groups: togetherAtStart(flows), delayNs: 4000, parameters: DCQCN_LONG_RAMP });
+  return study.fixedPoint!.queueBytes!;
+}
+
+describe('a feedback delay of 4 us', () => {
+  test.each([2, 10, 16, 64])('%i flows stay near the fixed point, share fairly and fill the link', async (flows) => {
+    const result = await runBuiltIn(`dcqcn-n${flows}-4us`);
+    expect(failuresOf(result)).toEqual([]);
+    const { summary } = result;
+    expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeGreaterThan(0.7);
+    expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeLessThan(1.8);
+    expect(summary.efficiency).toBeGreaterThan(0.99);
+    expect(summary.jain).toBeGreaterThan(0.97);
+  });
+});
+
+/** How often the bottleneck had next to nothing in its queue, in the second half of the run. */
+function emptyShare({ series, summary }: Pick<ScenarioResult, 'series' | 'summary'>): number {
+  const late = series.queueBytes['s0>h10'].slice(-500);
+  return late.filter((bytes) => bytes < 0.05 * summary.queueMeanBytes).length / late.length;
+}
+
+describe('a feedback delay of 85 us', () => {
+  test('ten flows swing: the queue runs empty and doubles, which it does not at 4 us', async () => {
+    const { series, summary } = await runBuiltIn('dcqcn-n10-85us');
+    const late = series.queueBytes['s0>h10'].slice(-500);
+    expect(Math.min(...late)).toBeLessThan(0.02 * summary.queueMeanBytes);
+    expect(Math.max(...late)).toBeGreaterThan(2 * summary.queueMeanBytes);
+    const near = await runBuiltIn('dcqcn-n10-4us');
+    expect(emptyShare(near)).toBeLessThan(0.02);
+    expect(emptyShare({ series, summary })).toBeGreaterThan(2 * emptyShare(near) + 0.02);
+  });
+
+  test('the short ramp loses throughput with the number of flows, as its fluid model does', async () => {
+    const efficiencies: number[] = [];
+    for (const flows of [2, 10, 64])
+      efficiencies.push((await runBuiltIn(`dcqcn-n${flows}-85us-short`)).summary.efficiency);
+    // The model: 1, 0.949 and 0.864.
+    expect(efficiencies[0]).toBeGreaterThan(0.98);
+    expect(Math.abs(efficiencies[1] - 0.949)).toBeLessThan(0.05);
+    expect(Math.abs(efficiencies[2] - 0.864)).toBeLessThan(0.05);
+  });
+});
+
+test.each([2, 10, 16, 64])('100 Gb/s: %i flows', async (flows) => {
+  expect(failuresOf(await runBuiltIn(`dcqcn-100g-n${flows}`))).toEqual([]);
+});
+
+describe('PFC alone', () => {
+  const MEMORY_BYTES = 4_194_304;
+  const ALPHA = 1 / 8;
+
+  test.each([2, 10, 16])('%i ingress queues fill their dynamic thresholds', async (flows) => {
+    const result = await runBuiltIn(`pfc-n${flows}`);
+    expect(failuresOf(result)).toEqual([]);
+    const thresholds = (flows * ALPHA * MEMORY_BYTES) / (1 + flows * ALPHA);
+    const { maxBytes } = queueOf(result, `s0>h${flows}`);
+    expect(maxBytes / thresholds).toBeGreaterThan(0.9);
+    expect(maxBytes / thresholds).toBeLessThan(1.1);
+  });
+});
