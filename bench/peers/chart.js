@@ -1,0 +1,55 @@
+// @ts-check
+/** Bar charts as one SVG file that stands alone and follows the reader's light or dark scheme. */
+
+const WIDTH = 900;
+const LABEL_WIDTH = 250;
+const VALUE_WIDTH = 110;
+const BAR_HEIGHT = 18;
+const BAR_GAP = 6;
+const TITLE_HEIGHT = 44;
+const PAD = 16;
+
+const STYLE = `
+.background{fill:#fff}text{fill:#1c1917;font:13px system-ui,sans-serif}.title{font-weight:600;font-size:14px}.muted{fill:#78716c}
+.ours{fill:#0060a8}.theirs{fill:#a8a29e}.spread{stroke:#1c1917;stroke-width:1.5}
+@media(prefers-color-scheme:dark){.background{fill:#1c1917}text{fill:#f5f5f4}.muted{fill:#a8a29e}.ours{fill:#60a5fa}.theirs{fill:#57534e}.spread{stroke:#f5f5f4}}`;
+
+const escape_ = (/** @type {string} */ text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+const number = (/** @type {number} */ value) =>
+  value >= 1000 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+
+/** One chart a measure: a bar for the median, a line from the smallest to the largest value. @param {any} document */
+export function barCharts(document) {
+  const parts = [];
+  let y = PAD;
+  for (const { title, unit, better, rows } of document.measures) {
+    parts.push(
+      `<text class="title" x="${PAD}" y="${y + 16}">${escape_(title)}</text>`,
+      `<text class="muted" x="${PAD}" y="${y + 33}">${unit}; ${better} is better</text>`,
+    );
+    y += TITLE_HEIGHT;
+    const most = Math.max(...rows.map((/** @type {any} */ row) => row.max));
+    const scale = (WIDTH - LABEL_WIDTH - VALUE_WIDTH - 2 * PAD) / most;
+    const left = PAD + LABEL_WIDTH;
+    for (const row of rows) {
+      const own =
+        row.name.startsWith('rocev2') ||
+        row.name.startsWith('queue') ||
+        !rows.some((/** @type {any} */ r) => r.name.startsWith('rocev2'));
+      const middle = y + BAR_HEIGHT / 2;
+      parts.push(
+        `<text x="${left - 8}" y="${y + 14}" text-anchor="end">${escape_(row.name)}</text>`,
+        `<rect class="${own ? 'ours' : 'theirs'}" x="${left}" y="${y}" width="${Math.max(1, row.median * scale).toFixed(1)}" height="${BAR_HEIGHT}" rx="2"/>`,
+        `<line class="spread" x1="${(left + row.min * scale).toFixed(1)}" x2="${(left + row.max * scale).toFixed(1)}" y1="${middle}" y2="${middle}"/>`,
+        `<text x="${(left + row.max * scale + 8).toFixed(1)}" y="${y + 14}">${number(row.median)}</text>`,
+      );
+      y += BAR_HEIGHT + BAR_GAP;
+    }
+    y += PAD;
+  }
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}"><style>${STYLE}</style>
+<rect class="background" width="${WIDTH}" height="${y}"/>
+${parts.join('\n')}
+</svg>
+`;
+}

@@ -1,0 +1,229 @@
+// @ts-check
+/** The measurements over queue pairs, by verbs: what a program that cares for every microsecond would write. */
+
+import { crc32 } from 'node:zlib';
+import { Access, checkCompletion, IpAddress, openDevice } from '../../dist/index.js';
+import { jain, percentiles } from './percentiles.js';
+
+const SERVER = '127.53.200.1';
+const CLIENT = '127.53.200.2';
+/** Messages of a bulk transfer in flight on each queue pair. */
+const BULK_DEPTH = 8;
+const SMALL_DEPTH = 512;
+/** Of small messages only every so many-th asks for a completion. */
+const SIGNAL_EVERY = 32;
+const RECEIVES = 64;
+/** A client that spins looks this long before it sleeps. */
+const SPIN_MS = 0.2;
+
+/**
+ * @typedef {object} Rocev2Options
+ * @property {'inline' | 'worker'} engine
+ * @property {'dgram' | 'mmsg'} io
+ * @property {boolean} spin
+ * @property {number} messageBytes
+ * @property {number} messages
+ * @property {number} seconds
+ * @property {number} [qps]
+ * @property {string} [recovery]
+ * @property {string} [loss]
+ */
+
+/** Device, memory and queue pairs of one side. @param {string} address @param {Rocev2Options} options */
+async function endpoint(address, options) {
+  const { engine, io, spin, messageBytes, qps = 1, loss } = options;
+  const device = await openDevice({ address, engine, io, spin, ...(loss !== undefined && { loss }) });
+  const pd = await device.createPd();
+  const cq = await device.createCq(16 * 1024);
+  const recvCq = await device.createCq(1024);
+  const region = await pd.regMr(2 * Math.max(messageBytes, 64), Access.REMOTE_ALL);
+  const pairs = [];
+  for (let i = 0; i < qps; i++) {
+    const qp = await pd.createQp({ sendCq: cq, recvCq, maxSendWr: SMALL_DEPTH, maxRecvWr: RECEIVES });
+    pairs.push({ qp, psn: Math.floor(Math.random() * 2 ** 24) });
+  }
+  return { device, cq, recvCq, region, pairs };
+}
+
+/** @typedef {Awaited<ReturnType<typeof endpoint>>} Endpoint */
+
+/** What the other side has to know. */
+function description(/** @type {Endpoint} */ { device, region, pairs }) {
+  return {
+    address: device.address.text,
+    receiveBudget: device.attributes.receiveBudgetPackets,
+    addr: region.addr.toString(),
+    rkey: region.rkey,
+    pairs: pairs.map(({ qp, psn }) => ({ qpn: qp.qpn, psn })),
+  };
+}
+
+/** @param {Endpoint} own @param {ReturnType<typeof description>} peer @param {Rocev2Options} options */
+async function connectPairs(own, peer, { recovery = 'go-back-n' }) {
+  for (const [i, { qp, psn }] of own.pairs.entries()) {
+    await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
+    await qp.modify({
+      state: 'RTR',
+      av: { address: IpAddress.parse(peer.address) },
+      pathMtu: 4096,
+      destQpn: peer.pairs[i].qpn,
+      rqPsn: peer.pairs[i].psn,
+      maxDestRdAtomic: 16,
+      minRnrTimer: 1,
+      recovery: /** @type {any} */ (recovery),
+      inflightPackets: peer.receiveBudget,
+    });
+    await qp.modify({ state: 'RTS', sqPsn: psn, timeout: 12, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 16 });
+  }
+}
+
+/**
+ * Waits for a completion. In a worker the NIC works on while this thread looks; inline it needs the event loop.
+ * @param {import('../../dist/index.js').CompletionQueue} cq @param {Rocev2Options} options
+ */
+async function completion(cq, { engine, spin }) {
+  const endMs = performance.now() + SPIN_MS;
+  for (;;) {
+    const wc = cq.pollOne();
+    if (wc !== undefined) return checkCompletion(wc);
+    if (!spin || performance.now() > endMs) await cq.wait();
+    else if (engine === 'inline') await new Promise(setImmediate);
+  }
+}
+
+/** @param {string} measure @param {Rocev2Options} options */
+export async function serveRocev2(measure, options) {
+  const own = await endpoint(SERVER, options);
+  const { region, recvCq, cq } = own;
+  const [{ qp }] = own.pairs;
+  region.bytes.fill(9);
+  const postReceive = () => qp.postRecv({ sges: [region.sge(0, options.messageBytes)] });
+  const echo = async () => {
+    for (;;) {
+      await completion(recvCq, options);
+      postReceive();
+      qp.postSend({ opcode: 'SEND', sges: [region.sge(0, options.messageBytes)] });
+      while (cq.pollOne() !== undefined);
+    }
+  };
+  return {
+    address: description(own),
+    meet: async (/** @type {any} */ peer) => {
+      await connectPairs(own, peer, options);
+      if (measure !== 'roundTrip') return;
+      for (let i = 0; i < RECEIVES; i++) postReceive();
+      void echo();
+    },
+    result: () => ({ crc: crc32(region.bytes.subarray(0, options.messageBytes)) }),
+  };
+}
+
+/** @param {string} measure @param {Rocev2Options & {address: any}} options */
+export async function measureRocev2(measure, options) {
+  const own = await endpoint(CLIENT, options);
+  await connectPairs(own, options.address, options);
+  own.region.bytes.fill(7);
+  const run = { oneWay, roundTrip, write: oneSided, read: oneSided, fair, lossy: oneWay }[measure];
+  if (run === undefined) throw new Error(`rocev2 has no ${measure}`);
+  return { hello: description(own), run: () => run(own, options, measure) };
+}
+
+/** @param {Endpoint} own @param {Rocev2Options & {address: any}} options */
+async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, address }) {
+  const [{ qp }] = pairs;
+  const request = {
+    opcode: /** @type {const} */ ('RDMA_WRITE'),
+    sges: [region.sge(0, messageBytes)],
+    remoteAddr: BigInt(address.addr),
+    rkey: address.rkey,
+  };
+  const unsignaled = { ...request, signaled: false };
+  const [depth, every] = messageBytes > 4096 ? [BULK_DEPTH, 1] : [SMALL_DEPTH, SIGNAL_EVERY];
+  const startMs = performance.now();
+  let posted = 0;
+  let done = 0;
+  while (done < messages) {
+    while (posted < messages && posted - done < depth) {
+      posted++;
+      qp.postSend(posted % every === 0 || posted === messages ? request : unsignaled);
+    }
+    await cq.wait();
+    for (let wc = cq.pollOne(); wc !== undefined; wc = cq.pollOne()) {
+      checkCompletion(wc);
+      done = Math.min(messages, done + every);
+    }
+  }
+  const seconds = (performance.now() - startMs) / 1000;
+  const { tx_retransmitted } = device.counters();
+  return {
+    seconds,
+    messages,
+    messageBytes,
+    retransmitted: tx_retransmitted,
+    crc: crc32(region.bytes.subarray(0, messageBytes)),
+  };
+}
+
+/** @param {Endpoint} own @param {Rocev2Options} options */
+async function roundTrip({ cq, recvCq, region, pairs }, options) {
+  const { messageBytes, messages } = options;
+  const [{ qp }] = pairs;
+  const sges = [region.sge(0, messageBytes)];
+  const samplesUs = [];
+  const warmUp = Math.ceil(messages / 10);
+  for (let i = 0; i < messages + warmUp; i++) {
+    qp.postRecv({ sges });
+    const startMs = performance.now();
+    qp.postSend({ opcode: 'SEND', sges });
+    await completion(recvCq, options);
+    if (i >= warmUp) samplesUs.push((performance.now() - startMs) * 1000);
+    while (cq.pollOne() !== undefined);
+  }
+  return { latencyUs: percentiles(samplesUs) };
+}
+
+/** @param {Endpoint} own @param {Rocev2Options & {address: any}} options @param {string} measure */
+async function oneSided({ cq, region, pairs }, options, measure) {
+  const { messageBytes, messages, address } = options;
+  const [{ qp }] = pairs;
+  const request = {
+    opcode: /** @type {'RDMA_WRITE'} */ (measure === 'write' ? 'RDMA_WRITE' : 'RDMA_READ'),
+    sges: [region.sge(0, messageBytes)],
+    remoteAddr: BigInt(address.addr),
+    rkey: address.rkey,
+  };
+  const samplesUs = [];
+  const warmUp = Math.ceil(messages / 10);
+  for (let i = 0; i < messages + warmUp; i++) {
+    const startMs = performance.now();
+    qp.postSend(request);
+    await completion(cq, options);
+    if (i >= warmUp) samplesUs.push((performance.now() - startMs) * 1000);
+  }
+  return { latencyUs: percentiles(samplesUs) };
+}
+
+/** All queue pairs as fast as they can for a time. @param {Endpoint} own @param {Rocev2Options & {address: any}} options */
+async function fair({ cq, region, pairs }, { messageBytes, seconds, address }) {
+  const request = {
+    opcode: /** @type {const} */ ('RDMA_WRITE'),
+    sges: [region.sge(0, messageBytes)],
+    remoteAddr: BigInt(address.addr),
+    rkey: address.rkey,
+  };
+  const done = new Map(pairs.map(({ qp }) => [qp.qpn, 0]));
+  const byQpn = new Map(pairs.map(({ qp }) => [qp.qpn, qp]));
+  const startMs = performance.now();
+  for (const { qp } of pairs) for (let i = 0; i < BULK_DEPTH; i++) qp.postSend(request);
+  while (performance.now() - startMs < seconds * 1000) {
+    await cq.wait();
+    for (let wc = cq.pollOne(); wc !== undefined; wc = cq.pollOne()) {
+      checkCompletion(wc);
+      done.set(wc.qpn, /** @type {number} */ (done.get(wc.qpn)) + 1);
+      byQpn.get(wc.qpn)?.postSend(request);
+    }
+  }
+  const counts = [...done.values()];
+  const messages = counts.reduce((a, b) => a + b, 0);
+  return { seconds: (performance.now() - startMs) / 1000, messages, messageBytes, jain: jain(counts) };
+}
