@@ -32,6 +32,7 @@ if (role === 'server') {
   const before = process.cpuUsage();
   await parent.next();
   parent.say({ ...server.result(), cpuSeconds: cpuSecondsSince(before) });
+  await server.close();
 } else {
   const client = await (isOurs ? measureRocev2(measure, options) : measureChannel(transport, measure, options));
   parent.say({ hello: client.hello });
@@ -39,5 +40,6 @@ if (role === 'server') {
   const before = process.cpuUsage();
   const result = await client.run();
   parent.say({ ...result, cpuSeconds: cpuSecondsSince(before) });
+  await client.close();
 }
 process.exit();

@@ -43,6 +43,7 @@ export async function serveChannel(transport, measure, options) {
   return {
     address: address.port ?? address,
     meet: (/** @type {unknown} */ hello) => address.meet?.(hello),
+    close: async () => {},
     result: () => ({ bytes, seconds: (lastMs - firstMs) / 1000, crc: crc32(target) }),
   };
 }
@@ -60,7 +61,7 @@ export async function measureChannel(transport, measure, options) {
   );
   const run = { oneWay, roundTrip, blast }[measure];
   if (run === undefined) throw new Error(`${transport} has no ${measure}`);
-  return { hello: channel.hello ?? null, run: () => run(channel, options) };
+  return { hello: channel.hello ?? null, run: () => run(channel, options), close: async () => {} };
 }
 
 /** @param {import('./transports/framed-stream.js').Channel} channel @param {ChannelOptions} options */

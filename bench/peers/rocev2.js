@@ -101,6 +101,7 @@ export async function serveRocev2(measure, options) {
   const echo = async () => {
     for (;;) {
       await completion(recvCq, options);
+      if (own.device.isClosed) return;
       postReceive();
       qp.postSend({ opcode: 'SEND', sges: [region.sge(0, options.messageBytes)] });
       while (cq.pollOne() !== undefined);
@@ -112,9 +113,10 @@ export async function serveRocev2(measure, options) {
       await connectPairs(own, peer, options);
       if (measure !== 'roundTrip') return;
       for (let i = 0; i < RECEIVES; i++) postReceive();
-      void echo();
+      echo().catch(() => {}); // Ends with the device.
     },
     result: () => ({ crc: crc32(region.bytes.subarray(0, options.messageBytes)) }),
+    close: () => own.device.close(),
   };
 }
 
@@ -125,7 +127,7 @@ export async function measureRocev2(measure, options) {
   own.region.bytes.fill(7);
   const run = { oneWay, roundTrip, write: oneSided, read: oneSided, fair, lossy: oneWay }[measure];
   if (run === undefined) throw new Error(`rocev2 has no ${measure}`);
-  return { hello: description(own), run: () => run(own, options, measure) };
+  return { hello: description(own), run: () => run(own, options, measure), close: () => own.device.close() };
 }
 
 /** @param {Endpoint} own @param {Rocev2Options & {address: any}} options */

@@ -9,6 +9,7 @@
  */
 
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import process from 'node:process';
@@ -157,7 +158,8 @@ function sizeText(/** @type {number} */ bytes) {
 
 function child(/** @type {string[]} */ args) {
   const process_ = spawn(process.execPath, [CHILD, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-  return { ...jsonLines(process_.stdout, process_.stdin), kill: () => process_.kill() };
+  const ended = once(process_, 'exit');
+  return { ...jsonLines(process_.stdout, process_.stdin), ended, kill: () => process_.kill() };
 }
 
 /** One measurement of one competitor. */
@@ -175,6 +177,7 @@ async function runOnce(/** @type {any} */ { transport, measure, options = {}, wi
     const result = await client.next();
     server.say({ stop: true });
     const served = await server.next();
+    await Promise.all([client.ended, server.ended]);
     if (result.crc !== undefined && served.crc !== result.crc) throw new Error('the data that arrived is wrong');
     return { client: result, server: served };
   } finally {
