@@ -104,9 +104,11 @@ const SHORT_COPY_BYTES = 64;
 const NEVER_VALID = { valid: false, key: 0 } as const;
 const ALWAYS_VALID = { valid: true, key: 0 } as const;
 
+const NO_BYTES = new Uint8Array(0);
+
 /** A checked range of registered memory: bytes[offset, offset + length asked for). Reused. */
 export class MemoryRange {
-  bytes: Uint8Array = new Uint8Array(0);
+  bytes: Uint8Array = NO_BYTES;
   offset = 0;
   #views: ViewCache | undefined;
   #owner: { readonly valid: boolean; readonly key: number } = NEVER_VALID;

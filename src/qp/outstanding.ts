@@ -20,10 +20,13 @@ export const KIND_LOCAL = 3; // no packet
 /** READs and atomics one QP may have outstanding in either direction: the upper bound of max_rd_atomic and max_dest_rd_atomic. */
 export const RD_ATOMIC_MAX = 128;
 
+/** Room to begin with. */
+const READ_SLOTS_USUAL = 16;
+
 /** READ and atomic requests on the wire, oldest first, as PSN ranges: at most max_rd_atomic, which may change on the way. */
 export class ReadSlots {
-  readonly #first = new Uint32Array(RD_ATOMIC_MAX);
-  readonly #last = new Uint32Array(RD_ATOMIC_MAX);
+  #first = new Uint32Array(READ_SLOTS_USUAL);
+  #last = new Uint32Array(READ_SLOTS_USUAL);
   #head = 0;
   count = 0;
 
@@ -32,10 +35,22 @@ export class ReadSlots {
   }
 
   push(first: number, last: number): void {
+    if (this.count === this.#first.length) this.#grow();
     const i = (this.#head + this.count) % this.#first.length;
     this.#first[i] = first;
     this.#last[i] = last;
     this.count++;
+  }
+
+  #grow(): void {
+    const inOrder = (ring: Uint32Array) => {
+      const grown = new Uint32Array(RD_ATOMIC_MAX);
+      for (let k = 0; k < this.count; k++) grown[k] = ring[(this.#head + k) % ring.length];
+      return grown;
+    };
+    this.#first = inOrder(this.#first);
+    this.#last = inOrder(this.#last);
+    this.#head = 0;
   }
 
   /** Forgets requests whose responses all lie before `unacked`. */

@@ -80,20 +80,24 @@ export class ResponseJob {
 /** Repeated requests that may wait beyond the original ones; more are dropped, and asked for again after a timeout. */
 const REPLAYS_MAX = 64;
 
+/** Bounded by what was agreed, but holds no more than was ever needed: many queue pairs are never read from. */
 export class ResponseQueue {
-  #ring: ResponseJob[];
+  #ring: ResponseJob[] = [];
   #head = 0;
+  #capacity: number;
   count = 0;
 
   constructor(maxDestRdAtomic: number) {
-    this.#ring = Array.from({ length: maxDestRdAtomic + REPLAYS_MAX }, () => new ResponseJob());
+    this.#capacity = maxDestRdAtomic + REPLAYS_MAX;
   }
 
   /** Makes room for that many original requests at a time; never less than there was, because some may wait. */
   resize(maxDestRdAtomic: number): void {
-    const added = maxDestRdAtomic + REPLAYS_MAX - this.#ring.length;
-    const inOrder = [...this.#ring.slice(this.#head), ...this.#ring.slice(0, this.#head)];
-    this.#ring = [...inOrder, ...Array.from({ length: Math.max(0, added) }, () => new ResponseJob())];
+    this.#capacity = Math.max(this.#capacity, maxDestRdAtomic + REPLAYS_MAX);
+  }
+
+  #grow(): void {
+    this.#ring = [...this.#ring.slice(this.#head), ...this.#ring.slice(0, this.#head), new ResponseJob()];
     this.#head = 0;
   }
 
@@ -107,7 +111,8 @@ export class ResponseQueue {
 
   /** A job to fill in at the end, or undefined when the queue is full. */
   append(): ResponseJob | undefined {
-    if (this.count === this.#ring.length) return undefined;
+    if (this.count === this.#capacity) return undefined;
+    if (this.count === this.#ring.length) this.#grow();
     this.count++;
     return this.#at(this.count - 1);
   }

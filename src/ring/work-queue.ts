@@ -80,16 +80,20 @@ export class SendWqe {
   readonly sges = new SgeList();
 }
 
-/** A scatter/gather list in flat arrays. */
+/** Most lists are this short; a thousand idle queue pairs should not hold memory for the others. */
+const SGE_COUNT_USUAL = 4;
+
+/** A scatter/gather list in flat arrays, as long as the longest one read so far. */
 export class SgeList {
   count = 0;
   totalBytes = 0;
-  readonly high = new Uint32Array(SGE_COUNT_MAX);
-  readonly low = new Uint32Array(SGE_COUNT_MAX);
-  readonly lengths = new Uint32Array(SGE_COUNT_MAX);
-  readonly lkeys = new Uint32Array(SGE_COUNT_MAX);
+  high = new Uint32Array(SGE_COUNT_USUAL);
+  low = new Uint32Array(SGE_COUNT_USUAL);
+  lengths = new Uint32Array(SGE_COUNT_USUAL);
+  lkeys = new Uint32Array(SGE_COUNT_USUAL);
 
   read(view: DataView, offset: number, count: number): void {
+    if (count > this.high.length) this.#grow();
     this.count = count;
     this.totalBytes = 0;
     let o = offset;
@@ -100,6 +104,13 @@ export class SgeList {
       this.lkeys[i] = view.getUint32(o + 12, true);
       this.totalBytes += this.lengths[i];
     }
+  }
+
+  #grow(): void {
+    this.high = new Uint32Array(SGE_COUNT_MAX);
+    this.low = new Uint32Array(SGE_COUNT_MAX);
+    this.lengths = new Uint32Array(SGE_COUNT_MAX);
+    this.lkeys = new Uint32Array(SGE_COUNT_MAX);
   }
 }
 
