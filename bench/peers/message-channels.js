@@ -8,7 +8,7 @@ import { percentiles } from './percentiles.js';
 const BLAST_BYTES = 4112;
 const BLAST_PER_TURN = 64;
 
-/** @typedef {{messageBytes: number, messages: number, seconds: number}} ChannelOptions */
+/** @typedef {{messageBytes: number, messages: number, warmUp: number, seconds: number}} ChannelOptions */
 
 /**
  * @param {string} transport
@@ -34,7 +34,11 @@ export async function serveChannel(transport, measure, options) {
       if (messages === 0) firstMs = lastMs;
       bytes += message.length;
       messages++;
-      if (messages < options.messages) return;
+      if (messages === options.warmUp) {
+        channel.send(Buffer.alloc(1, 1));
+        return;
+      }
+      if (messages < options.warmUp + options.messages) return;
       message.copy(target);
       channel.send(Buffer.alloc(1, 1));
     };
@@ -65,30 +69,33 @@ export async function measureChannel(transport, measure, options) {
 }
 
 /** @param {import('./transports/framed-stream.js').Channel} channel @param {ChannelOptions} options */
-async function oneWay(channel, { messageBytes, messages }) {
+async function oneWay(channel, { messageBytes, messages, warmUp }) {
   const message = Buffer.alloc(messageBytes, 7);
-  const done = new Promise((resolve) => {
-    channel.onMessage = resolve;
-  });
+  const sendAll = async (/** @type {number} */ count) => {
+    const done = new Promise((resolve) => {
+      channel.onMessage = resolve;
+    });
+    for (let i = 0; i < count; i++) {
+      const wait = channel.send(message);
+      if (wait !== undefined) await wait;
+      // Streams that never say "wait" would keep the loop for themselves.
+      else if ((i & 0xff) === 0xff) await new Promise(setImmediate);
+    }
+    await done;
+  };
+  await sendAll(warmUp);
   const startMs = performance.now();
-  for (let i = 0; i < messages; i++) {
-    const wait = channel.send(message);
-    if (wait !== undefined) await wait;
-    // Streams that never say "wait" would keep the loop for themselves.
-    else if ((i & 0xff) === 0xff) await new Promise(setImmediate);
-  }
-  await done;
+  await sendAll(messages);
   return { seconds: (performance.now() - startMs) / 1000, messages, messageBytes, crc: crc32(message) };
 }
 
 /** @param {import('./transports/framed-stream.js').Channel} channel @param {ChannelOptions} options */
-async function roundTrip(channel, { messageBytes, messages }) {
+async function roundTrip(channel, { messageBytes, messages, warmUp }) {
   const message = Buffer.alloc(messageBytes, 7);
   /** @type {() => void} */
   let answered = () => {};
   channel.onMessage = () => answered();
   const samplesUs = [];
-  const warmUp = Math.ceil(messages / 10);
   for (let i = 0; i < messages + warmUp; i++) {
     const startMs = performance.now();
     await new Promise((/** @type {(value: void) => void} */ resolve) => {

@@ -2,6 +2,7 @@
 /** The measurements over queue pairs, by verbs: what a program that cares for every microsecond would write. */
 
 import { crc32 } from 'node:zlib';
+import { AdaptiveSpin } from '../../dist/driver/adaptive-spin.js';
 import { Access, checkCompletion, IpAddress, openDevice } from '../../dist/index.js';
 import { jain, percentiles } from './percentiles.js';
 
@@ -13,8 +14,7 @@ const SMALL_DEPTH = 512;
 /** Of small messages only every so many-th asks for a completion. */
 const SIGNAL_EVERY = 32;
 const RECEIVES = 64;
-/** A client that spins looks this long before it sleeps. */
-const SPIN_MS = 0.2;
+const NS_PER_MS = 1e6;
 
 /**
  * @typedef {object} Rocev2Options
@@ -23,6 +23,7 @@ const SPIN_MS = 0.2;
  * @property {boolean} spin
  * @property {number} messageBytes
  * @property {number} messages
+ * @property {number} warmUp messages before those that count
  * @property {number} seconds
  * @property {number} [qps]
  * @property {string} [recovery]
@@ -77,16 +78,24 @@ async function connectPairs(own, peer, { recovery = 'go-back-n' }) {
   }
 }
 
+/** What the application spins by, in the way the NIC's thread does. */
+const ownSpin = new AdaptiveSpin();
+
 /**
  * Waits for a completion. In a worker the NIC works on while this thread looks; inline it needs the event loop.
  * @param {import('../../dist/index.js').CompletionQueue} cq @param {Rocev2Options} options
  */
 async function completion(cq, { engine, spin }) {
-  const endMs = performance.now() + SPIN_MS;
+  const startNs = performance.now() * NS_PER_MS;
+  const endNs = spin ? startNs + ownSpin.budgetNs(startNs) : startNs;
   for (;;) {
     const wc = cq.pollOne();
-    if (wc !== undefined) return checkCompletion(wc);
-    if (!spin || performance.now() > endMs) await cq.wait();
+    const nowNs = performance.now() * NS_PER_MS;
+    if (wc !== undefined) {
+      ownSpin.onGap(nowNs - startNs, nowNs);
+      return checkCompletion(wc);
+    }
+    if (nowNs >= endNs) await cq.wait();
     else if (engine === 'inline') await new Promise(setImmediate);
   }
 }
@@ -131,7 +140,7 @@ export async function measureRocev2(measure, options) {
 }
 
 /** @param {Endpoint} own @param {Rocev2Options & {address: any}} options */
-async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, address }) {
+async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, warmUp, address }) {
   const [{ qp }] = pairs;
   const request = {
     opcode: /** @type {const} */ ('RDMA_WRITE'),
@@ -141,20 +150,24 @@ async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, a
   };
   const unsignaled = { ...request, signaled: false };
   const [depth, every] = messageBytes > 4096 ? [BULK_DEPTH, 1] : [SMALL_DEPTH, SIGNAL_EVERY];
+  const writeAll = async (/** @type {number} */ count) => {
+    let posted = 0;
+    let done = 0;
+    while (done < count) {
+      while (posted < count && posted - done < depth) {
+        posted++;
+        qp.postSend(posted % every === 0 || posted === count ? request : unsignaled);
+      }
+      await cq.wait();
+      for (let wc = cq.pollOne(); wc !== undefined; wc = cq.pollOne()) {
+        checkCompletion(wc);
+        done = Math.min(count, done + every);
+      }
+    }
+  };
+  await writeAll(warmUp);
   const startMs = performance.now();
-  let posted = 0;
-  let done = 0;
-  while (done < messages) {
-    while (posted < messages && posted - done < depth) {
-      posted++;
-      qp.postSend(posted % every === 0 || posted === messages ? request : unsignaled);
-    }
-    await cq.wait();
-    for (let wc = cq.pollOne(); wc !== undefined; wc = cq.pollOne()) {
-      checkCompletion(wc);
-      done = Math.min(messages, done + every);
-    }
-  }
+  await writeAll(messages);
   const seconds = (performance.now() - startMs) / 1000;
   const { tx_retransmitted } = device.counters();
   return {
@@ -168,11 +181,10 @@ async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, a
 
 /** @param {Endpoint} own @param {Rocev2Options} options */
 async function roundTrip({ cq, recvCq, region, pairs }, options) {
-  const { messageBytes, messages } = options;
+  const { messageBytes, messages, warmUp } = options;
   const [{ qp }] = pairs;
   const sges = [region.sge(0, messageBytes)];
   const samplesUs = [];
-  const warmUp = Math.ceil(messages / 10);
   for (let i = 0; i < messages + warmUp; i++) {
     qp.postRecv({ sges });
     const startMs = performance.now();
@@ -186,7 +198,7 @@ async function roundTrip({ cq, recvCq, region, pairs }, options) {
 
 /** @param {Endpoint} own @param {Rocev2Options & {address: any}} options @param {string} measure */
 async function oneSided({ cq, region, pairs }, options, measure) {
-  const { messageBytes, messages, address } = options;
+  const { messageBytes, messages, warmUp, address } = options;
   const [{ qp }] = pairs;
   const request = {
     opcode: /** @type {'RDMA_WRITE'} */ (measure === 'write' ? 'RDMA_WRITE' : 'RDMA_READ'),
@@ -195,7 +207,6 @@ async function oneSided({ cq, region, pairs }, options, measure) {
     rkey: address.rkey,
   };
   const samplesUs = [];
-  const warmUp = Math.ceil(messages / 10);
   for (let i = 0; i < messages + warmUp; i++) {
     const startMs = performance.now();
     qp.postSend(request);

@@ -1,45 +1,49 @@
 /**
  * How long to look again before going to sleep. Waking a thread costs 20 to 60 us, so for traffic that comes back sooner than that looking
- * is the faster way to wait; for all other traffic it burns a core.
+ * is the faster way to wait; for all other traffic, and where there are more busy threads than cores, it only stands in the way of those
+ * that one waits for.
  *
- * The budget follows the gaps between work, as KVM's halt polling does (Linux, Documentation/virt/kvm/halt-polling.rst): full while gaps are
- * of the size that looking would have bridged, halved by each that is longer, down to nothing. A stall, time that passed although nothing
- * was done, means that the system took the processor away: there are more busy threads than cores, and spinning stands in the way of
- * those that one waits for. Then there is none for a while.
+ * So it has to pay: after a row of spins that found nothing there are none for a while, longer each time that it happens again (as KVM
+ * shrinks its halt polling: Linux, Documentation/virt/kvm/halt-polling.rst). The same after a stall, time that passed between two looks
+ * although nothing was done: then the system took the processor away.
  */
 
 /** The longest spin: several loopback round trips. */
 export const SPIN_MAX_NS = 50_000;
-/** A gap up to this long may be a sleep that looking would have shortened: two wake-ups and the work between them. */
-const BRIDGEABLE_NS = 250_000;
-const SPIN_MIN_NS = 6_000;
+/** Spins in vain, one after the other, until they stop. */
+const MISSES_MAX = 8;
 /** One look takes a few microseconds; a whole time slice of another thread takes milliseconds. */
 const STALL_NS = 500_000;
-const PAUSE_MIN_NS = 20e6;
+const PAUSE_MIN_NS = 10e6;
 const PAUSE_MAX_NS = 1e9;
 
 export class AdaptiveSpin {
-  #budgetNs = SPIN_MAX_NS;
+  #misses = 0;
   #pauseNs = PAUSE_MIN_NS;
   #pausedUntilNs = Number.NEGATIVE_INFINITY;
 
-  /** How long a wait that begins at `nowNs` may spin: 0 to {@link SPIN_MAX_NS}. */
+  /** How long a wait that begins at `nowNs` may spin: 0 or {@link SPIN_MAX_NS}. */
   budgetNs(nowNs: number): number {
-    return nowNs < this.#pausedUntilNs ? 0 : this.#budgetNs;
+    return nowNs < this.#pausedUntilNs ? 0 : SPIN_MAX_NS;
   }
 
-  /** There was no work for `gapNs`, until now. */
-  onGap(gapNs: number): void {
-    if (gapNs <= BRIDGEABLE_NS) this.#budgetNs = SPIN_MAX_NS;
-    else this.#budgetNs = this.#budgetNs / 2 < SPIN_MIN_NS ? 0 : this.#budgetNs / 2;
+  /** There was no work for `gapNs`, until `nowNs`. */
+  onGap(gapNs: number, nowNs: number): void {
+    if (nowNs < this.#pausedUntilNs) return;
+    if (gapNs <= SPIN_MAX_NS) {
+      this.#misses = 0;
+      this.#pauseNs = PAUSE_MIN_NS;
+    } else if (++this.#misses === MISSES_MAX) this.#pause(nowNs);
   }
 
-  /** Two looks of one spin were `lookNs` apart. */
+  /** Two looks of one spin were `lookNs` apart, the second at `nowNs`. */
   onLook(lookNs: number, nowNs: number): void {
-    if (lookNs < STALL_NS) return;
-    // Stalls soon after a pause: the system is still as busy.
-    const soon = nowNs - this.#pausedUntilNs < 10 * this.#pauseNs;
-    this.#pauseNs = soon ? Math.min(PAUSE_MAX_NS, 2 * this.#pauseNs) : PAUSE_MIN_NS;
+    if (lookNs >= STALL_NS) this.#pause(nowNs);
+  }
+
+  #pause(nowNs: number): void {
+    this.#misses = 0;
     this.#pausedUntilNs = nowNs + this.#pauseNs;
+    this.#pauseNs = Math.min(PAUSE_MAX_NS, 2 * this.#pauseNs);
   }
 }

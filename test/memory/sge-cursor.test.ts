@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { KeyTable } from '../../src/memory/key-table.js';
 import { SgeCursor } from '../../src/memory/sge-cursor.js';
-import { SgeList } from '../../src/ring/work-queue.js';
+import { SGE_BYTES, SgeList } from '../../src/ring/work-queue.js';
 import { Access } from '../../src/verbs/access.js';
 
 const PD = 1;
@@ -13,13 +13,13 @@ function setUp(parts: ReadonlyArray<readonly [offset: number, length: number]>) 
   const bytes = Uint8Array.from({ length: 1000 }, (_, i) => (i * 31 + 7) & 255);
   const region = keys.register(PD, bytes, 0, 0x1000, Access.LOCAL_WRITE);
   const list = new SgeList();
-  list.count = parts.length;
+  const wqe = new DataView(new ArrayBuffer(parts.length * SGE_BYTES));
   parts.forEach(([offset, length], i) => {
-    list.low[i] = 0x1000 + offset;
-    list.lengths[i] = length;
-    list.lkeys[i] = region.key;
-    list.totalBytes += length;
+    wqe.setUint32(i * SGE_BYTES, 0x1000 + offset, true);
+    wqe.setUint32(i * SGE_BYTES + 8, length, true);
+    wqe.setUint32(i * SGE_BYTES + 12, region.key, true);
   });
+  list.read(wqe, 0, parts.length);
   const cursor = new SgeCursor();
   const message = parts.flatMap(([offset, length]) => [...bytes.subarray(offset, offset + length)]);
   return { keys, bytes, region, list, cursor, message };

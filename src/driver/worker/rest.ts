@@ -53,7 +53,7 @@ export class Rest {
   #worked(nowNs: number): void {
     if (this.#idle) {
       this.#idle = false;
-      this.#spin?.onGap(nowNs - this.#workedNs);
+      this.#spin?.onGap(nowNs - this.#workedNs, nowNs);
       this.#giveToken();
     }
     this.#workedNs = nowNs;
