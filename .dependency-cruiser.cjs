@@ -21,7 +21,7 @@ const layers = {
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
   driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],
   estats: ['core', 'packet', 'ring'],
-  web: ['core'],
+  web: ['core', 'sim'],
   verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'faults', 'driver', 'estats'],
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
@@ -66,6 +66,13 @@ module.exports = {
       comment: 'the engine is sans-IO: no sockets, timers, clocks, files or random sources',
       from: { path: `^src/(${pure.join('|')})/` },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
+    },
+    {
+      name: 'web-knows-results',
+      severity: 'error',
+      comment: 'of the simulator the page knows what a result looks like, and nothing else',
+      from: { path: '^src/web/' },
+      to: { path: '^src/sim/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'no-cycles',

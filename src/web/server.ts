@@ -22,8 +22,11 @@ export interface DashboardSource {
   readonly documents: Readonly<Record<string, () => unknown>>;
   /** Calls `send` with every message from now on; returns how to stop that. */
   subscribe(send: (name: string, data: unknown) => void): () => void;
-  /** Changes settings and resolves with those in force. Rejects with ERR_ROCE_INVALID_ARGUMENT for what makes no sense. */
-  apply(settings: unknown): Promise<unknown>;
+  /**
+   * Changes settings and resolves with those in force. Rejects with ERR_ROCE_INVALID_ARGUMENT for what makes no sense. Undefined where there
+   * is nothing to set.
+   */
+  readonly apply: ((settings: unknown) => Promise<unknown>) | undefined;
 }
 
 export interface DashboardServerOptions {
@@ -103,7 +106,8 @@ class Dashboard {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
     const path = this.#pathOf(request);
     if (path === undefined) return fail(response, 404, 'there is nothing here');
-    if (path === 'settings') return this.#settings(request, response);
+    const { apply } = this.#source;
+    if (path === 'settings' && apply !== undefined) return settings(request, response, apply);
     if (request.method !== 'GET' && request.method !== 'HEAD') return fail(response, 405, 'this can only be read');
     if (path === 'stream') return this.#stream(response);
     const file = this.#files.get(path === '' ? 'index.html' : path);
@@ -142,17 +146,21 @@ class Dashboard {
       unsubscribe();
     });
   }
+}
 
-  async #settings(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST') return fail(response, 405, 'settings are posted');
-    // A page of another site cannot send this type without being asked first whether it may (CORS), and it may not.
-    if (request.headers['content-type'] !== 'application/json') return fail(response, 415, 'post application/json');
-    try {
-      sendJson(response, 200, await this.#source.apply(await bodyOf(request)));
-    } catch (error) {
-      const isCallers = error instanceof RoceError && error.code === 'ERR_ROCE_INVALID_ARGUMENT';
-      fail(response, isCallers ? 400 : 500, (error as Error).message);
-    }
+async function settings(
+  request: IncomingMessage,
+  response: ServerResponse,
+  apply: (settings: unknown) => Promise<unknown>,
+): Promise<void> {
+  if (request.method !== 'POST') return fail(response, 405, 'settings are posted');
+  // A page of another site cannot send this type without being asked first whether it may (CORS), and it may not.
+  if (request.headers['content-type'] !== 'application/json') return fail(response, 415, 'post application/json');
+  try {
+    sendJson(response, 200, await apply(await bodyOf(request)));
+  } catch (error) {
+    const isCallers = error instanceof RoceError && error.code === 'ERR_ROCE_INVALID_ARGUMENT';
+    fail(response, isCallers ? 400 : 500, (error as Error).message);
   }
 }
 

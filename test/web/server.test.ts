@@ -19,14 +19,14 @@ class Source {
     return () => this.listeners.delete(send);
   }
 
-  async apply(settings: unknown): Promise<unknown> {
+  readonly apply = async (settings: unknown): Promise<unknown> => {
     if (settings === 'broken') throw new Error('the switch is gone');
     if (settings === null || typeof settings !== 'object') {
       throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'settings are an object');
     }
     this.applied.push(settings);
     return settings;
-  }
+  };
 }
 
 const servers: DashboardServer[] = [];
@@ -141,6 +141,15 @@ describe('the server of the dashboard', () => {
     ).toBe(415);
     expect((await ask(`${url}state`, { method: 'POST', headers: JSON_TYPE, body: '{}' })).status).toBe(405);
     expect(source.applied).toEqual([]);
+  });
+
+  it('has no settings where the source has none', async () => {
+    const source = { ...new Source(), subscribe: () => () => {}, apply: undefined };
+    const server = await openDashboardServer({ host: HOST, port: 0, token: undefined, files, source });
+    servers.push(server);
+    const answer = await ask(`${server.url}settings`, { method: 'POST', headers: JSON_TYPE, body: '{}' });
+    expect(answer.status).toBe(405);
+    expect((await ask(`${server.url}settings`)).status).toBe(404);
   });
 
   it('streams messages to whoever listens, until they go', async () => {

@@ -7,6 +7,7 @@ import { type DashboardSource, openDashboardServer } from '../../web/server.js';
 import { Lab } from '../dashboard/lab.js';
 import { QUEUE_PAIRS_MAX } from '../dashboard/lab-endpoint.js';
 import { loadPageFiles } from '../dashboard/page-files.js';
+import { loadRecording, recordingSource } from '../dashboard/recording.js';
 import { orInterrupted } from '../interruption.js';
 import { addressOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
@@ -18,6 +19,7 @@ interface DashboardOptions {
   readonly bind?: IpAddress;
   readonly port: number;
   readonly qp: number;
+  readonly sim?: string;
   readonly json?: true;
 }
 
@@ -35,12 +37,18 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('-p, --port <port>', 'TCP port; 0 is of the system’s choice', rangeOption(0, 65535), 0)
     .option('-q, --qp <n>', `queue pairs from A to B, at most ${QUEUE_PAIRS_MAX}`, rangeOption(1, QUEUE_PAIRS_MAX), 1)
+    .option(
+      '--sim <scenario>',
+      'show a simulation instead: a result of `sim run --json`, or a scenario by name or file',
+    )
     .option('--json', 'print {"url": ...} instead of words')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 dashboard
+  rocev2 dashboard -q 2                              two queue pairs share the link
+  rocev2 dashboard --sim dcqcn-n2-85us               queues, rates, CNPs and pauses, with a time slider
   rocev2 dashboard --bind 192.0.2.7 --port 8080      for a projector: the URL that is printed has the token`,
     )
     .action((options: DashboardOptions) => dashboard(options, new Output(io, options.json === true)));
@@ -48,6 +56,10 @@ Examples:
 
 async function dashboard(options: DashboardOptions, output: Output): Promise<void> {
   const files = await loadPageFiles();
+  if (options.sim !== undefined) {
+    const source = recordingSource(await loadRecording(options.sim, output));
+    return serve(source, new Promise(() => {}), files, options, output);
+  }
   await using lab = new Lab(options.qp);
   const opened = await orInterrupted(
     lab.open().then(() => true),

@@ -72,12 +72,12 @@ export class Lab implements DashboardSource, AsyncDisposable {
   }
 
   /** Changes some or all settings. Rejects with ERR_ROCE_INVALID_ARGUMENT. */
-  async apply(change: unknown): Promise<LabSettings> {
+  readonly apply = async (change: unknown): Promise<LabSettings> => {
     const wanted = { ...this.#settings, ...parseSettings(change) };
     this.#changing = this.#changing.catch(() => {}).then(() => this.#change(wanted));
     await this.#changing;
     return this.#settings;
-  }
+  };
 
   async close(): Promise<void> {
     clearInterval(this.#timer);

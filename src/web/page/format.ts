@@ -2,6 +2,7 @@
 
 const RATE_UNITS = ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s'];
 const TIME_UNITS = ['ns', 'us', 'ms', 's'];
+const BYTE_UNITS = ['B', 'KB', 'MB', 'GB'];
 const COUNT_UNITS = ['', ' k', ' M', ' G'];
 
 export function formatRate(bps: number): string {
@@ -15,6 +16,13 @@ export function formatNs(ns: number): string {
   return scaled(
     ns,
     TIME_UNITS.map((unit) => ` ${unit}`),
+  );
+}
+
+export function formatBytes(bytes: number): string {
+  return scaled(
+    bytes,
+    BYTE_UNITS.map((unit) => ` ${unit}`),
   );
 }
 

@@ -1,0 +1,115 @@
+/**
+ * The network of a simulation: senders on the left, switches in the middle, receivers on the right. A flow's rate is written at its host; an
+ * egress queue is a bar at its switch, as long as it is full, relative to its own fullest moment.
+ */
+
+import type { ScenarioResult } from '../../sim/scenario/result.js';
+import { svgElement } from './dom.js';
+import { formatBytes, formatRate } from './format.js';
+import type { Moment } from './recording-view.js';
+
+const WIDTH = 960;
+const ROW = 34;
+const TOP = 30;
+const HOST_WIDTH = 56;
+const BAR_WIDTH = 90;
+const ROWS_MAX = 16;
+
+interface Place {
+  readonly x: number;
+  readonly y: number;
+}
+
+interface QueueBar {
+  readonly port: string;
+  readonly maxBytes: number;
+  readonly bar: SVGRectElement;
+  readonly text: SVGTextElement;
+}
+
+export class NetworkView {
+  readonly element: SVGSVGElement;
+  readonly #places = new Map<string, Place>();
+  readonly #hostTexts: Array<{ readonly flows: readonly number[]; readonly text: SVGTextElement }> = [];
+  readonly #bars: QueueBar[] = [];
+
+  constructor({ flows, queues }: ScenarioResult) {
+    const senders = [...new Set(flows.map(({ from }) => from))];
+    const receivers = [...new Set(flows.map(({ to }) => to))].filter((host) => !senders.includes(host));
+    const nodes = [...new Set(queues.flatMap(({ port }) => port.split('>')))];
+    const hosts = new Set(flows.flatMap(({ from, to }) => [from, to]));
+    const switches = nodes.filter((node) => !hosts.has(node));
+    const columns: ReadonlyArray<readonly [readonly string[], number]> = [
+      [senders.slice(0, ROWS_MAX), 150],
+      [switches.slice(0, ROWS_MAX), WIDTH / 2],
+      [receivers.slice(0, ROWS_MAX), WIDTH - 150],
+    ];
+    const rows = Math.max(...columns.map(([names]) => names.length), 2);
+    const height = TOP + rows * ROW * 1.4 + 20;
+    for (const [names, x] of columns) {
+      for (const [i, name] of names.entries())
+        this.#places.set(name, { x, y: TOP + ((i + 0.5) / names.length) * (height - 2 * TOP) });
+    }
+    this.element = svgElement('svg', {
+      class: 'topology',
+      viewBox: `0 0 ${WIDTH} ${height}`,
+      role: 'img',
+      'aria-label': 'hosts and switches, with the rates of flows and the fill of queues',
+    });
+    for (const { port } of queues) this.#drawLink(port);
+    for (const { port, maxBytes } of queues) this.#drawQueue(port, maxBytes);
+    for (const [name, place] of this.#places) this.#drawNode(name, place, hosts.has(name));
+    for (const host of hosts) this.#drawRate(host, flows);
+  }
+
+  show({ queueBytes, rateBps }: Moment): void {
+    for (const { port, maxBytes, bar, text } of this.#bars) {
+      const bytes = queueBytes.get(port) ?? 0;
+      bar.setAttribute('width', String(maxBytes === 0 ? 0 : (Math.min(bytes, maxBytes) / maxBytes) * BAR_WIDTH));
+      text.textContent = bytes === 0 ? '' : formatBytes(bytes);
+    }
+    for (const { flows, text } of this.#hostTexts) {
+      text.textContent = formatRate(flows.reduce((sum, id) => sum + rateBps[id], 0));
+    }
+  }
+
+  #drawLink(port: string): void {
+    const [from, to] = port.split('>').map((name) => this.#places.get(name));
+    if (from === undefined || to === undefined) return;
+    this.element.append(svgElement('line', { class: 'wire', x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
+  }
+
+  /** Only for queues that ever held something; on the way from the switch to the neighbour. */
+  #drawQueue(port: string, maxBytes: number): void {
+    const [from, to] = port.split('>').map((name) => this.#places.get(name));
+    if (from === undefined || to === undefined || maxBytes === 0) return;
+    const towardsRight = to.x >= from.x;
+    const share = 0.42;
+    const x = from.x + (to.x - from.x) * share - (towardsRight ? 0 : BAR_WIDTH);
+    const y = from.y + (to.y - from.y) * share;
+    const frame = svgElement('rect', { class: 'queue-frame', x, y: y - 8, width: BAR_WIDTH, height: 16 });
+    const bar = svgElement('rect', { class: 'queue', x, y: y - 8, width: 0, height: 16 });
+    const text = svgElement('text', { class: 'small', x: x + BAR_WIDTH / 2, y: y - 12 });
+    this.element.append(frame, bar, text);
+    this.#bars.push({ port, maxBytes, bar, text });
+  }
+
+  #drawNode(name: string, { x, y }: Place, isHost: boolean): void {
+    const width = isHost ? HOST_WIDTH : HOST_WIDTH + 20;
+    this.element.append(
+      svgElement('rect', { class: 'node', x: x - width / 2, y: y - 13, width, height: 26, rx: isHost ? 13 : 4 }),
+      svgElement('text', { x, y: y + 5 }, name),
+    );
+  }
+
+  #drawRate(host: string, flows: ScenarioResult['flows']): void {
+    const place = this.#places.get(host);
+    if (place === undefined) return;
+    const isSender = place.x < WIDTH / 2;
+    const mine = flows.filter(({ from, to }) => (isSender ? from : to) === host).map(({ id }) => id);
+    const x = isSender ? place.x - HOST_WIDTH / 2 - 45 : place.x + HOST_WIDTH / 2 + 45;
+    const text = svgElement('text', { class: 'small', x, y: place.y + 5 });
+    this.element.append(text);
+    this.#hostTexts.push({ flows: mine, text });
+  }
+}

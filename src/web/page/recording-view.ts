@@ -1,0 +1,166 @@
+/** The page over a recorded simulation: a slider over its time, the network at that time, and charts of the whole. */
+
+import type { ScenarioResult } from '../../sim/scenario/result.js';
+import { byId, element, panel } from './dom.js';
+import { formatBytes, formatCount, formatNs, formatRate } from './format.js';
+import type { KeyAction } from './keyboard.js';
+import { NetworkView } from './network-view.js';
+import { Readouts } from './readouts.js';
+import { TimeChart } from './time-chart.js';
+
+/** Lines in a chart; more of them say nothing. */
+const LINES_MAX = 8;
+const FRAME_MS = 40;
+/** From one end to the other when it plays. */
+const PLAY_MS = 20_000;
+
+/** The network at one point of the series. */
+export interface Moment {
+  readonly timeNs: number;
+  /** By queue name. */
+  readonly queueBytes: ReadonlyMap<string, number>;
+  /** By flow id. */
+  readonly rateBps: readonly number[];
+  readonly goodputBps: number;
+  readonly fullestBytes: number;
+  /** Until then, from the start. */
+  readonly cnps: number;
+  readonly pauseFrames: number;
+}
+
+export function momentAt({ series }: ScenarioResult, index: number): Moment {
+  const upTo = (values: readonly number[]) => values.slice(0, index + 1).reduce((sum, value) => sum + value, 0);
+  const queueBytes = new Map(Object.entries(series.queueBytes).map(([port, values]) => [port, values[index]]));
+  const rateBps = series.rateBps.map((values) => values[index]);
+  return {
+    timeNs: series.timeNs[index],
+    queueBytes,
+    rateBps,
+    goodputBps: rateBps.reduce((sum, rate) => sum + rate, 0),
+    fullestBytes: Math.max(0, ...queueBytes.values()),
+    cnps: upTo(series.cnps),
+    pauseFrames: upTo(series.pauseFrames),
+  };
+}
+
+export class RecordingView {
+  readonly #result: ScenarioResult;
+  readonly #readouts = new Readouts<Moment>([
+    { label: 'time', value: ({ timeNs }) => timeNs, format: formatNs },
+    { label: 'all flows', value: ({ goodputBps }) => goodputBps, format: formatRate },
+    { label: 'fullest queue', value: ({ fullestBytes }) => fullestBytes, format: formatBytes },
+    { label: 'CNPs so far', value: ({ cnps }) => cnps, format: formatCount },
+    { label: 'pauses so far', value: ({ pauseFrames }) => pauseFrames, format: formatCount },
+  ]);
+  readonly #network: NetworkView;
+  readonly #slider: HTMLInputElement;
+  readonly #charts: TimeChart[] = [];
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  readonly keys: readonly KeyAction[] = [
+    { key: ' ', name: 'space', does: 'play and pause', run: () => this.togglePlay() },
+    { key: 'ArrowRight', name: '→', does: 'one step later', run: () => this.#go(this.#index + 1) },
+    { key: 'ArrowLeft', name: '←', does: 'one step earlier', run: () => this.#go(this.#index - 1) },
+    { key: 'Home', name: 'Home', does: 'to the start', run: () => this.#go(0) },
+    { key: 'End', name: 'End', does: 'to the end', run: () => this.#go(this.#last) },
+  ];
+
+  constructor(result: ScenarioResult) {
+    this.#result = result;
+    this.#network = new NetworkView(result);
+    this.#slider = element('input', { type: 'range', min: 0, max: this.#last, value: 0, 'aria-label': 'time' });
+  }
+
+  start(view: HTMLElement): void {
+    const { title, scenario } = this.#result;
+    byId('title').textContent = title === '' ? scenario : title;
+    byId('status').textContent = 'a recorded simulation';
+    const play = byId('pause');
+    play.textContent = 'Play';
+    play.addEventListener('click', () => this.togglePlay());
+    this.#slider.addEventListener('input', () => this.#show());
+    const charts = this.#chartPanels();
+    view.append(
+      panel('Time', 'wide', this.#slider, this.#readouts.element),
+      panel('Network: rates of flows, fill of queues', 'wide', this.#network.element),
+      ...charts,
+    );
+    this.#show();
+  }
+
+  togglePlay(): void {
+    const isPlaying = this.#timer !== undefined;
+    clearInterval(this.#timer);
+    const step = Math.max(1, Math.round(this.#last / (PLAY_MS / FRAME_MS)));
+    this.#timer = isPlaying ? undefined : setInterval(() => this.#advance(step), FRAME_MS);
+    if (!isPlaying && this.#index === this.#last) this.#go(0);
+    byId('pause').textContent = isPlaying ? 'Play' : 'Pause';
+    byId('pause').setAttribute('aria-pressed', String(!isPlaying));
+  }
+
+  get #index(): number {
+    return Number(this.#slider.value);
+  }
+
+  get #last(): number {
+    return this.#result.series.timeNs.length - 1;
+  }
+
+  #advance(step: number): void {
+    this.#go(this.#index + step);
+    if (this.#index === this.#last) this.togglePlay();
+  }
+
+  #go(index: number): void {
+    this.#slider.value = String(Math.min(Math.max(index, 0), this.#last));
+    this.#show();
+  }
+
+  #show(): void {
+    const moment = momentAt(this.#result, this.#index);
+    this.#slider.setAttribute('aria-valuetext', formatNs(moment.timeNs));
+    this.#readouts.show(moment, this.#index);
+    this.#network.show(moment);
+    for (const chart of this.#charts) chart.mark(this.#index);
+  }
+
+  #chartPanels(): HTMLElement[] {
+    const { series, queues, flows } = this.#result;
+    const fullest = queues
+      .filter(({ port }) => port in series.queueBytes)
+      .sort((a, b) => b.meanBytes - a.meanBytes)
+      .slice(0, LINES_MAX);
+    const shown = flows.slice(0, LINES_MAX);
+    const chart = (
+      title: string,
+      lines: ReadonlyArray<{ name: string; values: readonly number[] }>,
+      format: (value: number) => string,
+    ) => {
+      if (lines.length === 0) return [];
+      const made = new TimeChart({ labels: lines.map(({ name }) => name), format, xLabel: 'ms' });
+      made.show(
+        series.timeNs.map((ns) => ns / 1e6),
+        lines.map(({ values }) => values),
+      );
+      this.#charts.push(made);
+      return [panel(title, 'half', made.element)];
+    };
+    const signals = [
+      { name: 'CNPs', values: series.cnps },
+      { name: 'pause frames', values: series.pauseFrames },
+    ].filter(({ values }) => values.some((value) => value > 0));
+    return [
+      ...chart(
+        flows.length > LINES_MAX ? `Rates of the first ${LINES_MAX} flows` : 'Rates of flows',
+        shown.map(({ id, from, to }) => ({ name: `${id}: ${from}>${to}`, values: series.rateBps[id] })),
+        formatRate,
+      ),
+      ...chart(
+        'Egress queues',
+        fullest.map(({ port }) => ({ name: port, values: series.queueBytes[port] })),
+        formatBytes,
+      ),
+      ...chart('Signals an interval', signals, formatCount),
+    ];
+  }
+}
