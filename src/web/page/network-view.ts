@@ -9,7 +9,7 @@ import { formatBytes, formatRate } from './format.js';
 import type { Moment } from './recording-view.js';
 
 const WIDTH = 960;
-const ROW = 34;
+const ROW = 40;
 const TOP = 30;
 const HOST_WIDTH = 56;
 const BAR_WIDTH = 90;
@@ -33,7 +33,7 @@ export class NetworkView {
   readonly #hostTexts: Array<{ readonly flows: readonly number[]; readonly text: SVGTextElement }> = [];
   readonly #bars: QueueBar[] = [];
 
-  constructor({ flows, queues }: ScenarioResult) {
+  constructor({ flows, queues, series }: ScenarioResult) {
     const senders = [...new Set(flows.map(({ from }) => from))];
     const receivers = [...new Set(flows.map(({ to }) => to))].filter((host) => !senders.includes(host));
     const nodes = [...new Set(queues.flatMap(({ port }) => port.split('>')))];
@@ -45,7 +45,7 @@ export class NetworkView {
       [receivers.slice(0, ROWS_MAX), WIDTH - 150],
     ];
     const rows = Math.max(...columns.map(([names]) => names.length), 2);
-    const height = TOP + rows * ROW * 1.4 + 20;
+    const height = 2 * TOP + rows * ROW;
     for (const [names, x] of columns) {
       for (const [i, name] of names.entries())
         this.#places.set(name, { x, y: TOP + ((i + 0.5) / names.length) * (height - 2 * TOP) });
@@ -57,7 +57,7 @@ export class NetworkView {
       'aria-label': 'hosts and switches, with the rates of flows and the fill of queues',
     });
     for (const { port } of queues) this.#drawLink(port);
-    for (const { port, maxBytes } of queues) this.#drawQueue(port, maxBytes);
+    for (const [port, bytes] of Object.entries(series.queueBytes)) this.#drawQueue(port, Math.max(...bytes));
     for (const [name, place] of this.#places) this.#drawNode(name, place, hosts.has(name));
     for (const host of hosts) this.#drawRate(host, flows);
   }
@@ -65,7 +65,7 @@ export class NetworkView {
   show({ queueBytes, rateBps }: Moment): void {
     for (const { port, maxBytes, bar, text } of this.#bars) {
       const bytes = queueBytes.get(port) ?? 0;
-      bar.setAttribute('width', String(maxBytes === 0 ? 0 : (Math.min(bytes, maxBytes) / maxBytes) * BAR_WIDTH));
+      bar.setAttribute('width', String((bytes / maxBytes) * BAR_WIDTH));
       text.textContent = bytes === 0 ? '' : formatBytes(bytes);
     }
     for (const { flows, text } of this.#hostTexts) {
@@ -79,10 +79,10 @@ export class NetworkView {
     this.element.append(svgElement('line', { class: 'wire', x1: from.x, y1: from.y, x2: to.x, y2: to.y }));
   }
 
-  /** Only for queues that ever held something; on the way from the switch to the neighbour. */
+  /** On the way from the switch to the neighbour. */
   #drawQueue(port: string, maxBytes: number): void {
     const [from, to] = port.split('>').map((name) => this.#places.get(name));
-    if (from === undefined || to === undefined || maxBytes === 0) return;
+    if (from === undefined || to === undefined) return;
     const towardsRight = to.x >= from.x;
     const share = 0.42;
     const x = from.x + (to.x - from.x) * share - (towardsRight ? 0 : BAR_WIDTH);

@@ -54,6 +54,7 @@ export class TimeChart {
     const options = {
       width,
       height: HEIGHT,
+      cursor: { y: false },
       scales: {
         x: { time: false },
         y: { range: (_: unknown, _min: number, max: number) => [0, max > 0 ? 1.1 * max : 1] },

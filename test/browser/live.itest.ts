@@ -1,0 +1,166 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { LabSample, LabState } from '../../src/web/lab.js';
+import { formatCount, formatRate } from '../../src/web/page/format.js';
+import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
+
+const reason = chromiumPath === undefined ? ' (skipped: there is no Chromium here; CHROMIUM may name one)' : '';
+
+describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}`, () => {
+  let browser: Browser;
+  let dashboard: RunningDashboard;
+  let page: Page;
+  let troubles: string[];
+
+  beforeAll(async () => {
+    browser = await launch();
+    dashboard = await RunningDashboard.start();
+    ({ page, troubles } = await openPage(browser, dashboard.url));
+    await page.locator('.readouts[data-sample]').waitFor();
+  });
+
+  afterEach(() => expect(troubles).toEqual([]));
+
+  afterAll(async () => {
+    await browser?.close();
+    await dashboard?.[Symbol.asyncDispose]();
+  });
+
+  const state = () => dashboard.document<LabState>('state');
+  const choice = (name: string) => page.getByRole('radio', { name, exact: true });
+  const choose = (name: string) => page.locator('label.choice', { hasText: new RegExp(`^${name}$`) }).click();
+
+  /** Samples of the lab once `count` have been taken under these settings. */
+  async function samplesUnder(settings: Partial<LabSample['settings']>, count: number): Promise<LabSample[]> {
+    for (;;) {
+      const { samples } = await state();
+      const other = samples.findLastIndex((sample) => !includes(sample.settings, settings));
+      const under = samples.slice(other + 1);
+      if (under.length >= count) return under;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
+  /** Waits until messages get through under these settings. */
+  async function goodputUnder(settings: Partial<LabSample['settings']>): Promise<void> {
+    const flows = async () => (await samplesUnder(settings, 2)).some(({ goodputBps }) => goodputBps > 0);
+    await expect.poll(flows, { timeout: 20_000 }).toBe(true);
+  }
+
+  it('shows go-back-0 in its livelock: a busy link, and nothing comes of it', async () => {
+    const samples = await samplesUnder({ scheme: 'go-back-0' }, 8);
+    expect(samples.at(-1)!.linkBps).toBeGreaterThan(0);
+    expect(samples.at(-1)!.totals.messages).toBe(0);
+    await expect.poll(() => page.locator('[data-name="goodput"]').textContent()).toBe('0 b/s');
+    expect(await choice('go-back-0').isChecked()).toBe(true);
+    expect(await choice('1 packet in 256').isChecked()).toBe(true);
+  });
+
+  it('recovers when a click switches to go-back-N', async () => {
+    await choose('go-back-n');
+    await goodputUnder({ scheme: 'go-back-n' });
+    expect(await choice('go-back-n').isChecked()).toBe(true);
+    const events = page.getByRole('list', { name: /events/ });
+    await events.getByText('scheme: go-back-n').waitFor();
+    await events
+      .getByText(/NAK: PSN sequence error/)
+      .first()
+      .waitFor();
+  });
+
+  it('shows the numbers that the state has', async () => {
+    await page.keyboard.press(' ');
+    const row = page.locator('.readouts');
+    const number = Number(await row.getAttribute('data-sample'));
+    const sample = (await state()).samples.find((candidate) => candidate.number === number)!;
+    const shown = async (name: string) => {
+      const cell = page.locator(`[data-name="${name}"]`);
+      return { value: Number(await cell.getAttribute('data-value')), text: await cell.textContent() };
+    };
+    const { goodputBps, linkBps, totals } = sample;
+    expect(await shown('goodput')).toEqual({ value: goodputBps, text: formatRate(goodputBps) });
+    expect(await shown('on the link')).toEqual({ value: linkBps, text: formatRate(linkBps) });
+    expect(await shown('lost')).toEqual({ value: totals.packetsDropped, text: formatCount(totals.packetsDropped) });
+    expect(await shown('messages done')).toEqual({ value: totals.messages, text: formatCount(totals.messages) });
+    await samplesUnder({}, 1);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(await row.getAttribute('data-sample')).toBe(String(number)); // Paused, while the lab goes on.
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expect.poll(() => row.getAttribute('data-sample')).not.toBe(String(number));
+  });
+
+  it('takes keys: 3 for selective repeat, n for no loss; then nothing is lost any more', async () => {
+    await page.keyboard.press('3');
+    await expect.poll(() => choice('selective-repeat').isChecked()).toBe(true);
+    await page.keyboard.press('n');
+    const samples = await samplesUnder({ scheme: 'selective-repeat', loss: 'none' }, 6);
+    expect(samples.at(-1)!.totals.packetsDropped).toBe(samples.at(-4)!.totals.packetsDropped);
+    await page.keyboard.press('1');
+    await goodputUnder({ scheme: 'go-back-0', loss: 'none' }); // Without loss there is no livelock.
+  });
+
+  it('can READ and SEND', async () => {
+    for (const [name, op] of [
+      ['READ', 'read'],
+      ['SEND', 'send'],
+    ] as const) {
+      await choose(name);
+      await goodputUnder({ op });
+    }
+  });
+
+  it('lets packets run along the links', async () => {
+    const packet = page.locator('.packet').first();
+    await packet.waitFor();
+    const before = await packet.getAttribute('transform');
+    await expect.poll(() => page.locator('.packet').first().getAttribute('transform')).not.toBe(before);
+    expect(await page.locator('.story output').textContent()).toMatch(
+      /^[AB] → [AB], QP 1: .*, PSN -?\d+ \(0x[0-9a-f]{6}\)/,
+    );
+  });
+
+  it('has names on all controls, and help behind ?', async () => {
+    for (const legend of ['recovery scheme (keys 1, 2, 3)', 'the switch loses', 'operation']) {
+      expect(await page.getByRole('group', { name: legend }).getByRole('radio').count()).toBeGreaterThanOrEqual(3);
+    }
+    expect(await page.getByRole('slider', { name: 'packets a second' }).count()).toBe(1);
+    await page.keyboard.press('?');
+    const help = page.getByRole('dialog', { name: 'Keys' });
+    await help.getByText('pause and go on').waitFor();
+    await page.keyboard.press('Escape');
+    await expect.poll(() => help.isVisible()).toBe(false);
+  });
+
+  it('is light or dark as the system, until the toggle chooses', async () => {
+    const background = (of: Page) => of.evaluate('getComputedStyle(document.body).backgroundColor');
+    expect(await background(page)).toBe('rgb(245, 245, 244)');
+    await page.keyboard.press('t');
+    expect(await background(page)).toBe('rgb(22, 20, 18)');
+    const dark = await openPage(browser, dashboard.url, { colorScheme: 'dark' });
+    expect(await background(dark.page)).toBe('rgb(22, 20, 18)');
+    await dark.page.getByRole('button', { name: 'Light' }).click();
+    expect(await background(dark.page)).toBe('rgb(245, 245, 244)');
+    await dark.page.close();
+    expect(dark.troubles).toEqual([]);
+  });
+
+  it('fits a narrow window', async () => {
+    const narrow = await openPage(browser, dashboard.url, { viewport: { width: 420, height: 800 } });
+    await narrow.page.locator('.readouts[data-sample]').waitFor();
+    expect(await narrow.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    await narrow.page.close();
+  });
+
+  it('says when the lab is gone', async () => {
+    await using brief = await RunningDashboard.start('-q', '2');
+    const gone = await openPage(browser, brief.url);
+    await gone.page.locator('.u-legend', { hasText: 'QP 2' }).waitFor();
+    await brief[Symbol.asyncDispose]();
+    await gone.page.getByText('no connection; trying again').waitFor();
+    await gone.page.close();
+  });
+});
+
+function includes(settings: LabSample['settings'], wanted: Partial<LabSample['settings']>): boolean {
+  return Object.entries(wanted).every(([name, value]) => settings[name as keyof typeof settings] === value);
+}
