@@ -65,7 +65,7 @@ import {
 import { type SendQueue, SendWqe } from '../ring/work-queue.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ, Outstanding } from './outstanding.js';
 import { type RcShared, windowPackets } from './rc-shared.js';
-import { RttProbe } from './rtt-probe.js';
+import { createRttProbe, NO_RTT_PROBE, type RttProbe } from './rtt-probe.js';
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
 const TX_RETRANSMITTED = COUNTER.tx_retransmitted;
@@ -105,7 +105,7 @@ export class Requester {
    * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
    */
   #answerPsn = 0;
-  #rtt = new RttProbe(NEVER);
+  #rtt: RttProbe = NO_RTT_PROBE;
   readonly #cqe = new Cqe();
 
   constructor(qp: RcShared, sq: SendQueue) {
@@ -132,7 +132,7 @@ export class Requester {
 
   /** The rate control has changed: round trips are measured as it wants. */
   measureRtt(sampleBytes: number): void {
-    this.#rtt = new RttProbe(sampleBytes);
+    this.#rtt = createRttProbe(sampleBytes);
   }
 
   get deadlineNs(): number {

@@ -5,32 +5,49 @@
 
 import { psnDiff } from '../packet/psn.js';
 
+export interface RttProbe {
+  /** A packet of so many new bytes should ask for an acknowledgement, so that it can be measured. */
+  isDue(bytes: number): boolean;
+  /** A packet with new data leaves. */
+  onSent(psn: number, bytes: number, asksForAnswer: boolean, now: number): void;
+  /** Everything before `unacked` is acknowledged. Returns the round trip of the newest packet among it in nanoseconds, or -1 if there is none. */
+  onProgress(unacked: number, now: number): number;
+  /** Something is sent again: which copy an acknowledgement is about cannot be told. */
+  cancel(): void;
+}
+
+/** Infinity: nothing is to be measured. */
+export function createRttProbe(sampleBytes: number): RttProbe {
+  return sampleBytes === Number.POSITIVE_INFINITY ? NO_RTT_PROBE : new SegmentRttProbe(sampleBytes);
+}
+
+export const NO_RTT_PROBE: RttProbe = {
+  isDue: () => false,
+  onSent: () => {},
+  onProgress: () => -1,
+  cancel: () => {},
+};
+
 /** Packets whose acknowledgement is awaited; more are not measured. A power of two. */
 const PENDING_MAX = 256;
 
-export class RttProbe {
+class SegmentRttProbe implements RttProbe {
   readonly #sampleBytes: number;
   #bytesLeft: number;
-  readonly #psns: Uint32Array;
-  readonly #sentNs: Float64Array;
+  readonly #psns = new Uint32Array(PENDING_MAX);
+  readonly #sentNs = new Float64Array(PENDING_MAX);
   #head = 0;
   #count = 0;
 
-  /** Infinity: measures nothing. */
   constructor(sampleBytes: number) {
     this.#sampleBytes = sampleBytes;
     this.#bytesLeft = sampleBytes;
-    const pending = sampleBytes === Number.POSITIVE_INFINITY ? 0 : PENDING_MAX;
-    this.#psns = new Uint32Array(pending);
-    this.#sentNs = new Float64Array(pending);
   }
 
-  /** A packet of so many new bytes should ask for an acknowledgement, so that it can be measured. */
   isDue(bytes: number): boolean {
     return bytes >= this.#bytesLeft;
   }
 
-  /** A packet with new data has left. */
   onSent(psn: number, bytes: number, asksForAnswer: boolean, now: number): void {
     this.#bytesLeft -= bytes;
     if (!asksForAnswer || this.#bytesLeft > 0) return;
@@ -41,7 +58,6 @@ export class RttProbe {
     this.#sentNs[i] = now;
   }
 
-  /** Everything before `unacked` is acknowledged. Returns the round trip of the newest packet among it in nanoseconds, or -1 if there is none. */
   onProgress(unacked: number, now: number): number {
     let rttNs = -1;
     while (this.#count > 0 && psnDiff(unacked, this.#psns[this.#head]) > 0) {
@@ -52,7 +68,6 @@ export class RttProbe {
     return rttNs;
   }
 
-  /** Something is sent again: which copy an acknowledgement is about cannot be told. */
   cancel(): void {
     this.#count = 0;
   }

@@ -194,6 +194,25 @@ describe('pacing', () => {
     expect(rateOf(false) / 10e6).toBeLessThan(1.5);
   });
 
+  it('congestion of one flow does not leak: notifications for one leave the other at the line rate', async () => {
+    const rateControl = { name: 'dcqcn', linkRateBps: GBPS, minimumRateBps: 1e6, additiveIncreaseBps: 1e4 } as const;
+    const nic = await LoneNic.create({ attr: { inflightPackets: 10_000, rateControl } });
+    const free = await nic.pd.createQp({ sendCq: nic.cq });
+    await connectToPeer(free, 'RTS', { inflightPackets: 10_000, rateControl });
+    for (const qp of [nic.qp, free]) qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 250 * MTU)] });
+    const sent: SentPacket[] = [];
+    for (let us = 0; us < 500; us += 50) {
+      nic.congestionNotification();
+      sent.push(...nic.advance(50 * US));
+    }
+    const { sourcePort } = await free.query();
+    const packetsOfFree = sent.filter((packet) => packet.sourcePort === sourcePort);
+    expect((await nic.qp.query()).rateBps).toBeLessThan(GBPS / 100);
+    expect((await free.query()).rateBps).toBe(GBPS);
+    expect((packetsOfFree.length * MIDDLE_BYTES * 8) / 0.5e-3 / GBPS).toBeCloseTo(1, 1);
+    expect(sent.length - packetsOfFree.length).toBeLessThan(packetsOfFree.length / 5);
+  });
+
   it('takes a new rate at once, even while it waits for the old one', async () => {
     const nic = await LoneNic.create({ attr: { rateControl: { name: 'fixed', rateBps: 1e3 } } });
     nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });

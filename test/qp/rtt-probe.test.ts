@@ -1,12 +1,12 @@
 /** Which packets are measured, and what counts as their round trip. */
 
 import { describe, expect, it } from 'vitest';
-import { RttProbe } from '../../src/qp/rtt-probe.js';
+import { createRttProbe } from '../../src/qp/rtt-probe.js';
 import { LoneNic, MTU } from '../support/lone-nic.js';
 
 describe('a probe', () => {
   it('measures from sending to acknowledgement, also when a later packet is what is acknowledged', () => {
-    const probe = new RttProbe(100);
+    const probe = createRttProbe(100);
     probe.onSent(0xffffff, 100, true, 1000);
     probe.onSent(0, 100, false, 2000);
     expect(probe.onProgress(0xffffff, 5000)).toBe(-1);
@@ -15,14 +15,14 @@ describe('a probe', () => {
   });
 
   it('takes the newest of several that one acknowledgement covers', () => {
-    const probe = new RttProbe(100);
+    const probe = createRttProbe(100);
     probe.onSent(1, 100, true, 1000);
     probe.onSent(2, 100, true, 4000);
     expect(probe.onProgress(3, 9000)).toBe(5000);
   });
 
   it('wants so many bytes between two samples, and an acknowledgement asked for', () => {
-    const probe = new RttProbe(100);
+    const probe = createRttProbe(100);
     probe.onSent(1, 60, true, 1000);
     expect([probe.isDue(39), probe.isDue(40)]).toEqual([false, true]);
     probe.onSent(2, 60, false, 2000);
@@ -33,20 +33,20 @@ describe('a probe', () => {
   });
 
   it('forgets what may be acknowledged for its second copy', () => {
-    const probe = new RttProbe(100);
+    const probe = createRttProbe(100);
     probe.onSent(1, 100, true, 1000);
     probe.cancel();
     expect(probe.onProgress(2, 5000)).toBe(-1);
   });
 
   it('measures no more packets at a time than it has room for', () => {
-    const probe = new RttProbe(1);
+    const probe = createRttProbe(1);
     for (let psn = 0; psn < 300; psn++) probe.onSent(psn, 1, true, psn);
     expect(probe.onProgress(300, 1000)).toBe(1000 - 255);
   });
 
   it('that nobody wants measures nothing', () => {
-    const probe = new RttProbe(Number.POSITIVE_INFINITY);
+    const probe = createRttProbe(Number.POSITIVE_INFINITY);
     probe.onSent(1, 1e9, true, 0);
     expect([probe.isDue(1e9), probe.onProgress(2, 5)]).toEqual([false, -1]);
   });
