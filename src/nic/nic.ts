@@ -260,6 +260,7 @@ export class Nic implements QpHost {
   #notify(batch: TxBatch, now: number): void {
     while (this.#mayNotify && batch.count < batch.capacity) {
       const qp = this.#cnps.shift()!;
+      if (qp.cnpsOwed === 0) continue; // It was reset meanwhile.
       if (!qp.emitCnp(batch, now)) {
         qp.cnpsOwed = 0;
         continue;

@@ -180,6 +180,17 @@ describe('the telemetry page', () => {
     expect(waitsNs).toMatchObject({ rnr: 0, fence: 0, readLimit: 0 });
   });
 
+  it('counts the time in which the pacer held packets back', async () => {
+    const pair = await pairWithEstats({ attrA: { rateControl: { name: 'fixed', rateBps: 1e9 } } });
+    write(pair, 64 * 1024);
+    pair.completions(pair.a.cq, 1);
+    const { waitsNs, activeNs } = connection(pair).totals(pair.events.nowNs);
+    // 64 KiB at 1 Gb/s take 524 us, on a link that carries them in a tenth of that.
+    expect(waitsNs.pacing).toBeGreaterThan(450_000);
+    expect(waitsNs.pacing).toBeLessThan(activeNs);
+    expect(waitsNs).toMatchObject({ window: 0, rnr: 0, fence: 0, readLimit: 0 });
+  });
+
   it('counts the time a receiver was not ready', async () => {
     const pair = await pairWithEstats({ attrB: { minRnrTimer: 14 } });
     const { a, b } = pair;
