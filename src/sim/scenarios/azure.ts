@@ -6,19 +6,16 @@
 import type { ScenarioFile } from '../scenario/schema.js';
 
 const RED = { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 } as const;
-/** Marks come in bunches, as in HPCC's configuration for 25 Gb/s. */
-const STEEP_RED = { kind: 'red', kminBytes: 100_000, kmaxBytes: 400_000, pmax: 0.2 } as const;
+/** Every packet behind 100 KB is marked, so that marks come in bunches. */
+const STEP = { kind: 'red', kminBytes: 100_000, kmaxBytes: 100_001, pmax: 1 } as const;
 const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;
 
-/** Coalesces notifications as receiver and cuts on each as sender; sends in bursts. */
-const GEN1 = { name: 'dcqcn', cnpIntervalNs: '50us', decreaseIntervalNs: 0, burstBytes: '16KiB' } as const;
-/** Notifies of every mark as receiver and cuts at most once in a window as sender; paces packet by packet. */
-const GEN2 = { name: 'dcqcn', cnpIntervalNs: 0, decreaseIntervalNs: '50us', burstBytes: 0 } as const;
-/** As deployed: the receiver spaces notifications as Gen1 does, and the sender cuts on nearly every one. */
-const GEN2_FIXED = { name: 'dcqcn', cnpIntervalNs: '50us', decreaseIntervalNs: 0, burstBytes: '16KiB' } as const;
+type Generation = 'gen1' | 'gen2' | 'gen2-fixed';
 
-const GENERATIONS = { gen1: GEN1, gen2: GEN2, 'gen2-fixed': GEN2_FIXED } as const;
-type Generation = keyof typeof GENERATIONS;
+/** See src/dcqcn/presets.ts. */
+function preset(generation: Generation) {
+  return { name: 'dcqcn', preset: `azure-${generation}` } as const;
+}
 
 function generations(sender: Generation, receiver: Generation, works: boolean): ScenarioFile {
   return {
@@ -29,8 +26,8 @@ function generations(sender: Generation, receiver: Generation, works: boolean): 
     warmup: '20ms',
     topology: { kind: 'star', hosts: 9, rate: '40Gbps', delay: '10us' },
     nic: { timeout: 14 },
-    switch: { ...DEEP_QUEUE, ecn: STEEP_RED },
-    flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8', cc: GENERATIONS[sender], sinkCc: GENERATIONS[receiver] }],
+    switch: { ...DEEP_QUEUE, ecn: STEP },
+    flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8', cc: preset(sender), sinkCc: preset(receiver) }],
     assertions: [
       works
         ? { name: 'the link is used', value: 'summary.efficiency', min: 0.9 }
