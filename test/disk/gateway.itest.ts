@@ -1,10 +1,8 @@
 /** The NBD gateway with the disk in the same process: in memory, in a file, behind another NBD server. */
 
-import { afterAll, beforeAll } from 'vitest';
 import { Program } from '../e2e/executable.js';
 import * as acceptance from './support/acceptance.js';
-import { gatewayAlone, Stack, type StackPlan } from './support/stack.js';
-import { describeWithTools } from './support/tools.js';
+import { describeStack, gatewayAlone, type StackPlan } from './support/stack.js';
 
 const SIZE = `${acceptance.DISK_BYTES}`;
 
@@ -17,18 +15,7 @@ const gatewayBehindGateway: StackPlan = async (folder, listen) => {
   return [store, program];
 };
 
-function withStack(title: string, plan: StackPlan, body: (stack: () => Stack) => void): void {
-  describeWithTools(title, () => {
-    let stack: Stack;
-    beforeAll(async () => {
-      stack = await Stack.start(plan);
-    });
-    afterAll(() => stack?.stop());
-    body(() => stack);
-  });
-}
-
-withStack('a disk in a file', gatewayAlone('file:FOLDER/disk', '--size', SIZE), (stack) => {
+describeStack('a disk in a file', gatewayAlone('file:FOLDER/disk', '--size', SIZE), (stack) => {
   acceptance.identity(stack);
   acceptance.verifiedFio(stack, ['v1', 'v2', 'v3', 'v4', 'mj', 'v6']);
   acceptance.qemuPatterns(stack);
@@ -38,14 +25,14 @@ withStack('a disk in a file', gatewayAlone('file:FOLDER/disk', '--size', SIZE), 
   acceptance.restarts(stack);
 });
 
-withStack('a disk in memory', gatewayAlone('memory', '--size', SIZE), (stack) => {
+describeStack('a disk in memory', gatewayAlone('memory', '--size', SIZE), (stack) => {
   acceptance.identity(stack);
   acceptance.verifiedFio(stack, ['v1', 'v3', 'v6']);
   acceptance.qemuPatterns(stack);
   acceptance.hostileClients(stack);
 });
 
-withStack('a disk behind an NBD server', gatewayBehindGateway, (stack) => {
+describeStack('a disk behind an NBD server', gatewayBehindGateway, (stack) => {
   acceptance.identity(stack);
   acceptance.verifiedFio(stack, ['v1', 'v3', 'v4', 'v6']);
   acceptance.qemuPatterns(stack);

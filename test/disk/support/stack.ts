@@ -5,12 +5,27 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { Program } from '../../e2e/executable.js';
-import { TOOL_PATH } from './tools.js';
+import { describeWithTools, TOOL_PATH } from './tools.js';
+
+const SERVER_ADDRESS = '127.54.1.1';
+const GATEWAY_ADDRESS = '127.54.1.2';
 
 /** Starts the processes of a stack; the last of them listens at the socket. */
 export type StackPlan = (folder: string, listen: string) => Promise<Program[]>;
+
+/** `describe` of a suite over one stack. */
+export function describeStack(title: string, plan: StackPlan, body: (stack: () => Stack) => void): void {
+  describeWithTools(title, () => {
+    let stack: Stack;
+    beforeAll(async () => {
+      stack = await Stack.start(plan);
+    });
+    afterAll(() => stack?.stop());
+    body(() => stack);
+  });
+}
 
 export interface ScriptResult {
   readonly exitCode: number;
@@ -45,6 +60,13 @@ export class Stack {
   /** All processes, in the order they were started. */
   get programs(): readonly Program[] {
     return this.#programs;
+  }
+
+  /** Ends all processes as Ctrl-C does; what each printed at its end. */
+  async documents(): Promise<Array<Record<string, unknown>>> {
+    const programs = [...this.#programs];
+    await this.#end();
+    return programs.map(({ stdout }) => JSON.parse(stdout));
   }
 
   /** Ends all processes as Ctrl-C does, and starts them anew. */
@@ -88,7 +110,7 @@ export class Stack {
 
   /** Clients before servers. */
   async #end(): Promise<void> {
-    for (const program of this.#programs.reverse()) {
+    for (const program of this.#programs.toReversed()) {
       program.kill('SIGINT');
       await program.ended();
     }
@@ -103,5 +125,19 @@ export function gatewayAlone(...backend: string[]): StackPlan {
     const program = Program.rocev2('disk', 'nbd', '--listen', listen, '--backend', ...args);
     await program.writes('stderr', /Ctrl-C ends it\n/);
     return [program];
+  };
+}
+
+/** A storage server with a disk in a file, and a gateway that reaches it over RDMA, with these rules of loss on both. */
+export function gatewayToServer(sizeBytes: number, loss: string | undefined, ...gatewayArgs: string[]): StackPlan {
+  return async (folder, listen) => {
+    const rules = loss === undefined ? [] : ['--loss', loss];
+    const backend = ['--backend', `file:${folder}/disk`, '--size', `${sizeBytes}`];
+    const server = Program.rocev2('disk', 'serve', ...backend, '--bind', SERVER_ADDRESS, ...rules, '--json');
+    await server.writes('stderr', /Ctrl-C ends it\n/);
+    const meet = ['--connect', SERVER_ADDRESS, '--bind', GATEWAY_ADDRESS];
+    const gateway = Program.rocev2('disk', 'nbd', '--listen', listen, ...meet, ...rules, ...gatewayArgs, '--json');
+    await gateway.writes('stderr', /Ctrl-C ends it\n/);
+    return [server, gateway];
   };
 }

@@ -1,0 +1,60 @@
+/** The whole chain as separate processes: NBD clients, the gateway, sK-RDMA, the storage server, a disk in a file. */
+
+import { describe, expect, test } from 'vitest';
+import * as acceptance from './support/acceptance.js';
+import { describeStack, gatewayToServer, type Stack } from './support/stack.js';
+
+const SIZE = acceptance.DISK_BYTES;
+const FAILOVERS = 100;
+
+/** What server and gateway say at their end: nothing that was not asked for went wrong. */
+function clean(stack: () => Stack): void {
+  test('at the end: all over RDMA, no CRC was wrong, nobody broke the protocol', async () => {
+    const [server, gateway] = await stack().documents();
+    expect(server).toMatchObject({ crcMismatches: 0, protocolErrors: 0, badSequences: 0 });
+    expect(gateway).toMatchObject({ storage: { state: 'RDMA', failovers: 0, crcMismatches: 0 } });
+  });
+}
+
+describeStack('over RDMA', gatewayToServer(SIZE, undefined, '--transport', 'rdma'), (stack) => {
+  acceptance.identity(stack);
+  acceptance.verifiedFio(stack, ['v1', 'v2', 'v3', 'v4', 'mj', 'v6']);
+  acceptance.qemuPatterns(stack);
+  acceptance.copies(stack);
+  acceptance.fileSystems(stack);
+  acceptance.hostileClients(stack);
+  acceptance.restarts(stack);
+  clean(stack);
+});
+
+describe.each(['random=0.001', 'random=0.01'])('each side loses %s', (loss) => {
+  describeStack('over RDMA', gatewayToServer(SIZE, loss, '--transport', 'rdma'), (stack) => {
+    acceptance.identity(stack);
+    acceptance.verifiedFio(stack, ['v1', 'v3', 'v4', 'v6']);
+    acceptance.qemuPatterns(stack);
+    acceptance.fileSystems(stack);
+    acceptance.restarts(stack);
+    clean(stack);
+  });
+});
+
+describeStack('over RDMA that breaks', gatewayToServer(SIZE, undefined, '--hold-down', '10ms'), (stack) => {
+  test(`${FAILOVERS} forced failovers while fio verifies`, async () => {
+    const { gateway } = stack();
+    const count = () => gateway.stderr.split('RDMA is broken').length - 1;
+    const breaking = setInterval(() => gateway.kill('SIGUSR2'), 50);
+    try {
+      while (count() < FAILOVERS) {
+        await stack().succeeds(acceptance.FIO_JOBS.v1);
+        await stack().succeeds(acceptance.FIO_JOBS.v4);
+      }
+    } finally {
+      clearInterval(breaking);
+    }
+    const [server, document] = await stack().documents();
+    const { storage } = document as { storage: { failovers: number; crcMismatches: number } };
+    expect(storage.failovers).toBeGreaterThanOrEqual(FAILOVERS);
+    expect(storage.crcMismatches).toBe(0);
+    expect(server).toMatchObject({ crcMismatches: 0, protocolErrors: 0 });
+  }, 600_000);
+});
