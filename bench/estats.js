@@ -1,0 +1,165 @@
+// @ts-check
+/**
+ * What telemetry costs a work request: the same WRITEs of one packet through two connected NICs, without I/O, with telemetry on both sides
+ * and without it, in turn. "On" is everything: T1..T6, seven histograms, waits, counters, packet headers. "Off" is the code as it runs for
+ * who did not ask for telemetry.
+ *
+ *   node bench/estats.js [--reps 15] [--messages 200000] [--json]
+ */
+
+import os from 'node:os';
+import { performance } from 'node:perf_hooks';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { SeededRandom } from '../dist/core/random.js';
+import { Estats } from '../dist/estats/estats.js';
+import { IpAddress } from '../dist/packet/address.js';
+import { TxBatch } from '../dist/port/datagram.js';
+import { EventQueue } from '../dist/sim/event-queue.js';
+import { SimHost } from '../dist/sim/sim-host.js';
+import { Access } from '../dist/verbs/access.js';
+import { RdmaDevice } from '../dist/verbs/device.js';
+
+const { values } = parseArgs({
+  options: {
+    reps: { type: 'string', default: '15' },
+    messages: { type: 'string', default: '200000' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const reps = Number(values.reps);
+const messages = Number(values.messages);
+const MESSAGE_BYTES = 64;
+const DEPTH = 64;
+const BAR_NS = 150;
+
+const addresses = ['192.0.2.1', '192.0.2.2'].map((text) => IpAddress.parse(text));
+const nowNs = () => performance.now() * 1e6;
+
+/** Two connected NICs; packets are handed over by `run`. */
+async function connectedPair(/** @type {boolean} */ watched) {
+  const events = new EventQueue();
+  const random = new SeededRandom(1);
+  const sides = await Promise.all(
+    addresses.map(async (address) => {
+      const host = new SimHost({ address, events, random: random.stream(address.text) });
+      const estats = watched ? new Estats({ nowNs, epochMs: 0, counters: host.counters }) : undefined;
+      const device = await RdmaDevice.over(host, estats);
+      const pd = await device.createPd();
+      const cq = await device.createCq(1024);
+      const qp = await pd.createQp({ sendCq: cq, maxSendWr: DEPTH });
+      const region = await pd.regMr(4096, Access.REMOTE_ALL);
+      return { host, cq, qp, region, address };
+    }),
+  );
+  for (const [i, side] of sides.entries()) {
+    const peer = sides[1 - i];
+    await side.qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
+    await side.qp.modify({
+      state: 'RTR',
+      av: { address: peer.address },
+      pathMtu: 1024,
+      destQpn: peer.qp.qpn,
+      rqPsn: 0,
+      maxDestRdAtomic: 1,
+      minRnrTimer: 12,
+      inflightPackets: 100_000,
+    });
+    await side.qp.modify({ state: 'RTS', sqPsn: 0, timeout: 0, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
+  }
+  return { sides, request: new TxBatch(DEPTH, addresses[0]), answer: new TxBatch(DEPTH, addresses[1]) };
+}
+
+const rx = {
+  bytes: new Uint8Array(0),
+  offset: 0,
+  length: 0,
+  source: addresses[0],
+  sourcePort: 0,
+  destination: addresses[1],
+  destinationPort: 4791,
+  ecn: 0,
+  dscp: 0,
+  ipId: 0,
+};
+
+function deliver(/** @type {TxBatch} */ batch, /** @type {SimHost} */ to) {
+  const now = nowNs();
+  for (let slot = 0; slot < batch.count; slot++) {
+    rx.bytes = batch.payloadView(slot);
+    rx.length = batch.lengths[slot];
+    rx.source = batch.sources[slot];
+    rx.destination = batch.destinations[slot];
+    rx.sourcePort = batch.sourcePorts[slot];
+    rx.ipId = batch.ipIds[slot];
+    to.nic.receive(rx, now);
+  }
+}
+
+/** Nanoseconds a work request: posted, sent, executed, acknowledged, completed and polled. */
+function run(/** @type {Awaited<ReturnType<typeof connectedPair>>} */ { sides, request, answer }, count = messages) {
+  const [sender, receiver] = sides;
+  /** @type {import('../dist/verbs/send-work-request.js').SendWorkRequest} */
+  const work = {
+    opcode: 'RDMA_WRITE',
+    sges: [sender.region.sge(0, MESSAGE_BYTES)],
+    remoteAddr: receiver.region.addr,
+    rkey: receiver.region.rkey,
+  };
+  const start = performance.now();
+  for (let done = 0; done < count; done += DEPTH) {
+    for (let n = 0; n < DEPTH; n++) sender.qp.postSend(work);
+    let polled = 0;
+    while (polled < DEPTH) {
+      request.count = 0;
+      sender.host.nic.transmit(request, nowNs());
+      deliver(request, receiver.host);
+      answer.count = 0;
+      receiver.host.nic.transmit(answer, nowNs());
+      deliver(answer, sender.host);
+      while (sender.cq.pollOne() !== undefined) polled++;
+    }
+  }
+  return ((performance.now() - start) * 1e6) / count;
+}
+
+function clockNs() {
+  const start = performance.now();
+  for (let n = 0; n < 1e6; n++) nowNs();
+  return ((performance.now() - start) * 1e6) / 1e6;
+}
+
+const median = (/** @type {number[]} */ numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >>> 1];
+
+const off = await connectedPair(false);
+const on = await connectedPair(true);
+for (const pair of [off, on, off, on]) run(pair, messages >>> 1);
+
+/** @type {{offNs: number, onNs: number}[]} */
+const rounds = [];
+for (let rep = 0; rep < reps; rep++) {
+  const first = rep % 2 === 0 ? off : on;
+  const firstNs = run(first);
+  const secondNs = run(first === off ? on : off);
+  rounds.push(first === off ? { offNs: firstNs, onNs: secondNs } : { offNs: secondNs, onNs: firstNs });
+}
+const result = {
+  node: process.version,
+  cpu: os.cpus()[0].model,
+  reps,
+  messages,
+  offNs: median(rounds.map((round) => round.offNs)),
+  onNs: median(rounds.map((round) => round.onNs)),
+  costNs: median(rounds.map((round) => round.onNs - round.offNs)),
+  clockNs: median(Array.from({ length: 5 }, clockNs)),
+  barNs: BAR_NS,
+};
+
+if (values.json) console.log(JSON.stringify(result));
+else {
+  console.log(`node ${result.node}, ${result.cpu}; ${reps} interleaved rounds of ${messages} WRITEs of ${MESSAGE_BYTES} B`);
+  console.log(`a work request without telemetry       ${result.offNs.toFixed(0).padStart(6)} ns`);
+  console.log(`with everything on, both sides         ${result.onNs.toFixed(0).padStart(6)} ns`);
+  console.log(`difference, median over the rounds     ${result.costNs.toFixed(0).padStart(6)} ns   (bar: ${BAR_NS} ns)`);
+  console.log(`of it two clock reads of               ${result.clockNs.toFixed(0).padStart(6)} ns`);
+}
