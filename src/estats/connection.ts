@@ -24,7 +24,7 @@ import {
   type WaitCause,
 } from '../ring/telemetry-page.js';
 import type { Group, GroupTable } from './group-table.js';
-import { STAGE_T6_T1, STAGES, type StageName } from './stages.js';
+import { STAGES, type StageName } from './stages.js';
 
 /** What a queue pair tells of its application's side. */
 export interface WorkRecorder {
@@ -137,14 +137,7 @@ export class ConnectionTelemetry implements WorkRecorder {
     const t5 = page.stampAt(index, STAMP_T5);
     let group = this.#successes[opcode];
     if (group === undefined || group.released) group = this.#successGroup(opcode);
-    const { stages } = group;
-    stages[0].record(t2 - t1);
-    stages[1].record(t3 - t2);
-    stages[2].record(t4 - t3);
-    stages[3].record(t5 - t4);
-    stages[4].record(t6 - t5);
-    stages[5].record(t5 - t1);
-    stages[6].record(t6 - t1);
+    group.stages.record(t1, t2, t3, t4, t5, t6);
     if (t6 - t1 < group.slowNs) return;
     const durations = [t2 - t1, t3 - t2, t4 - t3, t5 - t4, t6 - t5, t5 - t1, t6 - t1];
     host.trigger(this, {
@@ -170,7 +163,7 @@ export class ConnectionTelemetry implements WorkRecorder {
   #failed(ns: number, status: number, opcode: number): void {
     const op = wcOpcodeName(opcode);
     const name = statusName(status);
-    this.#host.groups.find({ conn: this.#name, op, status: name }).stages[STAGE_T6_T1].record(ns);
+    this.#host.groups.find({ conn: this.#name, op, status: name }).stages.recordWhole(ns);
     this.#host.trigger(this, { reason: 'error', op, status: name, stagesNs: { t6_t1: ns } });
   }
 

@@ -19,7 +19,6 @@ export interface DumpedPacket {
   readonly bytes: number;
   /** Of answers: `ACK`, `RNR NAK`, `NAK 0x60`. */
   readonly answer?: string;
-  readonly ackReq: boolean;
 }
 
 export interface Dump {

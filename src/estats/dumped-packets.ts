@@ -7,7 +7,7 @@ import type { DumpedPacket } from './dump-log.js';
 
 /** The records as they are shown in dumps; `nowNs` is the time of the dump. */
 export function packetsForPeople(records: readonly PacketRecord[], nowNs: number): DumpedPacket[] {
-  return records.map(({ timeNs, sent, opcode, psn, bytes, syndrome, ackReq }) => {
+  return records.map(({ timeNs, sent, opcode, psn, bytes, syndrome }) => {
     const info = OPCODES[opcode];
     const isAnswer = info !== undefined && (info.headers & HDR_AETH) !== 0;
     return {
@@ -17,7 +17,6 @@ export function packetsForPeople(records: readonly PacketRecord[], nowNs: number
       psn,
       bytes,
       ...(isAnswer && { answer: answerText(syndrome) }),
-      ackReq,
     };
   });
 }

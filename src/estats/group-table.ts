@@ -5,7 +5,8 @@
  */
 
 import { Histogram, type SparseHistogram } from './histogram.js';
-import { STAGE_COUNT, STAGE_T6_T1 } from './stages.js';
+import { StageHistograms } from './stage-histograms.js';
+import { STAGE_T6_T1, STAGES } from './stages.js';
 
 export interface GroupKey {
   /** The connection's name; `other` for those that found no place. */
@@ -30,7 +31,7 @@ const SLOW_MIN_NS = 100e6;
 
 export class Group {
   readonly key: GroupKey;
-  readonly stages: readonly Histogram[] = Array.from({ length: STAGE_COUNT }, () => new Histogram());
+  readonly stages = new StageHistograms();
   /** From here on a sample is worth a dump. */
   slowNs = SLOW_MIN_NS;
   /** Given up: who remembers it must ask the table again. */
@@ -41,17 +42,19 @@ export class Group {
   }
 
   get isEmpty(): boolean {
-    return this.stages[STAGE_T6_T1].count === 0;
+    return this.stages.count === 0;
   }
 
-  /** The stages that have samples, as they are now. */
+  /** The stages as they are now. */
   window(): GroupWindow {
-    return { ...this.key, stages: this.stages.map((stage) => stage.toSparse()) };
+    return { ...this.key, stages: STAGES.map((_, stage) => this.stages.sparse(stage)) };
   }
 
   startWindow(): void {
-    this.slowNs = Math.max(SLOW_FACTOR * this.stages[STAGE_T6_T1].quantileNs(0.99), SLOW_MIN_NS);
-    for (const stage of this.stages) stage.reset();
+    const whole = new Histogram();
+    whole.add(this.stages.sparse(STAGE_T6_T1));
+    this.slowNs = Math.max(SLOW_FACTOR * whole.quantileNs(0.99), SLOW_MIN_NS);
+    this.stages.reset();
   }
 }
 

@@ -11,18 +11,30 @@ const LINEAR = (OCTAVE_END - OCTAVE_FIRST) * PER_OCTAVE;
 /** Bucket 0 holds what is shorter than 2^10 ns, the last one what is not shorter than 2^36 ns. */
 export const BUCKETS = LINEAR + 2;
 
-/** The exponent and the five leading bits of the mantissa of an IEEE 754 double are the bucket: 1023 is the exponent's bias. */
-const float = new Float64Array(1);
-const words = new Uint32Array(float.buffer);
-const HIGH_WORD = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
+/**
+ * The exponent and the five leading bits of the mantissa of an IEEE 754 double are the bucket; 1023 is the exponent's bias. Negative times
+ * are negative here too, and fall into bucket 0.
+ */
 const FIRST_CODE = (1023 + OCTAVE_FIRST) * PER_OCTAVE;
+const MANTISSA_REST_BITS = 15;
 
-/** The bucket of a time in nanoseconds; negative times count as 0. */
-export function bucketOf(ns: number): number {
-  if (ns < 2 ** OCTAVE_FIRST) return 0;
-  float[0] = ns;
-  const code = (words[HIGH_WORD] >>> 15) - FIRST_CODE;
+/** Which 32-bit word of a double has the exponent. */
+export const HIGH_WORD = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 1 : 0;
+
+/** The bucket of a time, from the high word (signed) of the double that holds it. */
+export function bucketOfHighWord(word: number): number {
+  const code = (word >> MANTISSA_REST_BITS) - FIRST_CODE;
+  if (code < 0) return 0;
   return code >= LINEAR ? BUCKETS - 1 : code + 1;
+}
+
+const float = new Float64Array(1);
+const words = new Int32Array(float.buffer);
+
+/** The bucket of a time in nanoseconds. */
+export function bucketOf(ns: number): number {
+  float[0] = ns;
+  return bucketOfHighWord(words[HIGH_WORD]);
 }
 
 /** The shortest time of the bucket; `bucketStartNs(bucket + 1)` is where it ends. */
@@ -142,15 +154,25 @@ export class Histogram {
   }
 
   toSparse(): SparseHistogram {
-    const buckets: number[] = [];
-    for (let bucket = 0; bucket < BUCKETS; bucket++) if (this.#counts[bucket] > 0) buckets.push(bucket);
-    return {
-      count: this.count,
-      sumNs: this.sumNs,
-      minNs: this.minNs,
-      maxNs: this.maxNs,
-      buckets: Uint16Array.from(buckets),
-      counts: Uint32Array.from(buckets, (bucket) => this.#counts[bucket]),
-    };
+    return sparseHistogram(this.#counts, this.sumNs, this.minNs, this.maxNs);
   }
+}
+
+/** The buckets that hold something; `minNs` is Infinity when none does. */
+export function sparseHistogram(all: Uint32Array, sumNs: number, minNs: number, maxNs: number): SparseHistogram {
+  const filled: number[] = [];
+  let count = 0;
+  for (let bucket = 0; bucket < BUCKETS; bucket++) {
+    if (all[bucket] === 0) continue;
+    filled.push(bucket);
+    count += all[bucket];
+  }
+  return {
+    count,
+    sumNs,
+    minNs,
+    maxNs,
+    buckets: Uint16Array.from(filled),
+    counts: Uint32Array.from(filled, (bucket) => all[bucket]),
+  };
 }

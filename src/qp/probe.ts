@@ -31,6 +31,8 @@ const RX_PACKETS = QP_COUNTER.rx_packets;
 const RX_BYTES = QP_COUNTER.rx_bytes;
 const OUT_OF_SEQUENCE = QP_COUNTER.out_of_sequence;
 const DUPLICATE_REQUEST = QP_COUNTER.duplicate_request;
+/** 1 for the opcodes with an AETH behind the BTH. */
+const HAS_AETH = Uint8Array.from(OPCODES, (info) => (info !== undefined && (info.headers & HDR_AETH) !== 0 ? 1 : 0));
 
 export interface QpProbe {
   /** The time of what happens next; the queue pair sets it whenever it is told the time. */
@@ -154,26 +156,31 @@ export class PageProbe implements QpProbe {
     page.counters[TX_PACKETS]++;
     page.counters[TX_BYTES] += bytes;
     const opcode = b[o];
-    const syndrome = (OPCODES[opcode]!.headers & HDR_AETH) !== 0 ? b[o + BTH_BYTES] : 0;
-    page.recordPacket(this.nowNs, true, opcode, readU24(b, o + 9), bytes, syndrome, b[o + 8] !== 0);
+    page.recordPacket(
+      this.nowNs,
+      true,
+      opcode,
+      readU24(b, o + 9),
+      bytes,
+      HAS_AETH[opcode] === 0 ? 0 : b[o + BTH_BYTES],
+    );
   }
 
   packetReceived(packet: RocePacket, bytes: number, distance: number): void {
     const { counters } = this.page;
     counters[RX_PACKETS]++;
     counters[RX_BYTES] += bytes;
-    const hasSyndrome = (packet.info.headers & HDR_AETH) !== 0;
     if (packet.info.kind === OP_ACK) counters[answerCounter(packet.syndrome)]++;
     else if (distance > 0) counters[OUT_OF_SEQUENCE]++;
     else if (distance < 0) counters[DUPLICATE_REQUEST]++;
+    const { opcode } = packet;
     this.page.recordPacket(
       this.nowNs,
       false,
-      packet.opcode,
+      opcode,
       packet.psn,
       bytes,
-      hasSyndrome ? packet.syndrome : 0,
-      packet.ackReq,
+      HAS_AETH[opcode] === 0 ? 0 : packet.syndrome,
     );
   }
 }

@@ -71,10 +71,11 @@ const SCALARS = 8;
 /** In place of a time: there is none. */
 export const NEVER = -1;
 
-/** Packet headers that a page remembers. */
+/** Packet headers that a page remembers: a power of two. */
 export const PACKET_RECORDS = 64;
-/** f64 time, u32 PSN, u32 UDP payload bytes, u8 opcode, u8 1 = sent, u8 AETH syndrome, u8 1 = acknowledgement requested. */
-const RECORD_BYTES = 24;
+/** f64 time; u32 PSN and, in the high byte, the opcode; u32 UDP payload bytes (16 bits), AETH syndrome (8 bits), direction (1 bit). */
+const RECORD_BYTES = 16;
+const RECORD_SENT = 1 << 24;
 
 export class TelemetryPage {
   readonly memory: ArrayBufferLike;
@@ -84,7 +85,8 @@ export class TelemetryPage {
   readonly counters: Float64Array;
   readonly #stamps: Float64Array;
   readonly #mask: number;
-  readonly #records: DataView;
+  readonly #recordTimes: Float64Array;
+  readonly #recordWords: Uint32Array;
 
   /** Bytes a page needs for a send queue of `depth` elements, a power of two. */
   static bytesFor(depth: number): number {
@@ -109,7 +111,8 @@ export class TelemetryPage {
     this.counters = numbers(QP_COUNTER_NAMES.length);
     this.#stamps = numbers(depth * STAMPS);
     this.#mask = depth - 1;
-    this.#records = new DataView(memory, offset, PACKET_RECORDS * RECORD_BYTES);
+    this.#recordTimes = numbers(PACKET_RECORDS);
+    this.#recordWords = new Uint32Array(memory, offset, PACKET_RECORDS * 2);
   }
 
   /** Sets stamp `which` (STAMP_*) of the work request at `index`. */
@@ -122,24 +125,11 @@ export class TelemetryPage {
   }
 
   /** NIC side: remembers a packet header in place of the oldest. */
-  recordPacket(
-    timeNs: number,
-    sent: boolean,
-    opcode: number,
-    psn: number,
-    bytes: number,
-    syndrome: number,
-    ackReq: boolean,
-  ): void {
-    const records = this.#records;
-    const o = (this.scalars[SCALAR_RECORDED]++ % PACKET_RECORDS) * RECORD_BYTES;
-    records.setFloat64(o, timeNs, true);
-    records.setUint32(o + 8, psn, true);
-    records.setUint32(o + 12, bytes, true);
-    records.setUint8(o + 16, opcode);
-    records.setUint8(o + 17, sent ? 1 : 0);
-    records.setUint8(o + 18, syndrome);
-    records.setUint8(o + 19, ackReq ? 1 : 0);
+  recordPacket(timeNs: number, sent: boolean, opcode: number, psn: number, bytes: number, syndrome: number): void {
+    const i = this.scalars[SCALAR_RECORDED]++ & (PACKET_RECORDS - 1);
+    this.#recordTimes[i] = timeNs;
+    this.#recordWords[2 * i] = psn | (opcode << 24);
+    this.#recordWords[2 * i + 1] = bytes | (syndrome << 16) | (sent ? RECORD_SENT : 0);
   }
 
   /** The remembered packet headers, oldest first. */
@@ -147,16 +137,16 @@ export class TelemetryPage {
     const recorded = this.scalars[SCALAR_RECORDED];
     const packets: PacketRecord[] = [];
     for (let n = Math.max(0, recorded - PACKET_RECORDS); n < recorded; n++) {
-      const o = (n % PACKET_RECORDS) * RECORD_BYTES;
-      const records = this.#records;
+      const i = n & (PACKET_RECORDS - 1);
+      const first = this.#recordWords[2 * i];
+      const second = this.#recordWords[2 * i + 1];
       packets.push({
-        timeNs: records.getFloat64(o, true),
-        psn: records.getUint32(o + 8, true),
-        bytes: records.getUint32(o + 12, true),
-        opcode: records.getUint8(o + 16),
-        sent: records.getUint8(o + 17) === 1,
-        syndrome: records.getUint8(o + 18),
-        ackReq: records.getUint8(o + 19) === 1,
+        timeNs: this.#recordTimes[i],
+        sent: (second & RECORD_SENT) !== 0,
+        opcode: first >>> 24,
+        psn: first & 0xffffff,
+        bytes: second & 0xffff,
+        syndrome: (second >>> 16) & 0xff,
       });
     }
     return packets;
@@ -172,7 +162,6 @@ export interface PacketRecord {
   readonly psn: number;
   /** UDP payload. */
   readonly bytes: number;
-  /** AETH syndrome of received answers, else 0. */
+  /** AETH syndrome of answers, else 0. */
   readonly syndrome: number;
-  readonly ackReq: boolean;
 }

@@ -1,0 +1,62 @@
+/**
+ * The histograms of all stages of one group, recorded together: the hot path of telemetry. Flat arrays, nothing allocated; a stage at rest
+ * is the sparse form of a {@link Histogram}.
+ */
+
+import { BUCKETS, bucketOfHighWord, HIGH_WORD, type SparseHistogram, sparseHistogram } from './histogram.js';
+import { STAGE_COUNT, STAGE_T6_T1 } from './stages.js';
+
+/** The stages of the sample that is being recorded, and their bits. */
+const sample = new Float64Array(STAGE_COUNT);
+const sampleWords = new Int32Array(sample.buffer);
+
+export class StageHistograms {
+  readonly #counts = new Uint32Array(STAGE_COUNT * BUCKETS);
+  readonly #sums = new Float64Array(STAGE_COUNT);
+  readonly #mins = new Float64Array(STAGE_COUNT).fill(Number.POSITIVE_INFINITY);
+  readonly #maxs = new Float64Array(STAGE_COUNT);
+  /** Samples of the whole latency. */
+  count = 0;
+
+  /** A success, by its stamps in nanoseconds. */
+  record(t1: number, t2: number, t3: number, t4: number, t5: number, t6: number): void {
+    sample[0] = t2 - t1;
+    sample[1] = t3 - t2;
+    sample[2] = t4 - t3;
+    sample[3] = t5 - t4;
+    sample[4] = t6 - t5;
+    sample[5] = t5 - t1;
+    sample[6] = t6 - t1;
+    for (let stage = 0; stage < STAGE_COUNT; stage++) this.#add(stage);
+    this.count++;
+  }
+
+  /** A failure: it may not have reached all stages, only the whole is known. */
+  recordWhole(ns: number): void {
+    sample[STAGE_T6_T1] = ns;
+    this.#add(STAGE_T6_T1);
+    this.count++;
+  }
+
+  #add(stage: number): void {
+    const ns = sample[stage];
+    this.#counts[stage * BUCKETS + bucketOfHighWord(sampleWords[2 * stage + HIGH_WORD])]++;
+    this.#sums[stage] += ns;
+    if (ns < this.#mins[stage]) this.#mins[stage] = ns;
+    if (ns > this.#maxs[stage]) this.#maxs[stage] = ns;
+  }
+
+  reset(): void {
+    this.#counts.fill(0);
+    this.#sums.fill(0);
+    this.#mins.fill(Number.POSITIVE_INFINITY);
+    this.#maxs.fill(0);
+    this.count = 0;
+  }
+
+  /** One stage, in the order of STAGES. */
+  sparse(stage: number): SparseHistogram {
+    const counts = this.#counts.subarray(stage * BUCKETS, (stage + 1) * BUCKETS);
+    return sparseHistogram(counts, this.#sums[stage], this.#mins[stage], this.#maxs[stage]);
+  }
+}
