@@ -85,6 +85,8 @@ export class TelemetryPage {
   readonly counters: Float64Array;
   readonly #stamps: Float64Array;
   readonly #mask: number;
+  /** NIC side: packets recorded so far. */
+  #recorded = 0;
   readonly #recordTimes: Float64Array;
   readonly #recordWords: Uint32Array;
 
@@ -126,7 +128,9 @@ export class TelemetryPage {
 
   /** NIC side: remembers a packet header in place of the oldest. */
   recordPacket(timeNs: number, sent: boolean, opcode: number, psn: number, bytes: number, syndrome: number): void {
-    const i = this.scalars[SCALAR_RECORDED]++ & (PACKET_RECORDS - 1);
+    const i = this.#recorded & (PACKET_RECORDS - 1);
+    this.#recorded++;
+    this.scalars[SCALAR_RECORDED] = this.#recorded;
     this.#recordTimes[i] = timeNs;
     this.#recordWords[2 * i] = psn | (opcode << 24);
     this.#recordWords[2 * i + 1] = bytes | (syndrome << 16) | (sent ? RECORD_SENT : 0);
