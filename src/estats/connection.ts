@@ -25,6 +25,7 @@ import {
 } from '../ring/telemetry-page.js';
 import type { Group, GroupTable } from './group-table.js';
 import { STAGES, type StageName } from './stages.js';
+import type { ConnectionTotals } from './totals.js';
 
 /** What a queue pair tells of its application's side. */
 export interface WorkRecorder {
@@ -44,17 +45,6 @@ export const NO_RECORDER: WorkRecorder = {
   connected: () => {},
   closed: () => {},
 };
-
-/** What the NIC's side of a connection has added up since it was watched. Times in nanoseconds. */
-export interface ConnectionTotals {
-  /** Standing still with something to send, by cause. */
-  readonly waitsNs: Readonly<Record<WaitCause, number>>;
-  /** With at least one work request between T2 and T5. */
-  readonly activeNs: number;
-  /** Waiting for acknowledgements that never came. */
-  readonly timeoutsNs: number;
-  readonly counters: Readonly<Record<QpCounterName, number>>;
-}
 
 /** A sample that is worth a dump. */
 export interface Trigger {

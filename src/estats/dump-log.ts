@@ -1,8 +1,8 @@
 /** The newest dumps: how a queue pair and its NIC looked when something was slow or failed. At most one a queue pair in ten seconds. */
 
 import type { CounterName } from '../ring/counters.js';
-import type { ConnectionTotals } from './connection.js';
 import type { StageName } from './stages.js';
+import type { ConnectionTotals } from './totals.js';
 
 const DUMPS_MAX = 32;
 const DUMP_INTERVAL_NS = 10e9;

@@ -5,11 +5,12 @@
 
 import { type CounterName, counterSnapshot } from '../ring/counters.js';
 import type { TelemetryPage } from '../ring/telemetry-page.js';
-import { type ConnectionHost, ConnectionTelemetry, type ConnectionTotals, type Trigger } from './connection.js';
+import { type ConnectionHost, ConnectionTelemetry, type Trigger } from './connection.js';
 import { DumpLog } from './dump-log.js';
 import { packetsForPeople } from './dumped-packets.js';
 import { GroupTable } from './group-table.js';
 import { Histogram } from './histogram.js';
+import { addTotals, type ConnectionTotals } from './totals.js';
 import { type TelemetryWindow, WindowHistory } from './window-history.js';
 
 const WINDOW_NS = 60e9;
@@ -160,15 +161,5 @@ export class Estats implements ConnectionHost {
 
 /** What was added since `before`; all of it when there is no before. */
 function difference(now: ConnectionTotals, before: ConnectionTotals | undefined): ConnectionTotals {
-  if (before === undefined) return now;
-  return {
-    waitsNs: minus(now.waitsNs, before.waitsNs),
-    activeNs: now.activeNs - before.activeNs,
-    timeoutsNs: now.timeoutsNs - before.timeoutsNs,
-    counters: minus(now.counters, before.counters),
-  };
-}
-
-function minus<K extends string>(a: Readonly<Record<K, number>>, b: Readonly<Record<K, number>>): Record<K, number> {
-  return Object.fromEntries((Object.keys(a) as K[]).map((key) => [key, a[key] - b[key]])) as Record<K, number>;
+  return before === undefined ? now : addTotals(now, before, -1);
 }

@@ -127,6 +127,19 @@ export class Histogram {
     return this.count === 0 ? 0 : this.sumNs / this.count;
   }
 
+  /** The mean with every sample weighted by its own length: the delay that a random moment of the time they fill lies in. */
+  get weightedMeanNs(): number {
+    let squares = 0;
+    let sum = 0;
+    for (let bucket = 0; bucket < BUCKETS; bucket++) {
+      if (this.#counts[bucket] === 0) continue;
+      const ns = Math.min(bucketStartNs(bucket + 1), this.maxNs);
+      squares += this.#counts[bucket] * ns * ns;
+      sum += this.#counts[bucket] * ns;
+    }
+    return sum === 0 ? 0 : squares / sum;
+  }
+
   summary(): LatencySummary {
     return {
       count: this.count,

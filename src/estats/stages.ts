@@ -20,3 +20,5 @@ export const STAGES = Object.keys(STAGE_TEXTS) as StageName[];
 export const STAGE_COUNT = STAGES.length;
 /** Index of the whole latency, T6 - T1. */
 export const STAGE_T6_T1 = STAGES.indexOf('t6_t1');
+/** The stages that follow one another and add up to T6 - T1. */
+export const CONSECUTIVE_STAGES: readonly StageName[] = STAGES.slice(0, 5);

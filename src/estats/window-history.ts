@@ -3,9 +3,9 @@
  * than a bound: when busy groups would need more, the oldest windows go first.
  */
 
-import type { ConnectionTotals } from './connection.js';
 import type { GroupWindow } from './group-table.js';
 import type { SparseHistogram } from './histogram.js';
+import type { ConnectionTotals } from './totals.js';
 
 const WINDOWS_MAX = 60;
 /** Six bytes each. */

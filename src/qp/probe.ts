@@ -5,7 +5,7 @@
 
 import { readU24 } from '../core/bytes.js';
 import { NAK_PSN_SEQUENCE, SYNDROME_KIND_ACK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
-import { HDR_AETH, OP_ACK, OPCODES } from '../packet/opcode.js';
+import { CNP, HDR_AETH, OP_ACK, OPCODES } from '../packet/opcode.js';
 import { BTH_BYTES, type RocePacket } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import {
@@ -156,6 +156,7 @@ export class PageProbe implements QpProbe {
     page.counters[TX_PACKETS]++;
     page.counters[TX_BYTES] += bytes;
     const opcode = b[o];
+    if (opcode === CNP) page.counters[QP_COUNTER.np_cnp_sent]++;
     page.recordPacket(
       this.nowNs,
       true,
@@ -174,14 +175,8 @@ export class PageProbe implements QpProbe {
     else if (distance > 0) counters[OUT_OF_SEQUENCE]++;
     else if (distance < 0) counters[DUPLICATE_REQUEST]++;
     const { opcode } = packet;
-    this.page.recordPacket(
-      this.nowNs,
-      false,
-      opcode,
-      packet.psn,
-      bytes,
-      HAS_AETH[opcode] === 0 ? 0 : packet.syndrome,
-    );
+    if (opcode === CNP) counters[QP_COUNTER.rp_cnp_received]++;
+    this.page.recordPacket(this.nowNs, false, opcode, packet.psn, bytes, HAS_AETH[opcode] === 0 ? 0 : packet.syndrome);
   }
 }
 

@@ -49,6 +49,8 @@ const QP_COUNTERS = {
   local_ack_timeout_err: 'acknowledgement timeouts',
   out_of_sequence: 'request packets that arrived ahead of the expected PSN',
   duplicate_request: 'request packets behind the expected PSN',
+  np_cnp_sent: 'congestion notifications sent',
+  rp_cnp_received: 'congestion notifications received',
 } as const;
 export type QpCounterName = keyof typeof QP_COUNTERS;
 export const QP_COUNTER_NAMES = Object.keys(QP_COUNTERS) as QpCounterName[];
