@@ -22,7 +22,7 @@ const layers = {
   driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],
   estats: ['core', 'packet', 'ring'],
   web: ['core', 'sim'],
-  verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'faults', 'driver', 'estats'],
+  verbs: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'faults', 'driver', 'estats', 'dgram-ext'],
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
   'storage-rpc': ['core', 'packet', 'retransmit', 'verbs', 'cm'],

@@ -40,6 +40,8 @@ const snapshotSchema = z.object({
   address: z.string(),
   /** For people: what carries the packets. */
   port: z.string(),
+  /** Where the NIC runs: on the program's event loop, or in a thread of its own. */
+  engine: z.enum(['inline', 'worker']),
   /** ISO 8601, of this document and of the first window in it. */
   time: z.string(),
   windowStart: z.string(),
@@ -87,6 +89,7 @@ export interface EndpointIdentity {
   readonly pid: number;
   readonly address: string;
   readonly port: string;
+  readonly engine: 'inline' | 'worker';
 }
 
 /** The windows of the last `minutes` minutes, and the open one. */

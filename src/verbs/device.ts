@@ -4,6 +4,7 @@
 
 import { EventEmitter } from 'node:events';
 import { RoceError } from '../core/errors.js';
+import type { EndpointServer } from '../estats/endpoint-server.js';
 import type { Estats } from '../estats/estats.js';
 import { IpAddress } from '../packet/address.js';
 import type { CommandArgs, CommandName, CommandResult } from '../ring/commands.js';
@@ -74,6 +75,7 @@ export class RdmaDevice extends Resource {
   readonly #cqs = new Map<number, CompletionQueue>();
   readonly #srqs = new Map<number, SharedReceiveQueue>();
   readonly #qps = new Map<number, QueuePair>();
+  #server: EndpointServer | undefined;
   readonly #event: RingEvent = { type: 0, id: 0 };
   #nextIova = FIRST_IOVA;
   #attributes: DeviceAttributes | undefined;
@@ -220,7 +222,18 @@ export class RdmaDevice extends Resource {
     this.events.emit(name, qp);
   }
 
+  /** Where the telemetry of this device can be looked at; undefined when it was opened without. */
+  get telemetry(): { readonly socketPath: string; readonly httpUrl: string | undefined } | undefined {
+    return this.#server;
+  }
+
+  /** The device closes the server with itself. @internal */
+  serveTelemetry(server: EndpointServer): void {
+    this.#server = server;
+  }
+
   protected override async release(): Promise<void> {
+    await this.#server?.close();
     await this.#link.close();
   }
 }

@@ -5,6 +5,7 @@ import { openPort, type PortOptions } from '../driver/open-port.js';
 import { systemRandom } from '../driver/system-random.js';
 import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import { RdmaDevice } from './device.js';
+import { type EstatsOptions, openWatchedDevice } from './device-telemetry.js';
 
 export const ENGINES = ['inline', 'worker'] as const;
 export type EngineName = (typeof ENGINES)[number];
@@ -21,6 +22,8 @@ export interface DeviceOptions extends PortOptions {
    * makes round trips several times shorter. Default true.
    */
   readonly spin?: boolean;
+  /** Follow every work request of RC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off, which costs nothing. */
+  readonly estats?: boolean | EstatsOptions;
 }
 
 /**
@@ -32,11 +35,13 @@ export interface DeviceOptions extends PortOptions {
  * the UDP port is taken or the address is not this host's.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
-  const { engine = 'inline', spin = true, ...port } = options;
-  if (engine === 'worker') {
-    return RdmaDevice.over(await WorkerEngine.open({ io: autoIo(port), ...port }, spin));
-  }
-  return RdmaDevice.over(new InlineEngine(await openPort(port), systemRandom()));
+  const { engine = 'inline', spin = true, estats, ...port } = options;
+  const link =
+    engine === 'worker'
+      ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin)
+      : new InlineEngine(await openPort(port), systemRandom());
+  if (estats === undefined || estats === false) return RdmaDevice.over(link);
+  return openWatchedDevice(link, engine, estats === true ? {} : estats);
 }
 
 /** Frame ports and ports without koffi do not choose. */

@@ -1,0 +1,125 @@
+/**
+ * What an endpoint answers about itself, over its control socket and, where it was told to, over TCP:
+ *
+ *     GET  /estats.json?minutes=1        the snapshot
+ *     GET  /histogram.json?stage=...     one histogram, bucket by bucket; conn, op, status, minutes select
+ *     GET  /histogram.hgrm?stage=...     the same as .hgrm text, in microseconds
+ *     GET  /dumps.json                   the dumps so far
+ *     GET  /metrics                      Prometheus text
+ *     POST /dumps                        dumps every connection now and answers as /dumps.json; control socket only
+ */
+
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import type { Estats } from './estats.js';
+import { toHgrm } from './hgrm.js';
+import { BUCKETS, bucketStartNs, Histogram } from './histogram.js';
+import { prometheusRegistry } from './prometheus.js';
+import { type EndpointIdentity, recentWindows, snapshotOf } from './snapshot.js';
+import { STAGES, type StageName } from './stages.js';
+import { mergeWindows } from './window-merge.js';
+
+const MINUTES_MAX = 60;
+
+const querySchema = z.object({
+  minutes: z.coerce.number().min(0).max(MINUTES_MAX).default(1),
+  stage: z.enum(STAGES as [StageName, ...StageName[]]).default('t6_t1'),
+  conn: z.string().optional(),
+  op: z.string().optional(),
+  status: z.string().optional(),
+});
+export type HistogramQuery = z.infer<typeof querySchema>;
+
+/** What `/histogram.json` answers. */
+export interface HistogramDocument {
+  readonly stage: StageName;
+  readonly summary: ReturnType<Histogram['summary']>;
+  /** Buckets that hold something: from (inclusive), to (exclusive), samples. Nanoseconds; null is without end. */
+  readonly buckets: ReadonlyArray<readonly [fromNs: number, toNs: number | null, count: number]>;
+}
+
+type Answer = (query: HistogramQuery, response: ServerResponse) => Promise<void> | void;
+
+export interface EstatsHandlers {
+  /** For the owner's control socket. */
+  readonly control: RequestListener;
+  /** For everybody who can connect: reads only. */
+  readonly readOnly: RequestListener;
+}
+
+export function estatsHandlers(estats: Estats, identity: EndpointIdentity): EstatsHandlers {
+  const registry = prometheusRegistry(estats);
+  const reads: Readonly<Record<string, Answer>> = {
+    '/estats.json': ({ minutes }, response) => sendJson(response, snapshotOf(estats, identity, minutes)),
+    '/histogram.json': (query, response) => sendJson(response, histogramDocument(query.stage, select(estats, query))),
+    '/histogram.hgrm': (query, response) => send(response, 200, 'text/plain', toHgrm(select(estats, query))),
+    '/dumps.json': (_, response) => sendJson(response, estats.dumpLog.dumps),
+    '/metrics': async (_, response) => send(response, 200, registry.contentType, await registry.metrics()),
+  };
+  const writes: Readonly<Record<string, Answer>> = {
+    '/dumps': async (_, response) => {
+      await estats.dumpAll();
+      sendJson(response, estats.dumpLog.dumps);
+    },
+  };
+  const listener =
+    (tables: Readonly<Record<string, Readonly<Record<string, Answer>>>>): RequestListener =>
+    (request, response) =>
+      void answer(request, response, tables).catch((error: Error) => send(response, 500, 'text/plain', error.message));
+  return { control: listener({ GET: reads, POST: writes }), readOnly: listener({ GET: reads }) };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  tables: Readonly<Record<string, Readonly<Record<string, Answer>>>>,
+): Promise<void> {
+  request.resume();
+  const url = new URL(request.url ?? '/', 'http://endpoint');
+  const route = Object.entries(tables[request.method ?? ''] ?? {}).find(([path]) => path === url.pathname)?.[1];
+  if (route === undefined) {
+    send(response, 404, 'text/plain', `there is no ${request.method} ${url.pathname} here\n`);
+    return;
+  }
+  const query = querySchema.safeParse(Object.fromEntries(url.searchParams));
+  if (!query.success) {
+    const [{ path, message }] = query.error.issues;
+    send(response, 400, 'text/plain', `${path.join('.')}: ${message}\n`);
+    return;
+  }
+  await route(query.data, response);
+}
+
+/** All samples of one stage that fit the query, in one histogram. */
+function select(estats: Estats, { minutes, stage, conn, op, status }: HistogramQuery): Histogram {
+  const selected = new Histogram();
+  const fits = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
+  for (const group of mergeWindows(recentWindows(estats, minutes)).groups) {
+    if (!fits(conn, group.conn) || !fits(op, group.op) || !fits(status, group.status)) continue;
+    selected.add(group.stages[STAGES.indexOf(stage)].toSparse());
+  }
+  return selected;
+}
+
+function histogramDocument(stage: StageName, histogram: Histogram): HistogramDocument {
+  const buckets: Array<readonly [number, number | null, number]> = [];
+  for (let bucket = 0; bucket < BUCKETS; bucket++) {
+    const count = histogram.countAt(bucket);
+    const end = bucketStartNs(bucket + 1);
+    if (count > 0) buckets.push([bucketStartNs(bucket), Number.isFinite(end) ? end : null, count]);
+  }
+  return { stage, summary: histogram.summary(), buckets };
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  send(response, 200, 'application/json', `${JSON.stringify(value)}\n`);
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(body);
+}

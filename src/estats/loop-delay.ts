@@ -1,0 +1,18 @@
+/** Measures how late a program's event loop is: a timer that ought to fire every 20 ms. */
+
+import { performance } from 'node:perf_hooks';
+
+const INTERVAL_MS = 20;
+const NS_PER_MS = 1e6;
+
+/** Calls `record` with the lateness of every tick, in nanoseconds. Returns the function that stops it. Keeps no process alive. */
+export function measureLoopDelay(record: (ns: number) => void): () => void {
+  let dueMs = performance.now() + INTERVAL_MS;
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    record(Math.max(0, nowMs - dueMs) * NS_PER_MS);
+    dueMs = nowMs + INTERVAL_MS;
+  }, INTERVAL_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,39 @@
+/** Telemetry of a device: opened with it, closed with it. */
+
+import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import { type EndpointServer, serveEstats } from '../estats/endpoint-server.js';
+import { Estats } from '../estats/estats.js';
+import type { EndpointIdentity } from '../estats/snapshot.js';
+import type { EngineLink } from '../ring/engine-link.js';
+import { RdmaDevice } from './device.js';
+
+export interface EstatsOptions {
+  /** `HOST:PORT` where `/metrics` (Prometheus) and `/estats.json` are served to everybody who can connect. Default: nowhere. */
+  readonly http?: string;
+}
+
+/** A device over this link that follows its RC queue pairs and can be looked at with `rocev2 estats`. */
+export async function openWatchedDevice(
+  link: EngineLink,
+  engine: EndpointIdentity['engine'],
+  options: EstatsOptions,
+): Promise<RdmaDevice> {
+  const http = options.http === undefined ? undefined : parseUdpEndpoint(options.http);
+  const nowNs = () => link.nowNs();
+  const estats = new Estats({ nowNs, epochMs: Date.now() - nowNs() / 1e6, counters: link.counters });
+  const device = await RdmaDevice.over(link, estats);
+  const identity = { pid: process.pid, address: device.address.text, port: device.portDescription, engine };
+  let server: EndpointServer;
+  try {
+    server = await serveEstats(
+      estats,
+      identity,
+      http === undefined ? {} : { http: { host: http.host.text, port: http.port } },
+    );
+  } catch (error) {
+    await device.close();
+    throw error;
+  }
+  device.serveTelemetry(server);
+  return device;
+}
