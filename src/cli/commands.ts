@@ -47,6 +47,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/decode.js'),
   },
   {
+    name: 'estats',
+    summary: 'look into running endpoints: latency by stage, histograms, dumps, who owns the latency',
+    load: () => import('./commands/estats.js'),
+  },
+  {
     name: 'pingpong',
     summary: 'messages back and forth with ibv_rc_pingpong',
     load: () => import('./commands/pingpong.js'),

@@ -15,6 +15,10 @@ const STAGE_TEXTS = {
 
 export type StageName = keyof typeof STAGE_TEXTS;
 
+export function stageText(stage: StageName): string {
+  return STAGE_TEXTS[stage];
+}
+
 /** In the order in which groups keep their histograms. */
 export const STAGES = Object.keys(STAGE_TEXTS) as StageName[];
 export const STAGE_COUNT = STAGES.length;

@@ -1,0 +1,66 @@
+/** `rocev2 estats`: looks into running endpoints. */
+
+import type { Command } from 'commander';
+import { STAGES } from '../../estats/stages.js';
+import { type DiagnoseOptions, diagnoseEndpoints } from '../estats/diagnose.js';
+import { type DumpOptions, dump } from '../estats/dump.js';
+import { type HistOptions, hist } from '../estats/hist.js';
+import { type TopOptions, top } from '../estats/top.js';
+import { choiceOption, countOption, durationOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+
+export function register(program: Command, io: CliIo): void {
+  const estats = program
+    .command('estats')
+    .description(
+      'Looks into endpoints that run with telemetry (bw, lat: --estats; openDevice({estats: true})): the latency of every work ' +
+        'request from posted (T1) over sent (T2, T3), answered (T4) and completed (T5) to polled (T6). Without -e all endpoints of this user on this host.',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 bw write 127.0.0.1 -D 60s --estats         an endpoint to look into
+  rocev2 estats top                                 every connection, refreshed every second
+  rocev2 estats diagnose                            who owns the latency: sender, pacing, network, responder, application
+  rocev2 estats hist --stage t4_t3 --op RDMA_WRITE
+  rocev2 estats dump --now -e 127.0.0.2`,
+    );
+
+  attachOptions(estats.command('top').description('What every connection does and where its time goes.'))
+    .option('--interval <time>', 'between two looks', durationOption, 1e9)
+    .option('--once', 'look once, also on a terminal')
+    .action((options: TopOptions) => top(options, new Output(io, options.json === true)));
+
+  attachOptions(estats.command('hist').description('The latency of one stage as quantiles and a picture.'))
+    .option('--stage <stage>', STAGES.join(', '), choiceOption(STAGES), 't6_t1')
+    .option('--op <name>', 'only this operation, e.g. RDMA_WRITE')
+    .option('--conn <name>', "only this connection, as 'top' names it")
+    .option('--status <name>', 'only work that ended so, e.g. SUCCESS')
+    .option('--hgrm', 'as .hgrm text for HdrHistogram plotters, in microseconds')
+    .action((options: HistOptions) => hist(options, new Output(io, options.json === true)));
+
+  attachOptions(
+    estats
+      .command('dump')
+      .description('How queue pairs looked when something was slow or failed, with their last packets.'),
+  )
+    .option('--now', 'dump every connection now')
+    .action((options: DumpOptions) => dump(options, new Output(io, options.json === true)));
+
+  attachOptions(estats.command('diagnose').description('Which side owns the latency of each connection, and why.'))
+    .option(
+      '--peer <url>',
+      'telemetry of an endpoint on another host (its --estats-http), for its side of the story; may be repeated',
+      (url: string, before: readonly string[] = []) => [...before, url],
+    )
+    .action((options: DiagnoseOptions) => diagnoseEndpoints(options, new Output(io, options.json === true)));
+}
+
+/** The options that all of them have. */
+function attachOptions(command: Command): Command {
+  return command
+    .option('-e, --endpoint <which>', 'process number, IP address, control socket or http://HOST:PORT')
+    .option('--minutes <n>', 'how far to look back, besides the minute that goes on', countOption, 1)
+    .option('--json', 'print one JSON document');
+}

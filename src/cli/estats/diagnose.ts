@@ -1,0 +1,45 @@
+/** `rocev2 estats diagnose`: which side owns the latency of each connection, and why. */
+
+import { formatNs } from '../../core/units.js';
+import { type Diagnosis, diagnose, type Owner } from '../../estats/diagnosis.js';
+import { askSnapshot, findEndpoints } from '../../estats/endpoint-client.js';
+import { stageText } from '../../estats/stages.js';
+import type { Output } from '../output.js';
+import { attach, type EndpointOptions, endpointName } from './endpoints.js';
+
+export interface DiagnoseOptions extends EndpointOptions {
+  readonly peer?: readonly string[];
+}
+
+export async function diagnoseEndpoints(options: DiagnoseOptions, output: Output): Promise<void> {
+  const endpoints = await attach(options.endpoint, options.minutes);
+  // The other ends of the connections: those on this host are found, the others have to be named.
+  const here = (await findEndpoints(options.minutes)).map(({ snapshot }) => snapshot);
+  const named = await Promise.all((options.peer ?? []).map((url) => askSnapshot({ url }, options.minutes)));
+  const documents: unknown[] = [];
+  for (const { snapshot } of endpoints) {
+    const found = diagnose(snapshot, [...here, ...named]);
+    documents.push({ pid: snapshot.pid, address: snapshot.address, connections: found });
+    output.line(output.colors.bold(endpointName(snapshot)));
+    for (const diagnosis of found) print(diagnosis, output);
+    if (found.length === 0) output.line('  no work request was completed and polled in this time');
+    output.line();
+  }
+  output.document(documents);
+}
+
+function print({ conn, op, count, meanNs, p99Ns, stage, share, owner, because }: Diagnosis, output: Output): void {
+  const { colors } = output;
+  const color: Record<Owner, (text: string) => string> = {
+    sender: colors.yellow,
+    pacing: colors.cyan,
+    network: colors.magenta,
+    responder: colors.red,
+    application: colors.blue,
+  };
+  output.line(`  ${conn}  ${op}  ${count} x ${formatNs(meanNs)} (p99 ${formatNs(p99Ns)})`);
+  output.line(`    ${color[owner](owner)} owns it: ${because}`);
+  output.line(
+    `    ${(share * 100).toFixed(0)} % of the time is ${stage.toUpperCase().replace('_', '-')}, ${stageText(stage)}`,
+  );
+}

@@ -1,0 +1,47 @@
+/** `rocev2 estats dump`: how queue pairs and their NIC looked when something was slow or failed, or look now. */
+
+import { formatNs } from '../../core/units.js';
+import type { Dump } from '../../estats/dump-log.js';
+import { askEndpoint } from '../../estats/endpoint-client.js';
+import type { Output } from '../output.js';
+import { attach, type EndpointOptions, endpointName } from './endpoints.js';
+
+export interface DumpOptions extends EndpointOptions {
+  readonly now?: true;
+}
+
+export async function dump(options: DumpOptions, output: Output): Promise<void> {
+  const documents: unknown[] = [];
+  for (const { target, snapshot } of await attach(options.endpoint, options.minutes)) {
+    const text =
+      options.now === true ? await askEndpoint(target, '/dumps', 'POST') : await askEndpoint(target, '/dumps.json');
+    const dumps = JSON.parse(text) as Dump[];
+    documents.push({ pid: snapshot.pid, address: snapshot.address, dumps });
+    output.line(`${output.colors.bold(endpointName(snapshot))}  ${dumps.length} dumps`);
+    for (const one of dumps) print(one, output);
+    if (dumps.length === 0) output.line("  nothing was slow and nothing failed; '--now' dumps what is there");
+  }
+  output.document(documents);
+}
+
+function print({ time, reason, conn, op, status, stagesNs, qp, totals, packets, device }: Dump, output: Output): void {
+  output.line();
+  output.line(`  ${time}  ${conn}  ${reason}${op === undefined ? '' : `: ${op} ${status}`}`);
+  if (stagesNs !== undefined) {
+    output.line(`    stages    ${list(Object.entries(stagesNs), (ns) => formatNs(ns))}`);
+  }
+  output.line(`    qp        ${list(Object.entries(qp), (value) => JSON.stringify(value))}`);
+  output.line(`    waited    ${list(Object.entries(totals.waitsNs), (ns) => formatNs(ns))}`);
+  output.line(`    counters  ${list(Object.entries(totals.counters), String)}`);
+  output.line(`    device    ${list(Object.entries(device), String)}`);
+  for (const { agoNs, direction, opcode, psn, bytes, answer } of packets) {
+    const words = [`psn 0x${psn.toString(16).padStart(6, '0')}`, opcode, `${bytes} B`, answer ?? ''];
+    output.line(
+      `    ${`-${formatNs(agoNs)}`.padStart(10)}  ${direction === 'sent' ? '->' : '<-'}  ${words.join('  ').trimEnd()}`,
+    );
+  }
+}
+
+function list<T>(entries: ReadonlyArray<readonly [string, T]>, text: (value: T) => string): string {
+  return entries.map(([name, value]) => `${name} ${text(value)}`).join(', ');
+}

@@ -1,0 +1,101 @@
+/** `rocev2 estats top`: what every connection does and where its time goes, refreshed every second on a terminal. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { formatNs, formatRate } from '../../core/units.js';
+import type { EstatsSnapshot, GroupRow } from '../../estats/snapshot.js';
+import { CONSECUTIVE_STAGES } from '../../estats/stages.js';
+import type { Column, Output } from '../output.js';
+import { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './endpoints.js';
+
+export interface TopOptions extends EndpointOptions {
+  readonly interval: number;
+  readonly once?: true;
+}
+
+const CLEAR_SCREEN = '\u001b[H\u001b[2J';
+const NS_PER_MS = 1e6;
+
+const right = (title: string): Column => ({ title, align: 'right' });
+const left = (title: string): Column => ({ title, align: 'left' });
+const COLUMNS = [
+  left('connection'),
+  left('op'),
+  left('status'),
+  right('count'),
+  right('p50'),
+  right('p99'),
+  right('max'),
+  left('where the time goes'),
+];
+
+export async function top(options: TopOptions, output: Output): Promise<void> {
+  const { interrupted, stdout } = output.io;
+  const refreshes = stdout.isTTY === true && options.once !== true && !output.json;
+  let before: readonly AttachedEndpoint[] = [];
+  for (;;) {
+    const endpoints = await attach(options.endpoint, options.minutes);
+    if (refreshes) stdout.write(CLEAR_SCREEN);
+    for (const { snapshot } of endpoints) {
+      const earlier = before.find(
+        (other) => other.snapshot.pid === snapshot.pid && other.snapshot.address === snapshot.address,
+      );
+      show(snapshot, earlier?.snapshot, output);
+    }
+    output.document(endpoints.map(({ snapshot }) => snapshot));
+    if (!refreshes) return;
+    before = endpoints;
+    await delay(options.interval / NS_PER_MS, undefined, { signal: interrupted }).catch(() => {});
+    if (interrupted.aborted) return; // Ctrl-C is how it ends.
+  }
+}
+
+function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, output: Output): void {
+  const { loopDelay, coveredSeconds, uptimeSeconds } = snapshot;
+  output.line(
+    `${output.colors.bold(endpointName(snapshot))}  ${snapshot.port}, up ${uptimeSeconds.toFixed(0)} s, ` +
+      `last ${coveredSeconds.toFixed(0)} s shown, event loop late by ${formatNs(loopDelay.p99Ns)} (p99)`,
+  );
+  for (const { conn, total } of snapshot.qps) {
+    const earlier = before?.qps.find((qp) => qp.conn === conn)?.total.counters;
+    const seconds = earlier === undefined ? uptimeSeconds : uptimeSeconds - before!.uptimeSeconds;
+    const rate = (name: 'tx_bytes' | 'rx_bytes') =>
+      formatRate(((total.counters[name] - (earlier?.[name] ?? 0)) * 8) / Math.max(seconds, 1e-3));
+    const { tx_retransmitted, local_ack_timeout_err, rnr_nak_received } = total.counters;
+    output.line(
+      `  ${conn}: sends ${rate('tx_bytes')}, receives ${rate('rx_bytes')}; ${tx_retransmitted} packets sent again, ` +
+        `${local_ack_timeout_err} timeouts, ${rnr_nak_received} RNR NAKs`,
+    );
+  }
+  const rows = snapshot.groups.filter(({ stage }) => stage === 't6_t1').sort((a, b) => b.count - a.count);
+  if (rows.length === 0) output.line('  no work request was completed and polled in this time');
+  else {
+    output.table(
+      COLUMNS,
+      rows.map((row) => [
+        row.conn,
+        row.op,
+        row.status,
+        row.count,
+        formatNs(row.p50Ns),
+        formatNs(row.p99Ns),
+        formatNs(row.maxNs),
+        shares(snapshot, row),
+      ]),
+    );
+  }
+  output.line();
+}
+
+/** `T4-T3 91 %, T6-T5 6 %`: the stages that matter, longest first. */
+function shares(snapshot: EstatsSnapshot, whole: GroupRow): string {
+  return snapshot.groups
+    .filter(
+      ({ conn, op, status, stage }) =>
+        conn === whole.conn && op === whole.op && status === whole.status && CONSECUTIVE_STAGES.includes(stage),
+    )
+    .map(({ stage, sumNs }) => ({ stage, share: whole.sumNs === 0 ? 0 : sumNs / whole.sumNs }))
+    .filter(({ share }) => share >= 0.05)
+    .sort((a, b) => b.share - a.share)
+    .map(({ stage, share }) => `${stage.toUpperCase().replace('_', '-')} ${(share * 100).toFixed(0)} %`)
+    .join(', ');
+}
