@@ -10,7 +10,7 @@
  *     T4-T3  sent, not answered           a receiver that was not ready, or whose program stood still: responder; else the network
  *     T5-T4  answered, not completed      older work was not answered: the network
  *
- * A program whose event loop stands still owns what that explains, wherever it shows: the NIC runs on that loop.
+ * A program whose event loop stands still owns what that explains, wherever it shows, if its NIC runs on that loop.
  */
 
 import { formatNs } from '../core/units.js';
@@ -137,7 +137,8 @@ function lossVerdict({ counters, activeNs, timeoutsNs }: QpRow['covered']): Verd
 }
 
 /** What the standing still of a program explains of a stage: its part of the time, times how long it lasted. Undefined when that is little. */
-function stallThatExplains(meanNs: number, { loopDelay }: EstatsSnapshot): string | undefined {
+function stallThatExplains(meanNs: number, { loopDelay, engine }: EstatsSnapshot): string | undefined {
+  if (engine === 'worker') return undefined; // Its NIC goes on meanwhile.
   const { stalledShare, typicalStallNs } = loopDelay;
   if (stalledShare * typicalStallNs < EXPLAINS * meanNs || meanNs === 0) return undefined;
   return `stood still ${percent(stalledShare)} of the time, typically ${formatNs(typicalStallNs)}`;

@@ -57,6 +57,7 @@ export class StageHistograms {
   /** One stage, in the order of STAGES. */
   sparse(stage: number): SparseHistogram {
     const counts = this.#counts.subarray(stage * BUCKETS, (stage + 1) * BUCKETS);
-    return sparseHistogram(counts, this.#sums[stage], this.#mins[stage], this.#maxs[stage]);
+    // The clocks of two threads may differ by a microsecond.
+    return sparseHistogram(counts, this.#sums[stage], Math.max(0, this.#mins[stage]), this.#maxs[stage]);
   }
 }

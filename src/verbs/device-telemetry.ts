@@ -1,7 +1,7 @@
 /** Telemetry of a device: opened with it, closed with it. */
 
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
-import { type EndpointServer, serveEstats } from '../estats/endpoint-server.js';
+import { type EndpointServer, type EndpointServerOptions, serveEstats } from '../estats/endpoint-server.js';
 import { Estats } from '../estats/estats.js';
 import type { EndpointIdentity } from '../estats/snapshot.js';
 import type { EngineLink } from '../ring/engine-link.js';
@@ -12,24 +12,27 @@ export interface EstatsOptions {
   readonly http?: string;
 }
 
+/** What is asked for; undefined: no telemetry. Throws ERR_ROCE_INVALID_ARGUMENT when `http` is not an address and a port. */
+export function telemetryWanted(estats: boolean | EstatsOptions | undefined): EndpointServerOptions | undefined {
+  if (estats === undefined || estats === false) return undefined;
+  if (estats === true || estats.http === undefined) return {};
+  const { host, port } = parseUdpEndpoint(estats.http);
+  return { http: { host: host.text, port } };
+}
+
 /** A device over this link that follows its RC queue pairs and can be looked at with `rocev2 estats`. */
 export async function openWatchedDevice(
   link: EngineLink,
   engine: EndpointIdentity['engine'],
-  options: EstatsOptions,
+  options: EndpointServerOptions,
 ): Promise<RdmaDevice> {
-  const http = options.http === undefined ? undefined : parseUdpEndpoint(options.http);
   const nowNs = () => link.nowNs();
   const estats = new Estats({ nowNs, epochMs: Date.now() - nowNs() / 1e6, counters: link.counters });
   const device = await RdmaDevice.over(link, estats);
   const identity = { pid: process.pid, address: device.address.text, port: device.portDescription, engine };
   let server: EndpointServer;
   try {
-    server = await serveEstats(
-      estats,
-      identity,
-      http === undefined ? {} : { http: { host: http.host.text, port: http.port } },
-    );
+    server = await serveEstats(estats, identity, options);
   } catch (error) {
     await device.close();
     throw error;

@@ -5,7 +5,7 @@ import { openPort, type PortOptions } from '../driver/open-port.js';
 import { systemRandom } from '../driver/system-random.js';
 import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import { RdmaDevice } from './device.js';
-import { type EstatsOptions, openWatchedDevice } from './device-telemetry.js';
+import { type EstatsOptions, openWatchedDevice, telemetryWanted } from './device-telemetry.js';
 
 export const ENGINES = ['inline', 'worker'] as const;
 export type EngineName = (typeof ENGINES)[number];
@@ -36,12 +36,12 @@ export interface DeviceOptions extends PortOptions {
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   const { engine = 'inline', spin = true, estats, ...port } = options;
+  const telemetry = telemetryWanted(estats);
   const link =
     engine === 'worker'
       ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin)
       : new InlineEngine(await openPort(port), systemRandom());
-  if (estats === undefined || estats === false) return RdmaDevice.over(link);
-  return openWatchedDevice(link, engine, estats === true ? {} : estats);
+  return telemetry === undefined ? RdmaDevice.over(link) : openWatchedDevice(link, engine, telemetry);
 }
 
 /** Frame ports and ports without koffi do not choose. */

@@ -7,7 +7,11 @@ const MS = 1e6;
 
 function snapshot(player: Player): EstatsSnapshot {
   const { device } = player;
-  return snapshotOf(device.estats!, { pid: 1, address: device.address.text, port: device.portDescription }, 1);
+  return snapshotOf(
+    device.estats!,
+    { pid: 1, address: device.address.text, port: device.portDescription, engine: 'inline' },
+    1,
+  );
 }
 
 /** What `estats diagnose` would say of A's work of this kind, both ends attached. */

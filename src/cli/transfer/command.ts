@@ -76,6 +76,8 @@ export function addTransferOptions(command: Command, defaults: { sizeBytes: numb
     .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'inline')
     .option('--no-spin', 'worker engine: never look again before sleeping')
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
+    .option('--estats', "let 'rocev2 estats' look into this endpoint (docs/estats.md)")
+    .option('--estats-http <host:port>', 'the same, and serve /metrics (Prometheus) and /estats.json there')
     .option('--json', 'print one JSON document');
   return addRateControlOptions(command);
 }

@@ -54,6 +54,8 @@ export interface EndpointOptions {
   readonly loss?: string;
   readonly seed?: number;
   readonly pcap?: string;
+  readonly estats?: true;
+  readonly estatsHttp?: string;
   readonly io: PortIo;
   readonly engine: EngineName;
   readonly spin: boolean;
@@ -119,6 +121,8 @@ export async function openEndpointDevice(
     ...(options.loss !== undefined && { loss: options.loss }),
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.pcap !== undefined && { pcap: options.pcap }),
+    ...(options.estats === true && { estats: true }),
+    ...(options.estatsHttp !== undefined && { estats: { http: options.estatsHttp } }),
     io: options.io,
     engine: options.engine,
     spin: options.spin,
