@@ -26,19 +26,25 @@ export function nowNs(): number {
 export class Crank {
   readonly nic: Nic;
   readonly #port: Port;
-  /** The clock is read once a turn. */
+  /** The clock is read once a turn, and again for the first datagram after it: what arrived later must not look earlier. */
   nowNs = nowNs();
+  #heardSinceTurn = false;
 
   /** Received datagrams and pauses go to the NIC from here on. */
   constructor(nic: Nic, port: Port, onReceived: () => void) {
     this.nic = nic;
     this.#port = port;
-    port.onDatagram = (datagram: RxDatagram) => {
+    const onHeard = () => {
+      if (!this.#heardSinceTurn) this.nowNs = nowNs();
+      this.#heardSinceTurn = true;
       onReceived();
+    };
+    port.onDatagram = (datagram: RxDatagram) => {
+      onHeard();
       nic.receive(datagram, this.nowNs);
     };
     port.onPause = (priority, durationNs) => {
-      onReceived();
+      onHeard();
       nic.pause(priority, durationNs, this.nowNs);
     };
   }
@@ -46,6 +52,7 @@ export class Crank {
   /** Sends one batch at most: received datagrams wait in the kernel meanwhile, and their buffer is finite. True when it sent something. */
   turn(): boolean {
     const { nic } = this;
+    this.#heardSinceTurn = false;
     this.nowNs = nowNs();
     if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs);
     if (!nic.hasWork) return false;

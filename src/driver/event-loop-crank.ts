@@ -4,7 +4,7 @@
 
 import type { Nic } from '../nic/nic.js';
 import type { Port } from '../port/datagram.js';
-import { Crank, nowNs } from './crank.js';
+import { Crank } from './crank.js';
 
 const NS_PER_MS = 1e6;
 /** setTimeout counts in 32 bits of milliseconds. */
@@ -49,7 +49,6 @@ export class EventLoopCrank {
 
   /** Before the NIC gets a datagram. */
   #onReceived(): void {
-    if (!this.#turnPending) this.#crank.nowNs = nowNs();
     this.#received = true;
     this.turnSoon();
   }
