@@ -23,8 +23,9 @@ export function prometheusRegistry(estats: Estats): Registry {
     'Latency of work requests by stage between T1 (posted) and T6 (polled).',
     'histogram',
     () => {
+      const { groups } = estats.currentWindow(); // First: it may close the one before, which then is in the totals.
       const upToNow = totals.copy();
-      upToNow.addWindow(estats.currentWindow().groups);
+      upToNow.addWindow(groups);
       return [...upToNow.series].flatMap(latencyValues);
     },
   );
