@@ -72,6 +72,8 @@ export class ConnectionTelemetry implements WorkRecorder {
   #remote: { readonly address: string; readonly qpn: number } | undefined;
   readonly #host: ConnectionHost;
   readonly #onClosed: (connection: ConnectionTelemetry) => void;
+  #lastPosted = 0;
+  #stalledNs = 0;
   /** Groups of successful work, by completion opcode. */
   readonly #successes: Array<Group | undefined> = [];
 
@@ -109,6 +111,7 @@ export class ConnectionTelemetry implements WorkRecorder {
 
   posted(index: number): void {
     this.page.stamp(index, STAMP_T1, this.#host.nowNs());
+    this.#lastPosted = index;
   }
 
   polled(index: number, status: number, opcode: number): void {
@@ -157,6 +160,20 @@ export class ConnectionTelemetry implements WorkRecorder {
     this.#host.trigger(this, { reason: 'error', op, status: name, stagesNs: { t6_t1: ns } });
   }
 
+  /** The program's event loop stood still for so long, until now. */
+  stalled(ns: number, nowNs: number): void {
+    this.#stalledNs += Math.max(0, nowNs - Math.max(this.#underWaySinceNs, nowNs - ns));
+  }
+
+  /** Since when work is sent and not complete, or posted and not sent; Infinity when there is none. */
+  get #underWaySinceNs(): number {
+    const { page } = this;
+    const activeSince = page.scalars[SCALAR_ACTIVE_SINCE];
+    if (activeSince !== NEVER) return activeSince;
+    const postedNs = page.stampAt(this.#lastPosted, STAMP_T1);
+    return postedNs > page.stampAt(this.#lastPosted, STAMP_T2) ? postedNs : Number.POSITIVE_INFINITY;
+  }
+
   /** Totals at this moment, with what goes on at it. */
   totals(nowNs: number): ConnectionTotals {
     const { scalars, waits, counters } = this.page;
@@ -169,6 +186,7 @@ export class ConnectionTelemetry implements WorkRecorder {
       ) as Record<WaitCause, number>,
       activeNs: scalars[SCALAR_ACTIVE] + (activeSince === NEVER ? 0 : nowNs - activeSince),
       timeoutsNs: scalars[SCALAR_TIMEOUTS],
+      stalledNs: this.#stalledNs,
       counters: Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [name, counters[i]])) as Record<
         QpCounterName,
         number

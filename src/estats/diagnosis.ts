@@ -52,23 +52,25 @@ const WAITS: Readonly<Record<WaitCause, readonly [owner: Owner, text: string]>> 
 
 type Verdict = readonly [owner: Owner, because: string];
 
+/** A cause, and which part of a stage it explains, 0..1. */
+interface Suspect {
+  readonly owner: Owner;
+  readonly part: number;
+  readonly text: string;
+}
+
 /** One row an open connection and operation, the slowest first. `peers` are snapshots of other endpoints: their sides of the connections are looked up. */
 export function diagnose(snapshot: EstatsSnapshot, peers: readonly EstatsSnapshot[]): Diagnosis[] {
   return snapshot.groups
     .filter(({ stage, status }) => stage === 't6_t1' && status === 'SUCCESS')
     .flatMap((whole) => {
       const qp = snapshot.qps.find(({ conn }) => conn === whole.conn);
-      return qp === undefined ? [] : [diagnoseGroup(snapshot, whole, qp, peerOf(qp, snapshot, peers))];
+      return qp === undefined ? [] : [diagnoseGroup(snapshot, whole, qp, peerOf(qp, peers))];
     })
     .sort((a, b) => b.meanNs - a.meanNs);
 }
 
-function diagnoseGroup(
-  snapshot: EstatsSnapshot,
-  whole: GroupRow,
-  qp: QpRow,
-  peer: EstatsSnapshot | undefined,
-): Diagnosis {
+function diagnoseGroup(snapshot: EstatsSnapshot, whole: GroupRow, qp: QpRow, peer: PeerView | undefined): Diagnosis {
   const stages = snapshot.groups.filter(
     ({ conn, op, status, stage }) =>
       conn === whole.conn && op === whole.op && status === whole.status && CONSECUTIVE_STAGES.includes(stage),
@@ -88,24 +90,27 @@ function diagnoseGroup(
   };
 }
 
-function judge(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer: EstatsSnapshot | undefined): Verdict {
-  const meanNs = longest.sumNs / longest.count;
-  if (longest.stage === 't6_t5') {
-    return ['application', `completions waited ${formatNs(meanNs)} on average until the program polled them`];
+function judge({ stage, sumNs, count }: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
+  const meanNs = sumNs / count;
+  switch (stage) {
+    case 't6_t5':
+      return ['application', `completions waited ${formatNs(meanNs)} on average until the program polled them`];
+    case 't5_t4':
+      return ['network', 'answers to older work requests were late or lost'];
+    case 't4_t3':
+      return judgeAnswers(meanNs, snapshot, qp, peer);
+    default:
+      return judgeSending(stage, meanNs, snapshot, qp);
   }
-  const stall = stallThatExplains(meanNs, snapshot);
-  if (stall !== undefined) return ['application', `the event loop of this program ${stall}`];
-  if (longest.stage === 't2_t1' || longest.stage === 't3_t2') return judgeSending(longest.stage, qp);
-  if (longest.stage === 't5_t4') return ['network', 'answers to older work requests were late or lost'];
-  return judgeWaitingForAnswer(meanNs, qp, peer);
 }
 
-function judgeSending(stage: StageName, { covered }: QpRow): Verdict {
+function judgeSending(stage: StageName, meanNs: number, snapshot: EstatsSnapshot, { covered }: QpRow): Verdict {
   const waits = Object.entries(covered.waitsNs) as Array<[WaitCause, number]>;
-  const [cause, waitedNs] = waits.reduce((a, b) => (b[1] > a[1] ? b : a));
   const busyNs = Math.max(covered.activeNs, sum(waits.map(([, ns]) => ns)));
-  if (covered.timeoutsNs >= EXPLAINS * busyNs && busyNs > 0) return lossVerdict(covered);
-  if (waitedNs >= WAIT_MATTERS * busyNs && waitedNs > 0) {
+  const certain = worst([ownStall(meanNs, snapshot, covered, busyNs), loss(covered, busyNs)]);
+  if (certain.part >= EXPLAINS) return [certain.owner, certain.text];
+  const [cause, waitedNs] = waits.reduce((a, b) => (b[1] > a[1] ? b : a));
+  if (waitedNs > 0 && waitedNs >= WAIT_MATTERS * busyNs) {
     const [owner, text] = WAITS[cause];
     return [owner, `${text} (${percent(waitedNs / busyNs)} of the busy time)`];
   }
@@ -114,44 +119,89 @@ function judgeSending(stage: StageName, { covered }: QpRow): Verdict {
     : ['sender', 'sending the packets of a message takes most of the time'];
 }
 
-function judgeWaitingForAnswer(meanNs: number, { covered }: QpRow, peer: EstatsSnapshot | undefined): Verdict {
-  const { activeNs, waitsNs, timeoutsNs } = covered;
-  if (waitsNs.rnr >= EXPLAINS * activeNs) {
-    return ['responder', `${WAITS.rnr[1]} (${percent(waitsNs.rnr / activeNs)} of the busy time)`];
-  }
-  const stall = peer === undefined ? undefined : stallThatExplains(meanNs, peer);
-  if (stall !== undefined) return ['responder', `the event loop of the peer's program ${stall}`];
-  if (timeoutsNs >= EXPLAINS * activeNs) return lossVerdict(covered);
+function judgeAnswers(meanNs: number, snapshot: EstatsSnapshot, { covered }: QpRow, peer?: PeerView): Verdict {
+  const { activeNs, waitsNs } = covered;
+  const notReady: Suspect = {
+    owner: 'responder',
+    part: activeNs === 0 ? 0 : waitsNs.rnr / activeNs,
+    text: `${WAITS.rnr[1]} (${percent(waitsNs.rnr / activeNs)} of the busy time)`,
+  };
+  const suspects = [
+    notReady,
+    ownStall(meanNs, snapshot, covered, activeNs),
+    ...(peer === undefined ? [] : [peerStall(meanNs, peer.snapshot)]),
+    loss(covered, activeNs, peer?.qp.covered.counters.duplicate_request),
+  ];
+  const { owner, part, text } = worst(suspects);
+  if (part >= EXPLAINS) return [owner, text];
   const why = `answers came ${formatNs(meanNs)} after the last packet on average`;
   return [
     'network',
     peer === undefined
       ? `${why}; there is no telemetry of the peer, whose part in it is not known`
-      : `${why}, and the peer's program did not stand still`,
+      : `${why}, and neither losses nor the programs at both ends explain it`,
   ];
 }
 
-function lossVerdict({ counters, activeNs, timeoutsNs }: QpRow['covered']): Verdict {
-  const lost = `${counters.local_ack_timeout_err} timeouts, ${counters.tx_retransmitted} packets sent again`;
-  return ['network', `packets were lost: ${lost} (${percent(timeoutsNs / activeNs)} of the busy time)`];
+/** This program's event loop, with the NIC on it, stood still while work was under way: measured, but no request suffers from more than one stall. */
+function ownStall(meanNs: number, { engine, loopDelay }: EstatsSnapshot, covered: Totals, busyNs: number): Suspect {
+  const part = covered.stalledNs / Math.max(busyNs, covered.stalledNs, 1);
+  return {
+    owner: 'application',
+    part: engine === 'worker' ? 0 : Math.min(part, loopDelay.typicalStallNs / meanNs),
+    text: `the event loop of this program ${stallText(part, loopDelay)}`,
+  };
 }
 
-/** What the standing still of a program explains of a stage: its part of the time, times how long it lasted. Undefined when that is little. */
-function stallThatExplains(meanNs: number, { loopDelay, engine }: EstatsSnapshot): string | undefined {
-  if (engine === 'worker') return undefined; // Its NIC goes on meanwhile.
+/**
+ * The peer's event loop, with its NIC on it, stood still for a share s of the time, typically for L. Requests that follow one another spend
+ * the share s in it; those that come at random wait s L / 2; none waits longer than L.
+ */
+function peerStall(meanNs: number, { engine, loopDelay }: EstatsSnapshot): Suspect {
   const { stalledShare, typicalStallNs } = loopDelay;
-  if (stalledShare * typicalStallNs < EXPLAINS * meanNs || meanNs === 0) return undefined;
-  return `stood still ${percent(stalledShare)} of the time, typically ${formatNs(typicalStallNs)}`;
+  const part = Math.max(stalledShare, (stalledShare * typicalStallNs) / 2 / meanNs);
+  return {
+    owner: 'responder',
+    part: engine === 'worker' ? 0 : Math.min(part, typicalStallNs / meanNs),
+    text: `the event loop of the peer's program ${stallText(stalledShare, loopDelay)}`,
+  };
 }
 
-function peerOf(qp: QpRow, own: EstatsSnapshot, peers: readonly EstatsSnapshot[]): EstatsSnapshot | undefined {
-  const { remote } = qp;
-  return peers.find(
-    (peer) =>
-      peer.address === remote?.address &&
-      peer.qps.some((other) => other.qpn === remote.qpn && other.remote?.qpn === qp.qpn) &&
-      peer !== own,
-  );
+/** Waiting for acknowledgements until the timer ended it. `duplicates`: packets sent again that the peer had already. */
+function loss({ counters, timeoutsNs }: Totals, busyNs: number, duplicates = 0): Suspect {
+  const resent = counters.tx_retransmitted;
+  const reallyLost = resent === 0 ? 0 : Math.max(0, 1 - duplicates / resent);
+  const part = busyNs === 0 ? 0 : (timeoutsNs / busyNs) * reallyLost;
+  return {
+    owner: 'network',
+    part,
+    text: `packets were lost: ${counters.local_ack_timeout_err} timeouts, ${resent} packets sent again (${percent(part)} of the busy time)`,
+  };
+}
+
+type Totals = QpRow['covered'];
+
+interface PeerView {
+  readonly snapshot: EstatsSnapshot;
+  /** The other end of the connection. */
+  readonly qp: QpRow;
+}
+
+function peerOf({ remote, qpn }: QpRow, peers: readonly EstatsSnapshot[]): PeerView | undefined {
+  for (const snapshot of peers) {
+    if (snapshot.address !== remote?.address) continue;
+    const qp = snapshot.qps.find((other) => other.qpn === remote.qpn && other.remote?.qpn === qpn);
+    if (qp !== undefined) return { snapshot, qp };
+  }
+  return undefined;
+}
+
+function worst(suspects: readonly Suspect[]): Suspect {
+  return suspects.reduce((a, b) => (b.part > a.part ? b : a));
+}
+
+function stallText(share: number, { typicalStallNs }: EstatsSnapshot['loopDelay']): string {
+  return `stood still ${percent(share)} of the time, typically ${formatNs(typicalStallNs)}`;
 }
 
 function sum(numbers: readonly number[]): number {

@@ -81,8 +81,10 @@ export class Estats implements ConnectionHost {
 
   /** The program's event loop was this late. */
   recordLoopDelay(ns: number): void {
-    this.advance(this.nowNs());
+    const nowNs = this.nowNs();
+    this.advance(nowNs);
     this.loopDelay.record(ns);
+    for (const connection of this.#connections.values()) connection.stalled(ns, nowNs);
   }
 
   /** The window that is open, as if it ended now. */

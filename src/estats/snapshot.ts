@@ -30,6 +30,7 @@ const totalsSchema = z.object({
   waitsNs: z.record(nameOf(WAIT_CAUSES), number),
   activeNs: number,
   timeoutsNs: number,
+  stalledNs: number,
   counters: z.record(nameOf(QP_COUNTER_NAMES), number),
 });
 

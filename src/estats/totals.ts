@@ -1,4 +1,4 @@
-/** What the NIC's side of a connection adds up. */
+/** What a connection adds up. */
 
 import type { QpCounterName, WaitCause } from '../ring/telemetry-page.js';
 
@@ -10,6 +10,8 @@ export interface ConnectionTotals {
   readonly activeNs: number;
   /** Waiting for acknowledgements that never came. */
   readonly timeoutsNs: number;
+  /** With work under way while the program's event loop stood still. */
+  readonly stalledNs: number;
   readonly counters: Readonly<Record<QpCounterName, number>>;
 }
 
@@ -19,6 +21,7 @@ export function addTotals(a: ConnectionTotals, b: ConnectionTotals, sign: 1 | -1
     waitsNs: addRecords(a.waitsNs, b.waitsNs, sign),
     activeNs: a.activeNs + sign * b.activeNs,
     timeoutsNs: a.timeoutsNs + sign * b.timeoutsNs,
+    stalledNs: a.stalledNs + sign * b.stalledNs,
     counters: addRecords(a.counters, b.counters, sign),
   };
 }

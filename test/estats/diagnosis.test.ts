@@ -66,7 +66,7 @@ describe('diagnose names', () => {
     oneByOne(pair, 20);
     expect(verdict(pair)).toMatchObject({ owner: 'network', stage: 't4_t3', count: 20 });
     expect(verdict(pair).share).toBeGreaterThan(0.99);
-    expect(verdict(pair).because).toMatch(/peer's program did not stand still/);
+    expect(verdict(pair).because).toMatch(/neither losses nor the programs/);
   });
 
   it('the network when packets are lost until the timer ends it', async () => {
