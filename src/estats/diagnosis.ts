@@ -90,17 +90,17 @@ function diagnoseGroup(snapshot: EstatsSnapshot, whole: GroupRow, qp: QpRow, pee
   };
 }
 
-function judge({ stage, sumNs, count }: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
-  const meanNs = sumNs / count;
-  switch (stage) {
+function judge(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
+  const meanNs = longest.sumNs / longest.count;
+  switch (longest.stage) {
     case 't6_t5':
       return ['application', `completions waited ${formatNs(meanNs)} on average until the program polled them`];
     case 't5_t4':
       return ['network', 'answers to older work requests were late or lost'];
     case 't4_t3':
-      return judgeAnswers(meanNs, snapshot, qp, peer);
+      return judgeAnswers(longest, snapshot, qp, peer);
     default:
-      return judgeSending(stage, meanNs, snapshot, qp);
+      return judgeSending(longest.stage, meanNs, snapshot, qp);
   }
 }
 
@@ -119,7 +119,8 @@ function judgeSending(stage: StageName, meanNs: number, snapshot: EstatsSnapshot
     : ['sender', 'sending the packets of a message takes most of the time'];
 }
 
-function judgeAnswers(meanNs: number, snapshot: EstatsSnapshot, { covered }: QpRow, peer?: PeerView): Verdict {
+function judgeAnswers(longest: GroupRow, snapshot: EstatsSnapshot, { covered }: QpRow, peer?: PeerView): Verdict {
+  const meanNs = longest.sumNs / longest.count;
   const { activeNs, waitsNs } = covered;
   const notReady: Suspect = {
     owner: 'responder',
@@ -129,7 +130,7 @@ function judgeAnswers(meanNs: number, snapshot: EstatsSnapshot, { covered }: QpR
   const suspects = [
     notReady,
     ownStall(meanNs, snapshot, covered, activeNs),
-    ...(peer === undefined ? [] : [peerStall(meanNs, peer.snapshot)]),
+    ...(peer === undefined ? [] : [peerStall(longest, snapshot, covered, peer.snapshot)]),
     loss(covered, activeNs, peer?.qp.covered.counters.duplicate_request),
   ];
   const { owner, part, text } = worst(suspects);
@@ -154,16 +155,22 @@ function ownStall(meanNs: number, { engine, loopDelay }: EstatsSnapshot, covered
 }
 
 /**
- * The peer's event loop, with its NIC on it, stood still for a share s of the time, typically for L. Requests that follow one another spend
- * the share s in it; those that come at random wait s L / 2; none waits longer than L.
+ * The peer's event loop, with its NIC on it, stood still for a share s of the time, typically for L. A request that comes at random waits s L / 2,
+ * all together do not wait longer than the loop stood still, and none waits longer than L.
  */
-function peerStall(meanNs: number, { engine, loopDelay }: EstatsSnapshot): Suspect {
-  const { stalledShare, typicalStallNs } = loopDelay;
-  const part = Math.max(stalledShare, (stalledShare * typicalStallNs) / 2 / meanNs);
+function peerStall(
+  { sumNs, count }: GroupRow,
+  snapshot: EstatsSnapshot,
+  { activeNs }: Totals,
+  peer: EstatsSnapshot,
+): Suspect {
+  const { stalledShare, typicalStallNs } = peer.loopDelay;
+  const waitedNs = stalledShare * Math.min(snapshot.coveredSeconds * 1e9, (count * typicalStallNs) / 2);
+  const part = activeNs === 0 ? 0 : Math.min(1, waitedNs / activeNs);
   return {
     owner: 'responder',
-    part: engine === 'worker' ? 0 : Math.min(part, typicalStallNs / meanNs),
-    text: `the event loop of the peer's program ${stallText(stalledShare, loopDelay)}`,
+    part: peer.engine === 'worker' ? 0 : Math.min(part, (typicalStallNs * count) / sumNs),
+    text: `the event loop of the peer's program ${stallText(stalledShare, peer.loopDelay)}`,
   };
 }
 

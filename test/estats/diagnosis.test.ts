@@ -101,6 +101,23 @@ describe('diagnose names', () => {
     expect(verdict(pair)).toMatchObject({ owner: 'responder', stage: 't4_t3' });
   });
 
+  it('the network when the responder stands still rather often, but requests come seldom and take long anyway', async () => {
+    const pair = await open({ delayNs: 50 * MS });
+    standStill(pair, pair.b, 4, 10);
+    for (let n = 0; n < 20; n++) {
+      oneByOne(pair, 1);
+      pair.run({ untilNs: pair.events.nowNs + 200 * MS });
+    }
+    expect(verdict(pair)).toMatchObject({ owner: 'network', stage: 't4_t3' });
+  });
+
+  it('not the responder when it stands still seldom, though a few requests meet that', async () => {
+    const pair = await open();
+    standStill(pair, pair.b, 20, 500);
+    oneByOne(pair, 20_000, 8);
+    expect(verdict(pair)).toMatchObject({ owner: 'network', stage: 't4_t3' });
+  });
+
   it('the network, and says what it does not know, when the responder has no telemetry', async () => {
     const pair = await open();
     standStill(pair, pair.b, 40, 50);
