@@ -158,7 +158,9 @@ if (values.json) console.log(JSON.stringify(result));
 else {
   const line = (/** @type {string} */ text, /** @type {number} */ ns) =>
     console.log(`${text.padEnd(44)}${ns.toFixed(0).padStart(6)} ns`);
-  console.log(`node ${result.node}, ${result.cpu}; ${reps} interleaved rounds of ${messages} WRITEs of ${MESSAGE_BYTES} B, medians`);
+  console.log(
+    `node ${result.node}, ${result.cpu}; ${reps} interleaved rounds of ${messages} WRITEs of ${MESSAGE_BYTES} B, medians`,
+  );
   line('a work request without telemetry', result.offNs);
   line('telemetry of the side that posts it, more', result.costNs);
   line('telemetry of both sides, more', result.costBothNs);
