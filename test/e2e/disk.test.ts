@@ -204,6 +204,51 @@ describe.skipIf(!isBuilt)('rocev2 disk serve and a gateway to it', () => {
   }, 60_000);
 });
 
+describe.skipIf(!isBuilt)('rocev2 disk bench', () => {
+  const few = ['--blocks', '4KiB', '--depths', '1,4', '-D', '30ms', '--reps', '1', '--size', '4MiB'];
+
+  it('prints a row for each transport, operation, size and depth', async () => {
+    const program = Program.rocev2('disk', 'bench', ...few, '--json');
+    expect(await program.ended(), program.stderr).toBe(0);
+    const { rows } = JSON.parse(program.stdout) as { rows: Array<Record<string, unknown>> };
+    const cells = rows.map(({ op, queueDepth, transport }) => `${op} ${queueDepth} ${transport}`);
+    expect(cells).toEqual(
+      ['randread', 'randwrite'].flatMap((op) => [1, 4].flatMap((d) => [`${op} ${d} rdma`, `${op} ${d} tcp`])),
+    );
+    for (const row of rows) {
+      expect(row).toMatchObject({
+        blockBytes: 4096,
+        iops: expect.any(Number),
+        latencyNs: { p50: expect.any(Number), p99: expect.any(Number) },
+        cpuNsPerIo: expect.any(Number),
+      });
+      expect(row['bytesPerSecond']).toBeCloseTo((row['iops'] as number) * 4096, 3);
+    }
+  });
+
+  it('measures an NBD export beside them, as a table', async () => {
+    const gateway = Program.rocev2('disk', 'nbd', '--listen', '127.54.0.1:0', '--backend', 'memory', '--size', '4MiB');
+    const args = ['--ops', 'randread', '--transports', 'tcp', '--nbd', await uriOf(gateway)];
+    const program = Program.rocev2('disk', 'bench', ...few, ...args);
+    expect(await program.ended(), program.stderr).toBe(0);
+    expect(program.stdout).toMatch(/randread +4 KiB +1 +tcp .*\nrandread +4 KiB +1 +nbd .*\n/);
+    gateway.kill('SIGINT');
+    await gateway.ended();
+  });
+
+  it('refuses sizes that cannot be', async () => {
+    for (const args of [
+      ['--blocks', '100'],
+      ['--blocks', '8MiB'],
+      ['--ops', 'dance'],
+      ['--depths', '0'],
+    ]) {
+      const program = Program.rocev2('disk', 'bench', ...few, ...args);
+      expect(await program.ended(), program.stderr).toBe(2);
+    }
+  });
+});
+
 function page(stamp: number): Buffer {
   const bytes = Buffer.alloc(BLOCK, stamp % 251);
   bytes.writeUInt32LE(stamp);

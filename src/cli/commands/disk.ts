@@ -1,13 +1,15 @@
 /** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSocketAddress, type SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
+import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
+import { BENCH_OPS } from '../disk/bench-run.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe, type ServeOptions } from '../disk/serve.js';
-import { choiceOption, durationOption, sizeOption } from '../options.js';
+import { choiceOption, countOption, durationOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
@@ -27,6 +29,7 @@ Examples:
     );
   registerServe(disk, io);
   registerNbd(disk, io);
+  registerBench(disk, io);
 }
 
 function registerServe(disk: Command, io: CliIo): void {
@@ -86,6 +89,54 @@ Examples:
     .action((options: NbdGatewayOptions & { readonly json?: true }) =>
       runNbdGateway(options, new Output(io, options.json === true)),
     );
+}
+
+function registerBench(disk: Command, io: CliIo): void {
+  const command = disk
+    .command('bench')
+    .description(
+      'Measure IOPS, latency and CPU time of a disk over RDMA and over TCP, side by side. Without HOST it starts a server with a disk in memory, ' +
+        'whose CPU time is then counted, too.',
+    )
+    .argument('[host]', 'the IP address of a storage server; what its disk holds is overwritten')
+    .option('--transports <list>', BENCH_TRANSPORTS.join(', '), listOf(choiceOption(BENCH_TRANSPORTS)), [
+      ...BENCH_TRANSPORTS,
+    ])
+    .option('--nbd <uri>', 'measure an NBD export beside them; what it holds is overwritten')
+    .option('--ops <list>', BENCH_OPS.join(', '), listOf(choiceOption(BENCH_OPS)), [...BENCH_OPS])
+    .option('--blocks <list>', 'sizes of a request', listOf(blockOption), [8192, 1 << 20])
+    .option('--depths <list>', 'requests under way', listOf(countOption), [1, 16, 32])
+    .addOption(durationDefault('-D, --duration <time>', 'of one run', '500ms'))
+    .option('--reps <n>', 'runs, of which the median counts', countOption, 3)
+    .option('--size <size>', 'of the disk in memory', sizeOption, 256 << 20);
+  addRdmaOptions(command)
+    .option('--json', 'one JSON document on stdout')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 disk bench
+  rocev2 disk bench 192.0.2.7 --blocks 4KiB --depths 1,8,64 -D 2s
+  rocev2 disk bench --nbd 'nbd+unix:///?socket=/tmp/nbdkit.sock' --json`,
+    )
+    .action((host: string | undefined, options: BenchOptions & { readonly json?: true }) =>
+      runBench(host, options, new Output(io, options.json === true)),
+    );
+}
+
+/** Values with commas between them. */
+function listOf<T>(parse: (text: string) => T): (text: string) => T[] {
+  return (text) => text.split(',').map((part) => parse(part.trim()));
+}
+
+function blockOption(text: string): number {
+  const bytes = sizeOption(text);
+  if (bytes > 0 && bytes % 512 === 0) return bytes;
+  throw new InvalidArgumentError('a block has a multiple of 512 bytes.');
+}
+
+function durationDefault(flags: string, text: string, value: string): Option {
+  return new Option(flags, text).argParser(durationOption).default(durationOption(value), value);
 }
 
 function listenOption(text: string): SocketAddress {

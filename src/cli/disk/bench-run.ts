@@ -1,0 +1,89 @@
+/** One run of the disk benchmark: random I/O of one size at one queue depth on one disk, for a time. */
+
+import { performance } from 'node:perf_hooks';
+import { type RandomSource, randomInt } from '../../core/random.js';
+import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
+import { fillPattern } from '../pattern.js';
+import { type LatencyNs, LatencySamples } from '../transfer/result.js';
+
+export const BENCH_OPS = ['randread', 'randwrite'] as const;
+export type BenchOp = (typeof BENCH_OPS)[number];
+
+export interface BenchCell {
+  readonly op: BenchOp;
+  readonly blockBytes: number;
+  readonly queueDepth: number;
+}
+
+/** A disk that takes part. */
+export interface Contender {
+  readonly transport: string;
+  readonly disk: BlockDevice;
+  /** CPU time spent on its behalf so far, in nanoseconds. */
+  cpuNs(): Promise<number>;
+}
+
+/** A row of `disk bench --json`. */
+export interface BenchRow extends BenchCell {
+  readonly transport: string;
+  readonly iops: number;
+  readonly bytesPerSecond: number;
+  readonly latencyNs: LatencyNs;
+  /** User and system time of this process, and of the server's where the benchmark has started it. */
+  readonly cpuNsPerIo: number;
+}
+
+const NS_PER_MS = 1e6;
+const MS_PER_S = 1e3;
+/** Reads and writes stay in as much: more would only measure how fast memory is filled beforehand. */
+export const AREA_BYTES_MAX = 128 << 20;
+const FILL_BYTES = 1 << 20;
+
+/** Puts data where the runs will read, so that nothing is a hole. */
+export async function fillArea(disk: BlockDevice): Promise<void> {
+  const bytes = Buffer.alloc(FILL_BYTES);
+  fillPattern(bytes, 1);
+  const end = Math.min(disk.sizeBytes, AREA_BYTES_MAX);
+  for (let at = 0; at < end; at += FILL_BYTES) await disk.write(at, bytes.subarray(0, Math.min(FILL_BYTES, end - at)));
+}
+
+/** Keeps `queueDepth` requests under way for `durationNs`, or until interrupted; at least one is done. */
+export async function runCell(
+  { transport, disk, cpuNs }: Contender,
+  cell: BenchCell,
+  durationNs: number,
+  random: RandomSource,
+  interrupted: AbortSignal,
+): Promise<BenchRow> {
+  const { op, blockBytes, queueDepth } = cell;
+  const blocks = Math.floor(Math.min(disk.sizeBytes, AREA_BYTES_MAX) / blockBytes);
+  const latency = new LatencySamples();
+  let done = 0;
+  const cpuBefore = await cpuNs();
+  const startMs = performance.now();
+  const endMs = startMs + durationNs / NS_PER_MS;
+  const worker = async (n: number): Promise<void> => {
+    const bytes = Buffer.alloc(blockBytes);
+    fillPattern(bytes, n);
+    for (let beginMs = startMs; beginMs < endMs && !interrupted.aborted; ) {
+      const offset = randomInt(random, 0, blocks - 1) * blockBytes;
+      if (op === 'randread') await disk.read(offset, blockBytes, bytes);
+      else await disk.write(offset, bytes);
+      const nowMs = performance.now();
+      latency.add((nowMs - beginMs) * NS_PER_MS);
+      beginMs = nowMs;
+      done++;
+    }
+  };
+  await Promise.all(Array.from({ length: queueDepth }, (_, n) => worker(n)));
+  const seconds = (performance.now() - startMs) / MS_PER_S;
+  const spentNs = (await cpuNs()) - cpuBefore;
+  return {
+    transport,
+    ...cell,
+    iops: done / seconds,
+    bytesPerSecond: (done * blockBytes) / seconds,
+    latencyNs: latency.summary()!,
+    cpuNsPerIo: Math.round(spentNs / done),
+  };
+}

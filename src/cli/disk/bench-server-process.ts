@@ -1,0 +1,42 @@
+/** The storage server of the disk benchmark as a process of its own: a disk in memory, over RDMA and TCP. */
+
+import { z } from 'zod';
+import { PORT_IOS } from '../../driver/port-io.js';
+import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
+import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
+import { StorageServer } from '../../storage-rpc/live/storage-server.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { method } from '../processes/calls.js';
+import { serveParent } from '../processes/serve-parent.js';
+
+const LOOPBACK = '127.0.0.1';
+const NS_PER_US = 1e3;
+
+let close = async (): Promise<void> => {};
+
+const service = {
+  /** Answers the TCP port clients have to come to. */
+  open: method(
+    { sizeBytes: z.number().int(), recovery: z.enum(RECOVERY_NAMES), io: z.enum(PORT_IOS) },
+    async ({ sizeBytes, recovery, io }) => {
+      const device = await openDevice({ address: LOOPBACK, udpPort: 0, io });
+      const disks = [new MemoryDevice(sizeBytes)];
+      const server = await StorageServer.open({ disks, host: LOOPBACK, port: 0, device, recovery });
+      close = async () => {
+        await server.close();
+        await device.close();
+      };
+      return server.port;
+    },
+  ),
+  /** CPU time of this process so far, user and system. */
+  cpuNs: method({}, () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) * NS_PER_US;
+  }),
+  close: method({}, () => close()),
+};
+
+export type BenchServerService = typeof service;
+
+serveParent(service);

@@ -1,0 +1,161 @@
+/**
+ * `rocev2 disk bench`: the same I/O over RDMA and over TCP on the same server, and on an NBD export beside them if asked for. Runs take turns,
+ * so that a machine that is busy for a while is busy for all; of several runs the median counts.
+ */
+
+import { RoceError } from '../../core/errors.js';
+import { SeededRandom } from '../../core/random.js';
+import { formatBytes, formatNs } from '../../core/units.js';
+import { openBackend } from '../../storage-rpc/open-backend.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import type { Column, Output } from '../output.js';
+import { ChildService, whileAlive } from '../processes/child-service.js';
+import { type BenchCell, type BenchOp, type BenchRow, type Contender, fillArea, runCell } from './bench-run.js';
+import type { BenchServerService } from './bench-server-process.js';
+import type { RdmaOptions } from './rdma-options.js';
+import { ConnectedDisk } from './remote-disk.js';
+
+export const BENCH_TRANSPORTS = ['rdma', 'tcp'] as const;
+
+export interface BenchOptions extends RdmaOptions {
+  readonly transports: ReadonlyArray<(typeof BENCH_TRANSPORTS)[number]>;
+  /** URI of an NBD export. */
+  readonly nbd?: string;
+  readonly ops: readonly BenchOp[];
+  readonly blocks: readonly number[];
+  readonly depths: readonly number[];
+  readonly duration: number;
+  readonly reps: number;
+  readonly size: number;
+}
+
+const LOOPBACK = '127.0.0.1';
+const NS_PER_US = 1e3;
+
+/** What is open, to be closed in reverse. */
+type Opened = Array<() => Promise<unknown>>;
+
+export async function runBench(host: string | undefined, options: BenchOptions, output: Output): Promise<void> {
+  const opened: Opened = [];
+  try {
+    const server = host === undefined ? await startServer(opened) : undefined;
+    const work = benchmark(host, server, options, output, opened);
+    const rows = server === undefined ? await work : await whileAlive([server], work);
+    printRows(rows, output);
+    output.document({ rows });
+  } finally {
+    for (const close of opened.reverse()) await close();
+  }
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+}
+
+type Server = ChildService<BenchServerService>;
+
+async function startServer(opened: Opened): Promise<Server> {
+  const server: Server = new ChildService('server', new URL('./bench-server-process.js', import.meta.url));
+  opened.push(() => server.stop());
+  return server;
+}
+
+async function benchmark(
+  host: string | undefined,
+  server: Server | undefined,
+  options: BenchOptions,
+  output: Output,
+  opened: Opened,
+): Promise<BenchRow[]> {
+  const contenders = await connectAll(host, server, options, opened);
+  for (const { disk } of contenders) await fillArea(disk);
+  const cells = options.ops.flatMap((op) =>
+    options.blocks.flatMap((blockBytes) => options.depths.map((queueDepth) => ({ op, blockBytes, queueDepth }))),
+  );
+  const { interrupted } = output.io;
+  const progress = output.progress(cells.length);
+  const rows: BenchRow[] = [];
+  for (const [i, cell] of cells.entries()) {
+    progress.update(i, `${cell.op} ${formatBytes(cell.blockBytes)}, queue depth ${cell.queueDepth}`);
+    rows.push(...(await runTurns(contenders, cell, options, interrupted)));
+    if (interrupted.aborted) break;
+  }
+  progress.stop();
+  return rows;
+}
+
+async function connectAll(
+  host: string | undefined,
+  server: Server | undefined,
+  options: BenchOptions,
+  opened: Opened,
+): Promise<Contender[]> {
+  const { recovery, io, size } = options;
+  const port = server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io });
+  // Beside a server of its own it needs no address of its own.
+  const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };
+  const cpuNs = async (): Promise<number> => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) * NS_PER_US + ((await server?.call('cpuNs', {})) ?? 0);
+  };
+  const contenders: Contender[] = [];
+  for (const transport of options.transports) {
+    const connected = await ConnectedDisk.connect(host ?? LOOPBACK, { ...meet, transport });
+    opened.push(() => connected[Symbol.asyncDispose]());
+    contenders.push({ transport, disk: connected.client.disk, cpuNs });
+  }
+  if (options.nbd !== undefined) {
+    const disk = await openBackend(options.nbd, undefined);
+    opened.push(() => disk.close());
+    contenders.push({ transport: 'nbd', disk, cpuNs });
+  }
+  for (const { transport, disk } of contenders) {
+    const largest = Math.max(...options.blocks);
+    if (disk.sizeBytes >= largest) continue;
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `the disk over ${transport} has no block of ${largest} bytes`);
+  }
+  return contenders;
+}
+
+/** Every contender in turn, again and again; the median run of each. */
+async function runTurns(
+  contenders: readonly Contender[],
+  cell: BenchCell,
+  { duration, reps, seed = 1 }: BenchOptions,
+  interrupted: AbortSignal,
+): Promise<BenchRow[]> {
+  const runs: BenchRow[][] = contenders.map(() => []);
+  for (let rep = 0; rep < reps && !(interrupted.aborted && rep > 0); rep++) {
+    for (const [i, contender] of contenders.entries()) {
+      const random = new SeededRandom(seed).stream(`offsets ${rep}`);
+      runs[i].push(await runCell(contender, cell, duration, random, interrupted));
+    }
+  }
+  return runs.map((rows) => rows.toSorted((a, b) => a.iops - b.iops)[Math.floor(rows.length / 2)]);
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'Op', align: 'left' },
+  { title: 'Block', align: 'right' },
+  { title: 'Depth', align: 'right' },
+  { title: 'Transport', align: 'left' },
+  { title: 'IOPS', align: 'right' },
+  { title: 'MB/s', align: 'right' },
+  { title: 'p50', align: 'right' },
+  { title: 'p99', align: 'right' },
+  { title: 'CPU/IO', align: 'right' },
+];
+
+function printRows(rows: readonly BenchRow[], output: Output): void {
+  output.table(
+    COLUMNS,
+    rows.map(({ op, blockBytes, queueDepth, transport, iops, bytesPerSecond, latencyNs, cpuNsPerIo }) => [
+      op,
+      formatBytes(blockBytes),
+      queueDepth,
+      transport,
+      Math.round(iops),
+      (bytesPerSecond / 1e6).toFixed(1),
+      formatNs(latencyNs.p50),
+      formatNs(latencyNs.p99),
+      formatNs(cpuNsPerIo),
+    ]),
+  );
+}
