@@ -144,6 +144,7 @@ export class ConnectionManager implements AsyncDisposable {
         `${remote} cannot be reached from ${this.device.address}: other address family`,
       );
     }
+    await this.device.link.resolve(remote);
     await initializeQp(qp);
     this.#expectOpen();
     const own = {
@@ -206,6 +207,7 @@ export class ConnectionManager implements AsyncDisposable {
     const peer = `the peer at ${endpoint.remote}`;
     if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} no longer waits`);
     await this.#bringUp(endpoint, qp, async () => {
+      await this.device.link.resolve(endpoint.remote);
       await initializeQp(qp);
       await qp.modify(parameters.toRtr);
       this.#accepting.set(qp.qpn, endpoint);

@@ -22,10 +22,16 @@ export interface PortOptions {
   /** UDP port to receive on; default 4791, where third parties send. Only for UDP ports. */
   readonly udpPort?: number;
   /**
-   * Ethernet frames inside UDP datagrams, to a software switch: `HOST:PORT` of this end and of the switch port. `rateBps`, of the emulated
-   * link (default 10 Gb/s), is needed where the switch sends pause frames: they count bit times.
+   * Ethernet frames inside UDP datagrams, to a software switch or a QEMU guest: `HOST:PORT` of this end and of the other. `mtuBytes` is the
+   * largest IP packet of the emulated link (default 9000; a guest's interface usually has 1500). `rateBps`, its speed (default 10 Gb/s),
+   * is needed where the switch sends pause frames: they count bit times.
    */
-  readonly frame?: { readonly local: string; readonly remote: string; readonly rateBps?: number };
+  readonly frame?: {
+    readonly local: string;
+    readonly remote: string;
+    readonly mtuBytes?: number;
+    readonly rateBps?: number;
+  };
   /** `off`: never use koffi to set socket options; then `io` is dgram. Default `auto`. */
   readonly native?: 'auto' | 'off';
   /** How datagrams get in and out of a UDP port. Default dgram on the caller's event loop. */
@@ -114,11 +120,12 @@ function makeFramePort(options: PortOptions, address: IpAddress) {
       'leave udpPort out',
     );
   }
-  const { local, remote, rateBps } = options.frame!;
+  const { local, remote, mtuBytes, rateBps } = options.frame!;
   return openFramePort({
     address,
     local: parseUdpEndpoint(local),
     remote: parseUdpEndpoint(remote),
+    ...(mtuBytes !== undefined && { mtuBytes }),
     ...(rateBps !== undefined && { rateBps }),
     random: systemRandom(),
   });

@@ -15,6 +15,7 @@ import {
   writeEthernet,
 } from '../packet/ethernet.js';
 import {
+  ALL_NODES,
   multicastMac,
   NDP_BYTES,
   NdpPacket,
@@ -53,9 +54,13 @@ export class NeighborProtocol {
     return this.#cache.lookup(address, nowNs);
   }
 
-  /** Tells the switch where we are: in IPv4 an announcement (RFC 5227), in IPv6 a question to the group of our own address. */
+  /**
+   * Tells the switch where we are, and whoever knew this address at another station that it has moved: a request for our own address
+   * (RFC 5227 §2.3), or an unsolicited advertisement (RFC 4861 §7.2.6).
+   */
   announce(): void {
-    this.#ask(this.#address);
+    if (this.#address.family === 4) this.#ask(this.#address);
+    else this.#advertise(ALL_NODES, multicastMac(ALL_NODES));
   }
 
   /** Takes in the ARP packet at `offset`; false when it is none that we can read. */
@@ -83,10 +88,7 @@ export class NeighborProtocol {
     }
     if (!equalBytes(ndp.targetIp, this.#address.bytes)) return true;
     this.#learn(ndp.sourceIp, ndp.mac, true, nowNs);
-    const reply = new Uint8Array(ETHERNET_BYTES + NDP_BYTES);
-    const o = writeEthernet(reply, 0, ndp.mac, this.#mac, ETHERTYPE_IPV6);
-    writeNeighborAdvertisement(reply, o, this.#address.bytes, this.#mac, ndp.sourceIp);
-    this.#send(reply);
+    this.#advertise(ndp.sourceIp, ndp.mac);
     return true;
   }
 
@@ -96,6 +98,13 @@ export class NeighborProtocol {
     if (address.equals(this.#address)) return; // nobody else has our address
     if (asksForUs) this.#cache.add(address, mac.slice(), nowNs);
     else this.#cache.answer(address, mac.slice(), nowNs);
+  }
+
+  #advertise(toIp: Uint8Array, toMac: Uint8Array): void {
+    const advertisement = new Uint8Array(ETHERNET_BYTES + NDP_BYTES);
+    const o = writeEthernet(advertisement, 0, toMac, this.#mac, ETHERTYPE_IPV6);
+    writeNeighborAdvertisement(advertisement, o, this.#address.bytes, this.#mac, toIp);
+    this.#send(advertisement);
   }
 
   #ask(target: IpAddress): void {

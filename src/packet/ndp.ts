@@ -26,6 +26,10 @@ const HOP_LIMIT = 255;
 const ADVERTISEMENT_SOLICITED = 0x40000000;
 const ADVERTISEMENT_OVERRIDE = 0x20000000;
 
+const MULTICAST_FIRST_BYTE = 0xff;
+/** ff02::1 */
+export const ALL_NODES: Uint8Array = Uint8Array.of(MULTICAST_FIRST_BYTE, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
+
 /** A parsed solicitation or advertisement; addresses are copies in network order. */
 export class NdpPacket {
   type = 0;
@@ -58,7 +62,10 @@ export function writeNeighborSolicitation(
   return writeNdp(b, o, NEIGHBOR_SOLICITATION, sourceIp, group, 0, targetIp, OPTION_SOURCE_MAC, sourceMac);
 }
 
-/** Answers a solicitation from `destinationIp`: `sourceIp` is at `sourceMac`. Returns the offset behind it. */
+/**
+ * Says that `sourceIp` is at `sourceMac`: the answer to a solicitation from `destinationIp`, or unasked to a group (RFC 4861 §7.2.6).
+ * Returns the offset behind it.
+ */
 export function writeNeighborAdvertisement(
   b: Uint8Array,
   o: number,
@@ -66,7 +73,8 @@ export function writeNeighborAdvertisement(
   sourceMac: Uint8Array,
   destinationIp: Uint8Array,
 ): number {
-  const flags = ADVERTISEMENT_SOLICITED | ADVERTISEMENT_OVERRIDE;
+  const isAnswer = destinationIp[0] !== MULTICAST_FIRST_BYTE;
+  const flags = ADVERTISEMENT_OVERRIDE | (isAnswer ? ADVERTISEMENT_SOLICITED : 0);
   return writeNdp(b, o, NEIGHBOR_ADVERTISEMENT, sourceIp, destinationIp, flags, sourceIp, OPTION_TARGET_MAC, sourceMac);
 }
 

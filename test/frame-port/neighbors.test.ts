@@ -7,6 +7,7 @@ import { SourceCache } from '../../src/port/source-cache.js';
 
 const MAC_A = parseMac('02:00:00:00:00:0a');
 const MAC_B = parseMac('02:00:00:00:00:0b');
+const MAC_C = parseMac('02:00:00:00:00:0c');
 const SECOND = 1e9;
 const V4 = ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((text) => IpAddress.parse(text));
 const V6 = ['fd00::1', 'fd00::2', 'fd00::3'].map((text) => IpAddress.parse(text));
@@ -60,6 +61,22 @@ describe.each([
     const stranger = new NeighborProtocol(addresses[0], MAC_A, () => {});
     expect(receive(stranger, toA[0])).toBe(true);
     expect(stranger.lookup(addresses[1], 0)).toBeUndefined();
+  });
+
+  it('announces a move to whoever knew the address elsewhere', () => {
+    const { a, b, toA, toB } = pair(addresses);
+    b.lookup(addresses[0], 0);
+    receive(a, toA[0]);
+    receive(b, toB[0]);
+    expect(b.lookup(addresses[0], 0)).toEqual(MAC_A);
+    const heard: Uint8Array[] = [];
+    const successor = new NeighborProtocol(addresses[0], MAC_C, (frame) => heard.push(frame));
+    successor.announce();
+    expect(heard.length).toBe(1);
+    expect(heard[0][0] & 1).toBe(1); // to a group
+    expect(receive(b, heard[0], SECOND)).toBe(true);
+    expect(b.lookup(addresses[0], SECOND)).toEqual(MAC_C);
+    expect(toA.length).toBe(1); // nothing to answer
   });
 
   it('takes its own announcement from nobody', () => {

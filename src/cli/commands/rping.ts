@@ -18,7 +18,7 @@ import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { localAddressTowards } from '../local-address.js';
-import { addressOption, countOption, portOption, sizeOption } from '../options.js';
+import { addressOption, countOption, type FrameWire, frameOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { linger, watched } from '../peer-watch.js';
 
@@ -45,6 +45,8 @@ interface RpingOptions {
   readonly verbose?: boolean;
   readonly validate?: boolean;
   readonly bind?: IpAddress;
+  readonly frame?: FrameWire;
+  readonly linkMtu?: number;
   readonly json?: boolean;
 }
 
@@ -62,13 +64,20 @@ export function register(program: Command, io: CliIo): void {
     .option('-v, --verbose', 'print the text of every ping')
     .option('-V, --validate', 'check the contents of every ping')
     .option('--bind <address>', 'client: RoCE address of this side (default: what the route says)', addressOption)
+    .option(
+      '--frame <local,remote>',
+      'through a switch or to a guest: UDP sockets HOST:PORT of the two ends',
+      frameOption,
+    )
+    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 rping -s -a 127.0.0.2 -V
-  rocev2 rping -c -a 127.0.0.2 --bind 127.0.0.1 -C 1000 -V`,
+  rocev2 rping -c -a 127.0.0.2 --bind 127.0.0.1 -C 1000 -V
+  rocev2 rping -c -a 10.77.0.2 --bind 10.77.0.1 --frame 127.0.0.1:6001,127.0.0.1:5001 -C 10   # a port of rocev2 switch`,
     )
     .action((options: RpingOptions) => rping(options, new Output(io, options.json === true)));
 }
@@ -84,7 +93,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   }
   if (server !== true && client !== true) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'give -s or -c');
   const local = server === true ? options.address! : (options.bind ?? (await localAddressTowards(options.address!)));
-  await using device = await openDevice({ address: local.text });
+  await using device = await openDevice({ address: local.text, ...frameOf(options) });
   await using cm = await ConnectionManager.open(device, { timing: TIMING });
   const end = await RpingEnd.create(device, options);
   const { interrupted } = output.io;
@@ -103,6 +112,17 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   if (tally.pings < (options.count ?? 0)) {
     throw new CommandFailure(EXIT_FAILED, `the client ended after ${tally.pings} of ${options.count} pings`);
   }
+}
+
+function frameOf({ frame, linkMtu, bind, server }: RpingOptions) {
+  if (frame === undefined) {
+    if (linkMtu === undefined) return {};
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', '--link-mtu is of a frame wire', 'give --frame, too');
+  }
+  if (server !== true && bind === undefined) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no address for this side of the frame wire', 'give --bind');
+  }
+  return { frame: { ...frame, ...(linkMtu !== undefined && { mtuBytes: linkMtu }) } };
 }
 
 /** How a run went. */

@@ -70,9 +70,9 @@ export class RunningCommand {
     this.#child.stdin?.end();
   }
 
-  /** SIGTERM, and SIGKILL to a process that is still there two seconds later. Harmless after its end. */
-  async stop(): Promise<CommandResult> {
-    this.#child.kill('SIGTERM');
+  /** SIGTERM, or SIGINT as Ctrl-C, and SIGKILL to a process that is still there two seconds later. Harmless after its end. */
+  async stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<CommandResult> {
+    this.#child.kill(signal);
     const insist = setTimeout(() => this.#child.kill('SIGKILL'), 2000);
     try {
       return await this.#finished;

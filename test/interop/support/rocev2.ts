@@ -1,9 +1,9 @@
-/** The `rocev2` executable inside a rig's namespace. */
+/** The `rocev2` executable, inside a rig's namespace or where it needs none. */
 
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { RunningCommand } from './command.js';
+import { RunningCommand } from './command.js';
 import type { Rig } from './rig.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -13,9 +13,18 @@ export async function buildRocev2(): Promise<void> {
   await promisify(execFile)('npm', ['run', 'build'], { cwd: ROOT });
 }
 
+function commandLine(args: readonly string[]): string[] {
+  return [process.execPath, `${ROOT}dist/cli/main.js`, ...args];
+}
+
 /** Starts `rocev2 ARGS` at this machine's end of the bridge. */
 export function startRocev2(rig: Rig, args: readonly string[]): RunningCommand {
-  return rig.host([process.execPath, `${ROOT}dist/cli/main.js`, ...args]);
+  return rig.host(commandLine(args));
+}
+
+/** Starts `rocev2 ARGS` in no namespace. */
+export function rocev2(args: readonly string[]): RunningCommand {
+  return new RunningCommand(commandLine(args));
 }
 
 /** The document a `--json` run printed. Fails with what the command wrote when it did not end well. */
