@@ -62,6 +62,7 @@ const pure = [
   'storage-rpc/sk',
   'storage-rpc/session',
   'storage-rpc/su',
+  'storage-rpc/stream',
 ];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { RoceError } from '../../core/errors.js';
-import type { ByteStream } from '../sk/byte-stream.js';
+import type { ByteStream } from '../stream/byte-stream.js';
 
 export class SocketStream implements ByteStream {
   onData: (bytes: Buffer) => void = () => {};

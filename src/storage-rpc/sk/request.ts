@@ -10,6 +10,7 @@
  */
 
 import { crc32c } from '../../core/crc32c.js';
+import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
 
 export const SK_OPS = {
@@ -69,9 +70,6 @@ export interface SkRequest {
   readonly descriptor: SkDescriptor;
   readonly dataCrc: number;
 }
-
-/** Why bytes are not a message: the names under which they are counted. */
-export type Malformed = 'too_short' | 'bad_magic' | 'bad_version' | 'bad_header_crc' | 'bad_field' | 'bad_length';
 
 const WITH_DATA: ReadonlySet<SkOp> = new Set(['READ', 'WRITE', 'RESUME']);
 

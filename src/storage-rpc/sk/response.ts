@@ -10,8 +10,9 @@
 
 import { crc32c } from '../../core/crc32c.js';
 import { BLOCK_ERRNOS, type BlockErrno } from '../disk/block-device.js';
+import type { Malformed } from '../stream/message-reader.js';
 import { checkListBytes } from './data-checks.js';
-import { type Malformed, SK_INLINE, SK_IO_BYTES_MAX } from './request.js';
+import { SK_INLINE, SK_IO_BYTES_MAX } from './request.js';
 
 /** Outcomes: 0, the errors of disks by their number, and those of the protocol above them. */
 export const SK_STATUS = {

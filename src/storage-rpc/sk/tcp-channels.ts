@@ -4,9 +4,9 @@
  */
 
 import { RoceError } from '../../core/errors.js';
-import type { ByteStream } from './byte-stream.js';
+import type { ByteStream } from '../stream/byte-stream.js';
+import { type MessageFormat, MessageReader } from '../stream/message-reader.js';
 import type { DataBuffer, SkCall, SkClientChannel, SkIncoming, SkReply, SkServerChannel } from './channel.js';
-import { type MessageFormat, MessageReader } from './message-reader.js';
 import {
   NO_DESCRIPTOR,
   REQUEST_BYTES,

@@ -3,7 +3,8 @@
  * that what it brings stays valid for as long as somebody holds it.
  */
 
-import type { Malformed } from './request.js';
+/** Why bytes are not a message: the names under which they are counted. */
+export type Malformed = 'too_short' | 'bad_magic' | 'bad_version' | 'bad_header_crc' | 'bad_field' | 'bad_length';
 
 export interface MessageFormat<H> {
   readonly headerBytes: number;
