@@ -42,7 +42,7 @@ interface Queued {
   readonly reject: (error: Error) => void;
 }
 
-/** Times a message to be sent: data holds its receive until the application has consumed it. */
+/** Messages of the stream wait behind all others. */
 function classOf(type: SuType): MessageClass {
   return type === 'DATA' || type === 'WRITE_DONE' || type === 'READ_REQ' ? 'data' : 'control';
 }
@@ -59,7 +59,6 @@ export class MessagePort {
   readonly counters = { sent: 0, received: 0, malformed: 0 };
   readonly credits = new Credits(SU_WINDOW);
   lastHeardNs: number;
-  lastSentNs: number;
   readonly #parts: SuParts;
   readonly #receives: MemoryRegion;
   readonly #queues: Readonly<Record<MessageClass, Queued[]>> = { control: [], data: [] };
@@ -73,7 +72,6 @@ export class MessagePort {
     this.#parts = parts;
     this.#receives = receives;
     this.lastHeardNs = parts.clock.nowNs();
-    this.lastSentNs = this.lastHeardNs;
     void serveCompletions(
       parts.sendCq,
       () => this.#onSent(),
@@ -97,9 +95,14 @@ export class MessagePort {
     return this.#failure === undefined;
   }
 
-  /** Messages that wait for credit. */
-  get waiting(): number {
-    return this.#queues.control.length + this.#queues.data.length;
+  /** Control messages wait for credit. */
+  get controlWaits(): boolean {
+    return this.#queues.control.length > 0;
+  }
+
+  /** What comes from now on is dropped: this side has given up. */
+  stopReceiving(): void {
+    this.onMessage = ({ release }) => release();
   }
 
   /** Sends in order, control before data, as credits allow. Resolves when the peer's NIC has it. */
@@ -161,7 +164,6 @@ export class MessagePort {
     };
     this.#sendSeq = (this.#sendSeq + 1) >>> 0;
     this.counters.sent++;
-    this.lastSentNs = this.#parts.clock.nowNs();
     if (before !== undefined) this.#parts.qp.postSend(before);
     if (lease !== undefined) {
       writeSuHeader(Buffer.from(lease.bytes.buffer, lease.bytes.byteOffset, SU_HEADER_BYTES), header);

@@ -1,7 +1,7 @@
 /** sU-RDMA as a stream of bytes: modes, flow control, ends, failures; in virtual time. */
 
 import { expect, test } from 'vitest';
-import type { SuChunk } from '../../../src/storage-rpc/su/su-connection.js';
+import type { SuChunk } from '../../../src/storage-rpc/su/su-receiver.js';
 import { pattern } from '../sk/rig.js';
 import { TwoEnds } from './two-ends.js';
 
