@@ -24,7 +24,7 @@ export class Credits {
   /** Receives posted again since then after data: worth a message of their own. */
   #freedByData = 0;
 
-  /** `window` receives are posted. Until the peer has spoken it is known to have one: for the first message. */
+  /** `window` receives are posted, at least 4. Until the peer has spoken it is known to have one: for the first message. */
   constructor(window: number) {
     this.#window = window;
     this.#posted = window;
@@ -67,9 +67,9 @@ export class Credits {
     if (after === 'data') this.#freedByData++;
   }
 
-  /** So many free receives are unknown to the peer that it has to be told at once. */
+  /** So many free receives are unknown to the peer that it has to be told at once; never for one alone, which a grant itself uses. */
   get grantDue(): boolean {
-    return (this.#posted - this.#advertised) >>> 0 >= Math.max(1, this.#window >> 2);
+    return (this.#posted - this.#advertised) >>> 0 >= Math.max(2, this.#window >> 2);
   }
 
   /** Data was consumed since the last message: the peer has to be told before long. */
