@@ -1,4 +1,4 @@
-/** Makes the queue pair of an sK connection: our JSON exchange over TCP, whose connection then stands for the presence of the peer. */
+/** Makes the queue pair of a storage connection: our JSON exchange over TCP, whose connection then stands for the presence of the peer. */
 
 import { randomInt } from 'node:crypto';
 import { SYSTEM_CLOCK } from '../../cm/clock.js';
@@ -7,11 +7,18 @@ import type { exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { SK_CLIENT_QP, SK_SERVER_QP, SkRdmaParts } from '../sk/rdma-parts.js';
+import type { QueuePairInit } from '../../verbs/queue-pair.js';
+import type { SkRdmaParts } from '../sk/rdma-parts.js';
 
-const PURPOSE = 'sk-rdma';
 const MTU = 4096;
 const PSN_RANGE = 1 << 24;
+
+/** What both sides must agree on. */
+export interface ExchangeTerms {
+  /** The protocol to be spoken on the queue pair. */
+  readonly service: 'sk-rdma' | 'su-rdma';
+  readonly recovery: RecoveryName;
+}
 
 /** What a channel of either side has to be told. */
 interface Channel {
@@ -26,9 +33,9 @@ interface Channel {
 export async function connectChannel<C extends Channel>(
   control: ControlChannel,
   pd: ProtectionDomain,
-  init: typeof SK_CLIENT_QP | typeof SK_SERVER_QP,
+  init: Partial<QueuePairInit> & { readonly maxSendWr: number; readonly maxRecvWr: number },
   exchange: typeof exchangeAsClient,
-  recovery: RecoveryName,
+  { service, recovery }: ExchangeTerms,
   over: (parts: SkRdmaParts) => Promise<C>,
 ): Promise<C> {
   const { device } = pd;
@@ -43,8 +50,8 @@ export async function connectChannel<C extends Channel>(
       psn: randomInt(PSN_RANGE),
       mtu: MTU,
       recovery,
-      purpose: { service: PURPOSE },
-      check: ({ service }) => (service === PURPOSE ? undefined : `the peer does not speak ${PURPOSE}`),
+      purpose: { service },
+      check: (theirs) => (theirs['service'] === service ? undefined : `the peer does not speak ${service}`),
     });
   } catch (error) {
     await channel.close();

@@ -154,7 +154,8 @@ async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Prom
   const control = await dial(options.host, options.port);
   const pd = await device.createPd();
   try {
-    return await connectChannel(control, pd, SK_CLIENT_QP, exchangeAsClient, options.recovery ?? 'go-back-n', (parts) =>
+    const terms = { service: 'sk-rdma', recovery: options.recovery ?? 'go-back-n' } as const;
+    return await connectChannel(control, pd, SK_CLIENT_QP, exchangeAsClient, terms, (parts) =>
       RdmaClientChannel.over(parts, POOL_BYTES_MAX),
     );
   } catch (error) {

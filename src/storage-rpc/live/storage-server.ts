@@ -143,8 +143,8 @@ export class StorageServer implements AsyncDisposable {
     }
     try {
       const { pd, share } = rdma;
-      const recovery = this.#options.recovery ?? 'go-back-n';
-      const channel = await connectChannel(control, pd, SK_SERVER_QP, exchangeAsServer, recovery, (parts) =>
+      const terms = { service: 'sk-rdma', recovery: this.#options.recovery ?? 'go-back-n' } as const;
+      const channel = await connectChannel(control, pd, SK_SERVER_QP, exchangeAsServer, terms, (parts) =>
         RdmaServerChannel.over(parts, share),
       );
       this.#server.accept(channel);

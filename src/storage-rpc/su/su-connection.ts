@@ -47,12 +47,10 @@ const DEFAULTS = {
 };
 /** An explicit grant waits so long for a message that would carry it. */
 const GRANT_DELAY_NS = 200e3;
-/** The peer is told why the connection ends for so long at most: it notices one way or another. */
-const ABORT_NS = 100e6;
+/** Last words wait so long for their acknowledgement: without them the peer notices, too. */
+const LAST_WORDS_NS = 100e6;
 
 export class SuConnection {
-  /** The peer writes nothing more. */
-  onEnd: () => void = () => {};
   /** Called once, when the connection ends otherwise than by `close` or `abort`. */
   onFailure: (error: Error) => void = () => {};
   readonly #parts: SuParts;
@@ -67,6 +65,12 @@ export class SuConnection {
   #settleTerms!: { readonly resolve: (terms: SendTerms) => void; readonly reject: (error: Error) => void };
   #agreed: SuLimits | undefined;
   #peerSlots: PeerSlots | undefined;
+  /** Both directions have come to their end: what happens to the connection then is no failure. */
+  #ownEnd = false;
+  #peerEnd = false;
+  #onEnd: () => void = () => {};
+  /** The acknowledgement of the peer's end. */
+  #farewell: Promise<void> = Promise.resolve();
   #grants = 0;
   #cancelGrant: (() => void) | undefined;
   #cancelWatch: (() => void) | undefined;
@@ -122,7 +126,13 @@ export class SuConnection {
     return { ...this.#sender.counters, grants: this.#grants, crcMismatches: this.#receiver.crcMismatches };
   }
 
-  /** Takes what comes, in order; by default it is dropped. */
+  /** Called when the peer writes nothing more, all that it wrote having been handed on. */
+  set onEnd(tell: () => void) {
+    this.#onEnd = tell;
+    if (this.#peerEnd) tell();
+  }
+
+  /** Takes what comes, in order, and what has come before. */
   set onChunk(take: (chunk: SuChunk) => void) {
     this.#receiver.onChunk = take;
   }
@@ -133,8 +143,14 @@ export class SuConnection {
   }
 
   /** Writes nothing more. Resolves when the peer has everything. */
-  end(): Promise<void> {
-    return this.#sender.end();
+  async end(): Promise<void> {
+    await this.#sender.end();
+    this.#ownEnd = true;
+  }
+
+  /** The connection is of no use any more, for a reason that only its owner can know: the peer's process is gone. */
+  fail(error: Error): void {
+    this.#port.fail(error);
   }
 
   /** Ends the connection and tells the peer why. */
@@ -152,10 +168,12 @@ export class SuConnection {
     this.#cancelGrant?.();
     this.#cancelWatch?.();
     this.#settleTerms.reject(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
+    if (this.#port.isOpen) await this.#atMost(LAST_WORDS_NS, this.#farewell);
     await this.#port.close();
     this.#sender.close();
     this.#receiver.close();
     await this.#slotMemory.close();
+    this.#parts.onClosed?.();
   }
 
   #tell(message: SuMessage): void {
@@ -246,8 +264,9 @@ export class SuConnection {
       this.#refuse('the stream ends where it is not');
       return;
     }
-    this.#tell({ type: 'DRAIN_ACK' });
-    this.onEnd();
+    this.#peerEnd = true;
+    this.#farewell = this.#port.send({ type: 'DRAIN_ACK' }).catch(() => {});
+    this.#onEnd();
   }
 
   #onAbort(body: Buffer): void {
@@ -306,15 +325,23 @@ export class SuConnection {
 
   async #tellAbort(reason: AbortReason, text: string): Promise<void> {
     if (!this.#port.isOpen) return;
-    const { clock } = this.#parts;
     const told = this.#port.send({ type: 'ABORT', body: encodeAbort(reason, text) }).catch(() => {});
-    const late = new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + ABORT_NS, resolve));
     this.#port.stopReceiving();
-    await Promise.race([told, late]);
+    await this.#atMost(LAST_WORDS_NS, told);
+  }
+
+  async #atMost(ns: number, work: Promise<void>): Promise<void> {
+    const { clock } = this.#parts;
+    let cancel: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = clock.wakeAt(clock.nowNs() + ns, resolve);
+    });
+    await Promise.race([work, late]);
+    cancel();
   }
 
   #onPortFailure(error: Error): void {
-    if (this.#closing !== undefined) return;
+    if (this.#closing !== undefined || (this.#ownEnd && this.#peerEnd)) return;
     this.#settleTerms.reject(error);
     this.onFailure(error);
     void this.close();

@@ -25,6 +25,8 @@ export interface SuParts {
   readonly recvCq: CompletionQueue;
   readonly clock: CmClock;
   readonly pools: SuPools;
+  /** Called when the connection has closed all this. */
+  readonly onClosed?: () => void;
 }
 
 export interface SuOptions {

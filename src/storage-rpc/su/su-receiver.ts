@@ -33,8 +33,10 @@ const READ_BYTES_MAX = 256 * 1024;
 const LARGE_HELD_MAX = 2;
 
 export class SuReceiver {
-  onChunk: (chunk: SuChunk) => void = ({ release }) => release();
   crcMismatches = 0;
+  #take: ((chunk: SuChunk) => void) | undefined;
+  /** What came before somebody took it: no more than the window. */
+  readonly #untaken: SuChunk[] = [];
   readonly #port: MessagePort;
   readonly #pools: SuPools;
   readonly #memory: SlotMemory;
@@ -58,6 +60,11 @@ export class SuReceiver {
     this.#memory = memory;
     this.#giveUp = giveUp;
     this.#onReleased = onReleased;
+  }
+
+  set onChunk(take: (chunk: SuChunk) => void) {
+    this.#take = take;
+    for (const chunk of this.#untaken.splice(0)) take(chunk);
   }
 
   /** Bytes of the stream that have come. */
@@ -172,7 +179,7 @@ export class SuReceiver {
 
   #deliver({ flags }: SuHeader, bytes: Uint8Array, free: () => void): void {
     let held = true;
-    this.onChunk({
+    const chunk: SuChunk = {
       bytes,
       endsMessage: (flags & SU_MORE) === 0,
       release: () => {
@@ -181,7 +188,9 @@ export class SuReceiver {
         free();
         this.#onReleased();
       },
-    });
+    };
+    if (this.#take === undefined) this.#untaken.push(chunk);
+    else this.#take(chunk);
   }
 }
 

@@ -1,0 +1,14 @@
+/** `rocev2/storage`: disks over RDMA with TCP to fall back on, and the byte stream between storage nodes. */
+
+export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from './disk/block-device.js';
+export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from './disk/block-device.js';
+export { MemoryDevice } from './disk/memory-device.js';
+export { type RpcHandler, RpcPeer, type RpcPeerOptions } from './live/rpc-peer.js';
+export { StorageClient, type StorageClientOptions, type StorageClientReport } from './live/storage-client.js';
+export { StorageServer, type StorageServerOptions } from './live/storage-server.js';
+export { SuDuplex } from './live/su-duplex.js';
+export { SuEndpoint, type SuEndpointOptions } from './live/su-endpoint.js';
+export type { RemoteDisk } from './sk/remote-disk.js';
+export type { SuConnection } from './su/su-connection.js';
+export type { SuOptions } from './su/su-parts.js';
+export type { SuChunk } from './su/su-receiver.js';

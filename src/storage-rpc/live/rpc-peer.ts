@@ -1,0 +1,131 @@
+/**
+ * Calls in both directions over any Node stream: an sU connection (`SuDuplex`) or a TCP socket. At most `concurrency` requests are worked on
+ * at a time; more wait in the stream's own buffers, so that a caller that asks too much is slowed down and nothing grows.
+ */
+
+import { performance } from 'node:perf_hooks';
+import type { Duplex } from 'node:stream';
+import PQueue from 'p-queue';
+import { RoceError } from '../../core/errors.js';
+import { MessageReader } from '../stream/message-reader.js';
+import { encodeRpc, isIntact, RPC_BODY_BYTES_MAX, RPC_FRAMES, type RpcHeader } from '../stream/rpc-frame.js';
+
+/** Answers a request. What it throws reaches the caller as an error with that message. */
+export type RpcHandler = (request: Buffer) => Promise<Uint8Array> | Uint8Array;
+
+export interface RpcPeerOptions {
+  /** Without it every request is answered with an error. */
+  readonly handler?: RpcHandler;
+  /** Default 5 s. */
+  readonly timeoutMs?: number;
+  /** Requests worked on at a time; default 64. */
+  readonly concurrency?: number;
+}
+
+const TIMEOUT_MS = 5_000;
+const CONCURRENCY = 64;
+
+interface Call {
+  readonly resolve: (response: Buffer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class RpcPeer {
+  /** Bodies that were not what their sender summed. */
+  crcMismatches = 0;
+  readonly #stream: Duplex;
+  readonly #options: RpcPeerOptions;
+  readonly #work: PQueue;
+  readonly #concurrency: number;
+  readonly #calls = new Map<bigint, Call>();
+  #nextId = 1n;
+  #failure: Error | undefined;
+
+  /** Takes over the stream; it is destroyed when the peer sends what is no frame. */
+  constructor(stream: Duplex, options: RpcPeerOptions = {}) {
+    this.#stream = stream;
+    this.#options = options;
+    this.#concurrency = options.concurrency ?? CONCURRENCY;
+    this.#work = new PQueue({ concurrency: this.#concurrency });
+    const reader = new MessageReader(
+      RPC_FRAMES,
+      (header, body) => this.#onFrame(header, body),
+      (why) => stream.destroy(new RoceError('ERR_ROCE_MISMATCH', `the peer does not speak RPC: ${why}`)),
+    );
+    stream.on('data', (bytes: Buffer) => reader.feed(bytes));
+    stream.on('error', (error) => this.#fail(error));
+    stream.on('close', () => this.#fail(new RoceError('ERR_ROCE_CLOSED', 'the stream is closed')));
+  }
+
+  /** Asks the peer. Rejects with ERR_ROCE_IO and the peer's words when it fails there, ERR_ROCE_CONNECT when there is no answer in time. */
+  call(request: Uint8Array, timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS): Promise<Buffer> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (request.length > RPC_BODY_BYTES_MAX) {
+      const message = `a request of ${request.length} bytes is too long`;
+      return Promise.reject(new RoceError('ERR_ROCE_INVALID_ARGUMENT', message, `${RPC_BODY_BYTES_MAX} at most`));
+    }
+    const id = this.#nextId++;
+    return new Promise<Buffer>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#calls.delete(id);
+        reject(new RoceError('ERR_ROCE_CONNECT', `no answer for ${timeoutMs} ms`));
+      }, timeoutMs);
+      const settled = () => clearTimeout(timer);
+      this.#calls.set(id, {
+        resolve: (response) => {
+          settled();
+          resolve(response);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      });
+      this.#stream.write(encodeRpc({ kind: 'request', id, deadlineMs: timeoutMs }, request));
+    });
+  }
+
+  #onFrame(header: RpcHeader, body: Buffer): void {
+    const intact = isIntact(header, body);
+    if (!intact) this.crcMismatches++;
+    if (header.kind === 'request') {
+      if (intact) this.#enqueue(header, body);
+      else this.#answer('error', header.id, Buffer.from('the request was damaged on its way'));
+      return;
+    }
+    const call = this.#calls.get(header.id);
+    this.#calls.delete(header.id);
+    if (!intact) call?.reject(new RoceError('ERR_ROCE_IO', 'the answer was damaged on its way'));
+    else if (header.kind === 'response') call?.resolve(body);
+    else call?.reject(new RoceError('ERR_ROCE_IO', body.toString()));
+  }
+
+  #enqueue({ id, deadlineMs }: RpcHeader, body: Buffer): void {
+    const dueMs = performance.now() + deadlineMs;
+    // Who waits for more than it can be given at once stops being read.
+    if (this.#work.size >= this.#concurrency) this.#stream.pause();
+    void this.#work.add(async () => {
+      this.#stream.resume();
+      if (performance.now() >= dueMs) return; // Nobody waits for it any more.
+      try {
+        const { handler } = this.#options;
+        if (handler === undefined) throw new Error('nothing is served here');
+        this.#answer('response', id, await handler(body));
+      } catch (error) {
+        this.#answer('error', id, Buffer.from((error as Error).message));
+      }
+    });
+  }
+
+  #answer(kind: 'response' | 'error', id: bigint, body: Uint8Array): void {
+    if (this.#failure === undefined) this.#stream.write(encodeRpc({ kind, id, deadlineMs: 0 }, body));
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#work.clear();
+    for (const { reject } of this.#calls.values()) reject(error);
+    this.#calls.clear();
+  }
+}

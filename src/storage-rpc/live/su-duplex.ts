@@ -1,0 +1,58 @@
+/** An sU connection as a Node stream, so that existing code can pipe. Backpressure is the protocol's: what is not read is not granted again. */
+
+import { Duplex } from 'node:stream';
+import type { SuConnection } from '../su/su-connection.js';
+import type { SuChunk } from '../su/su-receiver.js';
+
+export class SuDuplex extends Duplex {
+  readonly #connection: SuConnection;
+  /** Chunks nobody has asked for yet: the peer's account is charged with them. */
+  readonly #held: SuChunk[] = [];
+  #wanted = false;
+  #peerEnded = false;
+
+  /** Takes the connection over; it is closed when both directions have ended, or with the stream. */
+  constructor(connection: SuConnection) {
+    super({ allowHalfOpen: true });
+    this.#connection = connection;
+    connection.onChunk = (chunk) => {
+      this.#held.push(chunk);
+      this.#flush();
+    };
+    connection.onEnd = () => {
+      this.#peerEnded = true;
+      this.#flush();
+    };
+    connection.onFailure = (error) => this.destroy(error);
+  }
+
+  override _read(): void {
+    this.#wanted = true;
+    this.#flush();
+  }
+
+  override _write(data: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    this.#connection.write(data).then(() => done(), done);
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#connection.end().then(() => done(), done);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    for (const { release } of this.#held.splice(0)) release();
+    this.#connection.close().then(() => done(error), done);
+  }
+
+  #flush(): void {
+    while (this.#wanted && this.#held.length > 0) {
+      const chunk = this.#held.shift()!;
+      this.#wanted = this.push(Buffer.from(chunk.bytes));
+      chunk.release();
+    }
+    if (this.#peerEnded && this.#held.length === 0) {
+      this.#peerEnded = false;
+      this.push(null);
+    }
+  }
+}

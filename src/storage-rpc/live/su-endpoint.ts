@@ -1,0 +1,94 @@
+/** sU-RDMA on real devices: one endpoint a device, whose connections share its protection domain and its registered buffers. */
+
+import { SYSTEM_CLOCK } from '../../cm/clock.js';
+import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
+import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import { Access } from '../../verbs/access.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import { BufferPool } from '../pool/buffer-pool.js';
+import { SuConnection } from '../su/su-connection.js';
+import { SU_QP, type SuOptions, type SuPools } from '../su/su-parts.js';
+import { connectChannel } from './rdma-exchange.js';
+
+export interface SuEndpointOptions extends SuOptions {
+  /** Default go-back-n; both sides need the same. */
+  readonly recovery?: RecoveryName;
+  /** Registered memory of each of the two pools, all connections together; default 64 MiB. */
+  readonly poolBytesMax?: number;
+}
+
+export class SuEndpoint implements AsyncDisposable {
+  readonly pools: SuPools;
+  readonly #pd: ProtectionDomain;
+  readonly #options: SuEndpointOptions;
+  readonly #listeners = new Set<ControlListener>();
+  readonly #connections = new Set<SuConnection>();
+
+  private constructor(pd: ProtectionDomain, options: SuEndpointOptions) {
+    this.#pd = pd;
+    this.#options = options;
+    const pool = (access: number) =>
+      new BufferPool({
+        allocate: (bytes) => pd.regMr(bytes, access),
+        clock: SYSTEM_CLOCK,
+        ...(options.poolBytesMax !== undefined && { bytesMax: options.poolBytesMax }),
+      });
+    this.pools = { local: pool(Access.LOCAL_WRITE), exposed: pool(Access.LOCAL_WRITE | Access.REMOTE_READ) };
+  }
+
+  /** The device stays the caller's to close. */
+  static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
+    return new SuEndpoint(await device.createPd(), options);
+  }
+
+  /** Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT or ERR_ROCE_MISMATCH, saying why. */
+  async connect(host: string, port: number): Promise<SuConnection> {
+    const control = await dial(host, port);
+    try {
+      return await this.#establish(control, 'client');
+    } catch (error) {
+      control.close();
+      throw error;
+    }
+  }
+
+  /** Accepts connections until the endpoint closes; resolves with the TCP port, which 0 leaves to the system. */
+  async listen(host: string, port: number, onConnection: (connection: SuConnection) => void): Promise<number> {
+    const listener = await ControlListener.open(host, port, (control) => {
+      this.#establish(control, 'server').then(onConnection, () => control.close()); // The peer has been told why, or is gone.
+    });
+    this.#listeners.add(listener);
+    return listener.port;
+  }
+
+  async close(): Promise<void> {
+    for (const listener of this.#listeners) listener.close();
+    for (const connection of [...this.#connections]) await connection.close();
+    await this.pools.local.close();
+    await this.pools.exposed.close();
+    await this.#pd.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #establish(control: ControlChannel, role: 'client' | 'server'): Promise<SuConnection> {
+    const { recovery = 'go-back-n', poolBytesMax: _, ...sizes } = this.#options;
+    const exchange = role === 'client' ? exchangeAsClient : exchangeAsServer;
+    const terms = { service: 'su-rdma', recovery } as const;
+    const connection: SuConnection = await connectChannel(control, this.#pd, SU_QP, exchange, terms, (parts) => {
+      const onClosed = () => {
+        this.#connections.delete(connection);
+        control.close();
+      };
+      return SuConnection.over({ ...parts, pools: this.pools, onClosed }, role, sizes);
+    });
+    this.#connections.add(connection);
+    connection.start();
+    await connection.ready;
+    return connection;
+  }
+}
