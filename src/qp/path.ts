@@ -75,15 +75,15 @@ export class Path {
 
   /**
    * Closes the packet that ends at `end` in the batch's next slot: addresses, identification, ICRC. `ipId` is the identification where
-   * the batch is not sent in trains.
+   * the batch is not sent in trains. ECN and DSCP are those of the address vector unless given; they decide on trains, too.
    */
-  seal(batch: TxBatch, end: number, ipId: number): void {
+  seal(batch: TxBatch, end: number, ipId: number, ecn = this.ecn, dscp = this.dscp): void {
     const slot = batch.count++;
     const start = batch.payloadOffset(slot);
     const length = end - start + ICRC_BYTES;
     batch.lengths[slot] = length;
-    batch.ecns[slot] = this.ecn;
-    batch.dscps[slot] = this.dscp;
+    batch.ecns[slot] = ecn;
+    batch.dscps[slot] = dscp;
     batch.sourcePorts[slot] = this.sourcePort;
     batch.destinationPorts[slot] = this.remoteUdpPort;
     batch.sources[slot] = this.local;

@@ -82,8 +82,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
   congestion: CongestionControl;
   /** Congestion notifications that have yet to be sent. */
   cnpsOwed = 0;
-  /** ECN codepoint of data packets. */
-  #dataEcn = 0;
+  dataEcn = 0;
   #connection: Connection | undefined;
   readonly #requester: Requester;
   readonly #completer: Completer;
@@ -150,7 +149,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
       if ((mask & QP_ATTR_MAX_DEST_RD_ATOMIC) !== 0) this.#responder.resize();
     }
     if ((mask & QP_ATTR_RATE_CONTROL) !== 0) this.#control();
-    this.#dataEcn = this.#dataCodepoint();
+    this.dataEcn = this.#dataCodepoint();
     if (to === QPS_RTS && from === QPS_RTR) this.#requester.start();
     if (to === QPS_ERR) this.#stop(false);
     else this.attributes.state = to;
@@ -267,9 +266,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
   }
 
   dataSent(batch: TxBatch, now: number): void {
-    const slot = batch.count - 1;
-    batch.ecns[slot] = this.#dataEcn;
-    this.congestion.pacer.onSent(batch.lengths[slot] + this.path.overheadBytes, now);
+    this.congestion.pacer.onSent(batch.lengths[batch.count - 1] + this.path.overheadBytes, now);
   }
 
   /** Sends one congestion notification (annex A17.9.3) to the peer; false when there is no peer to send it to. */
@@ -277,10 +274,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
     if (this.#connection === undefined || this.attributes.state === QPS_ERR) return false;
     const { path } = this.#connection;
     const end = writeCnp(batch.slab, batch.payloadOffset(batch.count), this.attributes.destQpn);
-    path.seal(batch, end, this.host.nextIpId());
-    const slot = batch.count - 1;
-    batch.dscps[slot] = CNP_DSCP;
-    batch.ecns[slot] = 0;
+    path.seal(batch, end, this.host.nextIpId(), 0, CNP_DSCP);
     this.probe.nowNs = now;
     this.probe.packetSent(batch);
     return true;

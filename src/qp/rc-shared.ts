@@ -26,7 +26,9 @@ export interface RcShared {
   readonly probe: QpProbe;
   /** How fast data may leave: nothing is sent before `congestion.pacer.opensNs`, except answers without data. */
   readonly congestion: CongestionControl;
-  /** The last packet of the batch is one of data: it is paid for, and may be marked on its way. */
+  /** ECN codepoint of data packets. */
+  readonly dataEcn: number;
+  /** The last packet of the batch is one of data: it is paid for. */
   dataSent(batch: TxBatch, now: number): void;
   /** Puts the QP on the NIC's list of those with something to send. */
   schedule(): void;

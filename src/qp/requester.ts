@@ -470,7 +470,7 @@ export class Requester {
   }
 
   #seal(batch: TxBatch, end: number): void {
-    this.#qp.path.seal(batch, end, this.#qp.host.nextIpId());
+    this.#qp.path.seal(batch, end, this.#qp.host.nextIpId(), this.#qp.dataEcn);
   }
 
   #armAckTimer(now: number): void {

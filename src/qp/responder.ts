@@ -615,7 +615,7 @@ export class Responder {
     for (let p = 0; p < pad; p++) b[o++] = 0;
     qp.host.counters[TX_DATA_PACKETS]++;
     if (job.isReplay) qp.host.counters[COUNTER.tx_retransmitted]++;
-    qp.path.seal(batch, o, qp.host.nextIpId());
+    qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
     qp.dataSent(batch, now);
     if (isLast) this.#responses.popFront();
     else job.cursorPsn = psnAdd(psn, 1);

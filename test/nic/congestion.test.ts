@@ -2,8 +2,17 @@
 
 import { describe, expect, it } from 'vitest';
 import { linkOverheadBytes } from '../../src/packet/frame.js';
-import { ECN_CE, ECN_ECT0 } from '../../src/port/datagram.js';
-import { connectToPeer, LoneNic, MTU, PEER_ADDRESS, pattern, type SentPacket } from '../support/lone-nic.js';
+import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
+import { ECN_CE, ECN_ECT0, TxBatch } from '../../src/port/datagram.js';
+import {
+  connectToPeer,
+  LoneNic,
+  MTU,
+  NIC_ADDRESS,
+  PEER_ADDRESS,
+  pattern,
+  type SentPacket,
+} from '../support/lone-nic.js';
 
 const GBPS = 1e9;
 const US = 1000;
@@ -140,6 +149,21 @@ describe('data packets', () => {
     const nic = await LoneNic.create({ attr: { rateControl: { name: 'dcqcn' }, av } });
     nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 8)] });
     expect(nic.take()).toMatchObject([{ ecn: 1 }]);
+  });
+
+  it('and CNPs have the identification that the kernel gives them in trains: what ECN says is known when the ICRC is made', async () => {
+    const nic = await LoneNic.create({ attr: { rateControl: { name: 'dcqcn', burstBytes: 1e6 } } });
+    const batch = new TxBatch(16, NIC_ADDRESS, 8);
+    nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 6 * MTU)] });
+    nic.request('RDMA_WRITE_ONLY', 0, { ackReq: true }, pattern(8));
+    mark(nic, 1);
+    nic.host.nic.transmit(batch, 0);
+    expect([...batch.ecns.subarray(0, batch.count)].sort()).toEqual([0, 0, 2, 2, 2, 2, 2, 2]);
+    const flow = new IcrcFlow(NIC_ADDRESS, PEER_ADDRESS, batch.sourcePorts[0], 4791);
+    for (let slot = 0; slot < batch.count; slot++) {
+      const bytes = batch.payloadView(slot);
+      expect(checkIcrc(flow, bytes, 0, bytes.length, batch.trainIndex(slot)), `slot ${slot}`).toBe(ICRC_OK);
+    }
   });
 
   it('acknowledgements cannot be marked', async () => {
