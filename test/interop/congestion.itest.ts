@@ -9,6 +9,8 @@ import { buildRocev2, jsonResult, saysOnStderr, startRocev2 } from './support/ro
 const PORT = 18515;
 const RUN = ['-s', '64KiB', '-n', '200'] as const;
 const STOCK = 'ib_write_bw -x 1 -s 65536 -n 200';
+/** An emulated guest takes milliseconds to answer: TIMELY would go down to its floor. */
+const FLOOR = ['--cc-params', 'minimumRateBps=200Mbps'] as const;
 /** Traffic class with ECT(0) and nothing else. */
 const ECT0 = '--tclass=2';
 
@@ -64,11 +66,13 @@ await describeOnRig('congestion between us and Soft-RoCE', 'bridge', () => {
       try {
         await rig.listening(PORT);
         const args = ['bw', 'write', rig.guests[0].ip4, ...RUN, '--bind', rig.hostSide.ip4, '--perftest', '--json'];
-        const result = await jsonResult(startRocev2(rig, [...args, '--cc', cc, '--rate', '1Gbps']));
+        const result = await jsonResult(startRocev2(rig, [...args, '--cc', cc, '--rate', '1Gbps', ...FLOOR]));
         const { exitCode, stdout, stderr } = await server.wait();
         expect(exitCode, stdout + stderr).toBe(0);
         expect(result).toMatchObject({ cc, iterations: 200 });
         expect(result['counters']).not.toHaveProperty('rp_cnp_handled');
+        // Nothing is lost here: a gap would be a packet whose ICRC Soft-RoCE did not accept.
+        expect(result['counters']).not.toHaveProperty('packet_seq_err');
       } finally {
         await server.kill();
       }
