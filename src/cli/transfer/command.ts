@@ -25,6 +25,7 @@ import {
   type TransferOp,
   type TransferPlan,
 } from './endpoint.js';
+import { frameOption } from './frame-wire.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
 import { movedCounters, printHead, type TransferResult } from './result.js';
 import type { Tally } from './run.js';
@@ -60,6 +61,11 @@ export function addTransferOptions(command: Command, defaults: { sizeBytes: numb
       '--bind <address>',
       'IP address of this endpoint (server: 127.0.0.1; client: what the route says)',
       addressOption,
+    )
+    .option(
+      '--frame <host:port[,rate]>',
+      'plug into this port of a rocev2 switch, over a link of this rate (default 10Gbps); --bind says the address there',
+      frameOption,
     )
     .option('--udp-port <port>', 'UDP port of this endpoint, for hosts with one address (default 4791)', portOption)
     .option(
@@ -157,10 +163,8 @@ async function runClient(
 }
 
 async function runServer(tool: TransferTool, op: TransferOp, options: TransferOptions, output: Output): Promise<void> {
-  const endpoint = await serveOneClient({ tool: tool.name, op }, options, output.io, (description) => {
-    output.note(
-      `waiting for 'rocev2 ${tool.name} ${op} ${options.bind?.text ?? '127.0.0.1'}' on port ${options.port}, ${description}`,
-    );
+  const endpoint = await serveOneClient({ tool: tool.name, op }, options, output.io, (description, host) => {
+    output.note(`waiting for 'rocev2 ${tool.name} ${op} ${host}' on port ${options.port}, ${description}`);
   });
   try {
     printHead(output, endpoint, tool.title);

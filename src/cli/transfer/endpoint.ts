@@ -22,6 +22,7 @@ import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import { localAddressTowards } from '../local-address.js';
 import type { CliIo } from '../output.js';
+import { type FrameWire, frameDeviceOptions, hostOfWire } from './frame-wire.js';
 
 export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
 export type TransferOp = (typeof TRANSFER_OPS)[number];
@@ -49,6 +50,7 @@ export interface EndpointOptions {
   readonly port: number;
   readonly bind?: IpAddress;
   readonly udpPort?: number;
+  readonly frame?: FrameWire;
   readonly mtu: number;
   readonly recovery: RecoveryName;
   readonly loss?: string;
@@ -118,6 +120,7 @@ export async function openEndpointDevice(
 ): Promise<RdmaDevice> {
   return openDevice({
     ...port,
+    ...(await frameDeviceOptions(options)),
     ...(options.loss !== undefined && { loss: options.loss }),
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.pcap !== undefined && { pcap: options.pcap }),
@@ -195,16 +198,19 @@ export async function serveOneClient(
   role: ServerRole,
   options: EndpointOptions,
   io: CliIo,
-  onListening: (description: string) => void,
+  onListening: (description: string, host: string) => void,
 ): Promise<Endpoint> {
   const address = options.bind?.text ?? '127.0.0.1';
   const device = await openEndpointDevice(
     { address, ...(options.udpPort !== undefined && { udpPort: options.udpPort }) },
     options,
   );
+  const meetingHost = options.frame === undefined ? address : await hostOfWire(options.frame);
   let channel: ControlChannel | undefined;
   try {
-    const accepted = await acceptOne(address, options.port, io, () => onListening(device.portDescription));
+    const accepted = await acceptOne(meetingHost, options.port, io, () =>
+      onListening(device.portDescription, meetingHost),
+    );
     channel = accepted;
     const plan = await peekPlan(accepted, role);
     return await establish(device, accepted, options, plan, (exchange) => exchangeAsServer(accepted, exchange));

@@ -1,0 +1,59 @@
+/** `--frame`: an endpoint plugged into a software switch instead of bound to a UDP port. */
+
+import { InvalidArgumentError } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { parseRateBps } from '../../core/units.js';
+import { parseUdpEndpoint, type UdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
+import type { PortOptions } from '../../driver/open-port.js';
+import { CommandFailure, EXIT_USAGE } from '../exit.js';
+import { localAddressTowards } from '../local-address.js';
+
+export interface FrameWire {
+  /** The switch's port. */
+  readonly remote: UdpEndpoint;
+  /** Of the emulated link. */
+  readonly rateBps: number | undefined;
+}
+
+/** What is told of an endpoint that may be plugged into a switch. */
+export interface FrameFlags {
+  readonly frame?: FrameWire;
+  /** The endpoint's own address, which the switch's wire has no way to suggest. */
+  readonly bind?: { readonly text: string };
+}
+
+/** `HOST:PORT[,RATE]`, for commander. */
+export function frameOption(text: string): FrameWire {
+  try {
+    const [, remote, rate] = /^([^,]*)(?:,(.*))?$/.exec(text)!;
+    return { remote: parseUdpEndpoint(remote), rateBps: rate === undefined ? undefined : parseRateBps(rate) };
+  } catch (error) {
+    if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
+    throw error;
+  }
+}
+
+/** The address of this host from which frames leave to the switch: there the endpoints meet over TCP. */
+export async function hostOfWire({ remote }: FrameWire): Promise<string> {
+  return (await localAddressTowards(remote.host)).text;
+}
+
+/** What `openDevice` needs to know; empty without a wire. Throws a CommandFailure (usage) without an address. */
+export async function frameDeviceOptions({ frame, bind }: FrameFlags): Promise<Pick<PortOptions, 'frame'>> {
+  if (frame === undefined) return {};
+  if (bind === undefined) {
+    throw new CommandFailure(EXIT_USAGE, '--frame needs --bind: the IP address of this endpoint behind the switch');
+  }
+  const { remote, rateBps } = frame;
+  return {
+    frame: {
+      local: endpointText(await hostOfWire(frame), 0),
+      remote: endpointText(remote.host.text, remote.port),
+      ...(rateBps !== undefined && { rateBps }),
+    },
+  };
+}
+
+function endpointText(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
