@@ -3,7 +3,7 @@
  * Incast, live: several senders write to one host through `rocev2 switch`, whose port to that host is slower than they are. Without
  * congestion control and without PFC the buffer overflows; with PFC the senders are paused; with DCQCN neither happens.
  *
- *   node bench/incast.js [--senders 4] [--seconds 9] [--rate 1Gbps] [--json] [--svg FILE]
+ *   node bench/incast.js [--senders 4] [--seconds 12] [--rate 1Gbps] [--json] [--svg FILE]
  *
  * A loop of software on a shared computer takes milliseconds where a network takes microseconds, and the link is 40 times slower than the
  * one DCQCN was published for: all its times are 40 times as long, all its rates 40 times as low.
@@ -15,6 +15,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { renderLineChart } from '../dist/cli/svg-chart.js';
@@ -27,13 +28,15 @@ const MESSAGE_BYTES = 64 * 1024;
 const OUTSTANDING = 32;
 const SAMPLE_MS = 100;
 const WARMUP_MESSAGES = 200;
-/** Left out of the shares: DCQCN starts at line rate and has to find them first. */
-const WARMUP = 1 / 3;
+/** The senders join one after the other. */
+const STAGGER_MS = 1000;
+/** Left out of the shares. */
+const WARMUP = 1 / 2;
 
 const { values } = parseArgs({
   options: {
     senders: { type: 'string', default: '4' },
-    seconds: { type: 'string', default: '9' },
+    seconds: { type: 'string', default: '12' },
     rate: { type: 'string', default: '1Gbps' },
     json: { type: 'boolean', default: false },
     svg: { type: 'string' },
@@ -139,6 +142,7 @@ async function run(/** @type {typeof VARIANTS[number]} */ { name, cc, config }) 
   const flows = connections.flatMap((connection, i) =>
     Array.from({ length: OUTSTANDING }, async () => {
       const data = Buffer.alloc(MESSAGE_BYTES, i);
+      await delay(i * STAGGER_MS);
       while (!isOver()) {
         await connection.write(data);
         moved[i] += MESSAGE_BYTES;

@@ -11,7 +11,9 @@ import { Bench } from 'tinybench';
 import { crc32Backend } from '../dist/core/crc32.js';
 import { SeededRandom } from '../dist/core/random.js';
 import { IpAddress } from '../dist/packet/address.js';
+import { ETHERTYPE_IPV4, writeEthernet } from '../dist/packet/ethernet.js';
 import { checkIcrc, IcrcFlow, sealIcrc } from '../dist/packet/icrc.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES, writeIpv4 } from '../dist/packet/ipv4.js';
 import { RC_WRITE_MIDDLE } from '../dist/packet/opcode.js';
 import { parseRoce, RocePacket, writeBth, writeReth } from '../dist/packet/roce.js';
 import { TxBatch } from '../dist/port/datagram.js';
@@ -19,6 +21,7 @@ import { CompletionRing, Cqe } from '../dist/ring/completion-ring.js';
 import { SendQueue, SendWqe } from '../dist/ring/work-queue.js';
 import { EventQueue } from '../dist/sim/event-queue.js';
 import { SimHost } from '../dist/sim/sim-host.js';
+import { Switch } from '../dist/switch/switch.js';
 import { Access } from '../dist/verbs/access.js';
 import { RdmaDevice } from '../dist/verbs/device.js';
 
@@ -79,6 +82,39 @@ bench
     cq.push(cqe);
     cq.take(cqe);
   });
+
+// ---- a frame through the switch
+
+/** A switch that knows two stations, and a frame from one to the other. */
+function switchPath(
+  /** @type {import('../dist/switch/switch.js').SwitchOptions} */ options,
+  /** @type {number} */ frameBytes,
+) {
+  const device = new Switch(options);
+  const [left, right] = [2, 4].map((first) => Uint8Array.of(first, 0, 0, 0, 0, 1));
+  const frame = new Uint8Array(frameBytes);
+  const send = (/** @type {number} */ port, /** @type {Uint8Array} */ from, /** @type {Uint8Array} */ to) => {
+    const ip = writeEthernet(frame, 0, to, from, ETHERTYPE_IPV4);
+    writeIpv4(frame, ip, a.bytes, b.bytes, IP_PROTOCOL_UDP, (26 << 2) | 2, 64, 0, frameBytes - ip - IPV4_BYTES);
+    device.receive(port, frame, 0, frameBytes, 0);
+    const slot = device.take(1 - port, 0);
+    device.release(slot);
+  };
+  send(1, right, left);
+  return () => send(0, left, right);
+}
+
+const LOADED = {
+  ports: ['l', 'r'],
+  random: new SeededRandom(1).stream('marking'),
+  pfc: { priorities: [3] },
+  ecn: /** @type {const} */ ({ kind: 'red', kminBytes: 5000, kmaxBytes: 200_000, pmax: 0.01 }),
+  portDefaults: { rateBps: 40e9 },
+};
+bench
+  .add('switch, 128-byte frame', switchPath({ ports: ['l', 'r'] }, 128))
+  .add('switch with shared buffer, PFC, ECN, 128-byte frame', switchPath(LOADED, 128))
+  .add('switch with shared buffer, PFC, ECN, 4 KiB frame', switchPath(LOADED, 4178));
 
 // ---- a packet through requester and responder: two NICs, packets handed over by hand
 
