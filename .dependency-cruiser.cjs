@@ -16,7 +16,7 @@ const layers = {
   switch: ['core', 'packet', 'port', 'faults'],
   sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'verbs'],
   fluid: ['core'],
-  capture: ['core', 'packet', 'port'],
+  capture: ['core', 'packet', 'port', 'ring'],
   'dgram-ext': ['core', 'packet', 'port'],
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
   driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],

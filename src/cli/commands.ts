@@ -43,7 +43,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'decode',
-    summary: 'print the RoCEv2 packets of a pcapng or pcap file and what happened to each flow',
+    summary: 'print the RoCEv2 packets of a capture, or the events of a trace, and what happened to each flow',
     load: () => import('./commands/decode.js'),
   },
   {

@@ -16,6 +16,7 @@ export class InlineEngine extends Engine {
     super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;
     this.#crank = new EventLoopCrank(this.nic, opened.port);
+    opened.trace?.watch({ counters: this.counters, visitRates: (visit) => this.nic.visitRates(nowNs(), visit) });
   }
 
   override get portDescription(): string {

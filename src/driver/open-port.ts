@@ -3,6 +3,8 @@
 import { CapturePort } from '../capture/capture-port.js';
 import { LINKTYPE_RAW } from '../capture/pcapng-blocks.js';
 import { PcapngFile } from '../capture/pcapng-file.js';
+import { TraceFile } from '../capture/trace-file.js';
+import { TracePort } from '../capture/trace-port.js';
 import { RoceError } from '../core/errors.js';
 import { SeededRandom } from '../core/random.js';
 import { type BatchedUdpPort, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
@@ -13,8 +15,12 @@ import { FaultyPort } from '../faults/faulty-port.js';
 import { openFramePort } from '../frame-port/frame-port.js';
 import { IpAddress } from '../packet/address.js';
 import type { Port } from '../port/datagram.js';
+import { nowNs } from './crank.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { systemRandom } from './system-random.js';
+
+/** How often a trace looks at the rates of queue pairs. */
+const RATE_INTERVAL_MS = 1;
 
 export interface PortOptions {
   /** The endpoint's IP address: a literal such as `127.0.0.1` or `::1`. */
@@ -42,6 +48,8 @@ export interface PortOptions {
   readonly seed?: number;
   /** Writes everything sent and received to this pcapng file. */
   readonly pcap?: string;
+  /** Writes what the NIC sends, receives and does about it to this file, as JSON lines (docs/events.md). */
+  readonly trace?: string;
 }
 
 /** An open port, and what has to be closed after it. */
@@ -49,6 +57,8 @@ export interface OpenPort {
   readonly port: Port;
   /** The batched port at the bottom, when it was asked to be polled: whoever turns the crank calls it. */
   readonly polled: BatchedUdpPort | undefined;
+  /** To be told of the NIC, when a trace was asked for. */
+  readonly trace: TracePort | undefined;
   /** Resolves a peer's link-layer address ahead of the first packet, where the port needs that. */
   resolve(address: IpAddress): Promise<void>;
   close(): Promise<void>;
@@ -70,25 +80,47 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
   if (capture !== undefined) port = new CapturePort(port, capture, 0, wallClockNs());
   // Outside the capture: what a rule drops on the way out never was on the wire, what it drops on the way in was.
   if (options.loss !== undefined) {
-    port = new FaultyPort(port, FaultPlan.parse(options.loss, new SeededRandom(options.seed ?? 1)));
+    port = new FaultyPort(port, FaultPlan.parse(options.loss, new SeededRandom(options.seed ?? 1)), (...dropped) =>
+      trace?.faultDropped(...dropped),
+    );
   }
+  const traceFile = options.trace === undefined ? undefined : await createTrace(options.trace, port, capture);
+  const trace = traceFile === undefined ? undefined : new TracePort(port, traceFile);
+  port = trace ?? port;
+  const timer = trace === undefined ? undefined : setInterval(() => trace.sampleRates(), RATE_INTERVAL_MS);
+  timer?.unref();
+  const closeFiles = async () => {
+    clearInterval(timer);
+    await capture?.close();
+    await traceFile?.close();
+  };
   try {
     await port.open();
   } catch (error) {
-    await capture?.close();
+    await closeFiles();
     throw error;
   }
   return {
     port,
     polled: driving === 'polled' ? batched : undefined,
+    trace,
     resolve: async (peer) => {
       await framePort?.resolve(peer);
     },
     close: async () => {
       await port.close();
-      await capture?.close();
+      await closeFiles();
     },
   };
+}
+
+async function createTrace(path: string, port: Port, capture: PcapngFile | undefined): Promise<TraceFile> {
+  try {
+    return await TraceFile.create(path, port.description, { nowNs, wallMs: () => Date.now() });
+  } catch (error) {
+    await capture?.close();
+    throw error;
+  }
 }
 
 function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boolean): BatchedUdpPort | undefined {

@@ -16,8 +16,11 @@ import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js'
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from './grammar.js';
 import { HeldBack } from './held-back.js';
 
+export type OnDropped = (direction: 'sent' | 'received', bytes: Uint8Array, offset: number, length: number) => void;
+
 export class FaultyPort extends PortWrapper {
   readonly #plan: FaultPlan;
+  readonly #onDropped: OnDropped;
   readonly #subject: FaultSubject = newFaultSubject();
   /** Each in a batch of one slot, because the batch it came in must go back to the port. */
   readonly #heldTx = new HeldBack<TxBatch>((held) => this.#emit(held, 0));
@@ -33,9 +36,11 @@ export class FaultyPort extends PortWrapper {
   /** Datagrams lost because the port had no batch free to rebuild into. */
   #unsent = 0;
 
-  constructor(inner: Port, plan: FaultPlan) {
+  /** `onDropped` hears of every datagram a rule takes; the bytes are valid during the call. */
+  constructor(inner: Port, plan: FaultPlan, onDropped: OnDropped = () => {}) {
     super(inner);
     this.#plan = plan;
+    this.#onDropped = onDropped;
     this.#inTrains = inner.ipIdPolicy === 'train' && inner.address.family === 4;
     this.#numbered = inner.ipIdPolicy === 'sequential' && inner.address.family === 4;
   }
@@ -68,7 +73,10 @@ export class FaultyPort extends PortWrapper {
     subject.ipId = this.#numbered ? ipIds[slot] : this.#txNumber++ & 0xffff;
     if (readBth(subject, slab, offset, lengths[slot])) {
       const { action, bit, behind } = this.#plan.decide(subject);
-      if (action === FAULT_DROP) return;
+      if (action === FAULT_DROP) {
+        this.#onDropped('sent', slab, offset, lengths[slot]);
+        return;
+      }
       if (action === FAULT_DELAY && this.#heldTx.hold(takeSlot(batch, slot), behind)) return;
       if (action === FAULT_CORRUPT) flipBit(slab, offset, bit);
       if (action === FAULT_DUPLICATE) this.#emit(batch, slot);
@@ -104,7 +112,10 @@ export class FaultyPort extends PortWrapper {
     subject.ipId = this.#numbered ? datagram.ipId : this.#rxNumber++ & 0xffff;
     if (readBth(subject, bytes, offset, length)) {
       const { action, bit, behind } = this.#plan.decide(subject);
-      if (action === FAULT_DROP) return;
+      if (action === FAULT_DROP) {
+        this.#onDropped('received', bytes, offset, length);
+        return;
+      }
       if (action === FAULT_DELAY && this.#heldRx.hold(copyDatagram(datagram), behind)) return;
       if (action === FAULT_CORRUPT) flipBit(bytes, offset, bit);
       if (action === FAULT_DUPLICATE) this.onDatagram(datagram);

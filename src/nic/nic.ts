@@ -394,6 +394,16 @@ export class Nic implements QpHost {
     return flow;
   }
 
+  /** The rates at which queue pairs under rate control may send now, for whoever watches. Walks all queue pairs. */
+  visitRates(now: number, visit: (qpn: number, rateBps: number, alpha: number) => void): void {
+    for (const qp of this.#qps.values()) {
+      if (qp instanceof UdQueuePair) continue;
+      const { rate } = qp.congestion;
+      const rateBps = rate.rateBps(now);
+      if (rateBps !== UNLIMITED) visit(qp.qpn, rateBps, rate.alpha(now));
+    }
+  }
+
   // ---- commands
 
   /** Executes one command. Throws RoceError to refuse it; nothing has changed then. */

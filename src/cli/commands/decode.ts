@@ -6,9 +6,11 @@ import type { Command } from 'commander';
 import { CaptureReader } from '../../capture/capture-reader.js';
 import { type DecodedPacket, decodeRoce } from '../../capture/decoded-packet.js';
 import { type FlowSummary, FlowTracker } from '../../capture/flow-tracker.js';
+import { isTrace } from '../../capture/trace-reader.js';
 import { LINK_TYPES, udpOf } from '../../capture/udp-in-capture.js';
 import { ROCE_UDP_PORT } from '../../port/datagram.js';
 import { PacketLines, sixDigits } from '../decode-lines.js';
+import { decodeTrace } from '../decode-trace.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
 import { countOption, portOption, qpnOption } from '../options.js';
 import { type CliIo, type Column, Output } from '../output.js';
@@ -28,8 +30,10 @@ interface DecodeOptions {
 export function register(program: Command, io: CliIo): void {
   program
     .command('decode')
-    .description('Print the RoCEv2 packets of a pcapng or pcap file and what happened to each flow.')
-    .argument('<file>', 'a capture of Ethernet, 802.1Q or RAW IP packets')
+    .description(
+      'Print the RoCEv2 packets of a pcapng or pcap file, or the events of a --trace, and what happened to each flow.',
+    )
+    .argument('<file>', 'a capture of Ethernet, 802.1Q or RAW IP packets, or a trace (docs/events.md)')
     .option('--flow', 'only packets with news: gaps, retransmissions, NAKs, bad ICRCs')
     .option('--qp <qpn>', 'only packets to, or from, this queue pair (59 or 0x3b)', qpnOption)
     .option('--limit <n>', 'stop after n packets', countOption)
@@ -51,6 +55,7 @@ Examples:
   rocev2 decode trace.pcapng
   rocev2 decode trace.pcapng --qp 0x11 --limit 100
   rocev2 decode trace.pcapng --flow
+  rocev2 decode trace.jsonl --flow
   rocev2 decode trace.pcapng --json | jq 'select(.bth.psn == 256)'`,
     )
     .action((file: string, options: DecodeOptions) => decode(file, options, new Output(io, options.json === true)));
@@ -60,6 +65,7 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
     throw new CommandFailure(EXIT_FAILED, `cannot read ${path}: ${whyUnreadable(cause)}`, { cause });
   });
+  if (isTrace(bytes)) return traceStory(path, bytes, options, output);
   const reader = openCapture(path, bytes);
   const tracker = new FlowTracker();
   const lines = new PacketLines(output.colors);
@@ -109,6 +115,18 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   }
   if (damage !== undefined) {
     throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
+  }
+}
+
+async function traceStory(path: string, bytes: Buffer, options: DecodeOptions, output: Output): Promise<void> {
+  const { qp, limit, flow } = options;
+  try {
+    await decodeTrace(bytes.toString(), { qpn: qp, limit, onlyNews: flow === true }, output);
+  } catch (cause) {
+    throw new CommandFailure(EXIT_FAILED, `${path} is damaged at ${(cause as Error).message}`, { cause });
+  }
+  if (output.io.interrupted.aborted) {
+    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole file');
   }
 }
 

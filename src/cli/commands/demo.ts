@@ -84,6 +84,7 @@ async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
       mtu: PAPER_MTU,
       seconds,
       windowPackets: DEFAULT_WINDOW_PACKETS,
+      trace: undefined,
     },
     output,
   );

@@ -31,6 +31,7 @@ interface LivelockOptions {
   readonly seconds: number;
   readonly window: number;
   readonly seed: number;
+  readonly trace?: string;
   readonly json?: true;
 }
 
@@ -60,6 +61,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--seconds <s>', 'how long each run posts messages', secondsOption, 2)
     .option('--window <packets>', 'packets in flight', windowOption, DEFAULT_WINDOW_PACKETS)
     .option('--seed <n>', 'of random fault rules', (text) => parseCount(text), 1)
+    .option('--trace <file>', "write endpoint A's trace of every run beside this name, as JSON lines (docs/events.md)")
     .option('--json', 'one JSON document on stdout')
     .addHelpText(
       'after',
@@ -91,6 +93,7 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
       mtu,
       seconds,
       windowPackets: window,
+      trace: options.trace,
     },
     output,
   );

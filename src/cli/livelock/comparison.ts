@@ -5,6 +5,7 @@
  * with or without loss, a lossless go-back-N reference included. Link utilisation is a run's packet rate divided by that.
  */
 
+import { join, parse } from 'node:path';
 import type { RecoveryName } from '../../retransmit/recovery.js';
 import { orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
@@ -67,9 +68,30 @@ function planOf(settings: ComparisonSettings): Array<LivelockSettings & { readon
   const { ops, schemes, ...common } = settings;
   const referenceSeconds = Math.min(REFERENCE_SECONDS_MAX, settings.seconds);
   return ops.flatMap((op) => [
-    { ...common, op, scheme: 'go-back-n', lossRule: undefined, seconds: referenceSeconds, isReference: true },
-    ...schemes.map((scheme) => ({ ...common, op, scheme, isReference: false })),
+    {
+      ...common,
+      op,
+      scheme: 'go-back-n',
+      lossRule: undefined,
+      seconds: referenceSeconds,
+      trace: undefined,
+      isReference: true,
+    },
+    ...schemes.map((scheme) => ({
+      ...common,
+      op,
+      scheme,
+      trace: traceOf(settings.trace, op, scheme),
+      isReference: false,
+    })),
   ]);
+}
+
+/** `trace.jsonl` -> `trace-write-go-back-0.jsonl`: a file for each run. */
+function traceOf(path: string | undefined, op: LivelockOp, scheme: RecoveryName): string | undefined {
+  if (path === undefined) return undefined;
+  const { dir, name, ext } = parse(path);
+  return join(dir, `${name}-${op}-${scheme}${ext}`);
 }
 
 function withUtilization(run: LivelockMeasurement, all: readonly LivelockMeasurement[]): LivelockRun {

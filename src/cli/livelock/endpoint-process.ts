@@ -66,9 +66,11 @@ const service = {
       messageBytes: z.number().int(),
       isSource: z.boolean(),
       recovery: z.enum(RECOVERY_NAMES),
+      trace: z.string().optional(),
     },
-    async ({ address, switchPort, messageBytes, isSource, recovery }) => {
-      const device = await openDevice({ address, frame: { local: '127.0.0.1:0', remote: switchPort } });
+    async ({ address, switchPort, messageBytes, isSource, recovery, trace }) => {
+      const frame = { local: '127.0.0.1:0', remote: switchPort };
+      const device = await openDevice({ address, frame, ...(trace !== undefined && { trace }) });
       const sendCq = await device.createCq(2 * MESSAGES_POSTED);
       const recvCq = await device.createCq(2 * RECEIVES_POSTED);
       const pd = await device.createPd();

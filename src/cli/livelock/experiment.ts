@@ -32,6 +32,8 @@ export interface LivelockSettings {
   readonly seconds: number;
   /** Packets that may be in flight. */
   readonly windowPackets: number;
+  /** Where endpoint A writes its trace; undefined: nowhere. */
+  readonly trace: string | undefined;
 }
 
 /** What one run measured. */
@@ -93,11 +95,11 @@ export class LivelockRig implements AsyncDisposable {
   }
 
   async #run(settings: LivelockSettings, onStatus: (status: LivelockStatus) => void): Promise<LivelockMeasurement> {
-    const { op, seconds, lossRule, seed, messageBytes, mtu, windowPackets, scheme: recovery } = settings;
+    const { op, seconds, lossRule, seed, messageBytes, mtu, windowPackets, trace, scheme: recovery } = settings;
     const ports = await this.#switch.call('open', { ports: ['a', 'b'], loss: lossRule, seed });
     const queuePair = { messageBytes, recovery };
     const [a, b] = await Promise.all([
-      this.#a.call('open', { address: ADDRESS_A, switchPort: ports['a'], isSource: true, ...queuePair }),
+      this.#a.call('open', { address: ADDRESS_A, switchPort: ports['a'], isSource: true, trace, ...queuePair }),
       this.#b.call('open', { address: ADDRESS_B, switchPort: ports['b'], isSource: false, ...queuePair }),
     ]);
     const path = { mtu, windowPackets };

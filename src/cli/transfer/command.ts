@@ -84,6 +84,10 @@ export function addTransferOptions(command: Command, defaults: { sizeBytes: numb
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--estats', "let 'rocev2 estats' look into this endpoint (docs/estats.md)")
     .option('--estats-http <host:port>', 'the same, and serve /metrics (Prometheus) and /estats.json there')
+    .option(
+      '--trace <file>',
+      'write packets, losses, timeouts and rates of this endpoint as JSON lines (docs/events.md)',
+    )
     .option('--json', 'print one JSON document');
   return addRateControlOptions(command);
 }

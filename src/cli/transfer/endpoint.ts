@@ -58,6 +58,7 @@ export interface EndpointOptions {
   readonly pcap?: string;
   readonly estats?: true;
   readonly estatsHttp?: string;
+  readonly trace?: string;
   readonly io: PortIo;
   readonly engine: EngineName;
   readonly spin: boolean;
@@ -126,6 +127,7 @@ export async function openEndpointDevice(
     ...(options.pcap !== undefined && { pcap: options.pcap }),
     ...(options.estats === true && { estats: true }),
     ...(options.estatsHttp !== undefined && { estats: { http: options.estatsHttp } }),
+    ...(options.trace !== undefined && { trace: options.trace }),
     io: options.io,
     engine: options.engine,
     spin: options.spin,

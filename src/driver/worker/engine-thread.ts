@@ -30,10 +30,11 @@ function run(opened: OpenPort): void {
   const control = new Int32Array(data.control);
   const commands = new CommandRing(data.commands);
   const memory = new Map<number, SharedArrayBuffer>();
+  const counters = new Float64Array(data.counters);
   const nic = new Nic({
     port,
     random: systemRandom(),
-    counters: new Float64Array(data.counters),
+    counters,
     events: new EventRing(data.events),
     memory: (id) => memory.get(id),
     tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
@@ -42,6 +43,7 @@ function run(opened: OpenPort): void {
       Atomics.notify(control, WORD_INTERRUPTS);
     },
   });
+  opened.trace?.watch({ counters, visitRates: (visit) => nic.visitRates(nowNs(), visit) });
   const rest = new Rest(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
   const crank = polled === undefined ? new EventLoopCrank(nic, port, rest) : new PollingCrank(nic, port, polled, rest);
 

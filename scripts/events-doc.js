@@ -1,0 +1,42 @@
+// Writes docs/events.md from the catalogue of src/capture/events.ts, as built: `npm run build && node scripts/events-doc.js`.
+// With --check it only says whether the page is what it would write.
+import { readFileSync, writeFileSync } from 'node:fs';
+import process from 'node:process';
+import { EVENTS } from '../dist/capture/events.js';
+
+const page = new URL('../docs/events.md', import.meta.url);
+
+const HEAD = `# Trace events
+
+Generated from \`src/capture/events.ts\` by \`scripts/events-doc.js\`.
+
+\`--trace FILE\` of \`rocev2 bw\`, \`lat\` and \`livelock\` (\`trace\` of \`openDevice\`) writes what a NIC sends, receives and does about it: one JSON
+record a line, in the shape of a sequential qlog file (draft-ietf-quic-qlog-main-schema, \`qlog_version\` 0.4) without record separators. The first
+record describes the trace; the others are \`{"time", "name", "data"}\`, time in milliseconds since the trace began.
+
+    rocev2 bw write 127.0.0.1 --loss random=0.001 --trace trace.jsonl
+    rocev2 decode trace.jsonl --flow
+    jq -c 'select(.name == "roce:retransmission")' trace.jsonl
+`;
+
+const sections = Object.entries(EVENTS).map(([name, { doc, fields }]) =>
+  [
+    `## ${name}`,
+    '',
+    doc,
+    '',
+    '| field | type | |',
+    '|---|---|---|',
+    ...Object.entries(fields).map(
+      ([field, { type, doc: text, optional }]) => `| \`${field}\` | ${type}${optional ? ', optional' : ''} | ${text} |`,
+    ),
+    '',
+  ].join('\n'),
+);
+
+const text = [HEAD, ...sections].join('\n');
+if (!process.argv.includes('--check')) writeFileSync(page, text);
+else if (readFileSync(page, 'utf8') !== text) {
+  console.error('docs/events.md is not what the catalogue says: npm run build && node scripts/events-doc.js');
+  process.exitCode = 1;
+}

@@ -1,0 +1,161 @@
+/**
+ * A port that also tells a trace what passes, and what came of it: it is the NIC's own port, so that a packet the NIC drops is known by the
+ * counter that moves while it is handed over. Wrapped around a port only when somebody asked for a trace.
+ */
+
+import { readU24 } from '../core/bytes.js';
+import { SYNDROME_KIND_ACK, syndromeKind } from '../packet/aeth.js';
+import { HDR_AETH, OP_CNP, OP_READ_RESPONSE, opcodeName } from '../packet/opcode.js';
+import { psnAdd, psnDiff } from '../packet/psn.js';
+import { BTH_BYTES, PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
+import { syndromeName } from '../packet/view.js';
+import type { Port, RxDatagram, TxBatch } from '../port/datagram.js';
+import { PortWrapper } from '../port/port-wrapper.js';
+import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
+import type { EventData } from './events.js';
+import type { TraceFile } from './trace-file.js';
+
+/** What a NIC lets a trace see. */
+export interface TracedNic {
+  /** Its counters, as they change. */
+  readonly counters: Float64Array;
+  /** Calls `visit` for each queue pair under rate control. */
+  visitRates(visit: (qpn: number, rateBps: number, alpha: number) => void): void;
+}
+
+const DROP_COUNTERS = COUNTER_NAMES.filter((name) => name.startsWith('rx_drop_') || name === 'rx_icrc_errors').map(
+  (name) => ({ name, index: COUNTER[name] }),
+);
+/** Sequences remembered; beyond that all are forgotten, and the next packet of each begins anew. */
+const SEQUENCES_MAX = 4096;
+/** Requests and READ responses to one queue pair are numbered apart. */
+const RESPONSE_SEQUENCE = 1 << 24;
+/** Where BTH has its destination QPN and PSN (IBTA vol. 1 §9.2). */
+const QPN_OFFSET = 5;
+const PSN_OFFSET = 9;
+
+/** PSNs sent with payload: the last one, and the newest in sequence order. */
+interface SentSequence {
+  last: number;
+  newest: number;
+}
+
+export class TracePort extends PortWrapper {
+  readonly #trace: TraceFile;
+  readonly #packet = new RocePacket();
+  readonly #sequences = new Map<number, SentSequence>();
+  readonly #rates = new Map<number, number>();
+  readonly #drops = new Float64Array(DROP_COUNTERS.length);
+  #nic: TracedNic | undefined;
+  #timeouts = 0;
+
+  constructor(inner: Port, trace: TraceFile) {
+    super(inner);
+    this.#trace = trace;
+  }
+
+  override get description(): string {
+    return `${this.inner.description}, traced`;
+  }
+
+  /** The NIC on this port; before that only packets are traced. */
+  watch(nic: TracedNic): void {
+    this.#nic = nic;
+  }
+
+  /** Tells of rates that have changed. To be called between turns of the NIC. */
+  sampleRates(): void {
+    this.#nic?.visitRates((qpn, rate, alpha) => {
+      if (this.#rates.get(qpn) === rate) return;
+      this.#rates.set(qpn, rate);
+      this.#trace.event('roce:rate_updated', { qpn, rate, ...(!Number.isNaN(alpha) && { alpha }) });
+    });
+  }
+
+  /** A fault rule took a packet. */
+  faultDropped(direction: 'sent' | 'received', bytes: Uint8Array, offset: number, length: number): void {
+    this.#dropped('fault_rule', direction, bytes, offset, length);
+  }
+
+  override sendBatch(batch: TxBatch): void {
+    this.#timeoutsSince();
+    for (let slot = 0; slot < batch.count; slot++) {
+      const length = batch.lengths[slot];
+      if (parseRoce(batch.slab, batch.payloadOffset(slot), length, this.#packet) !== PARSE_OK) continue;
+      this.#wentBack();
+      this.#trace.event('roce:packet_sent', this.#data(batch.ecns[slot]));
+      this.#signal('sent');
+    }
+    this.inner.sendBatch(batch);
+  }
+
+  protected override receive(datagram: RxDatagram): void {
+    const { bytes, offset, length, ecn } = datagram;
+    if (parseRoce(bytes, offset, length, this.#packet) === PARSE_OK) {
+      this.#trace.event('roce:packet_received', this.#data(ecn));
+      this.#signal('received');
+    }
+    this.onDatagram(datagram);
+    if (this.#nic === undefined) return;
+    for (const [i, { name, index }] of DROP_COUNTERS.entries()) {
+      const count = this.#nic.counters[index];
+      if (count === this.#drops[i]) continue;
+      this.#drops[i] = count;
+      this.#dropped(name, 'received', bytes, offset, length);
+    }
+  }
+
+  #data(ecn: number): EventData<'roce:packet_sent'> {
+    const { info, destQpn, psn, payloadBytes, ackReq, syndrome, msn } = this.#packet;
+    return {
+      operation: opcodeName(info.opcode),
+      dest_qpn: destQpn,
+      psn,
+      payload_length: payloadBytes,
+      ...(ackReq && { ack_req: true }),
+      ...(info.headers & HDR_AETH && { syndrome: syndromeName(syndrome), msn }),
+      ...(ecn !== 0 && { ecn }),
+    };
+  }
+
+  /** Acknowledgements that are none, and congestion notifications, have events of their own. */
+  #signal(direction: 'sent' | 'received'): void {
+    const { info, destQpn, psn, syndrome } = this.#packet;
+    if (info.kind === OP_CNP) this.#trace.event(`roce:cnp_${direction}`, { dest_qpn: destQpn });
+    if ((info.headers & HDR_AETH) === 0 || syndromeKind(syndrome) === SYNDROME_KIND_ACK) return;
+    this.#trace.event(`roce:nak_${direction}`, { dest_qpn: destQpn, psn, syndrome: syndromeName(syndrome) });
+  }
+
+  #wentBack(): void {
+    const { destQpn, psn, payloadBytes, info } = this.#packet;
+    if (payloadBytes === 0 || info.transport !== 'RC') return;
+    const key = destQpn + (info.kind === OP_READ_RESPONSE ? RESPONSE_SEQUENCE : 0);
+    const sequence = this.#sequences.get(key);
+    if (sequence === undefined) {
+      if (this.#sequences.size >= SEQUENCES_MAX) this.#sequences.clear();
+      this.#sequences.set(key, { last: psn, newest: psn });
+      return;
+    }
+    const { last, newest } = sequence;
+    sequence.last = psn;
+    if (psnDiff(psn, newest) > 0) sequence.newest = psn;
+    else if (psn !== psnAdd(last, 1)) {
+      this.#trace.event('roce:retransmission', { dest_qpn: destQpn, psn, newest_psn: newest });
+    }
+  }
+
+  #timeoutsSince(): void {
+    const total = this.#nic?.counters[COUNTER.local_ack_timeout_err] ?? 0;
+    if (total > this.#timeouts) this.#trace.event('roce:timeout', { count: total - this.#timeouts });
+    this.#timeouts = total;
+  }
+
+  #dropped(trigger: string, direction: string, bytes: Uint8Array, offset: number, length: number): void {
+    const hasBth = length >= BTH_BYTES;
+    this.#trace.event('roce:packet_dropped', {
+      trigger,
+      direction,
+      ...(hasBth && { dest_qpn: readU24(bytes, offset + QPN_OFFSET), psn: readU24(bytes, offset + PSN_OFFSET) }),
+    });
+  }
+}

@@ -1,0 +1,39 @@
+/** Reads a trace that TraceFile has written: record by record, refusing what is not in the catalogue. */
+
+import { RoceError } from '../core/errors.js';
+import { eventProblem } from './events.js';
+
+export interface TraceRecord {
+  /** Since the trace began. */
+  readonly timeMs: number;
+  readonly name: string;
+  readonly data: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** Whether these bytes begin as a trace does. */
+export function isTrace(bytes: Uint8Array): boolean {
+  return new TextDecoder().decode(bytes.subarray(0, 16)) === '{"qlog_version":';
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT at the first line that is no record, with its number. A last line that was cut off is left out. */
+export function* readTrace(text: string): Generator<TraceRecord, void, undefined> {
+  const lines = text.split('\n');
+  lines.pop(); // Behind the last line end there is nothing, or a record that was being written.
+  for (const [i, line] of lines.entries()) {
+    if (i === 0) continue;
+    const record = parse(line);
+    const problem = record === undefined ? 'that is no record' : eventProblem(record.name, record.data);
+    if (problem !== undefined) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `line ${i + 1}: ${problem}`);
+    yield record!;
+  }
+}
+
+function parse(line: string): TraceRecord | undefined {
+  try {
+    const { time, name, data } = JSON.parse(line);
+    const isRecord = typeof time === 'number' && typeof name === 'string' && typeof data === 'object' && data !== null;
+    return isRecord ? { timeMs: time, name, data } : undefined;
+  } catch {
+    return undefined;
+  }
+}

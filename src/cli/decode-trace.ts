@@ -1,0 +1,65 @@
+/** `rocev2 decode` of a trace: a line an event, and how often each happened. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { readTrace, type TraceRecord } from '../capture/trace-reader.js';
+import type { Output } from './output.js';
+
+const RECORDS_PER_TURN = 512;
+
+export interface TraceDecoding {
+  /** Only events of this queue pair. */
+  readonly qpn: number | undefined;
+  /** Stop after so many. */
+  readonly limit: number | undefined;
+  /** Leave plain packets out. */
+  readonly onlyNews: boolean;
+}
+
+const PACKETS = ['roce:packet_sent', 'roce:packet_received'];
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT where the file is damaged; what stands before is printed. */
+export async function decodeTrace(
+  text: string,
+  { qpn, limit, onlyNews }: TraceDecoding,
+  output: Output,
+): Promise<void> {
+  const counts = new Map<string, number>();
+  let shown = 0;
+  let seen = 0;
+  for (const record of readTrace(text)) {
+    if (seen++ % RECORDS_PER_TURN === 0) {
+      await output.drained();
+      await nextTurn();
+      if (output.io.interrupted.aborted) break;
+    }
+    const { name, data } = record;
+    if (qpn !== undefined && data['dest_qpn'] !== qpn && data['qpn'] !== qpn) continue;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    if (!onlyNews || !PACKETS.includes(name)) {
+      output.line(eventLine(record, output));
+      output.document({ type: 'event', ...record });
+    }
+    if (++shown === limit) break;
+  }
+  output.line();
+  output.table(
+    [
+      { title: 'Event', align: 'left' },
+      { title: 'Times', align: 'right' },
+    ],
+    [...counts],
+  );
+  output.document({ type: 'summary', events: Object.fromEntries(counts) });
+}
+
+function eventLine({ timeMs, name, data }: TraceRecord, { colors }: Output): string {
+  const words = Object.entries(data).map(([field, value]) => `${field}=${fieldText(field, value)}`);
+  const line = `${timeMs.toFixed(3).padStart(12)}  ${name.replace('roce:', '').padEnd(16)}  ${words.join(' ')}`;
+  return PACKETS.includes(name) ? line : colors.yellow(line);
+}
+
+/** QPNs and PSNs in hex, as in packets. */
+function fieldText(field: string, value: string | number | boolean): string {
+  const isHex = typeof value === 'number' && /(qpn|psn)$/.test(field);
+  return isHex ? value.toString(16).padStart(6, '0') : String(value);
+}
