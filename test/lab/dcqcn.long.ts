@@ -54,6 +54,10 @@ test.each([2, 10, 16, 64])('100 Gb/s: %i flows', async (flows) => {
   expect(failuresOf(await runBuiltIn(`dcqcn-100g-n${flows}`))).toEqual([]);
 });
 
+test.each([10, 64])('a PI controller holds the queue of %i flows at its reference', async (flows) => {
+  expect(failuresOf(await runBuiltIn(`dcqcn-pi-n${flows}`))).toEqual([]);
+});
+
 describe('PFC alone', () => {
   const MEMORY_BYTES = 4_194_304;
   const ALPHA = 1 / 8;

@@ -98,6 +98,29 @@ function pausesOnly(flows: number): ScenarioFile {
   };
 }
 
+/** A PI controller in the place of RED: the queue stands at its reference whatever the number of flows. */
+function integralMarking(flows: number): ScenarioFile {
+  const { hosts, from, to } = senders(flows);
+  return {
+    name: `dcqcn-pi-n${flows}`,
+    title: `DCQCN with a PI controller at the switch: ${flows} flows, reference 200 KB`,
+    source: "CoNEXT'16 figure 18; gains of the fluid model",
+    duration: '400ms',
+    warmup: '300ms',
+    topology: { kind: 'star', hosts, rate: '40Gbps', delay: DELAYS['4us'] },
+    nic: { cc: 'dcqcn', timeout: 14 },
+    switch: {
+      ...DEEP_QUEUE,
+      ecn: { kind: 'pi', referenceBytes: 200_000, proportionalPerByte: 2e-8, integralPerByteSecond: 5e-7 },
+    },
+    flows: [{ kind: 'flows', from, to }],
+    assertions: [
+      { name: 'the queue stands at its reference', value: 'summary.queueMeanBytes', min: 150_000, max: 250_000 },
+      { name: 'the shares are fair', value: 'summary.jain', min: 0.95 },
+    ],
+  };
+}
+
 const FLOW_COUNTS = [2, 10, 16, 64] as const;
 
 export const DCQCN_SCENARIOS: readonly ScenarioFile[] = [
@@ -109,4 +132,5 @@ export const DCQCN_SCENARIOS: readonly ScenarioFile[] = [
   ),
   ...FLOW_COUNTS.map(fastFlows),
   ...FLOW_COUNTS.map(pausesOnly),
+  ...[10, 64].map(integralMarking),
 ];

@@ -6,10 +6,12 @@ import { COMPLETION_SCENARIOS } from './completion-times.js';
 import { DCQCN_SCENARIOS } from './dcqcn.js';
 import { LIVELOCK_SCENARIOS } from './livelock.js';
 import { RECOVERY_SCENARIOS } from './recovery.js';
+import { TIMELY_SCENARIOS } from './timely.js';
 
 export const BUILT_IN_SCENARIOS: readonly ScenarioFile[] = [
   ...LIVELOCK_SCENARIOS,
   ...DCQCN_SCENARIOS,
+  ...TIMELY_SCENARIOS,
   ...COMPLETION_SCENARIOS,
   ...RECOVERY_SCENARIOS,
   ...AZURE_SCENARIOS,

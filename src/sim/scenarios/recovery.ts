@@ -15,7 +15,7 @@ function incast(recovery: 'go-back-n' | 'selective-repeat', isLossless: boolean)
     topology: { kind: 'star', hosts: 9, rate: '40Gbps', delay: '2us' },
     nic: { recovery, inflight: BDP_PACKETS, timeout: 7 },
     switch: isLossless
-      ? { pfc: { priorities: [0] }, buffer: { totalBytes: 9 * 240_000 } }
+      ? { pfc: { priorities: [0] }, buffer: { totalBytes: 3 * 240_000 } }
       : { queuePackets: PORT_PACKETS },
     flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8', bytes: '4MiB' }],
     assertions: [{ name: 'every flow ends', value: 'summary.completions.count', min: 8 }],
