@@ -1,18 +1,14 @@
 /** The NBD gateway with the disk in the same process: in memory, in a file, behind another NBD server. */
 
-import { Program } from '../e2e/executable.js';
 import * as acceptance from './support/acceptance.js';
 import { describeStack, gatewayAlone, type StackPlan } from './support/stack.js';
 
 const SIZE = `${acceptance.DISK_BYTES}`;
 
 /** A gateway whose disk is the export of another one. */
-const gatewayBehindGateway: StackPlan = async (folder, listen) => {
-  const [store] = await gatewayAlone('memory', '--size', SIZE)(folder, `unix:${folder}/store`);
-  const args = ['--backend', `nbd+unix:///disk0?socket=${folder}/store`];
-  const program = Program.rocev2('disk', 'nbd', '--listen', listen, ...args);
-  await program.writes('stderr', /Ctrl-C ends it\n/);
-  return [store, program];
+const gatewayBehindGateway: StackPlan = async (folder, listen, launch) => {
+  await launch('nbd', '--listen', `unix:${folder}/store`, '--backend', 'memory', '--size', SIZE);
+  await launch('nbd', '--listen', listen, '--backend', `nbd+unix:///disk0?socket=${folder}/store`);
 };
 
 describeStack('a disk in a file', gatewayAlone('file:FOLDER/disk', '--size', SIZE), (stack) => {

@@ -9,11 +9,14 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { Program } from '../../e2e/executable.js';
 import { describeWithTools, TOOL_PATH } from './tools.js';
 
-const SERVER_ADDRESS = '127.54.1.1';
-const GATEWAY_ADDRESS = '127.54.1.2';
+const SERVER = '127.54.1.1';
+const GATEWAY = '127.54.1.2';
 
-/** Starts the processes of a stack; the last of them listens at the socket. */
-export type StackPlan = (folder: string, listen: string) => Promise<Program[]>;
+/** Starts `rocev2 disk ARGS`; resolves when it serves. */
+export type Launch = (...args: string[]) => Promise<void>;
+
+/** Starts the processes of a stack; the last of them listens at the address. */
+export type StackPlan = (folder: string, listen: string, launch: Launch) => Promise<void>;
 
 /** `describe` of a suite over one stack. */
 export function describeStack(title: string, plan: StackPlan, body: (stack: () => Stack) => void): void {
@@ -55,11 +58,6 @@ export class Stack {
   /** The program that listens at the socket. */
   get gateway(): Program {
     return this.#programs.at(-1)!;
-  }
-
-  /** All processes, in the order they were started. */
-  get programs(): readonly Program[] {
-    return this.#programs;
   }
 
   /** Ends all processes as Ctrl-C does; what each printed at its end. */
@@ -105,7 +103,16 @@ export class Stack {
   }
 
   async #start(): Promise<void> {
-    this.#programs = await this.#plan(this.folder, `unix:${this.folder}/socket`);
+    try {
+      await this.#plan(this.folder, `unix:${this.folder}/socket`, async (...args) => {
+        const program = Program.rocev2('disk', ...args);
+        this.#programs.push(program);
+        await program.writes('stderr', /Ctrl-C ends it\n/);
+      });
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
   }
 
   /** Clients before servers. */
@@ -120,24 +127,15 @@ export class Stack {
 
 /** `rocev2 disk nbd` by itself. */
 export function gatewayAlone(...backend: string[]): StackPlan {
-  return async (folder, listen) => {
-    const args = backend.map((arg) => arg.replace('FOLDER', folder));
-    const program = Program.rocev2('disk', 'nbd', '--listen', listen, '--backend', ...args);
-    await program.writes('stderr', /Ctrl-C ends it\n/);
-    return [program];
-  };
+  return (folder, listen, launch) =>
+    launch('nbd', '--listen', listen, '--backend', ...backend.map((arg) => arg.replace('FOLDER', folder)));
 }
 
 /** A storage server with a disk in a file, and a gateway that reaches it over RDMA, with these rules of loss on both. */
 export function gatewayToServer(sizeBytes: number, loss: string | undefined, ...gatewayArgs: string[]): StackPlan {
-  return async (folder, listen) => {
-    const rules = loss === undefined ? [] : ['--loss', loss];
-    const backend = ['--backend', `file:${folder}/disk`, '--size', `${sizeBytes}`];
-    const server = Program.rocev2('disk', 'serve', ...backend, '--bind', SERVER_ADDRESS, ...rules, '--json');
-    await server.writes('stderr', /Ctrl-C ends it\n/);
-    const meet = ['--connect', SERVER_ADDRESS, '--bind', GATEWAY_ADDRESS];
-    const gateway = Program.rocev2('disk', 'nbd', '--listen', listen, ...meet, ...rules, ...gatewayArgs, '--json');
-    await gateway.writes('stderr', /Ctrl-C ends it\n/);
-    return [server, gateway];
+  return async (folder, listen, launch) => {
+    const common = loss === undefined ? ['--json'] : ['--loss', loss, '--json'];
+    await launch('serve', '--backend', `file:${folder}/disk`, '--size', `${sizeBytes}`, '--bind', SERVER, ...common);
+    await launch('nbd', '--listen', listen, '--connect', SERVER, '--bind', GATEWAY, ...gatewayArgs, ...common);
   };
 }

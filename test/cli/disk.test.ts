@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { run } from './run-in-process.js';
+
+test.each([
+  ['bench --blocks 100', 'multiple of 512'],
+  ['bench --ops dance', 'one of randread, randwrite'],
+  ['bench --depths 1,0', 'from 1 up'],
+  ['bench --transports carrier-pigeon', 'one of rdma, tcp'],
+  ['serve', '--backend'],
+  ['serve --backend memory', 'needs a size'],
+  ['serve --backend tape', 'no backend'],
+  ['nbd --listen unix:x', '--backend and --connect'],
+  ['nbd --listen unix:x --backend memory --connect 127.0.0.1', '--backend and --connect'],
+  ['nbd --listen nowhere --backend memory', 'HOST:PORT'],
+  ['nbd --listen unix:x --connect 127.0.0.1 --transport pigeon', 'one of auto, rdma, tcp'],
+])('disk %s is a mistake, and says which', async (args, words) => {
+  const { exitCode, stderr } = await run(['disk', ...args.split(' ')]);
+  expect(stderr).toContain(words);
+  expect(exitCode).toBe(2);
+});
