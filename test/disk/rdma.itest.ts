@@ -6,6 +6,7 @@ import { describeStack, gatewayToServer, type Stack } from './support/stack.js';
 
 const SIZE = acceptance.DISK_BYTES;
 const FAILOVERS = 100;
+const KILLS = 20;
 
 /** What server and gateway say at their end: nothing that was not asked for went wrong. */
 function clean(stack: () => Stack): void {
@@ -36,6 +37,28 @@ describe.each(['random=0.001', 'random=0.01'])('each side loses %s', (loss) => {
     acceptance.restarts(stack);
     clean(stack);
   });
+});
+
+describeStack('over RDMA to a server that dies', gatewayToServer(SIZE, undefined), (stack) => {
+  test(`the server killed ${KILLS} times while fio verifies what it had acknowledged`, async () => {
+    let kills = 0;
+    const killing = (async () => {
+      for (; kills < KILLS; kills++) {
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        await stack().killFirst();
+        // Only a gateway that has found the new server can read.
+        await stack().succeeds('timeout 60 qemu-io -f raw -c "read 0 4k" "$U"');
+      }
+    })();
+    while (kills < KILLS) {
+      await stack().succeeds(acceptance.FIO_JOBS.v1);
+      await stack().succeeds(acceptance.FIO_JOBS.v4);
+    }
+    await killing;
+    const [server, gateway] = await stack().documents();
+    expect(server).toMatchObject({ crcMismatches: 0, protocolErrors: 0 });
+    expect(gateway).toMatchObject({ storage: { crcMismatches: 0, serverRestarts: KILLS } });
+  }, 600_000);
 });
 
 describeStack('over RDMA that breaks', gatewayToServer(SIZE, undefined, '--hold-down', '10ms'), (stack) => {

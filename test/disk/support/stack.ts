@@ -39,6 +39,8 @@ export class Stack {
   readonly folder: string;
   readonly #plan: StackPlan;
   #programs: Program[] = [];
+  /** Of each program. */
+  #args: string[][] = [];
 
   private constructor(folder: string, plan: StackPlan) {
     this.folder = folder;
@@ -58,6 +60,13 @@ export class Stack {
   /** The program that listens at the socket. */
   get gateway(): Program {
     return this.#programs.at(-1)!;
+  }
+
+  /** Kills the process that was started first, and starts it anew. */
+  async killFirst(): Promise<void> {
+    this.#programs[0].kill('SIGKILL');
+    await this.#programs[0].ended();
+    this.#programs[0] = await launch(this.#args[0]);
   }
 
   /** Ends all processes as Ctrl-C does; what each printed at its end. */
@@ -105,9 +114,8 @@ export class Stack {
   async #start(): Promise<void> {
     try {
       await this.#plan(this.folder, `unix:${this.folder}/socket`, async (...args) => {
-        const program = Program.rocev2('disk', ...args);
-        this.#programs.push(program);
-        await program.writes('stderr', /Ctrl-C ends it\n/);
+        this.#programs.push(await launch(args));
+        this.#args.push(args);
       });
     } catch (error) {
       await this.stop();
@@ -122,6 +130,18 @@ export class Stack {
       await program.ended();
     }
     this.#programs = [];
+    this.#args = [];
+  }
+}
+
+async function launch(args: readonly string[]): Promise<Program> {
+  const program = Program.rocev2('disk', ...args);
+  try {
+    await program.writes('stderr', /Ctrl-C ends it\n/);
+    return program;
+  } catch (error) {
+    program.kill('SIGKILL');
+    throw error;
   }
 }
 
