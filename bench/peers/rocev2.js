@@ -74,7 +74,7 @@ async function connectPairs(own, peer, { recovery = 'go-back-n' }) {
       recovery: /** @type {any} */ (recovery),
       inflightPackets: peer.receiveBudget,
     });
-    await qp.modify({ state: 'RTS', sqPsn: psn, timeout: 12, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 16 });
+    await qp.modify({ state: 'RTS', sqPsn: psn, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 16 });
   }
 }
 

@@ -68,10 +68,10 @@ export class CapturePort extends PortWrapper {
     const { bytes, offset, length, source, destination, sourcePort, destinationPort, dscp, ecn } = datagram;
     let { ipId } = datagram;
     let comment: string | undefined;
-    if (source.family === 4 && ipId === IP_ID_UNKNOWN) {
+    if (source.family === 4 && ipId < 0) {
       const flow = this.#flow(datagram);
-      const verdict = checkIcrc(flow, bytes, offset, length, IP_ID_UNKNOWN);
-      ipId = verdict === ICRC_OK_ID_SOLVED ? flow.solvedId : 0;
+      const verdict = checkIcrc(flow, bytes, offset, length, ipId);
+      ipId = verdict === ICRC_OK_ID_SOLVED ? flow.solvedId : IP_ID_UNKNOWN - ipId;
       if (verdict === ICRC_OK_ID_SOLVED)
         comment = 'IPv4 identification computed from the ICRC: the socket does not show it';
       if (verdict === ICRC_BAD) comment = 'IPv4 identification unknown, and the ICRC is wrong for every value of it';

@@ -3,7 +3,7 @@
  * through the stack both ways (UDP_SEGMENT, UDP_GRO), ECN and DSCP written and read.
  *
  * The ICRC stays exact over IPv4: the socket is unconnected with DF forced, so a datagram leaves with identification 0, and a train's
- * datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not shown.
+ * datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not shown, but guessed in the same way.
  *
  * On an event loop the port waits by itself. In a Worker somebody else turns the crank (`polled`): `receive`, then `wait`.
  *
@@ -222,6 +222,8 @@ class MmsgPort implements BatchedUdpPort {
       this.counters.rxDatagrams += count;
       datagrams += count;
       for (let i = 0; i < count && this.#state === 'open'; i++) {
+        // What the kernel kept together was most likely sent together.
+        if (this.address.family === 4) rx.ipId = IP_ID_UNKNOWN - i;
         rx.bytes = received.segment(slot, i);
         rx.length = rx.bytes.length;
         this.onDatagram(rx);

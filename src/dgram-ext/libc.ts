@@ -26,6 +26,8 @@ export interface LibC {
   pollInPool(fds: number, count: number, timeoutMs: number): Promise<number>;
   /** Where the first byte of an array stands. Arrays must be made over an ArrayBuffer, which never moves. */
   addressOf(bytes: Uint8Array): number;
+  /** An ArrayBuffer over memory that somebody else keeps alive. */
+  view(address: number, length: number): ArrayBuffer;
   /** Of the last call that failed in this thread. */
   errno(): number;
 }
@@ -69,6 +71,7 @@ function load(): LibC | string {
           });
         }),
       addressOf: (bytes) => memcpy(bytes, bytes, 0) as number,
+      view: (address, length) => koffi.view(address, length),
       errno: () => koffi.errno(),
     };
   } catch (error) {

@@ -23,7 +23,10 @@ export const ICRC_OK = 0;
 export const ICRC_OK_ID_SOLVED = 1;
 export const ICRC_BAD = 2;
 
-/** The `ipId` of a packet whose identification is not known; the same value as in port/datagram.ts. */
+/**
+ * The `ipId` of a packet whose identification is not known and most likely 0; `IP_ID_UNKNOWN - n` when it is most likely n. The same
+ * value as in port/datagram.ts.
+ */
 export const IP_ID_UNKNOWN = -1;
 
 /** CRC-32 of any message followed by its own CRC, least significant byte first. */
@@ -149,24 +152,25 @@ export function sealIcrc(
 
 /**
  * Checks the packet `bytes[offset, offset + length)`: ICRC_OK, ICRC_OK_ID_SOLVED (identification in `flow.solvedId`) or ICRC_BAD.
- * `ipId` is the IPv4 identification, or {@link IP_ID_UNKNOWN}: then 0 is tried first and any other is solved for. Writes to BTH byte 4
+ * `ipId` is the IPv4 identification, or {@link IP_ID_UNKNOWN}: then the likeliest is tried and any other solved for. Writes to BTH byte 4
  * and restores it.
  */
 export function checkIcrc(flow: IcrcFlow, bytes: Uint8Array, offset: number, length: number, ipId: number): number {
   if (length < BTH_BYTES + ICRC_BYTES) return ICRC_BAD;
   const congestion = bytes[offset + 4];
   bytes[offset + 4] = 0xff;
-  const seed = flow.prefix(length, ipId === IP_ID_UNKNOWN ? 0 : ipId);
+  const tried = ipId < 0 ? IP_ID_UNKNOWN - ipId : ipId;
+  const seed = flow.prefix(length, tried);
   let crc: number;
   if (length <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, length, seed);
   else if (length === bytes.length) crc = crc32(bytes, seed);
   else crc = crc32(bytes.subarray(offset, offset + length), seed);
   bytes[offset + 4] = congestion;
   if (crc === RESIDUE) return ICRC_OK;
-  if (ipId !== IP_ID_UNKNOWN || flow.family === 6) return ICRC_BAD;
-  const id = solveId((crc ^ RESIDUE) >>> 0, length);
-  if (id < 0) return ICRC_BAD;
-  flow.solvedId = id;
+  if (ipId >= 0 || flow.family === 6) return ICRC_BAD;
+  const change = solveId((crc ^ RESIDUE) >>> 0, length);
+  if (change < 0) return ICRC_BAD;
+  flow.solvedId = tried ^ change;
   return ICRC_OK_ID_SOLVED;
 }
 
@@ -186,7 +190,7 @@ export function renumberIcrc(bytes: Uint8Array, offset: number, length: number, 
 const FROM_ID_BYTES = IPV4_BYTES - 4 + UDP_BYTES;
 
 /**
- * The identification that makes up for `difference` between the CRC with identification 0 and the right one, or -1. Runs the CRC
+ * What the identification differs by (exclusive or) when the CRC differs by `difference`, or -1. Runs the CRC
  * register backwards over everything from the identification on: there it must hold the two bytes themselves, and nothing else.
  */
 function solveId(difference: number, length: number): number {

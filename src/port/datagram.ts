@@ -13,7 +13,7 @@ export { ECN_CE } from '../packet/ecn.js';
 /** ECN codepoint ECN-Capable Transport (0): routers may mark the packet instead of dropping it. */
 export const ECN_ECT0 = 2;
 
-/** `ipId` of a received datagram whose IPv4 identification the port cannot see. */
+/** `ipId` of a received datagram whose IPv4 identification the port cannot see; `IP_ID_UNKNOWN - n` where it is most likely n, not 0. */
 export const IP_ID_UNKNOWN = -1;
 
 /** One received datagram. The port owns the record and the bytes; both are valid only during the call that hands them over. */
@@ -29,7 +29,7 @@ export interface RxDatagram {
   /** 0..3; 0 where the port cannot see it. */
   ecn: number;
   dscp: number;
-  /** IPv4 identification 0..65535, or {@link IP_ID_UNKNOWN}. Meaningless for IPv6. */
+  /** IPv4 identification 0..65535, or {@link IP_ID_UNKNOWN} and below. Meaningless for IPv6. */
   ipId: number;
 }
 

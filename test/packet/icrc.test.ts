@@ -168,6 +168,30 @@ test('icrcOfIpPacket refuses what is not a complete UDP packet', () => {
   expect(() => icrcOfIpPacket(new Uint8Array(0))).toThrow(/not a complete/);
 });
 
+describe('a guessed identification', () => {
+  const flow = new IcrcFlow(IpAddress.parse('10.0.0.1'), IpAddress.parse('10.0.0.2'), 0xc000, 4791);
+  const sealed = (id: number) => {
+    const bytes = new Uint8Array(64).fill(3);
+    sealIcrc(flow, bytes, 0, bytes.length, id, undefined);
+    return bytes;
+  };
+
+  test('needs no solving when it is right', () => {
+    expect(checkIcrc(flow, sealed(14), 0, 64, IP_ID_UNKNOWN - 14)).toBe(ICRC_OK);
+  });
+
+  test('is corrected when it is wrong', () => {
+    expect(checkIcrc(flow, sealed(0xbeef), 0, 64, IP_ID_UNKNOWN - 14)).toBe(ICRC_OK_ID_SOLVED);
+    expect(flow.solvedId).toBe(0xbeef);
+  });
+
+  test('does not save a packet that is damaged', () => {
+    const bytes = sealed(14);
+    bytes[40] ^= 1;
+    expect(checkIcrc(flow, bytes, 0, 64, IP_ID_UNKNOWN - 14)).toBe(ICRC_BAD);
+  });
+});
+
 describe('renumberIcrc', () => {
   test('gives the ICRC that sealing with the other identification gives', () => {
     fc.assert(

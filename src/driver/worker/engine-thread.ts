@@ -5,6 +5,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { serializeError } from '../../core/errors.js';
+import { copyableView } from '../../dgram-ext/shared-memory.js';
 import { Nic } from '../../nic/nic.js';
 import { IpAddress } from '../../packet/address.js';
 import { CommandRing } from '../../ring/command-ring.js';
@@ -37,6 +38,10 @@ function run(opened: OpenPort): void {
     counters,
     events: new EventRing(data.events),
     memory: (id) => memory.get(id),
+    regionMemory: (id) => {
+      const shared = memory.get(id);
+      return shared === undefined ? undefined : copyableView(shared);
+    },
     tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
     onEvent: () => {
       Atomics.add(control, WORD_INTERRUPTS, 1);
