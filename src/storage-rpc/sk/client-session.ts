@@ -306,8 +306,11 @@ export class ClientSession {
       this.#pinging = false;
       return;
     }
-    const { request } = this.#slots[response.slot];
-    if (request === undefined) return;
+    const { request, seq } = this.#slots[response.slot];
+    if (request === undefined || seq !== response.slotSeq) {
+      this.#lose(new RoceError('ERR_ROCE_MISMATCH', `slot ${response.slot} has not asked for what was answered`));
+      return;
+    }
     if (response.status === 'BAD_SEQ') {
       this.#loseSession();
       return;

@@ -106,7 +106,8 @@ export function readRequest(bytes: Buffer): SkRequest | Malformed {
   if (WITH_DATA.has(op) && length > SK_IO_BYTES_MAX) return 'bad_field';
   if ((flags & SK_INLINE) !== 0 && op !== 'WRITE' && op !== 'RESUME') return 'bad_field';
   const slot = bytes.readUInt16LE(16);
-  if (slot >= SK_SLOTS_MAX !== (op === 'PING' || op === 'RESUME')) return 'bad_field';
+  const hasSlot = op !== 'PING' && op !== 'RESUME';
+  if (hasSlot ? slot >= SK_SLOTS_MAX : slot !== SK_NO_SLOT) return 'bad_field';
   return {
     op,
     flags,

@@ -12,7 +12,7 @@ import { crc32c } from '../../core/crc32c.js';
 import { BLOCK_ERRNOS, type BlockErrno } from '../disk/block-device.js';
 import type { Malformed } from '../stream/message-reader.js';
 import { checkListBytes } from './data-checks.js';
-import { SK_INLINE, SK_IO_BYTES_MAX } from './request.js';
+import { SK_INLINE, SK_IO_BYTES_MAX, SK_NO_SLOT, SK_SLOTS_MAX } from './request.js';
 
 /** Outcomes: 0, the errors of disks by their number, and those of the protocol above them. */
 export const SK_STATUS = {
@@ -81,11 +81,13 @@ export function readResponse(bytes: Buffer): SkResponse | Malformed {
   const status = STATUS_NAMES.get(bytes[5]);
   const flags = bytes.readUInt16LE(6);
   const moved = bytes.readUInt32LE(20);
+  const slot = bytes.readUInt16LE(8);
   if (status === undefined || (flags & ~SK_INLINE) !== 0 || moved > SK_IO_BYTES_MAX) return 'bad_field';
+  if (slot >= SK_SLOTS_MAX && slot !== SK_NO_SLOT) return 'bad_field';
   return {
     status,
     flags,
-    slot: bytes.readUInt16LE(8),
+    slot,
     slotSeq: bytes.readUInt32LE(12),
     dataCrc: bytes.readUInt32LE(16),
     moved,

@@ -33,9 +33,9 @@ class Side {
   deliver(): void {
     const message = this.incoming.shift();
     if (message === undefined) return;
-    expect(this.posted, 'a message for which no receive is posted').toBeGreaterThan(0);
+    if (this.posted === 0) throw new Error('a message for which no receive is posted');
     this.posted--;
-    expect(this.credits.onLimit(message.limit)).toBe(true);
+    if (!this.credits.onLimit(message.limit)) throw new Error(`limit ${message.limit} is refused`);
     if (message.what === 'data') this.held++;
     else this.repost('control');
     if (this.credits.grantDue) this.send('control');

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { fuzzRequestReader, fuzzStorageServer, fuzzSuConnection } from './fuzz.js';
+
+test('100,000 malformed messages: what gets through is whole', () => {
+  expect(fuzzRequestReader(100_000, 1)).toBeGreaterThan(1000);
+});
+
+test('10,000 malformed messages to a storage server: one connection is lost at most, others do not notice', async () => {
+  expect(await fuzzStorageServer(10_000, 1)).toBeGreaterThan(1000);
+});
+
+test('malformed messages on 100 sU connections: nothing wrong is delivered', async () => {
+  for (let seed = 1; seed <= 100; seed++) expect(await fuzzSuConnection(seed)).toBeGreaterThan(0);
+});

@@ -1,0 +1,115 @@
+/** Data that is wrong though every packet was right, packets of a connection that is no more, clients that die. */
+
+import { expect, test } from 'vitest';
+import type { RxDatagram } from '../../../src/port/datagram.js';
+import type { SimHost } from '../../../src/sim/sim-host.js';
+import { checkBadData } from './bad-data.js';
+import { DISK_BYTES, pattern, Rig, readIo, writeIo } from './rig.js';
+
+test('500 writes and 500 reads whose data is changed behind the ICRC: every one is caught, and right the second time', () =>
+  checkBadData(500));
+
+test('a path that changes data again and again is given up', async () => {
+  const rig = await Rig.create();
+  const host = rig.host();
+  const { session } = await rig.until(host.open());
+  const { server } = rig.rdma!;
+  const pull = server.pull.bind(server);
+  server.pull = async (request, into) => {
+    await pull(request, into);
+    into.bytes[0] ^= 1;
+  };
+  const data = pattern(8192, 1);
+  await rig.until(session.submit(writeIo(0, data)));
+  expect([session.transport, host.state]).toEqual(['tcp', 'HOLD_DOWN']);
+  const stored = Buffer.alloc(8192);
+  await rig.disk.read(0, 8192, stored);
+  expect(stored.equals(data)).toBe(true);
+});
+
+/** Keeps a copy of every datagram a host is given. */
+function record(host: SimHost): RxDatagram[] {
+  const kept: RxDatagram[] = [];
+  const receive = host.receive.bind(host);
+  host.receive = (datagram) => {
+    kept.push({ ...datagram, bytes: datagram.bytes.slice() });
+    receive(datagram);
+  };
+  return kept;
+}
+
+test('100,000 old packets change nothing in the next incarnation of a connection, on either side', async () => {
+  const rig = await Rig.create();
+  const { a, b } = rig.pair;
+  const session = await rig.connected('rdma', { inlineWriteBytesMax: 0 });
+  const old = [record(a.host), record(b.host)];
+  for (let i = 0; i < 20; i++) {
+    await rig.until(session.submit(writeIo(i * 65_536, pattern(65_536, i))));
+    await rig.until(session.submit(readIo(i * 65_536, Buffer.alloc(65_536))));
+  }
+  const replayed = old.map((datagrams) => datagrams.slice());
+  session.breakConnection('a test');
+  await rig.until(session.resume(await rig.dialRdma()));
+  for (let i = 0; i < 20; i++) await rig.until(session.submit(writeIo(i * 65_536, pattern(65_536, i + 100))));
+  const before = Buffer.alloc(DISK_BYTES);
+  await rig.disk.read(0, DISK_BYTES, before);
+  const into = Buffer.alloc(65_536);
+  const underWay = session.submit(readIo(0, into));
+  for (let n = 0; n < 50_000; n++) {
+    for (const [side, { host }] of [a, b].entries()) {
+      const { bytes, ...rest } = replayed[side][n % replayed[side].length];
+      host.receive({ ...rest, bytes: bytes.slice() });
+    }
+  }
+  await rig.until(underWay);
+  expect(into.equals(pattern(65_536, 100))).toBe(true);
+  const after = Buffer.alloc(DISK_BYTES);
+  await rig.disk.read(0, DISK_BYTES, after);
+  expect(after.equals(before)).toBe(true);
+  expect(session.counters.crcMismatches).toBe(0);
+});
+
+test('clients killed with 64 requests under way leave nothing behind, 100 times', async () => {
+  const rig = await Rig.create();
+  for (let round = 0; round < 100; round++) {
+    const session = await rig.connected(round % 3 === 0 ? 'tcp' : 'rdma', { inlineWriteBytesMax: 0 });
+    for (let i = 0; i < 64; i++) {
+      const io = i % 2 === 0 ? readIo(i * 16_384, Buffer.alloc(16_384)) : writeIo(i * 16_384, pattern(16_384, i));
+      session.submit(io).catch(() => {});
+    }
+    await rig.pass((round * 7919) % 300_000);
+    const { server } = rig;
+    await rig.until(session.end(new Error('killed')));
+    // The TCP connection beside the queue pair is how a server learns of a death; here the silence does.
+    if (round % 3 !== 0) rig.rdma!.server.fail(new Error('the peer is gone'));
+    await rig.pass(1e6);
+    expect([server.connections, rig.pool.inUse, rig.pulls.taken]).toEqual([0, 0, 0]);
+  }
+  expect(rig.server.sessions).toBeLessThanOrEqual(100);
+  expect(rig.pair.b.host.nic.keys.size).toBeLessThan(12);
+});
+
+test('a client that is silent for a minute loses its connection, and keeps its session', async () => {
+  const rig = await Rig.create();
+  const session = await rig.connected('rdma', { idleNs: 1e15 });
+  await rig.until(session.submit(writeIo(0, pattern(4096, 1))));
+  await rig.pass(100e9);
+  expect([rig.server.connections, rig.server.sessions]).toEqual([0, 1]);
+  await rig.until(session.resume(rig.dialTcp()));
+  expect(session.server?.resumed).toBe(true);
+});
+
+test('reads outstanding at a server are bounded in bytes: pulls wait their turn', async () => {
+  const rig = await Rig.create({ pullBytesMax: 128 * 1024, delayNs: 1e6 });
+  const session = await rig.connected('rdma');
+  let peak = 0;
+  const take = rig.pulls.take.bind(rig.pulls);
+  rig.pulls.take = async (bytes) => {
+    await take(bytes);
+    peak = Math.max(peak, rig.pulls.taken);
+  };
+  await rig.until(
+    Promise.all(Array.from({ length: 32 }, (_, i) => session.submit(writeIo(i * 65_536, pattern(65_536, i))))),
+  );
+  expect(peak).toBe(128 * 1024);
+});
