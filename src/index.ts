@@ -8,7 +8,12 @@ export type { CmConnection } from './cm/cm-connection.js';
 export type { CmListener } from './cm/cm-listener.js';
 export type { CmRequest } from './cm/cm-request.js';
 export { Connection, type Message } from './cm/connection.js';
-export { type CmConnectOptions, ConnectionManager, ConnectionRejected } from './cm/connection-manager.js';
+export {
+  type CmConnectOptions,
+  ConnectionManager,
+  type ConnectionManagerOptions,
+  ConnectionRejected,
+} from './cm/connection-manager.js';
 export type { Agreement, RemoteRegion } from './cm/exchange.js';
 export {
   type ConnectionOptions,
@@ -18,6 +23,9 @@ export {
   type ListenOptions,
   listen,
 } from './cm/listen-connect.js';
+export type { CmCounters } from './cm/protocol.js';
+export type { CmConnectionOptions } from './cm/qp-parameters.js';
+export type { CmTiming } from './cm/timing.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
 export { RATE_CONTROL_NAMES, type RateControlName } from './dcqcn/rate-control.js';
 export type { RateControlOptions, RateControlSettings } from './dcqcn/schemes.js';
@@ -36,6 +44,7 @@ export {
   type WrId,
 } from './verbs/completion-queue.js';
 export type { DeviceAttributes, DeviceEvents, RdmaDevice } from './verbs/device.js';
+export type { EstatsOptions } from './verbs/device-telemetry.js';
 export type { FastRegisterMemoryRegion, MemoryRegion } from './verbs/memory-region.js';
 export type { MemoryWindow } from './verbs/memory-window.js';
 export { type DeviceOptions, openDevice } from './verbs/open-device.js';

@@ -10,7 +10,12 @@ export {
   type RxDatagram,
   type TxBatch,
 } from '../port/datagram.js';
-export { type BatchedUdpPort, batchedUdpAvailable, openBatchedUdpPort } from './batched-udp-port.js';
+export {
+  type BatchedUdpPort,
+  type BatchedUdpPortOptions,
+  batchedUdpAvailable,
+  openBatchedUdpPort,
+} from './batched-udp-port.js';
 export { nativeUdpAvailable } from './native-socket.js';
 export { receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
 export { openUdpPort, type UdpPortOptions } from './udp-port.js';

@@ -1,10 +1,12 @@
 /** Fluid models of DCQCN and TIMELY: fixed points, stability, and integration in time. Pure mathematics: no packets, no I/O. */
 
+export type { RandomSource } from '../core/random.js';
+export type { Complex } from './complex.js';
 export { type DcqcnConvergence, dcqcnConvergence } from './dcqcn-convergence.js';
 export { approximateMarkProbability, type DcqcnFixedPoint, dcqcnFixedPoint } from './dcqcn-fixed-point.js';
 export { authorsDcqcnLoop, exactDcqcnLoop } from './dcqcn-linearisation.js';
 export { DcqcnModel, type DcqcnModelOptions } from './dcqcn-model.js';
-export { DCQCN_LONG_RAMP, DCQCN_SIGCOMM15, type DcqcnParameters } from './dcqcn-parameters.js';
+export { DCQCN_LONG_RAMP, DCQCN_SIGCOMM15, type DcqcnInPackets, type DcqcnParameters } from './dcqcn-parameters.js';
 export type { JitterParameters } from './feedback-jitter.js';
 export { type FlowGroup, flowCount, togetherAtStart } from './flow-group.js';
 export {
@@ -15,7 +17,15 @@ export {
 } from './patched-timely-stability.js';
 export { criticalDelayNs, type OpenLoop, type PhaseMargin, phaseMargin } from './phase-margin.js';
 export { DCQCN_PI, type PiGains } from './pi-controller.js';
-export { type FluidModel, type FluidRun, type FluidTrace, hasSettled, type Swing, simulate } from './simulate.js';
+export {
+  type FluidModel,
+  type FluidRun,
+  type FluidTrace,
+  hasSettled,
+  type SimulateOptions,
+  type Swing,
+  simulate,
+} from './simulate.js';
 export {
   type DcqcnStudyOptions,
   dcqcnStudy,
@@ -23,6 +33,7 @@ export {
   type FluidStudy,
   type PatchedTimelyStudyOptions,
   patchedTimelyStudy,
+  type StudyOptions,
   timelyStudy,
 } from './study.js';
 export { TimelyModel, type TimelyModelOptions } from './timely-model.js';

@@ -57,7 +57,7 @@ export interface FluidStudy {
   modelAt(delayNs: number): FluidModel;
 }
 
-interface StudyOptions<Parameters> {
+export interface StudyOptions<Parameters> {
   readonly parameters: Parameters;
   readonly groups: readonly FlowGroup[];
   readonly delayNs: number;

@@ -28,7 +28,7 @@ import {
   readExtensions,
 } from './roce.js';
 
-type Fields = Record<string, string | number | boolean>;
+export type Fields = Record<string, string | number | boolean>;
 
 export interface RoceDescription {
   /** `ok`, or why the packet would be dropped (see PARSE_REASONS). */

@@ -8,7 +8,11 @@ export { StorageClient, type StorageClientOptions, type StorageClientReport } fr
 export { StorageServer, type StorageServerOptions } from './live/storage-server.js';
 export { SuDuplex } from './live/su-duplex.js';
 export { SuEndpoint, type SuEndpointOptions } from './live/su-endpoint.js';
+export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
+export type { HostPathOptions, PathState } from './session/host-path.js';
+export type { TransportName } from './sk/channel.js';
 export type { RemoteDisk } from './sk/remote-disk.js';
+export type { SkServerCounters } from './sk/server-session.js';
 export type { SuConnection } from './su/su-connection.js';
-export type { SuOptions } from './su/su-parts.js';
+export type { SuOptions, SuPools } from './su/su-parts.js';
 export type { SuChunk } from './su/su-receiver.js';

@@ -1,10 +1,19 @@
 /** `rocev2/window`: the sliding-window memory pool over a connected queue pair. See docs/window.md. */
 
+export type { CmClock } from '../cm/clock.js';
+export { SYSTEM_CLOCK } from '../cm/clock.js';
 export { BlockRequester, BlockServer, type BlockServerOptions } from './alloc-per-write.js';
 export type { BlockConsumer } from './block-releaser.js';
+export type { ControlMessage } from './messages.js';
 export { PoolOwner, type PoolOwnerOptions } from './pool-owner.js';
 export { PoolReader, type PoolReaderOptions } from './pool-reader.js';
 export { type BlockProducer, PoolSource, type PoolSourceOptions } from './pool-source.js';
 export { PoolWriter, type PoolWriterOptions } from './pool-writer.js';
-export { type NagleParameters, NaglePolicy, NoDelayPolicy, type ReleasePolicy } from './release-policy.js';
+export {
+  type Acknowledgement,
+  type NagleParameters,
+  NaglePolicy,
+  NoDelayPolicy,
+  type ReleasePolicy,
+} from './release-policy.js';
 export { WindowLink, type WindowLinkParts, windowQueueDepths } from './window-link.js';
