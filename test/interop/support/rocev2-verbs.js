@@ -19,9 +19,9 @@ const { values: options, positionals: operations } = parseArgs({
   allowPositionals: true,
   options: {
     address: { type: 'string' },
-    /** Fault rules of the device, and a capture of it. */
+    /** Where the NIC runs, and its fault rules. */
+    engine: { type: 'string', default: 'inline' },
     loss: { type: 'string' },
-    pcap: { type: 'string' },
     listen: text('l'),
     type: text('q', 'rc'),
     pathMtu: text('m', '1024'),
@@ -46,8 +46,8 @@ const hex = (value, digits) => value.toString(16).padStart(digits, '0');
 
 const device = await openDevice({
   address: options.address,
+  engine: options.engine,
   ...(options.loss !== undefined && { loss: options.loss }),
-  ...(options.pcap !== undefined && { pcap: options.pcap }),
 });
 const pd = await device.createPd();
 const sendCq = await device.createCq(4096);

@@ -23,7 +23,8 @@ export interface VerbsPlan {
   readonly options?: string;
   readonly requester: VerbsTask;
   readonly responder: VerbsTask;
-  /** Fault rules of our device. */
+  /** Where our NIC runs (default inline), and its fault rules. */
+  readonly engine?: 'inline' | 'worker';
   readonly faults?: string;
 }
 
@@ -58,7 +59,7 @@ export interface VerbsResult {
 export async function runVerbs(rig: Rig, plan: VerbsPlan): Promise<VerbsResult> {
   const [ourTask, theirTask] =
     plan.role === 'client' ? [plan.requester, plan.responder] : [plan.responder, plan.requester];
-  const us = startOurVerbs(rig, plan.family, words(plan, ourTask), plan.faults);
+  const us = startOurVerbs(rig, plan.family, words(plan, ourTask), plan);
   const theirs = verbsOutcome(
     await rig.exec(rigverbsTowardsUs(rig, plan.family, words(plan, theirTask)), { timeoutMs: 100_000 }),
   );
@@ -69,11 +70,17 @@ export async function runVerbs(rig: Rig, plan: VerbsPlan): Promise<VerbsResult> 
 }
 
 /** Our side alone, waiting for rigverbs to connect; `words` are options and operations. */
-export function startOurVerbs(rig: Rig, family: 4 | 6, words: string, faults?: string): RunningCommand {
+export function startOurVerbs(
+  rig: Rig,
+  family: 4 | 6,
+  words: string,
+  { engine = 'inline', faults }: Pick<VerbsPlan, 'engine' | 'faults'> = {},
+): RunningCommand {
   const { ip4, ip6 } = rig.hostSide;
+  const device = ['--address', family === 4 ? ip4 : ip6, '--engine', engine];
   const rules = faults === undefined ? [] : ['--loss', faults];
-  const where = ['--address', family === 4 ? ip4 : ip6, '-l', `${TCP_PORT}`];
-  return rig.host([process.execPath, PROGRAM, ...where, ...rules, ...words.trim().split(/\s+/)]);
+  const rest = [...device, ...rules, '-l', `${TCP_PORT}`, ...words.trim().split(/\s+/)];
+  return rig.host([process.execPath, PROGRAM, ...rest]);
 }
 
 /** The command that connects to our side. */
