@@ -1,13 +1,13 @@
 /** Wireshark as second opinion on what `--pcap` writes: it must see the packets we sent, and nothing malformed. */
 
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { captureTraffic } from './captured-traffic.js';
 import { isBuilt, Program } from './executable.js';
+import { hasScapy, hasTshark, icrcByScapy, tsharkFields } from './second-opinions.js';
 
-const hasTshark = spawnSync('tshark', ['--version']).status === 0;
 const why = hasTshark ? '' : ' (skipped: tshark is not installed)';
 const FIELDS = ['infiniband.bth.opcode', 'infiniband.bth.psn', 'infiniband.bth.destqp', '_ws.malformed'];
 
@@ -18,14 +18,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 let tcpPort = 26300;
 
-/** A transfer whose client writes a capture. */
-async function captured(op: string, ...args: string[]): Promise<string> {
+/** A transfer whose client writes a capture. `both` are options of either side. */
+async function captured(op: string, args: readonly string[], both: readonly string[] = []): Promise<string> {
   const port = String(tcpPort++);
-  const server = Program.rocev2('bw', op, '-p', port, '--bind', SERVER);
+  const server = Program.rocev2('bw', op, '-p', port, '--bind', SERVER, ...both);
   try {
     await server.writes('stderr', /waiting for/);
     const file = join(folder, `${op}-${port}.pcapng`);
-    const client = Program.rocev2('bw', op, SERVER, '-p', port, '--bind', CLIENT, '--pcap', file, ...args);
+    const client = Program.rocev2('bw', op, SERVER, '-p', port, '--bind', CLIENT, '--pcap', file, ...both, ...args);
     expect(await client.ended(), client.stderr).toBe(0);
     return file;
   } finally {
@@ -35,14 +35,7 @@ async function captured(op: string, ...args: string[]): Promise<string> {
 
 /** Opcode, PSN and QPN of every packet, and what tshark calls malformed. */
 function asTsharkSees(file: string): { packets: number[][]; malformed: string[] } {
-  const fields = FIELDS.flatMap((field) => ['-e', field]);
-  // What is inside a SEND is the program's business: Wireshark guesses RPC-over-RDMA and finds our random bytes to be bad RPC.
-  const options = ['--disable-protocol', 'rpcordma', '-r', file, '-T', 'fields', ...fields];
-  const { stdout } = spawnSync('tshark', options, { encoding: 'utf8' });
-  const rows = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.split('\t'));
+  const rows = tsharkFields(file, FIELDS);
   return {
     packets: rows.map((row) => row.slice(0, 3).map(Number)),
     malformed: rows.map((row) => row[3] ?? '').filter((text) => text !== ''),
@@ -66,12 +59,111 @@ describe.runIf(isBuilt && hasTshark)(`captures in Wireshark${why}`, () => {
     ['read', ['-s', '10001', '-n', '20', '--mtu', '1024']],
     ['send', ['-s', '3', '-n', '20']],
     ['atomic', ['-n', '20']],
+    ['write', ['-s', '50000', '-n', '20', '--loss', 'random=0.02', '-u', '13'], ['--recovery', 'selective-repeat']],
     ['write', ['-s', '50000', '-n', '20', '--mtu', '256', '--loss', 'random=0.02', '-u', '13']],
-  ])('%s %j', async (op, args) => {
-    const file = await captured(op, ...args);
+  ])('%s %j', async (op, args, both = []) => {
+    const file = await captured(op, args, both);
     const { packets, malformed } = asTsharkSees(file);
     expect(malformed).toEqual([]);
     expect(packets.length).toBeGreaterThan(20);
     expect(packets).toEqual(await asWeDecode(file));
   });
 });
+
+const WIRES = [
+  ['IPv4', ['10.77.1.1', '10.77.1.2']],
+  ['IPv6', ['fd77:1::1', 'fd77:1::2']],
+] as const;
+
+const REQUESTS_AND_ANSWERS = [...Array(0x15).keys(), 0x16, 0x17]; // 0x15 is reserved
+const UD_SEND_ONLY = 0x64;
+const UD_SEND_ONLY_WITH_IMMEDIATE = 0x65;
+const CM_ATTRIBUTES = { REQ: 0x10, REP: 0x13, RTU: 0x14, DREQ: 0x15, DREP: 0x16 };
+const SYNDROME_ACK = 0x1f;
+const SYNDROME_REMOTE_ACCESS = 0x62;
+
+describe.runIf(isBuilt && hasTshark)(`captures of frame ports in Wireshark${why}`, () => {
+  it.each(WIRES)('RDMA CM, UD and every RC operation, %s', async (family, addresses) => {
+    const file = join(folder, `frames-${family}.pcapng`);
+    const { rcQpns, udQpns } = await captureTraffic(file, addresses);
+
+    const { packets, malformed } = asTsharkSees(file);
+    expect(malformed).toEqual([]);
+    expect(packets).toEqual(await asWeDecode(file));
+    const ofRc = packets.filter(([opcode]) => opcode < UD_SEND_ONLY);
+    expect([...new Set(ofRc.map(([opcode]) => opcode))].sort((x, y) => x - y)).toEqual(REQUESTS_AND_ANSWERS);
+    expect(new Set(ofRc.map(([, , qpn]) => qpn))).toEqual(new Set(rcQpns));
+
+    const mads = tsharkFields(file, [
+      'infiniband.mad.attributeid',
+      'infiniband.cm.req.localqpn',
+      'infiniband.cm.rep.localqpn',
+    ])
+      .map((row) => row.map(Number))
+      .filter(([attribute]) => attribute !== 0);
+    const { REQ, REP, RTU, DREQ, DREP } = CM_ATTRIBUTES;
+    expect(mads).toEqual([
+      [REQ, rcQpns[0], 0],
+      [REP, 0, rcQpns[1]],
+      [RTU, 0, 0],
+      [DREQ, 0, 0],
+      [DREP, 0, 0],
+    ]);
+
+    const datagrams = tsharkFields(file, ['infiniband.bth.opcode', 'infiniband.bth.destqp', 'infiniband.deth.srcqp'])
+      .map((row) => row.map(Number))
+      .filter(([, destination]) => destination === udQpns[1]);
+    const opcodes = [UD_SEND_ONLY, UD_SEND_ONLY, UD_SEND_ONLY, UD_SEND_ONLY_WITH_IMMEDIATE];
+    expect(datagrams).toEqual(opcodes.map((opcode) => [opcode, udQpns[1], udQpns[0]]));
+
+    const syndromes = tsharkFields(file, ['infiniband.aeth.syndrome'])
+      .flat()
+      .filter((text) => text !== '')
+      .map(Number);
+    expect(syndromes.pop()).toBe(SYNDROME_REMOTE_ACCESS);
+    expect(new Set(syndromes)).toEqual(new Set([SYNDROME_ACK]));
+  });
+
+  it('packets lost and doubled on their way', async () => {
+    const file = join(folder, 'faults.pcapng');
+    await captureTraffic(file, WIRES[0][1], 'opcode=RDMA_WRITE_MIDDLE:once;opcode=ACKNOWLEDGE:once;duplicate=0.3');
+    const { packets, malformed } = asTsharkSees(file);
+    expect(malformed).toEqual([]);
+    expect(packets).toEqual(await asWeDecode(file));
+  });
+});
+
+describe.runIf(isBuilt && hasScapy)(
+  `the ICRC by scapy${hasScapy ? '' : ' (skipped: python3-scapy is not installed)'}`,
+  () => {
+    it('agrees in every packet of a frame port', async () => {
+      const file = join(folder, 'scapy-frames.pcapng');
+      await captureTraffic(file, WIRES[0][1]);
+      const { good, bad } = icrcByScapy(file);
+      expect(bad).toBe(0);
+      expect(good).toBeGreaterThan(50);
+    });
+
+    it('agrees in every packet of a UDP port', async () => {
+      const { good, bad } = icrcByScapy(await captured('read', ['-s', '10001', '-n', '20', '--mtu', '1024']));
+      expect(bad).toBe(0);
+      expect(good).toBeGreaterThan(200);
+    });
+
+    it('differs in packets that were corrupted', async () => {
+      const file = await captured('write', [
+        '-s',
+        '50000',
+        '-n',
+        '20',
+        '--mtu',
+        '1024',
+        '--loss',
+        'host>wire:corrupt=0.05',
+        '-u',
+        '13',
+      ]);
+      expect(icrcByScapy(file).bad).toBeGreaterThan(0);
+    });
+  },
+);
