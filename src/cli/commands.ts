@@ -86,4 +86,9 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'a web page that shows a live lab, and lets one change it',
     load: () => import('./commands/dashboard.js'),
   },
+  {
+    name: 'report',
+    summary: 'one page with plots and tables from the JSON documents of a folder',
+    load: () => import('./commands/report.js'),
+  },
 ];

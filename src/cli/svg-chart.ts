@@ -27,7 +27,7 @@ export interface LineChart {
   readonly panels: readonly ChartPanel[];
 }
 
-const WIDTH = 960;
+export const CHART_WIDTH = 960;
 const LEFT = 84;
 const RIGHT = 32;
 const HEADER_HEIGHT = 64;
@@ -35,7 +35,7 @@ const PLOT_HEIGHT = 220;
 const LEGEND_ROW_HEIGHT = 20;
 const PANEL_GAP = 26;
 const FOOTER_HEIGHT = 52;
-const PLOT_WIDTH = WIDTH - LEFT - RIGHT;
+const PLOT_WIDTH = CHART_WIDTH - LEFT - RIGHT;
 /** Mean width of a character of the 13 px legend: an estimate on the wide side, since text cannot be measured here. */
 const LEGEND_CHARACTER_WIDTH = 7.5;
 const LEGEND_KEY_WIDTH = 30;
@@ -49,7 +49,8 @@ const DARK_HUES = [
   '#60a5fa', '#fb923c', '#4ade80', '#e879f9', '#facc15', '#22d3ee', '#fb7185', '#a3e635', '#a78bfa', '#d6d3d1',
 ]; // biome-ignore format: one palette a line
 
-function styleSheet(): string {
+/** The style sheet of all charts: classes for text, grid and hues, light and dark. */
+export function chartStyleSheet(): string {
   const scheme = (text: string, muted: string, grid: string, background: string, hues: readonly string[]): string =>
     [
       `.background{fill:${background}}`,
@@ -57,7 +58,7 @@ function styleSheet(): string {
       `.muted{fill:${muted}}`,
       `.grid{stroke:${grid}}`,
       `.axis{stroke:${muted}}`,
-      ...hues.map((hue, i) => `.hue${i}{stroke:${hue}}`),
+      ...hues.map((hue, i) => `.hue${i}{stroke:${hue}}.fill${i}{fill:${hue}}`),
     ].join('');
   return [
     'text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}',
@@ -220,10 +221,10 @@ export function renderLineChart(chart: LineChart): string {
   );
   const height = bottom + FOOTER_HEIGHT;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${CHART_WIDTH} ${height}" width="${CHART_WIDTH}" height="${height}" role="img">`,
     `<title>${escapeXml(chart.title)}</title>`,
-    `<style>${styleSheet()}</style>`,
-    `<rect class="background" width="${WIDTH}" height="${height}"/>`,
+    `<style>${chartStyleSheet()}</style>`,
+    `<rect class="background" width="${CHART_WIDTH}" height="${height}"/>`,
     `<text class="title" x="${LEFT}" y="26">${escapeXml(chart.title)}</text>`,
     `<text class="muted" x="${LEFT}" y="46">${escapeXml(chart.subtitle)}</text>`,
     ...body,

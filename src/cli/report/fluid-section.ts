@@ -1,0 +1,65 @@
+/** `rocev2 fluid --json` in a report. */
+
+import { z } from 'zod';
+import { formatNs, formatRate } from '../../core/units.js';
+import { htmlTable } from '../html-page.js';
+import { renderLineChart } from '../svg-chart.js';
+import type { SectionReader } from './section.js';
+
+const maybe = z.number().nullable();
+const numbers = z.array(z.number());
+
+const documentSchema = z.looseObject({
+  model: z.string(),
+  flows: z.number(),
+  delayNs: z.number(),
+  fixedPoint: z.looseObject({ queueBytes: maybe, rateBps: maybe, markProbability: maybe, alpha: maybe }).nullable(),
+  phaseMarginDegrees: z.object({ authors: maybe, exact: maybe }),
+  criticalDelayNs: maybe,
+  trace: z.object({ timeNs: numbers.min(2), queueBytes: numbers, rateBps: z.array(numbers) }),
+});
+
+/** Lines in a figure; more of them say nothing. */
+const LINES_MAX = 10;
+
+export const fluidSection: SectionReader = (document) => {
+  const parsed = documentSchema.safeParse(document);
+  if (!parsed.success) return undefined;
+  const { model, flows, delayNs, fixedPoint, phaseMarginDegrees, criticalDelayNs, trace } = parsed.data;
+  const title = `Fluid model ${model}: ${flows} flow${flows === 1 ? '' : 's'}, delay ${formatNs(delayNs)}`;
+  const shown = (value: number | null | undefined, format: (value: number) => string) =>
+    value === null || value === undefined ? 'none' : format(value);
+  const degrees = (value: number) => `${value.toFixed(1)} degrees`;
+  return {
+    title,
+    body: [
+      renderLineChart({
+        title,
+        subtitle: `phase margin ${shown(phaseMarginDegrees.exact, degrees)}`,
+        xLabel: 'Time (ms)',
+        x: trace.timeNs.map((ns) => ns / 1e6),
+        panels: [
+          { yLabel: 'Queue (KB)', series: [{ name: 'queue', values: trace.queueBytes.map((bytes) => bytes / 1000) }] },
+          {
+            yLabel: 'Rate (Gb/s)',
+            series: trace.rateBps
+              .slice(0, LINES_MAX)
+              .map((values, i) => ({ name: `flow ${i}`, values: values.map((rate) => rate / 1e9) })),
+          },
+        ],
+      }),
+      htmlTable(
+        ['Quantity', 'Value'],
+        [
+          ['queue at rest', shown(fixedPoint?.queueBytes, (bytes) => `${(bytes / 1000).toFixed(1)} KB`)],
+          ['rate of a flow at rest', shown(fixedPoint?.rateBps, formatRate)],
+          ['marking probability', shown(fixedPoint?.markProbability, (p) => `${(p * 100).toPrecision(4)} %`)],
+          ['alpha', shown(fixedPoint?.alpha, (alpha) => alpha.toFixed(4))],
+          ['phase margin, exact', shown(phaseMarginDegrees.exact, degrees)],
+          ["phase margin, authors' linearisation", shown(phaseMarginDegrees.authors, degrees)],
+          ['critical delay', shown(criticalDelayNs, formatNs)],
+        ],
+      ),
+    ],
+  };
+};

@@ -1,0 +1,69 @@
+/** `rocev2 livelock --json` in a report. */
+
+import { z } from 'zod';
+import { formatRate } from '../../core/units.js';
+import { htmlTable } from '../html-page.js';
+import { renderBarChart } from '../svg-bar-chart.js';
+import type { SectionReader } from './section.js';
+
+const documentSchema = z.looseObject({
+  runs: z
+    .array(
+      z.looseObject({
+        op: z.string(),
+        scheme: z.string(),
+        lossRule: z.string(),
+        messagesCompleted: z.number(),
+        goodputBps: z.number(),
+        packetsSent: z.number(),
+        packetsDropped: z.number(),
+        packetsRetransmitted: z.number(),
+        linkUtilization: z.number(),
+        efficiency: z.number(),
+        closedForm: z.number().nullable(),
+      }),
+    )
+    .min(1),
+});
+
+const percent = (share: number) => `${(share * 100).toFixed(2)} %`;
+
+export const livelockSection: SectionReader = (document) => {
+  const parsed = documentSchema.safeParse(document);
+  if (!parsed.success) return undefined;
+  const { runs } = parsed.data;
+  const groups = [...new Set(runs.map(({ scheme }) => scheme))];
+  const bars = (value: (run: (typeof runs)[number]) => number) =>
+    runs.map((run) => ({
+      label: `${run.op.toUpperCase()} ${run.scheme}`,
+      value: value(run),
+      group: groups.indexOf(run.scheme),
+    }));
+  const subtitle = `the switch drops ${[...new Set(runs.map(({ lossRule }) => lossRule))].join(', ')}`;
+  return {
+    title: 'Livelock',
+    body: [
+      renderBarChart({ title: 'Goodput', subtitle, bars: bars((run) => run.goodputBps), format: formatRate }),
+      renderBarChart({
+        title: 'Useful packets',
+        subtitle: 'packets of completed messages / packets sent',
+        bars: bars((run) => run.efficiency),
+        format: percent,
+      }),
+      htmlTable(
+        ['Run', 'Messages', 'Goodput', 'Sent', 'Dropped', 'Resent', 'Link use', 'Useful', 'In theory'],
+        runs.map((run) => [
+          `${run.op.toUpperCase()} ${run.scheme}`,
+          run.messagesCompleted,
+          formatRate(run.goodputBps),
+          run.packetsSent,
+          run.packetsDropped,
+          run.packetsRetransmitted,
+          percent(run.linkUtilization),
+          percent(run.efficiency),
+          run.closedForm === null ? '' : percent(run.closedForm),
+        ]),
+      ),
+    ],
+  };
+};

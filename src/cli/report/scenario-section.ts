@@ -1,0 +1,11 @@
+/** `rocev2 sim run --json` in a report. */
+
+import { scenarioBody } from '../sim/page.js';
+import { isScenarioResult } from '../sim/result-schema.js';
+import type { SectionReader } from './section.js';
+
+export const scenarioSection: SectionReader = (document) => {
+  if (!isScenarioResult(document)) return undefined;
+  const { title, scenario } = document;
+  return { title: title === '' ? scenario : title, body: scenarioBody(document, 3) };
+};

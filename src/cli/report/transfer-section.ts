@@ -1,0 +1,53 @@
+/** `rocev2 bw --json` and `rocev2 lat --json` in a report. */
+
+import { z } from 'zod';
+import { formatBytes, formatNs, formatRate } from '../../core/units.js';
+import { htmlTable } from '../html-page.js';
+import { renderBarChart } from '../svg-bar-chart.js';
+import type { SectionReader } from './section.js';
+
+const documentSchema = z.looseObject({
+  op: z.string(),
+  sizeBytes: z.number(),
+  iterations: z.number(),
+  seconds: z.number(),
+  goodputBps: z.number(),
+  messagesPerSecond: z.number(),
+  latencyNs: z.record(z.string(), z.number()).nullable(),
+  verified: z.boolean(),
+  recovery: z.string(),
+  cc: z.string(),
+  io: z.string(),
+  engine: z.string(),
+  counters: z.record(z.string(), z.number()),
+});
+
+export const transferSection: SectionReader = (document) => {
+  const parsed = documentSchema.safeParse(document);
+  if (!parsed.success) return undefined;
+  const { op, sizeBytes, latencyNs, verified, ...result } = parsed.data;
+  const { iterations, seconds, goodputBps, recovery, cc, io, engine, counters } = result;
+  const title = `${op.toUpperCase()} of ${formatBytes(sizeBytes)}`;
+  const latencies = Object.entries(latencyNs ?? {}).map(([label, value]) => ({ label, value, group: 0 }));
+  return {
+    title,
+    body: [
+      `<p${verified ? '' : ' class="failed"'}>${verified ? 'data verified' : 'the data was WRONG'}</p>`,
+      htmlTable(
+        ['Quantity', 'Value'],
+        [
+          ['goodput', formatRate(goodputBps)],
+          ['messages', iterations],
+          ['messages a second', Math.round(result.messagesPerSecond)],
+          ['time', `${seconds.toFixed(2)} s`],
+          ['recovery, rate control', `${recovery}, ${cc}`],
+          ['engine, I/O', `${engine}, ${io}`],
+          ...Object.entries(counters),
+        ],
+      ),
+      latencies.length === 0
+        ? ''
+        : renderBarChart({ title: 'Latency', subtitle: title, bars: latencies, format: formatNs }),
+    ],
+  };
+};

@@ -1,0 +1,55 @@
+/** Bar charts as SVG text: horizontal bars with their label before and their value behind them, on an axis that begins at 0. */
+
+import { CHART_WIDTH, chartStyleSheet, escapeXml } from './svg-chart.js';
+
+export interface Bar {
+  readonly label: string;
+  /** Not negative. */
+  readonly value: number;
+  /** Bars of one group have one hue. */
+  readonly group: number;
+}
+
+export interface BarChart {
+  readonly title: string;
+  readonly subtitle: string;
+  readonly bars: readonly Bar[];
+  /** A value as text. */
+  readonly format: (value: number) => string;
+}
+
+const LEFT = 240;
+const RIGHT = 120;
+const HEADER_HEIGHT = 64;
+const ROW_HEIGHT = 26;
+const BAR_HEIGHT = 18;
+const FOOTER_HEIGHT = 16;
+const HUES = 10;
+
+/** The chart as the text of an SVG file. */
+export function renderBarChart({ title, subtitle, bars, format }: BarChart): string {
+  const most = Math.max(...bars.map(({ value }) => value), 0);
+  const height = HEADER_HEIGHT + bars.length * ROW_HEIGHT + FOOTER_HEIGHT;
+  const rows = bars.map(({ label, value, group }, i) => {
+    const top = HEADER_HEIGHT + i * ROW_HEIGHT;
+    const width = most === 0 ? 0 : Math.round((value / most) * (CHART_WIDTH - LEFT - RIGHT) * 10) / 10;
+    const middle = top + BAR_HEIGHT / 2;
+    return [
+      `<text x="${LEFT - 10}" y="${middle}" dy="4" text-anchor="end">${escapeXml(label)}</text>`,
+      `<rect class="fill${group % HUES}" x="${LEFT}" y="${top}" width="${width}" height="${BAR_HEIGHT}"/>`,
+      `<text class="muted" x="${LEFT + width + 8}" y="${middle}" dy="4">${escapeXml(format(value))}</text>`,
+    ].join('');
+  });
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${CHART_WIDTH} ${height}" width="${CHART_WIDTH}" height="${height}" role="img">`,
+    `<title>${escapeXml(title)}</title>`,
+    `<style>${chartStyleSheet()}</style>`,
+    `<rect class="background" width="${CHART_WIDTH}" height="${height}"/>`,
+    `<text class="title" x="${LEFT}" y="26">${escapeXml(title)}</text>`,
+    `<text class="muted" x="${LEFT}" y="46">${escapeXml(subtitle)}</text>`,
+    ...rows,
+    `<path class="axis" fill="none" d="M${LEFT} ${HEADER_HEIGHT - 6}V${height - FOOTER_HEIGHT}"/>`,
+    '</svg>',
+    '',
+  ].join('\n');
+}
