@@ -13,7 +13,7 @@ export class EgressQueues {
   readonly occupied: Uint8Array;
   /** By port. */
   readonly portPackets: Int32Array;
-  /** By queue, port * 8 + priority: bytes of whole frames. */
+  /** By queue, port * 8 + priority: bytes of its frames. */
   readonly bytes: Float64Array;
   readonly bytesMax: Float64Array;
   readonly packets: Int32Array;
@@ -36,7 +36,7 @@ export class EgressQueues {
   push(port: number, slot: number): void {
     const priority = this.#pool.priority[slot];
     const queue = port * PRIORITIES + priority;
-    const bytes = this.bytes[queue] + this.#pool.frameBytes[slot];
+    const bytes = this.bytes[queue] + this.#pool.lengths[slot];
     this.bytes[queue] = bytes;
     if (bytes > this.bytesMax[queue]) this.bytesMax[queue] = bytes;
     this.portPackets[port]++;
@@ -49,7 +49,7 @@ export class EgressQueues {
 
   /** Bytes of the oldest frame. Only of an occupied queue. */
   headBytes(port: number, priority: number): number {
-    return this.#pool.frameBytes[this.#head[port * PRIORITIES + priority]];
+    return this.#pool.lengths[this.#head[port * PRIORITIES + priority]];
   }
 
   /** Takes the oldest frame. Only from an occupied queue. */
@@ -57,7 +57,7 @@ export class EgressQueues {
     const queue = port * PRIORITIES + priority;
     const slot = this.#head[queue];
     this.#head[queue] = this.#pool.next[slot];
-    this.bytes[queue] -= this.#pool.frameBytes[slot];
+    this.bytes[queue] -= this.#pool.lengths[slot];
     this.portPackets[port]--;
     if (--this.packets[queue] === 0) this.occupied[port] &= ~(1 << priority);
     return slot;

@@ -27,6 +27,8 @@ interface Prefix {
 
 export class ForwardingTable {
   readonly #byMac = new Map<number, PortGroup>();
+  /** IPv4 addresses, the commonest kind of prefix: there may be many. */
+  readonly #byHost = new Map<number, PortGroup>();
   /** Longest first. */
   readonly #prefixes: readonly Prefix[];
   readonly #hashSeed: number;
@@ -37,7 +39,11 @@ export class ForwardingTable {
     for (const { to, ports } of routes) {
       const group = groupOf(to, ports, portNames);
       if (/^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i.test(to)) this.#byMac.set(macNumber(parseMac(to), 0), group);
-      else prefixes.push(parsePrefix(to, group));
+      else {
+        const prefix = parsePrefix(to, group);
+        if (prefix.family === 4 && prefix.bits === WORD_BITS) this.#byHost.set(prefix.words[0], group);
+        else prefixes.push(prefix);
+      }
     }
     this.#prefixes = prefixes.sort((a, b) => b.bits - a.bits);
     this.#hashSeed = hashSeed;
@@ -53,6 +59,8 @@ export class ForwardingTable {
   #match(bytes: Uint8Array, at: number): PortGroup | undefined {
     const family = bytes[at] >> 4;
     const destination = at + (family === 4 ? IPV4_DESTINATION_OFFSET : IPV6_DESTINATION_OFFSET);
+    const host = family === 4 ? this.#byHost.get(readU32(bytes, destination)) : undefined;
+    if (host !== undefined) return host;
     for (let i = 0; i < this.#prefixes.length; i++) {
       const prefix = this.#prefixes[i];
       if (prefix.family === family && matches(prefix, bytes, destination)) return prefix.group;

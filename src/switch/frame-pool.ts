@@ -10,10 +10,8 @@ import { copyBytes } from '../core/bytes.js';
 const INITIAL_SLOTS = 64;
 
 export class FramePool {
-  /** By slot: bytes stored. */
+  /** By slot: bytes of the frame. */
   lengths: Int32Array = new Int32Array(INITIAL_SLOTS);
-  /** By slot: bytes of the frame, of which only the first `lengths` may be stored. */
-  frameBytes: Int32Array = new Int32Array(INITIAL_SLOTS);
   /** By slot: the next one in its queue. */
   next: Int32Array = new Int32Array(INITIAL_SLOTS);
   ingress: Uint16Array = new Uint16Array(INITIAL_SLOTS);
@@ -39,11 +37,10 @@ export class FramePool {
   allocate(length: number): number {
     const slot = this.#free.pop() ?? this.#grow();
     this.lengths[slot] = length;
-    this.frameBytes[slot] = length;
     return slot;
   }
 
-  /** Copies a frame, or its beginning, into a slot; at most the slot size. */
+  /** Copies a frame into a slot; at most the slot size. */
   store(bytes: Uint8Array, offset: number, length: number): number {
     const slot = this.allocate(length);
     copyBytes(bytes, offset, this.#slots[slot], 0, length);
@@ -70,7 +67,6 @@ export class FramePool {
     const slot = this.#slots.length;
     if (slot === this.lengths.length) {
       this.lengths = enlarged(this.lengths, new Int32Array(2 * slot));
-      this.frameBytes = enlarged(this.frameBytes, new Int32Array(2 * slot));
       this.next = enlarged(this.next, new Int32Array(2 * slot));
       this.ingress = enlarged(this.ingress, new Uint16Array(2 * slot));
       this.priority = enlarged(this.priority, new Uint8Array(2 * slot));

@@ -154,25 +154,18 @@ export class Switch {
 
   /**
    * Takes in one frame without check sequence. The bytes are copied; they may be reused when the call returns. Whatever they are,
-   * nothing is thrown. Where only the beginning of a frame is at hand (its headers, in a simulation), `frameBytes` is its true length.
+   * nothing is thrown.
    */
-  receive(
-    port: number,
-    bytes: Uint8Array,
-    offset: number,
-    length: number,
-    nowNs: number,
-    frameBytes: number = length,
-  ): void {
+  receive(port: number, bytes: Uint8Array, offset: number, length: number, nowNs: number): void {
     const counters = this.#ports[port].counters;
     this.#nowNs = nowNs;
     counters.rx_packets++;
-    counters.rx_bytes += frameBytes;
+    counters.rx_bytes += length;
     if (length < ETHERNET_BYTES) {
       counters.rx_dropped_too_short++;
       return;
     }
-    if (frameBytes > this.#frameBytesMax) {
+    if (length > this.#frameBytesMax) {
       counters.rx_dropped_too_long++;
       return;
     }
@@ -207,12 +200,12 @@ export class Switch {
     const isRoce = this.#faults !== undefined && this.#readSubject(bytes, offset, length);
     if (egress !== UNKNOWN) {
       counters.rx_forwarded++;
-      this.#forward(port, egress, bytes, offset, length, frameBytes, isRoce);
+      this.#forward(port, egress, bytes, offset, length, isRoce);
       return;
     }
     counters.rx_flooded++;
     for (let other = 0; other < this.#ports.length; other++) {
-      if (other !== port) this.#forward(port, other, bytes, offset, length, frameBytes, isRoce);
+      if (other !== port) this.#forward(port, other, bytes, offset, length, isRoce);
     }
   }
 
@@ -250,7 +243,7 @@ export class Switch {
         continue;
       }
       counters.tx_packets++;
-      counters.tx_bytes += this.#pool.frameBytes[slot];
+      counters.tx_bytes += this.#pool.lengths[slot];
       return slot;
     }
   }
@@ -267,11 +260,6 @@ export class Switch {
 
   slotLength(slot: number): number {
     return this.#pool.lengths[slot];
-  }
-
-  /** The length of the whole frame, where only its beginning is stored. */
-  slotFrameBytes(slot: number): number {
-    return this.#pool.frameBytes[slot];
   }
 
   release(slot: number): void {
@@ -348,18 +336,10 @@ export class Switch {
   }
 
   /** One copy to one egress, through the fault rules if it is a RoCE packet (then `#subject` and `#frame` describe it). */
-  #forward(
-    ingress: number,
-    egress: number,
-    bytes: Uint8Array,
-    offset: number,
-    length: number,
-    frameBytes: number,
-    isRoce: boolean,
-  ): void {
+  #forward(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number, isRoce: boolean): void {
     const port = this.#ports[egress];
     if (this.#faults === undefined || !isRoce) {
-      this.#enqueue(ingress, egress, bytes, offset, length, frameBytes);
+      this.#enqueue(ingress, egress, bytes, offset, length);
       return;
     }
     this.#subject.ingress = this.#ports[ingress].name;
@@ -370,7 +350,7 @@ export class Switch {
       return;
     }
     if (action === FAULT_DELAY) {
-      const slot = this.#store(ingress, egress, bytes, offset, length, frameBytes);
+      const slot = this.#store(ingress, egress, bytes, offset, length);
       if (slot < 0) return;
       port.counters.faults_delayed++;
       if (!port.held.hold(slot, behind)) this.#admit(egress, slot);
@@ -378,9 +358,9 @@ export class Switch {
     }
     if (action === FAULT_DUPLICATE) {
       port.counters.faults_duplicated++;
-      this.#enqueue(ingress, egress, bytes, offset, length, frameBytes);
+      this.#enqueue(ingress, egress, bytes, offset, length);
     }
-    const slot = this.#enqueue(ingress, egress, bytes, offset, length, frameBytes);
+    const slot = this.#enqueue(ingress, egress, bytes, offset, length);
     if (action === FAULT_CORRUPT && slot >= 0) {
       port.counters.faults_corrupted++;
       flipBit(this.#pool.view(slot), this.#frame.payloadOffset - offset, bit);
@@ -389,33 +369,18 @@ export class Switch {
   }
 
   /** Copies the frame to the end of the egress queue. Returns its slot, or -1 when it was dropped. */
-  #enqueue(
-    ingress: number,
-    egress: number,
-    bytes: Uint8Array,
-    offset: number,
-    length: number,
-    frameBytes: number,
-  ): number {
-    const slot = this.#store(ingress, egress, bytes, offset, length, frameBytes);
+  #enqueue(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number): number {
+    const slot = this.#store(ingress, egress, bytes, offset, length);
     return slot >= 0 && this.#admit(egress, slot) ? slot : -1;
   }
 
-  #store(
-    ingress: number,
-    egress: number,
-    bytes: Uint8Array,
-    offset: number,
-    length: number,
-    frameBytes: number,
-  ): number {
+  #store(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number): number {
     const pool = this.#pool;
     if (pool.used >= this.#slotsMax) {
       this.#ports[egress].counters.tx_dropped_buffer_full++;
       return -1;
     }
     const slot = pool.store(bytes, offset, length);
-    pool.frameBytes[slot] = frameBytes;
     pool.ingress[slot] = ingress;
     pool.priority[slot] = this.#classifier.priority;
     pool.ipOffset[slot] = this.#classifier.ipOffset;
@@ -432,7 +397,7 @@ export class Switch {
       pool.release(slot);
       return false;
     }
-    const reason = this.#buffer.admit(pool.ingress[slot], egress, priority, pool.frameBytes[slot]);
+    const reason = this.#buffer.admit(pool.ingress[slot], egress, priority, pool.lengths[slot]);
     if (reason !== ADMITTED) {
       counters[DROP_COUNTERS[reason]]++;
       pool.release(slot);
@@ -440,7 +405,7 @@ export class Switch {
     }
     const verdict = this.#marking.arriving(egress, priority, this.queuedBytes(egress, priority), this.#nowNs);
     if (!this.#mark(verdict, slot, counters)) {
-      this.#buffer.depart(pool.ingress[slot], egress, priority, pool.frameBytes[slot]);
+      this.#buffer.depart(pool.ingress[slot], egress, priority, pool.lengths[slot]);
       pool.release(slot);
       return false;
     }
@@ -451,7 +416,7 @@ export class Switch {
 
   #shift(port: number, priority: number): number {
     const slot = this.#queues.shift(port, priority);
-    this.#buffer.depart(this.#pool.ingress[slot], port, priority, this.#pool.frameBytes[slot]);
+    this.#buffer.depart(this.#pool.ingress[slot], port, priority, this.#pool.lengths[slot]);
     return slot;
   }
 
