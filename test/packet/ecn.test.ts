@@ -27,6 +27,15 @@ describe('marking Congestion Experienced', () => {
     );
   });
 
+  it('is right for every checksum there is', () => {
+    const addresses = Uint8Array.of(10, 0, 0, 1, 10, 0, 0, 2);
+    for (let id = 0; id < 65_536; id++) {
+      const marked = v4(addresses, 2, id);
+      writeCe(marked, 5);
+      if (!isIpv4ChecksumGood(marked, 5)) throw new Error(`identification ${id}`);
+    }
+  });
+
   it('changes nothing else in either family', () => {
     const before = v4(Uint8Array.of(10, 0, 0, 1, 10, 0, 0, 2), 0x6a, 7);
     const after = before.slice();

@@ -19,7 +19,14 @@ function everything(seed: number): Partial<SwitchOptions> {
     portDefaults: { rateBps: 10e9, headroomBytes: 4000 },
     portConfig: {
       d: {
-        ecn: { kind: 'pi', referenceBytes: 4000, proportionalPerByte: 1e-4, integralPerByteSecond: 10, at: 'enqueue' },
+        ecn: {
+          kind: 'pi',
+          referenceBytes: 4000,
+          proportionalPerByte: 1e-4,
+          integralPerByteSecond: 10,
+          at: 'enqueue',
+          dropNotEct: true,
+        },
       },
     },
     routes: [{ to: '10.0.0.3', ports: ['c', 'd'] }],

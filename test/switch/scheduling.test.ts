@@ -66,6 +66,22 @@ describe('scheduling', () => {
     for (const priority of [1, 2, 4]) expect(bytesOf(left, priority)).toBeCloseTo(100 * 1502, -4);
   });
 
+  it('gives a queue that runs empty no credit for later', () => {
+    const bench = new SwitchBench({
+      queuePackets: 4096,
+      scheduling: { weights: [1, 1, 1, 8, 1, 1, 1, 1] },
+    }).introduce();
+    const receive = (priority: number) => bench.receive(A, roceFrame(A, B, { dscp: priority << 3, frameBytes: 1502 }));
+    for (let i = 0; i < 400; i++) for (const priority of [0, 1]) receive(priority);
+    for (let round = 0; round < 60; round++) {
+      receive(3); // one frame a round, of a share of eight
+      for (let i = 0; i < 8; i++) bench.takeOne(B);
+    }
+    for (let i = 0; i < 300; i++) receive(3);
+    const left = Array.from({ length: 100 }, () => bench.takeOne(B)![15] >> 5);
+    expect(left.filter((priority) => priority !== 3).length).toBeGreaterThanOrEqual(18);
+  });
+
   it('makes any priority strict', () => {
     const left = order(
       { scheduling: { strict: [2] } },

@@ -97,6 +97,33 @@ describe('PFC watchdog', () => {
     expect(storm.bench.counters('b').rx_dropped_watchdog).toBe(1);
   });
 
+  it('sends no pause into a storm, and tells a pause that still holds when the storm is over', () => {
+    const storm = new Storm(TIMES);
+    const { bench } = storm;
+    bench.switch.block(C);
+    while (!bench.switch.snapshot(0).ports['b'].ingress[3].isXoff) bench.receive(B, lossless(B, C, 0), 0);
+    const pausesSent = () => bench.counters('b').tx_prio3_pause;
+    storm.run(100, { storms: true, sends: false });
+    expect(pausesSent()).toBeGreaterThan(10); // repeated as long as the storm is none
+    storm.run(400, { storms: true, sends: false });
+    const before = pausesSent();
+    bench.receive(B, lossless(B, C, 0), 400 * MS);
+    storm.run(600, { storms: false, sends: false });
+    expect(pausesSent()).toBe(before);
+    storm.run(750, { storms: false, sends: false });
+    expect(bench.counters('b').pfcwd_restored).toBe(1);
+    expect(pausesSent()).toBeGreaterThan(before);
+  });
+
+  it('does not count time between pauses although its driver was late', () => {
+    const bench = new Storm(TIMES).bench;
+    const second = 1000 * MS;
+    bench.receive(B, pauseFrame(B, 0xffff, [3]), 0);
+    bench.receive(B, pauseFrame(B, 0xffff, [3]), second);
+    bench.switch.onDeadline(second + MS);
+    expect(bench.counters('b').pfcwd_storms).toBe(0);
+  });
+
   it('sends as if there were no pause, when told to forward', () => {
     const storm = new Storm({ ...TIMES, action: 'forward' }).run(400, { storms: true });
     expect(storm.dropped).toBe(0);
