@@ -1,0 +1,226 @@
+/**
+ * The half of the switch behind forwarding, which chips call the traffic manager: it gives stored frames a place in the packet memory or drops
+ * them, queues them by egress port and priority, and hands them out, marked where that is due, when neither a pause nor the scheduler is
+ * against it. Pause frames are its own: received ones end here, ours begin here.
+ *
+ * Invariant: a frame that was admitted leaves by `take` or is counted as dropped, and its memory is given back at that moment.
+ */
+
+import type { RandomSource } from '../core/random.js';
+import { ECN_CE, ECN_NOT_ECT, readEcn, writeCe } from '../packet/ecn.js';
+import { PFC_FRAME_BYTES, PfcFrame, PRIORITIES, parsePfc, writePfc } from '../packet/pfc.js';
+import { layOutBuffer } from './buffer-layout.js';
+import { ADMITTED, type BufferPolicy, DROP_COUNTERS, PacketLimit } from './buffer-policy.js';
+import { EgressMarking, KEEP, MARK } from './egress-marking.js';
+import { EgressQueues } from './egress-queues.js';
+import { FlowControl } from './flow-control.js';
+import { FramePool } from './frame-pool.js';
+import { portMac } from './pause-sender.js';
+import { ReadyPorts } from './ready-ports.js';
+import { Scheduler } from './scheduler.js';
+import { SharedBuffer } from './shared-buffer.js';
+import type { SwitchConfig, SwitchPortConfig } from './switch-config.js';
+import { countPauses, type SwitchPortCounters } from './switch-counters.js';
+import { type SwitchSnapshot, takeSnapshot } from './switch-snapshot.js';
+
+const ALL_PRIORITIES = 0xff;
+const QUEUE_PACKETS = 1024;
+const SLOTS_MAX = 4096;
+const SLOTS_MAX_WITH_BUFFER = 2 ** 20;
+
+export class TrafficManager {
+  readonly pool: FramePool;
+  readonly queues: EgressQueues;
+  readonly flowControl: FlowControl;
+  readonly ready: ReadyPorts;
+  readonly #counters: readonly SwitchPortCounters[];
+  readonly #slotsMax: number;
+  readonly #scheduler: Scheduler;
+  readonly #buffer: BufferPolicy;
+  readonly #marking: EgressMarking;
+  /** By port: priorities the operator has stopped. */
+  readonly #blocked: Uint8Array;
+  readonly #macs: readonly Uint8Array[];
+  readonly #pfc = new PfcFrame();
+
+  /** `ports` and `counters` by port number. Throws ERR_ROCE_INVALID_ARGUMENT for settings that contradict each other. */
+  constructor(
+    config: SwitchConfig & { readonly random?: RandomSource },
+    ports: readonly SwitchPortConfig[],
+    counters: readonly SwitchPortCounters[],
+    frameBytesMax: number,
+  ) {
+    const buffer = config.buffer ?? (config.pfc === undefined ? undefined : {});
+    this.#counters = counters;
+    this.#slotsMax = config.bufferPackets ?? (buffer === undefined ? SLOTS_MAX : SLOTS_MAX_WITH_BUFFER);
+    this.pool = new FramePool(frameBytesMax);
+    this.queues = new EgressQueues(ports.length, this.pool);
+    this.ready = new ReadyPorts(ports.length);
+    this.#scheduler = new Scheduler(ports.length, this.queues, config.scheduling ?? {});
+    this.flowControl = new FlowControl(config.pfc, ports, (port) => this.ready.add(port), {
+      begin: (port) => counters[port].pfcwd_storms++,
+      end: (port) => counters[port].pfcwd_restored++,
+      discard: (port, priority) => this.#discard(port, priority),
+    });
+    this.#buffer =
+      buffer === undefined
+        ? new PacketLimit(this.queues, config.queuePackets ?? QUEUE_PACKETS)
+        : new SharedBuffer(
+            layOutBuffer(buffer, config.pfc?.priorities ?? [], ports, frameBytesMax),
+            this.queues,
+            this.flowControl.sender,
+          );
+    this.#marking = new EgressMarking(
+      ports.map((port) => (port.ecn === undefined ? config.ecn : (port.ecn ?? undefined))),
+      config.random,
+    );
+    this.#blocked = new Uint8Array(ports.length);
+    this.#macs = ports.map((_, port) => portMac(port));
+  }
+
+  /** Copies a frame into the packet memory, for `egress`. Returns its slot, or -1 when it was dropped for want of one. */
+  store(
+    ingress: number,
+    egress: number,
+    bytes: Uint8Array,
+    offset: number,
+    length: number,
+    priority: number,
+    ipOffset: number,
+  ): number {
+    const { pool } = this;
+    if (pool.used >= this.#slotsMax) {
+      this.#counters[egress].tx_dropped_buffer_full++;
+      return -1;
+    }
+    const slot = pool.store(bytes, offset, length);
+    pool.ingress[slot] = ingress;
+    pool.priority[slot] = priority;
+    pool.ipOffset[slot] = ipOffset;
+    return slot;
+  }
+
+  /** Puts a stored frame into the egress queue if it may have a place there; else drops it and returns false. */
+  admit(egress: number, slot: number, nowNs: number): boolean {
+    const { pool, queues } = this;
+    const counters = this.#counters[egress];
+    const ingress = pool.ingress[slot];
+    const priority = pool.priority[slot];
+    const bytes = pool.lengths[slot];
+    if (this.flowControl.isDropping(egress, priority)) {
+      counters.tx_dropped_watchdog++;
+      pool.release(slot);
+      return false;
+    }
+    const reason = this.#buffer.admit(ingress, egress, priority, bytes);
+    if (reason !== ADMITTED) {
+      counters[DROP_COUNTERS[reason]]++;
+      pool.release(slot);
+      return false;
+    }
+    const found = queues.bytes[egress * PRIORITIES + priority];
+    if (!this.#mark(this.#marking.arriving(egress, priority, found, nowNs), slot, counters)) {
+      this.#buffer.depart(ingress, egress, priority, bytes);
+      pool.release(slot);
+      return false;
+    }
+    queues.push(egress, slot);
+    this.ready.add(egress);
+    return true;
+  }
+
+  /** The next frame to send, which then is the caller's, or -1. */
+  take(port: number, nowNs: number): number {
+    if (this.flowControl.sender.pending[port] !== 0) return this.#takePause(port, nowNs);
+    const { pool, queues } = this;
+    const counters = this.#counters[port];
+    for (;;) {
+      const stopped = this.#blocked[port] | this.flowControl.receiver.maskAt(port, nowNs);
+      const eligible = queues.occupied[port] & ~stopped;
+      if (eligible === 0) return -1;
+      const priority = this.#scheduler.select(port, eligible);
+      const slot = this.#shift(port, priority);
+      const leftBehind = queues.bytes[port * PRIORITIES + priority];
+      if (this.#mark(this.#marking.departing(port, priority, leftBehind, nowNs), slot, counters)) {
+        counters.tx_packets++;
+        counters.tx_bytes += pool.lengths[slot];
+        return slot;
+      }
+      pool.release(slot);
+    }
+  }
+
+  /** A MAC control frame came in. */
+  receivePause(port: number, bytes: Uint8Array, offset: number, length: number, nowNs: number): void {
+    const counters = this.#counters[port];
+    if (!parsePfc(bytes, offset, length, this.#pfc)) {
+      counters.rx_dropped_bad_pfc++;
+      return;
+    }
+    counters.rx_pfc_packets++;
+    countPauses(counters, 'rx', this.#pfc.enabled, this.#pfc.quanta);
+    this.flowControl.receive(port, this.#pfc, nowNs);
+  }
+
+  block(port: number, priority: number | undefined): void {
+    this.#blocked[port] |= priority === undefined ? ALL_PRIORITIES : 1 << priority;
+  }
+
+  unblock(port: number, priority: number | undefined): void {
+    this.#blocked[port] &= priority === undefined ? 0 : ~(1 << priority);
+    this.ready.add(port);
+  }
+
+  snapshot(names: readonly string[], nowNs: number): SwitchSnapshot {
+    return takeSnapshot(names, this.queues, this.#buffer, this.flowControl, this.#blocked, nowNs);
+  }
+
+  resetWatermarks(): void {
+    this.queues.resetWatermarks();
+    this.#buffer.resetWatermarks();
+  }
+
+  #takePause(port: number, nowNs: number): number {
+    const counters = this.#counters[port];
+    this.flowControl.sender.fill(port, this.#pfc, nowNs);
+    const slot = this.pool.allocate(PFC_FRAME_BYTES);
+    writePfc(this.pool.bytes(slot), 0, this.#macs[port], this.#pfc);
+    counters.tx_packets++;
+    counters.tx_pfc_packets++;
+    counters.tx_bytes += PFC_FRAME_BYTES;
+    countPauses(counters, 'tx', this.#pfc.enabled, this.#pfc.quanta);
+    return slot;
+  }
+
+  #shift(port: number, priority: number): number {
+    const slot = this.queues.shift(port, priority);
+    this.#buffer.depart(this.pool.ingress[slot], port, priority, this.pool.lengths[slot]);
+    return slot;
+  }
+
+  /** Carries out a verdict of the marking; false when the packet must be dropped instead. */
+  #mark(verdict: number, slot: number, counters: SwitchPortCounters): boolean {
+    if (verdict === KEEP) return true;
+    const ip = this.pool.ipOffset[slot];
+    const bytes = this.pool.bytes(slot);
+    const ecn = ip === 0 ? ECN_NOT_ECT : readEcn(bytes, ip);
+    if (ecn === ECN_NOT_ECT) {
+      if (verdict === MARK) return true;
+      counters.tx_dropped_not_ect++;
+      return false;
+    }
+    if (ecn !== ECN_CE) {
+      writeCe(bytes, ip);
+      counters.tx_ecn_marked++;
+    }
+    return true;
+  }
+
+  /** A storm has begun whose queue is to be emptied. */
+  #discard(port: number, priority: number): void {
+    while ((this.queues.occupied[port] & (1 << priority)) !== 0) {
+      this.pool.release(this.#shift(port, priority));
+      this.#counters[port].tx_dropped_watchdog++;
+    }
+  }
+}
