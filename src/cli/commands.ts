@@ -5,8 +5,8 @@
 import type { Command } from 'commander';
 import type { CliIo } from './output.js';
 
-/** Adds the command to the program. */
-export type Register = (program: Command, io: CliIo) => void;
+/** Adds the command to the program. `wholeProgram` makes one with all commands, for those that speak about them. */
+export type Register = (program: Command, io: CliIo, wholeProgram: () => Promise<Command>) => void;
 
 export interface CommandEntry {
   readonly name: string;
@@ -90,5 +90,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     name: 'report',
     summary: 'one page with plots and tables from the JSON documents of a folder',
     load: () => import('./commands/report.js'),
+  },
+  {
+    name: 'completion',
+    summary: 'a script that completes commands and options in bash, zsh or fish',
+    load: () => import('./commands/completion.js'),
   },
 ];

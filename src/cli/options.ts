@@ -73,13 +73,15 @@ export const frameOption = parser(
 );
 
 /** One of {@link PATH_MTUS}. */
-export const mtuOption = parser(
-  count.pipe(z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` })),
+export const mtuOption = Object.assign(
+  parser(count.pipe(z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` }))),
+  { choices: PATH_MTUS.map(String) },
 );
 
-/** One of a few words. */
-export function choiceOption<const T extends string>(choices: readonly T[]): (text: string) => T {
-  return parser(
-    z.enum(choices as readonly [T, ...T[]], { error: `it is one of ${choices.join(', ')}` }) as z.ZodType<T>,
-  );
+/** One of a few words. The parser carries them along, for the shell's completion. */
+export function choiceOption<const T extends string>(
+  choices: readonly T[],
+): ((text: string) => T) & { readonly choices: readonly T[] } {
+  const words = z.enum(choices as readonly [T, ...T[]], { error: `it is one of ${choices.join(', ')}` });
+  return Object.assign(parser(words as z.ZodType<T>), { choices });
 }

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { COMMANDS } from './commands.js';
+import { COMMANDS, type CommandEntry } from './commands.js';
 import { describeFailure, EXIT_OK, EXIT_USAGE, exitCodeOf } from './exit.js';
 import type { CliIo } from './output.js';
 
@@ -25,7 +25,33 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
   }
 }
 
+/** With the command that `args` asks for; the others are only named. */
 async function buildProgram(args: readonly string[], io: CliIo): Promise<Command> {
+  // The first word names the command, or the one after `help`; later words may be values that are spelled like a command.
+  const [first, second] = args.filter((arg) => !arg.startsWith('-'));
+  const asked = first === 'help' ? second : first;
+  const program = emptyProgram(io);
+  for (const entry of COMMANDS) {
+    if (entry.name === asked) await addCommand(program, entry, io);
+    else program.command(entry.name).description(entry.summary);
+  }
+  return program;
+}
+
+/** With all commands. */
+async function wholeProgram(io: CliIo): Promise<Command> {
+  const program = emptyProgram(io);
+  for (const entry of COMMANDS) await addCommand(program, entry, io);
+  return program;
+}
+
+async function addCommand(program: Command, { name, summary, load }: CommandEntry, io: CliIo): Promise<void> {
+  (await load()).register(program, io, () => wholeProgram(io));
+  const command = program.commands.at(-1)!;
+  command.summary(summary).showHelpAfterError(`Run 'rocev2 ${name} --help' for its options and examples.`);
+}
+
+function emptyProgram(io: CliIo): Command {
   const program = new Command('rocev2')
     .description('RDMA for Node.js without an RDMA NIC: a software RoCEv2 stack.')
     .version(packageVersion(), '-V, --version', 'print the version')
@@ -40,19 +66,6 @@ async function buildProgram(args: readonly string[], io: CliIo): Promise<Command
     })
     .addHelpText('after', "\nRun 'rocev2 help COMMAND' for its options and examples.");
   program.showHelpAfterError("Run 'rocev2 --help' for the commands and options.");
-
-  // The first word names the command, or the one after `help`; later words may be values that are spelled like a command.
-  const [first, second] = args.filter((arg) => !arg.startsWith('-'));
-  const asked = COMMANDS.find(({ name }) => name === (first === 'help' ? second : first));
-  for (const { name, summary, load } of COMMANDS) {
-    if (name !== asked?.name) {
-      program.command(name).description(summary);
-      continue;
-    }
-    (await load()).register(program, io);
-    const command = program.commands.at(-1)!;
-    command.summary(summary).showHelpAfterError(`Run 'rocev2 ${name} --help' for its options and examples.`);
-  }
   return program;
 }
 

@@ -28,10 +28,11 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Examples:
-  mkdir results
+  rocev2 report results
+  rocev2 report results -o page.html --title 'Tuesday'
+where results is filled for example by
   rocev2 livelock --ops write --json > results/livelock.json
-  rocev2 sim run dcqcn-n10-85us --json > results/sim.json
-  rocev2 report results`,
+  rocev2 sim run dcqcn-n10-85us --json > results/sim.json`,
     )
     .action((folder: string, options: ReportOptions) => report(folder, options, new Output(io, options.json === true)));
 }

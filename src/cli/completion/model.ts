@@ -1,0 +1,77 @@
+/** What can be completed, taken from the commander program: the scripts for the shells are made of it. */
+
+import type { Command, Option } from 'commander';
+
+export interface CompletableOption {
+  /** `-p`, `--port`. */
+  readonly names: readonly string[];
+  readonly description: string;
+  readonly takesValue: boolean;
+  /** Empty: anything, a file perhaps. */
+  readonly choices: readonly string[];
+}
+
+export interface CompletableCommand {
+  /** `['sim', 'run']`; empty for the program itself. */
+  readonly path: readonly string[];
+  readonly summary: string;
+  readonly subcommands: readonly { readonly name: string; readonly summary: string }[];
+  readonly options: readonly CompletableOption[];
+  /** Words that its arguments may be. */
+  readonly argumentChoices: readonly string[];
+}
+
+/** A parser that says what it accepts, as `choiceOption` makes them. */
+interface Choosing {
+  readonly choices?: readonly string[];
+}
+
+/** The program and all its commands, parents before their subcommands. */
+export function completableCommands(program: Command): CompletableCommand[] {
+  return walk(program, []);
+}
+
+function walk(command: Command, path: readonly string[]): CompletableCommand[] {
+  const children = command.commands.filter((child) => child.name() !== 'help');
+  const own: CompletableCommand = {
+    path,
+    summary: summaryOf(command),
+    subcommands: children.map((child) => ({ name: child.name(), summary: summaryOf(child) })),
+    options: [...command.options.map(completable), helpOption],
+    argumentChoices: command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
+  };
+  return [own, ...children.flatMap((child) => walk(child, [...path, child.name()]))];
+}
+
+/** Commander keeps it apart from the other options. */
+const helpOption: CompletableOption = {
+  names: ['-h', '--help'],
+  description: 'print the help',
+  takesValue: false,
+  choices: [],
+};
+
+function completable({
+  short,
+  long,
+  description,
+  required,
+  optional,
+  argChoices,
+  parseArg,
+}: Option): CompletableOption {
+  return {
+    names: [short, long].filter((name) => name !== undefined && name !== null),
+    description,
+    takesValue: required || optional,
+    choices: argChoices ?? (parseArg as Choosing | undefined)?.choices ?? [],
+  };
+}
+
+function summaryOf(command: Command): string {
+  return command.summary() || firstSentence(command.description());
+}
+
+function firstSentence(text: string): string {
+  return text.split(/[.:] /)[0].replace(/\.$/, '');
+}
