@@ -4,6 +4,7 @@
  */
 
 import { SeededRandom } from '../../src/core/random.js';
+import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
 import { RECOVERY_NAMES, type RecoveryName } from '../../src/retransmit/recovery.js';
 import { Dice, fillRandom } from '../support/dice.js';
 import { Arena, type Range } from './arena.js';
@@ -70,6 +71,8 @@ export interface QpPlan {
   readonly signalAll: boolean;
   readonly maxRdAtomic: number;
   readonly minRnrTimer: number;
+  /** By side. */
+  readonly rateControl: Readonly<Record<Side, RateControlOptions>>;
 }
 
 export interface Plan {
@@ -97,6 +100,7 @@ const GO_BACK_0_PACKETS_MAX = 24;
 export function planSeed(seed: number): Plan {
   const random = new SeededRandom(seed);
   const dice = new Dice(random.stream('plan'));
+  const paces = new Dice(random.stream('rate control'));
   const recovery = dice.pick(RECOVERY_NAMES);
   const mtu = dice.pick([256, 512, 1024, 2048, 4096]);
   const rateBps = dice.logUniform(1e9, 100e9);
@@ -111,7 +115,7 @@ export function planSeed(seed: number): Plan {
         [1, 4],
       ] as const),
     },
-    () => planQp(dice),
+    () => planQp(dice, paces, rateBps),
   );
   const arenas = { a: new Arena(dice), b: new Arena(dice) };
   const words = (side: Side) => Array.from({ length: 2 }, () => arenas[side].takeWord());
@@ -146,7 +150,7 @@ export function planSeed(seed: number): Plan {
   };
 }
 
-function planQp(dice: Dice): QpPlan {
+function planQp(dice: Dice, paces: Dice, rateBps: number): QpPlan {
   const startPsn = () => (dice.chance(0.6) ? (0xffffff - dice.int(0, 200)) & 0xffffff : dice.int(0, 0xffffff));
   return {
     startPsnA: startPsn(),
@@ -158,7 +162,23 @@ function planQp(dice: Dice): QpPlan {
     signalAll: dice.chance(0.2),
     maxRdAtomic: dice.pick([1, 2, 4, 16]),
     minRnrTimer: dice.int(1, 14),
+    rateControl: { a: planRateControl(paces, rateBps), b: planRateControl(paces, rateBps) },
   };
+}
+
+/** Half of the QPs send as fast as they can; the others wait for their pacer between packets or bursts, at rates that move or do not. */
+function planRateControl(dice: Dice, rateBps: number): RateControlOptions {
+  const rate = () => rateBps * dice.logUniform(0.25, 1);
+  const burstBytes = dice.pick([0, 0, 3000, 20_000]);
+  const linkRateBps = Math.max(rateBps, 1e9);
+  const rtt = { linkRateBps, minimumRateBps: linkRateBps / 4, segmentBytes: dice.int(300, 20_000), burstBytes };
+  return dice.weighted([
+    [4, { name: 'none' }],
+    [2, { name: 'fixed', rateBps: rate(), burstBytes }],
+    [1, { name: 'dcqcn', linkRateBps: rate(), burstBytes }],
+    [1, { name: 'timely', ...rtt }],
+    [1, { name: 'patched-timely', ...rtt }],
+  ] as Array<[number, RateControlOptions]>);
 }
 
 /** Long enough for a window of every QP in both directions to pass; sometimes twenty times that, or so short that it fires in vain. */

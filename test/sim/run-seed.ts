@@ -79,8 +79,8 @@ async function createHosts(plan: Plan): Promise<Hosts> {
     startPsnA: plan.qps[0].startPsnA,
     startPsnB: plan.qps[0].startPsnB,
     qp: qpInit(plan.qps[0]),
-    attrA: qpAttr(plan, plan.qps[0]),
-    attrB: qpAttr(plan, plan.qps[0]),
+    attrA: qpAttr(plan, plan.qps[0], 'a'),
+    attrB: qpAttr(plan, plan.qps[0], 'b'),
     memoryBytes: Math.max(plan.memoryBytes.a, plan.memoryBytes.b),
     ...(plan.faults !== undefined && { faults: plan.faults }),
     onPacket: (direction, bytes) => trace.add(pair.events.nowNs, direction, bytes),
@@ -90,10 +90,10 @@ async function createHosts(plan: Plan): Promise<Hosts> {
     const create = ({ pd, cq, recvCq }: Player) => pd.createQp({ sendCq: cq, recvCq, ...qpInit(qpPlan) });
     const a = await create(pair.a);
     const b = await create(pair.b);
-    const own = { mtu: plan.mtu, recovery: plan.recovery, attr: qpAttr(plan, qpPlan) };
+    const own = (side: Side) => ({ mtu: plan.mtu, recovery: plan.recovery, attr: qpAttr(plan, qpPlan, side) });
     const { startPsnA, startPsnB } = qpPlan;
-    await connectQp(a, { address: pair.b.host.address, qpn: b.qpn, psn: startPsnB }, { ...own, psn: startPsnA });
-    await connectQp(b, { address: pair.a.host.address, qpn: a.qpn, psn: startPsnA }, { ...own, psn: startPsnB });
+    await connectQp(a, { address: pair.b.host.address, qpn: b.qpn, psn: startPsnB }, { ...own('a'), psn: startPsnA });
+    await connectQp(b, { address: pair.a.host.address, qpn: a.qpn, psn: startPsnA }, { ...own('b'), psn: startPsnB });
     qps.a.push(a);
     qps.b.push(b);
   }
@@ -111,13 +111,14 @@ function qpInit(plan: QpPlan) {
   };
 }
 
-function qpAttr(plan: Plan, qp: QpPlan) {
+function qpAttr(plan: Plan, qp: QpPlan, side: Side) {
   return {
     timeout: plan.timeout,
     inflightPackets: plan.inflightPackets,
     maxRdAtomic: qp.maxRdAtomic,
     maxDestRdAtomic: qp.maxRdAtomic,
     minRnrTimer: qp.minRnrTimer,
+    rateControl: qp.rateControl[side],
   };
 }
 
