@@ -155,6 +155,7 @@ export class Attacker {
     const mayAnswer = target.state === 'RTS' || target.state === 'SQD';
     let draft: Draft;
     if (target.qp.type === 'UD') draft = this.#datagramMessage();
+    else if (dice.chance(0.05)) draft = { fields: { opcode: op.CNP, becn: true }, payload: this.#payload(0) };
     else draft = mayAnswer && dice.chance(0.4) ? this.#answer(target) : this.#request(target);
     const common: Fields = { destQpn: target.qp.qpn, ackReq: dice.chance(0.6), solicited: dice.chance(0.3) };
     const fields: Fields = { ...common, ...draft.fields };

@@ -38,6 +38,9 @@ describe('a NIC under hostile datagrams', () => {
       'reorder_stored',
       'stale_response',
       'local_ack_timeout_err',
+      'np_cnp_sent',
+      'rp_cnp_handled',
+      'rp_cnp_ignored',
     ] as const) {
       expect(counters[name], name).toBeGreaterThan(0);
     }

@@ -4,6 +4,7 @@
  */
 
 import { SeededRandom } from '../../src/core/random.js';
+import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
@@ -50,6 +51,13 @@ export const READ_LAST_BYTES = 2 * SLOT_BYTES - MTU;
 
 const START_PSN = 0xfffff8;
 const PLANNED_STATES: readonly QpStateName[] = ['RTS', 'RTS', 'RTR', 'SQD'];
+
+/** One of each kind, fast enough not to slow the run down. */
+const RATE_CONTROLS: Readonly<Record<RecoveryName, RateControlOptions>> = {
+  'go-back-n': { name: 'dcqcn', linkRateBps: 100e9, minimumRateBps: 10e9, cnpIntervalNs: 0 },
+  'go-back-0': { name: 'none' },
+  'selective-repeat': { name: 'patched-timely', linkRateBps: 100e9, minimumRateBps: 10e9 },
+};
 
 /** A queue pair, what it should be, and what an eavesdropper would know of it. */
 export interface Target {
@@ -183,6 +191,7 @@ export class Victim {
       maxDestRdAtomic: 4,
       minRnrTimer: 1,
       recovery,
+      rateControl: RATE_CONTROLS[recovery],
     });
     const { sourcePort } = await this.device.command('queryQp', { qpn: qp.qpn });
     this.#known.set(destQpn, { peer, flow: new IcrcFlow(VICTIM, peer, sourcePort, 4791), sourcePort });
