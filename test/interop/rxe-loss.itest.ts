@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { cell } from './support/cell.js';
 import { describeOnRig } from './support/describe-on-rig.js';
+import { type MixedPlan, mixedTransfer } from './support/mixed-transfer.js';
 import { Rig } from './support/rig.js';
 import { buildRocev2 } from './support/rocev2.js';
-import { fillSum, runVerbs, type VerbsPlan, type VerbsResult } from './support/verbs-pair.js';
 
 const tool = 'rigverbs';
 
@@ -26,27 +26,7 @@ await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
   });
   afterAll(() => rig?.stop());
 
-  /** SENDs, WRITEs, READs and atomics one behind the other, and what each side must hold afterwards. */
-  async function mixed(
-    plan: Pick<VerbsPlan, 'role' | 'family' | 'options' | 'faults'>,
-    bytes: number,
-  ): Promise<VerbsResult> {
-    const result = await runVerbs(rig, {
-      ...plan,
-      options: `-b ${bytes + 8} -r ${bytes} -n 4 -t 14 ${plan.options}`,
-      requester: {
-        operations: `fill:3 sync +write:${bytes} +send:${bytes} +sendimm:3000:5 drain sync sync fill:0 read:${bytes} sum:${bytes} faa:1:${bytes}*20 read:8:${bytes} dump:8 sync`,
-      },
-      responder: { operations: `sync recv:2 sync sum:${bytes} fill:9 sync sync` },
-    });
-    const { requester, responder, ours, theirs } = result;
-    expect([theirs.exitCode, ours.exitCode], theirs.text + ours.text).toEqual([0, 0]);
-    expect(responder.receives.map(({ fnv }) => fnv)).toEqual([fillSum(bytes, 3), fillSum(3000, 3)]);
-    expect(responder.sums).toEqual([fillSum(bytes, 3)]);
-    expect(requester.sums).toEqual([fillSum(bytes, 9)]);
-    expect(requester.dumps).toEqual([filledThenAdded(bytes, 9, 20n)]);
-    return result;
-  }
+  const mixed = (plan: MixedPlan, bytes: number) => mixedTransfer(rig, plan, bytes);
 
   for (const role of ['client', 'server'] as const) {
     for (const { family, mtu } of [
@@ -102,10 +82,3 @@ await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
     }
   }
 });
-
-/** A little-endian number that began as filled bytes (`fill:SEED` at this offset), after an addition, in hex. */
-function filledThenAdded(offset: number, seed: number, added: bigint): string {
-  const bytes = Buffer.from(Array.from({ length: 8 }, (_, i) => (7 * (offset + i) + seed) & 0xff));
-  bytes.writeBigUInt64LE(BigInt.asUintN(64, bytes.readBigUInt64LE() + added));
-  return bytes.toString('hex');
-}
