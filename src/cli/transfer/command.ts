@@ -155,7 +155,8 @@ async function runClient(
     await endpoint.channel.barrier('ready');
     const tally = await tool.measure(endpoint, options, output);
     const verified = await verifyAsClient(endpoint, tally.counts);
-    const result = resultOf(endpoint, options, tally, verified);
+    const moved = tally.counts.some((count) => count > 0);
+    const result = resultOf(endpoint, options, tally, verified && moved);
     tool.print(output, result);
     output.document(result);
     if (!verified)

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import type { Endpoint } from '../../src/cli/transfer/endpoint.js';
+import { verifyAsClient } from '../../src/cli/transfer/verify.js';
+import { crc32 } from '../../src/core/crc32.js';
+
+const OWN = Buffer.from('what was sent, twice 0123456789');
+
+/** A client with two lanes, and a server that says it holds `digests`. */
+function clientOf(digests: readonly string[]): { endpoint: Endpoint; told: unknown[] } {
+  const told: unknown[] = [];
+  const endpoint = {
+    plan: { op: 'write', sizeBytes: 10 },
+    lanes: [{ offset: 0 }, { offset: 10 }],
+    region: { bytes: OWN },
+    channel: { send: (message: unknown) => told.push(message), receive: async () => ({ digest: digests }) },
+  };
+  return { endpoint: endpoint as unknown as Endpoint, told };
+}
+
+const RIGHT = [0, 10].map((offset) => crc32(OWN.subarray(offset, offset + 10)).toString(16));
+
+describe('the client judges what the server holds', () => {
+  it.each([
+    ['all that was sent', RIGHT, [1, 1], true],
+    ['a lane with other bytes', [RIGHT[0], 'abcd'], [1, 1], false],
+    ['a lane fewer', [RIGHT[0]], [1, 1], false],
+    // Interrupted before the first message: there is nothing to be wrong.
+    ['other bytes where nothing was sent', [RIGHT[0], 'abcd'], [1, 0], true],
+    ['other bytes where something was sent', ['abcd', RIGHT[1]], [1, 0], false],
+  ])('%s', async (_what, digests, counts, verdict) => {
+    const { endpoint, told } = clientOf(digests);
+    expect(await verifyAsClient(endpoint, counts)).toBe(verdict);
+    expect(told).toEqual([{ done: counts }, { verified: verdict }]);
+  });
+});
