@@ -110,24 +110,26 @@ export class ConnectionTelemetry implements WorkRecorder {
   }
 
   posted(index: number): void {
-    this.page.stamp(index, STAMP_T1, this.#host.nowNs());
+    const { page } = this;
+    page.stamps[page.stampsOf(index) + STAMP_T1] = this.#host.nowNs();
     this.#lastPosted = index;
   }
 
   polled(index: number, status: number, opcode: number): void {
     const host = this.#host;
-    const { page } = this;
+    const { stamps } = this.page;
+    const o = this.page.stampsOf(index);
     const t6 = host.nowNs();
     host.advance(t6);
-    const t1 = page.stampAt(index, STAMP_T1);
+    const t1 = stamps[o + STAMP_T1];
     if (status !== STATUS_SUCCESS) {
       this.#failed(t6 - t1, status, opcode);
       return;
     }
-    const t2 = page.stampAt(index, STAMP_T2);
-    const t3 = page.stampAt(index, STAMP_T3);
-    const t4 = page.stampAt(index, STAMP_T4);
-    const t5 = page.stampAt(index, STAMP_T5);
+    const t2 = stamps[o + STAMP_T2];
+    const t3 = stamps[o + STAMP_T3];
+    const t4 = stamps[o + STAMP_T4];
+    const t5 = stamps[o + STAMP_T5];
     let group = this.#successes[opcode];
     if (group === undefined || group.released) group = this.#successGroup(opcode);
     group.stages.record(t1, t2, t3, t4, t5, t6);
@@ -170,8 +172,9 @@ export class ConnectionTelemetry implements WorkRecorder {
     const { page } = this;
     const activeSince = page.scalars[SCALAR_ACTIVE_SINCE];
     if (activeSince !== NEVER) return activeSince;
-    const postedNs = page.stampAt(this.#lastPosted, STAMP_T1);
-    return postedNs > page.stampAt(this.#lastPosted, STAMP_T2) ? postedNs : Number.POSITIVE_INFINITY;
+    const o = page.stampsOf(this.#lastPosted);
+    const postedNs = page.stamps[o + STAMP_T1];
+    return postedNs > page.stamps[o + STAMP_T2] ? postedNs : Number.POSITIVE_INFINITY;
   }
 
   /** Totals at this moment, with what goes on at it. */

@@ -89,14 +89,16 @@ export class PageProbe implements QpProbe {
 
   sent(index: number, isFirst: boolean, isLast: boolean): void {
     const { page, nowNs } = this;
+    const { stamps, scalars } = page;
+    const o = page.stampsOf(index);
     if (isFirst) {
-      page.stamp(index, STAMP_T2, nowNs);
-      page.stamp(index, STAMP_T3, 0);
-      page.stamp(index, STAMP_T4, 0);
+      stamps[o + STAMP_T2] = nowNs;
+      stamps[o + STAMP_T3] = 0;
+      stamps[o + STAMP_T4] = 0;
       this.#firstUnsent = (index + 1) >>> 0;
-      if (this.#active++ === 0) page.scalars[SCALAR_ACTIVE_SINCE] = nowNs;
+      if (this.#active++ === 0) scalars[SCALAR_ACTIVE_SINCE] = nowNs;
     }
-    if (isLast) page.stamp(index, STAMP_T3, nowNs);
+    if (isLast) stamps[o + STAMP_T3] = nowNs;
     this.waits(WAIT_NOTHING);
   }
 
@@ -106,17 +108,19 @@ export class PageProbe implements QpProbe {
   }
 
   answered(index: number): void {
-    this.page.stamp(index, STAMP_T4, this.nowNs);
+    this.page.stamps[this.page.stampsOf(index) + STAMP_T4] = this.nowNs;
   }
 
   completed(index: number): void {
     const { page, nowNs } = this;
-    page.stamp(index, STAMP_T5, nowNs);
+    const { stamps } = page;
+    const o = page.stampsOf(index);
+    stamps[o + STAMP_T5] = nowNs;
     if (((index - this.#firstUnsent) | 0) >= 0) {
-      for (const stamp of [STAMP_T2, STAMP_T3, STAMP_T4]) page.stamp(index, stamp, 0);
+      stamps.fill(0, o + STAMP_T2, o + STAMP_T5);
       return;
     }
-    if (page.stampAt(index, STAMP_T4) === 0) page.stamp(index, STAMP_T4, nowNs);
+    if (stamps[o + STAMP_T4] === 0) stamps[o + STAMP_T4] = nowNs;
     if (--this.#active === 0) this.#rest();
   }
 

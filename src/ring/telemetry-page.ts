@@ -85,7 +85,8 @@ export class TelemetryPage {
   /** Nanoseconds by cause, without the wait that goes on. */
   readonly waits: Float64Array;
   readonly counters: Float64Array;
-  readonly #stamps: Float64Array;
+  /** Of each send WQE its stamps: STAMP_* behind {@link stampsOf}. */
+  readonly stamps: Float64Array;
   readonly #mask: number;
   /** NIC side: packets recorded so far. */
   #recorded = 0;
@@ -113,19 +114,15 @@ export class TelemetryPage {
     this.scalars = numbers(SCALARS);
     this.waits = numbers(WAIT_CAUSES.length);
     this.counters = numbers(QP_COUNTER_NAMES.length);
-    this.#stamps = numbers(depth * STAMPS);
+    this.stamps = numbers(depth * STAMPS);
     this.#mask = depth - 1;
     this.#recordTimes = numbers(PACKET_RECORDS);
     this.#recordWords = new Uint32Array(memory, offset, PACKET_RECORDS * 2);
   }
 
-  /** Sets stamp `which` (STAMP_*) of the work request at `index`. */
-  stamp(index: number, which: number, timeNs: number): void {
-    this.#stamps[(index & this.#mask) * STAMPS + which] = timeNs;
-  }
-
-  stampAt(index: number, which: number): number {
-    return this.#stamps[(index & this.#mask) * STAMPS + which];
+  /** Where the stamps of the work request at `index` begin. */
+  stampsOf(index: number): number {
+    return (index & this.#mask) * STAMPS;
   }
 
   /** NIC side: remembers a packet header in place of the oldest. */

@@ -33,7 +33,7 @@ class Endpoint {
   /** One work request that takes so long in the NIC and is polled at once. */
   work(connection: ReturnType<Endpoint['connect']>, ns: number, opcode = WC_RDMA_WRITE): void {
     connection.posted(0);
-    for (const stamp of [1, 2, 3, 4]) connection.page.stamp(0, stamp, this.now + ns);
+    for (const stamp of [1, 2, 3, 4]) connection.page.stamps[stamp] = this.now + ns;
     this.now += ns;
     connection.polled(0, STATUS_SUCCESS, opcode);
   }
