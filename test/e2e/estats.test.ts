@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Diagnosis } from '../../src/estats/diagnosis.js';
+import { isBuilt, isLinux, Program } from './executable.js';
+
+/** Work requests that a diagnosis should rest on. */
+const ENOUGH = 15;
+const LIMIT_MS = 25_000;
+
+let runtime: string;
+let before: string | undefined;
+
+beforeAll(async () => {
+  before = process.env['XDG_RUNTIME_DIR'];
+  runtime = await mkdtemp(path.join(os.tmpdir(), 'estats-'));
+  process.env['XDG_RUNTIME_DIR'] = runtime;
+});
+
+afterAll(async () => {
+  if (before === undefined) delete process.env['XDG_RUNTIME_DIR'];
+  else process.env['XDG_RUNTIME_DIR'] = before;
+  await rm(runtime, { recursive: true });
+});
+
+async function ask<T>(...args: string[]): Promise<T | undefined> {
+  const command = Program.rocev2('estats', ...args, '--json');
+  return (await command.ended()) === 0 ? (JSON.parse(command.stdout) as T) : undefined;
+}
+
+/** What `estats diagnose` says of the endpoint on this address once it has done enough. */
+async function diagnosis(address: string): Promise<Diagnosis> {
+  const end = performance.now() + LIMIT_MS;
+  for (;;) {
+    const found = await ask<Array<{ connections: Diagnosis[] }>>('diagnose', '-e', address);
+    const row = found?.[0].connections[0];
+    if (row !== undefined && row.count >= ENOUGH) return row;
+    if (performance.now() > end) throw new Error(`no diagnosis within ${LIMIT_MS} ms: ${JSON.stringify(found)}`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+interface Planted {
+  readonly server?: Record<string, unknown>;
+  readonly client?: Record<string, unknown>;
+}
+
+/** Two fixture endpoints on 127.57.N.1 and 127.57.N.2, one of them with a fault; what is said of the client. */
+async function withFault(n: number, { server, client }: Planted): Promise<Diagnosis> {
+  const [serverAddress, clientAddress] = [`127.57.${n}.1`, `127.57.${n}.2`];
+  const port = 18580 + n;
+  const programs = [
+    Program.fixture('estats-endpoint.mjs', JSON.stringify({ address: serverAddress, listen: port, ...server })),
+  ];
+  try {
+    await programs[0].writes('stdout', /listening/);
+    const target = { address: clientAddress, connect: { host: serverAddress, port }, ...client };
+    programs.push(Program.fixture('estats-endpoint.mjs', JSON.stringify(target)));
+    return await diagnosis(clientAddress);
+  } finally {
+    for (const program of programs) program.kill('SIGKILL');
+  }
+}
+
+/** `rocev2 TOOL write` on 127.57.N.1 and .2 with options of the client; what is said of the client. */
+async function withOptions(n: number, tool: 'bw' | 'lat', ...options: string[]): Promise<Diagnosis> {
+  const [serverAddress, clientAddress] = [`127.57.${n}.1`, `127.57.${n}.2`];
+  const port = String(18580 + n);
+  const programs = [Program.rocev2(tool, 'write', '--bind', serverAddress, '-p', port, '--estats')];
+  try {
+    await programs[0].writes('stderr', /waiting/);
+    const common = ['--bind', clientAddress, '-p', port, '-D', '60s', '--estats'];
+    programs.push(Program.rocev2(tool, 'write', serverAddress, ...common, ...options));
+    return await diagnosis(clientAddress);
+  } finally {
+    for (const program of programs) program.kill('SIGKILL');
+  }
+}
+
+// The addresses are all this host's on Linux only.
+describe.runIf(isBuilt && isLinux).concurrent('of real processes, estats diagnose names', () => {
+  it('the responder when its program blocks its event loop', { timeout: 2 * LIMIT_MS }, async () => {
+    const found = await withFault(11, { server: { blockMs: 190, everyMs: 200 } });
+    expect(found).toMatchObject({ owner: 'responder', stage: 't4_t3' });
+  });
+
+  it('not the responder when the NIC of that program runs in a worker', { timeout: 2 * LIMIT_MS }, async () => {
+    const found = await withFault(12, { server: { blockMs: 190, everyMs: 200, engine: 'worker' } });
+    expect(found.owner).not.toBe('responder');
+  });
+
+  it('the application when it blocks its own event loop behind every post', { timeout: 2 * LIMIT_MS }, async () => {
+    const found = await withFault(13, { client: { blockAfterPostMs: 100 } });
+    expect(found.owner).toBe('application'); // In whichever stage its work is when the loop stops.
+  });
+
+  it('pacing when it may not send faster', { timeout: 2 * LIMIT_MS }, async () => {
+    const found = await withOptions(14, 'bw', '-t', '4', '-s', '16KiB', '--rate', '5Mbps');
+    expect(found.owner).toBe('pacing');
+  });
+
+  it('the network when every third packet is lost', { timeout: 2 * LIMIT_MS }, async () => {
+    const found = await withOptions(15, 'lat', '--loss', 'host>wire:random=0.3');
+    expect(found).toMatchObject({ owner: 'network', stage: 't4_t3' });
+    expect(found.because).toMatch(/packets were lost/);
+  });
+});
