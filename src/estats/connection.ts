@@ -6,6 +6,7 @@
 import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../ring/enums.js';
 import {
   NEVER,
+  QP_COUNTER,
   QP_COUNTER_NAMES,
   type QpCounterName,
   SCALAR_ACTIVE,
@@ -26,6 +27,8 @@ import {
 import type { Group, GroupTable } from './group-table.js';
 import { STAGES, type StageName } from './stages.js';
 import type { ConnectionTotals } from './totals.js';
+
+const RX_PACKETS = QP_COUNTER.rx_packets;
 
 /** What a queue pair tells of its application's side. */
 export interface WorkRecorder {
@@ -65,6 +68,7 @@ export interface ConnectionHost {
 
 export class ConnectionTelemetry implements WorkRecorder {
   readonly qpn: number;
+  readonly createdNs: number;
   readonly page: TelemetryPage;
   /** NIC state for dumps. */
   readonly inspect: () => Promise<Record<string, unknown>>;
@@ -73,7 +77,10 @@ export class ConnectionTelemetry implements WorkRecorder {
   readonly #host: ConnectionHost;
   readonly #onClosed: (connection: ConnectionTelemetry) => void;
   #lastPosted = 0;
-  #stalledNs = 0;
+  #stalledUnsentNs = 0;
+  #stalledUnheardNs = 0;
+  /** Packets received until the event loop was looked at last. */
+  #heardPackets = 0;
   /** Groups of successful work, by completion opcode. */
   readonly #successes: Array<Group | undefined> = [];
 
@@ -83,6 +90,7 @@ export class ConnectionTelemetry implements WorkRecorder {
     onClosed: (connection: ConnectionTelemetry) => void,
   ) {
     this.#host = host;
+    this.createdNs = host.nowNs();
     this.qpn = init.qpn;
     this.page = init.page;
     this.inspect = init.inspect;
@@ -162,19 +170,15 @@ export class ConnectionTelemetry implements WorkRecorder {
     this.#host.trigger(this, { reason: 'error', op, status: name, stagesNs: { t6_t1: ns } });
   }
 
-  /** The program's event loop stood still for so long, until now. */
-  stalled(ns: number, nowNs: number): void {
-    this.#stalledNs += Math.max(0, nowNs - Math.max(this.#underWaySinceNs, nowNs - ns));
-  }
-
-  /** Since when work is sent and not complete, or posted and not sent; Infinity when there is none. */
-  get #underWaySinceNs(): number {
-    const { page } = this;
-    const activeSince = page.scalars[SCALAR_ACTIVE_SINCE];
-    if (activeSince !== NEVER) return activeSince;
-    const o = page.stampsOf(this.#lastPosted);
-    const postedNs = page.stamps[o + STAMP_T1];
-    return postedNs > page.stamps[o + STAMP_T2] ? postedNs : Number.POSITIVE_INFINITY;
+  /** The program's event loop stood still for `ns` until `endNs`; what had arrived meanwhile has been heard since. */
+  stalled(ns: number, endNs: number): void {
+    const { stamps, counters } = this.page;
+    const o = this.page.stampsOf(this.#lastPosted);
+    const postedNs = stamps[o + STAMP_T1];
+    const sentNs = stamps[o + STAMP_T2] < postedNs ? Number.POSITIVE_INFINITY : stamps[o + STAMP_T2];
+    this.#stalledUnsentNs += Math.max(0, Math.min(sentNs, endNs) - Math.max(postedNs, endNs - ns));
+    if (counters[RX_PACKETS] > this.#heardPackets) this.#stalledUnheardNs += ns;
+    this.#heardPackets = counters[RX_PACKETS];
   }
 
   /** Totals at this moment, with what goes on at it. */
@@ -189,7 +193,8 @@ export class ConnectionTelemetry implements WorkRecorder {
       ) as Record<WaitCause, number>,
       activeNs: scalars[SCALAR_ACTIVE] + (activeSince === NEVER ? 0 : nowNs - activeSince),
       timeoutsNs: scalars[SCALAR_TIMEOUTS],
-      stalledNs: this.#stalledNs,
+      stalledUnsentNs: this.#stalledUnsentNs,
+      stalledUnheardNs: this.#stalledUnheardNs,
       counters: Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [name, counters[i]])) as Record<
         QpCounterName,
         number

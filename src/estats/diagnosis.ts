@@ -106,8 +106,11 @@ function judge(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: Pe
 
 function judgeSending(stage: StageName, meanNs: number, snapshot: EstatsSnapshot, { covered }: QpRow): Verdict {
   const waits = Object.entries(covered.waitsNs) as Array<[WaitCause, number]>;
-  const busyNs = Math.max(covered.activeNs, sum(waits.map(([, ns]) => ns)));
-  const certain = worst([ownStall(meanNs, snapshot, covered, busyNs), loss(covered, busyNs)]);
+  const busyNs = Math.max(covered.activeNs, covered.stalledUnsentNs, sum(waits.map(([, ns]) => ns)));
+  const certain = worst([
+    stall('application', covered.stalledUnsentNs, snapshot, meanNs, busyNs),
+    loss(covered, busyNs),
+  ]);
   if (certain.part >= EXPLAINS) return [certain.owner, certain.text];
   const [cause, waitedNs] = waits.reduce((a, b) => (b[1] > a[1] ? b : a));
   if (waitedNs > 0 && waitedNs >= WAIT_MATTERS * busyNs) {
@@ -119,8 +122,11 @@ function judgeSending(stage: StageName, meanNs: number, snapshot: EstatsSnapshot
     : ['sender', 'sending the packets of a message takes most of the time'];
 }
 
-function judgeAnswers(longest: GroupRow, snapshot: EstatsSnapshot, { covered }: QpRow, peer?: PeerView): Verdict {
+function judgeAnswers(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, peer?: PeerView): Verdict {
   const meanNs = longest.sumNs / longest.count;
+  const { covered } = qp;
+  // The windows of the two ends are not the same time.
+  const perTime = peer === undefined ? 0 : qp.observedSeconds / Math.max(peer.qp.observedSeconds, 1e-9);
   const { activeNs, waitsNs } = covered;
   const notReady: Suspect = {
     owner: 'responder',
@@ -129,9 +135,11 @@ function judgeAnswers(longest: GroupRow, snapshot: EstatsSnapshot, { covered }: 
   };
   const suspects = [
     notReady,
-    ownStall(meanNs, snapshot, covered, activeNs),
-    ...(peer === undefined ? [] : [peerStall(longest, snapshot, covered, peer.snapshot)]),
-    loss(covered, activeNs, peer?.qp.covered.counters.duplicate_request),
+    stall('application', covered.stalledUnheardNs, snapshot, meanNs, activeNs),
+    ...(peer === undefined
+      ? []
+      : [stall('responder', peer.qp.covered.stalledUnheardNs * perTime, peer.snapshot, meanNs, activeNs)]),
+    loss(covered, activeNs, (peer?.qp.covered.counters.duplicate_request ?? 0) * perTime),
   ];
   const { owner, part, text } = worst(suspects);
   if (part >= EXPLAINS) return [owner, text];
@@ -144,33 +152,23 @@ function judgeAnswers(longest: GroupRow, snapshot: EstatsSnapshot, { covered }: 
   ];
 }
 
-/** This program's event loop, with the NIC on it, stood still while work was under way: measured, but no request suffers from more than one stall. */
-function ownStall(meanNs: number, { engine, loopDelay }: EstatsSnapshot, covered: Totals, busyNs: number): Suspect {
-  const part = covered.stalledNs / Math.max(busyNs, covered.stalledNs, 1);
-  return {
-    owner: 'application',
-    part: engine === 'worker' ? 0 : Math.min(part, loopDelay.typicalStallNs / meanNs),
-    text: `the event loop of this program ${stallText(part, loopDelay)}`,
-  };
-}
-
 /**
- * The peer's event loop, with its NIC on it, stood still for a share s of the time, typically for L. A request that comes at random waits s L / 2,
- * all together do not wait longer than the loop stood still, and none waits longer than L.
+ * The event loop of a program, with its NIC on it, stood still for `stalledNs` while packets waited to be sent or heard. No request suffers from
+ * more than one stall.
  */
-function peerStall(
-  { sumNs, count }: GroupRow,
-  snapshot: EstatsSnapshot,
-  { activeNs }: Totals,
-  peer: EstatsSnapshot,
+function stall(
+  owner: Owner,
+  stalledNs: number,
+  { engine, loopDelay }: EstatsSnapshot,
+  meanNs: number,
+  busyNs: number,
 ): Suspect {
-  const { stalledShare, typicalStallNs } = peer.loopDelay;
-  const waitedNs = stalledShare * Math.min(snapshot.coveredSeconds * 1e9, (count * typicalStallNs) / 2);
-  const part = activeNs === 0 ? 0 : Math.min(1, waitedNs / activeNs);
+  const { stalledShare, typicalStallNs } = loopDelay;
+  const part = busyNs === 0 ? 0 : Math.min(1, stalledNs / busyNs, typicalStallNs / meanNs);
   return {
-    owner: 'responder',
-    part: peer.engine === 'worker' ? 0 : Math.min(part, (typicalStallNs * count) / sumNs),
-    text: `the event loop of the peer's program ${stallText(stalledShare, peer.loopDelay)}`,
+    owner,
+    part: engine === 'worker' ? 0 : part, // There the NIC goes on.
+    text: `the event loop of ${owner === 'responder' ? "the peer's" : 'this'} program stood still ${percent(stalledShare)} of the time, typically ${formatNs(typicalStallNs)}, while packets waited for it`,
   };
 }
 
@@ -205,10 +203,6 @@ function peerOf({ remote, qpn }: QpRow, peers: readonly EstatsSnapshot[]): PeerV
 
 function worst(suspects: readonly Suspect[]): Suspect {
   return suspects.reduce((a, b) => (b.part > a.part ? b : a));
-}
-
-function stallText(share: number, { typicalStallNs }: EstatsSnapshot['loopDelay']): string {
-  return `stood still ${percent(share)} of the time, typically ${formatNs(typicalStallNs)}`;
 }
 
 function sum(numbers: readonly number[]): number {

@@ -52,7 +52,7 @@ export async function serveEstats(
     await close(control);
     throw error;
   }
-  const stopMeasuring = measureLoopDelay((ns) => estats.recordLoopDelay(ns));
+  const stopMeasuring = measureLoopDelay((ns, agoNs) => estats.recordLoopDelay(ns, agoNs));
   return {
     socketPath,
     httpUrl: http === undefined ? undefined : urlOf(http),

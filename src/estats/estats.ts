@@ -79,12 +79,12 @@ export class Estats implements ConnectionHost {
     if (nowNs >= this.#windowEndNs) this.#closeWindow(nowNs);
   }
 
-  /** The program's event loop was this late. */
-  recordLoopDelay(ns: number): void {
+  /** The program's event loop was this late until `agoNs` ago; since then it has heard what had arrived. */
+  recordLoopDelay(ns: number, agoNs: number): void {
     const nowNs = this.nowNs();
     this.advance(nowNs);
     this.loopDelay.record(ns);
-    for (const connection of this.#connections.values()) connection.stalled(ns, nowNs);
+    for (const connection of this.#connections.values()) connection.stalled(ns, nowNs - agoNs);
   }
 
   /** The window that is open, as if it ended now. */

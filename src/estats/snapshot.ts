@@ -30,7 +30,8 @@ const totalsSchema = z.object({
   waitsNs: z.record(nameOf(WAIT_CAUSES), number),
   activeNs: number,
   timeoutsNs: number,
-  stalledNs: number,
+  stalledUnsentNs: number,
+  stalledUnheardNs: number,
   counters: z.record(nameOf(QP_COUNTER_NAMES), number),
 });
 
@@ -60,6 +61,8 @@ const snapshotSchema = z.object({
       conn: z.string(),
       qpn: number,
       remote: z.object({ address: z.string(), qpn: number }).nullable(),
+      /** Seconds of the time covered in which the connection existed. */
+      observedSeconds: number,
       covered: totalsSchema,
       total: totalsSchema,
     }),
@@ -117,6 +120,7 @@ export function snapshotOf(estats: Estats, identity: EndpointIdentity, minutes: 
       conn: connection.name,
       qpn: connection.qpn,
       remote: connection.remote ?? null,
+      observedSeconds: Math.min(coveredNs, endNs - connection.createdNs) / 1e9,
       covered: connections.get(connection.name)!,
       total: connection.totals(endNs),
     })),

@@ -10,8 +10,10 @@ export interface ConnectionTotals {
   readonly activeNs: number;
   /** Waiting for acknowledgements that never came. */
   readonly timeoutsNs: number;
-  /** With work under way while the program's event loop stood still. */
-  readonly stalledNs: number;
+  /** The program's event loop stood still, with work posted and not sent. */
+  readonly stalledUnsentNs: number;
+  /** The program's event loop stood still, and packets of this connection were heard when it went on. */
+  readonly stalledUnheardNs: number;
   readonly counters: Readonly<Record<QpCounterName, number>>;
 }
 
@@ -21,7 +23,8 @@ export function addTotals(a: ConnectionTotals, b: ConnectionTotals, sign: 1 | -1
     waitsNs: addRecords(a.waitsNs, b.waitsNs, sign),
     activeNs: a.activeNs + sign * b.activeNs,
     timeoutsNs: a.timeoutsNs + sign * b.timeoutsNs,
-    stalledNs: a.stalledNs + sign * b.stalledNs,
+    stalledUnsentNs: a.stalledUnsentNs + sign * b.stalledUnsentNs,
+    stalledUnheardNs: a.stalledUnheardNs + sign * b.stalledUnheardNs,
     counters: addRecords(a.counters, b.counters, sign),
   };
 }
