@@ -27,7 +27,8 @@ interface Channel {
 }
 
 /**
- * Creates a queue pair in the domain, hands it to `over`, which posts receives, and connects it. The channel fails when the peer's process
+ * Creates a queue pair in the domain, hands it to `over`, which posts receives and gets ready for what comes, and connects it: the peer may
+ * speak before this side knows that it can. The channel fails when the peer's process
  * goes away. When anything goes wrong everything is closed again but the domain.
  */
 export async function connectChannel<C extends Channel>(
@@ -54,6 +55,7 @@ export async function connectChannel<C extends Channel>(
       check: (theirs) => (theirs['service'] === service ? undefined : `the peer does not speak ${service}`),
     });
   } catch (error) {
+    channel.fail(error as Error);
     await channel.close();
     throw error;
   }

@@ -144,10 +144,11 @@ export class StorageServer implements AsyncDisposable {
     try {
       const { pd, share } = rdma;
       const terms = { service: 'sk-rdma', recovery: this.#options.recovery ?? 'go-back-n' } as const;
-      const channel = await connectChannel(control, pd, SK_SERVER_QP, exchangeAsServer, terms, (parts) =>
-        RdmaServerChannel.over(parts, share),
-      );
-      this.#server.accept(channel);
+      await connectChannel(control, pd, SK_SERVER_QP, exchangeAsServer, terms, async (parts) => {
+        const channel = await RdmaServerChannel.over(parts, share);
+        this.#server.accept(channel);
+        return channel;
+      });
     } catch {
       control.close(); // The client has been told why, or is gone.
     }

@@ -370,7 +370,10 @@ export class ClientSession {
   /** Looks after the connection while it is used. */
   #watch(): void {
     const { idleNs } = this.#limits;
-    this.#cancelWatch = this.#clock.wakeAt(this.#clock.nowNs() + idleNs, () => {
+    const dueNs = this.#clock.nowNs() + idleNs;
+    this.#cancelWatch = this.#clock.wakeAt(dueNs, () => {
+      // Who wakes late has not listened: what was said meanwhile is still to be read.
+      if (this.#clock.nowNs() - dueNs > idleNs) this.#lastHeardNs = this.#clock.nowNs();
       this.#look();
       if (this.#channel !== undefined) this.#watch();
     });

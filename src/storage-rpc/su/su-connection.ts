@@ -301,8 +301,11 @@ export class SuConnection {
   #watch(): void {
     const { clock } = this.#parts;
     const { idleNs, silenceNs } = this.#limits;
-    this.#cancelWatch = clock.wakeAt(clock.nowNs() + idleNs, () => {
+    const dueNs = clock.nowNs() + idleNs;
+    this.#cancelWatch = clock.wakeAt(dueNs, () => {
       if (!this.#port.isOpen) return;
+      // Who wakes late has not listened: what was said meanwhile is still to be read.
+      if (clock.nowNs() - dueNs > idleNs) this.#port.lastHeardNs = clock.nowNs();
       const silentNs = clock.nowNs() - this.#port.lastHeardNs;
       if (silentNs >= silenceNs) {
         void this.#giveUp('silent', `nothing was heard for ${silenceNs / 1e9} s`);
