@@ -11,7 +11,6 @@
 
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
-import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
 import { KeyTable } from '../memory/key-table.js';
 import { IpAddress } from '../packet/address.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, IcrcFlow } from '../packet/icrc.js';
@@ -19,44 +18,28 @@ import { CNP } from '../packet/opcode.js';
 import { PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
 import { ECN_CE, type Port, ROCE_UDP_PORT, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import type { Paced, QpHost, ReceiveSource } from '../qp/host.js';
-import { RD_ATOMIC_MAX } from '../qp/outstanding.js';
 import { flowSourcePort, Path, type PeerBudget } from '../qp/path.js';
 import { CNP_DSCP, type Connection, type QueuePairOptions, RcQueuePair } from '../qp/rc-queue-pair.js';
 import { UdQueuePair } from '../qp/ud-queue-pair.js';
-import { recoveryNameOf } from '../retransmit/schemes.js';
 import type { CommandRing } from '../ring/command-ring.js';
 import {
   type CommandArgs,
   type CommandName,
   type CommandResult,
-  type FieldValue,
-  QP_ATTR_ACCESS_FLAGS,
-  QP_ATTR_AV,
   QP_ATTR_DEST_QPN,
   QP_ATTR_INFLIGHT,
-  QP_ATTR_MAX_DEST_RD_ATOMIC,
-  QP_ATTR_MAX_QP_RD_ATOMIC,
-  QP_ATTR_MIN_RNR_TIMER,
-  QP_ATTR_PATH_MTU,
-  QP_ATTR_QKEY,
-  QP_ATTR_RATE_CONTROL,
-  QP_ATTR_RECOVERY,
-  QP_ATTR_RETRY_CNT,
-  QP_ATTR_RNR_RETRY,
-  QP_ATTR_RQ_PSN,
-  QP_ATTR_SQ_PSN,
   QP_ATTR_STATE,
-  QP_ATTR_TIMEOUT,
-  type QpAttributes,
 } from '../ring/commands.js';
 import { CompletionRing } from '../ring/completion-ring.js';
 import { COUNTER } from '../ring/counters.js';
-import { EVENT_COMMAND_DONE, PATH_MTUS, QPS_ERR, QPS_RESET, QPT_GSI, QPT_RC, QPT_UD } from '../ring/enums.js';
+import { EVENT_COMMAND_DONE, QPS_ERR, QPS_RESET, QPT_GSI, QPT_RC, QPT_UD } from '../ring/enums.js';
 import type { EventRing } from '../ring/event-ring.js';
 import { RecvQueue, SendQueue } from '../ring/work-queue.js';
+import { CnpQueue } from './cnp-queue.js';
 import { Deadlines } from './deadlines.js';
 import { PacingQueue } from './pacing-queue.js';
 import { PriorityPause } from './priority-pause.js';
+import { applyAttributes, checkRanges, initialAttributes } from './qp-attributes.js';
 import { NicCompletionQueue, NicSharedReceiveQueue, OwnReceives } from './queues.js';
 import { RunQueue } from './run-queue.js';
 
@@ -74,8 +57,6 @@ const BURST_PACKETS = 16;
 const INFLIGHT_DEFAULT_PACKETS = 128;
 /** ICRC flows remembered for datagrams of unconnected senders. */
 const UD_FLOWS_MAX = 256;
-/** Congestion notifications one QP may owe. More are sent only where each mark is answered, and while their priority is paused. */
-const CNPS_OWED_MAX = 64;
 /** How late a paced flow may be served and still catch up, where the driver does not say: a few packets of others on the wire. */
 const PACING_CATCH_UP_NS = 10_000;
 const ALL_PARTITIONS = 0x7fff;
@@ -142,8 +123,7 @@ export class Nic implements QpHost {
   readonly #deadlines = new Deadlines();
   readonly #pacing = new PacingQueue();
   readonly #pauses = new PriorityPause<AnyQueuePair>((qp) => this.#resume(qp));
-  /** QPs that owe congestion notifications. */
-  readonly #cnps = new RunQueue<RcQueuePair>();
+  readonly #cnps = new CnpQueue();
   readonly #priorityOfDscp: (dscp: number) => number;
   readonly #cnpPriority: number;
   readonly pacingCatchUpNs: number;
@@ -236,7 +216,7 @@ export class Nic implements QpHost {
   /** Fills the batch with packets, taking QPs in turn; returns how many were added. */
   transmit(batch: TxBatch, now: number): number {
     const before = batch.count;
-    if (!this.#cnps.isEmpty) this.#notify(batch, now);
+    if (this.#mayNotify) this.counters[COUNTER.np_cnp_sent] += this.#cnps.emit(batch, now);
     while (batch.count < batch.capacity) {
       const qp = this.#runQueue.shift();
       if (qp === undefined) break;
@@ -256,20 +236,6 @@ export class Nic implements QpHost {
   #resume(qp: AnyQueuePair): void {
     qp.scheduled = false;
     this.schedule(qp);
-  }
-
-  /** Congestion notifications leave before everything else. */
-  #notify(batch: TxBatch, now: number): void {
-    while (this.#mayNotify && batch.count < batch.capacity) {
-      const qp = this.#cnps.shift()!;
-      if (qp.cnpsOwed === 0) continue; // It was reset meanwhile.
-      if (!qp.emitCnp(batch, now)) {
-        qp.cnpsOwed = 0;
-        continue;
-      }
-      this.counters[COUNTER.np_cnp_sent]++;
-      if (--qp.cnpsOwed > 0) this.#cnps.push(qp);
-    }
   }
 
   /** True when the QP's priority is paused: it waits for the end of the pause, and counts as scheduled meanwhile. */
@@ -337,14 +303,8 @@ export class Nic implements QpHost {
       counters[qp.receiveCnp(packet, datagram.length, now) ? COUNTER.rp_cnp_handled : COUNTER.rp_cnp_ignored]++;
       return;
     }
-    if (datagram.ecn === ECN_CE && qp.congestion.notification.onMarked(now)) this.#oweCnp(qp);
+    if (datagram.ecn === ECN_CE && qp.congestion.notification.onMarked(now)) this.#cnps.owe(qp);
     qp.receive(packet, datagram.bytes, datagram.offset, datagram.length, now);
-  }
-
-  /** The peer's QP is to be told that its packets meet congestion. */
-  #oweCnp(qp: RcQueuePair): void {
-    if (qp.cnpsOwed === CNPS_OWED_MAX) return;
-    if (qp.cnpsOwed++ === 0) this.#cnps.push(qp);
   }
 
   #receiveUnconnected(qp: UdQueuePair, packet: RocePacket, datagram: RxDatagram): void {
@@ -722,99 +682,5 @@ export class Nic implements QpHost {
       if (qp.sendCq !== cq && qp.recvCq !== cq) continue;
       if (qp.attributes.state !== QPS_ERR && qp.attributes.state !== QPS_RESET) qp.enterError(false);
     }
-  }
-}
-
-function initialAttributes(): QpAttributes {
-  const uncontrolled = packRateControl({ name: 'none' });
-  return {
-    state: QPS_RESET,
-    curState: QPS_RESET,
-    accessFlags: 0,
-    pkeyIndex: 0,
-    port: 1,
-    qkey: 0,
-    remoteGid: new Uint8Array(16),
-    remoteUdpPort: 0,
-    dscp: 0,
-    ecn: 0,
-    pathMtu: 0,
-    timeout: 0,
-    retryCnt: 0,
-    rnrRetry: 0,
-    rqPsn: 0,
-    maxRdAtomic: 0,
-    minRnrTimer: 0,
-    sqPsn: 0,
-    maxDestRdAtomic: 0,
-    destQpn: 0,
-    recovery: 0,
-    inflightPackets: 0,
-    rateControl: uncontrolled.number,
-    rateParameters: uncontrolled.block,
-  };
-}
-
-/** Attributes with a range: mask bit, name, lowest, highest. */
-const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min: number, max: number]> = [
-  [QP_ATTR_DEST_QPN, 'destQpn', 1, 0xffffff],
-  [QP_ATTR_PATH_MTU, 'pathMtu', 1, PATH_MTUS.length],
-  [QP_ATTR_TIMEOUT, 'timeout', 0, 31],
-  [QP_ATTR_RETRY_CNT, 'retryCnt', 0, 7],
-  [QP_ATTR_RNR_RETRY, 'rnrRetry', 0, 7],
-  [QP_ATTR_RQ_PSN, 'rqPsn', 0, 0xffffff],
-  [QP_ATTR_SQ_PSN, 'sqPsn', 0, 0xffffff],
-  [QP_ATTR_MAX_QP_RD_ATOMIC, 'maxRdAtomic', 0, RD_ATOMIC_MAX],
-  [QP_ATTR_MAX_DEST_RD_ATOMIC, 'maxDestRdAtomic', 0, RD_ATOMIC_MAX],
-  [QP_ATTR_MIN_RNR_TIMER, 'minRnrTimer', 0, 31],
-  [QP_ATTR_AV, 'dscp', 0, 63],
-  [QP_ATTR_AV, 'ecn', 0, 3],
-  [QP_ATTR_INFLIGHT, 'inflightPackets', 2, 0xffffffff],
-];
-
-function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
-  for (const [bit, name, min, max] of RANGES) {
-    const value = values[name] as number;
-    if ((mask & bit) !== 0 && (value < min || value > max)) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, `it must be ${min} to ${max}`);
-    }
-  }
-  if ((mask & QP_ATTR_RECOVERY) !== 0) recoveryNameOf(values.recovery);
-  if ((mask & QP_ATTR_RATE_CONTROL) !== 0) {
-    createRateControl(unpackRateControl(values.rateControl, values.rateParameters));
-  }
-  if ((mask & QP_ATTR_PATH_MTU) !== 0 && PATH_MTUS[values.pathMtu - 1] > pathMtuMax) {
-    throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
-      `path MTU ${PATH_MTUS[values.pathMtu - 1]} does not fit the port`,
-      `its largest is ${pathMtuMax}`,
-    );
-  }
-}
-
-/** Which attributes each mask bit stands for. */
-const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof QpAttributes>]> = [
-  [QP_ATTR_ACCESS_FLAGS, ['accessFlags']],
-  [QP_ATTR_QKEY, ['qkey']],
-  [QP_ATTR_AV, ['remoteGid', 'remoteUdpPort', 'dscp', 'ecn']],
-  [QP_ATTR_PATH_MTU, ['pathMtu']],
-  [QP_ATTR_TIMEOUT, ['timeout']],
-  [QP_ATTR_RETRY_CNT, ['retryCnt']],
-  [QP_ATTR_RNR_RETRY, ['rnrRetry']],
-  [QP_ATTR_RQ_PSN, ['rqPsn']],
-  [QP_ATTR_SQ_PSN, ['sqPsn']],
-  [QP_ATTR_MAX_QP_RD_ATOMIC, ['maxRdAtomic']],
-  [QP_ATTR_MAX_DEST_RD_ATOMIC, ['maxDestRdAtomic']],
-  [QP_ATTR_MIN_RNR_TIMER, ['minRnrTimer']],
-  [QP_ATTR_DEST_QPN, ['destQpn']],
-  [QP_ATTR_RECOVERY, ['recovery']],
-  [QP_ATTR_INFLIGHT, ['inflightPackets']],
-  [QP_ATTR_RATE_CONTROL, ['rateControl', 'rateParameters']],
-];
-
-function applyAttributes(to: QpAttributes, from: QpAttributes, mask: number): void {
-  for (const [bit, names] of MASKED) {
-    if ((mask & bit) === 0) continue;
-    for (const name of names) (to as Record<string, FieldValue>)[name] = from[name];
   }
 }

@@ -237,6 +237,22 @@ describe('pacing', () => {
     expect(sent.length - packetsOfFree.length).toBeLessThan(packetsOfFree.length / 5);
   });
 
+  it('is nothing for UD queue pairs', async () => {
+    const nic = await LoneNic.create();
+    const qp = await nic.pd.createQp({ type: 'UD', sendCq: nic.cq });
+    const attr = { state: 'INIT', pkeyIndex: 0, port: 1, qkey: 1 } as const;
+    await expect(qp.modify({ ...attr, rateControl: { name: 'fixed' } })).rejects.toThrow(/RATE_CONTROL/);
+    await qp.modify(attr);
+    expect(await qp.query()).toMatchObject({ rateControl: { name: 'none' }, rateBps: Number.POSITIVE_INFINITY });
+  });
+
+  it('refuses parameters that contradict each other, and keeps the rate it had', async () => {
+    const nic = await LoneNic.create({ attr: { rateControl: { name: 'fixed', rateBps: GBPS } } });
+    const wrong = { name: 'dcqcn', minimumRateBps: 2e9, linkRateBps: 1e9 } as const;
+    await expect(nic.qp.modify({ rateControl: wrong })).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    expect(await nic.qp.query()).toMatchObject({ rateControl: { name: 'fixed' }, rateBps: GBPS });
+  });
+
   it('takes a new rate at once, even while it waits for the old one', async () => {
     const nic = await LoneNic.create({ attr: { rateControl: { name: 'fixed', rateBps: 1e3 } } });
     nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 20 * MTU)] });

@@ -1,0 +1,124 @@
+/** Attributes of queue pairs: what they are at first, which values they may have, which of them a mask names. */
+
+import { RoceError } from '../core/errors.js';
+import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
+import { RD_ATOMIC_MAX } from '../qp/outstanding.js';
+import { recoveryNameOf } from '../retransmit/schemes.js';
+import {
+  type FieldValue,
+  QP_ATTR_ACCESS_FLAGS,
+  QP_ATTR_AV,
+  QP_ATTR_DEST_QPN,
+  QP_ATTR_INFLIGHT,
+  QP_ATTR_MAX_DEST_RD_ATOMIC,
+  QP_ATTR_MAX_QP_RD_ATOMIC,
+  QP_ATTR_MIN_RNR_TIMER,
+  QP_ATTR_PATH_MTU,
+  QP_ATTR_QKEY,
+  QP_ATTR_RATE_CONTROL,
+  QP_ATTR_RECOVERY,
+  QP_ATTR_RETRY_CNT,
+  QP_ATTR_RNR_RETRY,
+  QP_ATTR_RQ_PSN,
+  QP_ATTR_SQ_PSN,
+  QP_ATTR_TIMEOUT,
+  type QpAttributes,
+} from '../ring/commands.js';
+import { PATH_MTUS, QPS_RESET } from '../ring/enums.js';
+
+/** Attributes of a QP that was just created. */
+export function initialAttributes(): QpAttributes {
+  const uncontrolled = packRateControl({ name: 'none' });
+  return {
+    state: QPS_RESET,
+    curState: QPS_RESET,
+    accessFlags: 0,
+    pkeyIndex: 0,
+    port: 1,
+    qkey: 0,
+    remoteGid: new Uint8Array(16),
+    remoteUdpPort: 0,
+    dscp: 0,
+    ecn: 0,
+    pathMtu: 0,
+    timeout: 0,
+    retryCnt: 0,
+    rnrRetry: 0,
+    rqPsn: 0,
+    maxRdAtomic: 0,
+    minRnrTimer: 0,
+    sqPsn: 0,
+    maxDestRdAtomic: 0,
+    destQpn: 0,
+    recovery: 0,
+    inflightPackets: 0,
+    rateControl: uncontrolled.number,
+    rateParameters: uncontrolled.block,
+  };
+}
+
+/** Attributes with a range: mask bit, name, lowest, highest. */
+const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min: number, max: number]> = [
+  [QP_ATTR_DEST_QPN, 'destQpn', 1, 0xffffff],
+  [QP_ATTR_PATH_MTU, 'pathMtu', 1, PATH_MTUS.length],
+  [QP_ATTR_TIMEOUT, 'timeout', 0, 31],
+  [QP_ATTR_RETRY_CNT, 'retryCnt', 0, 7],
+  [QP_ATTR_RNR_RETRY, 'rnrRetry', 0, 7],
+  [QP_ATTR_RQ_PSN, 'rqPsn', 0, 0xffffff],
+  [QP_ATTR_SQ_PSN, 'sqPsn', 0, 0xffffff],
+  [QP_ATTR_MAX_QP_RD_ATOMIC, 'maxRdAtomic', 0, RD_ATOMIC_MAX],
+  [QP_ATTR_MAX_DEST_RD_ATOMIC, 'maxDestRdAtomic', 0, RD_ATOMIC_MAX],
+  [QP_ATTR_MIN_RNR_TIMER, 'minRnrTimer', 0, 31],
+  [QP_ATTR_AV, 'dscp', 0, 63],
+  [QP_ATTR_AV, 'ecn', 0, 3],
+  [QP_ATTR_INFLIGHT, 'inflightPackets', 2, 0xffffffff],
+];
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for a value out of its range, or one that the port cannot carry. */
+export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
+  for (const [bit, name, min, max] of RANGES) {
+    const value = values[name] as number;
+    if ((mask & bit) !== 0 && (value < min || value > max)) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, `it must be ${min} to ${max}`);
+    }
+  }
+  if ((mask & QP_ATTR_RECOVERY) !== 0) recoveryNameOf(values.recovery);
+  if ((mask & QP_ATTR_RATE_CONTROL) !== 0) {
+    createRateControl(unpackRateControl(values.rateControl, values.rateParameters));
+  }
+  if ((mask & QP_ATTR_PATH_MTU) !== 0 && PATH_MTUS[values.pathMtu - 1] > pathMtuMax) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `path MTU ${PATH_MTUS[values.pathMtu - 1]} does not fit the port`,
+      `its largest is ${pathMtuMax}`,
+    );
+  }
+}
+
+/** Which attributes each mask bit stands for. */
+const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof QpAttributes>]> = [
+  [QP_ATTR_ACCESS_FLAGS, ['accessFlags']],
+  [QP_ATTR_QKEY, ['qkey']],
+  [QP_ATTR_AV, ['remoteGid', 'remoteUdpPort', 'dscp', 'ecn']],
+  [QP_ATTR_PATH_MTU, ['pathMtu']],
+  [QP_ATTR_TIMEOUT, ['timeout']],
+  [QP_ATTR_RETRY_CNT, ['retryCnt']],
+  [QP_ATTR_RNR_RETRY, ['rnrRetry']],
+  [QP_ATTR_RQ_PSN, ['rqPsn']],
+  [QP_ATTR_SQ_PSN, ['sqPsn']],
+  [QP_ATTR_MAX_QP_RD_ATOMIC, ['maxRdAtomic']],
+  [QP_ATTR_MAX_DEST_RD_ATOMIC, ['maxDestRdAtomic']],
+  [QP_ATTR_MIN_RNR_TIMER, ['minRnrTimer']],
+  [QP_ATTR_DEST_QPN, ['destQpn']],
+  [QP_ATTR_RECOVERY, ['recovery']],
+  [QP_ATTR_INFLIGHT, ['inflightPackets']],
+  [QP_ATTR_RATE_CONTROL, ['rateControl', 'rateParameters']],
+];
+
+/** Copies the attributes that the mask names. */
+export function applyAttributes(to: QpAttributes, from: QpAttributes, mask: number): void {
+  for (const [bit, names] of MASKED) {
+    if ((mask & bit) === 0) continue;
+    for (const name of names) (to as Record<string, FieldValue>)[name] = from[name];
+  }
+}
