@@ -147,7 +147,10 @@ async function untilDone(durationNs: number | undefined, output: Output, live: L
     const now = totalsOf(live);
     const seconds = DISPLAY_INTERVAL_MS / 1000;
     const rate = formatRate(((now.bytes - previous.bytes) * 8) / seconds);
-    line.update(`${now.packets} frames, ${now.packets - previous.packets} a second, ${rate}, ${now.dropped} dropped`);
+    const frames = `${now.packets} frames, ${now.packets - previous.packets} a second, ${rate}`;
+    const marked = now.marked > 0 ? `, ${now.marked} marked` : '';
+    const pauses = now.pauses > 0 ? `, ${now.pauses} pause frames` : '';
+    line.update(`${frames}, ${now.dropped} dropped${marked}${pauses}`);
     previous = now;
   }, DISPLAY_INTERVAL_MS);
   const { interrupted } = output.io;
@@ -167,12 +170,14 @@ async function untilDone(durationNs: number | undefined, output: Output, live: L
   line.clear();
 }
 
-function totalsOf(live: LiveSwitch): { packets: number; bytes: number; dropped: number } {
+function totalsOf(live: LiveSwitch) {
   const all = Object.values(live.counters);
   return {
     packets: all.reduce((sum, port) => sum + port.rx_packets, 0),
     bytes: all.reduce((sum, port) => sum + port.rx_bytes, 0),
     dropped: all.reduce((sum, port) => sum + droppedOf(port), 0),
+    marked: all.reduce((sum, port) => sum + port.tx_ecn_marked, 0),
+    pauses: all.reduce((sum, port) => sum + port.tx_pfc_packets, 0),
   };
 }
 
