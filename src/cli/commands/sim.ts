@@ -15,7 +15,7 @@ import { type CliIo, Output } from '../output.js';
 import { loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
 import { runSweep, type SweepResult, sweepPoints } from '../sim/sweep.js';
-import { FLOW_COLUMNS, flowRow, QUEUE_COLUMNS, queueRow, summaryLines } from '../sim/tables.js';
+import { FLOW_COLUMNS, flowRow, isTelling, QUEUE_COLUMNS, queueRow, summaryLines } from '../sim/tables.js';
 
 interface SimOptions {
   readonly set?: readonly string[];
@@ -131,7 +131,7 @@ function print(result: ScenarioResult, output: Output): void {
   if (result.flows.length <= FLOWS_SHOWN) output.table(FLOW_COLUMNS, result.flows.map(flowRow));
   else output.line(`${result.flows.length} flows: --json or --report shows each`);
   output.line();
-  output.table(QUEUE_COLUMNS, result.queues.filter(({ maxBytes }) => maxBytes > 0).map(queueRow));
+  output.table(QUEUE_COLUMNS, result.queues.filter(isTelling).map(queueRow));
   if (result.assertions.length > 0) output.line();
   for (const { name, ok, detail } of result.assertions) {
     const mark = ok ? output.colors.green('ok    ') : output.colors.red('FAILED');

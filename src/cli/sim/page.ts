@@ -4,7 +4,7 @@ import { formatBytes, formatNs, formatRate } from '../../core/units.js';
 import type { ScenarioResult, Series } from '../../sim/scenario/result.js';
 import { htmlPage, htmlTable } from '../html-page.js';
 import { type ChartPanel, escapeXml, renderLineChart } from '../svg-chart.js';
-import { FLOW_COLUMNS, flowRow, QUEUE_COLUMNS, queueRow, summaryLines } from './tables.js';
+import { FLOW_COLUMNS, flowRow, isTelling, QUEUE_COLUMNS, queueRow, summaryLines } from './tables.js';
 
 /** Lines in a figure; more of them say nothing. */
 const LINES_MAX = 10;
@@ -24,7 +24,7 @@ export function scenarioPage(result: ScenarioResult, command: string): string {
 /** Figures and tables without the page around them; headings are of this level. */
 export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
   const { assertions, flows, queues } = result;
-  const used = queues.filter(({ maxBytes }) => maxBytes > 0);
+  const used = queues.filter(isTelling);
   const heading = (text: string) => `<h${level}>${text}</h${level}>`;
   return [
     `<ul>${summaryLines(result)

@@ -32,6 +32,11 @@ export const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'Pauses', align: 'right' },
 ];
 
+/** Whether a queue held packets, or its port asked for pauses: acknowledgements alone do not count. */
+export function isTelling({ meanBytes, pauseFrames, droppedPackets }: QueueResult): boolean {
+  return meanBytes >= 1 || pauseFrames > 0 || droppedPackets > 0;
+}
+
 export function queueRow(queue: QueueResult): (string | number)[] {
   return [
     queue.port,
