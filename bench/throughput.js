@@ -5,7 +5,7 @@
  *
  *   raw dgram    one-way blast of 4112-byte datagrams through node:dgram, connected socket, 64 a turn; bytes received count
  *   net framed   TCP through node:net, 4 MiB messages behind a 4-byte length, copied into one buffer
- *   rocev2 ...   two processes, path MTU 4096, 4 MiB messages, ICRC on, data verified
+ *   rocev2 ...   two processes on node:dgram, path MTU 4096, 4 MiB messages, ICRC on, data verified
  *
  *   node bench/throughput.js [--reps 5] [--seconds 1] [--json]
  */
@@ -174,7 +174,7 @@ let tcpPort = 28515;
 
 async function rocev2(/** @type {string} */ op, /** @type {number} */ seconds, /** @type {string[]} */ extra = []) {
   const port = String(tcpPort++);
-  const server = child([CLI, 'bw', op, '-p', port, '--json', ...extra]);
+  const server = child([CLI, 'bw', op, '-p', port, '--io', 'dgram', '--json', ...extra]);
   await once(server.process.stderr, 'data'); // "waiting for ..."
   const args = [
     CLI,
@@ -189,6 +189,8 @@ async function rocev2(/** @type {string} */ op, /** @type {number} */ seconds, /
     '16',
     '-D',
     `${seconds}s`,
+    '--io',
+    'dgram',
     '--json',
     ...extra,
   ];

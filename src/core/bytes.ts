@@ -3,7 +3,7 @@
  * DataView, and it works the same on shared memory. No bounds checks: callers have checked the length once.
  */
 
-import { ViewCache } from './view-cache.js';
+import { rememberedView, ViewCache } from './view-cache.js';
 
 export function readU16(b: Uint8Array, o: number): number {
   return (b[o] << 8) | b[o + 1];
@@ -43,7 +43,7 @@ const STAGING_START = 4;
 /** Sources up to this size, datagrams, are copied by way of {@link STAGING}. */
 const STAGING_BYTES = 8192;
 /**
- * A datagram lives in an array of its own that is seen once: a view of a part of it would be garbage at once. Copying it whole to a place
+ * A datagram of node:dgram lives in an array of its own that is seen once: a view of a part of it would be garbage at once. Copying it whole to a place
  * whose views are remembered, and from there, takes no longer and allocates nothing.
  */
 const STAGING = new Uint8Array(STAGING_START + STAGING_BYTES);
@@ -62,7 +62,7 @@ export function copyBytes(
   } else if (from.length <= STAGING_BYTES) {
     STAGING.set(from, STAGING_START);
     to.set(stagingViews.view(STAGING_START + fromOffset, length), toOffset);
-  } else to.set(from.subarray(fromOffset, fromOffset + length), toOffset);
+  } else to.set(rememberedView(from, fromOffset, length), toOffset);
 }
 
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {

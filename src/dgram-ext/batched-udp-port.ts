@@ -108,7 +108,7 @@ class MmsgPort implements BatchedUdpPort {
     this.pathMtuMax = pathMtuForAddress(options.address);
     this.#received = new ReceiveVector(lib, RECEIVE_SLOTS, options.address);
     this.#rx = {
-      bytes: new Uint8Array(0),
+      bytes: this.#received.slab,
       offset: 0,
       length: 0,
       source: options.address,
@@ -224,8 +224,8 @@ class MmsgPort implements BatchedUdpPort {
       for (let i = 0; i < count && this.#state === 'open'; i++) {
         // What the kernel kept together was most likely sent together.
         if (this.address.family === 4) rx.ipId = IP_ID_UNKNOWN - i;
-        rx.bytes = received.segment(slot, i);
-        rx.length = rx.bytes.length;
+        rx.offset = received.segmentOffset(slot, i);
+        rx.length = received.segmentLength(i);
         this.onDatagram(rx);
       }
     }

@@ -48,12 +48,11 @@ export class ReceiveVector {
   readonly #memory: ArrayBuffer;
   readonly #words: Uint32Array;
   readonly #names: Uint8Array;
-  readonly #slab: Uint8Array;
+  /** What arrived. */
+  readonly slab: Uint8Array;
   readonly #controlWord: number;
   readonly #headersAddress: number;
   readonly #sources: SocketAddressCache;
-  /** Views of the segments of each slot, made anew only when their place differs from the last time. */
-  readonly #views: Uint8Array[][] = [];
   /** Headers the kernel has written to since they were reset. */
   #used: number;
   /** Of the slot last {@link open}ed. */
@@ -72,9 +71,9 @@ export class ReceiveVector {
     const nameOffset = iovOffset + slots * IOVEC_BYTES;
     const controlOffset = nameOffset + slots * NAME_BYTES;
     this.#memory = new ArrayBuffer(controlOffset + slots * CONTROL_BYTES);
-    this.#slab = new Uint8Array(new ArrayBuffer(slots * SLOT_STRIDE_BYTES));
+    this.slab = new Uint8Array(new ArrayBuffer(slots * SLOT_STRIDE_BYTES));
     const base = lib.addressOf(new Uint8Array(this.#memory));
-    const slab = lib.addressOf(this.#slab);
+    const slab = lib.addressOf(this.slab);
     this.#words = new Uint32Array(this.#memory);
     this.#names = new Uint8Array(this.#memory, nameOffset, slots * NAME_BYTES);
     this.#controlWord = controlOffset / 4;
@@ -88,7 +87,6 @@ export class ReceiveVector {
       storePointer(this.#words, header + WORD_CONTROL, base + controlOffset + i * CONTROL_BYTES);
       storePointer(this.#words, iov, slab + i * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT);
       this.#words[iov + IOVEC_WORD_LENGTH] = SLOT_BYTES;
-      this.#views.push([]);
     }
     this.#used = slots;
   }
@@ -128,17 +126,12 @@ export class ReceiveVector {
     return this.bytes === 0 ? 1 : Math.ceil(this.bytes / this.segmentBytes);
   }
 
-  /** Datagram `index` of the slot last opened: the whole view, valid until the next {@link receive}. */
-  segment(slot: number, index: number): Uint8Array {
-    const start = index * this.segmentBytes;
-    const length = Math.min(this.segmentBytes, this.bytes - start);
-    const views = this.#views[slot];
-    const known = index < views.length ? views[index] : undefined;
-    const offset = slot * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT + start;
-    if (known !== undefined && known.byteOffset === offset && known.length === length) return known;
-    const view = this.#slab.subarray(offset, offset + length);
-    if (index < views.length) views[index] = view;
-    else views.push(view);
-    return view;
+  /** Where datagram `index` of the slot last opened stands in {@link slab}, until the next {@link receive}. */
+  segmentOffset(slot: number, index: number): number {
+    return slot * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT + index * this.segmentBytes;
+  }
+
+  segmentLength(index: number): number {
+    return Math.min(this.segmentBytes, this.bytes - index * this.segmentBytes);
   }
 }

@@ -12,6 +12,7 @@
 import { readU16 } from '../core/bytes.js';
 import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32Range } from '../core/crc32.js';
 import { RoceError } from '../core/errors.js';
+import { rememberedView } from '../core/view-cache.js';
 import type { IpAddress } from './address.js';
 import { IP_PROTOCOL_UDP, IPV4_BYTES } from './ipv4.js';
 import { IPV6_BYTES } from './ipv6.js';
@@ -164,7 +165,7 @@ export function checkIcrc(flow: IcrcFlow, bytes: Uint8Array, offset: number, len
   let crc: number;
   if (length <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, length, seed);
   else if (length === bytes.length) crc = crc32(bytes, seed);
-  else crc = crc32(bytes.subarray(offset, offset + length), seed);
+  else crc = crc32(rememberedView(bytes, offset, length), seed);
   bytes[offset + 4] = congestion;
   if (crc === RESIDUE) return ICRC_OK;
   if (ipId >= 0 || flow.family === 6) return ICRC_BAD;
