@@ -47,7 +47,7 @@ export type { DeviceAttributes, DeviceEvents, RdmaDevice } from './verbs/device.
 export type { EstatsOptions } from './verbs/device-telemetry.js';
 export type { FastRegisterMemoryRegion, MemoryRegion } from './verbs/memory-region.js';
 export type { MemoryWindow } from './verbs/memory-window.js';
-export { type DeviceOptions, openDevice } from './verbs/open-device.js';
+export { type DeviceOptions, type EngineName, openDevice } from './verbs/open-device.js';
 export type { ProtectionDomain, RegisterOptions } from './verbs/protection-domain.js';
 export type { AddressVector, QpAttr, QpInfo } from './verbs/qp-attributes.js';
 export type { QpTypeName, QueuePair, QueuePairInit } from './verbs/queue-pair.js';

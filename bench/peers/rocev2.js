@@ -2,7 +2,7 @@
 /** The measurements over queue pairs, by verbs: what a program that cares for every microsecond would write. */
 
 import { crc32 } from 'node:zlib';
-import { AdaptiveSpin } from '../../dist/driver/adaptive-spin.js';
+import { AdaptiveSpin } from '../../dist/core/adaptive-spin.js';
 import { Access, checkCompletion, IpAddress, openDevice } from '../../dist/index.js';
 import { jain, percentiles } from './percentiles.js';
 
@@ -102,7 +102,8 @@ async function completion(cq, { engine, spin }) {
 
 /** @param {string} measure @param {Rocev2Options} options */
 export async function serveRocev2(measure, options) {
-  const own = await endpoint(SERVER, options);
+  const { loss: _, ...lossless } = options; // One end loses for both directions.
+  const own = await endpoint(SERVER, lossless);
   const { region, recvCq, cq } = own;
   const [{ qp }] = own.pairs;
   region.bytes.fill(9);

@@ -11,6 +11,7 @@
  */
 
 import { getSystemErrorName } from 'node:util';
+import { AdaptiveSpin } from '../core/adaptive-spin.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import {
@@ -37,8 +38,7 @@ const BATCH_SLOTS = 60;
 const BATCHES = 8;
 /** 64 KiB each: up to 120 packets of 4 KiB between two looks at what is to be sent. */
 const RECEIVE_SLOTS = 8;
-/** Turns of the event loop that find nothing before the port goes to sleep: falling asleep and waking up cost as much as 50 of them. */
-const EMPTY_TURNS_MAX = 32;
+const NS_PER_MS = 1e6;
 /** Refusals that mean that the device cannot take trains: no checksum offload, or a tunnel. */
 const EIO = 5;
 const EINVAL = 22;
@@ -93,7 +93,9 @@ class MmsgPort implements BatchedUdpPort {
   #state: 'new' | 'open' | 'closed' = 'new';
   #fd = -1;
   #readiness: Readiness | undefined;
-  #emptyTurns = 0;
+  readonly #spin = new AdaptiveSpin();
+  /** When something arrived last. */
+  #receivedNs = 0;
   #udpPort: number;
   #receiveBudgetPackets = 0;
   #abilities = '';
@@ -236,11 +238,16 @@ class MmsgPort implements BatchedUdpPort {
     this.#readiness?.block(timeoutNs);
   }
 
-  /** One turn of the event loop: looks again while there is traffic, then sleeps. */
+  /** One turn of the event loop: looks again while there is traffic, and a while longer where that pays, then sleeps. */
   readonly #turn = (): void => {
     if (this.#state !== 'open') return;
-    this.#emptyTurns = this.receive() > 0 ? 0 : this.#emptyTurns + 1;
-    if (this.#emptyTurns < EMPTY_TURNS_MAX || this.#unsent.length > 0) setImmediate(this.#turn);
+    const nowNs = performance.now() * NS_PER_MS;
+    if (this.receive() > 0) {
+      this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
+      this.#receivedNs = nowNs;
+    }
+    const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);
+    if (looksAgain || this.#unsent.length > 0) setImmediate(this.#turn);
     else void this.#readiness?.ready().then(this.#turn, (error: Error) => this.onError(error));
   };
 

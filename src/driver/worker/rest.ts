@@ -3,9 +3,9 @@
  * the spinner's token: of all NICs of a process one spins at a time, or they would take the cores from each other.
  */
 
+import { AdaptiveSpin } from '../../core/adaptive-spin.js';
 import type { Nic } from '../../nic/nic.js';
 import type { DoorbellRing } from '../../ring/doorbell-ring.js';
-import { AdaptiveSpin } from '../adaptive-spin.js';
 import { ASLEEP, AWAKE, WORD_STATE } from './protocol.js';
 
 export class Rest {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AdaptiveSpin, SPIN_MAX_NS } from '../../src/driver/adaptive-spin.js';
+import { AdaptiveSpin, SPIN_MAX_NS } from '../../src/core/adaptive-spin.js';
 
 const MS = 1e6;
 
