@@ -39,17 +39,26 @@ export function layOutBuffer(
   frameBytesMax: number,
 ): BufferLayout {
   const settings = { ...DEFAULTS, ...config };
-  const { totalBytes } = settings;
-  const headrooms = ports.map((port) => (losslessPriorities.length === 0 ? 0 : portHeadroom(port, frameBytesMax)));
-  const headroomSum = losslessPriorities.length * headrooms.reduce((sum, bytes) => sum + bytes, 0);
-  const headroomPoolBytes = settings.headroomPoolBytes ?? Math.ceil(headroomSum / settings.headroomOversubscription);
+  const { totalBytes, losslessAlpha, lossyAlpha, headroomOversubscription } = settings;
+  if (!(losslessAlpha > 0 && lossyAlpha > 0 && headroomOversubscription >= 1)) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `alphas of ${losslessAlpha} and ${lossyAlpha} and an over-subscription of ${headroomOversubscription} are no buffer`,
+      'alphas are more than 0, over-subscription is 1 or more',
+    );
+  }
+  const losslessMask = priorityMask(losslessPriorities);
+  const lossless = new Set(losslessPriorities).size;
+  const headrooms = ports.map((port) => (lossless === 0 ? 0 : portHeadroom(port, frameBytesMax)));
+  const headroomSum = lossless * headrooms.reduce((sum, bytes) => sum + bytes, 0);
+  const headroomPoolBytes = settings.headroomPoolBytes ?? Math.ceil(headroomSum / headroomOversubscription);
   const ingressPoolBytes = settings.ingressPoolBytes ?? totalBytes - headroomPoolBytes;
-  const sharedBytes = ingressPoolBytes - losslessPriorities.length * ports.length * settings.reservedBytes;
+  const sharedBytes = ingressPoolBytes - lossless * ports.length * settings.reservedBytes;
   if (!(sharedBytes > 0) || !(ingressPoolBytes + headroomPoolBytes <= totalBytes)) {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
       `a buffer of ${totalBytes} bytes cannot hold ${headroomPoolBytes} of headroom and an ingress pool of ${ingressPoolBytes} ` +
-        `with ${settings.reservedBytes} reserved for each of ${losslessPriorities.length * ports.length} lossless queues`,
+        `with ${settings.reservedBytes} reserved for each of ${lossless * ports.length} lossless queues`,
       'enlarge totalBytes, or set headroomBytes, headroomOversubscription or reservedBytes',
     );
   }
@@ -66,7 +75,7 @@ export function layOutBuffer(
     headroomPoolBytes,
     sharedBytes,
     egressLossyPoolBytes,
-    losslessMask: priorityMask(losslessPriorities),
+    losslessMask,
     headroomBytes: headrooms,
   };
 }

@@ -4,6 +4,7 @@
  * while a queue is paused or in a storm.
  */
 
+import { RoceError } from '../core/errors.js';
 import { PRIORITIES } from '../packet/pfc.js';
 import type { EgressPause } from './egress-pause.js';
 import type { WatchdogConfig } from './switch-config.js';
@@ -28,6 +29,7 @@ export class PfcWatchdog {
   readonly #pauses: EgressPause;
   readonly #handler: StormHandler;
 
+  /** Throws ERR_ROCE_INVALID_ARGUMENT for times that cannot be. */
   constructor(
     ports: number,
     priorities: readonly number[],
@@ -40,6 +42,13 @@ export class PfcWatchdog {
     this.#detectNs = config.detectNs ?? DEFAULT_NS;
     this.#restoreNs = config.restoreNs ?? DEFAULT_NS;
     this.#pollNs = config.pollNs ?? Math.min(DEFAULT_NS, this.#detectNs, this.#restoreNs);
+    if (!(this.#pollNs > 0 && this.#pollNs <= Math.min(this.#detectNs, this.#restoreNs))) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `a watchdog cannot look every ${this.#pollNs} ns for storms of ${this.#detectNs} and calms of ${this.#restoreNs}`,
+        'pollNs is more than 0 and at most the two others',
+      );
+    }
     this.#pauses = pauses;
     this.#handler = handler;
   }

@@ -3,6 +3,7 @@
  * (Shreedhar and Varghese, SIGCOMM'95), in bytes.
  */
 
+import { RoceError } from '../core/errors.js';
 import { PRIORITIES } from '../packet/pfc.js';
 import type { EgressQueues } from './egress-queues.js';
 import { priorityMask } from './priorities.js';
@@ -19,10 +20,11 @@ export class Scheduler {
   /** By port: the priority whose turn it is. */
   readonly #turn: Uint8Array;
 
+  /** Throws ERR_ROCE_INVALID_ARGUMENT for priorities and weights that are none. */
   constructor(ports: number, queues: EgressQueues, config: SchedulingConfig) {
     this.#queues = queues;
     this.#strict = priorityMask(config.strict ?? [6, 7]);
-    this.#earnedBytes = Float64Array.from({ length: PRIORITIES }, (_, p) => (config.weights?.[p] ?? 1) * QUANTUM_BYTES);
+    this.#earnedBytes = Float64Array.from(checkedWeights(config.weights), (weight) => weight * QUANTUM_BYTES);
     this.#deficitBytes = new Float64Array(ports * PRIORITIES);
     this.#turn = new Uint8Array(ports);
   }
@@ -52,4 +54,15 @@ export class Scheduler {
       if ((eligible & (1 << turn)) !== 0) this.#deficitBytes[first + turn] += this.#earnedBytes[turn];
     }
   }
+}
+
+function checkedWeights(weights: readonly number[] = Array<number>(PRIORITIES).fill(1)): readonly number[] {
+  // A weight of 0 would be served never, and waited for for ever.
+  if (weights.length === PRIORITIES && weights.every((weight) => Number.isInteger(weight) && weight >= 1))
+    return weights;
+  throw new RoceError(
+    'ERR_ROCE_INVALID_ARGUMENT',
+    `[${weights.join(', ')}] are no weights`,
+    'give one integer from 1 up for each of the eight priorities',
+  );
 }

@@ -82,6 +82,10 @@ describe('scheduling', () => {
     expect(left.filter((priority) => priority !== 3).length).toBeGreaterThanOrEqual(18);
   });
 
+  it.each([[[1, 2]], [[0, 1, 1, 1, 1, 1, 1, 1]], [[1.5, 1, 1, 1, 1, 1, 1, 1]]])('refuses the weights %j', (weights) => {
+    expect(() => new SwitchBench({ scheduling: { weights } })).toThrow(/one integer from 1 up/);
+  });
+
   it('makes any priority strict', () => {
     const left = order(
       { scheduling: { strict: [2] } },

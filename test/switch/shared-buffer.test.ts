@@ -119,6 +119,8 @@ describe('pools', () => {
 
   it.each([
     [{ totalBytes: 50_000 }, /cannot hold/],
+    [{ losslessAlpha: 0 }, /more than 0/],
+    [{ headroomOversubscription: 0.5 }, /1 or more/],
     [{ ingressPoolBytes: 150_000 }, /cannot hold/],
     [{ reservedBytes: 50_000 }, /cannot hold/],
     [{ egressLossyPoolBytes: 150_000 }, /larger than the ingress pool/],

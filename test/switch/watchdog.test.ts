@@ -124,6 +124,10 @@ describe('PFC watchdog', () => {
     expect(bench.counters('b').pfcwd_storms).toBe(0);
   });
 
+  it.each([{ pollNs: 0 }, { pollNs: 300 * MS }, { detectNs: 0 }])('cannot have the times %j', (times) => {
+    expect(() => new Storm({ detectNs: 200 * MS, restoreNs: 200 * MS, ...times })).toThrow(/pollNs is more than 0/);
+  });
+
   it('sends as if there were no pause, when told to forward', () => {
     const storm = new Storm({ ...TIMES, action: 'forward' }).run(400, { storms: true });
     expect(storm.dropped).toBe(0);
