@@ -2,6 +2,7 @@
 
 import type { ScenarioFile } from '../scenario/schema.js';
 import { AZURE_SCENARIOS } from './azure.js';
+import { CHUNK_SCENARIOS } from './chunks.js';
 import { COMPLETION_SCENARIOS } from './completion-times.js';
 import { DCQCN_SCENARIOS } from './dcqcn.js';
 import { LIVELOCK_SCENARIOS } from './livelock.js';
@@ -15,4 +16,5 @@ export const BUILT_IN_SCENARIOS: readonly ScenarioFile[] = [
   ...COMPLETION_SCENARIOS,
   ...RECOVERY_SCENARIOS,
   ...AZURE_SCENARIOS,
+  ...CHUNK_SCENARIOS,
 ];
