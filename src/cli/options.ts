@@ -7,7 +7,6 @@ import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
-import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { IpAddress } from '../packet/address.js';
 
 /** Path MTUs of InfiniBand (IBTA vol. 1 §9.7), in bytes. */
@@ -54,24 +53,6 @@ export const portOption = rangeOption(1, 65535);
 export const qpnOption = rangeOption(0, 0xffffff);
 /** A literal IPv4 or IPv6 address. */
 export const addressOption = parser(parsed((text) => IpAddress.parse(text)));
-/** The two UDP sockets of a frame wire, as `openDevice` takes them. */
-export interface FrameWire {
-  readonly local: string;
-  readonly remote: string;
-}
-
-/** `127.0.0.1:6001,127.0.0.1:5001`. */
-export const frameOption = parser(
-  parsed((text): FrameWire => {
-    const ends = text.split(',');
-    if (ends.length !== 2) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is not LOCALHOST:PORT,REMOTEHOST:PORT`);
-    }
-    for (const end of ends) parseUdpEndpoint(end);
-    return { local: ends[0], remote: ends[1] };
-  }),
-);
-
 /** One of {@link PATH_MTUS}. */
 export const mtuOption = Object.assign(
   parser(count.pipe(z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` }))),

@@ -15,14 +15,20 @@ const PORT = 7174;
 const OURS = { 4: '10.77.0.1', 6: 'fd77::1' } as const;
 const NOBODY = { 4: '10.77.0.99', 6: 'fd77::99' } as const;
 
-/** The guest's wire, and the switch that our endpoint and the guest share. */
+/** UDP ports: the guest's, the one it sends to, a switch port for us, ours. */
 interface Plugs {
-  readonly guestSocket: string;
-  readonly guestPeer: string;
-  /** A switch port for us, and our socket. */
-  readonly switchPort: string;
-  readonly ourSocket: string;
+  readonly guest: number;
+  readonly guestsPeer: number;
+  readonly switchPort: number;
+  readonly us: number;
 }
+
+interface Wire {
+  readonly from: number;
+  readonly to: number;
+}
+
+const at = (port: number) => `127.0.0.1:${port}`;
 
 for (const mtu of [1500, 9000]) {
   await describeOnRig(`a guest on rocev2 switch, MTU ${mtu}`, 'dgram', () => {
@@ -32,14 +38,9 @@ for (const mtu of [1500, 9000]) {
 
     beforeAll(async () => {
       await buildRocev2();
-      const [localPort, remotePort, switchPort, ourPort] = await freeUdpPorts(4);
-      rig = await Rig.start({ mtu, dgram: [{ localPort, remotePort }] });
-      plugs = {
-        guestSocket: `127.0.0.1:${localPort}`,
-        guestPeer: `127.0.0.1:${remotePort}`,
-        switchPort: `127.0.0.1:${switchPort}`,
-        ourSocket: `127.0.0.1:${ourPort}`,
-      };
+      const [guest, guestsPeer, switchPort, us] = await freeUdpPorts(4);
+      plugs = { guest, guestsPeer, switchPort, us };
+      rig = await Rig.start({ mtu, dgram: [{ localPort: guest, remotePort: guestsPeer }] });
     });
     afterEach(async () => {
       await Promise.all(running.map((command) => command.stop()));
@@ -56,8 +57,8 @@ for (const mtu of [1500, 9000]) {
     }
 
     async function startSwitch(...options: string[]): Promise<RunningCommand> {
-      const guest = `guest=${plugs.guestPeer},${plugs.guestSocket}`;
-      const wire = start(['switch', '--port', `us=${plugs.switchPort}`, '--port', guest, '--json', ...options]);
+      const guest = `guest=${at(plugs.guestsPeer)},${at(plugs.guest)}`;
+      const wire = start(['switch', '--port', `us=${at(plugs.switchPort)}`, '--port', guest, '--json', ...options]);
       await saysOnStderr(wire, 'Ctrl-C');
       return wire;
     }
@@ -68,24 +69,26 @@ for (const mtu of [1500, 9000]) {
       return JSON.parse(stdout) as { rules: { hits: number }[]; ports: { counters: Record<string, number> }[] };
     }
 
-    /** Our rping, on the wire that `frame` names; both arguments as `--frame` takes them. */
-    const ourPing = (args: readonly string[], frame = `${plugs.ourSocket},${plugs.switchPort}`) =>
-      start(['rping', ...args, '--frame', frame, '--link-mtu', `${mtu}`, '-V', '--json']);
+    /** Our rping, between two ports: ours and the switch's, unless said otherwise. */
+    function ourPing(args: readonly string[], { from, to }: Wire = { from: plugs.us, to: plugs.switchPort }) {
+      const wire = ['--frame', at(to), '--frame-port', `${from}`, '--link-mtu', `${mtu}`];
+      return start(['rping', ...args, ...wire, '-V', '--json']);
+    }
 
-    async function asClient(family: 4 | 6, count: number, size: number, frame?: string) {
+    async function asClient(family: 4 | 6, count: number, size: number, wire?: Wire) {
       const server = await rig.background('server', `rping -s -a ${theirs(family)} -S ${size} -V`);
       await rig.listening(PORT);
       const numbers = ['-C', `${count}`, '-S', `${size}`];
       const result = await jsonResult(
-        ourPing(['-c', '-a', theirs(family), '--bind', OURS[family], ...numbers], frame),
+        ourPing(['-c', '-a', theirs(family), '--bind', OURS[family], ...numbers], wire),
         100_000,
       );
       await server.wait();
       return result;
     }
 
-    async function asServer(family: 4 | 6, count: number, size: number, frame?: string) {
-      const server = ourPing(['-s', '-a', OURS[family], '-C', `${count}`, '-S', `${size}`], frame);
+    async function asServer(family: 4 | 6, count: number, size: number, wire?: Wire) {
+      const server = ourPing(['-s', '-a', OURS[family], '-C', `${count}`, '-S', `${size}`], wire);
       await saysOnStderr(server, 'listening');
       const client = await rig.exec(`rping -c -a ${OURS[family]} -C ${count} -S ${size} -V`, { timeoutMs: 100_000 });
       expect(client.exitCode, client.stderr).toBe(0);
@@ -124,9 +127,9 @@ for (const mtu of [1500, 9000]) {
     cell(
       { tool: 'rping -V, frame port', role: 'both', family: 4, what: 'straight into the guest, no switch' },
       async () => {
-        const frame = `${plugs.guestPeer},${plugs.guestSocket}`;
-        expect(await asClient(4, 100, 5000, frame)).toMatchObject({ iterations: 100, verified: true });
-        expect(await asServer(4, 100, 5000, frame)).toMatchObject({ iterations: 100, verified: true });
+        const wire = { from: plugs.guestsPeer, to: plugs.guest };
+        expect(await asClient(4, 100, 5000, wire)).toMatchObject({ iterations: 100, verified: true });
+        expect(await asServer(4, 100, 5000, wire)).toMatchObject({ iterations: 100, verified: true });
       },
     );
 

@@ -17,8 +17,9 @@ import { openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption } from '../frame-wire.js';
 import { localAddressTowards } from '../local-address.js';
-import { addressOption, countOption, type FrameWire, frameOption, portOption, sizeOption } from '../options.js';
+import { addressOption, countOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { linger, watched } from '../peer-watch.js';
 
@@ -46,6 +47,7 @@ interface RpingOptions {
   readonly validate?: boolean;
   readonly bind?: IpAddress;
   readonly frame?: FrameWire;
+  readonly framePort?: number;
   readonly linkMtu?: number;
   readonly json?: boolean;
 }
@@ -64,11 +66,8 @@ export function register(program: Command, io: CliIo): void {
     .option('-v, --verbose', 'print the text of every ping')
     .option('-V, --validate', 'check the contents of every ping')
     .option('--bind <address>', 'client: RoCE address of this side (default: what the route says)', addressOption)
-    .option(
-      '--frame <local,remote>',
-      'through a switch or to a guest: UDP sockets HOST:PORT of the two ends',
-      frameOption,
-    )
+    .option('--frame <host:port[,rate]>', 'plug into this port of a rocev2 switch, or into a QEMU guest', frameOption)
+    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
     .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -77,7 +76,7 @@ export function register(program: Command, io: CliIo): void {
 Examples:
   rocev2 rping -s -a 127.0.0.2 -V
   rocev2 rping -c -a 127.0.0.2 --bind 127.0.0.1 -C 1000 -V
-  rocev2 rping -c -a 10.77.0.2 --bind 10.77.0.1 --frame 127.0.0.1:6001,127.0.0.1:5001 -C 10   # a port of rocev2 switch`,
+  rocev2 rping -c -a 10.77.0.2 --bind 10.77.0.1 --frame 127.0.0.1:6002 -C 10     # a port of rocev2 switch`,
     )
     .action((options: RpingOptions) => rping(options, new Output(io, options.json === true)));
 }
@@ -92,8 +91,9 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
     );
   }
   if (server !== true && client !== true) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'give -s or -c');
+  const wire = await frameDeviceOptions(wireOf(options));
   const local = server === true ? options.address! : (options.bind ?? (await localAddressTowards(options.address!)));
-  await using device = await openDevice({ address: local.text, ...frameOf(options) });
+  await using device = await openDevice({ address: local.text, ...wire });
   await using cm = await ConnectionManager.open(device, { timing: TIMING });
   const end = await RpingEnd.create(device, options);
   const { interrupted } = output.io;
@@ -114,15 +114,15 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   }
 }
 
-function frameOf({ frame, linkMtu, bind, server }: RpingOptions) {
-  if (frame === undefined) {
-    if (linkMtu === undefined) return {};
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', '--link-mtu is of a frame wire', 'give --frame, too');
-  }
-  if (server !== true && bind === undefined) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no address for this side of the frame wire', 'give --bind');
-  }
-  return { frame: { ...frame, ...(linkMtu !== undefined && { mtuBytes: linkMtu }) } };
+/** A server has its address from -a, a client on a wire must be told. */
+function wireOf({ server, address, bind, frame, framePort, linkMtu }: RpingOptions): FrameFlags {
+  const own = server === true ? address : bind;
+  return {
+    ...(own !== undefined && { bind: own }),
+    ...(frame !== undefined && { frame }),
+    ...(framePort !== undefined && { framePort }),
+    ...(linkMtu !== undefined && { linkMtu }),
+  };
 }
 
 /** How a run went. */

@@ -6,6 +6,7 @@ import { chooseIo, PORT_IOS } from '../../driver/port-io.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
 import { ENGINES } from '../../verbs/open-device.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { frameOption } from '../frame-wire.js';
 import {
   addressOption,
   choiceOption,
@@ -25,7 +26,6 @@ import {
   type TransferOp,
   type TransferPlan,
 } from './endpoint.js';
-import { frameOption } from './frame-wire.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
 import { movedCounters, printHead, type TransferResult } from './result.js';
 import type { Tally } from './run.js';

@@ -20,9 +20,9 @@ import { type EngineName, openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import { type FrameWire, frameDeviceOptions, hostOfWire } from '../frame-wire.js';
 import { localAddressTowards } from '../local-address.js';
 import type { CliIo } from '../output.js';
-import { type FrameWire, frameDeviceOptions, hostOfWire } from './frame-wire.js';
 
 export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
 export type TransferOp = (typeof TRANSFER_OPS)[number];

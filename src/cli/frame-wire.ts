@@ -1,12 +1,12 @@
 /** `--frame`: an endpoint plugged into a software switch instead of bound to a UDP port. */
 
 import { InvalidArgumentError } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { parseRateBps } from '../../core/units.js';
-import { parseUdpEndpoint, type UdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
-import type { PortOptions } from '../../driver/open-port.js';
-import { CommandFailure, EXIT_USAGE } from '../exit.js';
-import { localAddressTowards } from '../local-address.js';
+import { RoceError } from '../core/errors.js';
+import { parseRateBps } from '../core/units.js';
+import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import type { PortOptions } from '../driver/open-port.js';
+import { CommandFailure, EXIT_USAGE } from './exit.js';
+import { localAddressTowards } from './local-address.js';
 
 export interface FrameWire {
   /** The switch's port. */
@@ -20,6 +20,10 @@ export interface FrameFlags {
   readonly frame?: FrameWire;
   /** The endpoint's own address, which the switch's wire has no way to suggest. */
   readonly bind?: { readonly text: string };
+  /** UDP port of this end of the wire; default: any. */
+  readonly framePort?: number;
+  /** The largest IP packet of the link, in bytes. */
+  readonly linkMtu?: number;
 }
 
 /** `HOST:PORT[,RATE]`, for commander. */
@@ -39,7 +43,8 @@ export async function hostOfWire({ remote }: FrameWire): Promise<string> {
 }
 
 /** What `openDevice` needs to know; empty without a wire. Throws a CommandFailure (usage) without an address. */
-export async function frameDeviceOptions({ frame, bind }: FrameFlags): Promise<Pick<PortOptions, 'frame'>> {
+export async function frameDeviceOptions(flags: FrameFlags): Promise<Pick<PortOptions, 'frame'>> {
+  const { frame, bind, framePort = 0, linkMtu } = flags;
   if (frame === undefined) return {};
   if (bind === undefined) {
     throw new CommandFailure(EXIT_USAGE, '--frame needs --bind: the IP address of this endpoint behind the switch');
@@ -47,9 +52,10 @@ export async function frameDeviceOptions({ frame, bind }: FrameFlags): Promise<P
   const { remote, rateBps } = frame;
   return {
     frame: {
-      local: endpointText(await hostOfWire(frame), 0),
+      local: endpointText(await hostOfWire(frame), framePort),
       remote: endpointText(remote.host.text, remote.port),
       ...(rateBps !== undefined && { rateBps }),
+      ...(linkMtu !== undefined && { mtuBytes: linkMtu }),
     },
   };
 }
