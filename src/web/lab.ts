@@ -14,11 +14,23 @@ export type LabScheme = (typeof LAB_SCHEMES)[number];
 export const LAB_LOSS_RULES = ['none', 'ip-id-lsb=0xff', 'random=0.001', 'random=0.01'] as const;
 export type LabLossRule = (typeof LAB_LOSS_RULES)[number];
 
+/**
+ * The way from A to B: `fast` as software can, without a queue; `slow` through a switch port of 200 Mb/s that marks packets (ECN); `slow-pfc`
+ * the same with pause frames.
+ */
+export const LAB_LINKS = ['fast', 'slow', 'slow-pfc'] as const;
+export type LabLink = (typeof LAB_LINKS)[number];
+
+export const LAB_RATE_CONTROLS = ['none', 'dcqcn'] as const;
+export type LabRateControl = (typeof LAB_RATE_CONTROLS)[number];
+
 /** What one may change while it runs. */
 export interface LabSettings {
   readonly op: LabOp;
   readonly scheme: LabScheme;
   readonly loss: LabLossRule;
+  readonly link: LabLink;
+  readonly cc: LabRateControl;
 }
 
 /** One queue pair of the sender. */
@@ -26,6 +38,10 @@ export interface LabQueuePair {
   readonly qpn: number;
   /** Payload of messages that completed since the sample before. */
   readonly goodputBps: number;
+  /** The rate at which it may send; null: not limited. */
+  readonly rateBps: number | null;
+  /** DCQCN's estimate of congestion, 0..1; null without DCQCN. */
+  readonly alpha: number | null;
 }
 
 /** What one side of the switch has done since the sample before. */
@@ -45,7 +61,7 @@ export interface LabLatency {
   readonly buckets: ReadonlyArray<{ readonly fromNs: number; readonly toNs: number; readonly count: number }>;
 }
 
-/** Totals since the lab was opened. */
+/** Totals since the lab was opened, or its link was changed. */
 export interface LabTotals {
   readonly messages: number;
   readonly packetsSent: number;
@@ -53,6 +69,10 @@ export interface LabTotals {
   readonly packetsRetransmitted: number;
   readonly naks: number;
   readonly timeouts: number;
+  /** Packets that the switch marked, notifications that A got of it, and pause frames that the switch sent. */
+  readonly marks: number;
+  readonly cnps: number;
+  readonly pauses: number;
 }
 
 /** The state of the lab, a few times a second. Rates are means since the sample before. */
@@ -68,6 +88,8 @@ export interface LabSample {
   readonly linkBps: number;
   readonly retransmittedPerSecond: number;
   readonly droppedPerSecond: number;
+  /** What waits in the switch towards B, now. */
+  readonly queueBytes: number;
   readonly queuePairs: readonly LabQueuePair[];
   readonly ports: readonly LabPort[];
   readonly latency: LabLatency;

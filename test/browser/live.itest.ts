@@ -109,6 +109,25 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     }
   });
 
+  it('shows a queue, marks, CNPs and allowed rates where the link to B is slow, and pauses where there is PFC', async () => {
+    for (const name of ['nothing', 'go-back-n', '200 Mb/s, ECN', 'dcqcn']) await choose(name);
+    const settings = { link: 'slow', cc: 'dcqcn' } as const;
+    const isCongested = async () => {
+      const { totals, queuePairs } = (await samplesUnder(settings, 1)).at(-1)!;
+      return totals.marks > 0 && totals.cnps > 0 && queuePairs[0].rateBps !== null && queuePairs[0].alpha !== null;
+    };
+    await expect.poll(isCongested, { timeout: 20_000 }).toBe(true);
+    await choose('none');
+    const hasQueue = async () =>
+      (await samplesUnder({ link: 'slow', cc: 'none' }, 1)).some(({ queueBytes }) => queueBytes > 0);
+    await expect.poll(hasQueue, { timeout: 20_000 }).toBe(true);
+    await choose('200 Mb/s, ECN, PFC');
+    const pauses = async () => (await samplesUnder({ link: 'slow-pfc' }, 1)).at(-1)!.totals.pauses;
+    await expect.poll(pauses, { timeout: 20_000 }).toBeGreaterThan(0);
+    await choose('fast');
+    await goodputUnder({ link: 'fast' });
+  });
+
   it('lets packets run along the links', async () => {
     const packet = page.locator('.packet').first();
     await packet.waitFor();
@@ -120,7 +139,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
   });
 
   it('has names on all controls, and help behind ?', async () => {
-    for (const legend of ['recovery scheme (keys 1, 2, 3)', 'the switch loses', 'operation']) {
+    for (const legend of ['recovery scheme (keys 1, 2, 3)', 'the switch loses', 'operation', 'link to B']) {
       expect(await page.getByRole('group', { name: legend }).getByRole('radio').count()).toBeGreaterThanOrEqual(3);
     }
     expect(await page.getByRole('slider', { name: 'packets a second' }).count()).toBe(1);

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
+import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
 import { LAB_OPS } from '../../web/lab.js';
 import { method } from '../processes/calls.js';
@@ -20,9 +21,9 @@ const lane = z.object({ qpn: z.number().int(), psn: z.number().int() });
 
 const service = {
   open: method(
-    { address: z.string(), switchPort: z.string(), messageBytes: z.number().int() },
-    async ({ address, switchPort, messageBytes }) => {
-      current = await LabEndpoint.open(address, switchPort, messageBytes);
+    { address: z.string(), switchPort: z.string(), rateBps: z.number(), messageBytes: z.number().int() },
+    async ({ address, switchPort, rateBps, messageBytes }) => {
+      current = await LabEndpoint.open(address, switchPort, rateBps, messageBytes);
       return current.target;
     },
   ),
@@ -34,6 +35,8 @@ const service = {
       mtu: z.number().int(),
       windowPackets: z.number().int(),
       recovery: z.enum(RECOVERY_NAMES),
+      rateControl: z.custom<RateControlOptions>(),
+      timeout: z.number().int(),
     },
     ({ peerAddress, peerLanes, ...options }) => endpoint().connect(peerAddress, peerLanes, options),
   ),

@@ -11,7 +11,6 @@ import { openPort } from '../../driver/open-port.js';
 import { systemRandom } from '../../driver/system-random.js';
 import { Histogram, type HistogramBar } from '../../estats/histogram.js';
 import { IpAddress } from '../../packet/address.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
 import type { CounterName } from '../../ring/counters.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
@@ -20,7 +19,7 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import type { LabOp } from '../../web/lab.js';
-import { connectQueuePair } from '../livelock/connect-queue-pair.js';
+import { connectQueuePair, type PeerQueuePair } from '../livelock/connect-queue-pair.js';
 
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
@@ -43,6 +42,8 @@ export interface EndpointSample {
   readonly messagesCompleted: readonly number[];
   readonly latency: { readonly count: number; readonly p50Ns: number; readonly p99Ns: number; readonly maxNs: number };
   readonly bars: readonly HistogramBar[];
+  /** The rate each queue pair may send at, and DCQCN's alpha; null where there is none. */
+  readonly rates: ReadonlyArray<{ readonly rateBps: number | null; readonly alpha: number | null }>;
   /** The completion status of queue pairs that gave up. */
   readonly failures: readonly string[];
 }
@@ -85,8 +86,8 @@ export class LabEndpoint {
     void this.#serveCompletions();
   }
 
-  static async open(address: string, switchPort: string, messageBytes: number): Promise<LabEndpoint> {
-    const opened = await openPort({ address, frame: { local: '127.0.0.1:0', remote: switchPort } });
+  static async open(address: string, switchPort: string, rateBps: number, messageBytes: number): Promise<LabEndpoint> {
+    const opened = await openPort({ address, frame: { local: '127.0.0.1:0', remote: switchPort, rateBps } });
     const ring = new PacketRing(PACKETS_REMEMBERED, monotonicClock());
     const observed = { ...opened, port: new ObservedPort(opened.port, ring) };
     const device = await RdmaDevice.over(new InlineEngine(observed, systemRandom()));
@@ -121,7 +122,7 @@ export class LabEndpoint {
   async connect(
     peer: string,
     peerLanes: readonly LaneAddress[],
-    options: { mtu: number; windowPackets: number; recovery: RecoveryName },
+    options: Omit<PeerQueuePair, 'peerAddress' | 'peerQpn' | 'peerPsn'>,
   ): Promise<void> {
     const peerAddress = IpAddress.parse(peer);
     for (const [i, { qpn, psn }] of peerLanes.entries()) {
@@ -148,12 +149,14 @@ export class LabEndpoint {
     for (const lane of this.#lanes) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(lane);
   }
 
-  sample(): EndpointSample {
+  async sample(): Promise<EndpointSample> {
+    const infos = await Promise.all(this.#lanes.map(({ qp }) => qp.query()));
     const { count, p50Ns, p99Ns, maxNs } = this.#latency.summary();
     return {
       counters: this.#device.counters(),
       messagesCompleted: this.#messagesCompleted.slice(0, this.#lanes.length),
       latency: { count, p50Ns, p99Ns, maxNs },
+      rates: infos.map(({ rateBps, alpha }) => ({ rateBps: finite(rateBps), alpha: finite(alpha) })),
       bars: this.#latency.bars(BUCKETS_PER_BAR),
       failures: this.#failures,
     };
@@ -188,6 +191,10 @@ export class LabEndpoint {
       this.#post(lane);
     }
   }
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
 }
 
 /** Nanoseconds of the system's monotonic clock, which all processes of this host share. */

@@ -11,6 +11,9 @@ const EVENTS_KEPT = 100;
 /** Losses are told of together, so that the list can be read: once in two seconds. */
 const SAMPLES_PER_EVENT = 8;
 
+/** Before the first sample there is nothing to compare it with: its rates are 0, over any time. */
+const FIRST_INTERVAL_NS = 1e9;
+
 /** What does not change. */
 export type LabPlan = Pick<LabState, 'messageBytes' | 'mtu' | 'queuePairs'>;
 
@@ -20,6 +23,8 @@ export interface LabReading {
   readonly a: EndpointSample;
   readonly b: EndpointSample;
   readonly ports: Readonly<Record<string, LiveSwitchPortCounters>>;
+  /** Bytes waiting at each egress of the switch. */
+  readonly queues: Readonly<Record<string, number>>;
 }
 
 /** Counters that make an event when they move, with the words for it. */
@@ -55,6 +60,12 @@ export class LabHistory {
     this.#qpns = qpns;
   }
 
+  /** All counters begin at 0 again. */
+  restarted(): void {
+    this.#previous = undefined;
+    this.#told = undefined;
+  }
+
   note(kind: LabEvent['kind'], text: string): LabEvent {
     const event = { number: ++this.#eventNumber, timeNs: this.#nowNs(), kind, text };
     keep(this.#events, event, EVENTS_KEPT);
@@ -63,7 +74,7 @@ export class LabHistory {
 
   add(reading: LabReading): { sample: LabSample; events: LabEvent[] } {
     const timeNs = this.#nowNs();
-    const before = this.#previous ?? { timeNs: 0, reading };
+    const before = this.#previous ?? { timeNs: timeNs - FIRST_INTERVAL_NS, reading };
     this.#previous = { timeNs, reading };
     const events = this.#eventsOf(reading);
     const sample = this.#sampleBetween(before, timeNs, reading);
@@ -88,6 +99,8 @@ export class LabHistory {
           this.#plan.messageBytes *
           8) /
         seconds,
+      rateBps: a.rates[i]?.rateBps ?? null,
+      alpha: a.rates[i]?.alpha ?? null,
     }));
     return {
       number: ++this.#sampleNumber,
@@ -97,6 +110,7 @@ export class LabHistory {
       linkBps: (moved('tx_data_packets') * this.#plan.mtu * 8) / seconds,
       retransmittedPerSecond: moved('tx_retransmitted') / seconds,
       droppedPerSecond: (ports['b'].tx_dropped_fault - old.ports['b'].tx_dropped_fault) / seconds,
+      queueBytes: reading.queues['b'],
       queuePairs,
       ports: Object.entries(ports).map(([name, counters]) => ({
         name,
@@ -140,6 +154,9 @@ function totalsOf({ a, b, ports }: LabReading): LabTotals {
     packetsRetransmitted: a.counters.tx_retransmitted,
     naks: sum('packet_seq_err'),
     timeouts: sum('local_ack_timeout_err'),
+    marks: ports['b'].tx_ecn_marked,
+    cnps: a.counters.rp_cnp_handled + a.counters.rp_cnp_ignored,
+    pauses: ports['a'].tx_pfc_packets,
   };
 }
 

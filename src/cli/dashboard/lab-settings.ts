@@ -2,14 +2,20 @@
 
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
-import { LAB_LOSS_RULES, LAB_OPS, LAB_SCHEMES, type LabSettings } from '../../web/lab.js';
+import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, LAB_RATE_CONTROLS, LAB_SCHEMES, type LabSettings } from '../../web/lab.js';
 
 function choice<const T extends string>(choices: readonly [T, ...T[]]) {
   return z.enum(choices, { error: `it is one of ${choices.join(', ')}` });
 }
 
 const settingsSchema = z
-  .strictObject({ op: choice(LAB_OPS), scheme: choice(LAB_SCHEMES), loss: choice(LAB_LOSS_RULES) })
+  .strictObject({
+    op: choice(LAB_OPS),
+    scheme: choice(LAB_SCHEMES),
+    loss: choice(LAB_LOSS_RULES),
+    link: choice(LAB_LINKS),
+    cc: choice(LAB_RATE_CONTROLS),
+  })
   .partial();
 
 /** Some or all settings. Throws ERR_ROCE_INVALID_ARGUMENT that names the field and says what it may be. */

@@ -11,6 +11,7 @@ import { ChildService, whileAlive } from '../processes/child-service.js';
 import type { SwitchService } from '../processes/switch-process.js';
 import type { LabEndpointService } from './endpoint-process.js';
 import { LabHistory } from './lab-history.js';
+import { NETWORKS, rateControlOf } from './lab-network.js';
 import { parseSettings } from './lab-settings.js';
 import { packetStory } from './packet-story.js';
 
@@ -24,9 +25,14 @@ const SAMPLE_INTERVAL_MS = 250;
 /** 1 MiB in packets of 1 KiB: four times as long as the distance between the losses of `ip-id-lsb=0xff`. */
 const MESSAGE_BYTES = 1024 * 1024;
 const MTU = 1024;
-const WINDOW_PACKETS = 64;
 
-export const FIRST_SETTINGS: LabSettings = { op: 'write', scheme: 'go-back-0', loss: 'ip-id-lsb=0xff' };
+const FIRST_SETTINGS: LabSettings = {
+  op: 'write',
+  scheme: 'go-back-0',
+  loss: 'ip-id-lsb=0xff',
+  link: 'fast',
+  cc: 'none',
+};
 
 type Target = { readonly remoteAddr: bigint; readonly rkey: number };
 
@@ -44,20 +50,26 @@ export class Lab implements DashboardSource, AsyncDisposable {
   #changing: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isSampling = false;
+  /** Counts how often the processes have been opened: counters begin anew. */
+  #opening = 0;
 
   readonly documents = {
     state: (): LabState => this.#history.state,
     packets: (): Promise<LabPackets> => this.#packets(),
   };
 
-  /** Rejects when one of the processes dies. */
+  /** Rejects when one of the processes dies, or the lab cannot be set up again. */
   readonly died: Promise<never>;
+  #fail: (error: Error) => void = () => {};
 
   /** With this many queue pairs from A to B. */
   constructor(queuePairs: number) {
     this.#queuePairs = queuePairs;
     this.#history = new LabHistory({ messageBytes: MESSAGE_BYTES, mtu: MTU, queuePairs });
-    this.died = whileAlive([this.#switch, this.#a, this.#b], new Promise<never>(() => {}));
+    const failed = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    this.died = whileAlive([this.#switch, this.#a, this.#b], failed);
     this.died.catch(() => {}); // Whoever opens the lab hears of it there.
   }
 
@@ -75,7 +87,10 @@ export class Lab implements DashboardSource, AsyncDisposable {
   readonly apply = async (change: unknown): Promise<LabSettings> => {
     const wanted = { ...this.#settings, ...parseSettings(change) };
     this.#changing = this.#changing.catch(() => {}).then(() => this.#change(wanted));
-    await this.#changing;
+    await this.#changing.catch((error: Error) => {
+      this.#fail(error); // Half of it is changed.
+      throw error;
+    });
     return this.#settings;
   };
 
@@ -89,33 +104,54 @@ export class Lab implements DashboardSource, AsyncDisposable {
   }
 
   async #open(): Promise<void> {
-    const ports = await this.#switch.call('open', { ports: ['a', 'b'], loss: this.#settings.loss, seed: 1 });
+    await this.#build(this.#settings);
+    this.#timer = setInterval(() => void this.#sample(), SAMPLE_INTERVAL_MS);
+  }
+
+  /** Switch and endpoints from the start, with traffic. */
+  async #build(settings: LabSettings): Promise<void> {
+    const { switchConfig: config, endpointRateBps: rateBps } = NETWORKS[settings.link];
+    const ports = await this.#switch.call('open', { ports: ['a', 'b'], loss: settings.loss, seed: 1, config });
+    const common = { rateBps, messageBytes: MESSAGE_BYTES };
     const [a, b] = await Promise.all([
-      this.#a.call('open', { address: ADDRESS_A, switchPort: ports['a'], messageBytes: MESSAGE_BYTES }),
-      this.#b.call('open', { address: ADDRESS_B, switchPort: ports['b'], messageBytes: MESSAGE_BYTES }),
+      this.#a.call('open', { address: ADDRESS_A, switchPort: ports['a'], ...common }),
+      this.#b.call('open', { address: ADDRESS_B, switchPort: ports['b'], ...common }),
     ]);
     this.#targets = { a, b };
-    await this.#connect(this.#settings);
-    this.#timer = setInterval(() => void this.#sample(), SAMPLE_INTERVAL_MS);
+    await this.#connect(settings);
+  }
+
+  async #rebuild(settings: LabSettings): Promise<void> {
+    this.#opening++;
+    this.#history.restarted();
+    await Promise.all([this.#a.call('close', {}), this.#b.call('close', {})]);
+    await this.#switch.call('close', {});
+    await this.#build(settings);
+    this.#opening++; // What was read in between is of neither.
   }
 
   async #change(wanted: LabSettings): Promise<void> {
     const before = this.#settings;
-    if (wanted.loss !== before.loss) await this.#switch.call('setLoss', { loss: wanted.loss });
-    if (wanted.op !== before.op || wanted.scheme !== before.scheme) await this.#connect(wanted);
-    this.#settings = wanted;
     const changed = Object.entries(wanted).filter(([name, value]) => before[name as keyof LabSettings] !== value);
     if (changed.length === 0) return;
+    if (wanted.link !== before.link) await this.#rebuild(wanted);
+    else if (wanted.loss !== before.loss) await this.#switch.call('setLoss', { loss: wanted.loss });
+    const isLossAlone = changed.every(([name]) => name === 'loss');
+    if (wanted.link === before.link && !isLossAlone) await this.#connect(wanted);
+    this.#settings = wanted;
     this.#send('event', this.#history.note('settings', changed.map(([name, value]) => `${name}: ${value}`).join(', ')));
   }
 
   /** Fresh queue pairs on both sides, because both have to agree on the recovery scheme; then traffic. */
-  async #connect({ op, scheme }: LabSettings): Promise<void> {
+  async #connect({ op, scheme, link, cc }: LabSettings): Promise<void> {
     const [lanesA, lanesB] = await Promise.all([
       this.#a.call('renew', { count: this.#queuePairs }),
       this.#b.call('renew', { count: this.#queuePairs }),
     ]);
-    const path = { mtu: MTU, windowPackets: WINDOW_PACKETS, recovery: scheme as RecoveryName };
+    const network = NETWORKS[link];
+    const { windowPackets, timeout } = network;
+    const recovery: RecoveryName = scheme;
+    const path = { mtu: MTU, windowPackets, timeout, recovery, rateControl: rateControlOf(network, cc) };
     await Promise.all([
       this.#a.call('connect', { ...path, peerAddress: ADDRESS_B, peerLanes: lanesB }),
       this.#b.call('connect', { ...path, peerAddress: ADDRESS_A, peerLanes: lanesA }),
@@ -130,14 +166,17 @@ export class Lab implements DashboardSource, AsyncDisposable {
   async #sample(): Promise<void> {
     if (this.#isSampling) return;
     this.#isSampling = true;
+    const opening = this.#opening;
     try {
-      const [a, b, ports] = await Promise.all([
+      const [a, b, ports, queues] = await Promise.all([
         this.#a.call('sample', {}),
         this.#b.call('sample', {}),
         this.#switch.call('counters', {}),
+        this.#switch.call('queues', {}),
       ]);
+      if (opening !== this.#opening) return;
       const settings = this.#settings;
-      const { sample, events } = this.#history.add({ settings, a, b, ports });
+      const { sample, events } = this.#history.add({ settings, a, b, ports, queues });
       for (const event of events) this.#send('event', event);
       this.#send('sample', sample);
       const { failures } = settings.op === 'read' ? b : a;

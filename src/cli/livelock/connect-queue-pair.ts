@@ -1,6 +1,7 @@
 /** Connects queue pairs whose two ends are told about each other by the process that started them. */
 
 import { RoceError } from '../../core/errors.js';
+import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import type { IpAddress } from '../../packet/address.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
 import { Access } from '../../verbs/access.js';
@@ -26,6 +27,10 @@ export interface PeerQueuePair {
   /** Packets in flight, of all queue pairs to this peer together. */
   readonly windowPackets: number;
   readonly recovery: RecoveryName;
+  /** Default: none. */
+  readonly rateControl?: RateControlOptions;
+  /** Local ACK timeout, 4.096 us x 2^code. Default 13: 33.6 ms. */
+  readonly timeout?: number;
 }
 
 /** Takes a fresh queue pair, whose first PSN is `psn`, to RTS. Rejects when the window is larger than the socket buffers. */
@@ -35,7 +40,7 @@ export async function connectQueuePair(
   psn: number,
   peer: PeerQueuePair,
 ): Promise<void> {
-  const { peerAddress, peerQpn, peerPsn, mtu, windowPackets, recovery } = peer;
+  const { peerAddress, peerQpn, peerPsn, mtu, windowPackets, recovery, rateControl, timeout } = peer;
   const { receiveBudgetPackets } = device.attributes;
   if (windowPackets > receiveBudgetPackets) {
     throw new RoceError(
@@ -56,11 +61,12 @@ export async function connectQueuePair(
     minRnrTimer: MIN_RNR_TIMER,
     recovery,
     inflightPackets: windowPackets,
+    ...(rateControl !== undefined && { rateControl }),
   });
   await qp.modify({
     state: 'RTS',
     sqPsn: psn,
-    timeout: ACK_TIMEOUT_CODE,
+    timeout: timeout ?? ACK_TIMEOUT_CODE,
     retryCnt: RETRY_COUNT,
     rnrRetry: 7,
     maxRdAtomic: READS_IN_FLIGHT,

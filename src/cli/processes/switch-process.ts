@@ -7,6 +7,7 @@ import { type LiveSwitch, openLiveSwitch } from '../../driver/live-switch.js';
 import { FaultPlan } from '../../faults/fault-plan.js';
 import { type FaultRuleSpec, parseFaultRules } from '../../faults/grammar.js';
 import { IpAddress } from '../../packet/address.js';
+import type { SwitchConfig } from '../../switch/switch-config.js';
 import { method } from './calls.js';
 import { serveParent } from './serve-parent.js';
 
@@ -28,10 +29,18 @@ function rulesOf(loss: string): FaultRuleSpec[] {
 const service = {
   /** Opens ports on UDP ports of the system's choice; answers `HOST:PORT` of each, by name. */
   open: method(
-    { ports: z.array(z.string()), loss: z.string().optional(), seed: z.number().int() },
-    async ({ ports, loss, seed }) => {
-      faults = loss === undefined ? undefined : new FaultPlan(rulesOf(loss), new SeededRandom(seed));
+    {
+      ports: z.array(z.string()),
+      loss: z.string().optional(),
+      seed: z.number().int(),
+      config: z.custom<SwitchConfig>().optional(),
+    },
+    async ({ ports, loss, seed, config }) => {
+      const random = new SeededRandom(seed);
+      faults = loss === undefined ? undefined : new FaultPlan(rulesOf(loss), random);
       const opening = await openLiveSwitch({
+        ...config,
+        random: random.stream('switch'),
         ports: ports.map((name) => ({ name, local: { host: LOOPBACK, port: 0 } })),
         ...(faults !== undefined && { faults }),
       });
@@ -47,6 +56,15 @@ const service = {
   }),
   /** Counters by port. */
   counters: method({}, () => opened().counters),
+  /** Bytes waiting at each egress, by port, all priorities together. */
+  queues: method({}, () =>
+    Object.fromEntries(
+      Object.entries(opened().snapshot().ports).map(([name, { egress }]) => [
+        name,
+        egress.reduce((sum, { bytes }) => sum + bytes, 0),
+      ]),
+    ),
+  ),
   close: method({}, async () => {
     await live?.close();
     live = undefined;

@@ -1,11 +1,14 @@
 /** The page over a live lab: controls, packets in slow motion, numbers, charts, latency, events. */
 
 import {
+  LAB_LINKS,
   LAB_LOSS_RULES,
   LAB_OPS,
+  LAB_RATE_CONTROLS,
   LAB_SCHEMES,
   type LabEvent,
   type LabPackets,
+  type LabQueuePair,
   type LabSample,
   type LabSettings,
   type LabState,
@@ -13,7 +16,7 @@ import {
 import { ChoiceGroup } from './choice-group.js';
 import { byId, element, panel } from './dom.js';
 import { EventList } from './event-list.js';
-import { formatCount, formatRate, formatShare } from './format.js';
+import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
 import { HistogramView } from './histogram.js';
 import type { KeyAction } from './keyboard.js';
 import { PacketPlayer } from './packet-player.js';
@@ -30,6 +33,12 @@ const LOSS_LABELS: Readonly<Record<LabSettings['loss'], string>> = {
   'random=0.01': '1 % at random',
 };
 
+const LINK_LABELS: Readonly<Record<LabSettings['link'], string>> = {
+  fast: 'fast',
+  slow: '200 Mb/s, ECN',
+  'slow-pfc': '200 Mb/s, ECN, PFC',
+};
+
 const readoutsOfLab = () =>
   new Readouts<LabSample>([
     { label: 'goodput', value: ({ goodputBps }) => goodputBps, format: formatRate, isBad: (value) => value === 0 },
@@ -44,6 +53,10 @@ const readoutsOfLab = () =>
     { label: 'messages done', value: ({ totals }) => totals.messages, format: formatCount },
     { label: 'NAKs', value: ({ totals }) => totals.naks, format: formatCount },
     { label: 'timeouts', value: ({ totals }) => totals.timeouts, format: formatCount },
+    { label: 'queue to B', value: ({ queueBytes }) => queueBytes, format: formatBytes },
+    { label: 'marked', value: ({ totals }) => totals.marks, format: formatCount },
+    { label: 'CNPs', value: ({ totals }) => totals.cnps, format: formatCount },
+    { label: 'pauses', value: ({ totals }) => totals.pauses, format: formatCount },
   ]);
 
 export class LiveView {
@@ -53,12 +66,17 @@ export class LiveView {
   readonly #throughput = new TimeChart({ labels: ['goodput', 'on the link'], format: formatRate });
   readonly #packets = new TimeChart({ labels: ['sent again', 'lost'], format: (value) => `${formatCount(value)}/s` });
   readonly #perQp: TimeChart;
+  readonly #rates: TimeChart;
+  readonly #alphas: TimeChart;
+  readonly #queue = new TimeChart({ labels: ['towards B'], format: formatBytes });
   readonly #histogram = new HistogramView();
   readonly #events = new EventList();
   readonly #player: PacketPlayer;
   readonly #op: ChoiceGroup<LabSettings['op']>;
   readonly #scheme: ChoiceGroup<LabSettings['scheme']>;
   readonly #loss: ChoiceGroup<LabSettings['loss']>;
+  readonly #link: ChoiceGroup<LabSettings['link']>;
+  readonly #cc: ChoiceGroup<LabSettings['cc']>;
   #isPaused = false;
 
   constructor(state: LabState) {
@@ -66,10 +84,10 @@ export class LiveView {
     this.#samples = [...state.samples];
     const { queuePairs } = state;
     this.#player = new PacketPlayer(queuePairs, async () => (await getJson<LabPackets>('packets')).packets);
-    this.#perQp = new TimeChart({
-      labels: Array.from({ length: queuePairs }, (_, i) => `QP ${i + 1}`),
-      format: formatRate,
-    });
+    const labels = Array.from({ length: queuePairs }, (_, i) => `QP ${i + 1}`);
+    this.#perQp = new TimeChart({ labels, format: formatRate });
+    this.#rates = new TimeChart({ labels, format: formatRate });
+    this.#alphas = new TimeChart({ labels, format: (alpha) => alpha.toFixed(2) });
     const plain = <T extends string>(values: readonly T[]) => values.map((value) => ({ value, label: value }));
     this.#scheme = new ChoiceGroup('scheme', 'recovery scheme (keys 1, 2, 3)', plain(LAB_SCHEMES), (scheme) =>
       this.#apply({ scheme }),
@@ -86,6 +104,13 @@ export class LiveView {
       LAB_LOSS_RULES.map((value) => ({ value, label: LOSS_LABELS[value] })),
       (loss) => this.#apply({ loss }),
     );
+    this.#link = new ChoiceGroup(
+      'link',
+      'link to B',
+      LAB_LINKS.map((value) => ({ value, label: LINK_LABELS[value] })),
+      (link) => this.#apply({ link }),
+    );
+    this.#cc = new ChoiceGroup('cc', 'rate control', plain(LAB_RATE_CONTROLS), (cc) => this.#apply({ cc }));
   }
 
   readonly keys: readonly KeyAction[] = [
@@ -112,13 +137,20 @@ export class LiveView {
       panel(
         'Controls',
         'wide',
-        element('div', { class: 'controls' }, this.#scheme.element, this.#loss.element, this.#op.element),
+        element(
+          'div',
+          { class: 'controls' },
+          ...[this.#scheme, this.#loss, this.#op, this.#link, this.#cc].map((group) => group.element),
+        ),
       ),
       panel('Now', 'wide', this.#readouts.element),
       panel('Packets in slow motion', 'wide', this.#player.element),
       panel('Throughput', 'half', this.#throughput.element),
       panel('Repairs, packets a second', 'half', this.#packets.element),
       panel('Goodput by queue pair', 'third', this.#perQp.element),
+      panel('Rate that DCQCN allows', 'third', this.#rates.element),
+      panel('DCQCN’s alpha', 'third', this.#alphas.element),
+      panel('Queue of the switch', 'third', this.#queue.element),
       panel('Message latency', 'third', this.#histogram.element),
       panel('Events', 'third', this.#events.element),
     );
@@ -160,10 +192,21 @@ export class LiveView {
     const x = samples.map(({ timeNs }) => timeNs / 1e9);
     this.#throughput.show(x, [samples.map((s) => s.goodputBps), samples.map((s) => s.linkBps)]);
     this.#packets.show(x, [samples.map((s) => s.retransmittedPerSecond), samples.map((s) => s.droppedPerSecond)]);
+    const perQp = <T>(value: (queuePair: LabQueuePair) => T) =>
+      now.queuePairs.map((_, i) => samples.map((s) => value(s.queuePairs[i])));
     this.#perQp.show(
       x,
-      now.queuePairs.map((_, i) => samples.map((s) => s.queuePairs[i].goodputBps)),
+      perQp(({ goodputBps }) => goodputBps),
     );
+    this.#rates.show(
+      x,
+      perQp(({ rateBps }) => rateBps),
+    );
+    this.#alphas.show(
+      x,
+      perQp(({ alpha }) => alpha),
+    );
+    this.#queue.show(x, [samples.map(({ queueBytes }) => queueBytes)]);
     this.#histogram.show(now.latency);
     this.#readouts.show(now, now.number);
     for (const { name, packetsPerSecond } of now.ports) {
@@ -173,6 +216,8 @@ export class LiveView {
     this.#op.show(now.settings.op);
     this.#scheme.show(now.settings.scheme);
     this.#loss.show(now.settings.loss);
+    this.#link.show(now.settings.link);
+    this.#cc.show(now.settings.cc);
   }
 
   async #apply(change: Partial<LabSettings>): Promise<void> {

@@ -19,7 +19,7 @@ export class TimeChart {
   readonly element = element('div');
   readonly #options: TimeChartOptions;
   #plot: InstanceType<typeof uPlot> | undefined;
-  #data: Array<readonly number[]>;
+  #data: Array<ReadonlyArray<number | null>>;
 
   constructor(options: TimeChartOptions) {
     this.#options = options;
@@ -28,8 +28,8 @@ export class TimeChart {
     onThemeChange(() => this.#plot?.redraw());
   }
 
-  /** `x` ascends; one list of values for each label. */
-  show(x: readonly number[], values: ReadonlyArray<readonly number[]>): void {
+  /** `x` ascends; one list of values for each label, null where there is none. */
+  show(x: readonly number[], values: ReadonlyArray<ReadonlyArray<number | null>>): void {
     this.#data = [x, ...values];
     this.#plot?.setData(this.#data as Parameters<InstanceType<typeof uPlot>['setData']>[0]);
   }
