@@ -173,7 +173,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
   it('says when the lab is gone', async () => {
     await using brief = await RunningDashboard.start('-q', '2');
     const gone = await openPage(browser, brief.url);
-    await gone.page.locator('.u-legend', { hasText: 'QP 2' }).waitFor();
+    await gone.page.locator('.u-legend', { hasText: 'QP 2' }).first().waitFor();
     await brief[Symbol.asyncDispose]();
     await gone.page.getByText('no connection; trying again').waitFor();
     await gone.page.close();
