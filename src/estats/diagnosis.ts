@@ -10,7 +10,7 @@
  *     T4-T3  sent, not answered           a receiver that was not ready, or whose program stood still: responder; else the network
  *     T5-T4  answered, not completed      older work was not answered: the network
  *
- * A program whose event loop stands still owns what that explains, wherever it shows, if its NIC runs on that loop.
+ * A program whose event loop, with the NIC on it, stood still while packets waited to be sent or heard owns what that explains.
  */
 
 import { formatNs } from '../core/units.js';

@@ -159,6 +159,23 @@ describe('diagnose names', () => {
     expect(verdict(pair).because).toMatch(/fence/);
   });
 
+  it('the sender when fast registration waits behind a fence for READs, as long as the way is', async () => {
+    const pair = await open({ delayNs: 500_000 });
+    const { a, b } = pair;
+    const mr = await a.pd.allocFastRegMr(4096);
+    for (let n = 0; n < 10; n++) {
+      a.qp.postSend(
+        { opcode: 'RDMA_READ', sges: [a.mr.sge(0, 64)], remoteAddr: b.mr.addr, rkey: b.mr.rkey },
+        { opcode: 'REG_MR', mr, key: mr.nextKey(), offset: 0, length: 64, iova: 0x1000n, access: 0, fence: true },
+        { opcode: 'LOCAL_INV', invalidateRkey: mr.key },
+      );
+      expect(pair.completions(a.cq, 3)).toHaveLength(3);
+    }
+    expect(verdict(pair, 'REG_MR')).toMatchObject({ owner: 'sender', stage: 't2_t1' });
+    expect(verdict(pair, 'REG_MR').because).toMatch(/fence/);
+    expect(verdict(pair, 'REG_MR').meanNs).toBeGreaterThan(MS);
+  });
+
   it('not the sender when the same messages have no fence', async () => {
     const pair = await open({ delayNs: 500_000 });
     for (let n = 0; n < 20; n++) write(pair, 64);
