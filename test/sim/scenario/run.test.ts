@@ -102,3 +102,17 @@ test('a blocked egress holds its flow, and lets it go on', async () => {
   });
   expect(released.flows[0].completionNs).toBeGreaterThan(1e6);
 });
+
+test('flows across a Clos network take both spines, each flow one of them', async () => {
+  const result = await run({
+    ...INCAST,
+    duration: '5ms',
+    warmup: 0,
+    topology: { kind: 'leaf-spine', leaves: 2, spines: 2, hostsPerLeaf: 4 },
+    flows: [{ kind: 'flows', from: 'h0..h3', to: 'h4..h7', bytes: '128KiB' }],
+  });
+  expect(result.summary).toMatchObject({ completions: { count: 16 }, droppedPackets: 0, retransmittedPackets: 0 });
+  const used = (port: string) => result.queues.find((queue) => queue.port === port)!.utilization;
+  expect(used('l0>p0')).toBeGreaterThan(0);
+  expect(used('l0>p1')).toBeGreaterThan(0);
+});
