@@ -14,11 +14,13 @@ import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
+import { ConnectionWatch } from './connection-watch.js';
 import { CHECK_BLOCK_BYTES, checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { resumeSession, sessionLow } from './handshake.js';
 import { LatencyWindow } from './latency-window.js';
 import { SK_INLINE, SK_NO_SLOT, SK_SLOTS_MAX, type SkOp } from './request.js';
 import { errnoOfStatus } from './response.js';
-import { decodeResumeResponse, encodeResumeRequest, type ResumeResponse } from './resume.js';
+import type { ResumeResponse } from './resume.js';
 
 /** An operation on the disk. */
 export interface SkIo {
@@ -91,6 +93,7 @@ export class ClientSession {
   readonly #freeSlots: number[] = [];
   readonly #waiting: Request[] = [];
   #sessionId: Uint8Array;
+  #sessionLow: bigint;
   #epoch = 0;
   #server: ResumeResponse | undefined;
   #channel: SkClientChannel | undefined;
@@ -98,9 +101,7 @@ export class ClientSession {
   #onDrained: (() => void) | undefined;
   #inFlightBytes = 0;
   #mismatches = 0;
-  #lastHeardNs = 0;
-  #pinging = false;
-  #cancelWatch: (() => void) | undefined;
+  #watch: ConnectionWatch | undefined;
   #ended: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
@@ -109,6 +110,7 @@ export class ClientSession {
     this.#random = random;
     this.#limits = { ...DEFAULTS, ...limits };
     this.#sessionId = this.#newId();
+    this.#sessionLow = sessionLow(this.#sessionId);
     for (let slot = SK_SLOTS_MAX - 1; slot >= 0; slot--) this.#freeSlots.push(slot);
     for (let slot = 0; slot < SK_SLOTS_MAX; slot++) this.#slots.push({ seq: 0, request: undefined, sentNs: 0 });
   }
@@ -154,7 +156,9 @@ export class ClientSession {
     await old?.close().catch(() => {}); // What is left of it cannot be reached by the next one.
     this.#epoch++;
     try {
-      const server = await this.#handshake(channel);
+      const { disk, inlineWriteBytesMax, silenceNs } = this.#limits;
+      const request = { sessionId: this.#sessionId, epoch: this.#epoch, inlineWriteBytesMax };
+      const server = await resumeSession(channel, this.#clock, disk, request, silenceNs);
       if (this.#ended !== undefined) throw this.#ended;
       this.#adopt(server);
     } catch (error) {
@@ -194,37 +198,8 @@ export class ClientSession {
     return Uint8Array.from({ length: SESSION_ID_BYTES }, () => this.#random.u32() & 0xff);
   }
 
-  get #idLow(): bigint {
-    return Buffer.from(this.#sessionId).readBigUInt64LE(0);
-  }
-
-  async #handshake(channel: SkClientChannel): Promise<ResumeResponse> {
-    const { disk, inlineWriteBytesMax, silenceNs } = this.#limits;
-    const body = encodeResumeRequest({ sessionId: this.#sessionId, epoch: this.#epoch, inlineWriteBytesMax });
-    let cancel: () => void = () => {};
-    try {
-      return await new Promise((resolve, reject) => {
-        cancel = this.#clock.wakeAt(this.#clock.nowNs() + silenceNs, () => reject(refusal('no answer')));
-        channel.onFailure = reject;
-        channel.onReply = ({ response, list, data }) => {
-          const intact = firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
-          const server = response.status === 'OK' && intact ? decodeResumeResponse(data) : undefined;
-          if (server !== undefined) resolve(server);
-          else reject(refusal(response.status));
-        };
-        channel.send({
-          request: { ...this.#header('RESUME', SK_NO_SLOT, 0), disk, flags: SK_INLINE, length: body.length },
-          data: body,
-          checks: checksOf(body),
-        });
-      });
-    } finally {
-      cancel();
-    }
-  }
-
   #header(op: SkOp, slot: number, slotSeq: number) {
-    return { op, flags: 0, sessionLow: this.#idLow, slot, slotSeq, disk: this.#limits.disk, offset: 0, length: 0 };
+    return { op, flags: 0, sessionLow: this.#sessionLow, slot, slotSeq, disk: this.#limits.disk, offset: 0, length: 0 };
   }
 
   /** Takes note of the server; if it has forgotten the session, numbers start anew. */
@@ -240,11 +215,9 @@ export class ClientSession {
     this.latency.clear();
     this.#onDrained = undefined;
     this.#mismatches = 0;
-    this.#pinging = false;
-    this.#lastHeardNs = this.#clock.nowNs();
     channel.onReply = (reply) => this.#onReply(reply);
     channel.onFailure = (error) => this.#lose(error);
-    this.#watch();
+    this.#watch = this.#watchOver(channel);
     for (let slot = 0; slot < SK_SLOTS_MAX && this.#channel === channel; slot++) {
       if (this.#slots[slot].request === undefined) continue;
       this.counters.resent++;
@@ -254,8 +227,7 @@ export class ClientSession {
   }
 
   #detach(): void {
-    this.#cancelWatch?.();
-    this.#cancelWatch = undefined;
+    this.#watch?.stop();
     if (this.#channel === undefined) return;
     this.#channel.onReply = () => {};
     this.#channel.onFailure = () => {};
@@ -301,11 +273,8 @@ export class ClientSession {
 
   #onReply(reply: SkReply): void {
     const { response } = reply;
-    this.#lastHeardNs = this.#clock.nowNs();
-    if (response.slot === SK_NO_SLOT) {
-      this.#pinging = false;
-      return;
-    }
+    this.#watch?.onHeard();
+    if (response.slot === SK_NO_SLOT) return; // A PING was answered.
     const { request, seq } = this.#slots[response.slot];
     if (request === undefined || seq !== response.slotSeq) {
       this.#lose(new RoceError('ERR_ROCE_MISMATCH', `slot ${response.slot} has not asked for what was answered`));
@@ -320,7 +289,7 @@ export class ClientSession {
       return;
     }
     this.#mismatches = 0;
-    this.latency.add(this.#lastHeardNs - this.#slots[response.slot].sentNs);
+    this.latency.add(this.#clock.nowNs() - this.#slots[response.slot].sentNs);
     this.#release(response.slot);
     this.counters.completed++;
     if (response.status === 'OK') {
@@ -354,6 +323,7 @@ export class ClientSession {
     this.#failAll(new BlockDeviceError('EIO', 'the server no longer understands this session'));
     for (const slot of this.#slots) slot.seq = 0;
     this.#sessionId = this.#newId();
+    this.#sessionLow = sessionLow(this.#sessionId);
     this.#lose(new RoceError('ERR_ROCE_MISMATCH', 'the session is lost'));
   }
 
@@ -367,36 +337,32 @@ export class ClientSession {
     for (const { reject } of failed) reject(error);
   }
 
-  /** Looks after the connection while it is used. */
-  #watch(): void {
-    const { idleNs } = this.#limits;
-    const dueNs = this.#clock.nowNs() + idleNs;
-    this.#cancelWatch = this.#clock.wakeAt(dueNs, () => {
-      // Who wakes late has not listened: what was said meanwhile is still to be read.
-      if (this.#clock.nowNs() - dueNs > idleNs) this.#lastHeardNs = this.#clock.nowNs();
-      this.#look();
-      if (this.#channel !== undefined) this.#watch();
+  #watchOver(channel: SkClientChannel): ConnectionWatch {
+    const { idleNs, silenceNs } = this.#limits;
+    const request = this.#header('PING', SK_NO_SLOT, 0);
+    return new ConnectionWatch({
+      clock: this.#clock,
+      idleNs,
+      silenceNs,
+      look: (nowNs) => this.#withdrawLate(channel, nowNs),
+      ask: () => channel.send({ request, data: undefined, checks: NO_CHECKS }),
+      onSilent: () => {
+        this.#lose(new RoceError('ERR_ROCE_CONNECT', `the server said nothing for ${silenceNs / 1e9} s`));
+      },
     });
   }
 
-  #look(): void {
-    const now = this.#clock.nowNs();
-    const channel = this.#channel!;
-    const { idleNs, silenceNs, ioTimeoutNs } = this.#limits;
-    const late = this.#slots.findIndex(({ request, sentNs }) => request !== undefined && now - sentNs >= ioTimeoutNs);
-    if (late >= 0) {
-      this.#slots[late].sentNs = Number.POSITIVE_INFINITY;
-      const timeout = new RoceError('ERR_ROCE_CONNECT', `a request was not answered for ${ioTimeoutNs / 1e9} s`);
-      // Its memory is closed before anything else is done about it.
-      void channel.withdraw(late).then(() => {
-        if (channel === this.#channel) this.#lose(timeout);
-      });
-    } else if (now - this.#lastHeardNs >= silenceNs) {
-      this.#lose(new RoceError('ERR_ROCE_CONNECT', `the server said nothing for ${silenceNs / 1e9} s`));
-    } else if (now - this.#lastHeardNs >= idleNs && !this.#pinging) {
-      this.#pinging = true;
-      channel.send({ request: this.#header('PING', SK_NO_SLOT, 0), data: undefined, checks: NO_CHECKS });
-    }
+  /** A request that is not answered in time ends the connection, its memory being closed before anything else is done. True: there is one. */
+  #withdrawLate(channel: SkClientChannel, nowNs: number): boolean {
+    const { ioTimeoutNs } = this.#limits;
+    const late = this.#slots.findIndex(({ request, sentNs }) => request !== undefined && nowNs - sentNs >= ioTimeoutNs);
+    if (late < 0) return false;
+    this.#slots[late].sentNs = Number.POSITIVE_INFINITY;
+    const timeout = new RoceError('ERR_ROCE_CONNECT', `a request was not answered for ${ioTimeoutNs / 1e9} s`);
+    void channel.withdraw(late).then(() => {
+      if (channel === this.#channel) this.#lose(timeout);
+    });
+    return true;
   }
 }
 
@@ -409,8 +375,4 @@ function arrivedIntact({ op, length }: SkIo, { response, list, data }: SkReply):
   if (response.status !== 'OK' || (op !== 'READ' && op !== 'STATUS')) return true;
   if (op === 'READ' && data.length !== length) return false;
   return data.length === 0 || firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
-}
-
-function refusal(why: string): RoceError {
-  return new RoceError('ERR_ROCE_CONNECT', `the storage server does not resume the session: ${why}`);
 }

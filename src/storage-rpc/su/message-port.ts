@@ -58,7 +58,6 @@ export class MessagePort {
   slotLimit: () => number = () => 0;
   readonly counters = { sent: 0, received: 0, malformed: 0 };
   readonly credits = new Credits(SU_WINDOW);
-  lastHeardNs: number;
   readonly #parts: SuParts;
   readonly #receives: MemoryRegion;
   readonly #queues: Readonly<Record<MessageClass, Queued[]>> = { control: [], data: [] };
@@ -71,7 +70,6 @@ export class MessagePort {
   private constructor(parts: SuParts, receives: MemoryRegion) {
     this.#parts = parts;
     this.#receives = receives;
-    this.lastHeardNs = parts.clock.nowNs();
     void serveCompletions(
       parts.sendCq,
       () => this.#onSent(),
@@ -207,7 +205,6 @@ export class MessagePort {
       return;
     }
     this.counters.received++;
-    this.lastHeardNs = this.#parts.clock.nowNs();
     let held = true;
     this.onMessage({
       header,

@@ -17,6 +17,8 @@
 import { RoceError } from '../../core/errors.js';
 import { Access } from '../../verbs/access.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
+import { PIECE_BYTES_MAX } from '../pool/buffer-pool.js';
+import { ConnectionWatch } from '../sk/connection-watch.js';
 import type { SkDescriptor } from '../sk/request.js';
 import {
   type AbortReason,
@@ -45,6 +47,8 @@ const DEFAULTS = {
   idleNs: 1e9,
   silenceNs: 3e9,
 };
+/** Slots a side may offer. */
+const SLOTS_MAX = 1024;
 /** An explicit grant waits so long for a message that would carry it. */
 const GRANT_DELAY_NS = 200e3;
 /** Last words wait so long for their acknowledgement: without them the peer notices, too. */
@@ -73,7 +77,7 @@ export class SuConnection {
   #farewell: Promise<void> = Promise.resolve();
   #grants = 0;
   #cancelGrant: (() => void) | undefined;
-  #cancelWatch: (() => void) | undefined;
+  #watch: ConnectionWatch | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -105,6 +109,10 @@ export class SuConnection {
   /** Takes over a queue pair that can receive. It is closed with the connection, and so are its CQs; domain and pools are the caller's. */
   static async over(parts: SuParts, role: 'client' | 'server', options: SuOptions = {}): Promise<SuConnection> {
     const limits = { ...DEFAULTS, ...options };
+    checkLimit('smallBytesMax', limits.smallBytesMax, DEFAULTS.smallBytesMax);
+    checkLimit('slotBytes', limits.slotBytes, PIECE_BYTES_MAX);
+    checkLimit('chunkBytes', limits.chunkBytes, PIECE_BYTES_MAX);
+    checkLimit('slots', limits.slots, SLOTS_MAX);
     const slotMemory = await parts.pd.regMr(limits.slots * limits.slotBytes, Access.LOCAL_WRITE | Access.REMOTE_WRITE);
     const port = await MessagePort.over(parts);
     return new SuConnection(parts, port, slotMemory, limits, role === 'client');
@@ -113,7 +121,7 @@ export class SuConnection {
   /** Begins to speak; both sides call it when their queue pairs are connected. */
   start(): void {
     if (this.#isClient) this.#tell({ type: 'HELLO', body: encodeLimits(this.#limits) });
-    this.#watch();
+    this.#watch = this.#watchOver();
   }
 
   /** Resolves when both sides know each other's limits; rejects when that fails. */
@@ -166,7 +174,7 @@ export class SuConnection {
 
   async #close(): Promise<void> {
     this.#cancelGrant?.();
-    this.#cancelWatch?.();
+    this.#watch?.stop();
     this.#settleTerms.reject(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
     if (this.#port.isOpen) await this.#atMost(LAST_WORDS_NS, this.#farewell);
     await this.#port.close();
@@ -182,6 +190,7 @@ export class SuConnection {
 
   #onMessage(received: SuReceived): void {
     const { header } = received;
+    this.#watch?.onHeard();
     if (this.#peerSlots?.onLimit(header.slotLimit) === false) this.#refuse('an impossible slot limit');
     else if (header.type === 'DATA') this.#receiver.onData(received);
     else {
@@ -298,21 +307,17 @@ export class SuConnection {
     this.#tell({ type: 'CREDIT' });
   }
 
-  #watch(): void {
-    const { clock } = this.#parts;
+  #watchOver(): ConnectionWatch {
     const { idleNs, silenceNs } = this.#limits;
-    const dueNs = clock.nowNs() + idleNs;
-    this.#cancelWatch = clock.wakeAt(dueNs, () => {
-      if (!this.#port.isOpen) return;
-      // Who wakes late has not listened: what was said meanwhile is still to be read.
-      if (clock.nowNs() - dueNs > idleNs) this.#port.lastHeardNs = clock.nowNs();
-      const silentNs = clock.nowNs() - this.#port.lastHeardNs;
-      if (silentNs >= silenceNs) {
-        void this.#giveUp('silent', `nothing was heard for ${silenceNs / 1e9} s`);
-        return;
-      }
-      if (silentNs >= idleNs && this.#agreed !== undefined && !this.#port.controlWaits) this.#tell({ type: 'PING' });
-      this.#watch();
+    return new ConnectionWatch({
+      clock: this.#parts.clock,
+      idleNs,
+      silenceNs,
+      look: () => !this.#port.isOpen,
+      ask: () => {
+        if (this.#agreed !== undefined) this.#tell({ type: 'PING' });
+      },
+      onSilent: () => void this.#giveUp('silent', `nothing was heard for ${silenceNs / 1e9} s`),
     });
   }
 
@@ -349,4 +354,9 @@ export class SuConnection {
     this.onFailure(error);
     void this.close();
   }
+}
+
+function checkLimit(name: string, value: number, max: number): void {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return;
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, `it must be 1 to ${max}`);
 }

@@ -32,11 +32,11 @@ export interface SuParts {
 export interface SuOptions {
   /** Largest message that travels in a SEND; at most, and by default, 4056: with its header one packet of 4096 bytes. */
   readonly smallBytesMax?: number;
-  /** Largest message that is written into a slot; default 64 KiB. */
+  /** Largest message that is written into a slot; at most 1 MiB, default 64 KiB. */
   readonly slotBytes?: number;
   /** Default 8. */
   readonly slots?: number;
-  /** Large messages move in pieces of this size, one at a time in each direction; 16 KiB to 1 MiB, default 64 KiB. */
+  /** Large messages move in pieces of this size, one at a time in each direction; at most 1 MiB, default 64 KiB. */
   readonly chunkBytes?: number;
   /** A silent peer is asked for a sign of life after `idleNs` (1 s), and given up after `silenceNs` (3 s). */
   readonly idleNs?: number;

@@ -7,7 +7,7 @@ import {
   type Lease,
   type Slab,
 } from '../../../src/storage-rpc/pool/buffer-pool.js';
-import { clockOf, pass, settle } from '../sk/virtual-time.js';
+import { clockOf, pass, settle } from '../../support/virtual-time.js';
 
 const KIB = 1024;
 const SLAB_BYTES = 2048 * KIB;

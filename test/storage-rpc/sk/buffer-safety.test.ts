@@ -5,8 +5,8 @@ import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { SkDescriptor } from '../../../src/storage-rpc/sk/request.js';
 import { Access } from '../../../src/verbs/access.js';
 import type { SendWorkRequest } from '../../../src/verbs/send-work-request.js';
+import { settle } from '../../support/virtual-time.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from './rig.js';
-import { settle } from './virtual-time.js';
 
 /** Changes what the server's newest connection posts. */
 function tamper(rig: Rig, change: (request: SendWorkRequest) => SendWorkRequest): void {

@@ -69,13 +69,18 @@ test('100,000 old packets change nothing in the next incarnation of a connection
   expect(session.counters.crcMismatches).toBe(0);
 });
 
-test('clients killed with 64 requests under way leave nothing behind, 100 times', async () => {
+test('clients killed with 64 requests under way leave nothing behind, 100 times, and what was acknowledged is on the disk', async () => {
   const rig = await Rig.create();
   for (let round = 0; round < 100; round++) {
     const session = await rig.connected(round % 3 === 0 ? 'tcp' : 'rdma', { inlineWriteBytesMax: 0 });
+    const acknowledged: number[] = [];
     for (let i = 0; i < 64; i++) {
-      const io = i % 2 === 0 ? readIo(i * 16_384, Buffer.alloc(16_384)) : writeIo(i * 16_384, pattern(16_384, i));
-      session.submit(io).catch(() => {});
+      const isWrite = i % 2 === 1;
+      const io = isWrite ? writeIo(i * 16_384, pattern(16_384, i + round)) : readIo(i * 16_384, Buffer.alloc(16_384));
+      session.submit(io).then(
+        () => isWrite && acknowledged.push(i),
+        () => {},
+      );
     }
     await rig.pass((round * 7919) % 300_000);
     const { server } = rig;
@@ -84,6 +89,11 @@ test('clients killed with 64 requests under way leave nothing behind, 100 times'
     if (round % 3 !== 0) rig.rdma!.server.fail(new Error('the peer is gone'));
     await rig.pass(1e6);
     expect([server.connections, rig.pool.inUse, rig.pulls.taken]).toEqual([0, 0, 0]);
+    const stored = Buffer.alloc(16_384);
+    for (const i of acknowledged) {
+      await rig.disk.read(i * 16_384, stored.length, stored);
+      expect(stored.equals(pattern(16_384, i + round))).toBe(true);
+    }
   }
   expect(rig.server.sessions).toBeLessThanOrEqual(100);
   expect(rig.pair.b.host.nic.keys.size).toBeLessThan(12);

@@ -20,8 +20,8 @@ import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../../src/verbs/protection-domain.js';
 import type { QueuePairInit } from '../../../src/verbs/queue-pair.js';
 import { connectQp, createPair, type Pair, type PairOptions, type Player } from '../../support/pair.js';
+import { clockOf, pass, until } from '../../support/virtual-time.js';
 import { createPipe, type PipeEnd } from './pipe.js';
-import { clockOf, pass, until } from './virtual-time.js';
 
 export const DISK_BYTES = 8 << 20;
 const MTU = 4096;

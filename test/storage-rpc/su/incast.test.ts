@@ -16,8 +16,8 @@ import { Access } from '../../../src/verbs/access.js';
 import { RdmaDevice } from '../../../src/verbs/device.js';
 import type { ProtectionDomain } from '../../../src/verbs/protection-domain.js';
 import { connectQp } from '../../support/pair.js';
+import { clockOf, until } from '../../support/virtual-time.js';
 import { pattern } from '../sk/rig.js';
-import { clockOf, until } from '../sk/virtual-time.js';
 
 const SENDERS = 4;
 const MESSAGES = 12;

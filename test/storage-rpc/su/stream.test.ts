@@ -135,3 +135,9 @@ test('aborting tells the peer why', async () => {
   await ends.pass(1e6);
   expect(ends.server.failure?.message).toBe('the peer gave up: closed: had enough');
 });
+
+test('sizes that cannot be are refused', async () => {
+  for (const client of [{ smallBytesMax: 4057 }, { slotBytes: 0 }, { chunkBytes: (1 << 20) + 1 }, { slots: 1.5 }]) {
+    await expect(TwoEnds.create({ client })).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+  }
+});

@@ -6,7 +6,7 @@ import { SU_QP, type SuOptions, type SuPools } from '../../../src/storage-rpc/su
 import { Access } from '../../../src/verbs/access.js';
 import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
 import { createPair, type Pair, type PairOptions, type Player } from '../../support/pair.js';
-import { clockOf, pass, until } from '../sk/virtual-time.js';
+import { clockOf, pass, until } from '../../support/virtual-time.js';
 
 export interface SuPairOptions extends PairOptions {
   client?: SuOptions;

@@ -1,7 +1,7 @@
 /** Promises in virtual time: the clock of an event queue, and running it until a promise has settled. */
 
-import type { CmClock } from '../../../src/cm/clock.js';
-import type { EventQueue } from '../../../src/sim/event-queue.js';
+import type { CmClock } from '../../src/cm/clock.js';
+import type { EventQueue } from '../../src/sim/event-queue.js';
 
 export function clockOf(events: EventQueue): CmClock {
   return {
