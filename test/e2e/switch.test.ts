@@ -1,13 +1,25 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { connect, listen } from '../../src/cm/listen-connect.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
 import { isBuilt, Program } from './executable.js';
 
 const TWO_PORTS = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0'];
+
+const started: Program[] = [];
+
+afterEach(() => {
+  for (const program of started.splice(0)) program.kill('SIGKILL');
+});
+
+function start(...args: string[]): Program {
+  const program = Program.rocev2(...args);
+  started.push(program);
+  return program;
+}
 
 async function portsOf(program: Program): Promise<[string, string]> {
   const [, a] = await program.writes('stderr', /switch port a on (\S+:\d+)\n/);
@@ -41,7 +53,7 @@ async function transfer(switchPorts: readonly [string, string]): Promise<void> {
 describe.skipIf(!isBuilt)('rocev2 switch', () => {
   it('keeps to link rates, pauses instead of dropping, and reports queues and pools', async () => {
     const args = [...TWO_PORTS, '--rate', '1Gbps', '--rate', 'b=50Mbps', '--pfc', '0', '--json'];
-    const program = Program.rocev2('switch', ...args);
+    const program = start('switch', ...args);
     const switchPorts = await portsOf(program);
     const beganMs = performance.now();
     await transfer(switchPorts);
@@ -55,10 +67,30 @@ describe.skipIf(!isBuilt)('rocev2 switch', () => {
     expect(pools.headroom).toMatchObject({ sizeBytes: 2 * 4 * 2 ** 20, usedBytes: 0 });
   });
 
+  it('carries bw between two processes, and its marks slow the sender down', async () => {
+    const args = [...TWO_PORTS, '--rate', '1Gbps', '--rate', 'b=200Mbps', '--ecn', '20KB,20KB,1', '--json'];
+    const program = start('switch', ...args);
+    const [a, b] = await portsOf(program);
+    const bw = (...more: string[]) => start('bw', 'write', '-p', '19520', '--json', ...more);
+    const server = bw('--frame', `${b},200Mbps`, '--bind', '198.18.0.2');
+    await server.writes('stderr', /waiting for 'rocev2 bw write 127.0.0.1'/);
+    const control = ['--cc', 'dcqcn', '--rate', '1Gbps'];
+    const client = bw('127.0.0.1', '--frame', `${a},1Gbps`, '--bind', '198.18.0.1', '-n', '60', ...control);
+    expect(await client.ended(), client.stderr).toBe(0);
+    await server.ended();
+    program.kill('SIGINT');
+    await program.ended();
+    expect(JSON.parse(client.stdout)).toMatchObject({ verified: true, cc: 'dcqcn' });
+    const marked = JSON.parse(program.stdout).ports[1].counters.tx_ecn_marked;
+    expect(marked).toBeGreaterThan(0);
+    expect(JSON.parse(server.stdout).counters.np_cnp_sent).toBeGreaterThan(0);
+    expect(JSON.parse(client.stdout).counters.rp_cnp_handled).toBeGreaterThan(0);
+  });
+
   it('forwards, drops by rule, counts, and ends by Ctrl-C with what it counted', async () => {
     const args = [...TWO_PORTS, '--loss', 'a>b:random=0.05', '--json'];
     // At random: a periodic rule can fall into step with go-back-N's repetitions and lose the same packet every time.
-    const program = Program.rocev2('switch', ...args);
+    const program = start('switch', ...args);
     const switchPorts = await portsOf(program);
     await transfer(switchPorts);
     program.kill('SIGINT');
@@ -76,7 +108,7 @@ describe.skipIf(!isBuilt)('rocev2 switch', () => {
 
   it('takes its ports from a file, ends after its time, and prints a table', async () => {
     await withFile({ ports: [{ name: 'a', local: '127.0.0.1:0' }], loss: 'a>b:every=50' }, async (file) => {
-      const program = Program.rocev2('switch', '--config', file, '--port', 'b=127.0.0.1:0', '--duration', '50ms');
+      const program = start('switch', '--config', file, '--port', 'b=127.0.0.1:0', '--duration', '50ms');
       expect(await program.ended(), program.stderr).toBe(0);
       expect(program.stdout).toMatch(/^Counter +a +b\n-+\nrx_packets +0 +0\n/);
       expect(program.stdout).toMatch(/\nRule +Hits\n-+\na>b:every=50 +0\n$/);
@@ -94,6 +126,12 @@ async function withFile(content: unknown, use: (path: string) => Promise<void>):
     await rm(directory, { recursive: true });
   }
 }
+
+it('an endpoint on a frame wire has to be told its address', async () => {
+  const { exitCode, stderr } = await run(['bw', 'write', '--frame', '127.0.0.1:5001']);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('--frame needs --bind');
+});
 
 describe('a switch that cannot be', () => {
   it.each([
