@@ -3,7 +3,7 @@
  * How exactly a fixed rate is kept by timers of a millisecond: `rocev2 bw write --rate` between two processes, the goodput against what the
  * rate leaves for payload. Rates and engines take turns, so that what else the machine does meets all of them.
  *
- *   node bench/pacing.js [--reps 5] [--seconds 2] [--json]
+ *   node bench/pacing.js [--reps 5] [--seconds 2] [--rates 100Mbps,1Gbps,5Gbps] [--json]
  */
 
 import { spawn } from 'node:child_process';
@@ -12,6 +12,7 @@ import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { parseRateBps } from '../dist/core/units.js';
 import { linkOverheadBytes } from '../dist/packet/frame.js';
 
 const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
@@ -19,7 +20,6 @@ const [SERVER, CLIENT] = ['127.51.1.1', '127.51.1.2'];
 const TCP_PORT = 27190;
 const MTU = 4096;
 const MESSAGE_BYTES = 64 * 1024;
-const RATES_BPS = [100e6, 1e9, 5e9];
 const ENGINES = ['inline', 'worker'];
 
 /** Payload in a byte of the link: BTH and ICRC in every packet, RETH in the first of a message. */
@@ -29,6 +29,7 @@ const { values } = parseArgs({
   options: {
     reps: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
+    rates: { type: 'string', default: '100Mbps,1Gbps,5Gbps' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -60,9 +61,10 @@ async function goodput(/** @type {number} */ rateBps, /** @type {string} */ engi
   return JSON.parse(text).goodputBps;
 }
 
-const cases = RATES_BPS.flatMap((rateBps) =>
-  ENGINES.map((engine) => ({ rateBps, engine, ratios: /** @type {number[]} */ ([]) })),
-);
+const cases = values.rates
+  .split(',')
+  .map(parseRateBps)
+  .flatMap((rateBps) => ENGINES.map((engine) => ({ rateBps, engine, ratios: /** @type {number[]} */ ([]) })));
 for (let rep = 0; rep < Number(values.reps); rep++) {
   for (const { rateBps, engine, ratios } of cases) ratios.push((await goodput(rateBps, engine)) / (rateBps * SHARE));
 }

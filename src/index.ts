@@ -27,6 +27,7 @@ export type { CmCounters } from './cm/protocol.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
 export type { CmTiming } from './cm/timing.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
+export { DCQCN_PRESETS, type DcqcnPreset, type DcqcnPresetName } from './dcqcn/presets.js';
 export { RATE_CONTROL_NAMES, type RateControlName } from './dcqcn/rate-control.js';
 export type { RateControlOptions, RateControlSettings } from './dcqcn/schemes.js';
 export { IpAddress } from './packet/address.js';
