@@ -185,13 +185,14 @@ export class ConnectionTelemetry implements WorkRecorder {
   totals(nowNs: number): ConnectionTotals {
     const { scalars, waits, counters } = this.page;
     const waiting = scalars[SCALAR_WAITING];
-    const goingOnNs = waiting === WAIT_NOTHING ? 0 : nowNs - scalars[SCALAR_WAITING_SINCE];
+    // A window may be closed a little after its end: what began in between belongs to the next one.
+    const goingOnNs = waiting === WAIT_NOTHING ? 0 : Math.max(0, nowNs - scalars[SCALAR_WAITING_SINCE]);
     const activeSince = scalars[SCALAR_ACTIVE_SINCE];
     return {
       waitsNs: Object.fromEntries(
         WAIT_CAUSES.map((cause, i) => [cause, waits[i] + (i === waiting ? goingOnNs : 0)]),
       ) as Record<WaitCause, number>,
-      activeNs: scalars[SCALAR_ACTIVE] + (activeSince === NEVER ? 0 : nowNs - activeSince),
+      activeNs: scalars[SCALAR_ACTIVE] + (activeSince === NEVER ? 0 : Math.max(0, nowNs - activeSince)),
       timeoutsNs: scalars[SCALAR_TIMEOUTS],
       stalledUnsentNs: this.#stalledUnsentNs,
       stalledUnheardNs: this.#stalledUnheardNs,

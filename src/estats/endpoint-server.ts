@@ -69,7 +69,7 @@ function listen(handler: RequestListener, where: ListenOptions): Promise<Server>
   server.unref();
   server.on('connection', (socket) => socket.unref());
   return new Promise((resolve, reject) => {
-    server.once('error', (cause) =>
+    server.on('error', (cause) =>
       reject(new RoceError('ERR_ROCE_IO', `cannot serve telemetry: ${cause.message}`, undefined, { cause })),
     );
     server.listen(where, () => resolve(server));

@@ -42,8 +42,6 @@ export class Estats implements ConnectionHost {
   readonly #connections = new Map<number, ConnectionTelemetry>();
   /** Totals of each connection when the current window began. */
   readonly #totalsBefore = new Map<ConnectionTelemetry, ConnectionTotals>();
-  /** What connections added up that were closed in the current window. */
-  readonly #closedTotals = new Map<string, ConnectionTotals>();
   #windowStartNs: number;
   #windowEndNs: number;
   /** Called with every window that closes. */
@@ -95,7 +93,7 @@ export class Estats implements ConnectionHost {
   }
 
   #window(endNs: number): TelemetryWindow {
-    const connections = new Map(this.#closedTotals);
+    const connections = new Map<string, ConnectionTotals>();
     for (const connection of this.#connections.values()) {
       const before = this.#totalsBefore.get(connection);
       connections.set(connection.name, difference(connection.totals(endNs), before));
@@ -116,7 +114,6 @@ export class Estats implements ConnectionHost {
     this.onWindow(window);
     this.groups.startWindow();
     this.loopDelay.reset();
-    this.#closedTotals.clear();
     for (const connection of this.#connections.values()) {
       this.#totalsBefore.set(connection, connection.totals(this.#windowEndNs));
     }
@@ -126,8 +123,6 @@ export class Estats implements ConnectionHost {
   }
 
   #onClosed(connection: ConnectionTelemetry): void {
-    const totals = connection.totals(this.nowNs());
-    this.#closedTotals.set(connection.name, difference(totals, this.#totalsBefore.get(connection)));
     this.#totalsBefore.delete(connection);
     this.#connections.delete(connection.qpn);
     this.dumpLog.forget(connection.qpn);

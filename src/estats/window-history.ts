@@ -10,6 +10,8 @@ import type { ConnectionTotals } from './totals.js';
 const WINDOWS_MAX = 60;
 /** Six bytes each. */
 const HISTORY_BUCKETS_MAX = 1 << 20;
+/** What a connection added up in a window takes as much room as so many buckets. */
+const BUCKETS_OF_CONNECTION = 128;
 
 /** Everything that one window saw. */
 export interface TelemetryWindow {
@@ -17,7 +19,7 @@ export interface TelemetryWindow {
   readonly startNs: number;
   readonly endNs: number;
   readonly groups: readonly GroupWindow[];
-  /** What each connection added up in this window, by name. */
+  /** What each connection that was open at its end added up in this window, by name. */
   readonly connections: ReadonlyMap<string, ConnectionTotals>;
   /** How late the program's event loop was, by its own timer. */
   readonly loopDelay: SparseHistogram;
@@ -56,7 +58,7 @@ export class WindowHistory {
 }
 
 function bucketsOf(window: TelemetryWindow): number {
-  let buckets = 0;
+  let buckets = window.connections.size * BUCKETS_OF_CONNECTION;
   for (const group of window.groups) for (const stage of group.stages) buckets += stage.buckets.length;
   return buckets;
 }

@@ -79,12 +79,15 @@ describe('rocev2 estats', () => {
   });
 
   it('dump shows what was dumped, and dumps when asked', async () => {
-    expect(await text('dump', '-e', CLIENT)).toMatch(/0 dumps/);
+    // A busy machine may have made a WRITE so slow that it was dumped.
+    const [before] = await json<Array<{ dumps: Dump[] }>>('dump', '-e', CLIENT);
     const shown = await text('dump', '--now', '-e', CLIENT);
     expect(shown).toMatch(/state "RTS"/);
     expect(shown).toMatch(/-> {2}psn 0x[0-9a-f]{6} {2}RDMA_WRITE_ONLY/);
     const [{ dumps }] = await json<Array<{ dumps: Dump[] }>>('dump', '-e', CLIENT);
-    expect(dumps).toMatchObject([{ reason: 'asked' }]);
+    expect(dumps).toHaveLength(before.dumps.length + 1);
+    expect(dumps.at(-1)?.reason).toBe('asked');
+    expect(await text('dump', '-e', SERVER)).toMatch(/0 dumps\n {2}nothing was slow/);
   });
 
   it('diagnose names an owner for each connection and operation', async () => {

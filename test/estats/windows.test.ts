@@ -69,17 +69,25 @@ describe('windows', () => {
     expect(endNs).toBe(endpoint.now);
   });
 
-  it('hold what connections added up in them, also of connections that closed meanwhile', () => {
+  it('hold what connections added up in them', () => {
     const endpoint = new Endpoint();
     const connection = endpoint.connect(1);
     connection.page.counters[0] = 10;
     endpoint.now = 1.5 * MINUTE;
     endpoint.estats.currentWindow();
     connection.page.counters[0] = 25;
-    const { name } = connection;
+    expect(endpoint.snapshot(0).qps[0].covered.counters.tx_packets).toBe(15);
+    expect(endpoint.snapshot(2).qps[0].covered.counters.tx_packets).toBe(25);
+    expect(endpoint.snapshot(2).qps[0].total.counters.tx_packets).toBe(25);
+  });
+
+  it('forget connections that were closed, but not what their work took', () => {
+    const endpoint = new Endpoint();
+    const connection = endpoint.connect(1);
+    endpoint.work(connection, 5000);
     connection.closed();
-    expect(endpoint.estats.currentWindow().connections.get(name)?.counters.tx_packets).toBe(15);
-    expect(endpoint.snapshot(1).qps).toEqual([]);
+    expect(endpoint.snapshot().qps).toEqual([]);
+    expect(endpoint.snapshot().groups[0].conn).toBe(connection.name);
   });
 });
 
@@ -111,6 +119,19 @@ describe('the history', () => {
     for (let n = 0; n < 10; n++) history.push(window(n, 20)); // 7 x 20 buckets each
     expect(history.since(0)).toHaveLength(3);
     expect(history.droppedEarly).toBe(7);
+  });
+});
+
+describe('the history of many connections', () => {
+  it('is shorter, too', () => {
+    const endpoint = new Endpoint();
+    for (let qpn = 1; qpn <= 1000; qpn++) endpoint.connect(qpn);
+    for (let minute = 1; minute <= 20; minute++) {
+      endpoint.now = minute * MINUTE + 2000;
+      endpoint.estats.currentWindow();
+    }
+    expect(endpoint.estats.history.since(0)).toHaveLength(8);
+    expect(endpoint.snapshot().bounds.windowsDroppedEarly).toBe(12);
   });
 });
 
