@@ -31,6 +31,7 @@ export interface BenchOptions extends RdmaOptions {
 
 const LOOPBACK = '127.0.0.1';
 const NS_PER_US = 1e3;
+const WARM_UP_DEPTH = 4;
 
 /** What is open, to be closed in reverse. */
 type Opened = Array<() => Promise<unknown>>;
@@ -65,11 +66,14 @@ async function benchmark(
   opened: Opened,
 ): Promise<BenchRow[]> {
   const contenders = await connectAll(host, server, options, opened);
-  for (const { disk } of contenders) await fillArea(disk);
+  const { interrupted } = output.io;
+  for (const contender of contenders) {
+    await fillArea(contender.disk);
+    await warmUp(contender, options, interrupted);
+  }
   const cells = options.ops.flatMap((op) =>
     options.blocks.flatMap((blockBytes) => options.depths.map((queueDepth) => ({ op, blockBytes, queueDepth }))),
   );
-  const { interrupted } = output.io;
   const progress = output.progress(cells.length);
   const rows: BenchRow[] = [];
   for (const [i, cell] of cells.entries()) {
@@ -112,6 +116,15 @@ async function connectAll(
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `the disk over ${transport} has no block of ${largest} bytes`);
   }
   return contenders;
+}
+
+/** Code is slow until it has been compiled, and who is first must not pay for the others: the same for each, and not counted. */
+async function warmUp(contender: Contender, { ops, blocks, duration }: BenchOptions, interrupted: AbortSignal) {
+  const random = new SeededRandom(0).stream('warm-up');
+  const blockBytes = Math.min(...blocks);
+  for (const op of ops) {
+    await runCell(contender, { op, blockBytes, queueDepth: WARM_UP_DEPTH }, 2 * duration, random, interrupted);
+  }
 }
 
 /** Every contender in turn, again and again; the median run of each. */

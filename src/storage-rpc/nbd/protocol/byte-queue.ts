@@ -25,21 +25,34 @@ export class ByteQueue {
   take(count: number): Uint8Array | undefined {
     if (count > this.#length) return undefined;
     if (count === 0) return new Uint8Array(0);
-    this.#length -= count;
     const [first] = this.#pieces;
     const begin = this.#taken;
     if (begin + count <= first.length) {
+      this.#length -= count;
       this.#advance(count);
       return first.subarray(begin, begin + count);
     }
-    const whole = this.#copy(count);
-    this.#drop(count);
+    const whole = Buffer.allocUnsafe(count); // Filled at once.
+    this.moveTo(whole, 0);
     return whole;
   }
 
   /** The next `count` bytes, which stay; undefined while they are not all there. For a few bytes. */
   peek(count: number): Uint8Array | undefined {
     return count > this.#length ? undefined : this.#copy(count);
+  }
+
+  /** Moves what is there to `into[at...]`, up to its end; how many bytes it moved. */
+  moveTo(into: Uint8Array, at: number): number {
+    const count = Math.min(into.length - at, this.#length);
+    for (let moved = 0; moved < count; ) {
+      const part = this.#pieces[0].subarray(this.#taken, this.#taken + count - moved);
+      into.set(part, at + moved);
+      moved += part.length;
+      this.#advance(part.length);
+    }
+    this.#length -= count;
+    return count;
   }
 
   /** Drops up to `count` bytes; how many it dropped. */

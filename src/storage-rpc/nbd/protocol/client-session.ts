@@ -39,6 +39,9 @@ interface Chunk {
   readonly isDone: boolean;
   readonly type: number;
   readonly lengthBytes: number;
+  /** Where data goes, once that is known, and how much of it is there. */
+  place: Uint8Array | undefined;
+  filledBytes: number;
 }
 
 /** Room for a READ of the largest payload with its header, and for more extents than anybody sends. */
@@ -104,7 +107,16 @@ export class ClientSession {
     if (pending.type === wire.CMD_READ && this.#export.structuredReplies) throw broken('a READ has a simple reply');
     if (errno !== 0) pending.error = errorOf(errno, '');
     const lengthBytes = pending.type === wire.CMD_READ && errno === 0 ? pending.lengthBytes : 0;
-    this.#chunk = { pending, cookie, isDone: true, type: SIMPLE_DATA, lengthBytes };
+    const place = this.#place(pending, pending.offset, lengthBytes);
+    this.#chunk = {
+      pending,
+      cookie,
+      isDone: true,
+      type: wire.REPLY_TYPE_OFFSET_DATA,
+      lengthBytes,
+      place,
+      filledBytes: 0,
+    };
     return true;
   }
 
@@ -116,15 +128,20 @@ export class ClientSession {
     if (!this.#export.structuredReplies) throw broken('a structured reply that nobody asked for');
     if (lengthBytes > CHUNK_BYTES_MAX) throw broken(`a chunk of ${lengthBytes} bytes`);
     const isDone = (readU16(bytes, 4) & wire.REPLY_FLAG_DONE) !== 0;
-    this.#chunk = { pending, cookie, isDone, type: readU16(bytes, 6), lengthBytes };
+    const type = readU16(bytes, 6);
+    this.#chunk = { pending, cookie, isDone, type, lengthBytes, place: undefined, filledBytes: 0 };
     return true;
   }
 
   #readPayload(input: ByteQueue, chunk: Chunk): boolean {
-    const payload = input.take(chunk.lengthBytes);
-    if (payload === undefined) return false;
+    if (chunk.type === wire.REPLY_TYPE_OFFSET_DATA) {
+      if (!this.#readData(input, chunk)) return false;
+    } else {
+      const payload = input.take(chunk.lengthBytes);
+      if (payload === undefined) return false;
+      this.#takePayload(chunk, payload);
+    }
     this.#chunk = undefined;
-    this.#takePayload(chunk, payload);
     if (!chunk.isDone) return true;
     const { pending, cookie } = chunk;
     this.#pending.delete(cookie);
@@ -135,20 +152,25 @@ export class ClientSession {
     return true;
   }
 
+  /** Data goes to its place as it comes. */
+  #readData(input: ByteQueue, chunk: Chunk): boolean {
+    if (chunk.place === undefined) {
+      if (chunk.lengthBytes < OFFSET_BYTES) throw broken('data without an offset');
+      const offset = input.take(OFFSET_BYTES);
+      if (offset === undefined) return false;
+      chunk.place = this.#place(chunk.pending, wire.readU64(offset, 0), chunk.lengthBytes - OFFSET_BYTES);
+    }
+    chunk.filledBytes += input.moveTo(chunk.place, chunk.filledBytes);
+    return chunk.filledBytes === chunk.place.length;
+  }
+
   #takePayload({ pending, type }: Chunk, payload: Uint8Array): void {
     switch (type) {
-      case SIMPLE_DATA:
-        this.#place(pending, pending.offset, payload.length)?.set(payload);
-        return;
       case wire.REPLY_TYPE_NONE:
-        return;
-      case wire.REPLY_TYPE_OFFSET_DATA:
-        if (payload.length < 8) throw broken('data without an offset');
-        this.#place(pending, wire.readU64(payload, 0), payload.length - 8)?.set(payload.subarray(8));
         return;
       case wire.REPLY_TYPE_OFFSET_HOLE:
         if (payload.length !== 12) throw broken('a hole without its place');
-        this.#place(pending, wire.readU64(payload, 0), readU32(payload, 8))?.fill(0);
+        this.#place(pending, wire.readU64(payload, 0), readU32(payload, 8)).fill(0);
         return;
       case wire.REPLY_TYPE_BLOCK_STATUS:
         this.#extents(pending, payload);
@@ -159,9 +181,9 @@ export class ClientSession {
     }
   }
 
-  /** Where bytes of a READ go; undefined where there are none. */
-  #place(pending: Pending, offset: number, lengthBytes: number): Uint8Array | undefined {
-    if (lengthBytes === 0) return undefined;
+  /** Where bytes of a READ go, which then count as arrived. */
+  #place(pending: Pending, offset: number, lengthBytes: number): Uint8Array {
+    if (lengthBytes === 0) return NOWHERE;
     const at = offset - pending.offset;
     if (pending.into === undefined || at < 0 || lengthBytes > pending.lengthBytes - at) {
       throw broken(`data for ${lengthBytes} bytes at ${offset}, which nobody asked for`);
@@ -195,8 +217,8 @@ export class ClientSession {
   }
 }
 
-/** No chunk type of the protocol: the data behind a simple reply. */
-const SIMPLE_DATA = -1;
+const OFFSET_BYTES = 8;
+const NOWHERE = new Uint8Array(0);
 
 function broken(what: string): RoceError {
   return new RoceError('ERR_ROCE_MISMATCH', `the NBD server broke the protocol: ${what}`);
