@@ -20,7 +20,7 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from './block-device.js';
-import { punchHole, reserve } from './fallocate.js';
+import { lockFile, punchHole, reserve } from './file-calls.js';
 import { GroupCommit } from './group-commit.js';
 import { RangeLock } from './range-lock.js';
 
@@ -64,7 +64,8 @@ export class FileDevice implements BlockDevice {
 
   /**
    * Opens the disk, making it if there is none. A file without checksums is taken as it is and gets them. Rejects with
-   * ERR_ROCE_INVALID_ARGUMENT for a size that cannot be, ERR_ROCE_MISMATCH where files and size do not fit, ERR_ROCE_IO.
+   * ERR_ROCE_INVALID_ARGUMENT for a size that cannot be, ERR_ROCE_MISMATCH where files and size do not fit, ERR_ROCE_BUSY where another
+   * process serves the file, ERR_ROCE_IO.
    */
   static async open({ path, sizeBytes }: FileDeviceOptions): Promise<FileDevice> {
     const handles: FileHandle[] = [];
@@ -72,6 +73,7 @@ export class FileDevice implements BlockDevice {
     try {
       const data = await openOrCreate(path, sizeBytes !== undefined);
       handles.push(data);
+      if (!(await lockFile(data.fd))) throw new RoceError('ERR_ROCE_BUSY', `another process serves ${path}`);
       const isNew = (await data.stat()).size === 0;
       const size = await settleSize(data, path, sizeBytes);
       const sums = await openOrCreate(`${path}.crc32c`, true);

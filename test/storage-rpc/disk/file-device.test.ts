@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -23,6 +23,14 @@ async function damage(offset: number, length: number, file = path): Promise<void
   const bytes = await readFile(file);
   for (let i = offset; i < offset + length; i++) bytes[i] ^= 0x40;
   await writeFile(file, bytes);
+}
+
+/** The disk as a process finds it whose predecessor was killed: the files as they are, nothing written back. */
+async function openCopy(): Promise<FileDevice> {
+  const copy = join(folder, 'copy');
+  await copyFile(path, copy);
+  await copyFile(`${path}.crc32c`, `${copy}.crc32c`);
+  return FileDevice.open({ path: copy });
 }
 
 async function readBlock(disk: FileDevice, block: number): Promise<Buffer> {
@@ -79,7 +87,7 @@ test('a disk that is not closed: every block is as it was written last', async (
   for (let round = 1; round <= 3; round++) {
     await Promise.all(Array.from({ length: 16 }, (_, i) => disk.write(i * BLOCK, Buffer.alloc(BLOCK, 16 * round + i))));
   }
-  const heir = await FileDevice.open({ path }); // As after kill -9: the first has written nothing of its table back.
+  const heir = await openCopy();
   for (let i = 0; i < 16; i++) expect((await readBlock(heir, i)).every((byte) => byte === 48 + i)).toBe(true);
   await heir.close();
 });
@@ -90,7 +98,7 @@ test('killed between checksum and data: the block is as before, and can be writt
   const before = await readFile(path);
   await disk.write(0, Buffer.alloc(8 * BLOCK, 2));
   await writeFile(path, before); // The checksums are of the second write, the data of the first.
-  const heir = await FileDevice.open({ path });
+  const heir = await openCopy();
   expect((await readBlock(heir, 3)).every((byte) => byte === 1)).toBe(true);
   await heir.write(3 * BLOCK + 1, Buffer.alloc(10, 9));
   expect((await readBlock(heir, 3))[1]).toBe(9);
@@ -146,4 +154,11 @@ test('sizes and files that do not fit are refused with what to do', async () => 
   await expect(FileDevice.open({ path, sizeBytes: 2 * SIZE })).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
   await truncate(path, SIZE / 2);
   await expect(FileDevice.open({ path })).rejects.toThrow(/crc32c does not belong/);
+});
+
+test.skipIf(process.platform !== 'linux')('a file that is served is not served a second time', async () => {
+  const disk = await FileDevice.open({ path, sizeBytes: SIZE });
+  await expect(FileDevice.open({ path })).rejects.toMatchObject({ code: 'ERR_ROCE_BUSY' });
+  await disk.close();
+  await (await FileDevice.open({ path })).close();
 });

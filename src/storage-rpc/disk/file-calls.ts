@@ -1,11 +1,13 @@
 /**
- * Space of files, which Node has no words for: the two calls of the C library, through koffi (optional; Linux only). Without them files
- * are filled with zeros, which takes longer and gives no space back.
+ * What Node has no words for about files: space and locks. Calls of the C library, through koffi (optional; Linux only). Without them files
+ * are filled with zeros, which takes longer and gives no space back, and nothing keeps a second process out.
  */
 
 import { createRequire } from 'node:module';
 import { getSystemErrorName } from 'node:util';
 
+/** <sys/file.h>: LOCK_EX | LOCK_NB. */
+const LOCK_NOW = 2 | 4;
 /** <linux/falloc.h>: KEEP_SIZE | PUNCH_HOLE. */
 const PUNCH_HOLE = 1 | 2;
 
@@ -15,6 +17,7 @@ interface Calls {
   /** Returns the error number itself. */
   readonly posixFallocate: AsyncCall;
   readonly fallocate: AsyncCall;
+  readonly flock: AsyncCall;
 }
 
 let loaded: Calls | 'absent' | undefined;
@@ -32,6 +35,7 @@ function load(): Calls | 'absent' {
     return {
       posixFallocate: lib.func('int posix_fallocate(int, int64_t, int64_t)'),
       fallocate: lib.func('int fallocate(int, int, int64_t, int64_t)'),
+      flock: lib.func('int flock(int, int)'),
     };
   } catch {
     return 'absent';
@@ -66,4 +70,10 @@ export async function reserve(fd: number, offset: number, lengthBytes: number): 
 export async function punchHole(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
   const lib = calls();
   return lib !== undefined && (await inPool(lib.fallocate, fd, PUNCH_HOLE, offset, lengthBytes)) === 0;
+}
+
+/** Takes the file for this process, as long as it is open. False if another one has it. */
+export async function lockFile(fd: number): Promise<boolean> {
+  const lib = calls();
+  return lib === undefined || (await inPool(lib.flock, fd, LOCK_NOW)) === 0;
 }
