@@ -13,12 +13,16 @@ export interface ServedExport extends NbdExport {
   readonly device: BlockDevice;
 }
 
-/** The pieces of the reply. Rejects only for what is a defect of this program. */
-export async function execute(request: NbdRequest, agreement: Agreement<ServedExport>): Promise<readonly Uint8Array[]> {
+/** The pieces of the reply; the data of a READ is the last of them, in memory from `allocate`. Rejects only for what is a defect of this program. */
+export async function execute(
+  request: NbdRequest,
+  agreement: Agreement<ServedExport>,
+  allocate: (bytes: number) => Uint8Array,
+): Promise<readonly Uint8Array[]> {
   const refusal = refusalOf(request, agreement);
   if (refusal !== undefined) return failure(request, agreement, refusal, 'the request makes no sense here');
   try {
-    return await success(request, agreement);
+    return await success(request, agreement, allocate);
   } catch (error) {
     if (error instanceof BlockDeviceError) return failure(request, agreement, error.errno, error.message);
     if (error instanceof RoceError) return failure(request, agreement, 'EIO', error.message);
@@ -29,12 +33,13 @@ export async function execute(request: NbdRequest, agreement: Agreement<ServedEx
 async function success(
   request: NbdRequest,
   { export: { device }, structuredReplies }: Agreement<ServedExport>,
+  allocate: (bytes: number) => Uint8Array,
 ): Promise<readonly Uint8Array[]> {
   const { cookie, type, offset, lengthBytes, data, flags } = request;
   const fua = (flags & wire.CMD_FLAG_FUA) !== 0;
   switch (type) {
     case wire.CMD_READ: {
-      const into = Buffer.allocUnsafe(lengthBytes);
+      const into = allocate(lengthBytes);
       await device.read(offset, lengthBytes, into);
       return structuredReplies ? readReply(cookie, offset, into) : [simpleReply(cookie), into];
     }

@@ -4,6 +4,7 @@
  */
 
 import type { Socket } from 'node:net';
+import type { BufferCache } from './buffer-cache.js';
 import { execute, type ServedExport } from './execute.js';
 import type { NbdRequest } from './protocol/request.js';
 import { ServerSession } from './protocol/server-session.js';
@@ -33,6 +34,8 @@ export class NbdServerConnection {
   readonly #socket: Socket;
   readonly #session: ServerSession<ServedExport>;
   readonly #slots: Slots;
+  readonly #buffers: BufferCache;
+  readonly #allocate = (bytes: number): Uint8Array => this.#buffers.take(bytes);
   readonly #counters: NbdCounters;
   readonly #pumpAgain = (): void => this.#pump();
   /** Destroys the socket of a client that does not get on. */
@@ -44,11 +47,16 @@ export class NbdServerConnection {
   #closed = false;
   #corked = false;
 
-  constructor(socket: Socket, exports: readonly ServedExport[], slots: Slots, counters: NbdCounters) {
+  constructor(
+    socket: Socket,
+    exports: readonly ServedExport[],
+    { slots, buffers, counters }: { slots: Slots; buffers: BufferCache; counters: NbdCounters },
+  ) {
     this.#socket = socket;
     this.#slots = slots;
+    this.#buffers = buffers;
     this.#counters = counters;
-    this.#session = new ServerSession(exports, (bytes) => this.#send([bytes]));
+    this.#session = new ServerSession(exports, (bytes) => this.#send([bytes]), this.#allocate);
     socket.setNoDelay(true);
     this.#timer = setTimeout(() => {
       if (this.#session.agreement === undefined) socket.destroy();
@@ -107,11 +115,13 @@ export class NbdServerConnection {
     this.#bytes += bytes;
     this.#counters.requests++;
     this.#counters[request.type === CMD_READ ? 'bytesRead' : 'bytesWritten'] += bytes;
-    const reply = await execute(request, this.#session.agreement!);
+    const reply = await execute(request, this.#session.agreement!, this.#allocate);
+    this.#buffers.give(request.data);
     this.#slots.release();
     this.#send(reply, () => {
       this.#requests--;
       this.#bytes -= bytes;
+      if (request.type === CMD_READ) this.#buffers.give(reply.at(-1)!);
       if (!this.#finishing) this.#pump();
       else if (this.#requests === 0) this.#socket.end();
     });

@@ -4,6 +4,7 @@ import { unlink } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';
+import { BufferCache } from './buffer-cache.js';
 import type { ServedExport } from './execute.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import { Slots } from './slots.js';
@@ -35,6 +36,7 @@ export class NbdServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #exports: readonly ServedExport[];
   readonly #slots = new Slots(SLOTS);
+  readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
 
   private constructor({ device, exportName, description }: NbdServerOptions) {
@@ -85,7 +87,8 @@ export class NbdServer implements AsyncDisposable {
 
   #accept(socket: Socket): void {
     this.counters.connections++;
-    this.#connections.set(socket, new NbdServerConnection(socket, this.#exports, this.#slots, this.counters));
+    const shared = { slots: this.#slots, buffers: this.#buffers, counters: this.counters };
+    this.#connections.set(socket, new NbdServerConnection(socket, this.#exports, shared));
     socket.once('close', () => this.#connections.delete(socket));
   }
 }

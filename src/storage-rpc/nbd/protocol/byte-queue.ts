@@ -4,10 +4,16 @@
  */
 
 export class ByteQueue {
+  readonly #allocate: (bytes: number) => Uint8Array;
   #pieces: Uint8Array[] = [];
   /** Taken bytes of the first piece. */
   #taken = 0;
   #length = 0;
+
+  /** `allocate` gives room for what straddles pieces, with anything in it. */
+  constructor(allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafe) {
+    this.#allocate = allocate;
+  }
 
   /** Bytes waiting. */
   get length(): number {
@@ -32,7 +38,7 @@ export class ByteQueue {
       this.#advance(count);
       return first.subarray(begin, begin + count);
     }
-    const whole = Buffer.allocUnsafe(count); // Filled at once.
+    const whole = this.#allocate(count);
     this.moveTo(whole, 0);
     return whole;
   }

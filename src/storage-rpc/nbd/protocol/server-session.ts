@@ -13,13 +13,17 @@ import { CMD_DISC } from './wire.js';
 export type ServerEvent = NbdRequest | 'finish' | 'close';
 
 export class ServerSession<E extends NbdExport> {
-  readonly #input = new ByteQueue();
+  readonly #input: ByteQueue;
   readonly #negotiation: Negotiation<E>;
   readonly #requests = new RequestReader();
   #agreement: Agreement<E> | undefined;
 
-  /** `send` is called at once with the greeting, and later with every answer of the handshake. */
-  constructor(exports: readonly E[], send: (bytes: Uint8Array) => void) {
+  /**
+   * `send` is called at once with the greeting, and later with every answer of the handshake; `allocate` for the data of a WRITE that came in
+   * several pieces.
+   */
+  constructor(exports: readonly E[], send: (bytes: Uint8Array) => void, allocate?: (bytes: number) => Uint8Array) {
+    this.#input = new ByteQueue(allocate);
     this.#negotiation = new Negotiation(exports, send);
   }
 
