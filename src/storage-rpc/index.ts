@@ -2,12 +2,16 @@
 
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from './disk/block-device.js';
 export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from './disk/block-device.js';
+export { FileDevice, type FileDeviceOptions } from './disk/file-device.js';
 export { MemoryDevice } from './disk/memory-device.js';
 export { type RpcHandler, RpcPeer, type RpcPeerOptions } from './live/rpc-peer.js';
 export { StorageClient, type StorageClientOptions, type StorageClientReport } from './live/storage-client.js';
 export { StorageServer, type StorageServerOptions } from './live/storage-server.js';
 export { SuDuplex } from './live/su-duplex.js';
 export { SuEndpoint, type SuEndpointOptions } from './live/su-endpoint.js';
+export { NbdDevice } from './nbd/nbd-device.js';
+export { NbdServer, type NbdServerOptions } from './nbd/server.js';
+export { openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
 export type { HostPathOptions, PathState } from './session/host-path.js';
 export type { TransportName } from './sk/channel.js';
