@@ -86,7 +86,7 @@ async function oneWay(channel, { messageBytes, messages, warmUp }) {
   await sendAll(warmUp);
   const startMs = performance.now();
   await sendAll(messages);
-  return { seconds: (performance.now() - startMs) / 1000, messages, messageBytes, crc: crc32(message) };
+  return { seconds: (performance.now() - startMs) / 1000, messages, warmUp, messageBytes, crc: crc32(message) };
 }
 
 /** @param {import('./transports/framed-stream.js').Channel} channel @param {ChannelOptions} options */

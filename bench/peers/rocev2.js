@@ -174,6 +174,7 @@ async function oneWay({ cq, region, pairs, device }, { messageBytes, messages, w
   return {
     seconds,
     messages,
+    warmUp,
     messageBytes,
     retransmitted: tx_retransmitted,
     crc: crc32(region.bytes.subarray(0, messageBytes)),

@@ -191,7 +191,7 @@ async function runOnce(/** @type {any} */ { transport, measure, options = {}, wi
 
 /** Seconds of processor time, of both ends together, a GiB of data; NaN for what moves none. */
 function cpuPerGib(/** @type {any} */ { client, server }) {
-  const bytes = client.messageBytes >= MIB ? client.messages * client.messageBytes : Number.NaN;
+  const bytes = client.messageBytes >= MIB ? (client.messages + client.warmUp) * client.messageBytes : Number.NaN;
   return ((client.cpuSeconds + server.cpuSeconds) / bytes) * 1024 * MIB;
 }
 
