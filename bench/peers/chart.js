@@ -47,7 +47,7 @@ export function barCharts(document) {
     }
     y += PAD;
   }
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}"><style>${STYLE}</style>
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}"><title>rocev2 and what else moves bytes between two Node processes</title><style>${STYLE}</style>
 <rect class="background" width="${WIDTH}" height="${y}"/>
 ${parts.join('\n')}
 </svg>
