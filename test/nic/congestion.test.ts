@@ -193,6 +193,18 @@ describe('pacing', () => {
     for (const gap of gaps(sent).slice(1, -1)) expect(gap).toBeCloseTo(MIDDLE_BYTES * 8, 3);
   });
 
+  it('in bursts sends so many bytes back to back, and rests until the rate is kept', async () => {
+    const rateControl = { name: 'fixed', rateBps: GBPS, burstBytes: 4 * MIDDLE_BYTES } as const;
+    const nic = await LoneNic.create({ attr: { rateControl } });
+    nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 16 * MTU)] });
+    const times = nic.advance(1e6).map((packet) => packet.timeNs);
+    const burstNs = 4 * MIDDLE_BYTES * 8;
+    expect(times).toHaveLength(16);
+    times.forEach((time, i) => {
+      expect(time).toBeCloseTo(Math.floor(i / 4) * burstNs, 3);
+    });
+  });
+
   it('does not hold back acknowledgements', async () => {
     const nic = await LoneNic.create({ attr: { rateControl: { name: 'fixed', rateBps: 1e6 } } });
     nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 40 * MTU)] });
