@@ -138,7 +138,10 @@ function judgeAnswers(longest: GroupRow, snapshot: EstatsSnapshot, qp: QpRow, pe
     stall('application', covered.stalledUnheardNs, snapshot, meanNs, activeNs),
     ...(peer === undefined
       ? []
-      : [stall('responder', peer.qp.covered.stalledUnheardNs * perTime, peer.snapshot, meanNs, activeNs)]),
+      : [
+          stall('responder', peer.qp.covered.stalledUnheardNs * perTime, peer.snapshot, meanNs, activeNs),
+          pacedResponses(longest.op, peer.qp.covered.waitsNs.pacing * perTime, activeNs),
+        ]),
     loss(covered, activeNs, (peer?.qp.covered.counters.duplicate_request ?? 0) * perTime),
   ];
   const { owner, part, text } = worst(suspects);
@@ -169,6 +172,16 @@ function stall(
     owner,
     part: engine === 'worker' ? 0 : part, // There the NIC goes on.
     text: `the event loop of ${owner === 'responder' ? "the peer's" : 'this'} program stood still ${percent(stalledShare)} of the time, typically ${formatNs(typicalStallNs)}, while packets waited for it`,
+  };
+}
+
+/** In a READ the responder sends the data, at its own rate. */
+function pacedResponses(op: string, pacedNs: number, busyNs: number): Suspect {
+  const part = op === 'RDMA_READ' && busyNs > 0 ? pacedNs / busyNs : 0;
+  return {
+    owner: 'pacing',
+    part,
+    text: `rate control of the responder let its data go only later (${percent(part)} of the busy time)`,
   };
 }
 

@@ -45,7 +45,7 @@ export interface QpProbe {
   answered(index: number): void;
   /** The WQE completes, with or without a CQE. */
   completed(index: number): void;
-  /** The send side stands still for this cause (WAIT_*), or goes on, or has nothing to do (WAIT_NOTHING). */
+  /** The send side, or that of READ responses, stands still for this cause (WAIT_*), goes on, or has nothing to do (WAIT_NOTHING). */
   waits(cause: number): void;
   /** Everything posted disappears without completing; the next WQE will have this index. */
   discarded(next: number): void;

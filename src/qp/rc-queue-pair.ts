@@ -29,7 +29,7 @@ import {
   QPS_SQD,
   QPT_RC,
 } from '../ring/enums.js';
-import { TelemetryPage } from '../ring/telemetry-page.js';
+import { TelemetryPage, WAIT_NOTHING } from '../ring/telemetry-page.js';
 import type { SendQueue } from '../ring/work-queue.js';
 import { Completer } from './completer.js';
 import type { CompletionSink, Paced, QpHost, ReceiveSource, Schedulable } from './host.js';
@@ -266,6 +266,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
   }
 
   dataSent(batch: TxBatch, now: number): void {
+    this.probe.waits(WAIT_NOTHING);
     this.congestion.pacer.onSent(batch.lengths[batch.count - 1] + this.path.overheadBytes, now);
   }
 

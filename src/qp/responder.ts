@@ -56,6 +56,7 @@ import {
   WC_RECV,
   WC_RECV_RDMA_WITH_IMM,
 } from '../ring/enums.js';
+import { WAIT_PACING } from '../ring/telemetry-page.js';
 import { MESSAGE_BYTES_MAX, RecvWqe } from '../ring/work-queue.js';
 import type { RcShared } from './rc-shared.js';
 import {
@@ -576,7 +577,7 @@ export class Responder {
     const job = this.#responses.front;
     if (job !== undefined) {
       if (job.kind === RECORD_ATOMIC) this.#emitAtomicAck(job, batch);
-      else if (this.#qp.congestion.pacer.opensNs > now) return false;
+      else if (this.#qp.congestion.pacer.opensNs > now) return this.#waitForPacer();
       else if (job.lengthBytes === 0 || job.range.stillValid) this.#emitReadResponse(job, batch, now);
       else {
         this.#responses.clear();
@@ -588,6 +589,11 @@ export class Responder {
     if (this.#due === DUE_NOTHING) return false;
     this.#emitAcknowledge(batch);
     return true;
+  }
+
+  #waitForPacer(): false {
+    this.#qp.probe.waits(WAIT_PACING);
+    return false;
   }
 
   #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): void {

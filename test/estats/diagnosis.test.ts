@@ -147,6 +147,26 @@ describe('diagnose names', () => {
     expect(['t2_t1', 't3_t2']).toContain(verdict(pair).stage);
   });
 
+  it('pacing when rate control of the responder holds READ responses back', async () => {
+    const pair = await open({ attrB: { rateControl: { name: 'fixed', rateBps: 50e6 } } });
+    const { a, b } = pair;
+    for (let n = 0; n < 8; n++) {
+      a.qp.postSend({ opcode: 'RDMA_READ', sges: [a.mr.sge(0, 20_000)], remoteAddr: b.mr.addr, rkey: b.mr.rkey });
+      expect(pair.completions(a.cq, 1)).toHaveLength(1);
+    }
+    expect(verdict(pair, 'RDMA_READ')).toMatchObject({ owner: 'pacing', stage: 't4_t3' });
+  });
+
+  it('not pacing when READ responses come at the rate of the link', async () => {
+    const pair = await open({ rateBps: 50e6 });
+    const { a, b } = pair;
+    for (let n = 0; n < 8; n++) {
+      a.qp.postSend({ opcode: 'RDMA_READ', sges: [a.mr.sge(0, 20_000)], remoteAddr: b.mr.addr, rkey: b.mr.rkey });
+      expect(pair.completions(a.cq, 1)).toHaveLength(1);
+    }
+    expect(verdict(pair, 'RDMA_READ')).toMatchObject({ owner: 'network', stage: 't4_t3' });
+  });
+
   it('the sender when every message waits behind a fence', async () => {
     const pair = await open({ delayNs: 500_000 });
     for (let n = 0; n < 20; n++) {
