@@ -21,7 +21,11 @@ async function picture(name, args, act) {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(program.stdout.setEncoding('utf8'), 'data');
-  const page = await browser.newPage({ viewport: { width: 1200, height: 800 }, colorScheme: 'light' });
+  const page = await browser.newPage({
+    viewport: { width: 1200, height: 800 },
+    deviceScaleFactor: 0.75,
+    colorScheme: 'light',
+  });
   await page.goto(JSON.parse(line).url);
   await page.locator('.readouts[data-sample]').waitFor();
   await act(page);

@@ -36,7 +36,7 @@ export interface LabSettings {
 /** One queue pair of the sender. */
 export interface LabQueuePair {
   readonly qpn: number;
-  /** Payload of messages that completed since the sample before. */
+  /** Payload of messages that completed. */
   readonly goodputBps: number;
   /** The rate at which it may send; null: not limited. */
   readonly rateBps: number | null;
@@ -44,11 +44,10 @@ export interface LabQueuePair {
   readonly alpha: number | null;
 }
 
-/** What one side of the switch has done since the sample before. */
+/** What goes into the switch at one of its ports. */
 export interface LabPort {
   readonly name: string;
   readonly packetsPerSecond: number;
-  readonly droppedPackets: number;
 }
 
 /** Message latencies since the settings last changed: from posting to completion. */
@@ -75,7 +74,7 @@ export interface LabTotals {
   readonly pauses: number;
 }
 
-/** The state of the lab, a few times a second. Rates are means since the sample before. */
+/** The state of the lab, a few times a second. Rates are means over the last second. */
 export interface LabSample {
   /** Counts samples from 1. */
   readonly number: number;

@@ -45,6 +45,14 @@ describe('the history of the lab', () => {
     expect(sample.linkBps * seconds).toBeCloseTo(100 * 100 * 8);
   });
 
+  it('takes the mean over the last four samples', () => {
+    const history = newHistory();
+    const samples = [0, 40, 40, 40, 40, 40].map(
+      (packets) => history.add(reading(endpoint({ tx_data_packets: packets }))).sample,
+    );
+    expect(samples.map(({ linkBps }) => linkBps > 0)).toEqual([false, true, true, true, true, false]);
+  });
+
   it('counts for a READ what completes at B, and what A sends', () => {
     const history = newHistory();
     history.reconnected([0x11, 0x12]);

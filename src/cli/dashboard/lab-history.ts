@@ -11,6 +11,8 @@ const EVENTS_KEPT = 100;
 /** Losses are told of together, so that the list can be read: once in two seconds. */
 const SAMPLES_PER_EVENT = 8;
 
+/** Rates are means over so many samples: a message is large, and one more or less must not show. */
+const SAMPLES_PER_RATE = 4;
 /** Before the first sample there is nothing to compare it with: its rates are 0, over any time. */
 const FIRST_INTERVAL_NS = 1e9;
 
@@ -43,7 +45,8 @@ export class LabHistory {
   #sampleNumber = 0;
   #eventNumber = 0;
   #qpns: readonly number[] = [];
-  #previous: { readonly timeNs: number; readonly reading: LabReading } | undefined;
+  /** The last readings, one more than a rate is made of. */
+  #readings: Array<{ readonly timeNs: number; readonly reading: LabReading }> = [];
   /** What the events so far have told. */
   #told: LabReading | undefined;
 
@@ -62,7 +65,7 @@ export class LabHistory {
 
   /** All counters begin at 0 again. */
   restarted(): void {
-    this.#previous = undefined;
+    this.#readings = [];
     this.#told = undefined;
   }
 
@@ -74,8 +77,8 @@ export class LabHistory {
 
   add(reading: LabReading): { sample: LabSample; events: LabEvent[] } {
     const timeNs = this.#nowNs();
-    const before = this.#previous ?? { timeNs: timeNs - FIRST_INTERVAL_NS, reading };
-    this.#previous = { timeNs, reading };
+    const before = this.#readings[0] ?? { timeNs: timeNs - FIRST_INTERVAL_NS, reading };
+    keep(this.#readings, { timeNs, reading }, SAMPLES_PER_RATE);
     const events = this.#eventsOf(reading);
     const sample = this.#sampleBetween(before, timeNs, reading);
     keep(this.#samples, sample, SAMPLES_KEPT);
@@ -115,7 +118,6 @@ export class LabHistory {
       ports: Object.entries(ports).map(([name, counters]) => ({
         name,
         packetsPerSecond: (counters.rx_packets - old.ports[name].rx_packets) / seconds,
-        droppedPackets: counters.tx_dropped_fault - old.ports[name].tx_dropped_fault,
       })),
       latency: latencyOf(poster),
       totals: totalsOf(reading),

@@ -13,8 +13,9 @@ const X_A = 90;
 const X_SWITCH = WIDTH / 2;
 const X_B = WIDTH - 90;
 const FLIGHT_MS = 2400;
-/** Packets of the queue pairs run beside each other. */
-const LANE_GAP = 26;
+/** Packets of the queue pairs run beside each other, within the height of a node. */
+const LANE_GAP_MAX = 26;
+const LANES_HEIGHT = 60;
 
 interface Flying {
   readonly packet: LabPacket;
@@ -34,6 +35,7 @@ export class PacketPlayer {
   readonly #speed = element('input', { type: 'range', min: 1, max: 20, value: 4, 'aria-label': 'packets a second' });
   readonly #rates = new Map<string, SVGTextElement>();
   readonly #lanes: number;
+  readonly #laneGap: number;
   readonly #load: () => Promise<readonly LabPacket[]>;
   #waiting: LabPacket[] = [];
   #flying: Flying[] = [];
@@ -45,6 +47,7 @@ export class PacketPlayer {
   /** `load` gives the next stretch of packets, when the last one has been shown; they are of this many queue pairs. */
   constructor(lanes: number, load: () => Promise<readonly LabPacket[]>) {
     this.#lanes = lanes;
+    this.#laneGap = Math.min(LANE_GAP_MAX, LANES_HEIGHT / lanes);
     this.#load = load;
     this.#draw();
     const keys = [
@@ -161,7 +164,7 @@ export class PacketPlayer {
     const fall = isDropping ? (share - 0.5) * 2 * (HEIGHT - MIDDLE) : 0;
     group.setAttribute(
       'transform',
-      `translate(${x} ${MIDDLE + (packet.lane - (this.#lanes - 1) / 2) * LANE_GAP + fall})`,
+      `translate(${x} ${MIDDLE + (packet.lane - (this.#lanes - 1) / 2) * this.#laneGap + fall})`,
     );
     if (isDropping) group.setAttribute('opacity', String(2 - 2 * share));
     return true;
