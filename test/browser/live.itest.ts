@@ -111,7 +111,8 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
 
   it('shows a queue, marks, CNPs and allowed rates where the link to B is slow, and pauses where there is PFC', async () => {
     for (const name of ['nothing', 'go-back-n', '200 Mb/s, ECN', 'dcqcn']) await choose(name);
-    const settings = { link: 'slow', cc: 'dcqcn' } as const;
+    // Each click changes one thing, however soon the next one comes.
+    const settings = { loss: 'none', scheme: 'go-back-n', link: 'slow', cc: 'dcqcn' } as const;
     const isCongested = async () => {
       const { totals, queuePairs } = (await samplesUnder(settings, 1)).at(-1)!;
       return totals.marks > 0 && totals.cnps > 0 && queuePairs[0].rateBps !== null && queuePairs[0].alpha !== null;

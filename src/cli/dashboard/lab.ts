@@ -46,8 +46,8 @@ export class Lab implements DashboardSource, AsyncDisposable {
   #targets: { a: Target; b: Target } | undefined;
   #qpns: { a: readonly number[]; b: readonly number[] } = { a: [], b: [] };
   #settings: LabSettings = FIRST_SETTINGS;
-  /** Changes happen one after the other. */
-  #changing: Promise<unknown> = Promise.resolve();
+  /** Changes, and looks that must not meet one, happen one after the other: this is the last of them. */
+  #turn: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isSampling = false;
   /** Counts how often the processes have been opened: counters begin anew. */
@@ -55,7 +55,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
 
   readonly documents = {
     state: (): LabState => this.#history.state,
-    packets: (): Promise<LabPackets> => this.#packets(),
+    packets: (): Promise<LabPackets> => this.#inTurn(() => this.#packets()),
   };
 
   /** Rejects when one of the processes dies, or the lab cannot be set up again. */
@@ -85,9 +85,8 @@ export class Lab implements DashboardSource, AsyncDisposable {
 
   /** Changes some or all settings. Rejects with ERR_ROCE_INVALID_ARGUMENT. */
   readonly apply = async (change: unknown): Promise<LabSettings> => {
-    const wanted = { ...this.#settings, ...parseSettings(change) };
-    this.#changing = this.#changing.catch(() => {}).then(() => this.#change(wanted));
-    await this.#changing.catch((error: Error) => {
+    const wanted = parseSettings(change);
+    await this.#inTurn(() => this.#change({ ...this.#settings, ...wanted })).catch((error: Error) => {
       this.#fail(error); // Half of it is changed.
       throw error;
     });
@@ -128,6 +127,12 @@ export class Lab implements DashboardSource, AsyncDisposable {
     await this.#switch.call('close', {});
     await this.#build(settings);
     this.#opening++; // What was read in between is of neither.
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => {});
+    return turn;
   }
 
   async #change(wanted: LabSettings): Promise<void> {
@@ -180,8 +185,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
       for (const event of events) this.#send('event', event);
       this.#send('sample', sample);
       const { failures } = settings.op === 'read' ? b : a;
-      if (failures.length > 0)
-        this.#changing = this.#changing.catch(() => {}).then(() => this.#connect(this.#settings));
+      if (failures.length > 0) await this.#inTurn(() => this.#connect(this.#settings));
     } catch {
       // A process is gone: `died` says which.
     } finally {
