@@ -21,7 +21,7 @@ export class SimSwitch {
     this.engine = engine;
     this.ports = ports;
     this.#events = events;
-    this.#egresses = cables.map((cable, port) => new Egress(engine, port, events, cable));
+    this.#egresses = cables.map((cable, port) => new Egress(engine, port, events, cable, () => this.#turn()));
     const { counters } = engine;
     this.#counters = ports.map((name) => counters[name]);
   }
@@ -88,26 +88,34 @@ class Egress {
   readonly #port: number;
   readonly #events: EventQueue;
   readonly #cable: Cable;
+  readonly #onSent: () => void;
   #isSending = false;
 
-  constructor(engine: Switch, port: number, events: EventQueue, cable: Cable) {
+  constructor(engine: Switch, port: number, events: EventQueue, cable: Cable, onSent: () => void) {
     this.#engine = engine;
     this.#port = port;
     this.#events = events;
     this.#cable = cable;
+    this.#onSent = onSent;
   }
 
   kick(): void {
     if (!this.#isSending) this.#next();
   }
 
-  readonly #next = (): void => {
+  #next(): void {
     const engine = this.#engine;
     const slot = engine.take(this.#port, this.#events.nowNs);
     this.#isSending = slot >= 0;
     if (slot < 0) return;
     const freeNs = this.#cable.send(engine.slotBytes(slot), 0, engine.slotLength(slot));
     engine.release(slot);
-    this.#events.at(freeNs, this.#next);
+    this.#events.at(freeNs, this.#free);
+  }
+
+  /** A frame that leaves may let the sender of another port go on. */
+  readonly #free = (): void => {
+    this.#next();
+    this.#onSent();
   };
 }

@@ -56,8 +56,8 @@ class SwitchPort {
  *
  * - {@link receive} takes a frame in, {@link take} gives the next one for a port, or -1 when it has none that may be sent now. A driver calls
  *   `take` when the port's link is free, keeps the link busy for the length of the frame, and gives the slot back by {@link release}.
- * - After `receive`, `onDeadline` and `unblock`, {@link nextReady} names the ports that have something new to send, so that an idle link is
- *   started. A driver whose link is busy need not care: it will come back to `take`. Calling `take` too often is harmless.
+ * - After `receive`, `take`, `onDeadline` and `unblock`, {@link nextReady} names the ports that have something new to send, so that an idle link
+ *   is started: a frame that leaves may let the sender of another port go on. A driver whose link is busy need not care: it will come back to `take`. Calling `take` too often is harmless.
  * - {@link nextDeadlineNs} is when {@link onDeadline} should be called: received pauses end, own pauses are repeated, the watchdog looks.
  *   Later than that is harmless, too; Infinity when nothing is due.
  *
@@ -169,7 +169,7 @@ export class Switch {
     }
   }
 
-  /** A port that has something to send since it was last named here or asked by `take`, or -1. */
+  /** A port that may have something new to send, each named once, or -1. */
   nextReady(): number {
     return this.#traffic.ready.next();
   }

@@ -45,6 +45,7 @@ describe('sending pauses', () => {
     }
     // The first to go back is the headroom; then shared + 2000 <= (120000 - shared) / 8 at 11555 bytes: 11 frames.
     expect(sizes.at(-1)).toBe(11 * 1002);
+    expect(bench.ready()).toContain(A);
     expect(pauseIn(bench.takeOne(A))).toEqual([0b1000, 0]);
     expect(bench.counters('a')).toMatchObject({ tx_pfc_packets: 2, tx_prio3_pause: 1 });
   });
