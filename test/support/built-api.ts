@@ -14,4 +14,9 @@ export function builtApi(): Promise<Api> {
   return import(entry) as Promise<Api>;
 }
 
+/** `rocev2/storage` as built. */
+export function builtStorage(): Promise<typeof import('../../src/storage-rpc/index.js')> {
+  return import(pathToFileURL('dist/storage-rpc/index.js').href);
+}
+
 export { isBuilt };

@@ -44,6 +44,8 @@ export interface StorageServerOptions {
 }
 
 const PULL_BYTES_MAX = 4 << 20;
+/** Who connects says at once what for. */
+const FIRST_BYTE_TIMEOUT_MS = 10_000;
 const EXCHANGE_BEGINS = '{'.charCodeAt(0);
 
 interface RdmaService {
@@ -125,7 +127,9 @@ export class StorageServer implements AsyncDisposable {
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
     socket.on('error', () => {}); // A connection that breaks closes; who serves it hears of that.
+    socket.setTimeout(FIRST_BYTE_TIMEOUT_MS, () => socket.destroy());
     socket.once('data', (first: Buffer) => {
+      socket.setTimeout(0);
       socket.pause();
       socket.unshift(first);
       if (first[0] === EXCHANGE_BEGINS) void this.#acceptRdma(new ControlChannel(socket));
