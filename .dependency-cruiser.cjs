@@ -58,6 +58,7 @@ const pure = [
   'fluid',
   'window',
   'storage-rpc/nbd/protocol',
+  'storage-rpc/link',
   'storage-rpc/pool',
   'storage-rpc/sk',
   'storage-rpc/session',

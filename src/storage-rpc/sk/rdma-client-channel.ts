@@ -16,19 +16,18 @@ import { Access } from '../../verbs/access.js';
 import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { FastRegisterMemoryRegion, MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
+import { serveCompletions } from '../link/completions.js';
+import { NO_PLACE, type RemotePlace } from '../link/remote-place.js';
 import { BufferPool, type Lease } from '../pool/buffer-pool.js';
 import type { SkCall, SkClientChannel, SkReply } from './channel.js';
-import { serveCompletions } from './completions.js';
 import { MappableSlab } from './mappable-slab.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
-  NO_DESCRIPTOR,
   REQUEST_BYTES,
   REQUEST_MESSAGE_BYTES_MAX,
   SK_INLINE,
   SK_NO_SLOT,
   SK_SLOTS_MAX,
-  type SkDescriptor,
   writeRequest,
 } from './request.js';
 import {
@@ -118,7 +117,7 @@ export class RdmaClientChannel implements SkClientChannel {
     this.#calls[place] = mine;
     const { op, length, flags } = call.request;
     const moves = op === 'READ' || (op === 'WRITE' && (flags & SK_INLINE) === 0);
-    if (!moves || length === 0) this.#post(place, mine, NO_DESCRIPTOR);
+    if (!moves || length === 0) this.#post(place, mine, NO_PLACE);
     else {
       const mapped = this.#map(mine).then(
         (descriptor) => this.#post(place, mine, descriptor),
@@ -152,7 +151,7 @@ export class RdmaClientChannel implements SkClientChannel {
   }
 
   /** Finds memory for the call and registers it; data to be written is copied there, so that the caller's memory is never exposed. */
-  async #map(mine: CallInProgress): Promise<SkDescriptor> {
+  async #map(mine: CallInProgress): Promise<RemotePlace> {
     const { request, data } = mine.call;
     const lease = await this.#pool.acquire(request.length);
     const region = await lease.slab.take();
@@ -163,7 +162,7 @@ export class RdmaClientChannel implements SkClientChannel {
     return { addr: BigInt(lease.offset), rkey: mapping.key, length: request.length };
   }
 
-  #post(place: number, mine: CallInProgress, descriptor: SkDescriptor): void {
+  #post(place: number, mine: CallInProgress, descriptor: RemotePlace): void {
     if (this.#ended) return;
     const { request, data, checks } = mine.call;
     const begin = place * REQUEST_MESSAGE_BYTES_MAX;

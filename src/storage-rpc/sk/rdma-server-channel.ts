@@ -11,9 +11,9 @@ import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
+import { serveCompletions } from '../link/completions.js';
 import type { BufferPool, Lease } from '../pool/buffer-pool.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
-import { serveCompletions } from './completions.js';
 import { Permits } from './permits.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {

@@ -10,6 +10,7 @@
  */
 
 import { crc32c } from '../../core/crc32c.js';
+import type { RemotePlace } from '../link/remote-place.js';
 import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
 
@@ -48,14 +49,6 @@ export const REQUEST_MESSAGE_BYTES_MAX = REQUEST_BYTES + CHECK_BLOCK_BYTES;
 const MAGIC = 0x7152_6b53;
 const VERSION = 1;
 
-/** Memory of the client that the server may read or write for this request; all zero: none. */
-export interface SkDescriptor {
-  readonly addr: bigint;
-  readonly rkey: number;
-  readonly length: number;
-}
-export const NO_DESCRIPTOR: SkDescriptor = { addr: 0n, rkey: 0, length: 0 };
-
 export interface SkRequest {
   readonly op: SkOp;
   readonly flags: number;
@@ -67,7 +60,8 @@ export interface SkRequest {
   readonly offset: number;
   /** Bytes of data; for FLUSH and PING 0. Up to 2^32 - 1 for TRIM, ZERO and STATUS, which move none. */
   readonly length: number;
-  readonly descriptor: SkDescriptor;
+  /** Memory of the client that the server may read or write for this request. */
+  readonly descriptor: RemotePlace;
   readonly dataCrc: number;
 }
 

@@ -4,11 +4,11 @@
  */
 
 import { RoceError } from '../../core/errors.js';
+import { NO_PLACE } from '../link/remote-place.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 import { type MessageFormat, MessageReader } from '../stream/message-reader.js';
 import type { DataBuffer, SkCall, SkClientChannel, SkIncoming, SkReply, SkServerChannel } from './channel.js';
 import {
-  NO_DESCRIPTOR,
   REQUEST_BYTES,
   readRequest,
   requestInlineBytes,
@@ -67,7 +67,7 @@ export class TcpClientChannel implements SkClientChannel {
     if (this.#ended) return;
     const header = Buffer.allocUnsafe(REQUEST_BYTES);
     const flags = request.op === 'WRITE' && request.length > 0 ? request.flags | SK_INLINE : request.flags;
-    writeRequest(header, { ...request, flags, descriptor: NO_DESCRIPTOR, dataCrc: checks.dataCrc });
+    writeRequest(header, { ...request, flags, descriptor: NO_PLACE, dataCrc: checks.dataCrc });
     this.#stream.write([header, checks.list, data ?? EMPTY]);
   }
 

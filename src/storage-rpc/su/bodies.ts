@@ -1,6 +1,6 @@
 /** Bodies behind the sU-RDMA header, little-endian. Decoders give undefined for what no peer of this version sends. */
 
-import type { SkDescriptor } from '../sk/request.js';
+import type { RemotePlace } from '../link/remote-place.js';
 
 /** HELLO and HELLO_ACK: of each size the smaller of both sides is used. */
 export interface SuLimits {
@@ -37,7 +37,7 @@ export function decodeLimits(body: Buffer): SuLimits | undefined {
 /** SLOTS and READ_REQ: a place in the sender's memory. In SLOTS it holds all slots, one behind the other. */
 const PLACE_BYTES = 16;
 
-export function encodePlace({ addr, rkey, length }: SkDescriptor): Buffer {
+export function encodePlace({ addr, rkey, length }: RemotePlace): Buffer {
   const out = Buffer.alloc(PLACE_BYTES);
   out.writeBigUInt64LE(addr, 0);
   out.writeUInt32LE(rkey, 8);
@@ -45,7 +45,7 @@ export function encodePlace({ addr, rkey, length }: SkDescriptor): Buffer {
   return out;
 }
 
-export function decodePlace(body: Buffer): SkDescriptor | undefined {
+export function decodePlace(body: Buffer): RemotePlace | undefined {
   if (body.length !== PLACE_BYTES) return undefined;
   return { addr: body.readBigUInt64LE(0), rkey: body.readUInt32LE(8), length: body.readUInt32LE(12) };
 }

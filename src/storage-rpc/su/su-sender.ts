@@ -6,8 +6,8 @@
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { RemotePlace } from '../link/remote-place.js';
 import type { Lease } from '../pool/buffer-pool.js';
-import type { SkDescriptor } from '../sk/request.js';
 import { type AbortReason, encodePlace, type ReadStatus, type SuLimits } from './bodies.js';
 import { SU_HEADER_BYTES, SU_MORE } from './header.js';
 import type { MessagePort } from './message-port.js';
@@ -18,7 +18,7 @@ import type { SuPools } from './su-parts.js';
 export interface SendTerms {
   readonly limits: SuLimits;
   readonly peerSlots: PeerSlots;
-  readonly slotPlace: SkDescriptor;
+  readonly slotPlace: RemotePlace;
 }
 
 /** Times that a chunk is sent which the peer does not read as it was written. */

@@ -1,0 +1,11 @@
+/** Memory of the other side, as a message describes it: what an RDMA READ or WRITE needs to know. */
+
+export interface RemotePlace {
+  readonly addr: bigint;
+  readonly rkey: number;
+  /** Bytes. */
+  readonly length: number;
+}
+
+/** No memory is described. */
+export const NO_PLACE: RemotePlace = { addr: 0n, rkey: 0, length: 0 };
