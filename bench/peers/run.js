@@ -73,7 +73,7 @@ function measures(/** @type {{bulkBytes: number, seconds: number}} */ { bulkByte
     better: 'less',
     runs: [
       ...[...OURS, ours('worker', 'mmsg', false)].map((c) => ({ ...c, measure })),
-      { ...THEIRS[0], measure: 'roundTrip' },
+      { ...THEIRS[0], name: 'node:net, a round trip', measure: 'roundTrip' },
     ].map((run) => ({ ...run, with: { messageBytes: 4 * KIB, ...many } })),
     value: latencyP50,
   });
@@ -125,6 +125,19 @@ function measures(/** @type {{bulkBytes: number, seconds: number}} */ { bulkByte
         name: `${qps} queue pair${qps === 1 ? '' : 's'}`,
         measure: 'fair',
         with: { messageBytes: 256 * KIB, seconds, qps },
+      })),
+      value: (/** @type {any} */ { client }) => (client.messages * client.messageBytes) / client.seconds / 1e6,
+      extra: (/** @type {any} */ { client }) => ({ jain: client.jain }),
+    },
+    connections: {
+      title: 'WRITEs of 16 KiB on up to a thousand queue pairs at once',
+      unit: 'MB/s',
+      better: 'more',
+      runs: [1, 10, 100, 1000].map((qps) => ({
+        ...ours('worker', 'mmsg', true),
+        name: `${qps} queue pair${qps === 1 ? '' : 's'}`,
+        measure: 'fair',
+        with: { messageBytes: 16 * KIB, seconds, qps },
       })),
       value: (/** @type {any} */ { client }) => (client.messages * client.messageBytes) / client.seconds / 1e6,
       extra: (/** @type {any} */ { client }) => ({ jain: client.jain }),

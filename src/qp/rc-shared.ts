@@ -41,7 +41,10 @@ export interface RcShared {
   enterError(lastWords: boolean): void;
 }
 
-/** Packets one QP may have in flight: its share of what the peer's socket can hold. */
-export function windowPackets(budget: PeerBudget): number {
-  return Math.max(2, Math.floor(budget.limitPackets / Math.max(1, budget.qps)));
+/**
+ * Packets one QP may have in flight: its share of what the peer's socket can hold. Two at least, so that one is sent while the other is
+ * answered, as long as that fits into twice the limit, the whole of the peer's buffer; with more QPs one.
+ */
+export function windowPackets({ limitPackets, qps }: PeerBudget): number {
+  return Math.max(qps <= limitPackets ? 2 : 1, Math.floor(limitPackets / Math.max(1, qps)));
 }
