@@ -1,0 +1,69 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { LabState } from '../../src/web/lab.js';
+import type { RecordingState } from '../../src/web/recording.js';
+import { childrenOf, eventually, isAlive, isBuilt, isLinux, Program } from './executable.js';
+
+async function start(...args: readonly string[]): Promise<{ dashboard: Program; url: string }> {
+  const dashboard = Program.rocev2('dashboard', '--json', '--bind', '127.58.5.1', ...args);
+  const [line] = await dashboard.writes('stdout', /^\{.*\}\n/);
+  return { dashboard, url: (JSON.parse(line) as { url: string }).url };
+}
+
+const document = async <T>(url: string): Promise<T> => (await (await fetch(url)).json()) as T;
+
+describe.skipIf(!isBuilt || !isLinux)('rocev2 dashboard', () => {
+  it('serves the page and the state of a lab at work, and leaves no process behind', async () => {
+    const { dashboard, url } = await start();
+    expect(url).toMatch(/^http:\/\/127\.58\.5\.1:\d+\/$/);
+    expect(await (await fetch(url)).text()).toContain('<title>rocev2 dashboard</title>');
+    for (const path of ['page/main.js', 'page/style.css', 'lab.js', 'uplot.js', 'uplot.css']) {
+      expect((await fetch(url + path)).status).toBe(200);
+    }
+    let state: LabState;
+    do state = await document<LabState>(`${url}state`);
+    while ((state.samples.at(-1)?.totals.packetsDropped ?? 0) === 0);
+    expect(state.samples.at(-1)).toMatchObject({ settings: { scheme: 'go-back-0' }, totals: { messages: 0 } });
+    const children = childrenOf(dashboard.process.pid!);
+    expect(children).toHaveLength(3);
+    dashboard.kill('SIGINT');
+    expect(await dashboard.ended()).toBe(0);
+    await eventually(() => !children.some(isAlive));
+  });
+
+  it('ends, and says why, when a process of its lab dies', async () => {
+    const { dashboard } = await start();
+    process.kill(childrenOf(dashboard.process.pid!)[0], 'SIGKILL');
+    expect(await dashboard.ended()).toBe(1);
+    expect(dashboard.stderr).toMatch(/the process of (the switch|endpoint a|endpoint b) was ended by SIGKILL/);
+  });
+
+  it('shows a result that was kept, and names what is wrong with one that is none', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'rocev2-dashboard-'));
+    const sim = Program.rocev2('sim', 'run', 'livelock-go-back-n', '--set', 'duration=1ms', '--json');
+    await sim.ended();
+    const kept = join(folder, 'kept.json');
+    await writeFile(kept, sim.stdout);
+    const { dashboard, url } = await start('--sim', kept);
+    const state = await document<RecordingState>(`${url}state`);
+    expect(state.kind).toBe('recording');
+    expect(state.result).toEqual(JSON.parse(sim.stdout));
+    dashboard.kill('SIGINT');
+    expect(await dashboard.ended()).toBe(0);
+
+    await writeFile(kept, JSON.stringify({ ...state.result, series: { timeNs: [] } }));
+    const refused = Program.rocev2('dashboard', '--sim', kept);
+    expect(await refused.ended()).toBe(1);
+    expect(refused.stderr).toMatch(/kept\.json is no result of 'rocev2 sim run --json': series\./);
+    await rm(folder, { recursive: true });
+  });
+
+  it('says when it cannot serve on an address', async () => {
+    // An address for documentation (RFC 5737): no machine has it.
+    const program = Program.rocev2('dashboard', '--bind', '192.0.2.1', '--sim', 'livelock-go-back-n');
+    expect(await program.ended()).toBe(1);
+    expect(program.stderr).toContain('cannot listen on 192.0.2.1');
+  });
+});
