@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import type { RxDatagram } from '../../../src/port/datagram.js';
 import type { SimHost } from '../../../src/sim/sim-host.js';
+import { Access } from '../../../src/verbs/access.js';
 import { checkBadData } from './bad-data.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from './rig.js';
 
@@ -122,4 +123,21 @@ test('reads outstanding at a server are bounded in bytes: pulls wait their turn'
     Promise.all(Array.from({ length: 32 }, (_, i) => session.submit(writeIo(i * 65_536, pattern(65_536, i))))),
   );
   expect(peak).toBe(128 * 1024);
+});
+
+test('garbage over RDMA costs its sender the connection, and nobody else', async () => {
+  const rig = await Rig.create();
+  const healthy = await rig.connected('rdma');
+  for (let round = 0; round < 30; round++) {
+    const session = await rig.connected('rdma');
+    const { qp, pd } = rig.rdma!.clientParts;
+    const garbage = await pd.regMr(pattern(round * 100, round), Access.LOCAL_WRITE);
+    qp.postSend({ opcode: 'SEND', sges: [garbage.sge()], wrId: 0xffff });
+    await rig.pass(1e6);
+    expect(rig.server.connections).toBe(1);
+    await rig.until(session.end(new Error('over')));
+  }
+  await rig.until(healthy.submit(readIo(0, Buffer.alloc(4096))));
+  await rig.pass(1e6); // The answer's acknowledgement is still under way.
+  expect([healthy.counters.resumed, rig.pool.inUse]).toEqual([1, 0]);
 });
