@@ -46,12 +46,10 @@ export class Lab implements DashboardSource, AsyncDisposable {
   #targets: { a: Target; b: Target } | undefined;
   #qpns: { a: readonly number[]; b: readonly number[] } = { a: [], b: [] };
   #settings: LabSettings = FIRST_SETTINGS;
-  /** Changes, and looks that must not meet one, happen one after the other: this is the last of them. */
+  /** Whatever asks or changes the processes happens one after the other: this is the last of it. */
   #turn: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #isSampling = false;
-  /** Counts how often the processes have been opened: counters begin anew. */
-  #opening = 0;
 
   readonly documents = {
     state: (): LabState => this.#history.state,
@@ -121,12 +119,10 @@ export class Lab implements DashboardSource, AsyncDisposable {
   }
 
   async #rebuild(settings: LabSettings): Promise<void> {
-    this.#opening++;
     this.#history.restarted();
     await Promise.all([this.#a.call('close', {}), this.#b.call('close', {})]);
     await this.#switch.call('close', {});
     await this.#build(settings);
-    this.#opening++; // What was read in between is of neither.
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -171,26 +167,24 @@ export class Lab implements DashboardSource, AsyncDisposable {
   async #sample(): Promise<void> {
     if (this.#isSampling) return;
     this.#isSampling = true;
-    const opening = this.#opening;
-    try {
-      const [a, b, ports, queues] = await Promise.all([
-        this.#a.call('sample', {}),
-        this.#b.call('sample', {}),
-        this.#switch.call('counters', {}),
-        this.#switch.call('queues', {}),
-      ]);
-      if (opening !== this.#opening) return;
-      const settings = this.#settings;
-      const { sample, events } = this.#history.add({ settings, a, b, ports, queues });
-      for (const event of events) this.#send('event', event);
-      this.#send('sample', sample);
-      const { failures } = settings.op === 'read' ? b : a;
-      if (failures.length > 0) await this.#inTurn(() => this.#connect(this.#settings));
-    } catch {
-      // A process is gone: `died` says which.
-    } finally {
-      this.#isSampling = false;
-    }
+    // When a process is gone, `died` says which.
+    await this.#inTurn(() => this.#read()).catch(() => {});
+    this.#isSampling = false;
+  }
+
+  async #read(): Promise<void> {
+    const [a, b, ports, queues] = await Promise.all([
+      this.#a.call('sample', {}),
+      this.#b.call('sample', {}),
+      this.#switch.call('counters', {}),
+      this.#switch.call('queues', {}),
+    ]);
+    const settings = this.#settings;
+    const { sample, events } = this.#history.add({ settings, a, b, ports, queues });
+    for (const event of events) this.#send('event', event);
+    this.#send('sample', sample);
+    const { failures } = settings.op === 'read' ? b : a;
+    if (failures.length > 0) await this.#connect(settings);
   }
 
   async #packets(): Promise<LabPackets> {
