@@ -42,6 +42,7 @@ export class PollingCrank {
     const rest = this.#rest;
     const endNs = nowNs() + TURN_NS;
     do {
+      crank.nowNs = nowNs(); // What arrives is stamped with it, perhaps after a sleep.
       const received = this.#socket.receive() > 0;
       const rung = rest.begin();
       const sent = crank.turn();
