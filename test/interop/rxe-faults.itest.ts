@@ -28,6 +28,8 @@ const LOST = [
   'FETCH_ADD',
   'ATOMIC_ACKNOWLEDGE',
 ];
+/** What follows it makes the responder say NAK 0x60. */
+const REPORTED = 'RDMA_WRITE_FIRST';
 /** A later acknowledgement may stand in for it. */
 const UNNOTICED = 'one ACKNOWLEDGE lost';
 
@@ -59,6 +61,9 @@ await describeOnRig('single faults between us and Soft-RoCE', 'bridge', () => {
             after.rcvd_seq_err + after.completer_retry_err - before.rcvd_seq_err - before.completer_retry_err;
           const retries = role === 'client' ? (ours.counters['tx_retransmitted'] as number) : theirRetries;
           if (what !== UNNOTICED) expect(retries).toBeGreaterThan(0);
+          if (!opcodes.includes(REPORTED)) return;
+          expect(ours.counters[role === 'client' ? 'packet_seq_err' : 'resp_nak_sequence']).toBeGreaterThan(0);
+          if (role === 'server') expect(after.rcvd_seq_err).toBeGreaterThan(before.rcvd_seq_err);
         });
       }
 

@@ -73,7 +73,7 @@ await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
 
       cell({ tool, role, family, mtu, what: 'nothing is repeated where nothing is lost' }, async () => {
         const before = await rig.counters();
-        const { ours } = await mixed({ role, family, options: `-m ${mtu} -t 18` }, 1_000_000);
+        const { ours } = await mixed({ role, family, options: `-m ${mtu} -t 20` }, 1_000_000);
         const after = await rig.counters();
         for (const name of ['duplicate_request', 'out_of_seq_request', 'rcvd_seq_err', 'completer_retry_err'] as const)
           expect(after[name] - before[name], name).toBe(0);
