@@ -45,7 +45,10 @@ export async function hostOfWire({ remote }: FrameWire): Promise<string> {
 /** What `openDevice` needs to know; empty without a wire. Throws a CommandFailure (usage) without an address. */
 export async function frameDeviceOptions(flags: FrameFlags): Promise<Pick<PortOptions, 'frame'>> {
   const { frame, bind, framePort = 0, linkMtu } = flags;
-  if (frame === undefined) return {};
+  if (frame === undefined) {
+    if (flags.framePort === undefined && linkMtu === undefined) return {};
+    throw new CommandFailure(EXIT_USAGE, '--frame-port and --link-mtu go with --frame');
+  }
   if (bind === undefined) {
     throw new CommandFailure(EXIT_USAGE, '--frame needs --bind: the IP address of this endpoint behind the switch');
   }

@@ -6,45 +6,27 @@
 import { type Command, Option } from 'commander';
 import type { CmConnection } from '../../cm/cm-connection.js';
 import { ConnectionManager } from '../../cm/connection-manager.js';
-import { initializeQp } from '../../cm/qp-parameters.js';
 import { RoceError } from '../../core/errors.js';
 import type { IpAddress } from '../../packet/address.js';
-import { Access } from '../../verbs/access.js';
-import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
-import type { RdmaDevice } from '../../verbs/device.js';
-import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { openDevice } from '../../verbs/open-device.js';
-import type { ProtectionDomain } from '../../verbs/protection-domain.js';
-import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption } from '../frame-wire.js';
 import { localAddressTowards } from '../local-address.js';
 import { addressOption, countOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { linger, watched } from '../peer-watch.js';
+import { type PingOptions, RpingEnd, SIZE_MAX_BYTES, SIZE_MIN_BYTES, type Tally } from '../rping-end.js';
 
 const DEFAULT_PORT = 7174;
 const DEFAULT_SIZE_BYTES = 64;
-/** As rping: room for the longest beginning of a text, and its buffer. */
-const SIZE_MIN_BYTES = 26;
-const SIZE_MAX_BYTES = 64 * 1024 - 1;
-/** Address (8), rkey (4) and length (4) of a buffer, big-endian. */
-const ADVERTISEMENT_BYTES = 16;
-/** The letters of the text. */
-const FIRST_LETTER = 65;
-const LETTERS = 122 - FIRST_LETTER + 1;
 /** A client that is gone is not waited for as long as Linux would. */
 const TIMING = { maxRetries: 4 };
 
-interface RpingOptions {
-  readonly server?: boolean;
+interface RpingOptions extends PingOptions {
   readonly client?: boolean;
   readonly address?: IpAddress;
   readonly port: number;
   readonly count?: number;
-  readonly size: number;
-  readonly verbose?: boolean;
-  readonly validate?: boolean;
   readonly bind?: IpAddress;
   readonly frame?: FrameWire;
   readonly framePort?: number;
@@ -97,7 +79,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   await using cm = await ConnectionManager.open(device, { timing: TIMING });
   const end = await RpingEnd.create(device, options);
   const { interrupted } = output.io;
-  const tally = await (server === true ? serve(cm, end, interrupted, output) : ping(cm, end, interrupted, output));
+  const tally = await (server === true ? serve : ping)(cm, end, options, output);
   output.line(`${tally.pings} pings of ${size} bytes in ${tally.seconds.toFixed(2)} seconds`);
   output.document({
     role: server === true ? 'server' : 'client',
@@ -125,16 +107,9 @@ function wireOf({ server, address, bind, frame, framePort, linkMtu }: RpingOptio
   };
 }
 
-/** How a run went. */
-interface Tally {
-  readonly peer: IpAddress;
-  pings: number;
-  faults: number;
-  seconds: number;
-}
-
-async function serve(cm: ConnectionManager, end: RpingEnd, interrupted: AbortSignal, output: Output): Promise<Tally> {
-  const { options } = end;
+/** Answers one client until it is gone, or Ctrl-C. */
+async function serve(cm: ConnectionManager, end: RpingEnd, options: RpingOptions, output: Output): Promise<Tally> {
+  const { interrupted } = output.io;
   const listener = cm.listen(options.port);
   const stop = () => listener.close();
   interrupted.addEventListener('abort', stop, { once: true });
@@ -159,8 +134,8 @@ async function serve(cm: ConnectionManager, end: RpingEnd, interrupted: AbortSig
   return tally;
 }
 
-async function ping(cm: ConnectionManager, end: RpingEnd, interrupted: AbortSignal, output: Output): Promise<Tally> {
-  const { options } = end;
+async function ping(cm: ConnectionManager, end: RpingEnd, options: RpingOptions, output: Output): Promise<Tally> {
+  const { interrupted } = output.io;
   const connection = await cm.connect(options.address!, options.port, end.qp, {
     responderResources: 1,
     initiatorDepth: 1,
@@ -178,150 +153,4 @@ async function ping(cm: ConnectionManager, end: RpingEnd, interrupted: AbortSign
   tally.seconds = (performance.now() - started) / 1000;
   await connection.disconnect();
   return tally;
-}
-
-/** The text of ping number `n`, as rping makes it: a heading, letters that begin one further every time, a zero byte. */
-export function pingText(n: number, sizeBytes: number): Buffer {
-  const text = Buffer.alloc(sizeBytes);
-  const heading = text.write(`rdma-ping-${n}: `, 'latin1');
-  for (let i = heading; i < sizeBytes - 1; i++) text[i] = FIRST_LETTER + ((n + i - heading) % LETTERS);
-  return text;
-}
-
-/** A QP with its four buffers: the text, where it comes back to, and one message each way. */
-class RpingEnd {
-  readonly qp: QueuePair;
-  readonly options: RpingOptions;
-  readonly #cq: CompletionQueue;
-  readonly #text: MemoryRegion;
-  readonly #sink: MemoryRegion;
-  readonly #outgoing: MemoryRegion;
-  readonly #incoming: MemoryRegion;
-  #hasMessage = false;
-
-  private constructor(qp: QueuePair, cq: CompletionQueue, regions: readonly MemoryRegion[], options: RpingOptions) {
-    this.qp = qp;
-    this.options = options;
-    this.#cq = cq;
-    [this.#text, this.#sink, this.#outgoing, this.#incoming] = regions;
-  }
-
-  static async create(device: RdmaDevice, options: RpingOptions): Promise<RpingEnd> {
-    const cq = await device.createCq(16);
-    const pd: ProtectionDomain = await device.createPd();
-    const qp = await pd.createQp({ sendCq: cq, maxSendWr: 8, maxRecvWr: 2 });
-    const bufferBytes = options.server === true ? SIZE_MAX_BYTES : options.size;
-    const regions = [
-      await pd.regMr(bufferBytes, Access.LOCAL_WRITE | Access.REMOTE_READ),
-      await pd.regMr(bufferBytes, Access.LOCAL_WRITE | Access.REMOTE_WRITE),
-      await pd.regMr(ADVERTISEMENT_BYTES, Access.LOCAL_WRITE),
-      await pd.regMr(ADVERTISEMENT_BYTES, Access.LOCAL_WRITE),
-    ];
-    await initializeQp(qp);
-    const end = new RpingEnd(qp, cq, regions, options);
-    end.#postReceive();
-    return end;
-  }
-
-  /** The client's part of one ping. */
-  async ask(tally: Tally, output: Output): Promise<void> {
-    const text = pingText(tally.pings, this.options.size);
-    this.#text.bytes.set(text);
-    this.#sink.bytes.fill(0);
-    await this.#advertise(this.#text);
-    await this.#message();
-    await this.#advertise(this.#sink);
-    await this.#message();
-    if (this.options.verbose === true) output.line(`ping data: ${printable(this.#sink.bytes)}`);
-    if (this.options.validate === true && !this.#sink.bytes.equals(text)) tally.faults++;
-  }
-
-  /** The server's part of one ping; false when the client has gone instead. */
-  async answer(tally: Tally, output: Output): Promise<boolean> {
-    if (!(await this.#messageOrEnd())) return false;
-    const source = this.#advertised();
-    const sge = this.#text.sge(0, source.length);
-    this.qp.postSend({ opcode: 'RDMA_READ', sges: [sge], remoteAddr: source.address, rkey: source.rkey });
-    await this.#completionOf('RDMA_READ');
-    const text = this.#text.bytes.subarray(0, source.length);
-    if (this.options.verbose === true) output.line(`server ping data: ${printable(text)}`);
-    if (this.options.validate === true && !text.equals(pingText(tally.pings, source.length))) tally.faults++;
-    await this.#advertise(this.#text);
-    await this.#message();
-    const sink = this.#advertised();
-    const back = this.#text.sge(0, Math.min(printable(text).length + 1, sink.length));
-    this.qp.postSend({ opcode: 'RDMA_WRITE', sges: [back], remoteAddr: sink.address, rkey: sink.rkey });
-    await this.#completionOf('RDMA_WRITE');
-    await this.#advertise(this.#text);
-    return true;
-  }
-
-  #postReceive(): void {
-    this.qp.postRecv({ sges: [this.#incoming.sge()] });
-  }
-
-  /** Tells the peer of a buffer. In the server's messages nobody looks at the contents. */
-  async #advertise(region: MemoryRegion): Promise<void> {
-    while (this.qp.sendRoom === 0) await this.#nextCompletion(); // ACKs were lost: the peer answers ahead of them.
-    const message = this.#outgoing.bytes;
-    message.writeBigUInt64BE(region.addr, 0);
-    message.writeUInt32BE(region.rkey, 8);
-    message.writeUInt32BE(this.options.size, 12);
-    this.qp.postSend({ opcode: 'SEND', sges: [this.#outgoing.sge()] });
-  }
-
-  #advertised(): { address: bigint; rkey: number; length: number } {
-    const message = this.#incoming.bytes;
-    const length = message.readUInt32BE(12);
-    if (length > this.#text.length) {
-      throw new RoceError(
-        'ERR_ROCE_MISMATCH',
-        `the client pings with ${length} bytes; ${this.#text.length} is the most`,
-      );
-    }
-    return { address: message.readBigUInt64BE(0), rkey: message.readUInt32BE(8), length };
-  }
-
-  async #message(): Promise<void> {
-    if (!(await this.#messageOrEnd())) throw disconnected();
-  }
-
-  /** Waits for a message of the peer's; false when the connection has ended. */
-  async #messageOrEnd(): Promise<boolean> {
-    while (!this.#hasMessage) if ((await this.#nextCompletion()) === undefined) return false;
-    this.#hasMessage = false;
-    return true;
-  }
-
-  /** Waits until the request is done. */
-  async #completionOf(request: 'RDMA_READ' | 'RDMA_WRITE'): Promise<void> {
-    for (let opcode: string | undefined = ''; opcode !== request; opcode = await this.#nextCompletion()) {
-      if (opcode === undefined) throw disconnected();
-    }
-  }
-
-  /** What has completed; undefined when the connection has ended. */
-  async #nextCompletion(): Promise<string | undefined> {
-    const wc = await this.#cq.next();
-    if (wc.statusName === 'WR_FLUSH_ERR') return undefined;
-    const { opcode, byteLen } = checkCompletion(wc);
-    if (opcode === 'RECV') {
-      if (byteLen !== ADVERTISEMENT_BYTES) {
-        throw new RoceError('ERR_ROCE_MISMATCH', `a message of ${byteLen} bytes`, 'is the peer rping?');
-      }
-      this.#hasMessage = true;
-      this.#postReceive(); // The buffer is not written again before the peer has our answer.
-    }
-    return opcode;
-  }
-}
-
-function disconnected(): RoceError {
-  return new RoceError('ERR_ROCE_CONNECT', 'the peer has disconnected');
-}
-
-/** Up to the zero byte. */
-function printable(text: Buffer): string {
-  const end = text.indexOf(0);
-  return text.toString('latin1', 0, end < 0 ? text.length : end);
 }
