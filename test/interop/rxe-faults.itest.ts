@@ -63,7 +63,6 @@ await describeOnRig('single faults between us and Soft-RoCE', 'bridge', () => {
           if (what !== UNNOTICED) expect(retries).toBeGreaterThan(0);
           if (!opcodes.includes(REPORTED)) return;
           expect(ours.counters[role === 'client' ? 'packet_seq_err' : 'resp_nak_sequence']).toBeGreaterThan(0);
-          if (role === 'server') expect(after.rcvd_seq_err).toBeGreaterThan(before.rcvd_seq_err);
         });
       }
 
