@@ -4,10 +4,8 @@
  */
 
 import { copyBytes } from '../core/bytes.js';
+import { ETHERNET_WIRE_BYTES } from '../packet/ethernet.js';
 import type { EventQueue } from './event-queue.js';
-
-/** Preamble, start delimiter, check sequence and gap (IEEE 802.3 §4.2): every frame takes so much longer than its bytes. */
-export const FRAME_OVERHEAD_BYTES = 24;
 
 /** Takes a frame, valid during the call. */
 export type FrameSink = (bytes: Uint8Array, offset: number, length: number) => void;
@@ -56,7 +54,7 @@ export class Cable {
     if (this.#count === this.#slots.length) this.#grow();
     this.frames++;
     this.bytes += length;
-    const freeNs = this.#events.nowNs + (length + FRAME_OVERHEAD_BYTES) * this.#nsPerByte;
+    const freeNs = this.#events.nowNs + (length + ETHERNET_WIRE_BYTES) * this.#nsPerByte;
     const place = (this.#head + this.#count) & (this.#slots.length - 1);
     copyBytes(bytes, offset, this.#slots[place], 0, length);
     this.#lengths[place] = length;

@@ -1,6 +1,6 @@
 /** Turns what a run left behind into its result. */
 
-import { FRAME_OVERHEAD_BYTES } from '../cable.js';
+import { ETHERNET_WIRE_BYTES } from '../../packet/ethernet.js';
 import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';
 import { jainIndex, mean, quantile } from '../statistics.js';
@@ -12,7 +12,7 @@ import type { Scenario } from './schema.js';
 import type { TraceHash } from './trace-hash.js';
 
 /** Ethernet, IPv4, UDP, BTH and ICRC around the payload of a packet in the middle of a message. */
-const PACKET_OVERHEAD_BYTES = 14 + 20 + 8 + 12 + 4 + FRAME_OVERHEAD_BYTES;
+const PACKET_OVERHEAD_BYTES = 14 + 20 + 8 + 12 + 4 + ETHERNET_WIRE_BYTES;
 /** As in the flow completion experiments of "ECN or Delay". */
 const SMALL_FLOW_BYTES = 100_000;
 
@@ -35,7 +35,7 @@ export class Baseline {
     for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
     for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
     for (const [name, { bytes, frames }] of this.#network.cables) {
-      this.#cableBytes.set(name, bytes + frames * FRAME_OVERHEAD_BYTES);
+      this.#cableBytes.set(name, bytes + frames * ETHERNET_WIRE_BYTES);
     }
   }
 
@@ -66,7 +66,7 @@ export class Baseline {
   /** On the cable, overhead included. */
   cableBytes(name: string): number {
     const { bytes, frames } = this.#network.cables.get(name)!;
-    return bytes + frames * FRAME_OVERHEAD_BYTES - (this.#cableBytes.get(name) ?? 0);
+    return bytes + frames * ETHERNET_WIRE_BYTES - (this.#cableBytes.get(name) ?? 0);
   }
 }
 
