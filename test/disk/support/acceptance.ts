@@ -133,20 +133,22 @@ export function fileSystems(stack: () => Stack): void {
   test.skipIf(refusal !== undefined)(
     'a file system of the kernel on the disk, by nbdfuse and a loop device',
     async () => {
-      await stack().succeeds(`
+      // In a mount namespace of its own: one that another program has copied would keep the loop device for as long as that lives.
+      await stack().succeeds(`unshare --mount --propagation private bash -eu -o pipefail <<'MOUNTED'
       mkdir -p m fs
       nbdfuse m/nbd "$U" & fuse=$!
       loop=
-      undo() { umount fs 2>/dev/null || true; [ -z "$loop" ] || losetup -d $loop 2>/dev/null || true; umount m 2>/dev/null || true; }
-      trap undo EXIT
+      trap '[ -z "$loop" ] || losetup -d $loop' EXIT
       for i in $(seq 100); do [ -e m/nbd ] && break; sleep 0.1; done
       loop=$(losetup -f --show m/nbd)
       mkfs.ext4 -q -F $loop; mount $loop fs
-      fio --name=f --directory=fs --rw=randrw --bs=4k --size=16m --ioengine=psync --direct=1 --verify=crc32c --verify_fatal=1 --output-format=terse
-      fstrim -v fs; sync; umount fs; losetup -d $loop
-      for i in $(seq 100); do losetup -a | grep -q "^$loop:" || break; sleep 0.1; done
-      loop=; umount m; wait $fuse
-      nbdcopy "$U" f.img; e2fsck -fn f.img; rm f.img`);
+      fio --name=f --directory=fs --rw=randrw --bs=4k --size=8m --ioengine=psync --direct=1 --verify=crc32c --verify_fatal=1 --output-format=terse
+      fstrim -v fs; sync; umount fs; losetup -d $loop; loop=
+      # The loop device lets go of the file a moment later.
+      for i in $(seq 300); do umount m 2>/dev/null && break; sleep 0.1; done
+      if mountpoint -q m; then echo 'the loop device does not let go'; exit 1; fi
+      wait $fuse
+      nbdcopy "$U" f.img; e2fsck -fn f.img; rm f.img\nMOUNTED`);
     },
   );
 }

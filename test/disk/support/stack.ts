@@ -9,6 +9,8 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { Program } from '../../e2e/executable.js';
 import { describeWithTools, TOOL_PATH } from './tools.js';
 
+/** Less than a test has, so that what the script has said is seen. */
+const SCRIPT_LIMIT_MS = 110_000;
 const SERVER = '127.54.1.1';
 const GATEWAY = '127.54.1.2';
 
@@ -87,12 +89,13 @@ export class Stack {
     await rm(this.folder, { recursive: true });
   }
 
-  /** Runs a script of bash that stops at its first failure, with the URI of the disk in `U`. */
+  /** Runs a script of bash that stops at its first failure, with the URI of the disk in `U`; what it leaves running is ended with it. */
   async run(script: string): Promise<ScriptResult> {
     const shell = spawn('bash', ['-eu', '-o', 'pipefail', '-c', script], {
       cwd: this.folder,
       env: { ...process.env, PATH: TOOL_PATH, U: this.uri, SOCKET: `${this.folder}/socket` },
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // A process group of its own.
     });
     let output = '';
     for (const stream of [shell.stdout, shell.stderr]) {
@@ -100,7 +103,18 @@ export class Stack {
         output = (output + text).slice(-8192);
       });
     }
+    const endGroup = () => {
+      try {
+        process.kill(-shell.pid!, 'SIGKILL');
+      } catch {} // Nothing was left.
+    };
+    const limit = setTimeout(() => {
+      output += `\nstopped after ${SCRIPT_LIMIT_MS / 1000} s`;
+      endGroup();
+    }, SCRIPT_LIMIT_MS);
+    shell.once('exit', endGroup);
     const [code] = (await once(shell, 'close')) as [number | null];
+    clearTimeout(limit);
     return { exitCode: code ?? -1, output };
   }
 
