@@ -27,23 +27,29 @@ export class StageHistograms {
     sample[4] = t6 - t5;
     sample[5] = t5 - t1;
     sample[6] = t6 - t1;
-    for (let stage = 0; stage < STAGE_COUNT; stage++) this.#add(stage);
-    this.count++;
+    this.#add(0, STAGE_COUNT);
   }
 
   /** A failure: it may not have reached all stages, only the whole is known. */
   recordWhole(ns: number): void {
     sample[STAGE_T6_T1] = ns;
-    this.#add(STAGE_T6_T1);
-    this.count++;
+    this.#add(STAGE_T6_T1, STAGE_T6_T1 + 1);
   }
 
-  #add(stage: number): void {
-    const ns = sample[stage];
-    this.#counts[stage * BUCKETS + bucketOfHighWord(sampleWords[2 * stage + HIGH_WORD])]++;
-    this.#sums[stage] += ns;
-    if (ns < this.#mins[stage]) this.#mins[stage] = ns;
-    if (ns > this.#maxs[stage]) this.#maxs[stage] = ns;
+  /** Adds the stages [first, end) of the sample. */
+  #add(first: number, end: number): void {
+    const counts = this.#counts;
+    const sums = this.#sums;
+    const mins = this.#mins;
+    const maxs = this.#maxs;
+    for (let stage = first; stage < end; stage++) {
+      const ns = sample[stage];
+      counts[stage * BUCKETS + bucketOfHighWord(sampleWords[2 * stage + HIGH_WORD])]++;
+      sums[stage] += ns;
+      if (ns < mins[stage]) mins[stage] = ns;
+      if (ns > maxs[stage]) maxs[stage] = ns;
+    }
+    this.count++;
   }
 
   reset(): void {

@@ -74,6 +74,8 @@ export const NO_PROBE: QpProbe = {
 export class PageProbe implements QpProbe {
   nowNs = 0;
   readonly page: TelemetryPage;
+  /** What SCALAR_WAITING says. */
+  #waiting = WAIT_NOTHING;
   /** Work requests between T2 and T5. */
   #active = 0;
   /** Index behind the newest WQE that has T2: they are sent in order, and a flush completes those that never were. */
@@ -138,12 +140,13 @@ export class PageProbe implements QpProbe {
   }
 
   waits(cause: number): void {
-    const { scalars, waits } = this.page;
-    const before = scalars[SCALAR_WAITING];
+    const before = this.#waiting;
     if (before === cause) return;
+    const { scalars, waits } = this.page;
     if (before !== WAIT_NOTHING) waits[before] += this.nowNs - scalars[SCALAR_WAITING_SINCE];
     scalars[SCALAR_WAITING_SINCE] = this.nowNs;
     scalars[SCALAR_WAITING] = cause;
+    this.#waiting = cause;
   }
 
   timedOut(afterNs: number): void {
