@@ -11,6 +11,8 @@ export { SuDuplex } from './live/su-duplex.js';
 export { SuEndpoint, type SuEndpointOptions } from './live/su-endpoint.js';
 export { NbdDevice } from './nbd/nbd-device.js';
 export { NbdServer, type NbdServerOptions } from './nbd/server.js';
+export type { NbdCounters } from './nbd/server-connection.js';
+export type { SocketAddress } from './nbd/socket-address.js';
 export { openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
 export type { HostPathOptions, PathState } from './session/host-path.js';
