@@ -151,18 +151,8 @@ describe.runIf(isBuilt && hasScapy)(
     });
 
     it('differs in packets that were corrupted', async () => {
-      const file = await captured('write', [
-        '-s',
-        '50000',
-        '-n',
-        '20',
-        '--mtu',
-        '1024',
-        '--loss',
-        'host>wire:corrupt=0.05',
-        '-u',
-        '13',
-      ]);
+      const transfer = ['-s', '20000', '-n', '5', '--mtu', '1024', '-u', '13'];
+      const file = await captured('write', [...transfer, '--loss', 'host>wire:corrupt=0.1']);
       expect(icrcByScapy(file).bad).toBeGreaterThan(0);
     });
   },
