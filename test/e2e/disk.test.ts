@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { isBuilt, Program } from './executable.js';
+import { KILLED_DISK_BYTES, killAgainAndAgain, page } from './killed-gateway.js';
 
 const BLOCK = 4096;
 const BLOCKS = 256;
@@ -53,40 +54,11 @@ describe.skipIf(!isBuilt)('rocev2 disk nbd', () => {
 
   it('killed with writes under way, again and again: whatever was acknowledged is there, every block is one that was written', async () => {
     const args = ['--listen', `unix:${join(folder, 'socket')}`, '--backend', `file:${join(folder, 'disk')}`];
-    /** By block: the number acknowledged last, and those asked for since. */
-    const acknowledged = new Array<number>(BLOCKS).fill(0);
-    const asked = Array.from({ length: BLOCKS }, () => new Set<number>());
-    let stamp = 1;
-    for (let round = 0; round < 4; round++) {
-      const program = rocev2Disk('nbd', ...args, '--size', `${BLOCKS * BLOCK}`);
-      const device = await NbdDevice.open(await uriOf(program));
-      const read = Buffer.alloc(BLOCKS * BLOCK);
-      await device.read(0, read.length, read);
-      for (let block = 0; block < BLOCKS; block++) {
-        const bytes = read.subarray(block * BLOCK, (block + 1) * BLOCK);
-        const found = bytes.readUInt32LE();
-        expect(bytes.equals(page(found))).toBe(true);
-        expect([acknowledged[block], ...asked[block]]).toContain(found);
-        acknowledged[block] = found;
-        asked[block].clear();
-      }
-      // 64 writers until the server is gone.
-      const writers = Array.from({ length: 64 }, async (_, writer) => {
-        for (let n = 0; ; n++) {
-          const block = (writer + 64 * n) % BLOCKS;
-          const mine = stamp++;
-          asked[block].add(mine);
-          await device.write(block * BLOCK, page(mine), { fua: n % 8 === 0 });
-          acknowledged[block] = mine;
-          asked[block].delete(mine);
-          if (writer === 0 && n === 2 + 4 * round) program.kill('SIGKILL');
-        }
-      });
-      await Promise.allSettled(writers);
-      await device.close();
-      expect(await program.ended()).toBe('SIGKILL');
-    }
-    expect(stamp).toBeGreaterThan(300);
+    const asked = await killAgainAndAgain(4, async () => {
+      const program = rocev2Disk('nbd', ...args, '--size', `${KILLED_DISK_BYTES}`);
+      return { program, uri: await uriOf(program) };
+    });
+    expect(asked).toBeGreaterThan(300);
   }, 60_000);
 
   it('says what is wrong with a backend, an address, a server that is not there', async () => {
@@ -239,9 +211,3 @@ describe.skipIf(!isBuilt)('rocev2 disk bench', () => {
     await gateway.ended();
   });
 });
-
-function page(stamp: number): Buffer {
-  const bytes = Buffer.alloc(BLOCK, stamp % 251);
-  bytes.writeUInt32LE(stamp);
-  return stamp === 0 ? Buffer.alloc(BLOCK) : bytes;
-}

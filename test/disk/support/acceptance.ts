@@ -12,7 +12,7 @@ import { mountRefusal } from './tools.js';
 export const DISK_BYTES = 384 << 20;
 const NEGATIVE_REQUESTS = fileURLToPath(new URL('negative-requests.py', import.meta.url));
 
-const KILLS = 20;
+const KILLS = 100;
 
 const FIO = 'fio --ioengine=nbd --uri="$U" --verify_fatal=1 --output-format=terse';
 
