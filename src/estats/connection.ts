@@ -32,10 +32,10 @@ const RX_PACKETS = QP_COUNTER.rx_packets;
 
 /** What a queue pair tells of its application's side. */
 export interface WorkRecorder {
-  /** The WQE at `index` is about to be published. */
-  posted(index: number): void;
-  /** Its completion was polled. `status` and `opcode` as in the CQE. */
-  polled(index: number, status: number, opcode: number): void;
+  /** The WQE at `index` is about to be published; it was posted at `nowNs`. */
+  posted(index: number, nowNs: number): void;
+  /** Its completion was polled at `nowNs`. `status` and `opcode` as in the CQE. */
+  polled(index: number, status: number, opcode: number, nowNs: number): void;
   /** The queue pair is connected to this one. */
   connected(remote: string, destQpn: number): void;
   closed(): void;
@@ -117,17 +117,16 @@ export class ConnectionTelemetry implements WorkRecorder {
     this.#onClosed(this);
   }
 
-  posted(index: number): void {
+  posted(index: number, nowNs: number): void {
     const { page } = this;
-    page.stamps[page.stampsOf(index) + STAMP_T1] = this.#host.nowNs();
+    page.stamps[page.stampsOf(index) + STAMP_T1] = nowNs;
     this.#lastPosted = index;
   }
 
-  polled(index: number, status: number, opcode: number): void {
+  polled(index: number, status: number, opcode: number, t6: number): void {
     const host = this.#host;
     const { stamps } = this.page;
     const o = this.page.stampsOf(index);
-    const t6 = host.nowNs();
     host.advance(t6);
     const t1 = stamps[o + STAMP_T1];
     if (status !== STATUS_SUCCESS) {

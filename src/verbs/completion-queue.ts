@@ -7,12 +7,12 @@ import {
   STATUS_SUCCESS,
   statusName,
   statusText,
-  WC_FLAG_SOLICITED,
   WC_FLAG_WITH_IMM,
   WC_FLAG_WITH_INV,
   wcOpcodeName,
 } from '../ring/enums.js';
 import type { RdmaDevice } from './device.js';
+import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
 
 /** What a work request carries through to its completion. */
@@ -92,23 +92,34 @@ export class CompletionQueue extends Resource {
   /** At most `max` completions, oldest first; never waits. Those of closed and reset QPs are left out. */
   poll(max = 16): WorkCompletion[] {
     const completions: WorkCompletion[] = [];
+    let nowNs: number | undefined;
     while (completions.length < max) {
-      const wc = this.pollOne();
-      if (wc === undefined) break;
-      completions.push(wc);
+      const qp = this.#takeNext();
+      if (qp === undefined) break;
+      nowNs ??= this.device.telemetryNowNs(); // What one call polls is polled at one time.
+      completions.push(this.#completionOf(qp, nowNs));
     }
     return completions;
   }
 
   /** The oldest completion, or undefined. */
   pollOne(): WorkCompletion | undefined {
-    const cqe = this.#cqe;
-    while (this.#ring.take(cqe)) {
-      const qp = this.device.qpOf(cqe.qpn);
-      if (qp === undefined) continue;
-      return toWorkCompletion(cqe, cqe.isReceive ? qp.receiveDone(cqe.index) : qp.sendDone(cqe));
+    const qp = this.#takeNext();
+    return qp === undefined ? undefined : this.#completionOf(qp, this.device.telemetryNowNs());
+  }
+
+  /** Takes the oldest CQE whose queue pair still exists, and returns that; undefined when there is none. */
+  #takeNext(): QueuePair | undefined {
+    while (this.#ring.take(this.#cqe)) {
+      const qp = this.device.qpOf(this.#cqe.qpn);
+      if (qp !== undefined) return qp;
     }
     return undefined;
+  }
+
+  #completionOf(qp: QueuePair, nowNs: number): WorkCompletion {
+    const cqe = this.#cqe;
+    return toWorkCompletion(cqe, cqe.isReceive ? qp.receiveDone(cqe.index) : qp.sendDone(cqe, nowNs));
   }
 
   /** Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects when closed. */
@@ -178,17 +189,17 @@ export class CompletionQueue extends Resource {
 }
 
 function toWorkCompletion(cqe: Cqe, wrId: WrId): WorkCompletion {
-  const flags = cqe.flags & ~WC_FLAG_SOLICITED;
-  return {
+  const wc: { -readonly [K in keyof WorkCompletion]: WorkCompletion[K] } = {
     wrId,
     status: cqe.status,
     statusName: statusName(cqe.status),
     opcode: wcOpcodeName(cqe.opcode),
     byteLen: cqe.byteCount,
     qpn: cqe.qpn,
-    ...((flags & WC_FLAG_WITH_IMM) !== 0 && { immediate: cqe.immediate }),
-    ...((flags & WC_FLAG_WITH_INV) !== 0 && { invalidatedRkey: cqe.immediate }),
     sourceQpn: cqe.sourceQpn,
     vendorError: cqe.vendorError,
   };
+  if ((cqe.flags & WC_FLAG_WITH_IMM) !== 0) wc.immediate = cqe.immediate;
+  if ((cqe.flags & WC_FLAG_WITH_INV) !== 0) wc.invalidatedRkey = cqe.immediate;
+  return wc;
 }

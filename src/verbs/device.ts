@@ -68,6 +68,8 @@ export class RdmaDevice extends Resource {
   readonly #link: EngineLink;
   /** Telemetry, if the device was opened with it. @internal */
   readonly estats: Estats | undefined;
+  /** The telemetry's clock; 0 without telemetry, where nobody asks. @internal */
+  readonly telemetryNowNs: () => number;
   /** `COMM_EST`, `QP_FATAL` and the other async events. */
   readonly events = new EventEmitter<DeviceEvents>();
   readonly #pending: PendingCommand[] = [];
@@ -84,6 +86,7 @@ export class RdmaDevice extends Resource {
     super(undefined);
     this.#link = link;
     this.estats = estats;
+    this.telemetryNowNs = estats?.nowNs ?? (() => 0);
     link.onInterrupt = () => this.#onInterrupt();
   }
 

@@ -216,14 +216,15 @@ export class QueuePair extends Resource {
         'connect it first',
       );
     }
+    const nowNs = this.device.telemetryNowNs();
     try {
-      for (const request of requests) this.#postOne(request);
+      for (const request of requests) this.#postOne(request, nowNs);
     } finally {
       this.device.link.ringDoorbell(this.qpn);
     }
   }
 
-  #postOne(request: SendWorkRequest): void {
+  #postOne(request: SendWorkRequest, nowNs: number): void {
     if (this.sendRoom <= 0) {
       throw new RoceError(
         'ERR_ROCE_QUEUE_FULL',
@@ -237,7 +238,7 @@ export class QueuePair extends Resource {
     if (request.fence === true) flags |= SEND_FENCE;
     this.#sq.write(index, encodeSend(request, flags));
     this.#sendWrIds[index & this.#sq.mask] = request.wrId ?? 0;
-    this.#recorder.posted(index);
+    this.#recorder.posted(index, nowNs);
     this.#sq.producer = (index + 1) >>> 0;
   }
 
@@ -267,9 +268,9 @@ export class QueuePair extends Resource {
     this.#flushLatePosts();
   }
 
-  /** A send completion was polled: it stands for every earlier, unsignaled one. @internal */
-  sendDone({ index, status, opcode }: Cqe): WrId {
-    this.#recorder.polled(index, status, opcode);
+  /** A send completion was polled at `nowNs` of the telemetry's clock: it stands for every earlier, unsignaled one. @internal */
+  sendDone({ index, status, opcode }: Cqe, nowNs: number): WrId {
+    this.#recorder.polled(index, status, opcode, nowNs);
     this.#sendReleased = (index + 1) >>> 0;
     return this.#sendWrIds[index & this.#sq.mask];
   }

@@ -32,10 +32,10 @@ class Endpoint {
 
   /** One work request that takes so long in the NIC and is polled at once. */
   work(connection: ReturnType<Endpoint['connect']>, ns: number, opcode = WC_RDMA_WRITE): void {
-    connection.posted(0);
+    connection.posted(0, this.now);
     for (const stamp of [1, 2, 3, 4]) connection.page.stamps[stamp] = this.now + ns;
     this.now += ns;
-    connection.polled(0, STATUS_SUCCESS, opcode);
+    connection.polled(0, STATUS_SUCCESS, opcode, this.now);
   }
 
   snapshot(minutes = 1) {

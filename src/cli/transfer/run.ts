@@ -114,7 +114,7 @@ export async function pump(endpoint: TrafficEndpoint, io: CliIo, depth: number, 
     progress.update(Math.round(share * 100), `${done} messages`);
     await sendCq.wait();
     nowMs = performance.now();
-    for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) {
+    for (const wc of sendCq.poll(sendCq.depth)) {
       check(wc, endpoint);
       latency.add(streams.get(wc.qpn)!.complete(nowMs));
     }
