@@ -5,7 +5,10 @@ import { RoceError } from './errors.js';
 import { parseDurationNs, parseRateBps, parseSizeBytes } from './units.js';
 
 function quantity(parse: (text: string) => number) {
-  return z.union([z.string(), z.number().nonnegative()]).transform((value, context): number => {
+  const written = z.union([z.string(), z.number().nonnegative()], {
+    error: ({ input }) => (input === undefined ? 'is missing' : 'write a number from 0 up, or text with a unit'),
+  });
+  return written.transform((value, context): number => {
     if (typeof value === 'number') return value;
     try {
       return parse(value);

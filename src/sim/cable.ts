@@ -29,6 +29,8 @@ export class Cable {
   readonly #frameBytesMax: number;
   readonly #nsPerByte: number;
   #sink: FrameSink = () => {};
+  /** When the frame that is being sent has left. */
+  #freeNs = 0;
   /** Frames under way, oldest at `#head`: a ring that grows to what the cable can hold. */
   #slots: Uint8Array[] = [];
   #lengths: number[] = [];
@@ -49,12 +51,13 @@ export class Cable {
     this.#sink = sink;
   }
 
-  /** Sends a copy of the frame; returns when the sender may send the next. */
+  /** Sends a copy of the frame, behind what is being sent; returns when the sender may send the next. */
   send(bytes: Uint8Array, offset: number, length: number): number {
     if (this.#count === this.#slots.length) this.#grow();
     this.frames++;
     this.bytes += length;
-    const freeNs = this.#events.nowNs + (length + ETHERNET_WIRE_BYTES) * this.#nsPerByte;
+    const freeNs = Math.max(this.#events.nowNs, this.#freeNs) + (length + ETHERNET_WIRE_BYTES) * this.#nsPerByte;
+    this.#freeNs = freeNs;
     const place = (this.#head + this.#count) & (this.#slots.length - 1);
     copyBytes(bytes, offset, this.#slots[place], 0, length);
     this.#lengths[place] = length;

@@ -9,7 +9,7 @@
  * (or has nothing left of the shared part), the sender may go on (XON). A lossy frame meets only the dynamic threshold of its egress queue.
  *
  * Invariants: shared + reserved + headroom = the bytes in all queues <= B; lossy bytes are never in the headroom; every counter is 0 when all
- * queues are empty; XOFF and XON alternate for each queue.
+ * queues are empty, and no sender is paused then; XOFF and XON alternate for each queue.
  */
 
 import { PRIORITIES } from '../packet/pfc.js';
@@ -111,10 +111,7 @@ export class SharedBuffer implements BufferPolicy {
     this.#shared.usedBytes -= Math.min(rest, this.#sharedOf(group));
     this.#usedBytes[group] -= rest;
     this.#egressLossless.usedBytes -= bytes;
-    if (this.#xoff[group] === 1 && this.#mayGoOn(group)) {
-      this.#xoff[group] = 0;
-      this.#pauses.xon(ingress, priority);
-    }
+    if (this.#xoff[group] === 1 && this.#mayGoOn(group)) this.#goOn(ingress, priority);
   }
 
   /** What a lossless ingress queue holds beyond its reserve and outside its headroom. */
@@ -187,6 +184,8 @@ export class SharedBuffer implements BufferPolicy {
     const inHeadroom = this.#headroomBytes[group] + bytes;
     if (inHeadroom > this.#layout.headroomBytes[ingress] || bytes > this.#headroom.freeBytes) {
       this.#lost[group]++;
+      // Of an empty queue nothing departs that could let its sender go on.
+      if (this.#usedBytes[group] === 0 && this.#headroomBytes[group] === 0) this.#goOn(ingress, priority);
       return HEADROOM_FULL;
     }
     this.#headroomBytes[group] = inHeadroom;
@@ -200,6 +199,11 @@ export class SharedBuffer implements BufferPolicy {
     const used = this.#usedBytes[group] + bytes;
     this.#usedBytes[group] = used;
     if (used > this.#usedBytesMax[group]) this.#usedBytesMax[group] = used;
+  }
+
+  #goOn(ingress: number, priority: number): void {
+    this.#xoff[ingress * PRIORITIES + priority] = 0;
+    this.#pauses.xon(ingress, priority);
   }
 
   #mayGoOn(group: number): boolean {

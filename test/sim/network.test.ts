@@ -22,6 +22,18 @@ test('a cable sends frames one after another at its rate, and they arrive in ord
   expect(cable).toMatchObject({ frames: 9, bytes: 900 });
 });
 
+test('a frame that is sent while another one is being sent waits for its turn', () => {
+  const events = new EventQueue();
+  const cable = new Cable({ events, ...LINK, frameBytesMax: 100 });
+  const arrivals: number[] = [];
+  cable.connect(() => arrivals.push(events.nowNs));
+  const bytes = new Uint8Array(100);
+  expect(cable.send(bytes, 0, 100)).toBe(124);
+  expect(cable.send(bytes, 0, 60)).toBe(124 + 84);
+  events.run();
+  expect(arrivals).toEqual([1124, 1208]);
+});
+
 test('what is sent may be overwritten while it is under way', () => {
   const events = new EventQueue();
   const cable = new Cable({ events, ...LINK, frameBytesMax: 100 });

@@ -149,6 +149,17 @@ describe('headroom', () => {
     expect(lostAfterXoff(20 * FRAME, 20, buffer, [A, C])).toBe(0);
     expect(lostAfterXoff(20 * FRAME, 20, buffer, [A, C, 3])).toBe(20);
   });
+
+  it('leaves nobody paused who lost the frame that paused him: nothing of his departs and could let him go on', () => {
+    const bench = withBuffer({ lossyAlpha: 1000, headroomOversubscription: 4 });
+    for (let i = 0; i < 200; i++) bench.receive(A, lossy(A, B)); // no shared memory is left
+    for (let i = 0; i < 20; i++) bench.receive(A, lossless(A, B)); // nor headroom
+    bench.receive(C, lossless(C, B));
+    expect(bench.counters('b').tx_dropped_headroom).toBe(2);
+    bench.drain();
+    expect(group(bench.switch.snapshot(0), 'a').isXoff).toBe(false);
+    expect(group(bench.switch.snapshot(0), 'c').isXoff).toBe(false);
+  });
 });
 
 describe('breakpoints', () => {

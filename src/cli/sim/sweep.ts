@@ -2,13 +2,14 @@
 
 import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
+import { RoceError } from '../../core/errors.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import type { ScenarioChoice } from './load.js';
 
 /** One run of a sweep: its overrides, seed included. */
 export type SweepPoint = readonly string[];
 
-/** `nic.cc=none,dcqcn` and `seed=1..4` as all their combinations, the last one varying fastest. */
+/** `nic.cc=none,dcqcn` and `seed=1..4` as all their combinations, the last one varying fastest. Throws for a range that is empty. */
 export function sweepPoints(axes: readonly string[]): SweepPoint[] {
   let points: SweepPoint[] = [[]];
   for (const axis of axes) {
@@ -24,8 +25,9 @@ export function sweepPoints(axes: readonly string[]): SweepPoint[] {
 function valuesOf(text: string): string[] {
   const range = /^(\d+)\.\.(\d+)$/.exec(text);
   if (range === null) return text.split(',');
-  const first = Number(range[1]);
-  return Array.from({ length: Math.max(0, Number(range[2]) - first + 1) }, (_, i) => String(first + i));
+  const [first, last] = [Number(range[1]), Number(range[2])];
+  if (last < first) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${text} is an empty range`, 'write 1..4');
+  return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
 }
 
 export interface SweepResult {

@@ -1,5 +1,6 @@
 /** Workloads as lists of single flows, known before the run begins: the same seed gives the same flows. */
 
+import { RoceError } from '../../core/errors.js';
 import { randomInt, randomUnit, type SeededRandom } from '../../core/random.js';
 import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import { drawBytes, meanBytes, WEB_SEARCH } from '../sizes.js';
@@ -22,12 +23,16 @@ export interface FlowPlan {
   readonly sinkCc: RateControlOptions;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for hosts that do not exist. */
+/** Throws ERR_ROCE_INVALID_ARGUMENT for hosts that do not exist, and for one that would send to itself alone. */
 export function planFlows(scenario: Scenario, hosts: readonly string[], random: SeededRandom): FlowPlan[] {
   const plans: FlowPlan[] = [];
   for (const [i, workload] of scenario.flows.entries()) {
     const from = hostsOf(workload.from, hosts, `flows[${i}].from`);
     const to = hostsOf(workload.to, hosts, `flows[${i}].to`);
+    const lonely = from.find((source) => to.every((sink) => sink === source));
+    if (lonely !== undefined) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `flows[${i}]: ${lonely} has nobody but itself to send to`);
+    }
     const add = (ends: { from: string; to: string; startNs: number; bytes: number }) =>
       plans.push({
         id: plans.length,

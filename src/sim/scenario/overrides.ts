@@ -36,6 +36,8 @@ function put(target: Record<string, unknown>, steps: readonly string[], value: u
     return;
   }
   target[step] ??= {};
+  // A name alone, as in "cc": "dcqcn", is short for { "name": "dcqcn" }.
+  if (step === 'cc' || step === 'sinkCc') target[step] = named(target[step]);
   const next = target[step];
   if (typeof next !== 'object' || next === null) {
     throw new RoceError(
@@ -45,4 +47,8 @@ function put(target: Record<string, unknown>, steps: readonly string[], value: u
     );
   }
   put(next as Record<string, unknown>, rest, value, text);
+}
+
+function named(value: unknown): unknown {
+  return typeof value === 'string' ? { name: value } : value;
 }

@@ -7,8 +7,11 @@ import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import { readRateControl } from '../../dcqcn/written-options.js';
 
 const name = z.enum(RATE_CONTROL_NAMES);
+const written = z.union([name, z.looseObject({ name })], {
+  error: `a rate control is one of ${RATE_CONTROL_NAMES.join(', ')}, or { "name": one of them } with parameters`,
+});
 
-export const rateControl = z.union([name, z.looseObject({ name })]).transform((value, context): RateControlOptions => {
+export const rateControl = written.transform((value, context): RateControlOptions => {
   try {
     const { name: scheme, ...parameters } = typeof value === 'string' ? { name: value } : value;
     return readRateControl(scheme, parameters);

@@ -10,6 +10,9 @@ import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
 import { switchConfigSchema } from '../../switch/switch-schema.js';
 import { rateControl } from './rate-control.js';
 
+/** Points of a series: a finer `sample` says nothing more, and fills the memory. */
+const SERIES_POINTS_MAX = 1e6;
+
 const hostCount = z.number().int().min(2).max(1024);
 const link = { rate: rate.default(40e9), delay: time.default(1_000) };
 
@@ -139,14 +142,14 @@ const assertion = z
   })
   .refine(({ min, max }) => min !== undefined || max !== undefined, 'give min, max or both');
 
-export const scenarioSchema = z.strictObject({
+const fields = z.strictObject({
   name: z.string().regex(/^[\w.-]+$/, 'a name is letters, digits, dots, dashes and underscores'),
   title: z.string().default(''),
   /** Where the set-up and the expected numbers come from. */
   source: z.string().default(''),
   seed: z.number().int().min(0).default(1),
   /** Virtual time of the run. */
-  duration: time,
+  duration: time.refine((ns) => ns > 0, 'a run takes more than no time'),
   /** Left out of goodput, queue statistics and counts. */
   warmup: time.default(0),
   /** Interval of the series. */
@@ -161,6 +164,16 @@ export const scenarioSchema = z.strictObject({
   happenings: z.array(happening).default([]),
   assertions: z.array(assertion).default([]),
 });
+
+export const scenarioSchema = fields
+  .refine(({ warmup, duration }) => warmup < duration, {
+    path: ['warmup'],
+    message: 'the warm-up ends before the run does',
+  })
+  .refine(({ sample, duration }) => sample * SERIES_POINTS_MAX >= duration, {
+    path: ['sample'],
+    message: `a series has at most ${SERIES_POINTS_MAX} points`,
+  });
 
 /** A scenario file as people write it. */
 export type ScenarioFile = z.input<typeof scenarioSchema>;

@@ -11,11 +11,16 @@ const RAMPS = {
   short: { kind: 'red', kminBytes: 5_000, kmaxBytes: 200_000, pmax: 0.01 },
 } as const;
 
-/**
- * From the mark to the cut: the marked packet crosses one cable, the notification two, and they take 0.26 us to be sent. A cable is a third of
- * the rest.
- */
-const DELAYS = { '4us': '1250ns', '85us': '28250ns' } as const;
+/** tau* of the fluid model, its only delay: from the mark through receiver and sender back to the queue, which then sees the new rate. */
+const LOOP_DELAYS_NS = { '4us': 4_000, '85us': 85_000 } as const;
+
+/** What is sent twice on the way round, on the link: a packet of 1 KiB and a notification. */
+const SENT_TWICE_BYTES = 1106 + 98;
+
+/** The loop crosses four cables. */
+function cableDelayNs(loop: keyof typeof LOOP_DELAYS_NS, rateBps: number): number {
+  return Math.round((LOOP_DELAYS_NS[loop] - (2 * SENT_TWICE_BYTES * 8e9) / rateBps) / 4);
+}
 
 /** Frames that may wait at a port: 36 MB, which nothing here fills. */
 const DEEP_QUEUE = { queuePackets: 32_768, bufferPackets: 65_536 } as const;
@@ -32,7 +37,7 @@ function senders(count: number): Senders {
 
 function longFlows(
   flows: number,
-  delay: keyof typeof DELAYS,
+  delay: keyof typeof LOOP_DELAYS_NS,
   ramp: keyof typeof RAMPS,
   isLongRun: boolean,
 ): ScenarioFile {
@@ -43,7 +48,7 @@ function longFlows(
     source: "CoNEXT'16 figures 4 and 5; parameters of SIGCOMM'15",
     duration: isLongRun ? '150ms' : '100ms',
     warmup: isLongRun ? '100ms' : '50ms',
-    topology: { kind: 'star', hosts, rate: '40Gbps', delay: DELAYS[delay] },
+    topology: { kind: 'star', hosts, rate: '40Gbps', delay: cableDelayNs(delay, 40e9) },
     nic: { cc: 'dcqcn', timeout: 14 },
     switch: { ...DEEP_QUEUE, ecn: RAMPS[ramp] },
     flows: [{ kind: 'flows', from, to }],
@@ -64,7 +69,7 @@ function fastFlows(flows: number): ScenarioFile {
       "parameters of SIGCOMM'15 scaled by the rate, RED of HPCC (SIGCOMM'19): 100 to 400 KB per 25 Gb/s up to 20 %",
     duration: '60ms',
     warmup: '30ms',
-    topology: { kind: 'star', hosts, rate: '100Gbps', delay: DELAYS['4us'] },
+    topology: { kind: 'star', hosts, rate: '100Gbps', delay: cableDelayNs('4us', 100e9) },
     nic: { cc: { name: 'dcqcn', linkRateBps: '100Gbps', additiveIncreaseBps: '100Mbps' }, timeout: 14 },
     switch: { ...DEEP_QUEUE, ecn: { kind: 'red', kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 } },
     flows: [{ kind: 'flows', from, to }],
@@ -107,7 +112,7 @@ function integralMarking(flows: number): ScenarioFile {
     source: "CoNEXT'16 figure 18; gains of the fluid model",
     duration: '400ms',
     warmup: '300ms',
-    topology: { kind: 'star', hosts, rate: '40Gbps', delay: DELAYS['4us'] },
+    topology: { kind: 'star', hosts, rate: '40Gbps', delay: cableDelayNs('4us', 40e9) },
     nic: { cc: 'dcqcn', timeout: 14 },
     switch: {
       ...DEEP_QUEUE,

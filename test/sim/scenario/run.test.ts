@@ -76,10 +76,32 @@ describe('a run', () => {
     expect(assertions[1].detail).toMatch(/^queues\[s0>h4\]\.maxBytes is \d+.*should be at most 1$/);
   });
 
+  test('fails an assertion about what is not there, and says what is', async () => {
+    const { assertions } = await run({
+      ...INCAST,
+      assertions: [
+        { name: 'no such field', value: 'summary.joy', min: 1 },
+        { name: 'no such queue', value: 'queues[s0>h9].maxBytes', max: 1 },
+        { name: 'no number', value: 'flows[0].failure', max: 1 },
+      ],
+    });
+    expect(assertions.map(({ ok }) => ok)).toEqual([false, false, false]);
+    expect(assertions[0].detail).toMatch(
+      /^the result has no number at 'summary\.joy': there are goodputBps, efficiency, /,
+    );
+    expect(assertions[1].detail).toContain('[s0>h4]');
+    expect(assertions[2].detail).toContain('completionNs');
+  });
+
   test.each([
     ['a host', { flows: [{ kind: 'flows', from: 'h0', to: 'h9' }] }, "flows[0].to: 'h9' is not there"],
     ['a port', { happenings: [{ do: 'block', at: 0, switch: 's0', port: 'h9' }] }, 'there is no port s0>h9'],
-    ['a number', { assertions: [{ name: 'x', value: 'summary.joy', min: 1 }] }, "no number at 'summary.joy'"],
+    ['a receiver', { flows: [{ kind: 'flows', from: 'h0', to: 'h0' }] }, 'flows[0]: h0 has nobody but itself'],
+    [
+      'a receiver of random flows',
+      { flows: [{ kind: 'poisson', from: 'h0..h1', to: 'h1', offered: 1e9 }] },
+      'flows[0]: h1 has nobody but itself',
+    ],
   ])('refuses %s that does not exist', async (_what, change, message) => {
     await expect(run({ ...INCAST, ...(change as Partial<ScenarioFile>) })).rejects.toThrow(message);
   });

@@ -36,7 +36,24 @@ describe('a scenario file', () => {
       { flows: [{ kind: 'flows', from: 'alice', to: 'h1' }] },
       'flows[0].from: write a host as h0',
     ],
-    ['a rate control that does not exist', { nic: { cc: 'swift' } }, 'nic.cc'],
+    [
+      'a rate control that does not exist',
+      { nic: { cc: 'swift' } },
+      'nic.cc: a rate control is one of none, fixed, dcqcn',
+    ],
+    [
+      'a threshold that is missing',
+      { switch: { ecn: { kind: 'red', kmaxBytes: 1, pmax: 1 } } },
+      'kminBytes: is missing',
+    ],
+    [
+      'a size that is none',
+      { flows: [{ kind: 'flows', from: 'h0', to: 'h1', bytes: [1] }] },
+      'flows[0].bytes: write a number',
+    ],
+    ['a run of no time', { duration: 0 }, 'duration: a run takes more than no time'],
+    ['a warm-up as long as the run', { warmup: '1ms' }, 'warmup: the warm-up ends before the run does'],
+    ['a series without end', { sample: 0 }, 'sample: a series has at most 1000000 points'],
     [
       'a parameter that it does not have',
       { nic: { cc: { name: 'dcqcn', speed: 1 } } },
@@ -74,6 +91,11 @@ describe('overrides', () => {
       flows: [{ message: 2 ** 20 }],
     });
     expect(FILE).not.toHaveProperty('seed');
+  });
+
+  test('give parameters to a rate control that is only named', () => {
+    const changed = override({ ...FILE, nic: { cc: 'dcqcn' } }, ['nic.cc.gain=0.1']);
+    expect(parseScenario(changed).nic.cc).toEqual({ name: 'dcqcn', gain: 0.1 });
   });
 
   test('that are none, or lead into a number, are refused', () => {
