@@ -3,7 +3,7 @@
  * says what is allowed.
  */
 
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
@@ -58,6 +58,16 @@ export const mtuOption = Object.assign(
   parser(count.pipe(z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` }))),
   { choices: PATH_MTUS.map(String) },
 );
+
+/** An option whose default is written, and shown by --help, as one would type it. */
+export function optionWithDefault(
+  flags: string,
+  description: string,
+  parse: (text: string) => unknown,
+  text: string,
+): Option {
+  return new Option(flags, description).argParser(parse).default(parse(text), text);
+}
 
 /** One of a few words. The parser carries them along, for the shell's completion. */
 export function choiceOption<const T extends string>(

@@ -38,8 +38,8 @@ async function buildProgram(args: readonly string[], io: CliIo): Promise<Command
   return program;
 }
 
-/** With all commands. */
-async function wholeProgram(io: CliIo): Promise<Command> {
+/** The program with all its commands loaded. */
+export async function wholeProgram(io: CliIo): Promise<Command> {
   const program = emptyProgram(io);
   for (const entry of COMMANDS) await addCommand(program, entry, io);
   return program;
@@ -48,7 +48,14 @@ async function wholeProgram(io: CliIo): Promise<Command> {
 async function addCommand(program: Command, { name, summary, load }: CommandEntry, io: CliIo): Promise<void> {
   (await load()).register(program, io, () => wholeProgram(io));
   const command = program.commands.at(-1)!;
-  command.summary(summary).showHelpAfterError(`Run 'rocev2 ${name} --help' for its options and examples.`);
+  command.summary(summary);
+  nameHelpAfterErrors(command, `rocev2 ${name}`);
+}
+
+/** Whoever is refused is told where the help of just this command is. */
+function nameHelpAfterErrors(command: Command, path: string): void {
+  command.showHelpAfterError(`Run '${path} --help' for its options and examples.`);
+  for (const child of command.commands) nameHelpAfterErrors(child, `${path} ${child.name()}`);
 }
 
 function emptyProgram(io: CliIo): Command {

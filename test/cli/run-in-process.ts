@@ -39,3 +39,15 @@ export async function run(
   const exitCode = await runCli(args, io);
   return { exitCode, stdout: stdout.text, stderr: stderr.text } satisfies CliResult;
 }
+
+/** For what looks at the program without running a command: says what it has to say to `heard`. */
+export function silentIo(heard: (text: string) => void): CliIo {
+  const stream = () =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        heard(chunk.toString());
+        done();
+      },
+    });
+  return { stdout: stream(), stderr: stream(), env: {}, interrupted: new AbortController().signal };
+}

@@ -28,7 +28,7 @@ const bandwidth: TransferTool = {
 export function register(program: Command, io: CliIo): void {
   addTransferOptions(
     program.command('bw').description('Measure throughput of RDMA WRITE, READ, SEND or atomics between two endpoints.'),
-    { sizeBytes: 65536, iterations: 5000 },
+    { size: '64KiB', iterations: 5000 },
   )
     .option('-q, --qp <n>', 'queue pairs', countOption, 1)
     .option('-t, --tx-depth <n>', 'messages in flight per queue pair', countOption, 128)

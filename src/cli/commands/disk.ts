@@ -1,6 +1,6 @@
 /** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
 
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSocketAddress, type SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
@@ -9,7 +9,7 @@ import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe, type ServeOptions } from '../disk/serve.js';
-import { choiceOption, countOption, durationOption, sizeOption } from '../options.js';
+import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
@@ -99,16 +99,23 @@ function registerBench(disk: Command, io: CliIo): void {
         'whose CPU time is then counted, too.',
     )
     .argument('[host]', 'the IP address of a storage server; what its disk holds is overwritten')
-    .option('--transports <list>', BENCH_TRANSPORTS.join(', '), listOf(choiceOption(BENCH_TRANSPORTS)), [
-      ...BENCH_TRANSPORTS,
-    ])
+    .addOption(
+      optionWithDefault(
+        '--transports <list>',
+        BENCH_TRANSPORTS.join(', '),
+        listOf(choiceOption(BENCH_TRANSPORTS)),
+        BENCH_TRANSPORTS.join(),
+      ),
+    )
     .option('--nbd <uri>', 'measure an NBD export beside them; what it holds is overwritten')
-    .option('--ops <list>', BENCH_OPS.join(', '), listOf(choiceOption(BENCH_OPS)), [...BENCH_OPS])
-    .option('--blocks <list>', 'sizes of a request', listOf(blockOption), [8192, 1 << 20])
-    .option('--depths <list>', 'requests under way', listOf(countOption), [1, 16, 32])
-    .addOption(durationDefault('-D, --duration <time>', 'of one run', '500ms'))
+    .addOption(
+      optionWithDefault('--ops <list>', BENCH_OPS.join(', '), listOf(choiceOption(BENCH_OPS)), BENCH_OPS.join()),
+    )
+    .addOption(optionWithDefault('--blocks <list>', 'sizes of a request', listOf(blockOption), '8KiB,1MiB'))
+    .addOption(optionWithDefault('--depths <list>', 'requests under way', listOf(countOption), '1,16,32'))
+    .addOption(optionWithDefault('-D, --duration <time>', 'of one run', durationOption, '500ms'))
     .option('--reps <n>', 'runs, of which the median counts', countOption, 3)
-    .option('--size <size>', 'of the disk in memory', sizeOption, 256 << 20);
+    .addOption(optionWithDefault('--size <size>', 'of the disk in memory', sizeOption, '256MiB'));
   addRdmaOptions(command)
     .option('--json', 'one JSON document on stdout')
     .addHelpText(
@@ -133,10 +140,6 @@ function blockOption(text: string): number {
   const bytes = sizeOption(text);
   if (bytes > 0 && bytes % 512 === 0) return bytes;
   throw new InvalidArgumentError('a block has a multiple of 512 bytes.');
-}
-
-function durationDefault(flags: string, text: string, value: string): Option {
-  return new Option(flags, text).argParser(durationOption).default(durationOption(value), value);
 }
 
 function listenOption(text: string): SocketAddress {

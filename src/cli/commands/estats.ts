@@ -6,7 +6,7 @@ import { type DiagnoseOptions, diagnoseEndpoints } from '../estats/diagnose.js';
 import { type DumpOptions, dump } from '../estats/dump.js';
 import { type HistOptions, hist } from '../estats/hist.js';
 import { type TopOptions, top } from '../estats/top.js';
-import { choiceOption, countOption, durationOption } from '../options.js';
+import { choiceOption, countOption, durationOption, optionWithDefault } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 export function register(program: Command, io: CliIo): void {
@@ -28,8 +28,16 @@ Examples:
     );
 
   attachOptions(estats.command('top').description('What every connection does and where its time goes.'))
-    .option('--interval <time>', 'between two looks', durationOption, 1e9)
+    .addOption(optionWithDefault('--interval <time>', 'between two looks', durationOption, '1s'))
     .option('--once', 'look once, also on a terminal')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 estats top
+  rocev2 estats top --once -e 127.0.0.2
+  rocev2 estats top --once --json -e http://192.0.2.7:9400      an endpoint with --estats-http 192.0.2.7:9400`,
+    )
     .action((options: TopOptions) => top(options, new Output(io, options.json === true)));
 
   attachOptions(estats.command('hist').description('The latency of one stage as quantiles and a picture.'))
@@ -38,6 +46,16 @@ Examples:
     .option('--conn <name>', "only this connection, as 'top' names it")
     .option('--status <name>', 'only work that ended so, e.g. SUCCESS')
     .option('--hgrm', 'as .hgrm text for HdrHistogram plotters, in microseconds')
+    .addHelpText(
+      'after',
+      `
+Stages: T1 posted, T2 first packet, T3 last packet, T4 answered, T5 completed, T6 polled; t4_t3 is what lies between T3 and T4.
+
+Examples:
+  rocev2 estats hist -e 127.0.0.2
+  rocev2 estats hist --stage t4_t3 --op RDMA_READ --minutes 5
+  rocev2 estats hist -e 127.0.0.2 --hgrm > latency.hgrm`,
+    )
     .action((options: HistOptions) => hist(options, new Output(io, options.json === true)));
 
   attachOptions(
@@ -46,6 +64,14 @@ Examples:
       .description('How queue pairs looked when something was slow or failed, with their last packets.'),
   )
     .option('--now', 'dump every connection now')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 estats dump
+  rocev2 estats dump --now -e 127.0.0.2
+  rocev2 estats dump --json | jq '.[].dumps'`,
+    )
     .action((options: DumpOptions) => dump(options, new Output(io, options.json === true)));
 
   attachOptions(estats.command('diagnose').description('Which side owns the latency of each connection, and why.'))
@@ -53,6 +79,14 @@ Examples:
       '--peer <url>',
       'telemetry of an endpoint on another host (its --estats-http), for its side of the story; may be repeated',
       (url: string, before: readonly string[] = []) => [...before, url],
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 estats diagnose
+  rocev2 estats diagnose -e 127.0.0.2 --minutes 5
+  rocev2 estats diagnose -e 127.0.0.2 --peer http://192.0.2.7:9400`,
     )
     .action((options: DiagnoseOptions) => diagnoseEndpoints(options, new Output(io, options.json === true)));
 }

@@ -30,7 +30,7 @@ const latency: TransferTool = {
 export function register(program: Command, io: CliIo): void {
   addTransferOptions(
     program.command('lat').description('Measure latency of RDMA WRITE, READ, SEND or atomics between two endpoints.'),
-    { sizeBytes: 2, iterations: 1000 },
+    { size: '2', iterations: 1000 },
   )
     .option('-e, --events', 'sleep on completion events instead of asking in every turn of the event loop')
     .option('--perftest', 'the other side is the stock ib_write_lat, ib_read_lat, ib_send_lat or ib_atomic_lat')

@@ -71,6 +71,13 @@ Fields of a scenario file: docs/lab.md.`,
     .command('list')
     .description('The built-in scenarios.')
     .option('--json', 'the scenario files as one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 sim list
+  rocev2 sim list --json | jq '.[] | select(.name == "pfc-n2")' > mine.json      a scenario to begin with`,
+    )
     .action((options: { json?: true }) => list(new Output(io, options.json === true)));
   sim
     .command('sweep')
@@ -81,6 +88,14 @@ Fields of a scenario file: docs/lab.md.`,
     .option('--seed <n>', 'the seed of all runs', countOption)
     .option('--jobs <n>', 'runs at a time', countOption, availableParallelism())
     .option('--json', 'one JSON document on stdout: [{point, result}]')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 sim sweep dcqcn-n10-4us --over seed=1..4
+  rocev2 sim sweep dcqcn-n10-4us --over topology.delay=1us,4us,16us --over nic.cc=none,dcqcn
+  rocev2 sim sweep livelock-go-back-n --over nic.inflight=16,32,64 --json > sweep.json`,
+    )
     .action((name: string, options: SweepOptions) => sweep(name, options, new Output(io, options.json === true)));
 }
 

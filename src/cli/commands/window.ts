@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { formatBytes, formatRate } from '../../core/units.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
-import { choiceOption, countOption, durationOption, sizeOption } from '../options.js';
+import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { runWindow } from '../window/experiment.js';
 import { WINDOW_POLICIES, type WindowPolicy } from '../window/policies.js';
@@ -28,8 +28,8 @@ export function register(program: Command, io: CliIo): void {
         'it, and the server gives blocks back as it empties them. The baseline asks for memory before every write.',
     )
     .option('--blocks <n>', 'M, blocks in the pool', countOption, 16)
-    .option('--block <size>', 'm, size of a block', positiveSize, 1 << 20)
-    .option('--total <size>', 'how much is written', positiveSize, 2 ** 30)
+    .addOption(optionWithDefault('--block <size>', 'm, size of a block', positiveSize, '1MiB'))
+    .addOption(optionWithDefault('--total <size>', 'how much is written', positiveSize, '1GiB'))
     .option(
       '--policy <name>',
       `how blocks are given back: ${WINDOW_POLICIES.join(', ')}`,
@@ -37,7 +37,7 @@ export function register(program: Command, io: CliIo): void {
       'nagle',
     )
     .option('--mas <n>', 'nagle: acknowledge when so many blocks are free (default: half the pool)', countOption)
-    .option('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, 5e6)
+    .addOption(optionWithDefault('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, '5ms'))
     .option('--grow-to <n>', 'let the pool grow when it is exhausted again and again', countOption)
     .option('--json', 'one JSON document on stdout')
     .addHelpText(

@@ -13,6 +13,7 @@ import {
   countOption,
   durationOption,
   mtuOption,
+  optionWithDefault,
   portOption,
   sizeOption,
 } from '../options.js';
@@ -48,12 +49,12 @@ export const TRANSFER_PORT = 18515;
 const ATOMIC_BYTES = 8;
 
 /** Adds the operation, HOST and all options. */
-export function addTransferOptions(command: Command, defaults: { sizeBytes: number; iterations: number }): Command {
+export function addTransferOptions(command: Command, defaults: { size: string; iterations: number }): Command {
   command
     .addArgument(new Argument('<op>', 'what to measure').choices(TRANSFER_OPS))
     .argument('[host]', 'the server; without it this is the server')
     .option('-p, --port <port>', 'TCP port on which the two sides meet', portOption, TRANSFER_PORT)
-    .option('-s, --size <bytes>', 'message size (4096, 64KiB, 4MiB)', sizeOption, defaults.sizeBytes)
+    .addOption(optionWithDefault('-s, --size <bytes>', 'message size (4096, 64KiB, 4MiB)', sizeOption, defaults.size))
     .option('-n, --iters <n>', 'messages per queue pair', countOption, defaults.iterations)
     .option('-D, --duration <time>', 'run for a time (2s) instead of a number of messages', durationOption)
     .option('-m, --mtu <bytes>', 'path MTU: 256, 512, 1024, 2048 or 4096', mtuOption, 4096)

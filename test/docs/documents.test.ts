@@ -1,0 +1,135 @@
+/** What documents name exists: linked files and headings, npm scripts, commands and options of `rocev2`. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { completableCommands } from '../../src/cli/completion/model.js';
+import { wholeProgram } from '../../src/cli/run.js';
+import { run, silentIo } from '../cli/run-in-process.js';
+import { commandLines, isSynopsis } from './command-lines.js';
+import { parseMarkdown } from './markdown.js';
+
+const files = [
+  ...readdirSync('.'),
+  ...['docs', 'test'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  ),
+].filter((path) => path.endsWith('.md') && !path.includes('node_modules'));
+const pages = new Map(files.map((file) => [file, parseMarkdown(readFileSync(file, 'utf8'))]));
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
+
+/** The command that the first words name, and the words behind them. */
+function commandOf(program: Command, words: readonly string[]): { command: Command; rest: readonly string[] } {
+  let command = program;
+  let at = 0;
+  for (; at < words.length && command.commands.length > 0; at++) {
+    const names = words[at].split('|');
+    if (names[0].startsWith('-') || names[0] === 'help') break;
+    const found = names.map((name) => command.commands.find((child) => child.name() === name));
+    if (found.includes(undefined)) throw new Error(`'${words.join(' ')}': there is no '${words[at]}'`);
+    command = found[0]!;
+  }
+  return { command, rest: words.slice(at) };
+}
+
+/** Why the command line would be refused; undefined when it would not. One that is only `mentioned` may lack its arguments. */
+async function refusal(words: readonly string[], mentioned = false): Promise<string | undefined> {
+  let complaint = '';
+  const program = await wholeProgram(
+    silentIo((text) => {
+      complaint += text;
+    }),
+  );
+  try {
+    const { command, rest } = commandOf(program, words);
+    const known = new Set(['-h', '--help', ...command.options.flatMap(({ short, long }) => [short, long])]);
+    for (const word of rest) {
+      const option = /^\[*(--?[a-zA-Z][a-z-]*)/.exec(word)?.[1];
+      if (option !== undefined && !known.has(option)) return `'${command.name()}' has no ${option}`;
+    }
+    if (mentioned || isSynopsis(words) || words.includes('help') || words.includes('--help') || rest.length === 0)
+      return undefined;
+    command.action(() => {});
+    await program.parseAsync([...words], { from: 'user' });
+    return undefined;
+  } catch (error) {
+    return complaint || String(error);
+  }
+}
+
+describe.each(files)('%s', (file) => {
+  const { links, blocks, spans } = pages.get(file)!;
+
+  it('links to what is there', () => {
+    const dead = links.filter((target) => {
+      if (/^[a-z]+:/.test(target)) return false;
+      const [path, anchor] = target.split('#');
+      const linked = path === '' ? file : join(dirname(file), path);
+      return !existsSync(linked) || (anchor !== undefined && pages.get(linked)?.anchors.has(anchor) !== true);
+    });
+    expect(dead).toEqual([]);
+  });
+
+  it('names npm scripts and files that exist', () => {
+    const text = [...blocks, ...spans].join('\n');
+    const named = [...text.matchAll(/npm run (?:-s |--silent )?([a-z:-]+)/g)].map(([, script]) => script);
+    expect(named.filter((script) => !(script in scripts))).toEqual([]);
+    const run = [...text.matchAll(/node ((?:examples|bench|scripts)\/[\w./-]+)/g)].map(([, path]) => path);
+    expect(run.filter((path) => !existsSync(path))).toEqual([]);
+  });
+
+  it('shows commands that would be accepted', async () => {
+    for (const words of blocks.flatMap(commandLines)) {
+      expect(await refusal(words), `rocev2 ${words.join(' ')}`).toBeUndefined();
+    }
+    for (const words of spans.flatMap(commandLines)) {
+      expect(await refusal(words, true), `rocev2 ${words.join(' ')}`).toBeUndefined();
+    }
+  });
+});
+
+const helpPages = completableCommands(await wholeProgram(silentIo(() => {})))
+  .map(({ path }) => path.join(' '))
+  .filter((path) => path !== '');
+
+describe.each(helpPages)('rocev2 %s --help', (path) => {
+  it('shows examples that would be accepted', async () => {
+    const { stdout } = await run([...path.split(' '), '--help']);
+    const examples = commandLines(stdout.slice(stdout.indexOf('\nExamples:')));
+    expect(examples.length).toBeGreaterThan(0);
+    for (const words of examples) expect(await refusal(words), `rocev2 ${words.join(' ')}`).toBeUndefined();
+  });
+
+  it('shows defaults as one would type them', async () => {
+    const { stdout } = await run([...path.split(' '), '--help']);
+    expect(stdout).not.toMatch(/\(default:\s(?:\d{6,}|\[)/);
+  });
+});
+
+describe('the check itself', () => {
+  it('finds what is wrong', async () => {
+    expect(await refusal(['bw', 'write', '--sise', '4MiB'])).toMatch(/no --sise/);
+    expect(await refusal(['bw', 'write', '-s', '4MoB'])).toMatch(/4MoB/);
+    expect(await refusal(['sim', 'walk', 'pfc-n2'])).toMatch(/no 'walk'/);
+    expect(await refusal(['bw', 'write', '[-s', 'SIZE]'])).toBeUndefined();
+  });
+
+  it('reads documents', () => {
+    const { blocks, spans, links, anchors } = parseMarkdown(
+      '# A b: c\n\n    $ x\n\n```\n[no](link)\n```\n[a](b.md#c) `npm\nrun y`',
+    );
+    expect(blocks.map((text) => text.trim())).toEqual(['[no](link)', '$ x']);
+    expect(spans).toEqual(['npm run y']);
+    expect(links).toEqual(['b.md#c']);
+    expect([...anchors]).toEqual(['a-b-c']);
+  });
+
+  it('reads command lines', () => {
+    expect(commandLines('$ npx rocev2 bw write -n 5 | cat   remark\n# rocev2 sim list\nrocev2 is fine')).toEqual([
+      ['bw', 'write', '-n', '5'],
+      ['sim', 'list'],
+      ['is', 'fine'],
+    ]);
+  });
+});
