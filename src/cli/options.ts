@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { IpAddress } from '../packet/address.js';
+import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
 
 /** Path MTUs of InfiniBand (IBTA vol. 1 §9.7), in bytes. */
 export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
@@ -39,10 +40,18 @@ const count = parsed((text) => parseCount(text));
 
 /** `4096`, `64KiB` -> bytes. */
 export const sizeOption = parser(parsed(parseSizeBytes));
+/** The same, as far as one message goes (IBTA vol. 1 §9.7.7: 2^31 bytes). */
+export const messageSizeOption = parser(
+  parsed(parseSizeBytes).refine((bytes) => bytes <= MESSAGE_BYTES_MAX, { error: 'a message has at most 2GiB' }),
+);
 /** `25Gbps` -> bits per second. */
 export const rateOption = parser(parsed(parseRateBps));
 /** `67us` -> nanoseconds. */
 export const durationOption = parser(parsed(parseDurationNs));
+/** The same, and not nothing. */
+export const positiveDurationOption = parser(
+  parsed(parseDurationNs).refine((ns) => ns > 0, { error: 'a time above 0 is needed' }),
+);
 /** At least 1. */
 export const countOption = parser(parsed((text) => parseCount(text, 1)));
 /** A whole number in [min, max]. */

@@ -14,7 +14,9 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
       program.outputHelp({ error: true });
       return EXIT_USAGE;
     }
-    await program.parseAsync(args, { from: 'user' });
+    // Help for what is no command is refused as the word itself is: the nearest command is named.
+    const isStray = args[0] === 'help' && args.length > 1 && !COMMANDS.some(({ name }) => name === args[1]);
+    await program.parseAsync(isStray ? args.slice(1) : args, { from: 'user' });
     return EXIT_OK;
   } catch (error) {
     // Commander has printed its own message; help and version are not failures.
@@ -69,11 +71,16 @@ function emptyProgram(io: CliIo): Command {
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'rocev2: ')),
+      outputError: (text, write) => write(asSentences(text.replace(/^error: /, 'rocev2: '))),
     })
     .addHelpText('after', "\nRun 'rocev2 help COMMAND' for its options and examples.");
   program.showHelpAfterError("Run 'rocev2 --help' for the commands and options.");
   return program;
+}
+
+/** What parsers say about a value follows a full stop. */
+function asSentences(text: string): string {
+  return text.replace(/(?<= is invalid\. )\p{Ll}/u, (letter) => letter.toUpperCase());
 }
 
 function packageVersion(): string {

@@ -5,7 +5,7 @@
 
 import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
-import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
+import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
@@ -249,8 +249,7 @@ export class Connection implements AsyncDisposable {
 
   #fail(wc: WorkCompletion): void {
     if (this.#failure !== undefined || this.#closing !== undefined) return;
-    const gone = this.#peer.isOpen ? '' : '; the peer process is gone';
-    this.#end(new RoceError('ERR_ROCE_COMPLETION', `${describeCompletion(wc)}${gone}`));
+    this.#end(completionError(wc, !this.#peer.isOpen));
   }
 
   #end(error: RoceError): void {

@@ -1,10 +1,10 @@
 /** What a failed bind means to the person who started the endpoint. */
 
 import { RoceError } from '../core/errors.js';
+import { ROCE_UDP_PORT } from '../port/datagram.js';
 
 const HINTS: Readonly<Record<string, string>> = {
-  EADDRINUSE:
-    "another RoCE endpoint or Linux's rdma_rxe owns the port: end it, or choose another address (127.0.0.2) or UDP port",
+  EADDRINUSE: 'another program has the port: end it, or choose another one',
   EADDRNOTAVAIL: 'no interface of this host has the address: `ip address` lists the ones there are',
   EACCES: 'the system forbids this port: ports below 1024 need privilege, RoCEv2 is 4791',
   EPERM: 'the system or its firewall forbids it',
@@ -12,8 +12,12 @@ const HINTS: Readonly<Record<string, string>> = {
   EAFNOSUPPORT: 'this host has no IPv6: use an IPv4 address',
 };
 
+const ROCE_PORT_IN_USE =
+  "another RoCE endpoint or Linux's rdma_rxe owns the port: end it, or choose another address (127.0.0.2) or UDP port";
+
 /** ERR_ROCE_IO for errno `code` while binding `host`:`udpPort`. */
 export function bindError(code: string, host: string, udpPort: number, cause?: unknown): RoceError {
   const where = host.includes(':') ? `[${host}]:${udpPort}` : `${host}:${udpPort}`;
-  return new RoceError('ERR_ROCE_IO', `cannot bind UDP ${where}: ${code}`, HINTS[code], { cause });
+  const hint = code === 'EADDRINUSE' && udpPort === ROCE_UDP_PORT ? ROCE_PORT_IN_USE : HINTS[code];
+  return new RoceError('ERR_ROCE_IO', `cannot bind UDP ${where}: ${code}`, hint, { cause });
 }

@@ -13,7 +13,7 @@ import { NbdDevice } from './nbd/nbd-device.js';
 export async function openBackend(spec: string, sizeBytes: number | undefined): Promise<BlockDevice> {
   if (spec === 'memory') {
     if (sizeBytes === undefined || sizeBytes === 0) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a disk in memory needs a size');
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a disk in memory needs a size', 'for example 1GiB');
     }
     return new MemoryDevice(sizeBytes);
   }

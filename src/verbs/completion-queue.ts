@@ -48,8 +48,25 @@ export function describeCompletion(wc: WorkCompletion): string {
 /** Throws ERR_ROCE_COMPLETION unless the work request succeeded. */
 export function checkCompletion(wc: WorkCompletion): WorkCompletion {
   if (wc.status === STATUS_SUCCESS) return wc;
-  throw new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc));
+  throw completionError(wc);
 }
+
+/** ERR_ROCE_COMPLETION for a work request that failed. @internal */
+export function completionError(wc: WorkCompletion, peerIsGone = false): RoceError {
+  const text = describeCompletion(wc);
+  if (peerIsGone) return new RoceError('ERR_ROCE_COMPLETION', `${text}; the peer process is gone`);
+  return new RoceError('ERR_ROCE_COMPLETION', text, HINTS[wc.statusName]);
+}
+
+/** What usually stands behind a failure. */
+const HINTS: Readonly<Record<string, string>> = {
+  WR_FLUSH_ERR: 'an earlier failure stopped the queue pair; the first completion that failed says why',
+  REM_INV_REQ_ERR:
+    'the peer does not take this request: is its receive long enough, does its queue pair allow the operation?',
+  REM_ACCESS_ERR: "the peer's memory does not allow this: key, address, length, access flags",
+  RETRY_EXC_ERR: 'the peer does not answer: its program has ended, or packets to its UDP port are lost',
+  RNR_RETRY_EXC_ERR: 'the peer has no receive posted',
+};
 
 export class CompletionQueue extends Resource {
   override readonly closeRank = 4;

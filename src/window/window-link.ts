@@ -7,9 +7,8 @@
  */
 
 import type { CmClock } from '../cm/clock.js';
-import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
-import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
+import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
@@ -103,7 +102,7 @@ export class WindowLink {
       for await (const wc of cq) {
         if (this.#closed) return;
         if (wc.status === 0) handle(wc);
-        else this.fail(new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc)));
+        else this.fail(completionError(wc));
       }
     } catch (error) {
       this.fail(error as Error);

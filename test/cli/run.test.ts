@@ -34,6 +34,20 @@ describe('rocev2', () => {
     expect(stderr).toContain('Did you mean decode?');
   });
 
+  it('help for an unknown command says so, too', async () => {
+    const { exitCode, stdout, stderr } = await run(['help', 'decod']);
+    expect(exitCode).toBe(2);
+    expect(stdout).toBe('');
+    expect(stderr).toContain("rocev2: unknown command 'decod'\n(Did you mean decode?)");
+    expect((await run(['help', 'decode'])).stdout).toContain('Usage: rocev2 decode');
+  });
+
+  it('an error in a command of a command names the help of just that one', async () => {
+    const { exitCode, stderr } = await run(['sim', 'run']);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain("Run 'rocev2 sim run --help'");
+  });
+
   it('an unknown option exits 2, suggests the one that was meant, and names the help', async () => {
     const { exitCode, stderr } = await run(['decode', '--jsn', 'x.pcapng']);
     expect(exitCode).toBe(2);

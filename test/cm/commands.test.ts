@@ -85,7 +85,7 @@ describe('usage', () => {
     [['rping', '-s', '-c', '-a', '127.0.0.1'], 'cannot be used with'],
     [['rping', '-s', '-a', '127.0.0.1', '-S', '20'], 'it may have 26 to 65535'],
     [['rping', '-s'], 'required option'],
-    [['pingpong', '-m', '1000'], 'the path MTU is one of'],
+    [['pingpong', '-m', '1000'], 'The path MTU is one of'],
   ])('%j is refused', async (args, words) => {
     const { exitCode, stderr } = await run(args);
     expect(exitCode).toBe(2);

@@ -76,7 +76,7 @@ it.each([
   [['--ops', 'jump'], /--ops.*write one or more of send,write,read/],
   [['--schemes', 'go-back-1'], /--schemes.*go-back-0,go-back-n,selective-repeat/],
   [['--drop', 'sometimes'], /--drop.*'sometimes'/],
-  [['--seconds', '0'], /--seconds.*number of seconds/],
+  [['--seconds', '0'], /--seconds.*at most 3600 s/],
   [['--message', '0'], /--message.*at least one byte/],
   [['--window', '1'], /--window.*from 2 up/],
 ])('rocev2 livelock %j is a usage error', async (args, message) => {

@@ -61,7 +61,7 @@ function registerNbd(disk: Command, io: CliIo): void {
         'Ctrl-C, then says what it did. SIGUSR2 breaks its RDMA connections, as a failing NIC would.',
     )
     .requiredOption('--listen <address>', 'unix:PATH or HOST:PORT', listenOption)
-    .option('--connect <address>', 'the IP address of a storage server')
+    .option('--connect <address>', 'the storage server')
     .option('--backend <store>', `a disk of its own instead: ${BACKEND_HELP}`)
     .option('--size <size>', SIZE_HELP, sizeOption)
     .option('--export <name>', 'the name clients ask for; the empty name finds the disk, too', 'disk0')
@@ -98,7 +98,7 @@ function registerBench(disk: Command, io: CliIo): void {
       'Measure IOPS, latency and CPU time of a disk over RDMA and over TCP, side by side. Without HOST it starts a server with a disk in memory, ' +
         'whose CPU time is then counted, too.',
     )
-    .argument('[host]', 'the IP address of a storage server; what its disk holds is overwritten')
+    .argument('[host]', 'a storage server; what its disk holds is overwritten')
     .addOption(
       optionWithDefault(
         '--transports <list>',

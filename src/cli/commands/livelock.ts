@@ -9,7 +9,7 @@ import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED
 import { compareSchemes } from '../livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
 import { printRuns } from '../livelock/table.js';
-import { mtuOption, type PathMtu, sizeOption } from '../options.js';
+import { durationOption, mtuOption, type PathMtu, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 /** From the worst to the best. */
@@ -154,9 +154,10 @@ const dropOption = option((text) => {
   return text;
 });
 
-/** Of each run: more than nothing, at most an hour. */
+/** Of each run: more than nothing, at most an hour; `2` or, with a unit, `2s`. */
 export function secondsOption(text: string): number {
-  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  if (!(seconds > 0 && seconds <= 3600)) throw new InvalidArgumentError('write a number of seconds, at most 3600.');
+  const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : durationOption(text) / 1e9;
+  if (!(seconds > 0 && seconds <= 3600))
+    throw new InvalidArgumentError('a run takes more than nothing and at most 3600 s.');
   return seconds;
 }

@@ -22,6 +22,7 @@ import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../e
 import { addressOption, countOption, mtuOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { linger, watched } from '../peer-watch.js';
+import { resolveHost } from '../resolve-host.js';
 
 /** What ibv_rc_pingpong fills its buffer with, ... */
 const FILL = 0x7b;
@@ -80,7 +81,8 @@ Examples:
 async function pingpong(host: string | undefined, options: PingpongOptions, output: Output): Promise<void> {
   if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a message has at most 1 GiB');
   const { interrupted } = output.io;
-  const channel = host === undefined ? await acceptOne(options.port, output) : await dialFixed(host, options.port);
+  const channel =
+    host === undefined ? await acceptOne(options.port, output) : await dialFixed(await resolveHost(host), options.port);
   interrupted.addEventListener('abort', () => channel.abort());
   await using device = await openDevice({ address: (options.bind ?? channel.localAddress).text });
   const player = await Player.create(device, options);

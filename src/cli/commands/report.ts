@@ -42,7 +42,7 @@ async function report(folder: string, { output: path, title }: ReportOptions, ou
     throw new CommandFailure(EXIT_FAILED, `cannot read ${folder}: ${cause.message}`, { cause });
   });
   for (const { file } of entries.filter(({ section }) => section === undefined)) {
-    output.note(`rocev2: ${file} left out: it is nothing that can be shown`);
+    output.note(`rocev2: ${file} left out: it is not the JSON of a command that can be shown`);
   }
   const shown = entries.flatMap(({ file, section }) => (section === undefined ? [] : [{ file, title: section.title }]));
   if (shown.length === 0) throw new CommandFailure(EXIT_FAILED, `${folder} has no JSON document that can be shown`);

@@ -9,6 +9,7 @@ import type { FaultPlan } from '../../faults/fault-plan.js';
 import { PRIORITIES } from '../../packet/pfc.js';
 import type { RedConfig } from '../../switch/switch-config.js';
 import type { SwitchSnapshot } from '../../switch/switch-snapshot.js';
+import { CommandFailure, EXIT_USAGE } from '../exit.js';
 import { LiveLine } from '../live-line.js';
 import { durationOption } from '../options.js';
 import { type CliIo, type Column, Output } from '../output.js';
@@ -115,6 +116,12 @@ function parsePriorities(text: string): number[] {
 async function runSwitch(options: SwitchCommandOptions, output: Output): Promise<void> {
   const file = options.config === undefined ? EMPTY_SWITCH_FILE : await readSwitchFile(options.config);
   const { options: liveOptions, faults } = liveSwitchOptions(file, options);
+  if (liveOptions.ports.length < 2) {
+    throw new CommandFailure(
+      EXIT_USAGE,
+      'a switch needs two ports or more: --port a=127.0.0.1:5001 --port b=127.0.0.1:5002, or --config FILE',
+    );
+  }
   const live = await openLiveSwitch(liveOptions);
   const startMs = performance.now();
   const names = liveOptions.ports.map(({ name }) => name);

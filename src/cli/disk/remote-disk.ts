@@ -2,6 +2,7 @@
 
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { resolveHost } from '../resolve-host.js';
 import { clientPort } from '../transfer/endpoint.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 
@@ -26,7 +27,8 @@ export class ConnectedDisk implements AsyncDisposable {
     this.device = device;
   }
 
-  static async connect(host: string, options: RemoteDiskOptions): Promise<ConnectedDisk> {
+  static async connect(name: string, options: RemoteDiskOptions): Promise<ConnectedDisk> {
+    const host = await resolveHost(name);
     const { transport, port, recovery, holdDown } = options;
     const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(host, options), options);
     try {

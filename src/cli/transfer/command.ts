@@ -11,13 +11,15 @@ import {
   addressOption,
   choiceOption,
   countOption,
-  durationOption,
+  messageSizeOption,
   mtuOption,
   optionWithDefault,
   portOption,
-  sizeOption,
+  positiveDurationOption,
+  rangeOption,
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
+import { resolveHost } from '../resolve-host.js';
 import {
   connectToServer,
   type Endpoint,
@@ -54,9 +56,11 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     .addArgument(new Argument('<op>', 'what to measure').choices(TRANSFER_OPS))
     .argument('[host]', 'the server; without it this is the server')
     .option('-p, --port <port>', 'TCP port on which the two sides meet', portOption, TRANSFER_PORT)
-    .addOption(optionWithDefault('-s, --size <bytes>', 'message size (4096, 64KiB, 4MiB)', sizeOption, defaults.size))
+    .addOption(
+      optionWithDefault('-s, --size <bytes>', 'message size (4096, 64KiB, 4MiB)', messageSizeOption, defaults.size),
+    )
     .option('-n, --iters <n>', 'messages per queue pair', countOption, defaults.iterations)
-    .option('-D, --duration <time>', 'run for a time (2s) instead of a number of messages', durationOption)
+    .option('-D, --duration <time>', 'run for a time (2s) instead of a number of messages', positiveDurationOption)
     .option('-m, --mtu <bytes>', 'path MTU: 256, 512, 1024, 2048 or 4096', mtuOption, 4096)
     .option(
       '--bind <address>',
@@ -77,8 +81,8 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     )
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
-    .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code', countOption, 14)
-    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', countOption, 7)
+    .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code; 0 waits for ever', rangeOption(0, 31), 14)
+    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', rangeOption(1, 7), 7)
     .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')
     .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'inline')
     .option('--no-spin', 'worker engine: never look again before sleeping')
@@ -127,7 +131,7 @@ export async function runTransfer(
   const { reason } = chooseIo(options.io);
   if (reason !== undefined) output.note(`node:dgram carries the packets, without batches and ECN: ${reason}`);
   if (host === undefined) await runServer(tool, op, options, output);
-  else await runClient(tool, op, host, options, output);
+  else await runClient(tool, op, await resolveHost(host), options, output);
 }
 
 function planOf(tool: TransferTool, op: TransferOp, options: TransferOptions): TransferPlan {

@@ -3,7 +3,7 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
-import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../../verbs/completion-queue.js';
+import { type CompletionQueue, completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import type { CliIo, Progress } from '../output.js';
 import { fillPattern } from '../pattern.js';
@@ -28,8 +28,7 @@ export interface Tally {
 /** Throws with what failed and, if it is so, that the peer is gone. */
 function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
-  const gone = endpoint.channel.isOpen ? '' : '; the peer process is gone';
-  throw new RoceError('ERR_ROCE_COMPLETION', `${describeCompletion(wc)}${gone}`);
+  throw completionError(wc, !endpoint.channel.isOpen);
 }
 
 function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendWorkRequest {

@@ -1,7 +1,6 @@
 /** Serves a completion queue until it is closed: every work completion is handed on, errors of the queue itself end it. */
 
-import { RoceError } from '../../core/errors.js';
-import { type CompletionQueue, describeCompletion, type WorkCompletion } from '../../verbs/completion-queue.js';
+import { type CompletionQueue, completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 
 export async function serveCompletions(
   cq: CompletionQueue,
@@ -11,7 +10,7 @@ export async function serveCompletions(
   try {
     for await (const wc of cq) {
       if (wc.status === 0) onSuccess(wc);
-      else onFailure(new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc)));
+      else onFailure(completionError(wc));
     }
   } catch (error) {
     onFailure(error as Error);
