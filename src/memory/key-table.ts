@@ -31,6 +31,8 @@ interface KeyedRange {
   readonly pd: number;
   key: number;
   valid: boolean;
+  /** Counts registrations and bindings: a new one may have the old key. */
+  generation: number;
   access: number;
   baseHigh: number;
   baseLow: number;
@@ -43,6 +45,7 @@ export class MemoryRegion implements KeyedRange {
   readonly pd: number;
   key: number;
   valid: boolean;
+  generation = 0;
   access: number;
   baseHigh: number;
   baseLow: number;
@@ -81,6 +84,7 @@ export class MemoryWindow implements KeyedRange {
   readonly type: 1 | 2;
   key: number;
   valid = false;
+  generation = 0;
   access = 0;
   baseHigh = 0;
   baseLow = 0;
@@ -101,8 +105,8 @@ export class MemoryWindow implements KeyedRange {
 /** Up to here a loop is faster than any view. */
 const SHORT_COPY_BYTES = 64;
 
-const NEVER_VALID = { valid: false, key: 0 } as const;
-const ALWAYS_VALID = { valid: true, key: 0 } as const;
+const NEVER_VALID = { valid: false, generation: 0 } as const;
+const ALWAYS_VALID = { valid: true, generation: 0 } as const;
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -111,13 +115,13 @@ export class MemoryRange {
   bytes: Uint8Array = NO_BYTES;
   offset = 0;
   #views: ViewCache | undefined;
-  #owner: { readonly valid: boolean; readonly key: number } = NEVER_VALID;
-  #key = 0;
+  #owner: { readonly valid: boolean; readonly generation: number } = NEVER_VALID;
+  #generation = 0;
 
   set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
     this.#views = views;
     this.#owner = owner;
-    this.#key = owner.key;
+    this.#generation = owner.generation;
     this.bytes = bytes;
     this.offset = offset;
   }
@@ -126,7 +130,7 @@ export class MemoryRange {
   setPlain(bytes: Uint8Array, offset: number): void {
     this.#views = undefined;
     this.#owner = ALWAYS_VALID;
-    this.#key = ALWAYS_VALID.key;
+    this.#generation = ALWAYS_VALID.generation;
     this.bytes = bytes;
     this.offset = offset;
   }
@@ -134,7 +138,7 @@ export class MemoryRange {
   copyFrom(other: MemoryRange): void {
     this.#views = other.#views;
     this.#owner = other.#owner;
-    this.#key = other.#key;
+    this.#generation = other.#generation;
     this.bytes = other.bytes;
     this.offset = other.offset;
   }
@@ -148,7 +152,7 @@ export class MemoryRange {
 
   /** False once the region or window was deregistered, invalidated or bound anew: messages of many packets ask before each one. */
   get stillValid(): boolean {
-    return this.#owner.valid && this.#owner.key === this.#key;
+    return this.#owner.valid && this.#owner.generation === this.#generation;
   }
 }
 
@@ -317,6 +321,7 @@ export class KeyTable {
     unbind(window);
     window.key = request.newKey;
     window.valid = true;
+    window.generation++;
     window.access = request.access;
     window.baseHigh = zeroBased ? 0 : request.baseHigh;
     window.baseLow = zeroBased ? 0 : request.baseLow;
@@ -345,6 +350,7 @@ export class KeyTable {
     if (remoteWithoutLocalWrite(access)) return false;
     region.key = newKey;
     region.valid = true;
+    region.generation++;
     region.access = access;
     region.baseHigh = access & ZERO_BASED ? 0 : baseHigh;
     region.baseLow = access & ZERO_BASED ? 0 : baseLow;

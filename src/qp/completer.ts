@@ -59,8 +59,10 @@ export class Completer {
   /** A response packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array, now: number): void {
     const { out } = this.#requester;
-    if (psnDiff(packet.psn, out.newPsn) >= 0 && packet.opcode !== VENDOR_SACK) {
-      this.#stale(); // Acknowledges what was never sent.
+    // A SACK names what is missing: at most what will be sent next.
+    const next = packet.opcode === VENDOR_SACK ? psnAdd(out.newPsn, 1) : out.newPsn;
+    if (psnDiff(packet.psn, next) >= 0) {
+      this.#stale(); // About what was never sent.
       return;
     }
     switch (packet.info.kind) {
@@ -135,7 +137,7 @@ export class Completer {
     const requester = this.#requester;
     const { counters } = this.#qp.host;
     if (packet.psn !== requester.out.unacked) {
-      this.#stale(); // About a packet that was acknowledged, or whose predecessors still wait: it will come again.
+      this.#stale(); // About a packet that was acknowledged, or stands inside a READ whose earlier responses were lost.
       return;
     }
     if (packet.syndrome === NAK_INVALID_REQUEST) {

@@ -577,7 +577,8 @@ export class Requester {
       if (out.head === this.#failedIndex) break;
       const i = out.head & out.mask;
       if (out.kind[i] === KIND_LOCAL) {
-        if (out.head === out.cursor) break; // Executed, but the cursor has yet to pass it.
+        // Executed when it was started; after a rewind the cursor may have yet to pass it.
+        if (out.head === out.cursor) out.cursor = (out.head + 1) >>> 0;
       } else if (psnDiff(out.unacked, out.lastPsn[i]) <= 0) break;
       this.#completeHead(STATUS_SUCCESS, 0);
     }

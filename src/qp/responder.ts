@@ -45,6 +45,7 @@ import {
   ACCESS_REMOTE_ATOMIC,
   ACCESS_REMOTE_READ,
   ACCESS_REMOTE_WRITE,
+  QPS_ERR,
   STATUS_LOC_LEN_ERR,
   STATUS_LOC_PROT_ERR,
   STATUS_REM_INV_REQ_ERR,
@@ -166,6 +167,7 @@ export class Responder {
   /** After a gap has been filled: what selective repeat kept behind it. */
   #executeKept(filledGap: boolean): void {
     for (;;) {
+      if (this.#qp.attributes.state === QPS_ERR) return; // Nothing follows an error, however it came about.
       const before = this.expectedPsn;
       const kept = this.#due >= DUE_RNR ? undefined : this.#recovery.takeKept(before);
       if (kept === undefined) break;
@@ -362,7 +364,7 @@ export class Responder {
       (qp.attributes.accessFlags & ACCESS_REMOTE_READ) === 0 ||
       record === undefined ||
       packet.dmaLength > MESSAGE_BYTES_MAX ||
-      (record.kind !== 0 && this.#responses.owesFirstAnswer(record.firstPsn, record.lastPsn)); // More at once than agreed.
+      this.#responses.owesFirstAnswer(record); // More at once than agreed.
     if (refused) {
       this.#fail(NAK_INVALID_REQUEST, packet.psn, STATUS_REM_INV_REQ_ERR);
       return;
@@ -382,18 +384,24 @@ export class Responder {
     taken.lengthBytes = packet.dmaLength;
     this.expectedPsn = psnAdd(packet.psn, psns);
     this.msn = psnAdd(this.msn, 1);
-    this.#fillReadJob(job, packet.psn, psns, packet.dmaLength, false);
+    this.#fillReadJob(job, packet.psn, psns, packet.dmaLength, taken);
     qp.host.counters[COUNTER.rx_read_requests]++;
   }
 
-  #fillReadJob(job: ResponseJob, psn: number, psns: number, lengthBytes: number, isReplay: boolean): void {
+  #fillReadJob(
+    job: ResponseJob,
+    psn: number,
+    psns: number,
+    lengthBytes: number,
+    firstAnswerOf: ResponderRecord | undefined,
+  ): void {
     job.kind = RECORD_READ;
     job.startPsn = psn;
     job.cursorPsn = psn;
     job.lastPsn = psnAdd(psn, psns - 1);
     job.msn = this.msn;
     job.lengthBytes = lengthBytes;
-    job.isReplay = isReplay;
+    job.firstAnswerOf = firstAnswerOf;
   }
 
   #replayRead(packet: RocePacket): void {
@@ -412,7 +420,7 @@ export class Responder {
     const job = this.#responses.append();
     if (job === undefined) return;
     job.range.copyFrom(this.#range);
-    this.#fillReadJob(job, packet.psn, psns, packet.dmaLength, true);
+    this.#fillReadJob(job, packet.psn, psns, packet.dmaLength, undefined);
     if (psnDiff(lastPsn, this.expectedPsn) < 0) return;
     this.expectedPsn = psnAdd(lastPsn, 1);
     this.#gapFilled();
@@ -438,7 +446,7 @@ export class Responder {
       (qp.attributes.accessFlags & ACCESS_REMOTE_ATOMIC) === 0 ||
       record === undefined ||
       (packet.vaLow & 7) !== 0 ||
-      (record.kind !== 0 && this.#responses.owesFirstAnswer(record.firstPsn, record.lastPsn));
+      this.#responses.owesFirstAnswer(record);
     if (refused) {
       this.#fail(NAK_INVALID_REQUEST, packet.psn, STATUS_REM_INV_REQ_ERR);
       return;
@@ -456,11 +464,11 @@ export class Responder {
     applyAtomic(packet, taken, range);
     this.msn = psnAdd(this.msn, 1);
     this.expectedPsn = psnAdd(packet.psn, 1);
-    this.#fillAtomicJob(job, taken, false);
+    this.#fillAtomicJob(job, taken, taken);
     qp.host.counters[COUNTER.rx_atomic_requests]++;
   }
 
-  #fillAtomicJob(job: ResponseJob, record: ResponderRecord, isReplay: boolean): void {
+  #fillAtomicJob(job: ResponseJob, record: ResponderRecord, firstAnswerOf: ResponderRecord | undefined): void {
     job.kind = RECORD_ATOMIC;
     job.startPsn = record.firstPsn;
     job.cursorPsn = record.firstPsn;
@@ -468,7 +476,7 @@ export class Responder {
     job.msn = this.msn;
     job.origHigh = record.origHigh;
     job.origLow = record.origLow;
-    job.isReplay = isReplay;
+    job.firstAnswerOf = firstAnswerOf;
   }
 
   /** A repeated atomic gets the stored result; executing it again would be wrong. */
@@ -478,7 +486,7 @@ export class Responder {
     if (this.#recovery.replay === REPLAY_REWIND) this.#responses.rewindTo(packet.psn);
     else if (this.#responses.owes(packet.psn, packet.psn)) return;
     const job = this.#responses.append();
-    if (job !== undefined) this.#fillAtomicJob(job, record, true);
+    if (job !== undefined) this.#fillAtomicJob(job, record, undefined);
   }
 
   // ---- the message in progress
@@ -620,7 +628,7 @@ export class Responder {
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     qp.host.counters[TX_DATA_PACKETS]++;
-    if (job.isReplay) qp.host.counters[COUNTER.tx_retransmitted]++;
+    if (job.firstAnswerOf === undefined) qp.host.counters[COUNTER.tx_retransmitted]++;
     qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
     qp.dataSent(batch, now);
     if (isLast) this.#responses.popFront();

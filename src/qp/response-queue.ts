@@ -53,8 +53,11 @@ export class ResponderRecords {
     return record;
   }
 
+  /** Newest first: a record may be so old that its PSNs are in use for the second time. */
   find(kind: number, psn: number): ResponderRecord | undefined {
-    for (const record of this.#ring) {
+    const { length } = this.#ring;
+    for (let age = 1; age <= length; age++) {
+      const record = this.#ring[(this.#next + length - age) % length];
       if (record.kind === kind && psnInRange(psn, record.firstPsn, record.lastPsn)) return record;
     }
     return undefined;
@@ -73,8 +76,8 @@ export class ResponseJob {
   readonly range = new MemoryRange();
   origHigh = 0;
   origLow = 0;
-  /** A repeated request: its packets count as retransmissions. */
-  isReplay = false;
+  /** The record this is the first answer of. Undefined: the request was repeated, and its packets count as retransmissions. */
+  firstAnswerOf: ResponderRecord | undefined;
 }
 
 /** Repeated requests that may wait beyond the original ones; more are dropped, and asked for again after a timeout. */
@@ -135,12 +138,9 @@ export class ResponseQueue {
     return false;
   }
 
-  /** Like {@link owes}, but repeated answers do not count: the requester may have had the first one and asked for something new. */
-  owesFirstAnswer(first: number, last: number): boolean {
-    for (let k = 0; k < this.count; k++) {
-      const job = this.#at(k);
-      if (!job.isReplay && psnDiff(job.cursorPsn, last) <= 0 && psnDiff(job.lastPsn, first) >= 0) return true;
-    }
+  /** True while the record's first answer waits. Repeated ones do not count: the requester may have had it and asked for something new. */
+  owesFirstAnswer(record: ResponderRecord): boolean {
+    for (let k = 0; k < this.count; k++) if (this.#at(k).firstAnswerOf === record) return true;
     return false;
   }
 

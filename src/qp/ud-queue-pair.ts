@@ -1,6 +1,7 @@
 /**
  * Unreliable datagram queue pairs, and QP1 (GSI), which is one with a fixed number: what connection management needs (IBTA vol. 1 §9.8.3).
- * One packet a message, no acknowledgement; a message that does not fit, finds no receive WQE or has the wrong Q_Key is dropped.
+ * One packet a message, no acknowledgement. A message that finds no receive WQE or has the wrong Q_Key is dropped; one that does not fit its
+ * receive WQE completes it with LOC_LEN_ERR, and the QP goes on.
  */
 
 import { SgeCursor } from '../memory/sge-cursor.js';
@@ -102,7 +103,7 @@ export class UdQueuePair implements Schedulable {
     apply();
     this.attributes.state = values.state;
     if (values.state === QPS_RTS && from === QPS_RTR) this.#psn = values.sqPsn;
-    if (values.state === QPS_ERR && from !== QPS_ERR) this.enterError();
+    if (values.state === QPS_ERR) this.#flush();
     else if (values.state === QPS_RESET) this.#discard();
     this.#host.schedule(this);
   }

@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { ConnectionManager, ConnectionRejected } from '../../src/cm/connection-manager.js';
 import type { MessageName } from '../../src/cm/messages.js';
 import { codeToNs } from '../../src/cm/timing.js';
+import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
+import { UD_SEND_ONLY } from '../../src/packet/opcode.js';
+import { emitRoce, ICRC_BYTES } from '../../src/packet/roce.js';
 import { type Fate, TwoManagers } from './two-managers.js';
 
 const TIMEWAIT_NS = codeToNs(17);
@@ -346,4 +349,33 @@ it('a device may be closed under its manager', async () => {
   await world.until(world.a.device.close());
   await world.until(world.a.cm.close());
   await world.until(active.disconnected);
+});
+
+describe('a datagram to QP1 that no receive has room for', () => {
+  it('is dropped, and connections are made as before', async () => {
+    const world = await TwoManagers.create();
+    for (let n = 0; n < 3 * 256; n++) sendOversized(world);
+    await world.pass(1e6);
+    const { active, passive } = await world.connectOne();
+    await world.exchange({ side: world.a, qp: active.qp }, { side: world.b, qp: passive.qp });
+    await world.until(active.disconnect());
+    await world.until(world.b.cm.close());
+  });
+
+  /** A UD message to QP1 of `b`, with the right Q_Key and 4 bytes more than a MAD has. */
+  function sendOversized({ a, b }: TwoManagers): void {
+    const packet = emitRoce({ opcode: UD_SEND_ONLY, destQpn: 1, qkey: 0x8001_0000, sourceQpn: 1 }, new Uint8Array(260));
+    const bytes = new Uint8Array(packet.length + ICRC_BYTES);
+    bytes.set(packet);
+    sealIcrc(new IcrcFlow(a.address, b.address, 0xc000, 4791), bytes, 0, bytes.length, 0, undefined);
+    const facts = { ecn: 0, dscp: 0, ipId: 0, source: a.address, sourcePort: 0xc000 };
+    b.host.receive({
+      bytes,
+      offset: 0,
+      length: bytes.length,
+      destination: b.address,
+      destinationPort: 4791,
+      ...facts,
+    });
+  }
 });

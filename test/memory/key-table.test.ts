@@ -347,6 +347,17 @@ describe('memory windows', () => {
     bind(keys, window, { region, key: withByte(window.key, window.key + 1) });
     expect(range.stillValid).toBe(false);
   });
+
+  it.each([1, 2] as const)('type %i: and under the same key, too', (type) => {
+    const { keys, region, window } = setUp(type);
+    bind(keys, window, { region, key: window.key });
+    expect(access(keys, window.key, 0x1000n, 16)).toBe(MEMORY_OK);
+    if (type === 2) expect(keys.invalidate(window.key, PD, QPN)).toBe(true);
+    expect(bind(keys, window, { region, key: window.key })).toBe(true);
+    expect(range.stillValid).toBe(false);
+    expect(access(keys, window.key, 0x1000n, 16)).toBe(MEMORY_OK);
+    expect(range.stillValid).toBe(true);
+  });
 });
 
 describe('fast registration', () => {

@@ -308,3 +308,46 @@ describe('a NAK', () => {
     expect(nic.take()).toMatchObject([{ name: 'RDMA_READ_REQUEST', at: 1, dmaLength: 3 * MTU }]);
   });
 });
+
+describe('a SACK', () => {
+  const SACK = { attr: { recovery: 'selective-repeat' } } as const;
+
+  it.each([1, 2, 0x3fffff])('about PSN %i, to which nothing was sent yet, is ignored', async (beyond) => {
+    // The window lets two packets out: of the third the peer can know nothing, whatever it says.
+    const nic = await LoneNic.create({ attr: { ...SACK.attr, inflightPackets: 2 } });
+    nic.qp.postSend(send(nic, 1, 3 * MTU));
+    expect(nic.take()).toHaveLength(2);
+    nic.sack(2 + beyond, Uint8Array.of(1, 0, 0, 0));
+    expect(nic.done()).toEqual([]);
+    expect(nic.take()).toEqual([]);
+    nic.ack(1);
+    expect(nic.take()).toMatchObject([{ name: 'SEND_LAST', at: 2 }]);
+    nic.ack(2);
+    expect(wrIds(nic)).toEqual([1]);
+  });
+
+  it('about the next PSN acknowledges all that was sent', async () => {
+    const nic = await LoneNic.create(SACK);
+    nic.qp.postSend(send(nic, 1), send(nic, 2));
+    nic.take();
+    nic.sack(2, Uint8Array.of(1, 0, 0, 0));
+    expect(wrIds(nic)).toEqual([1, 2]);
+  });
+});
+
+describe('an error of a request behind a local operation that has yet to complete', () => {
+  it('fails the request, not the operation', async () => {
+    const nic = await LoneNic.create({ attr: { rateControl: { name: 'fixed', rateBps: 1e6 } } });
+    const mw = await nic.pd.allocMw(1);
+    const bind = { opcode: 'BIND_MW', wrId: 2, mw, rkey: mw.nextRkey(), mr: nic.mr, offset: 0, length: 8, access: 0 };
+    nic.qp.postSend(send(nic, 1), bind as SendWorkRequest, send(nic, 3));
+    expect(nic.advance(5e6)).toHaveLength(2);
+    nic.advance(67.2e6 - nic.nowNs); // A timeout has just had SEND 1 sent again; SEND 3 waits for the pacer.
+    nic.ack(1, 0x62);
+    expect(nic.done().map((wc) => [wc.wrId, wc.status])).toEqual([
+      [1, 0],
+      [2, 0],
+      [3, 10],
+    ]);
+  });
+});

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Access } from '../../src/verbs/access.js';
-import { ack, LoneNic, MTU, nak, pattern } from '../support/lone-nic.js';
+import { ack, connectToPeer, LoneNic, MTU, nak, pattern } from '../support/lone-nic.js';
 
 const full = pattern(MTU);
 const short = pattern(100);
@@ -83,6 +83,37 @@ describe('SEND with invalidate', () => {
     expect(nic.take()).toMatchObject([ack(0, 1)]);
     expect(nic.received()).toMatchObject([{ wrId: 1, status: 9 }]);
     expect(await nic.state()).toBe('ERR');
+  });
+});
+
+describe('an error while what was kept behind a gap is executed', () => {
+  it('executes nothing more', async () => {
+    const nic = await LoneNic.create({ attr: { recovery: 'selective-repeat' } });
+    nic.qp.postRecv({ wrId: 1, sges: [nic.mr.sge(0, 100)] });
+    nic.request('RDMA_WRITE_ONLY', 1, { va: nic.mr.addr + 1000n }, pattern(64));
+    nic.request('FETCH_ADD', 2, { va: nic.mr.addr + 2000n, swapAdd: 1n });
+    nic.take();
+    nic.request('SEND_ONLY_WITH_INVALIDATE', 0, { invalidateRkey: 0xdeadbeef, ackReq: true }, short);
+    expect(await nic.state()).toBe('ERR');
+    expect(nic.mr.bytes.subarray(1000).every((byte) => byte === 0)).toBe(true);
+    expect(nic.take()).toMatchObject([{ name: 'SACK', at: 1 }]); // It acknowledges what stands before it.
+  });
+
+  it('by a full completion queue too', async () => {
+    const nic = await LoneNic.create({ state: 'RESET' });
+    const recvCq = await nic.device.createCq(1);
+    const qp = await nic.pd.createQp({ sendCq: nic.cq, recvCq });
+    await connectToPeer(qp, 'RTS', { recovery: 'selective-repeat' });
+    for (let n = 0; n < 2; n++) qp.postRecv({ wrId: n, sges: [nic.mr.sge(0, 100)] });
+    const request = (name: string, at: number, va: bigint) =>
+      nic.request(name, at, { destQpn: qp.qpn, va, ackReq: true }, short);
+    request('SEND_ONLY', 1, 0n);
+    request('RDMA_WRITE_ONLY', 2, nic.mr.addr + 1000n);
+    nic.take();
+    request('SEND_ONLY', 0, 0n); // Its completion takes the only place; that of the next finds none.
+    expect((await qp.query()).state).toBe('ERR');
+    expect(nic.mr.bytes.subarray(1000).every((byte) => byte === 0)).toBe(true);
+    expect(nic.take()).toEqual([]);
   });
 });
 

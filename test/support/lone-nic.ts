@@ -12,7 +12,7 @@ import { highOfBig, lowOfBig } from '../../src/core/u64.js';
 import type { NicTuning } from '../../src/nic/nic.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
-import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, OPCODES } from '../../src/packet/opcode.js';
+import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, OPCODES, VENDOR_SACK } from '../../src/packet/opcode.js';
 import { psnAdd, psnDiff } from '../../src/packet/psn.js';
 import { emitRoce, PARSE_OK, parseRoce, type RoceFields, RocePacket, writeCnp } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
@@ -239,6 +239,12 @@ export class LoneNic {
   /** The peer acknowledges the NIC's request PSN `at`; with a syndrome, a NAK. */
   ack(at: number, syndrome = 0x1f): void {
     this.response('ACKNOWLEDGE', at, { syndrome });
+  }
+
+  /** The peer's selective acknowledgement: `at` is missing, bit i of the bitmap says that `at` + 1 + i is there. */
+  sack(at: number, bitmap: Uint8Array): void {
+    const fields = { opcode: VENDOR_SACK, psn: psnAdd(SQ_START, at), destQpn: this.qp.qpn, syndrome: 0x60 };
+    this.deliver(emitRoce(fields, bitmap));
   }
 
   /** The peer's NIC says that the NIC's packets meet congestion. */

@@ -128,8 +128,11 @@ describe('a UD queue pair', () => {
 
   it('flushes in ERR and forgets in RESET', async () => {
     const { pair, to } = await setUp('UD');
+    const fatal: QueuePair[] = [];
+    pair.b.device.events.on('QP_FATAL', (qp) => fatal.push(qp));
     to.postRecv({ wrId: 1 });
     await to.modify({ state: 'ERR' });
+    expect(fatal).toEqual([]); // It is what the owner wanted.
     expect(pair.b.recvCq.poll()).toMatchObject([{ wrId: 1, status: 5 }]);
     await to.modify({ state: 'RESET' });
     await to.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: QKEY });
