@@ -60,7 +60,8 @@ export class Connection implements AsyncDisposable {
   readonly #parts: ConnectionParts;
   readonly #peer: PeerPresence;
   readonly #pending = new Map<number, Pending>();
-  readonly #messages: Message[] = [];
+  /** Arrived, and not asked for yet. Each holds its receive buffer, so that a peer who sends more has to wait. */
+  readonly #messages: WorkCompletion[] = [];
   #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
   /** Waiting for room in the send queue. */
   readonly #queued: Array<Pending & { readonly operation: Operation }> = [];
@@ -102,8 +103,8 @@ export class Connection implements AsyncDisposable {
 
   /** The next message from the peer, in the order sent. Rejects when the connection fails or is closed. */
   receive(): Promise<Message> {
-    const message = this.#messages.shift();
-    if (message !== undefined) return Promise.resolve(message);
+    const wc = this.#messages.shift();
+    if (wc !== undefined) return Promise.resolve(this.#takeMessage(wc));
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => this.#receivers.push({ resolve, reject }));
   }
@@ -229,22 +230,22 @@ export class Connection implements AsyncDisposable {
   }
 
   async #serveReceives(): Promise<void> {
-    const { recvCq, receivePool, messageBytesMax } = this.#parts;
-    for await (const wc of recvCq) {
-      if (wc.status !== 0) {
-        this.#fail(wc);
-        continue;
-      }
-      const offset = Number(wc.wrId) * messageBytesMax;
-      // A WRITE with immediate data consumes a receive but puts nothing into its buffer.
-      const length = wc.opcode === 'RECV' ? wc.byteLen : 0;
-      const data = Buffer.from(receivePool.bytes.subarray(offset, offset + length));
-      this.qp.postRecv({ wrId: wc.wrId, sges: [receivePool.sge(offset, messageBytesMax)] });
-      const message = { data, immediate: wc.immediate };
-      const receiver = this.#receivers.shift();
-      if (receiver === undefined) this.#messages.push(message);
-      else receiver.resolve(message);
+    for await (const wc of this.#parts.recvCq) {
+      if (wc.status !== 0) this.#fail(wc);
+      else if (this.#receivers.length === 0) this.#messages.push(wc);
+      else this.#receivers.shift()!.resolve(this.#takeMessage(wc));
     }
+  }
+
+  /** Copies the message out of its receive buffer, which is posted again. */
+  #takeMessage(wc: WorkCompletion): Message {
+    const { receivePool, messageBytesMax } = this.#parts;
+    const offset = Number(wc.wrId) * messageBytesMax;
+    // A WRITE with immediate data consumes a receive but puts nothing into its buffer.
+    const length = wc.opcode === 'RECV' ? wc.byteLen : 0;
+    const data = Buffer.from(receivePool.bytes.subarray(offset, offset + length));
+    if (!this.qp.isClosed) this.qp.postRecv({ wrId: wc.wrId, sges: [receivePool.sge(offset, messageBytesMax)] });
+    return { data, immediate: wc.immediate };
   }
 
   #fail(wc: WorkCompletion): void {

@@ -89,6 +89,7 @@ export class GsiChannel {
   }
 
   #postReceive(slot: number): void {
+    if (this.#qp.isClosed) return;
     this.#qp.postRecv({ wrId: slot, sges: [this.#mr.sge(slot * SLOT_BYTES, SLOT_BYTES)] });
   }
 

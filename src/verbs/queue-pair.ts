@@ -166,6 +166,7 @@ export class QueuePair extends Resource {
 
   /** Changes attributes, and the state if one is given. Rejects, with nothing changed, when the transition does not allow them. */
   async modify(attr: QpAttr): Promise<void> {
+    this.#expectOpen();
     const { mask, values } = encodeAttributes(attr);
     await this.device.command('modifyQp', { qpn: this.qpn, mask, ...values });
     if (attr.destQpn !== undefined && attr.av !== undefined) {
@@ -178,6 +179,10 @@ export class QueuePair extends Resource {
     this.#forgetCompletions();
     this.#sendReleased = this.#sq.producer;
     if (this.#srq === undefined) this.#receives.clear();
+  }
+
+  #expectOpen(): void {
+    if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', `QP 0x${this.qpn.toString(16)} is closed`);
   }
 
   /** Receives posted before this side knew of the error rang no doorbell. */
@@ -194,6 +199,7 @@ export class QueuePair extends Resource {
   }
 
   async query(): Promise<QpInfo> {
+    this.#expectOpen();
     const info = decodeAttributes(await this.device.command('queryQp', { qpn: this.qpn }));
     this.#state = QP_STATE_NAMES.indexOf(info.state);
     return info;
@@ -205,11 +211,12 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE or ERR_ROCE_INVALID_ARGUMENT; the requests before the
-   * refused one are posted. Everything that goes wrong later is in the completion.
+   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE, ERR_ROCE_CLOSED or ERR_ROCE_INVALID_ARGUMENT; the
+   * requests before the refused one are posted. Everything that goes wrong later is in the completion.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
     if (this.#state !== QPS_RTS && this.#state !== QPS_SQD && this.#state !== QPS_ERR) {
+      this.#expectOpen();
       throw new RoceError(
         'ERR_ROCE_INVALID_STATE',
         `QP 0x${this.qpn.toString(16)} is in ${this.state}: it sends in RTS only`,
@@ -248,6 +255,7 @@ export class QueuePair extends Resource {
       throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'this QP receives from an SRQ', 'post to the SRQ');
     }
     if (this.#state < QPS_INIT) {
+      this.#expectOpen();
       throw new RoceError('ERR_ROCE_INVALID_STATE', 'receives can be posted from INIT on');
     }
     this.#receives.post(request);
@@ -282,6 +290,7 @@ export class QueuePair extends Resource {
 
   protected override async release(): Promise<void> {
     await this.device.command('destroyQp', { qpn: this.qpn });
+    this.#state = QPS_RESET; // Work posted from here on would never complete: it is refused.
     this.#forgetCompletions();
     this.#recorder.closed();
     this.device.untrack(this);

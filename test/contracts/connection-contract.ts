@@ -92,6 +92,25 @@ export function connectionContract(
         await sent;
       });
 
+      it('holds no more messages for the program than it has receives for', async () => {
+        const { server, client } = await pair({ receiveDepth: 4 });
+        let sent = 0;
+        const all = Promise.all(Array.from({ length: 50 }, (_, i) => client.send(Buffer.from([i])).then(() => sent++)));
+        // Nobody calls receive: the fifth message is refused as not ready, again and again.
+        while (client.device.counters().rnr_nak_received < 3) await new Promise((resolve) => setTimeout(resolve, 1));
+        expect(sent).toBe(4);
+        for (let i = 0; i < 50; i++) expect((await server.receive()).data[0]).toBe(i);
+        await all;
+      });
+
+      it('gives out what had arrived before the peer went away', async () => {
+        const { server, client } = await pair({}, { timeout: 8, retryCnt: 2 });
+        await client.send(Buffer.from('last words'));
+        await client.close();
+        expect((await server.receive()).data.toString()).toBe('last words');
+        await expect(server.send(Buffer.alloc(1))).rejects.toThrow(/retry counter exceeded|closed/);
+      });
+
       it('ends with the first cause when the peer closes, and rejects everything after with it', async () => {
         const { server, client } = await pair({ region: 64 }, { timeout: 8, retryCnt: 2 });
         await server.close();

@@ -51,6 +51,30 @@ describe('closing the device', () => {
   });
 });
 
+describe('a closed queue pair', () => {
+  it('takes no work, and says why', async () => {
+    const nic = await LoneNic.create();
+    await nic.qp.close();
+    const closed = expect.objectContaining({ code: 'ERR_ROCE_CLOSED' });
+    expect(() => nic.qp.postSend({ opcode: 'SEND' })).toThrow(closed);
+    expect(() => nic.qp.postRecv()).toThrow(closed);
+    await expect(nic.qp.modify({ state: 'ERR' })).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    await expect(nic.qp.query()).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+  });
+
+  it('flushes nothing, and leaves nothing on the wire', async () => {
+    const nic = await LoneNic.create();
+    nic.qp.postRecv();
+    nic.qp.postSend({ opcode: 'SEND', wrId: 1 }, { opcode: 'SEND', wrId: 2 });
+    await nic.qp.close();
+    expect(nic.advance(10e9)).toEqual([]);
+    expect(nic.done()).toEqual([]);
+    nic.request('SEND_ONLY', 0);
+    expect(nic.take()).toEqual([]);
+    expect(nic.device.counters().rx_drop_no_qp).toBe(1);
+  });
+});
+
 describe('an object in use', () => {
   it('a completion queue with queue pairs is busy, and can be closed after them', async () => {
     const nic = await LoneNic.create();

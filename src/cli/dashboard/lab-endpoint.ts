@@ -173,7 +173,7 @@ export class LabEndpoint {
   async #serveReceives(): Promise<void> {
     for await (const wc of this.#recvCq) {
       const lane = this.#lanes.find(({ qp }) => qp.qpn === wc.qpn);
-      if (wc.status === 0) lane?.qp.postRecv({ sges: [this.#memory.sge()] });
+      if (wc.status === 0 && lane?.qp.isClosed === false) lane.qp.postRecv({ sges: [this.#memory.sge()] });
     }
   }
 
@@ -181,7 +181,7 @@ export class LabEndpoint {
     for await (const wc of this.#sendCq) {
       const index = this.#lanes.findIndex(({ qp }) => qp.qpn === wc.qpn);
       const lane = this.#lanes[index];
-      if (lane === undefined) continue; // Of a queue pair that has been replaced.
+      if (lane === undefined || lane.qp.isClosed) continue; // Of a queue pair that has been replaced.
       if (wc.status !== 0) {
         if (wc.statusName !== 'WR_FLUSH_ERR') this.#failures.push(wc.statusName);
         continue;

@@ -50,7 +50,7 @@ async function serveReceives({ qp, recvCq, memory }: Endpoint): Promise<void> {
   const post = () => qp.postRecv({ sges: [memory.sge()] });
   for (let i = 0; i < RECEIVES_POSTED; i++) post();
   for await (const wc of recvCq) {
-    if (wc.status !== 0) return; // Flushed: the run is over.
+    if (wc.status !== 0 || qp.isClosed) return; // Flushed, or closed: the run is over.
     post();
   }
 }
