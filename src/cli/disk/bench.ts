@@ -91,8 +91,9 @@ async function connectAll(
   options: BenchOptions,
   opened: Opened,
 ): Promise<Contender[]> {
-  const { recovery, io, size } = options;
-  const port = server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io });
+  const { recovery, io, engine, size } = options;
+  const port =
+    server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io, engine });
   // Beside a server of its own it needs no address of its own.
   const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };
   const cpuNs = async (): Promise<number> => {

@@ -5,7 +5,7 @@ import { PORT_IOS, type PortIo } from '../../driver/port-io.js';
 import type { IpAddress } from '../../packet/address.js';
 import { RECOVERY_NAMES, type RecoveryName } from '../../retransmit/recovery.js';
 import type { RdmaDevice } from '../../verbs/device.js';
-import { openDevice } from '../../verbs/open-device.js';
+import { ENGINES, type EngineName, openDevice } from '../../verbs/open-device.js';
 import { addressOption, choiceOption, countOption, portOption } from '../options.js';
 
 /** Where client and server of a disk meet over TCP. */
@@ -19,6 +19,7 @@ export interface RdmaOptions {
   readonly loss?: string;
   readonly seed?: number;
   readonly io: PortIo;
+  readonly engine: EngineName;
 }
 
 export function addRdmaOptions(command: Command): Command {
@@ -38,12 +39,13 @@ export function addRdmaOptions(command: Command): Command {
     )
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
-    .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto');
+    .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')
+    .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'inline');
 }
 
 export function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
-  { loss, seed, io }: Pick<RdmaOptions, 'loss' | 'seed' | 'io'>,
+  { loss, seed, io, engine }: Pick<RdmaOptions, 'loss' | 'seed' | 'io' | 'engine'>,
 ): Promise<RdmaDevice> {
-  return openDevice({ ...at, io, ...(loss !== undefined && { loss }), ...(seed !== undefined && { seed }) });
+  return openDevice({ ...at, io, engine, ...(loss !== undefined && { loss }), ...(seed !== undefined && { seed }) });
 }
