@@ -63,8 +63,13 @@ export interface SkServerChannel {
   onFailure: (error: Error) => void;
   /** Memory this channel can move data from and to. */
   buffer(bytes: number): Promise<DataBuffer>;
-  /** Fetches the data of a WRITE that is not inline. Rejects when the channel is gone. */
-  pull(request: SkRequest, into: DataBuffer): Promise<void>;
+  /**
+   * Fetches bytes `[from, from + length)` of the data of a WRITE that is not inline to their place in `into`. Rejects when the channel is gone
+   * and can touch the memory no more.
+   */
+  pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void>;
+  /** Begins to move the data of a READ, which must not change any more; `reply` with the same data follows at once. */
+  move(request: SkRequest, data: DataBuffer): void;
   /**
    * Answers. `data` (from `buffer`, or any bytes for bodies of at most RESPONSE_BODY_BYTES_MAX) moves before the response, or in it.
    * Resolves when its memory is free again, also when the channel fails.

@@ -34,14 +34,22 @@ export function checksOf(data: Uint8Array): DataChecks {
   return { dataCrc: crc32c(list), list };
 }
 
-/** The first block of `data` that is not what was checked; -1 when all are. A list that is itself damaged counts as block 0. */
-export function firstBadBlock(data: Uint8Array, { dataCrc, list }: DataChecks): number {
+/**
+ * The first block of `data` that is not what was checked, of those that begin in `[from, to)`; -1 when all are. `from` begins a block. A list
+ * that is itself damaged counts as block 0.
+ */
+export function firstBadBlock(
+  data: Uint8Array,
+  { dataCrc, list }: DataChecks,
+  from = 0,
+  to: number = data.length,
+): number {
   if (list.length !== checkListBytes(data.length)) return 0;
   if (list.length === 0) return crc32c(data) === dataCrc ? -1 : 0;
   if (crc32c(list) !== dataCrc) return 0;
   const crcs = Buffer.from(list.buffer, list.byteOffset, list.length);
-  for (let at = 0, from = 0; at < data.length; at += CHECK_BLOCK_BYTES, from += 4) {
-    if (crc32c(data.subarray(at, at + CHECK_BLOCK_BYTES)) !== crcs.readUInt32LE(from)) return at / CHECK_BLOCK_BYTES;
+  for (let at = from, block = from / CHECK_BLOCK_BYTES; at < to; at += CHECK_BLOCK_BYTES, block++) {
+    if (crc32c(data.subarray(at, at + CHECK_BLOCK_BYTES)) !== crcs.readUInt32LE(4 * block)) return block;
   }
   return -1;
 }

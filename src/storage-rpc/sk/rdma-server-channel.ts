@@ -37,7 +37,8 @@ export interface SkServerShare {
 /** READs and atomics a queue pair has outstanding: what the exchange negotiates. */
 const ORD = 16;
 
-interface Posted {
+interface Post {
+  readonly request: SendWorkRequest;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -53,8 +54,10 @@ export class RdmaServerChannel implements SkServerChannel {
   readonly #share: SkServerShare;
   readonly #receives: MemoryRegion;
   readonly #reads = new Permits(ORD);
-  readonly #posted = new Map<number, Posted>();
-  readonly #waitingForRoom: Array<() => void> = [];
+  /** By wr_id. */
+  readonly #posted = new Map<number, Post>();
+  /** In order: a response must not overtake its data. */
+  readonly #waitingForRoom: Post[] = [];
   #nextWrId = 0;
   #failure: Error | undefined;
   #closing: Promise<void> | undefined;
@@ -88,14 +91,15 @@ export class RdmaServerChannel implements SkServerChannel {
     return this.#share.pool.acquire(bytes);
   }
 
-  async pull(request: SkRequest, into: DataBuffer): Promise<void> {
-    const { slab, offset, length } = into as Lease<MemoryRegion>;
-    const { addr: remoteAddr, rkey } = request.descriptor;
+  async pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void> {
+    const { slab, offset } = into as Lease<MemoryRegion>;
+    const { addr, rkey } = request.descriptor;
     await this.#reads.take(1);
     try {
       await this.#share.pulls.take(length);
       try {
-        await this.#post({ opcode: 'RDMA_READ', sges: [slab.sge(offset, length)], remoteAddr, rkey });
+        const remoteAddr = addr + BigInt(from);
+        await this.#post({ opcode: 'RDMA_READ', sges: [slab.sge(offset + from, length)], remoteAddr, rkey });
       } finally {
         this.#share.pulls.give(length);
       }
@@ -104,19 +108,20 @@ export class RdmaServerChannel implements SkServerChannel {
     }
   }
 
+  move(request: SkRequest, data: DataBuffer): void {
+    const { slab, offset, length } = data as Lease<MemoryRegion>;
+    const { addr: remoteAddr, rkey } = request.descriptor;
+    const sges = [slab.sge(offset, length)];
+    // Nothing tells that it is done but the reply behind it.
+    void this.#post({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey, signaled: false }).catch(() => {});
+  }
+
   async reply(request: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
-    const { addr: remoteAddr, rkey, length } = request.descriptor;
-    const sends: SendWorkRequest[] = [];
-    const isRead = request.op === 'READ';
-    if (isRead && data !== undefined) {
-      const { slab, offset } = data as Lease<MemoryRegion>;
-      const sges = [slab.sge(offset, response.moved)];
-      sends.push({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey, signaled: false });
-    }
-    const inline = encodeMessage(response, list, isRead ? undefined : data?.bytes);
-    if (length > 0) sends.push({ opcode: 'SEND_WITH_INV', invalidateRkey: rkey, inline });
-    else sends.push({ opcode: 'SEND', inline });
-    await this.#post(...sends).catch(() => {}); // A failing channel reports itself.
+    const { rkey, length } = request.descriptor;
+    const inline = encodeMessage(response, list, request.op === 'READ' ? undefined : data?.bytes);
+    const send =
+      length > 0 ? ({ opcode: 'SEND_WITH_INV', invalidateRkey: rkey } as const) : ({ opcode: 'SEND' } as const);
+    await this.#post({ ...send, inline }).catch(() => {}); // A failing channel reports itself.
   }
 
   close(): Promise<void> {
@@ -130,32 +135,39 @@ export class RdmaServerChannel implements SkServerChannel {
     await this.#qp.close();
     for (const { reject } of this.#posted.values()) reject(this.#failure);
     this.#posted.clear();
-    for (const go of this.#waitingForRoom.splice(0)) go();
+    for (const { reject } of this.#waitingForRoom.splice(0)) reject(this.#failure);
     await this.#receives.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
     this.#parts.onClosed?.();
   }
 
-  /** Posts work requests of which only the last is signaled; resolves when it has completed. */
-  async #post(...requests: SendWorkRequest[]): Promise<void> {
-    while (this.#failure === undefined && this.#qp.sendRoom < requests.length) {
-      await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
+  /** Posts a work request when there is room; resolves when it has completed. Rejects when the queue pair is gone, not before. */
+  async #post(request: SendWorkRequest): Promise<void> {
+    if (this.#failure !== undefined) {
+      await this.close();
+      throw this.#failure;
     }
-    if (this.#failure !== undefined) throw this.#failure;
-    const wrId = this.#nextWrId;
-    this.#nextWrId = (wrId + 1) >>> 0;
-    const last = requests.length - 1;
     await new Promise<void>((resolve, reject) => {
-      this.#posted.set(wrId, { resolve, reject });
-      this.#qp.postSend(...requests.map((request, i) => (i === last ? { ...request, wrId } : request)));
+      this.#waitingForRoom.push({ request, resolve, reject });
+      this.#postWaiting();
     });
+  }
+
+  #postWaiting(): void {
+    while (this.#waitingForRoom.length > 0 && this.#failure === undefined && this.#qp.sendRoom > 0) {
+      const post = this.#waitingForRoom.shift()!;
+      const wrId = this.#nextWrId;
+      this.#nextWrId = (wrId + 1) >>> 0;
+      if (post.request.signaled !== false) this.#posted.set(wrId, post);
+      this.#qp.postSend({ ...post.request, wrId });
+    }
   }
 
   #onDone(wrId: number): void {
     this.#posted.get(wrId)?.resolve();
     this.#posted.delete(wrId);
-    this.#waitingForRoom.shift()?.();
+    this.#postWaiting();
   }
 
   #postReceive(place: number): void {

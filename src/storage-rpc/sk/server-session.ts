@@ -7,7 +7,7 @@ import type { CmClock } from '../../cm/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError } from '../disk/block-device.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
-import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { encodeExtents } from './extents.js';
 import { SK_FUA, SK_NO_HOLE, SK_SLOTS_MAX, type SkRequest } from './request.js';
 import type { SkStatus } from './response.js';
@@ -42,6 +42,8 @@ interface Outcome {
 }
 
 const EMPTY = new Uint8Array(0);
+/** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
+const PULL_BYTES = 256 << 10;
 
 export class ServerSession {
   readonly #disks: readonly BlockDevice[];
@@ -190,19 +192,17 @@ export class ServerSession {
     incoming: SkIncoming,
     fua: boolean,
   ): Promise<Outcome | undefined> {
-    const { request, list } = incoming;
-    const pulled =
-      incoming.inline === undefined && request.length > 0 ? await channel.buffer(request.length) : undefined;
+    const { request, list, inline } = incoming;
+    const checks = { dataCrc: request.dataCrc, list };
+    const pulled = inline === undefined && request.length > 0 ? await channel.buffer(request.length) : undefined;
     try {
-      if (pulled !== undefined) {
-        try {
-          await channel.pull(request, pulled);
-        } catch {
-          return undefined;
-        }
-      }
-      const data = pulled?.bytes ?? incoming.inline ?? EMPTY;
-      if (firstBadBlock(data, { dataCrc: request.dataCrc, list }) >= 0) {
+      const data = pulled?.bytes ?? inline ?? EMPTY;
+      const intact =
+        pulled === undefined
+          ? firstBadBlock(data, checks) < 0
+          : await fetchIntact(channel, request, pulled, checks).catch(() => undefined);
+      if (intact === undefined) return undefined;
+      if (!intact) {
         this.#counters.crcMismatches++;
         return { status: 'CRC_MISMATCH' };
       }
@@ -217,6 +217,8 @@ export class ServerSession {
     const { request } = incoming;
     // The receive is free before the client can know that its slot is.
     incoming.release();
+    // The NIC has work while the sums are made, if it runs in a thread of its own.
+    if (request.op === 'READ' && data !== undefined) channel.move(request, data);
     const checks = data === undefined ? NO_CHECKS : checksOf(data.bytes);
     const response = {
       status,
@@ -229,6 +231,27 @@ export class ServerSession {
     };
     void channel.reply(request, response, checks.list, data).then(() => data?.release());
   }
+}
+
+/** Fetches the data of a WRITE and says whether it is what was checked; rejects when it never came. */
+async function fetchIntact(
+  channel: SkServerChannel,
+  request: SkRequest,
+  into: DataBuffer,
+  checks: DataChecks,
+): Promise<boolean> {
+  const { length } = request;
+  const parts = Array.from({ length: Math.ceil(length / PULL_BYTES) }, async (_, i) => {
+    const from = i * PULL_BYTES;
+    const to = Math.min(length, from + PULL_BYTES);
+    await channel.pull(request, into, from, to - from);
+    return firstBadBlock(into.bytes, checks, from, to) < 0;
+  });
+  const outcomes = await Promise.allSettled(parts); // Its memory is free when the last part has ended, however.
+  return outcomes.every((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
 }
 
 async function readDisk(disk: BlockDevice, channel: SkServerChannel, request: SkRequest): Promise<Outcome> {

@@ -115,6 +115,9 @@ export class TcpServerChannel implements SkServerChannel {
     throw malformed('request', 'bad_field');
   }
 
+  /** All data goes with its response. */
+  move(): void {}
+
   reply(_: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void> {
     if (this.#ended) return Promise.resolve();
     const flags = data === undefined ? response.flags : response.flags | SK_INLINE;

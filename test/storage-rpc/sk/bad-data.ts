@@ -11,8 +11,9 @@ export async function checkBadData(count: number): Promise<void> {
   const rig = await Rig.create();
   const session = await rig.connected('rdma');
   session.onLost = (_, error) => expect.unreachable(error.message);
-  const { server } = rig.rdma!;
-  const { pull, reply } = server;
+  const { client, server } = rig.rdma!;
+  const { pull } = server;
+  const { onReply } = client;
   let goesWrong = false;
   let flips = 0;
   const flip = (bytes: Uint8Array) => {
@@ -20,13 +21,13 @@ export async function checkBadData(count: number): Promise<void> {
     if (goesWrong) flips++;
     goesWrong = false;
   };
-  server.pull = async (request, into) => {
-    await pull.call(server, request, into);
+  server.pull = async (request, into, from, length) => {
+    await pull.call(server, request, into, from, length);
     flip(into.bytes);
   };
-  server.reply = (request, response, list, data) => {
-    if (request.op === 'READ' && data !== undefined) flip(data.bytes);
-    return reply.call(server, request, response, list, data);
+  client.onReply = (reply) => {
+    if (reply.data.length > 0) flip(reply.data);
+    onReply(reply);
   };
   for (let n = 0; n < count; n++) {
     const offset = (n % PLACES) * IO_BYTES;
