@@ -65,7 +65,7 @@ async function benchmark(
   output: Output,
   opened: Opened,
 ): Promise<BenchRow[]> {
-  const contenders = await connectAll(host, server, options, opened);
+  const contenders = await connectAll(host, server, options, opened, output);
   const { interrupted } = output.io;
   for (const contender of contenders) {
     await fillArea(contender.disk);
@@ -90,6 +90,7 @@ async function connectAll(
   server: Server | undefined,
   options: BenchOptions,
   opened: Opened,
+  output: Output,
 ): Promise<Contender[]> {
   const { recovery, io, engine, size } = options;
   const port =
@@ -104,6 +105,7 @@ async function connectAll(
   for (const transport of options.transports) {
     const connected = await ConnectedDisk.connect(host ?? LOOPBACK, { ...meet, transport });
     opened.push(() => connected[Symbol.asyncDispose]());
+    if (connected.device !== undefined) output.note(`RDMA by ${connected.device.portDescription}`);
     contenders.push({ transport, disk: connected.client.disk, cpuNs });
   }
   if (options.nbd !== undefined) {

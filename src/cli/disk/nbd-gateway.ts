@@ -34,7 +34,8 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
     return;
   }
   await using remote = await ConnectedDisk.connect(connect!, options);
-  const { client } = remote;
+  const { client, device } = remote;
+  if (device !== undefined) output.note(`RDMA by ${device.portDescription}`);
   const failover = (): void => {
     const { rdma } = client.report.sessions;
     output.note(rdma === 0 ? 'there is no RDMA to break now' : 'RDMA is broken on request');

@@ -40,7 +40,7 @@ export function addRdmaOptions(command: Command): Command {
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
     .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')
-    .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'inline');
+    .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'worker');
 }
 
 export function openStorageDevice(

@@ -23,6 +23,7 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
   await using server = await StorageServer.open({ disks: [disk], host, port, device, recovery });
   const startMs = performance.now();
   output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
+  output.note(`RDMA by ${device.portDescription}`);
   output.note('Ctrl-C ends it');
   await untilInterrupted(output.io.interrupted);
   const seconds = (performance.now() - startMs) / 1000;

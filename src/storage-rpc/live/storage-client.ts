@@ -33,7 +33,7 @@ export interface StorageClientOptions {
   readonly disk?: number;
   /** Sessions, each with a connection and 128 requests of its own; default 1. */
   readonly sessions?: number;
-  /** Writes up to here are sent with their request, 0..4096; default 4096. */
+  /** Writes up to here are sent with their request, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** When to return to RDMA after a failure; see HostPath. */
   readonly path?: HostConnectionsOptions['path'];

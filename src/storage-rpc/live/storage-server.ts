@@ -35,7 +35,7 @@ export interface StorageServerOptions {
   readonly device?: RdmaDevice;
   /** How losses are recovered; clients must say the same. Default go-back-n. */
   readonly recovery?: RecoveryName;
-  /** Writes up to here may come with their request, 0..4096. Default 4096. */
+  /** Writes up to here may come with their request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** Registered memory for data under way, all clients together. Default 64 MiB. */
   readonly poolBytesMax?: number;

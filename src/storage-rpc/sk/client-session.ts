@@ -15,10 +15,17 @@ import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
-import { CHECK_BLOCK_BYTES, checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { resumeSession, sessionLow } from './handshake.js';
 import { LatencyWindow } from './latency-window.js';
-import { SK_INLINE, SK_NO_SLOT, SK_SLOTS_MAX, type SkOp } from './request.js';
+import {
+  checkInlineWriteBytesMax,
+  SK_INLINE,
+  SK_INLINE_BYTES_MAX,
+  SK_NO_SLOT,
+  SK_SLOTS_MAX,
+  type SkOp,
+} from './request.js';
 import { errnoOfStatus } from './response.js';
 import type { ResumeResponse } from './resume.js';
 
@@ -39,7 +46,7 @@ export interface ClientSessionOptions {
   readonly clock: CmClock;
   readonly random: RandomSource;
   readonly disk?: number;
-  /** Writes up to here are sent with their request if the server agrees, 0..4096; default 4096. */
+  /** Writes up to here are sent with their request if the server agrees, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** Default 16 MiB. */
   readonly inFlightBytesMax?: number;
@@ -54,7 +61,7 @@ export interface ClientSessionOptions {
 
 const DEFAULTS = {
   disk: 0,
-  inlineWriteBytesMax: CHECK_BLOCK_BYTES,
+  inlineWriteBytesMax: SK_INLINE_BYTES_MAX,
   inFlightBytesMax: 16 << 20,
   queueMax: 4096,
   idleNs: 1e9,
@@ -109,6 +116,7 @@ export class ClientSession {
     this.#clock = clock;
     this.#random = random;
     this.#limits = { ...DEFAULTS, ...limits };
+    checkInlineWriteBytesMax(this.#limits.inlineWriteBytesMax);
     this.#sessionId = this.#newId();
     this.#sessionLow = sessionLow(this.#sessionId);
     for (let slot = SK_SLOTS_MAX - 1; slot >= 0; slot--) this.#freeSlots.push(slot);

@@ -10,6 +10,7 @@
  */
 
 import { crc32c } from '../../core/crc32c.js';
+import { RoceError } from '../../core/errors.js';
 import type { RemotePlace } from '../link/remote-place.js';
 import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
@@ -43,8 +44,17 @@ export const SK_SLOTS_MAX = 128;
 /** Slot number of PING and RESUME, which are not I/O and have no slot. */
 export const SK_NO_SLOT = 0xffff;
 export const REQUEST_BYTES = 64;
-/** A message with the longest list of checks, or with one block of data. */
-export const REQUEST_MESSAGE_BYTES_MAX = REQUEST_BYTES + CHECK_BLOCK_BYTES;
+/** Most data that can come with its request. Every receive has room for it: with 128 slots that is 1 MiB a connection. */
+export const SK_INLINE_BYTES_MAX = 2 * CHECK_BLOCK_BYTES;
+/** A message with the longest list of checks, or with data and its list. */
+export const REQUEST_MESSAGE_BYTES_MAX =
+  REQUEST_BYTES + Math.max(checkListBytes(SK_IO_BYTES_MAX), checkListBytes(SK_INLINE_BYTES_MAX) + SK_INLINE_BYTES_MAX);
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT unless writes up to so much can come with their requests. */
+export function checkInlineWriteBytesMax(bytes: number): void {
+  if (Number.isInteger(bytes) && bytes >= 0 && bytes <= SK_INLINE_BYTES_MAX) return;
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `inlineWriteBytesMax is ${bytes}`, `0 to ${SK_INLINE_BYTES_MAX}`);
+}
 
 const MAGIC = 0x7152_6b53;
 const VERSION = 1;

@@ -6,6 +6,8 @@
  *     response   0 bootId 8   8 disk size 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1   27 zero 1   28 largest inline write 4
  */
 
+import { SK_INLINE_BYTES_MAX, SK_IO_BYTES_MAX, SK_SLOTS_MAX } from './request.js';
+
 export interface ResumeRequest {
   /** 128 random bits, made by the client. */
   readonly sessionId: Uint8Array;
@@ -62,19 +64,32 @@ export function encodeResumeResponse(response: ResumeResponse): Buffer {
   return out;
 }
 
-/** Undefined when the body cannot be what a server says. */
+/** Undefined when the body cannot be what a server says: requests are cut and placed by these numbers. */
 export function decodeResumeResponse(body: Uint8Array): ResumeResponse | undefined {
   if (body.length !== RESPONSE_BODY_BYTES) return undefined;
   const bytes = Buffer.from(body);
-  const sizeBytes = bytes.readBigUInt64LE(8);
-  if (sizeBytes > Number.MAX_SAFE_INTEGER) return undefined;
-  return {
+  const response = {
     bootId: bytes.readBigUInt64LE(0),
-    sizeBytes: Number(sizeBytes),
+    sizeBytes: Number(bytes.readBigUInt64LE(8)),
     blockBytes: bytes.readUInt32LE(16),
     ioBytesMax: bytes.readUInt32LE(20),
     slots: bytes.readUInt16LE(24),
     resumed: bytes[26] === 1,
     inlineWriteBytesMax: bytes.readUInt32LE(28),
   };
+  return isPossible(response) ? response : undefined;
+}
+
+function isPossible({ sizeBytes, blockBytes, ioBytesMax, slots, inlineWriteBytesMax }: ResumeResponse): boolean {
+  return (
+    Number.isSafeInteger(sizeBytes) &&
+    blockBytes > 0 &&
+    (blockBytes & (blockBytes - 1)) === 0 &&
+    sizeBytes % blockBytes === 0 &&
+    ioBytesMax > 0 &&
+    ioBytesMax <= SK_IO_BYTES_MAX &&
+    ioBytesMax % blockBytes === 0 &&
+    slots === SK_SLOTS_MAX &&
+    inlineWriteBytesMax <= SK_INLINE_BYTES_MAX
+  );
 }

@@ -9,8 +9,14 @@
 import type { CmClock } from '../../cm/clock.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import type { SkIncoming, SkServerChannel } from './channel.js';
-import { CHECK_BLOCK_BYTES, checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
-import { SK_IO_BYTES_MAX, SK_SLOTS_MAX, type SkRequest } from './request.js';
+import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import {
+  checkInlineWriteBytesMax,
+  SK_INLINE_BYTES_MAX,
+  SK_IO_BYTES_MAX,
+  SK_SLOTS_MAX,
+  type SkRequest,
+} from './request.js';
 import type { SkStatus } from './response.js';
 import { decodeResumeRequest, encodeResumeResponse } from './resume.js';
 import { ServerSession, type SkServerCounters } from './server-session.js';
@@ -21,7 +27,7 @@ export interface SkServerOptions {
   readonly clock: CmClock;
   /** Random, another one each time the server starts. */
   readonly bootId: bigint;
-  /** Writes up to here may come with their request, 0..4096; 0 has all data pulled, as in the paper. Default 4096. */
+  /** Writes up to here may come with their request, 0..8192; 0 has all data pulled, as in the paper. Default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** Default 1024. */
   readonly sessionsMax?: number;
@@ -57,6 +63,7 @@ export class SkServer {
 
   constructor(options: SkServerOptions) {
     this.#options = options;
+    checkInlineWriteBytesMax(options.inlineWriteBytesMax ?? 0);
   }
 
   get sessions(): number {
@@ -115,7 +122,7 @@ export class SkServer {
     }
     connection.session = session;
     channel.onRequest = (next) => session.handle(channel, next);
-    const { inlineWriteBytesMax = CHECK_BLOCK_BYTES, bootId } = this.#options;
+    const { inlineWriteBytesMax = SK_INLINE_BYTES_MAX, bootId } = this.#options;
     const answer = encodeResumeResponse({
       bootId,
       sizeBytes: disk.sizeBytes,

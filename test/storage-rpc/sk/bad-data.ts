@@ -9,7 +9,7 @@ const PLACES = 512;
 /** `count` writes, and as many reads, each of which goes wrong once. Every one must be caught, and be right the second time. */
 export async function checkBadData(count: number): Promise<void> {
   const rig = await Rig.create();
-  const session = await rig.connected('rdma');
+  const session = await rig.connected('rdma', { inlineWriteBytesMax: 0 });
   session.onLost = (_, error) => expect.unreachable(error.message);
   const { client, server } = rig.rdma!;
   const { pull } = server;

@@ -5,7 +5,7 @@ import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { pattern, Rig, readIo, writeIo } from './rig.js';
 
 for (const transport of ['rdma', 'tcp'] as const) {
-  test.each([1, 512, 4096, 4097, 65536, 1 << 20])(
+  test.each([1, 512, 4096, 4097, 8192, 8193, 65536, 300_001, 1 << 20])(
     `what is written over ${transport} is read back: %i bytes`,
     async (bytes) => {
       const rig = await Rig.create();

@@ -12,7 +12,7 @@ test('500 writes and 500 reads whose data is changed behind the ICRC: every one 
 
 test('a path that changes data again and again is given up', async () => {
   const rig = await Rig.create();
-  const host = rig.host();
+  const host = rig.host({ session: { inlineWriteBytesMax: 0 } });
   const { session } = await rig.until(host.open());
   const { server } = rig.rdma!;
   const pull = server.pull.bind(server);
@@ -26,6 +26,61 @@ test('a path that changes data again and again is given up', async () => {
   const stored = Buffer.alloc(8192);
   await rig.disk.read(0, 8192, stored);
   expect(stored.equals(data)).toBe(true);
+});
+
+test('a large write is looked at part by part: wherever it is wrong, it is asked for again and nothing wrong is stored', async () => {
+  const rig = await Rig.create();
+  const session = await rig.connected('rdma');
+  const { server } = rig.rdma!;
+  const pull = server.pull.bind(server);
+  const ranges: string[] = [];
+  let badByte = -1;
+  server.pull = async (request, into, from, length) => {
+    ranges.push(`${from}+${length}`);
+    await pull(request, into, from, length);
+    if (badByte < from || badByte >= from + length) return;
+    into.bytes[badByte] ^= 1;
+    badByte = -1;
+  };
+  const bytes = 600_000;
+  const stored = Buffer.alloc(bytes);
+  for (const [round, at] of [0, 262_143, 262_144, 599_999].entries()) {
+    badByte = at;
+    await rig.until(session.submit(writeIo(0, pattern(bytes, round))));
+    await rig.disk.read(0, bytes, stored);
+    expect(stored.equals(pattern(bytes, round))).toBe(true);
+    expect(rig.server.counters.crcMismatches).toBe(round + 1);
+  }
+  expect(ranges.slice(0, 3)).toEqual(['0+262144', '262144+262144', '524288+75712']);
+});
+
+test('memory of a read on its way to a client that is gone is not used again before its queue pair is', async () => {
+  const rig = await Rig.create();
+  const session = await rig.connected('rdma');
+  await rig.until(session.submit(writeIo(0, pattern(1 << 20, 1))));
+  const { server } = rig.rdma!;
+  const { qp } = rig.rdma!.serverParts;
+  let isQpGone = false;
+  const closeQp = qp.close.bind(qp);
+  qp.close = async () => {
+    await closeQp();
+    isQpGone = true;
+  };
+  const move = server.move.bind(server);
+  const released: boolean[] = [];
+  server.move = (request, data) => {
+    const release = data.release.bind(data);
+    data.release = () => {
+      released.push(isQpGone);
+      release();
+    };
+    move(request, data);
+    server.fail(new Error('the peer is gone')); // Between the data and its answer.
+  };
+  session.submit(readIo(0, Buffer.alloc(1 << 20))).catch(() => {});
+  await rig.pass(10e6);
+  expect(released).toEqual([true]);
+  expect(rig.pool.inUse).toBe(0);
 });
 
 /** Keeps a copy of every datagram a host is given. */

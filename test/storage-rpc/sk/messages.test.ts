@@ -6,9 +6,15 @@ import { toHex } from '../../../src/core/bytes.js';
 import { crc32c } from '../../../src/core/crc32c.js';
 import { checksOf, firstBadBlock } from '../../../src/storage-rpc/sk/data-checks.js';
 import { decodeExtents, encodeExtents } from '../../../src/storage-rpc/sk/extents.js';
-import { readRequest, SK_FUA, type SkRequest, writeRequest } from '../../../src/storage-rpc/sk/request.js';
+import {
+  checkInlineWriteBytesMax,
+  readRequest,
+  SK_FUA,
+  type SkRequest,
+  writeRequest,
+} from '../../../src/storage-rpc/sk/request.js';
 import { encodeMessage, readResponse } from '../../../src/storage-rpc/sk/response.js';
-import { decodeResumeRequest, decodeResumeResponse } from '../../../src/storage-rpc/sk/resume.js';
+import { decodeResumeRequest, decodeResumeResponse, encodeResumeResponse } from '../../../src/storage-rpc/sk/resume.js';
 import { SlotTable } from '../../../src/storage-rpc/sk/slot-table.js';
 import { pattern } from './rig.js';
 
@@ -84,6 +90,36 @@ test('fields that cannot be are refused, though the sum is right', () => {
   expect(spoil((b) => b.writeBigUInt64LE(1n << 60n, 28))).toBe('bad_field');
   expect(spoil((b) => b.writeUInt32LE((1 << 20) + 1, 36))).toBe('bad_field');
   expect(spoil((b) => b.writeUInt8(2, 4))).toBe('bad_version');
+});
+
+test('an answer to RESUME that would have requests cut or placed wrongly is none', () => {
+  const server = {
+    bootId: 1n,
+    sizeBytes: 1 << 20,
+    blockBytes: 512,
+    ioBytesMax: 1 << 20,
+    slots: 128,
+    resumed: true,
+    inlineWriteBytesMax: 8192,
+  };
+  expect(decodeResumeResponse(encodeResumeResponse(server))).toEqual(server);
+  for (const wrong of [
+    { sizeBytes: 2 ** 53 },
+    { sizeBytes: 1000 },
+    { blockBytes: 0 },
+    { blockBytes: 768 },
+    { ioBytesMax: 0 },
+    { ioBytesMax: 1000 },
+    { ioBytesMax: 2 << 20 },
+    { slots: 64 },
+    { inlineWriteBytesMax: 8193 },
+  ]) {
+    expect(decodeResumeResponse(encodeResumeResponse({ ...server, ...wrong })), JSON.stringify(wrong)).toBeUndefined();
+  }
+});
+
+test.each([-1, 1.5, 8193, Number.NaN])('writes up to %s bytes cannot come with their requests', async (bytes) => {
+  expect(() => checkInlineWriteBytesMax(bytes)).toThrow(/0 to 8192/);
 });
 
 test('any bytes at all are read without an exception', () => {
