@@ -8,6 +8,8 @@ import { RoceError } from '../core/errors.js';
 
 /** No message of ours comes near it; a peer that sends more is something else. */
 const LINE_BYTES_MAX = 65_536;
+/** Messages that wait to be asked for. Two endpoints take turns; a peer that sends more is something else, too. */
+const UNREAD_MAX = 64;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
 const MESSAGE_TIMEOUT_MS = 10_000;
@@ -104,8 +106,8 @@ export class ControlChannel {
         this.#deliver(JSON.parse(line));
       } catch {
         this.#refuse('the peer does not speak the rocev2 exchange');
-        return;
       }
+      if (this.#failure !== undefined) return;
     }
     if (this.#buffered.length > LINE_BYTES_MAX) this.#refuse('the peer sent a line without end');
   }
@@ -113,8 +115,9 @@ export class ControlChannel {
   #deliver(message: unknown): void {
     const waiter = this.#waiter;
     this.#waiter = undefined;
-    if (waiter === undefined) this.#messages.push(message);
-    else waiter.resolve(message);
+    if (waiter !== undefined) waiter.resolve(message);
+    else if (this.#messages.length < UNREAD_MAX) this.#messages.push(message);
+    else this.#refuse('the peer sends more than it is asked for');
   }
 
   #refuse(why: string): void {

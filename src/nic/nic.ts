@@ -173,7 +173,7 @@ export class Nic implements QpHost {
   }
 
   raise(type: number, id: number): void {
-    this.#options.events.push(type, id);
+    if (!this.#options.events.push(type, id)) this.counters[COUNTER.events_lost]++;
     this.#options.onEvent();
   }
 

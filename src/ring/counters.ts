@@ -61,6 +61,7 @@ const COUNTERS = {
   reorder_stored: 'packets kept ahead of a gap by selective repeat',
   reorder_dropped: 'packets too far ahead to be kept',
   stale_response: 'responses for PSNs already done, or never sent',
+  events_lost: 'async events that found the event ring full',
 } as const;
 
 export type CounterName = keyof typeof COUNTERS;

@@ -1,9 +1,15 @@
-/** The event ring: NIC to application notices {type, id}, 8 bytes each. Full means the application stopped reading: the newest is lost. */
+/**
+ * The event ring: NIC to application notices {type, id}, 8 bytes each. Full means the application stopped reading: the newest is lost, and the
+ * application told so, because answers and completions may wait that nobody will name to it.
+ */
 
 import { createRingMemory, Ring } from './ring.js';
 
 /** Enough for one completion notice per CQ and bursts of async events between two turns of the event loop. */
 export const EVENT_DEPTH = 4096;
+
+/** Set when an event found no room. */
+const WORD_LOST = 5;
 
 export interface RingEvent {
   type: number;
@@ -18,12 +24,20 @@ export class EventRing extends Ring {
 
   push(type: number, id: number): boolean {
     const index = this.producer;
-    if ((index - this.consumer) >>> 0 >= this.depth) return false;
+    if ((index - this.consumer) >>> 0 >= this.depth) {
+      Atomics.store(this.header, WORD_LOST, 1);
+      return false;
+    }
     const o = this.offsetOf(index);
     this.view.setUint32(o, type, true);
     this.view.setUint32(o + 4, id, true);
     this.producer = (index + 1) >>> 0;
     return true;
+  }
+
+  /** Application side: true (once) when events were lost. To be asked when the ring is empty. */
+  takeLost(): boolean {
+    return Atomics.load(this.header, WORD_LOST) !== 0 && Atomics.exchange(this.header, WORD_LOST, 0) !== 0;
   }
 
   take(out: RingEvent): boolean {

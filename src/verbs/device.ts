@@ -199,6 +199,9 @@ export class RdmaDevice extends Resource {
       else if (type === EVENT_COMPLETION) this.#cqs.get(id)?.onCompletionEvent();
       else this.#emit(type, id);
     }
+    if (!this.#link.events.takeLost()) return;
+    this.#settleCommands();
+    for (const cq of this.#cqs.values()) cq.onCompletionEvent();
   }
 
   #settleCommands(): void {

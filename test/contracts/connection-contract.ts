@@ -188,6 +188,15 @@ export function connectionContract(
         endless.destroy();
       });
 
+      it('turns away a program that talks without being asked', async () => {
+        const [serverDevice] = await devices();
+        const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const talker = connectTcp(listener.port, SERVER, () => talker.write('{}\n'.repeat(1000)));
+        const cut = new Promise((resolve) => talker.on('close', resolve).on('error', () => {}));
+        await cut; // Although nobody has accepted it yet.
+        await expect(listener.accept()).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+      });
+
       it('gives up on a server that accepts and then says nothing about itself', async () => {
         const [, clientDevice] = await devices();
         const server = createServer((socket) => socket.end()).listen(0, SERVER);

@@ -105,7 +105,9 @@ describe.each(KINDS)('on %s memory', (_, allocate) => {
       [1, 10],
       [2, 20],
     ]);
+    expect([ring.takeLost(), ring.takeLost()]).toEqual([true, false]);
     expect(ring.push(4, 0xffffffff)).toBe(true);
+    expect(ring.takeLost()).toBe(false);
     expect(ring.take(out) && out.id).toBe(0xffffffff);
   });
 

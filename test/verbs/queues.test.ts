@@ -9,6 +9,25 @@ const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 const full = expect.objectContaining({ code: 'ERR_ROCE_QUEUE_FULL' });
 const invalid = expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
 
+describe('the event ring', () => {
+  it('when it is full loses events, counts them, and keeps nobody waiting who waits for an answer or a completion', async () => {
+    const nic = await LoneNic.create();
+    nic.qp.postSend(send(1));
+    nic.take();
+    await settle();
+    const waiting = nic.cq.wait();
+    const { events } = nic.host;
+    for (let n = 0; n <= events.depth; n++) nic.host.nic.raise(255, 0);
+    nic.ack(0);
+    const pd = nic.device.createPd();
+    await waiting;
+    await pd;
+    expect(nic.done()).toMatchObject([{ wrId: 1, status: 0 }]);
+    expect(nic.device.counters().events_lost).toBeGreaterThan(0);
+    expect(events.fill).toBe(0);
+  });
+});
+
 describe('the send queue', () => {
   it('holds what it was made for, until completions are polled', async () => {
     const nic = await LoneNic.create({ qp: { maxSendWr: 4 } });
