@@ -152,6 +152,14 @@ export class Connection implements AsyncDisposable {
     ) => Operation,
   ): Promise<bigint> {
     const target = this.#target(offset, 8);
+    if (target.remoteAddr % 8n !== 0n) {
+      // The peer would refuse it, and the connection end.
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `an atomic operation at offset ${offset}, which is address 0x${target.remoteAddr.toString(16)} of the peer`,
+        'the address must be a multiple of 8',
+      );
+    }
     const result = this.device.allocate(8);
     await this.#withRegion(result, (mr) => this.#run(operation([mr.sge()], target)));
     return result.readBigUInt64LE();
@@ -166,7 +174,8 @@ export class Connection implements AsyncDisposable {
         'it has to pass `region` when it listens or connects',
       );
     }
-    if (offset < 0 || length > remote.length - offset) {
+    const isRange = Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0;
+    if (!isRange || length > remote.length - offset) {
       throw new RoceError(
         'ERR_ROCE_INVALID_ARGUMENT',
         `[${offset}, ${offset} + ${length}) is not inside the peer's region of ${remote.length} bytes`,
@@ -176,6 +185,7 @@ export class Connection implements AsyncDisposable {
   }
 
   async #withRegion(data: Uint8Array, use: (mr: MemoryRegion) => Promise<void>): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
     const mr = await this.#parts.pd.regMr(this.#reachable(data), Access.LOCAL_WRITE);
     try {
       await use(mr);

@@ -30,7 +30,7 @@ export class IpAddress {
 
   /** Accepts dotted IPv4, IPv6 in any RFC 4291 form, and v4-mapped IPv6, which becomes IPv4. Throws ERR_ROCE_INVALID_ARGUMENT. */
   static parse(text: string): IpAddress {
-    const bytes = text.includes(':') ? parseIpv6(text) : parseIpv4(text);
+    const bytes = typeof text !== 'string' ? undefined : text.includes(':') ? parseIpv6(text) : parseIpv4(text);
     if (bytes === undefined) {
       throw new RoceError(
         'ERR_ROCE_INVALID_ARGUMENT',

@@ -28,6 +28,13 @@ export function recoveryNameOf(number: number): RecoveryName {
   return name;
 }
 
+/** Throws ERR_ROCE_INVALID_ARGUMENT for a name that is none. */
 export function recoveryNumberOf(name: RecoveryName): number {
-  return RECOVERY_NAMES.indexOf(name);
+  const number = RECOVERY_NAMES.indexOf(name);
+  if (number >= 0) return number;
+  throw new RoceError(
+    'ERR_ROCE_INVALID_ARGUMENT',
+    `'${name}' is no recovery scheme`,
+    `give one of ${RECOVERY_NAMES.join(', ')}`,
+  );
 }

@@ -149,6 +149,13 @@ function checkSges(sges: readonly Sge[], maxSge: number): void {
         `a scatter/gather element of ${sge.length} bytes is not possible`,
       );
     }
+    if (typeof sge.addr !== 'bigint') {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `the address of a scatter/gather element is ${sge.addr}`,
+        'it must be a bigint: MemoryRegion.sge makes elements',
+      );
+    }
     total += sge.length;
   }
   if (total > MESSAGE_BYTES_MAX) {

@@ -1,7 +1,9 @@
 /** Opens an RDMA device: a port, a NIC on it, and the verbs objects over it. */
 
+import { RoceError } from '../core/errors.js';
 import { InlineEngine } from '../driver/inline-engine.js';
 import { openPort, type PortOptions } from '../driver/open-port.js';
+import { PORT_IOS } from '../driver/port-io.js';
 import { systemRandom } from '../driver/system-random.js';
 import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import { RdmaDevice } from './device.js';
@@ -32,16 +34,24 @@ export interface DeviceOptions extends PortOptions {
  *     const device = await openDevice({ address: '127.0.0.1' });
  *
  * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects with ERR_ROCE_IO when
- * the UDP port is taken or the address is not this host's.
+ * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT for options that make no sense.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   const { engine = 'inline', spin = true, estats, ...port } = options;
+  checkName('engine', engine, ENGINES);
+  checkName('io', port.io ?? 'auto', PORT_IOS);
   const telemetry = telemetryWanted(estats);
   const link =
     engine === 'worker'
       ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin)
       : new InlineEngine(await openPort(port), systemRandom());
   return telemetry === undefined ? RdmaDevice.over(link) : openWatchedDevice(link, engine, telemetry);
+}
+
+/** A name that is not known must not pass for the default. */
+function checkName(option: string, name: string, names: readonly string[]): void {
+  if (names.includes(name)) return;
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${option} is '${name}'`, `it is one of ${names.join(', ')}`);
 }
 
 /** Frame ports and ports without koffi do not choose. */

@@ -111,7 +111,7 @@ function numberOf(value: number | undefined): number {
   return value ?? 0;
 }
 
-/** Attributes and the mask of those that were given. Throws ERR_ROCE_INVALID_ARGUMENT for an impossible MTU or state. */
+/** Attributes and the mask of those that were given. Throws ERR_ROCE_INVALID_ARGUMENT for an MTU, state or scheme that does not exist. */
 export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttributes } {
   const bits: ReadonlyArray<readonly [given: unknown, bit: number]> = [
     [attr.state, QP_ATTR_STATE],
@@ -138,7 +138,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
   for (const [given, bit] of bits) if (given !== undefined) mask |= bit;
   const rateControl = packRateControl(attr.rateControl ?? { name: 'none' });
   const values: QpAttributes = {
-    state: attr.state === undefined ? 0 : QP_STATE_NAMES.indexOf(attr.state),
+    state: attr.state === undefined ? 0 : placeIn(QP_STATE_NAMES, attr.state, 'state of a QP'),
     curState: 0,
     accessFlags: numberOf(attr.accessFlags),
     pkeyIndex: numberOf(attr.pkeyIndex),
@@ -148,7 +148,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     remoteUdpPort: numberOf(attr.av?.udpPort),
     dscp: numberOf(attr.av?.dscp),
     ecn: numberOf(attr.av?.ecn),
-    pathMtu: attr.pathMtu === undefined ? 0 : mtuEnum(attr.pathMtu),
+    pathMtu: attr.pathMtu === undefined ? 0 : 1 + placeIn<number>(PATH_MTUS, attr.pathMtu, 'path MTU'),
     timeout: numberOf(attr.timeout),
     retryCnt: numberOf(attr.retryCnt),
     rnrRetry: numberOf(attr.rnrRetry),
@@ -166,16 +166,11 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
   return { mask, values };
 }
 
-function mtuEnum(bytes: number): number {
-  const index = PATH_MTUS.indexOf(bytes as (typeof PATH_MTUS)[number]);
-  if (index < 0) {
-    throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
-      `${bytes} is not a path MTU`,
-      `give one of ${PATH_MTUS.join(', ')}`,
-    );
-  }
-  return index + 1;
+/** Throws ERR_ROCE_INVALID_ARGUMENT when it is not among them. */
+function placeIn<T>(all: readonly T[], wanted: T, what: string): number {
+  const place = all.indexOf(wanted);
+  if (place >= 0) return place;
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${wanted}' is no ${what}`, `give one of ${all.join(', ')}`);
 }
 
 export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {

@@ -77,8 +77,9 @@ interface Datagram {
 }
 
 function u64(name: string, value: bigint): bigint {
-  if (value < 0n || value >= 1n << 64n) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, 'it must fit 64 bits without sign');
+  if (typeof value !== 'bigint' || value < 0n || value >= 1n << 64n) {
+    const hint = 'it must be a bigint that fits 64 bits without sign';
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, hint);
   }
   return value;
 }

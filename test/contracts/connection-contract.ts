@@ -80,6 +80,27 @@ export function connectionContract(
         await expect(client.write(data, 1001)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
       });
 
+      it('refuses what cannot be meant, and goes on', async () => {
+        const { client } = await pair({ region: 64 });
+        const invalid = { code: 'ERR_ROCE_INVALID_ARGUMENT' };
+        for (const offset of [-1, 0.5, Number.NaN, 64]) {
+          await expect(client.write(Buffer.alloc(1), offset)).rejects.toMatchObject(invalid);
+        }
+        for (const length of [-1, 1.5, 65]) await expect(client.read(length)).rejects.toMatchObject(invalid);
+        await expect(client.fetchAdd(4, 1n)).rejects.toMatchObject(invalid);
+        expect(await client.fetchAdd(8, 1n)).toBe(0n);
+      });
+
+      it('says that it is closed, whatever is asked of it', async () => {
+        const { client } = await pair({ region: 64 });
+        await client.close();
+        const closed = { code: 'ERR_ROCE_CLOSED' };
+        await expect(client.write(Buffer.alloc(1))).rejects.toMatchObject(closed);
+        await expect(client.read(1)).rejects.toMatchObject(closed);
+        await expect(client.send(Buffer.alloc(1))).rejects.toMatchObject(closed);
+        await expect(client.receive()).rejects.toMatchObject(closed);
+      });
+
       it('says that the peer opened no memory', async () => {
         const { client } = await pair();
         await expect(client.read(1)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_STATE' });

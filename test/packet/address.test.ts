@@ -31,8 +31,9 @@ describe('IpAddress', () => {
     '::12345',
     '1:2:3:4:5:6:7:8:9',
     '::1.2.3',
+    undefined,
   ])('%j is refused', (text) => {
-    expect(() => IpAddress.parse(text)).toThrow(/is not an IP address/);
+    expect(() => IpAddress.parse(text as string)).toThrow(/is not an IP address/);
   });
 
   test('any 4 or 16 bytes survive the way through text', () => {

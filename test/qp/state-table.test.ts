@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { checkTransition } from '../../src/qp/state.js';
-import { QP_STATE_NAMES, QPT_RC, QPT_UD } from '../../src/ring/enums.js';
+import { QP_STATE_NAMES, QPT_RC, QPT_UD, type QpStateName } from '../../src/ring/enums.js';
 import { LoneNic, pattern } from '../support/lone-nic.js';
 
 /** Attribute mask bits, by position, from the specification; written again here on purpose. */
@@ -131,6 +131,7 @@ describe('a refused modify', () => {
     await expect(nic.qp.modify({ state: 'ERR', accessFlags: 0 })).rejects.toMatchObject({
       code: 'ERR_ROCE_INVALID_ARGUMENT',
     });
+    await expect(nic.qp.modify({ state: 'RTX' as QpStateName })).rejects.toThrow(/'RTX' is no state.*RESET, INIT/);
     expect(await nic.qp.query()).toEqual(before);
     expect(nic.qp.state).toBe('RTS');
   });

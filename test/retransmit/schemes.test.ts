@@ -32,6 +32,7 @@ describe('schemes by name', () => {
 
   it('an unknown number is refused', () => {
     expect(() => recoveryNameOf(3)).toThrow(/no recovery scheme number 3/);
+    expect(() => recoveryNumberOf('go-back-1' as 'go-back-0')).toThrow(/'go-back-1' is no recovery scheme/);
   });
 
   it('the acknowledgement timeout is 4.096 us times a power of two, and 0 means never', () => {

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Access } from '../../src/verbs/access.js';
+import { type DeviceOptions, openDevice } from '../../src/verbs/open-device.js';
 import { LoneNic } from '../support/lone-nic.js';
 
 const busy = { code: 'ERR_ROCE_BUSY' };
@@ -226,5 +227,15 @@ describe('the command ring', () => {
   it('gives the words of a refusal', async () => {
     const nic = await LoneNic.create();
     await expect(nic.qp.modify({ state: 'INIT' })).rejects.toThrow(/cannot go from RTS to INIT/);
+  });
+});
+
+describe('openDevice', () => {
+  it.each([
+    ['no address', {}],
+    ['an engine that does not exist', { address: '127.62.0.1', engine: 'gpu' }],
+    ['I/O that does not exist', { address: '127.62.0.1', io: 'xdp' }],
+  ])('refuses %s', async (_, options) => {
+    await expect(openDevice(options as DeviceOptions)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
   });
 });

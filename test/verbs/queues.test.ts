@@ -74,6 +74,8 @@ describe('the send queue', () => {
     ],
     ['too much inline data', { inline: new Uint8Array(65) }],
     ['a remote address of 65 bits', { opcode: 'RDMA_WRITE', remoteAddr: 2n ** 64n, rkey: 0 }],
+    ['a remote address that is no bigint', { opcode: 'RDMA_WRITE', remoteAddr: 4096, rkey: 0 }],
+    ['a local address that is no bigint', { sges: [{ addr: 4096, length: 1, lkey: 0 }] }],
     ['a key of 33 bits', { opcode: 'RDMA_WRITE', remoteAddr: 0n, rkey: 2 ** 32 }],
     ['immediate data that is no 32-bit number', { opcode: 'SEND_WITH_IMM', immediate: -1 }],
   ])('refuses %s', async (_, more) => {
