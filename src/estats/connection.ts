@@ -24,6 +24,7 @@ import {
   WAIT_NOTHING,
   type WaitCause,
 } from '../ring/telemetry-page.js';
+import type { AllowedRate } from './allowed-rate.js';
 import type { Group, GroupTable } from './group-table.js';
 import { STAGES, type StageName } from './stages.js';
 import type { ConnectionTotals } from './totals.js';
@@ -66,12 +67,18 @@ export interface ConnectionHost {
   trigger(connection: ConnectionTelemetry, trigger: Trigger): void;
 }
 
+/** What only the NIC knows of a queue pair. */
+export interface QueuePairInspector {
+  /** Its state, for dumps. */
+  inspect(): Promise<Record<string, unknown>>;
+  allowedRate(): Promise<AllowedRate>;
+}
+
 export class ConnectionTelemetry implements WorkRecorder {
   readonly qpn: number;
   readonly createdNs: number;
   readonly page: TelemetryPage;
-  /** NIC state for dumps. */
-  readonly inspect: () => Promise<Record<string, unknown>>;
+  readonly inspector: QueuePairInspector;
   #name: string;
   #remote: { readonly address: string; readonly qpn: number } | undefined;
   readonly #host: ConnectionHost;
@@ -86,14 +93,14 @@ export class ConnectionTelemetry implements WorkRecorder {
 
   constructor(
     host: ConnectionHost,
-    init: { qpn: number; page: TelemetryPage; inspect: () => Promise<Record<string, unknown>> },
+    init: { qpn: number; page: TelemetryPage; inspector: QueuePairInspector },
     onClosed: (connection: ConnectionTelemetry) => void,
   ) {
     this.#host = host;
     this.createdNs = host.nowNs();
     this.qpn = init.qpn;
     this.page = init.page;
-    this.inspect = init.inspect;
+    this.inspector = init.inspector;
     this.#name = hex(init.qpn);
     this.#onClosed = onClosed;
   }

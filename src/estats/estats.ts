@@ -5,7 +5,8 @@
 
 import { type CounterName, counterSnapshot } from '../ring/counters.js';
 import type { TelemetryPage } from '../ring/telemetry-page.js';
-import { type ConnectionHost, ConnectionTelemetry, type Trigger } from './connection.js';
+import { type AllowedRate, UNLIMITED_RATE } from './allowed-rate.js';
+import { type ConnectionHost, ConnectionTelemetry, type QueuePairInspector, type Trigger } from './connection.js';
 import { DumpLog } from './dump-log.js';
 import { packetsForPeople } from './dumped-packets.js';
 import { GroupTable } from './group-table.js';
@@ -58,15 +59,24 @@ export class Estats implements ConnectionHost {
     this.#windowEndNs = this.startedNs + this.windowNs;
   }
 
-  /** Follows a queue pair whose NIC writes this page. `inspect` asks the NIC for the queue pair's state. */
-  watch(qpn: number, page: TelemetryPage, inspect: () => Promise<Record<string, unknown>>): ConnectionTelemetry {
-    const connection = new ConnectionTelemetry(this, { qpn, page, inspect }, (closed) => this.#onClosed(closed));
+  /** Follows a queue pair whose NIC writes this page. */
+  watch(qpn: number, page: TelemetryPage, inspector: QueuePairInspector): ConnectionTelemetry {
+    const connection = new ConnectionTelemetry(this, { qpn, page, inspector }, (closed) => this.#onClosed(closed));
     this.#connections.set(qpn, connection);
     return connection;
   }
 
   get connections(): Iterable<ConnectionTelemetry> {
     return this.#connections.values();
+  }
+
+  /** What rate control allows each queue pair now, by number; the NIC is asked. */
+  async allowedRates(): Promise<Map<number, AllowedRate>> {
+    const asked = [...this.#connections.values()].map(async ({ qpn, inspector }) => {
+      const rate = await inspector.allowedRate().catch(() => UNLIMITED_RATE); // Destroyed meanwhile.
+      return [qpn, rate] as const;
+    });
+    return new Map(await Promise.all(asked));
   }
 
   counters(): Record<CounterName, number> {
@@ -143,7 +153,7 @@ export class Estats implements ConnectionHost {
     const packets = packetsForPeople(connection.page.packets(), nowNs);
     const totals = connection.totals(nowNs);
     const moved = Object.entries(this.counters()).filter(([, value]) => value !== 0);
-    const qp = await connection.inspect().catch((error: Error) => ({ gone: error.message }));
+    const qp = await connection.inspector.inspect().catch((error: Error) => ({ gone: error.message }));
     this.dumpLog.add({
       time: new Date(this.epochMs + nowNs / 1e6).toISOString(),
       ...why,

@@ -11,6 +11,7 @@
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { send, sendJson } from './control-socket.js';
 import type { Estats } from './estats.js';
 import { toHgrm } from './hgrm.js';
 import { BUCKETS, bucketStartNs, Histogram } from './histogram.js';
@@ -50,7 +51,8 @@ export interface EstatsHandlers {
 export function estatsHandlers(estats: Estats, identity: EndpointIdentity): EstatsHandlers {
   const registry = prometheusRegistry(estats);
   const reads: Readonly<Record<string, Answer>> = {
-    '/estats.json': ({ minutes }, response) => sendJson(response, snapshotOf(estats, identity, minutes)),
+    '/estats.json': async ({ minutes }, response) =>
+      sendJson(response, snapshotOf(estats, identity, minutes, await estats.allowedRates())),
     '/histogram.json': (query, response) => sendJson(response, histogramDocument(query.stage, select(estats, query))),
     '/histogram.hgrm': (query, response) => send(response, 200, 'text/plain', toHgrm(select(estats, query))),
     '/dumps.json': (_, response) => sendJson(response, estats.dumpLog.dumps),
@@ -109,17 +111,4 @@ function histogramDocument(stage: StageName, histogram: Histogram): HistogramDoc
     if (count > 0) buckets.push([bucketStartNs(bucket), Number.isFinite(end) ? end : null, count]);
   }
   return { stage, summary: histogram.summary(), buckets };
-}
-
-function sendJson(response: ServerResponse, value: unknown): void {
-  send(response, 200, 'application/json', `${JSON.stringify(value)}\n`);
-}
-
-function send(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, {
-    'content-type': type,
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-  });
-  response.end(body);
 }

@@ -1,6 +1,7 @@
 /** Queue pairs: where work is posted. */
 
 import { RoceError } from '../core/errors.js';
+import { allowedRate } from '../estats/allowed-rate.js';
 import { NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
 import type { Cqe } from '../ring/completion-ring.js';
 import { dumpWqe } from '../ring/dump.js';
@@ -71,9 +72,12 @@ async function watch(device: RdmaDevice, qpn: number, depth: number, memoryIds: 
   const memory = link.attach(page.memory);
   memoryIds.push(memory);
   await device.command('watchQp', { qpn, memory });
-  return estats.watch(qpn, page, async () => {
-    const { remote, ...attributes } = decodeAttributes(await device.command('queryQp', { qpn }));
-    return { ...attributes, remote: remote.text, ...(await device.command('inspectQp', { qpn })) };
+  return estats.watch(qpn, page, {
+    inspect: async () => {
+      const { remote, ...attributes } = decodeAttributes(await device.command('queryQp', { qpn }));
+      return { ...attributes, remote: remote.text, ...(await device.command('inspectQp', { qpn })) };
+    },
+    allowedRate: async () => allowedRate(await device.command('queryQp', { qpn })),
   });
 }
 

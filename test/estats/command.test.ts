@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, listen } from '../../src/cm/listen-connect.js';
 import type { Dump } from '../../src/estats/dump-log.js';
-import { parseSnapshot } from '../../src/estats/snapshot.js';
+import { parseWatched } from '../../src/estats/watched.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
@@ -57,7 +57,7 @@ describe('rocev2 estats', () => {
     const shown = await text('top');
     expect(shown).toContain(`${process.pid} on ${SERVER}`);
     expect(shown).toMatch(/RDMA_WRITE +SUCCESS +30 .* T\d-T\d \d+ %/);
-    const snapshots = (await json<unknown[]>('top')).map(parseSnapshot);
+    const snapshots = (await json<unknown[]>('top')).map(parseWatched);
     expect(snapshots.map(({ address }) => address).sort()).toEqual([SERVER, CLIENT]);
   });
 
@@ -101,7 +101,7 @@ describe('rocev2 estats', () => {
   it('reaches an endpoint by process number, address, socket and URL', async () => {
     const [, { telemetry }] = devices;
     for (const which of [CLIENT, telemetry!.socketPath, telemetry!.httpUrl!]) {
-      const snapshots = (await json<unknown[]>('top', '-e', which)).map(parseSnapshot);
+      const snapshots = (await json<unknown[]>('top', '-e', which)).map(parseWatched);
       expect(snapshots.map(({ address }) => address)).toEqual([CLIENT]);
     }
     expect(await json<unknown[]>('top', '-e', String(process.pid))).toHaveLength(2);

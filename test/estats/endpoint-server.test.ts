@@ -3,9 +3,9 @@ import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { askEndpoint, askSnapshot, findEndpoints } from '../../src/estats/endpoint-client.js';
 import { type EndpointServer, type EndpointServerOptions, serveEstats } from '../../src/estats/endpoint-server.js';
 import type { HistogramDocument } from '../../src/estats/http-handler.js';
+import { askProgram, askSnapshot, findEndpoints } from '../../src/estats/program-client.js';
 import { COUNTER_NAMES } from '../../src/ring/counters.js';
 import { createPair, type Pair } from '../support/pair.js';
 import { parsePrometheus } from '../support/prometheus-text.js';
@@ -114,7 +114,7 @@ describe('an endpoint answers', () => {
   it('/histogram.json with the buckets of what was selected', async () => {
     const { server } = await endpoint();
     const ask = async (query: string) =>
-      JSON.parse(await askEndpoint(server, `/histogram.json?${query}`)) as HistogramDocument;
+      JSON.parse(await askProgram(server, `/histogram.json?${query}`)) as HistogramDocument;
     const writes = await ask('op=RDMA_WRITE&stage=t4_t3');
     expect(writes.summary.count).toBe(10);
     expect(writes.buckets.reduce((sum, [, , count]) => sum + count, 0)).toBe(10);
@@ -125,19 +125,19 @@ describe('an endpoint answers', () => {
 
   it('/histogram.hgrm as HdrHistogram prints it, in microseconds', async () => {
     const { server } = await endpoint();
-    const text = await askEndpoint(server, '/histogram.hgrm?op=RDMA_WRITE');
+    const text = await askProgram(server, '/histogram.hgrm?op=RDMA_WRITE');
     const lines = text.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^ +Value +Percentile TotalCount 1\/\(1-Percentile\)$/);
     const rows = lines.filter((line) => /^ *[\d.]+ /.test(line)).map((line) => line.trim().split(/ +/).map(Number));
     expect(rows.at(-1)?.slice(1, 3)).toEqual([1, 10]);
-    const { summary } = JSON.parse(await askEndpoint(server, '/histogram.json?op=RDMA_WRITE')) as HistogramDocument;
+    const { summary } = JSON.parse(await askProgram(server, '/histogram.json?op=RDMA_WRITE')) as HistogramDocument;
     expect(rows.at(-1)?.[0]).toBeCloseTo(summary.maxNs / 1000, 0);
     expect(text).toMatch(/#\[Max += +[\d.]+, Total count += +10\]/);
   });
 
   it('/metrics with text that a scraper accepts, equal to the snapshot', async () => {
     const { server, pair } = await endpoint();
-    const families = parsePrometheus(await askEndpoint(server, '/metrics'));
+    const families = parsePrometheus(await askProgram(server, '/metrics'));
     const latency = families.get('roce_op_latency_seconds')!;
     const { groups } = await askSnapshot(server, 60);
     const { count, sumNs } = groups.find(({ op, stage }) => op === 'RDMA_WRITE' && stage === 't6_t1')!;
@@ -156,7 +156,7 @@ describe('an endpoint answers', () => {
 
   it('/metrics without a label whose values have no bound', async () => {
     const { server } = await endpoint();
-    const families = parsePrometheus(await askEndpoint(server, '/metrics'));
+    const families = parsePrometheus(await askProgram(server, '/metrics'));
     const labels = [...families.values()].flatMap(({ samples }) => samples.flatMap((s) => Object.keys(s.labels)));
     expect(new Set(labels)).toEqual(new Set(['le', 'op', 'status', 'stage']));
   });
@@ -164,18 +164,18 @@ describe('an endpoint answers', () => {
   it('/metrics with what closed windows held', async () => {
     const { server, pair } = await endpoint();
     pair.run({ untilNs: pair.events.nowNs + 120e9 });
-    const families = parsePrometheus(await askEndpoint(server, '/metrics'));
+    const families = parsePrometheus(await askProgram(server, '/metrics'));
     const counts = families.get('roce_op_latency_seconds')!.samples.filter(({ name }) => name.endsWith('_count'));
     expect(counts.some(({ value }) => value === 10)).toBe(true);
   });
 
   it('POST /dumps with a dump of every connection', async () => {
     const { server } = await endpoint();
-    expect(JSON.parse(await askEndpoint(server, '/dumps', 'POST'))).toMatchObject([
+    expect(JSON.parse(await askProgram(server, '/dumps', 'POST'))).toMatchObject([
       { reason: 'error' },
       { reason: 'asked' },
     ]);
-    expect(JSON.parse(await askEndpoint(server, '/dumps.json'))).toHaveLength(2);
+    expect(JSON.parse(await askProgram(server, '/dumps.json'))).toHaveLength(2);
   });
 
   it.each([
@@ -185,7 +185,7 @@ describe('an endpoint answers', () => {
     ['/histogram.json?stage=t7_t6', 'GET', /stage/],
   ])('%s %s with a refusal that says why', async (what, method, why) => {
     const { server } = await endpoint();
-    await expect(askEndpoint(server, what, method)).rejects.toThrow(why);
+    await expect(askProgram(server, what, method)).rejects.toThrow(why);
   });
 });
 
@@ -196,8 +196,8 @@ describe('HTTP for everybody', () => {
     const { server } = await endpoint({ http: { host: '127.0.0.1', port: 0 } });
     const target = { url: server.httpUrl! };
     expect((await askSnapshot(target, 1)).pid).toBe(process.pid);
-    expect(parsePrometheus(await askEndpoint(target, '/metrics')).size).toBeGreaterThan(10);
-    await expect(askEndpoint(target, '/dumps', 'POST')).rejects.toThrow(/there is no POST/);
+    expect(parsePrometheus(await askProgram(target, '/metrics')).size).toBeGreaterThan(10);
+    await expect(askProgram(target, '/dumps', 'POST')).rejects.toThrow(/there is no POST/);
   });
 
   it('on a port that is taken is refused, and no socket stays', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { UNLIMITED_RATE } from '../../src/estats/allowed-rate.js';
 import { Estats } from '../../src/estats/estats.js';
 import { GroupTable } from '../../src/estats/group-table.js';
 import { Histogram } from '../../src/estats/histogram.js';
@@ -25,7 +26,10 @@ class Endpoint {
 
   connect(qpn: number) {
     const page = new TelemetryPage(new ArrayBuffer(TelemetryPage.bytesFor(DEPTH)), DEPTH);
-    const connection = this.estats.watch(qpn, page, async () => ({ state: 'RTS' }));
+    const connection = this.estats.watch(qpn, page, {
+      inspect: async () => ({ state: 'RTS' }),
+      allowedRate: async () => UNLIMITED_RATE,
+    });
     connection.connected('192.0.2.2', qpn + 1);
     return connection;
   }

@@ -2,7 +2,7 @@
 
 import { formatNs } from '../../core/units.js';
 import { type Diagnosis, diagnose, type Owner } from '../../estats/diagnosis.js';
-import { askSnapshot, findEndpoints } from '../../estats/endpoint-client.js';
+import { askSnapshot, findEndpoints } from '../../estats/program-client.js';
 import { stageText } from '../../estats/stages.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';

@@ -2,7 +2,7 @@
 
 import { formatNs } from '../../core/units.js';
 import type { Dump } from '../../estats/dump-log.js';
-import { askEndpoint } from '../../estats/endpoint-client.js';
+import { askProgram } from '../../estats/program-client.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
@@ -14,7 +14,7 @@ export async function dump(options: DumpOptions, output: Output): Promise<void> 
   const documents: unknown[] = [];
   for (const { target, snapshot } of await attach(options.endpoint, options.minutes)) {
     const text =
-      options.now === true ? await askEndpoint(target, '/dumps', 'POST') : await askEndpoint(target, '/dumps.json');
+      options.now === true ? await askProgram(target, '/dumps', 'POST') : await askProgram(target, '/dumps.json');
     const dumps = JSON.parse(text) as Dump[];
     documents.push({ pid: snapshot.pid, address: snapshot.address, dumps });
     output.line(`${output.colors.bold(endpointName(snapshot))}  ${dumps.length} dumps`);

@@ -1,8 +1,9 @@
 /** Which endpoints a command looks at: those of this user on this host, one of them, or one that serves HTTP somewhere else. */
 
 import { RoceError } from '../../core/errors.js';
-import { askSnapshot, type EndpointTarget, findEndpoints } from '../../estats/endpoint-client.js';
+import { askSnapshot, findPrograms, type ProgramTarget } from '../../estats/program-client.js';
 import type { EstatsSnapshot } from '../../estats/snapshot.js';
+import { isMeant, type WatchedDocument } from '../../estats/watched.js';
 
 export interface EndpointOptions {
   readonly endpoint?: string;
@@ -11,7 +12,7 @@ export interface EndpointOptions {
 }
 
 export interface AttachedEndpoint {
-  readonly target: EndpointTarget;
+  readonly target: ProgramTarget;
   readonly snapshot: EstatsSnapshot;
 }
 
@@ -19,24 +20,31 @@ export interface AttachedEndpoint {
 export async function attach(wanted: string | undefined, minutes: number): Promise<AttachedEndpoint[]> {
   if (wanted !== undefined && /^https?:/.test(wanted)) return [await at({ url: wanted }, minutes)];
   if (wanted?.includes('/')) return [await at({ socketPath: wanted }, minutes)];
-  const running = (await findEndpoints(minutes)).map(({ socketPath, snapshot }) => ({
-    target: { socketPath },
-    snapshot,
-  }));
-  const chosen = running.filter(
-    ({ snapshot }) => wanted === undefined || wanted === String(snapshot.pid) || wanted === snapshot.address,
+  const running = await findPrograms(minutes);
+  const meant = running.filter(({ document }) => wanted === undefined || isMeant(wanted, document));
+  const endpoints = meant.flatMap(({ socketPath, document }) =>
+    document.kind === 'endpoint' ? [{ target: { socketPath }, snapshot: document }] : [],
   );
-  if (chosen.length > 0) return chosen;
-  throw new RoceError(
-    'ERR_ROCE_CONNECT',
-    wanted === undefined ? 'no endpoint with telemetry is running' : `no endpoint '${wanted}' is running`,
-    running.length > 0
-      ? `there are ${running.map(({ snapshot }) => `${snapshot.pid} on ${snapshot.address}`).join(', ')}`
-      : "start one with --estats, e.g. 'rocev2 bw write --estats', or openDevice({estats: true})",
+  if (endpoints.length > 0) return endpoints;
+  throw nothingThere(
+    wanted,
+    running.map(({ document }) => document),
   );
 }
 
-async function at(target: EndpointTarget, minutes: number): Promise<AttachedEndpoint> {
+function nothingThere(wanted: string | undefined, running: readonly WatchedDocument[]): RoceError {
+  const there = running.map(({ kind, pid, address }) => `${kind} ${pid} on ${address}`).join(', ');
+  const isOther = running.some(({ kind }) => kind !== 'endpoint') ? "; 'rocev2 dashboard --attach' shows all" : '';
+  return new RoceError(
+    'ERR_ROCE_CONNECT',
+    wanted === undefined ? 'no endpoint with telemetry is running' : `no endpoint '${wanted}' is running`,
+    there === ''
+      ? "start one with --estats, e.g. 'rocev2 bw write --estats', or openDevice({estats: true})"
+      : `there is ${there}${isOther}`,
+  );
+}
+
+async function at(target: ProgramTarget, minutes: number): Promise<AttachedEndpoint> {
   return { target, snapshot: await askSnapshot(target, minutes) };
 }
 

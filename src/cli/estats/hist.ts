@@ -1,8 +1,8 @@
 /** `rocev2 estats hist`: the latency of one stage as quantiles and a picture, or as .hgrm text. */
 
 import { formatNs } from '../../core/units.js';
-import { askEndpoint } from '../../estats/endpoint-client.js';
 import type { HistogramDocument } from '../../estats/http-handler.js';
+import { askProgram } from '../../estats/program-client.js';
 import { type StageName, stageText } from '../../estats/stages.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
@@ -28,10 +28,10 @@ export async function hist(options: HistOptions, output: Output): Promise<void> 
   for (const { target, snapshot } of endpoints) {
     if (options.hgrm === true && !output.json) {
       output.line(`#[endpoint ${endpointName(snapshot)}, ${options.stage}, microseconds]`);
-      output.line((await askEndpoint(target, `/histogram.hgrm?${query}`)).trimEnd());
+      output.line((await askProgram(target, `/histogram.hgrm?${query}`)).trimEnd());
       continue;
     }
-    const document = JSON.parse(await askEndpoint(target, `/histogram.json?${query}`)) as HistogramDocument;
+    const document = JSON.parse(await askProgram(target, `/histogram.json?${query}`)) as HistogramDocument;
     documents.push({ pid: snapshot.pid, address: snapshot.address, ...document });
     output.line(`${output.colors.bold(endpointName(snapshot))}  ${options.stage}: ${stageText(options.stage)}`);
     draw(document, output);

@@ -1,0 +1,54 @@
+/** What a watched disk program, a storage server or an NBD gateway, answers to `GET /estats.json`. Counts are totals since it was started. */
+
+import { z } from 'zod';
+import { opLatencySchema } from './op-latency.js';
+
+const number = z.number();
+
+export const DISK_OPS = ['read', 'write', 'flush', 'trim', 'zero'] as const;
+export type DiskOp = (typeof DISK_OPS)[number];
+
+const diskOpSchema = z.object({
+  op: z.enum(DISK_OPS),
+  /** Done or failed. */
+  requests: number,
+  bytes: number,
+  errors: number,
+});
+
+export const diskSchema = z.object({
+  kind: z.literal('disk'),
+  version: z.literal(1),
+  pid: number,
+  /** IP address of a server; of a gateway the address clients of NBD come to. */
+  address: z.string(),
+  /** ISO 8601. */
+  time: z.string(),
+  uptimeSeconds: number,
+  role: z.enum(['server', 'gateway']),
+  /** For people: where the data is. */
+  store: z.string(),
+  sizeBytes: number,
+  /** Requests that reached the disk. */
+  ops: z.array(diskOpSchema),
+  /** Time at the disk of those that succeeded in the last minute or two. */
+  latency: z.array(opLatencySchema),
+  /** Of a gateway: NBD clients connected now. */
+  nbdClients: number,
+  /** Connections by transport: of a server those of its clients, of a gateway its own to the server. */
+  connections: z.object({ rdma: number, tcp: number }),
+  /** Data that was not what its sender had checked. */
+  crcMismatches: number,
+  /** Of a gateway to a storage server: the state of the RDMA path, and what it has been through. */
+  path: z
+    .object({
+      state: z.enum(['RDMA', 'HOLD_DOWN', 'PROBE', 'RAMP', 'DRAINED']),
+      failovers: number,
+      moves: number,
+      resentRequests: number,
+      serverRestarts: number,
+    })
+    .nullable(),
+});
+
+export type DiskDocument = z.infer<typeof diskSchema>;

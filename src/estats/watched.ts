@@ -1,0 +1,20 @@
+/** A watched program answers `GET /estats.json` with a document that says its kind; each kind has a schema and a version of its own. */
+
+import { z } from 'zod';
+import { type DiskDocument, diskSchema } from './disk-document.js';
+import { type EstatsSnapshot, endpointSchema } from './snapshot.js';
+import { type SwitchDocument, switchSchema } from './switch-document.js';
+
+export type WatchedDocument = EstatsSnapshot | SwitchDocument | DiskDocument;
+
+const watchedSchema = z.discriminatedUnion('kind', [endpointSchema, switchSchema, diskSchema]);
+
+/** Throws ZodError for anything else. */
+export function parseWatched(json: unknown): WatchedDocument {
+  return watchedSchema.parse(json);
+}
+
+/** Whether a person who wrote this, a process number or an address, meant the program. */
+export function isMeant(which: string, { pid, address }: WatchedDocument): boolean {
+  return which === String(pid) || which === address;
+}
