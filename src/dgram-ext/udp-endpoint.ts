@@ -22,6 +22,11 @@ export function parseUdpEndpoint(text: string): UdpEndpoint {
   return { host: IpAddress.parse(parts[1] ?? parts[2]), port };
 }
 
+/** As {@link parseUdpEndpoint} reads it. */
+export function formatUdpEndpoint({ host, port }: UdpEndpoint): string {
+  return host.family === 6 ? `[${host.text}]:${port}` : `${host.text}:${port}`;
+}
+
 export function isLoopback(address: IpAddress): boolean {
   return address.text === '::1' || (address.family === 4 && address.bytes[0] === 127);
 }

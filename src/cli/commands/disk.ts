@@ -6,7 +6,7 @@ import { parseSocketAddress, type SocketAddress } from '../../storage-rpc/nbd/so
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
 import { BENCH_OPS } from '../disk/bench-run.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
-import { addRdmaOptions } from '../disk/rdma-options.js';
+import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe, type ServeOptions } from '../disk/serve.js';
 import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption } from '../options.js';
@@ -38,7 +38,7 @@ function registerServe(disk: Command, io: CliIo): void {
     .description('A storage server: clients use its disk over RDMA, or over TCP. It runs until Ctrl-C.')
     .requiredOption('--backend <store>', BACKEND_HELP)
     .option('--size <size>', SIZE_HELP, sizeOption);
-  addRdmaOptions(command)
+  addTelemetryOption(addRdmaOptions(command))
     .option('--json', 'one JSON document on stdout, at the end')
     .addHelpText(
       'after',
@@ -76,7 +76,7 @@ function registerNbd(disk: Command, io: CliIo): void {
       'after a failure, leave RDMA alone for this time (default: 10s, and longer)',
       durationOption,
     );
-  addRdmaOptions(command)
+  addTelemetryOption(addRdmaOptions(command))
     .option('--json', 'one JSON document on stdout, at the end')
     .addHelpText(
       'after',

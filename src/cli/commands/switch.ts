@@ -3,8 +3,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { formatRate, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
-import type { UdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
+import { formatUdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
 import { type LiveSwitch, openLiveSwitch, parseSwitchPort } from '../../driver/live-switch.js';
+import { serveDocument } from '../../estats/control-socket.js';
 import type { FaultPlan } from '../../faults/fault-plan.js';
 import { PRIORITIES } from '../../packet/pfc.js';
 import type { RedConfig } from '../../switch/switch-config.js';
@@ -20,6 +21,7 @@ import {
   readSwitchFile,
   type SwitchOverrides,
 } from '../switch-config.js';
+import { switchDocument } from '../switch-telemetry.js';
 
 const DISPLAY_INTERVAL_MS = 1000;
 const NS_PER_MS = 1e6;
@@ -29,6 +31,7 @@ const TIMEOUT_MS_MAX = 0x7fffffff;
 interface SwitchCommandOptions extends SwitchOverrides {
   readonly config?: string;
   readonly duration?: number;
+  readonly estats?: true;
   readonly json?: true;
 }
 
@@ -59,6 +62,7 @@ export function register(program: Command, io: CliIo): void {
       one((text) => parseCount(text)),
     )
     .option('--duration <time>', 'end by itself after this time', durationOption)
+    .option('--estats', "let 'rocev2 dashboard --attach' follow ports and queues (docs/dashboard.md)")
     .option('--json', 'one JSON document on stdout, at the end')
     .addHelpText(
       'after',
@@ -125,10 +129,14 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   const live = await openLiveSwitch(liveOptions);
   const startMs = performance.now();
   const names = liveOptions.ports.map(({ name }) => name);
-  for (const name of names) output.note(`switch port ${name} on ${endpointText(live.local(name))}`);
+  for (const name of names) output.note(`switch port ${name} on ${formatUdpEndpoint(live.local(name))}`);
   if (options.duration === undefined) output.note('Ctrl-C ends it');
+  const uptimeSeconds = () => (performance.now() - startMs) / 1000;
+  const document = () => switchDocument(live, liveOptions, faults, uptimeSeconds());
+  const telemetry = options.estats === true ? await serveDocument(document).catch(closing(live)) : undefined;
   await untilDone(options.duration, output, live);
-  const seconds = (performance.now() - startMs) / 1000;
+  await telemetry?.close();
+  const seconds = uptimeSeconds();
   const { counters } = live;
   const snapshot = live.snapshot();
   await live.close();
@@ -137,13 +145,21 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
     seconds,
     ports: names.map((name) => ({
       name,
-      local: endpointText(live.local(name)),
+      local: formatUdpEndpoint(live.local(name)),
       counters: counters[name],
       ...snapshot.ports[name],
     })),
     pools: snapshot.pools,
     rules: faults?.hits ?? [],
   });
+}
+
+/** Hands an error on once the switch is closed. */
+function closing(live: LiveSwitch): (error: Error) => Promise<never> {
+  return async (error) => {
+    await live.close();
+    throw error;
+  };
 }
 
 /** Waits for Ctrl-C, which is how a switch ends, or for the time to pass. */
@@ -221,8 +237,4 @@ function report(
     ],
     rules.map(({ rule, hits }) => [rule, hits]),
   );
-}
-
-function endpointText({ host, port }: UdpEndpoint): string {
-  return host.family === 6 ? `[${host.text}]:${port}` : `${host.text}:${port}`;
 }

@@ -3,12 +3,14 @@
 import { RoceError } from '../../core/errors.js';
 import { formatBytes } from '../../core/units.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
+import type { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import { NbdServer } from '../../storage-rpc/nbd/server.js';
 import type { SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
+import { type DiskFacts, diskTelemetry } from './telemetry.js';
 
 export interface NbdGatewayOptions extends RemoteDiskOptions {
   readonly listen: SocketAddress;
@@ -30,7 +32,7 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   }
   if (backend !== undefined) {
     await using device = await openBackend(backend, size);
-    await serveNbd(device, backend, options, output, () => ({}));
+    await serveNbd({ device, where: backend }, options, output);
     return;
   }
   await using remote = await ConnectedDisk.connect(connect!, options);
@@ -43,21 +45,35 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   };
   process.on(FAILOVER_SIGNAL, failover);
   try {
-    await serveNbd(client.disk, `${connect} port ${options.port}`, options, output, () => ({ storage: client.report }));
+    await serveNbd({ device: client.disk, where: `${connect} port ${options.port}`, client }, options, output);
   } finally {
     process.off(FAILOVER_SIGNAL, failover);
   }
 }
 
+/** What is served. */
+interface Store {
+  readonly device: BlockDevice;
+  readonly where: string;
+  /** Of a disk of a storage server. */
+  readonly client?: StorageClient;
+}
+
 async function serveNbd(
-  device: BlockDevice,
-  where: string,
-  { listen, export: exportName }: NbdGatewayOptions,
+  { device, where, client }: Store,
+  { listen, export: exportName, estats }: NbdGatewayOptions,
   output: Output,
-  details: () => object,
 ): Promise<void> {
   const description = `${formatBytes(device.sizeBytes)} of ${where}`;
-  await using server = await NbdServer.open({ listen, exportName, description, device });
+  const telemetry = diskTelemetry(device, estats === true);
+  await using server = await NbdServer.open({ listen, exportName, description, device: telemetry.disk });
+  await using _socket = await telemetry.serve(() => ({
+    role: 'gateway',
+    address: server.uri,
+    store: where,
+    nbdClients: server.clients,
+    ...clientFacts(client),
+  }));
   const startMs = performance.now();
   const { uri } = server;
   output.note(`serving ${description} at ${uri}`);
@@ -69,5 +85,17 @@ async function serveNbd(
   output.line(
     `${connections} connections, ${requests} requests, ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`,
   );
-  output.document({ uri, sizeBytes: device.sizeBytes, seconds, ...server.counters, ...details() });
+  output.document({
+    uri,
+    sizeBytes: device.sizeBytes,
+    seconds,
+    ...server.counters,
+    ...(client !== undefined && { storage: client.report }),
+  });
+}
+
+function clientFacts(client: StorageClient | undefined): Pick<DiskFacts, 'connections' | 'crcMismatches' | 'path'> {
+  if (client === undefined) return { connections: { rdma: 0, tcp: 0 }, crcMismatches: 0, path: null };
+  const { state, sessions, failovers, moves, resentRequests, crcMismatches, serverRestarts } = client.report;
+  return { connections: sessions, crcMismatches, path: { state, failovers, moves, resentRequests, serverRestarts } };
 }

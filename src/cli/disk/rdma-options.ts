@@ -8,6 +8,14 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import { ENGINES, type EngineName, openDevice } from '../../verbs/open-device.js';
 import { addressOption, choiceOption, countOption, portOption } from '../options.js';
 
+/** Of those that are worth watching: servers and gateways. */
+export function addTelemetryOption(command: Command): Command {
+  return command.option(
+    '--estats',
+    "let 'rocev2 dashboard --attach' follow disk and RDMA device (docs/dashboard.md, docs/estats.md)",
+  );
+}
+
 /** Where client and server of a disk meet over TCP. */
 export const DISK_PORT = 18520;
 
@@ -20,6 +28,7 @@ export interface RdmaOptions {
   readonly seed?: number;
   readonly io: PortIo;
   readonly engine: EngineName;
+  readonly estats?: boolean;
 }
 
 export function addRdmaOptions(command: Command): Command {
@@ -45,7 +54,14 @@ export function addRdmaOptions(command: Command): Command {
 
 export function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
-  { loss, seed, io, engine }: Pick<RdmaOptions, 'loss' | 'seed' | 'io' | 'engine'>,
+  { loss, seed, io, engine, estats = false }: Pick<RdmaOptions, 'loss' | 'seed' | 'io' | 'engine' | 'estats'>,
 ): Promise<RdmaDevice> {
-  return openDevice({ ...at, io, engine, ...(loss !== undefined && { loss }), ...(seed !== undefined && { seed }) });
+  return openDevice({
+    ...at,
+    io,
+    engine,
+    estats,
+    ...(loss !== undefined && { loss }),
+    ...(seed !== undefined && { seed }),
+  });
 }

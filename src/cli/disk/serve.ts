@@ -6,6 +6,7 @@ import { openBackend } from '../../storage-rpc/open-backend.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
+import { diskTelemetry } from './telemetry.js';
 
 export interface ServeOptions extends RdmaOptions {
   readonly backend: string;
@@ -20,7 +21,17 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
   const host = bind?.text ?? LOOPBACK;
   await using disk = await openBackend(backend, size);
   await using device = await openStorageDevice({ address: host, ...(udpPort !== undefined && { udpPort }) }, options);
-  await using server = await StorageServer.open({ disks: [disk], host, port, device, recovery });
+  const telemetry = diskTelemetry(disk, options.estats === true);
+  await using server = await StorageServer.open({ disks: [telemetry.disk], host, port, device, recovery });
+  await using _socket = await telemetry.serve(() => ({
+    role: 'server',
+    address: host,
+    store: backend,
+    nbdClients: 0,
+    connections: server.transports,
+    crcMismatches: server.counters.crcMismatches,
+    path: null,
+  }));
   const startMs = performance.now();
   output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
   output.note(`RDMA by ${device.portDescription}`);

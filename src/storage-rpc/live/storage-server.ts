@@ -16,6 +16,7 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { BufferPool } from '../pool/buffer-pool.js';
+import type { TransportName } from '../sk/channel.js';
 import { Permits } from '../sk/permits.js';
 import { SK_SERVER_QP } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
@@ -100,6 +101,11 @@ export class StorageServer implements AsyncDisposable {
   /** Connections of either transport that are being served. */
   get connections(): number {
     return this.#server.connections;
+  }
+
+  /** The same by transport. */
+  get transports(): Readonly<Record<TransportName, number>> {
+    return { rdma: this.#server.connectionsOver('rdma'), tcp: this.#server.connectionsOver('tcp') };
   }
 
   /** Registered bytes, and buffers of them in use. */

@@ -8,7 +8,7 @@
 
 import type { CmClock } from '../../cm/clock.js';
 import type { BlockDevice } from '../disk/block-device.js';
-import type { SkIncoming, SkServerChannel } from './channel.js';
+import type { SkIncoming, SkServerChannel, TransportName } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import {
   checkInlineWriteBytesMax,
@@ -72,6 +72,13 @@ export class SkServer {
 
   get connections(): number {
     return this.#connections.size;
+  }
+
+  /** Connections that run over this transport. */
+  connectionsOver(transport: TransportName): number {
+    let count = 0;
+    for (const channel of this.#connections.keys()) if (channel.transport === transport) count++;
+    return count;
   }
 
   /** Serves a connection until it fails, is fenced off, or the server closes. */

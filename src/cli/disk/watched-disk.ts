@@ -1,0 +1,91 @@
+/** A disk that counts and times what is asked of it, and is otherwise the disk that it wraps. */
+
+import type { DiskDocument, DiskOp } from '../../estats/disk-document.js';
+import { DISK_OPS } from '../../estats/disk-document.js';
+import { opLatency } from '../../estats/op-latency.js';
+import { RecentLatency } from '../../estats/recent-latency.js';
+import type { BlockDevice, WriteOptions, WriteZeroesOptions } from '../../storage-rpc/disk/block-device.js';
+
+class OpCounter {
+  requests = 0;
+  bytes = 0;
+  errors = 0;
+  readonly latency: RecentLatency;
+  readonly #nowNs: () => number;
+
+  constructor(nowNs: () => number) {
+    this.#nowNs = nowNs;
+    this.latency = new RecentLatency(nowNs);
+  }
+
+  async follow(bytes: number, work: () => Promise<void>): Promise<void> {
+    const startNs = this.#nowNs();
+    this.requests++;
+    try {
+      await work();
+    } catch (error) {
+      this.errors++;
+      throw error;
+    }
+    this.bytes += bytes;
+    this.latency.record(this.#nowNs() - startNs);
+  }
+}
+
+export class WatchedDisk implements BlockDevice {
+  readonly sizeBytes: number;
+  readonly blockBytes: number;
+  /** Present where the disk has it. */
+  readonly blockStatus?: NonNullable<BlockDevice['blockStatus']>;
+  readonly #disk: BlockDevice;
+  readonly #counters: Readonly<Record<DiskOp, OpCounter>>;
+
+  /** Closing it closes the disk. */
+  constructor(disk: BlockDevice, nowNs: () => number) {
+    this.#disk = disk;
+    this.sizeBytes = disk.sizeBytes;
+    this.blockBytes = disk.blockBytes;
+    if (disk.blockStatus !== undefined) this.blockStatus = disk.blockStatus.bind(disk);
+    this.#counters = Object.fromEntries(DISK_OPS.map((op) => [op, new OpCounter(nowNs)])) as Record<DiskOp, OpCounter>;
+  }
+
+  read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    return this.#counters.read.follow(length, () => this.#disk.read(offset, length, into));
+  }
+
+  write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void> {
+    return this.#counters.write.follow(data.length, () => this.#disk.write(offset, data, options));
+  }
+
+  flush(): Promise<void> {
+    return this.#counters.flush.follow(0, () => this.#disk.flush());
+  }
+
+  trim(offset: number, length: number): Promise<void> {
+    return this.#counters.trim.follow(length, () => this.#disk.trim(offset, length));
+  }
+
+  writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void> {
+    return this.#counters.zero.follow(length, () => this.#disk.writeZeroes(offset, length, options));
+  }
+
+  close(): Promise<void> {
+    return this.#disk.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get activity(): Pick<DiskDocument, 'ops' | 'latency'> {
+    return {
+      ops: DISK_OPS.map((op) => {
+        const { requests, bytes, errors } = this.#counters[op];
+        return { op, requests, bytes, errors };
+      }),
+      latency: DISK_OPS.map((op) => opLatency(op, this.#counters[op].latency.histogram())).filter(
+        ({ count }) => count > 0,
+      ),
+    };
+  }
+}
