@@ -121,10 +121,14 @@ export async function findEndpoints(minutes: number): Promise<RunningEndpoint[]>
   );
 }
 
-/** ECONNREFUSED from a Unix socket: nobody listens any more. A program that is only slow, or of another version, keeps its socket. True when it was. */
-export async function removeIfDead(socketPath: string, error: unknown): Promise<boolean> {
+/**
+ * Whether nobody is there any more, by the error of asking. ECONNREFUSED from a Unix socket: nobody listens; in the control directory the socket
+ * is then removed. A program that is only slow, or of another version, keeps its socket.
+ */
+export async function removeIfDead(place: string, error: unknown): Promise<boolean> {
   const cause = (error as Error).cause as NodeJS.ErrnoException | undefined;
-  if (cause?.code !== 'ECONNREFUSED') return cause?.code === 'ENOENT';
-  await unlink(socketPath).catch(() => {});
-  return true;
+  if (cause?.code === 'ECONNREFUSED' && path.dirname(place) === controlDirectoryPath()) {
+    await unlink(place).catch(() => {});
+  }
+  return cause?.code === 'ECONNREFUSED' || cause?.code === 'ENOENT';
 }

@@ -1,13 +1,15 @@
-/** `rocev2 dashboard`: a web page on which a live lab can be watched and changed. */
+/** `rocev2 dashboard`: a web page on which a live lab can be watched and changed, running programs followed, a simulation looked at. */
 
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import type { IpAddress } from '../../packet/address.js';
 import { type DashboardSource, openDashboardServer } from '../../web/server.js';
+import { Attachment } from '../dashboard/attached/attachment.js';
 import { Lab } from '../dashboard/lab.js';
 import { QUEUE_PAIRS_MAX } from '../dashboard/lab-endpoint.js';
 import { loadPageFiles } from '../dashboard/page-files.js';
 import { loadRecording, recordingSource } from '../dashboard/recording.js';
+import { CommandFailure, EXIT_USAGE } from '../exit.js';
 import { orInterrupted } from '../interruption.js';
 import { addressOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
@@ -20,6 +22,7 @@ interface DashboardOptions {
   readonly port: number;
   readonly qp: number;
   readonly sim?: string;
+  readonly attach?: true | readonly string[];
   readonly json?: true;
 }
 
@@ -28,7 +31,7 @@ export function register(program: Command, io: CliIo): void {
     .command('dashboard')
     .description(
       'A web page that shows two endpoints and a switch on this machine while they work: rates, losses, retransmissions, latency, ' +
-        'packets in slow motion. Recovery scheme, operation and loss can be changed while it runs. Ctrl-C ends it.',
+        'packets in slow motion. Recovery scheme, operation and loss can be changed while it runs. Or running programs, or a simulation. Ctrl-C ends it.',
     )
     .option(
       '--bind <address>',
@@ -41,6 +44,10 @@ export function register(program: Command, io: CliIo): void {
       '--sim <scenario>',
       'show a simulation instead: a result of `sim run --json`, or a scenario by name or file',
     )
+    .option(
+      '--attach [which...]',
+      'follow running programs that have --estats instead: endpoints, switches, disks; by process number, IP address, control socket or URL (default: all of this user on this host)',
+    )
     .option('--json', 'print {"url": ...} instead of words')
     .addHelpText(
       'after',
@@ -49,6 +56,7 @@ Examples:
   rocev2 dashboard
   rocev2 dashboard -q 2                              two queue pairs share the link
   rocev2 dashboard --sim dcqcn-n2-85us               queues, rates, CNPs and pauses, with a time slider
+  rocev2 dashboard --attach                          whatever runs with --estats, as it comes and goes
   rocev2 dashboard --bind 192.0.2.7 --port 8080      for a projector: the URL that is printed has the token`,
     )
     .action((options: DashboardOptions) => dashboard(options, new Output(io, options.json === true)));
@@ -56,6 +64,12 @@ Examples:
 
 async function dashboard(options: DashboardOptions, output: Output): Promise<void> {
   const files = await loadPageFiles();
+  if (options.attach !== undefined) {
+    if (options.sim !== undefined) throw new CommandFailure(EXIT_USAGE, 'either --attach or --sim');
+    await using attachment = new Attachment(options.attach === true ? [] : options.attach);
+    await attachment.open();
+    return await serve(attachment, attachment.died, files, options, output);
+  }
   if (options.sim !== undefined) {
     const source = recordingSource(await loadRecording(options.sim, output));
     return serve(source, new Promise(() => {}), files, options, output);

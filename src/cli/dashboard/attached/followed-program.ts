@@ -1,0 +1,93 @@
+/** One program as it is followed: what it said last, the samples made of each two readings, and what happened since the events told of it. Pure. */
+
+import type { WatchedDocument } from '../../../estats/watched.js';
+import type { AttachedProgram } from '../../../web/attached.js';
+import { DISK } from './disk.js';
+import { ENDPOINT } from './endpoint.js';
+import type { DocumentOf, Happening, Kind, ProgramKind, ProgramOf, SampleOf } from './program-kind.js';
+import type { Interval } from './rates.js';
+import { SWITCH } from './switch.js';
+
+/** Four minutes at one a second. */
+const SAMPLES_KEPT = 240;
+/** What happened is told together, so that the list can be read. */
+const READINGS_PER_EVENT = 2;
+
+const KINDS: { readonly [K in Kind]: ProgramKind<K> } = { endpoint: ENDPOINT, switch: SWITCH, disk: DISK };
+
+interface Reading<D> {
+  readonly document: D;
+  readonly timeNs: number;
+}
+
+export class FollowedProgram<K extends Kind = Kind> {
+  readonly id: string;
+  readonly #kind: ProgramKind<K>;
+  readonly #samples: SampleOf<K>[] = [];
+  #readings = 1;
+  #last: Reading<DocumentOf<K>>;
+  #told: DocumentOf<K>;
+  #program: ProgramOf<K>;
+
+  constructor(id: string, first: Reading<DocumentOf<K>>, others: readonly WatchedDocument[]) {
+    this.id = id;
+    this.#kind = KINDS[first.document.kind] as unknown as ProgramKind<K>;
+    this.#last = first;
+    this.#told = first.document;
+    this.#program = this.#describe({ now: first.document, before: first.document, seconds: 1 }, others);
+  }
+
+  /** What it said last. */
+  get document(): DocumentOf<K> {
+    return this.#last.document;
+  }
+
+  /** As the page begins with it. */
+  get program(): AttachedProgram {
+    return this.#with(this.#samples);
+  }
+
+  /** As the page is told of it after a reading: with the newest sample only. */
+  get news(): AttachedProgram {
+    return this.#with(this.#samples.slice(-1));
+  }
+
+  /** Whether this is the same run of the same program. */
+  isContinuedBy(document: WatchedDocument): document is DocumentOf<K> {
+    const { kind, pid, uptimeSeconds } = this.#last.document;
+    return kind === document.kind && pid === document.pid && uptimeSeconds <= document.uptimeSeconds;
+  }
+
+  /** Takes a reading of a later time, and returns what has happened. */
+  read(reading: Reading<DocumentOf<K>>, others: readonly WatchedDocument[]): Happening[] {
+    const { document: now, timeNs } = reading;
+    const seconds = (timeNs - this.#last.timeNs) / 1e9;
+    const interval = { now, before: this.#last.document, seconds };
+    const number = (this.#samples.at(-1)?.number ?? 0) + 1;
+    this.#samples.push({ number, timeNs, ...this.#kind.sample(interval) } as unknown as SampleOf<K>);
+    if (this.#samples.length > SAMPLES_KEPT) this.#samples.shift();
+    this.#program = this.#describe(interval, others);
+    this.#last = reading;
+    if (++this.#readings % READINGS_PER_EVENT !== 0) return [];
+    const before = this.#told;
+    this.#told = now;
+    return this.#kind.happenings({ now, before, seconds });
+  }
+
+  /** It is there, and does not answer. */
+  silent(): void {
+    this.#program = { ...this.#program, health: { isGood: false, text: 'does not answer' } };
+  }
+
+  #with(samples: readonly SampleOf<K>[]): AttachedProgram {
+    return { ...this.#program, samples } as unknown as AttachedProgram;
+  }
+
+  /** Without samples. */
+  #describe(interval: Interval<DocumentOf<K>>, others: readonly WatchedDocument[]): ProgramOf<K> {
+    const { kind, pid, address } = interval.now;
+    const health = this.#kind.health(interval);
+    const detail = this.#kind.detail(interval.now, others);
+    return { id: this.id, kind, pid, address, health, detail, samples: [] } as unknown as ProgramOf<K>;
+  }
+}

@@ -1,0 +1,37 @@
+/** What the dashboard has to know of a kind of program; one file each has it. Pure: documents in, samples and words out. */
+
+import type { WatchedDocument } from '../../../estats/watched.js';
+import type { AttachedEvent, AttachedHealth, AttachedProgram } from '../../../web/attached.js';
+import type { Interval } from './rates.js';
+
+export type Kind = WatchedDocument['kind'];
+export type DocumentOf<K extends Kind> = Extract<WatchedDocument, { kind: K }>;
+export type ProgramOf<K extends Kind> = Extract<AttachedProgram, { kind: K }>;
+export type SampleOf<K extends Kind> = ProgramOf<K>['samples'][number];
+/** What a sample has beside its number and time. */
+type ValuesOf<K extends Kind> = Omit<SampleOf<K>, 'number' | 'timeNs'>;
+
+/** Something that happened between two readings. */
+export type Happening = Pick<AttachedEvent, 'kind' | 'text'>;
+
+export interface ProgramKind<K extends Kind> {
+  sample(interval: Interval<DocumentOf<K>>): ValuesOf<K>;
+  /** `others`: what all programs said last, for the other ends of connections. */
+  detail(now: DocumentOf<K>, others: readonly WatchedDocument[]): ProgramOf<K>['detail'];
+  health(interval: Interval<DocumentOf<K>>): AttachedHealth;
+  happenings(interval: Interval<DocumentOf<K>>): Happening[];
+}
+
+const GOOD: AttachedHealth = { isGood: true, text: 'good' };
+
+/** The first of these that is so; all are troubles. */
+export function firstTrouble(troubles: ReadonlyArray<string | false>): AttachedHealth {
+  const text = troubles.find((trouble) => typeof trouble === 'string');
+  return text === undefined ? GOOD : { isGood: false, text };
+}
+
+/** `text` as a happening if the counter moved, with how often. */
+export function counted(kind: Happening['kind'], text: string, times: number): Happening[] {
+  if (times <= 0) return [];
+  return [{ kind, text: times === 1 ? text : `${text}, ${times} times` }];
+}

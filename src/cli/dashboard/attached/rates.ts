@@ -1,0 +1,25 @@
+/** Rates from counters that were read twice. */
+
+/**
+ * How far a counter moved. What is counted from 0 again, because a connection of the same name or a program at the same place is a new one,
+ * has moved by what it says: never backwards.
+ */
+export function growth(now: number, before: number | undefined): number {
+  return before === undefined || now < before ? now : now - before;
+}
+
+/** Two readings of one program, and the time between them. */
+export interface Interval<D> {
+  readonly now: D;
+  readonly before: D;
+  readonly seconds: number;
+}
+
+/** Growth a second of a counter that both readings have. */
+export function perSecond<D>({ now, before, seconds }: Interval<D>, counter: (document: D) => number): number {
+  return growth(counter(now), counter(before)) / seconds;
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

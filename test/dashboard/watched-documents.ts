@@ -1,0 +1,97 @@
+/** Documents as watched programs answer them, checked against their schemas. */
+
+import type { DiskDocument, DiskOp } from '../../src/estats/disk-document.js';
+import { DISK_OPS } from '../../src/estats/disk-document.js';
+import { Estats } from '../../src/estats/estats.js';
+import { type EstatsSnapshot, snapshotOf } from '../../src/estats/snapshot.js';
+import type { SwitchDocument } from '../../src/estats/switch-document.js';
+import { parseWatched } from '../../src/estats/watched.js';
+import { COUNTER_NAMES, type CounterName } from '../../src/ring/counters.js';
+import { QP_COUNTER_NAMES, type QpCounterName } from '../../src/ring/telemetry-page.js';
+
+const NO_TOTALS = {
+  waitsNs: { window: 0, readLimit: 0, fence: 0, rnr: 0, pacing: 0 },
+  activeNs: 0,
+  timeoutsNs: 0,
+  stalledUnsentNs: 0,
+  stalledUnheardNs: 0,
+};
+
+export interface EndpointFacts {
+  readonly pid?: number;
+  readonly uptimeSeconds?: number;
+  readonly counters?: Partial<Record<CounterName, number>>;
+  /** Connections by name. */
+  readonly qps?: Readonly<Record<string, Partial<Record<QpCounterName, number>>>>;
+  readonly rest?: Partial<EstatsSnapshot>;
+}
+
+export function endpointDocument({ pid = 7, uptimeSeconds = 1, counters, qps = {}, rest }: EndpointFacts) {
+  const estats = new Estats({ nowNs: () => 0, epochMs: 0, counters: new Float64Array(COUNTER_NAMES.length) });
+  const snapshot = snapshotOf(estats, { pid, address: '192.0.2.1', port: 'test', engine: 'inline' }, 1);
+  const document = {
+    ...snapshot,
+    uptimeSeconds,
+    device: { counters: { ...snapshot.device.counters, ...counters } },
+    qps: Object.entries(qps).map(([conn, moved], i) => {
+      const totals = {
+        ...NO_TOTALS,
+        counters: { ...Object.fromEntries(QP_COUNTER_NAMES.map((name) => [name, 0])), ...moved },
+      };
+      const rate = { rateBps: null, targetRateBps: null, alpha: null };
+      return { conn, qpn: i, remote: null, observedSeconds: 1, ...rate, covered: totals, total: totals };
+    }),
+    ...rest,
+  };
+  return parseWatched(document) as EstatsSnapshot;
+}
+
+type Port = SwitchDocument['ports'][number];
+
+export function switchDocument(uptimeSeconds: number, ports: Readonly<Record<string, Partial<Port>>>): SwitchDocument {
+  return parseWatched({
+    kind: 'switch',
+    version: 1,
+    pid: 8,
+    address: '127.0.0.1',
+    time: new Date(0).toISOString(),
+    uptimeSeconds,
+    ports: Object.entries(ports).map(([name, facts]) => ({
+      name,
+      local: '127.0.0.1:5000',
+      rateBps: null,
+      counters: {},
+      queueBytes: 0,
+      queueBytesMax: 0,
+      pausedPriorities: [],
+      stormPriorities: [],
+      ...facts,
+    })),
+    rules: [],
+  }) as SwitchDocument;
+}
+
+export function diskDocument(
+  uptimeSeconds: number,
+  ops: Partial<Record<DiskOp, Partial<DiskDocument['ops'][number]>>>,
+  rest: Partial<DiskDocument> = {},
+): DiskDocument {
+  return parseWatched({
+    kind: 'disk',
+    version: 1,
+    pid: 9,
+    address: '192.0.2.9',
+    time: new Date(0).toISOString(),
+    uptimeSeconds,
+    role: 'gateway',
+    store: 'memory',
+    sizeBytes: 1 << 20,
+    ops: DISK_OPS.map((op) => ({ op, requests: 0, bytes: 0, errors: 0, ...ops[op] })),
+    latency: [],
+    nbdClients: 0,
+    connections: { rdma: 1, tcp: 0 },
+    crcMismatches: 0,
+    path: { state: 'RDMA', failovers: 0, moves: 0, resentRequests: 0, serverRestarts: 0 },
+    ...rest,
+  }) as DiskDocument;
+}
