@@ -12,12 +12,18 @@ export class HistogramView {
   readonly #svg = svgElement('svg', { class: 'histogram', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img' });
   readonly #summary = element('p');
   readonly element = element('div', {}, this.#svg, this.#summary);
+  readonly #noun: string;
+
+  /** `noun`: what was measured, in the plural. */
+  constructor(noun: string) {
+    this.#noun = noun;
+  }
 
   show({ count, p50Ns, p99Ns, maxNs, buckets }: LabLatency): void {
     this.#summary.textContent =
       count === 0
-        ? 'no message has completed'
-        : `${formatCount(count)} messages: median ${formatNs(p50Ns)}, p99 ${formatNs(p99Ns)}, longest ${formatNs(maxNs)}`;
+        ? `no ${this.#noun} have completed`
+        : `${formatCount(count)} ${this.#noun}: median ${formatNs(p50Ns)}, p99 ${formatNs(p99Ns)}, longest ${formatNs(maxNs)}`;
     this.#svg.setAttribute('aria-label', this.#summary.textContent);
     const floor = svgElement('line', { x1: 0, x2: WIDTH, y1: BOTTOM, y2: BOTTOM });
     if (buckets.length === 0) {

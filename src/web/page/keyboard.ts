@@ -12,7 +12,7 @@ export interface KeyAction {
   run(): void;
 }
 
-/** Listens for these keys, `t` and `?`, except where somebody types or moves a slider that has the focus. */
+/** Listens for these keys, `t` and `?`, except where a button, a slider or a list that scrolls has the focus and knows them. */
 export function startKeyboard(actions: readonly KeyAction[]): void {
   const help = byId<HTMLDialogElement>('help-text');
   const openHelp = () => help.showModal();
@@ -29,7 +29,8 @@ export function startKeyboard(actions: readonly KeyAction[]): void {
     const target = event.target as HTMLElement;
     const isButton = target.tagName === 'BUTTON' && (event.key === ' ' || event.key === 'Enter');
     const isSlider = target instanceof HTMLInputElement && target.type === 'range' && event.key.startsWith('Arrow');
-    if (isButton || isSlider) return;
+    const isScrolled = target.matches('.events') && event.key.startsWith('Arrow');
+    if (isButton || isSlider || isScrolled) return;
     const action = all.find(({ key }) => key === event.key);
     if (action === undefined) return;
     event.preventDefault();

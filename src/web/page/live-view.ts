@@ -6,7 +6,7 @@ import {
   LAB_OPS,
   LAB_RATE_CONTROLS,
   LAB_SCHEMES,
-  type LabEvent,
+  type LabMessages,
   type LabPackets,
   type LabQueuePair,
   type LabSample,
@@ -21,6 +21,7 @@ import { HistogramView } from './histogram.js';
 import type { KeyAction } from './keyboard.js';
 import { PacketPlayer } from './packet-player.js';
 import { Readouts } from './readouts.js';
+import { followStream, getJson, postJson, say } from './server-link.js';
 import { TimeChart } from './time-chart.js';
 
 /** A minute at four samples a second. */
@@ -69,7 +70,7 @@ export class LiveView {
   readonly #rates: TimeChart;
   readonly #alphas: TimeChart;
   readonly #queue = new TimeChart({ labels: ['towards B'], format: formatBytes });
-  readonly #histogram = new HistogramView();
+  readonly #histogram = new HistogramView('messages');
   readonly #events = new EventList();
   readonly #player: PacketPlayer;
   readonly #op: ChoiceGroup<LabSettings['op']>;
@@ -170,18 +171,16 @@ export class LiveView {
   }
 
   #listen(): void {
-    const stream = new EventSource('stream');
-    stream.addEventListener('open', () => say('live'));
-    stream.addEventListener('error', () => say('no connection; trying again', 'bad'));
-    stream.addEventListener('sample', (message) => {
-      this.#samples.push(JSON.parse(message.data) as LabSample);
-      if (this.#samples.length > SAMPLES_SHOWN) this.#samples.shift();
-      if (!this.#isPaused) this.#show();
-    });
-    stream.addEventListener('event', (message) => {
-      const event = JSON.parse(message.data) as LabEvent;
-      this.#events.add(event);
-      if (event.kind === 'settings') this.#player.restart();
+    followStream<LabMessages>({
+      sample: (sample) => {
+        this.#samples.push(sample);
+        if (this.#samples.length > SAMPLES_SHOWN) this.#samples.shift();
+        if (!this.#isPaused) this.#show();
+      },
+      event: (event) => {
+        this.#events.add(event);
+        if (event.kind === 'settings') this.#player.restart();
+      },
     });
   }
 
@@ -227,25 +226,4 @@ export class LiveView {
       say((error as Error).message, 'bad');
     }
   }
-}
-
-function say(text: string, kind: 'good' | 'bad' = 'good'): void {
-  const status = byId('status');
-  status.textContent = text;
-  status.className = kind;
-}
-
-export async function getJson<T>(path: string): Promise<T> {
-  const response = await fetch(path);
-  if (!response.ok) throw new Error(`${path}: ${response.status}`);
-  return (await response.json()) as T;
-}
-
-async function postJson(path: string, body: unknown): Promise<void> {
-  const response = await fetch(path, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) throw new Error(((await response.json()) as { error: string }).error);
 }

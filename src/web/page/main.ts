@@ -1,15 +1,35 @@
 /** The page's entry point. */
 
+import type { AttachedState } from '../attached.js';
 import type { LabState } from '../lab.js';
 import type { RecordingState } from '../recording.js';
+import { AttachedView } from './attached-view.js';
 import { byId } from './dom.js';
-import { startKeyboard } from './keyboard.js';
-import { getJson, LiveView } from './live-view.js';
+import { type KeyAction, startKeyboard } from './keyboard.js';
+import { LiveView } from './live-view.js';
 import { RecordingView } from './recording-view.js';
+import { getJson } from './server-link.js';
 import { startTheme } from './theme.js';
 
+type State = LabState | RecordingState | AttachedState;
+
+interface View {
+  readonly keys: readonly KeyAction[];
+  start(view: HTMLElement): void;
+}
+
+function viewOf(state: State): View {
+  switch (state.kind) {
+    case 'lab':
+      return new LiveView(state);
+    case 'recording':
+      return new RecordingView(state.result);
+    case 'attached':
+      return new AttachedView(state);
+  }
+}
+
 startTheme();
-const state = await getJson<LabState | RecordingState>('state');
-const view = state.kind === 'lab' ? new LiveView(state) : new RecordingView(state.result);
+const view = viewOf(await getJson<State>('state'));
 view.start(byId('view'));
 startKeyboard(view.keys);

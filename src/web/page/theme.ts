@@ -3,7 +3,7 @@
 import { byId } from './dom.js';
 
 const STORED = 'rocev2-theme';
-const listeners: Array<() => void> = [];
+const listeners = new Set<() => void>();
 const system = matchMedia('(prefers-color-scheme: dark)');
 
 function isDark(): boolean {
@@ -23,9 +23,10 @@ export function toggleTheme(): void {
   changed();
 }
 
-/** For what is drawn in colours that a style sheet cannot reach. */
-export function onThemeChange(listener: () => void): void {
-  listeners.push(listener);
+/** For what is drawn in colours that a style sheet cannot reach. Returns how to stop that. */
+export function onThemeChange(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 }
 
 /** The value of a colour of style.css: `--hue0`. */

@@ -20,12 +20,21 @@ export class TimeChart {
   readonly #options: TimeChartOptions;
   #plot: InstanceType<typeof uPlot> | undefined;
   #data: Array<ReadonlyArray<number | null>>;
+  readonly #size = new ResizeObserver(() => this.#resize());
+  readonly #stopTheme: () => void;
 
   constructor(options: TimeChartOptions) {
     this.#options = options;
     this.#data = [[], ...options.labels.map(() => [])];
-    new ResizeObserver(() => this.#resize()).observe(this.element);
-    onThemeChange(() => this.#plot?.redraw());
+    this.#size.observe(this.element);
+    this.#stopTheme = onThemeChange(() => this.#plot?.redraw());
+  }
+
+  /** It will not be shown again. */
+  close(): void {
+    this.#size.disconnect();
+    this.#stopTheme();
+    this.#plot?.destroy();
   }
 
   /** `x` ascends; one list of values for each label, null where there is none. */
