@@ -1,38 +1,13 @@
-// Makes the pictures of docs/dashboard.md with the Chromium of this system: npm run build && node scripts/screenshots.js
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import process from 'node:process';
+// Makes the pictures of docs/dashboard.md of the lab and of a simulation: npm run build && node scripts/screenshots.js
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
-
-const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
-const PICTURES = fileURLToPath(new URL('../docs/pictures/', import.meta.url));
-const executablePath =
-  process.env['CHROMIUM'] ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path));
-if (executablePath === undefined) throw new Error('there is no Chromium here; CHROMIUM may name one');
-
-const browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+import { dashboard, finish, shoot } from './dashboard-pages.js';
 
 /** Runs a dashboard, lets `act` play with its page, and takes the picture. */
-async function picture(name, args, act) {
-  const program = spawn(process.execPath, [MAIN, 'dashboard', '--json', ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+function picture(name, args, act) {
+  return dashboard(args, 'light', async (page) => {
+    await act(page);
+    await shoot(page, name);
   });
-  const [line] = await once(program.stdout.setEncoding('utf8'), 'data');
-  const page = await browser.newPage({
-    viewport: { width: 1200, height: 800 },
-    deviceScaleFactor: 0.75,
-    colorScheme: 'light',
-  });
-  await page.goto(JSON.parse(line).url);
-  await page.locator('.readouts[data-sample]').waitFor();
-  await act(page);
-  await page.screenshot({ path: `${PICTURES}${name}.png`, fullPage: true });
-  await page.close();
-  program.kill('SIGINT');
-  await once(program, 'exit');
 }
 
 const choose = (page, name) => page.locator('label.choice', { hasText: new RegExp(`^${name}$`) }).click();
@@ -51,4 +26,4 @@ await picture('dashboard-dcqcn', ['-q', '4'], async (page) => {
 await picture('dashboard-recording', ['--sim', 'dcqcn-n10-85us'], async (page) => {
   for (let i = 0; i < 300; i++) await page.keyboard.press('ArrowRight');
 });
-await browser.close();
+await finish();

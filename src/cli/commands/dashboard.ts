@@ -35,7 +35,7 @@ export function register(program: Command, io: CliIo): void {
     )
     .option(
       '--bind <address>',
-      'address to serve on (default: 127.0.0.1); any other needs the token in the URL',
+      'address to serve on (default: 127.0.0.1); any other needs the token in the URL, and so does --attach',
       addressOption,
     )
     .option('-p, --port <port>', 'TCP port; 0 is of the system’s choice', rangeOption(0, 65535), 0)
@@ -87,11 +87,13 @@ async function serve(
   source: DashboardSource,
   died: Promise<never>,
   files: Awaited<ReturnType<typeof loadPageFiles>>,
-  { bind, port }: DashboardOptions,
+  { bind, port, attach }: DashboardOptions,
   output: Output,
 ): Promise<void> {
   const host = bind?.text ?? '127.0.0.1';
-  const token = bind === undefined || isLoopback(bind) ? undefined : randomBytes(TOKEN_BYTES).toString('hex');
+  // What only their owner may look into does not become public on loopback either.
+  const isPublic = attach === undefined && (bind === undefined || isLoopback(bind));
+  const token = isPublic ? undefined : randomBytes(TOKEN_BYTES).toString('hex');
   const server = await openDashboardServer({ host, port, token, files, source });
   try {
     output.line(server.url);

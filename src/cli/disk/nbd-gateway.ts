@@ -69,7 +69,7 @@ async function serveNbd(
   await using server = await NbdServer.open({ listen, exportName, description, device: telemetry.disk });
   await using _socket = await telemetry.serve(() => ({
     role: 'gateway',
-    address: server.uri,
+    address: 'path' in listen ? `unix:${listen.path}` : server.uri,
     store: where,
     nbdClients: server.clients,
     ...clientFacts(client),

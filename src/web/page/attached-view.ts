@@ -22,7 +22,6 @@ import { SwitchDetailView } from './switch-detail.js';
 const SAMPLES_SHOWN = 240;
 
 export class AttachedView {
-  /** In the order in which they were found. */
   readonly #programs = new Map<string, AttachedProgram>();
   readonly #list = new ProgramList((id) => this.#choose(id));
   readonly #events = new EventList();
@@ -72,7 +71,7 @@ export class AttachedView {
     for (const program of programs) this.#programs.set(program.id, program);
     this.#events.element.replaceChildren();
     for (const event of events) this.#events.add(event);
-    byId('title').textContent = which.length === 0 ? 'what runs here' : `follows ${which.join(', ')}`;
+    byId('title').textContent = which.length === 0 ? 'dashboard of what runs here' : `follows ${which.join(', ')}`;
   }
 
   /** The server was gone meanwhile: what it says now is all there is. */
@@ -102,7 +101,7 @@ export class AttachedView {
   }
 
   #step(by: 1 | -1): void {
-    const ids = [...this.#programs.keys()];
+    const ids = this.#ordered.map(({ id }) => id);
     const at = ids.indexOf(this.#chosen ?? '');
     this.#choose(ids[Math.min(ids.length - 1, Math.max(0, at + by))]);
   }
@@ -115,6 +114,11 @@ export class AttachedView {
     first.scrollIntoView({ block: 'start' });
   }
 
+  /** As the list shows them: what belongs to one process together. */
+  get #ordered(): readonly AttachedProgram[] {
+    return [...this.#programs.values()].sort((a, b) => a.pid - b.pid || a.kind.localeCompare(b.kind));
+  }
+
   #togglePause(): void {
     this.#isPaused = !this.#isPaused;
     byId('pause').setAttribute('aria-pressed', String(this.#isPaused));
@@ -124,9 +128,9 @@ export class AttachedView {
 
   #show(): void {
     if (this.#chosen === undefined || !this.#programs.has(this.#chosen)) {
-      this.#chosen = this.#programs.keys().next().value;
+      this.#chosen = this.#ordered[0]?.id;
     }
-    this.#list.show([...this.#programs.values()], this.#chosen);
+    this.#list.show(this.#ordered, this.#chosen);
     const chosen = this.#chosen === undefined ? undefined : this.#programs.get(this.#chosen);
     if (chosen?.kind !== this.#shownKind) {
       this.#shownKind = chosen?.kind;

@@ -2,14 +2,12 @@
 
 import type { AttachedDisk, DiskDetail, DiskSample } from '../attached.js';
 import { element, panel } from './dom.js';
-import { formatBytes, formatCount } from './format.js';
+import { formatByteRate, formatBytes, formatCount, formatPerSecond } from './format.js';
 import { LatencyList } from './latency-list.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';
 import { SeriesChart } from './series-chart.js';
 
-const formatPerSecond = (value: number) => `${formatCount(value)}/s`;
-const formatByteRate = (bps: number) => `${formatBytes(bps / 8)}/s`;
 const isSome = (count: number) => count > 0;
 
 export class DiskDetailView implements ProgramDetail<AttachedDisk> {
@@ -69,7 +67,10 @@ function about({ role, store, sizeBytes, nbdClients, connections, path }: DiskDe
   const parts =
     role === 'server'
       ? [`storage server, ${formatBytes(sizeBytes)} of ${store}`, sessions]
-      : [`NBD gateway to ${formatBytes(sizeBytes)} of ${store}`, `${nbdClients} NBD clients`];
+      : [
+          `NBD gateway to ${formatBytes(sizeBytes)} of ${store}`,
+          `${nbdClients} NBD client${nbdClients === 1 ? '' : 's'}`,
+        ];
   if (role === 'gateway' && path !== null) parts.push(sessions, `RDMA path: ${path}`);
   return parts.join('; ');
 }

@@ -2,7 +2,7 @@
 
 import type { AttachedConnection, AttachedEndpoint, EndpointSample } from '../attached.js';
 import { element, panel } from './dom.js';
-import { formatCount, formatNs, formatRate } from './format.js';
+import { formatCount, formatNs, formatPerSecond, formatRate } from './format.js';
 import { LatencyList } from './latency-list.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';
@@ -31,22 +31,22 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   readonly #received = new SeriesChart(formatRate);
   readonly #rates = new SeriesChart(formatRate);
   readonly #alphas = new SeriesChart((alpha) => alpha.toFixed(2));
-  readonly #repairs = new SeriesChart((value) => `${formatCount(value)}/s`);
+  readonly #repairs = new SeriesChart(formatPerSecond);
   readonly #latency = new LatencyList();
   readonly #stages = new StageBars();
   readonly #verdicts = new Table('who owns the latency', ['connection', 'operation', 'mean', 'owner', 'because']);
-  readonly #ratePanel = panel('Rate that is allowed', 'third', this.#rates.element);
-  readonly #alphaPanel = panel('DCQCN’s alpha', 'third', this.#alphas.element);
+  readonly #ratePanel = panel('Rate that is allowed', 'half', this.#rates.element);
+  readonly #alphaPanel = panel('DCQCN’s alpha', 'half', this.#alphas.element);
 
   readonly panels = [
     panel('Endpoint', 'wide', this.#about, this.#readouts.element),
-    panel('Sent by connection', 'half', this.#sent.element),
-    panel('Received by connection', 'half', this.#received.element),
+    panel('Sent by connection', 'third', this.#sent.element),
+    panel('Received by connection', 'third', this.#received.element),
+    panel('Packets sent again', 'third', this.#repairs.element),
     this.#ratePanel,
     this.#alphaPanel,
-    panel('Latency, posted to polled', 'third', this.#latency.element),
-    panel('Where the time goes', 'third', this.#stages.element),
-    panel('Packets sent again', 'third', this.#repairs.element),
+    panel('Latency, posted to polled', 'half', this.#latency.element),
+    panel('Where the time goes', 'half', this.#stages.element),
     panel('Who owns the latency', 'wide', this.#verdicts.element),
   ];
 

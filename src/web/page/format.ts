@@ -26,6 +26,15 @@ export function formatBytes(bytes: number): string {
   );
 }
 
+/** Bits a second as bytes a second: how disks are spoken of. */
+export function formatByteRate(bps: number): string {
+  return `${formatBytes(bps / 8)}/s`;
+}
+
+export function formatPerSecond(value: number): string {
+  return `${formatCount(value)}/s`;
+}
+
 export function formatCount(count: number): string {
   return scaled(count, COUNT_UNITS);
 }

@@ -16,7 +16,7 @@ import {
 import { ChoiceGroup } from './choice-group.js';
 import { byId, element, panel } from './dom.js';
 import { EventList } from './event-list.js';
-import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
+import { formatBytes, formatCount, formatPerSecond, formatRate, formatShare } from './format.js';
 import { HistogramView } from './histogram.js';
 import type { KeyAction } from './keyboard.js';
 import { PacketPlayer } from './packet-player.js';
@@ -65,7 +65,7 @@ export class LiveView {
   readonly #samples: LabSample[];
   readonly #readouts = readoutsOfLab();
   readonly #throughput = new TimeChart({ labels: ['goodput', 'on the link'], format: formatRate });
-  readonly #packets = new TimeChart({ labels: ['sent again', 'lost'], format: (value) => `${formatCount(value)}/s` });
+  readonly #packets = new TimeChart({ labels: ['sent again', 'lost'], format: formatPerSecond });
   readonly #perQp: TimeChart;
   readonly #rates: TimeChart;
   readonly #alphas: TimeChart;

@@ -2,13 +2,13 @@
 
 import type { AttachedProgram } from '../attached.js';
 import { element } from './dom.js';
-import { formatRate } from './format.js';
+import { formatByteRate, formatRate } from './format.js';
 
 /** What goes in and comes out, in the words of each kind. */
-const DIRECTIONS: Readonly<Record<AttachedProgram['kind'], readonly [into: string, out: string]>> = {
-  endpoint: ['receives', 'sends'],
-  switch: ['takes', 'sends'],
-  disk: ['is written', 'is read'],
+const THROUGHPUT: Readonly<Record<AttachedProgram['kind'], (inBps: number, outBps: number) => string>> = {
+  endpoint: (inBps, outBps) => `receives ${formatRate(inBps)}, sends ${formatRate(outBps)}`,
+  switch: (inBps, outBps) => `takes ${formatRate(inBps)}, sends ${formatRate(outBps)}`,
+  disk: (inBps, outBps) => `is written ${formatByteRate(inBps)}, is read ${formatByteRate(outBps)}`,
 };
 
 const HOW_TO_START = `rocev2 bw write --estats                 # an endpoint; the other in another terminal:
@@ -58,11 +58,11 @@ export class ProgramList {
 function fillLine(line: HTMLElement, program: AttachedProgram, isChosen: boolean): void {
   const { kind, pid, address, health, samples } = program;
   const sample = samples.at(-1);
-  const [into, out] = DIRECTIONS[kind];
   line.setAttribute('aria-selected', String(isChosen));
   line.classList.toggle('bad', !health.isGood);
-  const throughput =
-    sample === undefined ? '' : `${into} ${formatRate(sample.inBps)}, ${out} ${formatRate(sample.outBps)}`;
-  const cells = [kind, `${pid} on ${address}`, throughput, health.text];
-  line.replaceChildren(...cells.map((text) => element('span', {}, text)));
+  const throughput = sample === undefined ? '' : THROUGHPUT[kind](sample.inBps, sample.outBps);
+  const cells = { kind, place: `${pid} on ${address}`, throughput, health: health.text };
+  line.replaceChildren(
+    ...Object.entries(cells).map(([name, text]) => element('span', { class: `cell ${name}` }, text)),
+  );
 }

@@ -13,11 +13,11 @@ export class SeriesChart {
     this.#format = format;
   }
 
-  /** `valueOf` of each moment and label; null where there is none. */
+  /** `pick` of each moment and label; null where there is none. */
   show<T extends { readonly timeNs: number }>(
     labels: readonly string[],
     moments: readonly T[],
-    valueOf: (moment: T, label: string) => number | null,
+    pick: (moment: T, label: string) => number | null,
   ): void {
     if (this.#chart === undefined || labels.join('\n') !== this.#labels.join('\n')) {
       this.#chart?.close();
@@ -27,7 +27,7 @@ export class SeriesChart {
     }
     this.#chart.show(
       moments.map(({ timeNs }) => timeNs / 1e9),
-      labels.map((label) => moments.map((moment) => valueOf(moment, label))),
+      labels.map((label) => moments.map((moment) => pick(moment, label))),
     );
   }
 }

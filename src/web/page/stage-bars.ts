@@ -21,7 +21,11 @@ export class StageBars {
           { class: 'stage-bar', 'data-op': op },
           ...shares.map(({ stage, text, share }, i) => {
             const label = share >= WRITTEN_SHARE ? `${stage} ${formatShare(share)}` : '';
-            const part = element('span', { class: `hue${i}`, title: `${stage} ${formatShare(share)}: ${text}` }, label);
+            const part = element(
+              'span',
+              { class: `part hue${i}`, title: `${stage} ${formatShare(share)}: ${text}` },
+              label,
+            );
             part.dataset['stage'] = stage;
             part.dataset['share'] = String(share);
             part.style.flexGrow = String(share);

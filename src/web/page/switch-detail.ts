@@ -2,7 +2,7 @@
 
 import type { AttachedPort, AttachedSwitch, SwitchPortDetail, SwitchSample } from '../attached.js';
 import { panel } from './dom.js';
-import { formatBytes, formatCount, formatRate } from './format.js';
+import { formatBytes, formatCount, formatPerSecond, formatRate } from './format.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';
 import { SeriesChart } from './series-chart.js';
@@ -10,7 +10,6 @@ import { Table } from './table.js';
 
 /** Lines in a chart; more of them say nothing. All ports are in the table. */
 const PORTS_DRAWN = 8;
-const formatPerSecond = (value: number) => `${formatCount(value)}/s`;
 
 /** Charts by port: title, how values are written, value. */
 const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: AttachedPort) => number]> = [
@@ -41,7 +40,7 @@ export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
 
   readonly panels = [
     panel('Switch', 'wide', this.#readouts.element),
-    ...this.#charts.map(({ title, chart }, i) => panel(title, i < 2 ? 'half' : 'third', chart.element)),
+    ...this.#charts.map(({ title, chart }) => panel(title, 'third', chart.element)),
     panel('Ports', 'wide', this.#ports.element),
     this.#rulePanel,
   ];

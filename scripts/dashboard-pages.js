@@ -1,0 +1,52 @@
+// What the scripts that make the pictures of docs/dashboard.md share: programs of the built package, and a page in the Chromium of this system.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
+const PICTURES = fileURLToPath(new URL('../docs/pictures/', import.meta.url));
+const executablePath =
+  process.env['CHROMIUM'] ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path));
+if (executablePath === undefined) throw new Error('there is no Chromium here; CHROMIUM may name one');
+
+const browser = await chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+
+/** Where programs are found that are to be in a picture, and no others. */
+export const runtime = await mkdtemp(join(tmpdir(), 'rocev2-pictures-'));
+const env = { ...process.env, XDG_RUNTIME_DIR: runtime };
+
+/** Runs `rocev2 ARGS`. */
+export const start = (...args) =>
+  spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+
+export async function end(program) {
+  if (program.exitCode !== null || program.signalCode !== null) return; // As the receiver does when its sender has ended.
+  program.kill('SIGINT');
+  await once(program, 'exit');
+}
+
+/** Runs a dashboard and lets `act` use its page. */
+export async function dashboard(args, colorScheme, act) {
+  const program = start('dashboard', '--json', ...args);
+  const [line] = await once(program.stdout.setEncoding('utf8'), 'data');
+  const viewport = { width: 1200, height: 800 };
+  const page = await browser.newPage({ viewport, deviceScaleFactor: 0.75, colorScheme });
+  await page.goto(JSON.parse(line).url);
+  await page.locator('.readouts[data-sample]').waitFor();
+  await act(page);
+  await page.close();
+  await end(program);
+}
+
+export const shoot = (page, name) => page.screenshot({ path: `${PICTURES}${name}.png`, fullPage: true });
+
+export async function finish() {
+  await browser.close();
+  await rm(runtime, { recursive: true });
+}
