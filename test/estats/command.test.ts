@@ -118,7 +118,7 @@ describe('rocev2 estats', () => {
   it('exits with 2 for a stage that does not exist', async () => {
     const { exitCode, stderr } = await run(['estats', 'hist', '--stage', 't7_t6']);
     expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/it is one of t2_t1, t3_t2/);
+    expect(stderr).toMatch(/It is one of t2_t1, t3_t2/);
   });
 });
 
