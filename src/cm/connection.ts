@@ -3,6 +3,7 @@
  * time of one operation; programs that care for speed post work requests on `connection.qp` themselves.
  */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
 import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
@@ -28,8 +29,8 @@ export interface ConnectionParts {
 export interface PeerPresence {
   /** False once the peer has ended the connection, or is gone. */
   readonly isOpen: boolean;
-  /** Resolves when the peer has ended the connection, or after `timeoutMs`. */
-  ended(timeoutMs: number): Promise<void>;
+  /** Resolves when the peer has ended the connection, or is gone. */
+  readonly ended: Promise<void>;
   /** Ends it from this side. */
   close(): Promise<void>;
 }
@@ -62,13 +63,15 @@ export class Connection implements AsyncDisposable {
   readonly #pending = new Map<number, Pending>();
   /** Arrived, and not asked for yet. Each holds its receive buffer, so that a peer who sends more has to wait. */
   readonly #messages: WorkCompletion[] = [];
-  #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
+  readonly #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
   /** Waiting for room in the send queue. */
   readonly #queued: Array<Pending & { readonly operation: Operation }> = [];
   #nextWrId = 1;
   /** Why the connection is of no use any more: the first failure, not the flushes after it. */
   #failure: RoceError | undefined;
   #closing: Promise<void> | undefined;
+  /** The peer has ended the connection: no message will come. */
+  #isLeft = false;
 
   /** @internal */
   constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement) {
@@ -78,6 +81,7 @@ export class Connection implements AsyncDisposable {
     this.qp = parts.qp;
     void this.#serveSends();
     void this.#serveReceives();
+    void this.#watchPeer();
   }
 
   get device(): RdmaDevice {
@@ -89,9 +93,20 @@ export class Connection implements AsyncDisposable {
     return this.agreement.region;
   }
 
-  /** Sends one message. Resolves when the peer's NIC has acknowledged it. */
+  /**
+   * Sends one message. Resolves when the peer's NIC has acknowledged it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer's
+   * receives (`messageBytesMax` of its options, 64 KiB by default).
+   */
   async send(data: Uint8Array, options: { immediate?: number } = {}): Promise<void> {
     const { immediate } = options;
+    const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
+    if (data.length > messageBytesMax) {
+      throw new RoceError(
+        'ERR_ROCE_LIMIT',
+        `a message of ${data.length} bytes is longer than the ${messageBytesMax} the peer can receive`,
+        'send it in pieces, write it into memory the peer opens, or let the peer pass a larger `messageBytesMax`',
+      );
+    }
     await this.#withRegion(data, (mr) =>
       this.#run(
         immediate === undefined
@@ -101,11 +116,12 @@ export class Connection implements AsyncDisposable {
     );
   }
 
-  /** The next message from the peer, in the order sent. Rejects when the connection fails or is closed. */
+  /** The next message from the peer, in the order sent. Rejects when the connection fails, is closed, or the peer has closed it. */
   receive(): Promise<Message> {
     const wc = this.#messages.shift();
     if (wc !== undefined) return Promise.resolve(this.#takeMessage(wc));
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (this.#isLeft) return Promise.reject(leftByPeer());
     return new Promise((resolve, reject) => this.#receivers.push({ resolve, reject }));
   }
 
@@ -185,6 +201,13 @@ export class Connection implements AsyncDisposable {
   }
 
   async #withRegion(data: Uint8Array, use: (mr: MemoryRegion) => Promise<void>): Promise<void> {
+    if (!(data instanceof Uint8Array)) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `data is bytes, not a ${typeof data}`,
+        'pass a Buffer or Uint8Array: Buffer.from(text)',
+      );
+    }
     if (this.#failure !== undefined) throw this.#failure;
     const mr = await this.#parts.pd.regMr(this.#reachable(data), Access.LOCAL_WRITE);
     try {
@@ -240,11 +263,24 @@ export class Connection implements AsyncDisposable {
   }
 
   async #serveReceives(): Promise<void> {
-    for await (const wc of this.#parts.recvCq) {
-      if (wc.status !== 0) this.#fail(wc);
-      else if (this.#receivers.length === 0) this.#messages.push(wc);
-      else this.#receivers.shift()!.resolve(this.#takeMessage(wc));
-    }
+    for await (const wc of this.#parts.recvCq) this.#onReceive(wc);
+  }
+
+  #onReceive(wc: WorkCompletion): void {
+    if (wc.status !== 0) this.#fail(wc);
+    else if (this.#receivers.length === 0) this.#messages.push(wc);
+    else this.#receivers.shift()!.resolve(this.#takeMessage(wc));
+  }
+
+  /** Whoever waits for a message must hear that the peer is gone: nothing on the queue pair would say so. */
+  async #watchPeer(): Promise<void> {
+    await this.#peer.ended;
+    if (this.#closing !== undefined) return;
+    // What was acknowledged to the peer before it left is in the queue, though perhaps not yet looked at.
+    for (let wc = this.#parts.recvCq.pollOne(); wc !== undefined; wc = this.#parts.recvCq.pollOne())
+      this.#onReceive(wc);
+    this.#isLeft = true;
+    for (const { reject } of this.#receivers.splice(0)) reject(leftByPeer());
   }
 
   /** Copies the message out of its receive buffer, which is posted again. */
@@ -265,26 +301,26 @@ export class Connection implements AsyncDisposable {
 
   #end(error: RoceError): void {
     this.#failure ??= error;
-    for (const { reject } of this.#receivers) reject(this.#failure);
-    this.#receivers = [];
+    for (const { reject } of this.#receivers.splice(0)) reject(this.#failure);
     this.#postQueued();
   }
 
-  /** Every message from the peer until the connection fails, which throws, or is closed here. */
+  /** Every message from the peer until either side closes the connection, or the peer is gone; a failure throws. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
     while (this.#closing === undefined) {
       try {
         yield await this.receive();
       } catch (error) {
-        if (this.#closing !== undefined) return;
+        if (this.#closing !== undefined || (error as RoceError).code === 'ERR_ROCE_CLOSED') return;
         throw error;
       }
     }
   }
 
   /** Waits until the peer closes its end too or is gone, at most `timeoutMs`. */
-  peerClosed(timeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
-    return this.#peer.ended(timeoutMs);
+  async peerClosed(timeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
+    if (timeoutMs === Number.POSITIVE_INFINITY) await this.#peer.ended;
+    else await Promise.race([this.#peer.ended, delay(timeoutMs, undefined, { ref: false })]);
   }
 
   /** Ends the connection on this side; the peer's next operation fails. Safe to call twice. */
@@ -306,4 +342,8 @@ export class Connection implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+function leftByPeer(): RoceError {
+  return new RoceError('ERR_ROCE_CLOSED', 'the peer has closed the connection');
 }

@@ -20,6 +20,8 @@ interface Waiter {
 }
 
 export class ControlChannel {
+  /** Resolves when the other end is gone, or this one has closed. */
+  readonly closed: Promise<void>;
   readonly #socket: Socket;
   #buffered = '';
   readonly #messages: unknown[] = [];
@@ -30,6 +32,7 @@ export class ControlChannel {
     this.#socket = socket;
     socket.setNoDelay(true);
     socket.setEncoding('utf8');
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
     socket.on('data', (text: string) => this.#onText(text));
     socket.on('error', (error) =>
       this.#fail(new RoceError('ERR_ROCE_CONNECT', `control connection: ${error.message}`)),

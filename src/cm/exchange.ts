@@ -43,6 +43,8 @@ const helloSchema = z.object({
   receiveBudgetPackets: z.number().int().min(2),
   maxDestRdAtomic: z.number().int().min(0).max(128),
   region: z.object({ addr: hexBigint, rkey: z.number().int(), length: z.number().int().min(0) }).optional(),
+  /** Longest message this side has receives for; absent where tools agree on it otherwise. */
+  messageBytesMax: z.number().int().min(0).optional(),
   /** What the tool on the other end wants, for tools to read and check. */
   purpose: z.record(z.string(), z.unknown()),
 });
@@ -60,6 +62,8 @@ export interface ExchangeOptions {
   /** Must be the same on both sides. */
   readonly recovery: RecoveryName;
   readonly region?: RemoteRegion;
+  /** Longest message this side can receive, to be told to the peer. */
+  readonly messageBytesMax?: number;
   readonly purpose?: Record<string, unknown>;
   /** Looks at what the peer wants; a returned text refuses it. */
   readonly check?: (purpose: Record<string, unknown>) => string | undefined;
@@ -80,6 +84,8 @@ export interface Agreement {
   readonly mtu: number;
   readonly recovery: RecoveryName;
   readonly region: RemoteRegion | undefined;
+  /** Longest message the peer can receive; undefined when it did not say. */
+  readonly messageBytesMax: number | undefined;
   readonly purpose: Record<string, unknown>;
 }
 
@@ -105,6 +111,7 @@ function helloOf(options: ExchangeOptions): object {
     ...(options.region !== undefined && {
       region: { ...options.region, addr: `0x${options.region.addr.toString(16)}` },
     }),
+    ...(options.messageBytesMax !== undefined && { messageBytesMax: options.messageBytesMax }),
     purpose: options.purpose ?? {},
   };
 }
@@ -183,5 +190,13 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   });
   // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');
-  return { peer, remoteQpn: hello.qpn, mtu, recovery: options.recovery, region: hello.region, purpose: hello.purpose };
+  return {
+    peer,
+    remoteQpn: hello.qpn,
+    mtu,
+    recovery: options.recovery,
+    region: hello.region,
+    messageBytesMax: hello.messageBytesMax,
+    purpose: hello.purpose,
+  };
 }

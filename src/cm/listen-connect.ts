@@ -9,7 +9,6 @@
  */
 
 import { randomInt } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
@@ -81,6 +80,7 @@ async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promis
     psn: randomInt(PSN_RANGE),
     mtu: options.mtu ?? MTU_MAX,
     recovery: options.recovery ?? 'go-back-n',
+    messageBytesMax,
     ...(options.rateControl !== undefined && { rateControl: options.rateControl }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
     ...(options.retryCnt !== undefined && { retryCnt: options.retryCnt }),
@@ -126,6 +126,7 @@ async function establishThroughManager(
       mtu: cm.pathMtu,
       recovery: 'go-back-n',
       region: decodeRegion(cm.privateData),
+      messageBytesMax: undefined,
       purpose: {},
     };
     return new Connection(parts, managedPresence(cm), agreement);
@@ -144,10 +145,7 @@ function managedPresence(cm: CmConnection): PeerPresence {
     get isOpen() {
       return isOpen;
     },
-    ended: async (timeoutMs) => {
-      if (timeoutMs === Number.POSITIVE_INFINITY) await cm.disconnected;
-      else await Promise.race([cm.disconnected, delay(timeoutMs, undefined, { ref: false })]);
-    },
+    ended: cm.disconnected,
     close: () => cm.disconnect(),
   };
 }
@@ -176,12 +174,10 @@ function presenceOf(channel: ControlChannel): PeerPresence {
     get isOpen() {
       return channel.isOpen;
     },
-    ended: (timeoutMs) => channel.receive(timeoutMs).then(noop, noop),
+    ended: channel.closed,
     close: async () => channel.close(),
   };
 }
-
-function noop(): void {}
 
 /** Connects to a listening peer. Rejects with ERR_ROCE_CONNECT when nobody answers, ERR_ROCE_MISMATCH when the sides do not fit. */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {

@@ -60,6 +60,7 @@ export function completionError(wc: WorkCompletion, peerIsGone = false): RoceErr
 
 /** What usually stands behind a failure. */
 const HINTS: Readonly<Record<string, string>> = {
+  LOC_LEN_ERR: 'a message is longer than the receive that took it',
   WR_FLUSH_ERR: 'an earlier failure stopped the queue pair; the first completion that failed says why',
   REM_INV_REQ_ERR:
     'the peer does not take this request: is its receive long enough, does its queue pair allow the operation?',

@@ -132,6 +132,20 @@ export function connectionContract(
         await expect(server.send(Buffer.alloc(1))).rejects.toThrow(/retry counter exceeded|closed/);
       });
 
+      it('refuses a message that the peer has no room for, and what is no bytes, and goes on', async () => {
+        const { server, client } = await pair({ messageBytesMax: 1000 });
+        await expect(client.send(Buffer.alloc(1001))).rejects.toMatchObject({
+          code: 'ERR_ROCE_LIMIT',
+          message: expect.stringMatching(/1001 bytes is longer than the 1000 the peer can receive \(.*messageBytesMax/),
+        });
+        await expect(client.send('text' as unknown as Uint8Array)).rejects.toMatchObject({
+          code: 'ERR_ROCE_INVALID_ARGUMENT',
+          message: expect.stringMatching(/not a string \(.*Buffer\.from\(text\)/),
+        });
+        await client.send(Buffer.alloc(1000, 7));
+        expect((await server.receive()).data.length).toBe(1000);
+      });
+
       it('ends with the first cause when the peer closes, and rejects everything after with it', async () => {
         const { server, client } = await pair({ region: 64 }, { timeout: 8, retryCnt: 2 });
         await server.close();
@@ -140,6 +154,28 @@ export function connectionContract(
         );
         await expect(client.send(Buffer.alloc(1))).rejects.toThrow(/transport retry counter exceeded/);
         await expect(client.receive()).rejects.toThrow(/transport retry counter exceeded/);
+      });
+
+      it('delivers what was sent before the peer closed, and then says that it has', async () => {
+        const { server, client } = await pair();
+        const waiting = Promise.allSettled([server.receive(), server.receive()]);
+        await client.send(Buffer.from('last words'));
+        await client.close();
+        const left = { code: 'ERR_ROCE_CLOSED', message: expect.stringMatching(/peer has closed/) };
+        expect(await waiting).toMatchObject([
+          { status: 'fulfilled', value: { data: Buffer.from('last words') } },
+          { status: 'rejected', reason: left },
+        ]);
+        await expect(server.receive()).rejects.toMatchObject(left);
+      });
+
+      it('iterates over messages until the peer closes', async () => {
+        const { server, client } = await pair();
+        await Promise.all(Array.from({ length: 20 }, (_, i) => client.send(Buffer.from([i]))));
+        await client.close();
+        const seen: number[] = [];
+        for await (const { data } of server) seen.push(data[0]);
+        expect(seen).toEqual(Array.from({ length: 20 }, (_, i) => i));
       });
 
       it('iterates over messages until it is closed', async () => {

@@ -73,7 +73,7 @@ describe.skipIf(!isBuilt)('rocev2 livelock', () => {
 });
 
 it.each([
-  [['--ops', 'jump'], /--ops.*write one or more of send,write,read/],
+  [['--ops', 'jump'], /--ops.*Write one or more of send,write,read/],
   [['--schemes', 'go-back-1'], /--schemes.*go-back-0,go-back-n,selective-repeat/],
   [['--drop', 'sometimes'], /--drop.*'sometimes'/],
   [['--seconds', '0'], /--seconds.*at most 3600 s/],

@@ -153,7 +153,7 @@ describe('a switch that cannot be', () => {
 
   it.each([
     [['--port', 'nonsense'], "'nonsense' is not a switch port"],
-    [['--port', 'a=127.0.0.1:0'], 'two or more'],
+    [['--port', 'a=127.0.0.1:0'], 'two ports or more'],
     [['--config', 'no-such-file.json'], 'cannot read no-such-file.json'],
     [[...TWO_PORTS, '--loss', 'sometimes'], "'sometimes'"],
     [[...TWO_PORTS, '--rate', 'c=1Gbps'], "no port 'c'"],

@@ -127,6 +127,7 @@ async function connectLanes({ tool, op, device, meeting, exchange, options }: Co
       mtu: peers[i].pathMtu,
       recovery: 'go-back-n' as const,
       region: { addr: peers[i].remoteAddr, rkey: peers[i].rkey, length: sizeBytes },
+      messageBytesMax: undefined,
       purpose: {},
     },
   }));
