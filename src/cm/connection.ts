@@ -5,12 +5,14 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
+import { STATUS_WR_FLUSH_ERR } from '../ring/enums.js';
 import { Access } from '../verbs/access.js';
 import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
+import { Resource } from '../verbs/resource.js';
 import type { SendWorkRequest } from '../verbs/send-work-request.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
 
@@ -49,12 +51,17 @@ type Operation = SendWorkRequest extends infer W
     : never
   : never;
 
+/** Far more than an engine in another thread needs to report what it has done. */
+const FLUSH_GRACE_MS = 100;
+
 interface Pending {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
 
-export class Connection implements AsyncDisposable {
+export class Connection extends Resource {
+  /** Before what it is made of, which the device closes too. */
+  override readonly closeRank = -1;
   readonly qp: QueuePair;
   /** Path MTU, recovery scheme and what else was agreed. */
   readonly agreement: Agreement;
@@ -69,12 +76,12 @@ export class Connection implements AsyncDisposable {
   #nextWrId = 1;
   /** Why the connection is of no use any more: the first failure, not the flushes after it. */
   #failure: RoceError | undefined;
-  #closing: Promise<void> | undefined;
   /** The peer has ended the connection: no message will come. */
   #isLeft = false;
 
   /** @internal */
   constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement) {
+    super(parts.qp.device);
     this.#parts = parts;
     this.#peer = peer;
     this.agreement = agreement;
@@ -267,15 +274,22 @@ export class Connection implements AsyncDisposable {
   }
 
   #onReceive(wc: WorkCompletion): void {
-    if (wc.status !== 0) this.#fail(wc);
+    if (wc.status === STATUS_WR_FLUSH_ERR) void this.#onFlushedReceive(wc);
+    else if (wc.status !== 0) this.#fail(wc);
     else if (this.#receivers.length === 0) this.#messages.push(wc);
     else this.#receivers.shift()!.resolve(this.#takeMessage(wc));
+  }
+
+  /** A flush follows from something else: the end of the connection, when RDMA CM tells of it, is heard of a moment later. */
+  async #onFlushedReceive(wc: WorkCompletion): Promise<void> {
+    await this.peerClosed(FLUSH_GRACE_MS);
+    if (!this.#isLeft) this.#fail(wc);
   }
 
   /** Whoever waits for a message must hear that the peer is gone: nothing on the queue pair would say so. */
   async #watchPeer(): Promise<void> {
     await this.#peer.ended;
-    if (this.#closing !== undefined) return;
+    if (this.isClosed) return;
     // What was acknowledged to the peer before it left is in the queue, though perhaps not yet looked at.
     for (let wc = this.#parts.recvCq.pollOne(); wc !== undefined; wc = this.#parts.recvCq.pollOne())
       this.#onReceive(wc);
@@ -295,7 +309,7 @@ export class Connection implements AsyncDisposable {
   }
 
   #fail(wc: WorkCompletion): void {
-    if (this.#failure !== undefined || this.#closing !== undefined) return;
+    if (this.#failure !== undefined || this.isClosed) return;
     this.#end(completionError(wc, !this.#peer.isOpen));
   }
 
@@ -307,11 +321,11 @@ export class Connection implements AsyncDisposable {
 
   /** Every message from the peer until either side closes the connection, or the peer is gone; a failure throws. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
-    while (this.#closing === undefined) {
+    while (!this.isClosed) {
       try {
         yield await this.receive();
       } catch (error) {
-        if (this.#closing !== undefined || (error as RoceError).code === 'ERR_ROCE_CLOSED') return;
+        if (this.isClosed || (error as RoceError).code === 'ERR_ROCE_CLOSED') return;
         throw error;
       }
     }
@@ -323,13 +337,8 @@ export class Connection implements AsyncDisposable {
     else await Promise.race([this.#peer.ended, delay(timeoutMs, undefined, { ref: false })]);
   }
 
-  /** Ends the connection on this side; the peer's next operation fails. Safe to call twice. */
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  /** Ends the connection on this side; the peer's next operation fails. */
+  protected override async release(): Promise<void> {
     this.#end(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
     for (const { reject } of this.#pending.values()) reject(this.#failure!);
     this.#pending.clear();
@@ -337,10 +346,6 @@ export class Connection implements AsyncDisposable {
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 }
 

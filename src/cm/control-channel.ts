@@ -169,7 +169,7 @@ export class ControlListener {
     return new Promise((resolve, reject) => {
       const server = createServer((socket) => onChannel(new ControlChannel(socket)));
       server.once('error', (error: NodeJS.ErrnoException) => {
-        const hint = error.code === 'EADDRINUSE' ? 'another program listens there: choose another --port' : undefined;
+        const hint = error.code === 'EADDRINUSE' ? 'another program listens there: choose another port' : undefined;
         reject(new RoceError('ERR_ROCE_IO', `cannot listen on ${host}:${port}: ${error.message}`, hint));
       });
       server.listen({ host, port }, () => resolve(new ControlListener(server)));

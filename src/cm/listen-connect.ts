@@ -12,10 +12,11 @@ import { randomInt } from 'node:crypto';
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
-import type { RecoveryName } from '../retransmit/recovery.js';
+import { RECOVERY_NAMES, type RecoveryName } from '../retransmit/recovery.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
+import { Resource } from '../verbs/resource.js';
 import type { CmConnection } from './cm-connection.js';
 import type { CmListener } from './cm-listener.js';
 import { Connection, type ConnectionParts, type PeerPresence } from './connection.js';
@@ -65,6 +66,24 @@ const MTU_MAX = 4096;
 const MESSAGE_BYTES_DEFAULT = 64 * 1024;
 const RECEIVE_DEPTH_DEFAULT = 64;
 const PSN_RANGE = 1 << 24;
+
+/** What the types say, for callers without types. */
+function checkOptions(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
+  const { port, recovery } = options;
+  if (!Number.isInteger(port) || typeof host !== 'string') {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `${call} needs a host and a port`,
+      `${call}(device, { host, port })`,
+    );
+  }
+  if (recovery !== undefined && !RECOVERY_NAMES.includes(recovery)) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      `recovery is one of ${RECOVERY_NAMES.join(', ')}, not '${String(recovery)}'`,
+    );
+  }
+}
 
 async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promise<[ConnectionParts, ExchangeOptions]> {
   const messageBytesMax = options.messageBytesMax ?? MESSAGE_BYTES_DEFAULT;
@@ -181,6 +200,7 @@ function presenceOf(channel: ControlChannel): PeerPresence {
 
 /** Connects to a listening peer. Rejects with ERR_ROCE_CONNECT when nobody answers, ERR_ROCE_MISMATCH when the sides do not fit. */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
+  checkOptions('connect', options, options.host);
   const { manager } = options;
   if (manager !== undefined) {
     return establishThroughManager(device, options, (qp, privateData) =>
@@ -196,16 +216,18 @@ export async function connect(device: RdmaDevice, options: ConnectOptions): Prom
 }
 
 /** Accepts connections. */
-export class Listener implements AsyncDisposable {
+export class Listener extends Resource {
+  /** Before the connections that it has made. */
+  override readonly closeRank = -2;
   readonly #device: RdmaDevice;
   readonly #options: ListenOptions;
   #control: ControlListener | undefined;
   #cm: CmListener | undefined;
   readonly #waitingChannels: ControlChannel[] = [];
   #accepters: Array<{ resolve: (channel: ControlChannel) => void; reject: (error: Error) => void }> = [];
-  #closed = false;
 
   private constructor(device: RdmaDevice, options: ListenOptions) {
+    super(device);
     this.#device = device;
     this.#options = options;
   }
@@ -213,16 +235,26 @@ export class Listener implements AsyncDisposable {
   /** @internal */
   static async open(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
     const listener = new Listener(device, options);
-    if (options.manager !== undefined) {
-      listener.#cm = options.manager.listen(options.port);
+    try {
+      await listener.#start();
       return listener;
+    } catch (error) {
+      await listener.close();
+      throw error;
     }
-    listener.#control = await ControlListener.open(options.host ?? device.address.text, options.port, (channel) => {
-      const accepter = listener.#accepters.shift();
-      if (accepter === undefined) listener.#waitingChannels.push(channel);
+  }
+
+  async #start(): Promise<void> {
+    const { manager, host, port } = this.#options;
+    if (manager !== undefined) {
+      this.#cm = manager.listen(port);
+      return;
+    }
+    this.#control = await ControlListener.open(host ?? this.#device.address.text, port, (channel) => {
+      const accepter = this.#accepters.shift();
+      if (accepter === undefined) this.#waitingChannels.push(channel);
       else accepter.resolve(channel);
     });
-    return listener;
   }
 
   /** The port it listens on, of TCP or of RDMA CM. */
@@ -243,38 +275,34 @@ export class Listener implements AsyncDisposable {
   }
 
   #nextChannel(): Promise<ControlChannel> {
-    if (this.#closed) return Promise.reject(new RoceError('ERR_ROCE_CLOSED', 'the listener is closed'));
+    if (this.isClosed) return Promise.reject(new RoceError('ERR_ROCE_CLOSED', 'the listener is closed'));
     return new Promise((resolve, reject) => this.#accepters.push({ resolve, reject }));
   }
 
   /** Every connection until the listener is closed. Peers that do not fit are refused and left out. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Connection, void, undefined> {
-    while (!this.#closed) {
+    while (!this.isClosed) {
       try {
         yield await this.accept();
       } catch (error) {
-        if (this.#closed) return;
+        if (this.isClosed) return;
         if (!(error instanceof RoceError)) throw error;
       }
     }
   }
 
   /** Takes no more connections; open ones stay. */
-  async close(): Promise<void> {
-    this.#closed = true;
+  protected override async release(): Promise<void> {
     this.#cm?.close();
     this.#control?.close();
     for (const channel of this.#waitingChannels) channel.close();
     for (const { reject } of this.#accepters) reject(new RoceError('ERR_ROCE_CLOSED', 'the listener is closed'));
     this.#accepters = [];
   }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
 }
 
 /** Listens for peers. Rejects with ERR_ROCE_IO when the TCP port is taken. */
-export function listen(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
+export async function listen(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
+  checkOptions('listen', options, options.host ?? device.address.text);
   return Listener.open(device, options);
 }

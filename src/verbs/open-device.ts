@@ -37,6 +37,13 @@ export interface DeviceOptions extends PortOptions {
  * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT for options that make no sense.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
+  if (typeof options?.address !== 'string') {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      'a device needs an address',
+      "openDevice({ address: '127.0.0.1' })",
+    );
+  }
   const { engine = 'inline', spin = true, estats, ...port } = options;
   checkName('engine', engine, ENGINES);
   checkName('io', port.io ?? 'auto', PORT_IOS);

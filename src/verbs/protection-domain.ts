@@ -72,9 +72,13 @@ export class ProtectionDomain extends Resource {
   }
 
   #bytesOf(memory: Uint8Array | number): Buffer {
-    if (typeof memory !== 'number') return Buffer.from(memory.buffer, memory.byteOffset, memory.length);
+    if (memory instanceof Uint8Array) return Buffer.from(memory.buffer, memory.byteOffset, memory.length);
     if (!Number.isSafeInteger(memory) || memory < 0) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a region of ${memory} bytes is not possible`);
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `a region of ${memory} bytes is not possible`,
+        'pass a Buffer, or a number of bytes',
+      );
     }
     return this.device.allocate(memory);
   }

@@ -127,6 +127,9 @@ export class QueuePair extends Resource {
   /** @internal */
   static async create(pd: ProtectionDomain, init: QueuePairInit): Promise<QueuePair> {
     const { device } = pd;
+    if (init?.sendCq === undefined) {
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a queue pair needs a completion queue', 'createQp({ sendCq })');
+    }
     const type = init.type ?? 'RC';
     const maxSendSge = init.maxSendSge ?? 1;
     const maxRecvSge = init.maxRecvSge ?? 1;

@@ -273,6 +273,15 @@ export function connectionContract(
         await client.send(Buffer.from('still here'));
         expect((await server.receive()).data.toString()).toBe('still here');
       });
+
+      it('ends with its device', async () => {
+        const { server, client, listener } = await pair();
+        const waiting = Promise.allSettled([server.receive(), listener.accept(), client.receive()]);
+        await server.device.close();
+        await client.device.close();
+        for (const side of await waiting)
+          expect(side).toMatchObject({ status: 'rejected', reason: { code: 'ERR_ROCE_CLOSED' } });
+      });
     });
 
     describe('connecting through RDMA CM', () => {
@@ -297,6 +306,14 @@ export function connectionContract(
         expect(server.remote).toBeUndefined();
         await client.write(Buffer.from('there'), 8);
         expect(memory.toString('utf8', 8, 13)).toBe('there');
+      });
+
+      it('ends with its device, too', async () => {
+        const { server, client } = await managedPair();
+        const waiting = Promise.allSettled([server.receive()]);
+        await client.device.close();
+        expect(await waiting).toMatchObject([{ status: 'rejected', reason: { code: 'ERR_ROCE_CLOSED' } }]);
+        await server.device.close();
       });
 
       it('tells the other side when it is closed', async () => {
