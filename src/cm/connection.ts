@@ -5,7 +5,6 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
-import { STATUS_WR_FLUSH_ERR } from '../ring/enums.js';
 import { Access } from '../verbs/access.js';
 import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -274,7 +273,7 @@ export class Connection extends Resource {
   }
 
   #onReceive(wc: WorkCompletion): void {
-    if (wc.status === STATUS_WR_FLUSH_ERR) void this.#onFlushedReceive(wc);
+    if (wc.statusName === 'WR_FLUSH_ERR') void this.#onFlushedReceive(wc);
     else if (wc.status !== 0) this.#fail(wc);
     else if (this.#receivers.length === 0) this.#messages.push(wc);
     else this.#receivers.shift()!.resolve(this.#takeMessage(wc));
