@@ -9,6 +9,7 @@ import { Switch } from '../switch/switch.js';
 import type { SwitchConfig } from '../switch/switch-config.js';
 import { Cable, type FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
+import type { ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimStation } from './sim-station.js';
 import { SimSwitch } from './sim-switch.js';
 import { shortestPaths, type Topology } from './topology.js';
@@ -20,6 +21,8 @@ export interface NetworkOptions {
   readonly pathMtu: number;
   /** Of every switch; rates of ports and routes follow from the topology. */
   readonly switchConfig: SwitchConfig;
+  /** Hosts whose NIC takes packets in one after another. */
+  readonly pipelineOf?: (host: string) => ReceivePipelineOptions | undefined;
   /** A plan of its own for every switch. */
   readonly faultsOf?: (switchName: string) => FaultPlan | undefined;
 }
@@ -45,7 +48,16 @@ export class Network {
     this.stations = new Map(
       topology.hosts.map((name, index) => {
         const cable = [...cables].find(([key]) => key.startsWith(`${name}>`))![1];
-        return [name, new SimStation({ index, events, random: random.stream(name), cable, pathMtuMax: pathMtu })];
+        const station = {
+          index,
+          events,
+          random: random.stream(name),
+          cable,
+          pathMtuMax: pathMtu,
+          pipeline: options.pipelineOf?.(name),
+          frameBytesMax: pathMtu + HEADER_BYTES_MAX,
+        };
+        return [name, new SimStation(station)];
       }),
     );
     this.switches = this.#buildSwitches(options);

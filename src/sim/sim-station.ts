@@ -3,6 +3,7 @@
  * they would see on a wire. MAC addresses follow from the IPv4 address; nobody has to ask for them.
  */
 
+import { readU24 } from '../core/bytes.js';
 import type { RandomSource } from '../core/random.js';
 import { IpAddress } from '../packet/address.js';
 import { FRAME_OK, FrameInfo, parseFrame } from '../packet/frame.js';
@@ -10,8 +11,9 @@ import { PFC_FRAME_BYTES, PFC_QUANTA_MAX, PfcFrame, PRIORITIES, parsePfc, pauseN
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '../port/frame-headers.js';
 import { SourceCache } from '../port/source-cache.js';
-import type { Cable } from './cable.js';
+import type { Cable, FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
+import { ReceivePipeline, type ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimHost } from './sim-host.js';
 
 /** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. */
@@ -25,7 +27,14 @@ export interface SimStationOptions {
   /** Takes what the station sends. */
   readonly cable: Cable;
   readonly pathMtuMax: number;
+  /** Default: packets are taken in as they arrive. */
+  readonly pipeline?: ReceivePipelineOptions | undefined;
+  /** The largest frame, without check sequence. */
+  readonly frameBytesMax: number;
 }
+
+/** In the BTH. */
+const DEST_QP_OFFSET = 5;
 
 export class SimStation {
   readonly host: SimHost;
@@ -39,8 +48,9 @@ export class SimStation {
   readonly #rx: RxDatagram;
   readonly #sources = new SourceCache();
   readonly #destinationMac = macOf(IpAddress.parse('0.0.0.0'));
+  readonly #pipeline: ReceivePipeline | undefined;
 
-  constructor({ index, events, random, cable, pathMtuMax }: SimStationOptions) {
+  constructor({ index, events, random, cable, pathMtuMax, pipeline, frameBytesMax }: SimStationOptions) {
     const address = IpAddress.fromBytes(Uint8Array.of(10, 0, index >> 8, index & 0xff));
     this.host = new SimHost({ address, events, random, pathMtuMax });
     this.mac = macOf(address);
@@ -49,6 +59,13 @@ export class SimStation {
     this.#headerBytes = frameHeaderBytes(4);
     this.#rx = newRxDatagram(address);
     this.host.connect((batch) => this.#send(batch));
+    const pause = (priority: number, isOn: boolean) => this.#ask(priority, isOn ? PFC_QUANTA_MAX : 0);
+    this.#pipeline = pipeline && new ReceivePipeline(pipeline, { events, frameBytesMax, take: this.#take, pause });
+  }
+
+  /** Packets that its pipeline had no room for. */
+  get lostPackets(): number {
+    return this.#pipeline?.lostPackets ?? 0;
   }
 
   get address(): IpAddress {
@@ -59,28 +76,42 @@ export class SimStation {
     const frame = this.#frame;
     if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) {
       if (parsePfc(bytes, offset, length, this.#pfc)) this.#obey(this.#pfc);
-      return;
-    }
-    const rx = this.#rx;
-    readFrame(rx, bytes, frame, this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes));
-    this.onPacket?.(false, bytes, rx.offset, rx.length, rx.ecn);
-    this.host.receive(rx);
+    } else if (this.#pipeline === undefined) this.#handOver(bytes);
+    else this.#pipeline.add(readU24(bytes, frame.payloadOffset + DEST_QP_OFFSET), bytes, offset, length);
   };
 
   /** A broken station: asks its switch for the longest pause of a priority, again and again until `untilNs`. */
   storm(priority: number, untilNs: number): void {
-    const bytes = new Uint8Array(PFC_FRAME_BYTES);
-    const pause = new PfcFrame();
-    pause.enabled = 1 << priority;
-    pause.quanta[priority] = PFC_QUANTA_MAX;
-    writePfc(bytes, 0, this.mac, pause);
-    const intervalNs = pauseNs(PFC_QUANTA_MAX, this.#cable.rateBps) / 2;
     const repeat = (): void => {
-      if (this.#events.nowNs >= untilNs) return;
-      this.#cable.send(bytes, 0, bytes.length);
-      this.#events.after(intervalNs, repeat);
+      if (this.#events.nowNs < untilNs) this.#events.after(this.#ask(priority, PFC_QUANTA_MAX) / 2, repeat);
     };
     repeat();
+  }
+
+  /** Asks the switch to pause a priority for so many quanta; how long that is. */
+  #ask(priority: number, quanta: number): number {
+    const pause = new PfcFrame();
+    pause.enabled = 1 << priority;
+    pause.quanta[priority] = quanta;
+    const bytes = new Uint8Array(PFC_FRAME_BYTES);
+    writePfc(bytes, 0, this.mac, pause);
+    this.#cable.send(bytes, 0, bytes.length);
+    return pauseNs(quanta, this.#cable.rateBps);
+  }
+
+  /** From the pipeline. */
+  readonly #take: FrameSink = (bytes, offset, length) => {
+    parseFrame(bytes, offset, length, this.#frame);
+    this.#handOver(bytes);
+  };
+
+  /** `#frame` describes what stands in `bytes`. */
+  #handOver(bytes: Uint8Array): void {
+    const rx = this.#rx;
+    const frame = this.#frame;
+    readFrame(rx, bytes, frame, this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes));
+    this.onPacket?.(false, bytes, rx.offset, rx.length, rx.ecn);
+    this.host.receive(rx);
   }
 
   #obey({ enabled, quanta }: PfcFrame): void {

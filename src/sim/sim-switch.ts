@@ -68,6 +68,11 @@ export class SimSwitch {
     return PRIORITIES.reduce<number>((sum, priority) => sum + this.#counters[port][`tx_prio${priority}_pause`], 0);
   }
 
+  /** Pauses that the neighbour asked the port for. */
+  receivedPauseFrames(port: number): number {
+    return PRIORITIES.reduce<number>((sum, priority) => sum + this.#counters[port][`rx_prio${priority}_pause`], 0);
+  }
+
   #turn(): void {
     for (let port = this.engine.nextReady(); port >= 0; port = this.engine.nextReady()) this.#egresses[port].kick();
     const next = this.engine.nextDeadlineNs;

@@ -1,8 +1,7 @@
-/** What becomes of TIMELY's shares, and flow completion times by load ("ECN or Delay", CoNEXT'16, figures 13 to 16): the shape of the published curves. docs/lab.md has the numbers. */
+/** Flow completion times by load ("ECN or Delay", CoNEXT'16, figures 13 to 16): the shape of the published curves. docs/lab.md has the numbers. */
 
 import { expect, test } from 'vitest';
 import type { CompletionResult } from '../../src/sim/scenario/result.js';
-import { TIMELY_SCENARIOS } from '../../src/sim/scenarios/timely.js';
 import { failuresOf, runBuiltIn } from './run-built-in.js';
 
 const PROTOCOLS = ['dcqcn', 'timely', 'patched-timely'] as const;
@@ -12,10 +11,6 @@ async function smallFlows(protocol: (typeof PROTOCOLS)[number], load: number): P
   expect(failuresOf(result)).toEqual([]);
   return result.summary.smallCompletions;
 }
-
-test.each(TIMELY_SCENARIOS.map(({ name }) => name))('%s', async (name) => {
-  expect(failuresOf(await runBuiltIn(name))).toEqual([]);
-});
 
 test('at a load of 0.2 the three are equal in the median', async () => {
   const medians: number[] = [];

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { DCQCN_LONG_RAMP, dcqcnStudy, togetherAtStart } from '../../src/fluid/index.js';
 import type { ScenarioResult } from '../../src/sim/scenario/result.js';
-import { failuresOf, queueOf, runBuiltIn } from './run-built-in.js';
+import { failuresOf, runBuiltIn } from './run-built-in.js';
 
 function fluidQueueBytes(flows: number): number {
   const study = dcqcnStudy({ groups: togetherAtStart(flows), delayNs: 4000, parameters: DCQCN_LONG_RAMP });
@@ -47,27 +47,5 @@ describe('a feedback delay of 85 us', () => {
     expect(efficiencies[0]).toBeGreaterThan(0.98);
     expect(Math.abs(efficiencies[1] - 0.949)).toBeLessThan(0.05);
     expect(Math.abs(efficiencies[2] - 0.864)).toBeLessThan(0.05);
-  });
-});
-
-test.each([2, 10, 16, 64])('100 Gb/s: %i flows', async (flows) => {
-  expect(failuresOf(await runBuiltIn(`dcqcn-100g-n${flows}`))).toEqual([]);
-});
-
-test.each([10, 64])('a PI controller holds the queue of %i flows at its reference', async (flows) => {
-  expect(failuresOf(await runBuiltIn(`dcqcn-pi-n${flows}`))).toEqual([]);
-});
-
-describe('PFC alone', () => {
-  const MEMORY_BYTES = 4_194_304;
-  const ALPHA = 1 / 8;
-
-  test.each([2, 10, 16])('%i ingress queues fill their dynamic thresholds', async (flows) => {
-    const result = await runBuiltIn(`pfc-n${flows}`);
-    expect(failuresOf(result)).toEqual([]);
-    const thresholds = (flows * ALPHA * MEMORY_BYTES) / (1 + flows * ALPHA);
-    const { maxBytes } = queueOf(result, `s0>h${flows}`);
-    expect(maxBytes / thresholds).toBeGreaterThan(0.9);
-    expect(maxBytes / thresholds).toBeLessThan(1.1);
   });
 });

@@ -60,8 +60,6 @@ describe('one packet in 256, always the same', () => {
 });
 
 describe('random loss', () => {
-  const MESSAGE_PACKETS = 4096;
-
   test.each([
     ['go-back-n', 1e-4, 16, 2],
     ['go-back-n', 1e-3, 16, 2],
@@ -81,19 +79,23 @@ describe('random loss', () => {
     expect(Math.abs(summary.efficiency / expected - 1)).toBeLessThan(0.01);
   });
 
-  test('go-back-0 falls to a third at one in 2000', async () => {
-    const p = 5e-4;
+  // Short messages: thousands of them come through, so that their mean is known to a percent.
+  test.each([
+    [64, 1e-3, '100ms'],
+    [64, 1e-2, '200ms'],
+    [256, 5e-3, '300ms'],
+  ])('go-back-0, messages of %i packets, p = %d', async (messagePackets, p, duration) => {
     const packets = 16;
     const { summary } = await runBuiltIn(
       'livelock-go-back-0',
       delayFor(packets),
       `faults=h0>h1:random=${p}`,
-      'duration=400ms',
+      `duration=${duration}`,
+      `flows[0].message=${messagePackets}KiB`,
       'nic.timeout=2',
     );
-    const growth = (1 - p) ** -MESSAGE_PACKETS - 1;
-    const expected = MESSAGE_PACKETS / (growth / p + packets * growth);
-    // About 130 messages come through: the mean of so many is known to a tenth.
-    expect(Math.abs(summary.efficiency / expected - 1)).toBeLessThan(0.25);
+    const growth = (1 - p) ** -messagePackets - 1;
+    const expected = messagePackets / (growth / p + packets * growth);
+    expect(Math.abs(summary.efficiency / expected - 1)).toBeLessThan(0.01);
   });
 });

@@ -7,7 +7,17 @@ import { runScenario } from '../../src/sim/scenario/run.js';
 import { parseScenario } from '../../src/sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../src/sim/scenarios/index.js';
 
+const runs = new Map<string, Promise<ScenarioResult>>();
+
+/** The same run again is the same promise. */
 export function runBuiltIn(name: string, ...set: readonly string[]): Promise<ScenarioResult> {
+  const key = [name, ...set].join(' ');
+  const result = runs.get(key) ?? run(name, set);
+  runs.set(key, result);
+  return result;
+}
+
+function run(name: string, set: readonly string[]): Promise<ScenarioResult> {
   const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name);
   if (file === undefined) throw new Error(`there is no scenario ${name}`);
   return runScenario(parseScenario(override(file, set)), { clock: () => performance.now() / 1000 });

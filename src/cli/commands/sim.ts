@@ -8,6 +8,7 @@ import type { Command } from 'commander';
 import { formatNs, formatRate } from '../../core/units.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import { runScenario } from '../../sim/scenario/run.js';
+import type { Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
 import { countOption } from '../options.js';
@@ -118,6 +119,7 @@ async function run(name: string, options: RunOptions, output: Output): Promise<v
   }).finally(() => progress.stop());
   await writeFiles(
     result,
+    scenario,
     ['rocev2 sim run', name, ...choice.set.map((text) => `--set ${text}`)].join(' '),
     options,
     output,
@@ -128,9 +130,15 @@ async function run(name: string, options: RunOptions, output: Output): Promise<v
   if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
 }
 
-async function writeFiles(result: ScenarioResult, command: string, options: RunOptions, output: Output): Promise<void> {
+async function writeFiles(
+  result: ScenarioResult,
+  scenario: Scenario,
+  command: string,
+  options: RunOptions,
+  output: Output,
+): Promise<void> {
   if (options.report !== undefined) {
-    await writeFile(options.report, scenarioPage(result, command));
+    await writeFile(options.report, scenarioPage(result, command, scenario));
     output.note(`wrote ${options.report}`);
   }
   if (options.plot !== undefined) {

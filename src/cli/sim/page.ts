@@ -1,23 +1,33 @@
 /** A scenario's result as one HTML page that stands alone: the figures as SVG, and the tables. */
 
 import { formatBytes, formatNs, formatRate } from '../../core/units.js';
-import type { ScenarioResult, Series } from '../../sim/scenario/result.js';
+import { SMALL_FLOW_BYTES } from '../../sim/scenario/report.js';
+import type { FlowResult, ScenarioResult, Series } from '../../sim/scenario/result.js';
+import type { Scenario } from '../../sim/scenario/schema.js';
+import { quantile } from '../../sim/statistics.js';
 import { htmlPage, htmlTable } from '../html-page.js';
 import { type ChartPanel, escapeXml, renderLineChart } from '../svg-chart.js';
 import { FLOW_COLUMNS, flowRow, isTelling, QUEUE_COLUMNS, queueRow, summaryLines } from './tables.js';
 
 /** Lines in a figure; more of them say nothing. */
 const LINES_MAX = 10;
+const QUEUES_MAX = 4;
 /** Flows in the table. */
 const FLOWS_MAX = 200;
+/** How often its p99 a queue must have been at some time for a logarithmic axis. */
+const TOWERING = 4;
+/** Flows that must have ended for a distribution. */
+const COMPLETIONS_MIN = 50;
 
-/** `command` made it. */
-export function scenarioPage(result: ScenarioResult, command: string): string {
-  const { title, scenario } = result;
-  return htmlPage(scenario, [
-    `<h1>${escapeXml(title === '' ? scenario : title)}</h1>`,
+/** `command` made it, from `scenario`. */
+export function scenarioPage(result: ScenarioResult, command: string, scenario: Scenario): string {
+  const { name, title, source } = scenario;
+  return htmlPage(name, [
+    `<h1>${escapeXml(title === '' ? name : title)}</h1>`,
     `<p><code>${escapeXml(command)}</code></p>`,
+    source === '' ? '' : `<p>Source: ${escapeXml(source)}</p>`,
     ...scenarioBody(result, 2),
+    `<details><summary>The scenario with all defaults, in ns, bit/s and bytes</summary><pre>${escapeXml(JSON.stringify(scenario, null, 2))}</pre></details>`,
   ]);
 }
 
@@ -31,6 +41,7 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
       .map(({ label, text }) => `<li>${escapeXml(label)}: ${escapeXml(text)}</li>`)
       .join('')}</ul>`,
     scenarioChart(result),
+    completionChart(result) ?? '',
     assertions.length === 0 ? '' : heading('Assertions'),
     ...assertions.map(
       ({ name, ok, detail }) =>
@@ -51,26 +62,10 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
 }
 
 /** Queues, rates and signals over time, as SVG. */
-export function scenarioChart({ title, scenario, seed, series, summary, queues }: ScenarioResult): string {
-  const fullest = [...queues]
-    .sort((a, b) => b.meanBytes - a.meanBytes)
-    .filter(({ port }) => port in series.queueBytes)
-    .slice(0, 4);
-  const panels: ChartPanel[] = [
-    {
-      yLabel: 'Queue (KB)',
-      series: fullest.map(({ port }) => ({ name: port, values: series.queueBytes[port].map((bytes) => bytes / 1000) })),
-    },
-    {
-      yLabel: 'Rate (Gb/s)',
-      series: series.rateBps
-        .slice(0, LINES_MAX)
-        .map((values, i) => ({ name: `flow ${i}`, values: values.map((value) => value / 1e9) })),
-    },
-  ];
-  const signals = signalsOf(series);
-  if (signals.length > 0) panels.push({ yLabel: 'Signals an interval', series: signals });
+export function scenarioChart(result: ScenarioResult): string {
+  const { title, scenario, seed, series, summary } = result;
   const jain = `Jain ${summary.jain.toFixed(3)}`;
+  const panels = [queuePanel(result), ratePanel(result), signalPanel(series)];
   return renderLineChart({
     title: title === '' ? scenario : title,
     subtitle: `${scenario}, seed ${seed}: ${formatRate(summary.goodputBps)}, ${jain}, queue ${formatBytes(Math.round(summary.queueMeanBytes))} mean, over ${formatNs(series.timeNs.at(-1) ?? 0)}`,
@@ -80,9 +75,64 @@ export function scenarioChart({ title, scenario, seed, series, summary, queues }
   });
 }
 
-function signalsOf({ cnps, pauseFrames }: Series): ChartPanel['series'] {
-  return [
+/** The fullest queues. Where the start towers above all that follows, on a logarithmic axis, as the publications have it. */
+function queuePanel({ queues, series, summary }: ScenarioResult): ChartPanel {
+  const fullest = [...queues]
+    .sort((a, b) => b.meanBytes - a.meanBytes)
+    .filter(({ port }) => port in series.queueBytes)
+    .slice(0, QUEUES_MAX);
+  const highest = Math.max(0, ...fullest.flatMap(({ port }) => series.queueBytes[port]));
+  return {
+    yLabel: 'Queue (KB)',
+    series: fullest.map(({ port }) => ({ name: port, values: series.queueBytes[port].map((bytes) => bytes / 1000) })),
+    ...(highest > TOWERING * summary.queueP99Bytes && { logFrom: 1 }),
+  };
+}
+
+function ratePanel({ flows, series }: ScenarioResult): ChartPanel {
+  return {
+    yLabel: 'Payload rate (Gb/s)',
+    series: flows.slice(0, LINES_MAX).map(({ id, from, to }) => ({
+      name: `${id}: ${from}>${to}`,
+      values: series.rateBps[id].map((value) => value / 1e9),
+    })),
+  };
+}
+
+function signalPanel({ timeNs, cnps, pauseFrames }: Series): ChartPanel {
+  const signals = [
     { name: 'CNPs', values: cnps },
     { name: 'pause frames', values: pauseFrames },
-  ].filter(({ values }) => values.some((value) => value > 0));
+  ];
+  return {
+    yLabel: `Frames in ${formatNs(timeNs[0] ?? 0)}`,
+    series: signals.filter(({ values }) => values.some((value) => value > 0)),
+  };
+}
+
+/** The distribution of completion times, where so many flows end that there is one. */
+function completionChart({ title, scenario, flows }: ScenarioResult): string | undefined {
+  const timesOf = (some: readonly FlowResult[]) =>
+    some.flatMap(({ completionNs }) => (completionNs === null ? [] : completionNs / 1e3)).sort((a, b) => a - b);
+  const all = timesOf(flows);
+  const small = timesOf(flows.filter(({ bytes }) => bytes < SMALL_FLOW_BYTES));
+  if (all.length < COMPLETIONS_MIN) return undefined;
+  const percentiles = Array.from({ length: 100 }, (_, i) => i);
+  const curve = (name: string, times: readonly number[]) => ({
+    name: `${name} (${times.length})`,
+    values: percentiles.map((percentile) => quantile(times, percentile / 100)),
+  });
+  return renderLineChart({
+    title: title === '' ? scenario : title,
+    subtitle: 'Completion times: so many percent of the flows took at most as long',
+    xLabel: 'Percent of flows',
+    x: percentiles,
+    panels: [
+      {
+        yLabel: 'Completed in (us)',
+        logFrom: 1,
+        series: [curve('all flows', all), ...(small.length > 0 ? [curve('below 100 KB', small)] : [])],
+      },
+    ],
+  });
 }

@@ -29,12 +29,13 @@ export const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'Link use', align: 'right' },
   { title: 'Marked', align: 'right' },
   { title: 'Dropped', align: 'right' },
-  { title: 'Pauses', align: 'right' },
+  { title: 'Pauses sent', align: 'right' },
+  { title: 'received', align: 'right' },
 ];
 
-/** Whether a queue held packets, or its port asked for pauses: acknowledgements alone do not count. */
-export function isTelling({ meanBytes, pauseFrames, droppedPackets }: QueueResult): boolean {
-  return meanBytes >= 1 || pauseFrames > 0 || droppedPackets > 0;
+/** Whether a queue held packets, or its port asked for pauses or was asked: acknowledgements alone do not count. */
+export function isTelling({ meanBytes, pauseFrames, receivedPauseFrames, droppedPackets }: QueueResult): boolean {
+  return meanBytes >= 1 || pauseFrames > 0 || receivedPauseFrames > 0 || droppedPackets > 0;
 }
 
 export function queueRow(queue: QueueResult): (string | number)[] {
@@ -48,6 +49,7 @@ export function queueRow(queue: QueueResult): (string | number)[] {
     queue.markedPackets,
     queue.droppedPackets,
     queue.pauseFrames,
+    queue.receivedPauseFrames,
   ];
 }
 

@@ -14,7 +14,7 @@ import type { TraceHash } from './trace-hash.js';
 /** Ethernet, IPv4, UDP, BTH and ICRC around the payload of a packet in the middle of a message. */
 const PACKET_OVERHEAD_BYTES = 14 + 20 + 8 + 12 + 4 + ETHERNET_WIRE_BYTES;
 /** As in the flow completion experiments of "ECN or Delay". */
-const SMALL_FLOW_BYTES = 100_000;
+export const SMALL_FLOW_BYTES = 100_000;
 
 /** What had been counted when the warm-up ended. */
 export class Baseline {
@@ -24,6 +24,7 @@ export class Baseline {
   readonly #progress = new Map<Flow, Progress>();
   readonly #queues = new Map<QueueProbe, QueueCounts>();
   readonly #cableBytes = new Map<string, number>();
+  #lostAtHosts = 0;
 
   constructor(network: Network, flows: readonly Flow[], probes: Probes) {
     this.#network = network;
@@ -34,6 +35,7 @@ export class Baseline {
   take(): void {
     for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
     for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
+    this.#lostAtHosts = lostAtHosts(this.#network);
     for (const [name, { bytes, frames }] of this.#network.cables) {
       this.#cableBytes.set(name, bytes + frames * ETHERNET_WIRE_BYTES);
     }
@@ -60,7 +62,13 @@ export class Baseline {
       marked: now.marked - before.marked,
       dropped: now.dropped - before.dropped,
       pauses: now.pauses - before.pauses,
+      receivedPauses: now.receivedPauses - before.receivedPauses,
     };
+  }
+
+  /** Packets that hosts had no room for. */
+  get lostAtHosts(): number {
+    return lostAtHosts(this.#network) - this.#lostAtHosts;
   }
 
   /** On the cable, overhead included. */
@@ -68,6 +76,10 @@ export class Baseline {
     const { bytes, frames } = this.#network.cables.get(name)!;
     return bytes + frames * ETHERNET_WIRE_BYTES - (this.#cableBytes.get(name) ?? 0);
   }
+}
+
+function lostAtHosts({ stations }: Network): number {
+  return [...stations.values()].reduce((sum, { lostPackets }) => sum + lostPackets, 0);
 }
 
 interface Progress {
@@ -88,10 +100,16 @@ interface QueueCounts {
   readonly marked: number;
   readonly dropped: number;
   readonly pauses: number;
+  readonly receivedPauses: number;
 }
 
 function countsOf({ node, port }: QueueProbe): QueueCounts {
-  return { marked: node.markedPackets(port), dropped: node.droppedPackets(port), pauses: node.pauseFrames(port) };
+  return {
+    marked: node.markedPackets(port),
+    dropped: node.droppedPackets(port),
+    pauses: node.pauseFrames(port),
+    receivedPauses: node.receivedPauseFrames(port),
+  };
 }
 
 export interface FinishedRun {
@@ -153,7 +171,7 @@ function goodputOf(flow: Flow, { messages, bytes, ns }: Progress, nowNs: number)
 }
 
 function queueResult(probe: QueueProbe, { baseline, network, scenario, events }: FinishedRun): QueueResult {
-  const { marked, dropped, pauses } = baseline.counts(probe);
+  const { marked, dropped, pauses, receivedPauses } = baseline.counts(probe);
   const sorted = probe.samples.sorted();
   const { rateBps } = network.cables.get(probe.name)!;
   const seconds = (events.nowNs - Math.min(scenario.warmup, events.nowNs)) / 1e9;
@@ -166,6 +184,7 @@ function queueResult(probe: QueueProbe, { baseline, network, scenario, events }:
     markedPackets: marked,
     droppedPackets: dropped,
     pauseFrames: pauses,
+    receivedPauseFrames: receivedPauses,
     utilization: seconds > 0 ? (baseline.cableBytes(probe.name) * 8) / (rateBps * seconds) : 0,
   };
 }
@@ -187,7 +206,7 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
     maxGoodputBps: Math.max(...goodputs),
     cnps: sum(flows, (flow) => flow.cnps),
     markedPackets: sum(queues, (queue) => queue.markedPackets),
-    droppedPackets: sum(queues, (queue) => queue.droppedPackets),
+    droppedPackets: sum(queues, (queue) => queue.droppedPackets) + run.baseline.lostAtHosts,
     pauseFrames: sum(queues, (queue) => queue.pauseFrames),
     retransmittedPackets: sum(flows, (flow) => flow.retransmittedPackets),
     failedFlows: flows.filter(({ failure }) => failure !== null).length,

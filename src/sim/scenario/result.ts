@@ -28,8 +28,9 @@ export interface QueueResult {
   readonly maxBytes: number;
   readonly markedPackets: number;
   readonly droppedPackets: number;
-  /** XOFF frames that the port sent, and times its own sending was paused. */
+  /** Frames by which the port paused its neighbour, and by which its neighbour paused it. */
   readonly pauseFrames: number;
+  readonly receivedPauseFrames: number;
   /** Share of the link's bits that was used. */
   readonly utilization: number;
 }
@@ -53,7 +54,9 @@ export interface Summary {
   readonly maxGoodputBps: number;
   readonly cnps: number;
   readonly markedPackets: number;
+  /** By switches and by hosts. */
   readonly droppedPackets: number;
+  /** Of all switches. */
   readonly pauseFrames: number;
   readonly retransmittedPackets: number;
   readonly failedFlows: number;

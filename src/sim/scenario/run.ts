@@ -4,11 +4,13 @@ import { SeededRandom } from '../../core/random.js';
 import { FaultPlan } from '../../faults/fault-plan.js';
 import { EventQueue } from '../event-queue.js';
 import { Network } from '../network.js';
+import type { ReceivePipelineOptions } from '../receive-pipeline.js';
 import type { Topology } from '../topology.js';
 import { connectFlow } from './connect-flow.js';
 import type { Flow } from './flow.js';
 import { type FlowPlan, planFlows } from './flow-plan.js';
 import { schedule } from './happenings.js';
+import { hostsOf } from './hosts.js';
 import { Probes } from './probes.js';
 import { Baseline, report } from './report.js';
 import type { ScenarioResult } from './result.js';
@@ -43,6 +45,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     random,
     pathMtu: scenario.nic.mtu,
     switchConfig: scenario.switch,
+    pipelineOf: pipelinesOf(scenario, topology.hosts),
     faultsOf,
   });
   const flows = await connectFlows(scenario, topology, network, random, trace, events);
@@ -70,6 +73,15 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     events,
     wallSeconds: options.clock() - startSeconds,
   });
+}
+
+function pipelinesOf({ pipelines }: Scenario, hosts: readonly string[]) {
+  const byHost = new Map<string, ReceivePipelineOptions>();
+  for (const [i, { hosts: selection, contexts, hit, miss, buffer, priority }] of pipelines.entries()) {
+    const options = { contexts, hitNs: hit, missNs: miss, bufferBytes: buffer, priority };
+    for (const host of hostsOf(selection, hosts, `pipelines[${i}].hosts`)) byHost.set(host, options);
+  }
+  return (host: string) => byHost.get(host);
 }
 
 async function connectFlows(

@@ -1,8 +1,9 @@
 /** The application of a simulated host: its device, one completion queue and one buffer for all flows, and what its packets tell. */
 
 import { readU24 } from '../../core/bytes.js';
-import { CNP, RC_READ_REQUEST, RC_READ_RESPONSE_ONLY } from '../../packet/opcode.js';
+import { CNP, OPCODES, RC_READ_REQUEST, RC_READ_RESPONSE_ONLY } from '../../packet/opcode.js';
 import { psnAdd, psnDiff } from '../../packet/psn.js';
+import { BTH_BYTES, BTH_PAD_SHIFT, ICRC_BYTES } from '../../packet/roce.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import { RdmaDevice } from '../../verbs/device.js';
@@ -11,6 +12,9 @@ import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { SimStation } from '../sim-station.js';
 import type { Flow } from './flow.js';
 import type { TraceHash } from './trace-hash.js';
+
+/** What is no payload in a packet, padding apart, by opcode. */
+const OVERHEAD_BYTES = Uint8Array.from(OPCODES, (info) => BTH_BYTES + (info?.extBytes ?? 0) + ICRC_BYTES);
 
 /** One end of a flow, as packets name it. */
 interface Track {
@@ -83,7 +87,7 @@ export class ScenarioHost {
     flow.packets++;
     if (track.nextPsn >= 0 && psnDiff(psn, track.nextPsn) < 0) flow.retransmittedPackets++;
     else {
-      flow.sentBytes += length;
+      flow.sentBytes += length - OVERHEAD_BYTES[opcode] - ((bytes[offset + 1] >> BTH_PAD_SHIFT) & 3);
       track.nextPsn = psnAdd(psn, 1);
     }
   }

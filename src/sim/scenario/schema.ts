@@ -132,6 +132,19 @@ const happening = z.discriminatedUnion('do', [
   }),
 ]);
 
+/** Hosts whose NIC holds the contexts of few queue pairs: see receive-pipeline.ts. */
+const pipeline = z.strictObject({
+  hosts,
+  /** Queue pairs that the cache holds. */
+  contexts: z.number().int().min(1),
+  /** Time of a packet whose queue pair is in the cache, and of any other. */
+  hit: time,
+  miss: time,
+  /** What may wait; pauses begin at half of it. */
+  buffer: size.default(262_144),
+  priority: priority.default(0),
+});
+
 const assertion = z
   .strictObject({
     name: z.string(),
@@ -161,6 +174,7 @@ const fields = z.strictObject({
   /** Fault rules of every switch: see docs/faults.md. */
   faults: faultRules.exactOptional(),
   flows: z.array(workload).min(1),
+  pipelines: z.array(pipeline).default([]),
   happenings: z.array(happening).default([]),
   assertions: z.array(assertion).default([]),
 });

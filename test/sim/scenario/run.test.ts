@@ -64,6 +64,22 @@ describe('a run', () => {
     expect(result.summary.completions.count).toBe(2);
   });
 
+  test.each(['write', 'read', 'send'] as const)(
+    'has the payload of %s in its series of rates, each byte once',
+    async (op) => {
+      const { series, summary } = await run({
+        ...INCAST,
+        duration: '5ms',
+        warmup: 0,
+        sample: '10us',
+        faults: 'h0>h1:every=50',
+        flows: [{ kind: 'flows', from: 'h0', to: 'h1', op, bytes: 999_999, message: '10001' }],
+      });
+      expect(summary.retransmittedPackets).toBeGreaterThan(0);
+      expect(series.rateBps[0].reduce((bytes, rateBps) => bytes + (rateBps * 10_000) / 8e9, 0)).toBeCloseTo(999_999);
+    },
+  );
+
   test('checks its assertions', async () => {
     const { assertions } = await run({
       ...INCAST,
