@@ -35,8 +35,8 @@ describe('a feedback delay of 85 us', () => {
     expect(Math.min(...late)).toBeLessThan(0.02 * summary.queueMeanBytes);
     expect(Math.max(...late)).toBeGreaterThan(2 * summary.queueMeanBytes);
     const near = await runBuiltIn('dcqcn-n10-4us');
-    expect(emptyShare(near)).toBeLessThan(0.02);
-    expect(emptyShare({ series, summary })).toBeGreaterThan(2 * emptyShare(near) + 0.02);
+    expect(emptyShare(near)).toBeLessThan(0.04);
+    expect(emptyShare({ series, summary })).toBeGreaterThan(3 * emptyShare(near));
   });
 
   test('the short ramp loses throughput with the number of flows, as its fluid model does', async () => {
@@ -45,7 +45,33 @@ describe('a feedback delay of 85 us', () => {
       efficiencies.push((await runBuiltIn(`dcqcn-n${flows}-85us-short`)).summary.efficiency);
     // The model: 1, 0.949 and 0.864.
     expect(efficiencies[0]).toBeGreaterThan(0.98);
-    expect(Math.abs(efficiencies[1] - 0.949)).toBeLessThan(0.05);
-    expect(Math.abs(efficiencies[2] - 0.864)).toBeLessThan(0.05);
+    expect(Math.abs(efficiencies[1] - 0.949)).toBeLessThan(0.025);
+    expect(Math.abs(efficiencies[2] - 0.864)).toBeLessThan(0.025);
+  });
+});
+
+describe('where packets and equations part', () => {
+  test.each([2, 10, 16])(
+    'a cut at every mark, as in the equations, brings %i flows to the fixed point',
+    async (flows) => {
+      const { summary } = await runBuiltIn(`dcqcn-n${flows}-4us`, 'nic.cc.cnpIntervalNs=0');
+      expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeGreaterThan(0.9);
+      expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeLessThan(1.2);
+    },
+  );
+
+  test('64 flows swing because they reach the end of the ramp, where all are cut at once', async () => {
+    const swinging = await runBuiltIn('dcqcn-n64-85us');
+    const sameSlope = await runBuiltIn('dcqcn-n64-85us', 'switch.ecn.kmaxBytes=8MB', 'switch.ecn.pmax=0.4');
+    expect(swinging.summary.queueP99Bytes).toBeGreaterThan(2_000_000);
+    expect(swinging.summary.efficiency).toBeLessThan(0.97);
+    expect(sameSlope.summary.efficiency).toBeGreaterThan(0.995);
+  });
+
+  test("with ns3-rdma's parameters ten flows stand where that simulator's do", async () => {
+    const { summary } = await runBuiltIn('dcqcn-n10-4us', 'nic.cc={"name":"dcqcn","preset":"ns3-rdma"}');
+    // Its mean is 145 KB, its p99 390 KB; it coalesces on a fixed grid of time, which is a little later.
+    expect(Math.abs(summary.queueMeanBytes / 145_000 - 1)).toBeLessThan(0.25);
+    expect(Math.abs(summary.queueP99Bytes / 390_000 - 1)).toBeLessThan(0.25);
   });
 });

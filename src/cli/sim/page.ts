@@ -89,10 +89,12 @@ function queuePanel({ queues, series, summary }: ScenarioResult): ChartPanel {
   };
 }
 
+/** The largest flows. */
 function ratePanel({ flows, series }: ScenarioResult): ChartPanel {
+  const largest = [...flows].sort((a, b) => b.bytes - a.bytes).slice(0, LINES_MAX);
   return {
     yLabel: 'Payload rate (Gb/s)',
-    series: flows.slice(0, LINES_MAX).map(({ id, from, to }) => ({
+    series: (flows.length > LINES_MAX ? largest : flows).map(({ id, from, to }) => ({
       name: `${id}: ${from}>${to}`,
       values: series.rateBps[id].map((value) => value / 1e9),
     })),
