@@ -25,6 +25,9 @@ describe('PFC alone', () => {
     smallPacketPercent: 0,
   });
 
+  /** What arrives after an XOFF: two cables of 1 us full, and a frame at either end. */
+  const UNDER_WAY_BYTES = 2 * 5000 + 2 * 1184;
+
   test.each([2, 10, 16, 64])(
     '%i ingress queues fill their dynamic thresholds, and of their headroom a part',
     async (flows) => {
