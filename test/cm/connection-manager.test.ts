@@ -277,7 +277,7 @@ it('both sides disconnect at once', async () => {
   expect(world.a.cm.counters().retries + world.b.cm.counters().retries).toBe(0);
 });
 
-describe('a peer that was killed and comes back', () => {
+describe('bug 30: a peer that was killed and comes back', () => {
   it('at once, as another process: it is somebody else, whatever its QPNs', async () => {
     const world = await TwoManagers.create();
     const old = await world.connectOne();
@@ -320,6 +320,8 @@ describe('a peer that was killed and comes back', () => {
     const qp = await world.a.newQp();
     expect(qp.qpn).toBe(old.active.qp.qpn);
     const connect = () => world.a.cm.connect(world.b.address, 7174, qp);
+    // Once with the communication ID of the old connection, and once with the next.
+    expect(await world.until(failure(connect()))).toMatchObject({ reason: 10 });
     expect(await world.until(failure(connect()))).toMatchObject({ reason: 10 });
     await world.pass(2 * TIMEWAIT_NS);
     const [connection] = await world.until(Promise.all([connect(), world.acceptAll(listener, 1)]));
