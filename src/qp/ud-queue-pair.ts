@@ -23,6 +23,7 @@ import { COUNTER } from '../ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
   EVENT_QP_FATAL,
+  EVENT_SQ_DRAINED,
   QPS_ERR,
   QPS_RESET,
   QPS_RTR,
@@ -103,6 +104,8 @@ export class UdQueuePair implements Schedulable {
     apply();
     this.attributes.state = values.state;
     if (values.state === QPS_RTS && from === QPS_RTR) this.#psn = values.sqPsn;
+    // A message is done when it is sent: nothing that was begun is left.
+    if (values.state === QPS_SQD && from === QPS_RTS) this.#host.raise(EVENT_SQ_DRAINED, this.qpn);
     if (values.state === QPS_ERR) this.#flush();
     else if (values.state === QPS_RESET) this.#discard();
     this.#host.schedule(this);

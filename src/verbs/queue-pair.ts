@@ -94,7 +94,7 @@ export class QueuePair extends Resource {
   readonly #recvCq: CompletionQueue;
   readonly #sendWrIds: WrId[];
   /** Send work requests up to here (exclusive) are known to be done. */
-  #sendReleased = 0;
+  #sendReleased: number;
   readonly #memoryIds: number[];
   readonly #recorder: WorkRecorder;
   #state: number = QPS_RESET;
@@ -115,6 +115,7 @@ export class QueuePair extends Resource {
     this.type = type;
     this.qpn = qpn;
     this.#sq = sq;
+    this.#sendReleased = sq.producer;
     this.#receives = receives;
     this.#srq = init.srq;
     this.#sendCq = init.sendCq;

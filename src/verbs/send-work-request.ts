@@ -76,6 +76,15 @@ interface Datagram {
   readonly remoteQkey?: number;
 }
 
+/** Requests that send data from here. */
+const CARRIES_DATA: ReadonlySet<SendWorkRequest['opcode']> = new Set([
+  'SEND',
+  'SEND_WITH_IMM',
+  'SEND_WITH_INV',
+  'RDMA_WRITE',
+  'RDMA_WRITE_WITH_IMM',
+]);
+
 function u64(name: string, value: bigint): bigint {
   if (typeof value !== 'bigint' || value < 0n || value >= 1n << 64n) {
     const hint = 'it must be a bigint that fits 64 bits without sign';
@@ -91,7 +100,7 @@ function u32(name: string, value: number): number {
   return value;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for numbers that do not fit their field. */
+/** Throws ERR_ROCE_INVALID_ARGUMENT for numbers that do not fit their field, and for inline data where there can be none. */
 export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFields {
   // An opcode the table does not know still becomes a work request: the NIC completes it in error, as hardware does.
   const fields: SendWqeFields = {
@@ -112,6 +121,10 @@ export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFiel
   };
   if ('sges' in request && request.sges !== undefined) fields.sges = request.sges;
   if ('inline' in request && request.inline !== undefined) {
+    if (!CARRIES_DATA.has(request.opcode)) {
+      const hint = 'only SEND and RDMA_WRITE take their data inline';
+      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `inline data with ${request.opcode}`, hint);
+    }
     fields.inlineBytes = request.inline;
     fields.flags |= SEND_INLINE;
   }

@@ -73,6 +73,7 @@ describe('the send queue', () => {
       },
     ],
     ['too much inline data', { inline: new Uint8Array(65) }],
+    ['inline data to be read into', { opcode: 'RDMA_READ', inline: new Uint8Array(8), remoteAddr: 0n, rkey: 0 }],
     ['a remote address of 65 bits', { opcode: 'RDMA_WRITE', remoteAddr: 2n ** 64n, rkey: 0 }],
     ['a remote address that is no bigint', { opcode: 'RDMA_WRITE', remoteAddr: 4096, rkey: 0 }],
     ['a local address that is no bigint', { sges: [{ addr: 4096, length: 1, lkey: 0 }] }],

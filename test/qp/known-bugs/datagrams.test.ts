@@ -126,6 +126,20 @@ describe('a UD queue pair', () => {
     expect(to.state).toBe('RTS');
   });
 
+  it('is drained at once in SQD, and sends what was posted meanwhile when it goes on', async () => {
+    const { pair, from, to, ah } = await setUp('UD');
+    const drained: QueuePair[] = [];
+    pair.a.device.events.on('SQ_DRAINED', (qp) => drained.push(qp));
+    to.postRecv({ wrId: 7, sges: [pair.b.mr.sge(0, 100)] });
+    await from.modify({ state: 'SQD' });
+    from.postSend({ opcode: 'SEND', ah, remoteQpn: to.qpn, remoteQkey: QKEY, inline: Buffer.from('later') });
+    pair.run();
+    expect(drained).toEqual([from]);
+    expect(pair.b.recvCq.poll()).toEqual([]);
+    await from.modify({ state: 'RTS' });
+    expect(pair.completions(pair.b.recvCq, 1)).toMatchObject([{ wrId: 7, status: 0 }]);
+  });
+
   it('flushes in ERR and forgets in RESET', async () => {
     const { pair, to } = await setUp('UD');
     const fatal: QueuePair[] = [];
