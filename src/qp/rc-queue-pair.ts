@@ -153,7 +153,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
     if (to === QPS_RTS && from === QPS_RTR) this.#requester.start();
     if (to === QPS_ERR) this.#stop(false);
     else this.attributes.state = to;
-    if (to === QPS_SQD && from === QPS_RTS) this.#requester.beginDrain();
+    if (to === QPS_SQD && from === QPS_RTS) this.#requester.retire();
     else if (to === QPS_RESET) this.#reset();
     this.schedule();
   }

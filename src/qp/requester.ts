@@ -570,7 +570,7 @@ export class Requester {
 
   // ---- completions
 
-  /** Completes what is done at the head of the queue, in order. */
+  /** Completes what is done at the head of the queue, in order. While draining, says when nothing is left. */
   retire(): void {
     const { out } = this;
     while (out.head !== out.started) {
@@ -583,22 +583,10 @@ export class Requester {
       this.#completeHead(STATUS_SUCCESS, 0);
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
-    else if (this.#qp.attributes.state === QPS_SQD && out.isIdle) this.#drained();
-  }
-
-  #drainReported = false;
-
-  /** SQD: everything that was started has completed. */
-  #drained(): void {
-    if (this.#drainReported) return;
-    this.#drainReported = true;
-    this.#qp.host.raise(EVENT_SQ_DRAINED, this.#qp.qpn);
-  }
-
-  /** RTS to SQD. */
-  beginDrain(): void {
-    this.#drainReported = false;
-    this.retire();
+    else if (this.#qp.attributes.state === QPS_SQD && out.isIdle) {
+      // Everything that was started has completed, and nothing more is started: this is said once.
+      this.#qp.host.raise(EVENT_SQ_DRAINED, this.#qp.qpn);
+    }
   }
 
   /** The oldest work request fails: its real status, everything after it flushed. */

@@ -145,6 +145,7 @@ describe('frame port', () => {
     };
     wire.send(good); // exchanging the addresses leaves the header checksum as it was
     wire.send(changed(0, ...PEER));
+    wire.send(changed(26, ...V4[0].bytes, ...V4[1].bytes)); // to another address at this MAC
     wire.send(changed(36, 0x12, 0xb6)); // UDP port 4790
     wire.send(changed(24, 0, 0)); // the header checksum
     wire.send(changed(12, 0x12, 0x34)); // the ethertype
@@ -154,6 +155,7 @@ describe('frame port', () => {
     await new Promise<void>((resolve) => stranger.send(good, wire.end.port, '127.0.0.1', () => resolve()));
     const expected = {
       not_my_mac: 1,
+      not_my_address: 1,
       not_roce_port: 1,
       bad_ip_checksum: 1,
       not_ip: 1,
@@ -161,7 +163,7 @@ describe('frame port', () => {
       stranger: 1,
     };
     const total = () => Object.values(wire.port.drops).reduce((sum, count) => sum + count, 0);
-    await until(() => handedUp === 1 && total() === 7, 'every frame');
+    await until(() => handedUp === 1 && total() === 8, 'every frame');
     expect(wire.port.drops).toEqual(expected);
 
     const noise = new SeededRandom(5).stream('noise');
@@ -173,7 +175,7 @@ describe('frame port', () => {
       wire.send(bytes);
     }
     const { port } = wire;
-    await until(() => total() + port.counters.rxDatagrams === 408, 'all noise');
+    await until(() => total() + port.counters.rxDatagrams === 409, 'all noise');
     await stranger.close();
     await wire.close();
   });

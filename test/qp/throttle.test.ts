@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../src/packet/address.js';
 import { Access } from '../../src/verbs/access.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
-import { LoneNic, MTU, pattern } from '../support/lone-nic.js';
+import { connectToPeer, LoneNic, MTU, pattern } from '../support/lone-nic.js';
 
 const REMOTE = { remoteAddr: 0x1000n, rkey: 1 };
 const send = (wrId: number, more: object = {}): SendWorkRequest => ({ opcode: 'SEND', wrId, ...more });
@@ -33,6 +33,17 @@ describe('the window', () => {
     expect(first[3].ackReq).toBe(true); // Otherwise nothing would move the window again.
     nic.ack(1);
     expect(nic.take().map((p) => p.at)).toEqual([4, 5]);
+  });
+
+  it('is shared with other queue pairs to the same peer, as long as they live', async () => {
+    const nic = await LoneNic.create({ attr: { inflightPackets: 8 } });
+    const other = await nic.pd.createQp({ sendCq: nic.cq });
+    await connectToPeer(other, 'RTR', { inflightPackets: 8 });
+    nic.qp.postSend({ opcode: 'SEND', sges: [nic.mr.sge(0, 40 * MTU)] });
+    expect(nic.take()).toHaveLength(4);
+    await other.close();
+    nic.ack(3);
+    expect(nic.take()).toHaveLength(8);
   });
 
   it('asks for a READ that does not fit in pieces, each with the PSNs the whole would have had', async () => {

@@ -53,6 +53,18 @@ describe('closing the device', () => {
 });
 
 describe('a closed queue pair', () => {
+  it.each(['close', 'reset'])('takes its type 2 windows with it (%s)', async (how) => {
+    const nic = await LoneNic.create();
+    const region = await nic.pd.regMr(4096, Access.REMOTE_ALL | Access.MW_BIND);
+    const mw = await nic.pd.allocMw(2);
+    const access = Access.REMOTE_WRITE;
+    nic.qp.postSend({ opcode: 'BIND_MW', mw, rkey: mw.nextRkey(), mr: region, offset: 0, length: 8, access });
+    expect(nic.done()).toMatchObject([{ status: 0 }]);
+    await expect(region.close()).rejects.toMatchObject(busy);
+    await (how === 'close' ? nic.qp.close() : nic.qp.modify({ state: 'RESET' }));
+    await region.close();
+  });
+
   it('takes no work, and says why', async () => {
     const nic = await LoneNic.create();
     await nic.qp.close();

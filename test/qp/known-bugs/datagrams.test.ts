@@ -110,11 +110,17 @@ describe('a datagram', () => {
     expect(pair.completions(pair.a.cq, 1)).toMatchObject([{ status: 1 }]);
   });
 
-  it('without an address handle is a local operation error', async () => {
-    const { pair, from, to } = await setUp('UD');
-    from.postSend({ opcode: 'SEND', remoteQpn: to.qpn, remoteQkey: QKEY });
-    expect(pair.completions(pair.a.cq, 1)).toMatchObject([{ status: 2 }]);
-  });
+  it.each(['no address handle', 'one of another protection domain', 'one that is closed'])(
+    'with %s is a local operation error',
+    async (which) => {
+      const { pair, from, to, ah } = await setUp('UD');
+      const foreign = await (await pair.a.device.createPd()).createAh(pair.b.host.address);
+      await ah.close();
+      const handle = which === 'no address handle' ? {} : { ah: which === 'one that is closed' ? ah : foreign };
+      from.postSend({ opcode: 'SEND', ...handle, remoteQpn: to.qpn, remoteQkey: QKEY });
+      expect(pair.completions(pair.a.cq, 1)).toMatchObject([{ status: 2 }]);
+    },
+  );
 });
 
 describe('a UD queue pair', () => {
