@@ -3,7 +3,7 @@
  * The sliding-window memory pool against one request for memory a write, interleaved in one run: time for the same bytes by block size, and
  * control messages per 1,024 blocks.
  *
- *   node bench/window.js [--reps 5] [--total 268435456] [--blocks 16] [--json]
+ *   node bench/window.js [--reps 5] [--total 268435456] [--blocks 16] [--io auto] [--engine worker] [--json]
  */
 
 import os from 'node:os';
@@ -22,10 +22,18 @@ const { values } = parseArgs({
     reps: { type: 'string', default: '5' },
     total: { type: 'string', default: String(2 ** 30) },
     blocks: { type: 'string', default: '16' },
+    io: { type: 'string', default: 'auto' },
+    engine: { type: 'string', default: 'worker' },
     json: { type: 'boolean', default: false },
   },
 });
 const blocks = Number(values.blocks);
+/** @type {import('../dist/cli/nic-options.js').NicOptions} */
+const nic = {
+  io: /** @type {any} */ (values.io),
+  engine: /** @type {any} */ (values.engine),
+  spin: true,
+};
 const signal = new AbortController().signal;
 
 const median = (/** @type {number[]} */ numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >>> 1];
@@ -45,6 +53,7 @@ for (const blockBytes of BLOCK_SIZES) {
         totalBytes,
         mas: Math.max(1, blocks >>> 1),
         matNs: 5e6,
+        nic,
       };
       const result = await runWindow(settings, signal);
       if (!result.verified) throw new Error(`${policy}: the data that arrived is not the data that was sent`);
@@ -73,7 +82,9 @@ else {
   console.log(
     `node ${process.version}, ${os.cpus().length} x ${os.cpus()[0].model}, ${values.reps} interleaved repetitions`,
   );
-  console.log(`pool of ${blocks} blocks, MAS ${Math.max(1, blocks >>> 1)}, MAT 5 ms; seconds are medians\n`);
+  console.log(
+    `pool of ${blocks} blocks, MAS ${Math.max(1, blocks >>> 1)}, MAT 5 ms, ${values.engine} engines, --io ${values.io}; seconds are medians\n`,
+  );
   console.log(
     '   block     total  baseline   nodelay     nagle   saving by nodelay, nagle   messages per 1,024 blocks',
   );

@@ -45,6 +45,11 @@ export class WindowLink {
   readonly #qp: QueuePair;
   readonly #receives: MemoryRegion;
   readonly #completions: Array<() => void> = [];
+  /**
+   * For want of room: a block's acknowledgement may be answered by the next write to it before its own completion is polled. Bounded by the
+   * protocols, which owe the peer at most one message a block.
+   */
+  readonly #waiting: Array<{ readonly request: SendWorkRequest; readonly onDone: () => void }> = [];
   #failure: Error | undefined;
   #closed = false;
 
@@ -53,7 +58,7 @@ export class WindowLink {
     this.clock = parts.clock;
     this.#qp = parts.qp;
     this.#receives = receives;
-    void this.#serve(parts.sendCq, () => this.#completions.shift()!());
+    void this.#serve(parts.sendCq, () => this.#onSent());
     void this.#serve(parts.recvCq, (wc) => this.#onReceive(wc));
   }
 
@@ -75,9 +80,13 @@ export class WindowLink {
     this.post({ opcode: 'SEND', inline: encodeMessage(message) }, () => {});
   }
 
-  /** Posts a work request; `onDone` is called when it has succeeded. */
+  /** Posts a work request as soon as the send queue has room; `onDone` is called when it has succeeded. */
   post(request: SendWorkRequest, onDone: () => void): void {
     if (this.#failure !== undefined || this.#closed) return;
+    if (this.#waiting.length > 0 || this.room <= 0) {
+      this.#waiting.push({ request, onDone });
+      return;
+    }
     this.#qp.postSend(request);
     this.#completions.push(onDone);
   }
@@ -91,6 +100,16 @@ export class WindowLink {
     if (this.#failure !== undefined || this.#closed) return;
     this.#failure = error;
     this.onFailure(error);
+  }
+
+  #onSent(): void {
+    const onDone = this.#completions.shift()!;
+    while (this.#waiting.length > 0 && this.room > 0) {
+      const { request, onDone: onNextDone } = this.#waiting.shift()!;
+      this.#qp.postSend(request);
+      this.#completions.push(onNextDone);
+    }
+    onDone();
   }
 
   #postReceive(place: number): void {

@@ -6,7 +6,7 @@ import { PFC_FRAME_BYTES, PfcFrame, parsePfc, pauseNs, writePfc } from '../../sr
 
 /** Priority 3 for 65535 quanta, priority 4 may go on: written by hand from IEEE 802.1Q figure 36-1. */
 const BY_HAND = fromHex(
-  '0180c2000001 0253570000ff 8808 0101 0018 0000 0000 0000 ffff 0000 0000 0000 0000' + '00'.repeat(26),
+  `0180c2000001 0253570000ff 8808 0101 0018 0000 0000 0000 ffff 0000 0000 0000 0000 ${'00'.repeat(26)}`,
 );
 
 function sample(): PfcFrame {

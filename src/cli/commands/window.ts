@@ -4,12 +4,13 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { formatBytes, formatRate } from '../../core/units.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { addNicOptions, type NicOptions } from '../nic-options.js';
 import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { runWindow } from '../window/experiment.js';
 import { WINDOW_POLICIES, type WindowPolicy } from '../window/policies.js';
 
-interface WindowOptions {
+interface WindowOptions extends NicOptions {
   readonly blocks: number;
   readonly block: number;
   readonly total: number;
@@ -21,7 +22,7 @@ interface WindowOptions {
 }
 
 export function register(program: Command, io: CliIo): void {
-  program
+  const command = program
     .command('window')
     .description(
       'Writes into a pool of blocks that a server process has described once: each write carries its block, no request precedes ' +
@@ -38,7 +39,8 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--mas <n>', 'nagle: acknowledge when so many blocks are free (default: half the pool)', countOption)
     .addOption(optionWithDefault('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, '5ms'))
-    .option('--grow-to <n>', 'let the pool grow when it is exhausted again and again', countOption)
+    .option('--grow-to <n>', 'let the pool grow when it is exhausted again and again', countOption);
+  addNicOptions(command)
     .option('--json', 'one JSON document on stdout')
     .addHelpText(
       'after',
@@ -46,13 +48,14 @@ export function register(program: Command, io: CliIo): void {
 Examples:
   rocev2 window                                   16 blocks of 1 MiB, 1 GiB in all
   rocev2 window --policy baseline                 the same, asking before every write
-  rocev2 window --blocks 2 --grow-to 32           a pool that begins too small`,
+  rocev2 window --blocks 2 --grow-to 32           a pool that begins too small
+  rocev2 window --engine worker                   NICs in threads of their own`,
     )
     .action((options: WindowOptions) => window(options, new Output(io, options.json === true)));
 }
 
 async function window(options: WindowOptions, output: Output): Promise<void> {
-  const { blocks, block, total, policy, growTo } = options;
+  const { blocks, block, total, policy, growTo, io, engine, spin } = options;
   if (growTo !== undefined && (growTo < blocks || policy === 'baseline')) {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
@@ -70,6 +73,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
       blocksMax: growTo ?? blocks,
       mas: options.mas ?? Math.max(1, blocks >>> 1),
       matNs: options.mat,
+      nic: { io, engine, spin },
     },
     output.io.interrupted,
   );

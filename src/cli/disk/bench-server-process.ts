@@ -1,11 +1,11 @@
 /** The storage server of the disk benchmark as a process of its own: a disk in memory, over RDMA and TCP. */
 
 import { z } from 'zod';
-import { PORT_IOS } from '../../driver/port-io.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
 import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
 import { StorageServer } from '../../storage-rpc/live/storage-server.js';
-import { ENGINES, openDevice } from '../../verbs/open-device.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { nicOptionsShape } from '../nic-options.js';
 import { method } from '../processes/calls.js';
 import { serveParent } from '../processes/serve-parent.js';
 
@@ -17,9 +17,9 @@ let close = async (): Promise<void> => {};
 const service = {
   /** Answers the TCP port clients have to come to. */
   open: method(
-    { sizeBytes: z.number().int(), recovery: z.enum(RECOVERY_NAMES), io: z.enum(PORT_IOS), engine: z.enum(ENGINES) },
-    async ({ sizeBytes, recovery, io, engine }) => {
-      const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine });
+    { sizeBytes: z.number().int(), recovery: z.enum(RECOVERY_NAMES), ...nicOptionsShape },
+    async ({ sizeBytes, recovery, io, engine, spin }) => {
+      const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine, spin });
       const disks = [new MemoryDevice(sizeBytes)];
       const server = await StorageServer.open({ disks, host: LOOPBACK, port: 0, device, recovery });
       close = async () => {

@@ -92,9 +92,9 @@ async function connectAll(
   opened: Opened,
   output: Output,
 ): Promise<Contender[]> {
-  const { recovery, io, engine, size } = options;
+  const { recovery, io, engine, spin, size } = options;
   const port =
-    server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io, engine });
+    server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io, engine, spin });
   // Beside a server of its own it needs no address of its own.
   const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };
   const cpuNs = async (): Promise<number> => {

@@ -1,11 +1,11 @@
 /** Options of commands that reach disks over RDMA, and the device they ask for. */
 
 import type { Command } from 'commander';
-import { PORT_IOS, type PortIo } from '../../driver/port-io.js';
 import type { IpAddress } from '../../packet/address.js';
 import { RECOVERY_NAMES, type RecoveryName } from '../../retransmit/recovery.js';
 import type { RdmaDevice } from '../../verbs/device.js';
-import { ENGINES, type EngineName, openDevice } from '../../verbs/open-device.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { addNicOptions, type NicOptions } from '../nic-options.js';
 import { addressOption, choiceOption, countOption, portOption } from '../options.js';
 
 /** Of those that are worth watching: servers and gateways. */
@@ -19,20 +19,18 @@ export function addTelemetryOption(command: Command): Command {
 /** Where client and server of a disk meet over TCP. */
 export const DISK_PORT = 18520;
 
-export interface RdmaOptions {
+export interface RdmaOptions extends NicOptions {
   readonly port: number;
   readonly bind?: IpAddress;
   readonly udpPort?: number;
   readonly recovery: RecoveryName;
   readonly loss?: string;
   readonly seed?: number;
-  readonly io: PortIo;
-  readonly engine: EngineName;
   readonly estats?: boolean;
 }
 
 export function addRdmaOptions(command: Command): Command {
-  return command
+  command
     .option('-p, --port <port>', 'TCP port on which client and server meet', portOption, DISK_PORT)
     .option(
       '--bind <address>',
@@ -47,19 +45,19 @@ export function addRdmaOptions(command: Command): Command {
       'go-back-n',
     )
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
-    .option('--seed <n>', 'seed of random fault rules', countOption)
-    .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')
-    .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'worker');
+    .option('--seed <n>', 'seed of random fault rules', countOption);
+  return addNicOptions(command, 'worker');
 }
 
 export function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
-  { loss, seed, io, engine, estats = false }: Pick<RdmaOptions, 'loss' | 'seed' | 'io' | 'engine' | 'estats'>,
+  { loss, seed, io, engine, spin, estats = false }: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicOptions>,
 ): Promise<RdmaDevice> {
   return openDevice({
     ...at,
     io,
     engine,
+    spin,
     estats,
     ...(loss !== undefined && { loss }),
     ...(seed !== undefined && { seed }),

@@ -2,11 +2,11 @@
 
 import { Argument, type Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
-import { chooseIo, PORT_IOS } from '../../driver/port-io.js';
+import { chooseIo } from '../../driver/port-io.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
-import { ENGINES } from '../../verbs/open-device.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { frameOption } from '../frame-wire.js';
+import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
   choiceOption,
@@ -82,10 +82,8 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
     .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code; 0 waits for ever', rangeOption(0, 31), 14)
-    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', rangeOption(1, 7), 7)
-    .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')
-    .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), 'inline')
-    .option('--no-spin', 'worker engine: never look again before sleeping')
+    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', rangeOption(1, 7), 7);
+  addNicOptions(command)
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--estats', "let 'rocev2 estats' look into this endpoint (docs/estats.md)")
     .option('--estats-http <host:port>', 'the same, and serve /metrics (Prometheus) and /estats.json there')

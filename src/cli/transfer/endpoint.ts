@@ -8,7 +8,6 @@ import { z } from 'zod';
 import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
 import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { RoceError } from '../../core/errors.js';
-import type { PortIo } from '../../driver/port-io.js';
 import { IpAddress } from '../../packet/address.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
 import { rateControl } from '../../sim/scenario/rate-control.js';
@@ -16,12 +15,13 @@ import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { type EngineName, openDevice } from '../../verbs/open-device.js';
+import { openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import { type FrameWire, frameDeviceOptions, hostOfWire } from '../frame-wire.js';
 import { localAddressTowards } from '../local-address.js';
+import type { NicOptions } from '../nic-options.js';
 import type { CliIo } from '../output.js';
 
 export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
@@ -46,7 +46,7 @@ const planSchema = z.object({
 export type TransferPlan = z.infer<typeof planSchema>;
 
 /** Options that both sides have. */
-export interface EndpointOptions {
+export interface EndpointOptions extends NicOptions {
   readonly port: number;
   readonly bind?: IpAddress;
   readonly udpPort?: number;
@@ -59,9 +59,6 @@ export interface EndpointOptions {
   readonly estats?: true;
   readonly estatsHttp?: string;
   readonly trace?: string;
-  readonly io: PortIo;
-  readonly engine: EngineName;
-  readonly spin: boolean;
   readonly txDepth: number;
   readonly timeout: number;
   readonly retryCnt: number;

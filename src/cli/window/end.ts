@@ -10,6 +10,7 @@ import { openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { WindowLink, windowQueueDepths } from '../../window/window-link.js';
+import type { NicOptions } from '../nic-options.js';
 
 export const LOOPBACK = '127.0.0.1';
 const MTU = 4096;
@@ -27,8 +28,9 @@ export async function openWindowEnd(
   channel: ControlChannel,
   blocksMax: number,
   exchange: typeof exchangeAsClient,
+  { io, engine, spin }: NicOptions,
 ): Promise<WindowEnd> {
-  const device = await openDevice({ address: LOOPBACK, udpPort: 0 });
+  const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine, spin });
   const depths = windowQueueDepths(blocksMax);
   const sendCq = await device.createCq(2 * depths.maxSendWr);
   const recvCq = await device.createCq(2 * depths.maxRecvWr);

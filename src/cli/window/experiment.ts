@@ -8,6 +8,7 @@ import { Access } from '../../verbs/access.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { BlockRequester } from '../../window/alloc-per-write.js';
 import { PoolWriter } from '../../window/pool-writer.js';
+import type { NicOptions } from '../nic-options.js';
 import { fillPattern } from '../pattern.js';
 import { ChildService, whileAlive } from '../processes/child-service.js';
 import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
@@ -24,6 +25,8 @@ export interface WindowSettings {
   /** MAS and MAT of the Nagle policy. */
   readonly mas: number;
   readonly matNs: number;
+  /** Of both ends. */
+  readonly nic: NicOptions;
 }
 
 /** The fields of `window --json`. */
@@ -58,10 +61,10 @@ async function writeAll(
   settings: WindowSettings,
   interrupted: AbortSignal,
 ): Promise<WindowResult> {
-  const { policy, blocks, blockBytes, blocksMax, mas, matNs } = settings;
-  const port = await server.call('listen', { policy, blocks, blocksMax, blockBytes, mas, matNs });
+  const { policy, blocks, blockBytes, blocksMax, mas, matNs, nic } = settings;
+  const port = await server.call('listen', { policy, blocks, blocksMax, blockBytes, mas, matNs, nic });
   const channel = await dial(LOOPBACK, port);
-  const end = await openWindowEnd(channel, blocksMax, exchangeAsClient);
+  const end = await openWindowEnd(channel, blocksMax, exchangeAsClient, nic);
   try {
     const writer =
       policy === 'baseline'

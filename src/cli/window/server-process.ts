@@ -1,5 +1,6 @@
 /** The server of the window experiment as a process of its own: it empties blocks by computing their CRC, in the order of arrival. */
 
+import process from 'node:process';
 import { z } from 'zod';
 import { type ControlChannel, ControlListener } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
@@ -8,6 +9,7 @@ import { RoceError } from '../../core/errors.js';
 import { BlockServer } from '../../window/alloc-per-write.js';
 import { PoolOwner } from '../../window/pool-owner.js';
 import { NaglePolicy, NoDelayPolicy } from '../../window/release-policy.js';
+import { nicOptionsShape } from '../nic-options.js';
 import { method } from '../processes/calls.js';
 import { serveParent } from '../processes/serve-parent.js';
 import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
@@ -38,22 +40,27 @@ const poolShape = {
   blockBytes: z.number().int(),
   mas: z.number(),
   matNs: z.number(),
+  nic: z.object(nicOptionsShape),
 };
 
 const service = {
   /** Serves one client; answers the TCP port it has to come to. */
-  listen: method(poolShape, async ({ policy, mas, matNs, ...pool }) => {
+  listen: method(poolShape, async ({ policy, mas, matNs, nic, ...pool }) => {
     // Refuses bad parameters before anybody connects.
     const release =
       policy === 'nagle'
         ? new NaglePolicy({ maxAvailableSegments: mas, maxAckTimeNs: matNs }, pool.blocks)
         : new NoDelayPolicy();
     const serve = async (channel: ControlChannel): Promise<Serving> => {
-      const end = await openWindowEnd(channel, pool.blocksMax, exchangeAsServer);
+      const end = await openWindowEnd(channel, pool.blocksMax, exchangeAsServer, nic);
       const opened =
         policy === 'baseline'
           ? await BlockServer.open(end.link, { ...pool, onBlock })
           : await PoolOwner.open(end.link, { ...pool, policy: release, onBlock });
+      end.link.onFailure = (error) => {
+        console.error(error.message); // The client is told with this process's end.
+        process.exit(1);
+      };
       // The client asks for a block only when this side can answer.
       channel.send({ serving: true });
       return { end, pool: opened };
