@@ -515,6 +515,8 @@ export class Requester {
       this.retriesLeft--;
       this.retrying = true;
     }
+    // After silence the first packet asks what has arrived: the one that would, the last, may be lost each time, behind the same burst.
+    if (cause === LOSS_TIMEOUT) this.#packetsSinceAckReq = ACK_EVERY_PACKETS_MAX;
     const resume = recovery.onLoss(first, end, out.firstPsn[index & out.mask], out.newPsn, cause);
     if (resume !== NO_REWIND) this.rewind(resume);
     this.#qp.schedule();

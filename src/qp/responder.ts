@@ -206,7 +206,8 @@ export class Responder {
     this.#qp.host.counters[COUNTER.duplicate_request]++;
     if (packet.info.kind === op.OP_READ_REQUEST) this.#replayRead(packet);
     else if (packet.info.kind === op.OP_ATOMIC) this.#replayAtomic(packet);
-    else if (packet.ackReq && this.#due === DUE_NOTHING) this.#due = DUE_ACK;
+    // Asked for or not: who sends again does not know what has arrived, and the packet that asks may be the one that is always lost.
+    else if (this.#due === DUE_NOTHING) this.#due = DUE_ACK;
     this.#qp.schedule();
   }
 

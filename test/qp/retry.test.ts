@@ -37,6 +37,15 @@ describe('the acknowledgement timer', () => {
     expect(nic.advance(ACK_TIMEOUT_NS).map((packet) => packet.at)).toEqual([2, 3]);
   });
 
+  it('makes the first packet ask what has arrived, which none in the middle of a message did', async () => {
+    const nic = await LoneNic.create();
+    nic.qp.postSend(send(nic, 1, 4 * MTU));
+    const asks = (packets: ReturnType<LoneNic['take']>) => packets.map(({ at, ackReq }) => [at, ackReq]);
+    const last = [3, true];
+    expect(asks(nic.take())).toEqual([[0, false], [1, false], [2, false], last]);
+    expect(asks(nic.advance(ACK_TIMEOUT_NS))).toEqual([[0, true], [1, false], [2, false], last]);
+  });
+
   it('with timeout 0 never fires', async () => {
     const nic = await withSends(1, { timeout: 0 });
     expect(nic.advance(3600e9)).toEqual([]);
