@@ -37,20 +37,20 @@ export class BlockChecksums {
     this.#table = table;
   }
 
-  /** A table for blocks of zeros. */
+  /** A table for blocks of zeros, which `seal` makes that of the file. */
   static async create(file: FileHandle, blocks: number): Promise<BlockChecksums> {
-    const header = headerOf(blocks);
+    await file.truncate(0);
     await file.truncate(HEADER_BYTES + blocks * ENTRY_BYTES);
-    await file.write(new Uint8Array(header.buffer), 0, HEADER_BYTES, 0);
     return new BlockChecksums(file, new Uint32Array(2 * blocks));
   }
 
-  /** The table in the file; undefined if it is not one for so many blocks. */
-  static async load(file: FileHandle, blocks: number): Promise<BlockChecksums | undefined> {
+  /** The table in the file: `none` where none was sealed, `other` where it is not one for so many blocks. */
+  static async load(file: FileHandle, blocks: number): Promise<BlockChecksums | 'none' | 'other'> {
     const header = new Uint32Array(HEADER_WORDS);
     await readFully(file, new Uint8Array(header.buffer), 0);
+    if (header.every((word) => word === 0)) return 'none';
     const expected = headerOf(blocks);
-    if (!header.every((word, i) => word === expected[i])) return undefined;
+    if (!header.every((word, i) => word === expected[i])) return 'other';
     const table = new Uint32Array(2 * blocks);
     await readFully(file, new Uint8Array(table.buffer), HEADER_BYTES);
     return new BlockChecksums(file, table);
@@ -116,6 +116,14 @@ export class BlockChecksums {
     else this.#table[2 * block] = NOT_ZERO;
     this.#table[2 * block + 1] = value;
     return true;
+  }
+
+  /** Makes this the table of the file. The header comes last, and with it the file counts: a table that is half made is none. */
+  async seal(): Promise<void> {
+    await this.save();
+    await this.#file.datasync();
+    const header = headerOf(this.#table.length / 2);
+    await writeFully(this.#file, new Uint8Array(header.buffer), 0);
   }
 
   /** Writes the whole table as it is in memory. */

@@ -7,6 +7,7 @@
  * bytes, the new, or fail their check.
  */
 
+import type { Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import PQueue from 'p-queue';
@@ -74,28 +75,30 @@ export class FileDevice implements BlockDevice {
       const data = await openOrCreate(path, sizeBytes !== undefined);
       handles.push(data);
       if (!(await lockFile(data.fd))) throw new RoceError('ERR_ROCE_BUSY', `another process serves ${path}`);
-      const isNew = (await data.stat()).size === 0;
-      const size = await settleSize(data, path, sizeBytes);
+      const stat = await data.stat();
+      const isNew = stat.size === 0;
+      const size = sizeOf(stat, path, sizeBytes);
       const sums = await openOrCreate(`${path}.crc32c`, true);
       handles.push(sums);
+      if (isNew) {
+        // A new disk is all zeros: it must never meet what an older one of its name left behind.
+        await sums.truncate(0);
+        await sums.sync();
+        await data.truncate(size);
+      }
       const blocks = size / CHECKED_BLOCK_BYTES;
-      // A new disk is all zeros, whatever an older one of its name left behind.
-      if (isNew) await sums.truncate(0);
-      const isUnchecked = (await sums.stat()).size === 0;
-      const checksums = isUnchecked
-        ? await BlockChecksums.create(sums, blocks)
-        : await BlockChecksums.load(sums, blocks);
-      if (checksums === undefined) {
+      const found = await BlockChecksums.load(sums, blocks);
+      if (found === 'other') {
         throw new RoceError(
           'ERR_ROCE_MISMATCH',
           `${path}.crc32c does not belong to ${path}`,
           'remove it to take the disk as it is',
         );
       }
+      const checksums = found === 'none' ? await BlockChecksums.create(sums, blocks) : found;
       const device = new FileDevice(size, data, sums, checksums);
-      if (!isUnchecked) await device.#recover();
-      else if (!isNew) await device.#adopt();
-      if (isUnchecked) await device.#preallocate();
+      if (found === 'none') await device.#takeOver(isNew);
+      else await device.#recover();
       await device.#sync();
       await syncFolder(path);
       return device;
@@ -120,9 +123,10 @@ export class FileDevice implements BlockDevice {
   write(offset: number, data: Uint8Array, { fua = false }: WriteOptions = {}): Promise<void> {
     return this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
       const whole = isWhole(offset, data.length) ? data : await this.#merged(blocks, offset, data);
-      await this.#checksums.expect(blocks.first, whole);
-      await writeFully(this.#data, whole, blocks.first * CHECKED_BLOCK_BYTES);
-      this.#checksums.commit(blocks.first, blocks.count);
+      await this.#change(blocks, async () => {
+        await this.#checksums.expect(blocks.first, whole);
+        await writeFully(this.#data, whole, blocks.first * CHECKED_BLOCK_BYTES);
+      });
       if (fua) await this.#commit.commit();
     });
   }
@@ -249,12 +253,24 @@ export class FileDevice implements BlockDevice {
   }
 
   #zeroBlocks(offset: number, length: number, mayPunch: boolean): Promise<void> {
-    return this.#request(offset, length, 'EINVAL', true, async ({ first, count }) => {
-      if (count === 0) return;
-      await this.#checksums.expectZeros(first, count);
-      if (!(mayPunch && (await punchHole(this.#data.fd, offset, length)))) await this.#fillZeros(offset, length);
-      this.#checksums.commit(first, count);
+    return this.#request(offset, length, 'EINVAL', true, async (blocks) => {
+      if (blocks.count === 0) return;
+      await this.#change(blocks, async () => {
+        await this.#checksums.expectZeros(blocks.first, blocks.count);
+        if (!(mayPunch && (await punchHole(this.#data.fd, offset, length)))) await this.#fillZeros(offset, length);
+      });
     });
+  }
+
+  /** Has the blocks changed. Where that fails they are old or new: the next change must not begin before it is known which. */
+  async #change(blocks: Blocks, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      await this.#settle(blocks).catch(() => {}); // What cannot be read stays open.
+      throw error;
+    }
+    this.#checksums.commit(blocks.first, blocks.count);
   }
 
   async #fillZeros(offset: number, length: number): Promise<void> {
@@ -273,10 +289,11 @@ export class FileDevice implements BlockDevice {
     }
   }
 
-  /** Gives every block of a file that had none its checksum. */
-  async #adopt(): Promise<void> {
-    await this.#forStrides(this.#allBlocks, async (first, bytes) => this.#checksums.adopt(first, bytes));
-    await this.#checksums.save();
+  /** Gives a file that has none checksums, and the space it may need. */
+  async #takeOver(isNew: boolean): Promise<void> {
+    if (!isNew) await this.#forStrides(this.#allBlocks, async (first, bytes) => this.#checksums.adopt(first, bytes));
+    await this.#preallocate();
+    await this.#checksums.seal();
   }
 
   /** Gives the file all the space it may need. */
@@ -288,15 +305,18 @@ export class FileDevice implements BlockDevice {
     );
   }
 
-  /** Finds out which of two values holds where a killed process left both open. Torn blocks keep failing until they are written. */
+  /** Settles what a killed process left open. */
   async #recover(): Promise<void> {
-    for (const run of this.#checksums.unresolved()) {
-      await this.#forStrides(run, async (first, bytes) => {
-        for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
-          this.#checksums.resolve(block, bytes.subarray(at, at + CHECKED_BLOCK_BYTES));
-        }
-      });
-    }
+    for (const run of this.#checksums.unresolved()) await this.#settle(run);
+  }
+
+  /** Finds out which of two values holds. Torn blocks keep failing until they are written. */
+  #settle(run: Blocks): Promise<void> {
+    return this.#forStrides(run, async (first, bytes) => {
+      for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
+        this.#checksums.resolve(block, bytes.subarray(at, at + CHECKED_BLOCK_BYTES));
+      }
+    });
   }
 
   /** Reads blocks unchecked, a stride at a time. */
@@ -333,16 +353,14 @@ async function openOrCreate(path: string, mayCreate: boolean): Promise<FileHandl
   }
 }
 
-/** The size of the disk; a new file gets it. */
-async function settleSize(data: FileHandle, path: string, asked: number | undefined): Promise<number> {
-  const stat = await data.stat();
+/** The size the disk has, or will have in a new file. */
+function sizeOf(stat: Stats, path: string, asked: number | undefined): number {
   if (!stat.isFile()) throw new RoceError('ERR_ROCE_UNSUPPORTED', `${path} is not a regular file`);
   const size = stat.size === 0 ? (asked ?? 0) : stat.size;
   if (asked !== undefined && asked !== size) {
     throw new RoceError('ERR_ROCE_MISMATCH', `${path} has ${stat.size} bytes, not ${asked}`, 'leave the size out');
   }
   checkSize(size);
-  if (stat.size === 0) await data.truncate(size);
   return size;
 }
 
