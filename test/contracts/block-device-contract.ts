@@ -5,6 +5,7 @@
 
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { portableCrc32c } from '../../src/core/crc32c.js';
 import { type BlockDevice, BlockDeviceError, type BlockErrno } from '../../src/storage-rpc/disk/block-device.js';
 
 export const CONTRACT_DISK_BYTES = 1 << 20;
@@ -50,6 +51,20 @@ export function blockDeviceContract(name: string, open: () => Promise<BlockDevic
       expect(all.subarray(0, aligned(3)).every((byte) => byte === 0)).toBe(true);
       expect(all.subarray(aligned(3), aligned(8)).every((byte) => byte === 0x11)).toBe(true);
       expect(all.subarray(aligned(8)).every((byte) => byte === 0)).toBe(true);
+    });
+
+    test('with the CRCs of its blocks data is the same, and a disk that keeps them says them again', async () => {
+      const data = Buffer.from(Array.from({ length: 3 * 4096 }, (_, i) => (i * 7919) >> 3));
+      const crcs = Uint32Array.from([0, 1, 2], (i) => portableCrc32c(data.subarray(i * 4096, (i + 1) * 4096)));
+      await disk.write(2 * 4096, data, { crcs });
+      expect((await contents(disk, 2 * 4096, data.length)).equals(data)).toBe(true);
+      const into = Buffer.alloc(data.length);
+      const kept = await disk.readChecked?.(2 * 4096, data.length, into);
+      if (kept === undefined) return;
+      expect(kept).toEqual(crcs);
+      expect(into.equals(data)).toBe(true);
+      const zeros = await disk.readChecked!(0, 4096, into);
+      expect(zeros).toEqual(Uint32Array.of(portableCrc32c(new Uint8Array(4096))));
     });
 
     test('fills no more of the buffer than was asked for', async () => {

@@ -11,9 +11,7 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { crc32c } from '../../core/crc32c.js';
-
-/** What one CRC covers. */
-export const CHECKED_BLOCK_BYTES = 4096;
+import { CHECKED_BLOCK_BYTES } from './block-device.js';
 
 /** Before the table: magic, version, block size, and the number of blocks in two halves. The magic also tells the byte order. */
 const HEADER_WORDS = 1024;
@@ -73,9 +71,9 @@ export class BlockChecksums {
     return this.#table[2 * block] === 0 && this.#table[2 * block + 1] === 0;
   }
 
-  /** Whether `bytes`, the whole block, are what was written there. */
-  matches(block: number, bytes: Uint8Array): boolean {
-    const value = tableValue(bytes);
+  /** Whether the whole block that has this CRC-32C is what was written there. */
+  matches(block: number, crc: number): boolean {
+    const value = (crc ^ ZERO_CRC) >>> 0;
     return value === this.#table[2 * block] || value === this.#table[2 * block + 1];
   }
 
@@ -85,9 +83,9 @@ export class BlockChecksums {
     this.commit(first, bytes.length / CHECKED_BLOCK_BYTES);
   }
 
-  /** The blocks are about to hold `bytes`: on file before it resolves. */
-  async expect(first: number, bytes: Uint8Array): Promise<void> {
-    this.#enter(first, bytes);
+  /** The blocks are about to hold `bytes`: on file before it resolves. `crcs`: their CRC-32Cs, where they are known. */
+  async expect(first: number, bytes: Uint8Array, crcs?: Uint32Array): Promise<void> {
+    this.#enter(first, bytes, crcs);
     await this.#store(first, bytes.length / CHECKED_BLOCK_BYTES);
   }
 
@@ -131,10 +129,10 @@ export class BlockChecksums {
     await this.#store(0, this.#table.length / 2);
   }
 
-  #enter(first: number, bytes: Uint8Array): void {
+  #enter(first: number, bytes: Uint8Array, crcs?: Uint32Array): void {
     for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
       const content = bytes.subarray(at, at + CHECKED_BLOCK_BYTES);
-      const value = tableValue(content);
+      const value = crcs === undefined ? tableValue(content) : (crcs[block - first] ^ ZERO_CRC) >>> 0;
       const isAmbiguous = value === 0 && !isZero(content);
       this.#table[2 * block] = isAmbiguous ? NOT_ZERO : this.#table[2 * block + 1];
       this.#table[2 * block + 1] = value;

@@ -39,12 +39,20 @@ export class BlockDeviceError extends Error {
   }
 }
 
-export interface WriteOptions {
+/** What one checksum of a disk covers, from a multiple of this on. */
+export const CHECKED_BLOCK_BYTES = 4096;
+
+export interface DurabilityOptions {
   /** Force unit access: the data is durable when the promise resolves. */
   readonly fua?: boolean;
 }
 
-export interface WriteZeroesOptions extends WriteOptions {
+export interface WriteOptions extends DurabilityOptions {
+  /** CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not make them again. */
+  readonly crcs?: Uint32Array;
+}
+
+export interface WriteZeroesOptions extends DurabilityOptions {
   /** The range keeps its space in the store: a later write to it does not fail for want of space. */
   readonly noHole?: boolean;
 }
@@ -67,6 +75,9 @@ export interface BlockDevice extends AsyncDisposable {
   /** Fills `into[0, length)` from `offset`. What was never written reads as zeros. EINVAL past the end. */
   read(offset: number, length: number, into: Uint8Array): Promise<void>;
 
+  /** The same for whole checked blocks of a disk that keeps their CRC-32C, with which it resolves: the bytes have been held against them. */
+  readChecked?(offset: number, length: number, into: Uint8Array): Promise<Uint32Array>;
+
   /** Writes all of `data`, which must not change until the promise settles. ENOSPC past the end. */
   write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void>;
 
@@ -84,6 +95,11 @@ export interface BlockDevice extends AsyncDisposable {
 
   /** Lets requests under way finish, makes everything durable and gives the store back. Later requests fail with ESHUTDOWN. */
   close(): Promise<void>;
+}
+
+/** The range consists of checked blocks, or of nothing. */
+export function isWholeBlocks(offset: number, length: number): boolean {
+  return length === 0 || (offset % CHECKED_BLOCK_BYTES === 0 && length % CHECKED_BLOCK_BYTES === 0);
 }
 
 /** Throws `errno` unless the range lies on the disk and is aligned; safe for any offset and length that JavaScript can hold. */

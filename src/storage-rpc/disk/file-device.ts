@@ -11,13 +11,16 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import PQueue from 'p-queue';
+import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
-import { BlockChecksums, CHECKED_BLOCK_BYTES, readFully, writeFully } from './block-checksums.js';
+import { BlockChecksums, readFully, writeFully } from './block-checksums.js';
 import {
   type BlockDevice,
   BlockDeviceError,
   type BlockExtent,
+  CHECKED_BLOCK_BYTES,
   checkRange,
+  isWholeBlocks,
   type WriteOptions,
   type WriteZeroesOptions,
 } from './block-device.js';
@@ -111,7 +114,7 @@ export class FileDevice implements BlockDevice {
 
   read(offset: number, length: number, into: Uint8Array): Promise<void> {
     return this.#request(offset, length, 'EINVAL', false, async (blocks) => {
-      if (isWhole(offset, length)) await this.#readBlocks(blocks, into.subarray(0, length));
+      if (isWholeBlocks(offset, length)) await this.#readBlocks(blocks, into.subarray(0, length));
       else {
         const whole = await this.#readBlocks(blocks);
         const begin = offset % CHECKED_BLOCK_BYTES;
@@ -120,11 +123,20 @@ export class FileDevice implements BlockDevice {
     });
   }
 
-  write(offset: number, data: Uint8Array, { fua = false }: WriteOptions = {}): Promise<void> {
+  async readChecked(offset: number, length: number, into: Uint8Array): Promise<Uint32Array> {
+    const crcs = new Uint32Array(length / CHECKED_BLOCK_BYTES);
+    await this.#request(offset, length, 'EINVAL', false, async (blocks) => {
+      await this.#readBlocks(blocks, into.subarray(0, length), crcs);
+    });
+    return crcs;
+  }
+
+  write(offset: number, data: Uint8Array, { fua = false, crcs }: WriteOptions = {}): Promise<void> {
     return this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
-      const whole = isWhole(offset, data.length) ? data : await this.#merged(blocks, offset, data);
+      const isWhole = isWholeBlocks(offset, data.length);
+      const whole = isWhole ? data : await this.#merged(blocks, offset, data);
       await this.#change(blocks, async () => {
-        await this.#checksums.expect(blocks.first, whole);
+        await this.#checksums.expect(blocks.first, whole, isWhole ? crcs : undefined);
         await writeFully(this.#data, whole, blocks.first * CHECKED_BLOCK_BYTES);
       });
       if (fua) await this.#commit.commit();
@@ -219,15 +231,16 @@ export class FileDevice implements BlockDevice {
     return { first: 0, count: this.sizeBytes / CHECKED_BLOCK_BYTES };
   }
 
-  /** Whole blocks, checked. */
+  /** Whole blocks, checked; their CRCs are left in `crcs`. */
   async #readBlocks(
     { first, count }: Blocks,
     into: Uint8Array = Buffer.allocUnsafe(count * CHECKED_BLOCK_BYTES),
+    crcs = new Uint32Array(count),
   ): Promise<Uint8Array> {
     await readFully(this.#data, into, first * CHECKED_BLOCK_BYTES);
     for (let i = 0; i < count; i++) {
-      const bytes = into.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES);
-      if (this.#checksums.matches(first + i, bytes)) continue;
+      crcs[i] = crc32c(into.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES));
+      if (this.#checksums.matches(first + i, crcs[i])) continue;
       this.checksumErrors++;
       const at = (first + i) * CHECKED_BLOCK_BYTES;
       throw new BlockDeviceError('EIO', `the 4 KiB at ${at} are not what was written there`);
@@ -331,10 +344,6 @@ export class FileDevice implements BlockDevice {
       await work(first + done, bytes);
     }
   }
-}
-
-function isWhole(offset: number, length: number): boolean {
-  return length === 0 || (offset % CHECKED_BLOCK_BYTES === 0 && length % CHECKED_BLOCK_BYTES === 0);
 }
 
 /** Errors of the system by what they mean to a client; a defect of ours stays what it is. */

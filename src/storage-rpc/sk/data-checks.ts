@@ -7,8 +7,9 @@
  */
 
 import { crc32c } from '../../core/crc32c.js';
+import { CHECKED_BLOCK_BYTES } from '../disk/block-device.js';
 
-export const CHECK_BLOCK_BYTES = 4096;
+export const CHECK_BLOCK_BYTES = CHECKED_BLOCK_BYTES;
 
 /** Checks of some data as they travel. */
 export interface DataChecks {
@@ -32,6 +33,21 @@ export function checksOf(data: Uint8Array): DataChecks {
     list.writeUInt32LE(crc32c(data.subarray(at, at + CHECK_BLOCK_BYTES)), to);
   }
   return { dataCrc: crc32c(list), list };
+}
+
+/** The checks of data whose blocks have these CRCs. */
+export function checksOfCrcs(crcs: Uint32Array): DataChecks {
+  if (crcs.length <= 1) return { dataCrc: crcs[0], list: NO_CHECKS.list };
+  const list = Buffer.allocUnsafe(4 * crcs.length);
+  for (let i = 0; i < crcs.length; i++) list.writeUInt32LE(crcs[i], 4 * i);
+  return { dataCrc: crc32c(list), list };
+}
+
+/** The CRC of each block, as a disk keeps them. */
+export function crcsOfChecks({ dataCrc, list }: DataChecks): Uint32Array {
+  if (list.length === 0) return Uint32Array.of(dataCrc);
+  const view = new DataView(list.buffer, list.byteOffset, list.length);
+  return Uint32Array.from({ length: list.length / 4 }, (_, i) => view.getUint32(4 * i, true));
 }
 
 /**

@@ -5,9 +5,9 @@
 
 import type { CmClock } from '../../cm/clock.js';
 import { RoceError } from '../../core/errors.js';
-import { type BlockDevice, BlockDeviceError } from '../disk/block-device.js';
+import { type BlockDevice, BlockDeviceError, isWholeBlocks } from '../disk/block-device.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
-import { checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { checksOf, checksOfCrcs, crcsOfChecks, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { encodeExtents } from './extents.js';
 import { SK_FUA, SK_NO_HOLE, SK_SLOTS_MAX, type SkRequest } from './request.js';
 import type { SkStatus } from './response.js';
@@ -39,6 +39,8 @@ interface Target {
 interface Outcome {
   readonly status: SkStatus;
   readonly data?: DataBuffer | undefined;
+  /** Of the data, where the disk keeps them. */
+  readonly crcs?: Uint32Array | undefined;
 }
 
 const EMPTY = new Uint8Array(0);
@@ -206,20 +208,22 @@ export class ServerSession {
         this.#counters.crcMismatches++;
         return { status: 'CRC_MISMATCH' };
       }
-      await disk.write(request.offset, data, { fua });
+      // What the client has summed is what the disk keeps, all the way.
+      const isChecked = data.length > 0 && isWholeBlocks(request.offset, data.length);
+      await disk.write(request.offset, data, { fua, ...(isChecked && { crcs: crcsOfChecks(checks) }) });
       return { status: 'OK' };
     } finally {
       pulled?.release();
     }
   }
 
-  #answer({ channel, incoming, arrivedNs }: Target, { status, data }: Outcome): void {
+  #answer({ channel, incoming, arrivedNs }: Target, { status, data, crcs }: Outcome): void {
     const { request } = incoming;
     // The receive is free before the client can know that its slot is.
     incoming.release();
     // The NIC has work while the sums are made, if it runs in a thread of its own.
     if (request.op === 'READ' && data !== undefined) channel.move(request, data);
-    const checks = data === undefined ? NO_CHECKS : checksOf(data.bytes);
+    const checks = crcs !== undefined ? checksOfCrcs(crcs) : data === undefined ? NO_CHECKS : checksOf(data.bytes);
     const response = {
       status,
       flags: 0,
@@ -262,8 +266,11 @@ async function readDisk(disk: BlockDevice, channel: SkServerChannel, request: Sk
   }
   const data = await channel.buffer(length);
   try {
-    await disk.read(offset, length, data.bytes);
-    return { status: 'OK', data };
+    if (disk.readChecked === undefined || !isWholeBlocks(offset, length)) {
+      await disk.read(offset, length, data.bytes);
+      return { status: 'OK', data };
+    }
+    return { status: 'OK', crcs: await disk.readChecked(offset, length, data.bytes), data };
   } catch (error) {
     data.release();
     throw error;

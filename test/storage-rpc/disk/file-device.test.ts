@@ -2,6 +2,7 @@ import { copyFile, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { portableCrc32c } from '../../../src/core/crc32c.js';
 import { FileDevice } from '../../../src/storage-rpc/disk/file-device.js';
 import { blockDeviceContract, CONTRACT_DISK_BYTES } from '../../contracts/block-device-contract.js';
 
@@ -72,6 +73,19 @@ test('a write to a part of a damaged block does not make it look whole; one to a
   await expect(disk.write(BLOCK + 100, Buffer.alloc(10))).rejects.toMatchObject({ errno: 'EIO' });
   await disk.write(BLOCK, Buffer.alloc(BLOCK, 8));
   expect((await readBlock(disk, 1)).every((byte) => byte === 8)).toBe(true);
+  await disk.close();
+});
+
+test('a write keeps the CRCs it brings: data that is not what its sender summed is noticed when it is read', async () => {
+  const disk = await FileDevice.open({ path, sizeBytes: SIZE });
+  const sent = Buffer.alloc(2 * BLOCK, 0x33);
+  const crc = portableCrc32c(sent.subarray(0, BLOCK));
+  const arrived = Buffer.from(sent);
+  arrived[BLOCK + 7] ^= 1; // In the memory of the server, after it had been checked.
+  await disk.write(0, arrived, { crcs: Uint32Array.of(crc, crc) });
+  expect((await readBlock(disk, 0)).equals(sent.subarray(0, BLOCK))).toBe(true);
+  await expect(readBlock(disk, 1)).rejects.toMatchObject({ errno: 'EIO' });
+  await expect(disk.readChecked(0, 2 * BLOCK, Buffer.alloc(2 * BLOCK))).rejects.toMatchObject({ errno: 'EIO' });
   await disk.close();
 });
 
