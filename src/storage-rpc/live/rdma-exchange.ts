@@ -26,6 +26,28 @@ interface Channel {
   close(): Promise<void>;
 }
 
+/** A queue pair that can receive, with its completion queues; or nothing of them. */
+async function createParts(
+  control: ControlChannel,
+  pd: ProtectionDomain,
+  init: Partial<QueuePairInit> & { readonly maxSendWr: number; readonly maxRecvWr: number },
+): Promise<SkRdmaParts> {
+  const made: Array<{ close(): Promise<void> }> = [];
+  try {
+    const sendCq = await pd.device.createCq(init.maxSendWr);
+    made.push(sendCq);
+    const recvCq = await pd.device.createCq(init.maxRecvWr);
+    made.push(recvCq);
+    const qp = await pd.createQp({ sendCq, recvCq, ...init });
+    made.push(qp);
+    await initializeQp(qp);
+    return { pd, qp, sendCq, recvCq, clock: SYSTEM_CLOCK, onClosed: () => control.close() };
+  } catch (error) {
+    for (const one of made.reverse()) await one.close().catch(() => {}); // The first error counts.
+    throw error;
+  }
+}
+
 /**
  * Creates a queue pair in the domain, hands it to `over`, which posts receives and gets ready for what comes, and connects it: the peer may
  * speak before this side knows that it can. The channel fails when the peer's process
@@ -39,12 +61,9 @@ export async function connectChannel<C extends Channel>(
   { service, recovery }: ExchangeTerms,
   over: (parts: SkRdmaParts) => Promise<C>,
 ): Promise<C> {
-  const { device } = pd;
-  const sendCq = await device.createCq(init.maxSendWr);
-  const recvCq = await device.createCq(init.maxRecvWr);
-  const qp = await pd.createQp({ sendCq, recvCq, ...init });
-  await initializeQp(qp);
-  const channel = await over({ pd, qp, sendCq, recvCq, clock: SYSTEM_CLOCK, onClosed: () => control.close() });
+  const parts = await createParts(control, pd, init);
+  const { qp } = parts;
+  const channel = await over(parts);
   try {
     await exchange(control, {
       qp,

@@ -60,6 +60,8 @@ export class StorageServer implements AsyncDisposable {
   readonly #listener: Server;
   readonly #rdma: RdmaService | undefined;
   readonly #sockets = new Set<Socket>();
+  /** Connections that are being made. */
+  readonly #accepting = new Set<Promise<void>>();
 
   private constructor(options: StorageServerOptions, listener: Server, rdma: RdmaService | undefined) {
     this.#options = options;
@@ -117,6 +119,8 @@ export class StorageServer implements AsyncDisposable {
     this.#listener.close();
     await this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
+    await Promise.all(this.#accepting);
+    await this.#server.close(); // What was accepted meanwhile.
     await this.#closeRdma();
   }
 
@@ -138,10 +142,16 @@ export class StorageServer implements AsyncDisposable {
       socket.setTimeout(0);
       socket.pause();
       socket.unshift(first);
-      if (first[0] === EXCHANGE_BEGINS) void this.#acceptRdma(new ControlChannel(socket));
+      if (first[0] === EXCHANGE_BEGINS) this.#accept(new ControlChannel(socket));
       else this.#server.accept(new TcpServerChannel(new SocketStream(socket)));
       socket.resume();
     });
+  }
+
+  #accept(control: ControlChannel): void {
+    const accepted = this.#acceptRdma(control);
+    this.#accepting.add(accepted);
+    void accepted.then(() => this.#accepting.delete(accepted));
   }
 
   async #acceptRdma(control: ControlChannel): Promise<void> {

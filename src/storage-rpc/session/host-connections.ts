@@ -42,6 +42,7 @@ export class HostConnections {
   #usualP99Ns = Number.POSITIVE_INFINITY;
   #transition: Ramp | undefined;
   #cancelWake: (() => void) | undefined;
+  #probing: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(options: HostConnectionsOptions) {
@@ -100,10 +101,12 @@ export class HostConnections {
     this.#next();
   }
 
+  /** When it resolves nothing is connected, nor about to be: the device may be closed. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelWake?.();
     await Promise.all(this.#keepers.splice(0).map((keeper) => keeper.close()));
+    await this.#probing;
   }
 
   #onFailure(keeper: SessionKeeper, transport: TransportName): void {
@@ -130,7 +133,7 @@ export class HostConnections {
     const { state, deadlineNs } = this.path;
     this.#cancelWake?.();
     this.#cancelWake = undefined;
-    if (state === 'PROBE') void this.#probe();
+    if (state === 'PROBE') this.#probing = this.#probe();
     else if (state === 'RAMP') this.#ramp();
     else if (deadlineNs !== Number.POSITIVE_INFINITY) {
       this.#wakeAt(deadlineNs, () => this.path.onDeadline(clock.nowNs()));
