@@ -15,7 +15,12 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 export type ProgramTarget = { readonly socketPath: string } | { readonly url: string };
 
 /** The text that the program answers. Throws ERR_ROCE_CONNECT when nobody does, ERR_ROCE_INVALID_ARGUMENT when it refuses. */
-export function askProgram(target: ProgramTarget, pathAndQuery: string, method = 'GET'): Promise<string> {
+export function askProgram(
+  target: ProgramTarget,
+  pathAndQuery: string,
+  method = 'GET',
+  timeoutMs = TIMEOUT_MS,
+): Promise<string> {
   const [url, options] =
     'socketPath' in target
       ? [new URL(pathAndQuery, 'http://endpoint'), { socketPath: target.socketPath }]
@@ -23,7 +28,7 @@ export function askProgram(target: ProgramTarget, pathAndQuery: string, method =
   return new Promise((resolve, reject) => {
     const fail = (cause: Error) =>
       reject(new RoceError('ERR_ROCE_CONNECT', `nobody answers at ${nameOf(target)}`, undefined, { cause }));
-    const asked = request(url, { ...options, method, agent: false, timeout: TIMEOUT_MS }, (response) => {
+    const asked = request(url, { ...options, method, agent: false, timeout: timeoutMs }, (response) => {
       readAll(response).then((text) => {
         if (response.statusCode === 200) resolve(text);
         else reject(new RoceError('ERR_ROCE_INVALID_ARGUMENT', text.trim()));
@@ -51,8 +56,12 @@ function nameOf(target: ProgramTarget): string {
 }
 
 /** Throws as {@link askProgram}, and ERR_ROCE_MISMATCH when the answer is no document of this version. */
-export async function askDocument(target: ProgramTarget, minutes: number): Promise<WatchedDocument> {
-  const text = await askProgram(target, `/estats.json?minutes=${minutes}`);
+export async function askDocument(
+  target: ProgramTarget,
+  minutes: number,
+  timeoutMs = TIMEOUT_MS,
+): Promise<WatchedDocument> {
+  const text = await askProgram(target, `/estats.json?minutes=${minutes}`, 'GET', timeoutMs);
   try {
     return parseWatched(JSON.parse(text));
   } catch (cause) {

@@ -3,10 +3,13 @@ import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { serveDocument } from '../../src/estats/control-socket.js';
 import { type EndpointServer, type EndpointServerOptions, serveEstats } from '../../src/estats/endpoint-server.js';
 import type { HistogramDocument } from '../../src/estats/http-handler.js';
-import { askProgram, askSnapshot, findEndpoints } from '../../src/estats/program-client.js';
+import { askProgram, askSnapshot, findEndpoints, findPrograms } from '../../src/estats/program-client.js';
 import { COUNTER_NAMES } from '../../src/ring/counters.js';
+import type { QpAttr } from '../../src/verbs/qp-attributes.js';
+import { switchDocument } from '../dashboard/watched-documents.js';
 import { createPair, type Pair } from '../support/pair.js';
 import { parsePrometheus } from '../support/prometheus-text.js';
 
@@ -28,8 +31,11 @@ afterEach(async () => {
 });
 
 /** An endpoint that has done ten WRITEs and one READ that failed. */
-async function endpoint(options: EndpointServerOptions = {}): Promise<{ server: EndpointServer; pair: Pair }> {
-  const pair = await createPair({ estats: {} });
+async function endpoint(
+  options: EndpointServerOptions = {},
+  rateControl: QpAttr['rateControl'] = undefined,
+): Promise<{ server: EndpointServer; pair: Pair }> {
+  const pair = await createPair({ estats: {}, ...(rateControl !== undefined && { attrA: { rateControl } }) });
   const { a, b } = pair;
   const target = { sges: [a.mr.sge(0, 4096)], remoteAddr: b.mr.addr };
   for (let n = 0; n < 10; n++) a.qp.postSend({ opcode: 'RDMA_WRITE', ...target, rkey: b.mr.rkey });
@@ -97,6 +103,32 @@ describe('finding endpoints', () => {
   });
 });
 
+describe('programs that are no endpoints', () => {
+  const other = async () => {
+    const server = await serveDocument(() => switchDocument(1, { a: {} }));
+    open.push({ socketPath: server.at, httpUrl: undefined, close: () => server.close() });
+    return server.at;
+  };
+
+  it('are found as what they are, and not as endpoints', async () => {
+    const { server } = await endpoint();
+    await other();
+    expect((await findPrograms(1)).map(({ document }) => document.kind).sort()).toEqual(['endpoint', 'switch']);
+    expect((await findEndpoints(1)).map(({ socketPath }) => socketPath)).toEqual([server.socketPath]);
+  });
+
+  it('are named when one asks them for what an endpoint has', async () => {
+    const socketPath = await other();
+    await expect(askSnapshot({ socketPath }, 1)).rejects.toMatchObject({
+      code: 'ERR_ROCE_MISMATCH',
+      message: expect.stringContaining('is a switch, not an endpoint'),
+    });
+    await expect(askProgram({ socketPath }, '/histogram.json')).rejects.toMatchObject({
+      code: 'ERR_ROCE_INVALID_ARGUMENT',
+    });
+  });
+});
+
 describe('an endpoint answers', () => {
   it('/estats.json with a snapshot', async () => {
     const { server, pair } = await endpoint();
@@ -109,6 +141,33 @@ describe('an endpoint answers', () => {
     ]);
     expect(snapshot.qps).toMatchObject([{ qpn: pair.a.qp.qpn, remote: { address: '192.0.2.2', qpn: pair.b.qp.qpn } }]);
     expect(snapshot.device.counters).toEqual(pair.a.device.counters());
+  });
+
+  it('/estats.json with latency by operation, of successful work alone', async () => {
+    const { server } = await endpoint();
+    const { latency, groups } = await askSnapshot(server, 1);
+    expect(latency.map(({ op, count }) => [op, count])).toEqual([['RDMA_WRITE', 10]]);
+    expect(latency[0].bars.reduce((sum, { count }) => sum + count, 0)).toBe(10);
+    expect(latency[0].sumNs).toBe(groups.find(({ op, stage }) => op === 'RDMA_WRITE' && stage === 't6_t1')!.sumNs);
+  });
+
+  it('/estats.json with what rate control allows: null where there is none', async () => {
+    const { server } = await endpoint();
+    expect((await askSnapshot(server, 1)).qps).toMatchObject([{ rateBps: null, targetRateBps: null, alpha: null }]);
+    const fixed = await endpoint({}, { name: 'fixed', rateBps: 1e9 });
+    expect((await askSnapshot(fixed.server, 1)).qps).toMatchObject([{ rateBps: 1e9, alpha: null }]);
+    const dcqcn = await endpoint({}, { name: 'dcqcn' });
+    const [{ rateBps, alpha }] = (await askSnapshot(dcqcn.server, 1)).qps;
+    expect(rateBps).toBeGreaterThan(0);
+    expect(alpha).toBeGreaterThan(0);
+    expect(alpha).toBeLessThanOrEqual(1);
+  });
+
+  it('/estats.json with the dumps there are, in brief', async () => {
+    const { server } = await endpoint();
+    await expect
+      .poll(async () => (await askSnapshot(server, 1)).dumps)
+      .toMatchObject([{ reason: 'error', op: 'RDMA_READ', status: 'REM_ACCESS_ERR' }]);
   });
 
   it('/histogram.json with the buckets of what was selected', async () => {

@@ -16,8 +16,8 @@ const LOOK_INTERVAL_MS = 1000;
 const MINUTES = 1;
 /** What comes beyond is not followed. */
 const PROGRAMS_MAX = 64;
-/** An answer may take so many looks before it is said that there is none. */
-const PATIENCE_LOOKS = 3;
+/** Who has not answered by then is said not to answer, and asked again. */
+const PATIENCE_MS = 3000;
 const NS_PER_MS = 1e6;
 
 export class Attachment implements DashboardSource, AsyncDisposable {
@@ -25,8 +25,8 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   readonly #history: AttachedHistory;
   readonly #startMs = performance.now();
   readonly #subscribers = new Set<(name: string, data: unknown) => void>();
-  /** Places that are being asked, and how many looks ago that began. */
-  readonly #asked = new Map<string, number>();
+  /** Places that are being asked. */
+  readonly #asked = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #isFull = false;
   #isClosed = false;
@@ -71,14 +71,7 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   async #look(): Promise<void> {
     const places = await this.#places();
     for (const place of this.#history.places) if (!places.includes(place)) this.#gone(place);
-    for (const place of places) {
-      const looks = this.#asked.get(place);
-      if (looks === undefined) void this.#ask(place);
-      else {
-        this.#asked.set(place, looks + 1);
-        if (looks + 1 === PATIENCE_LOOKS) this.#tell(this.#history.silent(place));
-      }
-    }
+    for (const place of places) if (!this.#asked.has(place)) void this.#ask(place);
   }
 
   /** Where programs may be: those that were named by their place, and all control sockets unless only places were named. */
@@ -94,9 +87,9 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   }
 
   async #ask(place: string): Promise<void> {
-    this.#asked.set(place, 0);
+    this.#asked.add(place);
     try {
-      const document = await askDocument(targetOf(place), MINUTES);
+      const document = await askDocument(targetOf(place), MINUTES, PATIENCE_MS);
       if (!this.#isClosed && this.#isWanted(place, document)) {
         this.#tell(this.#history.read(place, document, this.#nowNs()));
       }

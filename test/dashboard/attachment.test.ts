@@ -1,0 +1,143 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Attachment } from '../../src/cli/dashboard/attached/attachment.js';
+import {
+  type ListeningServer,
+  openControlSocket,
+  openHttp,
+  sendJson,
+  serveDocument,
+} from '../../src/estats/control-socket.js';
+import { diskDocument, endpointDocument, switchDocument } from './watched-documents.js';
+
+const LIMIT = { timeout: 15_000 };
+
+let runtime: string;
+let before: string | undefined;
+const servers: ListeningServer[] = [];
+
+beforeEach(async () => {
+  before = process.env['XDG_RUNTIME_DIR'];
+  runtime = await mkdtemp(path.join(os.tmpdir(), 'attach-'));
+  process.env['XDG_RUNTIME_DIR'] = runtime;
+});
+
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+  if (before === undefined) delete process.env['XDG_RUNTIME_DIR'];
+  else process.env['XDG_RUNTIME_DIR'] = before;
+  await rm(runtime, { recursive: true });
+});
+
+async function opened<T extends ListeningServer>(server: Promise<T>): Promise<T> {
+  servers.push(await server);
+  return server;
+}
+
+const secondsSince = (startMs: number) => (performance.now() - startMs) / 1000;
+
+/** A program whose uptime goes on. */
+function running<D extends { uptimeSeconds: number }>(document: D): Promise<ListeningServer> {
+  const startMs = performance.now();
+  return opened(serveDocument(() => ({ ...document, uptimeSeconds: secondsSince(startMs) })));
+}
+
+async function attached(...which: string[]) {
+  const attachment = new Attachment(which);
+  await attachment.open();
+  const kinds = () =>
+    attachment.documents
+      .state()
+      .programs.map(({ kind }) => kind)
+      .sort();
+  return { attachment, kinds };
+}
+
+describe('dashboard --attach', { timeout: 30_000 }, () => {
+  it('finds programs of all kinds as they come, reads them again and again, and loses them as they go', async () => {
+    const endpoint = await running(endpointDocument({}));
+    const { attachment, kinds } = await attached();
+    await using _closing = attachment;
+    const told: string[] = [];
+    attachment.subscribe((name) => told.push(name));
+    await expect.poll(kinds, LIMIT).toEqual(['endpoint']);
+    await running(switchDocument(1, { a: {} }));
+    await running(diskDocument(1, {}));
+    await expect.poll(kinds, LIMIT).toEqual(['disk', 'endpoint', 'switch']);
+    await expect.poll(() => attachment.documents.state().programs[0].samples.length, LIMIT).toBeGreaterThan(1);
+    await endpoint.close();
+    await expect.poll(kinds, LIMIT).toEqual(['disk', 'switch']);
+    expect(new Set(told)).toEqual(new Set(['program', 'event', 'gone']));
+    expect(attachment.documents.state().events.map(({ kind }) => kind)).toEqual([
+      'appeared',
+      'appeared',
+      'appeared',
+      'ended',
+    ]);
+  });
+
+  it('follows only those that were named: by number, address, socket or URL', async () => {
+    const one = await running(endpointDocument({ pid: 1 }));
+    await running(switchDocument(1, { a: {} }));
+    await running(diskDocument(1, {}));
+    const startMs = performance.now();
+    const http = await opened(
+      openHttp(
+        (_, response) => sendJson(response, endpointDocument({ pid: 3, uptimeSeconds: secondsSince(startMs) })),
+        {
+          host: '127.61.3.1',
+          port: 0,
+        },
+      ),
+    );
+    for (const [which, found] of [
+      [['8'], ['switch']],
+      [['192.0.2.9'], ['disk']],
+      [[one.at], ['endpoint']],
+      [
+        [http.at, '8'],
+        ['endpoint', 'switch'],
+      ],
+    ] as const) {
+      const { attachment, kinds } = await attached(...which);
+      await using _closing = attachment;
+      await expect.poll(kinds, LIMIT).toEqual(found);
+      await expect.poll(() => attachment.documents.state().programs[0].samples.length, LIMIT).toBeGreaterThan(0);
+      expect(kinds()).toEqual(found);
+    }
+  });
+
+  it('says so when a program does not answer, and goes on with the others and with it when it does', async () => {
+    let isStuck = false;
+    const startMs = performance.now();
+    await opened(
+      openControlSocket((_, response) => {
+        if (!isStuck) sendJson(response, endpointDocument({ pid: 1, uptimeSeconds: secondsSince(startMs) }));
+      }),
+    );
+    await running(switchDocument(1, { a: {} }));
+    const { attachment, kinds } = await attached();
+    await using _closing = attachment;
+    await expect.poll(kinds, LIMIT).toEqual(['endpoint', 'switch']);
+    const of = (kind: string) => attachment.documents.state().programs.find((program) => program.kind === kind)!;
+    isStuck = true;
+    await expect.poll(() => of('endpoint').health.text, LIMIT).toBe('does not answer');
+    const samples = of('switch').samples.length;
+    await expect.poll(() => of('switch').samples.length, LIMIT).toBeGreaterThan(samples);
+    isStuck = false;
+    await expect.poll(() => of('endpoint').health.text, LIMIT).toBe('good');
+  });
+
+  it('passes by what is no program of this version', async () => {
+    await opened(serveDocument(() => ({ kind: 'teapot', version: 1 })));
+    await opened(serveDocument(() => ({ ...switchDocument(1, {}), version: 2 })));
+    await running(diskDocument(1, {}));
+    const { attachment, kinds } = await attached();
+    await using _closing = attachment;
+    await expect.poll(kinds, LIMIT).toEqual(['disk']);
+    await expect.poll(() => attachment.documents.state().programs[0].samples.length, LIMIT).toBeGreaterThan(0);
+    expect(kinds()).toEqual(['disk']);
+  });
+});
