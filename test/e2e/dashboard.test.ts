@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { AttachedState } from '../../src/web/attached.js';
 import type { LabState } from '../../src/web/lab.js';
 import type { RecordingState } from '../../src/web/recording.js';
 import { childrenOf, eventually, isAlive, isBuilt, isLinux, Program } from './executable.js';
@@ -65,5 +66,31 @@ describe.skipIf(!isBuilt || !isLinux)('rocev2 dashboard', () => {
     const program = Program.rocev2('dashboard', '--bind', '192.0.2.1', '--sim', 'livelock-go-back-n');
     expect(await program.ended()).toBe(1);
     expect(program.stderr).toContain('cannot listen on 192.0.2.1');
+  });
+
+  it('follows a switch that has --estats, and ends with an error that names the choice when asked for two things', async () => {
+    const live = Program.rocev2('switch', '--port', 'a=127.61.6.1:5001', '--port', 'b=127.61.6.1:5002', '--estats');
+    await live.writes('stderr', /Ctrl-C/);
+    const pid = String(live.process.pid);
+    const { dashboard, url } = await start('--attach', pid);
+    expect(new URL(url).pathname).toMatch(/^\/[0-9a-f]{32}\/$/);
+    let state: AttachedState;
+    do state = await document<AttachedState>(`${url}state`);
+    while ((state.programs[0]?.samples.length ?? 0) === 0);
+    expect(state).toMatchObject({
+      kind: 'attached',
+      which: [pid],
+      programs: [{ kind: 'switch', address: '127.61.6.1' }],
+    });
+
+    const top = Program.rocev2('estats', 'top', '-e', pid);
+    expect(await top.ended()).toBe(3);
+    expect(top.stderr).toContain(`switch ${pid} on 127.61.6.1`);
+    for (const program of [live, dashboard]) {
+      program.kill('SIGINT');
+      expect(await program.ended()).toBe(0);
+    }
+    const both = Program.rocev2('dashboard', '--attach', '--sim', 'dcqcn-n2-4us');
+    expect(await both.ended()).toBe(2);
   });
 });

@@ -17,7 +17,7 @@ const MINUTES = 1;
 /** What comes beyond is not followed. */
 const PROGRAMS_MAX = 64;
 /** Who has not answered by then is said not to answer, and asked again. */
-const PATIENCE_MS = 3000;
+const PATIENCE_MS = 2000;
 const NS_PER_MS = 1e6;
 
 export class Attachment implements DashboardSource, AsyncDisposable {
