@@ -75,6 +75,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
 
   /** Stops the page, and returns the sample it shows and how it shows a number. */
   async function frozen<K extends AttachedProgram['kind']>(kind: K, address: string) {
+    await page.locator('.readouts[data-sample]').waitFor();
     await page.keyboard.press(' ');
     const number = Number(await page.locator('.readouts').getAttribute('data-sample'));
     const { samples } = await programOf(kind, address);
@@ -224,7 +225,6 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
       return totals !== undefined && totals.dropped > 0 && totals.marked > 0;
     };
     await expect.poll(congested, SLOW).toBe(true);
-    await page.locator('.readouts[data-sample]').waitFor();
     await using now = await frozen('switch', SWITCH);
     const { outBps, totals, ports } = now.sample;
     expect(await now.shown('sends')).toEqual({ value: outBps, text: formatRate(outBps) });

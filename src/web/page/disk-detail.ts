@@ -41,7 +41,8 @@ export class DiskDetailView implements ProgramDetail<AttachedDisk> {
   show({ samples, detail }: AttachedDisk): void {
     const now = samples.at(-1);
     this.#about.textContent = about(detail);
-    if (now !== undefined) this.#readouts.show(now, now.number);
+    if (now === undefined) this.#readouts.clear();
+    else this.#readouts.show(now, now.number);
     const value = (of: (op: DiskSample['ops'][number]) => number) => (sample: DiskSample, label: string) => {
       const op = sample.ops.find((candidate) => candidate.op === label);
       return op === undefined ? null : of(op);

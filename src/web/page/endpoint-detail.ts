@@ -58,7 +58,8 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
     this.#about.textContent =
       `${port}; ${connectionCount} connection${connectionCount === 1 ? '' : 's'}${more}; ` +
       `its event loop is late by ${formatNs(loopDelayP99Ns)} (p99)`;
-    if (now !== undefined) this.#readouts.show(now, now.number);
+    if (now === undefined) this.#readouts.clear();
+    else this.#readouts.show(now, now.number);
     const labels = shown.map(({ conn }) => conn);
     const ofConnection =
       (value: (connection: AttachedConnection) => number | null) => (s: EndpointSample, label: string) => {

@@ -34,4 +34,14 @@ export class Readouts<T> {
       cell.parentElement!.classList.toggle('bad', isBad?.(now) === true);
     }
   }
+
+  /** There is no sample, and so no number. */
+  clear(): void {
+    delete this.element.dataset['sample'];
+    for (const cell of this.#cells) {
+      delete cell.dataset['value'];
+      cell.textContent = '–';
+      cell.parentElement!.classList.remove('bad');
+    }
+  }
 }

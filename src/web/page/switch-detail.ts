@@ -47,7 +47,8 @@ export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
 
   show({ samples, detail: { ports, rules } }: AttachedSwitch): void {
     const now = samples.at(-1);
-    if (now !== undefined) this.#readouts.show(now, now.number);
+    if (now === undefined) this.#readouts.clear();
+    else this.#readouts.show(now, now.number);
     const labels = ports.slice(0, PORTS_DRAWN).map(({ name }) => name);
     for (const { chart, value } of this.#charts) {
       chart.show(labels, samples, (sample, label) => {
