@@ -1,4 +1,4 @@
-/** Other people's programs that read our captures: tshark, and scapy for the ICRC. Both may be missing. */
+/** Other people's programs that read what we write: tshark and scapy our captures, promtool our metrics. Each may be missing. */
 
 import { spawnSync } from 'node:child_process';
 
@@ -8,6 +8,14 @@ export const hasTshark = spawnSync('tshark', ['--version']).status === 0;
 const PYTHONS = ['/usr/bin/python3', 'python3'];
 const python = PYTHONS.find((name) => spawnSync(name, ['-c', 'import scapy.contrib.roce']).status === 0);
 export const hasScapy = python !== undefined;
+
+export const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+
+/** What Prometheus' own checker complains of in a page of metrics: syntax, and names and types against its conventions. */
+export function promtoolComplaints(metrics: string): string {
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: metrics, encoding: 'utf8' });
+  return status === 0 ? '' : `${stdout}${stderr}` || `exit code ${status}`;
+}
 
 /**
  * What is inside a message is the program's business: Wireshark guesses RPC-over-RDMA and finds our random bytes to be bad RPC, and

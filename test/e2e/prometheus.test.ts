@@ -1,0 +1,70 @@
+/** `GET /metrics` of running endpoints, checked by Prometheus' own tool. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { isBuilt, Program } from './executable.js';
+import { hasPromtool, promtoolComplaints } from './second-opinions.js';
+
+const SERVER = '127.65.3.1';
+const CLIENT = '127.65.3.2';
+const HTTP_PORT = 9465;
+
+const started: Program[] = [];
+afterEach(() => {
+  for (const program of started.splice(0)) program.kill('SIGKILL');
+});
+
+function start(...args: string[]): Program {
+  const program = Program.rocev2(...args);
+  started.push(program);
+  return program;
+}
+
+/** Both ends of a transfer in full flow: one that sends and loses packets, one that answers. */
+async function metricsUnderLoad(): Promise<string[]> {
+  const server = start('bw', 'write', '--bind', SERVER, '-p', '26190', '--estats-http', `${SERVER}:${HTTP_PORT}`);
+  await server.writes('stderr', /waiting for/);
+  const loss = ['--loss', 'random=0.01', '--cc', 'dcqcn', '--rate', '1Gbps'];
+  start(
+    'bw',
+    'write',
+    SERVER,
+    '--bind',
+    CLIENT,
+    '-p',
+    '26190',
+    '-D',
+    '60s',
+    '--estats-http',
+    `${CLIENT}:${HTTP_PORT}`,
+    ...loss,
+  );
+  for (;;) {
+    const pages = await Promise.all([SERVER, CLIENT].map(metricsOf));
+    if (/^roce_op_latency_seconds_count\{.*\} [1-9]/m.test(pages[1])) return pages;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function metricsOf(address: string): Promise<string> {
+  try {
+    return await (await fetch(`http://${address}:${HTTP_PORT}/metrics`)).text();
+  } catch {
+    return ''; // Not listening yet.
+  }
+}
+
+const why = hasPromtool ? '' : ' (skipped: no promtool; it is in Debian’s package prometheus)';
+
+describe.runIf(isBuilt && hasPromtool)(`metrics in Prometheus${why}`, () => {
+  it('are what promtool accepts, at both ends of a transfer', async () => {
+    const [server, client] = await metricsUnderLoad();
+    expect(promtoolComplaints(server)).toBe('');
+    expect(promtoolComplaints(client)).toBe('');
+    expect(client).toMatch(/^# TYPE roce_op_latency_seconds histogram$/m);
+  });
+
+  it('would not be accepted with a counter that is not named as one, or a line that is no metric', () => {
+    expect(promtoolComplaints('# HELP sent x\n# TYPE sent counter\nsent 1\n')).toMatch(/_total/);
+    expect(promtoolComplaints('sent{ 1\n')).not.toBe('');
+  });
+});
