@@ -39,12 +39,16 @@ export const fluidSection: SectionReader = (document) => {
         xLabel: 'Time (ms)',
         x: trace.timeNs.map((ns) => ns / 1e6),
         panels: [
-          { yLabel: 'Queue (KB)', series: [{ name: 'queue', values: trace.queueBytes.map((bytes) => bytes / 1000) }] },
+          {
+            yLabel: 'Queue (KB)',
+            series: [{ name: 'queue', values: trace.queueBytes.map((bytes) => bytes / 1000) }],
+            logFrom: 1,
+          },
           {
             yLabel: 'Rate (Gb/s)',
-            series: trace.rateBps
+            series: distinctRates(trace.rateBps)
               .slice(0, LINES_MAX)
-              .map((values, i) => ({ name: `flow ${i}`, values: values.map((rate) => rate / 1e9) })),
+              .map(({ name, values }) => ({ name, values: values.map((rate) => rate / 1e9) })),
           },
         ],
       }),
@@ -63,3 +67,15 @@ export const fluidSection: SectionReader = (document) => {
     ],
   };
 };
+
+/** Flows that began alike stay alike, and are one line: those that are not told apart from their neighbour. */
+function distinctRates(rates: readonly (readonly number[])[]): { name: string; values: readonly number[] }[] {
+  const starts = rates.flatMap((values, i) =>
+    i > 0 && values.every((value, at) => value === rates[i - 1][at]) ? [] : [i],
+  );
+  return starts.map((first, at) => {
+    const last = (starts[at + 1] ?? rates.length) - 1;
+    const name = first === last ? `flow ${first + 1}` : `each of flows ${first + 1} to ${last + 1}`;
+    return { name, values: rates[first] };
+  });
+}

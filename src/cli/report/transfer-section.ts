@@ -28,7 +28,11 @@ export const transferSection: SectionReader = (document) => {
   const { op, sizeBytes, latencyNs, verified, ...result } = parsed.data;
   const { iterations, seconds, goodputBps, recovery, cc, io, engine, counters } = result;
   const title = `${op.toUpperCase()} of ${formatBytes(sizeBytes)}`;
-  const latencies = Object.entries(latencyNs ?? {}).map(([label, value]) => ({ label, value, group: 0 }));
+  const latencies = Object.entries(latencyNs ?? {}).map(([name, value]) => ({
+    label: name === 'p999' ? 'p99.9' : name,
+    value,
+    group: 0,
+  }));
   return {
     title,
     body: [

@@ -83,7 +83,8 @@ export function summaryLines(result: ScenarioResult): Array<{ readonly label: st
   if (summary.smallCompletions.count > 0) {
     lines.push({ label: 'below 100 KB', text: completionText(summary.smallCompletions) });
   }
-  if (summary.failedFlows > 0) lines.push({ label: 'failed', text: `${summary.failedFlows} flows` });
+  if (summary.failedFlows > 0)
+    lines.push({ label: 'failed', text: `${summary.failedFlows} flow${summary.failedFlows === 1 ? '' : 's'}` });
   return lines;
 }
 
