@@ -10,12 +10,15 @@ import { run, silentIo } from '../cli/run-in-process.js';
 import { commandLines, isSynopsis } from './command-lines.js';
 import { parseMarkdown } from './markdown.js';
 
+/** Made by `npm run docs:api`, with copies of pages that link elsewhere from there. */
+const GENERATED = join('docs', 'api');
+
 const files = [
   ...readdirSync('.'),
   ...['docs', 'test'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
   ),
-].filter((path) => path.endsWith('.md') && !path.includes('node_modules'));
+].filter((path) => path.endsWith('.md') && !path.includes('node_modules') && !path.startsWith(GENERATED));
 const pages = new Map(files.map((file) => [file, parseMarkdown(readFileSync(file, 'utf8'))]));
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
 
