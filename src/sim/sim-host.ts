@@ -103,12 +103,14 @@ export class SimHost extends Engine {
     const next = this.nic.nextDeadlineNs;
     if (next >= this.#timerNs) return;
     this.#timerNs = next;
-    this.#clock.at(next, () => {
-      if (this.#timerNs !== next) return; // An earlier one has been armed since.
-      this.#timerNs = Number.POSITIVE_INFINITY;
-      this.nic.onDeadline(this.#clock.nowNs);
-      this.onTurn?.();
-      this.turnSoon();
-    });
+    this.#clock.at(next, this.#onTimer);
   }
+
+  readonly #onTimer = (): void => {
+    if (this.#timerNs > this.#clock.nowNs) return; // An earlier one was armed later, and has seen to it.
+    this.#timerNs = Number.POSITIVE_INFINITY;
+    this.nic.onDeadline(this.#clock.nowNs);
+    this.onTurn?.();
+    this.turnSoon();
+  };
 }

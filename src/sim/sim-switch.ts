@@ -78,13 +78,15 @@ export class SimSwitch {
     const next = this.engine.nextDeadlineNs;
     if (next >= this.#timerNs) return;
     this.#timerNs = next;
-    this.#events.at(next, () => {
-      if (this.#timerNs !== next) return; // An earlier one has been armed since.
-      this.#timerNs = Number.POSITIVE_INFINITY;
-      this.engine.onDeadline(this.#events.nowNs);
-      this.#turn();
-    });
+    this.#events.at(next, this.#onTimer);
   }
+
+  readonly #onTimer = (): void => {
+    if (this.#timerNs > this.#events.nowNs) return; // An earlier one was armed later, and has seen to it.
+    this.#timerNs = Number.POSITIVE_INFINITY;
+    this.engine.onDeadline(this.#events.nowNs);
+    this.#turn();
+  };
 }
 
 /** One port's sending side: the cable is free, or busy until an event. */
