@@ -65,6 +65,15 @@ export function copyBytes(
   } else to.set(rememberedView(from, fromOffset, length), toOffset);
 }
 
+/**
+ * Copies `length` bytes to the start of a slot, where what stands behind them means nothing: all of `from` if that is little more, because it needs no
+ * view.
+ */
+export function copyToSlot(from: Uint8Array, offset: number, slot: Uint8Array, length: number): void {
+  if (offset === 0 && 2 * length > from.length && from.length <= slot.length) slot.set(from);
+  else copyBytes(from, offset, slot, 0, length);
+}
+
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a === b) return true;
   if (a.length !== b.length) return false;

@@ -3,7 +3,7 @@
  * Faults belong to switches; a cable only takes time.
  */
 
-import { copyBytes } from '../core/bytes.js';
+import { copyToSlot } from '../core/bytes.js';
 import { ETHERNET_WIRE_BYTES } from '../packet/ethernet.js';
 import type { EventQueue } from './event-queue.js';
 
@@ -59,7 +59,7 @@ export class Cable {
     const freeNs = Math.max(this.#events.nowNs, this.#freeNs) + (length + ETHERNET_WIRE_BYTES) * this.#nsPerByte;
     this.#freeNs = freeNs;
     const place = (this.#head + this.#count) & (this.#slots.length - 1);
-    copyBytes(bytes, offset, this.#slots[place], 0, length);
+    copyToSlot(bytes, offset, this.#slots[place], length);
     this.#lengths[place] = length;
     this.#arrivals[place] = freeNs + this.delayNs;
     this.#count++;

@@ -5,7 +5,7 @@
  * Invariant: a slot is free, or in one queue, or in the driver's hands.
  */
 
-import { copyBytes } from '../core/bytes.js';
+import { copyToSlot } from '../core/bytes.js';
 
 const INITIAL_SLOTS = 64;
 
@@ -43,7 +43,7 @@ export class FramePool {
   /** Copies a frame into a slot; at most the slot size. */
   store(bytes: Uint8Array, offset: number, length: number): number {
     const slot = this.allocate(length);
-    copyBytes(bytes, offset, this.#slots[slot], 0, length);
+    copyToSlot(bytes, offset, this.#slots[slot], length);
     return slot;
   }
 
