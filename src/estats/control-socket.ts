@@ -6,7 +6,7 @@
 import { chmod, unlink } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions } from 'node:net';
-import path from 'node:path';
+import { join } from 'node:path';
 import process from 'node:process';
 import { RoceError } from '../core/errors.js';
 import { controlDirectoryPath, openControlDirectory } from './control-directory.js';
@@ -28,7 +28,7 @@ export interface ListeningServer {
 export async function openControlSocket(handler: RequestListener): Promise<ListeningServer> {
   const directory = controlDirectoryPath();
   await openControlDirectory(directory);
-  const at = path.join(directory, `${process.pid}-${++socketsOpened}.sock`);
+  const at = join(directory, `${process.pid}-${++socketsOpened}.sock`);
   await unlink(at).catch(() => {}); // Of a process of the same number that did not clean up.
   const server = await listen(handler, { path: at });
   await chmod(at, OWNER_READS_AND_WRITES);
@@ -48,9 +48,9 @@ export async function openHttp(
 export function serveDocument(document: () => unknown): Promise<ListeningServer> {
   return openControlSocket((request, response) => {
     request.resume();
-    const { pathname } = new URL(request.url ?? '/', 'http://program');
-    if (request.method === 'GET' && pathname === '/estats.json') sendJson(response, document());
-    else send(response, 404, 'text/plain', `there is no ${request.method} ${pathname} here\n`);
+    const path = request.url?.replace(/\?.*$/, '');
+    if (request.method === 'GET' && path === '/estats.json') sendJson(response, document());
+    else send(response, 404, 'text/plain', `there is no ${request.method} ${path} here\n`);
   });
 }
 

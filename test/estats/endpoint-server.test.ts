@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { chmod, lstat, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -126,6 +128,14 @@ describe('programs that are no endpoints', () => {
     await expect(askProgram({ socketPath }, '/histogram.json')).rejects.toMatchObject({
       code: 'ERR_ROCE_INVALID_ARGUMENT',
     });
+  });
+
+  it('refuse a path that is none', async () => {
+    const socketPath = await other();
+    const asked = request({ socketPath, path: '//', agent: false }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    response.resume();
+    expect(response.statusCode).toBe(404);
   });
 });
 

@@ -5,7 +5,7 @@ import { element } from './dom.js';
 import { formatShare } from './format.js';
 
 /** Shares below this are too small to be written into the bar. */
-const WRITTEN_SHARE = 0.1;
+const WRITTEN_SHARE = 0.2;
 
 export class StageBars {
   readonly #bars = element('div');

@@ -18,6 +18,9 @@ const MINUTES = 1;
 const PROGRAMS_MAX = 64;
 /** Who has not answered by then is said not to answer, and asked again. */
 const PATIENCE_MS = 2000;
+/** A program with many connections needs a while to answer, on its own event loop: it is left alone for so many times that, but not for longer than this. */
+const REST_FACTOR = 20;
+const REST_MS_MAX = 5000;
 const NS_PER_MS = 1e6;
 
 export class Attachment implements DashboardSource, AsyncDisposable {
@@ -25,8 +28,8 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   readonly #history: AttachedHistory;
   readonly #startMs = performance.now();
   readonly #subscribers = new Set<(name: string, data: unknown) => void>();
-  /** Places that are being asked. */
-  readonly #asked = new Set<string>();
+  /** When a place may be asked again; Infinity while it is being asked. */
+  readonly #restsUntilMs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #isFull = false;
   #isClosed = false;
@@ -71,7 +74,9 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   async #look(): Promise<void> {
     const places = await this.#places();
     for (const place of this.#history.places) if (!places.includes(place)) this.#gone(place);
-    for (const place of places) if (!this.#asked.has(place)) void this.#ask(place);
+    for (const place of this.#restsUntilMs.keys()) if (!places.includes(place)) this.#restsUntilMs.delete(place);
+    const nowMs = performance.now();
+    for (const place of places) if (nowMs >= (this.#restsUntilMs.get(place) ?? 0)) void this.#ask(place);
   }
 
   /** Where programs may be: those that were named by their place, and all control sockets unless only places were named. */
@@ -87,17 +92,19 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   }
 
   async #ask(place: string): Promise<void> {
-    this.#asked.add(place);
+    this.#restsUntilMs.set(place, Number.POSITIVE_INFINITY);
+    const startMs = performance.now();
+    let restMs = 0;
     try {
       const document = await askDocument(targetOf(place), MINUTES, PATIENCE_MS);
+      restMs = Math.min(REST_MS_MAX, REST_FACTOR * (performance.now() - startMs));
       if (!this.#isClosed && this.#isWanted(place, document)) {
         this.#tell(this.#history.read(place, document, this.#nowNs()));
       }
     } catch (error) {
       await this.#missed(place, error);
-    } finally {
-      this.#asked.delete(place);
     }
+    this.#restsUntilMs.set(place, performance.now() + restMs);
   }
 
   #isWanted(place: string, document: WatchedDocument): boolean {
