@@ -95,6 +95,7 @@ async function pingpong(host: string | undefined, options: PingpongOptions, outp
 
 async function acceptOne(port: number, output: Output): Promise<FixedChannel> {
   const listener = await FixedListener.open(port);
+  output.note(`waiting for a client on port ${port}`);
   try {
     return await listener.accept(output.io.interrupted);
   } catch (error) {

@@ -204,6 +204,7 @@ async function sweep(name: string, options: SweepOptions, output: Output): Promi
     results.map(sweepRow),
   );
   output.document(results);
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
 }
 

@@ -78,8 +78,9 @@ async function benchmark(
   const rows: BenchRow[] = [];
   for (const [i, cell] of cells.entries()) {
     progress.update(i, `${cell.op} ${formatBytes(cell.blockBytes)}, queue depth ${cell.queueDepth}`);
-    rows.push(...(await runTurns(contenders, cell, options, interrupted)));
-    if (interrupted.aborted) break;
+    const turns = await runTurns(contenders, cell, options, interrupted);
+    if (interrupted.aborted) break; // Half a run says nothing.
+    rows.push(...turns);
   }
   progress.stop();
   return rows;

@@ -35,37 +35,45 @@ export interface SweepResult {
   readonly result: ScenarioResult;
 }
 
-/** Results in the order of the points. Rejects with the first failure. */
+/** Results in the order of the points; without those that `signal` kept from ending. Rejects with the first failure. */
 export async function runSweep(
   base: ScenarioChoice,
   points: readonly SweepPoint[],
   options: { jobs: number; signal: AbortSignal; onDone: (done: number) => void },
 ): Promise<SweepResult[]> {
   const queue = new PQueue({ concurrency: options.jobs });
+  const workers = new Set<Worker>();
+  const stop = () => {
+    for (const worker of workers) void worker.terminate();
+  };
+  options.signal.addEventListener('abort', stop, { once: true });
   let done = 0;
-  return Promise.all(
-    points.map((point) =>
-      queue.add(
-        async () => {
-          const result = await runInWorker({ name: base.name, set: [...base.set, ...point] }, options.signal);
-          options.onDone(++done);
-          return { point, result };
-        },
-        { signal: options.signal },
-      ),
-    ),
-  );
+  const run = async (point: SweepPoint): Promise<SweepResult[]> => {
+    if (options.signal.aborted) return [];
+    try {
+      const result = await runInWorker({ name: base.name, set: [...base.set, ...point] }, workers);
+      options.onDone(++done);
+      return [{ point, result }];
+    } catch (error) {
+      if (options.signal.aborted) return [];
+      throw error;
+    }
+  };
+  try {
+    return (await Promise.all(points.map((point) => queue.add(() => run(point))))).flat();
+  } finally {
+    options.signal.removeEventListener('abort', stop);
+  }
 }
 
-function runInWorker(choice: ScenarioChoice, signal: AbortSignal): Promise<ScenarioResult> {
+function runInWorker(choice: ScenarioChoice, workers: Set<Worker>): Promise<ScenarioResult> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./sweep-worker.js', import.meta.url), { workerData: choice });
-    const stop = () => void worker.terminate();
-    signal.addEventListener('abort', stop, { once: true });
+    workers.add(worker);
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', (code) => {
-      signal.removeEventListener('abort', stop);
+      workers.delete(worker);
       reject(new Error(`a run ended with code ${code}`)); // Too late if there was a result.
     });
   });

@@ -6,6 +6,7 @@ import { chooseIo } from '../../driver/port-io.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { frameOption } from '../frame-wire.js';
+import { orInterrupted } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
@@ -180,7 +181,9 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     await endpoint.channel.barrier('ready');
     const serving = tool.serve(endpoint, options);
     // Whichever ends first: the client being done, or trouble in serving.
-    const verified = await Promise.race([verifyAsServer(endpoint), serving.then(() => verifyAsServer(endpoint))]);
+    const verdict = Promise.race([verifyAsServer(endpoint), serving.then(() => verifyAsServer(endpoint))]);
+    const verified = await orInterrupted(verdict, output.io.interrupted);
+    if (verified === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
     output.document({ role: 'server', op, verified, counters: movedCounters(endpoint) });
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
