@@ -1,12 +1,11 @@
 /** `--frame`: an endpoint plugged into a software switch instead of bound to a UDP port. */
 
-import { InvalidArgumentError } from 'commander';
-import { RoceError } from '../core/errors.js';
 import { parseRateBps } from '../core/units.js';
 import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import type { PortOptions } from '../driver/open-port.js';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
 import { localAddressTowards } from './local-address.js';
+import { textOption } from './options.js';
 
 export interface FrameWire {
   /** The switch's port. */
@@ -27,15 +26,10 @@ export interface FrameFlags {
 }
 
 /** `HOST:PORT[,RATE]`, for commander. */
-export function frameOption(text: string): FrameWire {
-  try {
-    const [, remote, rate] = /^([^,]*)(?:,(.*))?$/.exec(text)!;
-    return { remote: parseUdpEndpoint(remote), rateBps: rate === undefined ? undefined : parseRateBps(rate) };
-  } catch (error) {
-    if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
-    throw error;
-  }
-}
+export const frameOption = textOption((text): FrameWire => {
+  const [, remote, rate] = /^([^,]*)(?:,(.*))?$/.exec(text)!;
+  return { remote: parseUdpEndpoint(remote), rateBps: rate === undefined ? undefined : parseRateBps(rate) };
+});
 
 /** The address of this host from which frames leave to the switch: there the endpoints meet over TCP. */
 export async function hostOfWire({ remote }: FrameWire): Promise<string> {

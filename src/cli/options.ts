@@ -5,7 +5,7 @@
 
 import { InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { RoceError } from '../core/errors.js';
+import { parsedText } from '../core/parsed-text.js';
 import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { IpAddress } from '../packet/address.js';
 import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
@@ -13,19 +13,6 @@ import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
 /** Path MTUs of InfiniBand (IBTA vol. 1 §9.7), in bytes. */
 export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
 export type PathMtu = (typeof PATH_MTUS)[number];
-
-/** A schema from text by a parser that throws RoceError. */
-function parsed<T>(parse: (text: string) => T) {
-  return z.string().transform((text, context): T => {
-    try {
-      return parse(text);
-    } catch (error) {
-      if (!(error instanceof RoceError)) throw error;
-      context.addIssue({ code: 'custom', message: error.message });
-      return z.NEVER;
-    }
-  });
-}
 
 /** What commander calls with the text of an option or argument. */
 function parser<T>(schema: z.ZodType<T>): (text: string) => T {
@@ -36,32 +23,37 @@ function parser<T>(schema: z.ZodType<T>): (text: string) => T {
   };
 }
 
-const count = parsed((text) => parseCount(text));
+/** Text of another form, by a parser that throws RoceError. */
+export function textOption<T>(parse: (text: string) => T): (text: string) => T {
+  return parser(parsedText(parse));
+}
+
+const count = parsedText((text) => parseCount(text));
 
 /** `4096`, `64KiB` -> bytes. */
-export const sizeOption = parser(parsed(parseSizeBytes));
+export const sizeOption = parser(parsedText(parseSizeBytes));
 /** The same, as far as one message goes (IBTA vol. 1 §9.7.7: 2^31 bytes). */
 export const messageSizeOption = parser(
-  parsed(parseSizeBytes).refine((bytes) => bytes <= MESSAGE_BYTES_MAX, { error: 'a message has at most 2GiB' }),
+  parsedText(parseSizeBytes).refine((bytes) => bytes <= MESSAGE_BYTES_MAX, { error: 'a message has at most 2GiB' }),
 );
 /** `25Gbps` -> bits per second. */
-export const rateOption = parser(parsed(parseRateBps));
+export const rateOption = parser(parsedText(parseRateBps));
 /** `67us` -> nanoseconds. */
-export const durationOption = parser(parsed(parseDurationNs));
+export const durationOption = parser(parsedText(parseDurationNs));
 /** The same, and not nothing. */
 export const positiveDurationOption = parser(
-  parsed(parseDurationNs).refine((ns) => ns > 0, { error: 'a time above 0 is needed' }),
+  parsedText(parseDurationNs).refine((ns) => ns > 0, { error: 'a time above 0 is needed' }),
 );
 /** At least 1. */
-export const countOption = parser(parsed((text) => parseCount(text, 1)));
+export const countOption = parser(parsedText((text) => parseCount(text, 1)));
 /** A whole number in [min, max]. */
-export const rangeOption = (min: number, max: number) => parser(parsed((text) => parseCount(text, min, max)));
+export const rangeOption = (min: number, max: number) => parser(parsedText((text) => parseCount(text, min, max)));
 /** TCP or UDP port. */
 export const portOption = rangeOption(1, 65535);
 /** Queue pair number, decimal or `0x...`. */
 export const qpnOption = rangeOption(0, 0xffffff);
 /** A literal IPv4 or IPv6 address. */
-export const addressOption = parser(parsed((text) => IpAddress.parse(text)));
+export const addressOption = parser(parsedText((text) => IpAddress.parse(text)));
 /** One of {@link PATH_MTUS}. */
 export const mtuOption = Object.assign(
   parser(count.pipe(z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` }))),

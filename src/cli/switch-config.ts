@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { RoceError } from '../core/errors.js';
+import { parsedText } from '../core/parsed-text.js';
 import { SeededRandom } from '../core/random.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import type { LiveSwitchOptions, LiveSwitchPort } from '../driver/live-switch.js';
@@ -12,20 +12,7 @@ import type { MarkingConfig, SwitchPortConfig } from '../switch/switch-config.js
 import { switchFields, switchPortFields } from '../switch/switch-schema.js';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
 
-/** Text that `parse` accepts, as what it makes of it. */
-function accepted<T>(parse: (text: string) => T) {
-  return z.string().transform((text, context): T => {
-    try {
-      return parse(text);
-    } catch (error) {
-      if (!(error instanceof RoceError)) throw error;
-      context.addIssue({ code: 'custom', message: error.message });
-      return z.NEVER;
-    }
-  });
-}
-
-const endpoint = accepted(parseUdpEndpoint);
+const endpoint = parsedText(parseUdpEndpoint);
 
 const configSchema = z.strictObject({
   ...switchFields,
@@ -39,7 +26,7 @@ const configSchema = z.strictObject({
       }),
     )
     .default([]),
-  loss: accepted((text) => {
+  loss: parsedText((text) => {
     parseFaultRules(text);
     return text;
   }).exactOptional(),

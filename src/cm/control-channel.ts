@@ -3,14 +3,14 @@
  * of a test. Lines are bounded, waits have a limit, and a peer that goes away is said so.
  */
 
-import { connect as connectTcp, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
+import { connectSocket } from './connect-socket.js';
 
 /** No message of ours comes near it; a peer that sends more is something else. */
 const LINE_BYTES_MAX = 65_536;
 /** Messages that wait to be asked for. Two endpoints take turns; a peer that sends more is something else, too. */
 const UNREAD_MAX = 64;
-const CONNECT_TIMEOUT_MS = 5_000;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
 const MESSAGE_TIMEOUT_MS = 10_000;
 
@@ -137,23 +137,8 @@ export class ControlChannel {
 }
 
 /** Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT, saying why. */
-export function dial(host: string, port: number): Promise<ControlChannel> {
-  return new Promise((resolve, reject) => {
-    const socket = connectTcp({ host, port });
-    const refuse = (why: string) => {
-      socket.destroy();
-      reject(
-        new RoceError('ERR_ROCE_CONNECT', `cannot connect to ${host}:${port}: ${why}`, 'is the other side running?'),
-      );
-    };
-    socket.setTimeout(CONNECT_TIMEOUT_MS, () => refuse(`no answer for ${CONNECT_TIMEOUT_MS} ms`));
-    socket.once('error', (error) => refuse(error.message));
-    socket.once('connect', () => {
-      socket.setTimeout(0);
-      socket.removeAllListeners('error');
-      resolve(new ControlChannel(socket));
-    });
-  });
+export async function dial(host: string, port: number): Promise<ControlChannel> {
+  return new ControlChannel(await connectSocket(host, port));
 }
 
 /** Accepts control connections until closed. */

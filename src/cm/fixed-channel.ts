@@ -4,11 +4,11 @@
  */
 
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
+import { connectSocket } from './connect-socket.js';
 
-const CONNECT_TIMEOUT_MS = 5_000;
 /** perftest sleeps a second before it speaks, and an emulated peer thinks slowly. */
 const MESSAGE_TIMEOUT_MS = 20_000;
 /** More than any message; a peer that sends so much unasked is something else. */
@@ -104,16 +104,7 @@ export class FixedChannel {
 
 /** Connects. Rejects with ERR_ROCE_CONNECT, saying why. */
 export async function dialFixed(host: string, port: number): Promise<FixedChannel> {
-  const socket = connect({ host, port });
-  const timeout = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
-  try {
-    await once(socket, 'connect', { signal: timeout });
-  } catch (error) {
-    socket.destroy();
-    const why = timeout.aborted ? `no answer for ${CONNECT_TIMEOUT_MS / 1000} s` : (error as Error).message;
-    throw new RoceError('ERR_ROCE_CONNECT', `cannot connect to ${host}:${port}: ${why}`, 'is the server running?');
-  }
-  return new FixedChannel(socket);
+  return new FixedChannel(await connectSocket(host, port));
 }
 
 /** Listens on a TCP port for one peer after another. */

@@ -148,6 +148,23 @@ export class TxBatch {
   }
 }
 
+/** A datagram of a batch as its receiver sees it, with bytes of its own. For simulated links; real ports have kernels between them. */
+export function datagramOf(batch: TxBatch, slot: number): RxDatagram {
+  const bytes = batch.payloadView(slot).slice();
+  return {
+    bytes,
+    offset: 0,
+    length: bytes.length,
+    source: batch.sources[slot],
+    sourcePort: batch.sourcePorts[slot],
+    destination: batch.destinations[slot],
+    destinationPort: batch.destinationPorts[slot],
+    ecn: batch.ecns[slot],
+    dscp: batch.dscps[slot],
+    ipId: batch.ipIds[slot],
+  };
+}
+
 /**
  * How the port fills the IPv4 identification, which the ICRC covers: always `zero` (an unconnected Linux socket with DF forced; also
  * IPv6, where there is none), `train` (the same, but datagrams of a train are numbered: {@link TxBatch.trainIndex}), or `sequential` (we

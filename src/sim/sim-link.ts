@@ -8,7 +8,7 @@ import { newFaultSubject, readBth } from '../faults/fault-subject.js';
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from '../faults/grammar.js';
 import { HeldBack } from '../faults/held-back.js';
 import { linkOverheadBytes } from '../packet/frame.js';
-import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import { datagramOf, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
 import type { SimHost } from './sim-host.js';
 
@@ -58,18 +58,7 @@ class Direction {
     this.counters.packets++;
     this.counters.bytes += bytes.length;
     onPacket?.(this.#name, bytes);
-    this.#pass({
-      bytes: bytes.slice(),
-      offset: 0,
-      length: bytes.length,
-      source: batch.sources[0],
-      sourcePort: batch.sourcePorts[0],
-      destination: batch.destinations[0],
-      destinationPort: batch.destinationPorts[0],
-      ecn: batch.ecns[0],
-      dscp: batch.dscps[0],
-      ipId: batch.ipIds[0],
-    });
+    this.#pass(datagramOf(batch, 0));
     return events.nowNs + ((bytes.length + overhead) * 8e9) / rateBps;
   }
 

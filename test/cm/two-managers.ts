@@ -8,7 +8,7 @@ import { ConnectionManager, type ConnectionManagerOptions } from '../../src/cm/c
 import { type MessageName, parseMad } from '../../src/cm/messages.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
-import type { RxDatagram, TxBatch } from '../../src/port/datagram.js';
+import { datagramOf, type TxBatch } from '../../src/port/datagram.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
 import { Access } from '../../src/verbs/access.js';
@@ -17,6 +17,7 @@ import { RdmaDevice } from '../../src/verbs/device.js';
 import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
+import { clockOf, until } from '../support/virtual-time.js';
 
 const FLIGHT_NS = 10_000;
 const BTH_DETH_BYTES = 20;
@@ -102,18 +103,7 @@ export class TwoManagers {
     host.connect((batch) => this.#carry(name, batch));
     const device = await RdmaDevice.over(host);
     const cm = await ConnectionManager.open(device, {
-      clock: {
-        nowNs: () => this.events.nowNs,
-        wakeAt: (timeNs, wake) => {
-          let cancelled = false;
-          this.events.at(timeNs, () => {
-            if (!cancelled) wake();
-          });
-          return () => {
-            cancelled = true;
-          };
-        },
-      },
+      clock: clockOf(this.events),
       random: this.#random.stream(`cm ${name} ${life}`),
       ...options,
     });
@@ -124,19 +114,8 @@ export class TwoManagers {
   }
 
   #carry(from: 'a' | 'b', batch: TxBatch): number {
-    const bytes = batch.payloadView(0).slice();
-    const datagram: RxDatagram = {
-      bytes,
-      offset: 0,
-      length: bytes.length,
-      source: batch.sources[0],
-      sourcePort: batch.sourcePorts[0],
-      destination: batch.destinations[0],
-      destinationPort: batch.destinationPorts[0],
-      ecn: 0,
-      dscp: 0,
-      ipId: batch.ipIds[0],
-    };
+    const datagram = datagramOf(batch, 0);
+    const { bytes } = datagram;
     const fate = this.#fateOf(from, bytes);
     if (fate === 'corrupt') bytes[BTH_DETH_BYTES + 24] ^= 1;
     const to = from === 'a' ? this.b : this.a;
@@ -159,17 +138,8 @@ export class TwoManagers {
   }
 
   /** Runs virtual time, and promises between its events, until `outcome` has settled. */
-  async until<T>(outcome: Promise<T>): Promise<T> {
-    let settled = false;
-    const mark = () => {
-      settled = true;
-    };
-    outcome.then(mark, mark);
-    for (let events = 0; ; events++) {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (settled) return outcome;
-      if (events > 100_000 || !this.events.step()) throw new Error('nothing moves, and the promise is not settled');
-    }
+  until<T>(outcome: Promise<T>): Promise<T> {
+    return until(this.events, outcome);
   }
 
   /** Runs everything that happens within `ns`. */

@@ -8,7 +8,7 @@ import { type RandomSource, randomUnit, SeededRandom } from '../../src/core/rand
 import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { linkOverheadBytes } from '../../src/packet/frame.js';
-import { ECN_CE, type RxDatagram, type TxBatch } from '../../src/port/datagram.js';
+import { datagramOf, ECN_CE, type RxDatagram } from '../../src/port/datagram.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
 import { Access } from '../../src/verbs/access.js';
@@ -37,22 +37,6 @@ const OVERHEAD_BYTES = linkOverheadBytes(4);
 
 /** Data of the flow that a QP sends arrives at the peer's QP with this number. */
 type FlowKey = number;
-
-function datagramOf(batch: TxBatch): RxDatagram {
-  const bytes = batch.payloadView(0).slice();
-  return {
-    bytes,
-    offset: 0,
-    length: bytes.length,
-    source: batch.sources[0],
-    sourcePort: batch.sourcePorts[0],
-    destination: batch.destinations[0],
-    destinationPort: batch.destinationPorts[0],
-    ecn: batch.ecns[0],
-    dscp: batch.dscps[0],
-    ipId: batch.ipIds[0],
-  };
-}
 
 export class Bottleneck {
   readonly events: EventQueue;
@@ -87,9 +71,9 @@ export class Bottleneck {
       (text) => new SimHost({ address: IpAddress.parse(text), events, random: random.stream(text) }),
     );
     const link = new Bottleneck(options, random, events, await RdmaDevice.over(a), await RdmaDevice.over(b));
-    a.connect((batch) => link.#enqueue(datagramOf(batch), b));
+    a.connect((batch) => link.#enqueue(datagramOf(batch, 0), b));
     b.connect((batch) => {
-      const datagram = datagramOf(batch);
+      const datagram = datagramOf(batch, 0);
       events.after(options.delayNs, () => a.receive(datagram));
       return events.nowNs;
     });

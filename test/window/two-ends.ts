@@ -3,6 +3,7 @@
 import type { CmClock } from '../../src/cm/clock.js';
 import { WindowLink, windowQueueDepths } from '../../src/window/window-link.js';
 import { createPair, type Pair, type PairOptions, type Player } from '../support/pair.js';
+import { clockOf, until } from '../support/virtual-time.js';
 
 export class TwoEnds {
   readonly pair: Pair;
@@ -20,18 +21,7 @@ export class TwoEnds {
   /** `a` is the client, `b` the server. */
   static async create(blocksMax: number, options: PairOptions = {}): Promise<TwoEnds> {
     const pair = await createPair({ memoryBytes: 1 << 20, ...options, qp: windowQueueDepths(blocksMax) });
-    const clock: CmClock = {
-      nowNs: () => pair.events.nowNs,
-      wakeAt: (timeNs, wake) => {
-        let cancelled = false;
-        pair.events.at(timeNs, () => {
-          if (!cancelled) wake();
-        });
-        return () => {
-          cancelled = true;
-        };
-      },
-    };
+    const clock = clockOf(pair.events);
     const link = ({ pd, qp, cq: sendCq, recvCq }: Player) =>
       WindowLink.over({ pd, qp, sendCq, recvCq, clock }, blocksMax);
     return new TwoEnds(pair, clock, await link(pair.b), await link(pair.a));
@@ -43,17 +33,7 @@ export class TwoEnds {
   }
 
   /** Runs virtual time, and promises between its events, until `outcome` has settled. */
-  async until<T>(outcome: Promise<T>): Promise<T> {
-    let settled = false;
-    const mark = () => {
-      settled = true;
-    };
-    outcome.then(mark, mark);
-    for (let events = 0; ; events++) {
-      await new Promise((resolve) => setImmediate(resolve));
-      if (settled) return outcome;
-      if (events > 1_000_000 || !this.pair.events.step())
-        throw new Error('nothing moves, and the promise is not settled');
-    }
+  until<T>(outcome: Promise<T>): Promise<T> {
+    return until(this.pair.events, outcome);
   }
 }

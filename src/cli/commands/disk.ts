@@ -1,15 +1,14 @@
 /** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../core/errors.js';
-import { parseSocketAddress, type SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
+import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
 import { BENCH_OPS } from '../disk/bench-run.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe, type ServeOptions } from '../disk/serve.js';
-import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption } from '../options.js';
+import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption, textOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
@@ -142,11 +141,4 @@ function blockOption(text: string): number {
   throw new InvalidArgumentError('a block has a multiple of 512 bytes.');
 }
 
-function listenOption(text: string): SocketAddress {
-  try {
-    return parseSocketAddress(text);
-  } catch (error) {
-    if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
-    throw error;
-  }
-}
+const listenOption = textOption(parseSocketAddress);

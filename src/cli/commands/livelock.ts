@@ -1,7 +1,6 @@
 /** `rocev2 livelock`: go-back-0 against go-back-N and selective repeat, with one packet in 256 lost. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from '../../core/errors.js';
 import { formatBytes, parseCount } from '../../core/units.js';
 import { parseFaultRules } from '../../faults/grammar.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
@@ -9,7 +8,7 @@ import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED
 import { compareSchemes } from '../livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
 import { printRuns } from '../livelock/table.js';
-import { durationOption, mtuOption, type PathMtu, sizeOption } from '../options.js';
+import { durationOption, mtuOption, type PathMtu, sizeOption, textOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 /** From the worst to the best. */
@@ -119,18 +118,6 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
   }
 }
 
-/** Parses with `parse`; what it refuses, commander reports with the option's name. */
-function option<T>(parse: (text: string) => T): (text: string) => T {
-  return (text) => {
-    try {
-      return parse(text);
-    } catch (error) {
-      if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
-      throw error;
-    }
-  };
-}
-
 function listOption<const T extends string>(choices: readonly T[]): (text: string) => T[] {
   return (text) => {
     const chosen = text.split(',').map((word) => word.trim());
@@ -147,9 +134,9 @@ function messageOption(text: string): number {
   return bytes;
 }
 
-const windowOption = option((text) => parseCount(text, 2));
+const windowOption = textOption((text) => parseCount(text, 2));
 
-const dropOption = option((text) => {
+const dropOption = textOption((text) => {
   if (text !== 'none') parseFaultRules(text);
   return text;
 });

@@ -2,12 +2,9 @@
 
 import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
-import { performance } from 'node:perf_hooks';
-import { setImmediate } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { formatNs, formatRate } from '../../core/units.js';
+import { formatRate } from '../../core/units.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
-import { runScenario } from '../../sim/scenario/run.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
@@ -15,6 +12,7 @@ import { countOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
+import { runWatched } from '../sim/run-watched.js';
 import { runSweep, type SweepResult, sweepPoints } from '../sim/sweep.js';
 import { FLOW_COLUMNS, flowRow, isTelling, QUEUE_COLUMNS, queueRow, summaryLines } from '../sim/tables.js';
 
@@ -108,15 +106,7 @@ async function run(name: string, options: RunOptions, output: Output): Promise<v
   const choice = choiceOf(name, options);
   const scenario = await loadScenario(choice);
   output.line(output.colors.bold(scenario.title === '' ? scenario.name : scenario.title));
-  const progress = output.progress(100);
-  const result = await runScenario(scenario, {
-    clock: () => performance.now() / 1000,
-    onProgress: async (done) => {
-      progress.update(Math.round(done * 100), `${formatNs(done * scenario.duration)} of virtual time`);
-      await setImmediate(); // Lets Ctrl-C through.
-      return !output.io.interrupted.aborted;
-    },
-  }).finally(() => progress.stop());
+  const result = await runWatched(scenario, output);
   await writeFiles(
     result,
     scenario,

@@ -1,6 +1,6 @@
 /** `rocev2 switch`: the software switch, live, until Ctrl-C. */
 
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { formatRate, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
 import { formatUdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
@@ -12,7 +12,7 @@ import type { RedConfig } from '../../switch/switch-config.js';
 import type { SwitchSnapshot } from '../../switch/switch-snapshot.js';
 import { CommandFailure, EXIT_USAGE } from '../exit.js';
 import { LiveLine } from '../live-line.js';
-import { durationOption } from '../options.js';
+import { durationOption, textOption } from '../options.js';
 import { type CliIo, type Column, Output } from '../output.js';
 import {
   EMPTY_SWITCH_FILE,
@@ -49,17 +49,17 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--config <file>', 'JSON: ports and everything else a switch can be told (docs/switch.md)')
     .option('--rate <[name=]rate>', 'emulated link rate of a port, or of all: 1Gbps, b=100Mbps', each(parseRate))
-    .option('--ecn <kmin,kmax,pmax>', 'mark packets, as DCQCN wants: 100KB,400KB,0.2', one(parseMarking))
+    .option('--ecn <kmin,kmax,pmax>', 'mark packets, as DCQCN wants: 100KB,400KB,0.2', textOption(parseMarking))
     .option(
       '--pfc <priorities>',
       'lossless priorities, such as 3,4: pause senders instead of dropping',
-      one(parsePriorities),
+      textOption(parsePriorities),
     )
     .option('--loss <rules>', 'fault rules between ports (docs/faults.md)')
     .option(
       '--seed <n>',
       'of random fault rules and marks (default: 1)',
-      one((text) => parseCount(text)),
+      textOption((text) => parseCount(text)),
     )
     .option('--duration <time>', 'end by itself after this time', durationOption)
     .option('--estats', "let 'rocev2 dashboard --attach' follow ports and queues (docs/dashboard.md)")
@@ -75,21 +75,9 @@ Examples:
     .action((options: SwitchCommandOptions) => runSwitch(options, new Output(io, options.json === true)));
 }
 
-/** Refusals of `parse` in commander's way. */
-function one<T>(parse: (text: string) => T): (text: string) => T {
-  return (text) => {
-    try {
-      return parse(text);
-    } catch (error) {
-      if (error instanceof RoceError) throw new InvalidArgumentError(`${error.message}.`);
-      throw error;
-    }
-  };
-}
-
 /** The same for an option that may be repeated. */
 function each<T>(parse: (text: string) => T): (text: string, previous?: readonly T[]) => T[] {
-  const parseOne = one(parse);
+  const parseOne = textOption(parse);
   return (text, previous = []) => [...previous, parseOne(text)];
 }
 

@@ -1,30 +1,20 @@
 /** A simulation for the dashboard: a result that was kept, or a scenario that is run now. */
 
 import { readFile } from 'node:fs/promises';
-import { setImmediate } from 'node:timers/promises';
-import { formatNs } from '../../core/units.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
-import { runScenario } from '../../sim/scenario/run.js';
 import type { DashboardSource } from '../../web/server.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
 import type { Output } from '../output.js';
 import { loadScenario } from '../sim/load.js';
 import { isScenarioResult, resultProblem } from '../sim/result-schema.js';
+import { runWatched } from '../sim/run-watched.js';
 
 /** A file of `sim run --json`; or else a scenario, by name or file, which is run. */
 export async function loadRecording(name: string, output: Output): Promise<ScenarioResult> {
   const kept = await keptResult(name);
   if (kept !== undefined) return kept;
   const scenario = await loadScenario({ name, set: [] });
-  const progress = output.progress(100);
-  const result = await runScenario(scenario, {
-    clock: () => performance.now() / 1000,
-    onProgress: async (done) => {
-      progress.update(Math.round(done * 100), `${formatNs(done * scenario.duration)} of virtual time`);
-      await setImmediate(); // Lets Ctrl-C through.
-      return !output.io.interrupted.aborted;
-    },
-  }).finally(() => progress.stop());
+  const result = await runWatched(scenario, output);
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   return result;
 }

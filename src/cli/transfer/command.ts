@@ -31,7 +31,7 @@ import {
   type TransferPlan,
 } from './endpoint.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
-import { movedCounters, printHead, type TransferResult } from './result.js';
+import { figuresOf, movedCounters, printHead, type TransferResult } from './result.js';
 import type { Tally } from './run.js';
 import { verifyAsClient, verifyAsServer } from './verify.js';
 
@@ -194,24 +194,14 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
 
 function resultOf(endpoint: Endpoint, options: TransferOptions, tally: Tally, verified: boolean): TransferResult {
   const { plan, lanes } = endpoint;
-  const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
-  const bytes = iterations * plan.sizeBytes;
   return {
     op: plan.op,
-    sizeBytes: plan.sizeBytes,
-    iterations,
-    bytes,
-    seconds: tally.seconds,
-    goodputBps: (bytes * 8) / tally.seconds,
-    messagesPerSecond: iterations / tally.seconds,
-    latencyNs: tally.latency.summary(),
+    ...figuresOf(plan, tally),
     verified,
     recovery: options.recovery,
-    cc: plan.rateControl.name,
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,
-    qps: plan.qps,
     counters: movedCounters(endpoint),
   };
 }

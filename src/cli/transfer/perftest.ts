@@ -15,7 +15,14 @@ import type { TransferOptions } from './command.js';
 import { clientPort, openEndpointDevice, RECEIVE_DEPTH, type TransferOp } from './endpoint.js';
 import { meetOverTcp, meetThroughManager, type PerftestLane, type PerftestMeeting } from './perftest-meeting.js';
 import { rateControlOf } from './rate-control.js';
-import { LatencySamples, movedCounters, printBandwidth, printLatency, type TransferResult } from './result.js';
+import {
+  figuresOf,
+  LatencySamples,
+  movedCounters,
+  printBandwidth,
+  printLatency,
+  type TransferResult,
+} from './result.js';
 import {
   answerLatency,
   drainReceives,
@@ -206,25 +213,16 @@ function resultOf(
   { plan, lanes, region }: TrafficEndpoint,
   tally: Tally,
 ): TransferResult {
-  const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
-  const bytes = iterations * plan.sizeBytes;
-  const isCounted = op === 'atomic' && role === 'server' && iterations > 0;
+  const figures = figuresOf(plan, tally);
+  const isCounted = op === 'atomic' && role === 'server' && figures.iterations > 0;
   return {
     op,
-    sizeBytes: plan.sizeBytes,
-    iterations,
-    bytes,
-    seconds: tally.seconds,
-    goodputBps: (bytes * 8) / tally.seconds,
-    messagesPerSecond: iterations / tally.seconds,
-    latencyNs: tally.latency.summary(),
-    verified: isCounted && sumOf(region) === BigInt(iterations),
+    ...figures,
+    verified: isCounted && sumOf(region) === BigInt(figures.iterations),
     recovery: 'go-back-n',
-    cc: plan.rateControl.name,
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,
-    qps: plan.qps,
     counters: movedCounters({ device }),
   };
 }

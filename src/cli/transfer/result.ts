@@ -4,7 +4,8 @@ import type { RateControlName } from '../../dcqcn/rate-control.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { EngineName } from '../../verbs/open-device.js';
 import type { Column, Output } from '../output.js';
-import type { Endpoint, TransferOp } from './endpoint.js';
+import type { Endpoint, TransferOp, TransferPlan } from './endpoint.js';
+import type { Tally } from './run.js';
 
 export interface LatencyNs {
   readonly min: number;
@@ -60,6 +61,23 @@ export class LatencySamples {
       max: Math.round(sorted[sorted.length - 1]),
     };
   }
+}
+
+/** What a run's plan and its tally say. */
+export function figuresOf(plan: TransferPlan, tally: Tally) {
+  const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
+  const bytes = iterations * plan.sizeBytes;
+  return {
+    sizeBytes: plan.sizeBytes,
+    qps: plan.qps,
+    cc: plan.rateControl.name,
+    iterations,
+    bytes,
+    seconds: tally.seconds,
+    goodputBps: (bytes * 8) / tally.seconds,
+    messagesPerSecond: iterations / tally.seconds,
+    latencyNs: tally.latency.summary(),
+  };
 }
 
 /** Counters that moved; a table of zeros helps nobody. */

@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
+import { parsedText } from '../../core/parsed-text.js';
 import { rate, size, time } from '../../core/quantities.js';
 import { parseFaultRules } from '../../faults/grammar.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
@@ -91,15 +92,9 @@ const workload = z.discriminatedUnion('kind', [
   }),
 ]);
 
-const faultRules = z.string().transform((text, context): string => {
-  try {
-    parseFaultRules(text);
-    return text;
-  } catch (error) {
-    if (!(error instanceof RoceError)) throw error;
-    context.addIssue({ code: 'custom', message: error.message });
-    return z.NEVER;
-  }
+const faultRules = parsedText((text) => {
+  parseFaultRules(text);
+  return text;
 });
 
 const MTUS = [256, 512, 1024, 2048, 4096] as const;

@@ -1,12 +1,10 @@
 /** A disk of a storage server, over RDMA as long as that works and over TCP otherwise. */
 
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
-import { connect as connectTcp } from 'node:net';
 import { SYSTEM_CLOCK } from '../../cm/clock.js';
+import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
-import { RoceError } from '../../core/errors.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
@@ -55,7 +53,6 @@ export interface StorageClientReport {
   readonly serverRestarts: number;
 }
 
-const CONNECT_TIMEOUT_MS = 5_000;
 /** Registered memory of one connection, at most. */
 const POOL_BYTES_MAX = 32 << 20;
 
@@ -166,14 +163,5 @@ async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Prom
 }
 
 async function dialTcp({ host, port }: StorageClientOptions): Promise<SkClientChannel> {
-  const socket = connectTcp({ host, port });
-  const timeout = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
-  try {
-    await once(socket, 'connect', { signal: timeout });
-  } catch (error) {
-    socket.destroy();
-    const why = timeout.aborted ? `no answer for ${CONNECT_TIMEOUT_MS / 1000} s` : (error as Error).message;
-    throw new RoceError('ERR_ROCE_CONNECT', `cannot connect to ${host}:${port}: ${why}`, 'is the server running?');
-  }
-  return new TcpClientChannel(new SocketStream(socket));
+  return new TcpClientChannel(new SocketStream(await connectSocket(host, port)));
 }

@@ -1,0 +1,17 @@
+/** Fields that are text in a form of their own. */
+
+import { z } from 'zod';
+import { RoceError } from './errors.js';
+
+/** A schema of the text that `parse` accepts, as what it makes of it; what it refuses by a RoceError becomes an issue with that message. */
+export function parsedText<T>(parse: (text: string) => T) {
+  return z.string().transform((text, context): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      context.addIssue({ code: 'custom', message: error.message });
+      return z.NEVER;
+    }
+  });
+}
