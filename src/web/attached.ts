@@ -121,7 +121,7 @@ export interface AttachedVerdict {
 }
 
 export interface EndpointDetail {
-  /** For people: what carries the packets, and where the NIC runs. */
+  /** For people: what carries the packets. */
   readonly port: string;
   /** Open ones; the samples show the busiest. */
   readonly connectionCount: number;
@@ -141,6 +141,10 @@ export interface SwitchPortDetail {
   readonly queueBytesMax: number;
   /** By reason, of those that happened, since the switch was opened. */
   readonly drops: ReadonlyArray<{ readonly reason: string; readonly count: number }>;
+  /** Since the switch was opened. */
+  readonly pausesSent: number;
+  readonly pausesReceived: number;
+  /** Priorities that the neighbour has paused now, and those in a pause storm. */
   readonly pausedPriorities: readonly number[];
   readonly stormPriorities: readonly number[];
 }

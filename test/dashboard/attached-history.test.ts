@@ -131,6 +131,16 @@ describe('events', () => {
     expect(kinds[1]).toBe('slow');
   });
 
+  it('tell of dumps of the same kind of work together, with the longest', () => {
+    const dump = { reason: 'error' as const, op: 'RDMA_READ', status: 'RETRY_EXC_ERR' };
+    const dumps = [1, 3, 2].map((n) => ({ ...dump, time: `2026-01-01T00:00:0${n}Z`, conn: `c${n}`, wholeNs: n * 1e9 }));
+    const { texts, kinds } = readEach(endpointDocument({}), endpointDocument({ uptimeSeconds: 2, rest: { dumps } }));
+    expect(texts.slice(1)).toEqual([
+      'endpoint 7 on 192.0.2.1: RDMA_READ failed with RETRY_EXC_ERR after 3.00 s, 3 times; dumped',
+    ]);
+    expect(kinds[1]).toBe('failure');
+  });
+
   it('tell of a failover and of the way back', () => {
     const path = { state: 'RDMA', failovers: 0, moves: 0, resentRequests: 0, serverRestarts: 0 } as const;
     const tcp = { connections: { rdma: 0, tcp: 1 }, path: { ...path, state: 'HOLD_DOWN', failovers: 1 } } as const;

@@ -22,7 +22,11 @@ export class ProgramList {
   readonly #empty = element(
     'div',
     {},
-    element('p', {}, 'Nothing that can be watched is running here. It appears as soon as something does, for instance'),
+    element(
+      'p',
+      {},
+      'Nothing that can be watched is running here, or not what was named. It appears as soon as it does, for instance',
+    ),
     element('pre', {}, HOW_TO_START),
   );
   readonly element = element('div', {}, this.#list, this.#empty);

@@ -34,7 +34,17 @@ export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
     { label: 'storms', value: ({ totals }) => totals.storms, format: formatCount, isBad: (count) => count > 0 },
   ]);
   readonly #charts = CHARTS.map(([title, format, value]) => ({ title, value, chart: new SeriesChart(format) }));
-  readonly #ports = new Table('ports', ['port', 'at', 'rate', 'longest queue', 'dropped', 'paused', 'in storm']);
+  readonly #ports = new Table('ports', [
+    'port',
+    'at',
+    'rate',
+    'longest queue',
+    'pauses sent',
+    'received',
+    'paused now',
+    'in storm',
+    'dropped',
+  ]);
   readonly #rules = new Table('fault rules', ['fault rule', 'struck']);
   readonly #rulePanel = panel('Fault rules', 'wide', this.#rules.element);
 
@@ -63,15 +73,16 @@ export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
 }
 
 function portRow(port: SwitchPortDetail): string[] {
-  const { name, local, rateBps, queueBytesMax, drops, pausedPriorities, stormPriorities } = port;
   return [
-    name,
-    local,
-    rateBps === null ? 'not limited' : formatRate(rateBps),
-    formatBytes(queueBytesMax),
-    drops.map(({ reason, count }) => `${reason} ${count}`).join(', ') || 'nothing',
-    priorities(pausedPriorities),
-    priorities(stormPriorities),
+    port.name,
+    port.local,
+    port.rateBps === null ? 'not limited' : formatRate(port.rateBps),
+    formatBytes(port.queueBytesMax),
+    formatCount(port.pausesSent),
+    formatCount(port.pausesReceived),
+    priorities(port.pausedPriorities),
+    priorities(port.stormPriorities),
+    port.drops.map(({ reason, count }) => `${reason} ${count}`).join(', ') || 'nothing',
   ];
 }
 

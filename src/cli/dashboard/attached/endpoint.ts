@@ -43,7 +43,7 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
   },
 
   detail: (now, others): EndpointDetail => ({
-    port: `${now.port}${now.engine === 'worker' ? ', in a thread of its own' : ''}`,
+    port: now.port,
     connectionCount: now.qps.length,
     latency: latencyRows(now.latency),
     stages: stagesByOp(now),
@@ -118,16 +118,20 @@ function stagesByOp({ groups }: EstatsSnapshot): AttachedStages[] {
   });
 }
 
+/** Those of one kind of work together: what is slow is often slow for all connections at once. */
 function newDumps({ now, before }: Reading): Happening[] {
   const last = before.dumps.at(-1)?.time ?? '';
-  return now.dumps
-    .filter(({ time, reason }) => time > last && reason !== 'asked')
-    .map(({ reason, conn, op, status, wholeNs }) => {
-      const took = wholeNs === undefined ? '' : ` after ${formatNs(wholeNs)}`;
-      return reason === 'slow'
-        ? { kind: 'slow', text: `slow: ${op}${took}, ${conn}; dumped` }
-        : { kind: 'failure', text: `${op} failed with ${status}${took}, ${conn}; dumped` };
-    });
+  const fresh = now.dumps.filter(({ time, reason }) => time > last && reason !== 'asked');
+  const workOf = ({ reason, op, status }: (typeof fresh)[number]) => `${reason} ${op} ${status}`;
+  return [...new Set(fresh.map(workOf))].map((work) => {
+    const dumps = fresh.filter((dump) => workOf(dump) === work);
+    const [{ reason, op, status, conn }] = dumps;
+    const longestNs = Math.max(...dumps.map(({ wholeNs = 0 }) => wholeNs));
+    const where = dumps.length === 1 ? conn : `${dumps.length} times`;
+    return reason === 'slow'
+      ? { kind: 'slow', text: `slow: ${op} after ${formatNs(longestNs)}, ${where}; dumped` }
+      : { kind: 'failure', text: `${op} failed with ${status} after ${formatNs(longestNs)}, ${where}; dumped` };
+  });
 }
 
 function connectionChanges({ now, before }: Reading): Happening[] {

@@ -49,6 +49,8 @@ export const SWITCH: ProgramKind<'switch'> = {
       rateBps: port.rateBps,
       queueBytesMax: port.queueBytesMax,
       drops: dropsOf(port),
+      pausesSent: pauses('tx')(port),
+      pausesReceived: pauses('rx')(port),
       pausedPriorities: port.pausedPriorities,
       stormPriorities: port.stormPriorities,
     })),
