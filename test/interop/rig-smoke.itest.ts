@@ -73,7 +73,7 @@ await describeOnRig('two guests on a bridge', 'bridge', () => {
     const loss = await rig.loss({ every: 7, direction: 'to2' });
     const server = await rig.background('server', 'rigverbs -4 -l 9000 recv:3 sync', { guest: 2 });
     await rig.listening(9000, { guest: 2 });
-    const client = await rig.exec(`rigverbs -4 -t 12 -c ${second?.ip4}:9000 fill:1 'send:6000*3' drain sync`);
+    const client = await rig.exec(`rigverbs -4 -t 15 -c ${second?.ip4}:9000 fill:1 'send:6000*3' drain sync`);
     expect(client.exitCode).toBe(0);
     expect((await server.wait()).stdout.match(/len=6000 /g)).toHaveLength(3);
     expect(await loss.stop()).toBeGreaterThan(0);

@@ -108,9 +108,9 @@ await describeOnRig('a process that is busy', 'bridge', () => {
           role: 'server',
           family: 4,
           engine,
-          options: '-t 18', // 1.07 s
+          options: '-t 19', // 2.1 s
           requester: { operations: 'fill:3 sync +write:500000*2 drain sync' },
-          responder: { operations: 'sync block:3000 sync sum:500000' },
+          responder: { operations: 'sync block:6000 sync sum:500000' },
         });
         expect([theirs.exitCode, ours.exitCode], theirs.text + ours.text).toEqual([0, 0]);
         expect(requester.sends.map(({ status }) => status)).toEqual([SUCCESS, SUCCESS]);
