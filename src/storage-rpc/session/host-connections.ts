@@ -42,7 +42,8 @@ export class HostConnections {
   #usualP99Ns = Number.POSITIVE_INFINITY;
   #transition: Ramp | undefined;
   #cancelWake: (() => void) | undefined;
-  #probing: Promise<void> = Promise.resolve();
+  /** Probes under way: at most one, and what is left of one before a drain. */
+  #probing: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   constructor(options: HostConnectionsOptions) {
@@ -92,6 +93,7 @@ export class HostConnections {
     this.path.drain();
     this.#transition = undefined;
     await this.moveAll('tcp');
+    await this.#probing;
   }
 
   /** RDMA is back: it is probed, and taken into use gradually. */
@@ -133,7 +135,7 @@ export class HostConnections {
     const { state, deadlineNs } = this.path;
     this.#cancelWake?.();
     this.#cancelWake = undefined;
-    if (state === 'PROBE') this.#probing = this.#probe();
+    if (state === 'PROBE') this.#probing = Promise.all([this.#probing, this.#probe()]);
     else if (state === 'RAMP') this.#ramp();
     else if (deadlineNs !== Number.POSITIVE_INFINITY) {
       this.#wakeAt(deadlineNs, () => this.path.onDeadline(clock.nowNs()));

@@ -84,6 +84,11 @@ export class ServerSession {
     return this.#epoch === epoch;
   }
 
+  /** Nothing would be lost with it but what its client may send again: no connection has it, and nothing is being executed. */
+  get isIdle(): boolean {
+    return this.#channel === undefined && this.#slots.executing === 0;
+  }
+
   /** The connection is gone; the session waits for the next one. */
   unbind(channel: SkServerChannel): void {
     if (this.#channel === channel) this.#channel = undefined;

@@ -2,7 +2,7 @@
  * The sK-RDMA server: disks, the sessions that use them, and the connections that bring requests. Which transport a connection runs on makes
  * no difference here.
  *
- * Bounds: at most `sessionsMax` sessions, of which one that no connection has and that was silent for longest makes room; a connection that
+ * Bounds: at most `sessionsMax` sessions, of which one that no connection has, that executes nothing and was silent for longest makes room; a connection that
  * says nothing for `silenceNs` is closed, its session waits.
  */
 
@@ -177,7 +177,7 @@ export class SkServer {
   }
 
   #evictOne(): boolean {
-    const unused = [...this.#sessions].filter(([, { channel }]) => channel === undefined);
+    const unused = [...this.#sessions].filter(([, { isIdle }]) => isIdle);
     if (unused.length === 0) return false;
     const [id] = unused.reduce((a, b) => (a[1].lastHeardNs <= b[1].lastHeardNs ? a : b));
     return this.#sessions.delete(id);

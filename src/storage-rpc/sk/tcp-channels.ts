@@ -27,7 +27,7 @@ import {
 } from './response.js';
 
 const EMPTY = new Uint8Array(0);
-/** Bytes of requests that a server holds of one connection before it stops reading. */
+/** Bytes of requests and of answers not yet sent that a server holds of one connection before it stops reading. */
 const UNANSWERED_BYTES_MAX = 16 << 20;
 
 const RESPONSES: MessageFormat<SkResponse> = {
@@ -122,12 +122,14 @@ export class TcpServerChannel implements SkServerChannel {
     if (this.#ended) return Promise.resolve();
     const flags = data === undefined ? response.flags : response.flags | SK_INLINE;
     const header = encodeMessage({ ...response, flags }, list, undefined);
+    const bytes = header.length + (data?.bytes.length ?? 0);
     return new Promise((resolve) => {
       const done = () => {
-        this.#unsent.delete(done);
+        if (this.#unsent.delete(done)) this.#hold(-bytes);
         resolve();
       };
       this.#unsent.add(done);
+      this.#hold(bytes);
       this.#stream.write([header, data?.bytes ?? EMPTY], done);
     });
   }
@@ -162,7 +164,7 @@ export class TcpServerChannel implements SkServerChannel {
     this.#heldBytes += bytes;
     if (this.#ended) return;
     if (this.#heldBytes > UNANSWERED_BYTES_MAX) this.#stream.pause();
-    else if (bytes < 0) this.#stream.resume();
+    else if (bytes < 0 && this.#heldBytes - bytes > UNANSWERED_BYTES_MAX) this.#stream.resume();
   }
 
   #fail(error: Error): void {

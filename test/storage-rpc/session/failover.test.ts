@@ -38,34 +38,37 @@ test('a path that does not heal is probed less and less often', async () => {
   await rig.until(session.submit(readIo(0, Buffer.alloc(4096))));
 });
 
-test('closing waits for a probe that is being connected, and leaves nothing of it', async () => {
-  const rig = await Rig.create();
-  let dials = 0;
-  let letThrough = () => {};
-  const rdma = async () => {
-    if (++dials > 1) {
-      await new Promise<void>((resolve) => {
-        letThrough = resolve;
-      });
-    }
-    return rig.dialRdma();
-  };
-  const host = rig.host({ dial: { rdma, tcp: async () => rig.dialTcp() } });
-  await rig.until(host.open());
-  host.failRdma('a test');
-  await rig.pass(15 * SECOND);
-  expect([dials, host.state]).toEqual([2, 'PROBE']);
-  let closed = false;
-  const closing = host.close().then(() => {
-    closed = true;
-  });
-  await rig.pass(SECOND);
-  expect(closed).toBe(false);
-  letThrough();
-  await rig.until(closing);
-  const { qp, pd } = rig.rdma!.clientParts;
-  expect([qp.isClosed, pd.isClosed]).toEqual([true, true]);
-});
+test.each(['close', 'drain'] as const)(
+  '%s waits for a probe that is being connected, and leaves nothing of it',
+  async (end) => {
+    const rig = await Rig.create();
+    let dials = 0;
+    let letThrough = () => {};
+    const rdma = async () => {
+      if (++dials > 1) {
+        await new Promise<void>((resolve) => {
+          letThrough = resolve;
+        });
+      }
+      return rig.dialRdma();
+    };
+    const host = rig.host({ dial: { rdma, tcp: async () => rig.dialTcp() } });
+    await rig.until(host.open());
+    host.failRdma('a test');
+    await rig.pass(15 * SECOND);
+    expect([dials, host.state]).toEqual([2, 'PROBE']);
+    let closed = false;
+    const closing = host[end]().then(() => {
+      closed = true;
+    });
+    await rig.pass(SECOND);
+    expect(closed).toBe(false);
+    letThrough();
+    await rig.until(closing);
+    const { qp, pd } = rig.rdma!.clientParts;
+    expect([qp.isClosed, pd.isClosed]).toEqual([true, true]);
+  },
+);
 
 test('a flapping path loses nothing, and is left alone longer each time', async () => {
   const rig = await Rig.create();

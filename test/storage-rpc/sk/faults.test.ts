@@ -3,6 +3,11 @@
 import { expect, test } from 'vitest';
 import type { RxDatagram } from '../../../src/port/datagram.js';
 import type { SimHost } from '../../../src/sim/sim-host.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { NO_PLACE } from '../../../src/storage-rpc/link/remote-place.js';
+import { writeRequest } from '../../../src/storage-rpc/sk/request.js';
+import { TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
+import type { ByteStream } from '../../../src/storage-rpc/stream/byte-stream.js';
 import { Access } from '../../../src/verbs/access.js';
 import { checkBadData } from './bad-data.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from './rig.js';
@@ -153,6 +158,76 @@ test('clients killed with 64 requests under way leave nothing behind, 100 times,
   }
   expect(rig.server.sessions).toBeLessThanOrEqual(100);
   expect(rig.pair.b.host.nic.keys.size).toBeLessThan(12);
+});
+
+test('a session whose request is still being executed makes no room: it would be executed again, later than what follows it', async () => {
+  let finish = () => {};
+  class SlowDisk extends MemoryDevice {
+    override async write(offset: number, data: Uint8Array): Promise<void> {
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      await super.write(offset, data);
+    }
+  }
+  const rig = await Rig.create({ disk: new SlowDisk(DISK_BYTES), server: { sessionsMax: 1 } });
+  const first = await rig.connected('tcp');
+  first.submit(writeIo(0, pattern(4096, 1))).catch(() => {});
+  await rig.pass(1e6);
+  await rig.until(first.end(new Error('killed')));
+  await rig.pass(1e6);
+  expect([rig.server.connections, rig.server.sessions]).toEqual([0, 1]);
+  await expect(rig.until(rig.session().resume(rig.dialTcp()))).rejects.toThrow('NO_SESSION');
+  finish();
+  await rig.pass(1e6);
+  await rig.connected('tcp');
+  expect(rig.server.sessions).toBe(1);
+});
+
+test('a client over TCP that asks and does not read is not read from: 16 MiB and one more answer are what it can have waiting', () => {
+  const unsent: Array<() => void> = [];
+  let isPaused = false;
+  const stream: ByteStream = {
+    onData: () => {},
+    onClose: () => {},
+    write: (_, onSent) => void unsent.push(onSent!),
+    pause: () => {
+      isPaused = true;
+    },
+    resume: () => {
+      isPaused = false;
+    },
+    destroy: () => {},
+  };
+  const channel = new TcpServerChannel(stream);
+  const bytes = new Uint8Array(1 << 20);
+  channel.onRequest = ({ request, release }) => {
+    release();
+    const { slot, slotSeq } = request;
+    const response = {
+      status: 'OK',
+      flags: 0,
+      slot,
+      slotSeq,
+      dataCrc: 0,
+      moved: bytes.length,
+      serverTimeUs: 0,
+    } as const;
+    void channel.reply(request, response, new Uint8Array(1024), { bytes, release: () => {} });
+  };
+  const ask = (slotSeq: number) => {
+    const request = Buffer.alloc(64);
+    const [slot, disk, offset] = [0, 0, 0];
+    const header = { op: 'READ', flags: 0, sessionLow: 0n, slot, slotSeq, disk, offset, length: bytes.length } as const;
+    writeRequest(request, { ...header, descriptor: NO_PLACE, dataCrc: 0 });
+    stream.onData(request);
+  };
+  for (let seq = 1; !isPaused && seq < 1000; seq++) ask(seq);
+  expect(unsent).toHaveLength(16);
+  unsent.shift()!();
+  expect(isPaused).toBe(false);
+  for (let seq = 17; !isPaused && seq < 1000; seq++) ask(seq);
+  expect(unsent).toHaveLength(16);
 });
 
 test('a client that is silent for a minute loses its connection, and keeps its session', async () => {
