@@ -67,6 +67,11 @@ export interface BlockExtent {
 }
 
 export interface BlockDevice extends AsyncDisposable {
+  /**
+   * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits; absent: only this object
+   * vouches for it.
+   */
+  readonly storeId?: bigint;
   /** A multiple of {@link blockBytes}; does not change. */
   readonly sizeBytes: number;
   /** Offsets and lengths are multiples of it; a power of two, 1 where any will do. */

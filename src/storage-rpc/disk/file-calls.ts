@@ -3,6 +3,8 @@
  * are filled with zeros, which takes longer and gives no space back, and nothing keeps a second process out.
  */
 
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { getSystemErrorName } from 'node:util';
 
@@ -76,4 +78,10 @@ export async function punchHole(fd: number, offset: number, lengthBytes: number)
 export async function lockFile(fd: number): Promise<boolean> {
   const lib = calls();
   return lib === undefined || (await inPool(lib.flock, fd, LOCK_NOW)) === 0;
+}
+
+/** Another number whenever the system, and with it its cache of files, has started anew; where it does not say, whenever this is called. */
+export async function systemLife(): Promise<bigint> {
+  const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => randomBytes(8).toString('hex'));
+  return BigInt(`0x${bootId.replaceAll('-', '').slice(0, 16)}`);
 }

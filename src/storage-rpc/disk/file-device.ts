@@ -24,7 +24,7 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from './block-device.js';
-import { lockFile, punchHole, reserve } from './file-calls.js';
+import { lockFile, punchHole, reserve, systemLife } from './file-calls.js';
 import { GroupCommit } from './group-commit.js';
 import { RangeLock } from './range-lock.js';
 
@@ -49,6 +49,8 @@ export interface FileDeviceOptions {
 export class FileDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
+  /** What was written and not synced is gone when the system starts anew, not before. */
+  readonly storeId: bigint;
   /** Blocks whose bytes were not what was written there, each time one was read. */
   checksumErrors = 0;
   readonly #data: FileHandle;
@@ -59,8 +61,15 @@ export class FileDevice implements BlockDevice {
   readonly #commit = new GroupCommit(() => this.#sync());
   #failure: BlockDeviceError | undefined;
 
-  private constructor(sizeBytes: number, data: FileHandle, sums: FileHandle, checksums: BlockChecksums) {
+  private constructor(
+    sizeBytes: number,
+    storeId: bigint,
+    data: FileHandle,
+    sums: FileHandle,
+    checksums: BlockChecksums,
+  ) {
     this.sizeBytes = sizeBytes;
+    this.storeId = storeId;
     this.#data = data;
     this.#sums = sums;
     this.#checksums = checksums;
@@ -99,7 +108,7 @@ export class FileDevice implements BlockDevice {
         );
       }
       const checksums = found === 'none' ? await BlockChecksums.create(sums, blocks) : found;
-      const device = new FileDevice(size, data, sums, checksums);
+      const device = new FileDevice(size, await systemLife(), data, sums, checksums);
       if (found === 'none') await device.#takeOver(isNew);
       else await device.#recover();
       await device.#sync();

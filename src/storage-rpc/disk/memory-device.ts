@@ -1,5 +1,6 @@
 /** A disk in memory: what was written takes space, in pieces of 64 KiB, and nothing else does. */
 
+import { randomBytes } from 'node:crypto';
 import { type BlockDevice, BlockDeviceError, type BlockExtent, checkRange } from './block-device.js';
 
 const PIECE_BYTES = 64 * 1024;
@@ -7,6 +8,8 @@ const PIECE_BYTES = 64 * 1024;
 export class MemoryDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
+  /** What is in memory is gone with it. */
+  readonly storeId = randomBytes(8).readBigUInt64LE();
   /** By `offset / PIECE_BYTES`; absent where all is zeros. */
   readonly #pieces = new Map<number, Uint8Array>();
   #closed = false;

@@ -7,6 +7,7 @@ import type { CmClock } from '../../cm/clock.js';
 import type { RandomSource } from '../../core/random.js';
 import type { TransportName } from '../sk/channel.js';
 import { ClientSession, type ClientSessionOptions } from '../sk/client-session.js';
+import { DurabilityWatch } from '../sk/durability-watch.js';
 import { HostPath, type HostPathOptions, type PathState } from './host-path.js';
 import { probe } from './probe.js';
 import { type Dialers, SessionKeeper } from './session-keeper.js';
@@ -38,6 +39,7 @@ export class HostConnections {
   readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, frozenTransitions: 0 };
   readonly #options: HostConnectionsOptions;
   readonly #keepers: SessionKeeper[] = [];
+  readonly #durability = new DurabilityWatch();
   /** The 99th percentile of requests over RDMA before its last failure; Infinity: not known. */
   #usualP99Ns = Number.POSITIVE_INFINITY;
   #transition: Ramp | undefined;
@@ -66,7 +68,7 @@ export class HostConnections {
   async open(): Promise<SessionKeeper> {
     const { clock, random, dial, giveUpNs } = this.#options;
     const keeper = new SessionKeeper({
-      session: new ClientSession({ clock, random, ...this.#options.session }),
+      session: new ClientSession({ clock, random, durability: this.#durability, ...this.#options.session }),
       dial,
       clock,
       order: () => this.path.order,

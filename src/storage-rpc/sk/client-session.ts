@@ -16,10 +16,12 @@ import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
 import { checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { DurabilityWatch } from './durability-watch.js';
 import { resumeSession, sessionLow } from './handshake.js';
 import { LatencyWindow } from './latency-window.js';
 import {
   checkInlineWriteBytesMax,
+  SK_FUA,
   SK_INLINE,
   SK_INLINE_BYTES_MAX,
   SK_NO_SLOT,
@@ -48,6 +50,8 @@ export interface ClientSessionOptions {
   readonly disk?: number;
   /** Writes up to here are sent with their request if the server agrees, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
+  /** Shared by sessions to one disk; default: one of its own. */
+  readonly durability?: DurabilityWatch;
   /** Default 16 MiB. */
   readonly inFlightBytesMax?: number;
   /** Requests that may wait for a slot; default 4096. */
@@ -72,6 +76,8 @@ const DEFAULTS = {
 interface Request {
   readonly io: SkIo;
   readonly checks: DataChecks;
+  /** Of a FLUSH: the changes it has to cover. */
+  readonly changes: number;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
 }
@@ -85,6 +91,7 @@ interface Slot {
 /** Failures of data checks one after another that end a connection. */
 const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
+const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
 export class ClientSession {
   /** `resent`: requests sent again over another connection. */
@@ -96,6 +103,7 @@ export class ClientSession {
   readonly #clock: CmClock;
   readonly #random: RandomSource;
   readonly #limits: typeof DEFAULTS;
+  readonly #durability: DurabilityWatch;
   readonly #slots: Slot[] = [];
   readonly #freeSlots: number[] = [];
   readonly #waiting: Request[] = [];
@@ -112,9 +120,10 @@ export class ClientSession {
   #ended: Error | undefined;
 
   constructor(options: ClientSessionOptions) {
-    const { clock, random, ...limits } = options;
+    const { clock, random, durability = new DurabilityWatch(), ...limits } = options;
     this.#clock = clock;
     this.#random = random;
+    this.#durability = durability;
     this.#limits = { ...DEFAULTS, ...limits };
     checkInlineWriteBytesMax(this.#limits.inlineWriteBytesMax);
     this.#sessionId = this.#newId();
@@ -149,7 +158,7 @@ export class ClientSession {
     }
     return new Promise((resolve, reject) => {
       const checks = io.data === undefined ? NO_CHECKS : checksOf(io.data);
-      this.#waiting.push({ io, checks, resolve, reject });
+      this.#waiting.push({ io, checks, changes: this.#durability.changes, resolve, reject });
       this.#pump();
     });
   }
@@ -216,6 +225,7 @@ export class ClientSession {
     if (this.#server !== undefined && this.#server.bootId !== server.bootId) this.counters.serverRestarts++;
     if (!server.resumed) for (const slot of this.#slots) slot.seq = slot.request === undefined ? 0 : 1;
     this.#server = server;
+    this.#durability.onStore(server.storeId);
   }
 
   #attach(channel: SkClientChannel): void {
@@ -302,13 +312,24 @@ export class ClientSession {
     this.counters.completed++;
     if (response.status === 'OK') {
       request.io.take?.(reply.data);
-      request.resolve();
+      this.#settle(request);
     } else {
       const errno = errnoOfStatus(response.status) ?? 'EIO';
       request.reject(new BlockDeviceError(errno, `the server answered ${response.status} to ${request.io.op}`));
     }
     if (this.outstanding === 0) this.#onDrained?.();
     this.#pump();
+  }
+
+  /** The server has done it. */
+  #settle({ io, changes, resolve, reject }: Request): void {
+    const { op, flags = 0 } = io;
+    if (op === 'FLUSH' && !this.#durability.flushed(changes)) {
+      reject(new BlockDeviceError('EIO', 'the store was restarted and may have lost what had not been flushed'));
+      return;
+    }
+    if (CHANGES.has(op) && (flags & SK_FUA) === 0) this.#durability.onChange();
+    resolve();
   }
 
   /** The same request again; a connection that mangles data again and again is given up. */

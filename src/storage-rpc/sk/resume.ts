@@ -4,6 +4,7 @@
  *
  *     request    0 session id 16   16 epoch 4   20 largest inline write 4
  *     response   0 bootId 8   8 disk size 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1   27 zero 1   28 largest inline write 4
+ *                32 storeId 8
  */
 
 import { SK_INLINE_BYTES_MAX, SK_IO_BYTES_MAX, SK_SLOTS_MAX } from './request.js';
@@ -27,11 +28,13 @@ export interface ResumeResponse {
   /** The server knew the session; otherwise its slots start anew. */
   readonly resumed: boolean;
   readonly inlineWriteBytesMax: number;
+  /** Another number means another life of the store: what had not been flushed may be gone. */
+  readonly storeId: bigint;
 }
 
 const SESSION_ID_BYTES = 16;
 const REQUEST_BODY_BYTES = 24;
-const RESPONSE_BODY_BYTES = 32;
+const RESPONSE_BODY_BYTES = 40;
 
 export function encodeResumeRequest(request: ResumeRequest): Buffer {
   const out = Buffer.alloc(REQUEST_BODY_BYTES);
@@ -61,6 +64,7 @@ export function encodeResumeResponse(response: ResumeResponse): Buffer {
   out.writeUInt16LE(response.slots, 24);
   out[26] = response.resumed ? 1 : 0;
   out.writeUInt32LE(response.inlineWriteBytesMax, 28);
+  out.writeBigUInt64LE(response.storeId, 32);
   return out;
 }
 
@@ -76,6 +80,7 @@ export function decodeResumeResponse(body: Uint8Array): ResumeResponse | undefin
     slots: bytes.readUInt16LE(24),
     resumed: bytes[26] === 1,
     inlineWriteBytesMax: bytes.readUInt32LE(28),
+    storeId: bytes.readBigUInt64LE(32),
   };
   return isPossible(response) ? response : undefined;
 }

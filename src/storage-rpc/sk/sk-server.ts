@@ -138,6 +138,7 @@ export class SkServer {
       slots: SK_SLOTS_MAX,
       resumed: known !== undefined,
       inlineWriteBytesMax: Math.min(inlineWriteBytesMax, body.inlineWriteBytesMax),
+      storeId: disk.storeId ?? bootId,
     });
     await this.#reply(channel, request, 'OK', answer);
   }

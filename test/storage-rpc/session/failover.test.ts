@@ -1,6 +1,8 @@
 /** Requests survive their connection: failover in both directions, in virtual time. */
 
 import { expect, test } from 'vitest';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import type { RemoteDisk } from '../../../src/storage-rpc/sk/remote-disk.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from '../sk/rig.js';
 import { CountingDisk, checkFailovers } from './check-failovers.js';
 
@@ -130,6 +132,45 @@ test('a server that restarted has forgotten the session: what was unanswered is 
   await rig.until(done);
   await rig.until(session.submit(readIo(0, Buffer.alloc(4096))));
   expect(session.counters).toMatchObject({ serverRestarts: 1, resent: 1 });
+});
+
+/** A disk of which a test can say that it has lost what it had not synced. */
+class MortalDisk extends MemoryDevice {
+  override storeId = 1n;
+}
+
+/** A host with two sessions to a server that starts anew, with another life of its store if `isLost`. */
+async function restarted(isLost: boolean, before: (disks: RemoteDisk[]) => Promise<void>) {
+  const disk = new MortalDisk(DISK_BYTES);
+  const rig = await Rig.create({ disk });
+  const host = rig.host();
+  const disks: RemoteDisk[] = [];
+  for (let i = 0; i < 2; i++) disks.push(rig.remoteDisk((await rig.until(host.open())).session));
+  await rig.until(before(disks));
+  const old = rig.server;
+  rig.boot();
+  if (isLost) disk.storeId++;
+  await rig.until(old.close());
+  host.failRdma('the server died');
+  await rig.pass(SECOND);
+  return { rig, disks };
+}
+
+test('a store that starts anew: FLUSH says once, in whichever session, that what had not been flushed may be gone', async () => {
+  const { rig, disks } = await restarted(true, ([disk]) => disk.write(0, pattern(4096, 1)));
+  await expect(rig.until(disks[1].flush())).rejects.toMatchObject({ errno: 'EIO' });
+  await rig.until(disks[0].write(0, pattern(4096, 2)));
+  for (const disk of disks) await rig.until(disk.flush());
+});
+
+test.each<[string, boolean, (disks: RemoteDisk[]) => Promise<void>]>([
+  ['only the process of the server was another', false, ([disk]) => disk.write(0, pattern(4096, 1))],
+  ['everything had been flushed', true, ([disk, other]) => disk.write(0, pattern(4096, 1)).then(() => other.flush())],
+  ['it had been written with FUA', true, ([disk]) => disk.write(0, pattern(4096, 1), { fua: true })],
+  ['nothing had been written', true, ([disk]) => disk.read(0, 4096, Buffer.alloc(4096))],
+])('a store that starts anew, but %s: FLUSH succeeds', async (_, isLost, before) => {
+  const { rig, disks } = await restarted(isLost, before);
+  for (const disk of disks) await rig.until(disk.flush());
 });
 
 test('100 connections leave a failing path at once and return by 5 a second', async () => {

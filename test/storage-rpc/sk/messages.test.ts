@@ -101,6 +101,7 @@ test('an answer to RESUME that would have requests cut or placed wrongly is none
     slots: 128,
     resumed: true,
     inlineWriteBytesMax: 8192,
+    storeId: 0xfedc_ba98_7654_3210n,
   };
   expect(decodeResumeResponse(encodeResumeResponse(server))).toEqual(server);
   for (const wrong of [
