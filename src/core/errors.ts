@@ -1,5 +1,5 @@
 /**
- * Caller misuse, as thrown errors. Network and peer failures are completion statuses instead (see `ring/completion.ts`), and bad
+ * Caller misuse, as thrown errors. Network and peer failures are completion statuses instead (see `ring/enums.ts`), and bad
  * bytes are counted drops; neither ever throws.
  */
 

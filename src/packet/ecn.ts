@@ -6,6 +6,8 @@
 import { readU16, writeU16 } from '../core/bytes.js';
 
 export const ECN_NOT_ECT = 0;
+/** ECN-Capable Transport (0): routers may mark the packet instead of dropping it. */
+export const ECN_ECT0 = 2;
 /** Congestion Experienced, in the low two bits of TOS / traffic class. */
 export const ECN_CE = 3;
 

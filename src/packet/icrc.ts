@@ -25,8 +25,7 @@ export const ICRC_OK_ID_SOLVED = 1;
 export const ICRC_BAD = 2;
 
 /**
- * The `ipId` of a packet whose identification is not known and most likely 0; `IP_ID_UNKNOWN - n` when it is most likely n. The same
- * value as in port/datagram.ts.
+ * The `ipId` of a packet whose identification is not known and most likely 0; `IP_ID_UNKNOWN - n` when it is most likely n.
  */
 export const IP_ID_UNKNOWN = -1;
 

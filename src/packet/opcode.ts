@@ -13,7 +13,7 @@ export const HDR_IMM = 32;
 export const HDR_IETH = 64;
 /** The 16 reserved bytes of a congestion notification packet. */
 export const HDR_CNP_RESERVED = 128;
-/** Our own extension (see retransmit/sack.ts): a bitmap of received PSNs fills the rest of the packet. */
+/** Our own extension (see {@link VENDOR_SACK}): a bitmap of received PSNs fills the rest of the packet. */
 export const HDR_SACK = 256;
 
 /** What the message is. */
@@ -26,7 +26,7 @@ export const OP_ATOMIC_ACK = 6;
 export const OP_ATOMIC = 7;
 export const OP_CNP = 8;
 
-/** Where in its message the packet stands: the MTU rule of roughly IBTA §9.7.5.2. */
+/** Where in its message the packet stands: the length rule of IBTA §9.7.4.1.6. */
 export const PLACE_FIRST = 1; // payload exactly the path MTU
 export const PLACE_MIDDLE = 2; // payload exactly the path MTU
 export const PLACE_LAST = 3; // payload 1..MTU

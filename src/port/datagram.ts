@@ -8,13 +8,8 @@ import type { IpAddress } from '../packet/address.js';
 /** UDP destination port of RoCEv2 (IANA). */
 export const ROCE_UDP_PORT = 4791;
 
-export { ECN_CE } from '../packet/ecn.js';
-
-/** ECN codepoint ECN-Capable Transport (0): routers may mark the packet instead of dropping it. */
-export const ECN_ECT0 = 2;
-
-/** `ipId` of a received datagram whose IPv4 identification the port cannot see; `IP_ID_UNKNOWN - n` where it is most likely n, not 0. */
-export const IP_ID_UNKNOWN = -1;
+export { ECN_CE, ECN_ECT0 } from '../packet/ecn.js';
+export { IP_ID_UNKNOWN } from '../packet/icrc.js';
 
 /** One received datagram. The port owns the record and the bytes; both are valid only during the call that hands them over. */
 export interface RxDatagram {

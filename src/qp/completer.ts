@@ -1,6 +1,6 @@
 /**
- * The completer: judges what comes back (IBTA vol. 1 §9.7.5, §9.7.6; the cases are those of the response table in ARCHITECTURE.md).
- * It advances the oldest unacknowledged PSN, places READ and atomic results, and tells the requester what was lost.
+ * The completer: judges what comes back (IBTA vol. 1 §9.7.5, §9.7.6). It advances the oldest unacknowledged PSN, places READ and atomic
+ * results, and tells the requester what was lost.
  */
 
 import { SgeCursor } from '../memory/sge-cursor.js';
