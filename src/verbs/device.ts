@@ -81,6 +81,8 @@ export class RdmaDevice extends Resource {
   readonly #event: RingEvent = { type: 0, id: 0 };
   #nextIova = FIRST_IOVA;
   #attributes: DeviceAttributes | undefined;
+  /** There is no NIC any more. */
+  #released = false;
 
   private constructor(link: EngineLink, estats: Estats | undefined) {
     super(undefined);
@@ -145,8 +147,10 @@ export class RdmaDevice extends Resource {
 
   /** Runs a control operation on the NIC. @internal */
   async command<N extends CommandName>(name: N, args: CommandArgs<N>): Promise<CommandResult<N>> {
-    if (this.isClosed && !name.startsWith('de')) {
-      throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+    if (this.isClosed) {
+      const givesBack = /^(dealloc|dereg|destroy)/.test(name);
+      if (!givesBack) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+      if (this.#released) return {} as CommandResult<N>; // It went with the NIC.
     }
     const ring = this.#link.commands;
     while (ring.isFull || this.#pending.length >= ring.depth) {
@@ -241,5 +245,6 @@ export class RdmaDevice extends Resource {
   protected override async release(): Promise<void> {
     await this.#server?.close();
     await this.#link.close();
+    this.#released = true;
   }
 }

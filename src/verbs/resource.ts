@@ -40,9 +40,16 @@ export abstract class Resource implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const children = [...this.#children].reverse().sort((a, b) => a.closeRank - b.closeRank);
-    for (const child of children) await child.close();
-    await this.release();
+    for (;;) {
+      const children = [...this.#children].reverse().sort((a, b) => a.closeRank - b.closeRank);
+      for (const child of children) await child.close();
+      try {
+        await this.release();
+        break;
+      } catch (error) {
+        if (this.#children.size === 0) throw error; // Else something that was being made has been finished meanwhile.
+      }
+    }
     this.#parent?.disown(this);
   }
 

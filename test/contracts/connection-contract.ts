@@ -1,9 +1,11 @@
 /** What `listen` and `connect` must do, wherever the NIC runs. */
 
 import { connect as connectTcp, createServer } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type * as sourceApi from '../../src/index.js';
 import type { Connection, ConnectionOptions, DeviceOptions, Listener, RdmaDevice } from '../../src/index.js';
+import { Access } from '../../src/index.js';
 
 export interface EngineUnderTest {
   readonly api: Pick<typeof sourceApi, 'ConnectionManager' | 'connect' | 'listen' | 'openDevice'>;
@@ -118,14 +120,14 @@ export function connectionContract(
         let sent = 0;
         const all = Promise.all(Array.from({ length: 50 }, (_, i) => client.send(Buffer.from([i])).then(() => sent++)));
         // Nobody calls receive: the fifth message is refused as not ready, again and again.
-        while (client.device.counters().rnr_nak_received < 3) await new Promise((resolve) => setTimeout(resolve, 1));
+        while (sent < 4 || client.device.counters().rnr_nak_received < 5) await delay(1);
         expect(sent).toBe(4);
         for (let i = 0; i < 50; i++) expect((await server.receive()).data[0]).toBe(i);
         await all;
       });
 
       it('gives out what had arrived before the peer went away', async () => {
-        const { server, client } = await pair({}, { timeout: 8, retryCnt: 2 });
+        const { server, client } = await pair({ timeout: 8, retryCnt: 2 });
         await client.send(Buffer.from('last words'));
         await client.close();
         expect((await server.receive()).data.toString()).toBe('last words');
@@ -190,6 +192,28 @@ export function connectionContract(
         await server.close();
         await reading;
         expect(seen).toEqual(['one', 'two']);
+      });
+    });
+
+    describe('closing the device', () => {
+      it('does not fail because something is being made, which fails or is closed as well', async () => {
+        const [device] = await devices();
+        const pd = await device.createPd();
+        const making = [device.createPd(), device.createCq(4), pd.regMr(4096, Access.LOCAL_WRITE), pd.allocMw(1)];
+        const closing = device.close();
+        const until = performance.now() + 50;
+        while (performance.now() < until); // Everything happens while this thread is busy.
+        const made = await Promise.allSettled(making);
+        await closing;
+        for (const result of made) if (result.status === 'fulfilled') await result.value.close();
+      });
+
+      it('ends an attempt to connect', async () => {
+        const [server, client] = await devices();
+        const listener = closeLater(await listen(server, { port: 0 }));
+        const connecting = connect(client, { host: SERVER, port: listener.port }).catch((error: Error) => error);
+        await client.close();
+        expect(await connecting).toMatchObject({ code: 'ERR_ROCE_CLOSED' });
       });
     });
 

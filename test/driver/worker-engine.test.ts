@@ -120,7 +120,7 @@ async function blockedServer(options: Partial<DeviceOptions>): Promise<{ rounds:
 describe.runIf(isBuilt)('one-sided operations on a server whose application is blocked', () => {
   it.each([true, false])('are served by its worker (spin %s)', async (spin) => {
     const { rounds, p99Ms } = await blockedServer({ engine: 'worker', spin });
-    expect(rounds).toBeGreaterThan(100);
+    expect(rounds).toBeGreaterThan(10);
     expect(p99Ms).toBeLessThan(500);
   });
 

@@ -177,7 +177,9 @@ export class WorkerEngine implements EngineLink {
   async close(): Promise<void> {
     const exited = once(this.#worker, 'exit');
     this.#post({ type: 'close' });
+    this.#wakeThread = () => {}; // The thread closes its eventfd, whose number may soon be somebody else's.
     await exited;
+    this.onInterrupt(); // The NIC's last answers.
     this.#closed = true;
     Atomics.notify(this.#control, WORD_INTERRUPTS);
   }
