@@ -10,6 +10,11 @@ export function commandLines(code: string): string[][] {
     .map(shellWords);
 }
 
+/** Lines whose remark would be passed to the command by whoever copies them: a remark begins with `#`. */
+export function unmarkedRemarks(code: string): string[] {
+  return code.split('\n').filter((line) => /^\s*(?:\$ )?(?:npx )?(?:rocev2|npm) .*?\S {2,}[^\s#[|&>-]/.test(line));
+}
+
 /** Words up to a pipe, a redirection, `&` or a comment; quotes hold words together. */
 export function shellWords(text: string): string[] {
   const words: string[] = [];

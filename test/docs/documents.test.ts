@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { completableCommands } from '../../src/cli/completion/model.js';
 import { wholeProgram } from '../../src/cli/run.js';
 import { run, silentIo } from '../cli/run-in-process.js';
-import { commandLines, isSynopsis } from './command-lines.js';
+import { commandLines, isSynopsis, unmarkedRemarks } from './command-lines.js';
 import { parseMarkdown } from './markdown.js';
 
 /** Made by `npm run docs:api`, with copies of pages that link elsewhere from there. */
@@ -83,6 +83,7 @@ describe.each(files)('%s', (file) => {
   });
 
   it('shows commands that would be accepted', async () => {
+    expect(blocks.flatMap(unmarkedRemarks)).toEqual([]);
     for (const words of blocks.flatMap(commandLines)) {
       expect(await refusal(words), `rocev2 ${words.join(' ')}`).toBeUndefined();
     }
@@ -99,7 +100,9 @@ const helpPages = completableCommands(await wholeProgram(silentIo(() => {})))
 describe.each(helpPages)('rocev2 %s --help', (path) => {
   it('shows examples that would be accepted', async () => {
     const { stdout } = await run([...path.split(' '), '--help']);
-    const examples = commandLines(stdout.slice(stdout.indexOf('\nExamples:')));
+    const text = stdout.slice(stdout.indexOf('\nExamples:'));
+    expect(unmarkedRemarks(text)).toEqual([]);
+    const examples = commandLines(text);
     expect(examples.length).toBeGreaterThan(0);
     for (const words of examples) expect(await refusal(words), `rocev2 ${words.join(' ')}`).toBeUndefined();
   });
@@ -116,6 +119,10 @@ describe('the check itself', () => {
     expect(await refusal(['bw', 'write', '-s', '4MoB'])).toMatch(/4MoB/);
     expect(await refusal(['sim', 'walk', 'pfc-n2'])).toMatch(/no 'walk'/);
     expect(await refusal(['bw', 'write', '[-s', 'SIZE]'])).toBeUndefined();
+  });
+
+  it('finds remarks that look like arguments', () => {
+    expect(unmarkedRemarks('  rocev2 window    asking first\n  rocev2 window    # asking first')).toHaveLength(1);
   });
 
   it('reads documents', () => {

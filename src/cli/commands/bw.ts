@@ -43,8 +43,8 @@ Examples:
   rocev2 bw write
   rocev2 bw write 127.0.0.1
   rocev2 bw read 127.0.0.1 -s 4MiB -D 5s --json
-  rocev2 bw write 127.0.0.1 --cc dcqcn --rate 10Gbps       docs/congestion-control.md
-  rocev2 bw write 192.0.2.7 --perftest -s 64KiB -n 1000     the server runs: ib_write_bw -x GID_INDEX -n 1000
+  rocev2 bw write 127.0.0.1 --cc dcqcn --rate 10Gbps       # docs/congestion-control.md
+  rocev2 bw write 192.0.2.7 --perftest -s 64KiB -n 1000     # the server runs: ib_write_bw -x GID_INDEX -n 1000
   rocev2 bw send 127.0.0.1 --loss random=0.001 --recovery selective-repeat --pcap trace.pcapng`,
     )
     .action((op: TransferOp, host: string | undefined, options: TransferOptions) =>

@@ -18,8 +18,8 @@ export function register(program: Command, io: CliIo, wholeProgram: () => Promis
       'after',
       `
 Examples:
-  source <(rocev2 completion bash)                                   in ~/.bashrc
-  source <(rocev2 completion zsh)                                    in ~/.zshrc, after compinit
+  source <(rocev2 completion bash)                                   # in ~/.bashrc
+  source <(rocev2 completion zsh)                                    # in ~/.zshrc, after compinit
   rocev2 completion fish > ~/.config/fish/completions/rocev2.fish`,
     )
     .action(async (shell: keyof typeof SCRIPTS) => {

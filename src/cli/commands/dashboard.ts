@@ -54,10 +54,10 @@ export function register(program: Command, io: CliIo): void {
       `
 Examples:
   rocev2 dashboard
-  rocev2 dashboard -q 2                              two queue pairs share the link
-  rocev2 dashboard --sim dcqcn-n2-85us               queues, rates, CNPs and pauses, with a time slider
-  rocev2 dashboard --attach                          whatever runs with --estats, as it comes and goes
-  rocev2 dashboard --bind 192.0.2.7 --port 8080      for a projector: the URL that is printed has the token`,
+  rocev2 dashboard -q 2                              # two queue pairs share the link
+  rocev2 dashboard --sim dcqcn-n2-85us               # queues, rates, CNPs and pauses, with a time slider
+  rocev2 dashboard --attach                          # whatever runs with --estats, as it comes and goes
+  rocev2 dashboard --bind 192.0.2.7 --port 8080      # for a projector: the URL that is printed has the token`,
     )
     .action((options: DashboardOptions) => dashboard(options, new Output(io, options.json === true)));
 }

@@ -24,7 +24,7 @@ export function register(program: Command, io: CliIo): void {
 Examples:
   rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB
   rocev2 disk nbd --connect 127.0.0.1 --listen unix:/tmp/disk.sock
-  rocev2 disk help nbd                            the options of a command`,
+  rocev2 disk help nbd                            # the options of a command`,
     );
   registerServe(disk, io);
   registerNbd(disk, io);

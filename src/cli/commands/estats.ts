@@ -20,11 +20,11 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Examples:
-  rocev2 estats top                                 every connection, refreshed every second
-  rocev2 estats diagnose                            who owns the latency: sender, pacing, network, responder, application
+  rocev2 estats top                                 # every connection, refreshed every second
+  rocev2 estats diagnose                            # who owns the latency: sender, pacing, network, responder, application
   rocev2 estats hist --stage t4_t3 --op RDMA_WRITE
   rocev2 estats dump --now -e 127.0.0.2
-  rocev2 bw write 127.0.0.1 -D 60s --estats         an endpoint to look into`,
+  rocev2 bw write 127.0.0.1 -D 60s --estats         # an endpoint to look into`,
     );
 
   attachOptions(estats.command('top').description('What every connection does and where its time goes.'))
@@ -36,7 +36,7 @@ Examples:
 Examples:
   rocev2 estats top
   rocev2 estats top --once -e 127.0.0.2
-  rocev2 estats top --once --json -e http://192.0.2.7:9400      an endpoint with --estats-http 192.0.2.7:9400`,
+  rocev2 estats top --once --json -e http://192.0.2.7:9400      # an endpoint with --estats-http 192.0.2.7:9400`,
     )
     .action((options: TopOptions) => top(options, new Output(io, options.json === true)));
 

@@ -45,7 +45,7 @@ Examples:
   rocev2 lat read
   rocev2 lat read 127.0.0.1 -s 4096
   rocev2 lat send 127.0.0.1 -e --json
-  rocev2 lat write 192.0.2.7 --perftest -n 1000      the server runs: ib_write_lat -x GID_INDEX -n 1000`,
+  rocev2 lat write 192.0.2.7 --perftest -n 1000      # the server runs: ib_write_lat -x GID_INDEX -n 1000`,
     )
     .action((op: TransferOp, host: string | undefined, given: TransferOptions) => {
       const options = { ...given, qp: 1, txDepth: TX_DEPTH };

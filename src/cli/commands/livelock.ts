@@ -66,10 +66,10 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Examples:
-  rocev2 livelock                                    all operations and schemes, about 30 s
-  rocev2 livelock --drop none                        the same without loss: go-back-0 is fine
+  rocev2 livelock                                    # all operations and schemes, about 30 s
+  rocev2 livelock --drop none                        # the same without loss: go-back-0 is fine
   rocev2 livelock --ops write --drop 'a>b:random=0.001'
-  rocev2 livelock --window 200 --schemes go-back-n   deep pipelines make go-back-N pay`,
+  rocev2 livelock --window 200 --schemes go-back-n   # deep pipelines make go-back-N pay`,
     )
     .action((options: LivelockOptions) => livelock(options, new Output(io, options.json === true)));
 }

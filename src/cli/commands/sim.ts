@@ -75,7 +75,7 @@ Fields of a scenario file: docs/lab.md.`,
       `
 Examples:
   rocev2 sim list
-  rocev2 sim list --json | jq '.[] | select(.name == "pfc-n2")' > mine.json      a scenario to begin with`,
+  rocev2 sim list --json | jq '.[] | select(.name == "pfc-n2")' > mine.json      # a scenario to begin with`,
     )
     .action((options: { json?: true }) => list(new Output(io, options.json === true)));
   sim

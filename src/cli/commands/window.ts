@@ -46,10 +46,10 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Examples:
-  rocev2 window                                   16 blocks of 1 MiB, 1 GiB in all
-  rocev2 window --policy baseline                 the same, asking before every write
-  rocev2 window --blocks 2 --grow-to 32           a pool that begins too small
-  rocev2 window --engine worker                   NICs in threads of their own`,
+  rocev2 window                                   # 16 blocks of 1 MiB, 1 GiB in all
+  rocev2 window --policy baseline                 # the same, asking before every write
+  rocev2 window --blocks 2 --grow-to 32           # a pool that begins too small
+  rocev2 window --engine worker                   # NICs in threads of their own`,
     )
     .action((options: WindowOptions) => window(options, new Output(io, options.json === true)));
 }
