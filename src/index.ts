@@ -2,6 +2,8 @@
  * rocev2: RDMA for Node.js without an RDMA NIC.
  *
  * The promise API is `openDevice`, `listen` and `connect`; below it lie verbs as in libibverbs and pyverbs.
+ *
+ * @module rocev2
  */
 
 export type { CmConnection } from './cm/cm-connection.js';

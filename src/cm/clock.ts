@@ -12,6 +12,7 @@ const NS_PER_MS = 1e6;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
+/** The clock and timers of the process. */
 export const SYSTEM_CLOCK: CmClock = {
   nowNs: () => performance.now() * NS_PER_MS,
   wakeAt: (timeNs, wake) => {

@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'ERR_ROCE_COMPLETION',
 ] as const;
 
+/** Stable code of a {@link RoceError}. */
 export type RoceErrorCode = (typeof ERROR_CODES)[number];
 
 /** A mistake of the caller or a failed set-up step: `code` for programs, `message` for people, `hint` for what to do next. */

@@ -31,6 +31,7 @@ const HPCC = {
 const GEN1_BURST_BYTES = 16_000;
 const AZURE_WINDOW_NS = 50_000;
 
+/** Published sets of DCQCN parameters, by name; where each is from stands with it. */
 export const DCQCN_PRESETS = {
   sigcomm15: {
     source: "Zhu et al., SIGCOMM'15: 40 Gb/s, additive increase only, as in its fluid model; the minimum rate is ours",
@@ -92,4 +93,5 @@ export const DCQCN_PRESETS = {
   },
 } as const satisfies Record<string, DcqcnPreset>;
 
+/** Name of a published set of DCQCN parameters. */
 export type DcqcnPresetName = keyof typeof DCQCN_PRESETS;

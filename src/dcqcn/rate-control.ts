@@ -8,6 +8,7 @@
 
 /** By number: the number crosses the command ring. */
 export const RATE_CONTROL_NAMES = ['none', 'fixed', 'dcqcn', 'timely', 'patched-timely'] as const;
+/** Name of a rate control; docs/congestion-control.md describes them. */
 export type RateControlName = (typeof RATE_CONTROL_NAMES)[number];
 
 export interface RateControl {

@@ -1,4 +1,8 @@
-/** `rocev2/dgram-ext`: UDP sockets for Node with the socket options, buffers and batches that RoCEv2 needs. */
+/**
+ * `rocev2/dgram-ext`: UDP sockets for Node with the socket options, buffers and batches that RoCEv2 needs.
+ *
+ * @module rocev2/dgram-ext
+ */
 
 export { IpAddress } from '../packet/address.js';
 export {

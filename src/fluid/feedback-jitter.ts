@@ -5,6 +5,7 @@
 
 import { type RandomSource, randomUnit } from '../core/random.js';
 
+/** How irregularly feedback arrives. */
 export interface JitterParameters {
   readonly maxNs: number;
   readonly periodNs: number;

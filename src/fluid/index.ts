@@ -1,4 +1,8 @@
-/** Fluid models of DCQCN and TIMELY: fixed points, stability, and integration in time. Pure mathematics: no packets, no I/O. */
+/**
+ * Fluid models of DCQCN and TIMELY: fixed points, stability, and integration in time. Pure mathematics: no packets, no I/O.
+ *
+ * @module rocev2/fluid
+ */
 
 export type { RandomSource } from '../core/random.js';
 export type { Complex } from './complex.js';

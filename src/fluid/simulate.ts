@@ -18,6 +18,7 @@ export interface FluidModel {
   step(): void;
 }
 
+/** How far a quantity moved in the stretch that was observed. */
 export interface Swing {
   readonly mean: number;
   readonly min: number;

@@ -76,6 +76,7 @@ export interface PatchedTimelyStudyOptions extends StudyOptions<PatchedTimelyPar
 
 const MS = 1e6;
 
+/** DCQCN under the given conditions, ready to be analysed and integrated. */
 export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
   const { parameters, groups, delayNs, pi, jitter, marking } = options;
   const flows = flowCount(groups);
@@ -131,6 +132,7 @@ export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyP
   };
 }
 
+/** Patched TIMELY under the given conditions, ready to be analysed and integrated. */
 export function patchedTimelyStudy(options: PatchedTimelyStudyOptions): FluidStudy {
   const { parameters, groups, delayNs, pi, jitter } = options;
   const flows = flowCount(groups);

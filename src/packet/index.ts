@@ -1,4 +1,8 @@
-/** `rocev2/packet`: the packet codec by itself, from Ethernet down to the ICRC. */
+/**
+ * `rocev2/packet`: the packet codec by itself, from Ethernet down to the ICRC.
+ *
+ * @module rocev2/packet
+ */
 
 export * from './address.js';
 export * from './aeth.js';

@@ -43,6 +43,7 @@ export function refreshIpv4Checksum(b: Uint8Array, o: number): void {
   writeU16(b, o + 10, finishChecksum(addWords(b, o, IPV4_BYTES, 0)));
 }
 
+/** Whether the header checksum of the IPv4 header at `o` is right (RFC 791). */
 export function isIpv4ChecksumGood(b: Uint8Array, o: number): boolean {
   return finishChecksum(addWords(b, o, IPV4_BYTES, 0)) === 0;
 }

@@ -33,6 +33,7 @@ export const PLACE_LAST = 3; // payload 1..MTU
 export const PLACE_ONLY = 4; // payload 0..MTU
 export const PLACE_NONE = 5; // carries no payload
 
+/** Transport service of an opcode; RoCEv2 adds CNP, and the codes from 0xC0 on belong to manufacturers. */
 export type Transport = 'RC' | 'UC' | 'UD' | 'CNP' | 'VENDOR';
 
 export interface OpcodeInfo {

@@ -231,6 +231,7 @@ export function writeBth(
   return o + BTH_BYTES;
 }
 
+/** Writes a RETH: 64-bit address in halves, key, length in bytes. */
 export function writeReth(
   b: Uint8Array,
   o: number,
@@ -246,12 +247,14 @@ export function writeReth(
   return o + RETH_BYTES;
 }
 
+/** Writes an AETH at `o`: syndrome and 24-bit MSN. Returns the offset behind it, as all these do. */
 export function writeAeth(b: Uint8Array, o: number, syndrome: number, msn: number): number {
   b[o] = syndrome;
   writeU24(b, o + 1, msn);
   return o + AETH_BYTES;
 }
 
+/** Writes an AtomicETH: 64-bit address and operands in halves. */
 export function writeAtomicEth(
   b: Uint8Array,
   o: number,
@@ -273,22 +276,26 @@ export function writeAtomicEth(
   return o + ATOMIC_ETH_BYTES;
 }
 
+/** Writes an AtomicAckETH: the 64-bit number as it was before, in halves. */
 export function writeAtomicAckEth(b: Uint8Array, o: number, high: number, low: number): number {
   writeU32(b, o, high);
   writeU32(b, o + 4, low);
   return o + ATOMIC_ACK_ETH_BYTES;
 }
 
+/** Writes an ImmDt: 32 bits of immediate data, big-endian. */
 export function writeImm(b: Uint8Array, o: number, value: number): number {
   writeU32(b, o, value);
   return o + IMM_BYTES;
 }
 
+/** Writes an IETH: the key that the receiver shall invalidate. */
 export function writeIeth(b: Uint8Array, o: number, rkey: number): number {
   writeU32(b, o, rkey);
   return o + IETH_BYTES;
 }
 
+/** Writes a DETH: Q_Key and the sender’s QPN. */
 export function writeDeth(b: Uint8Array, o: number, qkey: number, sourceQpn: number): number {
   writeU32(b, o, qkey);
   b[o + 4] = 0;

@@ -8,6 +8,7 @@
  */
 
 export const RECOVERY_NAMES = ['go-back-n', 'go-back-0', 'selective-repeat'] as const;
+/** How losses are repaired: by the standard’s go-back-N, or, where both ends agree, by one of the others. */
 export type RecoveryName = (typeof RECOVERY_NAMES)[number];
 
 /** `onLoss` answer: nothing to rewind, lost packets come out of `nextResend`. */

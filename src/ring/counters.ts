@@ -64,8 +64,10 @@ const COUNTERS = {
   events_lost: 'async events that found the event ring full',
 } as const;
 
+/** Name of a counter of the NIC, as mlx5 and rxe spell it where they have it. */
 export type CounterName = keyof typeof COUNTERS;
 
+/** All counters of the NIC, in the order of their slots. */
 export const COUNTER_NAMES = Object.keys(COUNTERS) as CounterName[];
 
 /** What each counter counts, for `--help` and documentation. */

@@ -135,10 +135,12 @@ export const STATUS_REM_OP_ERR = 11;
 export const STATUS_RETRY_EXC_ERR = 12;
 export const STATUS_RNR_RETRY_EXC_ERR = 13;
 
+/** The name of a completion status as the specification has it: `RETRY_EXC_ERR` for 12. */
 export function statusName(status: number): string {
   return STATUS[status]?.[0] ?? `STATUS_${status}`;
 }
 
+/** A completion status in the words of `ibv_wc_status_str`: `transport retry counter exceeded` for 12. */
 export function statusText(status: number): string {
   return STATUS[status]?.[1] ?? `unknown status ${status}`;
 }
@@ -160,6 +162,7 @@ export const QPS_SQD = 4;
 export const QPS_SQE = 5;
 export const QPS_ERR = 6;
 export const QP_STATE_NAMES = ['RESET', 'INIT', 'RTR', 'RTS', 'SQD', 'SQE', 'ERR'] as const;
+/** State of a queue pair (IBTA vol. 1 §10.3.1). */
 export type QpStateName = (typeof QP_STATE_NAMES)[number];
 
 /** QP types (`ibv_qp_type`); GSI is the management QP1, which libibverbs does not number. */

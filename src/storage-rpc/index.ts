@@ -1,4 +1,8 @@
-/** `rocev2/storage`: disks over RDMA with TCP to fall back on, and the byte stream between storage nodes. */
+/**
+ * `rocev2/storage`: disks over RDMA with TCP to fall back on, and the byte stream between storage nodes.
+ *
+ * @module rocev2/storage
+ */
 
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from './disk/block-device.js';
 export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from './disk/block-device.js';

@@ -10,6 +10,7 @@ import { RdmaDevice } from './device.js';
 import { type EstatsOptions, openWatchedDevice, telemetryWanted } from './device-telemetry.js';
 
 export const ENGINES = ['inline', 'worker'] as const;
+/** Where the NIC runs: on the caller’s event loop, or in a thread of its own. */
 export type EngineName = (typeof ENGINES)[number];
 
 export interface DeviceOptions extends PortOptions {

@@ -32,6 +32,7 @@ import { encodeSend, type SendWorkRequest } from './send-work-request.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
 const QP_TYPES = { RC: QPT_RC, UD: QPT_UD, GSI: QPT_GSI } as const;
+/** Transport of a queue pair: reliable connection, unreliable datagram, or the datagrams of QP1. */
 export type QpTypeName = keyof typeof QP_TYPES;
 
 /** `ibv_qp_init_attr`. */

@@ -10,6 +10,7 @@ import { BlockMemory, checkPool } from './block-memory.js';
 import type { BlockConsumer } from './block-releaser.js';
 import type { WindowLink } from './window-link.js';
 
+/** Memory of the baseline’s server, and who empties it. */
 export interface BlockServerOptions {
   readonly blocks: number;
   readonly blockBytes: number;

@@ -1,4 +1,8 @@
-/** `rocev2/window`: the sliding-window memory pool over a connected queue pair. See docs/window.md. */
+/**
+ * `rocev2/window`: the sliding-window memory pool over a connected queue pair. See docs/window.md.
+ *
+ * @module rocev2/window
+ */
 
 export type { CmClock } from '../cm/clock.js';
 export { SYSTEM_CLOCK } from '../cm/clock.js';

@@ -12,6 +12,7 @@ import type { WindowLink } from './window-link.js';
 /** Fills a block and says with how many bytes; 0: there is nothing more. */
 export type BlockProducer = (block: Uint8Array) => number | Promise<number>;
 
+/** Blocks of a pool that is read, and how they are given back. */
 export interface PoolSourceOptions {
   readonly blocks: number;
   readonly blockBytes: number;

@@ -13,6 +13,7 @@
 import { type RandomSource, randomUnit } from '../../core/random.js';
 import type { TransportName } from '../sk/channel.js';
 
+/** Where a host’s requests go: over RDMA, over TCP after a failure, or on the way back (docs/storage-rpc.md, "Failover and return"). */
 export type PathState = 'RDMA' | 'HOLD_DOWN' | 'PROBE' | 'RAMP' | 'DRAINED';
 
 export interface HostPathOptions {

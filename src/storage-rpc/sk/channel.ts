@@ -9,6 +9,7 @@ import type { DataChecks } from './data-checks.js';
 import type { SkRequest } from './request.js';
 import type { SkResponse } from './response.js';
 
+/** What carries a connection. */
 export type TransportName = 'rdma' | 'tcp';
 
 /** A request on its way out, without what the transport adds to it. */
