@@ -14,7 +14,16 @@ import { loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
 import { runWatched } from '../sim/run-watched.js';
 import { runSweep, type SweepResult, sweepPoints } from '../sim/sweep.js';
-import { FLOW_COLUMNS, flowRow, isTelling, QUEUE_COLUMNS, queueRow, summaryLines } from '../sim/tables.js';
+import {
+  BUFFER_COLUMNS,
+  bufferRow,
+  FLOW_COLUMNS,
+  flowRow,
+  isTelling,
+  QUEUE_COLUMNS,
+  queueRow,
+  summaryLines,
+} from '../sim/tables.js';
 
 interface SimOptions {
   readonly set?: readonly string[];
@@ -145,6 +154,10 @@ function print(result: ScenarioResult, output: Output): void {
   else output.line(`${result.flows.length} flows: --json or --report shows each`);
   output.line();
   output.table(QUEUE_COLUMNS, result.queues.filter(isTelling).map(queueRow));
+  if (result.buffers.length > 0) {
+    output.line();
+    output.table(BUFFER_COLUMNS, result.buffers.map(bufferRow));
+  }
   if (result.assertions.length > 0) output.line();
   for (const { name, ok, detail } of result.assertions) {
     const mark = ok ? output.colors.green('ok    ') : output.colors.red('FAILED');

@@ -7,7 +7,16 @@ import type { Scenario } from '../../sim/scenario/schema.js';
 import { quantile } from '../../sim/statistics.js';
 import { htmlPage, htmlTable } from '../html-page.js';
 import { type ChartPanel, escapeXml, renderLineChart } from '../svg-chart.js';
-import { FLOW_COLUMNS, flowRow, isTelling, QUEUE_COLUMNS, queueRow, summaryLines } from './tables.js';
+import {
+  BUFFER_COLUMNS,
+  bufferRow,
+  FLOW_COLUMNS,
+  flowRow,
+  isTelling,
+  QUEUE_COLUMNS,
+  queueRow,
+  summaryLines,
+} from './tables.js';
 
 /** Lines in a figure; more of them say nothing. */
 const LINES_MAX = 10;
@@ -33,7 +42,7 @@ export function scenarioPage(result: ScenarioResult, command: string, scenario: 
 
 /** Figures and tables without the page around them; headings are of this level. */
 export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
-  const { assertions, flows, queues } = result;
+  const { assertions, flows, queues, buffers } = result;
   const used = queues.filter(isTelling);
   const heading = (text: string) => `<h${level}>${text}</h${level}>`;
   return [
@@ -58,6 +67,15 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
       QUEUE_COLUMNS.map(({ title: name }) => name),
       used.map(queueRow),
     ),
+    ...(buffers.length === 0
+      ? []
+      : [
+          heading('Packet memory'),
+          htmlTable(
+            BUFFER_COLUMNS.map(({ title: name }) => name),
+            buffers.map(bufferRow),
+          ),
+        ]),
   ];
 }
 

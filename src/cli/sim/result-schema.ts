@@ -13,6 +13,7 @@ const resultSchema = z.looseObject({
   summary: z.looseObject({ goodputBps: z.number(), jain: z.number(), completions, smallCompletions: completions }),
   flows: z.array(z.looseObject({ id: z.number(), from: z.string(), to: z.string(), goodputBps: z.number() })),
   queues: z.array(z.looseObject({ port: z.string(), meanBytes: z.number(), maxBytes: z.number() })),
+  buffers: z.array(z.looseObject({ switch: z.string(), sharedBytes: z.number(), headroomMaxBytes: z.number() })),
   assertions: z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() })),
   series: z.looseObject({
     timeNs: numbers.min(1),

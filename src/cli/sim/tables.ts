@@ -1,7 +1,13 @@
 /** A scenario's result in words and columns. */
 
 import { formatBytes, formatNs, formatRate } from '../../core/units.js';
-import type { CompletionResult, FlowResult, QueueResult, ScenarioResult } from '../../sim/scenario/result.js';
+import type {
+  BufferResult,
+  CompletionResult,
+  FlowResult,
+  QueueResult,
+  ScenarioResult,
+} from '../../sim/scenario/result.js';
 import type { Column } from '../output.js';
 
 export const FLOW_COLUMNS: readonly Column[] = [
@@ -51,6 +57,19 @@ export function queueRow(queue: QueueResult): (string | number)[] {
     queue.pauseFrames,
     queue.receivedPauseFrames,
   ];
+}
+
+export const BUFFER_COLUMNS: readonly Column[] = [
+  { title: 'Memory of', align: 'left' },
+  { title: 'Shared', align: 'right' },
+  { title: 'used at most', align: 'right' },
+  { title: 'Headroom', align: 'right' },
+  { title: 'used at most', align: 'right' },
+];
+
+export function bufferRow(buffer: BufferResult): (string | number)[] {
+  const { sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes } = buffer;
+  return [buffer.switch, ...[sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes].map(kilobytes)];
 }
 
 /** The run in a few lines. */

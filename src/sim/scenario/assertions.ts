@@ -14,7 +14,7 @@ export function check({ name, value, min, max }: Assertion, result: Result): Ass
   return { name, ok, detail: `${value} is ${Number(found.toPrecision(6))}, should be ${limits.join(' and ')}` };
 }
 
-/** What is at a path like `summary.jain`, `flows[0].goodputBps` or `queues[s0>h2].meanBytes`: in brackets a flow's id or a queue's port. */
+/** What is at a path like `summary.jain`, `flows[0].goodputBps` or `queues[s0>h2].meanBytes`: in brackets a flow's id, a queue's port, a buffer's switch. */
 function valueAt(result: Result, path: string): unknown {
   return stepsOf(path).reduce<unknown>(follow, result);
 }
@@ -28,8 +28,8 @@ function follow(value: unknown, step: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[step] : undefined;
 }
 
-function keyOf(entry: { port?: string; id?: number }): string {
-  return String(entry.port ?? entry.id);
+function keyOf(entry: { port?: string; switch?: string; id?: number }): string {
+  return String(entry.port ?? entry.switch ?? entry.id);
 }
 
 /** Where the path ended, and what is there instead. */

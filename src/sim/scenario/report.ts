@@ -7,7 +7,7 @@ import { jainIndex, mean, quantile } from '../statistics.js';
 import { check } from './assertions.js';
 import type { Flow } from './flow.js';
 import type { Probes, QueueProbe } from './probes.js';
-import type { CompletionResult, FlowResult, QueueResult, ScenarioResult, Summary } from './result.js';
+import type { BufferResult, CompletionResult, FlowResult, QueueResult, ScenarioResult, Summary } from './result.js';
 import type { Scenario } from './schema.js';
 import type { TraceHash } from './trace-hash.js';
 
@@ -141,6 +141,7 @@ export function report(run: FinishedRun): ScenarioResult {
     summary: summaryOf(run, flows, queues),
     flows,
     queues,
+    buffers: buffersOf(network, events.nowNs),
     series: probes.series(),
   };
   return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };
@@ -187,6 +188,21 @@ function queueResult(probe: QueueProbe, { baseline, network, scenario, events }:
     receivedPauseFrames: receivedPauses,
     utilization: seconds > 0 ? (baseline.cableBytes(probe.name) * 8) / (rateBps * seconds) : 0,
   };
+}
+
+function buffersOf({ switches }: Network, nowNs: number): BufferResult[] {
+  return [...switches].flatMap(([name, { engine }]) => {
+    const { pools } = engine.snapshot(nowNs);
+    if (pools === undefined) return [];
+    const { shared, headroom } = pools;
+    return {
+      switch: name,
+      sharedBytes: shared.sizeBytes,
+      sharedMaxBytes: shared.maxBytes,
+      headroomBytes: headroom.sizeBytes,
+      headroomMaxBytes: headroom.maxBytes,
+    };
+  });
 }
 
 function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: readonly QueueResult[]): Summary {

@@ -35,6 +35,15 @@ export interface QueueResult {
   readonly utilization: number;
 }
 
+/** The shared packet memory of a switch: its size, and what was in use at most at any time of the run. */
+export interface BufferResult {
+  readonly switch: string;
+  readonly sharedBytes: number;
+  readonly sharedMaxBytes: number;
+  readonly headroomBytes: number;
+  readonly headroomMaxBytes: number;
+}
+
 /** Completion times of flows that ended. */
 export interface CompletionResult {
   readonly count: number;
@@ -99,6 +108,8 @@ export interface ScenarioResult {
   readonly summary: Summary;
   readonly flows: readonly FlowResult[];
   readonly queues: readonly QueueResult[];
+  /** Of switches that have one. */
+  readonly buffers: readonly BufferResult[];
   readonly assertions: readonly AssertionResult[];
   readonly series: Series;
 }

@@ -80,6 +80,21 @@ describe('a run', () => {
     },
   );
 
+  test('says what shared memory was used at most, and finds it in assertions', async () => {
+    expect((await run(INCAST)).buffers).toEqual([]);
+    const { buffers, assertions } = await run({
+      ...INCAST,
+      nic: {},
+      switch: { pfc: { priorities: [0] }, buffer: { totalBytes: '2MB' } },
+      assertions: [{ name: 'headroom', value: 'buffers[s0].headroomMaxBytes', min: 1 }],
+    });
+    expect(buffers).toHaveLength(1);
+    // Four queues of alpha 1/8 take a third of what is shared.
+    expect(buffers[0].sharedMaxBytes / buffers[0].sharedBytes).toBeCloseTo(1 / 3, 2);
+    expect(buffers[0].headroomMaxBytes).toBeLessThanOrEqual(buffers[0].headroomBytes);
+    expect(assertions[0].ok).toBe(true);
+  });
+
   test('checks its assertions', async () => {
     const { assertions } = await run({
       ...INCAST,
