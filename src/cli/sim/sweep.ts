@@ -35,45 +35,46 @@ export interface SweepResult {
   readonly result: ScenarioResult;
 }
 
-/** Results in the order of the points; without those that `signal` kept from ending. Rejects with the first failure. */
+/**
+ * Results in the order of the points; when `signal` comes, of the runs that are done by then. Rejects with the first failure, which ends the other runs.
+ */
 export async function runSweep(
   base: ScenarioChoice,
   points: readonly SweepPoint[],
   options: { jobs: number; signal: AbortSignal; onDone: (done: number) => void },
 ): Promise<SweepResult[]> {
   const queue = new PQueue({ concurrency: options.jobs });
-  const workers = new Set<Worker>();
-  const stop = () => {
-    for (const worker of workers) void worker.terminate();
-  };
-  options.signal.addEventListener('abort', stop, { once: true });
+  const over = new AbortController();
+  const stop = AbortSignal.any([options.signal, over.signal]);
   let done = 0;
-  const run = async (point: SweepPoint): Promise<SweepResult[]> => {
-    if (options.signal.aborted) return [];
-    try {
-      const result = await runInWorker({ name: base.name, set: [...base.set, ...point] }, workers);
-      options.onDone(++done);
-      return [{ point, result }];
-    } catch (error) {
-      if (options.signal.aborted) return [];
-      throw error;
-    }
+  const runOne = async (point: SweepPoint): Promise<SweepResult | undefined> => {
+    if (stop.aborted) return undefined;
+    const result = await runInWorker({ name: base.name, set: [...base.set, ...point] }, stop);
+    if (result === undefined) return undefined;
+    options.onDone(++done);
+    return { point, result };
   };
   try {
-    return (await Promise.all(points.map((point) => queue.add(() => run(point))))).flat();
+    const results = await Promise.all(points.map((point) => queue.add(() => runOne(point))));
+    return results.filter((result) => result !== undefined);
   } finally {
-    options.signal.removeEventListener('abort', stop);
+    over.abort();
   }
 }
 
-function runInWorker(choice: ScenarioChoice, workers: Set<Worker>): Promise<ScenarioResult> {
+/** Undefined when the signal came first. */
+function runInWorker(choice: ScenarioChoice, signal: AbortSignal): Promise<ScenarioResult | undefined> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./sweep-worker.js', import.meta.url), { workerData: choice });
-    workers.add(worker);
+    const stop = () => {
+      resolve(undefined);
+      void worker.terminate();
+    };
+    signal.addEventListener('abort', stop, { once: true });
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', (code) => {
-      workers.delete(worker);
+      signal.removeEventListener('abort', stop);
       reject(new Error(`a run ended with code ${code}`)); // Too late if there was a result.
     });
   });

@@ -1,0 +1,43 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { type runSweep as runSweepOf, sweepPoints } from '../../src/cli/sim/sweep.js';
+
+describe('the points of a sweep', () => {
+  it('are all combinations, the last axis varying fastest', () => {
+    expect(sweepPoints(['seed=1..2', 'nic.cc=none,dcqcn'])).toEqual([
+      ['seed=1', 'nic.cc=none'],
+      ['seed=1', 'nic.cc=dcqcn'],
+      ['seed=2', 'nic.cc=none'],
+      ['seed=2', 'nic.cc=dcqcn'],
+    ]);
+  });
+
+  it('cannot be none', () => {
+    expect(() => sweepPoints(['seed=4..1'])).toThrow('4..1 is an empty range');
+  });
+});
+
+const BUILT = '../../dist/cli/sim/sweep.js';
+
+// Worker threads run what `npm test` has built.
+describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('a sweep', async () => {
+  const { runSweep } = (await import(BUILT).catch(() => ({}))) as { runSweep: typeof runSweepOf };
+  const base = { name: 'pfc-n2', set: ['warmup=0'] };
+
+  it('that is interrupted has the runs that are done', async () => {
+    const interruption = new AbortController();
+    const results = await runSweep(base, [['duration=1ms'], ['duration=100s']], {
+      jobs: 1,
+      signal: interruption.signal,
+      onDone: () => interruption.abort(),
+    });
+    expect(results.map(({ point }) => point)).toEqual([['duration=1ms']]);
+    expect(results[0].result.virtualSeconds).toBe(0.001);
+  });
+
+  it('ends with the first run that fails', async () => {
+    const points = [['duration=100s'], ['flows[0].to=h99']];
+    const { signal } = new AbortController();
+    await expect(runSweep(base, points, { jobs: 2, signal, onDone() {} })).rejects.toThrow("'h99' is not there");
+  });
+});
