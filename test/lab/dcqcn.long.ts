@@ -51,14 +51,11 @@ describe('a feedback delay of 85 us', () => {
 });
 
 describe('where packets and equations part', () => {
-  test.each([2, 10, 16])(
-    'a cut at every mark, as in the equations, brings %i flows to the fixed point',
-    async (flows) => {
-      const { summary } = await runBuiltIn(`dcqcn-n${flows}-4us`, 'nic.cc.cnpIntervalNs=0');
-      expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeGreaterThan(0.9);
-      expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeLessThan(1.2);
-    },
-  );
+  test.each([10, 16])('a cut at every mark, as in the equations, brings %i flows to the fixed point', async (flows) => {
+    const { summary } = await runBuiltIn(`dcqcn-n${flows}-4us`, 'nic.cc.cnpIntervalNs=0');
+    expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeGreaterThan(0.9);
+    expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeLessThan(1.2);
+  });
 
   test('64 flows swing because they reach the end of the ramp, where all are cut at once', async () => {
     const swinging = await runBuiltIn('dcqcn-n64-85us');
