@@ -111,8 +111,8 @@ describe('events', () => {
       });
     const { texts } = readEach(at(1, 0), at(2, 2), at(3, 5), at(4, 5), at(5, 5));
     expect(texts.slice(1)).toEqual([
-      'endpoint 7 on 192.0.2.1: packets sent again, 2 times',
-      'endpoint 7 on 192.0.2.1: packets sent again, 3 times',
+      'endpoint 7 on 192.0.2.1: packet sent again, 2 times',
+      'endpoint 7 on 192.0.2.1: packet sent again, 3 times',
       'endpoint 7 on 192.0.2.1: acknowledgement timeout',
     ]);
   });
@@ -181,6 +181,18 @@ describe('events', () => {
     expect(events).toHaveLength(100);
     expect(programs[0].samples.at(-1)!.number).toBe(299);
   });
+});
+
+it('the health of a program remembers trouble of the last seconds, and forgets it then', () => {
+  const history = new AttachedHistory([]);
+  const healths = Array.from({ length: 20 }, (_, i) => {
+    const tx_retransmitted = i < 3 ? 0 : 5;
+    history.read(PLACE, endpointDocument({ uptimeSeconds: i, counters: { tx_retransmitted } }), i * S);
+    return history.state.programs[0].health.text;
+  });
+  expect(new Set(healths.slice(0, 3))).toEqual(new Set(['good']));
+  expect(new Set(healths.slice(3, 8))).toEqual(new Set(['sends packets again']));
+  expect(new Set(healths.slice(14))).toEqual(new Set(['good']));
 });
 
 describe('a program that', () => {

@@ -4,7 +4,7 @@ import type { DiskDocument, DiskOp } from '../../../estats/disk-document.js';
 import type { DiskDetail } from '../../../web/attached.js';
 import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type Happening, type ProgramKind } from './program-kind.js';
-import { growth, type Interval, sum } from './rates.js';
+import { growth, type Interval, moved, sum } from './rates.js';
 
 type Reading = Interval<DiskDocument>;
 
@@ -54,26 +54,29 @@ export const DISK: ProgramKind<'disk'> = {
     path: path?.state ?? null,
   }),
 
-  health: (reading) => {
-    const { now, before: earlier } = reading;
-    const { path } = now;
+  health: (change) => {
+    const { path } = change.now;
     return firstTrouble([
-      growth(errors(now), errors(earlier)) > 0 && 'requests fail',
-      growth(now.crcMismatches, earlier.crcMismatches) > 0 && 'data arrives damaged',
+      moved(change, errors) > 0 && 'requests fail',
+      moved(change, crcMismatches) > 0 && 'data arrives damaged',
       (path !== null && PATH_TROUBLES[path.state]) ?? false,
     ]);
   },
 
-  happenings: ({ now, before: earlier }) => [
-    ...counted('failure', 'request failed', growth(errors(now), errors(earlier))),
-    ...counted('failure', 'data arrived damaged (CRC mismatch)', growth(now.crcMismatches, earlier.crcMismatches)),
-    ...pathHappenings(now.path, earlier.path),
-    ...connectionHappenings(now, earlier),
+  happenings: (change) => [
+    ...counted('failure', 'request failed', moved(change, errors)),
+    ...counted('failure', 'data arrived damaged (CRC mismatch)', moved(change, crcMismatches)),
+    ...pathHappenings(change.now.path, change.before.path),
+    ...connectionHappenings(change.now, change.before),
   ],
 };
 
 function before({ before: { ops } }: Reading, name: DiskOp): DiskDocument['ops'][number] | undefined {
   return ops.find(({ op }) => op === name);
+}
+
+function crcMismatches(document: DiskDocument): number {
+  return document.crcMismatches;
 }
 
 function errors({ ops }: DiskDocument): number {

@@ -4,29 +4,28 @@ import { formatNs } from '../../../core/units.js';
 import { diagnose } from '../../../estats/diagnosis.js';
 import type { EstatsSnapshot, QpRow } from '../../../estats/snapshot.js';
 import { CONSECUTIVE_STAGES, stageText } from '../../../estats/stages.js';
+import type { CounterName } from '../../../ring/counters.js';
 import type { QpCounterName } from '../../../ring/telemetry-page.js';
 import type { AttachedConnection, AttachedStages, EndpointDetail } from '../../../web/attached.js';
 import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type Happening, type ProgramKind } from './program-kind.js';
-import { growth, type Interval, perSecond, sum } from './rates.js';
+import { type Change, growth, type Interval, moved, sum } from './rates.js';
 
 /** As many as a chart can tell apart. */
 const CONNECTIONS_SHOWN = 8;
 const VERDICTS_SHOWN = 16;
-/** Work that is slower than this on the program's side makes its health remarkable: an event loop that is late by so much at p99. */
+/** An event loop that is so late at p99 delays everything: worth a word. */
 const LOOP_DELAY_BAD_NS = 50e6;
-
-type Reading = Interval<EstatsSnapshot>;
 
 export const ENDPOINT: ProgramKind<'endpoint'> = {
   sample: (reading) => {
-    const { now } = reading;
-    const device = (name: string) => now.device.counters[name] ?? 0;
-    const moved = (name: string) => perSecond(reading, ({ device: { counters } }) => counters[name] ?? 0);
+    const { now, seconds } = reading;
+    const device = (name: CounterName) => now.device.counters[name] ?? 0;
+    const perSecond = (name: CounterName) => movedOf(reading, name) / seconds;
     return {
-      inBps: 8 * moved('rx_bytes'),
-      outBps: 8 * moved('tx_bytes'),
-      resentPerSecond: moved('tx_retransmitted'),
+      inBps: 8 * perSecond('rx_bytes'),
+      outBps: 8 * perSecond('tx_bytes'),
+      resentPerSecond: perSecond('tx_retransmitted'),
       connections: busiest(now.qps).map((qp) => connection(qp, reading)),
       totals: {
         resent: device('tx_retransmitted'),
@@ -56,34 +55,34 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
     loopDelayP99Ns: now.loopDelay.p99Ns,
   }),
 
-  health: (reading) => {
-    const moved = (...names: readonly string[]) =>
-      sum(names.map((name) => perSecond(reading, ({ device: { counters } }) => counters[name] ?? 0)));
-    const lateNs = reading.now.loopDelay.p99Ns;
+  health: (change) => {
+    const happened = (...names: readonly CounterName[]) => names.some((name) => movedOf(change, name) > 0);
+    const lateNs = change.now.loopDelay.p99Ns;
     return firstTrouble([
-      moved('req_cqe_error', 'resp_cqe_error') > 0 && 'work requests fail',
-      moved('local_ack_timeout_err') > 0 && 'timeouts',
-      moved('rnr_nak_received') > 0 && 'its peer is not ready (RNR)',
-      moved('tx_retransmitted') > 0 && 'sends packets again',
+      happened('req_cqe_error', 'resp_cqe_error') && 'work requests fail',
+      happened('local_ack_timeout_err') && 'timeouts',
+      happened('rnr_nak_received') && 'its peer is not ready (RNR)',
+      happened('tx_retransmitted') && 'sends packets again',
       lateNs > LOOP_DELAY_BAD_NS && `its event loop is late by ${formatNs(lateNs)} (p99)`,
     ]);
   },
 
-  happenings: (reading) => {
-    const moved = (name: string) =>
-      growth(reading.now.device.counters[name] ?? 0, reading.before.device.counters[name]);
-    return [
-      ...counted('loss', 'packets sent again', moved('tx_retransmitted')),
-      ...counted('loss', 'NAK: PSN sequence error', moved('packet_seq_err')),
-      ...counted('loss', 'RNR NAK', moved('rnr_nak_received')),
-      ...counted('timeout', 'acknowledgement timeout', moved('local_ack_timeout_err')),
-      ...newDumps(reading),
-      ...connectionChanges(reading),
-    ];
-  },
+  happenings: (change) => [
+    ...counted('loss', 'packet sent again', movedOf(change, 'tx_retransmitted')),
+    ...counted('loss', 'NAK: PSN sequence error', movedOf(change, 'packet_seq_err')),
+    ...counted('loss', 'RNR NAK', movedOf(change, 'rnr_nak_received')),
+    ...counted('timeout', 'acknowledgement timeout', movedOf(change, 'local_ack_timeout_err')),
+    ...newDumps(change),
+    ...connectionChanges(change),
+  ],
 };
 
-const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7];
+const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+/** Of a counter of the NIC. */
+function movedOf(change: Change<EstatsSnapshot>, name: CounterName): number {
+  return moved(change, ({ device: { counters } }) => counters[name] ?? 0);
+}
 
 /** By what they have moved since they were opened, so that charts do not jump; in the order of the document. */
 function busiest(qps: readonly QpRow[]): readonly QpRow[] {
@@ -93,7 +92,10 @@ function busiest(qps: readonly QpRow[]): readonly QpRow[] {
   return qps.filter((qp) => chosen.has(qp));
 }
 
-function connection({ conn, total, rateBps, alpha }: QpRow, { before, seconds }: Reading): AttachedConnection {
+function connection(
+  { conn, total, rateBps, alpha }: QpRow,
+  { before, seconds }: Interval<EstatsSnapshot>,
+): AttachedConnection {
   const earlier = before.qps.find((qp) => qp.conn === conn)?.total.counters;
   const bps = (name: QpCounterName) => (8 * growth(total.counters[name], earlier?.[name])) / seconds;
   return { conn, sentBps: bps('tx_bytes'), receivedBps: bps('rx_bytes'), rateBps, alpha };
@@ -119,7 +121,7 @@ function stagesByOp({ groups }: EstatsSnapshot): AttachedStages[] {
 }
 
 /** Those of one kind of work together: what is slow is often slow for all connections at once. */
-function newDumps({ now, before }: Reading): Happening[] {
+function newDumps({ now, before }: Change<EstatsSnapshot>): Happening[] {
   const last = before.dumps.at(-1)?.time ?? '';
   const fresh = now.dumps.filter(({ time, reason }) => time > last && reason !== 'asked');
   const workOf = ({ reason, op, status }: (typeof fresh)[number]) => `${reason} ${op} ${status}`;
@@ -134,7 +136,7 @@ function newDumps({ now, before }: Reading): Happening[] {
   });
 }
 
-function connectionChanges({ now, before }: Reading): Happening[] {
+function connectionChanges({ now, before }: Change<EstatsSnapshot>): Happening[] {
   const opened = now.qps.filter(({ conn }) => before.qps.every((qp) => qp.conn !== conn)).length;
   const closed = before.qps.filter(({ conn }) => now.qps.every((qp) => qp.conn !== conn)).length;
   return [

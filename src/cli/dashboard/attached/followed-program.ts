@@ -5,13 +5,14 @@ import type { AttachedProgram } from '../../../web/attached.js';
 import { DISK } from './disk.js';
 import { ENDPOINT } from './endpoint.js';
 import type { DocumentOf, Happening, Kind, ProgramKind, ProgramOf, SampleOf } from './program-kind.js';
-import type { Interval } from './rates.js';
 import { SWITCH } from './switch.js';
 
 /** Four minutes at one a second. */
 const SAMPLES_KEPT = 240;
 /** What happened is told together, so that the list can be read. */
 const READINGS_PER_EVENT = 2;
+/** How it does is judged over so many readings to twice as many: what happens now and then must not make it flicker. */
+const READINGS_PER_HEALTH = 5;
 
 const KINDS: { readonly [K in Kind]: ProgramKind<K> } = { endpoint: ENDPOINT, switch: SWITCH, disk: DISK };
 
@@ -27,6 +28,9 @@ export class FollowedProgram<K extends Kind = Kind> {
   #readings = 1;
   #last: Reading<DocumentOf<K>>;
   #told: DocumentOf<K>;
+  /** What its health is compared with, now and next. */
+  #healthSince: DocumentOf<K>;
+  #healthNext: DocumentOf<K>;
   #program: ProgramOf<K>;
 
   constructor(id: string, first: Reading<DocumentOf<K>>, others: readonly WatchedDocument[]) {
@@ -34,7 +38,9 @@ export class FollowedProgram<K extends Kind = Kind> {
     this.#kind = KINDS[first.document.kind] as unknown as ProgramKind<K>;
     this.#last = first;
     this.#told = first.document;
-    this.#program = this.#describe({ now: first.document, before: first.document, seconds: 1 }, others);
+    this.#healthSince = first.document;
+    this.#healthNext = first.document;
+    this.#program = this.#describe(first.document, others);
   }
 
   /** What it said last. */
@@ -66,12 +72,17 @@ export class FollowedProgram<K extends Kind = Kind> {
     const number = (this.#samples.at(-1)?.number ?? 0) + 1;
     this.#samples.push({ number, timeNs, ...this.#kind.sample(interval) } as unknown as SampleOf<K>);
     if (this.#samples.length > SAMPLES_KEPT) this.#samples.shift();
-    this.#program = this.#describe(interval, others);
+    this.#program = this.#describe(now, others);
     this.#last = reading;
-    if (++this.#readings % READINGS_PER_EVENT !== 0) return [];
+    this.#readings++;
+    if (this.#readings % READINGS_PER_HEALTH === 0) {
+      this.#healthSince = this.#healthNext;
+      this.#healthNext = now;
+    }
+    if (this.#readings % READINGS_PER_EVENT !== 0) return [];
     const before = this.#told;
     this.#told = now;
-    return this.#kind.happenings({ now, before, seconds });
+    return this.#kind.happenings({ now, before });
   }
 
   /** It is there, and does not answer. */
@@ -84,10 +95,10 @@ export class FollowedProgram<K extends Kind = Kind> {
   }
 
   /** Without samples. */
-  #describe(interval: Interval<DocumentOf<K>>, others: readonly WatchedDocument[]): ProgramOf<K> {
-    const { kind, pid, address } = interval.now;
-    const health = this.#kind.health(interval);
-    const detail = this.#kind.detail(interval.now, others);
+  #describe(now: DocumentOf<K>, others: readonly WatchedDocument[]): ProgramOf<K> {
+    const { kind, pid, address } = now;
+    const health = this.#kind.health({ now, before: this.#healthSince });
+    const detail = this.#kind.detail(now, others);
     return { id: this.id, kind, pid, address, health, detail, samples: [] } as unknown as ProgramOf<K>;
   }
 }

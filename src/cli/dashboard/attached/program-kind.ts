@@ -2,7 +2,7 @@
 
 import type { WatchedDocument } from '../../../estats/watched.js';
 import type { AttachedEvent, AttachedHealth, AttachedProgram } from '../../../web/attached.js';
-import type { Interval } from './rates.js';
+import type { Change, Interval } from './rates.js';
 
 export type Kind = WatchedDocument['kind'];
 export type DocumentOf<K extends Kind> = Extract<WatchedDocument, { kind: K }>;
@@ -18,8 +18,9 @@ export interface ProgramKind<K extends Kind> {
   sample(interval: Interval<DocumentOf<K>>): ValuesOf<K>;
   /** `others`: what all programs said last, for the other ends of connections. */
   detail(now: DocumentOf<K>, others: readonly WatchedDocument[]): ProgramOf<K>['detail'];
-  health(interval: Interval<DocumentOf<K>>): AttachedHealth;
-  happenings(interval: Interval<DocumentOf<K>>): Happening[];
+  /** How it does, by what has changed in the last seconds. */
+  health(change: Change<DocumentOf<K>>): AttachedHealth;
+  happenings(change: Change<DocumentOf<K>>): Happening[];
 }
 
 const GOOD: AttachedHealth = { isGood: true, text: 'good' };

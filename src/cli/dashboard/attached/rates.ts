@@ -8,16 +8,20 @@ export function growth(now: number, before: number | undefined): number {
   return before === undefined || now < before ? now : now - before;
 }
 
-/** Two readings of one program, and the time between them. */
-export interface Interval<D> {
+/** Two readings of one program. */
+export interface Change<D> {
   readonly now: D;
   readonly before: D;
+}
+
+/** With the time between them. */
+export interface Interval<D> extends Change<D> {
   readonly seconds: number;
 }
 
-/** Growth a second of a counter that both readings have. */
-export function perSecond<D>({ now, before, seconds }: Interval<D>, counter: (document: D) => number): number {
-  return growth(counter(now), counter(before)) / seconds;
+/** Growth of a counter that both readings have. */
+export function moved<D>({ now, before }: Change<D>, counter: (document: D) => number): number {
+  return growth(counter(now), counter(before));
 }
 
 export function sum(numbers: readonly number[]): number {

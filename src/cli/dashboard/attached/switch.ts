@@ -3,7 +3,7 @@
 import type { SwitchDocument } from '../../../estats/switch-document.js';
 import type { AttachedPort, SwitchDetail } from '../../../web/attached.js';
 import { counted, firstTrouble, type ProgramKind } from './program-kind.js';
-import { growth, type Interval, sum } from './rates.js';
+import { type Change, growth, type Interval, sum } from './rates.js';
 
 type Port = SwitchDocument['ports'][number];
 type Counter = (port: Port) => number;
@@ -57,23 +57,23 @@ export const SWITCH: ProgramKind<'switch'> = {
     rules,
   }),
 
-  health: (reading) => {
-    const inStorm = reading.now.ports.find(({ stormPriorities }) => stormPriorities.length > 0);
+  health: (change) => {
+    const inStorm = change.now.ports.find(({ stormPriorities }) => stormPriorities.length > 0);
     return firstTrouble([
       inStorm !== undefined && `pause storm at port ${inStorm.name}`,
-      moved(reading, dropped) > 0 && 'drops packets',
+      moved(change, dropped) > 0 && 'drops packets',
     ]);
   },
 
-  happenings: (reading) => [
-    ...counted('loss', 'packet dropped', moved(reading, dropped)),
-    ...counted('failure', 'pause storm: the watchdog drops what is for it', moved(reading, storms)),
-    ...counted('notice', 'pause storm is over', moved(reading, counter('pfcwd_restored'))),
+  happenings: (change) => [
+    ...counted('loss', 'packet dropped', moved(change, dropped)),
+    ...counted('failure', 'pause storm: the watchdog drops what is for it', moved(change, storms)),
+    ...counted('notice', 'pause storm is over', moved(change, counter('pfcwd_restored'))),
   ],
 };
 
 /** Over all ports. */
-function moved({ now, before }: Interval<SwitchDocument>, count: Counter): number {
+function moved({ now, before }: Change<SwitchDocument>, count: Counter): number {
   return sum(now.ports.map((port) => growth(count(port), countBefore(before, port, count))));
 }
 
