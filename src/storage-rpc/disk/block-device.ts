@@ -57,6 +57,9 @@ export interface WriteZeroesOptions extends DurabilityOptions {
   readonly noHole?: boolean;
 }
 
+/** Nobody needs to be told of more runs at once: who wants to know of the rest asks again. */
+export const EXTENTS_MAX = 4096;
+
 /** A run of the disk of one kind. */
 export interface BlockExtent {
   readonly lengthBytes: number;
@@ -95,7 +98,10 @@ export interface BlockDevice extends AsyncDisposable {
   /** The range reads as zeros. ENOSPC past the end. */
   writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void>;
 
-  /** Runs from `offset` on that together cover `[offset, offset + length)`, neighbours of different kind. Absent: everything is data. */
+  /**
+   * Runs from `offset` on that together cover `[offset, offset + length)`, or the beginning of it in at least {@link EXTENTS_MAX} runs; neighbours
+   * of different kind. Absent: everything is data.
+   */
   blockStatus?(offset: number, length: number): Promise<readonly BlockExtent[]>;
 
   /** Lets requests under way finish, makes everything durable and gives the store back. Later requests fail with ESHUTDOWN. */

@@ -20,6 +20,7 @@ import {
   type BlockExtent,
   CHECKED_BLOCK_BYTES,
   checkRange,
+  EXTENTS_MAX,
   isWholeBlocks,
   type WriteOptions,
   type WriteZeroesOptions,
@@ -181,7 +182,7 @@ export class FileDevice implements BlockDevice {
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
     const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];
     await this.#request(offset, length, 'EINVAL', false, async ({ first }) => {
-      for (let at = offset, block = first; at < offset + length; block++) {
+      for (let at = offset, block = first; at < offset + length && extents.length <= EXTENTS_MAX; block++) {
         const end = Math.min(offset + length, (block + 1) * CHECKED_BLOCK_BYTES);
         const zero = this.#checksums.isZero(block);
         const last = extents.at(-1);

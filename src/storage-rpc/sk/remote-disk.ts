@@ -5,6 +5,7 @@ import {
   BlockDeviceError,
   type BlockExtent,
   checkRange,
+  EXTENTS_MAX,
   type WriteOptions,
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
@@ -86,7 +87,7 @@ export class RemoteDisk implements BlockDevice {
     this.#check(offset, length, 'EINVAL');
     const extents: BlockExtent[] = [];
     try {
-      for (let at = offset; at < offset + length; ) {
+      for (let at = offset; at < offset + length && extents.length < EXTENTS_MAX; ) {
         const bytes = Math.min(RANGE_BYTES_MAX, offset + length - at);
         let found: BlockExtent[] = [];
         await this.#submit({

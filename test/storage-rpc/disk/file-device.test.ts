@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { portableCrc32c } from '../../../src/core/crc32c.js';
+import { EXTENTS_MAX } from '../../../src/storage-rpc/disk/block-device.js';
 import { FileDevice } from '../../../src/storage-rpc/disk/file-device.js';
 import { blockDeviceContract, CONTRACT_DISK_BYTES } from '../../contracts/block-device-contract.js';
 
@@ -157,6 +158,28 @@ test('an image without checksums is taken as it is', async () => {
   expect(read.equals(image)).toBe(true);
   await damage(0, 1);
   await expect(readBlock(disk, 0)).rejects.toMatchObject({ errno: 'EIO' });
+  await disk.close();
+});
+
+test('of a disk in very many runs the beginning is told, and who asks again hears the rest', async () => {
+  const blocks = 2 * EXTENTS_MAX + 10;
+  const image = Buffer.alloc(blocks * BLOCK);
+  for (let block = 0; block < blocks; block += 2) image[block * BLOCK] = 1;
+  await writeFile(path, image);
+  const disk = await FileDevice.open({ path });
+  const runs: boolean[] = [];
+  let requests = 0;
+  for (let at = 0; at < disk.sizeBytes; requests++) {
+    const extents = await disk.blockStatus(at, disk.sizeBytes - at);
+    expect(extents.length).toBeLessThanOrEqual(EXTENTS_MAX + 1);
+    for (const { lengthBytes, zero } of extents) {
+      expect(lengthBytes).toBe(BLOCK);
+      runs.push(zero);
+      at += lengthBytes;
+    }
+  }
+  expect(requests).toBe(3);
+  expect(runs).toEqual(Array.from({ length: blocks }, (_, block) => block % 2 === 1));
   await disk.close();
 });
 

@@ -32,6 +32,24 @@ test('many sizes at once, over a link that loses packets', async () => {
   back.forEach((bytes, i) => void expect(bytes.equals(pieces[i])).toBe(true));
 });
 
+test('a remote disk in very many runs is not asked for more of them than anybody is told', async () => {
+  let asked = 0;
+  class Striped extends MemoryDevice {
+    override async blockStatus(_: number, length: number) {
+      asked++;
+      return Array.from({ length: length / 512 }, (_, i) => ({
+        lengthBytes: 512,
+        hole: i % 2 === 0,
+        zero: i % 2 === 0,
+      }));
+    }
+  }
+  const rig = await Rig.create({ disk: new Striped(8 << 20) });
+  const disk = rig.remoteDisk(await rig.connected('rdma'));
+  const extents = await rig.until(disk.blockStatus(0, 8 << 20));
+  expect([extents.length, asked]).toEqual([4096, 32]);
+});
+
 test('a disk that fails says so with its own error', async () => {
   const disk = new MemoryDevice(1 << 20);
   const rig = await Rig.create({ disk });

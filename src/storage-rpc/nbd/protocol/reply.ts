@@ -1,12 +1,9 @@
 /** Replies of the transmission phase. A reply is a few pieces to send in order, so that the data of a READ is not copied behind its header. */
 
 import { writeU16, writeU32 } from '../../../core/bytes.js';
-import { BLOCK_ERRNOS, type BlockErrno, type BlockExtent } from '../../disk/block-device.js';
+import { BLOCK_ERRNOS, type BlockErrno, type BlockExtent, EXTENTS_MAX } from '../../disk/block-device.js';
 import { ALLOCATION_CONTEXT_ID } from './meta-context.js';
 import * as wire from './wire.js';
-
-/** Extents in one BLOCK_STATUS reply; the client asks again for the rest. */
-export const EXTENTS_MAX = 4096;
 
 /** Success without data, or failure, in the form every client understands. Not for READ once replies are structured. */
 export function simpleReply(cookie: Uint8Array, errno?: BlockErrno): Uint8Array {
