@@ -66,6 +66,8 @@ const MTU_MAX = 4096;
 const MESSAGE_BYTES_DEFAULT = 64 * 1024;
 const RECEIVE_DEPTH_DEFAULT = 64;
 const PSN_RANGE = 1 << 24;
+/** Peers that may wait to be accepted; more are turned away. As many as over RDMA CM. */
+const WAITING_MAX = 128;
 
 /** What the types say, for callers without types. */
 function checkOptions(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
@@ -252,8 +254,9 @@ export class Listener extends Resource {
     }
     this.#control = await ControlListener.open(host ?? this.#device.address.text, port, (channel) => {
       const accepter = this.#accepters.shift();
-      if (accepter === undefined) this.#waitingChannels.push(channel);
-      else accepter.resolve(channel);
+      if (accepter !== undefined) accepter.resolve(channel);
+      else if (this.#waitingChannels.length < WAITING_MAX) this.#waitingChannels.push(channel);
+      else channel.close();
     });
   }
 

@@ -22,6 +22,8 @@ import {
 /** PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can report. */
 export const SELECTIVE_SPAN = 1024;
 const MASK = SELECTIVE_SPAN - 1;
+/** The largest path MTU and room for headers: nothing longer is kept, so that a store holds 4 MiB at most. */
+const KEPT_BYTES_MAX = 4096 + 64;
 
 const OUTSTANDING = 0;
 const DELIVERED = 1;
@@ -130,7 +132,7 @@ export class SelectiveRepeatReceiver implements ReceiverRecovery {
   }
 
   onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
-    if (distance >= SELECTIVE_SPAN) return AHEAD_DROPPED;
+    if (distance >= SELECTIVE_SPAN || length > KEPT_BYTES_MAX) return AHEAD_DROPPED;
     const slot = this.#slots[psn & MASK];
     if (this.#holds(psn)) return AHEAD_KEPT;
     if (slot.bytes.length < length) slot.bytes = new Uint8Array(length);

@@ -269,6 +269,21 @@ export function connectionContract(
         endless.destroy();
       });
 
+      it('lets no more than 128 peers wait to be accepted', async () => {
+        const [serverDevice] = await devices();
+        const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        let ended = 0;
+        const sockets = Array.from({ length: 130 }, () => connectTcp(listener.port, SERVER));
+        for (const socket of sockets)
+          socket
+            .on('error', () => {})
+            .on('end', () => ended++)
+            .resume();
+        while (ended < 2) await delay(1);
+        expect(ended).toBe(2);
+        for (const socket of sockets) socket.destroy();
+      });
+
       it('turns away a program that talks without being asked', async () => {
         const [serverDevice] = await devices();
         const listener = closeLater(await listen(serverDevice, { port: 0 }));

@@ -200,6 +200,15 @@ describe('selective repeat, receiver', () => {
     expect(receiver.bitmapBytes(EXPECTED)).toBe(0);
   });
 
+  it('keeps whole packets of the largest path MTU, and nothing longer', () => {
+    const receiver = new SelectiveRepeatReceiver();
+    const bytes = new Uint8Array(65_507);
+    expect(receiver.onAhead(psnAdd(EXPECTED, 1), 1, bytes, 0, 4096 + 36)).toBe(AHEAD_KEPT);
+    expect(receiver.onAhead(psnAdd(EXPECTED, 2), 2, bytes, 0, bytes.length)).toBe(AHEAD_DROPPED);
+    expect(receiver.takeKept(psnAdd(EXPECTED, 1))?.length).toBe(4096 + 36);
+    expect(receiver.takeKept(psnAdd(EXPECTED, 2))).toBeUndefined();
+  });
+
   it('reports bit i for PSN expected + 1 + i, in whole words, at most 128 bytes', () => {
     const receiver = new SelectiveRepeatReceiver();
     expect(receiver.bitmapBytes(EXPECTED)).toBe(0);
