@@ -43,10 +43,10 @@ export class ConnectionWatch {
     const { clock, idleNs } = this.#options;
     const dueNs = clock.nowNs() + idleNs;
     this.#cancel = clock.wakeAt(dueNs, () => {
-      // Who wakes late has not listened: what was said meanwhile is still to be read.
-      if (clock.nowNs() - dueNs > idleNs) this.#heardNs = clock.nowNs();
       this.#schedule();
-      this.#look();
+      // Who wakes late has not listened: what was said and answered meanwhile is still to be read.
+      if (clock.nowNs() - dueNs > idleNs) this.#heardNs = clock.nowNs();
+      else this.#look();
     });
   }
 
