@@ -2,18 +2,20 @@
  * A port that also writes what passes through it to a capture: each datagram as a RAW IP packet, with the IP and UDP headers as far as
  * they are known, so that the ICRC verifies in Wireshark. Wrapped around a port only when somebody asked for a capture.
  *
- * A UDP socket hides the IPv4 identification of what it receives, and the ICRC covers it: it is computed back from the ICRC, and the
- * packet carries a comment that says so.
+ * Comments say what the bytes do not: a packet is sent again, or was marked on its way. A UDP socket hides the IPv4 identification of what
+ * it receives, and the ICRC covers it: it is computed back from the ICRC, and a comment says that, too.
  */
 
 import type { IpAddress } from '../packet/address.js';
 import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, IcrcFlow } from '../packet/icrc.js';
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../packet/ipv4.js';
 import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
+import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
 import { UDP_BYTES, writeUdp } from '../packet/udp.js';
-import { IP_ID_UNKNOWN, type Port, type RxDatagram, type TxBatch } from '../port/datagram.js';
+import { ECN_CE, IP_ID_UNKNOWN, type Port, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
 import type { PacketSink } from './pcapng-file.js';
+import { SentSequences } from './sent-sequences.js';
 
 const HOP_LIMIT = 64;
 /** Senders whose ICRC constants are remembered. */
@@ -26,6 +28,8 @@ export class CapturePort extends PortWrapper {
   /** Anybody may send to a UDP port, so it takes the longest datagram there is. */
   readonly #packet = new Uint8Array(IPV6_BYTES + 0xffff);
   readonly #flows = new Map<string, IcrcFlow>();
+  readonly #parsed = new RocePacket();
+  readonly #sent = new SentSequences();
 
   /**
    * Captures `inner` as interface `interfaceId` of `sink`, which must be of link type RAW and is not closed with the port.
@@ -59,26 +63,35 @@ export class CapturePort extends PortWrapper {
         batch.ipIds[slot],
         batch.payloadView(slot),
       );
-      this.#sink.writePacket(this.#interfaceId, timestampNs, packet);
+      this.#sink.writePacket(this.#interfaceId, timestampNs, packet, this.#remarkOnSent(batch, slot));
     }
     this.inner.sendBatch(batch);
+  }
+
+  #remarkOnSent(batch: TxBatch, slot: number): string | undefined {
+    if (parseRoce(batch.slab, batch.payloadOffset(slot), batch.lengths[slot], this.#parsed) !== PARSE_OK)
+      return undefined;
+    this.#sent.take(this.#parsed);
+    return this.#sent.isRepeated ? 'sent again' : undefined;
   }
 
   #captureReceived(datagram: RxDatagram): void {
     const { bytes, offset, length, source, destination, sourcePort, destinationPort, dscp, ecn } = datagram;
     let { ipId } = datagram;
-    let comment: string | undefined;
+    const comments = ecn === ECN_CE ? ['marked on its way: congestion experienced'] : [];
     if (source.family === 4 && ipId < 0) {
       const flow = this.#flow(datagram);
       const verdict = checkIcrc(flow, bytes, offset, length, ipId);
       ipId = verdict === ICRC_OK_ID_SOLVED ? flow.solvedId : IP_ID_UNKNOWN - ipId;
       if (verdict === ICRC_OK_ID_SOLVED)
-        comment = 'IPv4 identification computed from the ICRC: the socket does not show it';
-      if (verdict === ICRC_BAD) comment = 'IPv4 identification unknown, and the ICRC is wrong for every value of it';
+        comments.push('IPv4 identification computed from the ICRC: the socket does not show it');
+      if (verdict === ICRC_BAD) {
+        comments.push('IPv4 identification unknown, and the ICRC is wrong for every value of it');
+      }
     }
     const payload = bytes.subarray(offset, offset + length);
     const packet = this.#ipPacket(source, destination, sourcePort, destinationPort, (dscp << 2) | ecn, ipId, payload);
-    this.#sink.writePacket(this.#interfaceId, this.#wallClockNs(), packet, comment);
+    this.#sink.writePacket(this.#interfaceId, this.#wallClockNs(), packet, comments.join('; ') || undefined);
   }
 
   #flow({ source, destination, sourcePort, destinationPort }: RxDatagram): IcrcFlow {

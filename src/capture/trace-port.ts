@@ -5,14 +5,14 @@
 
 import { readU24 } from '../core/bytes.js';
 import { SYNDROME_KIND_ACK, syndromeKind } from '../packet/aeth.js';
-import { HDR_AETH, OP_CNP, OP_READ_RESPONSE, opcodeName } from '../packet/opcode.js';
-import { psnAdd, psnDiff } from '../packet/psn.js';
+import { HDR_AETH, OP_CNP, opcodeName } from '../packet/opcode.js';
 import { BTH_BYTES, PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
 import { syndromeName } from '../packet/view.js';
 import type { Port, RxDatagram, TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
 import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
 import type { EventData } from './events.js';
+import { SentSequences } from './sent-sequences.js';
 import type { TraceFile } from './trace-file.js';
 
 /** What a NIC lets a trace see. */
@@ -26,24 +26,14 @@ export interface TracedNic {
 const DROP_COUNTERS = COUNTER_NAMES.filter((name) => name.startsWith('rx_drop_') || name === 'rx_icrc_errors').map(
   (name) => ({ name, index: COUNTER[name] }),
 );
-/** Sequences remembered; beyond that all are forgotten, and the next packet of each begins anew. */
-const SEQUENCES_MAX = 4096;
-/** Requests and READ responses to one queue pair are numbered apart. */
-const RESPONSE_SEQUENCE = 1 << 24;
 /** Where BTH has its destination QPN and PSN (IBTA vol. 1 §9.2). */
 const QPN_OFFSET = 5;
 const PSN_OFFSET = 9;
 
-/** PSNs sent with payload: the last one, and the newest in sequence order. */
-interface SentSequence {
-  last: number;
-  newest: number;
-}
-
 export class TracePort extends PortWrapper {
   readonly #trace: TraceFile;
   readonly #packet = new RocePacket();
-  readonly #sequences = new Map<number, SentSequence>();
+  readonly #sequences = new SentSequences();
   readonly #rates = new Map<number, number>();
   readonly #drops = new Float64Array(DROP_COUNTERS.length);
   #nic: TracedNic | undefined;
@@ -127,21 +117,10 @@ export class TracePort extends PortWrapper {
   }
 
   #wentBack(): void {
-    const { destQpn, psn, payloadBytes, info } = this.#packet;
-    if (payloadBytes === 0 || info.transport !== 'RC') return;
-    const key = destQpn + (info.kind === OP_READ_RESPONSE ? RESPONSE_SEQUENCE : 0);
-    const sequence = this.#sequences.get(key);
-    if (sequence === undefined) {
-      if (this.#sequences.size >= SEQUENCES_MAX) this.#sequences.clear();
-      this.#sequences.set(key, { last: psn, newest: psn });
-      return;
-    }
-    const { last, newest } = sequence;
-    sequence.last = psn;
-    if (psnDiff(psn, newest) > 0) sequence.newest = psn;
-    else if (psn !== psnAdd(last, 1)) {
-      this.#trace.event('roce:retransmission', { dest_qpn: destQpn, psn, newest_psn: newest });
-    }
+    const { destQpn, psn } = this.#packet;
+    this.#sequences.take(this.#packet);
+    if (!this.#sequences.hasGoneBack) return;
+    this.#trace.event('roce:retransmission', { dest_qpn: destQpn, psn, newest_psn: this.#sequences.newestPsn });
   }
 
   #timeoutsSince(): void {
