@@ -45,7 +45,7 @@ interface Outcome {
 
 const EMPTY = new Uint8Array(0);
 /** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
-const PULL_BYTES = 256 << 10;
+const PULL_BYTES = 128 << 10;
 
 export class ServerSession {
   readonly #disks: readonly BlockDevice[];
