@@ -107,6 +107,12 @@ describe.each(helpPages)('rocev2 %s --help', (path) => {
     for (const words of examples) expect(await refusal(words), `rocev2 ${words.join(' ')}`).toBeUndefined();
   });
 
+  it('fits a terminal of 80 columns, but for examples, which can be copied only whole', async () => {
+    const { stdout } = await run([...path.split(' '), '--help']);
+    const lines = stdout.slice(0, stdout.indexOf('\nExamples:')).split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  });
+
   it('shows defaults as one would type them', async () => {
     const { stdout } = await run([...path.split(' '), '--help']);
     expect(stdout).not.toMatch(/\(default:\s(?:\d{6,}|\[)/);

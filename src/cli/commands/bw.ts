@@ -37,7 +37,8 @@ export function register(program: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-Start the server first, then the client in another terminal. The data is verified at the end; exit code 4 says it was wrong.
+Start the server first, then the client in another terminal. The data is
+verified at the end; exit code 4 says it was wrong.
 
 Examples:
   rocev2 bw write

@@ -43,13 +43,18 @@ export function register(program: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-Flags: A acknowledge requested, SE solicited event, M migration state, FECN and BECN, CE congestion experienced.
-A PSN behind the newest one of its flow counts as resent; a PSN skipped is a gap. Both are as seen at the point of capture.
+Flags: A acknowledge requested, SE solicited event, M migration state, FECN and
+BECN, CE congestion experienced.
+A PSN behind the newest one of its flow counts as resent; a PSN skipped is a
+gap. Both are as seen at the point of capture.
 QPN and PSN are in hex.
-A source queue pair is known only of UD packets, so --qp finds connected traffic by its destination.
+A source queue pair is known only of UD packets, so --qp finds connected traffic
+by its destination.
 
---json prints one object a packet, {"type":"packet",number,timeNs,source,destination,icrc,bth,...,events}, and then one
-{"type":"summary",packets,otherPackets,flows,damage}. Virtual addresses and other 64-bit values are decimal strings.
+--json prints one object a packet,
+{"type":"packet",number,timeNs,source,destination,icrc,bth,...,events}, and then
+one {"type":"summary",packets,otherPackets,flows,damage}. Virtual addresses and
+other 64-bit values are decimal strings.
 
 Examples:
   rocev2 decode trace.pcapng

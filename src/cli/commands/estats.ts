@@ -49,7 +49,8 @@ Examples:
     .addHelpText(
       'after',
       `
-Stages: T1 posted, T2 first packet, T3 last packet, T4 answered, T5 completed, T6 polled; t4_t3 is what lies between T3 and T4.
+Stages: T1 posted, T2 first packet, T3 last packet, T4 answered, T5 completed,
+T6 polled; t4_t3 is what lies between T3 and T4.
 
 Examples:
   rocev2 estats hist -e 127.0.0.2

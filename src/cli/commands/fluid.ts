@@ -96,22 +96,40 @@ export function register(program: Command, io: CliIo): void {
     .action((model: ModelName, options: FluidOptions) => fluid(model, options, new Output(io, options.json === true)));
 }
 
+/** Words with commas, in lines that fit a terminal of 80 columns. */
+function wrapped(words: readonly string[], indent: string): string {
+  const lines: string[] = [];
+  for (const word of words) {
+    const line = lines.at(-1);
+    if (line !== undefined && `${line}, ${word},`.length <= 80) lines[lines.length - 1] = `${line}, ${word}`;
+    else lines.push(`${indent}${word}`);
+  }
+  return lines.join(',\n');
+}
+
 function helpText(): string {
-  const names = (set: object): string => Object.keys(set).join(', ');
+  const names = (set: object): string => wrapped(Object.keys(set), '    ');
   return `
-Presets: long-ramp is the time-domain set of "ECN or Delay" (CoNEXT'16), RED 5 to 2000 KB up to 10 %;
-sigcomm15 the defaults of DCQCN (SIGCOMM'15), RED 5 to 200 KB up to 1 %, to which the published phase margins belong.
-The exact margin linearises the model itself; the authors' is the published linearisation.
+Presets: long-ramp is the time-domain set of "ECN or Delay" (CoNEXT'16), RED 5
+to 2000 KB up to 10 %; sigcomm15 the defaults of DCQCN (SIGCOMM'15), RED 5 to
+200 KB up to 1 %, to which the published phase margins belong. The exact margin
+linearises the model itself; the authors' is the published linearisation.
 
 Names for --set (values of ...Ns, ...Bps and ...Bytes take units):
-  dcqcn           ${names(DCQCN_SIGCOMM15)}
-  dcqcn --pi      ${names(DCQCN_PI)}
-  timely          ${names(TIMELY_SIGCOMM15)}
-  patched-timely  those of timely, and weightSlope
-  patched-timely --pi  ${names(publishedHostPi(TIMELY_SIGCOMM15))}
+  dcqcn
+${names(DCQCN_SIGCOMM15)}
+  dcqcn --pi
+${names(DCQCN_PI)}
+  timely
+${names(TIMELY_SIGCOMM15)}
+  patched-timely
+    those of timely, and weightSlope
+  patched-timely --pi
+${names(publishedHostPi(TIMELY_SIGCOMM15))}
 
---json prints {model, flows, delayNs, fixedPoint, phaseMarginDegrees:{authors, exact}, criticalDelayNs,
-trace:{timeNs, queueBytes, rateBps}}, rateBps with one series a flow; null stands for what does not exist.
+--json prints {model, flows, delayNs, fixedPoint, phaseMarginDegrees:{authors,
+exact}, criticalDelayNs, trace:{timeNs, queueBytes, rateBps}}, rateBps with one
+series a flow; null stands for what does not exist.
 
 Examples:
   rocev2 fluid dcqcn --flows 10 --delay 85us --plot dcqcn.svg

@@ -67,7 +67,8 @@ export function register(program: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-Size, MTU and number must be the same on both sides. The peer needs -g with the index of a RoCE v2 GID.
+Size, MTU and number must be the same on both sides. The peer needs -g with the
+index of a RoCE v2 GID.
 
 Examples:
   rocev2 pingpong --bind 127.0.0.2

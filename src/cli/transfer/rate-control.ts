@@ -26,7 +26,7 @@ export function addRateControlOptions(command: Command): Command {
     )
     .option(
       '--cc-params <k=v,...>',
-      `its parameters (docs/congestion-control.md); dcqcn: preset=${Object.keys(DCQCN_PRESETS).join('|')}`,
+      `its parameters (docs/congestion-control.md); dcqcn: preset=NAME of ${Object.keys(DCQCN_PRESETS).join(', ')}`,
     );
 }
 
