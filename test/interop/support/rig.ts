@@ -178,6 +178,16 @@ export class Rig implements AsyncDisposable {
 
   /** Boots the guests and returns when all of them have an active `rxe0`. Rejects with RigFailure. */
   static async start(options: RigOptions = {}): Promise<Rig> {
+    try {
+      return await Rig.#boot(options);
+    } catch (error) {
+      // On a machine with too much to do QEMU was seen to go in the middle of a boot. What boots never is found by the second try.
+      console.warn(`a rig did not boot, and gets a second chance: ${(error as Error).message}`);
+      return await Rig.#boot(options);
+    }
+  }
+
+  static async #boot(options: RigOptions): Promise<Rig> {
     const name = `${process.pid}-${++rigsStarted}-${Date.now().toString(36)}`;
     const directory = await mkdtemp(join(tmpdir(), 'rocev2-interop-'));
     const holder = new RunningCommand([RIG_COMMAND, 'up', '--json', '--hold', ...bootArguments(options)], {

@@ -69,6 +69,8 @@ def execute(guest, command, timeout_s):
                     if not received:
                         raise gone
                     answer += received
+                except ConnectionResetError:
+                    raise gone
                 except socket.timeout:
                     if not process.is_alive(guest['process']):
                         raise gone
