@@ -48,7 +48,10 @@ export class ConnectedDisk implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.client.close();
-    await this.device?.close();
+    try {
+      await this.client.close();
+    } finally {
+      await this.device?.close(); // An open device keeps the process alive.
+    }
   }
 }
