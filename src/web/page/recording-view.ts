@@ -145,6 +145,8 @@ export class RecordingView {
       this.#charts.push(made);
       return [panel(title, 'half', made.element)];
     };
+    const [first, second] = series.timeNs;
+    const interval = second === undefined ? '' : ` in each ${formatNs(second - first)}`;
     const signals = [
       { name: 'CNPs', values: series.cnps },
       { name: 'pause frames', values: series.pauseFrames },
@@ -160,7 +162,7 @@ export class RecordingView {
         fullest.map(({ port }) => ({ name: port, values: series.queueBytes[port] })),
         formatBytes,
       ),
-      ...chart('Signals an interval', signals, formatCount),
+      ...chart(`Signals${interval}`, signals, formatCount),
     ];
   }
 }
