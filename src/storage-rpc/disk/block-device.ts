@@ -99,7 +99,7 @@ export interface BlockDevice extends AsyncDisposable {
   writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void>;
 
   /**
-   * Runs from `offset` on that together cover `[offset, offset + length)`, or the beginning of it in at least {@link EXTENTS_MAX} runs; neighbours
+   * Runs from `offset` on that together cover `[offset, offset + length)`, or the beginning of it in at least 4096 runs; neighbours
    * of different kind. Absent: everything is data.
    */
   blockStatus?(offset: number, length: number): Promise<readonly BlockExtent[]>;
