@@ -5,6 +5,7 @@
  * Invariants: the descriptor list lives as long as this object; the eventfd is closed when nobody polls it any more.
  */
 
+import process from 'node:process';
 import { type LibC, libC } from './libc.js';
 
 const POLLIN = 1;
@@ -14,6 +15,13 @@ const TOKEN_OFFSET = TIMESPEC_OFFSET + 16;
 const EFD_CLOEXEC_NONBLOCK = 0o2000000 | 0o4000;
 const NS_PER_S = 1e9;
 
+/** `process.exit` waits for the threads of Node's pool: what ends the polls that run there. */
+const wakersAtExit = new Set<() => void>();
+
+function wakeAll(): void {
+  for (const wake of wakersAtExit) wake();
+}
+
 export class Readiness {
   readonly #lib: LibC;
   readonly #memory = new ArrayBuffer(64);
@@ -21,12 +29,16 @@ export class Readiness {
   readonly #address: number;
   /** Whoever adds to it (a write of eight bytes) ends the waiting. */
   readonly eventFd: number;
+  readonly #wake: () => void;
   #polling: Promise<unknown> = Promise.resolve();
 
   constructor(lib: LibC, fd: number) {
     this.#lib = lib;
     this.#address = lib.addressOf(new Uint8Array(this.#memory));
     this.eventFd = lib.eventfd(0, EFD_CLOEXEC_NONBLOCK);
+    this.#wake = eventFdWaker(this.eventFd);
+    if (wakersAtExit.size === 0) process.on('exit', wakeAll);
+    wakersAtExit.add(this.#wake);
     [fd, this.eventFd].forEach((watched, i) => {
       this.#view.setInt32(i * POLLFD_BYTES, watched, true);
       this.#view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true);
@@ -51,8 +63,10 @@ export class Readiness {
 
   /** Ends a wait that is running, then gives the eventfd back. */
   async close(): Promise<void> {
-    eventFdWaker(this.eventFd)();
+    this.#wake();
     await this.#polling;
+    wakersAtExit.delete(this.#wake);
+    if (wakersAtExit.size === 0) process.off('exit', wakeAll);
     this.#lib.close(this.eventFd);
   }
 
