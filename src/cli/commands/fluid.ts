@@ -26,6 +26,7 @@ import {
 import { fluidChart, fluidDocument, fluidHeadline, fluidTheory, SWING_COLUMNS, swingRow } from '../fluid-report.js';
 import { choiceOption, countOption, durationOption, rateOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
+import { checkWritable } from '../output-file.js';
 
 const MODELS = ['dcqcn', 'timely', 'patched-timely'] as const;
 type ModelName = (typeof MODELS)[number];
@@ -140,6 +141,7 @@ Examples:
 
 async function fluid(name: ModelName, options: FluidOptions, output: Output): Promise<void> {
   checkOptions(name, options);
+  await checkWritable(options.plot);
   const study = studyOf(name, options);
   const run = simulateAt(study, options, options.delay);
   if (options.plot !== undefined) {

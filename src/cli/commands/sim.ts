@@ -10,6 +10,7 @@ import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
 import { countOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
+import { checkWritable } from '../output-file.js';
 import { loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
 import { runWatched } from '../sim/run-watched.js';
@@ -114,6 +115,7 @@ function choiceOf(name: string, { set = [], seed }: SimOptions): { name: string;
 async function run(name: string, options: RunOptions, output: Output): Promise<void> {
   const choice = choiceOf(name, options);
   const scenario = await loadScenario(choice);
+  for (const path of [options.report, options.plot]) await checkWritable(path);
   output.line(output.colors.bold(scenario.title === '' ? scenario.name : scenario.title));
   const result = await runWatched(scenario, output);
   await writeFiles(
