@@ -1,14 +1,17 @@
-/** Files that a command writes at its end. */
+/** Files that a command writes at its end. Both functions throw ERR_ROCE_IO, with the file's name, when it cannot be written. */
 
-import { open } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
 
-/** Asked before the work whose result goes there: throws ERR_ROCE_IO when the file cannot be written. What it holds stays. */
+/** Asked before the work whose result goes there. What the file holds stays. */
 export async function checkWritable(path: string | undefined): Promise<void> {
-  if (path === undefined) return;
-  try {
-    await (await open(path, 'a')).close();
-  } catch (cause) {
-    throw new RoceError('ERR_ROCE_IO', `cannot write ${path}: ${(cause as Error).message}`, undefined, { cause });
-  }
+  if (path !== undefined) await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
+}
+
+export async function writeOutputFile(path: string, text: string): Promise<void> {
+  await writeFile(path, text).catch((cause) => refuse(path, cause));
+}
+
+function refuse(path: string, cause: Error): never {
+  throw new RoceError('ERR_ROCE_IO', `cannot write ${path}: ${cause.message}`, undefined, { cause });
 }

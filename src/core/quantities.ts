@@ -1,23 +1,16 @@
 /** Fields of files that have a unit: written as on the command line (`85us`, `40Gbps`, `64KiB`) or as a plain number of ns, bit/s or bytes. */
 
 import { z } from 'zod';
-import { RoceError } from './errors.js';
+import { parseOrIssue } from './parsed-text.js';
 import { parseDurationNs, parseRateBps, parseSizeBytes } from './units.js';
 
 function quantity(parse: (text: string) => number) {
   const written = z.union([z.string(), z.number().nonnegative()], {
     error: ({ input }) => (input === undefined ? 'is missing' : 'write a number from 0 up, or text with a unit'),
   });
-  return written.transform((value, context): number => {
-    if (typeof value === 'number') return value;
-    try {
-      return parse(value);
-    } catch (error) {
-      if (!(error instanceof RoceError)) throw error;
-      context.addIssue({ code: 'custom', message: error.message });
-      return z.NEVER;
-    }
-  });
+  return written.transform((value, context): number =>
+    typeof value === 'number' ? value : parseOrIssue(parse, value, context),
+  );
 }
 
 /** Nanoseconds. */

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { afterEach } from 'vitest';
 
 const MAIN = 'dist/cli/main.js';
 
@@ -82,4 +83,17 @@ export function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Returns what starts `rocev2 ARGS`; after each test of the file that calls this, what is still running is killed. */
+export function rocev2Starter(): (...args: string[]) => Program {
+  const started: Program[] = [];
+  afterEach(() => {
+    for (const program of started.splice(0)) program.kill('SIGKILL');
+  });
+  return (...args) => {
+    const program = Program.rocev2(...args);
+    started.push(program);
+    return program;
+  };
 }

@@ -1,21 +1,12 @@
 /** Ctrl-C in the middle of long work: exit code 130, with --json one document or none, and no stack. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { isBuilt, Program } from './executable.js';
+import { describe, expect, it } from 'vitest';
+import { isBuilt, rocev2Starter } from './executable.js';
 
 const SERVER = '127.65.4.1';
 const CLIENT = '127.65.4.2';
 
-const started: Program[] = [];
-afterEach(() => {
-  for (const program of started.splice(0)) program.kill('SIGKILL');
-});
-
-function start(...args: string[]): Program {
-  const program = Program.rocev2(...args);
-  started.push(program);
-  return program;
-}
+const start = rocev2Starter();
 
 const moment = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

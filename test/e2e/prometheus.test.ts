@@ -1,23 +1,14 @@
 /** `GET /metrics` of running endpoints, checked by Prometheus' own tool. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { isBuilt, Program } from './executable.js';
+import { describe, expect, it } from 'vitest';
+import { isBuilt, rocev2Starter } from './executable.js';
 import { hasPromtool, promtoolComplaints } from './second-opinions.js';
 
 const SERVER = '127.65.3.1';
 const CLIENT = '127.65.3.2';
 const HTTP_PORT = 9465;
 
-const started: Program[] = [];
-afterEach(() => {
-  for (const program of started.splice(0)) program.kill('SIGKILL');
-});
-
-function start(...args: string[]): Program {
-  const program = Program.rocev2(...args);
-  started.push(program);
-  return program;
-}
+const start = rocev2Starter();
 
 /** Both ends of a transfer in full flow: one that sends and loses packets, one that answers. */
 async function metricsUnderLoad(): Promise<string[]> {

@@ -1,26 +1,20 @@
 /** `rocev2 bw` under rate control, between two processes. That a rate is reached depends on the machine; that it is not exceeded does not. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { isBuilt, Program } from './executable.js';
+import { describe, expect, it } from 'vitest';
+import { isBuilt, rocev2Starter } from './executable.js';
 
 /** Addresses of this file alone. */
 const SERVER = '127.51.0.1';
 const CLIENT = '127.51.0.2';
 let tcpPort = 27100;
 
-const started: Program[] = [];
-
-afterEach(() => {
-  for (const program of started.splice(0)) program.kill('SIGKILL');
-});
+const start = rocev2Starter();
 
 async function transfer(op: string, ...args: string[]) {
   const port = String(tcpPort++);
-  const server = Program.rocev2('bw', op, '-p', port, '--bind', SERVER, '--json');
-  started.push(server);
+  const server = start('bw', op, '-p', port, '--bind', SERVER, '--json');
   await server.writes('stderr', /waiting for/);
-  const client = Program.rocev2('bw', op, SERVER, '-p', port, '--bind', CLIENT, '--json', ...args);
-  started.push(client);
+  const client = start('bw', op, SERVER, '-p', port, '--bind', CLIENT, '--json', ...args);
   expect(await client.ended(), client.stderr).toBe(0);
   expect(await server.ended(), server.stderr).toBe(0);
   return JSON.parse(client.stdout);
@@ -44,8 +38,7 @@ describe.runIf(isBuilt)('rocev2 bw under rate control', () => {
   });
 
   it('refuses parameters that do not exist, before it connects', async () => {
-    const client = Program.rocev2('bw', 'write', SERVER, '--cc', 'dcqcn', '--cc-params', 'speed=11');
-    started.push(client);
+    const client = start('bw', 'write', SERVER, '--cc', 'dcqcn', '--cc-params', 'speed=11');
     expect(await client.ended()).toBe(2);
     expect(client.stderr).toMatch(/no rate control parameter speed/);
   });

@@ -2,25 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { connect, listen } from '../../src/cm/listen-connect.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
-import { isBuilt, Program } from './executable.js';
+import { isBuilt, type Program, rocev2Starter } from './executable.js';
 
 const TWO_PORTS = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0'];
 
-const started: Program[] = [];
-
-afterEach(() => {
-  for (const program of started.splice(0)) program.kill('SIGKILL');
-});
-
-function start(...args: string[]): Program {
-  const program = Program.rocev2(...args);
-  started.push(program);
-  return program;
-}
+const start = rocev2Starter();
 
 async function portsOf(program: Program): Promise<[string, string]> {
   const [, a] = await program.writes('stderr', /switch port a on (\S+:\d+)\n/);

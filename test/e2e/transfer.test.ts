@@ -1,31 +1,25 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
-import { isBuilt, Program } from './executable.js';
+import { describe, expect, it } from 'vitest';
+import { isBuilt, Program, rocev2Starter } from './executable.js';
 
 /** Addresses of this file alone. */
 const SERVER = '127.42.0.1';
 const CLIENT = '127.42.0.2';
 let tcpPort = 26100;
 
-const started: Program[] = [];
-
-afterEach(() => {
-  for (const program of started.splice(0)) program.kill('SIGKILL');
-});
+const start = rocev2Starter();
 
 async function server(...args: string[]): Promise<{ program: Program; port: string }> {
   const port = String(tcpPort++);
-  const program = Program.rocev2(...args, '-p', port, '--bind', SERVER);
-  started.push(program);
+  const program = start(...args, '-p', port, '--bind', SERVER);
   await program.writes('stderr', /waiting for/);
   return { program, port };
 }
 
 function client(port: string, tool: string, op: string, ...args: string[]): Program {
-  const program = Program.rocev2(tool, op, SERVER, '-p', port, '--bind', CLIENT, ...args);
-  started.push(program);
+  const program = start(tool, op, SERVER, '-p', port, '--bind', CLIENT, ...args);
   return program;
 }
 
@@ -97,12 +91,10 @@ describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
 
   it('works where both endpoints share one address and differ in UDP port', async () => {
     const port = String(tcpPort++);
-    const listening = Program.rocev2('bw', 'send', '-p', port, '--bind', '127.42.0.9', '--udp-port', '4891');
-    started.push(listening);
+    const listening = start('bw', 'send', '-p', port, '--bind', '127.42.0.9', '--udp-port', '4891');
     await listening.writes('stderr', /waiting for/);
     const args = ['-p', port, '--bind', '127.42.0.9', '--udp-port', '4892', '-n', '10', '--json'];
-    const running = Program.rocev2('bw', 'send', '127.42.0.9', ...args);
-    started.push(running);
+    const running = start('bw', 'send', '127.42.0.9', ...args);
     expect(await running.ended()).toBe(0);
     expect(JSON.parse(running.stdout).verified).toBe(true);
   });
@@ -138,8 +130,7 @@ describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
 
   it('exits with 3 when nobody listens, and with 2 for an impossible option', async () => {
     expect(await client('26099', 'bw', 'write').ended()).toBe(3);
-    const usage = Program.rocev2('bw', 'write', '--mtu', '1500');
-    started.push(usage);
+    const usage = start('bw', 'write', '--mtu', '1500');
     expect(await usage.ended()).toBe(2);
     expect(usage.stderr).toMatch(/256, 512, 1024, 2048, 4096/);
   });

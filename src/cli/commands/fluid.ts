@@ -1,6 +1,5 @@
 /** `rocev2 fluid`: the fluid models of DCQCN and TIMELY: fixed point, stability, and how queue and rates move. */
 
-import { writeFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { SeededRandom } from '../../core/random.js';
@@ -26,7 +25,7 @@ import {
 import { fluidChart, fluidDocument, fluidHeadline, fluidTheory, SWING_COLUMNS, swingRow } from '../fluid-report.js';
 import { choiceOption, countOption, durationOption, rateOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
-import { checkWritable } from '../output-file.js';
+import { checkWritable, writeOutputFile } from '../output-file.js';
 
 const MODELS = ['dcqcn', 'timely', 'patched-timely'] as const;
 type ModelName = (typeof MODELS)[number];
@@ -145,7 +144,7 @@ async function fluid(name: ModelName, options: FluidOptions, output: Output): Pr
   const study = studyOf(name, options);
   const run = simulateAt(study, options, options.delay);
   if (options.plot !== undefined) {
-    await writeFile(options.plot, fluidChart(study, options.delay, run.trace));
+    await writeOutputFile(options.plot, fluidChart(study, options.delay, run.trace));
     output.note(`wrote ${options.plot}`);
   }
   output.document(fluidDocument(study, options.delay, run.trace));

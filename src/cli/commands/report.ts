@@ -1,11 +1,10 @@
 /** `rocev2 report`: the JSON documents of a folder as one page with plots and tables. */
 
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
 import { type CliIo, Output } from '../output.js';
-import { checkWritable } from '../output-file.js';
+import { writeOutputFile } from '../output-file.js';
 import { readReport, reportPage } from '../report/report.js';
 
 interface ReportOptions {
@@ -48,8 +47,7 @@ async function report(folder: string, { output: path, title }: ReportOptions, ou
   const shown = entries.flatMap(({ file, section }) => (section === undefined ? [] : [{ file, title: section.title }]));
   if (shown.length === 0) throw new CommandFailure(EXIT_FAILED, `${folder} has no JSON document that can be shown`);
   const page = path ?? join(folder, 'report.html');
-  await checkWritable(page);
-  await writeFile(page, reportPage(title, entries));
+  await writeOutputFile(page, reportPage(title, entries));
   for (const section of shown) output.line(`  ${section.file}: ${section.title}`);
   output.line(page);
   output.document({ page, sections: shown });

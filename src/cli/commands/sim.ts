@@ -1,6 +1,5 @@
 /** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
 
-import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
 import { formatRate } from '../../core/units.js';
@@ -10,7 +9,7 @@ import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
 import { countOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
-import { checkWritable } from '../output-file.js';
+import { checkWritable, writeOutputFile } from '../output-file.js';
 import { loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
 import { runWatched } from '../sim/run-watched.js';
@@ -139,11 +138,11 @@ async function writeFiles(
   output: Output,
 ): Promise<void> {
   if (options.report !== undefined) {
-    await writeFile(options.report, scenarioPage(result, command, scenario));
+    await writeOutputFile(options.report, scenarioPage(result, command, scenario));
     output.note(`wrote ${options.report}`);
   }
   if (options.plot !== undefined) {
-    await writeFile(options.plot, scenarioChart(result));
+    await writeOutputFile(options.plot, scenarioChart(result));
     output.note(`wrote ${options.plot}`);
   }
 }
