@@ -19,6 +19,11 @@ export function stageText(stage: StageName): string {
   return STAGE_TEXTS[stage];
 }
 
+/** `T2-T1`, as people write it. */
+export function stageLabel(stage: StageName): string {
+  return stage.toUpperCase().replace('_', '-');
+}
+
 /** In the order in which groups keep their histograms. */
 export const STAGES = Object.keys(STAGE_TEXTS) as StageName[];
 export const STAGE_COUNT = STAGES.length;

@@ -1,11 +1,10 @@
 /** A switch on Ethernet cables: src/switch on virtual time. */
 
+import { PRIORITIES } from '../packet/pfc.js';
 import type { Switch } from '../switch/switch.js';
-import type { SwitchPortCounters } from '../switch/switch-counters.js';
+import { pauseFrames, type SwitchPortCounters } from '../switch/switch-counters.js';
 import type { Cable, FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
-
-const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 export class SimSwitch {
   readonly engine: Switch;
@@ -46,7 +45,7 @@ export class SimSwitch {
   /** Of all priorities. */
   queuedBytes(port: number): number {
     let bytes = 0;
-    for (const priority of PRIORITIES) bytes += this.engine.queuedBytes(port, priority);
+    for (let priority = 0; priority < PRIORITIES; priority++) bytes += this.engine.queuedBytes(port, priority);
     return bytes;
   }
 
@@ -65,12 +64,12 @@ export class SimSwitch {
 
   /** Pauses that the port asked its neighbour for. */
   pauseFrames(port: number): number {
-    return PRIORITIES.reduce<number>((sum, priority) => sum + this.#counters[port][`tx_prio${priority}_pause`], 0);
+    return pauseFrames(this.#counters[port], 'tx');
   }
 
   /** Pauses that the neighbour asked the port for. */
   receivedPauseFrames(port: number): number {
-    return PRIORITIES.reduce<number>((sum, priority) => sum + this.#counters[port][`rx_prio${priority}_pause`], 0);
+    return pauseFrames(this.#counters[port], 'rx');
   }
 
   #turn(): void {

@@ -6,10 +6,21 @@
  *     = tx_packets - tx_pfc_packets + all tx_dropped_* + frames queued or held back
  */
 
+import { PRIORITIES } from '../packet/pfc.js';
+
 type Priority = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
 
 /** Frames that asked for a pause of each priority; those that ended one are only in `..._pfc_packets`. */
 export type PauseCounters = Record<`${'rx' | 'tx'}_prio${Priority}_pause`, number>;
+
+/** Of all priorities together; counters that are not there count nothing. */
+export function pauseFrames(counters: Readonly<Partial<PauseCounters>>, direction: 'rx' | 'tx'): number {
+  let frames = 0;
+  for (let priority = 0; priority < PRIORITIES; priority++) {
+    frames += counters[`${direction}_prio${priority as Priority}_pause`] ?? 0;
+  }
+  return frames;
+}
 
 export interface SwitchPortCounters extends PauseCounters {
   rx_packets: number;

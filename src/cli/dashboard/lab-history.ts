@@ -4,6 +4,7 @@ import type { LiveSwitchPortCounters } from '../../driver/live-switch.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../../web/lab.js';
 import type { EndpointSample } from './lab-endpoint.js';
+import { keep, repeated } from './remembered.js';
 
 /** A minute of samples. */
 const SAMPLES_KEPT = 240;
@@ -131,7 +132,7 @@ export class LabHistory {
     if (this.#sampleNumber % SAMPLES_PER_EVENT === 0) {
       for (const [name, kind, text] of EVENT_COUNTERS) {
         const count = a.counters[name] + b.counters[name] - old.a.counters[name] - old.b.counters[name];
-        if (count > 0) events.push(this.note(kind, count === 1 ? text : `${text}, ${count} times`));
+        if (count > 0) events.push(this.note(kind, repeated(text, count)));
       }
       this.#told = reading;
     }
@@ -164,9 +165,4 @@ function totalsOf({ a, b, ports }: LabReading): LabTotals {
 
 function latencyOf({ latency, bars }: EndpointSample): LabLatency {
   return { ...latency, buckets: bars };
-}
-
-function keep<T>(list: T[], item: T, limit: number): void {
-  list.push(item);
-  if (list.length > limit) list.shift();
 }

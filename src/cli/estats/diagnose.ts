@@ -3,7 +3,7 @@
 import { formatNs } from '../../core/units.js';
 import { type Diagnosis, diagnose, type Owner } from '../../estats/diagnosis.js';
 import { askSnapshot, findEndpoints } from '../../estats/program-client.js';
-import { stageText } from '../../estats/stages.js';
+import { stageLabel, stageText } from '../../estats/stages.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
@@ -39,7 +39,5 @@ function print({ conn, op, count, meanNs, p99Ns, stage, share, owner, because }:
   };
   output.line(`  ${conn}  ${op}  ${count} x ${formatNs(meanNs)} (p99 ${formatNs(p99Ns)})`);
   output.line(`    ${color[owner](owner)} owns it: ${because}`);
-  output.line(
-    `    ${(share * 100).toFixed(0)} % of the time is ${stage.toUpperCase().replace('_', '-')}, ${stageText(stage)}`,
-  );
+  output.line(`    ${(share * 100).toFixed(0)} % of the time is ${stageLabel(stage)}, ${stageText(stage)}`);
 }

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatNs, formatRate } from '../../core/units.js';
 import type { EstatsSnapshot, GroupRow } from '../../estats/snapshot.js';
-import { CONSECUTIVE_STAGES } from '../../estats/stages.js';
+import { CONSECUTIVE_STAGES, stageLabel } from '../../estats/stages.js';
 import type { Column, Output } from '../output.js';
 import { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './endpoints.js';
 
@@ -96,6 +96,6 @@ function shares(snapshot: EstatsSnapshot, whole: GroupRow): string {
     .map(({ stage, sumNs }) => ({ stage, share: whole.sumNs === 0 ? 0 : sumNs / whole.sumNs }))
     .filter(({ share }) => share >= 0.05)
     .sort((a, b) => b.share - a.share)
-    .map(({ stage, share }) => `${stage.toUpperCase().replace('_', '-')} ${(share * 100).toFixed(0)} %`)
+    .map(({ stage, share }) => `${stageLabel(stage)} ${(share * 100).toFixed(0)} %`)
     .join(', ');
 }

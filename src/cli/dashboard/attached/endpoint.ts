@@ -3,9 +3,10 @@
 import { formatNs } from '../../../core/units.js';
 import { diagnose } from '../../../estats/diagnosis.js';
 import type { EstatsSnapshot, QpRow } from '../../../estats/snapshot.js';
-import { CONSECUTIVE_STAGES, stageText } from '../../../estats/stages.js';
+import { CONSECUTIVE_STAGES, stageLabel, stageText } from '../../../estats/stages.js';
 import type { CounterName } from '../../../ring/counters.js';
 import type { QpCounterName } from '../../../ring/telemetry-page.js';
+import { pauseFrames } from '../../../switch/switch-counters.js';
 import type { AttachedConnection, AttachedStages, EndpointDetail } from '../../../web/attached.js';
 import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type Happening, type ProgramKind } from './program-kind.js';
@@ -35,7 +36,7 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
         cnpsSent: device('np_cnp_sent'),
         cnpsReceived: device('rp_cnp_handled') + device('rp_cnp_ignored'),
         marks: device('np_ecn_marked_roce_packets'),
-        pauses: sum(PRIORITIES.map((priority) => device(`rx_prio${priority}_pause`))),
+        pauses: pauseFrames(now.device.counters, 'rx'),
         errors: device('req_cqe_error') + device('resp_cqe_error'),
       },
     };
@@ -77,8 +78,6 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
   ],
 };
 
-const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7] as const;
-
 /** Of a counter of the NIC. */
 function movedOf(change: Change<EstatsSnapshot>, name: CounterName): number {
   return moved(change, ({ device: { counters } }) => counters[name] ?? 0);
@@ -112,7 +111,7 @@ function stagesByOp({ groups }: EstatsSnapshot): AttachedStages[] {
     return {
       op,
       shares: CONSECUTIVE_STAGES.map((stage, i) => ({
-        stage: stage.toUpperCase().replace('_', '-'),
+        stage: stageLabel(stage),
         text: stageText(stage),
         share: wholeNs === 0 ? 0 : sumsNs[i] / wholeNs,
       })),

@@ -2,6 +2,7 @@
 
 import type { WatchedDocument } from '../../../estats/watched.js';
 import type { AttachedProgram } from '../../../web/attached.js';
+import { keep } from '../remembered.js';
 import { DISK } from './disk.js';
 import { ENDPOINT } from './endpoint.js';
 import type { DocumentOf, Happening, Kind, ProgramKind, ProgramOf, SampleOf } from './program-kind.js';
@@ -70,8 +71,8 @@ export class FollowedProgram<K extends Kind = Kind> {
     const seconds = (timeNs - this.#last.timeNs) / 1e9;
     const interval = { now, before: this.#last.document, seconds };
     const number = (this.#samples.at(-1)?.number ?? 0) + 1;
-    this.#samples.push({ number, timeNs, ...this.#kind.sample(interval) } as unknown as SampleOf<K>);
-    if (this.#samples.length > SAMPLES_KEPT) this.#samples.shift();
+    const sample = { number, timeNs, ...this.#kind.sample(interval) } as unknown as SampleOf<K>;
+    keep(this.#samples, sample, SAMPLES_KEPT);
     this.#program = this.#describe(now, others);
     this.#last = reading;
     this.#readings++;

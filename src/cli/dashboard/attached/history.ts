@@ -8,6 +8,7 @@
 
 import type { WatchedDocument } from '../../../estats/watched.js';
 import type { AttachedEvent, AttachedMessages, AttachedState } from '../../../web/attached.js';
+import { keep } from '../remembered.js';
 import { FollowedProgram } from './followed-program.js';
 
 const EVENTS_KEPT = 100;
@@ -86,8 +87,7 @@ export class AttachedHistory {
 
   #note(id: string, kind: AttachedEvent['kind'], text: string, timeNs: number): Message {
     const event = { number: ++this.#eventNumber, timeNs, kind, id, text };
-    this.#events.push(event);
-    if (this.#events.length > EVENTS_KEPT) this.#events.shift();
+    keep(this.#events, event, EVENTS_KEPT);
     return { name: 'event', data: event };
   }
 }

@@ -2,6 +2,7 @@
 
 import type { WatchedDocument } from '../../../estats/watched.js';
 import type { AttachedEvent, AttachedHealth, AttachedProgram } from '../../../web/attached.js';
+import { repeated } from '../remembered.js';
 import type { Change, Interval } from './rates.js';
 
 export type Kind = WatchedDocument['kind'];
@@ -33,6 +34,5 @@ export function firstTrouble(troubles: ReadonlyArray<string | false>): AttachedH
 
 /** `text` as a happening if the counter moved, with how often. */
 export function counted(kind: Happening['kind'], text: string, times: number): Happening[] {
-  if (times <= 0) return [];
-  return [{ kind, text: times === 1 ? text : `${text}, ${times} times` }];
+  return times <= 0 ? [] : [{ kind, text: repeated(text, times) }];
 }

@@ -1,14 +1,13 @@
 /** A switch: what its ports carry, hold, mark, pause and drop. */
 
 import type { SwitchDocument } from '../../../estats/switch-document.js';
+import { pauseFrames } from '../../../switch/switch-counters.js';
 import type { AttachedPort, SwitchDetail } from '../../../web/attached.js';
 import { counted, firstTrouble, type ProgramKind } from './program-kind.js';
 import { type Change, growth, type Interval, sum } from './rates.js';
 
 type Port = SwitchDocument['ports'][number];
 type Counter = (port: Port) => number;
-
-const PRIORITIES = [0, 1, 2, 3, 4, 5, 6, 7];
 
 const counter =
   (name: string): Counter =>
@@ -17,7 +16,7 @@ const counter =
 const pauses =
   (direction: 'rx' | 'tx'): Counter =>
   ({ counters }) =>
-    sum(PRIORITIES.map((priority) => counters[`${direction}_prio${priority}_pause`] ?? 0));
+    pauseFrames(counters, direction);
 const dropped: Counter = (port) => sum(dropsOf(port).map(({ count }) => count));
 const marked = counter('tx_ecn_marked');
 const storms = counter('pfcwd_storms');
