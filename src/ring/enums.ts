@@ -168,6 +168,7 @@ export type QpStateName = (typeof QP_STATE_NAMES)[number];
 /** QP types (`ibv_qp_type`); GSI is the management QP1, which libibverbs does not number. */
 export const QPT_GSI = 1;
 export const QPT_RC = 2;
+export const QPT_UC = 3;
 export const QPT_UD = 4;
 
 /** Path MTU as the wire and verbs number it: enum 1..5 = 256..4096 bytes. */

@@ -14,6 +14,7 @@ import {
   QPS_SQD,
   QPT_GSI,
   QPT_RC,
+  QPT_UC,
   QPT_UD,
   type QpStateName,
   SEND_FENCE,
@@ -31,8 +32,8 @@ import { Resource } from './resource.js';
 import { encodeSend, type SendWorkRequest } from './send-work-request.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
-const QP_TYPES = { RC: QPT_RC, UD: QPT_UD, GSI: QPT_GSI } as const;
-/** Transport of a queue pair: reliable connection, unreliable datagram, or the datagrams of QP1. */
+const QP_TYPES = { RC: QPT_RC, UC: QPT_UC, UD: QPT_UD, GSI: QPT_GSI } as const;
+/** Transport of a queue pair: reliable connection, unreliable connection, unreliable datagram, or the datagrams of QP1. */
 export type QpTypeName = keyof typeof QP_TYPES;
 
 /** `ibv_qp_init_attr`. */
