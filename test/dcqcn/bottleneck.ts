@@ -15,6 +15,7 @@ import { Access } from '../../src/verbs/access.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
 import { connectQp } from '../support/pair.js';
+import { runToRest } from '../support/virtual-time.js';
 
 export interface BottleneckOptions {
   /** One flow each. */
@@ -148,7 +149,7 @@ export class Bottleneck {
   /** Lets time pass; the rates of the flows meanwhile, bits/s of the link. */
   run(milliseconds: number): number[] {
     const before = new Map(this.#carriedBytes);
-    this.events.run({ untilNs: this.events.nowNs + milliseconds * 1e6 });
+    runToRest(this.events, { untilNs: this.events.nowNs + milliseconds * 1e6 });
     return this.#flowKeys.map(
       (key) => (((this.#carriedBytes.get(key) ?? 0) - (before.get(key) ?? 0)) * 8e3) / milliseconds,
     );

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { Access } from '../../src/verbs/access.js';
 import { ack, connectToPeer, LoneNic, MTU, nak, pattern } from '../support/lone-nic.js';
+import { runToRest } from '../support/virtual-time.js';
 
 const full = pattern(MTU);
 const short = pattern(100);
@@ -181,9 +182,9 @@ describe('READ', () => {
       return nic.nowNs + batch.count * 1000; // Slow: the region is closed between two packets.
     });
     nic.request('RDMA_READ_REQUEST', 0, { va: region.addr, rkey: region.rkey, dmaLength: 4096 });
-    nic.events.run({ done: () => sent === 3 });
+    runToRest(nic.events, { done: () => sent === 3 });
     await region.close();
-    nic.events.run({ untilNs: nic.nowNs + 1e6 });
+    runToRest(nic.events, { untilNs: nic.nowNs + 1e6 });
     expect(sent).toBe(4);
     expect(await nic.state()).toBe('ERR');
     expect(nic.device.counters().resp_nak_fatal).toBe(1);

@@ -5,6 +5,7 @@ import { RNR_TIMER_NS } from '../../src/packet/aeth.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { LoneNic, MTU, pattern } from '../support/lone-nic.js';
+import { runToRest } from '../support/virtual-time.js';
 
 const MS = 1e6;
 /** timeout 14. */
@@ -137,10 +138,10 @@ describe('resuming', () => {
     const nic = await LoneNic.create({ attr: { inflightPackets: 8 } });
     nic.host.connect((batch) => nic.nowNs + batch.count * 1000); // One packet a microsecond, not recorded.
     for (let n = 0; n < 8; n++) nic.qp.postSend(send(nic, n));
-    nic.events.run({ untilNs: ACK_TIMEOUT_NS + 1500 }); // The timer has fired and two packets are out again.
+    runToRest(nic.events, { untilNs: ACK_TIMEOUT_NS + 1500 }); // The timer has fired and two packets are out again.
     const before = nic.device.counters().tx_packets;
     nic.ack(7);
-    nic.events.run({ untilNs: nic.nowNs + 1e6 });
+    runToRest(nic.events, { untilNs: nic.nowNs + 1e6 });
     expect(nic.device.counters().tx_packets - before).toBeLessThanOrEqual(1);
     expect(nic.done()).toHaveLength(8);
   });

@@ -25,6 +25,7 @@ import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
 import type { QueuePair, QueuePairInit } from '../../src/verbs/queue-pair.js';
+import { runToRest } from './virtual-time.js';
 
 export const NIC_ADDRESS = IpAddress.parse('192.0.2.1');
 export const PEER_ADDRESS = IpAddress.parse('192.0.2.2');
@@ -256,7 +257,7 @@ export class LoneNic {
 
   /** Everything sent since the last call, after the NIC has sent all it can at this time. */
   take(): SentPacket[] {
-    this.events.run({ untilNs: this.nowNs, eventsMax: 100_000 });
+    runToRest(this.events, { untilNs: this.nowNs, eventsMax: 100_000 });
     const sent = this.#sent;
     this.#sent = [];
     return sent;
@@ -264,13 +265,13 @@ export class LoneNic {
 
   /** Lets time pass and returns everything sent meanwhile. */
   advance(ns: number): SentPacket[] {
-    this.events.run({ untilNs: this.nowNs + ns, eventsMax: 1_000_000 });
+    runToRest(this.events, { untilNs: this.nowNs + ns, eventsMax: 1_000_000 });
     return this.take();
   }
 
   /** Send completions so far. */
   done(): WorkCompletion[] {
-    this.events.run({ untilNs: this.nowNs, eventsMax: 100_000 });
+    runToRest(this.events, { untilNs: this.nowNs, eventsMax: 100_000 });
     return this.cq.poll(1024);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Two simulated hosts on one link, with verbs objects on both sides: the rig of all protocol tests. Time is virtual; `settle` lets
- * promises and events run until nothing moves.
+ * Two simulated hosts on one link, with verbs objects on both sides: the rig of all protocol tests. Time is virtual, and every run ends:
+ * at rest, at its limit, or with the verdict `DidNotSettle`.
  */
 
 import { SeededRandom } from '../../src/core/random.js';
@@ -18,6 +18,7 @@ import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
 import type { QueuePair, QueuePairInit } from '../../src/verbs/queue-pair.js';
+import { runToRest } from './virtual-time.js';
 
 export interface PairOptions {
   seed?: number;
@@ -65,22 +66,23 @@ export class Pair {
     this.b = b;
   }
 
-  /** Runs virtual time until both CQs together hold `count` completions more, or limits are reached. */
-  run(limits: { untilNs?: number; eventsMax?: number; done?: () => boolean } = {}): number {
-    return this.events.run({ eventsMax: 2_000_000, ...limits });
+  /** Runs virtual time until everything is at rest, or a limit is reached; throws `DidNotSettle` if neither comes. */
+  run(limits: { untilNs?: number; eventsMax?: number } = {}): void {
+    runToRest(this.events, limits);
   }
 
-  /** Runs until `side` has polled `count` completions from its send (or receive) CQ; fewer if everything comes to rest before. */
-  completions(cq: CompletionQueue, count: number, eventsMax = 2_000_000): WorkCompletion[] {
+  /**
+   * Runs until `cq` has given `count` completions, and returns them. Throws if everything comes to rest before, and `DidNotSettle` if
+   * nothing does.
+   */
+  completions(cq: CompletionQueue, count: number, eventsMax?: number): WorkCompletion[] {
     const got: WorkCompletion[] = [];
-    this.events.run({
-      eventsMax,
-      done: () => {
-        got.push(...cq.poll(count - got.length));
-        return got.length >= count;
-      },
-    });
-    got.push(...cq.poll(count - got.length));
+    const done = () => {
+      got.push(...cq.poll(count - got.length));
+      return got.length >= count;
+    };
+    runToRest(this.events, { done, ...(eventsMax !== undefined && { eventsMax }) });
+    if (!done()) throw new Error(`everything is at rest after ${got.length} of ${count} completions`);
     return got;
   }
 }

@@ -23,8 +23,33 @@ export function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Runs virtual time, and promises between its events, until `outcome` has settled. */
-export async function until<T>(events: EventQueue, outcome: Promise<T>, eventsMax = 5_000_000): Promise<T> {
+/** The verdict over a run in virtual time that used up its events: something goes on for ever, or far longer than the test allows. */
+export class DidNotSettle extends Error {
+  override name = 'DidNotSettle';
+
+  constructor(events: EventQueue, eventsMax: number) {
+    super(
+      `did not settle: after ${eventsMax} events, at ${events.nowNs} ns of virtual time, there is still something to do`,
+    );
+  }
+}
+
+/**
+ * Runs virtual time until nothing is left to do, `untilNs` is reached or `done()` holds, whichever comes first. Throws `DidNotSettle` if
+ * none of them has come after `eventsMax` events (default 2,000,000, some seconds).
+ */
+export function runToRest(
+  events: EventQueue,
+  limits: { untilNs?: number; eventsMax?: number; done?: () => boolean } = {},
+): void {
+  const { untilNs = Number.POSITIVE_INFINITY, eventsMax = 2_000_000, done } = limits;
+  const count = events.run({ ...limits, eventsMax });
+  if (count < eventsMax || events.nextNs === Number.POSITIVE_INFINITY || events.nextNs > untilNs || done?.()) return;
+  throw new DidNotSettle(events, eventsMax);
+}
+
+/** Runs virtual time, and promises between its events, until `outcome` has settled. Throws `DidNotSettle` after `eventsMax` events. */
+export async function until<T>(events: EventQueue, outcome: Promise<T>, eventsMax = 2_000_000): Promise<T> {
   let settled = false;
   const mark = () => {
     settled = true;
@@ -33,7 +58,8 @@ export async function until<T>(events: EventQueue, outcome: Promise<T>, eventsMa
   for (let count = 0; ; count++) {
     await settle();
     if (settled) return outcome;
-    if (count > eventsMax || !events.step()) throw new Error('nothing moves, and the promise is not settled');
+    if (count === eventsMax) throw new DidNotSettle(events, eventsMax);
+    if (!events.step()) throw new Error('nothing moves, and the promise is not settled');
   }
 }
 
