@@ -15,7 +15,8 @@ const layers = {
   nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp'],
   switch: ['core', 'packet', 'port', 'faults'],
   sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'verbs'],
-  fluid: ['core'],
+  fluid: ['core', 'retransmit'],
+  plot: ['core'],
   capture: ['core', 'packet', 'port', 'ring'],
   'dgram-ext': ['core', 'packet', 'port'],
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
@@ -39,7 +40,7 @@ const layers = {
   ],
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
-  'storage-rpc': ['core', 'packet', 'retransmit', 'verbs', 'cm'],
+  'storage-rpc': ['core', 'packet', 'retransmit', 'estats', 'verbs', 'cm'],
 };
 
 const pure = [
@@ -56,6 +57,7 @@ const pure = [
   'switch',
   'sim',
   'fluid',
+  'plot',
   'window',
   'storage-rpc/nbd/protocol',
   'storage-rpc/link',

@@ -14,13 +14,13 @@ import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { renderLineChart } from '../dist/cli/svg-chart.js';
 import { rateControlOf } from '../dist/cli/transfer/rate-control.js';
 import { SeededRandom } from '../dist/core/random.js';
 import { formatBytes, formatRate, parseRateBps, parseSizeBytes } from '../dist/core/units.js';
 import { parseUdpEndpoint } from '../dist/dgram-ext/udp-endpoint.js';
 import { openLiveSwitch } from '../dist/driver/live-switch.js';
 import { connect, listen, openDevice } from '../dist/index.js';
+import { renderLineChart } from '../dist/plot/line-chart.js';
 
 const SELF = fileURLToPath(import.meta.url);
 const HOST = '127.51.2.1';

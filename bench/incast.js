@@ -18,9 +18,9 @@ import process from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { renderLineChart } from '../dist/cli/svg-chart.js';
 import { parseRateBps } from '../dist/core/units.js';
 import { connect, listen, openDevice } from '../dist/index.js';
+import { renderLineChart } from '../dist/plot/line-chart.js';
 
 const CLI = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const HOST = '127.0.0.1';

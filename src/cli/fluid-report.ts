@@ -2,8 +2,8 @@
 
 import { formatNs, formatRate } from '../core/units.js';
 import { type FluidRun, type FluidStudy, type FluidTrace, flowCount, hasSettled, type Swing } from '../fluid/index.js';
+import { renderLineChart } from '../plot/line-chart.js';
 import type { Column } from './output.js';
-import { renderLineChart } from './svg-chart.js';
 
 const MODEL_NAMES = { dcqcn: 'DCQCN', timely: 'TIMELY', 'patched-timely': 'Patched TIMELY' } as const;
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sectionOf } from '../../src/cli/report/report.js';
-import { renderBarChart } from '../../src/cli/svg-bar-chart.js';
+import { renderBarChart } from '../../src/plot/bar-chart.js';
 import { run } from '../cli/run-in-process.js';
 
 let folder: string;

@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { serveDocument } from '../../estats/control-socket.js';
 import type { DiskDocument } from '../../estats/disk-document.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
-import { WatchedDisk } from './watched-disk.js';
+import { WatchedDisk } from '../../storage-rpc/disk/watched-disk.js';
 
 const NS_PER_MS = 1e6;
 const MS_PER_S = 1e3;

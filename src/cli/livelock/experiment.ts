@@ -6,11 +6,12 @@
  * In every operation the data goes from A to B: what A sends with payload is what the link carries.
  */
 
+import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
 import { ChildService, whileAlive } from '../processes/child-service.js';
 import type { SwitchService } from '../processes/switch-process.js';
-import { closedFormEfficiency, lossModelOf } from './closed-form.js';
 import type { LivelockEndpointService } from './endpoint-process.js';
+import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';
 
 /** Addresses inside the frames, from the range set aside for benchmarks of interconnected devices (RFC 2544). */

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { formatNs, formatRate } from '../../core/units.js';
-import { htmlTable } from '../html-page.js';
-import { renderLineChart } from '../svg-chart.js';
+import { htmlTable } from '../../plot/html-page.js';
+import { renderLineChart } from '../../plot/line-chart.js';
 import type { SectionReader } from './section.js';
 
 const maybe = z.number().nullable();

@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { formatRate } from '../../core/units.js';
-import { htmlTable } from '../html-page.js';
-import { renderBarChart } from '../svg-bar-chart.js';
+import { renderBarChart } from '../../plot/bar-chart.js';
+import { htmlTable } from '../../plot/html-page.js';
 import type { SectionReader } from './section.js';
 
 const documentSchema = z.looseObject({

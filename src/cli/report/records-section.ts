@@ -1,7 +1,7 @@
 /** Any other JSON with lists of like records, such as benches print: each list as a table of its plain fields. */
 
-import { htmlTable } from '../html-page.js';
-import { escapeXml } from '../svg-chart.js';
+import { htmlTable } from '../../plot/html-page.js';
+import { escapeXml } from '../../plot/svg.js';
 import type { SectionReader } from './section.js';
 
 type Plain = string | number | boolean | null;

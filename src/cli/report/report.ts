@@ -2,8 +2,8 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { htmlPage } from '../html-page.js';
-import { escapeXml } from '../svg-chart.js';
+import { htmlPage } from '../../plot/html-page.js';
+import { escapeXml } from '../../plot/svg.js';
 import { fluidSection } from './fluid-section.js';
 import { livelockSection } from './livelock-section.js';
 import { recordsSection } from './records-section.js';

@@ -1,12 +1,13 @@
 /** A scenario's result as one HTML page that stands alone: the figures as SVG, and the tables. */
 
 import { formatBytes, formatNs, formatRate } from '../../core/units.js';
+import { htmlPage, htmlTable } from '../../plot/html-page.js';
+import { type ChartPanel, renderLineChart } from '../../plot/line-chart.js';
+import { escapeXml } from '../../plot/svg.js';
 import { SMALL_FLOW_BYTES } from '../../sim/scenario/report.js';
 import type { FlowResult, ScenarioResult, Series } from '../../sim/scenario/result.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import { quantile } from '../../sim/statistics.js';
-import { htmlPage, htmlTable } from '../html-page.js';
-import { type ChartPanel, escapeXml, renderLineChart } from '../svg-chart.js';
 import {
   BUFFER_COLUMNS,
   bufferRow,

@@ -1,6 +1,6 @@
 /** Pages of results: HTML that stands alone, in the reader's light or dark scheme. */
 
-import { escapeXml } from './svg-chart.js';
+import { escapeXml } from './svg.js';
 
 const STYLE = `
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif;max-width:960px;margin:2rem auto;padding:0 1rem;color:#1c1917;background:#fff}

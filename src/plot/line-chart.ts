@@ -3,6 +3,8 @@
  * colours follow the reader's light or dark scheme.
  */
 
+import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
+
 interface ChartSeries {
   readonly name: string;
   /** One value for each x. */
@@ -27,7 +29,6 @@ export interface LineChart {
   readonly panels: readonly ChartPanel[];
 }
 
-export const CHART_WIDTH = 960;
 const LEFT = 84;
 const RIGHT = 32;
 const HEADER_HEIGHT = 64;
@@ -40,39 +41,6 @@ const PLOT_WIDTH = CHART_WIDTH - LEFT - RIGHT;
 const LEGEND_CHARACTER_WIDTH = 7.5;
 const LEGEND_KEY_WIDTH = 30;
 const LEGEND_SPACING = 18;
-
-/** Ten hues that stay apart on either background; series beyond them start over. */
-const LIGHT_HUES = [
-  '#0060a8', '#c2410c', '#15803d', '#a21caf', '#a16207', '#0e7490', '#be123c', '#4d7c0f', '#6d28d9', '#57534e',
-]; // biome-ignore format: one palette a line
-const DARK_HUES = [
-  '#60a5fa', '#fb923c', '#4ade80', '#e879f9', '#facc15', '#22d3ee', '#fb7185', '#a3e635', '#a78bfa', '#d6d3d1',
-]; // biome-ignore format: one palette a line
-
-/** The style sheet of all charts: classes for text, grid and hues, light and dark. */
-export function chartStyleSheet(): string {
-  const scheme = (text: string, muted: string, grid: string, background: string, hues: readonly string[]): string =>
-    [
-      `.background{fill:${background}}`,
-      `text{fill:${text}}`,
-      `.muted{fill:${muted}}`,
-      `.grid{stroke:${grid}}`,
-      `.axis{stroke:${muted}}`,
-      ...hues.map((hue, i) => `.hue${i}{stroke:${hue}}.fill${i}{fill:${hue}}`),
-    ].join('');
-  return [
-    'text{font:13px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}',
-    '.title{font-size:18px;font-weight:600}',
-    '.grid,.axis{stroke-width:1}',
-    '.line{fill:none;stroke-width:1.6;stroke-linejoin:round}',
-    scheme('#1c1917', '#57534e', '#e7e5e4', '#ffffff', LIGHT_HUES),
-    `@media (prefers-color-scheme:dark){${scheme('#f5f5f4', '#a8a29e', '#3a3633', '#161412', DARK_HUES)}}`,
-  ].join('\n');
-}
-
-export function escapeXml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-}
 
 interface Scale {
   readonly ticks: readonly { readonly value: number; readonly label: string }[];
@@ -180,11 +148,11 @@ function renderPanel(
   );
   panel.series.forEach((series, index) => {
     const points = x.map((at, i) => `${px(at)},${py(series.values[i])}`).join(' ');
-    svg.push(`<polyline class="line hue${index % LIGHT_HUES.length}" points="${points}"/>`);
+    svg.push(`<polyline class="line hue${index % HUES}" points="${points}"/>`);
   });
   for (const entry of legend.entries) {
     const y = top + entry.row * LEGEND_ROW_HEIGHT + 6;
-    const hue = entry.series % LIGHT_HUES.length;
+    const hue = entry.series % HUES;
     svg.push(`<line class="line hue${hue}" x1="${entry.x}" x2="${entry.x + 22}" y1="${y}" y2="${y}"/>`);
     svg.push(
       `<text x="${entry.x + LEGEND_KEY_WIDTH}" y="${y}" dy="4">${escapeXml(panel.series[entry.series].name)}</text>`,
@@ -219,16 +187,11 @@ export function renderLineChart(chart: LineChart): string {
   body.push(
     `<text x="${LEFT + PLOT_WIDTH / 2}" y="${bottom + 40}" text-anchor="middle">${escapeXml(chart.xLabel)}</text>`,
   );
-  const height = bottom + FOOTER_HEIGHT;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${CHART_WIDTH} ${height}" width="${CHART_WIDTH}" height="${height}" role="img">`,
-    `<title>${escapeXml(chart.title)}</title>`,
-    `<style>${chartStyleSheet()}</style>`,
-    `<rect class="background" width="${CHART_WIDTH}" height="${height}"/>`,
-    `<text class="title" x="${LEFT}" y="26">${escapeXml(chart.title)}</text>`,
-    `<text class="muted" x="${LEFT}" y="46">${escapeXml(chart.subtitle)}</text>`,
-    ...body,
-    '</svg>',
-    '',
-  ].join('\n');
+  return svgDocument({
+    title: chart.title,
+    subtitle: chart.subtitle,
+    left: LEFT,
+    height: bottom + FOOTER_HEIGHT,
+    body,
+  });
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { WatchedDisk } from '../../src/cli/disk/watched-disk.js';
-import type { BlockDevice } from '../../src/storage-rpc/disk/block-device.js';
-import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
-import { blockDeviceContract, CONTRACT_DISK_BYTES } from '../contracts/block-device-contract.js';
+import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { WatchedDisk } from '../../../src/storage-rpc/disk/watched-disk.js';
+import { blockDeviceContract, CONTRACT_DISK_BYTES } from '../../contracts/block-device-contract.js';
 
 blockDeviceContract('watched', async () => new WatchedDisk(new MemoryDevice(CONTRACT_DISK_BYTES), () => 0));
 

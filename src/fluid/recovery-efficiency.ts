@@ -11,35 +11,13 @@
  *   selective repeat  1 - p
  */
 
-import { parseFaultRules } from '../../faults/grammar.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../retransmit/recovery.js';
 
 /** What a loss rule does to the packets of one direction. */
 export type LossModel =
   | { readonly kind: 'none' }
   | { readonly kind: 'regular'; readonly period: number }
   | { readonly kind: 'random'; readonly probability: number };
-
-/** The model of a rule as written, or undefined for rules that none of the closed forms describes. */
-export function lossModelOf(lossRule: string | undefined): LossModel | undefined {
-  if (lossRule === undefined) return { kind: 'none' };
-  const rules = parseFaultRules(lossRule);
-  const [{ text, ingress, limit }] = rules;
-  if (rules.length !== 1 || limit !== Number.POSITIVE_INFINITY || (ingress !== '*' && ingress !== 'a'))
-    return undefined;
-  const [kind, value] = text.slice(text.indexOf('>') < 0 ? 0 : text.indexOf(':') + 1).split('=');
-  if (kind === 'ip-id-lsb') return { kind: 'regular', period: 256 };
-  // Without a direction the count runs over the acknowledgements too.
-  if (kind === 'every' && ingress === 'a') return { kind: 'regular', period: Number(value) };
-  if (kind === 'random') return { kind: 'random', probability: probabilityOf(value) };
-  return undefined;
-}
-
-/** As the rules are written: `0.004` or `1/256`. */
-function probabilityOf(text: string): number {
-  const [numerator, denominator = '1'] = text.split('/');
-  return Number(numerator) / Number(denominator);
-}
 
 /** Useful packets / packets sent, or undefined where there is no closed form. `pipelineDepth` is W, a mean. */
 export function closedFormEfficiency(

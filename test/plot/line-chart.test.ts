@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ChartPanel, renderLineChart } from '../../src/cli/svg-chart.js';
+import { type ChartPanel, renderLineChart } from '../../src/plot/line-chart.js';
 
 function chart(panel: ChartPanel, x = [0, 1, 2]): string {
   return renderLineChart({ title: 'A < B & "C"', subtitle: '', xLabel: 'Time (ms)', x, panels: [panel] });

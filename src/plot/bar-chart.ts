@@ -1,6 +1,6 @@
 /** Bar charts as SVG text: horizontal bars with their label before and their value behind them, on an axis that begins at 0. */
 
-import { CHART_WIDTH, chartStyleSheet, escapeXml } from './svg-chart.js';
+import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
 export interface Bar {
   readonly label: string;
@@ -24,7 +24,6 @@ const HEADER_HEIGHT = 64;
 const ROW_HEIGHT = 26;
 const BAR_HEIGHT = 18;
 const FOOTER_HEIGHT = 16;
-const HUES = 10;
 
 /** The chart as the text of an SVG file. */
 export function renderBarChart({ title, subtitle, bars, format }: BarChart): string {
@@ -40,16 +39,6 @@ export function renderBarChart({ title, subtitle, bars, format }: BarChart): str
       `<text class="muted" x="${LEFT + width + 8}" y="${middle}" dy="4">${escapeXml(format(value))}</text>`,
     ].join('');
   });
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${CHART_WIDTH} ${height}" width="${CHART_WIDTH}" height="${height}" role="img">`,
-    `<title>${escapeXml(title)}</title>`,
-    `<style>${chartStyleSheet()}</style>`,
-    `<rect class="background" width="${CHART_WIDTH}" height="${height}"/>`,
-    `<text class="title" x="${LEFT}" y="26">${escapeXml(title)}</text>`,
-    `<text class="muted" x="${LEFT}" y="46">${escapeXml(subtitle)}</text>`,
-    ...rows,
-    `<path class="axis" fill="none" d="M${LEFT} ${HEADER_HEIGHT - 6}V${height - FOOTER_HEIGHT}"/>`,
-    '</svg>',
-    '',
-  ].join('\n');
+  const axis = `<path class="axis" fill="none" d="M${LEFT} ${HEADER_HEIGHT - 6}V${height - FOOTER_HEIGHT}"/>`;
+  return svgDocument({ title, subtitle, left: LEFT, height, body: [...rows, axis] });
 }

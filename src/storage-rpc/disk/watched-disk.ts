@@ -4,7 +4,7 @@ import type { DiskDocument, DiskOp } from '../../estats/disk-document.js';
 import { DISK_OPS } from '../../estats/disk-document.js';
 import { opLatency } from '../../estats/op-latency.js';
 import { RecentLatency } from '../../estats/recent-latency.js';
-import type { BlockDevice, WriteOptions, WriteZeroesOptions } from '../../storage-rpc/disk/block-device.js';
+import type { BlockDevice, WriteOptions, WriteZeroesOptions } from './block-device.js';
 
 class OpCounter {
   requests = 0;

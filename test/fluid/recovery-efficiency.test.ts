@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { closedFormEfficiency, type LossModel, lossModelOf } from '../../src/cli/livelock/closed-form.js';
+import { closedFormEfficiency, type LossModel } from '../../src/fluid/recovery-efficiency.js';
 
 const ONE_IN_256: LossModel = { kind: 'regular', period: 256 };
 
@@ -35,20 +35,4 @@ it.each([
   ['selective-repeat', 16, 0.9961],
 ] as const)('the closed form for random loss: %s with W = %i', (scheme, w, efficiency) => {
   expect(closedFormEfficiency(scheme, { kind: 'random', probability: 1 / 256 }, 4000, w)).toBeCloseTo(efficiency, 4);
-});
-
-describe('which closed form a rule has', () => {
-  it.each([
-    [undefined, { kind: 'none' }],
-    ['ip-id-lsb=0xff', ONE_IN_256],
-    ['a>b:ip-id-lsb=0x10', ONE_IN_256],
-    ['a>b:every=100', { kind: 'regular', period: 100 }],
-    ['random=1/256', { kind: 'random', probability: 1 / 256 }],
-    ['a>*:random=0.01', { kind: 'random', probability: 0.01 }],
-  ])('%s', (rule, model) => expect(lossModelOf(rule)).toEqual(model));
-
-  it.each(['every=100', 'b>a:random=0.1', 'random=0.1:once', 'burst=0.1,0.1', 'random=0.1;random=0.2'])(
-    '%s has none',
-    (rule) => expect(lossModelOf(rule)).toBeUndefined(),
-  );
 });

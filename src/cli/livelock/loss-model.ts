@@ -1,0 +1,25 @@
+/** Which loss model a fault rule has. */
+
+import { parseFaultRules } from '../../faults/grammar.js';
+import type { LossModel } from '../../fluid/recovery-efficiency.js';
+
+/** The model of a rule as written, or undefined for rules that none of the closed forms describes. */
+export function lossModelOf(lossRule: string | undefined): LossModel | undefined {
+  if (lossRule === undefined) return { kind: 'none' };
+  const rules = parseFaultRules(lossRule);
+  const [{ text, ingress, limit }] = rules;
+  if (rules.length !== 1 || limit !== Number.POSITIVE_INFINITY || (ingress !== '*' && ingress !== 'a'))
+    return undefined;
+  const [kind, value] = text.slice(text.indexOf('>') < 0 ? 0 : text.indexOf(':') + 1).split('=');
+  if (kind === 'ip-id-lsb') return { kind: 'regular', period: 256 };
+  // Without a direction the count runs over the acknowledgements too.
+  if (kind === 'every' && ingress === 'a') return { kind: 'regular', period: Number(value) };
+  if (kind === 'random') return { kind: 'random', probability: probabilityOf(value) };
+  return undefined;
+}
+
+/** As the rules are written: `0.004` or `1/256`. */
+function probabilityOf(text: string): number {
+  const [numerator, denominator = '1'] = text.split('/');
+  return Number(numerator) / Number(denominator);
+}
