@@ -6,7 +6,7 @@ import type { Output } from './output.js';
 
 const RECORDS_PER_TURN = 512;
 
-export interface TraceDecoding {
+interface TraceDecoding {
   /** Only events of this queue pair. */
   readonly qpn: number | undefined;
   /** Stop after so many. */

@@ -34,7 +34,7 @@ export function fluidHeadline(study: FluidStudy, delayNs: number): string {
   return `${MODEL_NAMES[study.model]}${controller}: ${link}, feedback delay ${formatNs(delayNs)}`;
 }
 
-export interface LabelledText {
+interface LabelledText {
   readonly label: string;
   readonly text: string;
 }

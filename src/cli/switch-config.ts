@@ -33,7 +33,7 @@ const configSchema = z.strictObject({
   seed: z.number().int().min(0).exactOptional(),
 });
 
-export type SwitchFile = z.output<typeof configSchema>;
+type SwitchFile = z.output<typeof configSchema>;
 
 export const EMPTY_SWITCH_FILE: SwitchFile = { ports: [] };
 

@@ -55,7 +55,7 @@ export interface SparseHistogram {
   readonly counts: Uint32Array;
 }
 
-export interface LatencySummary {
+interface LatencySummary {
   readonly count: number;
   readonly sumNs: number;
   readonly minNs: number;

@@ -29,7 +29,7 @@ const querySchema = z.object({
   op: z.string().optional(),
   status: z.string().optional(),
 });
-export type HistogramQuery = z.infer<typeof querySchema>;
+type HistogramQuery = z.infer<typeof querySchema>;
 
 /** What `/histogram.json` answers. */
 export interface HistogramDocument {
@@ -41,7 +41,7 @@ export interface HistogramDocument {
 
 type Answer = (query: HistogramQuery, response: ServerResponse) => Promise<void> | void;
 
-export interface EstatsHandlers {
+interface EstatsHandlers {
   /** For the owner's control socket. */
   readonly control: RequestListener;
   /** For everybody who can connect: reads only. */

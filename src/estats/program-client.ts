@@ -97,7 +97,7 @@ export async function controlSockets(): Promise<string[]> {
 }
 
 /** A running program of this user. */
-export interface RunningProgram {
+interface RunningProgram {
   readonly socketPath: string;
   readonly document: WatchedDocument;
 }
@@ -118,7 +118,7 @@ export async function findPrograms(minutes: number): Promise<RunningProgram[]> {
 }
 
 /** A running endpoint of this user. */
-export interface RunningEndpoint {
+interface RunningEndpoint {
   readonly socketPath: string;
   readonly snapshot: EstatsSnapshot;
 }

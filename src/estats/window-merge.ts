@@ -11,7 +11,7 @@ export interface MergedGroup extends GroupKey {
   readonly stages: readonly Histogram[];
 }
 
-export interface MergedWindows {
+interface MergedWindows {
   readonly startNs: number;
   readonly endNs: number;
   readonly groups: readonly MergedGroup[];

@@ -2,7 +2,7 @@
 
 import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
-export interface Bar {
+interface Bar {
   readonly label: string;
   /** Not negative. */
   readonly value: number;
@@ -10,7 +10,7 @@ export interface Bar {
   readonly group: number;
 }
 
-export interface BarChart {
+interface BarChart {
   readonly title: string;
   readonly subtitle: string;
   readonly bars: readonly Bar[];

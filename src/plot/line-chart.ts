@@ -19,7 +19,7 @@ export interface ChartPanel {
   readonly logFrom?: number;
 }
 
-export interface LineChart {
+interface LineChart {
   readonly title: string;
   readonly subtitle: string;
   /** With its unit. */

@@ -10,7 +10,7 @@ import type { EventQueue } from './event-queue.js';
 /** Takes a frame, valid during the call. */
 export type FrameSink = (bytes: Uint8Array, offset: number, length: number) => void;
 
-export interface CableOptions {
+interface CableOptions {
   readonly events: EventQueue;
   /** Bits per second. */
   readonly rateBps: number;

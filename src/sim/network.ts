@@ -14,7 +14,7 @@ import { SimStation } from './sim-station.js';
 import { SimSwitch } from './sim-switch.js';
 import { shortestPaths, type Topology } from './topology.js';
 
-export interface NetworkOptions {
+interface NetworkOptions {
   readonly topology: Topology;
   readonly events: EventQueue;
   readonly random: SeededRandom;

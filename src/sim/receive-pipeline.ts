@@ -23,7 +23,7 @@ export interface ReceivePipelineOptions {
   readonly priority: number;
 }
 
-export interface ReceivePipelineDriver {
+interface ReceivePipelineDriver {
   readonly events: EventQueue;
   readonly frameBytesMax: number;
   /** Takes a packet whose turn has come. */

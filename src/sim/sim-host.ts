@@ -10,7 +10,7 @@ import type { IpAddress } from '../packet/address.js';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
 
-export interface SimHostOptions extends NicTuning {
+interface SimHostOptions extends NicTuning {
   readonly address: IpAddress;
   readonly events: EventQueue;
   readonly random: RandomSource;
@@ -21,7 +21,7 @@ export interface SimHostOptions extends NicTuning {
 }
 
 /** Takes one datagram off a host's hands (slot 0 of the batch) and says when the wire is free for the next. */
-export type Wire = (batch: TxBatch) => number;
+type Wire = (batch: TxBatch) => number;
 
 export class SimHost extends Engine {
   readonly address: IpAddress;

@@ -12,7 +12,7 @@ import { datagramOf, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
 import type { SimHost } from './sim-host.js';
 
-export interface SimLinkOptions {
+interface SimLinkOptions {
   readonly events: EventQueue;
   /** Bits per second; Infinity takes no time. */
   readonly rateBps: number;
@@ -25,7 +25,7 @@ export interface SimLinkOptions {
 }
 
 /** What a direction has carried. */
-export interface SimLinkCounters {
+interface SimLinkCounters {
   packets: number;
   bytes: number;
   dropped: number;

@@ -17,9 +17,9 @@ import { ReceivePipeline, type ReceivePipelineOptions } from './receive-pipeline
 import { SimHost } from './sim-host.js';
 
 /** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. */
-export type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
+type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
 
-export interface SimStationOptions {
+interface SimStationOptions {
   /** 0..65535; makes the addresses. */
   readonly index: number;
   readonly events: EventQueue;

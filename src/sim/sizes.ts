@@ -3,7 +3,7 @@
 import { type RandomSource, randomUnit } from '../core/random.js';
 
 /** Points of a distribution function: size in bytes, share of the flows that are not larger. Linear in between. */
-export type SizeTable = ReadonlyArray<readonly [bytes: number, share: number]>;
+type SizeTable = ReadonlyArray<readonly [bytes: number, share: number]>;
 
 /** Web search, as in the DCTCP paper (SIGCOMM'10); the table of the HPCC simulator. Mean 1,711,250 bytes. */
 export const WEB_SEARCH: SizeTable = [

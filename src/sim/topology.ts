@@ -23,7 +23,7 @@ export interface Topology {
 }
 
 /** What all links of a kind have in common. */
-export interface LinkKind {
+interface LinkKind {
   readonly rateBps: number;
   readonly delayNs: number;
 }

@@ -6,7 +6,7 @@ import type { SwitchPortCounters } from './switch-counters.js';
 /** What {@link BufferPolicy.admit} says. */
 export const ADMITTED = 0;
 /** The egress has as many packets waiting as it may. */
-export const QUEUE_FULL = 1;
+const QUEUE_FULL = 1;
 /** A lossy egress queue is over its dynamic threshold. */
 export const LOSSY_THRESHOLD = 2;
 /** Nothing is left of the ingress pool. */

@@ -8,7 +8,7 @@ import { PfcWatchdog, type StormHandler } from './pfc-watchdog.js';
 import { priorityMask } from './priorities.js';
 import type { PfcConfig, SwitchPortConfig } from './switch-config.js';
 
-export interface FlowControlHandler extends StormHandler {
+interface FlowControlHandler extends StormHandler {
   /** What waits in the queue is to be dropped. */
   discard(port: number, priority: number): void;
 }

@@ -20,7 +20,7 @@ const RESPONSE_QUANTA: ReadonlyArray<readonly [rateBps: number, quanta: number]>
   [Number.POSITIVE_INFINITY, 905],
 ];
 
-export interface HeadroomModel {
+interface HeadroomModel {
   readonly rateBps: number;
   readonly cableMetres: number;
   /** The longest frame that may stand in front of the pause frame. */

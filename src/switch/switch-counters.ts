@@ -11,7 +11,7 @@ import { PRIORITIES } from '../packet/pfc.js';
 type Priority = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
 
 /** Frames that asked for a pause of each priority; those that ended one are only in `..._pfc_packets`. */
-export type PauseCounters = Record<`${'rx' | 'tx'}_prio${Priority}_pause`, number>;
+type PauseCounters = Record<`${'rx' | 'tx'}_prio${Priority}_pause`, number>;
 
 /** Of all priorities together; counters that are not there count nothing. */
 export function pauseFrames(counters: Readonly<Partial<PauseCounters>>, direction: 'rx' | 'tx'): number {

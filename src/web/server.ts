@@ -29,7 +29,7 @@ export interface DashboardSource {
   readonly apply: ((settings: unknown) => Promise<unknown>) | undefined;
 }
 
-export interface DashboardServerOptions {
+interface DashboardServerOptions {
   readonly host: string;
   /** 0: of the system's choice. */
   readonly port: number;

@@ -4,7 +4,7 @@ import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import type { SwitchConfig } from '../../switch/switch-config.js';
 import type { LabLink, LabRateControl } from '../../web/lab.js';
 
-export interface LabNetwork {
+interface LabNetwork {
   readonly switchConfig: SwitchConfig;
   /** Of the endpoints' own links. */
   readonly endpointRateBps: number;

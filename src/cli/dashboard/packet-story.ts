@@ -15,7 +15,7 @@ const STORY_PACKETS = 120;
 const PACKETS_BEFORE_LOSS = 6;
 
 /** One endpoint: the numbers of its queue pairs, and what it remembers, oldest first. */
-export interface Remembered {
+interface Remembered {
   readonly qpns: readonly number[];
   readonly packets: readonly RememberedPacket[];
 }

@@ -36,7 +36,7 @@ export interface BenchRow extends BenchCell {
 const NS_PER_MS = 1e6;
 const MS_PER_S = 1e3;
 /** Reads and writes stay in as much: more would only measure how fast memory is filled beforehand. */
-export const AREA_BYTES_MAX = 128 << 20;
+const AREA_BYTES_MAX = 128 << 20;
 const FILL_BYTES = 1 << 20;
 
 /** Puts data where the runs will read, so that nothing is a hole. */

@@ -17,7 +17,7 @@ export function addTelemetryOption(command: Command): Command {
 }
 
 /** Where client and server of a disk meet over TCP. */
-export const DISK_PORT = 18520;
+const DISK_PORT = 18520;
 
 export interface RdmaOptions extends NicOptions {
   readonly port: number;

@@ -15,7 +15,7 @@ export type DiskFacts = Pick<
   'role' | 'address' | 'store' | 'nbdClients' | 'connections' | 'crcMismatches' | 'path'
 >;
 
-export interface DiskTelemetry {
+interface DiskTelemetry {
   /** To be served in place of the disk itself. */
   readonly disk: BlockDevice;
   /** Answers on the control socket from now on. Rejects with ERR_ROCE_IO when there can be none. */

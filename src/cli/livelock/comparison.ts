@@ -12,7 +12,7 @@ import type { Output } from '../output.js';
 import { type LivelockMeasurement, LivelockRig, type LivelockSettings } from './experiment.js';
 import type { LivelockOp } from './ops.js';
 
-export interface ComparisonSettings extends Omit<LivelockSettings, 'op' | 'scheme'> {
+interface ComparisonSettings extends Omit<LivelockSettings, 'op' | 'scheme'> {
   readonly ops: readonly LivelockOp[];
   readonly schemes: readonly RecoveryName[];
 }

@@ -71,7 +71,7 @@ export interface LivelockMeasurement {
 }
 
 /** What to show while a run goes on. */
-export interface LivelockStatus {
+interface LivelockStatus {
   readonly messagesCompleted: number;
   readonly packetsSent: number;
 }

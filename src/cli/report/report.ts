@@ -20,7 +20,7 @@ const READERS: readonly SectionReader[] = [
   recordsSection,
 ];
 
-export interface ReportEntry {
+interface ReportEntry {
   readonly file: string;
   /** Undefined for what nobody understands. */
   readonly section: Section | undefined;

@@ -48,7 +48,7 @@ export interface TransferOptions extends EndpointOptions, RateControlFlags {
 }
 
 /** perftest's defaults where it has one. */
-export const TRANSFER_PORT = 18515;
+const TRANSFER_PORT = 18515;
 const ATOMIC_BYTES = 8;
 
 /** Adds the operation, HOST and all options. */

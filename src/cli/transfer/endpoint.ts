@@ -90,7 +90,7 @@ export function areaBytes(plan: TransferPlan): number {
 }
 
 /** A lane's part of the region: one area that the peer reads and writes, and one to send from where both happen at once. */
-export function laneBytes(plan: TransferPlan): number {
+function laneBytes(plan: TransferPlan): number {
   return areaBytes(plan) * (plan.tool === 'lat' ? 2 : 1);
 }
 
@@ -187,7 +187,7 @@ export async function connectToServer(host: string, options: EndpointOptions, pl
 }
 
 /** What the server was started for; anything else is refused by name. */
-export interface ServerRole {
+interface ServerRole {
   readonly tool: 'bw' | 'lat';
   readonly op: TransferOp;
 }

@@ -36,7 +36,7 @@ export interface TransferResult {
 }
 
 /** Samples kept for percentiles; later ones of a longer test are left out. */
-export const LATENCY_SAMPLES_MAX = 1_000_000;
+const LATENCY_SAMPLES_MAX = 1_000_000;
 
 /** Latency samples in nanoseconds. */
 export class LatencySamples {

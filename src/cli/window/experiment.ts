@@ -15,7 +15,7 @@ import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
 import type { WindowPolicy } from './policies.js';
 import type { WindowServerService } from './server-process.js';
 
-export interface WindowSettings {
+interface WindowSettings {
   readonly policy: WindowPolicy;
   readonly blocks: number;
   readonly blockBytes: number;

@@ -112,7 +112,7 @@ function countsOf({ node, port }: QueueProbe): QueueCounts {
   };
 }
 
-export interface FinishedRun {
+interface FinishedRun {
   readonly scenario: Scenario;
   readonly network: Network;
   readonly flows: readonly Flow[];

@@ -20,7 +20,7 @@ import { topologyOf } from './topology-of.js';
 import { TraceHash } from './trace-hash.js';
 
 /** How a run talks to whoever waits for it. */
-export interface RunOptions {
+interface RunOptions {
   /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
   readonly onProgress?: (done: number) => boolean | Promise<boolean>;
   /** Real time in seconds, to say how fast the run was. */

@@ -42,7 +42,7 @@ export class BlockDeviceError extends Error {
 /** What one checksum of a disk covers, from a multiple of this on. */
 export const CHECKED_BLOCK_BYTES = 4096;
 
-export interface DurabilityOptions {
+interface DurabilityOptions {
   /** Force unit access: the data is durable when the promise resolves. */
   readonly fua?: boolean;
 }

@@ -2,7 +2,7 @@
 
 import type { CmClock } from '../../cm/clock.js';
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly clock: CmClock;
   /** A connection that is silent for so long is asked for a sign of life. */
   readonly idleNs: number;

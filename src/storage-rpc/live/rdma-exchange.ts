@@ -14,7 +14,7 @@ const MTU = 4096;
 const PSN_RANGE = 1 << 24;
 
 /** What both sides must agree on. */
-export interface ExchangeTerms {
+interface ExchangeTerms {
   /** The protocol to be spoken on the queue pair. */
   readonly service: 'sk-rdma' | 'su-rdma';
   readonly recovery: RecoveryName;

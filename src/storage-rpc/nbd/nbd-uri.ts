@@ -5,7 +5,7 @@ import type { SocketAddress } from './socket-address.js';
 
 const PORT_DEFAULT = 10809;
 
-export interface NbdTarget {
+interface NbdTarget {
   readonly address: SocketAddress;
   readonly exportName: string;
 }

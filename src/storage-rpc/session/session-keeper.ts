@@ -15,7 +15,7 @@ export type Dial = () => Promise<SkClientChannel>;
 /** By transport; absent ones are not used. */
 export type Dialers = Readonly<Partial<Record<TransportName, Dial>>>;
 
-export interface KeeperOptions {
+interface KeeperOptions {
   readonly session: ClientSession;
   readonly dial: Dialers;
   readonly clock: CmClock;

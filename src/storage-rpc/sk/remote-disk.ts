@@ -18,7 +18,7 @@ import type { ResumeResponse } from './resume.js';
 const RANGE_BYTES_MAX = 1 << 30;
 
 /** Carries out operations: a session, or something that chooses one. */
-export interface SkSubmitter {
+interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
 }
 

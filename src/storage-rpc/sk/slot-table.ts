@@ -11,7 +11,7 @@
 
 import type { SkStatus } from './response.js';
 
-export type Admission = 'new' | 'again' | 'cached' | 'bad_seq';
+type Admission = 'new' | 'again' | 'cached' | 'bad_seq';
 
 type SlotState = 'executing' | 'executed' | 'abandoned';
 

@@ -22,7 +22,7 @@ export interface SuChunk {
 }
 
 /** Slots of this side, and the memory they lie in. */
-export interface SlotMemory {
+interface SlotMemory {
   readonly slots: OwnSlots;
   readonly region: MemoryRegion;
 }

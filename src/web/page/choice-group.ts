@@ -2,7 +2,7 @@
 
 import { element } from './dom.js';
 
-export interface Choice<T extends string> {
+interface Choice<T extends string> {
   readonly value: T;
   readonly label: string;
 }

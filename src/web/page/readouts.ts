@@ -2,7 +2,7 @@
 
 import { element } from './dom.js';
 
-export interface Readout<T> {
+interface Readout<T> {
   readonly label: string;
   readonly value: (sample: T) => number;
   readonly format: (value: number) => string;

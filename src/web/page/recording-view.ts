@@ -28,7 +28,7 @@ export interface Moment {
   readonly pauseFrames: number;
 }
 
-export function momentAt({ series }: ScenarioResult, index: number): Moment {
+function momentAt({ series }: ScenarioResult, index: number): Moment {
   const upTo = (values: readonly number[]) => values.slice(0, index + 1).reduce((sum, value) => sum + value, 0);
   const queueBytes = new Map(Object.entries(series.queueBytes).map(([port, values]) => [port, values[index]]));
   const rateBps = series.rateBps.map((values) => values[index]);

@@ -7,7 +7,7 @@ import { uPlot } from './uplot.js';
 const HEIGHT = 200;
 const HUES = 8;
 
-export interface TimeChartOptions {
+interface TimeChartOptions {
   readonly labels: readonly string[];
   /** The scale and the legend. */
   readonly format: (value: number) => string;

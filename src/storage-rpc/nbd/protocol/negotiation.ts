@@ -30,7 +30,7 @@ export interface Agreement<E extends NbdExport> {
 }
 
 /** `close`: send what is there, then hang up. */
-export type NegotiationState = 'negotiating' | 'transmission' | 'close';
+type NegotiationState = 'negotiating' | 'transmission' | 'close';
 
 export class Negotiation<E extends NbdExport> {
   readonly #exports: readonly E[];

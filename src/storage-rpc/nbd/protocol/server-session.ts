@@ -10,7 +10,7 @@ import { type NbdRequest, RequestReader } from './request.js';
 import { CMD_DISC } from './wire.js';
 
 /** `finish`: the client takes its leave, what is under way is still answered. `close`: it does not speak the protocol, or was refused. */
-export type ServerEvent = NbdRequest | 'finish' | 'close';
+type ServerEvent = NbdRequest | 'finish' | 'close';
 
 export class ServerSession<E extends NbdExport> {
   readonly #input: ByteQueue;
