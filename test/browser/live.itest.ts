@@ -2,6 +2,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { LabSample, LabState } from '../../src/web/lab.js';
 import { formatCount, formatRate } from '../../src/web/page/format.js';
+import { eventually } from '../support/eventually.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
 const reason = chromiumPath === undefined ? ' (skipped: there is no Chromium here; CHROMIUM may name one)' : '';
@@ -32,13 +33,14 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
 
   /** Samples of the lab once `count` have been taken under these settings. */
   async function samplesUnder(settings: Partial<LabSample['settings']>, count: number): Promise<LabSample[]> {
-    for (;;) {
+    let under: LabSample[] = [];
+    await eventually(async () => {
       const { samples } = await state();
       const other = samples.findLastIndex((sample) => !includes(sample.settings, settings));
-      const under = samples.slice(other + 1);
-      if (under.length >= count) return under;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
+      under = samples.slice(other + 1);
+      return under.length >= count;
+    });
+    return under;
   }
 
   /** Waits until messages get through under these settings. */
@@ -82,8 +84,9 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     expect(await shown('on the link')).toEqual({ value: linkBps, text: formatRate(linkBps) });
     expect(await shown('lost')).toEqual({ value: totals.packetsDropped, text: formatCount(totals.packetsDropped) });
     expect(await shown('messages done')).toEqual({ value: totals.messages, text: formatCount(totals.messages) });
-    await samplesUnder({}, 1);
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    const newest = async () => (await state()).samples.at(-1)!.number;
+    const next = (await newest()) + 2;
+    await eventually(async () => (await newest()) >= next);
     expect(await row.getAttribute('data-sample')).toBe(String(number)); // Paused, while the lab goes on.
     await page.getByRole('button', { name: 'Pause' }).click();
     await expect.poll(() => row.getAttribute('data-sample')).not.toBe(String(number));

@@ -4,6 +4,13 @@ import { formatNs, formatRate } from '../../src/web/page/format.js';
 import type { RecordingState } from '../../src/web/recording.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
+/** For the page: resolves after thirty frames that the browser has drawn. */
+const FRAMES = `new Promise((resolve) => {
+  let left = 30;
+  const frame = () => (left-- > 0 ? requestAnimationFrame(frame) : resolve());
+  frame();
+})`;
+
 describe.skipIf(chromiumPath === undefined)('the page over a recorded simulation', () => {
   let browser: Browser;
   let dashboard: RunningDashboard;
@@ -50,7 +57,7 @@ describe.skipIf(chromiumPath === undefined)('the page over a recorded simulation
     await expect.poll(() => slider.inputValue().then(Number)).toBeGreaterThan(3);
     await page.getByRole('button', { name: 'Pause' }).click();
     const stopped = await slider.inputValue();
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await page.evaluate(FRAMES); // A playing one would advance meanwhile.
     expect(await slider.inputValue()).toBe(stopped);
   });
 

@@ -14,6 +14,7 @@ import { emitRoce, writeCnp } from '../../src/packet/roce.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
 import { isBuilt } from '../e2e/executable.js';
+import { eventually } from '../support/eventually.js';
 
 let folder: string;
 beforeAll(async () => {
@@ -75,7 +76,7 @@ describe('a trace', () => {
     writeCnp(cnp, 0, 0x1235);
     await send(cnp);
     await send(new Uint8Array(5));
-    while (device.counters().rx_packets < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => device.counters().rx_packets === 3);
     socket.close();
     await device.close();
     const records = [...readTrace(await readFile(path, 'utf8'))];

@@ -1,11 +1,11 @@
 /** What `listen` and `connect` must do, wherever the NIC runs. */
 
 import { connect as connectTcp, createServer } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type * as sourceApi from '../../src/index.js';
 import type { Connection, ConnectionOptions, DeviceOptions, Listener, RdmaDevice } from '../../src/index.js';
 import { Access } from '../../src/index.js';
+import { eventually } from '../support/eventually.js';
 
 export interface EngineUnderTest {
   readonly api: Pick<typeof sourceApi, 'ConnectionManager' | 'connect' | 'listen' | 'openDevice'>;
@@ -120,7 +120,7 @@ export function connectionContract(
         let sent = 0;
         const all = Promise.all(Array.from({ length: 50 }, (_, i) => client.send(Buffer.from([i])).then(() => sent++)));
         // Nobody calls receive: the fifth message is refused as not ready, again and again.
-        while (sent < 4 || client.device.counters().rnr_nak_received < 5) await delay(1);
+        await eventually(() => sent >= 4 && client.device.counters().rnr_nak_received >= 5);
         expect(sent).toBe(4);
         for (let i = 0; i < 50; i++) expect((await server.receive()).data[0]).toBe(i);
         await all;
@@ -188,7 +188,7 @@ export function connectionContract(
         })();
         await client.send(Buffer.from('one'));
         await client.send(Buffer.from('two'));
-        while (seen.length < 2) await new Promise(setImmediate);
+        await eventually(() => seen.length === 2);
         await server.close();
         await reading;
         expect(seen).toEqual(['one', 'two']);
@@ -279,7 +279,7 @@ export function connectionContract(
             .on('error', () => {})
             .on('end', () => ended++)
             .resume();
-        while (ended < 2) await delay(1);
+        await eventually(() => ended >= 2);
         expect(ended).toBe(2);
         for (const socket of sockets) socket.destroy();
       });

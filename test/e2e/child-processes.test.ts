@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { childrenOf, eventually, isAlive, isBuilt, isLinux, Program } from './executable.js';
+import { eventually } from '../support/eventually.js';
+import { childrenOf, isAlive, isBuilt, isLinux, Program } from './executable.js';
 
 /** A long run, stopped in its midst. */
 async function startLivelock(): Promise<{ livelock: Program; children: number[] }> {

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import type { AttachedState } from '../../src/web/attached.js';
 import type { LabState } from '../../src/web/lab.js';
 import type { RecordingState } from '../../src/web/recording.js';
-import { childrenOf, eventually, isAlive, isBuilt, isLinux, Program } from './executable.js';
+import { eventually } from '../support/eventually.js';
+import { childrenOf, isAlive, isBuilt, isLinux, Program } from './executable.js';
 
 async function start(...args: readonly string[]): Promise<{ dashboard: Program; url: string }> {
   const dashboard = Program.rocev2('dashboard', '--json', '--bind', '127.58.5.1', ...args);

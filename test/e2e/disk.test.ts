@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
+import { eventually } from '../support/eventually.js';
 import { isBuilt, Program } from './executable.js';
 import { KILLED_DISK_BYTES, killAgainAndAgain, page } from './killed-gateway.js';
 
@@ -108,22 +109,24 @@ async function documentOf(program: Program): Promise<Record<string, unknown>> {
   return JSON.parse(program.stdout);
 }
 
-/** Writes and reads back until told to stop; how often it did. */
-async function keepBusy(device: NbdDevice, stopped: () => boolean): Promise<number> {
-  const counts = await Promise.all(
-    Array.from({ length: 8 }, async (_, writer) => {
-      let n = 0;
-      for (; !stopped(); n++) {
-        const block = writer + 8 * (n % (BLOCKS / 8));
-        await device.write(block * BLOCK, page(n + 1));
-        const read = Buffer.alloc(BLOCK);
-        await device.read(block * BLOCK, BLOCK, read);
-        expect(read.equals(page(n + 1))).toBe(true);
-      }
-      return n;
-    }),
-  );
-  return counts.reduce((sum, n) => sum + n, 0);
+/** Writes and reads back until told to stop. `begun`: somebody has done so once; `rounds`: how often it was done, after the end. */
+function keepBusy(device: NbdDevice, stopped: () => boolean): { begun: Promise<void>; rounds: Promise<number> } {
+  let rounds = 0;
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let n = 0; !stopped(); n++) {
+      const block = writer + 8 * (n % (BLOCKS / 8));
+      await device.write(block * BLOCK, page(n + 1));
+      const read = Buffer.alloc(BLOCK);
+      await device.read(block * BLOCK, BLOCK, read);
+      expect(read.equals(page(n + 1))).toBe(true);
+      rounds++;
+    }
+  });
+  const ended = Promise.all(writers);
+  return {
+    begun: Promise.race([eventually(() => rounds > 0), ended.then(() => {})]),
+    rounds: ended.then(() => rounds),
+  };
 }
 
 describe.skipIf(!isBuilt)('rocev2 disk serve and a gateway to it', () => {
@@ -145,14 +148,13 @@ describe.skipIf(!isBuilt)('rocev2 disk serve and a gateway to it', () => {
     async () => {
       const { server, gateway } = await Chain.start('--hold-down', '20ms');
       const device = await NbdDevice.open(await uriOf(gateway));
-      let failovers = 0;
-      const busy = keepBusy(device, () => failovers > 0);
-      while (failovers === 0) {
-        gateway.kill('SIGUSR2');
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        failovers = gateway.stderr.split('RDMA is broken').length - 1;
-      }
-      expect(await busy).toBeGreaterThan(0);
+      let isBroken = false;
+      const busy = keepBusy(device, () => isBroken);
+      await busy.begun;
+      gateway.kill('SIGUSR2');
+      await gateway.writes('stderr', /RDMA is broken/);
+      isBroken = true;
+      expect(await busy.rounds).toBeGreaterThan(0);
       await device.close();
       const { storage } = await documentOf(gateway);
       expect((storage as { failovers: number }).failovers).toBeGreaterThanOrEqual(1);
@@ -167,12 +169,12 @@ describe.skipIf(!isBuilt)('rocev2 disk serve and a gateway to it', () => {
     await device.write(0, page(7));
     let stopped = false;
     const busy = keepBusy(device, () => stopped);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await busy.begun;
     server.kill('SIGKILL');
     await server.ended();
     const heir = await Chain.serve();
     stopped = true;
-    await busy;
+    await busy.rounds;
     await device.close();
     expect(await documentOf(gateway)).toMatchObject({ storage: { serverRestarts: 1 } });
     await documentOf(heir);

@@ -66,15 +66,6 @@ export function childrenOf(pid: number): number[] {
   return text === '' ? [] : text.split(' ').map(Number);
 }
 
-/** Calls until the answer is true; fails after `limitMs`. For what another process does in its own time. */
-export async function eventually(question: () => boolean, limitMs = 5000): Promise<void> {
-  const end = performance.now() + limitMs;
-  while (!question()) {
-    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${question}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -29,7 +29,7 @@ export class DidNotSettle extends Error {
 
   constructor(events: EventQueue, eventsMax: number) {
     super(
-      `did not settle: after ${eventsMax} events, at ${events.nowNs} ns of virtual time, there is still something to do`,
+      `did not settle: after ${eventsMax} events, at ${Math.round(events.nowNs)} ns of virtual time, there is still something to do`,
     );
   }
 }

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RoceError } from '../../src/core/errors.js';
 import { type DashboardServer, openDashboardServer, serverSentEvent } from '../../src/web/server.js';
+import { eventually } from '../support/eventually.js';
 
 const HOST = '127.58.1.1';
 const files = new Map([
@@ -162,7 +163,7 @@ describe('the server of the dashboard', () => {
     for (const send of source.listeners) send('sample', { text: 'two\nlines' });
     expect((await reader.read()).value).toBe('event: sample\ndata: {"text":"two\\nlines"}\n\n');
     abort.abort();
-    while (source.listeners.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await eventually(() => source.listeners.size === 0);
   });
 
   it('has a limit of streams', async () => {

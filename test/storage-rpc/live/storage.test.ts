@@ -6,6 +6,7 @@ import { StorageClient, type StorageClientOptions } from '../../../src/storage-r
 import { StorageServer } from '../../../src/storage-rpc/live/storage-server.js';
 import { openDevice } from '../../../src/verbs/open-device.js';
 import { blockDeviceContract, CONTRACT_DISK_BYTES } from '../../contracts/block-device-contract.js';
+import { eventually } from '../../support/eventually.js';
 
 const HOST = '127.55.0.1';
 
@@ -71,9 +72,8 @@ test('fails over while it is used, and returns; what was written is there', asyn
   for (let i = 0; i < 5; i++) {
     client.failover();
     const before = rounds;
-    while (client.report.sessions.rdma === 0 || rounds < before + 50) {
-      await Promise.race([new Promise((resolve) => setTimeout(resolve, 10)), ...workers]);
-    }
+    const isBack = eventually(() => client.report.sessions.rdma > 0 && rounds >= before + 50);
+    await Promise.race([isBack, ...workers]); // A worker ends only by failing.
   }
   running = false;
   await Promise.all(workers);
@@ -116,6 +116,6 @@ test('after close the server has no connections, and all its buffers', async () 
   const { server, client } = await serve();
   await client.disk.write(0, Buffer.alloc(1 << 20, 1));
   await client.close();
-  while (server.connections > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await eventually(() => server.connections === 0);
   expect(server.pool?.inUse).toBe(0);
 });

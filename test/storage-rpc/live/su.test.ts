@@ -83,7 +83,12 @@ test('a reader that does not read holds its writer up', async () => {
     }
     client.end();
   })();
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  // Held up is who gets no further while ten messages come the other way: each is more than a round trip, with turns for everybody.
+  for (let before = -1, without = 0; without < 10; before = sent) {
+    server.write('x');
+    await once(client, 'data');
+    without = sent === before ? without + 1 : 0;
+  }
   expect(sent).toBeLessThan(100);
   let received = 0;
   for await (const chunk of server) received += (chunk as Buffer).length;
@@ -110,9 +115,13 @@ for (const [name, pair] of [
     const [client, server] = await pair();
     let running = 0;
     let runningMax = 0;
+    let release: () => void = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
     const handler = async (request: Buffer) => {
       runningMax = Math.max(runningMax, ++running);
-      await new Promise((resolve) => setTimeout(resolve, request.toString() === 'slow' ? 500 : 1));
+      await (request.toString() === 'slow' ? released : new Promise(setImmediate));
       running--;
       if (request.toString() === 'fail') throw new Error('it does not work');
       return Buffer.concat([Buffer.from('got '), request]);
@@ -125,6 +134,7 @@ for (const [name, pair] of [
     expect(runningMax).toBeLessThanOrEqual(8);
     await expect(peer.call(Buffer.from('fail'))).rejects.toMatchObject({ message: 'it does not work' });
     await expect(peer.call(Buffer.from('slow'), 50)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    release(); // Its answer comes too late, and must not be taken for the next.
     expect((await peer.call(Buffer.from('after'))).toString()).toBe('got after');
     await expect(new RpcPeer(server).call(Buffer.alloc((16 << 20) + 1))).rejects.toThrow('too long');
   });

@@ -2,6 +2,7 @@
 
 import { afterEach, describe, expect, test } from 'vitest';
 import { builtApi, builtStorage, isBuilt } from '../../support/built-api.js';
+import { eventually } from '../../support/eventually.js';
 
 const HOST = '127.55.0.3';
 const closers: Array<() => Promise<void>> = [];
@@ -46,8 +47,8 @@ describe.runIf(isBuilt)('over the worker engine', () => {
     });
     for (let i = 0; i < 2; i++) {
       client.failover();
-      do await Promise.race([new Promise((resolve) => setTimeout(resolve, 10)), ...workers]);
-      while (client.report.sessions.rdma === 0);
+      const isBack = eventually(() => client.report.failovers === i + 1 && client.report.sessions.rdma > 0);
+      await Promise.race([isBack, ...workers]); // A worker ends only by failing.
     }
     running = false;
     await Promise.all(workers);

@@ -75,15 +75,19 @@ export class RawClient {
   readonly socket: Socket;
   #received = Buffer.alloc(0);
   #ended = false;
+  /** Wakes who waits for bytes. */
+  #wake: () => void = () => {};
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.on('data', (bytes: Buffer) => {
       this.#received = Buffer.concat([this.#received, bytes]);
+      this.#wake();
     });
     socket.on('error', () => {});
     socket.on('close', () => {
       this.#ended = true;
+      this.#wake();
     });
   }
 
@@ -116,7 +120,9 @@ export class RawClient {
   async take(count: number): Promise<Buffer> {
     while (this.#received.length < count) {
       if (this.#ended) throw new Error(`hung up with ${this.#received.length} of ${count} bytes`);
-      await Promise.race([once(this.socket, 'data'), once(this.socket, 'close')]);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
     }
     const bytes = this.#received.subarray(0, count);
     this.#received = this.#received.subarray(count);
