@@ -15,7 +15,7 @@ export function isTrace(bytes: Uint8Array): boolean {
   return new TextDecoder().decode(bytes.subarray(0, 16)) === '{"qlog_version":';
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT at the first line that is no record, with its number. A last line that was cut off is left out. */
+/** Throws ERR_ROCE_MALFORMED at the first line that is no record, with its number. A last line that was cut off is left out. */
 export function* readTrace(text: string): Generator<TraceRecord, void, undefined> {
   const lines = text.split('\n');
   lines.pop(); // Behind the last line end there is nothing, or a record that was being written.
@@ -23,7 +23,7 @@ export function* readTrace(text: string): Generator<TraceRecord, void, undefined
     if (i === 0) continue;
     const record = parse(line);
     const problem = record === undefined ? 'that is no record' : eventProblem(record.name, record.data);
-    if (problem !== undefined) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `line ${i + 1}: ${problem}`);
+    if (problem !== undefined) throw new RoceError('ERR_ROCE_MALFORMED', `line ${i + 1}: ${problem}`);
     yield record!;
   }
 }

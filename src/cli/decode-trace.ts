@@ -17,7 +17,7 @@ interface TraceDecoding {
 
 const PACKETS = ['roce:packet_sent', 'roce:packet_received'];
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT where the file is damaged; what stands before is printed. */
+/** Throws ERR_ROCE_MALFORMED where the file is damaged; what stands before is printed. */
 export async function decodeTrace(
   text: string,
   { qpn, limit, onlyNews }: TraceDecoding,

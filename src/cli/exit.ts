@@ -1,6 +1,6 @@
 /** Exit codes, and how a failure becomes one line on stderr and one of them. */
 
-import { RoceError, type RoceErrorCode } from '../core/errors.js';
+import { isArgumentError, RoceError } from '../core/errors.js';
 import type { CliEnvironment } from './output.js';
 
 export const EXIT_OK = 0;
@@ -23,14 +23,10 @@ export class CommandFailure extends Error {
   }
 }
 
-const CODE_OF_ERROR: Partial<Record<RoceErrorCode, number>> = {
-  ERR_ROCE_INVALID_ARGUMENT: EXIT_USAGE,
-  ERR_ROCE_CONNECT: EXIT_NO_CONNECTION,
-};
-
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommandFailure) return error.exitCode;
-  if (error instanceof RoceError) return CODE_OF_ERROR[error.code] ?? EXIT_FAILED;
+  if (isArgumentError(error)) return EXIT_USAGE;
+  if (error instanceof RoceError && error.code === 'ERR_ROCE_CONNECT') return EXIT_NO_CONNECTION;
   return EXIT_FAILED;
 }
 

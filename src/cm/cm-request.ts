@@ -59,12 +59,8 @@ export class CmRequest {
   }
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkPrivateData(data: Uint8Array, maxBytes: number): void {
   if (data.length <= maxBytes) return;
-  throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
-    `${data.length} bytes of private data`,
-    `there is room for ${maxBytes}`,
-  );
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${data.length} bytes of private data`, `there is room for ${maxBytes}`);
 }

@@ -140,7 +140,7 @@ export class ConnectionManager implements AsyncDisposable {
     checkPrivateData(privateData, REQUEST_DATA_BYTES);
     if (remote.family !== this.device.address.family) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_ADDRESS_FAMILY',
         `${remote} cannot be reached from ${this.device.address}: other address family`,
       );
     }
@@ -341,7 +341,7 @@ export class ConnectionManager implements AsyncDisposable {
 
 function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${port} is not a port`, 'it must be 1 to 65535');
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port`, 'it must be 1 to 65535');
 }
 
 function refusal(target: string, event: CmEvent): RoceError {

@@ -177,7 +177,7 @@ export class Connection extends Resource {
     if (target.remoteAddr % 8n !== 0n) {
       // The peer would refuse it, and the connection end.
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_OUT_OF_RANGE',
         `an atomic operation at offset ${offset}, which is address 0x${target.remoteAddr.toString(16)} of the peer`,
         'the address must be a multiple of 8',
       );
@@ -199,7 +199,7 @@ export class Connection extends Resource {
     const isRange = Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0;
     if (!isRange || length > remote.length - offset) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_OUT_OF_RANGE',
         `[${offset}, ${offset} + ${length}) is not inside the peer's region of ${remote.length} bytes`,
       );
     }

@@ -81,7 +81,7 @@ function checkOptions(call: string, options: ConnectionOptions & { readonly port
   }
   if (recovery !== undefined && !RECOVERY_NAMES.includes(recovery)) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_UNKNOWN_NAME',
       `recovery is one of ${RECOVERY_NAMES.join(', ')}, not '${String(recovery)}'`,
     );
   }

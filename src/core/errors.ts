@@ -3,31 +3,62 @@
  * bytes are counted drops; neither ever throws.
  */
 
-/** Every code a {@link RoceError} can carry. Stable: scripts may match on them. */
-export const ERROR_CODES = [
+/** Codes of what is wrong with the arguments alone: nothing has been tried, and the same call fails again. */
+const ARGUMENT_CODES = [
+  /** An argument is missing, or of a kind that cannot be used. */
   'ERR_ROCE_INVALID_ARGUMENT',
+  /** A number, length or place is outside what is permitted; the text says what is. */
+  'ERR_ROCE_OUT_OF_RANGE',
+  /** A name is none of those known; the text lists them. */
+  'ERR_ROCE_UNKNOWN_NAME',
+  /** A text, file or packet does not have its form; the text shows the form. */
+  'ERR_ROCE_MALFORMED',
+  /** Arguments, each of them possible, exclude each other. */
+  'ERR_ROCE_CONFLICT',
+  /** IPv4 and IPv6 meet where both ends must be of one family. */
+  'ERR_ROCE_ADDRESS_FAMILY',
+] as const;
+
+/** Every code a {@link RoceError} can carry, with what it means. Stable: scripts may match on them. docs/errors.md has causes and cures. */
+export const ERROR_CODES = [
+  ...ARGUMENT_CODES,
+  /** The object is not in the state that the call needs. */
   'ERR_ROCE_INVALID_STATE',
+  /** A work queue has no free element. */
   'ERR_ROCE_QUEUE_FULL',
+  /** Somebody else still uses the object, the port or the file. */
   'ERR_ROCE_BUSY',
+  /** The object has been closed, here or by the peer. */
   'ERR_ROCE_CLOSED',
+  /** There is no such object, port or export. */
   'ERR_ROCE_NOT_FOUND',
+  /** More than was agreed, or set aside when the object was made. */
   'ERR_ROCE_LIMIT',
+  /** This engine, port or peer cannot do that. */
   'ERR_ROCE_UNSUPPORTED',
+  /** The peer cannot be reached, refuses, or has gone. */
   'ERR_ROCE_CONNECT',
+  /** The peer, or a file, is not what was expected. */
   'ERR_ROCE_MISMATCH',
+  /** The operating system refuses a socket or a file. */
   'ERR_ROCE_IO',
+  /** A work request completed with an error. */
   'ERR_ROCE_COMPLETION',
 ] as const;
 
 /** Stable code of a {@link RoceError}. */
 export type RoceErrorCode = (typeof ERROR_CODES)[number];
 
-/** A mistake of the caller or a failed set-up step: `code` for programs, `message` for people, `hint` for what to do next. */
+/** A mistake of the caller or a failed set-up step. */
 export class RoceError extends Error {
+  /** Always `RoceError`. */
   override readonly name = 'RoceError';
+  /** For programs: what kind of failure it is. docs/errors.md has the cause and the cure of each. */
   readonly code: RoceErrorCode;
+  /** For people: what to do next. It ends the message, in parentheses. Undefined where there is nothing to add. */
   readonly hint: string | undefined;
 
+  /** `message` says what is wrong, without the hint; `options.cause` is the error below, such as the operating system's. */
   constructor(code: RoceErrorCode, message: string, hint?: string, options?: ErrorOptions) {
     super(hint === undefined ? message : `${message} (${hint})`, options);
     this.code = code;
@@ -35,9 +66,16 @@ export class RoceError extends Error {
   }
 }
 
+/** Whether the arguments alone are at fault: then the same call fails again. */
+export function isArgumentError(error: unknown): error is RoceError {
+  return error instanceof RoceError && (ARGUMENT_CODES as readonly string[]).includes(error.code);
+}
+
 /** A {@link RoceError} as a message between threads or processes carries it. */
 export interface SerializedRoceError {
+  /** Of the error. */
   readonly code: RoceErrorCode;
+  /** Whole, with the hint. */
   readonly message: string;
 }
 
@@ -49,9 +87,11 @@ export function serializeError(error: unknown): SerializedRoceError {
 
 /** A broken promise of our own code: stops the run, in production too. */
 export class InvariantError extends Error {
+  /** Always `InvariantError`. */
   override readonly name = 'InvariantError';
 }
 
+/** Throws an {@link InvariantError} with `message` unless `condition` holds. */
 export function invariant(condition: boolean, message: string): asserts condition {
   if (!condition) throw new InvariantError(`invariant broken: ${message}`);
 }

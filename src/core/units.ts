@@ -43,27 +43,28 @@ const DURATION: Quantity = {
   units: { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9 },
 };
 
-/** Bytes, a whole number below 2^53. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** Bytes, a whole number below 2^53. Throws ERR_ROCE_MALFORMED. */
 export function parseSizeBytes(text: string): number {
   return parseQuantity(text, SIZE);
 }
 
-/** Bits per second. The unit is required: whether `25` meant bits, megabits or bytes cannot be guessed. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** Bits per second. The unit is required: whether `25` meant bits, megabits or bytes cannot be guessed. Throws ERR_ROCE_MALFORMED. */
 export function parseRateBps(text: string): number {
   return parseQuantity(text, RATE);
 }
 
-/** Nanoseconds. The unit is required. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** Nanoseconds. The unit is required. Throws ERR_ROCE_MALFORMED. */
 export function parseDurationNs(text: string): number {
   return parseQuantity(text, DURATION);
 }
 
-/** A whole number in [min, max], in decimal or as `0x...`. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** A whole number in [min, max], in decimal or as `0x...`. Throws ERR_ROCE_MALFORMED, or ERR_ROCE_OUT_OF_RANGE. */
 export function parseCount(text: string, min = 0, max: number = Number.MAX_SAFE_INTEGER): number {
   const value = /^(\d+|0x[0-9a-f]+)$/i.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
   const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} up` : `from ${min} to ${max}`;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is not a whole number ${range}`);
+  const code = Number.isNaN(value) ? 'ERR_ROCE_MALFORMED' : 'ERR_ROCE_OUT_OF_RANGE';
+  throw new RoceError(code, `'${text}' is not a whole number ${range}`);
 }
 
 function parseQuantity(text: string, { name, examples, units }: Quantity): number {
@@ -71,7 +72,7 @@ function parseQuantity(text: string, { name, examples, units }: Quantity): numbe
   const scale = match === null ? undefined : units[match[2].toLowerCase()];
   const value = match === null || scale === undefined ? Number.NaN : Math.round(Number(match[1]) * scale);
   if (!Number.isSafeInteger(value)) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is not a ${name}`, `write for example ${examples}`);
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a ${name}`, `write for example ${examples}`);
   }
   return value;
 }

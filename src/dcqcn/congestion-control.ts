@@ -10,7 +10,7 @@ export class CongestionControl {
   readonly pacer: Pacer;
   readonly notification: NotificationPoint;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that contradict each other. `catchUpNs`: see {@link RatePacer}. */
+  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. `catchUpNs`: see {@link RatePacer}. */
   constructor(settings: RateControlSettings, catchUpNs: number) {
     this.rate = createRateControl(settings);
     this.pacer = settings.name === 'none' ? UNPACED : new RatePacer(this.rate, settings.burstBytes, catchUpNs);

@@ -35,13 +35,16 @@ function checkParameter(table: ParameterTable, name: string, value: unknown): vo
   const { min, max, whole } = table[name];
   if (typeof value === 'number' && value >= min && value <= max && (whole !== true || Number.isInteger(value))) return;
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_OUT_OF_RANGE',
     `rate control parameter ${name} is ${value}`,
     `it must be ${whole === true ? 'a whole number ' : ''}from ${min} to ${max}`,
   );
 }
 
-/** Every parameter of the table: the given ones checked, the others at their defaults. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/**
+ * Every parameter of the table: the given ones checked, the others at their defaults. Throws ERR_ROCE_OUT_OF_RANGE or
+ * ERR_ROCE_UNKNOWN_NAME.
+ */
 export function completeParameters<T extends ParameterTable>(
   table: T,
   given: Readonly<Record<string, number | undefined>>,
@@ -55,7 +58,7 @@ export function completeParameters<T extends ParameterTable>(
   const stranger = Object.keys(given).find((name) => given[name] !== undefined && !Object.hasOwn(table, name));
   if (stranger === undefined) return values as ParametersOf<T>;
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_UNKNOWN_NAME',
     `there is no rate control parameter ${stranger} here`,
     `there are ${Object.keys(table).join(', ')}`,
   );
@@ -66,7 +69,7 @@ export function packParameters(table: ParameterTable, values: Readonly<Record<st
   return Float64Array.from(Object.keys(table), (name) => values[name]);
 }
 
-/** The parameters of a block, checked again: the block may come from another thread. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** The parameters of a block, checked again: the block may come from another thread. Throws ERR_ROCE_OUT_OF_RANGE. */
 export function unpackParameters<T extends ParameterTable>(table: T, block: Float64Array): ParametersOf<T> {
   return completeParameters(table, Object.fromEntries(Object.keys(table).map((name, i) => [name, block[i]])));
 }

@@ -94,15 +94,15 @@ export class ReactionPoint implements RateControl {
   #notified = false;
   #cutNs = Number.NEGATIVE_INFINITY;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that contradict each other. */
+  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: ReactionPointParameters) {
     const { linkRateBps, minimumRateBps, additiveIncreaseBps } = parameters;
     if (minimumRateBps > linkRateBps) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'DCQCN minimumRateBps is above linkRateBps');
+      throw new RoceError('ERR_ROCE_CONFLICT', 'DCQCN minimumRateBps is above linkRateBps');
     }
     if (additiveIncreaseBps < linkRateBps / INCREASES_MAX) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_CONFLICT',
         'DCQCN additiveIncreaseBps is too small for linkRateBps',
         'a millionth of it at least',
       );

@@ -47,12 +47,12 @@ export abstract class RttGradientControl implements RateControl {
   #rttDifferenceNs = 0;
   #updatedNs = Number.NaN;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that contradict each other. */
+  /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: RttGradientParameters) {
     const { lowRttNs, highRttNs, minimumRateBps, linkRateBps, initialRateBps } = parameters;
-    if (lowRttNs >= highRttNs) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'highRttNs must be above lowRttNs');
+    if (lowRttNs >= highRttNs) throw new RoceError('ERR_ROCE_CONFLICT', 'highRttNs must be above lowRttNs');
     if (minimumRateBps > linkRateBps) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'minimumRateBps is above linkRateBps');
+      throw new RoceError('ERR_ROCE_CONFLICT', 'minimumRateBps is above linkRateBps');
     }
     this.#p = parameters;
     this.rttSampleBytes = parameters.segmentBytes;

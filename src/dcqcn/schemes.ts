@@ -49,7 +49,10 @@ export type RateControlSettings = {
   [N in RateControlName]: { readonly name: N } & ParametersOf<Tables[N]>;
 }[RateControlName];
 
-/** The options completed with defaults. Throws ERR_ROCE_INVALID_ARGUMENT for a value out of range or a parameter that the scheme lacks. */
+/**
+ * The options completed with defaults. Throws ERR_ROCE_OUT_OF_RANGE for a value, ERR_ROCE_UNKNOWN_NAME for a parameter that the scheme
+ * lacks.
+ */
 export function rateControlSettings({ name, ...given }: RateControlOptions): RateControlSettings {
   return { name, ...completeParameters(RATE_CONTROL_TABLES[name], given) } as RateControlSettings;
 }
@@ -61,16 +64,16 @@ export function packRateControl(options: RateControlOptions): { number: number; 
   return { number: RATE_CONTROL_NAMES.indexOf(settings.name), block };
 }
 
-/** From the command ring. Throws ERR_ROCE_INVALID_ARGUMENT for a number that names no scheme, or parameters out of range. */
+/** From the command ring. Throws ERR_ROCE_UNKNOWN_NAME for a number that names no scheme, ERR_ROCE_OUT_OF_RANGE for parameters. */
 export function unpackRateControl(number: number, block: Float64Array): RateControlSettings {
   const name = RATE_CONTROL_NAMES[number];
   if (name === undefined) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `there is no rate control number ${number}`);
+    throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no rate control number ${number}`);
   }
   return { name, ...unpackParameters(RATE_CONTROL_TABLES[name], block) } as RateControlSettings;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that contradict each other. */
+/** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
 export function createRateControl(settings: RateControlSettings): RateControl {
   switch (settings.name) {
     case 'none':

@@ -8,7 +8,7 @@ import { type RateControlOptions, rateControlSettings } from './schemes.js';
 
 /**
  * The options that `written` means: parameters as numbers or text, and for DCQCN `preset`, which goes before them. Throws
- * ERR_ROCE_INVALID_ARGUMENT for what cannot be read, is out of range or does not exist.
+ * ERR_ROCE_MALFORMED for what cannot be read, ERR_ROCE_OUT_OF_RANGE, or ERR_ROCE_UNKNOWN_NAME for what does not exist.
  */
 export function readRateControl(name: RateControlName, written: Readonly<Record<string, unknown>>): RateControlOptions {
   const { preset, ...parameters } = written;
@@ -24,7 +24,7 @@ function presetNamed(scheme: RateControlName, preset: unknown) {
     return DCQCN_PRESETS[preset as DcqcnPresetName];
   }
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_UNKNOWN_NAME',
     `there is no preset ${preset} of ${scheme}`,
     `dcqcn has ${Object.keys(DCQCN_PRESETS).join(', ')}`,
   );
@@ -40,5 +40,5 @@ function readNumber(key: string, value: unknown): number {
     const number = value.trim() === '' ? Number.NaN : Number(value);
     if (Number.isFinite(number)) return number;
   }
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${key} is no number`);
+  throw new RoceError('ERR_ROCE_MALFORMED', `${key} is no number`);
 }

@@ -64,7 +64,10 @@ export function batchedUdpAvailable(): string | undefined {
   return typeof lib === 'string' ? lib : undefined;
 }
 
-/** A batched port; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT, and ERR_ROCE_UNSUPPORTED where there is none. */
+/**
+ * A batched port; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT for a wildcard address, and ERR_ROCE_UNSUPPORTED where there is
+ * none.
+ */
 export function openBatchedUdpPort(options: BatchedUdpPortOptions): BatchedUdpPort {
   const lib = libC();
   if (typeof lib === 'string') {

@@ -8,13 +8,13 @@ export interface UdpEndpoint {
   readonly port: number;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT. Port 0 is allowed: the system then chooses. */
+/** Throws ERR_ROCE_MALFORMED. Port 0 is allowed: the system then chooses. */
 export function parseUdpEndpoint(text: string): UdpEndpoint {
   const parts = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text);
   const port = Number(parts?.[3]);
   if (parts === null || port > 0xffff) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_MALFORMED',
       `'${text}' is not an address with a UDP port`,
       'write 127.0.0.1:5000 or [::1]:5000',
     );

@@ -31,7 +31,7 @@ export interface UdpPortOptions extends UdpSocketOptions {
   readonly native?: 'auto' | 'off';
 }
 
-/** A port over UDP; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** A port over UDP; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT for a wildcard address. */
 export function openUdpPort(options: UdpPortOptions): Port {
   return new UdpPort(options);
 }

@@ -49,12 +49,12 @@ export interface LiveSwitch {
   close(): Promise<void>;
 }
 
-/** `name=localHost:localPort[,remoteHost:remotePort]`. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** `name=localHost:localPort[,remoteHost:remotePort]`. Throws ERR_ROCE_MALFORMED. */
 export function parseSwitchPort(text: string): LiveSwitchPort {
   const parts = /^([^=]+)=([^,]+)(?:,([^,]+))?$/.exec(text);
   if (parts === null) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_MALFORMED',
       `'${text}' is not a switch port`,
       'write NAME=HOST:PORT or NAME=HOST:PORT,REMOTEHOST:REMOTEPORT',
     );

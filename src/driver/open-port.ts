@@ -65,7 +65,7 @@ export interface OpenPort {
 }
 
 /**
- * Throws ERR_ROCE_INVALID_ARGUMENT for options that make no sense, ERR_ROCE_UNSUPPORTED for an `io` that cannot be had here, and
+ * Throws ERR_ROCE_CONFLICT for options that exclude each other, ERR_ROCE_UNSUPPORTED for an `io` that cannot be had here, and
  * ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
  */
 export async function openPort(options: PortOptions, driving: 'itself' | 'polled' = 'itself'): Promise<OpenPort> {
@@ -127,7 +127,7 @@ function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boole
   const { io = 'dgram', native, udpPort } = options;
   if (native === 'off') {
     if (io !== 'mmsg') return undefined;
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'mmsg is made of native calls', "leave native: 'off' out");
+    throw new RoceError('ERR_ROCE_CONFLICT', 'mmsg is made of native calls', "leave native: 'off' out");
   }
   if (chooseIo(io).io === 'dgram') return undefined;
   return openBatchedUdpPort({ address, polled, ...(udpPort !== undefined && { udpPort }) });
@@ -143,14 +143,10 @@ function udpOptions(options: PortOptions, address: IpAddress) {
 
 function makeFramePort(options: PortOptions, address: IpAddress) {
   if (options.io === 'mmsg') {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a frame port does its own I/O', 'leave io out');
+    throw new RoceError('ERR_ROCE_CONFLICT', 'a frame port does its own I/O', 'leave io out');
   }
   if (options.udpPort !== undefined) {
-    throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
-      'a frame port always receives RoCE on UDP port 4791',
-      'leave udpPort out',
-    );
+    throw new RoceError('ERR_ROCE_CONFLICT', 'a frame port always receives RoCE on UDP port 4791', 'leave udpPort out');
   }
   const { local, remote, mtuBytes, rateBps } = options.frame!;
   return openFramePort({

@@ -54,7 +54,7 @@ export class FaultPlan {
     this.replaceRules(specs);
   }
 
-  /** From the command-line form. Throws ERR_ROCE_INVALID_ARGUMENT that names the rule. */
+  /** From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. */
   static parse(text: string, random: SeededRandom): FaultPlan {
     return new FaultPlan(parseFaultRules(text), random);
   }

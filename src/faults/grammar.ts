@@ -72,7 +72,7 @@ const KINDS: ReadonlyMap<string, RuleKind> = new Map<string, RuleKind>([
 
 const RULE = /^(?:([^>:=]+)>([^>:=]+):)?([^=:>]+)=([^:]*)(?::([^:]+))?$/;
 
-/** Parses rules joined by `;`. Throws ERR_ROCE_INVALID_ARGUMENT that names the rule. */
+/** Parses rules joined by `;`. Throws ERR_ROCE_MALFORMED that names the rule. */
 export function parseFaultRules(text: string): FaultRuleSpec[] {
   return text.split(';').map((rule) => parseRule(rule.trim()));
 }
@@ -92,7 +92,7 @@ function parseRule(text: string): FaultRuleSpec {
 
 function ruleError(text: string, problem: string): RoceError {
   const known = [...KINDS.values()].map(({ form }) => form).join('; ');
-  return new RoceError('ERR_ROCE_INVALID_ARGUMENT', `fault rule '${text}' ${problem}`, `known rules: ${known}`);
+  return new RoceError('ERR_ROCE_MALFORMED', `fault rule '${text}' ${problem}`, `known rules: ${known}`);
 }
 
 function parseLimit(text: string | undefined): number | undefined {

@@ -64,6 +64,5 @@ export function targetRate(packets: DcqcnInPackets, rate: number, events: DcqcnE
 }
 
 function checkFlowCount(flows: number): void {
-  if (!(flows >= 1))
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${flows} flows: a fixed point needs at least one`);
+  if (!(flows >= 1)) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${flows} flows: a fixed point needs at least one`);
 }

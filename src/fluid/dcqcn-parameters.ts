@@ -74,17 +74,16 @@ export interface DcqcnInPackets {
   readonly slope: number;
 }
 
-/** Converts to packet units. Throws ERR_ROCE_INVALID_ARGUMENT for parameters that describe no algorithm. */
+/** Converts to packet units. Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for parameters that describe no algorithm. */
 export function dcqcnInPackets(parameters: DcqcnParameters): DcqcnInPackets {
   for (const [name, value] of Object.entries(parameters)) {
     if (!(value > 0) || !Number.isFinite(value)) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `DCQCN ${name} = ${value} must be a number above 0`);
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `DCQCN ${name} = ${value} must be a number above 0`);
     }
   }
   const { kminBytes, kmaxBytes, pmax, gain, packetBytes } = parameters;
-  if (kmaxBytes <= kminBytes)
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'DCQCN kmaxBytes must be above kminBytes');
-  if (pmax > 1 || gain > 1) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'DCQCN pmax and gain must not be above 1');
+  if (kmaxBytes <= kminBytes) throw new RoceError('ERR_ROCE_CONFLICT', 'DCQCN kmaxBytes must be above kminBytes');
+  if (pmax > 1 || gain > 1) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'DCQCN pmax and gain must not be above 1');
   const bitsPerPacket = 8 * packetBytes;
   return {
     capacity: parameters.linkRateBps / bitsPerPacket,

@@ -24,17 +24,16 @@ export function flowCount(groups: readonly FlowGroup[]): number {
   return groups.reduce((total, { count }) => total + count, 0);
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT unless there is at least one flow and every group is sound. */
+/** Throws ERR_ROCE_OUT_OF_RANGE unless there is at least one flow and every group is sound. */
 export function checkFlowGroups(groups: readonly FlowGroup[]): void {
-  if (groups.length === 0) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a fluid model needs at least one flow');
+  if (groups.length === 0) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a fluid model needs at least one flow');
   for (const { count, startNs, initialRateBps } of groups) {
     if (!Number.isInteger(count) || count < 1) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `flow count ${count} is not a whole number above 0`);
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `flow count ${count} is not a whole number above 0`);
     }
-    if (!(startNs >= 0))
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `flow start ${startNs} ns lies before time zero`);
+    if (!(startNs >= 0)) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `flow start ${startNs} ns lies before time zero`);
     if (initialRateBps !== undefined && !(initialRateBps > 0)) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `initial rate ${initialRateBps} bit/s is not above 0`);
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `initial rate ${initialRateBps} bit/s is not above 0`);
     }
   }
 }

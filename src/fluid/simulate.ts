@@ -68,12 +68,12 @@ class SwingMeter {
   }
 }
 
-/** Advances `model` by `durationNs` from where it stands. Throws ERR_ROCE_INVALID_ARGUMENT for a run of less than one step. */
+/** Advances `model` by `durationNs` from where it stands. Throws ERR_ROCE_OUT_OF_RANGE for a run of less than one step. */
 export function simulate(model: FluidModel, options: SimulateOptions): FluidRun {
   const steps = Math.round(options.durationNs / model.stepNs);
   const observedSteps = Math.round((options.observeNs ?? options.durationNs / 3) / model.stepNs);
   if (steps < 1 || observedSteps < 1 || observedSteps > steps) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `cannot observe ${observedSteps} of ${steps} steps`);
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `cannot observe ${observedSteps} of ${steps} steps`);
   }
   const sampleEvery = Math.max(1, Math.floor(steps / (options.traceSamples ?? 500)));
   const trace: FluidTrace = { timeNs: [], queueBytes: [], rateBps: model.groups.map(() => []) };

@@ -82,15 +82,15 @@ export interface TimelyInBits {
   readonly minimumRate: number;
 }
 
-/** Converts to bits. Throws ERR_ROCE_INVALID_ARGUMENT for parameters that describe no algorithm. */
+/** Converts to bits. Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for parameters that describe no algorithm. */
 export function timelyInBits(parameters: TimelyParameters): TimelyInBits {
   for (const [name, value] of Object.entries(parameters)) {
     if (!(value > 0) || !Number.isFinite(value)) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `TIMELY ${name} = ${value} must be a number above 0`);
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `TIMELY ${name} = ${value} must be a number above 0`);
     }
   }
   if (parameters.highDelayNs <= parameters.lowDelayNs) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'TIMELY highDelayNs must be above lowDelayNs');
+    throw new RoceError('ERR_ROCE_CONFLICT', 'TIMELY highDelayNs must be above lowDelayNs');
   }
   const capacity = parameters.linkRateBps;
   return {

@@ -71,7 +71,10 @@ const LOCALLY_ADMINISTERED_BIT = 2;
 const RESOLVE_ATTEMPTS = 50;
 const RESOLVE_POLL_MS = 20;
 
-/** A port on a frame wire; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/**
+ * A port on a frame wire; call `open` to bind it. Throws ERR_ROCE_ADDRESS_FAMILY unless both ends are of one, ERR_ROCE_INVALID_ARGUMENT for
+ * a MAC address of no station.
+ */
 export function openFramePort(options: FramePortOptions): FramePort {
   return new DatagramFramePort(options);
 }
@@ -105,7 +108,7 @@ class DatagramFramePort implements FramePort {
     const { address, local, remote } = options;
     if (local.host.family !== remote.host.family) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_ADDRESS_FAMILY',
         `a frame wire cannot run from ${local.host.text} to ${remote.host.text}`,
         'both ends are IPv4, or both are IPv6; the addresses inside the frames do not matter',
       );

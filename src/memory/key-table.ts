@@ -204,7 +204,7 @@ export class KeyTable {
     }
   }
 
-  /** Registers bytes at an address. Throws ERR_ROCE_INVALID_ARGUMENT when the access flags contradict each other. */
+  /** Registers bytes at an address. Throws ERR_ROCE_CONFLICT when the access flags contradict each other. */
   register(pd: number, bytes: Uint8Array, baseHigh: number, baseLow: number, access: number): MemoryRegion {
     checkAccessFlags(access);
     const key = this.#newKey();
@@ -399,7 +399,7 @@ function remoteWithoutLocalWrite(access: number): boolean {
 function checkAccessFlags(access: number): void {
   if (remoteWithoutLocalWrite(access)) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_CONFLICT',
       'remote write or remote atomic access needs local write access as well',
       'add LOCAL_WRITE (IBTA 10.6.2.1)',
     );

@@ -417,7 +417,7 @@ export class Nic implements QpHost {
     allocMw: ({ pd, type }) => {
       this.#pdUsers(pd);
       if (type !== 1 && type !== 2)
-        throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `memory windows have type 1 or 2, not ${type}`);
+        throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `memory windows have type 1 or 2, not ${type}`);
       const window = this.keys.allocWindow(pd, type);
       return { mw: window.handle, rkey: window.key };
     },
@@ -548,7 +548,7 @@ export class Nic implements QpHost {
   #attached(id: number, offsetBytes: number, lengthBytes: number): Uint8Array {
     const memory = this.#options.regionMemory?.(id) ?? this.#memory(id);
     if (lengthBytes > memory.byteLength || offsetBytes > memory.byteLength - lengthBytes) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the region reaches beyond its buffer');
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the region reaches beyond its buffer');
     }
     return new Uint8Array(memory, offsetBytes, lengthBytes);
   }
@@ -559,7 +559,7 @@ export class Nic implements QpHost {
     const recvCq = this.#cq(args.recvCq);
     const srq = args.srq === 0 ? undefined : this.#srq(args.srq);
     if (srq !== undefined && srq.pd !== args.pd) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the SRQ belongs to another protection domain');
+      throw new RoceError('ERR_ROCE_CONFLICT', 'the SRQ belongs to another protection domain');
     }
     const receives: ReceiveSource = srq ?? new OwnReceives(new RecvQueue(this.#memory(args.rqMemory)));
     const options: QueuePairOptions = {
@@ -660,7 +660,7 @@ export class Nic implements QpHost {
     const local = this.#port.address;
     if (remote.family !== local.family) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_ADDRESS_FAMILY',
         `${remote} cannot be reached from ${local}: other address family`,
         'open the device on an address of the same family',
       );

@@ -74,12 +74,12 @@ const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min
   [QP_ATTR_INFLIGHT, 'inflightPackets', 2, 0xffffffff],
 ];
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for a value out of its range, or one that the port cannot carry. */
+/** Throws ERR_ROCE_OUT_OF_RANGE for a value out of its range, or one that the port cannot carry. */
 export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
   for (const [bit, name, min, max] of RANGES) {
     const value = values[name] as number;
     if ((mask & bit) !== 0 && (value < min || value > max)) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, `it must be ${min} to ${max}`);
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must be ${min} to ${max}`);
     }
   }
   if ((mask & QP_ATTR_RECOVERY) !== 0) recoveryNameOf(values.recovery);
@@ -88,7 +88,7 @@ export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: numb
   }
   if ((mask & QP_ATTR_PATH_MTU) !== 0 && PATH_MTUS[values.pathMtu - 1] > pathMtuMax) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_OUT_OF_RANGE',
       `path MTU ${PATH_MTUS[values.pathMtu - 1]} does not fit the port`,
       `its largest is ${pathMtuMax}`,
     );

@@ -28,12 +28,12 @@ export class IpAddress {
     }
   }
 
-  /** Accepts dotted IPv4, IPv6 in any RFC 4291 form, and v4-mapped IPv6, which becomes IPv4. Throws ERR_ROCE_INVALID_ARGUMENT. */
+  /** Accepts dotted IPv4, IPv6 in any RFC 4291 form, and v4-mapped IPv6, which becomes IPv4. Throws ERR_ROCE_MALFORMED. */
   static parse(text: string): IpAddress {
     const bytes = typeof text !== 'string' ? undefined : text.includes(':') ? parseIpv6(text) : parseIpv4(text);
     if (bytes === undefined) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_MALFORMED',
         `'${text}' is not an IP address`,
         'give a literal address such as 127.0.0.1 or ::1',
       );
@@ -47,7 +47,7 @@ export class IpAddress {
     const copy = Uint8Array.from(bytes);
     if (copy.length === 4) return new IpAddress(4, copy, copy.join('.'));
     if (copy.length === 16) return new IpAddress(6, copy, formatIpv6(copy));
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `an IP address has 4 or 16 bytes, not ${bytes.length}`);
+    throw new RoceError('ERR_ROCE_MALFORMED', `an IP address has 4 or 16 bytes, not ${bytes.length}`);
   }
 
   equals(other: IpAddress): boolean {

@@ -20,10 +20,10 @@ export const ETHERTYPE_MAC_CONTROL = 0x8808;
 
 export const BROADCAST_MAC: Uint8Array = new Uint8Array(MAC_BYTES).fill(0xff);
 
-/** From six pairs of hex digits with colons or dashes. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** From six pairs of hex digits with colons or dashes. Throws ERR_ROCE_MALFORMED. */
 export function parseMac(text: string): Uint8Array {
   if (!/^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i.test(text)) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is not a MAC address`, 'write 02:00:00:00:00:01');
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a MAC address`, 'write 02:00:00:00:00:01');
   }
   return Uint8Array.from(text.split(/[:-]/), (pair) => Number.parseInt(pair, 16));
 }

@@ -62,10 +62,10 @@ export class IcrcFlow {
   /** CRC of the masked headers with lengths and identification zero. */
   readonly #base: number;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT when the addresses are not of one family. */
+  /** Throws ERR_ROCE_ADDRESS_FAMILY when the addresses are not of one family. */
   constructor(source: IpAddress, destination: IpAddress, sourcePort: number, destinationPort: number) {
     if (source.family !== destination.family) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${source} and ${destination} are not of one address family`);
+      throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${source} and ${destination} are not of one address family`);
     }
     this.family = source.family;
     const ip = this.family === 4 ? maskedIpv4(source, destination) : maskedIpv6(source, destination);
@@ -239,7 +239,7 @@ function power(base: number, bytes: number): number {
 
 /**
  * The ICRC a whole IPv4 or IPv6 packet should have and the one it has, for tools and tests. Takes every covered field from the packet,
- * also options and flags that {@link IcrcFlow} takes for granted. Throws ERR_ROCE_INVALID_ARGUMENT unless it is a complete UDP packet
+ * also options and flags that {@link IcrcFlow} takes for granted. Throws ERR_ROCE_MALFORMED unless it is a complete UDP packet
  * with room for BTH and ICRC.
  */
 export function icrcOfIpPacket(ipPacket: Uint8Array): { computed: number; carried: number } {
@@ -248,7 +248,7 @@ export function icrcOfIpPacket(ipPacket: Uint8Array): { computed: number; carrie
   const end = version4 ? readU16(ipPacket, 2) : IPV6_BYTES + readU16(ipPacket, 4);
   const isUdp = ipPacket[version4 ? 9 : 6] === IP_PROTOCOL_UDP && (version4 || ipPacket[0] >> 4 === 6);
   if (!isUdp || end > ipPacket.length || end < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'not a complete RoCEv2 packet over IPv4 or IPv6');
+    throw new RoceError('ERR_ROCE_MALFORMED', 'not a complete RoCEv2 packet over IPv4 or IPv6');
   }
   const masked = Uint8Array.from(ipPacket.subarray(0, end - ICRC_BYTES)); // A Buffer's slice() would be a view.
   maskIp(masked);

@@ -213,7 +213,10 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
     } else this.schedule();
   }
 
-  /** True when the packet's transport class is this QP's, or it notifies of congestion; the SACK extension only where selective repeat was agreed. */
+  /**
+   * True when the packet's transport class is this QP's, or it notifies of congestion; the SACK extension only where selective repeat was
+   * agreed.
+   */
   speaks(packet: RocePacket): boolean {
     const { transport } = packet.info;
     if (transport === 'RC' || transport === 'CNP') return true;
@@ -301,7 +304,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
     this.attributes.state = QPS_RESET;
   }
 
-  /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_INVALID_ARGUMENT when it is too small. */
+  /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_OUT_OF_RANGE when it is too small. */
   watch(memory: ArrayBufferLike): void {
     const { out } = this.#requester;
     this.probe = new PageProbe(new TelemetryPage(memory, out.mask + 1), out.head);

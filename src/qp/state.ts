@@ -155,7 +155,7 @@ function names(mask: number): string {
 
 /**
  * The state after a modify of `type` from `from` with these attributes. Throws ERR_ROCE_INVALID_STATE for a transition that does not
- * exist, ERR_ROCE_INVALID_ARGUMENT for attributes that are missing or not allowed; the QP is untouched then.
+ * exist, ERR_ROCE_INVALID_ARGUMENT for attributes that are missing, ERR_ROCE_CONFLICT for those not allowed; the QP is untouched then.
  */
 export function checkTransition(type: number, from: number, to: number, mask: number): void {
   const what = `${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to] ?? to}`;
@@ -168,6 +168,5 @@ export function checkTransition(type: number, from: number, to: number, mask: nu
   const missing = transition.required & ~given;
   if (missing !== 0) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${what} needs the attributes ${names(missing)}`);
   const extra = given & ~(transition.required | transition.optional);
-  if (extra !== 0)
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${what} does not take the attributes ${names(extra)}`);
+  if (extra !== 0) throw new RoceError('ERR_ROCE_CONFLICT', `${what} does not take the attributes ${names(extra)}`);
 }

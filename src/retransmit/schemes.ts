@@ -20,20 +20,19 @@ export function createReceiver(name: RecoveryName): ReceiverRecovery {
   return SCHEMES[name].receiver();
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for a number that names no scheme. */
+/** Throws ERR_ROCE_UNKNOWN_NAME for a number that names no scheme. */
 export function recoveryNameOf(number: number): RecoveryName {
   const name = RECOVERY_NAMES[number];
-  if (name === undefined)
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `there is no recovery scheme number ${number}`);
+  if (name === undefined) throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no recovery scheme number ${number}`);
   return name;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for a name that is none. */
+/** Throws ERR_ROCE_UNKNOWN_NAME for a name that is none. */
 export function recoveryNumberOf(name: RecoveryName): number {
   const number = RECOVERY_NAMES.indexOf(name);
   if (number >= 0) return number;
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_UNKNOWN_NAME',
     `'${name}' is no recovery scheme`,
     `give one of ${RECOVERY_NAMES.join(', ')}`,
   );

@@ -27,11 +27,7 @@ export function createRingMemory(
   strideBytes: number,
 ): ArrayBufferLike {
   if (!Number.isInteger(depth) || depth < 1 || depth > 1 << 20) {
-    throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
-      `a queue of ${depth} elements is not possible`,
-      'give 1 to 1048576',
-    );
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a queue of ${depth} elements is not possible`, 'give 1 to 1048576');
   }
   const slots = 2 ** Math.ceil(Math.log2(depth));
   const memory = allocate(RING_HEADER_BYTES + slots * strideBytes);

@@ -99,10 +99,10 @@ export class TelemetryPage {
     return numbers * 8 + PACKET_RECORDS * RECORD_BYTES;
   }
 
-  /** Both sides construct it over the same memory. Throws ERR_ROCE_INVALID_ARGUMENT when that is too small. */
+  /** Both sides construct it over the same memory. Throws ERR_ROCE_OUT_OF_RANGE when that is too small. */
   constructor(memory: ArrayBufferLike, depth: number) {
     if (memory.byteLength < TelemetryPage.bytesFor(depth)) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a telemetry page of ${memory.byteLength} bytes is too small`);
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a telemetry page of ${memory.byteLength} bytes is too small`);
     }
     this.memory = memory;
     let offset = 0;

@@ -132,11 +132,14 @@ function writeSges(view: DataView, offset: number, sges: readonly Sge[]): number
   return total;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT unless the list fits the queue and the transport. */
+/**
+ * Throws ERR_ROCE_LIMIT unless the list fits the queue, ERR_ROCE_OUT_OF_RANGE unless it fits the transport, ERR_ROCE_INVALID_ARGUMENT for
+ * an address that is no bigint.
+ */
 function checkSges(sges: readonly Sge[], maxSge: number): void {
   if (sges.length > maxSge) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_LIMIT',
       `${sges.length} scatter/gather elements, but the queue was made for ${maxSge}`,
       'raise maxSendSge or maxRecvSge when creating the QP',
     );
@@ -144,10 +147,7 @@ function checkSges(sges: readonly Sge[], maxSge: number): void {
   let total = 0;
   for (const sge of sges) {
     if (!Number.isInteger(sge.length) || sge.length < 0 || sge.length > MESSAGE_BYTES_MAX) {
-      throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
-        `a scatter/gather element of ${sge.length} bytes is not possible`,
-      );
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a scatter/gather element of ${sge.length} bytes is not possible`);
     }
     if (typeof sge.addr !== 'bigint') {
       throw new RoceError(
@@ -159,7 +159,7 @@ function checkSges(sges: readonly Sge[], maxSge: number): void {
     total += sge.length;
   }
   if (total > MESSAGE_BYTES_MAX) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a message of ${total} bytes exceeds the transport's 2^31`);
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a message of ${total} bytes exceeds the transport's 2^31`);
   }
 }
 
@@ -189,7 +189,7 @@ export class SendQueue extends Ring {
     if (inline === undefined) checkSges(fields.sges, this.maxSge);
     else if (inline.length > this.maxInlineBytes) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_LIMIT',
         `${inline.length} bytes of inline data, but the queue takes ${this.maxInlineBytes}`,
         'raise maxInlineBytes when creating the QP, or send from a memory region',
       );

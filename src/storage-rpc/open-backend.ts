@@ -8,7 +8,8 @@ import { NbdDevice } from './nbd/nbd-device.js';
 
 /**
  * Opens a backend. `sizeBytes` is needed for memory, makes a file that is not there, and must fit one that is; the size of an NBD export is
- * the server's to say. Rejects with ERR_ROCE_INVALID_ARGUMENT, and as the backends do.
+ * the server's to say. Rejects with ERR_ROCE_MALFORMED for a text that is no backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing,
+ * ERR_ROCE_CONFLICT where it cannot be chosen, and as the backends do.
  */
 export async function openBackend(spec: string, sizeBytes: number | undefined): Promise<BlockDevice> {
   if (spec === 'memory') {
@@ -22,9 +23,9 @@ export async function openBackend(spec: string, sizeBytes: number | undefined): 
   }
   if (/^nbd(\+unix)?:/.test(spec)) {
     if (sizeBytes !== undefined) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the size of an NBD export is what its server says');
+      throw new RoceError('ERR_ROCE_CONFLICT', 'the size of an NBD export is what its server says');
     }
     return NbdDevice.open(spec.replace(/^nbd:(?=nbd)/, ''));
   }
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${spec}' is no backend`, 'memory, file:PATH or nbd:URI');
+  throw new RoceError('ERR_ROCE_MALFORMED', `'${spec}' is no backend`, 'memory, file:PATH or nbd:URI');
 }

@@ -31,7 +31,7 @@ const DEFAULTS = {
 };
 const CABLE_METRES = 5;
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT when the parts are more than the whole. */
+/** Throws ERR_ROCE_CONFLICT when the parts are more than the whole. */
 export function layOutBuffer(
   config: BufferConfig,
   losslessPriorities: readonly number[],
@@ -42,7 +42,7 @@ export function layOutBuffer(
   const { totalBytes, losslessAlpha, lossyAlpha, headroomOversubscription } = settings;
   if (!(losslessAlpha > 0 && lossyAlpha > 0 && headroomOversubscription >= 1)) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_OUT_OF_RANGE',
       `alphas of ${losslessAlpha} and ${lossyAlpha} and an over-subscription of ${headroomOversubscription} are no buffer`,
       'alphas are more than 0, over-subscription is 1 or more',
     );
@@ -56,7 +56,7 @@ export function layOutBuffer(
   const sharedBytes = ingressPoolBytes - lossless * ports.length * settings.reservedBytes;
   if (!(sharedBytes > 0) || !(ingressPoolBytes + headroomPoolBytes <= totalBytes)) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_CONFLICT',
       `a buffer of ${totalBytes} bytes cannot hold ${headroomPoolBytes} of headroom and an ingress pool of ${ingressPoolBytes} ` +
         `with ${settings.reservedBytes} reserved for each of ${lossless * ports.length} lossless queues`,
       'enlarge totalBytes, or set headroomBytes, headroomOversubscription or reservedBytes',
@@ -65,7 +65,7 @@ export function layOutBuffer(
   const egressLossyPoolBytes = settings.egressLossyPoolBytes ?? sharedBytes;
   if (egressLossyPoolBytes > ingressPoolBytes) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_CONFLICT',
       `the egress pool of lossy traffic (${egressLossyPoolBytes}) is larger than the ingress pool (${ingressPoolBytes})`,
       'otherwise lossy traffic alone could take all of it',
     );

@@ -21,7 +21,9 @@ export class EgressMarking {
   /** By port: what a marker's yes means. */
   readonly #verdicts: Uint8Array;
 
-  /** One configuration a port. Throws ERR_ROCE_INVALID_ARGUMENT when there is one and no `random`, or its numbers make no sense. */
+  /**
+   * One configuration a port. Throws ERR_ROCE_INVALID_ARGUMENT when there is one and no `random`, ERR_ROCE_OUT_OF_RANGE for its numbers.
+   */
   constructor(ports: ReadonlyArray<MarkingConfig | undefined>, random: RandomSource | undefined) {
     this.#verdicts = Uint8Array.from(ports, (config) => (config?.dropNotEct === true ? MARK_OR_DROP : MARK));
     for (const config of ports) {
@@ -51,7 +53,7 @@ function checked(config: MarkingConfig): MarkingConfig {
     const { kminBytes, kmaxBytes, pmax } = config;
     if (!(kminBytes >= 0 && kmaxBytes >= kminBytes && pmax >= 0 && pmax <= 1)) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_OUT_OF_RANGE',
         `Kmin ${kminBytes}, Kmax ${kmaxBytes} and Pmax ${pmax} describe no marking`,
         'Kmin is at most Kmax, and Pmax is 0 to 1',
       );

@@ -24,7 +24,10 @@ export class FlowControl {
   readonly #quantumNs: readonly number[];
   readonly #onReady: (port: number) => void;
 
-  /** `onReady` hears of ports that may have something to send. Throws ERR_ROCE_INVALID_ARGUMENT. */
+  /**
+   * `onReady` hears of ports that may have something to send. Throws ERR_ROCE_OUT_OF_RANGE for a pause, ERR_ROCE_INVALID_ARGUMENT for a
+   * port without a rate.
+   */
   constructor(
     config: PfcConfig | undefined,
     ports: readonly SwitchPortConfig[],
@@ -110,7 +113,7 @@ export class FlowControl {
 
 function check(quanta: number, rates: readonly number[]): void {
   if (!Number.isInteger(quanta) || quanta < 1 || quanta > PFC_QUANTA_MAX) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a pause cannot last ${quanta} quanta`, 'it lasts 1 to 65535');
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a pause cannot last ${quanta} quanta`, 'it lasts 1 to 65535');
   }
   if (!rates.every((rateBps) => Number.isFinite(rateBps) && rateBps > 0)) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'PFC counts time in bit times', 'give every port a rateBps');

@@ -33,7 +33,7 @@ export class ForwardingTable {
   readonly #prefixes: readonly Prefix[];
   readonly #hashSeed: number;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for a destination that cannot be read, and for ports that do not exist. */
+  /** Throws ERR_ROCE_MALFORMED for a destination that cannot be read, ERR_ROCE_UNKNOWN_NAME for ports that do not exist. */
   constructor(routes: readonly RouteConfig[], portNames: readonly string[], hashSeed: number) {
     const prefixes: Prefix[] = [];
     for (const { to, ports } of routes) {
@@ -80,11 +80,7 @@ function groupOf(to: string, ports: readonly string[], portNames: readonly strin
   const group = Uint16Array.from(ports, (name) => {
     const port = portNames.indexOf(name);
     if (port < 0) {
-      throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
-        `the route to ${to} names port '${name}'`,
-        'there is no such port',
-      );
+      throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `the route to ${to} names port '${name}'`, 'there is no such port');
     }
     return port;
   });
@@ -99,7 +95,7 @@ function parsePrefix(text: string, group: PortGroup): Prefix {
   const bits = bitsText === undefined ? addressBits : Number(bitsText);
   if (!/^[^/]+(\/\d+)?$/.test(text) || bits > addressBits) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_MALFORMED',
       `'${text}' is not a destination`,
       'write a MAC address, an IP address, or a prefix such as 10.1.0.0/16',
     );

@@ -23,7 +23,7 @@ export class FrameClassifier {
   readonly #trustDscp: boolean;
   readonly #priorityOfDscp: Uint8Array;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for a DSCP outside 0..63 or a priority outside 0..7. */
+  /** Throws ERR_ROCE_OUT_OF_RANGE for a DSCP outside 0..63 or a priority outside 0..7. */
   constructor(config: ClassificationConfig) {
     this.#trustDscp = config.trust !== 'pcp';
     this.#priorityOfDscp = Uint8Array.from({ length: DSCPS }, (_, dscp) => dscp >> 3);
@@ -35,7 +35,7 @@ export class FrameClassifier {
         priority >= PRIORITIES
       ) {
         throw new RoceError(
-          'ERR_ROCE_INVALID_ARGUMENT',
+          'ERR_ROCE_OUT_OF_RANGE',
           `DSCP ${dscp} cannot go to priority ${priority}`,
           'DSCPs are 0 to 63, priorities 0 to 7',
         );

@@ -29,7 +29,7 @@ export class PfcWatchdog {
   readonly #pauses: EgressPause;
   readonly #handler: StormHandler;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for times that cannot be. */
+  /** Throws ERR_ROCE_OUT_OF_RANGE for times that cannot be. */
   constructor(
     ports: number,
     priorities: readonly number[],
@@ -44,7 +44,7 @@ export class PfcWatchdog {
     this.#pollNs = config.pollNs ?? Math.min(DEFAULT_NS, this.#detectNs, this.#restoreNs);
     if (!(this.#pollNs > 0 && this.#pollNs <= Math.min(this.#detectNs, this.#restoreNs))) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_OUT_OF_RANGE',
         `a watchdog cannot look every ${this.#pollNs} ns for storms of ${this.#detectNs} and calms of ${this.#restoreNs}`,
         'pollNs is more than 0 and at most the two others',
       );

@@ -3,12 +3,12 @@
 import { RoceError } from '../core/errors.js';
 import { PRIORITIES } from '../packet/pfc.js';
 
-/** Bit p for each priority p of the list. Throws ERR_ROCE_INVALID_ARGUMENT for what is no priority. */
+/** Bit p for each priority p of the list. Throws ERR_ROCE_OUT_OF_RANGE for what is no priority. */
 export function priorityMask(priorities: readonly number[]): number {
   let mask = 0;
   for (const priority of priorities) {
     if (!Number.isInteger(priority) || priority < 0 || priority >= PRIORITIES) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${priority} is not a priority`, 'priorities are 0 to 7');
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${priority} is not a priority`, 'priorities are 0 to 7');
     }
     mask |= 1 << priority;
   }

@@ -20,7 +20,7 @@ export class Scheduler {
   /** By port: the priority whose turn it is. */
   readonly #turn: Uint8Array;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for priorities and weights that are none. */
+  /** Throws ERR_ROCE_OUT_OF_RANGE for priorities and weights that are none. */
   constructor(ports: number, queues: EgressQueues, config: SchedulingConfig) {
     this.#queues = queues;
     this.#strict = priorityMask(config.strict ?? [6, 7]);
@@ -61,7 +61,7 @@ function checkedWeights(weights: readonly number[] = Array<number>(PRIORITIES).f
   if (weights.length === PRIORITIES && weights.every((weight) => Number.isInteger(weight) && weight >= 1))
     return weights;
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_OUT_OF_RANGE',
     `[${weights.join(', ')}] are no weights`,
     'give one integer from 1 up for each of the eight priorities',
   );

@@ -76,7 +76,10 @@ export class Switch {
   readonly #subject: FaultSubject = newFaultSubject();
   #nowNs = 0;
 
-  /** Throws ERR_ROCE_INVALID_ARGUMENT for port names that are missing, repeated, or impossible in a fault rule, and for settings that contradict each other. */
+  /**
+   * Throws ERR_ROCE_MALFORMED for port names that are missing, repeated, or impossible in a fault rule, ERR_ROCE_CONFLICT for settings that
+   * contradict each other.
+   */
   constructor(options: SwitchOptions) {
     const names = checkedNames(options.ports);
     this.#ports = names.map(
@@ -306,7 +309,7 @@ function checkedNames(names: readonly string[]): readonly string[] {
     return names;
   }
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_MALFORMED',
     `a switch cannot have the ports [${names.join(', ')}]`,
     'give two or more different names of letters, digits, dots, dashes and underscores',
   );

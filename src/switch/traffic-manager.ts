@@ -43,7 +43,7 @@ export class TrafficManager {
   readonly #macs: readonly Uint8Array[];
   readonly #pfc = new PfcFrame();
 
-  /** `ports` and `counters` by port number. Throws ERR_ROCE_INVALID_ARGUMENT for settings that contradict each other. */
+  /** `ports` and `counters` by port number. Throws ERR_ROCE_CONFLICT for settings that contradict each other. */
   constructor(
     config: SwitchConfig & { readonly random?: RandomSource },
     ports: readonly SwitchPortConfig[],

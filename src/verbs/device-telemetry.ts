@@ -12,7 +12,7 @@ export interface EstatsOptions {
   readonly http?: string;
 }
 
-/** What is asked for; undefined: no telemetry. Throws ERR_ROCE_INVALID_ARGUMENT when `http` is not an address and a port. */
+/** What is asked for; undefined: no telemetry. Throws ERR_ROCE_MALFORMED when `http` is not an address and a port. */
 export function telemetryWanted(estats: boolean | EstatsOptions | undefined): EndpointServerOptions | undefined {
   if (estats === undefined || estats === false) return undefined;
   if (estats === true || estats.http === undefined) return {};

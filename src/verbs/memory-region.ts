@@ -46,7 +46,7 @@ export class MemoryRegion extends Resource {
     return this.bytes.length;
   }
 
-  /** A scatter/gather element for [offset, offset + length). Throws ERR_ROCE_INVALID_ARGUMENT when it reaches outside. */
+  /** A scatter/gather element for [offset, offset + length). Throws ERR_ROCE_OUT_OF_RANGE when it reaches outside. */
   sge(offset = 0, length = this.length - offset): Sge {
     checkInside(offset, length, this.length);
     return { addr: this.addr + BigInt(offset), length, lkey: this.lkey };
@@ -102,7 +102,7 @@ function checkInside(offset: number, length: number, total: number): void {
   if (Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0 && length <= total - offset)
     return;
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_OUT_OF_RANGE',
     `[${offset}, ${offset} + ${length}) is not inside the region of ${total} bytes`,
   );
 }

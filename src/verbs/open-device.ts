@@ -35,7 +35,9 @@ export interface DeviceOptions extends PortOptions {
  *     const device = await openDevice({ address: '127.0.0.1' });
  *
  * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects with ERR_ROCE_IO when
- * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT for options that make no sense.
+ * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT
+ * without an address, ERR_ROCE_MALFORMED for one that is none, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other options that cannot be,
+ * ERR_ROCE_UNSUPPORTED where this system lacks what they ask for.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   if (typeof options?.address !== 'string') {
@@ -59,7 +61,7 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
 /** A name that is not known must not pass for the default. */
 function checkName(option: string, name: string, names: readonly string[]): void {
   if (names.includes(name)) return;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${option} is '${name}'`, `it is one of ${names.join(', ')}`);
+  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${name}'`, `it is one of ${names.join(', ')}`);
 }
 
 /** Frame ports and ports without koffi do not choose. */

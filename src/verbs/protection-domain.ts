@@ -34,7 +34,7 @@ export class ProtectionDomain extends Resource {
     const bytes = this.#bytesOf(memory);
     const iova = options.iova ?? this.device.takeIova(bytes.length);
     if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the region would reach beyond the 64-bit address space');
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the region would reach beyond the 64-bit address space');
     }
     const memoryId = this.device.link.attach(bytes.buffer);
     try {
@@ -75,7 +75,7 @@ export class ProtectionDomain extends Resource {
     if (memory instanceof Uint8Array) return Buffer.from(memory.buffer, memory.byteOffset, memory.length);
     if (!Number.isSafeInteger(memory) || memory < 0) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        typeof memory === 'number' ? 'ERR_ROCE_OUT_OF_RANGE' : 'ERR_ROCE_INVALID_ARGUMENT',
         `a region of ${memory} bytes is not possible`,
         'pass a Buffer, or a number of bytes',
       );

@@ -111,7 +111,10 @@ function numberOf(value: number | undefined): number {
   return value ?? 0;
 }
 
-/** Attributes and the mask of those that were given. Throws ERR_ROCE_INVALID_ARGUMENT for an MTU, state or scheme that does not exist. */
+/**
+ * Attributes and the mask of those that were given. Throws ERR_ROCE_UNKNOWN_NAME for a state or scheme that does not exist,
+ * ERR_ROCE_OUT_OF_RANGE for an MTU.
+ */
 export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttributes } {
   const bits: ReadonlyArray<readonly [given: unknown, bit: number]> = [
     [attr.state, QP_ATTR_STATE],
@@ -166,11 +169,12 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
   return { mask, values };
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT when it is not among them. */
+/** Throws ERR_ROCE_UNKNOWN_NAME for a name that is not among them, ERR_ROCE_OUT_OF_RANGE for a number. */
 function placeIn<T>(all: readonly T[], wanted: T, what: string): number {
   const place = all.indexOf(wanted);
   if (place >= 0) return place;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${wanted}' is no ${what}`, `give one of ${all.join(', ')}`);
+  const code = typeof wanted === 'number' ? 'ERR_ROCE_OUT_OF_RANGE' : 'ERR_ROCE_UNKNOWN_NAME';
+  throw new RoceError(code, `'${wanted}' is no ${what}`, `give one of ${all.join(', ')}`);
 }
 
 export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {

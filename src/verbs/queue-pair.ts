@@ -62,7 +62,7 @@ const SGE_MAX = 32;
 
 function checkSgeCount(name: string, count: number): void {
   if (!Number.isInteger(count) || count < 1 || count > SGE_MAX) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${count}`, `it must be 1 to ${SGE_MAX}`);
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${count}`, `it must be 1 to ${SGE_MAX}`);
   }
 }
 
@@ -221,8 +221,10 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE, ERR_ROCE_CLOSED or ERR_ROCE_INVALID_ARGUMENT; the
-   * requests before the refused one are posted. Everything that goes wrong later is in the completion.
+   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE outside RTS, SQD and ERR, ERR_ROCE_CLOSED,
+   * ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_CONFLICT or
+   * ERR_ROCE_INVALID_ARGUMENT for a request that cannot be; the requests before the refused one are posted. Everything that goes wrong
+   * later is in the completion.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
     if (this.#state !== QPS_RTS && this.#state !== QPS_SQD && this.#state !== QPS_ERR) {
@@ -262,7 +264,7 @@ export class QueuePair extends Resource {
   /** Posts a receive work request; not possible with an SRQ, nor before INIT. */
   postRecv(request: RecvWorkRequest = {}): void {
     if (this.#srq !== undefined) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'this QP receives from an SRQ', 'post to the SRQ');
+      throw new RoceError('ERR_ROCE_CONFLICT', 'this QP receives from an SRQ', 'post to the SRQ');
     }
     if (this.#state < QPS_INIT) {
       this.#expectOpen();

@@ -88,19 +88,19 @@ const CARRIES_DATA: ReadonlySet<SendWorkRequest['opcode']> = new Set([
 function u64(name: string, value: bigint): bigint {
   if (typeof value !== 'bigint' || value < 0n || value >= 1n << 64n) {
     const hint = 'it must be a bigint that fits 64 bits without sign';
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, hint);
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, hint);
   }
   return value;
 }
 
 function u32(name: string, value: number): number {
   if (!Number.isInteger(value) || value < 0 || value > 0xffffffff) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, 'it must fit 32 bits without sign');
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, 'it must fit 32 bits without sign');
   }
   return value;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for numbers that do not fit their field, and for inline data where there can be none. */
+/** Throws ERR_ROCE_OUT_OF_RANGE for numbers that do not fit their field, ERR_ROCE_CONFLICT for inline data where there can be none. */
 export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFields {
   // An opcode the table does not know still becomes a work request: the NIC completes it in error, as hardware does.
   const fields: SendWqeFields = {
@@ -123,7 +123,7 @@ export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFiel
   if ('inline' in request && request.inline !== undefined) {
     if (!CARRIES_DATA.has(request.opcode)) {
       const hint = 'only SEND and RDMA_WRITE take their data inline';
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `inline data with ${request.opcode}`, hint);
+      throw new RoceError('ERR_ROCE_CONFLICT', `inline data with ${request.opcode}`, hint);
     }
     fields.inlineBytes = request.inline;
     fields.flags |= SEND_INLINE;

@@ -8,7 +8,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { RoceError } from '../core/errors.js';
+import { isArgumentError, RoceError } from '../core/errors.js';
 
 /** A file of the page. */
 export interface PageFile {
@@ -23,8 +23,8 @@ export interface DashboardSource {
   /** Calls `send` with every message from now on; returns how to stop that. */
   subscribe(send: (name: string, data: unknown) => void): () => void;
   /**
-   * Changes settings and resolves with those in force. Rejects with ERR_ROCE_INVALID_ARGUMENT for what makes no sense. Undefined where there
-   * is nothing to set.
+   * Changes settings and resolves with those in force. Rejects with a code of wrong arguments (`isArgumentError`) for what makes no
+   * sense. Undefined where there is nothing to set.
    */
   readonly apply: ((settings: unknown) => Promise<unknown>) | undefined;
 }
@@ -159,8 +159,7 @@ async function settings(
   try {
     sendJson(response, 200, await apply(await bodyOf(request)));
   } catch (error) {
-    const isCallers = error instanceof RoceError && error.code === 'ERR_ROCE_INVALID_ARGUMENT';
-    fail(response, isCallers ? 400 : 500, (error as Error).message);
+    fail(response, isArgumentError(error) ? 400 : 500, (error as Error).message);
   }
 }
 
@@ -179,13 +178,13 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let bytes = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'that is too long');
+    if (bytes > BODY_BYTES_MAX) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'that is too long');
     chunks.push(chunk);
   }
   try {
     return JSON.parse(Buffer.concat(chunks).toString());
   } catch {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'that is not JSON');
+    throw new RoceError('ERR_ROCE_MALFORMED', 'that is not JSON');
   }
 }
 

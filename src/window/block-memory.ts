@@ -13,13 +13,13 @@ interface Segment {
   readonly region: MemoryRegion;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkPool(blocks: number, blockBytes: number): void {
   if (Number.isInteger(blocks) && blocks >= 1 && Number.isInteger(blockBytes) && blockBytes >= 1) {
     if (blockBytes < BLOCK_BYTES_MAX && blocks < 2 ** 16) return;
   }
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_OUT_OF_RANGE',
     `a pool cannot have ${blocks} blocks of ${blockBytes} bytes`,
     'it has 1 to 65535 blocks of 1 byte to 2 GiB',
   );

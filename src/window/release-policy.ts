@@ -57,21 +57,21 @@ export class NaglePolicy implements ReleasePolicy {
   #oldestFreeNs = 0;
 
   /**
-   * Throws ERR_ROCE_INVALID_ARGUMENT for parameters that deadlock: with MAS > M all blocks can be free without an acknowledgement
+   * Throws ERR_ROCE_OUT_OF_RANGE for parameters that deadlock: with MAS > M all blocks can be free without an acknowledgement
    * being due, and with an infinite MAT none ever becomes due.
    */
   constructor(parameters: NagleParameters, poolBlocks: number) {
     const { maxAvailableSegments: mas, maxAckTimeNs: mat } = parameters;
     if (!Number.isInteger(mas) || mas < 1 || mas > poolBlocks) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_OUT_OF_RANGE',
         `MAS is ${mas} in a pool of ${poolBlocks} blocks`,
         `it must be 1 to ${poolBlocks}: with more, the writer runs out of blocks before an acknowledgement is due`,
       );
     }
     if (!(mat > 0) || mat === Number.POSITIVE_INFINITY) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_OUT_OF_RANGE',
         `MAT is ${mat} ns`,
         'it must be finite and above zero: without it the last blocks of a burst are never given back',
       );

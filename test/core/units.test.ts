@@ -25,7 +25,7 @@ describe('sizes', () => {
     "'%s' is refused by name and with an example",
     (text) => {
       expect(() => parseSizeBytes(text)).toThrow(
-        expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT', message: expect.stringContaining(`'${text}'`) }),
+        expect.objectContaining({ code: 'ERR_ROCE_MALFORMED', message: expect.stringContaining(`'${text}'`) }),
       );
       expect(() => parseSizeBytes(text)).toThrow(/for example 4096, 64KiB/);
     },

@@ -21,6 +21,6 @@ describe('settings of the lab', () => {
     ['read', /object/],
   ])('refuses %j and says why', (settings, message) => {
     expect(() => parseSettings(settings)).toThrow(message);
-    expect(() => parseSettings(settings)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' }));
+    expect(() => parseSettings(settings)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_MALFORMED' }));
   });
 });

@@ -28,7 +28,7 @@ describe.each(RATE_CONTROL_NAMES)('the parameters of %s', (name) => {
     const { min, max } = table[key];
     for (const value of [min - 1, max * 2, Number.NaN]) {
       expect(() => packRateControl({ name, [key]: value } as never)).toThrow(
-        expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT', message: expect.stringContaining(key) }),
+        expect.objectContaining({ code: 'ERR_ROCE_OUT_OF_RANGE', message: expect.stringContaining(key) }),
       );
     }
   });

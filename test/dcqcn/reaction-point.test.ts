@@ -276,7 +276,7 @@ describe('parameters that contradict each other', () => {
   it.each([{ minimumRateBps: 41 * GBPS }, { linkRateBps: 1e12, additiveIncreaseBps: 1e3 }])(
     'are refused: %o',
     (changes) => {
-      expect(() => reactionPoint(changes)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' }));
+      expect(() => reactionPoint(changes)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_CONFLICT' }));
     },
   );
 });

@@ -107,7 +107,7 @@ describe('patched TIMELY', () => {
 describe('parameters that contradict each other', () => {
   it.each([{ lowRttNs: 500_000 }, { minimumRateBps: 11e9 }])('are refused: %o', (changes) => {
     expect(() => createRateControl(rateControlSettings({ name: 'timely', ...changes }))).toThrow(
-      expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' }),
+      expect.objectContaining({ code: 'ERR_ROCE_CONFLICT' }),
     );
   });
 });

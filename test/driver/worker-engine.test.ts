@@ -49,7 +49,7 @@ describe.runIf(isBuilt)('a worker engine', () => {
     const own = new Uint8Array(4096);
     expect(device.reaches(own)).toBe(false);
     await expect(pd.regMr(own, Access.LOCAL_WRITE)).rejects.toMatchObject({
-      code: 'ERR_ROCE_INVALID_ARGUMENT',
+      code: 'ERR_ROCE_UNSUPPORTED',
       message: expect.stringMatching(/runs in a worker.*device\.allocate/),
     });
     const shared = device.allocate(4096);
@@ -66,7 +66,7 @@ describe.runIf(isBuilt)('a worker engine', () => {
       code: 'ERR_ROCE_IO',
       message: expect.stringMatching(/cannot bind UDP 127\.53\.1\.1:4791: EADDRINUSE/),
     });
-    await expect(openDevice({ address: 'nonsense' })).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    await expect(openDevice({ address: 'nonsense' })).rejects.toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
   });
 
   it('refuses commands as an inline one does', async () => {

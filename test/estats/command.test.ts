@@ -125,7 +125,7 @@ describe('rocev2 estats', () => {
 describe('openDevice', () => {
   it('with telemetry at an impossible address opens nothing', async () => {
     await expect(openDevice({ address: '127.57.1.3', estats: { http: 'nowhere' } })).rejects.toMatchObject({
-      code: 'ERR_ROCE_INVALID_ARGUMENT',
+      code: 'ERR_ROCE_MALFORMED',
     });
     await expect(
       openDevice({

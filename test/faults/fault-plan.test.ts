@@ -263,7 +263,7 @@ describe('fault rule grammar', () => {
         try {
           parseFaultRules(parts.join(''));
         } catch (error) {
-          expect(error).toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+          expect(error).toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
         }
       }),
       { numRuns: 3000 },

@@ -172,7 +172,7 @@ describe('access flags', () => {
 
   it('remote write and atomic access need local write at registration', () => {
     const keys = table();
-    const refused = expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    const refused = expect.objectContaining({ code: 'ERR_ROCE_CONFLICT' });
     expect(() => register(keys, 0n, 8, Access.REMOTE_WRITE)).toThrow(refused);
     expect(() => register(keys, 0n, 8, Access.REMOTE_ATOMIC | Access.REMOTE_READ)).toThrow(refused);
     expect(() => register(keys, 0n, 8, Access.REMOTE_READ)).not.toThrow();

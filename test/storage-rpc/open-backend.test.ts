@@ -4,15 +4,15 @@ import { openBackend } from '../../src/storage-rpc/open-backend.js';
 import { ServedDisk } from './nbd/nbd-pair.js';
 
 test.each([
-  ['memory', undefined],
-  ['memory', 0],
-  ['file:', 4096],
-  ['file:/nowhere/disk', 1000],
-  ['tape', 4096],
-  ['nbd:nbd://127.0.0.1', 4096],
-  ['nbd:http://127.0.0.1', undefined],
-])('%s of %s bytes is refused as a mistake of the caller', async (spec, size) => {
-  await expect(openBackend(spec, size)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+  ['memory', undefined, 'INVALID_ARGUMENT'],
+  ['memory', 0, 'INVALID_ARGUMENT'],
+  ['file:', 4096, 'MALFORMED'],
+  ['file:/nowhere/disk', 1000, 'OUT_OF_RANGE'],
+  ['tape', 4096, 'MALFORMED'],
+  ['nbd:nbd://127.0.0.1', 4096, 'CONFLICT'],
+  ['nbd:http://127.0.0.1', undefined, 'MALFORMED'],
+])('%s of %s bytes is refused as a mistake of the caller', async (spec, size, code) => {
+  await expect(openBackend(spec, size)).rejects.toMatchObject({ code: `ERR_ROCE_${code}` });
 });
 
 test('an NBD export, with and without the word before its URI', async () => {

@@ -146,7 +146,7 @@ describe('belonging together', () => {
   it('an SRQ of another domain is refused', async () => {
     const nic = await LoneNic.create();
     const srq = await (await nic.device.createPd()).createSrq({ depth: 4 });
-    await expect(nic.pd.createQp({ sendCq: nic.cq, srq })).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    await expect(nic.pd.createQp({ sendCq: nic.cq, srq })).rejects.toMatchObject({ code: 'ERR_ROCE_CONFLICT' });
   });
 
   it('a closed QP hears nothing, and its number is not given out again soon', async () => {
@@ -192,7 +192,7 @@ describe('memory', () => {
 
   it('an address that reaches beyond 64 bits is refused', async () => {
     const nic = await LoneNic.create();
-    const refused = { code: 'ERR_ROCE_INVALID_ARGUMENT' };
+    const refused = { code: 'ERR_ROCE_OUT_OF_RANGE' };
     await expect(nic.pd.regMr(16, 0, { iova: 2n ** 64n - 8n })).rejects.toMatchObject(refused);
     await expect(nic.pd.regMr(16, 0, { iova: -1n })).rejects.toMatchObject(refused);
     const last = await nic.pd.regMr(16, Access.REMOTE_ALL, { iova: 2n ** 64n - 16n });
@@ -204,7 +204,7 @@ describe('memory', () => {
   it('flags that contradict each other leave nothing behind', async () => {
     const nic = await LoneNic.create();
     const before = nic.host.nic.keys.size;
-    await expect(nic.pd.regMr(16, Access.REMOTE_WRITE)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    await expect(nic.pd.regMr(16, Access.REMOTE_WRITE)).rejects.toMatchObject({ code: 'ERR_ROCE_CONFLICT' });
     expect(nic.host.nic.keys.size).toBe(before);
   });
 
@@ -217,7 +217,7 @@ describe('memory', () => {
       [1.5, 1],
       [0, -1],
     ]) {
-      expect(() => nic.mr.sge(offset, length)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' }));
+      expect(() => nic.mr.sge(offset, length)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_OUT_OF_RANGE' }));
     }
     expect(nic.mr.sge(65536)).toMatchObject({ length: 0 });
   });
@@ -244,10 +244,12 @@ describe('the command ring', () => {
 
 describe('openDevice', () => {
   it.each([
-    ['no address', {}],
-    ['an engine that does not exist', { address: '127.62.0.1', engine: 'gpu' }],
-    ['I/O that does not exist', { address: '127.62.0.1', io: 'xdp' }],
-  ])('refuses %s', async (_, options) => {
-    await expect(openDevice(options as DeviceOptions)).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    ['no address', {}, 'INVALID_ARGUMENT'],
+    ['an address that is none', { address: 'nonsense' }, 'MALFORMED'],
+    ['an engine that does not exist', { address: '127.62.0.1', engine: 'gpu' }, 'UNKNOWN_NAME'],
+    ['I/O that does not exist', { address: '127.62.0.1', io: 'xdp' }, 'UNKNOWN_NAME'],
+    ['options that exclude each other', { address: '127.62.0.1', io: 'mmsg', native: 'off' }, 'CONFLICT'],
+  ])('refuses %s', async (_, options, code) => {
+    await expect(openDevice(options as DeviceOptions)).rejects.toMatchObject({ code: `ERR_ROCE_${code}` });
   });
 });

@@ -7,7 +7,7 @@ import { connectToPeer, LoneNic, MTU, nak, pattern } from '../support/lone-nic.j
 const send = (wrId: number, more: object = {}): SendWorkRequest => ({ opcode: 'SEND', wrId, ...more });
 const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 const full = expect.objectContaining({ code: 'ERR_ROCE_QUEUE_FULL' });
-const invalid = expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+const coded = (code: string) => expect.objectContaining({ code: `ERR_ROCE_${code}` });
 
 describe('the event ring', () => {
   it('when it is full loses events, counts them, and keeps nobody waiting who waits for an answer or a completion', async () => {
@@ -60,9 +60,9 @@ describe('the send queue', () => {
   });
 
   it.each([
-    ['too many elements', { sges: Array(5).fill({ addr: 0n, length: 1, lkey: 0 }) }],
-    ['an element of negative length', { sges: [{ addr: 0n, length: -1, lkey: 0 }] }],
-    ['an element of half a byte', { sges: [{ addr: 0n, length: 0.5, lkey: 0 }] }],
+    ['too many elements', { sges: Array(5).fill({ addr: 0n, length: 1, lkey: 0 }) }, 'LIMIT'],
+    ['an element of negative length', { sges: [{ addr: 0n, length: -1, lkey: 0 }] }, 'OUT_OF_RANGE'],
+    ['an element of half a byte', { sges: [{ addr: 0n, length: 0.5, lkey: 0 }] }, 'OUT_OF_RANGE'],
     [
       'more than 2^31 bytes',
       {
@@ -71,17 +71,22 @@ describe('the send queue', () => {
           { addr: 0n, length: 1, lkey: 0 },
         ],
       },
+      'OUT_OF_RANGE',
     ],
-    ['too much inline data', { inline: new Uint8Array(65) }],
-    ['inline data to be read into', { opcode: 'RDMA_READ', inline: new Uint8Array(8), remoteAddr: 0n, rkey: 0 }],
-    ['a remote address of 65 bits', { opcode: 'RDMA_WRITE', remoteAddr: 2n ** 64n, rkey: 0 }],
-    ['a remote address that is no bigint', { opcode: 'RDMA_WRITE', remoteAddr: 4096, rkey: 0 }],
-    ['a local address that is no bigint', { sges: [{ addr: 4096, length: 1, lkey: 0 }] }],
-    ['a key of 33 bits', { opcode: 'RDMA_WRITE', remoteAddr: 0n, rkey: 2 ** 32 }],
-    ['immediate data that is no 32-bit number', { opcode: 'SEND_WITH_IMM', immediate: -1 }],
-  ])('refuses %s', async (_, more) => {
+    ['too much inline data', { inline: new Uint8Array(65) }, 'LIMIT'],
+    [
+      'inline data to be read into',
+      { opcode: 'RDMA_READ', inline: new Uint8Array(8), remoteAddr: 0n, rkey: 0 },
+      'CONFLICT',
+    ],
+    ['a remote address of 65 bits', { opcode: 'RDMA_WRITE', remoteAddr: 2n ** 64n, rkey: 0 }, 'OUT_OF_RANGE'],
+    ['a remote address that is no bigint', { opcode: 'RDMA_WRITE', remoteAddr: 4096, rkey: 0 }, 'OUT_OF_RANGE'],
+    ['a local address that is no bigint', { sges: [{ addr: 4096, length: 1, lkey: 0 }] }, 'INVALID_ARGUMENT'],
+    ['a key of 33 bits', { opcode: 'RDMA_WRITE', remoteAddr: 0n, rkey: 2 ** 32 }, 'OUT_OF_RANGE'],
+    ['immediate data that is no 32-bit number', { opcode: 'SEND_WITH_IMM', immediate: -1 }, 'OUT_OF_RANGE'],
+  ])('refuses %s', async (_, more, code) => {
     const nic = await LoneNic.create();
-    expect(() => nic.qp.postSend({ opcode: 'SEND', ...more } as SendWorkRequest)).toThrow(invalid);
+    expect(() => nic.qp.postSend({ opcode: 'SEND', ...more } as SendWorkRequest)).toThrow(coded(code));
     expect(nic.take()).toEqual([]);
     nic.qp.postSend(send(1)); // The queue is as it was.
     expect(nic.take()).toMatchObject([{ at: 0 }]);
@@ -96,7 +101,7 @@ describe('the send queue', () => {
     { maxRecvWr: 1.5 },
   ])('cannot be made with %j', async (init) => {
     const nic = await LoneNic.create();
-    await expect(nic.pd.createQp({ sendCq: nic.cq, ...init })).rejects.toEqual(invalid);
+    await expect(nic.pd.createQp({ sendCq: nic.cq, ...init })).rejects.toEqual(coded('OUT_OF_RANGE'));
   });
 
   it('works at a depth of one', async () => {
@@ -196,7 +201,7 @@ describe('a shared receive queue', () => {
 
   it('takes no receives at the QP itself', async () => {
     const { qps } = await withTwoQps();
-    expect(() => qps[0].postRecv()).toThrow(invalid);
+    expect(() => qps[0].postRecv()).toThrow(coded('CONFLICT'));
   });
 
   it('loses no element to QPs that are closed or reset, whatever was in flight or not polled', async () => {

@@ -37,7 +37,7 @@ it.each([
   ['createQp({})', async () => (await device.createPd()).createQp(anything({})), /needs a completion queue/],
 ])('%s is refused with what is missing', async (_, call, message) => {
   await expect(call()).rejects.toMatchObject({
-    code: 'ERR_ROCE_INVALID_ARGUMENT',
+    code: expect.stringMatching(/^ERR_ROCE_(INVALID_ARGUMENT|UNKNOWN_NAME)$/),
     message: expect.stringMatching(message),
   });
 });

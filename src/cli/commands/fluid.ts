@@ -153,27 +153,27 @@ async function fluid(name: ModelName, options: FluidOptions, output: Output): Pr
 
 function checkOptions(name: ModelName, options: FluidOptions): void {
   const refuse = (message: string): never => {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', message);
+    throw new RoceError('ERR_ROCE_CONFLICT', message);
+  };
+  const tooLong = (message: string): never => {
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', message);
   };
   if (name !== 'dcqcn' && options.preset !== undefined) refuse('--preset is for dcqcn');
   if (name !== 'dcqcn' && options.marking !== undefined) refuse('--marking is for dcqcn: TIMELY uses no marks');
   if (name === 'timely' && options.pi !== undefined) refuse('--pi is for dcqcn and patched-timely');
   if (name === 'dcqcn' && options.pi === 'host') refuse('DCQCN has its PI controller at the switch: --pi switch');
-  if (options.delay > MAX_DELAY_NS) refuse(`--delay is at most ${formatNs(MAX_DELAY_NS)}`);
-  if ((options.duration ?? 0) > MAX_DURATION_NS) refuse(`--duration is at most ${formatNs(MAX_DURATION_NS)}`);
+  if (options.delay > MAX_DELAY_NS) tooLong(`--delay is at most ${formatNs(MAX_DELAY_NS)}`);
+  if ((options.duration ?? 0) > MAX_DURATION_NS) tooLong(`--duration is at most ${formatNs(MAX_DURATION_NS)}`);
 }
 
 /** One group of equal flows, or one group a flow where rates or starts were given. */
 function groupsOf({ flows, rates, starts }: FluidOptions): FlowGroup[] {
   const counts = [flows, rates?.length, starts?.length].filter((count) => count !== undefined);
   if (new Set(counts).size > 1) {
-    throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
-      `--flows, --rates and --starts disagree: ${counts.join(', ')} flows`,
-    );
+    throw new RoceError('ERR_ROCE_CONFLICT', `--flows, --rates and --starts disagree: ${counts.join(', ')} flows`);
   }
   const count = counts[0] ?? 2;
-  if (count > MAX_FLOWS) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `at most ${MAX_FLOWS} flows`);
+  if (count > MAX_FLOWS) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `at most ${MAX_FLOWS} flows`);
   if (rates === undefined && starts === undefined) return togetherAtStart(count);
   return Array.from({ length: count }, (_, i) => ({
     count: 1,
@@ -245,7 +245,7 @@ class Settings {
     for (const name of this.#texts.keys()) {
       if (this.#known.has(name)) continue;
       const known = [...this.#known].join(', ');
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `--set: there is no parameter '${name}'`, `there are ${known}`);
+      throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `--set: there is no parameter '${name}'`, `there are ${known}`);
     }
   }
 }
@@ -256,7 +256,7 @@ function settingValue(name: string, text: string): number {
   if (name.endsWith('Bps')) return parseRateBps(text);
   if (name.endsWith('Bytes')) return parseSizeBytes(text);
   const value = text === '' ? Number.NaN : Number(text);
-  if (Number.isNaN(value)) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is not a number for ${name}`);
+  if (Number.isNaN(value)) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a number for ${name}`);
   return value;
 }
 

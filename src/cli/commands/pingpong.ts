@@ -80,7 +80,7 @@ Examples:
 }
 
 async function pingpong(host: string | undefined, options: PingpongOptions, output: Output): Promise<void> {
-  if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a message has at most 1 GiB');
+  if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a message has at most 1 GiB');
   const { interrupted } = output.io;
   const channel =
     host === undefined ? await acceptOne(options.port, output) : await dialFixed(await resolveHost(host), options.port);

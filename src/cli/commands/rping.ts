@@ -67,7 +67,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   const { size, server, client } = options;
   if (size < SIZE_MIN_BYTES || size > SIZE_MAX_BYTES) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_OUT_OF_RANGE',
       `a ping of ${size} bytes`,
       `it may have ${SIZE_MIN_BYTES} to ${SIZE_MAX_BYTES}`,
     );

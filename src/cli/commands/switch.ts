@@ -85,7 +85,7 @@ function parseRate(text: string): PortRate {
   const [, port, rate] = /^(?:([^=]+)=)?(.*)$/.exec(text)!;
   const rateBps = parseRateBps(rate);
   if (rateBps > 0) return { port, rateBps };
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a link rate is more than 0');
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a link rate is more than 0');
 }
 
 function parseMarking(text: string): RedConfig {
@@ -93,7 +93,7 @@ function parseMarking(text: string): RedConfig {
   const probability = Number(pmax);
   if (pmax === undefined || pmax.trim() === '' || rest.length > 0 || !(probability >= 0 && probability <= 1)) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_MALFORMED',
       `'${text}' is no marking`,
       'write KMIN,KMAX,PMAX such as 100KB,400KB,0.2; PMAX is 0 to 1',
     );

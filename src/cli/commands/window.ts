@@ -58,7 +58,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
   const { blocks, block, total, policy, growTo, io, engine, spin } = options;
   if (growTo !== undefined && (growTo < blocks || policy === 'baseline')) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_CONFLICT',
       `--grow-to ${growTo} makes no sense here`,
       policy === 'baseline' ? 'the baseline has no window' : `the pool begins with ${blocks} blocks`,
     );

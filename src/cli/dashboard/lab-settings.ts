@@ -18,10 +18,10 @@ const settingsSchema = z
   })
   .partial();
 
-/** Some or all settings. Throws ERR_ROCE_INVALID_ARGUMENT that names the field and says what it may be. */
+/** Some or all settings. Throws ERR_ROCE_MALFORMED that names the field and says what it may be. */
 export function parseSettings(value: unknown): Partial<LabSettings> {
   const parsed = settingsSchema.safeParse(value);
   if (parsed.success) return parsed.data as Partial<LabSettings>;
   const { path, message } = parsed.error.issues[0];
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', path.length === 0 ? message : `${path.join('.')}: ${message}`);
+  throw new RoceError('ERR_ROCE_MALFORMED', path.length === 0 ? message : `${path.join('.')}: ${message}`);
 }

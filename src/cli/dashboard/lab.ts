@@ -81,7 +81,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
     return () => this.#subscribers.delete(send);
   }
 
-  /** Changes some or all settings. Rejects with ERR_ROCE_INVALID_ARGUMENT. */
+  /** Changes some or all settings. Rejects with ERR_ROCE_MALFORMED. */
   readonly apply = async (change: unknown): Promise<LabSettings> => {
     const wanted = parseSettings(change);
     await this.#inTurn(() => this.#change({ ...this.#settings, ...wanted })).catch((error: Error) => {

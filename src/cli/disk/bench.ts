@@ -117,7 +117,7 @@ async function connectAll(
   for (const { transport, disk } of contenders) {
     const largest = Math.max(...options.blocks);
     if (disk.sizeBytes >= largest) continue;
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `the disk over ${transport} has no block of ${largest} bytes`);
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `the disk over ${transport} has no block of ${largest} bytes`);
   }
   return contenders;
 }

@@ -44,7 +44,7 @@ export async function connectQueuePair(
   const { receiveBudgetPackets } = device.attributes;
   if (windowPackets > receiveBudgetPackets) {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_OUT_OF_RANGE',
       `a window of ${windowPackets} packets does not fit the socket buffers`,
       `they hold ${receiveBudgetPackets}`,
     );

@@ -1,4 +1,6 @@
-/** Many runs of one scenario at once: every combination of seeds and parameter values, one run a worker thread, as many threads as asked. */
+/**
+ * Many runs of one scenario at once: every combination of seeds and parameter values, one run a worker thread, as many threads as asked.
+ */
 
 import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
@@ -26,7 +28,7 @@ function valuesOf(text: string): string[] {
   const range = /^(\d+)\.\.(\d+)$/.exec(text);
   if (range === null) return text.split(',');
   const [first, last] = [Number(range[1]), Number(range[2])];
-  if (last < first) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${text} is an empty range`, 'write 1..4');
+  if (last < first) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${text} is an empty range`, 'write 1..4');
   return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
 }
 

@@ -118,11 +118,11 @@ export async function runTransfer(
 ): Promise<void> {
   const output = new Output(io, options.json === true);
   if (options.rdmaCm === true) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', '-R needs --perftest', 'two of our own meet over TCP');
+    throw new RoceError('ERR_ROCE_CONFLICT', '-R needs --perftest', 'two of our own meet over TCP');
   }
   if (tool.name === 'lat' && options.size === 0 && op === 'write') {
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_OUT_OF_RANGE',
       'a latency test of WRITE needs at least 1 byte',
       'the receiver waits for it to change',
     );

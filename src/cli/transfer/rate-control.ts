@@ -30,7 +30,7 @@ export function addRateControlOptions(command: Command): Command {
     );
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for parameters that the rate control does not have. */
+/** Throws ERR_ROCE_UNKNOWN_NAME for parameters that the rate control does not have. */
 export function rateControlOf({ cc, rate, ccParams }: RateControlFlags): RateControlOptions {
   const written = ccParams === undefined ? {} : pairs(ccParams);
   if (rate === undefined) return readRateControl(cc, written);
@@ -43,7 +43,7 @@ function pairs(text: string): Record<string, string> {
     text.split(',').map((pair) => {
       const [key, value, ...rest] = pair.split('=').map((part) => part.trim());
       if (key !== '' && value !== undefined && rest.length === 0) return [key, value];
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${pair}' is not parameter=value`);
+      throw new RoceError('ERR_ROCE_MALFORMED', `'${pair}' is not parameter=value`);
     }),
   );
 }

@@ -107,7 +107,7 @@ export class WorkerEngine implements EngineLink {
   attach(memory: ArrayBufferLike): number {
     if (!(memory instanceof SharedArrayBuffer)) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
+        'ERR_ROCE_UNSUPPORTED',
         'the NIC runs in a worker and cannot reach memory of this thread alone',
         'take memory from device.allocate(), give regMr a length, or use a SharedArrayBuffer',
       );

@@ -23,7 +23,7 @@ export interface FlowPlan {
   readonly sinkCc: RateControlOptions;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for hosts that do not exist, and for one that would send to itself alone. */
+/** Throws ERR_ROCE_UNKNOWN_NAME for hosts that do not exist, ERR_ROCE_CONFLICT for one that would send to itself alone. */
 export function planFlows(scenario: Scenario, hosts: readonly string[], random: SeededRandom): FlowPlan[] {
   const plans: FlowPlan[] = [];
   for (const [i, workload] of scenario.flows.entries()) {
@@ -31,7 +31,7 @@ export function planFlows(scenario: Scenario, hosts: readonly string[], random: 
     const to = hostsOf(workload.to, hosts, `flows[${i}].to`);
     const lonely = from.find((source) => to.every((sink) => sink === source));
     if (lonely !== undefined) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `flows[${i}]: ${lonely} has nobody but itself to send to`);
+      throw new RoceError('ERR_ROCE_CONFLICT', `flows[${i}]: ${lonely} has nobody but itself to send to`);
     }
     const add = (ends: { from: string; to: string; startNs: number; bytes: number }) =>
       plans.push({

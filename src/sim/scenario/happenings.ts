@@ -7,7 +7,7 @@ import type { Scenario } from './schema.js';
 
 type Happening = Scenario['happenings'][number];
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for switches, ports and hosts that do not exist. */
+/** Throws ERR_ROCE_UNKNOWN_NAME for switches, ports and hosts that do not exist. */
 export function schedule(scenario: Scenario, network: Network, events: EventQueue): void {
   for (const [i, happening] of scenario.happenings.entries()) {
     events.at(happening.at, actionOf(happening, network, `happenings[${i}]`));
@@ -18,7 +18,7 @@ function actionOf(happening: Happening, network: Network, field: string): () => 
   if (happening.do === 'storm') {
     const { host, priority, until } = happening;
     const station = network.stations.get(host);
-    if (station === undefined) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${field}: there is no host ${host}`);
+    if (station === undefined) throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${field}: there is no host ${host}`);
     return () => station.storm(priority, until ?? Number.POSITIVE_INFINITY);
   }
   const node = network.switches.get(happening.switch);
@@ -26,7 +26,7 @@ function actionOf(happening: Happening, network: Network, field: string): () => 
   if (node === undefined || port < 0) {
     const names = [...network.switches].flatMap(([name, { ports }]) => ports.map((to) => `${name}>${to}`));
     throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
+      'ERR_ROCE_UNKNOWN_NAME',
       `${field}: there is no port ${happening.switch}>${happening.port}`,
       `there are ${names.join(', ')}`,
     );

@@ -2,14 +2,14 @@
 
 import { RoceError } from '../../core/errors.js';
 
-/** `h0`, `h2..h5`, or a list of both, as names in the order given. Throws ERR_ROCE_INVALID_ARGUMENT for a host that does not exist. */
+/** `h0`, `h2..h5`, or a list of both, as names in the order given. Throws ERR_ROCE_UNKNOWN_NAME for a host that does not exist. */
 export function hostsOf(selection: string | readonly string[], known: readonly string[], field: string): string[] {
   const parts = typeof selection === 'string' ? [selection] : selection;
   return parts.flatMap((part) => {
     const [first, last = first] = part.split('..').map((name) => known.indexOf(name));
     if (first < 0 || last < first) {
       const range = `${known[0]} to ${known[known.length - 1]}`;
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${field}: '${part}' is not there`, `hosts are ${range}`);
+      throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${field}: '${part}' is not there`, `hosts are ${range}`);
     }
     return known.slice(first, last + 1);
   });

@@ -2,13 +2,16 @@
 
 import { RoceError } from '../../core/errors.js';
 
-/** The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_INVALID_ARGUMENT for a text that is none. */
+/**
+ * The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_MALFORMED for a text that is none,
+ * ERR_ROCE_UNKNOWN_NAME for a field of what has none.
+ */
 export function override(file: unknown, texts: readonly string[]): unknown {
   const copy = structuredClone(file) as Record<string, unknown>;
   for (const text of texts) {
     const match = /^([\w.[\]-]+)=(.*)$/.exec(text);
     if (match === null) {
-      throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is no override`, 'write for example nic.mtu=4096');
+      throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no override`, 'write for example nic.mtu=4096');
     }
     put(
       copy,
@@ -40,11 +43,7 @@ function put(target: Record<string, unknown>, steps: readonly string[], value: u
   if (step === 'cc' || step === 'sinkCc') target[step] = named(target[step]);
   const next = target[step];
   if (typeof next !== 'object' || next === null) {
-    throw new RoceError(
-      'ERR_ROCE_INVALID_ARGUMENT',
-      `'${text}': ${step} is ${JSON.stringify(next)}`,
-      'it has no fields',
-    );
+    throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `'${text}': ${step} is ${JSON.stringify(next)}`, 'it has no fields');
   }
   put(next as Record<string, unknown>, rest, value, text);
 }

@@ -1,4 +1,7 @@
-/** Runs a scenario: builds the network, connects the flows, lets virtual time pass, and reports. The same scenario and seed give the same trace. */
+/**
+ * Runs a scenario: builds the network, connects the flows, lets virtual time pass, and reports. The same scenario and seed give the same
+ * trace.
+ */
 
 import { SeededRandom } from '../../core/random.js';
 import { FaultPlan } from '../../faults/fault-plan.js';
@@ -29,7 +32,7 @@ interface RunOptions {
 
 const PROGRESS_STEPS = 200;
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for hosts, switches or parameters that do not exist. */
+/** Throws ERR_ROCE_UNKNOWN_NAME for hosts, switches or parameters that do not exist. */
 export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
   const random = new SeededRandom(scenario.seed);
   const events = new EventQueue();

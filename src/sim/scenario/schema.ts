@@ -191,12 +191,12 @@ export type Scenario = z.output<typeof scenarioSchema>;
 export type Workload = Scenario['flows'][number];
 export type Assertion = Scenario['assertions'][number];
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT that lists every field at fault. */
+/** Throws ERR_ROCE_MALFORMED that lists every field at fault. */
 export function parseScenario(value: unknown): Scenario {
   const result = scenarioSchema.safeParse(value);
   if (result.success) return result.data;
   const problems = result.error.issues.map(({ path, message }) => `${fieldName(path)}: ${message}`);
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `this is no scenario: ${problems.join('; ')}`);
+  throw new RoceError('ERR_ROCE_MALFORMED', `this is no scenario: ${problems.join('; ')}`);
 }
 
 /** `flows[1].from` */

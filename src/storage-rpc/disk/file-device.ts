@@ -78,7 +78,7 @@ export class FileDevice implements BlockDevice {
 
   /**
    * Opens the disk, making it if there is none. A file without checksums is taken as it is and gets them. Rejects with
-   * ERR_ROCE_INVALID_ARGUMENT for a size that cannot be, ERR_ROCE_MISMATCH where files and size do not fit, ERR_ROCE_BUSY where another
+   * ERR_ROCE_OUT_OF_RANGE for a size that cannot be, ERR_ROCE_MISMATCH where files and size do not fit, ERR_ROCE_BUSY where another
    * process serves the file, ERR_ROCE_IO.
    */
   static async open({ path, sizeBytes }: FileDeviceOptions): Promise<FileDevice> {
@@ -386,7 +386,7 @@ function sizeOf(stat: Stats, path: string, asked: number | undefined): number {
 function checkSize(sizeBytes: number): void {
   if (sizeBytes > 0 && sizeBytes % CHECKED_BLOCK_BYTES === 0) return;
   const hint = `a multiple of ${CHECKED_BLOCK_BYTES}`;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a disk of ${sizeBytes} bytes cannot be`, hint);
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk of ${sizeBytes} bytes cannot be`, hint);
 }
 
 /** A file is there for good when its folder says so. */

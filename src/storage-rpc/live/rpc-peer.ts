@@ -62,7 +62,7 @@ export class RpcPeer {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (request.length > RPC_BODY_BYTES_MAX) {
       const message = `a request of ${request.length} bytes is too long`;
-      return Promise.reject(new RoceError('ERR_ROCE_INVALID_ARGUMENT', message, `${RPC_BODY_BYTES_MAX} at most`));
+      return Promise.reject(new RoceError('ERR_ROCE_OUT_OF_RANGE', message, `${RPC_BODY_BYTES_MAX} at most`));
     }
     const id = this.#nextId++;
     return new Promise<Buffer>((resolve, reject) => {

@@ -10,7 +10,7 @@ interface NbdTarget {
   readonly exportName: string;
 }
 
-/** `nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`. Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** `nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`. Throws ERR_ROCE_MALFORMED. */
 export function parseNbdUri(text: string): NbdTarget {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const exportName = decodeURIComponent(url?.pathname.replace(/^\//, '') ?? '');
@@ -21,7 +21,7 @@ export function parseNbdUri(text: string): NbdTarget {
     return { address: { host, port: url.port === '' ? PORT_DEFAULT : Number(url.port) }, exportName };
   }
   throw new RoceError(
-    'ERR_ROCE_INVALID_ARGUMENT',
+    'ERR_ROCE_MALFORMED',
     `'${text}' is not an NBD URI`,
     'nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH',
   );

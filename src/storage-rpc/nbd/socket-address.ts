@@ -5,13 +5,13 @@ import { parseCount } from '../../core/units.js';
 
 export type SocketAddress = { readonly path: string } | { readonly host: string; readonly port: number };
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT. */
+/** Throws ERR_ROCE_MALFORMED, or ERR_ROCE_OUT_OF_RANGE for a port above 65535. */
 export function parseSocketAddress(text: string): SocketAddress {
   const [, path] = /^unix:(.+)$/.exec(text) ?? [];
   if (path !== undefined) return { path };
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text) ?? [];
   if (port === undefined) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `'${text}' is not an address: unix:PATH or HOST:PORT`);
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not an address: unix:PATH or HOST:PORT`);
   }
   return { host: bracketed ?? plain, port: parseCount(port, 0, 65535) };
 }

@@ -50,10 +50,10 @@ export const SK_INLINE_BYTES_MAX = 2 * CHECK_BLOCK_BYTES;
 export const REQUEST_MESSAGE_BYTES_MAX =
   REQUEST_BYTES + Math.max(checkListBytes(SK_IO_BYTES_MAX), checkListBytes(SK_INLINE_BYTES_MAX) + SK_INLINE_BYTES_MAX);
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT unless writes up to so much can come with their requests. */
+/** Throws ERR_ROCE_OUT_OF_RANGE unless writes up to so much can come with their requests. */
 export function checkInlineWriteBytesMax(bytes: number): void {
   if (Number.isInteger(bytes) && bytes >= 0 && bytes <= SK_INLINE_BYTES_MAX) return;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `inlineWriteBytesMax is ${bytes}`, `0 to ${SK_INLINE_BYTES_MAX}`);
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `inlineWriteBytesMax is ${bytes}`, `0 to ${SK_INLINE_BYTES_MAX}`);
 }
 
 const MAGIC = 0x7152_6b53;

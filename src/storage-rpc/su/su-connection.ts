@@ -145,7 +145,9 @@ export class SuConnection {
     this.#receiver.onChunk = take;
   }
 
-  /** Sends bytes. Resolves when they have reached the peer's memory, whether it has looked at them or not; until then they must not change. */
+  /**
+   * Sends bytes. Resolves when they have reached the peer's memory, whether it has looked at them or not; until then they must not change.
+   */
   write(data: Uint8Array): Promise<void> {
     return this.#sender.write(data);
   }
@@ -358,5 +360,5 @@ export class SuConnection {
 
 function checkLimit(name: string, value: number, max: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= max) return;
-  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${name} is ${value}`, `it must be 1 to ${max}`);
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must be 1 to ${max}`);
 }

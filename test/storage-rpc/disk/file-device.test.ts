@@ -185,7 +185,7 @@ test('of a disk in very many runs the beginning is told, and who asks again hear
 
 test('sizes and files that do not fit are refused with what to do', async () => {
   await expect(FileDevice.open({ path })).rejects.toMatchObject({ code: 'ERR_ROCE_IO' });
-  await expect(FileDevice.open({ path, sizeBytes: 5000 })).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+  await expect(FileDevice.open({ path, sizeBytes: 5000 })).rejects.toMatchObject({ code: 'ERR_ROCE_OUT_OF_RANGE' });
   await expect(FileDevice.open({ path: folder, sizeBytes: SIZE })).rejects.toMatchObject({ code: 'ERR_ROCE_IO' });
   await (await FileDevice.open({ path, sizeBytes: SIZE })).close();
   await expect(FileDevice.open({ path, sizeBytes: 2 * SIZE })).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });

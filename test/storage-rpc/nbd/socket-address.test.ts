@@ -11,6 +11,10 @@ test.each([
   expect(parseSocketAddress(text)).toEqual(address);
 });
 
-test.each(['', 'unix:', 'localhost', '::1:10809', '10809', 'host:65536', 'host:-1'])("'%s' is no address", (text) => {
-  expect(() => parseSocketAddress(text)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_INVALID_ARGUMENT' }));
+test.each(['', 'unix:', 'localhost', '::1:10809', '10809', 'host:-1'])("'%s' is no address", (text) => {
+  expect(() => parseSocketAddress(text)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_MALFORMED' }));
+});
+
+test('a port beyond 65535 is out of range', () => {
+  expect(() => parseSocketAddress('host:65536')).toThrow(expect.objectContaining({ code: 'ERR_ROCE_OUT_OF_RANGE' }));
 });

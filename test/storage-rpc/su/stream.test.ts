@@ -138,6 +138,6 @@ test('aborting tells the peer why', async () => {
 
 test('sizes that cannot be are refused', async () => {
   for (const client of [{ smallBytesMax: 4057 }, { slotBytes: 0 }, { chunkBytes: (1 << 20) + 1 }, { slots: 1.5 }]) {
-    await expect(TwoEnds.create({ client })).rejects.toMatchObject({ code: 'ERR_ROCE_INVALID_ARGUMENT' });
+    await expect(TwoEnds.create({ client })).rejects.toMatchObject({ code: 'ERR_ROCE_OUT_OF_RANGE' });
   }
 });
