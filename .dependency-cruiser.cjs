@@ -22,7 +22,6 @@ const layers = {
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
   driver: ['core', 'packet', 'port', 'faults', 'ring', 'nic', 'switch', 'capture', 'dgram-ext', 'frame-port'],
   estats: ['core', 'packet', 'ring'],
-  web: ['core', 'sim'],
   verbs: [
     'core',
     'packet',
@@ -40,6 +39,21 @@ const layers = {
   ],
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
+  processes: ['core', 'packet', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
+  dashboard: [
+    'core',
+    'packet',
+    'ring',
+    'retransmit',
+    'dcqcn',
+    'switch',
+    'capture',
+    'driver',
+    'estats',
+    'sim',
+    'verbs',
+    'processes',
+  ],
   'storage-rpc': ['core', 'packet', 'retransmit', 'estats', 'verbs', 'cm'],
 };
 
@@ -86,11 +100,18 @@ module.exports = {
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
     },
     {
-      name: 'web-knows-results',
+      name: 'dashboard-knows-results',
       severity: 'error',
-      comment: 'of the simulator the page knows what a result looks like, and nothing else',
-      from: { path: '^src/web/' },
+      comment: 'of the simulator the dashboard knows what a result looks like, and nothing else',
+      from: { path: '^src/dashboard/' },
       to: { path: '^src/sim/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'page-runs-in-browsers',
+      severity: 'error',
+      comment: 'the page loads its own modules and those of the messages; of all others it may use types',
+      from: { path: '^src/dashboard/(page|messages)/' },
+      to: { pathNot: '^src/dashboard/(page|messages)/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'no-cycles',

@@ -3,7 +3,8 @@
 import { chmodSync, copyFileSync } from 'node:fs';
 
 const dist = new URL('../dist/', import.meta.url);
-const page = new URL('../src/web/page/', import.meta.url);
+const page = new URL('../src/dashboard/page/', import.meta.url);
 
 chmodSync(new URL('cli/main.js', dist), 0o755);
-for (const name of ['index.html', 'style.css']) copyFileSync(new URL(name, page), new URL(`web/page/${name}`, dist));
+for (const name of ['index.html', 'style.css'])
+  copyFileSync(new URL(name, page), new URL(`dashboard/page/${name}`, dist));

@@ -1,6 +1,7 @@
 /** Exit codes, and how a failure becomes one line on stderr and one of them. */
 
 import { isArgumentError, RoceError } from '../core/errors.js';
+import { ProcessFailure } from '../processes/child-service.js';
 import type { CliEnvironment } from './output.js';
 
 export const EXIT_OK = 0;
@@ -31,12 +32,16 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * What to print for a failure. Expected ones (ours, and the operating system's) are a line without a stack; anything else is a defect
- * of this program and keeps its stack. ROCEV2_DEBUG=1 shows the stack of all.
+ * What to print for a failure. Expected ones (ours, those of processes we started, the operating system's) are a line without a stack;
+ * anything else is a defect of this program and keeps its stack. ROCEV2_DEBUG=1 shows the stack of all.
  */
 export function describeFailure(error: unknown, env: CliEnvironment): string {
   if (!(error instanceof Error)) return `rocev2: ${String(error)}`;
-  const expected = error instanceof CommandFailure || error instanceof RoceError || 'syscall' in error;
+  const expected =
+    error instanceof CommandFailure ||
+    error instanceof RoceError ||
+    error instanceof ProcessFailure ||
+    'syscall' in error;
   if (expected && error.message === '') return '';
   if (expected && env.ROCEV2_DEBUG !== '1') return `rocev2: ${error.message}`;
   return `rocev2: ${error.stack ?? error.message}`;

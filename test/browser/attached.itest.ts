@@ -5,9 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises'; // timer: the rate a
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { AttachedProgram, AttachedState } from '../../src/dashboard/messages/attached.js';
+import { formatByteRate, formatBytes, formatCount, formatRate, formatShare } from '../../src/dashboard/page/format.js';
 import { openBackend } from '../../src/storage-rpc/open-backend.js';
-import type { AttachedProgram, AttachedState } from '../../src/web/attached.js';
-import { formatByteRate, formatBytes, formatCount, formatRate, formatShare } from '../../src/web/page/format.js';
 import { Program } from '../e2e/executable.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 

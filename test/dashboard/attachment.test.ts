@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Attachment } from '../../src/cli/dashboard/attached/attachment.js';
+import { Attachment } from '../../src/dashboard/attached/attachment.js';
 import {
   type ListeningServer,
   openControlSocket,

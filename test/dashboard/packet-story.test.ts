@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RECEIVED, SENT } from '../../src/capture/observed-port.js';
 import { PacketRing, type RememberedPacket } from '../../src/capture/packet-ring.js';
-import { packetStory } from '../../src/cli/dashboard/packet-story.js';
+import { packetStory } from '../../src/dashboard/lab/packet-story.js';
 import { NAK_PSN_SEQUENCE } from '../../src/packet/aeth.js';
 import { RC_ACK, RC_READ_REQUEST, RC_WRITE_MIDDLE } from '../../src/packet/opcode.js';
 import { emitRoce } from '../../src/packet/roce.js';

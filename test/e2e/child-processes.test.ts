@@ -39,12 +39,12 @@ describe.skipIf(!isBuilt || !isLinux)('the processes of a command', () => {
 });
 
 describe.skipIf(!isBuilt)('a child process', () => {
-  it('that crashes is named with its last words', async () => {
+  it('that crashes is named with the end of its stderr', async () => {
     const parent = Program.fixture('crashing-parent.mjs');
     expect(await parent.ended()).toBe(0);
     expect(JSON.parse(parent.stdout)).toEqual({
       call: expect.stringMatching(
-        /^the process of the crasher ended with exit code 1; its last words:\n(.|\n)*Error: oh no/,
+        /^the process of the crasher ended with exit code 1; the end of its stderr:\n(.|\n)*Error: oh no/,
       ),
       after: expect.stringContaining('the crasher ended with exit code 1'),
     });
@@ -62,7 +62,7 @@ describe.skipIf(!isBuilt)('a child process', () => {
   });
 
   it('says so when it is started by hand', async () => {
-    const child = new Program('dist/cli/processes/switch-process.js', []);
+    const child = new Program('dist/processes/switch-process.js', []);
     expect(await child.ended()).toBe(2);
     expect(child.stderr).toContain('started by it');
   });

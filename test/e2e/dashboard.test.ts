@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { AttachedState } from '../../src/web/attached.js';
-import type { LabState } from '../../src/web/lab.js';
-import type { RecordingState } from '../../src/web/recording.js';
+import type { AttachedState } from '../../src/dashboard/messages/attached.js';
+import type { LabState } from '../../src/dashboard/messages/lab.js';
+import type { RecordingState } from '../../src/dashboard/messages/recording.js';
 import { eventually } from '../support/eventually.js';
 import { childrenOf, isAlive, isBuilt, isLinux, Program } from './executable.js';
 
@@ -21,7 +21,7 @@ describe.skipIf(!isBuilt || !isLinux)('rocev2 dashboard', () => {
     const { dashboard, url } = await start();
     expect(url).toMatch(/^http:\/\/127\.58\.5\.1:\d+\/$/);
     expect(await (await fetch(url)).text()).toContain('<title>rocev2 dashboard</title>');
-    for (const path of ['page/main.js', 'page/style.css', 'lab.js', 'uplot.js', 'uplot.css']) {
+    for (const path of ['page/main.js', 'page/style.css', 'messages/lab.js', 'uplot.js', 'uplot.css']) {
       expect((await fetch(url + path)).status).toBe(200);
     }
     let state: LabState;

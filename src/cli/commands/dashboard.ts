@@ -2,17 +2,18 @@
 
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
+import { Attachment } from '../../dashboard/attached/attachment.js';
+import { QUEUE_PAIRS_MAX } from '../../dashboard/lab/endpoint.js';
+import { Lab } from '../../dashboard/lab/lab.js';
+import { loadPageFiles } from '../../dashboard/page-files.js';
+import { recordingSource } from '../../dashboard/recording.js';
+import { type DashboardSource, openDashboardServer } from '../../dashboard/server.js';
 import type { IpAddress } from '../../packet/address.js';
-import { type DashboardSource, openDashboardServer } from '../../web/server.js';
-import { Attachment } from '../dashboard/attached/attachment.js';
-import { Lab } from '../dashboard/lab.js';
-import { QUEUE_PAIRS_MAX } from '../dashboard/lab-endpoint.js';
-import { loadPageFiles } from '../dashboard/page-files.js';
-import { loadRecording, recordingSource } from '../dashboard/recording.js';
 import { CommandFailure, EXIT_USAGE } from '../exit.js';
 import { orInterrupted } from '../interruption.js';
 import { addressOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
+import { loadResult } from '../sim/load-result.js';
 
 /** 128 bits: not to be guessed. */
 const TOKEN_BYTES = 16;
@@ -71,7 +72,7 @@ async function dashboard(options: DashboardOptions, output: Output): Promise<voi
     return await serve(attachment, attachment.died, files, options, output);
   }
   if (options.sim !== undefined) {
-    const source = recordingSource(await loadRecording(options.sim, output));
+    const source = recordingSource(await loadResult(options.sim, output));
     return serve(source, new Promise(() => {}), files, options, output);
   }
   await using lab = new Lab(options.qp);

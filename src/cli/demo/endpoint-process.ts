@@ -4,11 +4,11 @@ import { z } from 'zod';
 import type { Connection } from '../../cm/connection.js';
 import { connect, type Listener, listen } from '../../cm/listen-connect.js';
 import { RoceError } from '../../core/errors.js';
+import { method } from '../../processes/calls.js';
+import { serveParent } from '../../processes/serve-parent.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { fillPattern, patternMismatch } from '../pattern.js';
-import { method } from '../processes/calls.js';
-import { serveParent } from '../processes/serve-parent.js';
 
 /** The TCP connection on which the two agree; the data goes over the switch. */
 const TCP_HOST = '127.0.0.1';

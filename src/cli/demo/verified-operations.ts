@@ -3,14 +3,14 @@
  * what B received and what is in B's memory by B, what A read and what an atomic returned by A.
  */
 
-import { ChildService, whileAlive } from '../processes/child-service.js';
-import type { SwitchService } from '../processes/switch-process.js';
+import { ChildService, whileAlive } from '../../processes/child-service.js';
+import type { SwitchService } from '../../processes/switch-process.js';
 import type { DemoEndpointService } from './endpoint-process.js';
 
 /** Addresses inside the frames, from the range set aside for benchmarks (RFC 2544). */
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
-const SWITCH_PROGRAM = new URL('../processes/switch-process.js', import.meta.url);
+const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 
 /** What the switch loses while the operations run. */

@@ -1,13 +1,13 @@
 /** The storage server of the disk benchmark as a process of its own: a disk in memory, over RDMA and TCP. */
 
 import { z } from 'zod';
+import { method } from '../../processes/calls.js';
+import { serveParent } from '../../processes/serve-parent.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
 import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
 import { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
-import { method } from '../processes/calls.js';
-import { serveParent } from '../processes/serve-parent.js';
 
 const LOOPBACK = '127.0.0.1';
 const NS_PER_US = 1e3;

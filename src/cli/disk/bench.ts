@@ -6,10 +6,10 @@
 import { RoceError } from '../../core/errors.js';
 import { SeededRandom } from '../../core/random.js';
 import { formatBytes, formatNs } from '../../core/units.js';
+import { ChildService, whileAlive } from '../../processes/child-service.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import type { Column, Output } from '../output.js';
-import { ChildService, whileAlive } from '../processes/child-service.js';
 import { type BenchCell, type BenchOp, type BenchRow, type Contender, fillArea, runCell } from './bench-run.js';
 import type { BenchServerService } from './bench-server-process.js';
 import type { RdmaOptions } from './rdma-options.js';

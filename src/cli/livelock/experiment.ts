@@ -7,9 +7,9 @@
  */
 
 import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
+import { ChildService, whileAlive } from '../../processes/child-service.js';
+import type { SwitchService } from '../../processes/switch-process.js';
 import type { RecoveryName } from '../../retransmit/recovery.js';
-import { ChildService, whileAlive } from '../processes/child-service.js';
-import type { SwitchService } from '../processes/switch-process.js';
 import type { LivelockEndpointService } from './endpoint-process.js';
 import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';
@@ -18,7 +18,7 @@ import type { LivelockOp } from './ops.js';
 const ADDRESS_A = '198.18.0.1';
 const ADDRESS_B = '198.18.0.2';
 const STATUS_INTERVAL_MS = 250;
-const SWITCH_PROGRAM = new URL('../processes/switch-process.js', import.meta.url);
+const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 
 export interface LivelockSettings {

@@ -6,12 +6,12 @@ import { type ControlChannel, ControlListener } from '../../cm/control-channel.j
 import { exchangeAsServer } from '../../cm/exchange.js';
 import { crc32 } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
+import { method } from '../../processes/calls.js';
+import { serveParent } from '../../processes/serve-parent.js';
 import { BlockServer } from '../../window/alloc-per-write.js';
 import { PoolOwner } from '../../window/pool-owner.js';
 import { NaglePolicy, NoDelayPolicy } from '../../window/release-policy.js';
 import { nicOptionsShape } from '../nic-options.js';
-import { method } from '../processes/calls.js';
-import { serveParent } from '../processes/serve-parent.js';
 import { LOOPBACK, openWindowEnd, type WindowEnd } from './end.js';
 import { WINDOW_POLICIES } from './policies.js';
 

@@ -1,8 +1,0 @@
-/** Latency of a document as the page draws it. */
-
-import type { OpLatency } from '../../../estats/op-latency.js';
-import type { AttachedLatency } from '../../../web/attached.js';
-
-export function latencyRows(latency: readonly OpLatency[]): AttachedLatency[] {
-  return latency.map(({ op, count, p50Ns, p99Ns, maxNs, bars }) => ({ op, count, p50Ns, p99Ns, maxNs, buckets: bars }));
-}

@@ -1,0 +1,29 @@
+/** The result of a simulation: one that was kept, or one of a scenario that is run now. */
+
+import { readFile } from 'node:fs/promises';
+import type { ScenarioResult } from '../../sim/scenario/result.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
+import type { Output } from '../output.js';
+import { loadScenario } from './load.js';
+import { isScenarioResult, resultProblem } from './result-schema.js';
+import { runWatched } from './run-watched.js';
+
+/** A file of `sim run --json`; or else a scenario, by name or file, which is run. */
+export async function loadResult(name: string, output: Output): Promise<ScenarioResult> {
+  const kept = await keptResult(name);
+  if (kept !== undefined) return kept;
+  const scenario = await loadScenario({ name, set: [] });
+  const result = await runWatched(scenario, output);
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  return result;
+}
+
+async function keptResult(path: string): Promise<ScenarioResult | undefined> {
+  const document: unknown = await readFile(path, 'utf8')
+    .then(JSON.parse)
+    .catch(() => undefined);
+  if (document === null || typeof document !== 'object' || !('series' in document)) return undefined;
+  if (isScenarioResult(document)) return document;
+  const problem = resultProblem(document);
+  throw new CommandFailure(EXIT_FAILED, `${path} is no result of 'rocev2 sim run --json': ${problem}`);
+}

@@ -1,0 +1,140 @@
+/**
+ * The source of `dashboard --attach`: looks again and again for programs that let themselves be watched, asks each once a second, and hands
+ * what they say to the history. A program that is slow to answer delays nobody but itself.
+ */
+
+import { performance } from 'node:perf_hooks';
+import { RoceError } from '../../core/errors.js';
+import { askDocument, controlSockets, type ProgramTarget, removeIfDead } from '../../estats/program-client.js';
+import { isMeant, type WatchedDocument } from '../../estats/watched.js';
+import type { AttachedState } from '../messages/attached.js';
+import type { DashboardSource } from '../server.js';
+import { AttachedHistory, type Message } from './history.js';
+
+const LOOK_INTERVAL_MS = 1000;
+/** The programs' own windows: the last minute, and the one that goes on. */
+const MINUTES = 1;
+/** What comes beyond is not followed. */
+const PROGRAMS_MAX = 64;
+/** Who has not answered by then is said not to answer, and asked again. */
+const PATIENCE_MS = 2000;
+/** A program with many connections needs a while to answer, on its own event loop: it is left alone for so many times that, but not for longer than this. */
+const REST_FACTOR = 20;
+const REST_MS_MAX = 5000;
+const NS_PER_MS = 1e6;
+
+export class Attachment implements DashboardSource, AsyncDisposable {
+  readonly #which: readonly string[];
+  readonly #history: AttachedHistory;
+  readonly #startMs = performance.now();
+  readonly #subscribers = new Set<(name: string, data: unknown) => void>();
+  /** When a place may be asked again; Infinity while it is being asked. */
+  readonly #restsUntilMs = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #isFull = false;
+  #isClosed = false;
+
+  readonly documents = { state: (): AttachedState => this.#history.state };
+  readonly apply = undefined;
+
+  /** Rejects with ERR_ROCE_IO when the control directory is not this user's alone any more. */
+  readonly died: Promise<never>;
+  #fail: (error: Error) => void = () => {};
+
+  /** `which`: process numbers, IP addresses, control sockets, URLs; none: every program of this user on this host. */
+  constructor(which: readonly string[]) {
+    this.#which = which;
+    this.#history = new AttachedHistory(which);
+    this.died = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    this.died.catch(() => {}); // Whoever serves this hears of it there.
+  }
+
+  /** Takes a first look. Rejects with ERR_ROCE_IO when the control directory is not this user's alone. */
+  async open(): Promise<void> {
+    await this.#look();
+    this.#timer = setInterval(() => void this.#look().catch(this.#fail), LOOK_INTERVAL_MS);
+  }
+
+  subscribe(send: (name: string, data: unknown) => void): () => void {
+    this.#subscribers.add(send);
+    return () => this.#subscribers.delete(send);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #look(): Promise<void> {
+    const places = await this.#places();
+    for (const place of this.#history.places) if (!places.includes(place)) this.#gone(place);
+    for (const place of this.#restsUntilMs.keys()) if (!places.includes(place)) this.#restsUntilMs.delete(place);
+    const nowMs = performance.now();
+    for (const place of places) if (nowMs >= (this.#restsUntilMs.get(place) ?? 0)) void this.#ask(place);
+  }
+
+  /** Where programs may be: those that were named by their place, and all control sockets unless only places were named. */
+  async #places(): Promise<string[]> {
+    const named = this.#which.filter(isPlace);
+    const isLooking = this.#which.length === 0 || named.length < this.#which.length;
+    const all = [...new Set([...named, ...(isLooking ? await controlSockets() : [])])];
+    if (all.length > PROGRAMS_MAX && !this.#isFull) {
+      this.#isFull = true;
+      this.#tell([this.#history.note(`${all.length} programs: only ${PROGRAMS_MAX} are followed`, this.#nowNs())]);
+    }
+    return all.slice(0, PROGRAMS_MAX);
+  }
+
+  async #ask(place: string): Promise<void> {
+    this.#restsUntilMs.set(place, Number.POSITIVE_INFINITY);
+    const startMs = performance.now();
+    let restMs = 0;
+    try {
+      const document = await askDocument(targetOf(place), MINUTES, PATIENCE_MS);
+      restMs = Math.min(REST_MS_MAX, REST_FACTOR * (performance.now() - startMs));
+      if (!this.#isClosed && this.#isWanted(place, document)) {
+        this.#tell(this.#history.read(place, document, this.#nowNs()));
+      }
+    } catch (error) {
+      await this.#missed(place, error);
+    }
+    this.#restsUntilMs.set(place, performance.now() + restMs);
+  }
+
+  #isWanted(place: string, document: WatchedDocument): boolean {
+    return this.#which.length === 0 || this.#which.some((which) => which === place || isMeant(which, document));
+  }
+
+  /** Gone, of another version, or merely slow. */
+  async #missed(place: string, error: unknown): Promise<void> {
+    if (await removeIfDead(place, error)) this.#gone(place);
+    else if (error instanceof RoceError && error.code === 'ERR_ROCE_CONNECT') this.#tell(this.#history.silent(place));
+    else this.#gone(place);
+  }
+
+  #gone(place: string): void {
+    this.#tell(this.#history.gone(place, this.#nowNs()));
+  }
+
+  #tell(messages: readonly Message[]): void {
+    for (const { name, data } of messages) for (const send of this.#subscribers) send(name, data);
+  }
+
+  #nowNs(): number {
+    return (performance.now() - this.#startMs) * NS_PER_MS;
+  }
+}
+
+function isPlace(which: string): boolean {
+  return which.includes('/');
+}
+
+function targetOf(place: string): ProgramTarget {
+  return /^https?:/.test(place) ? { url: place } : { socketPath: place };
+}

@@ -1,0 +1,101 @@
+/** A disk program: requests and bytes by operation, latency at the disk, connections and failovers. */
+
+import type { DiskDocument, DiskOp } from '../../estats/disk-document.js';
+import type { DiskDetail } from '../messages/attached.js';
+import { latencyRows } from './latency-rows.js';
+import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
+import { growth, type Interval, moved, sum } from './rates.js';
+
+type Reading = Interval<DiskDocument>;
+
+type Path = NonNullable<DiskDocument['path']>;
+
+/** The states of the RDMA path that are trouble; DRAINED is what somebody wanted. */
+const PATH_TROUBLES: Partial<Readonly<Record<Path['state'], string>>> = {
+  HOLD_DOWN: 'RDMA failed: over TCP',
+  PROBE: 'over TCP; RDMA is being probed',
+  RAMP: 'returns to RDMA',
+};
+
+export const DISK: ProgramKind<'disk'> = {
+  sample: (reading) => {
+    const ops = reading.now.ops.map(({ op, requests, bytes }) => {
+      const earlier = before(reading, op);
+      return {
+        op,
+        perSecond: growth(requests, earlier?.requests) / reading.seconds,
+        bps: (8 * growth(bytes, earlier?.bytes)) / reading.seconds,
+      };
+    });
+    const bpsOf = (name: DiskOp) => ops.find(({ op }) => op === name)?.bps ?? 0;
+    const { now } = reading;
+    return {
+      inBps: bpsOf('write'),
+      outBps: bpsOf('read'),
+      ops,
+      totals: {
+        requests: sum(now.ops.map(({ requests }) => requests)),
+        errors: errors(now),
+        crcMismatches: now.crcMismatches,
+        sessions: now.connections.rdma + now.connections.tcp,
+        failovers: now.path?.failovers ?? 0,
+        resentRequests: now.path?.resentRequests ?? 0,
+      },
+    };
+  },
+
+  detail: ({ role, store, sizeBytes, latency, nbdClients, connections, path }): DiskDetail => ({
+    role,
+    store,
+    sizeBytes,
+    latency: latencyRows(latency),
+    nbdClients,
+    connections,
+    path: path?.state ?? null,
+  }),
+
+  health: (change) => {
+    const { path } = change.now;
+    return firstTrouble([
+      moved(change, errors) > 0 && 'requests fail',
+      moved(change, crcMismatches) > 0 && 'data arrives damaged',
+      (path !== null && PATH_TROUBLES[path.state]) ?? false,
+    ]);
+  },
+
+  events: (change) => [
+    ...counted('failure', 'request failed', moved(change, errors)),
+    ...counted('failure', 'data arrived damaged (CRC mismatch)', moved(change, crcMismatches)),
+    ...pathEvents(change.now.path, change.before.path),
+    ...connectionEvents(change.now, change.before),
+  ],
+};
+
+function before({ before: { ops } }: Reading, name: DiskOp): DiskDocument['ops'][number] | undefined {
+  return ops.find(({ op }) => op === name);
+}
+
+function crcMismatches(document: DiskDocument): number {
+  return document.crcMismatches;
+}
+
+function errors({ ops }: DiskDocument): number {
+  return sum(ops.map((op) => op.errors));
+}
+
+function pathEvents(now: Path | null, earlier: Path | null): ProgramEvent[] {
+  if (now === null) return [];
+  return [
+    ...counted('failure', 'failover to TCP', growth(now.failovers, earlier?.failovers)),
+    ...counted('loss', 'request sent again', growth(now.resentRequests, earlier?.resentRequests)),
+    ...counted('notice', 'the storage server was started anew', growth(now.serverRestarts, earlier?.serverRestarts)),
+    ...(earlier !== null && earlier.state !== 'RDMA' && now.state === 'RDMA'
+      ? [{ kind: 'notice', text: 'back on RDMA' } as const]
+      : []),
+  ];
+}
+
+function connectionEvents(now: DiskDocument, earlier: DiskDocument): ProgramEvent[] {
+  const text = ({ connections: { rdma, tcp } }: DiskDocument) => `${rdma} over RDMA, ${tcp} over TCP`;
+  return text(now) === text(earlier) ? [] : [{ kind: 'notice', text: `connections: ${text(now)}` }];
+}

@@ -1,0 +1,145 @@
+/** An endpoint: its connections, the stages of its latency and who owns it, its repairs. */
+
+import { formatNs } from '../../core/units.js';
+import { diagnose } from '../../estats/diagnosis.js';
+import type { EstatsSnapshot, QpRow } from '../../estats/snapshot.js';
+import { CONSECUTIVE_STAGES, stageLabel, stageText } from '../../estats/stages.js';
+import type { CounterName } from '../../ring/counters.js';
+import type { QpCounterName } from '../../ring/telemetry-page.js';
+import { pauseFrames } from '../../switch/switch-counters.js';
+import type { AttachedConnection, AttachedStages, EndpointDetail } from '../messages/attached.js';
+import { latencyRows } from './latency-rows.js';
+import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
+import { type Change, growth, type Interval, moved, sum } from './rates.js';
+
+/** As many as a chart can tell apart. */
+const CONNECTIONS_SHOWN = 8;
+const VERDICTS_SHOWN = 16;
+/** An event loop that is so late at p99 delays everything: worth a word. */
+const LOOP_DELAY_BAD_NS = 50e6;
+
+export const ENDPOINT: ProgramKind<'endpoint'> = {
+  sample: (reading) => {
+    const { now, seconds } = reading;
+    const device = (name: CounterName) => now.device.counters[name] ?? 0;
+    const perSecond = (name: CounterName) => movedOf(reading, name) / seconds;
+    return {
+      inBps: 8 * perSecond('rx_bytes'),
+      outBps: 8 * perSecond('tx_bytes'),
+      resentPerSecond: perSecond('tx_retransmitted'),
+      connections: busiest(now.qps).map((qp) => connection(qp, reading)),
+      totals: {
+        resent: device('tx_retransmitted'),
+        naks: device('packet_seq_err'),
+        rnrNaks: device('rnr_nak_received'),
+        timeouts: device('local_ack_timeout_err'),
+        cnpsSent: device('np_cnp_sent'),
+        cnpsReceived: device('rp_cnp_handled') + device('rp_cnp_ignored'),
+        marks: device('np_ecn_marked_roce_packets'),
+        pauses: pauseFrames(now.device.counters, 'rx'),
+        errors: device('req_cqe_error') + device('resp_cqe_error'),
+      },
+    };
+  },
+
+  detail: (now, others): EndpointDetail => ({
+    port: now.port,
+    connectionCount: now.qps.length,
+    latency: latencyRows(now.latency),
+    stages: stagesByOp(now),
+    verdicts: diagnose(
+      now,
+      others.filter((other) => other.kind === 'endpoint'),
+    )
+      .slice(0, VERDICTS_SHOWN)
+      .map(({ conn, op, owner, because, meanNs }) => ({ conn, op, owner, because, meanNs })),
+    loopDelayP99Ns: now.loopDelay.p99Ns,
+  }),
+
+  health: (change) => {
+    const happened = (...names: readonly CounterName[]) => names.some((name) => movedOf(change, name) > 0);
+    const lateNs = change.now.loopDelay.p99Ns;
+    return firstTrouble([
+      happened('req_cqe_error', 'resp_cqe_error') && 'work requests fail',
+      happened('local_ack_timeout_err') && 'timeouts',
+      happened('rnr_nak_received') && 'its peer is not ready (RNR)',
+      happened('tx_retransmitted') && 'sends packets again',
+      lateNs > LOOP_DELAY_BAD_NS && `its event loop is late by ${formatNs(lateNs)} (p99)`,
+    ]);
+  },
+
+  events: (change) => [
+    ...counted('loss', 'packet sent again', movedOf(change, 'tx_retransmitted')),
+    ...counted('loss', 'NAK: PSN sequence error', movedOf(change, 'packet_seq_err')),
+    ...counted('loss', 'RNR NAK', movedOf(change, 'rnr_nak_received')),
+    ...counted('timeout', 'acknowledgement timeout', movedOf(change, 'local_ack_timeout_err')),
+    ...newDumps(change),
+    ...connectionChanges(change),
+  ],
+};
+
+/** Of a counter of the NIC. */
+function movedOf(change: Change<EstatsSnapshot>, name: CounterName): number {
+  return moved(change, ({ device: { counters } }) => counters[name] ?? 0);
+}
+
+/** By what they have moved since they were opened, so that charts do not jump; in the order of the document. */
+function busiest(qps: readonly QpRow[]): readonly QpRow[] {
+  if (qps.length <= CONNECTIONS_SHOWN) return qps;
+  const bytes = ({ total: { counters } }: QpRow) => counters.tx_bytes + counters.rx_bytes;
+  const chosen = new Set([...qps].sort((a, b) => bytes(b) - bytes(a)).slice(0, CONNECTIONS_SHOWN));
+  return qps.filter((qp) => chosen.has(qp));
+}
+
+function connection(
+  { conn, total, rateBps, alpha }: QpRow,
+  { before, seconds }: Interval<EstatsSnapshot>,
+): AttachedConnection {
+  const earlier = before.qps.find((qp) => qp.conn === conn)?.total.counters;
+  const bps = (name: QpCounterName) => (8 * growth(total.counters[name], earlier?.[name])) / seconds;
+  return { conn, sentBps: bps('tx_bytes'), receivedBps: bps('rx_bytes'), rateBps, alpha };
+}
+
+function stagesByOp({ groups }: EstatsSnapshot): AttachedStages[] {
+  const good = groups.filter(({ status }) => status === 'SUCCESS');
+  const ops = [...new Set(good.map(({ op }) => op))];
+  return ops.map((op) => {
+    const sumsNs = CONSECUTIVE_STAGES.map((stage) =>
+      sum(good.filter((row) => row.op === op && row.stage === stage).map(({ sumNs }) => sumNs)),
+    );
+    const wholeNs = sum(sumsNs);
+    return {
+      op,
+      shares: CONSECUTIVE_STAGES.map((stage, i) => ({
+        stage: stageLabel(stage),
+        text: stageText(stage),
+        share: wholeNs === 0 ? 0 : sumsNs[i] / wholeNs,
+      })),
+    };
+  });
+}
+
+/** Those of one kind of work together: what is slow is often slow for all connections at once. */
+function newDumps({ now, before }: Change<EstatsSnapshot>): ProgramEvent[] {
+  const last = before.dumps.at(-1)?.time ?? '';
+  const fresh = now.dumps.filter(({ time, reason }) => time > last && reason !== 'asked');
+  const workOf = ({ reason, op, status }: (typeof fresh)[number]) => `${reason} ${op} ${status}`;
+  return [...new Set(fresh.map(workOf))].map((work) => {
+    const dumps = fresh.filter((dump) => workOf(dump) === work);
+    const [{ reason, op, status, conn }] = dumps;
+    const longestNs = Math.max(...dumps.map(({ wholeNs = 0 }) => wholeNs));
+    const where = dumps.length === 1 ? conn : `${dumps.length} times`;
+    return reason === 'slow'
+      ? { kind: 'slow', text: `slow: ${op} after ${formatNs(longestNs)}, ${where}; dumped` }
+      : { kind: 'failure', text: `${op} failed with ${status} after ${formatNs(longestNs)}, ${where}; dumped` };
+  });
+}
+
+function connectionChanges({ now, before }: Change<EstatsSnapshot>): ProgramEvent[] {
+  const opened = now.qps.filter(({ conn }) => before.qps.every((qp) => qp.conn !== conn)).length;
+  const closed = before.qps.filter(({ conn }) => now.qps.every((qp) => qp.conn !== conn)).length;
+  return [
+    ...counted('notice', 'a queue pair was opened or connected', opened),
+    ...counted('notice', 'a queue pair was closed', closed),
+  ];
+}

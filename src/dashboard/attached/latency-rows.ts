@@ -1,0 +1,8 @@
+/** Latency of a document as the page draws it. */
+
+import type { OpLatency } from '../../estats/op-latency.js';
+import type { AttachedLatency } from '../messages/attached.js';
+
+export function latencyRows(latency: readonly OpLatency[]): AttachedLatency[] {
+  return latency.map(({ op, count, p50Ns, p99Ns, maxNs, bars }) => ({ op, count, p50Ns, p99Ns, maxNs, buckets: bars }));
+}

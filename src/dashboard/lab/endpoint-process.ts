@@ -1,0 +1,54 @@
+/** {@link LabEndpoint} as a process of its own. */
+
+import { z } from 'zod';
+import { RoceError } from '../../core/errors.js';
+import type { RateControlOptions } from '../../dcqcn/schemes.js';
+import { method } from '../../processes/calls.js';
+import { serveParent } from '../../processes/serve-parent.js';
+import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
+import { LAB_OPS } from '../messages/lab.js';
+import { LabEndpoint } from './endpoint.js';
+
+let current: LabEndpoint | undefined;
+
+function endpoint(): LabEndpoint {
+  if (current === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'the endpoint is not open');
+  return current;
+}
+
+const target = z.object({ remoteAddr: z.bigint(), rkey: z.number().int() });
+const lane = z.object({ qpn: z.number().int(), psn: z.number().int() });
+
+const service = {
+  open: method(
+    { address: z.string(), switchPort: z.string(), rateBps: z.number(), messageBytes: z.number().int() },
+    async ({ address, switchPort, rateBps, messageBytes }) => {
+      current = await LabEndpoint.open(address, switchPort, rateBps, messageBytes);
+      return current.target;
+    },
+  ),
+  renew: method({ count: z.number().int() }, ({ count }) => endpoint().renew(count)),
+  connect: method(
+    {
+      peerAddress: z.string(),
+      peerLanes: z.array(lane),
+      mtu: z.number().int(),
+      windowPackets: z.number().int(),
+      recovery: z.enum(RECOVERY_NAMES),
+      rateControl: z.custom<RateControlOptions>(),
+      timeout: z.number().int(),
+    },
+    ({ peerAddress, peerLanes, ...options }) => endpoint().connect(peerAddress, peerLanes, options),
+  ),
+  start: method({ op: z.enum(LAB_OPS), target }, (args) => endpoint().start(args.op, args.target)),
+  sample: method({}, () => endpoint().sample()),
+  packets: method({}, () => endpoint().packets()),
+  close: method({}, async () => {
+    await current?.close();
+    current = undefined;
+  }),
+};
+
+export type LabEndpointService = typeof service;
+
+serveParent(service);

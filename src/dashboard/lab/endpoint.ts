@@ -1,0 +1,204 @@
+/**
+ * One end of the dashboard's lab: a NIC on a frame port whose last packets can be looked at, and queue pairs that are made anew whenever the
+ * settings change, so that the NIC's counters go on. The end that posts work keeps two messages in each send queue, without end.
+ */
+
+import { randomInt } from 'node:crypto';
+import { ObservedPort } from '../../capture/observed-port.js';
+import { PacketRing, type RememberedPacket } from '../../capture/packet-ring.js';
+import { InlineEngine } from '../../driver/inline-engine.js';
+import { openPort } from '../../driver/open-port.js';
+import { systemRandom } from '../../driver/system-random.js';
+import { Histogram, type HistogramBar } from '../../estats/histogram.js';
+import { IpAddress } from '../../packet/address.js';
+import { connectQueuePair, type PeerQueuePair } from '../../processes/connect-queue-pair.js';
+import type { CounterName } from '../../ring/counters.js';
+import { Access } from '../../verbs/access.js';
+import type { CompletionQueue } from '../../verbs/completion-queue.js';
+import { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import type { LabOp } from '../messages/lab.js';
+
+const MESSAGES_POSTED = 2;
+const RECEIVES_POSTED = 8;
+export const QUEUE_PAIRS_MAX = 8;
+const PSN_RANGE = 1 << 24;
+/** Enough for what a go-back-N sender has in flight around a loss, several times over. */
+const PACKETS_REMEMBERED = 1024;
+/** Buckets of the histogram that make one bar of the page: eight bars an octave. */
+const BUCKETS_PER_BAR = 4;
+
+/** How the other end reaches a queue pair. */
+export interface LaneAddress {
+  readonly qpn: number;
+  readonly psn: number;
+}
+
+export interface EndpointSample {
+  readonly counters: Readonly<Record<CounterName, number>>;
+  /** Messages completed since the endpoint was opened, by place in the list of queue pairs. */
+  readonly messagesCompleted: readonly number[];
+  readonly latency: { readonly count: number; readonly p50Ns: number; readonly p99Ns: number; readonly maxNs: number };
+  readonly bars: readonly HistogramBar[];
+  /** The rate each queue pair may send at, and DCQCN's alpha; null where there is none. */
+  readonly rates: ReadonlyArray<{ readonly rateBps: number | null; readonly alpha: number | null }>;
+  /** The completion status of queue pairs that gave up. */
+  readonly failures: readonly string[];
+}
+
+interface Lane {
+  readonly qp: QueuePair;
+  readonly psn: number;
+  /** When each message in the send queue was posted; they complete in order. */
+  readonly postedMs: number[];
+}
+
+export class LabEndpoint {
+  readonly #device: RdmaDevice;
+  readonly #pd: ProtectionDomain;
+  readonly #sendCq: CompletionQueue;
+  readonly #recvCq: CompletionQueue;
+  readonly #memory: MemoryRegion;
+  readonly #ring: PacketRing;
+  readonly #messagesCompleted: number[] = [];
+  readonly #latency = new Histogram();
+  #lanes: Lane[] = [];
+  #failures: string[] = [];
+  #post: (lane: Lane) => void = () => {};
+
+  private constructor(
+    device: RdmaDevice,
+    pd: ProtectionDomain,
+    sendCq: CompletionQueue,
+    recvCq: CompletionQueue,
+    memory: MemoryRegion,
+    ring: PacketRing,
+  ) {
+    this.#device = device;
+    this.#pd = pd;
+    this.#sendCq = sendCq;
+    this.#recvCq = recvCq;
+    this.#memory = memory;
+    this.#ring = ring;
+    void this.#serveReceives();
+    void this.#serveCompletions();
+  }
+
+  static async open(address: string, switchPort: string, rateBps: number, messageBytes: number): Promise<LabEndpoint> {
+    const opened = await openPort({ address, frame: { local: '127.0.0.1:0', remote: switchPort, rateBps } });
+    const ring = new PacketRing(PACKETS_REMEMBERED, monotonicClock());
+    const observed = { ...opened, port: new ObservedPort(opened.port, ring) };
+    const device = await RdmaDevice.over(new InlineEngine(observed, systemRandom()));
+    const pd = await device.createPd();
+    const sendCq = await device.createCq(2 * MESSAGES_POSTED * QUEUE_PAIRS_MAX);
+    const recvCq = await device.createCq(2 * RECEIVES_POSTED * QUEUE_PAIRS_MAX);
+    const memory = await pd.regMr(messageBytes, Access.REMOTE_ALL);
+    return new LabEndpoint(device, pd, sendCq, recvCq, memory, ring);
+  }
+
+  /** What a WRITE or READ of the other end is aimed at. */
+  get target(): { remoteAddr: bigint; rkey: number } {
+    return { remoteAddr: this.#memory.addr, rkey: this.#memory.rkey };
+  }
+
+  /** Replaces the queue pairs by `count` fresh ones; what the old ones had begun is gone. */
+  async renew(count: number): Promise<LaneAddress[]> {
+    this.#post = () => {};
+    for (const { qp } of this.#lanes) await qp.close();
+    this.#lanes = [];
+    this.#failures = [];
+    this.#latency.reset();
+    for (let i = 0; i < count; i++) {
+      const queues = { sendCq: this.#sendCq, recvCq: this.#recvCq };
+      const qp = await this.#pd.createQp({ ...queues, maxSendWr: MESSAGES_POSTED, maxRecvWr: RECEIVES_POSTED });
+      this.#lanes.push({ qp, psn: randomInt(PSN_RANGE), postedMs: [] });
+      this.#messagesCompleted[i] ??= 0;
+    }
+    return this.#lanes.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));
+  }
+
+  async connect(
+    peer: string,
+    peerLanes: readonly LaneAddress[],
+    options: Omit<PeerQueuePair, 'peerAddress' | 'peerQpn' | 'peerPsn'>,
+  ): Promise<void> {
+    const peerAddress = IpAddress.parse(peer);
+    for (const [i, { qpn, psn }] of peerLanes.entries()) {
+      const lane = this.#lanes[i];
+      await connectQueuePair(this.#device, lane.qp, lane.psn, {
+        ...options,
+        peerAddress,
+        peerQpn: qpn,
+        peerPsn: psn,
+      });
+      for (let n = 0; n < RECEIVES_POSTED; n++) lane.qp.postRecv({ sges: [this.#memory.sge()] });
+    }
+  }
+
+  /** Begins to post; ends with the next `renew`. */
+  start(op: LabOp, target: { remoteAddr: bigint; rkey: number }): void {
+    const opcode = ({ send: 'SEND', write: 'RDMA_WRITE', read: 'RDMA_READ' } as const)[op];
+    const sges = [this.#memory.sge()];
+    const request = opcode === 'SEND' ? ({ opcode, sges } as const) : { opcode, sges, ...target };
+    this.#post = ({ qp, postedMs }) => {
+      postedMs.push(performance.now());
+      qp.postSend(request);
+    };
+    for (const lane of this.#lanes) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(lane);
+  }
+
+  async sample(): Promise<EndpointSample> {
+    const infos = await Promise.all(this.#lanes.map(({ qp }) => qp.query()));
+    const { count, p50Ns, p99Ns, maxNs } = this.#latency.summary();
+    return {
+      counters: this.#device.counters(),
+      messagesCompleted: this.#messagesCompleted.slice(0, this.#lanes.length),
+      latency: { count, p50Ns, p99Ns, maxNs },
+      rates: infos.map(({ rateBps, alpha }) => ({ rateBps: finite(rateBps), alpha: finite(alpha) })),
+      bars: this.#latency.bars(BUCKETS_PER_BAR),
+      failures: this.#failures,
+    };
+  }
+
+  packets(): RememberedPacket[] {
+    return this.#ring.packets();
+  }
+
+  close(): Promise<void> {
+    return this.#device.close();
+  }
+
+  async #serveReceives(): Promise<void> {
+    for await (const wc of this.#recvCq) {
+      const lane = this.#lanes.find(({ qp }) => qp.qpn === wc.qpn);
+      if (wc.status === 0 && lane?.qp.isClosed === false) lane.qp.postRecv({ sges: [this.#memory.sge()] });
+    }
+  }
+
+  async #serveCompletions(): Promise<void> {
+    for await (const wc of this.#sendCq) {
+      const index = this.#lanes.findIndex(({ qp }) => qp.qpn === wc.qpn);
+      const lane = this.#lanes[index];
+      if (lane === undefined || lane.qp.isClosed) continue; // Of a queue pair that has been replaced.
+      if (wc.status !== 0) {
+        if (wc.statusName !== 'WR_FLUSH_ERR') this.#failures.push(wc.statusName);
+        continue;
+      }
+      this.#messagesCompleted[index]++;
+      this.#latency.record((performance.now() - lane.postedMs.shift()!) * 1e6);
+      this.#post(lane);
+    }
+  }
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
+
+/** Nanoseconds of the system's monotonic clock, which all processes of this host share. */
+function monotonicClock(): () => number {
+  const offsetNs = Number(process.hrtime.bigint()) - performance.now() * 1e6;
+  return () => offsetNs + performance.now() * 1e6;
+}

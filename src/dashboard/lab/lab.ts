@@ -1,0 +1,198 @@
+/**
+ * The live lab behind the dashboard: endpoint A, endpoint B and the switch between them, each a process, and traffic from A to B that goes on
+ * until the lab is closed. Its state is sampled a few times a second; recovery scheme, operation and loss can be changed meanwhile. It is the
+ * experiment of `rocev2 livelock` without an end.
+ */
+
+import { ChildService, whileAlive } from '../../processes/child-service.js';
+import type { SwitchService } from '../../processes/switch-process.js';
+import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { LabMessages, LabPackets, LabSettings, LabState } from '../messages/lab.js';
+import type { DashboardSource } from '../server.js';
+import type { LabEndpointService } from './endpoint-process.js';
+import { LabHistory } from './history.js';
+import { NETWORKS, rateControlOf } from './network.js';
+import { packetStory } from './packet-story.js';
+import { parseSettings } from './settings.js';
+
+/** Addresses inside the frames, from the range set aside for benchmarks of interconnected devices (RFC 2544). */
+const ADDRESS_A = '198.18.0.1';
+const ADDRESS_B = '198.18.0.2';
+const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
+const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
+const SAMPLE_INTERVAL_MS = 250;
+
+/** 1 MiB in packets of 1 KiB: four times as long as the distance between the losses of `ip-id-lsb=0xff`. */
+const MESSAGE_BYTES = 1024 * 1024;
+const MTU = 1024;
+
+const FIRST_SETTINGS: LabSettings = {
+  op: 'write',
+  scheme: 'go-back-0',
+  loss: 'ip-id-lsb=0xff',
+  link: 'fast',
+  cc: 'none',
+};
+
+type Target = { readonly remoteAddr: bigint; readonly rkey: number };
+
+export class Lab implements DashboardSource, AsyncDisposable {
+  readonly #switch = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
+  readonly #a = new ChildService<LabEndpointService>('endpoint a', ENDPOINT_PROGRAM);
+  readonly #b = new ChildService<LabEndpointService>('endpoint b', ENDPOINT_PROGRAM);
+  readonly #queuePairs: number;
+  readonly #history: LabHistory;
+  readonly #subscribers = new Set<(name: string, data: unknown) => void>();
+  #targets: { a: Target; b: Target } | undefined;
+  #qpns: { a: readonly number[]; b: readonly number[] } = { a: [], b: [] };
+  #settings: LabSettings = FIRST_SETTINGS;
+  /** Whatever asks or changes the processes happens one after the other: this is the last of it. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #isSampling = false;
+
+  readonly documents = {
+    state: (): LabState => this.#history.state,
+    packets: (): Promise<LabPackets> => this.#inTurn(() => this.#packets()),
+  };
+
+  /** Rejects when one of the processes dies, or the lab cannot be set up again. */
+  readonly died: Promise<never>;
+  #fail: (error: Error) => void = () => {};
+
+  /** With this many queue pairs from A to B. */
+  constructor(queuePairs: number) {
+    this.#queuePairs = queuePairs;
+    this.#history = new LabHistory({ messageBytes: MESSAGE_BYTES, mtu: MTU, queuePairs });
+    const failed = new Promise<never>((_, reject) => {
+      this.#fail = reject;
+    });
+    this.died = whileAlive([this.#switch, this.#a, this.#b], failed);
+    this.died.catch(() => {}); // Whoever opens the lab hears of it there.
+  }
+
+  /** Starts the traffic. Rejects when a process dies. */
+  open(): Promise<void> {
+    return whileAlive([this.#switch, this.#a, this.#b], this.#open());
+  }
+
+  subscribe(send: (name: string, data: unknown) => void): () => void {
+    this.#subscribers.add(send);
+    return () => this.#subscribers.delete(send);
+  }
+
+  /** Changes some or all settings. Rejects with ERR_ROCE_MALFORMED. */
+  readonly apply = async (change: unknown): Promise<LabSettings> => {
+    const wanted = parseSettings(change);
+    await this.#inTurn(() => this.#change({ ...this.#settings, ...wanted })).catch((error: Error) => {
+      this.#fail(error); // Half of it is changed.
+      throw error;
+    });
+    return this.#settings;
+  };
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all([this.#a.stop(), this.#b.stop(), this.#switch.stop()]);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #open(): Promise<void> {
+    await this.#build(this.#settings);
+    this.#timer = setInterval(() => void this.#sample(), SAMPLE_INTERVAL_MS);
+  }
+
+  /** Switch and endpoints from the start, with traffic. */
+  async #build(settings: LabSettings): Promise<void> {
+    const { switchConfig: config, endpointRateBps: rateBps } = NETWORKS[settings.link];
+    const ports = await this.#switch.call('open', { ports: ['a', 'b'], loss: settings.loss, seed: 1, config });
+    const common = { rateBps, messageBytes: MESSAGE_BYTES };
+    const [a, b] = await Promise.all([
+      this.#a.call('open', { address: ADDRESS_A, switchPort: ports['a'], ...common }),
+      this.#b.call('open', { address: ADDRESS_B, switchPort: ports['b'], ...common }),
+    ]);
+    this.#targets = { a, b };
+    await this.#connect(settings);
+  }
+
+  async #rebuild(settings: LabSettings): Promise<void> {
+    this.#history.restarted();
+    await Promise.all([this.#a.call('close', {}), this.#b.call('close', {})]);
+    await this.#switch.call('close', {});
+    await this.#build(settings);
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async #change(wanted: LabSettings): Promise<void> {
+    const before = this.#settings;
+    const changed = Object.entries(wanted).filter(([name, value]) => before[name as keyof LabSettings] !== value);
+    if (changed.length === 0) return;
+    if (wanted.link !== before.link) await this.#rebuild(wanted);
+    else if (wanted.loss !== before.loss) await this.#switch.call('setLoss', { loss: wanted.loss });
+    const isLossAlone = changed.every(([name]) => name === 'loss');
+    if (wanted.link === before.link && !isLossAlone) await this.#connect(wanted);
+    this.#settings = wanted;
+    this.#send('event', this.#history.note('settings', changed.map(([name, value]) => `${name}: ${value}`).join(', ')));
+  }
+
+  /** Fresh queue pairs on both sides, because both have to agree on the recovery scheme; then traffic. */
+  async #connect({ op, scheme, link, cc }: LabSettings): Promise<void> {
+    const [lanesA, lanesB] = await Promise.all([
+      this.#a.call('renew', { count: this.#queuePairs }),
+      this.#b.call('renew', { count: this.#queuePairs }),
+    ]);
+    const network = NETWORKS[link];
+    const { windowPackets, timeout } = network;
+    const recovery: RecoveryName = scheme;
+    const path = { mtu: MTU, windowPackets, timeout, recovery, rateControl: rateControlOf(network, cc) };
+    await Promise.all([
+      this.#a.call('connect', { ...path, peerAddress: ADDRESS_B, peerLanes: lanesB }),
+      this.#b.call('connect', { ...path, peerAddress: ADDRESS_A, peerLanes: lanesA }),
+    ]);
+    const { a, b } = this.#targets!;
+    if (op === 'read') await this.#b.call('start', { op, target: a });
+    else await this.#a.call('start', { op, target: b });
+    this.#qpns = { a: lanesA.map(({ qpn }) => qpn), b: lanesB.map(({ qpn }) => qpn) };
+    this.#history.reconnected(this.#qpns.a);
+  }
+
+  async #sample(): Promise<void> {
+    if (this.#isSampling) return;
+    this.#isSampling = true;
+    // When a process is gone, `died` says which.
+    await this.#inTurn(() => this.#read()).catch(() => {});
+    this.#isSampling = false;
+  }
+
+  async #read(): Promise<void> {
+    const [a, b, ports, queues] = await Promise.all([
+      this.#a.call('sample', {}),
+      this.#b.call('sample', {}),
+      this.#switch.call('counters', {}),
+      this.#switch.call('queues', {}),
+    ]);
+    const settings = this.#settings;
+    const { sample, events } = this.#history.add({ settings, a, b, ports, queues });
+    for (const event of events) this.#send('event', event);
+    this.#send('sample', sample);
+    const { failures } = settings.op === 'read' ? b : a;
+    if (failures.length > 0) await this.#connect(settings);
+  }
+
+  async #packets(): Promise<LabPackets> {
+    const [a, b] = await Promise.all([this.#a.call('packets', {}), this.#b.call('packets', {})]);
+    return packetStory({ qpns: this.#qpns.a, packets: a }, { qpns: this.#qpns.b, packets: b });
+  }
+
+  #send<N extends keyof LabMessages>(name: N, data: LabMessages[N]): void {
+    for (const send of this.#subscribers) send(name, data);
+  }
+}

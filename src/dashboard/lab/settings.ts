@@ -1,0 +1,34 @@
+/** What a page may ask the lab for. */
+
+import { z } from 'zod';
+import { RoceError } from '../../core/errors.js';
+import {
+  LAB_LINKS,
+  LAB_LOSS_RULES,
+  LAB_OPS,
+  LAB_RATE_CONTROLS,
+  LAB_SCHEMES,
+  type LabSettings,
+} from '../messages/lab.js';
+
+function choice<const T extends string>(choices: readonly [T, ...T[]]) {
+  return z.enum(choices, { error: `it is one of ${choices.join(', ')}` });
+}
+
+const settingsSchema = z
+  .strictObject({
+    op: choice(LAB_OPS),
+    scheme: choice(LAB_SCHEMES),
+    loss: choice(LAB_LOSS_RULES),
+    link: choice(LAB_LINKS),
+    cc: choice(LAB_RATE_CONTROLS),
+  })
+  .partial();
+
+/** Some or all settings. Throws ERR_ROCE_MALFORMED that names the field and says what it may be. */
+export function parseSettings(value: unknown): Partial<LabSettings> {
+  const parsed = settingsSchema.safeParse(value);
+  if (parsed.success) return parsed.data as Partial<LabSettings>;
+  const { path, message } = parsed.error.issues[0];
+  throw new RoceError('ERR_ROCE_MALFORMED', path.length === 0 ? message : `${path.join('.')}: ${message}`);
+}

@@ -1,0 +1,77 @@
+/** A storage server or an NBD gateway: requests, bytes and latency by operation, connections, failovers. */
+
+import type { AttachedDisk, DiskDetail, DiskSample } from '../messages/attached.js';
+import { element, panel } from './dom.js';
+import { formatByteRate, formatBytes, formatCount, formatPerSecond } from './format.js';
+import { LatencyList } from './latency-list.js';
+import type { ProgramDetail } from './program-detail.js';
+import { Readouts } from './readouts.js';
+import { SeriesChart } from './series-chart.js';
+
+const isSome = (count: number) => count > 0;
+
+export class DiskDetailView implements ProgramDetail<AttachedDisk> {
+  readonly #about = element('p', { class: 'muted' });
+  readonly #readouts = new Readouts<DiskSample>([
+    { label: 'is read', value: ({ outBps }) => outBps, format: formatByteRate },
+    { label: 'is written', value: ({ inBps }) => inBps, format: formatByteRate },
+    {
+      label: 'requests now',
+      value: ({ ops }) => ops.reduce((sum, { perSecond }) => sum + perSecond, 0),
+      format: formatPerSecond,
+    },
+    { label: 'requests', value: ({ totals }) => totals.requests, format: formatCount },
+    { label: 'failed', value: ({ totals }) => totals.errors, format: formatCount, isBad: isSome },
+    { label: 'CRC mismatches', value: ({ totals }) => totals.crcMismatches, format: formatCount, isBad: isSome },
+    { label: 'sessions', value: ({ totals }) => totals.sessions, format: formatCount },
+    { label: 'failovers', value: ({ totals }) => totals.failovers, format: formatCount },
+    { label: 'sent again', value: ({ totals }) => totals.resentRequests, format: formatCount },
+  ]);
+  readonly #requests = new SeriesChart(formatPerSecond);
+  readonly #bytes = new SeriesChart(formatByteRate);
+  readonly #latency = new LatencyList();
+
+  readonly panels = [
+    panel('Disk', 'wide', this.#about, this.#readouts.element),
+    panel('Requests by operation', 'half', this.#requests.element),
+    panel('Bytes by operation', 'half', this.#bytes.element),
+    panel('Latency at the disk', 'wide', this.#latency.element),
+  ];
+
+  show({ samples, detail }: AttachedDisk): void {
+    const now = samples.at(-1);
+    this.#about.textContent = about(detail);
+    if (now === undefined) this.#readouts.clear();
+    else this.#readouts.show(now, now.number);
+    const value = (of: (op: DiskSample['ops'][number]) => number) => (sample: DiskSample, label: string) => {
+      const op = sample.ops.find((candidate) => candidate.op === label);
+      return op === undefined ? null : of(op);
+    };
+    const labels = now?.ops.map(({ op }) => op) ?? [];
+    this.#requests.show(
+      labels,
+      samples,
+      value(({ perSecond }) => perSecond),
+    );
+    this.#bytes.show(
+      labels.filter((op) => op !== 'flush'),
+      samples,
+      value(({ bps }) => bps),
+    );
+    this.#latency.show(detail.latency);
+  }
+}
+
+function about({ role, store, sizeBytes, nbdClients, connections, path }: DiskDetail): string {
+  const { rdma, tcp } = connections;
+  const sessions = `${rdma} session${rdma === 1 ? '' : 's'} over RDMA, ${tcp} over TCP`;
+  const parts =
+    role === 'server'
+      ? [`storage server, ${formatBytes(sizeBytes)} of ${store}`, sessions]
+      : [
+          `NBD gateway to ${formatBytes(sizeBytes)} of ${store}`,
+          `${nbdClients} NBD client${nbdClients === 1 ? '' : 's'}`,
+        ];
+  if (role === 'gateway' && path !== null) parts.push(sessions, `RDMA path: ${path}`);
+  return parts.join('; ');
+}

@@ -1,0 +1,98 @@
+/** An endpoint: throughput by connection, rate control, repairs, latency and who owns it. */
+
+import type { AttachedConnection, AttachedEndpoint, EndpointSample } from '../messages/attached.js';
+import { element, panel } from './dom.js';
+import { formatCount, formatNs, formatPerSecond, formatRate } from './format.js';
+import { LatencyList } from './latency-list.js';
+import type { ProgramDetail } from './program-detail.js';
+import { Readouts } from './readouts.js';
+import { SeriesChart } from './series-chart.js';
+import { StageBars } from './stage-bars.js';
+import { Table } from './table.js';
+
+const isSome = (count: number) => count > 0;
+
+export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
+  readonly #about = element('p', { class: 'muted' });
+  readonly #readouts = new Readouts<EndpointSample>([
+    { label: 'sends', value: ({ outBps }) => outBps, format: formatRate },
+    { label: 'receives', value: ({ inBps }) => inBps, format: formatRate },
+    { label: 'sent again', value: ({ totals }) => totals.resent, format: formatCount },
+    { label: 'NAKs', value: ({ totals }) => totals.naks, format: formatCount },
+    { label: 'RNR NAKs', value: ({ totals }) => totals.rnrNaks, format: formatCount },
+    { label: 'timeouts', value: ({ totals }) => totals.timeouts, format: formatCount, isBad: isSome },
+    { label: 'marked', value: ({ totals }) => totals.marks, format: formatCount },
+    { label: 'CNPs sent', value: ({ totals }) => totals.cnpsSent, format: formatCount },
+    { label: 'CNPs received', value: ({ totals }) => totals.cnpsReceived, format: formatCount },
+    { label: 'pauses', value: ({ totals }) => totals.pauses, format: formatCount },
+    { label: 'failed', value: ({ totals }) => totals.errors, format: formatCount, isBad: isSome },
+  ]);
+  readonly #sent = new SeriesChart(formatRate);
+  readonly #received = new SeriesChart(formatRate);
+  readonly #rates = new SeriesChart(formatRate);
+  readonly #alphas = new SeriesChart((alpha) => alpha.toFixed(2));
+  readonly #repairs = new SeriesChart(formatPerSecond);
+  readonly #latency = new LatencyList();
+  readonly #stages = new StageBars();
+  readonly #verdicts = new Table('who owns the latency', ['connection', 'operation', 'mean', 'owner', 'because']);
+  readonly #ratePanel = panel('Rate that is allowed', 'half', this.#rates.element);
+  readonly #alphaPanel = panel('DCQCN’s alpha', 'half', this.#alphas.element);
+
+  readonly panels = [
+    panel('Endpoint', 'wide', this.#about, this.#readouts.element),
+    panel('Sent by connection', 'third', this.#sent.element),
+    panel('Received by connection', 'third', this.#received.element),
+    panel('Packets sent again', 'third', this.#repairs.element),
+    this.#ratePanel,
+    this.#alphaPanel,
+    panel('Latency, posted to polled', 'half', this.#latency.element),
+    panel('Where the time goes', 'half', this.#stages.element),
+    panel('Who owns the latency', 'wide', this.#verdicts.element),
+  ];
+
+  show({ samples, detail }: AttachedEndpoint): void {
+    const { port, connectionCount, loopDelayP99Ns, latency, stages, verdicts } = detail;
+    const now = samples.at(-1);
+    const shown = now?.connections ?? [];
+    const more = connectionCount > shown.length ? `, the busiest ${shown.length} shown` : '';
+    this.#about.textContent =
+      `${port}; ${connectionCount} connection${connectionCount === 1 ? '' : 's'}${more}; ` +
+      `its event loop is late by ${formatNs(loopDelayP99Ns)} (p99)`;
+    if (now === undefined) this.#readouts.clear();
+    else this.#readouts.show(now, now.number);
+    const labels = shown.map(({ conn }) => conn);
+    const ofConnection =
+      (value: (connection: AttachedConnection) => number | null) => (s: EndpointSample, label: string) => {
+        const connection = s.connections.find(({ conn }) => conn === label);
+        return connection === undefined ? null : value(connection);
+      };
+    this.#sent.show(
+      labels,
+      samples,
+      ofConnection(({ sentBps }) => sentBps),
+    );
+    this.#received.show(
+      labels,
+      samples,
+      ofConnection(({ receivedBps }) => receivedBps),
+    );
+    this.#ratePanel.hidden = shown.every(({ rateBps }) => rateBps === null);
+    this.#rates.show(
+      labels,
+      samples,
+      ofConnection(({ rateBps }) => rateBps),
+    );
+    this.#alphaPanel.hidden = shown.every(({ alpha }) => alpha === null);
+    this.#alphas.show(
+      labels,
+      samples,
+      ofConnection(({ alpha }) => alpha),
+    );
+    this.#repairs.show(['sent again'], samples, ({ resentPerSecond }) => resentPerSecond);
+    this.#latency.show(latency);
+    this.#stages.show(stages);
+    this.#verdicts.show(
+      verdicts.map(({ conn, op, meanNs, owner, because }) => [conn, op, formatNs(meanNs), owner, because]),
+    );
+  }
+}

@@ -1,0 +1,24 @@
+/** Latency of several operations: a histogram each. */
+
+import type { AttachedLatency } from '../messages/attached.js';
+import { element } from './dom.js';
+import { HistogramView } from './histogram.js';
+
+const NOTHING = element('p', { class: 'muted' }, 'nothing has completed in the last minute');
+
+export class LatencyList {
+  readonly element = element('div', { class: 'latencies' }, NOTHING.cloneNode(true));
+  readonly #views = new Map<string, HistogramView>();
+
+  show(latency: readonly AttachedLatency[]): void {
+    for (const row of latency) {
+      const view = this.#views.get(row.op) ?? new HistogramView(row.op);
+      this.#views.set(row.op, view);
+      view.element.dataset['op'] = row.op;
+      view.element.dataset['count'] = String(row.count);
+      view.show(row);
+    }
+    const shown = latency.map(({ op }) => this.#views.get(op)!.element);
+    this.element.replaceChildren(...(shown.length === 0 ? [NOTHING.cloneNode(true)] : shown));
+  }
+}

@@ -1,0 +1,9 @@
+/** What the page shows of the program that is chosen; one class for each kind. */
+
+import type { AttachedProgram } from '../messages/attached.js';
+
+export interface ProgramDetail<P extends AttachedProgram> {
+  readonly panels: readonly HTMLElement[];
+  /** Of any program of the kind: now of this one. */
+  show(program: P): void;
+}

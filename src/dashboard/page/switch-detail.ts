@@ -1,0 +1,91 @@
+/** A switch: what its ports carry, hold, drop, mark and pause. */
+
+import type { AttachedPort, AttachedSwitch, SwitchPortDetail, SwitchSample } from '../messages/attached.js';
+import { panel } from './dom.js';
+import { formatBytes, formatCount, formatPerSecond, formatRate } from './format.js';
+import type { ProgramDetail } from './program-detail.js';
+import { Readouts } from './readouts.js';
+import { SeriesChart } from './series-chart.js';
+import { Table } from './table.js';
+
+/** Lines in a chart; more of them say nothing. All ports are in the table. */
+const PORTS_DRAWN = 8;
+
+/** Charts by port: title, how values are written, value. */
+const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: AttachedPort) => number]> = [
+  ['Sent by port', formatRate, ({ sentBps }) => sentBps],
+  ['Received by port', formatRate, ({ receivedBps }) => receivedBps],
+  ['Queue by port', formatBytes, ({ queueBytes }) => queueBytes],
+  ['Dropped by port', formatPerSecond, ({ droppedPerSecond }) => droppedPerSecond],
+  ['Marked by port', formatPerSecond, ({ markedPerSecond }) => markedPerSecond],
+  ['Pauses sent by port', formatPerSecond, ({ pausesSentPerSecond }) => pausesSentPerSecond],
+];
+
+export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
+  readonly #readouts = new Readouts<SwitchSample>([
+    { label: 'sends', value: ({ outBps }) => outBps, format: formatRate },
+    { label: 'takes', value: ({ inBps }) => inBps, format: formatRate },
+    { label: 'frames', value: ({ totals }) => totals.packets, format: formatCount },
+    { label: 'queued', value: ({ totals }) => totals.queueBytes, format: formatBytes },
+    { label: 'dropped', value: ({ totals }) => totals.dropped, format: formatCount },
+    { label: 'marked', value: ({ totals }) => totals.marked, format: formatCount },
+    { label: 'pauses sent', value: ({ totals }) => totals.pausesSent, format: formatCount },
+    { label: 'pauses received', value: ({ totals }) => totals.pausesReceived, format: formatCount },
+    { label: 'storms', value: ({ totals }) => totals.storms, format: formatCount, isBad: (count) => count > 0 },
+  ]);
+  readonly #charts = CHARTS.map(([title, format, value]) => ({ title, value, chart: new SeriesChart(format) }));
+  readonly #ports = new Table('ports', [
+    'port',
+    'at',
+    'rate',
+    'longest queue',
+    'pauses sent',
+    'received',
+    'paused now',
+    'in storm',
+    'dropped',
+  ]);
+  readonly #rules = new Table('fault rules', ['fault rule', 'struck']);
+  readonly #rulePanel = panel('Fault rules', 'wide', this.#rules.element);
+
+  readonly panels = [
+    panel('Switch', 'wide', this.#readouts.element),
+    ...this.#charts.map(({ title, chart }) => panel(title, 'third', chart.element)),
+    panel('Ports', 'wide', this.#ports.element),
+    this.#rulePanel,
+  ];
+
+  show({ samples, detail: { ports, rules } }: AttachedSwitch): void {
+    const now = samples.at(-1);
+    if (now === undefined) this.#readouts.clear();
+    else this.#readouts.show(now, now.number);
+    const labels = ports.slice(0, PORTS_DRAWN).map(({ name }) => name);
+    for (const { chart, value } of this.#charts) {
+      chart.show(labels, samples, (sample, label) => {
+        const port = sample.ports.find(({ name }) => name === label);
+        return port === undefined ? null : value(port);
+      });
+    }
+    this.#ports.show(ports.map(portRow));
+    this.#rulePanel.hidden = rules.length === 0;
+    this.#rules.show(rules.map(({ rule, hits }) => [rule, String(hits)]));
+  }
+}
+
+function portRow(port: SwitchPortDetail): string[] {
+  return [
+    port.name,
+    port.local,
+    port.rateBps === null ? 'not limited' : formatRate(port.rateBps),
+    formatBytes(port.queueBytesMax),
+    formatCount(port.pausesSent),
+    formatCount(port.pausesReceived),
+    priorities(port.pausedPriorities),
+    priorities(port.stormPriorities),
+    port.drops.map(({ reason, count }) => `${reason} ${count}`).join(', ') || 'nothing',
+  ];
+}
+
+function priorities(list: readonly number[]): string {
+  return list.length === 0 ? 'no' : `priority ${list.join(', ')}`;
+}

@@ -1,0 +1,13 @@
+/** The dashboard's source for a simulation that has been run. */
+
+import type { ScenarioResult } from '../sim/scenario/result.js';
+import type { DashboardSource } from './server.js';
+
+/** A recording does not change, and has nothing to be set. */
+export function recordingSource(result: ScenarioResult): DashboardSource {
+  return {
+    documents: { state: () => ({ kind: 'recording', result }) },
+    subscribe: () => () => {},
+    apply: undefined,
+  };
+}

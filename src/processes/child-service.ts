@@ -1,0 +1,126 @@
+/**
+ * The parent's side of a process of ours: starts it, calls its methods, and notices its death. Nothing waits for a dead process: every
+ * open call, and `died`, rejects with which process it was and its last lines on stderr.
+ */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { ERROR_CODES, RoceError, type RoceErrorCode } from '../core/errors.js';
+import { type ArgsOf, answerSchema, type Call, type ResultOf, type Service } from './calls.js';
+
+const STDERR_LINES_SHOWN = 8;
+const STDERR_CHARACTERS_KEPT = 8192;
+/** How long a process may take to end once its channel is closed, before it is killed. */
+const STOP_TIMEOUT_MS = 2000;
+
+/** A process of ours ended before its time, or failed otherwise than by a RoceError. */
+export class ProcessFailure extends Error {
+  override readonly name = 'ProcessFailure';
+}
+
+interface Pending {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class ChildService<S extends Service> implements AsyncDisposable {
+  /** As messages call it: `endpoint a`. */
+  readonly name: string;
+  /** Rejects when the process ends without having been stopped; never resolves. */
+  readonly died: Promise<never>;
+  readonly #process: ChildProcess;
+  readonly #pending = new Map<number, Pending>();
+  readonly #exited: Promise<unknown>;
+  #nextId = 0;
+  #stderrTail = '';
+  #stopping = false;
+  #failure: ProcessFailure | undefined;
+
+  /** Starts the process whose program is `entry`, which has to call `serveParent`. */
+  constructor(name: string, entry: URL) {
+    this.name = name;
+    this.#process = fork(fileURLToPath(entry), [], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      serialization: 'advanced',
+      execArgv: [],
+    });
+    this.#process.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderrTail = (this.#stderrTail + text).slice(-STDERR_CHARACTERS_KEPT);
+    });
+    this.#process.on('message', (message) => this.#onAnswer(message));
+    this.died = new Promise((_, reject) => {
+      this.#process.once('exit', async (code, signal) => {
+        await finished(this.#process.stderr!).catch(() => {}); // Its last output may still be in the pipe.
+        this.#fail(signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`, reject);
+      });
+      this.#process.once('error', (error) => this.#fail(`could not be started: ${error.message}`, reject));
+    });
+    this.died.catch(() => {}); // Who waits for a call hears of it there.
+    this.#exited = once(this.#process, 'exit').catch(() => {}); // There never was a process.
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  /** Calls a method. Rejects with the RoceError it threw, named by process, or with the death of the process. */
+  call<N extends keyof S & string>(name: N, args: ArgsOf<S[N]>): Promise<ResultOf<S[N]>> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return new Promise<unknown>((resolve, reject) => {
+      const id = this.#nextId++;
+      this.#pending.set(id, { resolve, reject });
+      // A send that fails means that the process is going down; its end is reported with the end of its stderr.
+      this.#process.send({ id, method: name, args } satisfies Call, () => {});
+    }) as Promise<ResultOf<S[N]>>;
+  }
+
+  /** Ends the process, by force if it does not go. Safe to call twice. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#process.connected) this.#process.disconnect();
+    const timer = setTimeout(() => this.#process.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await this.#exited;
+    clearTimeout(timer);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #onAnswer(message: unknown): void {
+    const answer = answerSchema.parse(message);
+    const pending = this.#pending.get(answer.id);
+    this.#pending.delete(answer.id);
+    if ('error' in answer) pending?.reject(this.#errorOf(answer.error));
+    else pending?.resolve(answer.result);
+  }
+
+  #errorOf({ message, code }: { message: string; code?: string | undefined }): Error {
+    const text = `${this.name}: ${message}`;
+    return isRoceErrorCode(code) ? new RoceError(code, text) : new ProcessFailure(text);
+  }
+
+  #fail(how: string, reject: (error: Error) => void): void {
+    if (this.#failure !== undefined) return;
+    const lines = this.#stderrTail.trimEnd().split('\n').slice(-STDERR_LINES_SHOWN);
+    const output = lines[0] === '' ? '' : `; the end of its stderr:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+    this.#failure = new ProcessFailure(`the process of ${this.name} ${how}${output}`);
+    for (const pending of this.#pending.values()) pending.reject(this.#failure);
+    this.#pending.clear();
+    if (!this.#stopping) reject(this.#failure);
+  }
+}
+
+function isRoceErrorCode(code: string | undefined): code is RoceErrorCode {
+  return (ERROR_CODES as readonly (string | undefined)[]).includes(code);
+}
+
+/** Waits for `work` as long as all these processes live. */
+export function whileAlive<T>(
+  children: ReadonlyArray<{ readonly died: Promise<never> }>,
+  work: Promise<T>,
+): Promise<T> {
+  return Promise.race([work, ...children.map(({ died }) => died)]);
+}

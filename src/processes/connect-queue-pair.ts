@@ -1,0 +1,74 @@
+/** Connects queue pairs whose two ends are told about each other by the process that started them. */
+
+import { RoceError } from '../core/errors.js';
+import type { RateControlOptions } from '../dcqcn/schemes.js';
+import type { IpAddress } from '../packet/address.js';
+import type { RecoveryName } from '../retransmit/recovery.js';
+import { Access } from '../verbs/access.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+
+/**
+ * 33.6 ms. A NAK is lost as often as any packet, one in 256, and then only the timeout restarts the sender: the shorter it is, the less
+ * of the run such a stall takes (one in some 65 000 packets). But it must be longer than the pauses that an operating system gives a busy
+ * process, or it fires for nothing.
+ */
+const ACK_TIMEOUT_CODE = 13;
+const RETRY_COUNT = 7;
+/** READ requests in flight: a window's worth is asked for in pieces of half a window. */
+const READS_IN_FLIGHT = 16;
+const MIN_RNR_TIMER = 1; // 10 us
+
+export interface PeerQueuePair {
+  readonly peerAddress: IpAddress;
+  readonly peerQpn: number;
+  readonly peerPsn: number;
+  readonly mtu: number;
+  /** Packets in flight, of all queue pairs to this peer together. */
+  readonly windowPackets: number;
+  readonly recovery: RecoveryName;
+  /** Default: none. */
+  readonly rateControl?: RateControlOptions;
+  /** Local ACK timeout, 4.096 us x 2^code. Default 13: 33.6 ms. */
+  readonly timeout?: number;
+}
+
+/** Takes a fresh queue pair, whose first PSN is `psn`, to RTS. Rejects when the window is larger than the socket buffers. */
+export async function connectQueuePair(
+  device: RdmaDevice,
+  qp: QueuePair,
+  psn: number,
+  peer: PeerQueuePair,
+): Promise<void> {
+  const { peerAddress, peerQpn, peerPsn, mtu, windowPackets, recovery, rateControl, timeout } = peer;
+  const { receiveBudgetPackets } = device.attributes;
+  if (windowPackets > receiveBudgetPackets) {
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `a window of ${windowPackets} packets does not fit the socket buffers`,
+      `they hold ${receiveBudgetPackets}`,
+    );
+  }
+  await device.link.resolve(peerAddress);
+  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
+  await qp.modify({
+    state: 'RTR',
+    av: { address: peerAddress },
+    pathMtu: mtu,
+    destQpn: peerQpn,
+    rqPsn: peerPsn,
+    maxDestRdAtomic: READS_IN_FLIGHT,
+    minRnrTimer: MIN_RNR_TIMER,
+    recovery,
+    inflightPackets: windowPackets,
+    ...(rateControl !== undefined && { rateControl }),
+  });
+  await qp.modify({
+    state: 'RTS',
+    sqPsn: psn,
+    timeout: timeout ?? ACK_TIMEOUT_CODE,
+    retryCnt: RETRY_COUNT,
+    rnrRetry: 7,
+    maxRdAtomic: READS_IN_FLIGHT,
+  });
+}

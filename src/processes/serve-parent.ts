@@ -1,0 +1,35 @@
+/**
+ * The child's side: answers the calls of the process that started it, and ends with it, however that one ends: the IPC channel closes
+ * even when the parent is killed.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { type Answer, callSchema, type Service } from './calls.js';
+
+/** Serves until the parent is gone. Started by hand, without a parent, it says so and exits. */
+export function serveParent(service: Service): void {
+  if (process.send === undefined) {
+    process.stderr.write('this program is a part of rocev2 and is started by it\n');
+    process.exit(2);
+  }
+  // Ctrl-C reaches the whole process group; the parent decides what it means.
+  process.on('SIGINT', () => {});
+  process.on('disconnect', () => process.exit(0));
+  process.on('message', (message) => {
+    void answer(service, message).then((reply) => {
+      if (process.connected) process.send!(reply);
+    });
+  });
+}
+
+async function answer(service: Service, message: unknown): Promise<Answer> {
+  const { id, method: name, args } = callSchema.parse(message);
+  try {
+    const method = Object.hasOwn(service, name) ? service[name] : undefined;
+    if (method === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no method ${name}`);
+    return { id, result: await method.run(method.args.parse(args)) };
+  } catch (error) {
+    if (error instanceof RoceError) return { id, error: { message: error.message, code: error.code } };
+    return { id, error: { message: error instanceof Error ? (error.stack ?? error.message) : String(error) } };
+  }
+}
