@@ -9,6 +9,7 @@ export interface AllowedRate {
   readonly alpha: number | null;
 }
 
+/** Of a queue pair without rate control. */
 export const UNLIMITED_RATE: AllowedRate = { rateBps: null, targetRateBps: null, alpha: null };
 
 /** From the numbers of the NIC, where Infinity is not limited and NaN is not there. */

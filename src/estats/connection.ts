@@ -39,6 +39,7 @@ export interface WorkRecorder {
   polled(index: number, status: number, opcode: number, nowNs: number): void;
   /** The queue pair is connected to this one. */
   connected(remote: string, destQpn: number): void;
+  /** The queue pair is destroyed: nothing more is recorded. */
   closed(): void;
 }
 
@@ -52,18 +53,25 @@ export const NO_RECORDER: WorkRecorder = {
 
 /** A sample that is worth a dump. */
 export interface Trigger {
+  /** Far slower than its group's last window, or failed. */
   readonly reason: 'slow' | 'error';
+  /** `ibv_wc_opcode` by name. */
   readonly op: string;
+  /** `ibv_wc_status` by name. */
   readonly status: string;
   /** Of a success all stages, of a failure only the whole. */
   readonly stagesNs: Partial<Record<StageName, number>>;
 }
 
+/** What a connection needs of the telemetry it belongs to. */
 export interface ConnectionHost {
+  /** The engine's clock. */
   nowNs(): number;
   /** Called before each sample with its time: a window may have ended. */
   advance(nowNs: number): void;
+  /** Where samples are added. */
   readonly groups: GroupTable;
+  /** A sample is worth a dump; called on the polling path, so it must return at once. */
   trigger(connection: ConnectionTelemetry, trigger: Trigger): void;
 }
 
@@ -71,13 +79,19 @@ export interface ConnectionHost {
 export interface QueuePairInspector {
   /** Its state, for dumps. */
   inspect(): Promise<Record<string, unknown>>;
+  /** What rate control allows now. */
   allowedRate(): Promise<AllowedRate>;
 }
 
+/** Telemetry of one queue pair, from its creation to {@link closed}. */
 export class ConnectionTelemetry implements WorkRecorder {
+  /** Its queue pair number. */
   readonly qpn: number;
+  /** On the engine's clock. */
   readonly createdNs: number;
+  /** The page in shared memory that its NIC writes. */
   readonly page: TelemetryPage;
+  /** Asks its NIC. */
   readonly inspector: QueuePairInspector;
   #name: string;
   #remote: { readonly address: string; readonly qpn: number } | undefined;
@@ -110,6 +124,7 @@ export class ConnectionTelemetry implements WorkRecorder {
     return this.#name;
   }
 
+  /** The peer; undefined before it is connected. */
   get remote(): { readonly address: string; readonly qpn: number } | undefined {
     return this.#remote;
   }

@@ -18,9 +18,11 @@ const CONNECTIONS_MAX = 32;
 
 let socketsOpened = 0;
 
+/** A server that has been started. */
 export interface ListeningServer {
   /** Path of the Unix socket, or `http://HOST:PORT`. */
   readonly at: string;
+  /** Ends connections and removes the socket. */
   close(): Promise<void>;
 }
 
@@ -54,10 +56,12 @@ export function serveDocument(document: () => unknown): Promise<ListeningServer>
   });
 }
 
+/** Answers 200 with `value` as JSON. */
 export function sendJson(response: ServerResponse, value: unknown): void {
   send(response, 200, 'application/json', `${JSON.stringify(value)}\n`);
 }
 
+/** Answers with `body`, not to be cached. */
 export function send(response: ServerResponse, status: number, type: string, body: string): void {
   response.writeHead(status, {
     'content-type': type,

@@ -18,20 +18,28 @@ import type { WaitCause } from '../ring/telemetry-page.js';
 import type { EstatsSnapshot, GroupRow, QpRow } from './snapshot.js';
 import { CONSECUTIVE_STAGES, type StageName } from './stages.js';
 
+/** Who can own a latency. */
 export const OWNERS = ['sender', 'pacing', 'network', 'responder', 'application'] as const;
+/** One of {@link OWNERS}. */
 export type Owner = (typeof OWNERS)[number];
 
+/** Who owns the latency of one connection and operation. */
 export interface Diagnosis {
+  /** Name of the connection. */
   readonly conn: string;
+  /** `ibv_wc_opcode` by name. */
   readonly op: string;
   /** Work requests looked at. */
   readonly count: number;
   /** Posted to polled. */
   readonly meanNs: number;
+  /** 99th percentile of the same. */
   readonly p99Ns: number;
-  /** The stage that takes most of it, and its part of the mean, 0..1. */
+  /** The stage that takes most of it. */
   readonly stage: StageName;
+  /** Its part of the mean, 0..1. */
   readonly share: number;
+  /** Whose it is. */
   readonly owner: Owner;
   /** Why, in a sentence. */
   readonly because: string;

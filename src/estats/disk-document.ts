@@ -5,7 +5,9 @@ import { opLatencySchema } from './op-latency.js';
 
 const number = z.number();
 
+/** What can be asked of a disk. */
 export const DISK_OPS = ['read', 'write', 'flush', 'trim', 'zero'] as const;
+/** One of {@link DISK_OPS}. */
 export type DiskOp = (typeof DISK_OPS)[number];
 
 const diskOpSchema = z.object({
@@ -16,6 +18,7 @@ const diskOpSchema = z.object({
   errors: number,
 });
 
+/** Parses the document of a storage server or an NBD gateway. */
 export const diskSchema = z.object({
   kind: z.literal('disk'),
   version: z.literal(1),
@@ -51,4 +54,5 @@ export const diskSchema = z.object({
     .nullable(),
 });
 
+/** What such a program answers. */
 export type DiskDocument = z.infer<typeof diskSchema>;

@@ -11,9 +11,11 @@ const DUMP_INTERVAL_NS = 10e9;
 export interface DumpedPacket {
   /** Before the dump. */
   readonly agoNs: number;
+  /** As the NIC sees it. */
   readonly direction: 'sent' | 'received';
   /** BTH opcode by name. */
   readonly opcode: string;
+  /** 24 bits. */
   readonly psn: number;
   /** UDP payload. */
   readonly bytes: number;
@@ -21,14 +23,19 @@ export interface DumpedPacket {
   readonly answer?: string;
 }
 
+/** One queue pair and its NIC at one moment. */
 export interface Dump {
   /** ISO 8601. */
   readonly time: string;
   /** Why: a slow sample, a failed work request, or somebody asked. */
   readonly reason: 'slow' | 'error' | 'asked';
+  /** Name of the connection. */
   readonly conn: string;
+  /** Of the work request that caused it, by name. */
   readonly op?: string;
+  /** Of the work request that caused it, by name. */
   readonly status?: string;
+  /** Of the work request that caused it. */
   readonly stagesNs?: Partial<Record<StageName, number>>;
   /** Attributes and progress of the queue pair. */
   readonly qp: Readonly<Record<string, unknown>>;
@@ -40,6 +47,7 @@ export interface Dump {
   readonly device: Partial<Record<CounterName, number>>;
 }
 
+/** Keeps the newest dumps of a device. */
 export class DumpLog {
   readonly #dumps: Dump[] = [];
   readonly #lastNs = new Map<number, number>();
@@ -62,6 +70,7 @@ export class DumpLog {
     this.#lastNs.delete(qpn);
   }
 
+  /** Keeps the dump; the oldest one makes room. */
   add(dump: Dump): void {
     this.#dumps.push(dump);
     if (this.#dumps.length > DUMPS_MAX) this.#dumps.shift();

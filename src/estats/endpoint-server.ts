@@ -6,16 +6,24 @@ import { estatsHandlers } from './http-handler.js';
 import { measureLoopDelay } from './loop-delay.js';
 import type { EndpointIdentity } from './snapshot.js';
 
+/** Where an endpoint may be looked at. */
 export interface EndpointServerOptions {
   /** `HOST:PORT` to serve metrics on, for everybody who can connect; port 0 takes a free one. Default: only the control socket. */
-  readonly http?: { readonly host: string; readonly port: number };
+  readonly http?: {
+    /** Address to bind. */
+    readonly host: string;
+    /** TCP port; 0 takes a free one. */
+    readonly port: number;
+  };
 }
 
+/** The servers of one endpoint. */
 export interface EndpointServer {
   /** The control socket: HTTP over a Unix socket that only this user can open. */
   readonly socketPath: string;
   /** Where HTTP is served, `http://HOST:PORT`; undefined when it is not. */
   readonly httpUrl: string | undefined;
+  /** Stops serving and removes the control socket. */
   close(): Promise<void>;
 }
 

@@ -17,6 +17,7 @@ import { type TelemetryWindow, WindowHistory } from './window-history.js';
 const WINDOW_NS = 60e9;
 const GROUPS_MAX = 1024;
 
+/** Clock, counters and bounds of a device's telemetry. */
 export interface EstatsInit {
   /** The engine's clock. */
   readonly nowNs: () => number;
@@ -30,14 +31,21 @@ export interface EstatsInit {
   readonly groupsMax?: number;
 }
 
+/** Telemetry of one device: connections, windows, dumps. All times are on the engine's clock. */
 export class Estats implements ConnectionHost {
   readonly groups: GroupTable;
+  /** Closed windows. */
   readonly history = new WindowHistory();
+  /** The newest dumps. */
   readonly dumpLog = new DumpLog();
+  /** How late the program's event loop was, in the open window. */
   readonly loopDelay = new Histogram();
+  /** Length of a window. */
   readonly windowNs: number;
+  /** Milliseconds since 1970 at time 0 of the engine's clock. */
   readonly epochMs: number;
   readonly nowNs: () => number;
+  /** When telemetry began. */
   readonly startedNs: number;
   readonly #counters: Float64Array;
   readonly #connections = new Map<number, ConnectionTelemetry>();
@@ -66,6 +74,7 @@ export class Estats implements ConnectionHost {
     return connection;
   }
 
+  /** Queue pairs that are watched now. */
   get connections(): Iterable<ConnectionTelemetry> {
     return this.#connections.values();
   }
@@ -79,6 +88,7 @@ export class Estats implements ConnectionHost {
     return new Map(await Promise.all(asked));
   }
 
+  /** The NIC's counters by name. */
   counters(): Record<CounterName, number> {
     return counterSnapshot(this.#counters);
   }

@@ -8,6 +8,7 @@ import { Histogram, type SparseHistogram } from './histogram.js';
 import { StageHistograms } from './stage-histograms.js';
 import { STAGE_T6_T1, STAGES } from './stages.js';
 
+/** What tells one group of samples from another. */
 export interface GroupKey {
   /** The connection's name; `other` for those that found no place. */
   readonly conn: string;
@@ -19,6 +20,7 @@ export interface GroupKey {
 
 /** A group's histograms of a closed window, in the order of STAGES. */
 export interface GroupWindow extends GroupKey {
+  /** One histogram a stage. */
   readonly stages: readonly SparseHistogram[];
 }
 
@@ -29,18 +31,25 @@ const SLOW_FACTOR = 10;
 /** ... and at least so long. */
 const SLOW_MIN_NS = 100e6;
 
+/** One group's open window. */
 export class Group {
+  /** Its name. */
   readonly key: GroupKey;
+  /** Samples of the open window. */
   readonly stages = new StageHistograms();
   /** From here on a sample is worth a dump. */
   slowNs = SLOW_MIN_NS;
   /** Given up: who remembers it must ask the table again. */
   released = false;
 
-  constructor(key: GroupKey) {
+  constructor(
+    /** Its name. */
+    key: GroupKey,
+  ) {
     this.key = key;
   }
 
+  /** Nothing was recorded in the open window. */
   get isEmpty(): boolean {
     return this.stages.count === 0;
   }
@@ -50,6 +59,7 @@ export class Group {
     return { ...this.key, stages: STAGES.map((_, stage) => this.stages.sparse(stage)) };
   }
 
+  /** Clears the histograms; what counts as slow follows from the window that ends. */
   startWindow(): void {
     const whole = new Histogram();
     whole.add(this.stages.sparse(STAGE_T6_T1));
@@ -58,6 +68,7 @@ export class Group {
   }
 }
 
+/** All groups of a device, at most as many as it was made for, and `other`. */
 export class GroupTable {
   readonly #groups = new Map<string, Group>();
   readonly #max: number;
@@ -69,6 +80,7 @@ export class GroupTable {
     this.#max = max;
   }
 
+  /** Groups now, without `other`. */
   get size(): number {
     return this.#groups.size;
   }

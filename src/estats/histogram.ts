@@ -47,11 +47,17 @@ export function bucketStartNs(bucket: number): number {
 
 /** A histogram at rest: only the buckets that hold something. */
 export interface SparseHistogram {
+  /** Samples. */
   readonly count: number;
+  /** Sum of the samples. */
   readonly sumNs: number;
+  /** Least sample; Infinity without any. */
   readonly minNs: number;
+  /** Greatest sample; 0 without any. */
   readonly maxNs: number;
+  /** Numbers of the buckets that hold something, ascending. */
   readonly buckets: Uint16Array;
+  /** Samples in each of `buckets`. */
   readonly counts: Uint32Array;
 }
 
@@ -66,19 +72,29 @@ interface LatencySummary {
   readonly maxNs: number;
 }
 
+/** One bar of a picture. */
 export interface HistogramBar {
+  /** Inclusive. */
   readonly fromNs: number;
+  /** Exclusive. */
   readonly toNs: number;
+  /** Samples in it. */
   readonly count: number;
 }
 
+/** A histogram that takes samples; its buckets are fixed and allocated once. */
 export class Histogram {
   readonly #counts = new Uint32Array(BUCKETS);
+  /** Samples. */
   count = 0;
+  /** Sum of the samples. */
   sumNs = 0;
+  /** Least sample; Infinity without any. */
   minNs = Number.POSITIVE_INFINITY;
+  /** Greatest sample; 0 without any. */
   maxNs = 0;
 
+  /** Adds one sample, 0 or more. */
   record(ns: number): void {
     this.#counts[bucketOf(ns)]++;
     this.count++;
@@ -87,6 +103,7 @@ export class Histogram {
     if (ns > this.maxNs) this.maxNs = ns;
   }
 
+  /** As if made anew. */
   reset(): void {
     if (this.count === 0) return;
     this.#counts.fill(0);
@@ -96,6 +113,7 @@ export class Histogram {
     this.maxNs = 0;
   }
 
+  /** Adds all samples of another. */
   add(other: SparseHistogram): void {
     const { buckets, counts } = other;
     for (let i = 0; i < buckets.length; i++) this.#counts[buckets[i]] += counts[i];
@@ -105,6 +123,7 @@ export class Histogram {
     this.maxNs = Math.max(this.maxNs, other.maxNs);
   }
 
+  /** Samples in one bucket. */
   countAt(bucket: number): number {
     return this.#counts[bucket];
   }
@@ -123,6 +142,7 @@ export class Histogram {
     return 0;
   }
 
+  /** 0 without samples. */
   get meanNs(): number {
     return this.count === 0 ? 0 : this.sumNs / this.count;
   }
@@ -140,6 +160,7 @@ export class Histogram {
     return sum === 0 ? 0 : squares / sum;
   }
 
+  /** Count, sum, bounds and quantiles; all 0 without samples. */
   summary(): LatencySummary {
     return {
       count: this.count,
@@ -166,6 +187,7 @@ export class Histogram {
     return bars;
   }
 
+  /** A copy that keeps only buckets that hold something. */
   toSparse(): SparseHistogram {
     return sparseHistogram(this.#counts, this.sumNs, this.minNs, this.maxNs);
   }

@@ -33,7 +33,9 @@ type HistogramQuery = z.infer<typeof querySchema>;
 
 /** What `/histogram.json` answers. */
 export interface HistogramDocument {
+  /** Which stage. */
   readonly stage: StageName;
+  /** Count, sum, bounds and quantiles in nanoseconds. */
   readonly summary: ReturnType<Histogram['summary']>;
   /** Buckets that hold something: from (inclusive), to (exclusive), samples. Nanoseconds; null is without end. */
   readonly buckets: ReadonlyArray<readonly [fromNs: number, toNs: number | null, count: number]>;
@@ -48,6 +50,9 @@ interface EstatsHandlers {
   readonly readOnly: RequestListener;
 }
 
+/**
+ * The request listeners of an endpoint: one for its control socket, which may ask for dumps, one for TCP, which may only read.
+ */
 export function estatsHandlers(estats: Estats, identity: EndpointIdentity): EstatsHandlers {
   const registry = prometheusRegistry(estats);
   const reads: Readonly<Record<string, Answer>> = {

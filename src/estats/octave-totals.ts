@@ -13,17 +13,23 @@ const OCTAVE_OF = Uint8Array.from({ length: BUCKETS }, (_, bucket) => {
   return octave < 0 ? OCTAVE_BOUNDS_NS.length : octave;
 });
 
+/** One operation, status and stage. */
 export interface OctaveSeries extends Omit<GroupKey, 'conn'> {
+  /** Which stage. */
   readonly stage: StageName;
   /** Samples in each octave, not cumulative; the last element is what exceeds all bounds. */
   readonly counts: Float64Array;
+  /** Samples. */
   count: number;
+  /** Sum of the samples. */
   sumNs: number;
 }
 
+/** Totals of an endpoint, fed with each window as it closes. */
 export class OctaveTotals {
   readonly #series = new Map<string, OctaveSeries>();
 
+  /** Adds the groups of a closed window. */
   addWindow(groups: readonly GroupWindow[]): void {
     for (const group of groups) {
       group.stages.forEach((stage, i) => {
@@ -39,6 +45,7 @@ export class OctaveTotals {
     return copy;
   }
 
+  /** One entry an operation, status and stage that has samples. */
   get series(): Iterable<OctaveSeries> {
     return this.#series.values();
   }

@@ -12,7 +12,15 @@ const TIMEOUT_MS = 10_000;
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Where a program answers: a control socket, or the URL it serves HTTP at. */
-export type ProgramTarget = { readonly socketPath: string } | { readonly url: string };
+export type ProgramTarget =
+  | {
+      /** Path of its control socket. */
+      readonly socketPath: string;
+    }
+  | {
+      /** `http://HOST:PORT`. */
+      readonly url: string;
+    };
 
 /** The text that the program answers. Throws ERR_ROCE_CONNECT when nobody does, ERR_ROCE_INVALID_ARGUMENT when it refuses. */
 export function askProgram(

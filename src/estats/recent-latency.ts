@@ -4,6 +4,7 @@ import { Histogram } from './histogram.js';
 
 const WINDOW_NS = 60e9;
 
+/** A histogram that forgets. */
 export class RecentLatency {
   readonly #nowNs: () => number;
   #open = new Histogram();
@@ -15,6 +16,7 @@ export class RecentLatency {
     this.#endNs = nowNs() + WINDOW_NS;
   }
 
+  /** Adds one sample, now. */
   record(ns: number): void {
     this.#advance();
     this.#open.record(ns);

@@ -27,6 +27,7 @@ const totalsSchema = z.object({
   counters: z.record(nameOf(QP_COUNTER_NAMES), number),
 });
 
+/** Parses the document of an endpoint. */
 export const endpointSchema = z.object({
   kind: z.literal('endpoint'),
   version: z.literal(1),
@@ -91,15 +92,22 @@ export const endpointSchema = z.object({
   }),
 });
 
+/** What an endpoint answers. */
 export type EstatsSnapshot = z.infer<typeof endpointSchema>;
+/** Latency of one group and stage. */
 export type GroupRow = EstatsSnapshot['groups'][number];
+/** One queue pair. */
 export type QpRow = EstatsSnapshot['qps'][number];
 
 /** Who is speaking. */
 export interface EndpointIdentity {
+  /** Process id. */
   readonly pid: number;
+  /** The endpoint's IP address. */
   readonly address: string;
+  /** For people: what carries the packets. */
   readonly port: string;
+  /** Where the NIC runs. */
   readonly engine: 'inline' | 'worker';
 }
 

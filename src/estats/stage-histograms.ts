@@ -10,6 +10,7 @@ import { STAGE_COUNT, STAGE_T6_T1 } from './stages.js';
 const sample = new Float64Array(STAGE_COUNT);
 const sampleWords = new Int32Array(sample.buffer);
 
+/** One histogram a stage, for one group. */
 export class StageHistograms {
   readonly #counts = new Uint32Array(STAGE_COUNT * BUCKETS);
   readonly #sums = new Float64Array(STAGE_COUNT);
@@ -52,6 +53,7 @@ export class StageHistograms {
     this.count++;
   }
 
+  /** As if made anew. */
   reset(): void {
     this.#counts.fill(0);
     this.#sums.fill(0);

@@ -13,8 +13,10 @@ const STAGE_TEXTS = {
   t6_t1: 'posted to polled: what the application sees',
 } as const;
 
+/** Name of a stage, such as `t6_t1`. */
 export type StageName = keyof typeof STAGE_TEXTS;
 
+/** What happens in the stage, for people. */
 export function stageText(stage: StageName): string {
   return STAGE_TEXTS[stage];
 }
@@ -26,6 +28,7 @@ export function stageLabel(stage: StageName): string {
 
 /** In the order in which groups keep their histograms. */
 export const STAGES = Object.keys(STAGE_TEXTS) as StageName[];
+/** Number of stages. */
 export const STAGE_COUNT = STAGES.length;
 /** Index of the whole latency, T6 - T1. */
 export const STAGE_T6_T1 = STAGES.indexOf('t6_t1');

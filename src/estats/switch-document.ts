@@ -4,6 +4,7 @@ import { z } from 'zod';
 
 const number = z.number();
 
+/** Parses the document of a switch. */
 export const switchSchema = z.object({
   kind: z.literal('switch'),
   version: z.literal(1),
@@ -33,4 +34,5 @@ export const switchSchema = z.object({
   rules: z.array(z.object({ rule: z.string(), hits: number })),
 });
 
+/** What a switch answers. */
 export type SwitchDocument = z.infer<typeof switchSchema>;

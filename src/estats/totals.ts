@@ -14,6 +14,7 @@ export interface ConnectionTotals {
   readonly stalledUnsentNs: number;
   /** The program's event loop stood still, and packets of this connection were heard when it went on. */
   readonly stalledUnheardNs: number;
+  /** Packets, retransmissions and the like, by name. */
   readonly counters: Readonly<Record<QpCounterName, number>>;
 }
 

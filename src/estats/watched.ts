@@ -5,6 +5,7 @@ import { type DiskDocument, diskSchema } from './disk-document.js';
 import { type EstatsSnapshot, endpointSchema } from './snapshot.js';
 import { type SwitchDocument, switchSchema } from './switch-document.js';
 
+/** A document of any kind; its `kind` tells which. */
 export type WatchedDocument = EstatsSnapshot | SwitchDocument | DiskDocument;
 
 const watchedSchema = z.discriminatedUnion('kind', [endpointSchema, switchSchema, diskSchema]);

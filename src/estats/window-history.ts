@@ -17,7 +17,9 @@ const BUCKETS_OF_CONNECTION = 128;
 export interface TelemetryWindow {
   /** On the engine's clock. */
   readonly startNs: number;
+  /** On the engine's clock, exclusive. */
   readonly endNs: number;
+  /** Groups that recorded something. */
   readonly groups: readonly GroupWindow[];
   /** What each connection that was open at its end added up in this window, by name. */
   readonly connections: ReadonlyMap<string, ConnectionTotals>;
@@ -25,6 +27,7 @@ export interface TelemetryWindow {
   readonly loopDelay: SparseHistogram;
 }
 
+/** The closed windows of one endpoint. */
 export class WindowHistory {
   readonly #windows: TelemetryWindow[] = [];
   #buckets = 0;
@@ -36,6 +39,7 @@ export class WindowHistory {
     this.#bucketsMax = bucketsMax;
   }
 
+  /** Appends a window; the oldest ones go when there are too many or they hold too much. */
   push(window: TelemetryWindow): void {
     this.#windows.push(window);
     this.#buckets += bucketsOf(window);

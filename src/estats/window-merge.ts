@@ -6,6 +6,7 @@ import { STAGES } from './stages.js';
 import { addTotals, type ConnectionTotals } from './totals.js';
 import type { TelemetryWindow } from './window-history.js';
 
+/** One group over several windows. */
 export interface MergedGroup extends GroupKey {
   /** In the order of STAGES. */
   readonly stages: readonly Histogram[];

@@ -4,31 +4,39 @@
  */
 
 export interface Complex {
+  /** Real part. */
   readonly re: number;
+  /** Imaginary part. */
   readonly im: number;
 }
 
+/** `re + i im`. */
 export function complex(re: number, im = 0): Complex {
   return { re, im };
 }
 
+/** `x + y`. */
 export function add(x: Complex, y: Complex): Complex {
   return { re: x.re + y.re, im: x.im + y.im };
 }
 
+/** `x - y`. */
 export function subtract(x: Complex, y: Complex): Complex {
   return { re: x.re - y.re, im: x.im - y.im };
 }
 
+/** `x y`. */
 export function multiply(x: Complex, y: Complex): Complex {
   return { re: x.re * y.re - x.im * y.im, im: x.re * y.im + x.im * y.re };
 }
 
+/** `x / y`; not finite where `y` is 0. */
 export function divide(x: Complex, y: Complex): Complex {
   const norm = y.re * y.re + y.im * y.im;
   return { re: (x.re * y.re + x.im * y.im) / norm, im: (x.im * y.re - x.re * y.im) / norm };
 }
 
+/** A complex number times a real one. */
 export function scale(x: Complex, factor: number): Complex {
   return { re: x.re * factor, im: x.im * factor };
 }
@@ -48,6 +56,7 @@ export function unitPhasor(angle: number): Complex {
   return { re: Math.cos(angle), im: Math.sin(angle) };
 }
 
+/** `|x|`. */
 export function magnitude(x: Complex): number {
   return Math.hypot(x.re, x.im);
 }
@@ -57,6 +66,7 @@ export function argument(x: Complex): number {
   return Math.atan2(x.im, x.re);
 }
 
+/** A 3x3 matrix: three rows of three numbers. */
 export type Complex3x3 = readonly (readonly [Complex, Complex, Complex])[];
 
 /** The determinant of a 3 x 3 matrix given by rows. */

@@ -8,7 +8,9 @@ import { DcqcnEvents } from './dcqcn-events.js';
 import { type DcqcnInPackets, type DcqcnParameters, dcqcnInPackets } from './dcqcn-parameters.js';
 import { bisect } from './root.js';
 
+/** The state in which no derivative of the model moves (CoNEXT'16, section 3.1). */
 export interface DcqcnFixedPoint {
+  /** p*, 0..1: the share of packets marked. */
   readonly markProbability: number;
   /** The queue at which RED marks that often; null when the probability lies above Pmax, where no queue length gives it. */
   readonly queueBytes: number | null;
@@ -16,6 +18,7 @@ export interface DcqcnFixedPoint {
   readonly rateBps: number;
   /** Per flow. */
   readonly targetRateBps: number;
+  /** The sender's estimate of congestion, 0..1. */
   readonly alpha: number;
 }
 

@@ -14,8 +14,11 @@ import { checkFlowGroups, type FlowGroup } from './flow-group.js';
 import type { PiGains } from './pi-controller.js';
 import type { FluidModel } from './simulate.js';
 
+/** One run of the model: parameters, flows, delay, and how marks are decided. */
 export interface DcqcnModelOptions {
+  /** Link, sender and RED parameters. */
   readonly parameters: DcqcnParameters;
+  /** The flows, at least one group. */
   readonly groups: readonly FlowGroup[];
   /** tau*: from the marking to the sender's reaction. */
   readonly delayNs: number;
@@ -28,12 +31,17 @@ export interface DcqcnModelOptions {
    * through the queue it reports.
    */
   readonly marking?: 'egress' | 'enqueue';
+  /** Extra age of the feedback; none unless given. */
   readonly jitter?: JitterParameters;
 }
 
 /** With enqueue marking the feedback ages by the queueing delay; older than this it reads the oldest sample held. */
 const MAX_QUEUEING_SECONDS = 0.01;
 
+/**
+ * DCQCN in time (CoNEXT'16, equations 1 to 5). Flows start at line rate with alpha 1 unless their group says otherwise. Throws
+ * ERR_ROCE_INVALID_ARGUMENT for unsound flow groups and ERR_ROCE_LIMIT for a delay whose past does not fit the memory allowed.
+ */
 export class DcqcnModel implements FluidModel {
   readonly groups: readonly FlowGroup[];
   readonly stepNs: number;

@@ -8,6 +8,7 @@
 
 import { RoceError } from '../core/errors.js';
 
+/** DCQCN's parameters in bits/s, bytes and nanoseconds, under the names of the papers. */
 export interface DcqcnParameters {
   /** Capacity C of the bottleneck, and the line rate of every sender. */
   readonly linkRateBps: number;
@@ -59,16 +60,27 @@ export const DCQCN_LONG_RAMP: DcqcnParameters = { ...DCQCN_SIGCOMM15, kmaxBytes:
 
 /** The parameters in the units of the equations: packets, packets/s, seconds. */
 export interface DcqcnInPackets {
+  /** C, packets/s. */
   readonly capacity: number;
+  /** g, 0..1. */
   readonly gain: number;
+  /** tau, seconds. */
   readonly cnpInterval: number;
+  /** tau', seconds. */
   readonly alphaInterval: number;
+  /** T, seconds. */
   readonly rateTimer: number;
+  /** B, packets. */
   readonly byteCounter: number;
+  /** F. */
   readonly fastRecoveryStages: number;
+  /** R_AI, packets/s. */
   readonly additiveIncrease: number;
+  /** Packets. */
   readonly kmin: number;
+  /** Packets. */
   readonly kmax: number;
+  /** 0..1. */
   readonly pmax: number;
   /** Marking probability gained per packet of queue on the ramp. */
   readonly slope: number;

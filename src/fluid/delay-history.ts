@@ -11,6 +11,7 @@ import { RoceError } from '../core/errors.js';
 /** 128 MiB of samples: longer pasts than any of these models has a use for. */
 const MAX_VALUES = 2 ** 24;
 
+/** Samples of several channels, read at the age last given to `seek`. */
 export class DelayHistory {
   readonly #channels: number;
   readonly #stepSeconds: number;

@@ -7,11 +7,15 @@ import { type RandomSource, randomUnit } from '../core/random.js';
 
 /** How irregularly feedback arrives. */
 export interface JitterParameters {
+  /** The largest extra age, in nanoseconds. */
   readonly maxNs: number;
+  /** How long one draw holds, in nanoseconds of model time. */
   readonly periodNs: number;
+  /** The stream to draw from; one stream a run makes runs repeatable. */
   readonly random: RandomSource;
 }
 
+/** The extra age of feedback as a function of model time, which must not run backwards. */
 export class FeedbackJitter {
   readonly #parameters: JitterParameters;
   #seconds = 0;
@@ -21,6 +25,7 @@ export class FeedbackJitter {
     this.#parameters = parameters;
   }
 
+  /** Bound of the extra age. */
   get maxSeconds(): number {
     return this.#parameters.maxNs * 1e-9;
   }

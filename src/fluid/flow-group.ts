@@ -5,6 +5,7 @@
 
 import { RoceError } from '../core/errors.js';
 
+/** Flows that start together at the same rate. */
 export interface FlowGroup {
   /** How many flows the group stands for, at least 1. */
   readonly count: number;

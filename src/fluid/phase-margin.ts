@@ -9,6 +9,7 @@
 import { argument, type Complex, magnitude } from './complex.js';
 import { bisect } from './root.js';
 
+/** A feedback loop cut open, in the frequency domain. */
 export interface OpenLoop {
   /** The response to a sine wave of `omega` rad/s, sign chosen so that closing the loop is 1 + L. */
   response(omega: number): Complex;
@@ -16,7 +17,9 @@ export interface OpenLoop {
   readonly delaySeconds: number;
 }
 
+/** How far a loop is from instability. */
 export interface PhaseMargin {
+  /** Stable while above 0. */
   readonly degrees: number;
   /** The crossover that has the least margin. */
   readonly crossoverRadPerSecond: number;

@@ -5,6 +5,7 @@
 
 import { add, type Complex, complex, divide, scale } from './complex.js';
 
+/** Gains of the continuous PI controller (CoNEXT'16, section 5). */
 export interface PiGains {
   /** The queue to hold. */
   readonly referenceBytes: number;

@@ -13,7 +13,7 @@
 
 import type { RecoveryName } from '../retransmit/recovery.js';
 
-/** What a loss rule does to the packets of one direction. */
+/** What a loss rule does to the packets of one direction: one in `period`, K, or each by itself with `probability` p, 0..1. */
 export type LossModel =
   | { readonly kind: 'none' }
   | { readonly kind: 'regular'; readonly period: number }

@@ -8,31 +8,45 @@ import type { FlowGroup } from './flow-group.js';
 
 /** A system of one bottleneck queue and groups of flows that advances by fixed steps. */
 export interface FluidModel {
+  /** The flows; one series of rates each. */
   readonly groups: readonly FlowGroup[];
+  /** Length of one {@link step}. */
   readonly stepNs: number;
+  /** Capacity of the bottleneck. */
   readonly linkRateBps: number;
+  /** Model time so far: a multiple of `stepNs`. */
   readonly timeNs: number;
+  /** The bottleneck queue now. */
   readonly queueBytes: number;
   /** The rate of one flow of the group, bits/s; 0 before its start. */
   rateBps(group: number): number;
+  /** Advances the model by `stepNs`. */
   step(): void;
 }
 
 /** How far a quantity moved in the stretch that was observed. */
 export interface Swing {
+  /** Average over the steps observed. */
   readonly mean: number;
+  /** Least value observed. */
   readonly min: number;
+  /** Greatest value observed. */
   readonly max: number;
 }
 
+/** Evenly spaced samples of a run; all series have the length of `timeNs`. */
 export interface FluidTrace {
+  /** Model time of each sample, ascending. */
   readonly timeNs: number[];
+  /** The queue at each sample. */
   readonly queueBytes: number[];
   /** One series a group: the rate of one of its flows. */
   readonly rateBps: number[][];
 }
 
+/** What {@link simulate} reports. */
 export interface FluidRun {
+  /** The whole run, thinned. */
   readonly trace: FluidTrace;
   /** Over the observed part of the run. */
   readonly queueBytes: Swing;
@@ -42,7 +56,9 @@ export interface FluidRun {
   readonly utilization: number;
 }
 
+/** How long to run, and what to look at. */
 export interface SimulateOptions {
+  /** Model time to run for. */
   readonly durationNs: number;
   /** The last part of the run, over which swings are taken; a third of it unless given. */
   readonly observeNs?: number;

@@ -28,50 +28,78 @@ import { type HostPiGains, HostPiLaw, OriginalTimelyLaw, PatchedTimelyLaw } from
 
 /** Where the model comes to rest; null what the model does not have, or has no single value of. */
 export interface FluidFixedPoint {
+  /** 0..1; of models that mark. */
   readonly markProbability: number | null;
+  /** The bottleneck queue at rest. */
   readonly queueBytes: number | null;
   /** Per flow. */
   readonly rateBps: number | null;
   /** Per flow. */
   readonly targetRateBps: number | null;
+  /** DCQCN's estimate of congestion, 0..1. */
   readonly alpha: number | null;
 }
 
+/** Theory of one case, and the model to check it by. */
 export interface FluidStudy {
+  /** Which algorithm. */
   readonly model: 'dcqcn' | 'timely' | 'patched-timely';
+  /** The flows the study is of. */
   readonly groups: readonly FlowGroup[];
+  /** Capacity of the bottleneck. */
   readonly linkRateBps: number;
   /** Where a PI controller sits; null without one. */
   readonly piAt: 'switch' | 'host' | null;
   /** null when the model has no fixed point at all. */
   readonly fixedPoint: FluidFixedPoint | null;
   /** By the published linearisation and by the model's own; null where there is none. */
-  readonly phaseMarginDegrees: { readonly authors: number | null; readonly exact: number | null };
+  readonly phaseMarginDegrees: {
+    /** By the closed form behind the published figure. */
+    readonly authors: number | null;
+    /** By linearising the model's own equations at its exact fixed point. */
+    readonly exact: number | null;
+  };
   /** Where the exact margin reaches zero: 0 if it is negative without any delay, null if there is none up to 2 ms. */
   readonly criticalDelayNs: number | null;
   /** The published bound on the time until unequal flows differ by no more than a tenth of a fair share. */
   readonly convergenceBoundNs: number | null;
   /** How long a run shows the behaviour, and how much of its end to look at. */
   readonly durationNs: number;
+  /** The last part of the run, over which swings are taken. */
   readonly observeNs: number;
+  /** A fresh model with this feedback delay. */
   modelAt(delayNs: number): FluidModel;
 }
 
+/** One case to study. */
 export interface StudyOptions<Parameters> {
+  /** Of the algorithm. */
   readonly parameters: Parameters;
+  /** The flows, at least one group. */
   readonly groups: readonly FlowGroup[];
+  /** Feedback delay that the margins are computed at. */
   readonly delayNs: number;
   /** Makes the jitter of one run: every run draws the same sequence. */
   readonly jitter?: () => JitterParameters;
 }
 
+/** A case of DCQCN. */
 export interface DcqcnStudyOptions extends StudyOptions<DcqcnParameters> {
+  /** PI marking at the switch instead of RED. */
   readonly pi?: PiGains;
+  /** Where the mark is decided; default `egress`. */
   readonly marking?: 'egress' | 'enqueue';
 }
 
+/** A case of patched TIMELY. */
 export interface PatchedTimelyStudyOptions extends StudyOptions<PatchedTimelyParameters> {
-  readonly pi?: { readonly gains: HostPiGains; readonly scope: 'per-flow' | 'shared' };
+  /** PI control at the hosts instead of the patched law (CoNEXT'16, figure 19). */
+  readonly pi?: {
+    /** See {@link publishedHostPi}. */
+    readonly gains: HostPiGains;
+    /** `per-flow`: a controller a host. `shared`: one signal for all. */
+    readonly scope: 'per-flow' | 'shared';
+  };
 }
 
 const MS = 1e6;

@@ -12,20 +12,29 @@ import type { FluidModel } from './simulate.js';
 import { type TimelyInBits, type TimelyParameters, timelyInBits } from './timely-parameters.js';
 import type { TimelyRateLaw } from './timely-rate-laws.js';
 
+/** One run of the model: parameters, rate law, flows, delay. */
 export interface TimelyModelOptions {
+  /** Link and sender parameters. */
   readonly parameters: TimelyParameters;
+  /** What a sender does with a delay sample. */
   readonly law: TimelyRateLaw;
+  /** The flows, at least one group. */
   readonly groups: readonly FlowGroup[];
   /** D_prop: the part of the feedback delay that is neither queueing nor transmission. */
   readonly delayNs: number;
   /** Length of an Euler step; 1 us unless given. */
   readonly stepNs?: number;
+  /** Extra age of the feedback; none unless given. */
   readonly jitter?: JitterParameters;
 }
 
 /** Queueing delay up to which the past is kept; a longer one reads the oldest sample held. */
 const MAX_QUEUEING_SECONDS = 0.01;
 
+/**
+ * TIMELY in time (CoNEXT'16, section 4). Flows start at a fair share unless their group says otherwise. Throws
+ * ERR_ROCE_INVALID_ARGUMENT for unsound flow groups and ERR_ROCE_LIMIT for a delay whose past does not fit the memory allowed.
+ */
 export class TimelyModel implements FluidModel {
   readonly groups: readonly FlowGroup[];
   readonly stepNs: number;

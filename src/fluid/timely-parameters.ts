@@ -7,6 +7,7 @@
 
 import { RoceError } from '../core/errors.js';
 
+/** TIMELY's parameters in bits/s, bytes and nanoseconds, under the names of the papers. */
 export interface TimelyParameters {
   /** Capacity C of the bottleneck. */
   readonly linkRateBps: number;
@@ -44,6 +45,7 @@ export const TIMELY_SIGCOMM15: TimelyParameters = {
   minimumRateBps: 10e6,
 };
 
+/** TIMELY's parameters and the one that the patch adds (CoNEXT'16, algorithm 2). */
 export interface PatchedTimelyParameters extends TimelyParameters {
   /**
    * dw/dg: how fast the weight of the absolute error turns from 0 to 1 around a flat gradient. Algorithm 2 says 2, the published
@@ -68,17 +70,25 @@ export const PUBLISHED_MARGIN_WEIGHT_SLOPE = 0.5;
 
 /** The parameters in bits, bits/s and seconds, in which the equations are written. */
 export interface TimelyInBits {
+  /** C, bits/s. */
   readonly capacity: number;
+  /** Bits. */
   readonly mtu: number;
+  /** Seg, bits. */
   readonly segment: number;
+  /** alpha, 0..1. */
   readonly gain: number;
+  /** beta, 0..1. */
   readonly decrease: number;
+  /** delta, bits/s. */
   readonly additiveIncrease: number;
   /** C Tlow: the queue below which rates always grow. */
   readonly lowQueue: number;
   /** C Thigh: the queue above which rates always fall. */
   readonly highQueue: number;
+  /** D_minRTT, seconds. */
   readonly minRtt: number;
+  /** Bits/s. */
   readonly minimumRate: number;
 }
 

@@ -5,6 +5,7 @@
 
 import { type PatchedTimelyParameters, type TimelyParameters, timelyInBits } from './timely-parameters.js';
 
+/** A sender's law. Queues and thresholds in bits, rates in bits/s; the gradient has no unit. */
 export interface TimelyRateLaw {
   /** The change of the rate over one update interval, given the delayed queue and the normalised RTT gradient. */
   change(group: number, rate: number, queue: number, gradient: number): number;
@@ -54,6 +55,7 @@ export class PatchedTimelyLaw implements TimelyRateLaw {
   readonly observe = observeNothing;
 }
 
+/** Gains of the PI controller at the host; {@link publishedHostPi} has those of the paper. */
 export interface HostPiGains {
   /** The queue to hold. */
   readonly referenceBytes: number;

@@ -19,11 +19,15 @@ interface CableOptions {
   readonly frameBytesMax: number;
 }
 
+/** A cable's one direction: a sender asks when it is free, sends, and the frame arrives at `receive` of the other end. */
 export class Cable {
+  /** Bits per second. */
   readonly rateBps: number;
+  /** Propagation, one way. */
   readonly delayNs: number;
   /** Frames and bytes (without overhead) that have been sent. */
   frames = 0;
+  /** Bytes of the frames sent so far, without preamble, check sequence and gap. */
   bytes = 0;
   readonly #events: EventQueue;
   readonly #frameBytesMax: number;

@@ -9,6 +9,7 @@ const CHILDREN_BITS = 2;
 const CHILDREN = 1 << CHILDREN_BITS;
 const NOTHING = (): void => {};
 
+/** Virtual time, and what is to happen in it. */
 export class EventQueue {
   #times = new Float64Array(64);
   #sequences = new Float64Array(64);
@@ -17,6 +18,7 @@ export class EventQueue {
   #sequence = 0;
   #nowNs = 0;
 
+  /** Virtual time: that of the event that runs, or of the last one. */
   get nowNs(): number {
     return this.#nowNs;
   }
@@ -47,6 +49,7 @@ export class EventQueue {
     actions[hole] = action;
   }
 
+  /** Schedules `action` in `delayNs` from now; see {@link at}. */
   after(delayNs: number, action: () => void): void {
     this.at(this.#nowNs + delayNs, action);
   }

@@ -30,8 +30,11 @@ interface NetworkOptions {
 /** Ethernet, IP, UDP, BTH, the largest extension headers and the ICRC around a payload. */
 const HEADER_BYTES_MAX = 160;
 
+/** All nodes and cables of a scenario, by name. */
 export class Network {
+  /** Hosts, by name. */
   readonly stations: ReadonlyMap<string, SimStation>;
+  /** Switches, by name. */
   readonly switches: ReadonlyMap<string, SimSwitch>;
   /** By `from>to`. */
   readonly cables: ReadonlyMap<string, Cable>;
@@ -67,6 +70,7 @@ export class Network {
     }
   }
 
+  /** The host of this name, which must exist. */
   station(name: string): SimStation {
     return this.stations.get(name)!;
   }

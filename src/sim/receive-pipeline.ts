@@ -12,12 +12,15 @@ import { FramePool } from '../switch/frame-pool.js';
 import type { FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 
+/** The cache, the times and the buffer of a receive pipeline. */
 export interface ReceivePipelineOptions {
   /** Queue pairs whose contexts the cache holds; the one used longest ago makes room. */
   readonly contexts: number;
-  /** Time a packet takes whose queue pair is in the cache, and any other. */
+  /** Time a packet takes whose queue pair is in the cache. */
   readonly hitNs: number;
+  /** Time any other packet takes. */
   readonly missNs: number;
+  /** What may wait; a packet that finds no place is lost. */
   readonly bufferBytes: number;
   /** Of the pauses. */
   readonly priority: number;
@@ -34,6 +37,7 @@ interface ReceivePipelineDriver {
 
 const NOBODY = -1;
 
+/** The receive side of one station. */
 export class ReceivePipeline {
   /** Packets that found no room in the buffer. */
   lostPackets = 0;

@@ -23,7 +23,9 @@ interface SimHostOptions extends NicTuning {
 /** Takes one datagram off a host's hands (slot 0 of the batch) and says when the wire is free for the next. */
 type Wire = (batch: TxBatch) => number;
 
+/** A simulated host; `RdmaDevice.over(host)` gives its verbs device. */
 export class SimHost extends Engine {
+  /** Its one address. */
   readonly address: IpAddress;
   /** Called when packets or timers may have completed work: for applications that poll in virtual time. */
   onTurn: (() => void) | undefined;
@@ -55,10 +57,12 @@ export class SimHost extends Engine {
     return `simulated port ${this.address}`;
   }
 
+  /** Sets where sent batches go; before that they are lost. */
   connect(wire: Wire): void {
     this.#wire = wire;
   }
 
+  /** Hands the NIC a datagram that has arrived now. */
   receive(datagram: RxDatagram): void {
     this.nic.receive(datagram, this.#clock.nowNs);
     this.onTurn?.();

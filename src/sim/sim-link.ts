@@ -97,6 +97,7 @@ class Direction {
   }
 }
 
+/** Connects two hosts directly, without Ethernet frames or a switch. */
 export class SimLink {
   readonly #ab: Direction;
   readonly #ba: Direction;
@@ -108,6 +109,7 @@ export class SimLink {
     b.connect((batch) => this.#ba.send(batch));
   }
 
+  /** Packets and faults of each direction so far. */
   get counters(): { readonly 'a>b': SimLinkCounters; readonly 'b>a': SimLinkCounters } {
     return { 'a>b': this.#ab.counters, 'b>a': this.#ba.counters };
   }

@@ -36,9 +36,13 @@ interface SimStationOptions {
 /** In the BTH. */
 const DEST_QP_OFFSET = 5;
 
+/** A host with Ethernet framing, pauses, and perhaps a receive pipeline. */
 export class SimStation {
+  /** Its NIC. */
   readonly host: SimHost;
+  /** Its MAC address, 6 bytes. */
   readonly mac: Uint8Array;
+  /** Called with every RoCE packet sent and taken in, as `bytes` from `offset` on, BTH first. */
   onPacket: PacketProbe | undefined;
   readonly #events: EventQueue;
   readonly #cable: Cable;
@@ -68,10 +72,12 @@ export class SimStation {
     return this.#pipeline?.lostPackets ?? 0;
   }
 
+  /** Its IPv4 address, 10.0.x.x. */
   get address(): IpAddress {
     return this.host.address;
   }
 
+  /** Takes a frame off the cable: a packet for the NIC or a pause frame; all else is dropped. */
   readonly receive = (bytes: Uint8Array, offset: number, length: number): void => {
     const frame = this.#frame;
     if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) {

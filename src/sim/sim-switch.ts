@@ -6,7 +6,9 @@ import { pauseFrames, type SwitchPortCounters } from '../switch/switch-counters.
 import type { Cable, FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 
+/** A switch in virtual time; its ports are numbered as in its engine. */
 export class SimSwitch {
+  /** The switch itself. */
   readonly engine: Switch;
   /** Names of the neighbours, by port. */
   readonly ports: readonly string[];
@@ -16,7 +18,13 @@ export class SimSwitch {
   #timerNs = Number.POSITIVE_INFINITY;
 
   /** `cables[i]` takes what leaves by port i. */
-  constructor(engine: Switch, ports: readonly string[], events: EventQueue, cables: readonly Cable[]) {
+  constructor(
+    /** The switch itself. */
+    engine: Switch,
+    ports: readonly string[],
+    events: EventQueue,
+    cables: readonly Cable[],
+  ) {
     this.engine = engine;
     this.ports = ports;
     this.#events = events;
@@ -33,10 +41,12 @@ export class SimSwitch {
     };
   }
 
+  /** Stops a port, or one priority of it; what is queued waits. */
   block(port: number, priority: number | undefined): void {
     this.engine.block(port, priority);
   }
 
+  /** Ends {@link block} and sends what may go. */
   unblock(port: number, priority: number | undefined): void {
     this.engine.unblock(port, priority);
     this.#turn();
@@ -49,6 +59,7 @@ export class SimSwitch {
     return bytes;
   }
 
+  /** Packets marked at this port so far. */
   markedPackets(port: number): number {
     return this.#counters[port].tx_ecn_marked;
   }

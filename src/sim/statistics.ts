@@ -6,6 +6,7 @@ export function quantile(ascending: ArrayLike<number>, p: number): number {
   return ascending[Math.min(ascending.length - 1, Math.max(0, Math.ceil(p * ascending.length) - 1))];
 }
 
+/** Arithmetic mean; NaN for no values. */
 export function mean(values: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < values.length; i++) sum += values[i];
@@ -24,6 +25,7 @@ export class Samples {
   #values = new Float64Array(1024);
   #count = 0;
 
+  /** Appends one value. */
   add(value: number): void {
     if (this.#count === this.#values.length) {
       const larger = new Float64Array(2 * this.#count);
@@ -33,10 +35,12 @@ export class Samples {
     this.#values[this.#count++] = value;
   }
 
+  /** All values in the order they came: a view, valid until the next {@link add}. */
   get values(): Float64Array {
     return this.#values.subarray(0, this.#count);
   }
 
+  /** A copy in ascending order. */
   sorted(): Float64Array {
     return this.values.slice().sort();
   }

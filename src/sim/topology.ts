@@ -8,7 +8,9 @@ import { RoceError } from '../core/errors.js';
 
 /** A full-duplex link between two nodes. */
 export interface LinkPlan {
+  /** Name of one end. */
   readonly a: string;
+  /** Name of the other. */
   readonly b: string;
   /** Bits per second, each way. */
   readonly rateBps: number;
@@ -16,9 +18,13 @@ export interface LinkPlan {
   readonly delayNs: number;
 }
 
+/** Nodes by name, and the links between them. */
 export interface Topology {
+  /** Names of hosts, in the order of their addresses. */
   readonly hosts: readonly string[];
+  /** Names of switches. */
   readonly switches: readonly string[];
+  /** Each between two of these names. */
   readonly links: readonly LinkPlan[];
 }
 

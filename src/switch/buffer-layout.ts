@@ -5,15 +5,23 @@ import { headroomBytes } from './headroom.js';
 import { priorityMask } from './priorities.js';
 import type { BufferConfig, SwitchPortConfig } from './switch-config.js';
 
+/** Sizes of the pools in bytes, and the thresholds of queues. */
 export interface BufferLayout {
+  /** B: all packet memory. */
   readonly totalBytes: number;
+  /** What all headroom together may take. */
   readonly headroomPoolBytes: number;
   /** P_in less all reserves. */
   readonly sharedBytes: number;
+  /** P_lossy: what lossy frames may take. */
   readonly egressLossyPoolBytes: number;
+  /** Threshold of a lossless ingress queue: so many times the free shared bytes. */
   readonly losslessAlpha: number;
+  /** Threshold of a lossy egress queue: so many times the free bytes of its pool. */
   readonly lossyAlpha: number;
+  /** Kept for each lossless ingress queue. */
   readonly reservedBytes: number;
+  /** How far below its threshold a paused queue must fall. */
   readonly xonOffsetBytes: number;
   /** Bit p: priority p is lossless. */
   readonly losslessMask: number;

@@ -25,8 +25,11 @@ export const DROP_COUNTERS: ReadonlyArray<keyof SwitchPortCounters> = [
 
 /** What a pool holds now and held at most. */
 export interface PoolUse {
+  /** What the pool may hold. */
   readonly sizeBytes: number;
+  /** What it holds now. */
   readonly usedBytes: number;
+  /** The most it has held since the watermarks were reset. */
   readonly maxBytes: number;
 }
 
@@ -34,8 +37,11 @@ export interface PoolUse {
 export interface BufferPools {
   /** What is shared of the ingress pool: all of it but the reserves. */
   readonly shared: PoolUse;
+  /** For what arrives after an XOFF. */
   readonly headroom: PoolUse;
+  /** The limit of lossy frames inside the ingress pool. */
   readonly egressLossy: PoolUse;
+  /** The whole memory: it never binds. */
   readonly egressLossless: PoolUse;
 }
 
@@ -43,16 +49,21 @@ export interface BufferPools {
 export interface IngressGroupUse {
   /** Reserved and shared bytes. */
   readonly usedBytes: number;
+  /** The most since the watermarks were reset. */
   readonly usedBytesMax: number;
+  /** Bytes in the headroom now. */
   readonly headroomBytes: number;
+  /** The most since the watermarks were reset. */
   readonly headroomBytesMax: number;
   /** Its sender is paused. */
   readonly isXoff: boolean;
+  /** Times it has paused its sender. */
   readonly xoffs: number;
   /** Lossless frames that found no headroom. */
   readonly lostPackets: number;
 }
 
+/** The rule of admission of one switch. Ports and priorities are numbers from 0. */
 export interface BufferPolicy {
   /** {@link ADMITTED}, and the frame is charged; or why not. */
   admit(ingress: number, egress: number, priority: number, bytes: number): number;
@@ -60,7 +71,9 @@ export interface BufferPolicy {
   depart(ingress: number, egress: number, priority: number, bytes: number): void;
   /** Undefined where there are none. */
   pools(): BufferPools | undefined;
+  /** Use of one ingress queue; undefined where there is no accounting by ingress. */
   group(ingress: number, priority: number): IngressGroupUse | undefined;
+  /** Every maximum becomes what is in use now. */
   resetWatermarks(): void;
 }
 

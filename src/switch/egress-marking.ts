@@ -7,13 +7,18 @@ import { type Marker, NO_MARKING, newMarker } from './marking.js';
 import { priorityMask } from './priorities.js';
 import type { MarkingConfig } from './switch-config.js';
 
-/** The verdicts: nothing to do; mark it if it can be marked; mark it, and drop it if it cannot. */
+/** Verdict: the frame goes on as it is. */
 export const KEEP = 0;
+/** Verdict: mark the frame if it can carry a mark. */
 export const MARK = 1;
 const MARK_OR_DROP = 2;
 
 const DEFAULT_PRIORITIES = [0, 1, 2, 3, 4, 5];
 
+/**
+ * What becomes of frames that join and leave queues: {@link KEEP}, {@link MARK}, or mark them and drop those that cannot carry a
+ * mark.
+ */
 export class EgressMarking {
   /** By queue, port * 8 + priority. */
   readonly #departing: Marker[] = [];

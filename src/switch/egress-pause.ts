@@ -5,6 +5,7 @@
 
 import { type PfcFrame, PRIORITIES } from '../packet/pfc.js';
 
+/** Received pauses of all ports and priorities. */
 export class EgressPause {
   /** Not later than the first end of a pause; Infinity when nobody is paused. */
   nextExpiryNs: number = Number.POSITIVE_INFINITY;

@@ -8,6 +8,7 @@
 import { PRIORITIES } from '../packet/pfc.js';
 import type { FramePool } from './frame-pool.js';
 
+/** Queues (port, priority), numbered port * 8 + priority. */
 export class EgressQueues {
   /** By port: bit p set when priority p has a frame. */
   readonly occupied: Uint8Array;
@@ -15,7 +16,9 @@ export class EgressQueues {
   readonly portPackets: Int32Array;
   /** By queue, port * 8 + priority: bytes of its frames. */
   readonly bytes: Float64Array;
+  /** By queue: the most bytes since the watermarks were reset. */
   readonly bytesMax: Float64Array;
+  /** By queue. */
   readonly packets: Int32Array;
   readonly #pool: FramePool;
   readonly #head: Int32Array;
@@ -33,6 +36,7 @@ export class EgressQueues {
     this.#tail = new Int32Array(queues);
   }
 
+  /** Appends a stored frame to the queue of its priority. */
   push(port: number, slot: number): void {
     const priority = this.#pool.priority[slot];
     const queue = port * PRIORITIES + priority;
@@ -63,6 +67,7 @@ export class EgressQueues {
     return slot;
   }
 
+  /** Every maximum becomes what waits now. */
   resetWatermarks(): void {
     this.bytesMax.set(this.bytes);
   }

@@ -13,9 +13,13 @@ interface FlowControlHandler extends StormHandler {
   discard(port: number, priority: number): void;
 }
 
+/** Pauses of one switch, sent and received. */
 export class FlowControl {
+  /** Whether the switch does PFC at all. */
   readonly isOn: boolean;
+  /** The pauses we ask for. */
   readonly sender: PauseSender;
+  /** The pauses we keep to. */
   readonly receiver: EgressPause;
   readonly #watchdog: PfcWatchdog | undefined;
   /** By port: priorities in a storm whose frames are dropped. */
@@ -63,21 +67,25 @@ export class FlowControl {
     return (this.#dropping[port] & (1 << priority)) !== 0;
   }
 
+  /** Whether the watchdog has given up on this queue. */
   isInStorm(port: number, priority: number): boolean {
     return this.#watchdog !== undefined && (this.#watchdog.storms[port] & (1 << priority)) !== 0;
   }
 
+  /** A pause frame came in at `port`. */
   receive(port: number, frame: PfcFrame, nowNs: number): void {
     this.receiver.receive(port, frame, this.#quantumNs[port], nowNs);
     this.#watchdog?.wake(nowNs);
     this.#onReady(port);
   }
 
+  /** When {@link onDeadline} is due; Infinity: never. */
   get nextDeadlineNs(): number {
     const pauses = Math.min(this.receiver.nextExpiryNs, this.sender.nextRefreshNs);
     return this.#watchdog === undefined ? pauses : Math.min(pauses, this.#watchdog.nextPollNs);
   }
 
+  /** Polls the watchdog, ends pauses whose time is over, repeats ours. */
   onDeadline(nowNs: number): void {
     this.#watchdog?.poll(nowNs); // before pauses end, which it must have seen
     this.receiver.expire(nowNs, this.#onReady);

@@ -25,6 +25,7 @@ interface Prefix {
   readonly group: PortGroup;
 }
 
+/** Routes of one switch. */
 export class ForwardingTable {
   readonly #byMac = new Map<number, PortGroup>();
   /** IPv4 addresses, the commonest kind of prefix: there may be many. */

@@ -15,6 +15,7 @@ const DSCPS = 64;
 const IP_PROTOCOL_TCP = 6;
 const PORTS_BYTES = 4;
 
+/** Reads priority, place of the IP header and flow hash of a frame. */
 export class FrameClassifier {
   /** 0..7 */
   priority = 0;

@@ -9,12 +9,15 @@ import { copyToSlot } from '../core/bytes.js';
 
 const INITIAL_SLOTS = 64;
 
+/** Slots of one size, grown on demand and never given back. */
 export class FramePool {
   /** By slot: bytes of the frame. */
   lengths: Int32Array = new Int32Array(INITIAL_SLOTS);
   /** By slot: the next one in its queue. */
   next: Int32Array = new Int32Array(INITIAL_SLOTS);
+  /** By slot: the port it came in by. */
   ingress: Uint16Array = new Uint16Array(INITIAL_SLOTS);
+  /** By slot: 0..7. */
   priority: Uint8Array = new Uint8Array(INITIAL_SLOTS);
   /** By slot: where the IP header begins; 0 without one. */
   ipOffset: Uint8Array = new Uint8Array(INITIAL_SLOTS);
@@ -29,6 +32,7 @@ export class FramePool {
     this.#slotBytes = slotBytes;
   }
 
+  /** Slots that are not free. */
   get used(): number {
     return this.#slots.length - this.#free.length;
   }
@@ -59,6 +63,7 @@ export class FramePool {
     return this.#views[slot];
   }
 
+  /** The slot is free; its number may be given out again at once. */
   release(slot: number): void {
     this.#free.push(slot);
   }

@@ -13,6 +13,7 @@ interface Entry {
   seenNs: number;
 }
 
+/** MAC address to port, learnt from traffic. */
 export class MacTable {
   readonly #entries = new Map<number, Entry>();
   readonly #entriesMax: number;
@@ -23,6 +24,7 @@ export class MacTable {
     this.#ageNs = ageNs;
   }
 
+  /** Entries, those included that are too old to be used. */
   get size(): number {
     return this.#entries.size;
   }

@@ -6,11 +6,13 @@
 import { type RandomSource, randomUnit } from '../core/random.js';
 import type { MarkingConfig, PiConfig, RedConfig } from './switch-config.js';
 
+/** Decides for the packets of one queue. */
 export interface Marker {
   /** Whether to mark the packet now leaving `queueBytes` behind it, or finding them in front of it. */
   decide(queueBytes: number, nowNs: number): boolean;
 }
 
+/** A marker with state of its own. */
 export function newMarker(config: MarkingConfig, random: RandomSource): Marker {
   return config.kind === 'red' ? new RedMarker(config, random) : new PiMarker(config, random);
 }

@@ -10,6 +10,7 @@ import { type PfcFrame, PRIORITIES } from '../packet/pfc.js';
 /** Locally administered; the last two bytes are the port number. */
 const PORT_MAC_PREFIX = [0x02, 0x53, 0x57, 0x00];
 
+/** Pauses we owe the neighbours, by port and priority. */
 export class PauseSender {
   /** By port: priorities whose state must be told. */
   readonly pending: Uint8Array;
@@ -35,11 +36,13 @@ export class PauseSender {
     this.#onPending = onPending;
   }
 
+  /** Asks the neighbour of `port` to stop sending this priority. */
   xoff(port: number, priority: number): void {
     this.#wanted[port] |= 1 << priority;
     this.#tell(port, 1 << priority);
   }
 
+  /** Lets the neighbour of `port` send this priority again. */
   xon(port: number, priority: number): void {
     this.#wanted[port] &= ~(1 << priority);
     this.#tell(port, 1 << priority);
@@ -51,6 +54,7 @@ export class PauseSender {
     this.pending[port] &= ~(1 << priority);
   }
 
+  /** Ends {@link silence}: a pause that is still wanted is asked for again. */
   listen(port: number, priority: number): void {
     this.#silenced[port] &= ~(1 << priority);
     this.#tell(port, this.#wanted[port] & (1 << priority));

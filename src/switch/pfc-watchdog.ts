@@ -13,10 +13,13 @@ const DEFAULT_NS = 200e6;
 
 /** What is done when a storm of (port, priority) begins and ends. */
 export interface StormHandler {
+  /** The queue is in a storm from now on. */
   begin(port: number, priority: number): void;
+  /** The queue is normal again. */
   end(port: number, priority: number): void;
 }
 
+/** Detects and ends pause storms (`docs/switch.md`). */
 export class PfcWatchdog {
   /** Infinity while nothing needs watching. */
   nextPollNs: number = Number.POSITIVE_INFINITY;
@@ -58,6 +61,7 @@ export class PfcWatchdog {
     if (this.nextPollNs === Number.POSITIVE_INFINITY) this.#schedule(nowNs);
   }
 
+  /** Looks at every watched queue if a poll is due; else does nothing. */
   poll(nowNs: number): void {
     if (nowNs < this.nextPollNs) return;
     let watching = false;

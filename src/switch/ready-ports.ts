@@ -11,6 +11,7 @@ export class ReadyPorts {
     this.#listed = new Uint8Array(ports);
   }
 
+  /** Lists the port unless it is listed already. */
   add(port: number): void {
     if (this.#listed[port] === 1) return;
     this.#listed[port] = 1;

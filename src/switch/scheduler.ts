@@ -12,6 +12,7 @@ import type { SchedulingConfig } from './switch-config.js';
 /** What weight 1 earns a round: a full Ethernet frame, so that most visits send something. */
 const QUANTUM_BYTES = 1518;
 
+/** Strict priorities and DWRR of all ports. */
 export class Scheduler {
   readonly #queues: EgressQueues;
   readonly #strict: number;

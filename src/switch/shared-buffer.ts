@@ -51,6 +51,7 @@ class Pool {
   }
 }
 
+/** Admission by bytes in shared pools, as in SONiC. */
 export class SharedBuffer implements BufferPolicy {
   /** P_in less all reserves. */
   readonly #shared: Pool;

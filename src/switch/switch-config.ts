@@ -20,8 +20,11 @@ interface MarkingSite {
 
 /** Probability 0 up to Kmin, rising to Pmax at Kmax, 1 beyond; on the instantaneous queue, no averaging. */
 export interface RedConfig extends MarkingSite {
+  /** Which marker. */
   readonly kind: 'red';
+  /** No marking up to here. */
   readonly kminBytes: number;
+  /** Every packet is marked above this; at least `kminBytes`. */
   readonly kmaxBytes: number;
   /** 0..1 */
   readonly pmax: number;
@@ -29,7 +32,9 @@ export interface RedConfig extends MarkingSite {
 
 /** Proportional-integral: dp/dt = K1 de/dt + K2 e, e = queue - reference (CoNEXT'16 §5). */
 export interface PiConfig extends MarkingSite {
+  /** Which marker. */
   readonly kind: 'pi';
+  /** The queue to hold. */
   readonly referenceBytes: number;
   /** K1. */
   readonly proportionalPerByte: number;
@@ -59,11 +64,13 @@ export interface BufferConfig {
   readonly xonOffsetBytes?: number;
 }
 
+/** Priority-based flow control (IEEE 802.1Qbb). */
 export interface PfcConfig {
   /** Lossless priorities. */
   readonly priorities: readonly number[];
   /** Pause time in our frames, refreshed at half of it. 1..65535, default 65535. */
   readonly quanta?: number;
+  /** Left out: no watchdog. */
   readonly watchdog?: WatchdogConfig;
 }
 
@@ -82,6 +89,7 @@ export interface WatchdogConfig {
   readonly action?: 'drop' | 'forward' | 'alert';
 }
 
+/** Which of the eight priorities a frame belongs to. */
 export interface ClassificationConfig {
   /** `dscp` (default): by DSCP, frames without IP by their 802.1Q tag. `pcp`: by the tag alone. Without a tag: priority 0. */
   readonly trust?: 'dscp' | 'pcp';
@@ -89,6 +97,7 @@ export interface ClassificationConfig {
   readonly dscpToPriority?: Readonly<Record<number, number>>;
 }
 
+/** Order in which the priorities of a port send. */
 export interface SchedulingConfig {
   /** Priorities served first, the highest before all others. Default 6 and 7. */
   readonly strict?: readonly number[];
@@ -104,6 +113,7 @@ export interface RouteConfig {
   readonly ports: readonly string[];
 }
 
+/** What holds for one port. */
 export interface SwitchPortConfig {
   /** Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then no PFC. */
   readonly rateBps?: number;
@@ -115,23 +125,29 @@ export interface SwitchPortConfig {
   readonly ecn?: MarkingConfig | null;
 }
 
+/** Settings of a switch, all optional; quantities in bytes, bits/s and nanoseconds. */
 export interface SwitchConfig {
   /** Frames that may wait at one egress, where there is no `buffer`. Default 1024. */
   readonly queuePackets?: number;
   /** Frames in the whole switch, queued or taken and not yet released. Default 4096; with `buffer` 1,048,576. */
   readonly bufferPackets?: number;
-  /** Default 4096. */
+  /** Addresses the switch can learn. Default 4096. */
   readonly macTableEntries?: number;
   /** How long a silent station is remembered. Default 300 s. */
   readonly macAgeNs?: number;
   /** The longest frame without check sequence. Default 9234: 9216 with Ethernet header and tag. */
   readonly frameBytesMax?: number;
+  /** Left out: by DSCP. */
   readonly classification?: ClassificationConfig;
+  /** Left out: priorities 6 and 7 strict, the rest in equal shares. */
   readonly scheduling?: SchedulingConfig;
   /** Default where there is `pfc`: all its defaults. */
   readonly buffer?: BufferConfig;
+  /** Left out: no PFC; pause frames are dropped. */
   readonly pfc?: PfcConfig;
+  /** Left out: nothing is marked. */
   readonly ecn?: MarkingConfig;
+  /** Left out: the switch learns where stations are. */
   readonly routes?: readonly RouteConfig[];
   /** What has no route and is not learnt, and group addresses: to all ports (default), or to none. */
   readonly flood?: boolean;

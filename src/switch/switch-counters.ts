@@ -22,8 +22,11 @@ export function pauseFrames(counters: Readonly<Partial<PauseCounters>>, directio
   return frames;
 }
 
+/** Counters of one port: frames unless the name says bytes, totals since the switch was made. */
 export interface SwitchPortCounters extends PauseCounters {
+  /** Frames that came in. */
   rx_packets: number;
+  /** Without check sequence. */
   rx_bytes: number;
   /** Frames for one known port. */
   rx_forwarded: number;
@@ -31,7 +34,9 @@ export interface SwitchPortCounters extends PauseCounters {
   rx_flooded: number;
   /** Pause frames of the neighbour. */
   rx_pfc_packets: number;
+  /** No Ethernet header. */
   rx_dropped_too_short: number;
+  /** Longer than `frameBytesMax`. */
   rx_dropped_too_long: number;
   /** A group address as sender: no such station exists. */
   rx_dropped_source_multicast: number;
@@ -45,12 +50,17 @@ export interface SwitchPortCounters extends PauseCounters {
   rx_dropped_no_route: number;
   /** From a port and priority in a pause storm. */
   rx_dropped_watchdog: number;
+  /** Frames that left. */
   tx_packets: number;
+  /** Without check sequence. */
   tx_bytes: number;
   /** Pause frames of ours; part of `tx_packets` and `tx_bytes`. */
   tx_pfc_packets: number;
+  /** Frames that left with a mark of ours. */
   tx_ecn_marked: number;
+  /** By a fault rule. */
   tx_dropped_fault: number;
+  /** `queuePackets` frames waited already. */
   tx_dropped_queue_full: number;
   /** No slot was left in the switch's packet memory. */
   tx_dropped_buffer_full: number;
@@ -64,14 +74,19 @@ export interface SwitchPortCounters extends PauseCounters {
   tx_dropped_not_ect: number;
   /** For a queue in a pause storm. */
   tx_dropped_watchdog: number;
-  /** Pause storms that began and ended at this port. */
+  /** Pause storms that began. */
   pfcwd_storms: number;
+  /** Pause storms that ended. */
   pfcwd_restored: number;
+  /** Frames a fault rule flipped bits in. */
   faults_corrupted: number;
+  /** Copies a fault rule made. */
   faults_duplicated: number;
+  /** Frames a fault rule held back. */
   faults_delayed: number;
 }
 
+/** All at 0. */
 export function newSwitchPortCounters(): SwitchPortCounters {
   return {
     rx_packets: 0,

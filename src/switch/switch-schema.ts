@@ -105,6 +105,7 @@ export const switchFields = {
   portDefaults: port.exactOptional(),
 };
 
+/** Parses {@link SwitchConfig}; unknown fields are refused. */
 export const switchConfigSchema = z.strictObject({
   ...switchFields,
   portConfig: z.record(z.string(), port).exactOptional(),

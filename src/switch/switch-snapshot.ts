@@ -5,17 +5,23 @@ import type { BufferPolicy, BufferPools, IngressGroupUse } from './buffer-policy
 import type { EgressQueues } from './egress-queues.js';
 import type { FlowControl } from './flow-control.js';
 
+/** One egress queue. */
 export interface EgressQueueUse {
+  /** Frames waiting. */
   readonly packets: number;
+  /** Bytes waiting. */
   readonly bytes: number;
+  /** The most since the watermarks were reset. */
   readonly bytesMax: number;
   /** Asked to be silent by the neighbour; in a storm possibly without effect. */
   readonly isPaused: boolean;
   /** Stopped by the operator. */
   readonly isBlocked: boolean;
+  /** The PFC watchdog drops what is for it. */
   readonly isInStorm: boolean;
 }
 
+/** The queues of one port. */
 export interface SwitchPortSnapshot {
   /** By priority. */
   readonly egress: readonly EgressQueueUse[];
@@ -23,7 +29,9 @@ export interface SwitchPortSnapshot {
   readonly ingress: readonly IngressGroupUse[];
 }
 
+/** The state of all queues and pools at `nowNs`. */
 export interface SwitchSnapshot {
+  /** The switch's time. */
   readonly nowNs: number;
   /** Undefined without a shared buffer. */
   readonly pools: BufferPools | undefined;
@@ -31,6 +39,7 @@ export interface SwitchSnapshot {
   readonly ports: Readonly<Record<string, SwitchPortSnapshot>>;
 }
 
+/** Reads the parts of a switch; `blocked` has by port a bit for each priority the operator has stopped. */
 export function takeSnapshot(
   names: readonly string[],
   queues: EgressQueues,

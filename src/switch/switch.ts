@@ -24,9 +24,11 @@ import { newSwitchPortCounters, type SwitchPortCounters } from './switch-counter
 import type { SwitchSnapshot } from './switch-snapshot.js';
 import { TrafficManager } from './traffic-manager.js';
 
+/** What a {@link Switch} is made of: settings, ports, and streams of chance. */
 export interface SwitchOptions extends SwitchConfig {
   /** Names of the ports, as fault rules and counters call them; a port's number is its place here. */
   readonly ports: readonly string[];
+  /** Rules that drop, corrupt, duplicate or delay frames; none unless given. */
   readonly faults?: FaultPlan;
   /** For marking; required where there is any. */
   readonly random?: RandomSource;
@@ -205,10 +207,12 @@ export class Switch {
     return this.#traffic.pool.bytes(slot);
   }
 
+  /** Bytes of a taken frame. */
   slotLength(slot: number): number {
     return this.#traffic.pool.lengths[slot];
   }
 
+  /** Gives back a slot that {@link take} handed out. */
   release(slot: number): void {
     this.#traffic.pool.release(slot);
   }
@@ -218,6 +222,7 @@ export class Switch {
     return this.#traffic.flowControl.nextDeadlineNs;
   }
 
+  /** Does what is due by `nowNs`; harmless when nothing is. */
   onDeadline(nowNs: number): void {
     this.#nowNs = nowNs;
     this.#traffic.flowControl.onDeadline(nowNs);
@@ -228,6 +233,7 @@ export class Switch {
     this.#traffic.block(port, priority);
   }
 
+  /** Ends {@link block} for the port or one priority of it. */
   unblock(port: number, priority?: number): void {
     this.#traffic.unblock(port, priority);
   }
@@ -240,6 +246,7 @@ export class Switch {
     );
   }
 
+  /** Every maximum of {@link snapshot} becomes what is in use now. */
   resetWatermarks(): void {
     this.#traffic.resetWatermarks();
   }

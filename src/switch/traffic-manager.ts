@@ -28,10 +28,15 @@ const QUEUE_PACKETS = 1024;
 const SLOTS_MAX = 4096;
 const SLOTS_MAX_WITH_BUFFER = 2 ** 20;
 
+/** Queues, buffer, marking, pauses and scheduling of one switch. */
 export class TrafficManager {
+  /** The packet memory. */
   readonly pool: FramePool;
+  /** What waits, by port and priority. */
   readonly queues: EgressQueues;
+  /** Pauses, sent and received. */
   readonly flowControl: FlowControl;
+  /** Ports that have something new to send. */
   readonly ready: ReadyPorts;
   readonly #counters: readonly SwitchPortCounters[];
   readonly #slotsMax: number;
@@ -162,19 +167,23 @@ export class TrafficManager {
     this.flowControl.receive(port, this.#pfc, nowNs);
   }
 
+  /** Stops a priority of a port, or all of it where `priority` is undefined. */
   block(port: number, priority: number | undefined): void {
     this.#blocked[port] |= priority === undefined ? ALL_PRIORITIES : 1 << priority;
   }
 
+  /** Ends {@link block}. */
   unblock(port: number, priority: number | undefined): void {
     this.#blocked[port] &= priority === undefined ? 0 : ~(1 << priority);
     this.ready.add(port);
   }
 
+  /** Queues and pools now; `names` are the ports' names. */
   snapshot(names: readonly string[], nowNs: number): SwitchSnapshot {
     return takeSnapshot(names, this.queues, this.#buffer, this.flowControl, this.#blocked, nowNs);
   }
 
+  /** Every maximum becomes what is in use now. */
   resetWatermarks(): void {
     this.queues.resetWatermarks();
     this.#buffer.resetWatermarks();

@@ -12,13 +12,17 @@ import type { WindowLink } from './window-link.js';
 
 /** Memory of the baseline’s server, and who empties it. */
 export interface BlockServerOptions {
+  /** Blocks to hand out. */
   readonly blocks: number;
+  /** Bytes of each. */
   readonly blockBytes: number;
+  /** Empties a block that was written. */
   readonly onBlock: BlockConsumer;
 }
 
 /** Hands out blocks on request. */
 export class BlockServer {
+  /** Notices that named no block, or one that was not handed out: ignored. */
   invalidNotices = 0;
   readonly #link: WindowLink;
   readonly #memory: BlockMemory;
@@ -33,6 +37,7 @@ export class BlockServer {
     this.#consume = options.onBlock;
   }
 
+  /** Registers the blocks and begins to answer. Throws ERR_ROCE_INVALID_ARGUMENT for a pool that cannot be. */
   static async open(link: WindowLink, options: BlockServerOptions): Promise<BlockServer> {
     checkPool(options.blocks, options.blockBytes);
     const server = new BlockServer(link, options);
@@ -43,6 +48,7 @@ export class BlockServer {
     return server;
   }
 
+  /** Frees the blocks. The queue pair has to be closed, or in ERR, by then. */
   async close(): Promise<void> {
     this.#link.close();
     await this.#memory.close();
@@ -121,6 +127,7 @@ export class BlockRequester {
     }
   }
 
+  /** A request that waits is refused with ERR_ROCE_CLOSED. */
   close(): void {
     this.#link.close();
     this.#waiter?.reject(new RoceError('ERR_ROCE_CLOSED', 'the writer is closed'));

@@ -25,14 +25,21 @@ export function checkPool(blocks: number, blockBytes: number): void {
   );
 }
 
+/** Registered memory for blocks 1, 2, ...; it grows by whole segments. */
 export class BlockMemory {
+  /** Bytes of one block, m. */
   readonly blockBytes: number;
   readonly #pd: ProtectionDomain;
   readonly #access: number;
   readonly #segments: Segment[] = [];
   #count = 0;
 
-  constructor(pd: ProtectionDomain, blockBytes: number, access: number) {
+  constructor(
+    pd: ProtectionDomain,
+    /** Bytes of one block, m. */
+    blockBytes: number,
+    access: number,
+  ) {
     this.blockBytes = blockBytes;
     this.#pd = pd;
     this.#access = access;

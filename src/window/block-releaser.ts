@@ -6,6 +6,7 @@ import type { WindowLink } from './window-link.js';
 /** Empties a block. The bytes are valid until it returns, or until its promise resolves. */
 export type BlockConsumer = (bytes: Uint8Array, id: number) => void | Promise<void>;
 
+/** Calls the consumer for each full block, and sends the acknowledgements that the policy asks for. */
 export class BlockReleaser {
   /** Acknowledgements sent. */
   acknowledgements = 0;
@@ -44,6 +45,7 @@ export class BlockReleaser {
     }
   }
 
+  /** No acknowledgement is sent by time any more. */
   close(): void {
     this.#cancelWake();
   }

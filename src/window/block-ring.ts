@@ -7,6 +7,7 @@
 
 import { invariant } from '../core/errors.js';
 
+/** Which blocks are in use, in the order of use, and which are free. */
 export class BlockRing {
   readonly #used: number[] = [];
   #free: number[] = [];
@@ -21,6 +22,7 @@ export class BlockRing {
     return this.#free.length;
   }
 
+  /** Blocks between head and tail (M - r). */
   get inUse(): number {
     return this.#used.length;
   }

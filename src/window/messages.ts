@@ -24,21 +24,32 @@ export const MESSAGE_TYPES = [
   /** Alloc-per-write: write `bytes` at most to `address`, and name it `id`. */
   'ALLOCATED',
 ] as const;
+/** Name of a control message. */
 export type MessageType = (typeof MESSAGE_TYPES)[number];
 
+/** A control message; fields that its type does not use are 0. */
 export interface ControlMessage {
+  /** What it says; see the list of types. */
   readonly type: MessageType;
+  /** Version of the pool it speaks of, from 1. */
   readonly version: number;
+  /** A block, or the first of several. */
   readonly id: number;
+  /** Number of blocks. */
   readonly count: number;
+  /** Bytes of a block, or in it. */
   readonly bytes: number;
+  /** Key of the memory described. */
   readonly rkey: number;
+  /** Virtual address of the memory described. */
   readonly address: bigint;
 }
 
+/** Length of every control message. */
 export const MESSAGE_BYTES = 32;
 const BLANK = { version: 0, id: 0, count: 0, bytes: 0, rkey: 0, address: 0n };
 
+/** The 32 bytes of a message; fields left out are 0. */
 export function encodeMessage(message: { readonly type: MessageType } & Partial<ControlMessage>): Buffer {
   const fields = { ...BLANK, ...message };
   const out = Buffer.alloc(MESSAGE_BYTES);

@@ -11,6 +11,7 @@ import type { ControlMessage } from './messages.js';
 import type { ReleasePolicy } from './release-policy.js';
 import type { WindowLink } from './window-link.js';
 
+/** The pool, its bound, and who empties it. */
 export interface PoolOwnerOptions {
   /** M: blocks to begin with, 1..65535. */
   readonly blocks: number;
@@ -18,10 +19,13 @@ export interface PoolOwnerOptions {
   readonly blockBytes: number;
   /** The pool may grow to so many blocks; the link must have been made for them. Default: `blocks`, it stays as it is. */
   readonly blocksMax?: number;
+  /** When freed blocks are acknowledged. */
   readonly policy: ReleasePolicy;
+  /** Empties a block that was written. */
   readonly onBlock: BlockConsumer;
 }
 
+/** The side that owns the pool others write to. */
 export class PoolOwner {
   /** Notices that named no block of the pool, or one that was still full. */
   invalidNotices = 0;
@@ -60,6 +64,7 @@ export class PoolOwner {
     return this.#full.size;
   }
 
+  /** Acknowledgements sent. */
   get acknowledgements(): number {
     return this.#releaser.acknowledgements;
   }

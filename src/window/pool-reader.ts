@@ -12,14 +12,19 @@ import type { ReleasePolicy } from './release-policy.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
 
+/** Bounds of the reader, and who takes what was read. */
 export interface PoolReaderOptions {
+  /** The largest pool this side takes; the link must have been made for it. */
   readonly blocksMax: number;
   /** READs outstanding at a time; at most the QP's max_rd_atomic. */
   readonly readsMax: number;
+  /** When emptied blocks are acknowledged. */
   readonly policy: ReleasePolicy;
+  /** Takes the data of a block. */
   readonly onBlock: BlockConsumer;
 }
 
+/** The side that reads granted blocks. */
 export class PoolReader {
   /** Grants of blocks that are not in the pool, or were granted already: ignored. */
   invalidGrants = 0;
@@ -49,6 +54,7 @@ export class PoolReader {
     link.onFailure = (error) => this.#settle.reject(error);
   }
 
+  /** Acknowledgements sent. */
   get acknowledgements(): number {
     return this.#releaser.acknowledgements;
   }

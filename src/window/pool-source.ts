@@ -14,11 +14,15 @@ export type BlockProducer = (block: Uint8Array) => number | Promise<number>;
 
 /** Blocks of a pool that is read, and how they are given back. */
 export interface PoolSourceOptions {
+  /** M: blocks of the pool. */
   readonly blocks: number;
+  /** m: bytes of each. */
   readonly blockBytes: number;
+  /** Fills a free block. */
   readonly fill: BlockProducer;
 }
 
+/** The side that fills blocks for the peer to read. */
 export class PoolSource {
   /** Grants sent. */
   grants = 0;

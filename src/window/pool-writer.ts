@@ -11,6 +11,7 @@ import type { ControlMessage } from './messages.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
 
+/** Bounds of the writer. */
 export interface PoolWriterOptions {
   /** The largest pool this side takes; the link must have been made for it. */
   readonly blocksMax: number;
@@ -30,6 +31,7 @@ interface Job {
   readonly reject: (error: Error) => void;
 }
 
+/** The side that writes into the peer's pool. */
 export class PoolWriter {
   /** Times that data was waiting and no block was free. */
   windowStalls = 0;
@@ -64,6 +66,7 @@ export class PoolWriter {
     return this.#ring.size;
   }
 
+  /** m; 0 before the description. */
   get blockBytes(): number {
     return this.#blocks.blockBytes;
   }
@@ -87,6 +90,7 @@ export class PoolWriter {
     });
   }
 
+  /** Writes under way and later ones are refused with ERR_ROCE_CLOSED. */
   close(): void {
     this.#link.close();
     this.#onFailure(new RoceError('ERR_ROCE_CLOSED', 'the writer is closed'));

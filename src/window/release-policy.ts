@@ -9,8 +9,17 @@
 import { RoceError } from '../core/errors.js';
 
 /** By id, or by count of the blocks used longest ago. */
-export type Acknowledgement = { readonly id: number } | { readonly count: number };
+export type Acknowledgement =
+  | {
+      /** This block is free. */
+      readonly id: number;
+    }
+  | {
+      /** So many blocks, those used longest ago, are free. */
+      readonly count: number;
+    };
 
+/** Decides what to acknowledge, and when. Times are nanoseconds of the caller's clock. */
 export interface ReleasePolicy {
   /** The peer has used this block; calls come in the order of use. */
   onUsed(id: number): void;
@@ -22,8 +31,10 @@ export interface ReleasePolicy {
   readonly deadlineNs: number;
 }
 
+/** The policies as the command line names them. */
 export const POLICY_NAMES = ['nodelay', 'nagle'] as const;
 
+/** When the Nagle policy acknowledges; both conditions must be reachable, or the pool deadlocks. */
 export interface NagleParameters {
   /** MAS: acknowledge when so many blocks are free. 1..M. */
   readonly maxAvailableSegments: number;
@@ -31,6 +42,7 @@ export interface NagleParameters {
   readonly maxAckTimeNs: number;
 }
 
+/** Acknowledges each block as soon as it is free, by id. */
 export class NoDelayPolicy implements ReleasePolicy {
   readonly deadlineNs = Number.POSITIVE_INFINITY;
   readonly #freed: number[] = [];
@@ -47,6 +59,7 @@ export class NoDelayPolicy implements ReleasePolicy {
   }
 }
 
+/** Acknowledges several blocks at once, by count. */
 export class NaglePolicy implements ReleasePolicy {
   readonly #parameters: NagleParameters;
   /** In the order of use; an entry leaves with the acknowledgement that counts it. */

@@ -9,6 +9,7 @@ interface RemoteSegment {
   readonly address: bigint;
 }
 
+/** Addresses and keys of the peer's blocks, by id from 1. */
 export class RemoteBlocks {
   /** m; 0 before the first description. */
   blockBytes = 0;
@@ -17,6 +18,7 @@ export class RemoteBlocks {
   #count = 0;
   readonly #segments: RemoteSegment[] = [];
 
+  /** M: blocks described so far. */
   get count(): number {
     return this.#count;
   }

@@ -17,10 +17,15 @@ import { type ControlMessage, decodeMessage, encodeMessage, MESSAGE_BYTES, type 
 
 /** A queue pair in RTS, or in INIT and on its way there, with completion queues of its own. */
 export interface WindowLinkParts {
+  /** Where control messages are registered. */
   readonly pd: ProtectionDomain;
+  /** Queue depths at least those of {@link windowQueueDepths}. */
   readonly qp: QueuePair;
+  /** Of this queue pair alone. */
   readonly sendCq: CompletionQueue;
+  /** Of this queue pair alone. */
   readonly recvCq: CompletionQueue;
+  /** For acknowledgements by time. */
   readonly clock: CmClock;
 }
 
@@ -32,11 +37,15 @@ export function windowQueueDepths(blocksMax: number): { maxSendWr: number; maxRe
   return { maxSendWr: 2 * blocksMax + 8, maxRecvWr: blocksMax + CONTROL_RECEIVES };
 }
 
+/** One end of a pool protocol on a queue pair. */
 export class WindowLink {
+  /** Where the memory of the pool is registered. */
   readonly pd: ProtectionDomain;
+  /** For acknowledgements by time. */
   readonly clock: CmClock;
   /** Control messages sent and received, and received ones that could not be read. */
   readonly counters = { sent: 0, received: 0, malformed: 0 };
+  /** Takes each control message that could be read. */
   onMessage: (message: ControlMessage) => void = () => {};
   /** A block has been written: its id, and how many bytes. */
   onNotice: (id: number, bytes: number) => void = () => {};
@@ -75,6 +84,7 @@ export class WindowLink {
     return this.#qp.sendRoom;
   }
 
+  /** Posts a control message; it leaves when the send queue has room. */
   send(message: { readonly type: MessageType } & Partial<ControlMessage>): void {
     this.counters.sent++;
     this.post({ opcode: 'SEND', inline: encodeMessage(message) }, () => {});
@@ -96,6 +106,7 @@ export class WindowLink {
     this.#closed = true;
   }
 
+  /** Ends this end with `error`, once; later calls and those after {@link close} do nothing. */
   fail(error: Error): void {
     if (this.#failure !== undefined || this.#closed) return;
     this.#failure = error;

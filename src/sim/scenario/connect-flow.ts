@@ -11,6 +11,7 @@ import type { Scenario } from './schema.js';
 const RD_ATOMIC = 16;
 const MIN_RNR_TIMER = 12;
 
+/** Creates both queue pairs by `plan`, takes them to RTS with `nic`'s timeouts and retries, and adds the flow to both hosts. */
 export async function connectFlow(
   plan: FlowPlan,
   source: ScenarioHost,

@@ -7,17 +7,25 @@ import { drawBytes, meanBytes, WEB_SEARCH } from '../sizes.js';
 import { hostsOf } from './hosts.js';
 import type { Scenario, Workload } from './schema.js';
 
+/** One flow: a queue pair at each end and messages of one kind between them. */
 export interface FlowPlan {
+  /** From 0; the order of flows in results. */
   readonly id: number;
-  /** Where the data is, and where it goes. */
+  /** Host that has the data. */
   readonly from: string;
+  /** Host the data goes to. */
   readonly to: string;
+  /** Who acts: the source writes or sends, or the sink reads. */
   readonly op: 'write' | 'send' | 'read';
+  /** Bytes of a message. */
   readonly messageBytes: number;
+  /** Work requests that are kept posted. */
   readonly outstanding: number;
+  /** Virtual time of the first message. */
   readonly startNs: number;
   /** Infinity: never ends. */
   readonly bytes: number;
+  /** Rate control of the source. */
   readonly cc: RateControlOptions;
   /** Of the sink, as far as it sends. */
   readonly sinkCc: RateControlOptions;

@@ -9,29 +9,49 @@ import type { ScenarioHost } from './scenario-host.js';
 /** Receives kept posted beyond what the sender has outstanding. */
 export const SPARE_RECEIVES = 8;
 
+/** A flow while it runs: its queue pairs, and how far it has come. */
 export class Flow {
+  /** What was planned. */
   readonly plan: FlowPlan;
   /** Has the data; sends it, or lets it be read. */
   readonly source: ScenarioHost;
+  /** Host the data goes to. */
   readonly sink: ScenarioHost;
+  /** Queue pair at the host that has the data. */
   readonly sourceQp: QueuePair;
+  /** Queue pair at the other host. */
   readonly sinkQp: QueuePair;
-  /** Messages that have completed, their bytes, and when the last one did (or when the flow began). */
+  /** Messages that have completed. */
   messages = 0;
+  /** Payload of completed messages. */
   doneBytes = 0;
+  /** Virtual time of the last completion; before the first, when the flow starts. */
   doneNs: number;
+  /** Virtual time at which all bytes were done; undefined before, and always for flows without end. */
   completedNs: number | undefined;
   /** The status of the work request that failed. */
   failure: string | undefined;
-  /** Data packets on the way from source to sink, their payload, and those of them that had been sent before. */
+  /** Data packets from source to sink, repeated ones included. */
   packets = 0;
+  /** Payload in packets sent for the first time. */
   sentBytes = 0;
+  /** Data packets sent again. */
   retransmittedPackets = 0;
   /** Congestion notifications that the source has received. */
   cnps = 0;
   #postedBytes = 0;
 
-  constructor(plan: FlowPlan, source: ScenarioHost, sink: ScenarioHost, sourceQp: QueuePair, sinkQp: QueuePair) {
+  constructor(
+    /** What was planned. */
+    plan: FlowPlan,
+    source: ScenarioHost,
+    /** Host the data goes to. */
+    sink: ScenarioHost,
+    /** Queue pair at the host that has the data. */
+    sourceQp: QueuePair,
+    /** Queue pair at the other host. */
+    sinkQp: QueuePair,
+  ) {
     this.plan = plan;
     this.doneNs = plan.startNs;
     this.source = source;
@@ -40,6 +60,7 @@ export class Flow {
     this.sinkQp = sinkQp;
   }
 
+  /** Posts the first work requests. */
   start(): void {
     if (this.plan.op === 'send') {
       for (let i = 0; i < this.plan.outstanding + SPARE_RECEIVES; i++) this.#postReceive();

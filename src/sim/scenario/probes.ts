@@ -11,17 +11,23 @@ import type { Series } from './result.js';
 const QUEUE_SAMPLES = 20_000;
 const QUEUE_INTERVAL_MIN_NS = 1_000;
 
+/** One egress queue under observation. */
 export interface QueueProbe {
   /** `s0>h2` */
   readonly name: string;
+  /** The switch it belongs to. */
   readonly node: SimSwitch;
+  /** Port number at that switch. */
   readonly port: number;
   /** Since the warm-up. */
   readonly samples: Samples;
+  /** Bytes at each sample, of the whole run. */
   readonly series: number[];
 }
 
+/** The samples of a run, taken at fixed intervals of virtual time. */
 export class Probes {
+  /** Every egress queue of every switch. */
   readonly queues: readonly QueueProbe[];
   readonly #events: EventQueue;
   readonly #flows: readonly Flow[];
@@ -64,6 +70,7 @@ export class Probes {
     this.#events.at(seriesNs, extendSeries);
   }
 
+  /** What was sampled so far; queues that stayed empty are left out. */
   series(): Series {
     const used = this.queues.filter(({ series }) => series.some((bytes) => bytes > 0));
     return {

@@ -11,6 +11,7 @@ const written = z.union([name, z.looseObject({ name })], {
   error: `a rate control is one of ${RATE_CONTROL_NAMES.join(', ')}, or { "name": one of them } with parameters`,
 });
 
+/** Reads `"dcqcn"` or `{"name": "dcqcn", ...parameters}`; refuses unknown schemes and parameters with the list of known ones. */
 export const rateControl = written.transform((value, context): RateControlOptions => {
   try {
     const { name: scheme, ...parameters } = typeof value === 'string' ? { name: value } : value;

@@ -32,6 +32,7 @@ export class Baseline {
     this.#probes = probes;
   }
 
+  /** Notes where flows, queues, hosts and cables stand now. */
   take(): void {
     for (const flow of this.#flows) this.#progress.set(flow, progressOf(flow));
     for (const probe of this.#probes.queues) this.#queues.set(probe, countsOf(probe));
@@ -54,6 +55,7 @@ export class Baseline {
     };
   }
 
+  /** What the queue's counters have grown by since {@link take}; all of it if there was none. */
   counts(probe: QueueProbe): QueueCounts {
     const now = countsOf(probe);
     const before = this.#queues.get(probe);
@@ -123,6 +125,7 @@ interface FinishedRun {
   readonly wallSeconds: number;
 }
 
+/** The result of a finished run, its assertions checked. */
 export function report(run: FinishedRun): ScenarioResult {
   const { scenario, network, probes, trace, events, wallSeconds } = run;
   const flows = run.flows.map((flow) => flowResult(flow, run));

@@ -23,22 +23,37 @@ interface Track {
   nextPsn: number;
 }
 
+/** One host of a scenario and the flows that end there. */
 export class ScenarioHost {
+  /** Its NIC on the cable. */
   readonly station: SimStation;
+  /** Of all its queue pairs. */
   readonly pd: ProtectionDomain;
+  /** Of all its queue pairs. */
   readonly cq: CompletionQueue;
+  /** One buffer for all flows. */
   readonly memory: MemoryRegion;
   readonly #flows = new Map<number, Flow>();
   /** Flows whose data leaves here, by the QPN it is sent to. */
   readonly #sending = new Map<number, Track>();
 
-  private constructor(station: SimStation, pd: ProtectionDomain, cq: CompletionQueue, memory: MemoryRegion) {
+  private constructor(
+    /** Its NIC on the cable. */
+    station: SimStation,
+    /** Of all its queue pairs. */
+    pd: ProtectionDomain,
+    /** Of all its queue pairs. */
+    cq: CompletionQueue,
+    /** One buffer for all flows. */
+    memory: MemoryRegion,
+  ) {
     this.station = station;
     this.pd = pd;
     this.cq = cq;
     this.memory = memory;
   }
 
+  /** Opens the verbs device of `station`; `trace` hears of every packet. */
   static async create(
     station: SimStation,
     memoryBytes: number,

@@ -174,6 +174,7 @@ const fields = z.strictObject({
   assertions: z.array(assertion).default([]),
 });
 
+/** Parses a scenario file to {@link Scenario}: defaults filled in, quantities in bytes, bits/s and nanoseconds. */
 export const scenarioSchema = fields
   .refine(({ warmup, duration }) => warmup < duration, {
     path: ['warmup'],
@@ -188,7 +189,9 @@ export const scenarioSchema = fields
 export type ScenarioFile = z.input<typeof scenarioSchema>;
 /** A scenario with all defaults, in base units. */
 export type Scenario = z.output<typeof scenarioSchema>;
+/** One entry of `flows`: a pattern of flows of one kind. */
 export type Workload = Scenario['flows'][number];
+/** One entry of `assertions`: bounds of a value of the result. */
 export type Assertion = Scenario['assertions'][number];
 
 /** Throws ERR_ROCE_MALFORMED that lists every field at fault. */

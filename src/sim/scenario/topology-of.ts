@@ -3,6 +3,7 @@
 import { dumbbell, leafSpine, pair, region, star, type Topology } from '../topology.js';
 import type { Scenario } from './schema.js';
 
+/** Builds the topology a scenario names; links between switches take the scenario's rate and delay unless it gives others. */
 export function topologyOf(field: Scenario['topology']): Topology {
   const link = { rateBps: field.rate, delayNs: field.delay };
   const other = (rate: number | undefined, delay: number | undefined) => ({

@@ -2,12 +2,14 @@
 
 import { readU32 } from '../../core/bytes.js';
 
+/** The running fingerprint of one simulation. */
 export class TraceHash {
   /** Packets that went in. */
   packets = 0;
   #a = 0x811c9dc5;
   #b = 0x9e3779b1;
 
+  /** Takes in one packet: its direction, length, ECN bits, and the 12 bytes of its BTH at `offset`. */
   add(isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number): void {
     this.packets++;
     this.#mix((length << 3) | (ecn << 1) | Number(isSent));

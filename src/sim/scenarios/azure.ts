@@ -135,6 +135,7 @@ function headroom(
   };
 }
 
+/** NIC generations, round-trip fairness, dense marking, thresholds, a pause storm and over-subscribed headroom. */
 export const AZURE_SCENARIOS: readonly ScenarioFile[] = [
   generations('gen1', 'gen1', WORKS),
   generations('gen2', 'gen2', WORKS),

@@ -25,6 +25,7 @@ function incast(
   };
 }
 
+/** Incast with and without chunks. */
 export const CHUNK_SCENARIOS: readonly ScenarioFile[] = [
   incast('chunks-off', 'all of a message at once', '1MiB', 64, {
     name: 'senders are paused',

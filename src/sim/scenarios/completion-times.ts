@@ -41,6 +41,7 @@ function completionTimes(cc: keyof typeof TITLES): ScenarioFile {
   };
 }
 
+/** Web-search flows under each rate control. */
 export const COMPLETION_SCENARIOS: readonly ScenarioFile[] = [
   completionTimes('dcqcn'),
   completionTimes('timely'),

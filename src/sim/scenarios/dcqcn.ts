@@ -128,6 +128,7 @@ function integralMarking(flows: number): ScenarioFile {
 
 const FLOW_COUNTS = [2, 10, 16, 64] as const;
 
+/** Flows without end under DCQCN: both ramps, both delays, 100 Gb/s, PFC alone, PI marking. */
 export const DCQCN_SCENARIOS: readonly ScenarioFile[] = [
   ...FLOW_COUNTS.flatMap((flows) =>
     (['4us', '85us'] as const).flatMap((delay) => [

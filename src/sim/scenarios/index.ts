@@ -9,6 +9,7 @@ import { LIVELOCK_SCENARIOS } from './livelock.js';
 import { RECOVERY_SCENARIOS } from './recovery.js';
 import { TIMELY_SCENARIOS } from './timely.js';
 
+/** All of them, in the order of `rocev2 sim list`. */
 export const BUILT_IN_SCENARIOS: readonly ScenarioFile[] = [
   ...LIVELOCK_SCENARIOS,
   ...DCQCN_SCENARIOS,

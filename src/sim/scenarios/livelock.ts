@@ -25,6 +25,7 @@ function livelock(
   };
 }
 
+/** WRITE under each recovery scheme, READ under two. */
 export const LIVELOCK_SCENARIOS: readonly ScenarioFile[] = [
   livelock('go-back-0'),
   livelock('go-back-n'),

@@ -22,6 +22,7 @@ function incast(recovery: 'go-back-n' | 'selective-repeat', isLossless: boolean)
   };
 }
 
+/** Incast under two recovery schemes, with PFC and without. */
 export const RECOVERY_SCENARIOS: readonly ScenarioFile[] = [
   incast('go-back-n', true),
   incast('selective-repeat', true),

@@ -30,6 +30,7 @@ function shares(
   };
 }
 
+/** Shares under TIMELY and patched TIMELY, packet by packet and in bursts. */
 export const TIMELY_SCENARIOS: readonly ScenarioFile[] = [
   shares(
     'timely-shares',
