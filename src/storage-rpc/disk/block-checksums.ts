@@ -25,6 +25,7 @@ const ZERO_CRC = crc32c(ZEROS);
 /** Takes the place of one of two values 0 where the block does not hold zeros but happens to have their sum. */
 const NOT_ZERO = 1;
 
+/** The table of check values of one file: changed in memory and written beside the data, block by block. */
 export class BlockChecksums {
   readonly #file: FileHandle;
   /** Two values a block. */
@@ -172,6 +173,7 @@ export async function readFully(file: FileHandle, into: Uint8Array, position: nu
   }
 }
 
+/** Writes all of `bytes` at `position`, in as many calls as the system needs. */
 export async function writeFully(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     at += (await file.write(bytes, at, bytes.length - at, position + at)).bytesWritten;

@@ -26,14 +26,21 @@ export const BLOCK_ERRNOS = {
   ESHUTDOWN: 108,
 } as const;
 
+/** Name of an error, such as `EIO`; see {@link BLOCK_ERRNOS}. */
 export type BlockErrno = keyof typeof BLOCK_ERRNOS;
 
 /** Why a disk refused or failed a request. */
 export class BlockDeviceError extends Error {
   override readonly name = 'BlockDeviceError';
+  /** Why, as programs see it. */
   readonly errno: BlockErrno;
 
-  constructor(errno: BlockErrno, message: string, options?: ErrorOptions) {
+  constructor(
+    /** Why, as programs see it. */
+    errno: BlockErrno,
+    message: string,
+    options?: ErrorOptions,
+  ) {
     super(`${errno}: ${message}`, options);
     this.errno = errno;
   }
@@ -47,11 +54,13 @@ interface DurabilityOptions {
   readonly fua?: boolean;
 }
 
+/** How a write is done. */
 export interface WriteOptions extends DurabilityOptions {
   /** CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not make them again. */
   readonly crcs?: Uint32Array;
 }
 
+/** How a range is zeroed. */
 export interface WriteZeroesOptions extends DurabilityOptions {
   /** The range keeps its space in the store: a later write to it does not fail for want of space. */
   readonly noHole?: boolean;
@@ -62,6 +71,7 @@ export const EXTENTS_MAX = 4096;
 
 /** A run of the disk of one kind. */
 export interface BlockExtent {
+  /** Bytes of the run, at least 1. */
   readonly lengthBytes: number;
   /** Takes no space in the store. */
   readonly hole: boolean;
@@ -69,6 +79,7 @@ export interface BlockExtent {
   readonly zero: boolean;
 }
 
+/** A disk. Offsets and lengths are bytes below 2^53; data of a request stands at the start of its buffer. */
 export interface BlockDevice extends AsyncDisposable {
   /**
    * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits; absent: only this object

@@ -41,12 +41,15 @@ interface Blocks {
   readonly count: number;
 }
 
+/** Which file, and how large. */
 export interface FileDeviceOptions {
+  /** Of the data; the sums are in `PATH.crc32c`. */
   readonly path: string;
   /** Of a file that is to be made; one that is there must have it. Default: as the file is. */
   readonly sizeBytes?: number;
 }
 
+/** A disk in a file that one process at a time may have open. */
 export class FileDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
@@ -209,6 +212,7 @@ export class FileDevice implements BlockDevice {
     await this.#sums.close();
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

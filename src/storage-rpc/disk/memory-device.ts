@@ -5,6 +5,7 @@ import { type BlockDevice, BlockDeviceError, type BlockExtent, checkRange } from
 
 const PIECE_BYTES = 64 * 1024;
 
+/** A disk that ends with its process; a flush does nothing. */
 export class MemoryDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
@@ -72,6 +73,7 @@ export class MemoryDevice implements BlockDevice {
     this.#pieces.clear();
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -11,6 +11,7 @@ interface Claim {
   start: (() => void) | undefined;
 }
 
+/** Locks of one disk. */
 export class RangeLock {
   /** Running and waiting, in the order of asking. */
   readonly #claims: Claim[] = [];

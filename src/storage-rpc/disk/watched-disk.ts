@@ -32,6 +32,7 @@ class OpCounter {
   }
 }
 
+/** A disk whose requests are counted and timed by operation. */
 export class WatchedDisk implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes: number;
@@ -73,10 +74,12 @@ export class WatchedDisk implements BlockDevice {
     return this.#disk.close();
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
+  /** Requests, bytes and errors since it was made, and latency of the last one to two minutes. */
   get activity(): Pick<DiskDocument, 'ops' | 'latency'> {
     return {
       ops: DISK_OPS.map((op) => {

@@ -2,6 +2,7 @@
 
 import { type CompletionQueue, completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 
+/** Resolves when the queue is closed; `onFailure` hears of failed work and of an overrun. */
 export async function serveCompletions(
   cq: CompletionQueue,
   onSuccess: (wc: WorkCompletion) => void,

@@ -15,6 +15,7 @@ interface WatchOptions {
   readonly look: (nowNs: number) => boolean;
 }
 
+/** The watch over one connection. */
 export class ConnectionWatch {
   readonly #options: WatchOptions;
   #heardNs: number;
@@ -34,6 +35,7 @@ export class ConnectionWatch {
     this.#asked = false;
   }
 
+  /** Looks no more. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;

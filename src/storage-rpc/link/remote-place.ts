@@ -1,7 +1,9 @@
 /** Memory of the other side, as a message describes it: what an RDMA READ or WRITE needs to know. */
 
 export interface RemotePlace {
+  /** Virtual address at the other side. */
   readonly addr: bigint;
+  /** Its key. */
   readonly rkey: number;
   /** Bytes. */
   readonly length: number;

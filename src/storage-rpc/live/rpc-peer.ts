@@ -13,6 +13,7 @@ import { encodeRpc, isIntact, RPC_BODY_BYTES_MAX, RPC_FRAMES, type RpcHeader } f
 /** Answers a request. What it throws reaches the caller as an error with that message. */
 export type RpcHandler = (request: Buffer) => Promise<Uint8Array> | Uint8Array;
 
+/** Who answers, how long to wait, and how much at a time. */
 export interface RpcPeerOptions {
   /** Without it every request is answered with an error. */
   readonly handler?: RpcHandler;
@@ -30,6 +31,7 @@ interface Call {
   readonly reject: (error: Error) => void;
 }
 
+/** One end of an RPC stream: asks, and answers. */
 export class RpcPeer {
   /** Bodies that were not what their sender summed. */
   crcMismatches = 0;

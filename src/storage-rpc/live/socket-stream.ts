@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { RoceError } from '../../core/errors.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 
+/** Takes over a connected socket; Nagle's algorithm is off. */
 export class SocketStream implements ByteStream {
   onData: (bytes: Buffer) => void = () => {};
   onClose: (error: Error) => void = () => {};

@@ -18,8 +18,11 @@ import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
+/** Which server and disk, over which transports. */
 export interface StorageClientOptions {
+  /** Name or address of the server. */
   readonly host: string;
+  /** Its TCP port, which RDMA is agreed on over, too. */
   readonly port: number;
   /** For RDMA; without it TCP is used. It stays the caller's to close. */
   readonly device?: RdmaDevice;
@@ -41,22 +44,32 @@ export interface StorageClientOptions {
 
 /** What a client has been through, for people and benchmarks. */
 export interface StorageClientReport {
+  /** What the path to the server is doing. */
   readonly state: PathState;
   /** Sessions by transport. */
   readonly sessions: Readonly<Record<TransportName, number>>;
+  /** Times that RDMA failed and sessions went over to TCP. */
   readonly failovers: number;
+  /** Sessions that were moved to another transport with nothing lost. */
   readonly moves: number;
+  /** Moves that had to be given up; the session stayed where it was. */
   readonly failedMoves: number;
+  /** Trials of RDMA after a hold-down. */
   readonly probes: number;
+  /** Requests sent again over a new connection. */
   readonly resentRequests: number;
+  /** Answers whose data was not what the server had checked: asked for again. */
   readonly crcMismatches: number;
+  /** Times that a session found another life of the server. */
   readonly serverRestarts: number;
 }
 
 /** Registered memory of one connection, at most. */
 const POOL_BYTES_MAX = 32 << 20;
 
+/** A client of one disk of a storage server; fails over between RDMA and TCP under running I/O. */
 export class StorageClient implements AsyncDisposable {
+  /** The disk; requests take the sessions in turn. */
   readonly disk: RemoteDisk;
   readonly #connections: HostConnections;
   readonly #keepers: readonly SessionKeeper[];
@@ -100,6 +113,7 @@ export class StorageClient implements AsyncDisposable {
     }
   }
 
+  /** What it has been through so far. */
   get report(): StorageClientReport {
     const { state, counters } = this.#connections;
     const sum = (name: 'resent' | 'crcMismatches' | 'serverRestarts') =>
@@ -142,6 +156,7 @@ export class StorageClient implements AsyncDisposable {
     return this.disk.close();
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

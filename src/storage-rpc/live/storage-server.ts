@@ -26,9 +26,11 @@ import { TcpServerChannel } from '../sk/tcp-channels.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
+/** Which disks, where, and how much memory for data under way. */
 export interface StorageServerOptions {
   /** Clients name them by their index. They stay the caller's to close. */
   readonly disks: readonly BlockDevice[];
+  /** Address to listen on. */
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
@@ -54,6 +56,7 @@ interface RdmaService {
   readonly share: SkServerShare;
 }
 
+/** A storage server on one TCP port. */
 export class StorageServer implements AsyncDisposable {
   readonly #options: StorageServerOptions;
   readonly #server: SkServer;
@@ -92,10 +95,12 @@ export class StorageServer implements AsyncDisposable {
     return server;
   }
 
+  /** TCP port it listens on. */
   get port(): number {
     return (this.#listener.address() as { port: number }).port;
   }
 
+  /** What its sessions have counted. */
   get counters(): Readonly<SkServerCounters> {
     return this.#server.counters;
   }
@@ -115,6 +120,7 @@ export class StorageServer implements AsyncDisposable {
     return this.#rdma?.share.pool;
   }
 
+  /** Ends all connections and sessions; disks and device stay open. */
   async close(): Promise<void> {
     this.#listener.close();
     await this.#server.close();
@@ -124,6 +130,7 @@ export class StorageServer implements AsyncDisposable {
     await this.#closeRdma();
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -4,6 +4,7 @@ import { Duplex } from 'node:stream';
 import type { SuConnection } from '../su/su-connection.js';
 import type { SuChunk } from '../su/su-receiver.js';
 
+/** A byte stream in both directions; message boundaries are lost. */
 export class SuDuplex extends Duplex {
   readonly #connection: SuConnection;
   /** Chunks nobody has asked for yet: the peer's account is charged with them. */

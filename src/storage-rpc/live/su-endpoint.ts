@@ -12,6 +12,7 @@ import { SuConnection } from '../su/su-connection.js';
 import { SU_QP, type SuOptions, type SuPools } from '../su/su-parts.js';
 import { connectChannel } from './rdma-exchange.js';
 
+/** Sizes, recovery and memory of an endpoint's connections. */
 export interface SuEndpointOptions extends SuOptions {
   /** Default go-back-n; both sides need the same. */
   readonly recovery?: RecoveryName;
@@ -19,7 +20,9 @@ export interface SuEndpointOptions extends SuOptions {
   readonly poolBytesMax?: number;
 }
 
+/** Listens and connects on one device. */
 export class SuEndpoint implements AsyncDisposable {
+  /** Registered buffers that all connections share. */
   readonly pools: SuPools;
   readonly #pd: ProtectionDomain;
   readonly #options: SuEndpointOptions;
@@ -63,6 +66,7 @@ export class SuEndpoint implements AsyncDisposable {
     return listener.port;
   }
 
+  /** Closes its listeners and connections, and frees the buffers; the device stays open. */
   async close(): Promise<void> {
     for (const listener of this.#listeners) listener.close();
     for (const connection of [...this.#connections]) await connection.close();
@@ -71,6 +75,7 @@ export class SuEndpoint implements AsyncDisposable {
     await this.#pd.close();
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

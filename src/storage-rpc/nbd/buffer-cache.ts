@@ -8,6 +8,7 @@ const CACHED_BYTES_MIN = 64 * 1024;
 /** Kept at most while nobody uses them. */
 const FREE_BYTES_MAX = 32 << 20;
 
+/** Buffers that were given back, at most a fixed number of bytes of them. */
 export class BufferCache {
   /** By length. */
   readonly #free = new Map<number, Uint8Array[]>();

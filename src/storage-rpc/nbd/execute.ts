@@ -10,6 +10,7 @@ import * as wire from './protocol/wire.js';
 
 /** An export with the disk behind it. */
 export interface ServedExport extends NbdExport {
+  /** Where requests go. */
   readonly device: BlockDevice;
 }
 

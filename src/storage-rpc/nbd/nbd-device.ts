@@ -31,6 +31,7 @@ const ZERO_BYTES = 1 << 20;
 /** Requests without payload; their lengths have 32 bits and stay multiples of any block size. */
 const RANGE_BYTES_MAX = 1 << 30;
 
+/** A client of one export. */
 export class NbdDevice implements BlockDevice {
   readonly #socket: Socket;
   readonly #remote: RemoteExport;
@@ -165,6 +166,7 @@ export class NbdDevice implements BlockDevice {
     this.#failure = new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

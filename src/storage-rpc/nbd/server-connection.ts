@@ -22,14 +22,19 @@ const FINISH_TIMEOUT_MS = 30_000;
 
 /** What all connections of a server have counted. */
 export interface NbdCounters {
+  /** Clients that came, served or not. */
   connections: number;
   /** Sessions ended because the client did not speak the protocol or asked for an export that is not there. */
   refusedConnections: number;
+  /** Requests taken, failed ones included. */
   requests: number;
+  /** Bytes that READs asked for. */
   bytesRead: number;
+  /** Bytes that WRITEs brought. */
   bytesWritten: number;
 }
 
+/** Serves one client until it goes, breaks the protocol, or the server closes. */
 export class NbdServerConnection {
   readonly #socket: Socket;
   readonly #session: ServerSession<ServedExport>;

@@ -10,11 +10,15 @@ import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import { Slots } from './slots.js';
 import type { SocketAddress } from './socket-address.js';
 
+/** What is served, where, and under which name. */
 export interface NbdServerOptions {
+  /** A Unix socket, or TCP. */
   readonly listen: SocketAddress;
   /** The name clients ask for; the empty name finds it, too. */
   readonly exportName: string;
+  /** For people; clients may show it. */
   readonly description: string;
+  /** The disk. It stays the caller's to close. */
   readonly device: BlockDevice;
 }
 
@@ -25,7 +29,9 @@ const CONNECTIONS_MAX = 64;
 /** A client that does not fetch its replies is not waited for when the server ends. */
 const FINISH_TIMEOUT_MS = 2_000;
 
+/** A running NBD server. */
 export class NbdServer implements AsyncDisposable {
+  /** Totals of all clients. */
   readonly counters: NbdCounters = {
     connections: 0,
     refusedConnections: 0,
@@ -81,6 +87,7 @@ export class NbdServer implements AsyncDisposable {
     await closed;
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -20,6 +20,7 @@ export class Slots {
     this.#waiting.add(call);
   }
 
+  /** Gives one place back; who waits for one is called. */
   release(): void {
     this.#free++;
     // Who is called may have no use for the place any more.

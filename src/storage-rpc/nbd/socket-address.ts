@@ -3,7 +3,18 @@
 import { RoceError } from '../../core/errors.js';
 import { parseCount } from '../../core/units.js';
 
-export type SocketAddress = { readonly path: string } | { readonly host: string; readonly port: number };
+/** Where a server listens: `unix:PATH`, `HOST:PORT` or `[IPV6]:PORT`, taken apart. */
+export type SocketAddress =
+  | {
+      /** Path of a Unix socket. */
+      readonly path: string;
+    }
+  | {
+      /** Address or name for TCP. */
+      readonly host: string;
+      /** TCP port. */
+      readonly port: number;
+    };
 
 /** Throws ERR_ROCE_MALFORMED, or ERR_ROCE_OUT_OF_RANGE for a port above 65535. */
 export function parseSocketAddress(text: string): SocketAddress {

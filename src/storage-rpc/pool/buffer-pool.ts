@@ -11,13 +11,17 @@ import { RoceError } from '../../core/errors.js';
 
 /** Registered memory: a memory region, or anything that owns bytes and can be given back. */
 export interface Slab {
+  /** All of its memory. */
   readonly bytes: Uint8Array;
+  /** Gives the memory back. */
   close(): Promise<void>;
 }
 
+/** Where memory comes from, and how much of it there may be. */
 export interface BufferPoolOptions<S extends Slab> {
   /** Makes a slab of so many bytes. */
   readonly allocate: (bytes: number) => Promise<S>;
+  /** For slabs that lie idle. */
   readonly clock: CmClock;
   /** Default 2 MiB. */
   readonly slabBytes?: number;
@@ -51,20 +55,30 @@ interface Carved<S> {
 
 /** A piece of a slab on loan. */
 export class Lease<S extends Slab = Slab> {
+  /** The slab it is cut from. */
   readonly slab: S;
+  /** Where it begins in the slab. */
   readonly offset: number;
   /** Bytes asked for; the piece may be longer. */
   readonly length: number;
   #giveBack: (() => void) | undefined;
 
   /** @internal */
-  constructor(slab: S, offset: number, length: number, giveBack: () => void) {
+  constructor(
+    /** The slab it is cut from. */
+    slab: S,
+    /** Where it begins in the slab. */
+    offset: number,
+    length: number,
+    giveBack: () => void,
+  ) {
     this.slab = slab;
     this.offset = offset;
     this.length = length;
     this.#giveBack = giveBack;
   }
 
+  /** The piece as a view of its slab; valid until it is released. */
   get bytes(): Uint8Array {
     return this.slab.bytes.subarray(this.offset, this.offset + this.length);
   }
@@ -83,6 +97,7 @@ interface Waiter<S extends Slab> {
   readonly reject: (error: unknown) => void;
 }
 
+/** Lends out registered memory; memory is registered when it is first needed and given back when it is idle. */
 export class BufferPool<S extends Slab> {
   /** What became of requests, and of slabs. */
   readonly counters = { hits: 0, misses: 0, grown: 0, shrunk: 0, refused: 0 };
@@ -103,6 +118,7 @@ export class BufferPool<S extends Slab> {
     this.#limits = { ...DEFAULTS, ...limits };
   }
 
+  /** Bytes of all slabs now. */
   get registeredBytes(): number {
     return this.#slabs.length * this.#limits.slabBytes;
   }
@@ -112,6 +128,7 @@ export class BufferPool<S extends Slab> {
     return this.#inUse;
   }
 
+  /** Requests that wait for a buffer now. */
   get waiting(): number {
     return this.#waiters.length;
   }

@@ -13,13 +13,21 @@ import { probe } from './probe.js';
 import { type Dialers, SessionKeeper } from './session-keeper.js';
 import { Transition, type TransitionOptions } from './transition.js';
 
+/** How to reach a host, and the terms of path, transitions and sessions; each has its defaults. */
 export interface HostConnectionsOptions {
+  /** A way to make a connection by each transport the host may have. */
   readonly dial: Dialers;
+  /** For hold-downs, transitions and time limits. */
   readonly clock: CmClock;
+  /** Jitter and session ids. */
   readonly random: RandomSource;
+  /** Hold-down times; see {@link HostPathOptions}. */
   readonly path?: Omit<HostPathOptions, 'random'>;
+  /** How fast sessions move back; see {@link TransitionOptions}. */
   readonly transition?: Omit<TransitionOptions, 'connections'>;
+  /** Terms of each session; see {@link ClientSessionOptions}. */
   readonly session?: Omit<ClientSessionOptions, 'clock' | 'random'>;
+  /** Requests fail when the host could not be reached for so long; default 60 s. */
   readonly giveUpNs?: number;
 }
 
@@ -33,7 +41,9 @@ interface Ramp {
   readonly moves: Map<SessionKeeper, Promise<void>>;
 }
 
+/** The sessions to one host. */
 export class HostConnections {
+  /** Decides which transport to use. */
   readonly path: HostPath;
   /** What the path has been through. */
   readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, frozenTransitions: 0 };
@@ -55,6 +65,7 @@ export class HostConnections {
     if (options.dial.rdma === undefined) this.path.drain();
   }
 
+  /** What the path is doing. */
   get state(): PathState {
     return this.path.state;
   }

@@ -16,7 +16,9 @@ import type { TransportName } from '../sk/channel.js';
 /** Where a host’s requests go: over RDMA, over TCP after a failure, or on the way back (docs/storage-rpc.md, "Failover and return"). */
 export type PathState = 'RDMA' | 'HOLD_DOWN' | 'PROBE' | 'RAMP' | 'DRAINED';
 
+/** Times of hold-downs. */
 export interface HostPathOptions {
+  /** Jitter of hold-downs. */
   readonly random: RandomSource;
   /** First hold-down; default 10 s. */
   readonly holdDownNs?: number;
@@ -29,6 +31,7 @@ export interface HostPathOptions {
 const DEFAULTS = { holdDownNs: 10e9, holdDownMaxNs: 600e9, cleanNs: 600e9 };
 const JITTER = 0.2;
 
+/** The state of RDMA to one host. */
 export class HostPath {
   readonly #random: RandomSource;
   readonly #limits: typeof DEFAULTS;
@@ -47,6 +50,7 @@ export class HostPath {
     this.#holdDownNs = this.#limits.holdDownNs;
   }
 
+  /** As in the picture above, or out of service. */
   get state(): PathState {
     return this.#state;
   }

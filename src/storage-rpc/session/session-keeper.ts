@@ -33,7 +33,9 @@ const PAUSE_MAX_NS = 2e9;
 /** How long a move waits for requests under way before it has them sent again. */
 const DRAIN_NS = 2e9;
 
+/** One session and the connection it has now. */
 export class SessionKeeper {
+  /** The session; it takes requests whether there is a connection or not. */
   readonly session: ClientSession;
   /** From the loss of a connection to the first request over the next, newest last. */
   readonly pausesNs: number[] = [];
@@ -50,6 +52,7 @@ export class SessionKeeper {
     };
   }
 
+  /** Of the connection it has; undefined while there is none. */
   get transport(): TransportName | undefined {
     return this.session.transport;
   }
@@ -87,6 +90,7 @@ export class SessionKeeper {
     });
   }
 
+  /** Ends the session; requests that are not answered fail with ESHUTDOWN. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.session.end(new BlockDeviceError('ESHUTDOWN', 'the session is closed'));

@@ -12,13 +12,15 @@ export interface TransitionOptions {
   readonly fraction?: number;
   /** Default 1 s. */
   readonly intervalNs?: number;
-  /** The transition freezes when more than this share of what moved within `windowNs` (10 s) has failed; default 0.05. */
+  /** The transition freezes when more than this share of what moved within `windowNs` has failed; default 0.05. */
   readonly failuresMax?: number;
+  /** How far back failures count; default 10 s. */
   readonly windowNs?: number;
 }
 
 const DEFAULTS = { fraction: 0.05, intervalNs: 1e9, failuresMax: 0.05, windowNs: 10e9 };
 
+/** The plan of one transition. */
 export class Transition {
   readonly #options: Required<TransitionOptions>;
   readonly #moves: number[] = [];

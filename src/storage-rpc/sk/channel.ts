@@ -14,14 +14,17 @@ export type TransportName = 'rdma' | 'tcp';
 
 /** A request on its way out, without what the transport adds to it. */
 export interface SkCall {
+  /** What is asked. */
   readonly request: Omit<SkRequest, 'descriptor' | 'dataCrc'>;
   /** Data of a WRITE, body of a RESUME; must not change until the call is answered or the channel closed. */
   readonly data: Uint8Array | undefined;
+  /** CRCs of `data`. */
   readonly checks: DataChecks;
 }
 
 /** An answer. Its bytes are valid during the callback only. */
 export interface SkReply {
+  /** Status and header fields. */
   readonly response: SkResponse;
   /** List of checks behind the header. */
   readonly list: Uint8Array;
@@ -31,19 +34,25 @@ export interface SkReply {
 
 /** The client's end. */
 export interface SkClientChannel {
+  /** Which transport this is. */
   readonly transport: TransportName;
+  /** Takes each answer, in any order of slots. */
   onReply: (reply: SkReply) => void;
+  /** Called once, when the channel has failed. */
   onFailure: (error: Error) => void;
   /** At most one call a slot at a time, and one beside the slots. */
   send(call: SkCall): void;
   /** Takes back the peer's access to the memory of the slot's call, which stays unanswered. Resolves when the access has ended. */
   withdraw(slot: number): Promise<void>;
+  /** Ends the connection; unanswered calls stay unanswered. */
   close(): Promise<void>;
 }
 
 /** A request that came in, with what it brought. */
 export interface SkIncoming {
+  /** What is asked. */
   readonly request: SkRequest;
+  /** List of checks behind the header; valid until `release`. */
   readonly list: Uint8Array;
   /** Data that came with the message; valid until `release`. */
   readonly inline: Uint8Array | undefined;
@@ -53,14 +62,19 @@ export interface SkIncoming {
 
 /** Memory for the data of one request. */
 export interface DataBuffer {
+  /** The memory. */
   readonly bytes: Uint8Array;
+  /** Gives it back. Safe to call twice. */
   release(): void;
 }
 
 /** The server's end. */
 export interface SkServerChannel {
+  /** Which transport this is. */
   readonly transport: TransportName;
+  /** Takes each request, in the order of the connection. */
   onRequest: (incoming: SkIncoming) => void;
+  /** Called once, when the channel has failed. */
   onFailure: (error: Error) => void;
   /** Memory this channel can move data from and to. */
   buffer(bytes: number): Promise<DataBuffer>;
@@ -76,5 +90,6 @@ export interface SkServerChannel {
    * Resolves when its memory is free again, also when the channel fails.
    */
   reply(request: SkRequest, response: SkResponse, list: Uint8Array, data: DataBuffer | undefined): Promise<void>;
+  /** Ends the connection; when it resolves nothing of it touches memory any more. */
   close(): Promise<void>;
 }

@@ -33,10 +33,13 @@ import type { ResumeResponse } from './resume.js';
 
 /** An operation on the disk. */
 export interface SkIo {
+  /** What to do. */
   readonly op: Exclude<SkOp, 'PING' | 'RESUME'>;
   /** SK_FUA, SK_NO_HOLE. */
   readonly flags?: number;
+  /** Bytes from the start of the disk. */
   readonly offset: number;
+  /** Bytes of data or of the range; 0 for FLUSH. */
   readonly length: number;
   /** Of a WRITE. */
   readonly data?: Uint8Array;
@@ -44,9 +47,13 @@ export interface SkIo {
   readonly take?: (data: Uint8Array) => void;
 }
 
+/** Terms of a session. */
 export interface ClientSessionOptions {
+  /** For silence and time limits. */
   readonly clock: CmClock;
+  /** Makes the session id. */
   readonly random: RandomSource;
+  /** Which of the server's disks; default 0. */
   readonly disk?: number;
   /** Writes up to here are sent with their request if the server agrees, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
@@ -56,8 +63,9 @@ export interface ClientSessionOptions {
   readonly inFlightBytesMax?: number;
   /** Requests that may wait for a slot; default 4096. */
   readonly queueMax?: number;
-  /** A silent connection is asked for a sign of life after `idleNs` (1 s), and has failed after `silenceNs` (3 s). */
+  /** A silent connection is asked for a sign of life after so long; default 1 s. */
   readonly idleNs?: number;
+  /** A connection that stays silent for so long has failed; default 3 s. */
   readonly silenceNs?: number;
   /** A request that is not answered for so long ends its connection; default 30 s. */
   readonly ioTimeoutNs?: number;
@@ -93,6 +101,7 @@ const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
+/** One session to one disk. */
 export class ClientSession {
   /** `resent`: requests sent again over another connection. */
   readonly counters = { completed: 0, resent: 0, crcMismatches: 0, resumed: 0, serverRestarts: 0 };

@@ -9,6 +9,7 @@
 import { crc32c } from '../../core/crc32c.js';
 import { CHECKED_BLOCK_BYTES } from '../disk/block-device.js';
 
+/** Bytes that one CRC-32C covers. */
 export const CHECK_BLOCK_BYTES = CHECKED_BLOCK_BYTES;
 
 /** Checks of some data as they travel. */
@@ -19,6 +20,7 @@ export interface DataChecks {
   readonly list: Uint8Array;
 }
 
+/** Of no data. */
 export const NO_CHECKS: DataChecks = { dataCrc: 0, list: new Uint8Array(0) };
 
 /** Bytes of the list for so much data. */
@@ -26,6 +28,7 @@ export function checkListBytes(length: number): number {
   return length <= CHECK_BLOCK_BYTES ? 0 : 4 * Math.ceil(length / CHECK_BLOCK_BYTES);
 }
 
+/** CRC-32C of every block of `data`, in the form messages carry. */
 export function checksOf(data: Uint8Array): DataChecks {
   if (data.length <= CHECK_BLOCK_BYTES) return { dataCrc: crc32c(data), list: NO_CHECKS.list };
   const list = Buffer.allocUnsafe(checkListBytes(data.length));

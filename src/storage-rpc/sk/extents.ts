@@ -21,6 +21,7 @@ export function encodeExtents(extents: readonly BlockExtent[]): Buffer {
   return out;
 }
 
+/** Extents of a STATUS response; bytes behind the last whole one are ignored. */
 export function decodeExtents(body: Uint8Array): BlockExtent[] {
   const bytes = Buffer.from(body);
   return Array.from({ length: Math.floor(bytes.length / EXTENT_BYTES) }, (_, i) => {

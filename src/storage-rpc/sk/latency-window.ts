@@ -4,15 +4,18 @@ const SAMPLES = 128;
 /** With fewer there is nothing to compare with. */
 const SAMPLES_MIN = 16;
 
+/** The newest latencies in nanoseconds. */
 export class LatencyWindow {
   readonly #samplesNs = new Float64Array(SAMPLES);
   #count = 0;
 
+  /** One more; the oldest makes room. */
   add(ns: number): void {
     this.#samplesNs[this.#count % SAMPLES] = ns;
     this.#count++;
   }
 
+  /** Forgets all. */
   clear(): void {
     this.#count = 0;
   }

@@ -10,6 +10,7 @@ import type { Slab } from '../pool/buffer-pool.js';
 
 const REGIONS_MIN = 16;
 
+/** Memory of which pieces are opened and closed by work requests. */
 export class MappableSlab implements Slab {
   readonly bytes: Uint8Array;
   readonly #pd: ProtectionDomain;
@@ -21,6 +22,7 @@ export class MappableSlab implements Slab {
     this.bytes = pd.device.allocate(bytes);
   }
 
+  /** Allocates so many bytes, and regions to map them by. */
   static async create(pd: ProtectionDomain, bytes: number): Promise<MappableSlab> {
     const slab = new MappableSlab(pd, bytes);
     for (let i = 0; i < REGIONS_MIN; i++) slab.putBack(await pd.allocFastRegMr(slab.bytes));

@@ -12,6 +12,7 @@ export class Permits {
     this.#total = total;
   }
 
+  /** Units in use now. */
   get taken(): number {
     return this.#taken;
   }
@@ -25,6 +26,7 @@ export class Permits {
     return new Promise((go) => this.#waiters.push({ units, go }));
   }
 
+  /** Gives units back; who has waited longest goes on. */
   give(units: number): void {
     this.#taken -= units;
     while (this.#waiters.length > 0 && this.#fits(this.#waiters[0].units)) {

@@ -61,6 +61,7 @@ interface CallInProgress {
 const INVALIDATION = 0x1_0000;
 const PLACES = SK_SLOTS_MAX + 1;
 
+/** A client's connection over RDMA. */
 export class RdmaClientChannel implements SkClientChannel {
   readonly transport = 'rdma';
   onReply: (reply: SkReply) => void = () => {};

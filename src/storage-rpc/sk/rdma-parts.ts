@@ -9,10 +9,15 @@ import { RESPONSE_MESSAGE_BYTES_MAX } from './response.js';
 
 /** A queue pair in INIT or further, with completion queues of its own. */
 export interface SkRdmaParts {
+  /** Of this connection alone. */
   readonly pd: ProtectionDomain;
+  /** The queue pair. */
   readonly qp: QueuePair;
+  /** Of this queue pair alone. */
   readonly sendCq: CompletionQueue;
+  /** Of this queue pair alone. */
   readonly recvCq: CompletionQueue;
+  /** For the memory pool of a client. */
   readonly clock: CmClock;
   /** Called when the channel has closed all this. */
   readonly onClosed?: () => void;

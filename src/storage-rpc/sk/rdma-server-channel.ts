@@ -43,6 +43,7 @@ interface Post {
   readonly reject: (error: Error) => void;
 }
 
+/** A server's connection over RDMA. */
 export class RdmaServerChannel implements SkServerChannel {
   readonly transport = 'rdma';
   onRequest: (incoming: SkIncoming) => void = () => {};

@@ -22,6 +22,7 @@ interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
 }
 
+/** A disk of a storage server. */
 export class RemoteDisk implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes: number;
@@ -115,6 +116,7 @@ export class RemoteDisk implements BlockDevice {
     return this.#closing;
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -15,6 +15,7 @@ import type { RemotePlace } from '../link/remote-place.js';
 import type { Malformed } from '../stream/message-reader.js';
 import { CHECK_BLOCK_BYTES, checkListBytes } from './data-checks.js';
 
+/** Operations by their number on the wire. */
 export const SK_OPS = {
   READ: 1,
   WRITE: 2,
@@ -28,10 +29,13 @@ export const SK_OPS = {
   /** Where data is: answered with extents. */
   STATUS: 8,
 } as const;
+/** Name of an operation. */
 export type SkOp = keyof typeof SK_OPS;
 const OP_NAMES = Object.fromEntries(Object.entries(SK_OPS).map(([name, code]) => [code, name as SkOp]));
 
+/** Flag of WRITE and ZERO: durable before the answer. */
 export const SK_FUA = 1;
+/** Flag of ZERO: the range keeps its space. */
 export const SK_NO_HOLE = 2;
 /** The data follows in the message. */
 export const SK_INLINE = 4;
@@ -43,6 +47,7 @@ export const SK_IO_BYTES_MAX = 1 << 20;
 export const SK_SLOTS_MAX = 128;
 /** Slot number of PING and RESUME, which are not I/O and have no slot. */
 export const SK_NO_SLOT = 0xffff;
+/** Length of the header. */
 export const REQUEST_BYTES = 64;
 /** Most data that can come with its request. Every receive has room for it: with 128 slots that is 1 MiB a connection. */
 export const SK_INLINE_BYTES_MAX = 2 * CHECK_BLOCK_BYTES;
@@ -59,12 +64,19 @@ export function checkInlineWriteBytesMax(bytes: number): void {
 const MAGIC = 0x7152_6b53;
 const VERSION = 1;
 
+/** Header of a request. */
 export interface SkRequest {
+  /** What to do. */
   readonly op: SkOp;
+  /** `SK_FUA`, `SK_NO_HOLE`, `SK_INLINE`. */
   readonly flags: number;
+  /** Low half of the session id, 64 bits. */
   readonly sessionLow: bigint;
+  /** 0..127, or `SK_NO_SLOT`. */
   readonly slot: number;
+  /** Number of the request in its slot, 32 bits. */
   readonly slotSeq: number;
+  /** Which of the server's disks. */
   readonly disk: number;
   /** Bytes from the start of the disk, below 2^53. */
   readonly offset: number;
@@ -72,11 +84,13 @@ export interface SkRequest {
   readonly length: number;
   /** Memory of the client that the server may read or write for this request. */
   readonly descriptor: RemotePlace;
+  /** CRC-32C of the data, or of the list of CRCs; 0 without data. */
   readonly dataCrc: number;
 }
 
 const WITH_DATA: ReadonlySet<SkOp> = new Set(['READ', 'WRITE', 'RESUME']);
 
+/** Writes the header to the first 64 bytes of `out`. */
 export function writeRequest(out: Buffer, request: SkRequest): void {
   out.writeUInt32LE(MAGIC, 0);
   out[4] = VERSION;

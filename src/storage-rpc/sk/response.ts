@@ -29,6 +29,7 @@ export const SK_STATUS = {
   /** There is no such disk. */
   NO_DISK: 204,
 } as const;
+/** Name of an outcome; see {@link SK_STATUS}. */
 export type SkStatus = keyof typeof SK_STATUS;
 const STATUS_NAMES = new Map<number, SkStatus>(
   Object.entries(SK_STATUS).map(([name, code]) => [code, name as SkStatus]),
@@ -39,20 +40,29 @@ export function errnoOfStatus(status: SkStatus): BlockErrno | undefined {
   return status in BLOCK_ERRNOS ? (status as BlockErrno) : undefined;
 }
 
+/** Length of the header. */
 export const RESPONSE_BYTES = 32;
 /** Bodies that travel in the SEND itself: lists of checks, extents, the answer to RESUME. */
 export const RESPONSE_BODY_BYTES_MAX = checkListBytes(SK_IO_BYTES_MAX);
+/** Longest SEND of a response. */
 export const RESPONSE_MESSAGE_BYTES_MAX = RESPONSE_BYTES + RESPONSE_BODY_BYTES_MAX;
 
 const MAGIC = 0x7352_6b53;
 const VERSION = 1;
 
+/** Header of a response. */
 export interface SkResponse {
+  /** What became of the request. */
   readonly status: SkStatus;
+  /** `SK_INLINE`, or none. */
   readonly flags: number;
+  /** Of the request. */
   readonly slot: number;
+  /** Of the request. */
   readonly slotSeq: number;
+  /** CRC-32C of the data, or of the list of CRCs; 0 without data. */
   readonly dataCrc: number;
+  /** Bytes of data or body that the response brings. */
   readonly moved: number;
   /** From the arrival of the request to this response, microseconds. */
   readonly serverTimeUs: number;

@@ -9,6 +9,7 @@
 
 import { SK_INLINE_BYTES_MAX, SK_IO_BYTES_MAX, SK_SLOTS_MAX } from './request.js';
 
+/** What the client says first. */
 export interface ResumeRequest {
   /** 128 random bits, made by the client. */
   readonly sessionId: Uint8Array;
@@ -18,15 +19,21 @@ export interface ResumeRequest {
   readonly inlineWriteBytesMax: number;
 }
 
+/** What the server answers. */
 export interface ResumeResponse {
   /** Another number means another life of the server: what it had not answered may or may not have happened. */
   readonly bootId: bigint;
+  /** Of the disk. */
   readonly sizeBytes: number;
+  /** Unit of offsets and lengths. */
   readonly blockBytes: number;
+  /** Longest READ or WRITE in one request. */
   readonly ioBytesMax: number;
+  /** Requests the session may have outstanding. */
   readonly slots: number;
   /** The server knew the session; otherwise its slots start anew. */
   readonly resumed: boolean;
+  /** Writes up to here may come with the request: the smaller of both sides' limits. */
   readonly inlineWriteBytesMax: number;
   /** Another number means another life of the store: what had not been flushed may be gone. */
   readonly storeId: bigint;
@@ -36,6 +43,7 @@ const SESSION_ID_BYTES = 16;
 const REQUEST_BODY_BYTES = 24;
 const RESPONSE_BODY_BYTES = 40;
 
+/** The 24 bytes of the body. */
 export function encodeResumeRequest(request: ResumeRequest): Buffer {
   const out = Buffer.alloc(REQUEST_BODY_BYTES);
   out.set(request.sessionId, 0);
@@ -55,6 +63,7 @@ export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined
   };
 }
 
+/** The 40 bytes of the body. */
 export function encodeResumeResponse(response: ResumeResponse): Buffer {
   const out = Buffer.alloc(RESPONSE_BODY_BYTES);
   out.writeBigUInt64LE(response.bootId, 0);

@@ -15,6 +15,7 @@ import { SlotTable } from './slot-table.js';
 
 /** What all sessions of a server count. */
 export interface SkServerCounters {
+  /** Requests carried out on a disk. */
   executed: number;
   /** Answers given from a slot's memory. */
   cachedReplies: number;
@@ -22,6 +23,7 @@ export interface SkServerCounters {
   attached: number;
   /** Writes whose data was not what the client had checked. */
   crcMismatches: number;
+  /** Requests whose sequence number made no sense: their sessions were lost. */
   badSequences: number;
   /** Connections closed because their session went on over a newer one. */
   fenced: number;
@@ -47,6 +49,7 @@ const EMPTY = new Uint8Array(0);
 /** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
 const PULL_BYTES = 128 << 10;
 
+/** One session at the server. */
 export class ServerSession {
   readonly #disks: readonly BlockDevice[];
   readonly #clock: CmClock;
@@ -66,6 +69,7 @@ export class ServerSession {
     this.lastHeardNs = clock.nowNs();
   }
 
+  /** The connection that has it; undefined between two. */
   get channel(): SkServerChannel | undefined {
     return this.#channel;
   }

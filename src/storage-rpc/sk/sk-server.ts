@@ -21,9 +21,11 @@ import type { SkStatus } from './response.js';
 import { decodeResumeRequest, encodeResumeResponse } from './resume.js';
 import { ServerSession, type SkServerCounters } from './server-session.js';
 
+/** Disks, identity and bounds of a server. */
 export interface SkServerOptions {
   /** By the number clients name them. */
   readonly disks: readonly BlockDevice[];
+  /** For silence. */
   readonly clock: CmClock;
   /** Random, another one each time the server starts. */
   readonly bootId: bigint;
@@ -45,7 +47,9 @@ interface Connection {
   session: ServerSession | undefined;
 }
 
+/** A server without its sockets: connections are handed in. */
 export class SkServer {
+  /** What all sessions have counted. */
   readonly counters: SkServerCounters = {
     executed: 0,
     cachedReplies: 0,
@@ -66,10 +70,12 @@ export class SkServer {
     checkInlineWriteBytesMax(options.inlineWriteBytesMax ?? 0);
   }
 
+  /** Sessions known now, with a connection or without. */
   get sessions(): number {
     return this.#sessions.size;
   }
 
+  /** Connections now. */
   get connections(): number {
     return this.#connections.size;
   }
@@ -97,6 +103,7 @@ export class SkServer {
     this.#armSweep();
   }
 
+  /** Closes all connections and forgets all sessions. */
   async close(): Promise<void> {
     this.#cancelSweep?.();
     const channels = [...this.#connections.keys()];

@@ -21,6 +21,7 @@ interface Slot {
   outcome: SkStatus;
 }
 
+/** The slots of one session. */
 export class SlotTable {
   readonly #slots: Slot[];
 
@@ -46,6 +47,7 @@ export class SlotTable {
     return this.#slots[slot].outcome;
   }
 
+  /** The request of this slot has been executed. */
   finish(slot: number, outcome: SkStatus): void {
     this.#slots[slot].state = 'executed';
     this.#slots[slot].outcome = outcome;
@@ -56,6 +58,7 @@ export class SlotTable {
     this.#slots[slot].state = 'abandoned';
   }
 
+  /** Slots whose request is being executed. */
   get executing(): number {
     return this.#slots.filter(({ state }) => state === 'executing').length;
   }

@@ -42,6 +42,7 @@ const REQUESTS: MessageFormat<SkRequest> = {
   bodyBytes: (request) => requestListBytes(request) + requestInlineBytes(request),
 };
 
+/** A client's connection over TCP. */
 export class TcpClientChannel implements SkClientChannel {
   readonly transport = 'tcp';
   onReply: (reply: SkReply) => void = () => {};
@@ -85,6 +86,7 @@ export class TcpClientChannel implements SkClientChannel {
   }
 }
 
+/** A server's connection over TCP. */
 export class TcpServerChannel implements SkServerChannel {
   readonly transport = 'tcp';
   onRequest: (incoming: SkIncoming) => void = () => {};

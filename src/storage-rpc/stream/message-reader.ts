@@ -6,13 +6,17 @@
 /** Why bytes are not a message: the names under which they are counted. */
 export type Malformed = 'too_short' | 'bad_magic' | 'bad_version' | 'bad_header_crc' | 'bad_field' | 'bad_length';
 
+/** How to tell one message from the next. */
 export interface MessageFormat<H> {
+  /** Length of every header. */
   readonly headerBytes: number;
+  /** The header, or why it is none. */
   readonly read: (bytes: Buffer) => H | Malformed;
   /** Bytes behind the header. */
   readonly bodyBytes: (header: H) => number;
 }
 
+/** Fed with pieces of a stream, it calls back for every message, and once for what is none; after that it reads nothing. */
 export class MessageReader<H extends object> {
   readonly #format: MessageFormat<H>;
   readonly #onMessage: (header: H, body: Buffer) => void;

@@ -10,14 +10,20 @@ import { crc32c } from '../../core/crc32c.js';
 import type { Malformed, MessageFormat } from './message-reader.js';
 
 const KINDS = ['request', 'response', 'error'] as const;
+/** What a frame is. */
 export type RpcKind = (typeof KINDS)[number];
 
+/** Header of a frame. */
 export interface RpcHeader {
+  /** What it is. */
   readonly kind: RpcKind;
+  /** Of the call, 64 bits, chosen by the caller. */
   readonly id: bigint;
   /** Of requests: milliseconds the caller waits from sending on; the callee does not begin what it cannot begin in time. */
   readonly deadlineMs: number;
+  /** Bytes of the body. */
   readonly length: number;
+  /** CRC-32C of the body. */
   readonly bodyCrc: number;
 }
 
@@ -27,6 +33,7 @@ const HEADER_BYTES = 32;
 const MAGIC = 0x7052_7553;
 const VERSION = 1;
 
+/** Header and body as they travel. */
 export function encodeRpc(header: Omit<RpcHeader, 'length' | 'bodyCrc'>, body: Uint8Array): Buffer {
   const out = Buffer.allocUnsafe(HEADER_BYTES + body.length);
   out.writeUInt32LE(MAGIC, 0);
@@ -59,6 +66,7 @@ function readHeader(bytes: Buffer): RpcHeader | Malformed {
   };
 }
 
+/** Frames for a {@link MessageReader}. */
 export const RPC_FRAMES: MessageFormat<RpcHeader> = {
   headerBytes: HEADER_BYTES,
   read: readHeader,

@@ -6,13 +6,16 @@ import type { RemotePlace } from '../link/remote-place.js';
 export interface SuLimits {
   /** Data that fits a receive. */
   readonly smallBytesMax: number;
+  /** Size of one slot: what a medium message can have. */
   readonly slotBytes: number;
+  /** Number of slots. */
   readonly slots: number;
   /** What one transfer of a large message moves. */
   readonly chunkBytes: number;
 }
 const LIMITS_BYTES = 16;
 
+/** Body of HELLO and HELLO_ACK. */
 export function encodeLimits(limits: SuLimits): Buffer {
   const out = Buffer.alloc(LIMITS_BYTES);
   out.writeUInt32LE(limits.smallBytesMax, 0);
@@ -37,6 +40,7 @@ export function decodeLimits(body: Buffer): SuLimits | undefined {
 /** SLOTS and READ_REQ: a place in the sender's memory. In SLOTS it holds all slots, one behind the other. */
 const PLACE_BYTES = 16;
 
+/** Body of SLOTS and READ_REQ. */
 export function encodePlace({ addr, rkey, length }: RemotePlace): Buffer {
   const out = Buffer.alloc(PLACE_BYTES);
   out.writeBigUInt64LE(addr, 0);
@@ -45,6 +49,7 @@ export function encodePlace({ addr, rkey, length }: RemotePlace): Buffer {
   return out;
 }
 
+/** Reads {@link encodePlace}. */
 export function decodePlace(body: Buffer): RemotePlace | undefined {
   if (body.length !== PLACE_BYTES) return undefined;
   return { addr: body.readBigUInt64LE(0), rkey: body.readUInt32LE(8), length: body.readUInt32LE(12) };
@@ -54,19 +59,23 @@ export function decodePlace(body: Buffer): RemotePlace | undefined {
 export type ReadStatus = 'ok' | 'crc_mismatch';
 const READ_STATUSES: readonly ReadStatus[] = ['ok', 'crc_mismatch'];
 
+/** Body of READ_DONE. */
 export function encodeReadStatus(status: ReadStatus): Buffer {
   return Buffer.from([READ_STATUSES.indexOf(status)]);
 }
 
+/** Reads {@link encodeReadStatus}. */
 export function decodeReadStatus(body: Buffer): ReadStatus | undefined {
   return body.length === 1 ? READ_STATUSES[body[0]] : undefined;
 }
 
 /** ABORT: why. */
 export const ABORT_REASONS = ['closed', 'protocol', 'crc', 'no_buffers', 'silent'] as const;
+/** Why a connection is given up; see {@link ABORT_REASONS}. */
 export type AbortReason = (typeof ABORT_REASONS)[number];
 const TEXT_BYTES_MAX = 200;
 
+/** Body of ABORT; the text is cut where it is too long. */
 export function encodeAbort(reason: AbortReason, text: string): Buffer {
   const words = Buffer.from(text).subarray(0, TEXT_BYTES_MAX);
   const out = Buffer.alloc(2 + words.length);

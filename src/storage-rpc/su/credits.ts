@@ -13,6 +13,7 @@
 /** What a message is, as far as credits are concerned. */
 export type MessageClass = 'data' | 'control';
 
+/** The credits of one side: what it may send, and what it has granted. */
 export class Credits {
   readonly #window: number;
   /** SENDs this side has posted, and may have posted. */

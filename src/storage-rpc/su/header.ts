@@ -11,6 +11,7 @@
 import { crc32c } from '../../core/crc32c.js';
 import type { Malformed } from '../stream/message-reader.js';
 
+/** Types of messages by their number on the wire. */
 export const SU_TYPES = {
   /** First message of the client, and its answer: what each side can take. */
   HELLO: 1,
@@ -35,6 +36,7 @@ export const SU_TYPES = {
   /** The connection is over: code 2, text. */
   ABORT: 13,
 } as const;
+/** Name of a type. */
 export type SuType = keyof typeof SU_TYPES;
 const TYPE_NAMES = Object.fromEntries(Object.entries(SU_TYPES).map(([name, code]) => [code, name as SuType]));
 
@@ -42,21 +44,32 @@ const TYPE_NAMES = Object.fromEntries(Object.entries(SU_TYPES).map(([name, code]
 export const SU_MORE = 2;
 const FLAGS_KNOWN = SU_MORE;
 
+/** Length of the header. */
 export const SU_HEADER_BYTES = 40;
 const MAGIC = 0x4452_7553;
 const VERSION = 1;
 
+/** Header of a message. Cumulative counts are modulo 2^32. */
 export interface SuHeader {
+  /** What it is. */
   readonly type: SuType;
+  /** `SU_MORE`, or none. */
   readonly flags: number;
+  /** Number of the message on its connection. */
   readonly msgSeq: number;
+  /** How many SENDs the peer may have sent. */
   readonly creditLimit: number;
+  /** Where the data belongs in the stream, below 2^53. */
   readonly streamOff: number;
+  /** Bytes of data. */
   readonly dataLen: number;
+  /** CRC-32C of the data. */
   readonly dataCrc: number;
+  /** How many slots the peer may have used. */
   readonly slotLimit: number;
 }
 
+/** Writes the header to the first 40 bytes of `out`. */
 export function writeSuHeader(out: Buffer, header: SuHeader): void {
   out.writeUInt32LE(MAGIC, 0);
   out[4] = VERSION;

@@ -16,10 +16,15 @@ import { SU_RECEIVE_BYTES, SU_WINDOW, type SuParts } from './su-parts.js';
 
 /** A message to be sent. */
 export interface SuMessage {
+  /** What it is. */
   readonly type: SuType;
+  /** Default none. */
   readonly flags?: number;
+  /** Default 0. */
   readonly streamOff?: number;
+  /** Default 0. */
   readonly dataLen?: number;
+  /** Default 0. */
   readonly dataCrc?: number;
   /** A short body, copied when the message is posted. */
   readonly body?: Uint8Array;
@@ -31,8 +36,11 @@ export interface SuMessage {
 
 /** A message that came. Its body is valid until `release`, which gives the receive back; safe to call twice. */
 export interface SuReceived {
+  /** Checked. */
   readonly header: SuHeader;
+  /** What follows the header. */
   readonly body: Buffer;
+  /** Posts the receive again. */
   release(): void;
 }
 
@@ -50,13 +58,17 @@ function classOf(type: SuType): MessageClass {
 /** Work requests a message may need. */
 const ROOM = 2;
 
+/** Messages of one connection. */
 export class MessagePort {
+  /** Takes each message that could be read, in order. */
   onMessage: (received: SuReceived) => void = () => {};
   /** Called once; why nothing more can be sent or received. */
   onFailure: (error: Error) => void = () => {};
   /** Says what this side's slots allow, for the next header. */
   slotLimit: () => number = () => 0;
+  /** Messages sent and received, and received ones that could not be read. */
   readonly counters = { sent: 0, received: 0, malformed: 0 };
+  /** What this side may send and has granted. */
   readonly credits = new Credits(SU_WINDOW);
   readonly #parts: SuParts;
   readonly #receives: MemoryRegion;
@@ -82,6 +94,7 @@ export class MessagePort {
     );
   }
 
+  /** Takes over a queue pair that can receive, and posts its receives. */
   static async over(parts: SuParts): Promise<MessagePort> {
     const receives = await parts.pd.regMr(SU_WINDOW * SU_RECEIVE_BYTES, Access.LOCAL_WRITE);
     const port = new MessagePort(parts, receives);
@@ -89,6 +102,7 @@ export class MessagePort {
     return port;
   }
 
+  /** False once it has failed or was closed. */
   get isOpen(): boolean {
     return this.#failure === undefined;
   }
@@ -138,6 +152,7 @@ export class MessagePort {
     this.onFailure(error);
   }
 
+  /** Closes queue pair and completion queues; what was not sent is refused with ERR_ROCE_CLOSED. */
   async close(): Promise<void> {
     this.#failure ??= new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
     await this.#parts.qp.close();

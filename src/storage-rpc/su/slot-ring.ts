@@ -22,6 +22,7 @@ export class OwnSlots {
     return this.limit;
   }
 
+  /** How many slots the writer may have used, modulo 2^32. */
   get limit(): number {
     return (this.#released + this.#held.length) >>> 0;
   }
@@ -40,6 +41,7 @@ export class OwnSlots {
     return slot;
   }
 
+  /** The slot has been read; its turn may come again. */
   release(slot: number): void {
     this.#held[slot] = false;
     while (this.#released !== this.#used && !this.#held[this.#released % this.#held.length]) {
@@ -58,6 +60,7 @@ export class PeerSlots {
     this.#slots = slots;
   }
 
+  /** Whether a slot may be used now. */
   get available(): boolean {
     return ((this.#limit - this.#used) | 0) > 0;
   }

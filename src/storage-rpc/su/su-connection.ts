@@ -54,6 +54,7 @@ const GRANT_DELAY_NS = 200e3;
 /** Last words wait so long for their acknowledgement: without them the peer notices, too. */
 const LAST_WORDS_NS = 100e6;
 
+/** One connection: a stream to write and a stream to read. */
 export class SuConnection {
   /** Called once, when the connection ends otherwise than by `close` or `abort`. */
   onFailure: (error: Error) => void = () => {};
@@ -169,6 +170,7 @@ export class SuConnection {
     await this.close();
   }
 
+  /** Ends the connection at once and gives everything back; the peer sees a failure unless both sides had ended. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

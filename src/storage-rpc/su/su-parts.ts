@@ -19,16 +19,23 @@ export interface SuPools {
 
 /** A queue pair in INIT or further, with completion queues of its own. */
 export interface SuParts {
+  /** Of the endpoint: closing the connection leaves it. */
   readonly pd: ProtectionDomain;
+  /** The queue pair. */
   readonly qp: QueuePair;
+  /** Of this queue pair alone. */
   readonly sendCq: CompletionQueue;
+  /** Of this queue pair alone. */
   readonly recvCq: CompletionQueue;
+  /** For silence. */
   readonly clock: CmClock;
+  /** Registered buffers, shared by connections. */
   readonly pools: SuPools;
   /** Called when the connection has closed all this. */
   readonly onClosed?: () => void;
 }
 
+/** Sizes and times of a connection; of each size the smaller of both sides is used. */
 export interface SuOptions {
   /** Largest message that travels in a SEND; at most, and by default, 4056: with its header one packet of 4096 bytes. */
   readonly smallBytesMax?: number;
@@ -38,8 +45,9 @@ export interface SuOptions {
   readonly slots?: number;
   /** Large messages move in pieces of this size, one at a time in each direction; at most 1 MiB, default 64 KiB. */
   readonly chunkBytes?: number;
-  /** A silent peer is asked for a sign of life after `idleNs` (1 s), and given up after `silenceNs` (3 s). */
+  /** A silent peer is asked for a sign of life after so long; default 1 s. */
   readonly idleNs?: number;
+  /** A peer that stays silent for so long is given up; default 3 s. */
   readonly silenceNs?: number;
 }
 

@@ -15,9 +15,11 @@ import type { SuPools } from './su-parts.js';
 
 /** A piece of the stream. Its bytes are valid until `release`, which lets the peer send more; safe to call twice. */
 export interface SuChunk {
+  /** A view of registered memory. */
   readonly bytes: Uint8Array;
   /** The last piece of what the peer wrote at once. */
   readonly endsMessage: boolean;
+  /** Lets the peer send more. */
   release(): void;
 }
 
@@ -32,7 +34,9 @@ const READ_BYTES_MAX = 256 * 1024;
 /** Large chunks the application may hold; the next is read when one has been released. */
 const LARGE_HELD_MAX = 2;
 
+/** The reading half of one connection. */
 export class SuReceiver {
+  /** Chunks that were not what their sender had checked. */
   crcMismatches = 0;
   #take: ((chunk: SuChunk) => void) | undefined;
   /** What came before somebody took it: no more than the window. */
@@ -62,6 +66,7 @@ export class SuReceiver {
     this.#onReleased = onReleased;
   }
 
+  /** Takes each chunk in order, and those that came before. */
   set onChunk(take: (chunk: SuChunk) => void) {
     this.#take = take;
     for (const chunk of this.#untaken.splice(0)) take(chunk);
@@ -72,11 +77,13 @@ export class SuReceiver {
     return this.#receivedOff;
   }
 
+  /** A small chunk came with its message. */
   onData({ header, body, release }: SuReceived): void {
     if (body.length !== header.dataLen) this.#refuse('data of another length');
     else if (this.#isNext(header) && this.#isIntact(header, body)) this.#deliver(header, body, release);
   }
 
+  /** A medium chunk lies in the next slot. */
   onWriteDone(header: SuHeader, { slotBytes }: SuLimits): void {
     const { slots, region } = this.#memory;
     const slot = slots.onWritten();
@@ -90,6 +97,7 @@ export class SuReceiver {
     }
   }
 
+  /** A large chunk lies at the peer. */
   onReadRequest(header: SuHeader, place: RemotePlace | undefined, { chunkBytes }: SuLimits): void {
     const { dataLen } = header;
     if (place?.length !== dataLen || dataLen === 0 || dataLen > chunkBytes || this.#reading) {

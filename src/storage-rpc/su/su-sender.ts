@@ -16,15 +16,20 @@ import type { SuPools } from './su-parts.js';
 
 /** What both sides agreed on, and where the peer's slots are. */
 export interface SendTerms {
+  /** Sizes. */
   readonly limits: SuLimits;
+  /** Which slots of the peer may be used. */
   readonly peerSlots: PeerSlots;
+  /** Where they are. */
   readonly slotPlace: RemotePlace;
 }
 
 /** Times that a chunk is sent which the peer does not read as it was written. */
 const ATTEMPTS_MAX = 3;
 
+/** The writing half of one connection. */
 export class SuSender {
+  /** Chunks sent, by mode. */
   readonly counters = { small: 0, medium: 0, large: 0 };
   readonly #port: MessagePort;
   readonly #pools: SuPools;
@@ -51,6 +56,7 @@ export class SuSender {
     this.#giveUp = giveUp;
   }
 
+  /** Resolves when the data has reached the peer's memory. Rejects with ERR_ROCE_INVALID_STATE after {@link end}. */
   write(data: Uint8Array): Promise<void> {
     if (this.#ended) {
       return Promise.reject(new RoceError('ERR_ROCE_INVALID_STATE', 'the stream has been ended on this side'));
@@ -60,6 +66,7 @@ export class SuSender {
     return written;
   }
 
+  /** Resolves when the peer has everything; nothing can be written any more. */
   async end(): Promise<void> {
     this.#ended = true;
     await this.#writing;
@@ -84,6 +91,7 @@ export class SuSender {
     return readDone !== undefined;
   }
 
+  /** The peer has everything. */
   onDrainAck(): void {
     this.#drained();
   }

@@ -13,14 +13,17 @@ const REPLY_BYTES_MAX = 64 * 1024;
 
 /** What a server says of the export. */
 export interface RemoteExport {
+  /** Its size. */
   readonly sizeBytes: number;
   /** Transmission flags. */
   readonly flags: number;
+  /** Replies come in chunks. */
   readonly structuredReplies: boolean;
   /** Of `base:allocation`; undefined where the server does not know it. */
   readonly allocationContextId: number | undefined;
-  /** Smallest unit of a request, and largest payload. */
+  /** Smallest unit of a request. */
   readonly blockBytes: number;
+  /** Largest payload of a request. */
   readonly payloadBytesMax: number;
 }
 
@@ -30,6 +33,7 @@ interface OptionReply {
   readonly data: Uint8Array;
 }
 
+/** Handshake with one server; fed with what it sends. */
 export class ClientNegotiation {
   readonly #exportName: string;
   readonly #send: (bytes: Uint8Array) => void;

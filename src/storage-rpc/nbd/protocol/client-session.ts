@@ -10,10 +10,15 @@ import type { ByteQueue } from './byte-queue.js';
 import type { RemoteExport } from './client-negotiation.js';
 import * as wire from './wire.js';
 
+/** One request, before it has a cookie. */
 export interface ClientRequest {
+  /** `CMD_*`. */
   readonly type: number;
+  /** `CMD_FLAG_*`; default none. */
   readonly flags?: number;
+  /** Bytes from the start of the export. */
   readonly offset: number;
+  /** Bytes of data, or of the range; 0 for FLUSH and DISC. */
   readonly lengthBytes: number;
   /** Where the data of a READ goes. */
   readonly into?: Uint8Array;
@@ -21,7 +26,9 @@ export interface ClientRequest {
 
 /** What a request came to: its extents, for BLOCK_STATUS, or why it failed. */
 export interface ClientOutcome {
+  /** Undefined: it succeeded. */
   readonly error: BlockDeviceError | undefined;
+  /** Empty but for BLOCK_STATUS. */
   readonly extents: readonly BlockExtent[];
 }
 
@@ -47,6 +54,7 @@ interface Chunk {
 /** Room for a READ of the largest payload with its header, and for more extents than anybody sends. */
 const CHUNK_BYTES_MAX = wire.PAYLOAD_BYTES_MAX + 4096;
 
+/** Requests under way on one connection. */
 export class ClientSession {
   readonly #export: RemoteExport;
   readonly #pending = new Map<number, Pending>();

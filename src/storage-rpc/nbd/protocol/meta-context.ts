@@ -10,9 +10,10 @@ export const ALLOCATION_CONTEXT_ID = 1;
 /** Nobody asks for so many in one go. */
 const QUERIES_MAX = 1024;
 
+/** `error`: the type of an error reply. `contexts`: the data of the META_CONTEXT replies, one a context found. */
 export type MetaAnswer<E> =
   | { readonly error: number }
-  | { readonly export: E /** Data of the META_CONTEXT replies. */; readonly contexts: readonly Uint8Array[] };
+  | { readonly export: E; readonly contexts: readonly Uint8Array[] };
 
 /** `isSet` chooses; otherwise it only lists, and may be asked for a whole namespace. */
 export function answerMetaContext<E extends NbdExport>(

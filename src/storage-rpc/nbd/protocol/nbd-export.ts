@@ -2,10 +2,13 @@
 
 import { CAN_MULTI_CONN, HAS_FLAGS, SEND_DF, SEND_FLUSH, SEND_FUA, SEND_TRIM, SEND_WRITE_ZEROES } from './wire.js';
 
+/** A disk under a name. */
 export interface NbdExport {
+  /** What clients ask for. */
   readonly name: string;
   /** For people; may be empty. */
   readonly description: string;
+  /** Its size. */
   readonly sizeBytes: number;
   /** Smallest unit of a request. */
   readonly blockBytes: number;

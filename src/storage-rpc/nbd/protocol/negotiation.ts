@@ -23,7 +23,9 @@ const EXPORT_NAME_ZEROES = 124;
 
 /** What both sides have agreed on. */
 export interface Agreement<E extends NbdExport> {
+  /** Which export. */
   readonly export: E;
+  /** Replies are sent in chunks. */
   readonly structuredReplies: boolean;
   /** BLOCK_STATUS of `base:allocation` may be asked for. */
   readonly allocationContext: boolean;
@@ -32,6 +34,7 @@ export interface Agreement<E extends NbdExport> {
 /** `close`: send what is there, then hang up. */
 type NegotiationState = 'negotiating' | 'transmission' | 'close';
 
+/** Handshake with one client; fed with what it sends. */
 export class Negotiation<E extends NbdExport> {
   readonly #exports: readonly E[];
   readonly #send: (bytes: Uint8Array) => void;

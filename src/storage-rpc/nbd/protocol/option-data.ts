@@ -5,6 +5,7 @@ import { STRING_BYTES_MAX } from './wire.js';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
+/** A cursor over the data of one option. */
 export class OptionData {
   readonly #bytes: Uint8Array;
   #at = 0;
@@ -19,6 +20,7 @@ export class OptionData {
     return !this.#broken && this.#at === this.#bytes.length;
   }
 
+  /** The next 4 bytes. */
   u32(): number | undefined {
     const at = this.#skip(4);
     return at === undefined ? undefined : readU32(this.#bytes, at);

@@ -7,13 +7,17 @@ import type { NbdExport } from './nbd-export.js';
 import type { Agreement } from './negotiation.js';
 import * as wire from './wire.js';
 
+/** A request as it came, not yet judged. */
 export interface NbdRequest {
+  /** `CMD_*`, or any number the client made up. */
   readonly type: number;
+  /** `CMD_FLAG_*`. */
   readonly flags: number;
   /** Given back with the reply, as it came. */
   readonly cookie: Uint8Array;
   /** Exact up to 2^53, more than any disk has. */
   readonly offset: number;
+  /** Of the data or the range. */
   readonly lengthBytes: number;
   /** Of a WRITE; empty if it was too long to be kept. */
   readonly data: Uint8Array;

@@ -12,6 +12,7 @@ import { CMD_DISC } from './wire.js';
 /** `finish`: the client takes its leave, what is under way is still answered. `close`: it does not speak the protocol, or was refused. */
 type ServerEvent = NbdRequest | 'finish' | 'close';
 
+/** Handshake and requests of one client. */
 export class ServerSession<E extends NbdExport> {
   readonly #input: ByteQueue;
   readonly #negotiation: Negotiation<E>;
