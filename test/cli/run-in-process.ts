@@ -11,25 +11,33 @@ export interface CliResult {
 class Collected extends Writable {
   text = '';
   readonly isTTY: boolean;
+  readonly #heard: (soFar: string) => void;
 
-  constructor(isTTY: boolean) {
+  constructor(isTTY: boolean, heard: (soFar: string) => void = () => {}) {
     super();
     this.isTTY = isTTY;
+    this.#heard = heard;
   }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.text += chunk.toString();
+    this.#heard(this.text);
     done();
   }
 }
 
+export interface RunOptions {
+  readonly tty?: boolean;
+  readonly env?: CliEnvironment;
+  readonly interrupted?: AbortSignal;
+  /** Called with all of stderr so far, whenever there is more. */
+  readonly onStderr?: (soFar: string) => void;
+}
+
 /** The command line as a shell would call it, without the process. */
-export async function run(
-  args: readonly string[],
-  options: { tty?: boolean; env?: CliEnvironment; interrupted?: AbortSignal } = {},
-) {
+export async function run(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
   const stdout = new Collected(options.tty ?? false);
-  const stderr = new Collected(options.tty ?? false);
+  const stderr = new Collected(options.tty ?? false, options.onStderr);
   const io: CliIo = {
     stdout,
     stderr,
@@ -37,7 +45,7 @@ export async function run(
     interrupted: options.interrupted ?? new AbortController().signal,
   };
   const exitCode = await runCli(args, io);
-  return { exitCode, stdout: stdout.text, stderr: stderr.text } satisfies CliResult;
+  return { exitCode, stdout: stdout.text, stderr: stderr.text };
 }
 
 /** For what looks at the program without running a command: says what it has to say to `heard`. */

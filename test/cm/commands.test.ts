@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { run } from '../cli/run-in-process.js';
+import { type CliResult, type RunOptions, run } from '../cli/run-in-process.js';
 
 const TWO_SIDES = { client: '127.61.0.1', server: '127.61.0.2' };
 
@@ -13,22 +13,31 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Runs the client again until the server, started at the same time, is there. */
-async function untilConnected(client: () => ReturnType<typeof run>): ReturnType<typeof run> {
-  for (let attempt = 1; ; attempt++) {
-    const result = await client();
-    if (result.exitCode !== 3 || attempt === 20) return result;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+/** Starts a server; its outcome, and what resolves once it says that it waits for a client, or has ended. */
+function serve(args: readonly string[], options: RunOptions = {}): { ended: Promise<CliResult>; waits: Promise<void> } {
+  let ended: Promise<CliResult> | undefined;
+  const waits = new Promise<void>((resolve) => {
+    const onStderr = (soFar: string) => void (/waiting for|listening on/.test(soFar) && resolve());
+    ended = run(args, { ...options, onStderr });
+    ended.then(() => resolve(), resolve);
+  });
+  return { ended: ended!, waits };
+}
+
+/** Runs a server, and, once it waits for one, its client. */
+async function both(server: readonly string[], client: readonly string[]): Promise<[CliResult, CliResult]> {
+  const { ended, waits } = serve(server);
+  await waits;
+  return Promise.all([ended, run(client)]);
 }
 
 describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () => {
   it('pingpong: both sides say the same, and check every message', async () => {
     const numbers = ['-p', `${await freePort()}`, '-s', '5000', '-n', '50', '-c', '--json'];
-    const [server, client] = await Promise.all([
-      run(['pingpong', '--bind', TWO_SIDES.server, ...numbers]),
-      untilConnected(() => run(['pingpong', '127.0.0.1', '--bind', TWO_SIDES.client, ...numbers])),
-    ]);
+    const [server, client] = await both(
+      ['pingpong', '--bind', TWO_SIDES.server, ...numbers],
+      ['pingpong', '127.0.0.1', '--bind', TWO_SIDES.client, ...numbers],
+    );
     expect([server.exitCode, client.exitCode], server.stderr + client.stderr).toEqual([0, 0]);
     const common = { iterations: 50, sizeBytes: 5000, seconds: expect.any(Number), verified: true };
     expect(JSON.parse(server.stdout)).toEqual({ role: 'server', peer: TWO_SIDES.client, ...common });
@@ -37,10 +46,10 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
 
   it('pingpong prints what ibv_rc_pingpong prints', async () => {
     const numbers = ['-p', `${await freePort()}`, '-n', '10'];
-    const [server] = await Promise.all([
-      run(['pingpong', '--bind', TWO_SIDES.server, ...numbers]),
-      untilConnected(() => run(['pingpong', '127.0.0.1', '--bind', TWO_SIDES.client, ...numbers])),
-    ]);
+    const [server] = await both(
+      ['pingpong', '--bind', TWO_SIDES.server, ...numbers],
+      ['pingpong', '127.0.0.1', '--bind', TWO_SIDES.client, ...numbers],
+    );
     const line = 'LID 0x0000, QPN 0x[0-9a-f]{6}, PSN 0x[0-9a-f]{6}, GID ::ffff:127.61.0';
     expect(server.stdout).toMatch(new RegExp(`^ {2}local address: {2}${line}.2\n {2}remote address: ${line}.1\n`));
     expect(server.stdout).toMatch(/^81920 bytes in \d+\.\d\d seconds = [\d.]+ Mbit\/sec$/m);
@@ -49,10 +58,10 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
 
   it('rping: both sides say the same, and check every ping', async () => {
     const numbers = ['-a', TWO_SIDES.server, '-C', '50', '-S', '3000', '-V', '--json'];
-    const [server, client] = await Promise.all([
-      run(['rping', '-s', ...numbers]),
-      untilConnected(() => run(['rping', '-c', '--bind', TWO_SIDES.client, ...numbers])),
-    ]);
+    const [server, client] = await both(
+      ['rping', '-s', ...numbers],
+      ['rping', '-c', '--bind', TWO_SIDES.client, ...numbers],
+    );
     expect([server.exitCode, client.exitCode], server.stderr + client.stderr).toEqual([0, 0]);
     const common = { iterations: 50, sizeBytes: 3000, seconds: expect.any(Number), verified: true };
     expect(JSON.parse(server.stdout)).toEqual({ role: 'server', peer: TWO_SIDES.client, ...common });
@@ -60,10 +69,10 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
   });
 
   it('an rping server fails when the client ends too early', async () => {
-    const [server] = await Promise.all([
-      run(['rping', '-s', '-a', TWO_SIDES.server, '-C', '5']),
-      untilConnected(() => run(['rping', '-c', '--bind', TWO_SIDES.client, '-a', TWO_SIDES.server, '-C', '2', '-v'])),
-    ]);
+    const [server] = await both(
+      ['rping', '-s', '-a', TWO_SIDES.server, '-C', '5'],
+      ['rping', '-c', '--bind', TWO_SIDES.client, '-a', TWO_SIDES.server, '-C', '2', '-v'],
+    );
     expect(server.exitCode).toBe(1);
     expect(server.stderr).toContain('the client ended after 2 of 5 pings');
   });
@@ -73,9 +82,10 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
     ['rping', ['rping', '-s', '-a', TWO_SIDES.server, '-p']],
   ])('a waiting %s server is interrupted', async (_, args) => {
     const stop = new AbortController();
-    const waiting = run([...args, `${await freePort()}`], { interrupted: stop.signal });
-    setTimeout(() => stop.abort(), 100);
-    expect((await waiting).exitCode).toBe(130);
+    const { ended, waits } = serve([...args, `${await freePort()}`], { interrupted: stop.signal });
+    await waits;
+    stop.abort();
+    expect((await ended).exitCode).toBe(130);
   });
 });
 

@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Diagnosis, Owner } from '../../src/estats/diagnosis.js';
+import { eventually } from '../support/eventually.js';
 import { isBuilt, isLinux, Program } from './executable.js';
 
 /** Work requests that a diagnosis should rest on. */
@@ -34,14 +35,16 @@ async function ask<T>(...args: string[]): Promise<T | undefined> {
  * that starves a process, the program that stands still is for a while the right answer.
  */
 async function diagnosis(address: string, owner?: Owner): Promise<Diagnosis> {
-  const end = performance.now() + LIMIT_MS;
-  for (;;) {
+  let row: Diagnosis | undefined;
+  const diagnosed = async () => {
     const found = await ask<Array<{ connections: Diagnosis[] }>>('diagnose', '-e', address);
-    const row = found?.[0].connections[0];
-    if (row !== undefined && row.count >= ENOUGH && (owner === undefined || row.owner === owner)) return row;
-    if (performance.now() > end) throw new Error(`no diagnosis within ${LIMIT_MS} ms: ${JSON.stringify(found)}`);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
+    row = found?.[0].connections[0];
+    return row !== undefined && row.count >= ENOUGH && (owner === undefined || row.owner === owner);
+  };
+  await eventually(diagnosed, { limitMs: LIMIT_MS, everyMs: 200 }).catch((error: Error) => {
+    throw new Error(`${error.message}\n${JSON.stringify(row)}`);
+  });
+  return row!;
 }
 
 interface Planted {

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { isBuilt, rocev2Starter } from './executable.js';
 import { hasPromtool, promtoolComplaints } from './second-opinions.js';
+import { metricsOf, underLoad } from './watched.js';
 
 const SERVER = '127.65.3.1';
 const CLIENT = '127.65.3.2';
@@ -29,19 +30,8 @@ async function metricsUnderLoad(): Promise<string[]> {
     `${CLIENT}:${HTTP_PORT}`,
     ...loss,
   );
-  for (;;) {
-    const pages = await Promise.all([SERVER, CLIENT].map(metricsOf));
-    if (/^roce_op_latency_seconds_count\{.*\} [1-9]/m.test(pages[1])) return pages;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-async function metricsOf(address: string): Promise<string> {
-  try {
-    return await (await fetch(`http://${address}:${HTTP_PORT}/metrics`)).text();
-  } catch {
-    return ''; // Not listening yet.
-  }
+  await underLoad(`${CLIENT}:${HTTP_PORT}`);
+  return Promise.all([SERVER, CLIENT].map((address) => metricsOf(`${address}:${HTTP_PORT}`)));
 }
 
 const why = hasPromtool ? '' : ' (skipped: no promtool; it is in Debian’s package prometheus)';

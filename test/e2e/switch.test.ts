@@ -1,12 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { connect, listen } from '../../src/cm/listen-connect.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
+import { eventually } from '../support/eventually.js';
 import { isBuilt, type Program, rocev2Starter } from './executable.js';
+import { documentOf } from './watched.js';
 
 const TWO_PORTS = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0'];
 
@@ -43,13 +44,17 @@ async function transfer(switchPorts: readonly [string, string]): Promise<void> {
 
 describe.skipIf(!isBuilt)('rocev2 switch', () => {
   it('keeps to link rates, pauses instead of dropping, and reports queues and pools', async () => {
-    const args = [...TWO_PORTS, '--rate', '1Gbps', '--rate', 'b=50Mbps', '--pfc', '0', '--json'];
+    const args = [...TWO_PORTS, '--rate', '1Gbps', '--rate', 'b=50Mbps', '--pfc', '0', '--estats', '--json'];
     const program = start('switch', ...args);
     const switchPorts = await portsOf(program);
     const beganMs = performance.now();
     await transfer(switchPorts);
     expect(performance.now() - beganMs).toBeGreaterThan(150); // 1 MiB at 50 Mb/s: 168 ms
-    await setTimeout(500); // What a busy machine made the sender send twice drains.
+    // What a busy machine made the sender send twice drains.
+    await eventually(async () => {
+      const document = await documentOf(program);
+      return document?.kind === 'switch' && document.ports.every(({ queueBytes }) => queueBytes === 0);
+    });
     program.kill('SIGINT');
     expect(await program.ended(), program.stderr).toBe(0);
     const { ports, pools } = JSON.parse(program.stdout);

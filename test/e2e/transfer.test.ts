@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isBuilt, Program, rocev2Starter } from './executable.js';
+import { underLoad } from './watched.js';
 
 /** Addresses of this file alone. */
 const SERVER = '127.42.0.1';
@@ -137,8 +138,9 @@ describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
 
   it('prints what it has when it is interrupted, and exits with 130', async () => {
     const { port } = await server('bw', 'write');
-    const running = client(port, 'bw', 'write', '-D', '30s', '--json');
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const http = `${CLIENT}:9466`;
+    const running = client(port, 'bw', 'write', '-D', '30s', '--json', '--estats-http', http);
+    await underLoad(http);
     running.kill('SIGINT');
     expect(await running.ended()).toBe(130);
     expect(JSON.parse(running.stdout)).toMatchObject({ op: 'write', verified: true });

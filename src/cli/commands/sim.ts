@@ -186,6 +186,7 @@ async function sweep(name: string, options: SweepOptions, output: Output): Promi
   const choice = choiceOf(name, options);
   const points = sweepPoints(axes);
   for (const point of points) await loadScenario({ name, set: [...choice.set, ...point] }); // Mistakes show before hours have passed.
+  output.note(`${points.length} runs, ${options.jobs} at a time`);
   const progress = output.progress(points.length);
   const results = await runSweep(choice, points, {
     jobs: options.jobs,

@@ -74,6 +74,7 @@ async function benchmark(
   const cells = options.ops.flatMap((op) =>
     options.blocks.flatMap((blockBytes) => options.depths.map((queueDepth) => ({ op, blockBytes, queueDepth }))),
   );
+  output.note(`measuring ${cells.length} cells, ${options.reps} times ${formatNs(options.duration)} for each disk`);
   const progress = output.progress(cells.length);
   const rows: BenchRow[] = [];
   for (const [i, cell] of cells.entries()) {
