@@ -14,7 +14,8 @@ const layers = {
   qp: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn'],
   nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp'],
   switch: ['core', 'packet', 'port', 'faults'],
-  sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'verbs'],
+  schema: ['core', 'packet', 'dcqcn', 'switch'],
+  sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'schema', 'verbs'],
   fluid: ['core', 'retransmit'],
   plot: ['core'],
   capture: ['core', 'packet', 'port', 'ring'],
@@ -57,18 +58,10 @@ const layers = {
   'storage-rpc': ['core', 'packet', 'retransmit', 'estats', 'verbs', 'cm'],
 };
 
+const engine = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'switch'];
 const pure = [
-  'core',
-  'packet',
-  'port',
-  'faults',
-  'ring',
-  'memory',
-  'retransmit',
-  'dcqcn',
-  'qp',
-  'nic',
-  'switch',
+  ...engine,
+  'schema',
   'sim',
   'fluid',
   'plot',
@@ -98,6 +91,14 @@ module.exports = {
       comment: 'the engine is sans-IO: no sockets, timers, clocks, files or random sources',
       from: { path: `^src/(${pure.join('|')})/` },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
+    },
+    {
+      name: 'engine-packages',
+      severity: 'error',
+      comment:
+        'the engine is our own code: streams of random numbers, a heap and a faster CRC are all it takes from others',
+      from: { path: `^src/(${engine.join('|')})/` },
+      to: { path: 'node_modules/', pathNot: 'node_modules/(pure-rand|tinyqueue|@node-rs/crc32)/' },
     },
     {
       name: 'dashboard-knows-results',

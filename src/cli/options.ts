@@ -5,10 +5,10 @@
 
 import { InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
-import { parsedText } from '../core/parsed-text.js';
 import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { IpAddress } from '../packet/address.js';
 import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
+import { parsedText } from '../schema/parsed-text.js';
 
 /** Path MTUs of InfiniBand (IBTA vol. 1 §9.7), in bytes. */
 export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;

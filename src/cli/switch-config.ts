@@ -2,14 +2,14 @@
 
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { parsedText } from '../core/parsed-text.js';
 import { SeededRandom } from '../core/random.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import type { LiveSwitchOptions, LiveSwitchPort } from '../driver/live-switch.js';
 import { FaultPlan } from '../faults/fault-plan.js';
 import { parseFaultRules } from '../faults/grammar.js';
+import { parsedText } from '../schema/parsed-text.js';
+import { switchFields, switchPortFields } from '../schema/switch-config.js';
 import type { MarkingConfig, SwitchPortConfig } from '../switch/switch-config.js';
-import { switchFields, switchPortFields } from '../switch/switch-schema.js';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
 
 const endpoint = parsedText(parseUdpEndpoint);

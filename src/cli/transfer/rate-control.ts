@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { DCQCN_PRESETS } from '../../dcqcn/presets.js';
 import type { RateControlOptions } from '../../dcqcn/schemes.js';
-import { readRateControl } from '../../dcqcn/written-options.js';
+import { readRateControl } from '../../schema/written-rate-control.js';
 import { choiceOption, rateOption } from '../options.js';
 
 const CONTROLS = ['none', 'dcqcn', 'timely', 'patched-timely'] as const;

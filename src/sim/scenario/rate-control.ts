@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
 import { RATE_CONTROL_NAMES } from '../../dcqcn/rate-control.js';
 import type { RateControlOptions } from '../../dcqcn/schemes.js';
-import { readRateControl } from '../../dcqcn/written-options.js';
+import { readRateControl } from '../../schema/written-rate-control.js';
 
 const name = z.enum(RATE_CONTROL_NAMES);
 const written = z.union([name, z.looseObject({ name })], {

@@ -4,11 +4,11 @@
 
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
-import { parsedText } from '../../core/parsed-text.js';
-import { rate, size, time } from '../../core/quantities.js';
 import { parseFaultRules } from '../../faults/grammar.js';
 import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
-import { switchConfigSchema } from '../../switch/switch-schema.js';
+import { parsedText } from '../../schema/parsed-text.js';
+import { rate, size, time } from '../../schema/quantities.js';
+import { switchConfigSchema } from '../../schema/switch-config.js';
 import { rateControl } from './rate-control.js';
 
 /** Points of a series: a finer `sample` says nothing more, and fills the memory. */

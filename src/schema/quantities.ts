@@ -1,8 +1,8 @@
 /** Fields of files that have a unit: written as on the command line (`85us`, `40Gbps`, `64KiB`) or as a plain number of ns, bit/s or bytes. */
 
 import { z } from 'zod';
+import { parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { parseOrIssue } from './parsed-text.js';
-import { parseDurationNs, parseRateBps, parseSizeBytes } from './units.js';
 
 function quantity(parse: (text: string) => number) {
   const written = z.union([z.string(), z.number().nonnegative()], {

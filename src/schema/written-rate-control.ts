@@ -2,9 +2,9 @@
 
 import { RoceError } from '../core/errors.js';
 import { parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
-import { DCQCN_PRESETS, type DcqcnPresetName } from './presets.js';
-import type { RateControlName } from './rate-control.js';
-import { type RateControlOptions, rateControlSettings } from './schemes.js';
+import { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
+import type { RateControlName } from '../dcqcn/rate-control.js';
+import { type RateControlOptions, rateControlSettings } from '../dcqcn/schemes.js';
 
 /**
  * The options that `written` means: parameters as numbers or text, and for DCQCN `preset`, which goes before them. Throws

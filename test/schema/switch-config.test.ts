@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
+import { switchConfigSchema } from '../../src/schema/switch-config.js';
 import { Switch } from '../../src/switch/switch.js';
-import { switchConfigSchema } from '../../src/switch/switch-schema.js';
 
 const EVERYTHING = {
   queuePackets: 10,
