@@ -17,6 +17,7 @@ const STALL_NS = 500_000;
 const PAUSE_MIN_NS = 10e6;
 const PAUSE_MAX_NS = 1e9;
 
+/** Decides, wait by wait, how long one thread may spin before it sleeps. Times are nanoseconds of any one monotonic clock. */
 export class AdaptiveSpin {
   #misses = 0;
   #pauseNs = PAUSE_MIN_NS;

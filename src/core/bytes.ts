@@ -5,10 +5,12 @@
 
 import { rememberedView, ViewCache } from './view-cache.js';
 
+/** The big-endian number of 16 bits at `b[o]`. Meaningless past the end: the caller has checked the length. */
 export function readU16(b: Uint8Array, o: number): number {
   return (b[o] << 8) | b[o + 1];
 }
 
+/** The big-endian number of 24 bits at `b[o]`, unchecked as {@link readU16}: PSNs and QPNs. */
 export function readU24(b: Uint8Array, o: number): number {
   return (b[o] << 16) | (b[o + 1] << 8) | b[o + 2];
 }
@@ -18,17 +20,20 @@ export function readU32(b: Uint8Array, o: number): number {
   return ((b[o] << 24) | (b[o + 1] << 16) | (b[o + 2] << 8) | b[o + 3]) >>> 0;
 }
 
+/** Stores the low 16 bits of `v` big-endian at `b[o]`, unchecked. */
 export function writeU16(b: Uint8Array, o: number, v: number): void {
   b[o] = v >>> 8;
   b[o + 1] = v;
 }
 
+/** Stores the low 24 bits of `v` big-endian at `b[o]`, unchecked. */
 export function writeU24(b: Uint8Array, o: number, v: number): void {
   b[o] = v >>> 16;
   b[o + 1] = v >>> 8;
   b[o + 2] = v;
 }
 
+/** Stores the low 32 bits of `v` big-endian at `b[o]`, unchecked. */
 export function writeU32(b: Uint8Array, o: number, v: number): void {
   b[o] = v >>> 24;
   b[o + 1] = v >>> 16;
@@ -74,6 +79,7 @@ export function copyToSlot(from: Uint8Array, offset: number, slot: Uint8Array, l
   else copyBytes(from, offset, slot, 0, length);
 }
 
+/** Whether both have the same length and content. Takes time that depends on where they differ: not for secrets. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a === b) return true;
   if (a.length !== b.length) return false;

@@ -73,7 +73,7 @@ export function isArgumentError(error: unknown): error is RoceError {
 
 /** A {@link RoceError} as a message between threads or processes carries it. */
 export interface SerializedRoceError {
-  /** Of the error. */
+  /** As {@link RoceError.code}. */
   readonly code: RoceErrorCode;
   /** Whole, with the hint. */
   readonly message: string;

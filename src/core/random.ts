@@ -5,6 +5,7 @@
 
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 
+/** Where random numbers come from. Every value of the range is equally likely. */
 export interface RandomSource {
   /** The next unsigned 32-bit number. */
   u32(): number;
@@ -35,12 +36,14 @@ function hashName(name: string): number {
  * shifts another one's numbers.
  */
 export class SeededRandom {
+  /** Any integer; a run is repeated with the same one. */
   readonly seed: number;
 
   constructor(seed: number) {
     this.seed = seed;
   }
 
+  /** A stream at its beginning: the same name gives the same numbers again. */
   stream(name: string): RandomSource {
     const generator = xoroshiro128plus(Math.imul(this.seed, 0x9e3779b1) ^ hashName(name));
     return { u32: () => generator.next() >>> 0 };

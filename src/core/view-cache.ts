@@ -6,6 +6,7 @@
 /** Views remembered an array; a power of two. At 4 KiB each they cover 16 MiB. */
 const VIEWS_MAX = 8192;
 
+/** The views of one array that were asked for lately: at most 8,192, the older of two that fall on one place is made anew. */
 export class ViewCache {
   readonly #bytes: Uint8Array;
   readonly #views: Uint8Array[] = [];

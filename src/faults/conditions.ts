@@ -4,7 +4,9 @@ import { type RandomSource, randomUnit } from '../core/random.js';
 import { psnInRange } from '../packet/psn.js';
 import type { FaultSubject } from './fault-subject.js';
 
+/** The state of one rule's condition. */
 export interface Condition {
+  /** Whether the rule strikes this packet. Counts and draws random numbers: ask once a packet. */
   matches(subject: FaultSubject): boolean;
 }
 
@@ -92,6 +94,7 @@ export class PsnRange implements Condition {
   }
 }
 
+/** Packets whose BTH opcode is one of a set: `opcode=NAME` means every transport that has the name. */
 export class OpcodeIn implements Condition {
   readonly #opcodes: ReadonlySet<number>;
 

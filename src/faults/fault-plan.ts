@@ -42,6 +42,7 @@ class FaultRule {
   }
 }
 
+/** Rules with their state: what they have counted, drawn and struck. */
 export class FaultPlan {
   readonly #random: SeededRandom;
   readonly #bits: RandomSource;

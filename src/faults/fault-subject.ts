@@ -7,16 +7,21 @@ import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
 export interface FaultSubject {
   /** Where the packet comes from and goes to: switch port names, or `host` and `wire` on a single port. */
   ingress: string;
+  /** Where the packet goes to, named as `ingress`. */
   egress: string;
   /** IPv4 identification, or -1 where there is none. */
   ipId: number;
+  /** Of the BTH, 0..255. */
   opcode: number;
+  /** Of the BTH, 24 bits. */
   psn: number;
+  /** Of the BTH, 24 bits: the receiving queue pair. */
   destQpn: number;
   /** Bytes from BTH to ICRC. */
   bytes: number;
 }
 
+/** A subject to fill again and again: no names, no identification, an empty packet. */
 export function newFaultSubject(): FaultSubject {
   return { ingress: '', egress: '', ipId: -1, opcode: 0, psn: 0, destQpn: 0, bytes: 0 };
 }

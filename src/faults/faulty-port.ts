@@ -16,8 +16,10 @@ import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js'
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from './grammar.js';
 import { HeldBack } from './held-back.js';
 
+/** Hears of a datagram that a rule took: BTH to ICRC is `bytes[offset, offset + length)`, valid during the call. */
 export type OnDropped = (direction: 'sent' | 'received', bytes: Uint8Array, offset: number, length: number) => void;
 
+/** A port whose traffic a {@link FaultPlan} drops, corrupts, duplicates and reorders in both directions. */
 export class FaultyPort extends PortWrapper {
   readonly #plan: FaultPlan;
   readonly #onDropped: OnDropped;

@@ -25,10 +25,15 @@ import { OPCODES } from '../packet/opcode.js';
 import { PSN_MASK } from '../packet/psn.js';
 import { AtRandom, type Condition, EveryNth, GilbertElliott, IpIdLowByte, OpcodeIn, PsnRange } from './conditions.js';
 
+/** Verdict: no rule strikes, the packet goes on as it is. */
 export const FAULT_PASS = 0;
+/** Verdict: the packet is gone. */
 export const FAULT_DROP = 1;
+/** Verdict: one bit that the ICRC covers is flipped. */
 export const FAULT_CORRUPT = 2;
+/** Verdict: the packet is delivered twice in a row. */
 export const FAULT_DUPLICATE = 3;
+/** Verdict: the packet is held back until others have passed. */
 export const FAULT_DELAY = 4;
 
 /** A held-back packet occupies memory until it is let go. */
@@ -40,7 +45,9 @@ export interface FaultRuleSpec {
   readonly text: string;
   /** `*` matches any port. */
   readonly ingress: string;
+  /** `*` matches any port. */
   readonly egress: string;
+  /** What happens to a packet that the rule strikes: FAULT_DROP, FAULT_CORRUPT, FAULT_DUPLICATE or FAULT_DELAY. */
   readonly action: number;
   /** For FAULT_DELAY: how many packets overtake. */
   readonly behind: number;

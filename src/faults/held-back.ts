@@ -2,6 +2,7 @@
 
 const HELD_MAX = 1024;
 
+/** Up to 1,024 packets of one direction, each with the number of packets that are still to overtake it. */
 export class HeldBack<T> {
   readonly #held: Array<{ readonly packet: T; behind: number }> = [];
   readonly #release: (packet: T) => void;

@@ -36,6 +36,7 @@ import { frameHeaderBytes, newRxDatagram, readFrame, writeFrameHeaders } from '.
 import { isAt, SourceCache } from '../port/source-cache.js';
 import { NeighborProtocol } from './neighbor-protocol.js';
 
+/** What {@link openFramePort} needs to know. */
 export interface FramePortOptions {
   /** The station's IP address. */
   readonly address: IpAddress;
@@ -43,11 +44,13 @@ export interface FramePortOptions {
   readonly mac?: Uint8Array;
   /** The UDP socket that stands for the network cable, and the one at its other end. */
   readonly local: UdpEndpoint;
+  /** The UDP socket at the other end of the cable; of the family of `local`. Datagrams from elsewhere are dropped. */
   readonly remote: UdpEndpoint;
   /** The rate of the emulated link, in whose bit times pauses are counted. Default 10 Gb/s. */
   readonly rateBps?: number;
   /** The largest IP packet of the emulated Ethernet; default 9000, which carries path MTU 4096. */
   readonly mtuBytes?: number;
+  /** For the MAC address where none is given. */
   readonly random: RandomSource;
   /** Neighbours that need not be asked for. */
   readonly neighbors?: ReadonlyArray<{ readonly address: IpAddress; readonly mac: Uint8Array }>;
@@ -57,7 +60,9 @@ export interface FramePortOptions {
   readonly batches?: number;
 }
 
+/** A port that speaks Ethernet: it has a MAC address and asks for those of its neighbours. */
 export interface FramePort extends Port {
+  /** The station's own, six bytes. */
   readonly mac: Uint8Array;
   /** Frames that were not handed up, by reason, and datagrams dropped for want of a neighbour (`tx_unresolved`). */
   readonly drops: Readonly<Record<string, number>>;

@@ -18,9 +18,11 @@ interface Neighbor {
   askedNs: number;
 }
 
+/** At most 1,024 entries: fresh for 30 s, usable for 120 s, asked for at most ten times a second. */
 export class NeighborCache {
   readonly #entries = new Map<string, Neighbor>();
 
+  /** Entries, those without an answer included. */
   get size(): number {
     return this.#entries.size;
   }

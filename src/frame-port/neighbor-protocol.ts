@@ -29,6 +29,7 @@ import { NeighborCache } from './neighbor-cache.js';
 
 const UNKNOWN_MAC = new Uint8Array(MAC_BYTES);
 
+/** One station's neighbours. IPv4 stations speak ARP, IPv6 stations neighbour discovery. Times are nanoseconds of one monotonic clock. */
 export class NeighborProtocol {
   readonly #address: IpAddress;
   readonly #mac: Uint8Array;

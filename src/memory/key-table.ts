@@ -21,10 +21,15 @@ const ZERO_BASED = 32;
 
 /** What an access check says. */
 export const MEMORY_OK = 0;
+/** No entry has this key, or a window is not for this queue pair. */
 export const MEMORY_BAD_KEY = 1;
+/** The key belongs to another protection domain. */
 export const MEMORY_WRONG_PD = 2;
+/** The region or window is free: deregistered, invalidated or not bound yet. */
 export const MEMORY_NOT_VALID = 3;
+/** The entry does not grant all rights that are asked for. */
 export const MEMORY_NO_ACCESS = 4;
+/** Some of the bytes lie outside of the entry. */
 export const MEMORY_OUT_OF_RANGE = 5;
 
 interface KeyedRange {
@@ -39,16 +44,27 @@ interface KeyedRange {
   lengthBytes: number;
 }
 
+/** A region as the NIC knows it (IBTA vol. 1 §10.6). Addresses are 64 bits in two unsigned halves. */
 export class MemoryRegion implements KeyedRange {
+  /** Tells it from a window. */
   readonly kind = 'MR';
+  /** The upper 24 bits of every key that it ever has. */
   readonly handle: number;
+  /** Handle of its protection domain. */
   readonly pd: number;
+  /** The lkey and rkey of today, 32 bits. */
   key: number;
+  /** Whether accesses may pass. */
   valid: boolean;
+  /** Counts registrations; a later one may have the same key again. */
   generation = 0;
+  /** Bits of `ibv_access_flags`. */
   access: number;
+  /** Virtual address of byte 0, bits 63..32; 0 for a zero-based region. */
   baseHigh: number;
+  /** Virtual address of byte 0, bits 31..0. */
   baseLow: number;
+  /** Bytes that are registered now; 0 while a fast-register region is free. */
   lengthBytes: number;
   /** The registered bytes: element 0 is the byte at the base address. */
   bytes: Uint8Array;
@@ -58,6 +74,7 @@ export class MemoryRegion implements KeyedRange {
   readonly fastRegister: boolean;
   /** All memory that a fast-register region may be mapped onto. */
   readonly backing: Uint8Array;
+  /** Valid windows on it; while there are any it cannot go away. */
   boundWindows = 0;
 
   constructor(handle: number, pd: number, key: number, backing: Uint8Array, fastRegister: boolean) {
@@ -76,22 +93,35 @@ export class MemoryRegion implements KeyedRange {
   }
 }
 
+/** A window as the NIC knows it (IBTA vol. 1 §10.6.7): a part of a region, under a key of its own. */
 export class MemoryWindow implements KeyedRange {
+  /** Tells it from a region. */
   readonly kind = 'MW';
+  /** The upper 24 bits of every key that it ever has. */
   readonly handle: number;
+  /** Handle of its protection domain. */
   readonly pd: number;
   /** Type 1 is usable by every QP of the PD; type 2 only by the QP that bound it, and it can be invalidated. */
   readonly type: 1 | 2;
+  /** The rkey of today, 32 bits. */
   key: number;
+  /** Whether it is bound. */
   valid = false;
+  /** Counts bindings; a later one may have the same key again. */
   generation = 0;
+  /** Bits of `ibv_access_flags`, granted by the binding. */
   access = 0;
+  /** Virtual address of its first byte, bits 63..32; 0 for a zero-based window. */
   baseHigh = 0;
+  /** Virtual address of its first byte, bits 31..0. */
   baseLow = 0;
+  /** Bytes that it opens. */
   lengthBytes = 0;
+  /** What it is bound to; undefined while it is not. */
   region: MemoryRegion | undefined;
   /** Where in the region the window starts. */
   regionOffset = 0;
+  /** The queue pair that bound it, which alone may use a type 2 window. */
   qpn = 0;
 
   constructor(handle: number, pd: number, type: 1 | 2, key: number) {
@@ -112,12 +142,15 @@ const NO_BYTES = new Uint8Array(0);
 
 /** A checked range of registered memory: bytes[offset, offset + length asked for). Reused. */
 export class MemoryRange {
+  /** The array that the range stands in. */
   bytes: Uint8Array = NO_BYTES;
+  /** Where in `bytes` the range begins. */
   offset = 0;
   #views: ViewCache | undefined;
   #owner: { readonly valid: boolean; readonly generation: number } = NEVER_VALID;
   #generation = 0;
 
+  /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
   set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
     this.#views = views;
     this.#owner = owner;
@@ -135,6 +168,7 @@ export class MemoryRange {
     this.offset = offset;
   }
 
+  /** Makes it the same range as `other`, of the same generation. */
   copyFrom(other: MemoryRange): void {
     this.#views = other.#views;
     this.#owner = other.#owner;
@@ -172,18 +206,29 @@ function fits(offset: number, length: number, rangeBytes: number): boolean {
   return offset >= 0 && length <= rangeBytes && offset <= rangeBytes - length;
 }
 
+/** What a BIND_MW work request asks for. Addresses are 64 bits in two unsigned halves. */
 export interface BindRequest {
+  /** Handle of the window. */
   window: number;
+  /** lkey of the region to bind to. */
   regionKey: number;
+  /** The window's next rkey: its handle in the upper 24 bits, any new low byte. */
   newKey: number;
+  /** First virtual address, bits 63..32. */
   baseHigh: number;
+  /** First virtual address, bits 31..0. */
   baseLow: number;
+  /** 0 unbinds. */
   lengthBytes: number;
+  /** Bits of `ibv_access_flags`; ZERO_BASED for type 2 windows only. */
   access: number;
+  /** The queue pair whose send queue has the request. */
   qpn: number;
+  /** Protection domain of that queue pair. */
   pd: number;
 }
 
+/** All keys of one NIC. */
 export class KeyTable {
   readonly #random: RandomSource;
   /** By the upper 24 bits of the key. Entries keep their index for life. */
@@ -193,6 +238,7 @@ export class KeyTable {
     this.#random = random;
   }
 
+  /** Regions and windows that exist, valid or not. */
   get size(): number {
     return this.#entries.size;
   }
@@ -228,6 +274,7 @@ export class KeyTable {
     return region;
   }
 
+  /** A window that is not bound yet, with a fresh key. */
   allocWindow(pd: number, type: 1 | 2): MemoryWindow {
     const key = this.#newKey();
     const window = new MemoryWindow(key >>> 8, pd, type, key);
@@ -250,6 +297,7 @@ export class KeyTable {
     this.#entries.delete(handle);
   }
 
+  /** Unbinds the window and forgets it. Throws ERR_ROCE_NOT_FOUND for an unknown handle. */
   freeWindow(handle: number): void {
     const entry = this.#entries.get(handle);
     if (entry?.kind !== 'MW') throw new RoceError('ERR_ROCE_NOT_FOUND', 'no such memory window');

@@ -15,10 +15,12 @@ interface FlatSgeList {
   readonly lkeys: Uint32Array;
 }
 
+/** The ranges of one message. Made once a queue and loaded again for every message. */
 export class SgeCursor {
   readonly #ranges: MemoryRange[] = [];
   readonly #lengths: number[] = [];
   #count = 0;
+  /** Bytes of the message: the sum of all elements. */
   totalBytes = 0;
 
   /** Checks every element (`required`: 0 to read, LOCAL_WRITE to write). False when one of them is not allowed. */

@@ -6,7 +6,9 @@
 import { equalBytes, toHex } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 
+/** An immutable IPv4 or IPv6 address. Make it by {@link IpAddress.parse} or {@link IpAddress.fromBytes}. */
 export class IpAddress {
+  /** 4, also for what was written as `::ffff:a.b.c.d`, or 6. */
   readonly family: 4 | 6;
   /** 4 or 16 bytes in network order. */
   readonly bytes: Uint8Array;
@@ -50,6 +52,7 @@ export class IpAddress {
     throw new RoceError('ERR_ROCE_MALFORMED', `an IP address has 4 or 16 bytes, not ${bytes.length}`);
   }
 
+  /** Whether both are the same address, whatever objects they are. */
   equals(other: IpAddress): boolean {
     return this === other || equalBytes(this.bytes, other.bytes);
   }
@@ -59,6 +62,7 @@ export class IpAddress {
     return toHex(this.gid);
   }
 
+  /** The same as `text`. */
   toString(): string {
     return this.text;
   }

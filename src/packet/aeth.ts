@@ -9,14 +9,22 @@ export const AETH_ACK = 0x00;
 export const SYNDROME_ACK = 0x1f;
 /** Receiver not ready; the timer code stands in the low five bits. */
 export const SYNDROME_RNR = 0x20;
+/** NAK: a PSN was skipped; the requester sends again from the PSN of this packet on. */
 export const NAK_PSN_SEQUENCE = 0x60;
+/** NAK: the request breaks a rule of the transport or of the responder's queue pair. Fatal. */
 export const NAK_INVALID_REQUEST = 0x61;
+/** NAK: key, range or rights at the responder do not allow the request. Fatal. */
 export const NAK_REMOTE_ACCESS = 0x62;
+/** NAK: the responder cannot complete a request that is in order, because of an error of its own. Fatal. */
 export const NAK_REMOTE_OPERATION = 0x63;
 
+/** Positive acknowledgement; the low five bits are the credit code. */
 export const SYNDROME_KIND_ACK = 0;
+/** Receiver not ready; the low five bits are the timer code. */
 export const SYNDROME_KIND_RNR = 1;
+/** None that the standard defines. */
 export const SYNDROME_KIND_RESERVED = 2;
+/** Negative acknowledgement; the low five bits are the NAK code. */
 export const SYNDROME_KIND_NAK = 3;
 
 /** One of the SYNDROME_KIND_ constants. */

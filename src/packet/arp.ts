@@ -3,17 +3,25 @@
 import { readU16, writeU16 } from '../core/bytes.js';
 import { ETHERTYPE_IPV4, MAC_BYTES } from './ethernet.js';
 
+/** Length of a packet for IPv4 over Ethernet. */
 export const ARP_BYTES = 28;
+/** Operation code: who has `targetIp`? */
 export const ARP_REQUEST = 1;
+/** Operation code: the sender has `senderIp`. */
 export const ARP_REPLY = 2;
 const HARDWARE_ETHERNET = 1;
 
 /** A parsed ARP packet; addresses are copies in network order. */
 export class ArpPacket {
+  /** {@link ARP_REQUEST} or {@link ARP_REPLY}. */
   operation = 0;
+  /** Six bytes. */
   readonly senderMac = new Uint8Array(MAC_BYTES);
+  /** Four bytes. */
   readonly senderIp = new Uint8Array(4);
+  /** Six bytes, zero in a request. */
   readonly targetMac = new Uint8Array(MAC_BYTES);
+  /** Four bytes. */
   readonly targetIp = new Uint8Array(4);
 }
 

@@ -5,6 +5,7 @@
 
 import { readU16, writeU16 } from '../core/bytes.js';
 
+/** The sender does not take part: routers drop instead of marking. */
 export const ECN_NOT_ECT = 0;
 /** ECN-Capable Transport (0): routers may mark the packet instead of dropping it. */
 export const ECN_ECT0 = 2;

@@ -3,21 +3,29 @@
 import { toHex, writeU16 } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 
+/** Length of a MAC address. */
 export const MAC_BYTES = 6;
+/** Length of an untagged header: two addresses and the EtherType. */
 export const ETHERNET_BYTES = 14;
+/** What an IEEE 802.1Q tag adds to the header. */
 export const VLAN_TAG_BYTES = 4;
 /** The shortest frame without its check sequence. */
 export const ETHERNET_FRAME_BYTES_MIN = 60;
 /** What a frame costs on the wire beyond its bytes: preamble 8, check sequence 4, gap 12. */
 export const ETHERNET_WIRE_BYTES = 24;
 
+/** EtherType of IPv4 (RFC 894). */
 export const ETHERTYPE_IPV4 = 0x0800;
+/** EtherType of ARP (RFC 826). */
 export const ETHERTYPE_ARP = 0x0806;
+/** EtherType of a tag (IEEE 802.1Q): priority, VLAN and the real EtherType follow. */
 export const ETHERTYPE_VLAN = 0x8100;
+/** EtherType of IPv6 (RFC 2464). */
 export const ETHERTYPE_IPV6 = 0x86dd;
 /** Pause frames of all kinds (IEEE 802.3 clause 31). */
 export const ETHERTYPE_MAC_CONTROL = 0x8808;
 
+/** Every station of the segment: ff:ff:ff:ff:ff:ff. Not to be written to. */
 export const BROADCAST_MAC: Uint8Array = new Uint8Array(MAC_BYTES).fill(0xff);
 
 /** From six pairs of hex digits with colons or dashes. Throws ERR_ROCE_MALFORMED. */

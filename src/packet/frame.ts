@@ -16,8 +16,11 @@ import { IP_PROTOCOL_UDP, IPV4_BYTES, isIpv4ChecksumGood } from './ipv4.js';
 import { IPV6_BYTES, IPV6_DESTINATION_OFFSET, IPV6_SOURCE_OFFSET } from './ipv6.js';
 import { UDP_BYTES } from './udp.js';
 
+/** The frame carries a UDP datagram, and all of {@link FrameInfo} is valid. */
 export const FRAME_OK = 0;
+/** Another EtherType than IPv4 and IPv6: ARP, MAC control. */
 export const FRAME_NOT_IP = 2;
+/** IP with another payload: ICMPv6, TCP. */
 export const FRAME_NOT_UDP = 8;
 const TOO_SHORT = 1;
 const BAD_IP_VERSION = 3;
@@ -51,7 +54,9 @@ export const FRAME_REASONS: readonly string[] = [
 
 /** Where things are in one frame; made once and filled again. Offsets count from the start of the array that was parsed. */
 export class FrameInfo {
+  /** Where the six bytes of the receiver's MAC address stand. */
   destinationMacOffset = 0;
+  /** Where the six bytes of the sender's MAC address stand. */
   sourceMacOffset = 0;
   /** 0..4095, or -1 without an 802.1Q tag. */
   vlanId = -1;
@@ -61,9 +66,13 @@ export class FrameInfo {
   ethertype = 0;
   /** 4, 6, or 0 when the frame carries no IP. */
   family = 0;
+  /** Where the Ethernet payload begins. */
   ipOffset = 0;
+  /** ECN codepoint 0..3 (RFC 3168). */
   ecn = 0;
+  /** Differentiated services codepoint 0..63. */
   dscp = 0;
+  /** TTL or hop limit. */
   ttl = 0;
   /** IPv4 identification; 0 for IPv6. */
   ipId = 0;
@@ -71,14 +80,21 @@ export class FrameInfo {
   dontFragment = false;
   /** IPv4 protocol or IPv6 next header. */
   protocol = 0;
+  /** Where the sender's IP address stands, `addressBytes` long. */
   sourceOffset = 0;
+  /** Where the receiver's IP address stands. */
   destinationOffset = 0;
   /** 4 or 16. */
   addressBytes = 0;
+  /** Where the UDP header stands. */
   udpOffset = 0;
+  /** UDP port of the sender. */
   sourcePort = 0;
+  /** UDP port of the receiver. */
   destinationPort = 0;
+  /** Where the UDP payload begins. */
   payloadOffset = 0;
+  /** Bytes of UDP payload, without padding of the frame. */
   payloadBytes = 0;
 }
 

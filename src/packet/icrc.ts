@@ -19,9 +19,11 @@ import { IPV6_BYTES } from './ipv6.js';
 import { BTH_BYTES, ICRC_BYTES } from './roce.js';
 import { UDP_BYTES } from './udp.js';
 
+/** The packet is as it was sent. */
 export const ICRC_OK = 0;
 /** Good if the identification is `flow.solvedId`; 16 bits of check remain. */
 export const ICRC_OK_ID_SOLVED = 1;
+/** A covered bit differs: the packet has to be dropped. */
 export const ICRC_BAD = 2;
 
 /**
@@ -56,6 +58,7 @@ const V6_LENGTH_LOW = contributions(IPV6_BYTES + UDP_BYTES - 6);
 
 /** What the ICRCs of one direction between two UDP ports have in common. */
 export class IcrcFlow {
+  /** Of both addresses. */
   readonly family: 4 | 6;
   /** The identification that {@link checkIcrc} found, after ICRC_OK_ID_SOLVED. */
   solvedId = 0;

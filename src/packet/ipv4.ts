@@ -3,7 +3,9 @@
 import { writeU16 } from '../core/bytes.js';
 import { addWords, finishChecksum } from './checksum.js';
 
+/** Length of a header without options. */
 export const IPV4_BYTES = 20;
+/** Protocol number, and IPv6 next header, of UDP (IANA). */
 export const IP_PROTOCOL_UDP = 17;
 const DONT_FRAGMENT = 0x4000;
 

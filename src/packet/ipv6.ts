@@ -3,8 +3,11 @@
 import { writeU16, writeU32 } from '../core/bytes.js';
 import { addWords } from './checksum.js';
 
+/** Length of the fixed header. */
 export const IPV6_BYTES = 40;
+/** Where in the header the sender's 16 bytes begin. */
 export const IPV6_SOURCE_OFFSET = 8;
+/** Where in the header the receiver's 16 bytes begin. */
 export const IPV6_DESTINATION_OFFSET = 24;
 
 /**

@@ -8,8 +8,11 @@ import { addWords, finishChecksum } from './checksum.js';
 import { MAC_BYTES } from './ethernet.js';
 import { IPV6_BYTES, IPV6_SOURCE_OFFSET, pseudoHeaderSumV6, writeIpv6 } from './ipv6.js';
 
+/** IPv6 next header of ICMPv6 (IANA). */
 export const IP_PROTOCOL_ICMPV6 = 58;
+/** ICMPv6 type of a question (RFC 4861 §4.3). */
 export const NEIGHBOR_SOLICITATION = 135;
+/** ICMPv6 type of an answer or announcement (RFC 4861 §4.4). */
 export const NEIGHBOR_ADVERTISEMENT = 136;
 
 /** Type, code, checksum, flags and target address. */
@@ -32,11 +35,15 @@ export const ALL_NODES: Uint8Array = Uint8Array.of(MULTICAST_FIRST_BYTE, 2, 0, 0
 
 /** A parsed solicitation or advertisement; addresses are copies in network order. */
 export class NdpPacket {
+  /** {@link NEIGHBOR_SOLICITATION} or {@link NEIGHBOR_ADVERTISEMENT}. */
   type = 0;
+  /** 16 bytes of the IPv6 header; all zero in a question by a station without an address. */
   readonly sourceIp = new Uint8Array(16);
+  /** 16 bytes: the address that is asked for or spoken of. */
   readonly targetIp = new Uint8Array(16);
   /** The link-layer address option: of the asker in a solicitation, of the target in an advertisement. */
   readonly mac = new Uint8Array(MAC_BYTES);
+  /** Whether the packet has the option; else `mac` is meaningless. */
   hasMac = false;
 }
 

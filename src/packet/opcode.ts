@@ -5,11 +5,17 @@
 
 /** Extension headers, as bits; they stand in the packet in this order. */
 export const HDR_RETH = 1;
+/** ACK extended header: syndrome and MSN. */
 export const HDR_AETH = 2;
+/** Atomic extended header: address, key, two operands. */
 export const HDR_ATOMIC_ETH = 4;
+/** Atomic ACK extended header: the value before the operation. */
 export const HDR_ATOMIC_ACK_ETH = 8;
+/** Datagram extended header: Q_Key and source QPN. */
 export const HDR_DETH = 16;
+/** Immediate data, 4 bytes. */
 export const HDR_IMM = 32;
+/** Invalidate extended header: an R_Key. */
 export const HDR_IETH = 64;
 /** The 16 reserved bytes of a congestion notification packet. */
 export const HDR_CNP_RESERVED = 128;
@@ -18,61 +24,104 @@ export const HDR_SACK = 256;
 
 /** What the message is. */
 export const OP_SEND = 1;
+/** RDMA WRITE. */
 export const OP_WRITE = 2;
+/** RDMA READ, the question. */
 export const OP_READ_REQUEST = 3;
+/** RDMA READ, the data. */
 export const OP_READ_RESPONSE = 4;
+/** Acknowledgement, positive or negative. */
 export const OP_ACK = 5;
+/** Acknowledgement of an atomic operation, with its result. */
 export const OP_ATOMIC_ACK = 6;
+/** COMPARE_SWAP or FETCH_ADD. */
 export const OP_ATOMIC = 7;
+/** Congestion notification packet. */
 export const OP_CNP = 8;
 
 /** Where in its message the packet stands: the length rule of IBTA §9.7.4.1.6. */
 export const PLACE_FIRST = 1; // payload exactly the path MTU
-export const PLACE_MIDDLE = 2; // payload exactly the path MTU
-export const PLACE_LAST = 3; // payload 1..MTU
-export const PLACE_ONLY = 4; // payload 0..MTU
-export const PLACE_NONE = 5; // carries no payload
+/** Neither the first nor the last packet: the payload is exactly the path MTU. */
+export const PLACE_MIDDLE = 2;
+/** The last of several packets: the payload is 1 byte to the path MTU. */
+export const PLACE_LAST = 3;
+/** The whole message in one packet: the payload is 0 bytes to the path MTU. */
+export const PLACE_ONLY = 4;
+/** No part of a message: there is no payload. */
+export const PLACE_NONE = 5;
 
 /** Transport service of an opcode; RoCEv2 adds CNP, and the codes from 0xC0 on belong to manufacturers. */
 export type Transport = 'RC' | 'UC' | 'UD' | 'CNP' | 'VENDOR';
 
+/** One row of the opcode table. */
 export interface OpcodeInfo {
+  /** BTH byte 0: the transport in the upper three bits, the operation in the lower five. */
   readonly opcode: number;
   /** The spec's name, e.g. `RDMA_WRITE_FIRST`. */
   readonly name: string;
+  /** Which queue pairs take it. */
   readonly transport: Transport;
+  /** One of the OP_ constants. */
   readonly kind: number;
+  /** One of the PLACE_ constants. */
   readonly place: number;
+  /** HDR_ bits of the extension headers it has. */
   readonly headers: number;
   /** Bytes of all extension headers (BTH not included; a SACK bitmap not included). */
   readonly extBytes: number;
 }
 
+/** First of several packets of a SEND. */
 export const RC_SEND_FIRST = 0x00;
+/** Inner packet of a SEND. */
 export const RC_SEND_MIDDLE = 0x01;
+/** Last of several packets of a SEND. */
 export const RC_SEND_LAST = 0x02;
+/** Last of several packets of a SEND with immediate data. */
 export const RC_SEND_LAST_IMM = 0x03;
+/** SEND in one packet. */
 export const RC_SEND_ONLY = 0x04;
+/** SEND with immediate data in one packet. */
 export const RC_SEND_ONLY_IMM = 0x05;
+/** First of several packets of an RDMA WRITE; it alone has the RETH. */
 export const RC_WRITE_FIRST = 0x06;
+/** Inner packet of an RDMA WRITE. */
 export const RC_WRITE_MIDDLE = 0x07;
+/** Last of several packets of an RDMA WRITE. */
 export const RC_WRITE_LAST = 0x08;
+/** Last of several packets of an RDMA WRITE with immediate data. */
 export const RC_WRITE_LAST_IMM = 0x09;
+/** RDMA WRITE in one packet. */
 export const RC_WRITE_ONLY = 0x0a;
+/** RDMA WRITE with immediate data in one packet. */
 export const RC_WRITE_ONLY_IMM = 0x0b;
+/** Asks for data; takes as many PSNs as the response has packets. */
 export const RC_READ_REQUEST = 0x0c;
+/** First of several packets of a READ response; acknowledges what stands before the READ. */
 export const RC_READ_RESPONSE_FIRST = 0x0d;
+/** Inner packet of a READ response, without AETH. */
 export const RC_READ_RESPONSE_MIDDLE = 0x0e;
+/** Last of several packets of a READ response. */
 export const RC_READ_RESPONSE_LAST = 0x0f;
+/** READ response in one packet. */
 export const RC_READ_RESPONSE_ONLY = 0x10;
+/** ACK, RNR NAK or NAK, as the syndrome says. */
 export const RC_ACK = 0x11;
+/** Result of an atomic operation. */
 export const RC_ATOMIC_ACK = 0x12;
+/** Swaps 64 bits if they equal the compare operand. */
 export const RC_COMPARE_SWAP = 0x13;
+/** Adds to 64 bits and returns what was there. */
 export const RC_FETCH_ADD = 0x14;
+/** Last of several packets of a SEND that invalidates an R_Key. */
 export const RC_SEND_LAST_INV = 0x16;
+/** SEND in one packet that invalidates an R_Key. */
 export const RC_SEND_ONLY_INV = 0x17;
+/** Datagram: a UD SEND is always one packet. */
 export const UD_SEND_ONLY = 0x64;
+/** Datagram with immediate data. */
 export const UD_SEND_ONLY_IMM = 0x65;
+/** Congestion notification packet: the receiver of a marked packet tells its sender (annex A17.9.3). */
 export const CNP = 0x81;
 /**
  * Selective acknowledgement, an extension between our own endpoints: BTH, AETH, bitmap. In the opcode range that IBTA leaves to

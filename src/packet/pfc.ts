@@ -16,8 +16,11 @@ import {
   writeEthernet,
 } from './ethernet.js';
 
+/** Traffic classes of a link (IEEE 802.1Q). */
 export const PRIORITIES = 8;
+/** Length of a pause frame without check sequence. */
 export const PFC_FRAME_BYTES = ETHERNET_FRAME_BYTES_MIN;
+/** The longest pause: 65535 times 512 bit times. */
 export const PFC_QUANTA_MAX = 0xffff;
 
 const OPCODE_PFC = 0x0101;
@@ -30,6 +33,7 @@ const PFC_BYTES = 2 + 2 + 2 * PRIORITIES;
 export class PfcFrame {
   /** Bit i: `quanta[i]` is meant. */
   enabled = 0;
+  /** By priority: how many times 512 bit times to stop for; 0 lets it go on. */
   readonly quanta: Uint16Array = new Uint16Array(PRIORITIES);
 }
 

@@ -3,6 +3,7 @@
  * because a connection wraps after 16 Mi packets and start values are random.
  */
 
+/** The low 24 bits, and the highest PSN. */
 export const PSN_MASK = 0xffffff;
 /** A PSN this far ahead or further counts as behind: the half-window of the sequence space. */
 export const PSN_HALF = 0x800000;

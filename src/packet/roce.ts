@@ -23,29 +23,42 @@ import {
   RC_SEND_ONLY,
 } from './opcode.js';
 
+/** Length of the base transport header. */
 export const BTH_BYTES = 12;
+/** Length of the invariant CRC behind the payload. */
 export const ICRC_BYTES = 4;
+/** Length of the RDMA extended header. */
 export const RETH_BYTES = 16;
+/** Length of the ACK extended header. */
 export const AETH_BYTES = 4;
+/** Length of the atomic extended header. */
 export const ATOMIC_ETH_BYTES = 28;
+/** Length of the atomic ACK extended header. */
 export const ATOMIC_ACK_ETH_BYTES = 8;
+/** Length of the datagram extended header. */
 export const DETH_BYTES = 8;
+/** Length of immediate data. */
 export const IMM_BYTES = 4;
+/** Length of the invalidate extended header. */
 export const IETH_BYTES = 4;
 /** The longest bitmap of a SACK: 1024 PSNs. */
 export const SACK_BITMAP_BYTES_MAX = 128;
 
 /** Flags of BTH byte 1. */
 export const BTH_SOLICITED = 0x80;
+/** BTH byte 1: path migration state; RoCEv2 senders set it. */
 export const BTH_MIGREQ = 0x40;
 /** The pad count stands at bits 5..4 of BTH byte 1. */
 export const BTH_PAD_SHIFT = 4;
 /** BTH byte 4: forward and backward congestion notification. */
 export const BTH_FECN = 0x80;
+/** BTH byte 4: backward notification, set in a CNP. */
 export const BTH_BECN = 0x40;
 
+/** The default partition, as a full member: the only P_Key that RoCEv2 has. */
 export const PKEY_DEFAULT = 0xffff;
 
+/** The packet is well formed; its ICRC has still to be checked. */
 export const PARSE_OK = 0;
 const TOO_SHORT = 1;
 const UNKNOWN_OPCODE = 2;
@@ -74,39 +87,59 @@ const NO_INFO = OPCODES[RC_SEND_ONLY]!;
  * what an earlier packet left in them: `info.headers` says which ones count.
  */
 export class RocePacket {
+  /** BTH byte 0. */
   opcode = 0;
+  /** The row of the opcode table: how to read the rest. */
   info: OpcodeInfo = NO_INFO;
+  /** Asks the receiver for an event. */
   solicited = false;
+  /** The migration bit. */
   migReq = false;
+  /** Bytes 0..3 behind the payload that make its length a multiple of 4. */
   padBytes = 0;
+  /** Partition key, 16 bits. */
   pkey = 0;
+  /** Forward congestion notification. */
   fecn = false;
+  /** Backward congestion notification. */
   becn = false;
   /** The reserved bits of BTH bytes 4 and 8, kept so that a packet can be written again as it was. */
   resv6 = 0;
+  /** Low seven bits of BTH byte 8, kept as `resv6` is. */
   resv7 = 0;
+  /** The receiving queue pair, 24 bits. */
   destQpn = 0;
+  /** The sender asks for an acknowledgement. */
   ackReq = false;
+  /** Packet sequence number, 24 bits. */
   psn = 0;
   /** RETH and AtomicETH: virtual address and key. */
   vaHigh = 0;
+  /** Bits 31..0 of the virtual address. */
   vaLow = 0;
+  /** RETH and AtomicETH: the key to the memory, 32 bits. */
   rkey = 0;
   /** RETH: bytes of the whole message. */
   dmaLength = 0;
   /** AETH. */
   syndrome = 0;
+  /** AETH: message sequence number, 24 bits. */
   msn = 0;
   /** AtomicETH: swap or add operand, and compare operand. */
   swapHigh = 0;
+  /** Bits 31..0 of the swap or add operand. */
   swapLow = 0;
+  /** Bits 63..32 of the compare operand. */
   compareHigh = 0;
+  /** Bits 31..0 of the compare operand. */
   compareLow = 0;
   /** AtomicAckETH: the value before the operation. */
   origHigh = 0;
+  /** Bits 31..0 of the value before. */
   origLow = 0;
   /** DETH. */
   qkey = 0;
+  /** DETH: the sending queue pair, 24 bits. */
   sourceQpn = 0;
   /** ImmDt, as a big-endian number. */
   immediate = 0;

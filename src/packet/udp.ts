@@ -8,6 +8,7 @@ import { addWords, finishChecksum } from './checksum.js';
 import { IP_PROTOCOL_UDP } from './ipv4.js';
 import { pseudoHeaderSumV6 } from './ipv6.js';
 
+/** Length of a header. */
 export const UDP_BYTES = 8;
 
 /** Writes a header with checksum zero; returns the offset behind it. */

@@ -28,8 +28,10 @@ import {
   readExtensions,
 } from './roce.js';
 
+/** Values of a header by name, for people and JSON. */
 export type Fields = Record<string, string | number | boolean>;
 
+/** What {@link describeRoce} has to say of a packet. */
 export interface RoceDescription {
   /** `ok`, or why the packet would be dropped (see PARSE_REASONS). */
   readonly reason: string;

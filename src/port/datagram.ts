@@ -13,16 +13,23 @@ export { IP_ID_UNKNOWN } from '../packet/icrc.js';
 
 /** One received datagram. The port owns the record and the bytes; both are valid only during the call that hands them over. */
 export interface RxDatagram {
+  /** The array that the datagram stands in; it may hold more than the datagram. */
   bytes: Uint8Array;
   /** UDP payload: `bytes[offset, offset + length)`. The engine may flip bits of BTH byte 4 while it checks the ICRC, and restores them. */
   offset: number;
+  /** Bytes of UDP payload, BTH to ICRC. */
   length: number;
+  /** From the IP header: the sender. */
   source: IpAddress;
+  /** UDP port of the sender, which is part of the flow and of the ICRC. */
   sourcePort: number;
+  /** From the IP header: an address of this port. */
   destination: IpAddress;
+  /** UDP port it was sent to, usually {@link ROCE_UDP_PORT}. */
   destinationPort: number;
   /** 0..3; 0 where the port cannot see it. */
   ecn: number;
+  /** Differentiated services codepoint 0..63 (RFC 2474); 0 where the port cannot see it. */
   dscp: number;
   /** IPv4 identification 0..65535, or {@link IP_ID_UNKNOWN} and below. Meaningless for IPv6. */
   ipId: number;
@@ -38,6 +45,7 @@ export const PAYLOAD_ALIGNMENT = 4;
 export const TX_HEADROOM_BYTES = 96 + PAYLOAD_ALIGNMENT;
 /** BTH + the largest extension headers + 4096 + pad + ICRC, rounded up so that slots are multiples of 8. */
 export const TX_PAYLOAD_BYTES_MAX = 4260;
+/** One slot of a batch, headroom and payload; a multiple of 8. */
 export const TX_SLOT_BYTES = TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX;
 /** The most a train may hold: what fits an IPv4 datagram. */
 const TRAIN_BYTES_MAX = 65507;
@@ -47,21 +55,31 @@ const TRAIN_BYTES_MAX = 65507;
  * at `payloadOffset(slot)` and fills the arrays; the port sends and then owns the slab until the kernel has taken it.
  */
 export class TxBatch {
+  /** Slots in the slab. */
   readonly capacity: number;
   /** Datagrams that may leave as one train (see {@link trainIndex}); 1: each leaves on its own. */
   readonly trainMax: number;
+  /** All slots one after another, {@link TX_SLOT_BYTES} each. */
   readonly slab: Uint8Array;
+  /** Slots in use, from slot 0 on; the engine counts up, the port starts again at 0. */
   count = 0;
   /** Slot where the train of the last {@link trainIndex} began. */
   #trainStart = 0;
   /** UDP payload length in bytes. */
   readonly lengths: Uint16Array;
+  /** IPv4 identification 0..65535, which the ICRC covers; meaningless for IPv6. */
   readonly ipIds: Uint16Array;
+  /** ECN codepoint 0..3 (RFC 3168). */
   readonly ecns: Uint8Array;
+  /** Differentiated services codepoint 0..63. */
   readonly dscps: Uint8Array;
+  /** UDP source port; ports with a `fixedSourcePort` ignore it. */
   readonly sourcePorts: Uint16Array;
+  /** UDP destination port. */
   readonly destinationPorts: Uint16Array;
+  /** IP address to send from. */
   readonly sources: IpAddress[];
+  /** IP address to send to. */
   readonly destinations: IpAddress[];
   /** Cached views, one a slot, made anew only when the length differs from the last use of the slot. */
   readonly #payloadViews: Uint8Array[] = [];
@@ -87,6 +105,7 @@ export class TxBatch {
     }
   }
 
+  /** Where in the slab the BTH of a slot stands. */
   payloadOffset(slot: number): number {
     return slot * TX_SLOT_BYTES + TX_HEADROOM_BYTES;
   }
@@ -169,7 +188,9 @@ export type IpIdPolicy = 'zero' | 'train' | 'sequential';
 
 /** What a port has carried since it was made. */
 export interface PortCounters {
+  /** Datagrams that the kernel, or the other end of the wire, has taken. */
   txDatagrams: number;
+  /** Datagrams that were handed to `onDatagram`. */
   rxDatagrams: number;
   /** Datagrams that were refused on the way out, by the kernel or for want of a neighbour's address; not part of `txDatagrams`. */
   txErrors: number;
@@ -179,17 +200,20 @@ export interface PortCounters {
 export interface Port {
   /** For people: `udp 127.0.0.1:4791 (node:dgram, koffi options)`. */
   readonly description: string;
+  /** The IP address that packets come from and are sent to: the ICRC covers it. */
   readonly address: IpAddress;
   /** The UDP port third parties must send to (4791 unless there is only one address on the host). */
   readonly udpPort: number;
   /** Largest path MTU (256..4096) this port can carry. */
   readonly pathMtuMax: number;
+  /** How the IPv4 identification is filled. */
   readonly ipIdPolicy: IpIdPolicy;
   /**
    * The UDP source port every datagram leaves with, which the ICRC covers: a UDP socket sends from the port it is bound to (known
    * once open). Undefined where the port writes the header itself and sends what `batch.sourcePorts` says.
    */
   readonly fixedSourcePort: number | undefined;
+  /** Counts up as long as the port lives; read-only for others. */
   readonly counters: Readonly<PortCounters>;
   /** 4 KiB-class datagrams the receive buffer holds before the kernel drops silently; Infinity where nothing is dropped. */
   readonly receiveBudgetPackets: number;
@@ -202,10 +226,15 @@ export interface Port {
   onPause: (priority: number, durationNs: number) => void;
   /** A socket error that is not about one datagram. */
   onError: (error: Error) => void;
+  /**
+   * Binds the sockets. Rejects with ERR_ROCE_IO when the address is taken or not of this host, ERR_ROCE_INVALID_STATE when called again,
+   * ERR_ROCE_CLOSED when closed meanwhile.
+   */
   open(): Promise<void>;
   /** A batch with `count` 0 to be filled, or undefined while the kernel has not taken earlier ones. */
   beginBatch(): TxBatch | undefined;
   /** Sends `batch.count` datagrams and takes the batch back. */
   sendBatch(batch: TxBatch): void;
+  /** Closes the sockets. No callback comes afterwards. Safe to call twice. */
   close(): Promise<void>;
 }

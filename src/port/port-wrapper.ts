@@ -3,7 +3,9 @@
 import type { IpAddress } from '../packet/address.js';
 import type { IpIdPolicy, Port, PortCounters, RxDatagram, TxBatch } from './datagram.js';
 
+/** Delegates all of {@link Port} to another port. A subclass says what it does to each direction. */
 export abstract class PortWrapper implements Port {
+  /** The port that is wrapped; its `onDatagram` belongs to the wrapper. */
   protected readonly inner: Port;
   onDatagram: (datagram: RxDatagram) => void = () => {};
 

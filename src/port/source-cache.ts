@@ -8,6 +8,7 @@ import { IpAddress } from '../packet/address.js';
 
 const ADDRESSES_MAX = 1024;
 
+/** At most 1,024 addresses; a full cache starts anew. */
 export class SourceCache {
   readonly #known = new Map<number, IpAddress>();
 
