@@ -12,7 +12,9 @@ import { isArgumentError, RoceError } from '../core/errors.js';
 
 /** A file of the page. */
 export interface PageFile {
+  /** Media type. */
   readonly type: string;
+  /** Sent as it is. */
   readonly body: string | Buffer;
 }
 
@@ -40,9 +42,11 @@ interface DashboardServerOptions {
   readonly source: DashboardSource;
 }
 
+/** A dashboard that is being served. */
 export interface DashboardServer {
   /** What to type into a browser. */
   readonly url: string;
+  /** Ends all streams and stops listening. */
   close(): Promise<void>;
 }
 

@@ -23,6 +23,7 @@ const REST_FACTOR = 20;
 const REST_MS_MAX = 5000;
 const NS_PER_MS = 1e6;
 
+/** Follows programs until it is closed. */
 export class Attachment implements DashboardSource, AsyncDisposable {
   readonly #which: readonly string[];
   readonly #history: AttachedHistory;
@@ -62,11 +63,13 @@ export class Attachment implements DashboardSource, AsyncDisposable {
     return () => this.#subscribers.delete(send);
   }
 
+  /** Asks no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -17,6 +17,7 @@ const PATH_TROUBLES: Partial<Readonly<Record<Path['state'], string>>> = {
   RAMP: 'returns to RDMA',
 };
 
+/** Storage servers and NBD gateways. */
 export const DISK: ProgramKind<'disk'> = {
   sample: (reading) => {
     const ops = reading.now.ops.map(({ op, requests, bytes }) => {

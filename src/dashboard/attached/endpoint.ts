@@ -18,6 +18,7 @@ const VERDICTS_SHOWN = 16;
 /** An event loop that is so late at p99 delays everything: worth a word. */
 const LOOP_DELAY_BAD_NS = 50e6;
 
+/** Endpoints with telemetry. */
 export const ENDPOINT: ProgramKind<'endpoint'> = {
   sample: (reading) => {
     const { now, seconds } = reading;

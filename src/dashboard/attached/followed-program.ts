@@ -22,7 +22,9 @@ interface Reading<D> {
   readonly timeNs: number;
 }
 
+/** One process at one place, from its first reading on. */
 export class FollowedProgram<K extends Kind = Kind> {
+  /** Unique among all programs that were ever followed. */
   readonly id: string;
   readonly #kind: ProgramKind<K>;
   readonly #samples: SampleOf<K>[] = [];
@@ -34,7 +36,12 @@ export class FollowedProgram<K extends Kind = Kind> {
   #healthNext: DocumentOf<K>;
   #program: ProgramOf<K>;
 
-  constructor(id: string, first: Reading<DocumentOf<K>>, others: readonly WatchedDocument[]) {
+  constructor(
+    /** Unique among all programs that were ever followed. */
+    id: string,
+    first: Reading<DocumentOf<K>>,
+    others: readonly WatchedDocument[],
+  ) {
     this.id = id;
     this.#kind = KINDS[first.document.kind] as unknown as ProgramKind<K>;
     this.#last = first;

@@ -18,6 +18,7 @@ export type Message = {
   readonly [N in keyof AttachedMessages]: { readonly name: N; readonly data: AttachedMessages[N] };
 }[keyof AttachedMessages];
 
+/** All programs that are followed. */
 export class AttachedHistory {
   readonly #which: readonly string[];
   /** By place. */
@@ -30,6 +31,7 @@ export class AttachedHistory {
     this.#which = which;
   }
 
+  /** What a page needs to begin. */
   get state(): AttachedState {
     const programs = [...this.#followed.values()].map(({ program }) => program);
     return { kind: 'attached', which: this.#which, programs, events: this.#events };

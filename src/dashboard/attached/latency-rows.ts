@@ -3,6 +3,7 @@
 import type { OpLatency } from '../../estats/op-latency.js';
 import type { AttachedLatency } from '../messages/attached.js';
 
+/** One row an operation. */
 export function latencyRows(latency: readonly OpLatency[]): AttachedLatency[] {
   return latency.map(({ op, count, p50Ns, p99Ns, maxNs, bars }) => ({ op, count, p50Ns, p99Ns, maxNs, buckets: bars }));
 }

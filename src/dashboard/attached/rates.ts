@@ -10,12 +10,15 @@ export function growth(now: number, before: number | undefined): number {
 
 /** Two readings of one program. */
 export interface Change<D> {
+  /** The newer one. */
   readonly now: D;
+  /** The older one. */
   readonly before: D;
 }
 
 /** With the time between them. */
 export interface Interval<D> extends Change<D> {
+  /** Above 0. */
   readonly seconds: number;
 }
 
@@ -24,6 +27,7 @@ export function moved<D>({ now, before }: Change<D>, counter: (document: D) => n
   return growth(counter(now), counter(before));
 }
 
+/** 0 for none. */
 export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }

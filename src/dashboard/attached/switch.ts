@@ -21,6 +21,7 @@ const dropped: Counter = (port) => sum(dropsOf(port).map(({ count }) => count));
 const marked = counter('tx_ecn_marked');
 const storms = counter('pfcwd_storms');
 
+/** Software switches. */
 export const SWITCH: ProgramKind<'switch'> = {
   sample: (reading) => {
     const ports = reading.now.ports.map((port) => portSample(port, reading));

@@ -49,6 +49,7 @@ const service = {
   }),
 };
 
+/** What the process can be asked. */
 export type LabEndpointService = typeof service;
 
 serveParent(service);

@@ -23,6 +23,7 @@ import type { LabOp } from '../messages/lab.js';
 
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
+/** Queue pairs that the lab can show. */
 export const QUEUE_PAIRS_MAX = 8;
 const PSN_RANGE = 1 << 24;
 /** Enough for what a go-back-N sender has in flight around a loss, several times over. */
@@ -32,15 +33,21 @@ const BUCKETS_PER_BAR = 4;
 
 /** How the other end reaches a queue pair. */
 export interface LaneAddress {
+  /** Its number. */
   readonly qpn: number;
+  /** First PSN it will send. */
   readonly psn: number;
 }
 
+/** What an endpoint has counted when it was asked. */
 export interface EndpointSample {
+  /** The NIC's counters. */
   readonly counters: Readonly<Record<CounterName, number>>;
   /** Messages completed since the endpoint was opened, by place in the list of queue pairs. */
   readonly messagesCompleted: readonly number[];
+  /** Of messages completed since the queue pairs were made; 0 without any. */
   readonly latency: { readonly count: number; readonly p50Ns: number; readonly p99Ns: number; readonly maxNs: number };
+  /** The same as a picture. */
   readonly bars: readonly HistogramBar[];
   /** The rate each queue pair may send at, and DCQCN's alpha; null where there is none. */
   readonly rates: ReadonlyArray<{ readonly rateBps: number | null; readonly alpha: number | null }>;
@@ -55,6 +62,7 @@ interface Lane {
   readonly postedMs: number[];
 }
 
+/** An endpoint of the lab and its queue pairs. */
 export class LabEndpoint {
   readonly #device: RdmaDevice;
   readonly #pd: ProtectionDomain;
@@ -86,6 +94,7 @@ export class LabEndpoint {
     void this.#serveCompletions();
   }
 
+  /** Opens the NIC on a link of `rateBps` to `switchPort`, with a buffer for one message. */
   static async open(address: string, switchPort: string, rateBps: number, messageBytes: number): Promise<LabEndpoint> {
     const opened = await openPort({ address, frame: { local: '127.0.0.1:0', remote: switchPort, rateBps } });
     const ring = new PacketRing(PACKETS_REMEMBERED, monotonicClock());
@@ -119,6 +128,7 @@ export class LabEndpoint {
     return this.#lanes.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));
   }
 
+  /** Takes all queue pairs to RTS, each towards its peer, and posts receives. */
   async connect(
     peer: string,
     peerLanes: readonly LaneAddress[],
@@ -149,6 +159,7 @@ export class LabEndpoint {
     for (const lane of this.#lanes) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(lane);
   }
 
+  /** Asks NIC and queue pairs. */
   async sample(): Promise<EndpointSample> {
     const infos = await Promise.all(this.#lanes.map(({ qp }) => qp.query()));
     const { count, p50Ns, p99Ns, maxNs } = this.#latency.summary();
@@ -162,10 +173,12 @@ export class LabEndpoint {
     };
   }
 
+  /** The last packets sent and received, oldest first. */
   packets(): RememberedPacket[] {
     return this.#ring.packets();
   }
 
+  /** Closes the NIC. */
   close(): Promise<void> {
     return this.#device.close();
   }

@@ -22,9 +22,13 @@ type LabPlan = Pick<LabState, 'messageBytes' | 'mtu' | 'queuePairs'>;
 
 /** What the three processes tell at one moment. */
 export interface LabReading {
+  /** In force at that moment. */
   readonly settings: LabSettings;
+  /** The end that posts work. */
   readonly a: EndpointSample;
+  /** The other end. */
   readonly b: EndpointSample;
+  /** Counters of the switch by port name. */
   readonly ports: Readonly<Record<string, LiveSwitchPortCounters>>;
   /** Bytes waiting at each egress of the switch. */
   readonly queues: Readonly<Record<string, number>>;
@@ -38,6 +42,7 @@ const EVENT_COUNTERS: ReadonlyArray<readonly [CounterName, LabEvent['kind'], str
   ['local_ack_timeout_err', 'timeout', 'acknowledgement timeout'],
 ];
 
+/** Samples and events of one lab, the newest last, a bounded number of each. */
 export class LabHistory {
   readonly #plan: LabPlan;
   readonly #startMs = performance.now();
@@ -55,6 +60,7 @@ export class LabHistory {
     this.#plan = plan;
   }
 
+  /** What a page needs to begin. */
   get state(): LabState {
     return { kind: 'lab', ...this.#plan, samples: this.#samples, events: this.#events };
   }
@@ -70,12 +76,14 @@ export class LabHistory {
     this.#told = undefined;
   }
 
+  /** Adds an event, now. */
   note(kind: LabEvent['kind'], text: string): LabEvent {
     const event = { number: ++this.#eventNumber, timeNs: this.#nowNs(), kind, text };
     appendBounded(this.#events, event, EVENTS_KEPT);
     return event;
   }
 
+  /** Adds a sample, now, and the events it gives rise to. */
   add(reading: LabReading): { sample: LabSample; events: LabEvent[] } {
     const timeNs = this.#nowNs();
     const before = this.#readings[0] ?? { timeNs: timeNs - FIRST_INTERVAL_NS, reading };

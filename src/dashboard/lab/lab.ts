@@ -36,6 +36,7 @@ const FIRST_SETTINGS: LabSettings = {
 
 type Target = { readonly remoteAddr: bigint; readonly rkey: number };
 
+/** A lab that runs until it is closed or one of its processes dies. */
 export class Lab implements DashboardSource, AsyncDisposable {
   readonly #switch = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
   readonly #a = new ChildService<LabEndpointService>('endpoint a', ENDPOINT_PROGRAM);
@@ -91,11 +92,13 @@ export class Lab implements DashboardSource, AsyncDisposable {
     return this.#settings;
   };
 
+  /** Stops all processes. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await Promise.all([this.#a.stop(), this.#b.stop(), this.#switch.stop()]);
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

@@ -38,6 +38,7 @@ const HEADROOM_BYTES = 256 * 1024;
 /** A lossless queue may take a ninth of it (alpha 1/8) before it pauses its sender: 60 KB. */
 const SHARED_BYTES = 540e3;
 
+/** The network for each choice of link. */
 export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
   /** As fast as software is; the switch has no queue. */
   fast: {
@@ -74,6 +75,7 @@ export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
   },
 };
 
+/** The rate control for a choice, with the parameters that suit the network. */
 export function rateControlOf({ dcqcn }: LabNetwork, cc: LabRateControl): RateControlOptions {
   return cc === 'dcqcn' ? dcqcn : { name: 'none' };
 }

@@ -4,14 +4,17 @@
  */
 
 export const LAB_OPS = ['send', 'write', 'read'] as const;
+/** How the data gets from A to B. */
 export type LabOp = (typeof LAB_OPS)[number];
 
 /** From the worst to the best. */
 export const LAB_SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat'] as const;
+/** How losses are recovered. */
 export type LabScheme = (typeof LAB_SCHEMES)[number];
 
 /** Fault rules of the switch, by the names of docs/faults.md. */
 export const LAB_LOSS_RULES = ['none', 'ip-id-lsb=0xff', 'random=0.001', 'random=0.01'] as const;
+/** What the switch loses. */
 export type LabLossRule = (typeof LAB_LOSS_RULES)[number];
 
 /**
@@ -19,22 +22,31 @@ export type LabLossRule = (typeof LAB_LOSS_RULES)[number];
  * the same with pause frames.
  */
 export const LAB_LINKS = ['fast', 'slow', 'slow-pfc'] as const;
+/** How fast the link to B is. */
 export type LabLink = (typeof LAB_LINKS)[number];
 
+/** Rate controls one may choose. */
 export const LAB_RATE_CONTROLS = ['none', 'dcqcn'] as const;
+/** How the sender is slowed down. */
 export type LabRateControl = (typeof LAB_RATE_CONTROLS)[number];
 
 /** What one may change while it runs. */
 export interface LabSettings {
+  /** How the data gets from A to B. */
   readonly op: LabOp;
+  /** How losses are recovered. */
   readonly scheme: LabScheme;
+  /** What the switch loses. */
   readonly loss: LabLossRule;
+  /** How fast the link to B is. */
   readonly link: LabLink;
+  /** How the sender is slowed down. */
   readonly cc: LabRateControl;
 }
 
 /** One queue pair of the sender. */
 export interface LabQueuePair {
+  /** Its number. */
   readonly qpn: number;
   /** Payload of messages that completed. */
   readonly goodputBps: number;
@@ -46,15 +58,21 @@ export interface LabQueuePair {
 
 /** What goes into the switch at one of its ports. */
 export interface LabPort {
+  /** As the switch calls it. */
   readonly name: string;
+  /** Packets that came in. */
   readonly packetsPerSecond: number;
 }
 
 /** Message latencies since the settings last changed: from posting to completion. */
 export interface LabLatency {
+  /** Messages. */
   readonly count: number;
+  /** Median. */
   readonly p50Ns: number;
+  /** 99th percentile. */
   readonly p99Ns: number;
+  /** Longest. */
   readonly maxNs: number;
   /** Buckets that hold something, in ascending order. */
   readonly buckets: ReadonlyArray<{ readonly fromNs: number; readonly toNs: number; readonly count: number }>;
@@ -62,15 +80,23 @@ export interface LabLatency {
 
 /** Totals since the lab was opened, or its link was changed. */
 export interface LabTotals {
+  /** Messages completed. */
   readonly messages: number;
+  /** Data packets, first or again. */
   readonly packetsSent: number;
+  /** Packets the switch lost. */
   readonly packetsDropped: number;
+  /** Data packets sent again. */
   readonly packetsRetransmitted: number;
+  /** NAKs and SACKs that A received. */
   readonly naks: number;
+  /** ACK timeouts. */
   readonly timeouts: number;
-  /** Packets that the switch marked, notifications that A got of it, and pause frames that the switch sent. */
+  /** Packets that the switch marked. */
   readonly marks: number;
+  /** Congestion notifications that reached A. */
   readonly cnps: number;
+  /** Pause frames that the switch sent. */
   readonly pauses: number;
 }
 
@@ -80,26 +106,37 @@ export interface LabSample {
   readonly number: number;
   /** Since the lab was opened. */
   readonly timeNs: number;
+  /** In force then. */
   readonly settings: LabSettings;
   /** Payload of completed messages. */
   readonly goodputBps: number;
   /** Payload that left A, first or again, useful or not. */
   readonly linkBps: number;
+  /** Data packets sent again. */
   readonly retransmittedPerSecond: number;
+  /** Packets the switch lost. */
   readonly droppedPerSecond: number;
   /** What waits in the switch towards B, now. */
   readonly queueBytes: number;
+  /** In the order in which they were made. */
   readonly queuePairs: readonly LabQueuePair[];
+  /** In the order of the switch. */
   readonly ports: readonly LabPort[];
+  /** Since the settings last changed. */
   readonly latency: LabLatency;
+  /** Since the lab was opened. */
   readonly totals: LabTotals;
 }
 
+/** Something that happened in the lab. */
 export interface LabEvent {
   /** Counts events from 1. */
   readonly number: number;
+  /** Since the lab was opened. */
   readonly timeNs: number;
+  /** For its colour. */
   readonly kind: 'settings' | 'loss' | 'timeout' | 'failure';
+  /** In a sentence. */
   readonly text: string;
 }
 
@@ -107,13 +144,17 @@ export interface LabEvent {
 export interface LabPacket {
   /** Since the first packet of the window. */
   readonly timeNs: number;
+  /** Which endpoint sent it. */
   readonly from: 'a' | 'b';
+  /** BTH opcode by name. */
   readonly operation: string;
+  /** As on the wire, 24 bits. */
   readonly psn: number;
   /** Counted from the first data packet of its queue pair in the window: numbers one can follow. */
   readonly relativePsn: number;
   /** Place of its queue pair in `LabSample.queuePairs`. */
   readonly lane: number;
+  /** For its colour. */
   readonly kind: 'data' | 'ack' | 'nak' | 'request' | 'cnp';
   /** It did not reach the other endpoint. */
   readonly isDropped: boolean;
@@ -123,23 +164,30 @@ export interface LabPacket {
 
 /** Neighbouring packets of both directions, in the order they were sent: around a loss if there was one. */
 export interface LabPackets {
+  /** Oldest first. */
   readonly packets: readonly LabPacket[];
 }
 
 /** `GET state`: what a page needs to begin, and what a test compares the page with. */
 export interface LabState {
+  /** Tells what the page is over. */
   readonly kind: 'lab';
+  /** Size of a message. */
   readonly messageBytes: number;
+  /** Path MTU in bytes. */
   readonly mtu: number;
   /** How many the sender has. */
   readonly queuePairs: number;
   /** The newest last. */
   readonly samples: readonly LabSample[];
+  /** The newest last. */
   readonly events: readonly LabEvent[];
 }
 
 /** `GET stream`: server-sent events of these names. */
 export interface LabMessages {
+  /** A new sample. */
   readonly sample: LabSample;
+  /** Something happened. */
   readonly event: LabEvent;
 }

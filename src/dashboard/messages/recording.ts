@@ -4,6 +4,8 @@ import type { ScenarioResult } from '../../sim/scenario/result.js';
 
 /** `GET state`. */
 export interface RecordingState {
+  /** Tells what the page is over. */
   readonly kind: 'recording';
+  /** The document of `rocev2 sim run --json`. */
   readonly result: ScenarioResult;
 }

@@ -21,6 +21,7 @@ import { SwitchDetailView } from './switch-detail.js';
 /** Four minutes at one a second. */
 const SAMPLES_SHOWN = 240;
 
+/** Shows programs that are followed. */
 export class AttachedView {
   readonly #programs = new Map<string, AttachedProgram>();
   readonly #list = new ProgramList((id) => this.#choose(id));
@@ -40,6 +41,7 @@ export class AttachedView {
     this.#take(state);
   }
 
+  /** What keys do here. */
   readonly keys: readonly KeyAction[] = [
     { key: 'ArrowDown', name: 'down', does: 'the next program', run: () => this.#step(1) },
     { key: 'ArrowUp', name: 'up', does: 'the program before', run: () => this.#step(-1) },

@@ -7,7 +7,9 @@ interface Choice<T extends string> {
   readonly label: string;
 }
 
+/** Exactly one of the choices is chosen. */
 export class ChoiceGroup<T extends string> {
+  /** To be put on the page. */
   readonly element: HTMLFieldSetElement;
   readonly #inputs = new Map<T, HTMLInputElement>();
 
@@ -22,6 +24,7 @@ export class ChoiceGroup<T extends string> {
     }
   }
 
+  /** Shows this choice, without calling anybody. */
   show(value: T): void {
     this.#inputs.get(value)!.checked = true;
   }

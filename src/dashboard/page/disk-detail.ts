@@ -10,6 +10,7 @@ import { SeriesChart } from './series-chart.js';
 
 const isSome = (count: number) => count > 0;
 
+/** Details of a disk program. */
 export class DiskDetailView implements ProgramDetail<AttachedDisk> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<DiskSample>([

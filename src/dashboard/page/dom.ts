@@ -14,6 +14,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** An SVG element with attributes and children. */
 export function svgElement<K extends keyof SVGElementTagNameMap>(
   name: K,
   attributes: Attributes = {},

@@ -12,6 +12,7 @@ import { Table } from './table.js';
 
 const isSome = (count: number) => count > 0;
 
+/** Details of an endpoint. */
 export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   readonly #about = element('p', { class: 'muted' });
   readonly #readouts = new Readouts<EndpointSample>([

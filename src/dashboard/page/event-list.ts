@@ -12,9 +12,12 @@ interface ListedEvent {
   readonly text: string;
 }
 
+/** A list of bounded length. */
 export class EventList {
+  /** To be put on the page. */
   readonly element = element('ol', { class: 'events', tabindex: 0, 'aria-label': 'events, the newest first' });
 
+  /** Puts an event at the top. */
   add({ timeNs, kind, text }: ListedEvent): void {
     this.element.prepend(element('li', { class: kind }, element('time', {}, formatClock(timeNs)), text));
     while (this.element.children.length > EVENTS_SHOWN) this.element.lastElementChild!.remove();

@@ -5,6 +5,7 @@ const TIME_UNITS = ['ns', 'us', 'ms', 's'];
 const BYTE_UNITS = ['B', 'KB', 'MB', 'GB'];
 const COUNT_UNITS = ['', ' k', ' M', ' G'];
 
+/** `1.23 Gb/s`. */
 export function formatRate(bps: number): string {
   return scaled(
     bps,
@@ -12,6 +13,7 @@ export function formatRate(bps: number): string {
   );
 }
 
+/** `12.3 us`. */
 export function formatNs(ns: number): string {
   return scaled(
     ns,
@@ -19,6 +21,7 @@ export function formatNs(ns: number): string {
   );
 }
 
+/** `1.23 KB`, in powers of 1000. */
 export function formatBytes(bytes: number): string {
   return scaled(
     bytes,
@@ -31,10 +34,12 @@ export function formatByteRate(bps: number): string {
   return `${formatBytes(bps / 8)}/s`;
 }
 
+/** `123 k/s`. */
 export function formatPerSecond(value: number): string {
   return `${formatCount(value)}/s`;
 }
 
+/** `1.23 M`. */
 export function formatCount(count: number): string {
   return scaled(count, COUNT_UNITS);
 }

@@ -8,9 +8,11 @@ const WIDTH = 480;
 const HEIGHT = 190;
 const BOTTOM = 160;
 
+/** A histogram with a line of quantiles below it. */
 export class HistogramView {
   readonly #svg = svgElement('svg', { class: 'histogram', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: 'img' });
   readonly #summary = element('p');
+  /** To be put on the page. */
   readonly element = element('div', {}, this.#svg, this.#summary);
   readonly #noun: string;
 
@@ -19,6 +21,7 @@ export class HistogramView {
     this.#noun = noun;
   }
 
+  /** Draws this distribution in place of the last one. */
   show({ count, p50Ns, p99Ns, maxNs, buckets }: LabLatency): void {
     this.#summary.textContent =
       count === 0

@@ -3,12 +3,15 @@
 import { byId, element } from './dom.js';
 import { toggleTheme } from './theme.js';
 
+/** A key, and what it does. */
 export interface KeyAction {
   /** `KeyboardEvent.key`. */
   readonly key: string;
   /** As the help shows it. */
   readonly name: string;
+  /** In a few words, for the help. */
   readonly does: string;
+  /** Does it. */
   run(): void;
 }
 

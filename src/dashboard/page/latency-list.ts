@@ -6,10 +6,13 @@ import { HistogramView } from './histogram.js';
 
 const NOTHING = element('p', { class: 'muted' }, 'nothing has completed in the last minute');
 
+/** A histogram an operation, kept from reading to reading. */
 export class LatencyList {
+  /** To be put on the page. */
   readonly element = element('div', { class: 'latencies' }, NOTHING.cloneNode(true));
   readonly #views = new Map<string, HistogramView>();
 
+  /** Draws these operations, and no others. */
   show(latency: readonly AttachedLatency[]): void {
     for (const row of latency) {
       const view = this.#views.get(row.op) ?? new HistogramView(row.op);

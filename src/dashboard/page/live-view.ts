@@ -60,6 +60,7 @@ const readoutsOfLab = () =>
     { label: 'pauses', value: ({ totals }) => totals.pauses, format: formatCount },
   ]);
 
+/** Shows the lab and changes its settings. */
 export class LiveView {
   readonly #state: LabState;
   readonly #samples: LabSample[];
@@ -114,6 +115,7 @@ export class LiveView {
     this.#cc = new ChoiceGroup('cc', 'rate control', plain(LAB_RATE_CONTROLS), (cc) => this.#apply({ cc }));
   }
 
+  /** What keys do here. */
   readonly keys: readonly KeyAction[] = [
     { key: ' ', name: 'space', does: 'pause and go on', run: () => this.togglePause() },
     ...LAB_SCHEMES.map((scheme, i) => ({
@@ -162,6 +164,7 @@ export class LiveView {
     this.#listen();
   }
 
+  /** Stops and continues what is shown; the lab goes on. */
   togglePause(): void {
     this.#isPaused = !this.#isPaused;
     this.#player.isPaused = this.#isPaused;

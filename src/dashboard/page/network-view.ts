@@ -27,7 +27,9 @@ interface QueueBar {
   readonly text: SVGTextElement;
 }
 
+/** The network of one result, drawn once; numbers and bars move. */
 export class NetworkView {
+  /** To be put on the page. */
   readonly element: SVGSVGElement;
   readonly #places = new Map<string, Place>();
   readonly #hostTexts: Array<{ readonly flows: readonly number[]; readonly text: SVGTextElement }> = [];
@@ -62,6 +64,7 @@ export class NetworkView {
     for (const host of hosts) this.#drawRate(host, flows);
   }
 
+  /** Shows rates and queues of this moment. */
   show({ queueBytes, rateBps }: Moment): void {
     for (const { port, maxBytes, bar, text } of this.#bars) {
       const bytes = queueBytes.get(port) ?? 0;

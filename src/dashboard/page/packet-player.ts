@@ -23,7 +23,9 @@ interface Flying {
   startMs: number;
 }
 
+/** Plays one stretch of packets after the other. */
 export class PacketPlayer {
+  /** To be put on the page. */
   readonly element: HTMLElement;
   readonly #svg = svgElement('svg', {
     class: 'topology',
@@ -62,10 +64,12 @@ export class PacketPlayer {
     requestAnimationFrame((nowMs) => this.#frame(nowMs));
   }
 
+  /** Packets stand still while it is true. */
   get isPaused(): boolean {
     return this.#isPaused;
   }
 
+  /** Packets stand still while it is true. */
   set isPaused(value: boolean) {
     this.#isPaused = value;
   }

@@ -17,6 +17,7 @@ rocev2 switch --port a=127.0.0.1:5001 --port b=127.0.0.1:5002 --estats
 rocev2 disk serve --backend memory --size 1GiB --estats
 openDevice({ address, estats: true })    // in a program of yours`;
 
+/** A list box of programs; `onChoose` hears of what a person chooses. */
 export class ProgramList {
   readonly #list = element('ul', { class: 'programs', role: 'listbox', tabindex: 0, 'aria-label': 'programs' });
   readonly #empty = element(
@@ -29,6 +30,7 @@ export class ProgramList {
     ),
     element('pre', {}, HOW_TO_START),
   );
+  /** To be put on the page. */
   readonly element = element('div', {}, this.#list, this.#empty);
   readonly #onChoose: (id: string) => void;
 
@@ -36,6 +38,7 @@ export class ProgramList {
     this.#onChoose = onChoose;
   }
 
+  /** Shows these programs; `chosen` is marked. */
   show(programs: readonly AttachedProgram[], chosen: string | undefined): void {
     this.#empty.hidden = programs.length > 0;
     this.#list.hidden = programs.length === 0;

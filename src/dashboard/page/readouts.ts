@@ -10,7 +10,9 @@ interface Readout<T> {
   readonly isBad?: (value: number) => boolean;
 }
 
+/** One number a readout. */
 export class Readouts<T> {
+  /** To be put on the page. */
   readonly element = element('dl', { class: 'readouts' });
   readonly #readouts: ReadonlyArray<Readout<T>>;
   readonly #cells: HTMLElement[] = [];
@@ -24,6 +26,7 @@ export class Readouts<T> {
     }
   }
 
+  /** Shows the values of this sample. */
   show(sample: T, number: number): void {
     this.element.dataset['sample'] = String(number);
     for (const [i, { value, format, isBad }] of this.#readouts.entries()) {

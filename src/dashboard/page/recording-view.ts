@@ -16,15 +16,19 @@ const PLAY_MS = 20_000;
 
 /** The network at one point of the series. */
 export interface Moment {
+  /** Virtual time. */
   readonly timeNs: number;
   /** By queue name. */
   readonly queueBytes: ReadonlyMap<string, number>;
   /** By flow id. */
   readonly rateBps: readonly number[];
+  /** Of all flows together. */
   readonly goodputBps: number;
+  /** The longest queue. */
   readonly fullestBytes: number;
-  /** Until then, from the start. */
+  /** CNPs until then, from the start. */
   readonly cnps: number;
+  /** Pause frames until then, from the start. */
   readonly pauseFrames: number;
 }
 
@@ -43,6 +47,7 @@ function momentAt({ series }: ScenarioResult, index: number): Moment {
   };
 }
 
+/** Shows a simulation that has been run. */
 export class RecordingView {
   readonly #result: ScenarioResult;
   readonly #readouts = new Readouts<Moment>([
@@ -57,6 +62,7 @@ export class RecordingView {
   readonly #charts: TimeChart[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
 
+  /** What keys do here. */
   readonly keys: readonly KeyAction[] = [
     { key: ' ', name: 'space', does: 'play and pause', run: () => this.togglePlay() },
     { key: 'ArrowRight', name: '→', does: 'one step later', run: () => this.#go(this.#index + 1) },
@@ -71,6 +77,7 @@ export class RecordingView {
     this.#slider = element('input', { type: 'range', min: 0, max: this.#last, value: 0, 'aria-label': 'time' });
   }
 
+  /** Fills `view`, at time 0. */
   start(view: HTMLElement): void {
     const { title, scenario } = this.#result;
     byId('title').textContent = title === '' ? scenario : title;
@@ -88,6 +95,7 @@ export class RecordingView {
     this.#show();
   }
 
+  /** Lets time run, or stops it; at the end it begins anew. */
   togglePlay(): void {
     const isPlaying = this.#timer !== undefined;
     clearInterval(this.#timer);

@@ -3,7 +3,9 @@
 import { element } from './dom.js';
 import { TimeChart } from './time-chart.js';
 
+/** One chart at a time, made for the names shown last. */
 export class SeriesChart {
+  /** To be put on the page. */
   readonly element = element('div');
   readonly #format: (value: number) => string;
   #labels: readonly string[] = [];

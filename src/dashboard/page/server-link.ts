@@ -2,18 +2,21 @@
 
 import { byId } from './dom.js';
 
+/** Writes the status line. */
 export function say(text: string, kind: 'good' | 'bad' = 'good'): void {
   const status = byId('status');
   status.textContent = text;
   status.className = kind;
 }
 
+/** Fetches a document. Rejects when the server refuses. */
 export async function getJson<T>(path: string): Promise<T> {
   const response = await fetch(path);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return (await response.json()) as T;
 }
 
+/** Posts a document. Rejects with the server's words when it refuses. */
 export async function postJson(path: string, body: unknown): Promise<void> {
   const response = await fetch(path, {
     method: 'POST',

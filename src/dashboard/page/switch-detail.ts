@@ -21,6 +21,7 @@ const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: 
   ['Pauses sent by port', formatPerSecond, ({ pausesSentPerSecond }) => pausesSentPerSecond],
 ];
 
+/** Details of a switch. */
 export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
   readonly #readouts = new Readouts<SwitchSample>([
     { label: 'sends', value: ({ outBps }) => outBps, format: formatRate },

@@ -2,8 +2,10 @@
 
 import { element } from './dom.js';
 
+/** Fixed columns, any rows. */
 export class Table {
   readonly #body = element('tbody');
+  /** To be put on the page. */
   readonly element: HTMLElement;
 
   constructor(label: string, columns: readonly string[]) {
@@ -12,6 +14,7 @@ export class Table {
     this.element = element('div', { class: 'table' }, table);
   }
 
+  /** Writes these rows in place of the last ones. */
   show(rows: ReadonlyArray<readonly string[]>): void {
     this.#body.replaceChildren(...rows.map((row) => element('tr', {}, ...row.map((cell) => element('td', {}, cell)))));
   }

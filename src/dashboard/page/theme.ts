@@ -16,6 +16,7 @@ function changed(): void {
   for (const listener of listeners) listener();
 }
 
+/** Changes to the other theme, and remembers it in this browser. */
 export function toggleTheme(): void {
   const theme = isDark() ? 'light' : 'dark';
   document.documentElement.dataset['theme'] = theme;
@@ -34,6 +35,7 @@ export function themeColor(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name);
 }
 
+/** Takes up what was remembered, and puts the toggle to work. */
 export function startTheme(): void {
   const stored = localStorage.getItem(STORED);
   if (stored !== null) document.documentElement.dataset['theme'] = stored;

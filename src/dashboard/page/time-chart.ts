@@ -15,7 +15,9 @@ interface TimeChartOptions {
   readonly xLabel?: string;
 }
 
+/** One chart with a fixed number of series. */
 export class TimeChart {
+  /** To be put on the page. */
   readonly element = element('div');
   readonly #options: TimeChartOptions;
   #plot: InstanceType<typeof uPlot> | undefined;

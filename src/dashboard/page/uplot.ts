@@ -2,4 +2,5 @@
 
 import type UPlot from 'uplot';
 
+/** The constructor of charts. */
 export const uPlot = (globalThis as unknown as { readonly uPlot: typeof UPlot }).uPlot;
