@@ -44,7 +44,7 @@ describeStack('over RDMA to a server that dies', gatewayToServer(SIZE, undefined
     let kills = 0;
     const killing = (async () => {
       for (; kills < KILLS; kills++) {
-        await new Promise((resolve) => setTimeout(resolve, 300));
+        await new Promise((resolve) => setTimeout(resolve, 300)); // timer: the life of a server
         await stack().killFirst();
         // Only a gateway that has found the new server can read.
         await stack().succeeds('timeout 60 qemu-io -f raw -c "read 0 4k" "$U"');
@@ -65,7 +65,7 @@ describeStack('over RDMA that breaks', gatewayToServer(SIZE, undefined, '--hold-
   test(`${FAILOVERS} forced failovers while fio verifies`, async () => {
     const { gateway } = stack();
     const count = () => gateway.stderr.split('RDMA is broken').length - 1;
-    const breaking = setInterval(() => gateway.kill('SIGUSR2'), 50);
+    const breaking = setInterval(() => gateway.kill('SIGUSR2'), 50); // timer: how often RDMA breaks
     try {
       while (count() < FAILOVERS) {
         await stack().succeeds(acceptance.FIO_JOBS.v1);

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeOnRig } from './support/describe-on-rig.js';
 import { Rig } from './support/rig.js';
-import { buildRocev2, jsonResult } from './support/rocev2.js';
+import { buildRocev2, jsonResult, saysOnStderr } from './support/rocev2.js';
 
 const PEER = fileURLToPath(new URL('support/perftest-peer.js', import.meta.url));
 const PORT = 18515;
@@ -42,9 +42,7 @@ await describeOnRig('perftest', 'bridge', () => {
 
   test.each(cells)('server: $op over IPv$family', async ({ op, family, gidIndex }) => {
     const server = start('server', op, family, 'any');
-    for (let i = 0; i < 100 && !server.stderr.includes('listening'); i++) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    await saysOnStderr(server, 'listening');
     const tool = `ib_${op}_bw -x ${gidIndex} -s ${SIZE} -n ${ITERATIONS} ${rig.hostSide.ip4}`;
     const { exitCode, stdout, stderr } = await rig.exec(tool);
     expect(exitCode, stdout + stderr).toBe(0);

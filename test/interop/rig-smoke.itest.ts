@@ -86,14 +86,16 @@ await describeOnRig('two guests on a bridge', 'bridge', () => {
   });
 
   test('a command that runs too long ends with 124', async () => {
+    // timer: a command that is to be ended
     expect((await rig.exec('sleep 60', { timeoutMs: 300 })).exitCode).toBe(124);
   });
 
   test('a killed job ends with everything it started', async () => {
-    const job = await rig.background('sleeper', 'echo begun; sleep 1234; true');
+    const sleeper = 'sleep 1234'; // timer: a command that is to be ended
+    const job = await rig.background('sleeper', `echo begun; ${sleeper}; true`);
     await job.kill();
     expect(await job.wait()).toMatchObject({ exitCode: 143, stdout: 'begun\n' });
-    expect((await rig.exec('ps')).stdout).not.toContain('sleep 1234');
+    expect((await rig.exec('ps')).stdout).not.toContain(sleeper);
   });
 
   test('a host process sees the namespace, and a guest reaches it', async () => {

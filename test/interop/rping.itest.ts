@@ -1,32 +1,25 @@
 /** `rocev2 rping` against rping on Linux Soft-RoCE: rdma_cm over QP1, both roles, both IP versions, with loss, and what is refused. */
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { eventually } from '../support/eventually.js';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
-import { Rig } from './support/rig.js';
-import { buildRocev2, jsonResult, startRocev2 } from './support/rocev2.js';
+import { describeWithRig } from './support/describe-on-rig.js';
+import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 
 const PORT = 7174;
 const FAMILIES = [4, 6] as const;
 const SIZES = [64, 1000, 5000, 65_535];
 
-await describeOnRig('rocev2 rping', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ guests: 1 });
-  });
-  afterAll(() => rig?.stop());
-
-  const ours = (family: 4 | 6) => (family === 4 ? rig.hostSide.ip4 : rig.hostSide.ip6);
-  const theirs = (family: 4 | 6) => (family === 4 ? rig.guests[0].ip4 : rig.guests[0].ip6);
+await describeWithRig('rocev2 rping', {}, (rig) => {
+  const ours = (family: 4 | 6) => (family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6);
+  const theirs = (family: 4 | 6) => (family === 4 ? rig().guests[0].ip4 : rig().guests[0].ip6);
 
   async function asClient(family: 4 | 6, count: number, size = 64) {
-    const server = await rig.background('server', `rping -s -a ${theirs(family)} -S ${size} -V`);
-    await rig.listening(PORT);
+    const server = await rig().background('server', `rping -s -a ${theirs(family)} -S ${size} -V`);
+    await rig().listening(PORT);
     const numbers = ['-C', `${count}`, '-S', `${size}`];
     const result = await jsonResult(
-      startRocev2(rig, ['rping', '-c', '-a', theirs(family), ...numbers, '-V', '--json']),
+      startRocev2(rig(), ['rping', '-c', '-a', theirs(family), ...numbers, '-V', '--json']),
     );
     await server.wait(); // It does not think well of a client that disconnects, and says so with its exit code.
     return result;
@@ -34,19 +27,11 @@ await describeOnRig('rocev2 rping', 'bridge', () => {
 
   async function asServer(family: 4 | 6, count: number, size = 64) {
     const numbers = ['-C', `${count}`, '-S', `${size}`];
-    const server = startRocev2(rig, ['rping', '-s', '-a', ours(family), ...numbers, '-V', '--json']);
-    await listening(server);
-    const client = await rig.exec(`rping -c -a ${ours(family)} -C ${count} -S ${size} -V`);
+    const server = startRocev2(rig(), ['rping', '-s', '-a', ours(family), ...numbers, '-V', '--json']);
+    await saysOnStderr(server, 'listening');
+    const client = await rig().exec(`rping -c -a ${ours(family)} -C ${count} -S ${size} -V`);
     expect(client.exitCode, client.stderr).toBe(0);
     return jsonResult(server);
-  }
-
-  /** It says so on stderr. */
-  async function listening(server: { readonly stderr: string }): Promise<void> {
-    for (let i = 0; i < 200 && !server.stderr.includes('listening'); i++) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    expect(server.stderr).toContain('listening');
   }
 
   for (const family of FAMILIES) {
@@ -88,7 +73,7 @@ await describeOnRig('rocev2 rping', 'bridge', () => {
   for (const direction of ['to1', 'from1'] as const) {
     const what = `every second CM message ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
     cell({ tool: 'rping -V', role: 'both', family: 4, what }, async () => {
-      const loss = await rig.loss({ every: 2, direction, gsiOnly: true });
+      const loss = await rig().loss({ every: 2, direction, gsiOnly: true });
       try {
         expect(await asClient(4, 20)).toMatchObject({ iterations: 20, verified: true });
         expect(await asServer(4, 20)).toMatchObject({ iterations: 20, verified: true });
@@ -99,24 +84,23 @@ await describeOnRig('rocev2 rping', 'bridge', () => {
   }
 
   test('a client that is killed, and another one at once: nothing of the first is in its way', async () => {
-    const server = await rig.background('persistent', `rping -s -P -a ${theirs(4)}`);
-    await rig.listening(PORT);
-    const first = startRocev2(rig, ['rping', '-c', '-a', theirs(4), '-v']);
+    const server = await rig().background('persistent', `rping -s -P -a ${theirs(4)}`);
+    await rig().listening(PORT);
+    const first = startRocev2(rig(), ['rping', '-c', '-a', theirs(4), '-v']);
     await first.waitForOutput(/rdma-ping-20/);
     process.kill(first.pid!, 'SIGKILL');
     await first.wait();
-    const second = await jsonResult(startRocev2(rig, ['rping', '-c', '-a', theirs(4), '-C', '100', '-V', '--json']));
+    const second = await jsonResult(startRocev2(rig(), ['rping', '-c', '-a', theirs(4), '-C', '100', '-V', '--json']));
     expect(second).toMatchObject({ iterations: 100, verified: true });
     await server.kill();
   });
 
   test('a server that is killed: the peer notices, and the next one is found', async () => {
-    const first = startRocev2(rig, ['rping', '-s', '-a', ours(4)]);
-    await listening(first);
-    const client = await rig.background('client', `rping -c -a ${ours(4)} -v`);
+    const first = startRocev2(rig(), ['rping', '-s', '-a', ours(4)]);
+    await saysOnStderr(first, 'listening');
+    const client = await rig().background('client', `rping -c -a ${ours(4)} -v`);
     await first.waitForOutput(/^/);
-    while (!(await client.log()).stdout.includes('rdma-ping-5'))
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually(async () => (await client.log()).stdout.includes('rdma-ping-5'));
     process.kill(first.pid!, 'SIGKILL');
     await first.wait();
     expect(await asServer(4, 100)).toMatchObject({ iterations: 100, verified: true });
@@ -124,16 +108,16 @@ await describeOnRig('rocev2 rping', 'bridge', () => {
   });
 
   test('nobody listens in the guest', async () => {
-    const client = startRocev2(rig, ['rping', '-c', '-a', theirs(4), '-C', '1']);
+    const client = startRocev2(rig(), ['rping', '-c', '-a', theirs(4), '-C', '1']);
     const { exitCode, stderr } = await client.wait();
     expect(exitCode).toBe(3);
     expect(stderr).toContain('nobody listens on that port (8)');
   });
 
   test('nobody listens here: rping is told, and does not wait', async () => {
-    const server = startRocev2(rig, ['rping', '-s', '-a', ours(4), '-p', '7000']);
-    await listening(server);
-    const client = await rig.exec(`rping -c -a ${ours(4)} -p 7001 -C 1`, { timeoutMs: 10_000 });
+    const server = startRocev2(rig(), ['rping', '-s', '-a', ours(4), '-p', '7000']);
+    await saysOnStderr(server, 'listening');
+    const client = await rig().exec(`rping -c -a ${ours(4)} -p 7001 -C 1`, { timeoutMs: 10_000 });
     expect(client.exitCode).not.toBe(0);
     expect(client.exitCode).not.toBe(124);
     expect(client.stdout + client.stderr).toMatch(/REJECTED|rejected|error 8/i);

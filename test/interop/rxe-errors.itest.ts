@@ -3,11 +3,9 @@
  * was asked before succeeds, what was asked behind is flushed, at both ends, and not a byte is written.
  */
 
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
-import { Rig } from './support/rig.js';
-import { buildRocev2 } from './support/rocev2.js';
+import { describeWithRig } from './support/describe-on-rig.js';
 import { fillSum, runVerbs } from './support/verbs-pair.js';
 
 const BUFFER_BYTES = 1 << 20;
@@ -100,14 +98,7 @@ const REFUSALS: readonly Refusal[] = [
   },
 ];
 
-await describeOnRig('refusals between us and Soft-RoCE', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ mtu: 4200 });
-  });
-  afterAll(() => rig?.stop());
-
+await describeWithRig('refusals between us and Soft-RoCE', { mtu: 4200 }, (rig) => {
   const tool = 'rigverbs';
   for (const role of ['client', 'server'] as const) {
     for (const { family, mtu } of [
@@ -122,7 +113,7 @@ await describeOnRig('refusals between us and Soft-RoCE', 'bridge', () => {
         const { what, request, requesterOptions = '', responderOptions = '', preparation = '' } = refusal;
         cell({ tool, role, family, mtu, what }, async () => {
           const posted = request.replace(/\S+$/, '+$&'); // what is asked behind it is posted before the answer comes
-          const { requester, responder, ours, theirs } = await runVerbs(rig, {
+          const { requester, responder, ours, theirs } = await runVerbs(rig(), {
             role,
             family,
             options,
@@ -142,7 +133,7 @@ await describeOnRig('refusals between us and Soft-RoCE', 'bridge', () => {
       }
 
       cell({ tool, role, family, mtu, what: 'SEND that invalidates a wrong key' }, async () => {
-        const { requester, responder, ours, theirs } = await runVerbs(rig, {
+        const { requester, responder, ours, theirs } = await runVerbs(rig(), {
           role,
           family,
           options,
@@ -156,7 +147,7 @@ await describeOnRig('refusals between us and Soft-RoCE', 'bridge', () => {
       });
 
       cell({ tool, role, family, mtu, what: 'WRITE with a key that was invalidated' }, async () => {
-        const { requester, responder, ours, theirs } = await runVerbs(rig, {
+        const { requester, responder, ours, theirs } = await runVerbs(rig(), {
           role,
           family,
           options,

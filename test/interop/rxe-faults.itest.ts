@@ -3,12 +3,10 @@
  * its own in some stack: atomics executed twice, READs resumed at the wrong address, gaps reported again and again.
  */
 
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
+import { describeWithRig } from './support/describe-on-rig.js';
 import { mixedTransfer } from './support/mixed-transfer.js';
-import { Rig } from './support/rig.js';
-import { buildRocev2 } from './support/rocev2.js';
 
 const tool = 'rigverbs';
 const BYTES = 20_000;
@@ -33,14 +31,7 @@ const REPORTED = 'RDMA_WRITE_FIRST';
 /** A later acknowledgement may stand in for it. */
 const UNNOTICED = 'one ACKNOWLEDGE lost';
 
-await describeOnRig('single faults between us and Soft-RoCE', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ mtu: 4200 });
-  });
-  afterAll(() => rig?.stop());
-
+await describeWithRig('single faults between us and Soft-RoCE', { mtu: 4200 }, (rig) => {
   for (const role of ['client', 'server'] as const) {
     for (const { family, mtu } of [
       { family: 4, mtu: 1024 },
@@ -53,10 +44,10 @@ await describeOnRig('single faults between us and Soft-RoCE', 'bridge', () => {
       for (const opcodes of cases) {
         const what = opcodes.length === 1 ? `one ${opcodes[0]} lost` : 'one packet of each kind lost';
         cell({ tool, role, family, mtu, what }, async () => {
-          const before = await rig.counters();
+          const before = await rig().counters();
           const faults = opcodes.map((opcode) => `opcode=${opcode}:once`).join(';');
-          const { ours } = await mixedTransfer(rig, { role, family, options, faults }, BYTES);
-          const after = await rig.counters();
+          const { ours } = await mixedTransfer(rig(), { role, family, options, faults }, BYTES);
+          const after = await rig().counters();
           const theirRetries =
             after.rcvd_seq_err + after.completer_retry_err - before.rcvd_seq_err - before.completer_retry_err;
           const retries = role === 'client' ? (ours.counters['tx_retransmitted'] as number) : theirRetries;
@@ -68,12 +59,12 @@ await describeOnRig('single faults between us and Soft-RoCE', 'bridge', () => {
 
       cell({ tool, role, family, mtu, what: 'packets doubled' }, async () => {
         const faults = 'host>wire:duplicate=0.1;wire>host:duplicate=0.1';
-        await mixedTransfer(rig, { role, family, options, faults }, 100_000);
+        await mixedTransfer(rig(), { role, family, options, faults }, 100_000);
       });
 
       cell({ tool, role, family, mtu, what: 'packets out of order' }, async () => {
         const faults = 'host>wire:reorder=0.05,2;wire>host:reorder=0.05,2';
-        await mixedTransfer(rig, { role, family, options, faults }, 100_000);
+        await mixedTransfer(rig(), { role, family, options, faults }, 100_000);
       });
     }
   }

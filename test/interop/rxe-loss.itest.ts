@@ -3,12 +3,10 @@
  * intact, across the wrap of the PSN too. Nothing may be lost where no rule drops.
  */
 
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
+import { describeWithRig } from './support/describe-on-rig.js';
 import { type MixedPlan, mixedTransfer } from './support/mixed-transfer.js';
-import { Rig } from './support/rig.js';
-import { buildRocev2 } from './support/rocev2.js';
 
 const tool = 'rigverbs';
 
@@ -18,15 +16,8 @@ const RATES = [
   { one: 256, bytes: 3_000_000 },
 ];
 
-await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ mtu: 4200 });
-  });
-  afterAll(() => rig?.stop());
-
-  const mixed = (plan: MixedPlan, bytes: number) => mixedTransfer(rig, plan, bytes);
+await describeWithRig('loss between us and Soft-RoCE', { mtu: 4200 }, (rig) => {
+  const mixed = (plan: MixedPlan, bytes: number) => mixedTransfer(rig(), plan, bytes);
 
   for (const role of ['client', 'server'] as const) {
     for (const { family, mtu } of [
@@ -37,7 +28,7 @@ await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
         for (const direction of ['to1', 'from1'] as const) {
           const where = direction === 'to1' ? 'from us' : 'to us';
           cell({ tool, role, family, mtu: 1024, what: `one packet in ${one} ${where} lost` }, async () => {
-            const loss = await rig.loss({ random: one, direction });
+            const loss = await rig().loss({ random: one, direction });
             let lost = 0;
             try {
               await mixed({ role, family, options: '-m 1024' }, bytes);
@@ -54,7 +45,7 @@ await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
       });
 
       cell({ tool, role, family, mtu: 1024, what: 'the PSN wraps around while packets are lost' }, async () => {
-        const loss = await rig.loss({ random: 20 });
+        const loss = await rig().loss({ random: 20 });
         try {
           await mixed({ role, family, options: '-m 1024 -p 0xffffc0' }, 100_000);
         } finally {
@@ -63,18 +54,18 @@ await describeOnRig('loss between us and Soft-RoCE', 'bridge', () => {
       });
 
       cell({ tool, role, family, mtu: 1024, what: 'corrupted packets are dropped at both ends' }, async () => {
-        const before = await rig.counters();
+        const before = await rig().counters();
         const faults = 'host>wire:corrupt=0.05;wire>host:corrupt=0.05';
         const { ours } = await mixed({ role, family, options: '-m 1024', faults }, 200_000);
-        const accepted = (await rig.counters()).rcvd_pkts - before.rcvd_pkts;
+        const accepted = (await rig().counters()).rcvd_pkts - before.rcvd_pkts;
         expect(accepted).toBeLessThan(ours.counters['tx_packets'] as number);
         expect(ours.counters['rx_icrc_errors']).toBeGreaterThan(0);
       });
 
       cell({ tool, role, family, mtu, what: 'nothing is repeated where nothing is lost' }, async () => {
-        const before = await rig.counters();
+        const before = await rig().counters();
         const { ours } = await mixed({ role, family, options: `-m ${mtu} -t 20` }, 1_000_000);
-        const after = await rig.counters();
+        const after = await rig().counters();
         for (const name of ['duplicate_request', 'out_of_seq_request', 'rcvd_seq_err', 'completer_retry_err'] as const)
           expect(after[name] - before[name], name).toBe(0);
         expect(ours.counters).toMatchObject({ tx_retransmitted: 0, duplicate_request: 0, out_of_sequence: 0 });

@@ -1,10 +1,8 @@
 /** Every RC operation between our verbs and Soft-RoCE's, as requester and as responder. */
 
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
-import { Rig } from './support/rig.js';
-import { buildRocev2 } from './support/rocev2.js';
+import { describeWithRig } from './support/describe-on-rig.js';
 import { fillSum, runVerbs, type VerbsOutcome, type VerbsPlan } from './support/verbs-pair.js';
 
 const SIZES = [0, 1, 3, 1024, 1025, 4096, 4097, 65_536, 300_001];
@@ -12,20 +10,13 @@ const SWAPPED = 0x0102_0304_0506_0708n;
 const OPCODE_RECV = '128';
 const OPCODE_RECV_RDMA_WITH_IMM = '129';
 
-await describeOnRig('every operation against Soft-RoCE', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ mtu: 4200 });
-  });
-  afterAll(() => rig?.stop());
-
+await describeWithRig('every operation against Soft-RoCE', { mtu: 4200 }, (rig) => {
   for (const role of ['client', 'server'] as const) {
     for (const family of [4, 6] as const) {
       for (const mtu of [1024, 4096]) {
         const run = async (plan: Pick<VerbsPlan, 'requester' | 'responder' | 'options'>) => {
           const options = `-m ${mtu} ${plan.options ?? ''}`;
-          const result = await runVerbs(rig, { role, family, ...plan, options });
+          const result = await runVerbs(rig(), { role, family, ...plan, options });
           const { requester, responder, ours, theirs } = result;
           expect([theirs.exitCode, ours.exitCode], `${theirs.text}\n${ours.text}`).toEqual([0, 0]);
           expect(requester.sends.every(({ status }) => status === 0)).toBe(true);

@@ -3,11 +3,10 @@
  * that dies.
  */
 
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
+import { describeOnRig, describeWithRig } from './support/describe-on-rig.js';
 import { Rig, RigFailure } from './support/rig.js';
-import { buildRocev2 } from './support/rocev2.js';
 import { fillSum, rigverbsTowardsUs, runVerbs, startOurVerbs, verbsOutcome } from './support/verbs-pair.js';
 
 const SUCCESS = 0;
@@ -17,22 +16,15 @@ const RNR_RETRY_EXC_ERR = 13;
 
 const tool = 'rigverbs';
 
-await describeOnRig('retries between us and Soft-RoCE', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ mtu: 4200 });
-  });
-  afterAll(() => rig?.stop());
-
+await describeWithRig('retries between us and Soft-RoCE', { mtu: 4200 }, (rig) => {
   for (const role of ['client', 'server'] as const) {
     for (const { family, mtu } of [
       { family: 4, mtu: 1024 },
       { family: 6, mtu: 4096 },
     ] as const) {
       cell({ tool, role, family, mtu, what: 'RNR: receives come late' }, async () => {
-        const before = await rig.counters();
-        const { responder, ours, theirs } = await runVerbs(rig, {
+        const before = await rig().counters();
+        const { responder, ours, theirs } = await runVerbs(rig(), {
           role,
           family,
           options: `-m ${mtu}`,
@@ -41,6 +33,7 @@ await describeOnRig('retries between us and Soft-RoCE', 'bridge', () => {
           },
           responder: {
             options: '-n 0',
+            // timer: how late the receives come
             operations: 'sync sleep:100 post:1 recv:1 sleep:100 post:3 recv:3 sync sum:9000',
           },
         });
@@ -48,7 +41,7 @@ await describeOnRig('retries between us and Soft-RoCE', 'bridge', () => {
         expect(responder.receives.map(({ len }) => Number(len))).toEqual([10, 20_000, 5000, 30]);
         expect(responder.receives[1]?.['fnv']).toBe(fillSum(20_000, 3));
         expect(responder.sums).toEqual([fillSum(9000, 3)]);
-        const after = await rig.counters();
+        const after = await rig().counters();
         if (role === 'client') {
           expect(ours.counters['rnr_nak_received']).toBeGreaterThan(0);
           expect(after.send_rnr_err).toBeGreaterThan(before.send_rnr_err);
@@ -59,7 +52,7 @@ await describeOnRig('retries between us and Soft-RoCE', 'bridge', () => {
       });
 
       cell({ tool, role, family, mtu, what: 'RNR: receives never come' }, async () => {
-        const { requester, responder, ours, theirs } = await runVerbs(rig, {
+        const { requester, responder, ours, theirs } = await runVerbs(rig(), {
           role,
           family,
           options: `-e -m ${mtu}`,
@@ -77,8 +70,8 @@ await describeOnRig('retries between us and Soft-RoCE', 'bridge', () => {
           cell({ tool, role, family, mtu, what: `retries run out: ${request}, all ${lost} lost` }, async () => {
             // The exchange is over TCP, which the rule does not touch.
             const towardsGuest = (role === 'client') === (lost === 'requests');
-            const loss = await rig.loss({ every: 1, direction: towardsGuest ? 'to1' : 'from1' });
-            const { requester, ours, theirs } = await runVerbs(rig, {
+            const loss = await rig().loss({ every: 1, direction: towardsGuest ? 'to1' : 'from1' });
+            const { requester, ours, theirs } = await runVerbs(rig(), {
               role,
               family,
               options: `-e -m ${mtu}`,
@@ -133,6 +126,7 @@ await describeOnRig('a guest that dies', 'bridge', () => {
       const us = startOurVerbs(rig, family, `-e -t 14 +${request}:1000000*1000 drain`);
       await rig.background('peer', rigverbsTowardsUs(rig, family, 'sync'));
       await us.waitForOutput(/SC id=3 /, 60_000);
+      // timer: a command that the power does not outlast
       await expect(rig.exec('echo o > /proc/sysrq-trigger; sleep 60')).rejects.toThrow(RigFailure);
       const { sends, text } = verbsOutcome(await us.wait(100_000));
       const statuses = sends.map(({ status }) => status);

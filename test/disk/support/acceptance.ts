@@ -139,13 +139,13 @@ export function fileSystems(stack: () => Stack): void {
       nbdfuse m/nbd "$U" & fuse=$!
       loop=
       trap '[ -z "$loop" ] || losetup -d $loop' EXIT
-      for i in $(seq 100); do [ -e m/nbd ] && break; sleep 0.1; done
+      for i in $(seq 100); do [ -e m/nbd ] && break; sleep 0.1; done # timer: asks again
       loop=$(losetup -f --show m/nbd)
       mkfs.ext4 -q -F $loop; mount $loop fs
       fio --name=f --directory=fs --rw=randrw --bs=4k --size=8m --ioengine=psync --direct=1 --verify=crc32c --verify_fatal=1 --output-format=terse
       fstrim -v fs; sync; umount fs; losetup -d $loop; loop=
       # The loop device lets go of the file a moment later.
-      for i in $(seq 300); do umount m 2>/dev/null && break; sleep 0.1; done
+      for i in $(seq 300); do umount m 2>/dev/null && break; sleep 0.1; done # timer: asks again
       if mountpoint -q m; then echo 'the loop device does not let go'; exit 1; fi
       wait $fuse
       nbdcopy "$U" f.img; e2fsck -fn f.img; rm f.img\nMOUNTED`);
@@ -177,7 +177,7 @@ export function hostileClients(stack: () => Stack): void {
       stack().succeeds(`
         for i in $(seq ${times}); do
           fio --name=k --thread --ioengine=nbd --uri="$U" --rw=randread --bs=256k --iodepth=64 --size=128m --time_based --runtime=60 >/dev/null 2>&1 &
-          sleep 0.$((i % 4 + 2)); kill -9 $!; wait $! || true
+          sleep 0.$((i % 4 + 2)); kill -9 $!; wait $! || true # timer: the life of a client
           timeout 10 nbdinfo --size "$U" >/dev/null
         done`);
     await kill(3); // Buffers have then grown to what they will be.

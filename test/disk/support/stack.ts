@@ -108,6 +108,7 @@ export class Stack {
         process.kill(-shell.pid!, 'SIGKILL');
       } catch {} // Nothing was left.
     };
+    // timer: a limit
     const limit = setTimeout(() => {
       output += `\nstopped after ${SCRIPT_LIMIT_MS / 1000} s`;
       endGroup();

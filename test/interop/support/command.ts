@@ -52,14 +52,19 @@ export class RunningCommand {
     return this.#within(timeoutMs, 'did not end', this.#finished);
   }
 
-  /** Resolves as soon as stdout matches; rejects when the process ends without, or after `timeoutMs`. */
-  async waitForOutput(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpMatchArray> {
+  /** Resolves as soon as stdout (or stderr) matches; rejects when the process ends without, or after `timeoutMs`. */
+  async waitForOutput(
+    pattern: RegExp,
+    timeoutMs = 20_000,
+    from: 'stdout' | 'stderr' = 'stdout',
+  ): Promise<RegExpMatchArray> {
+    const stream = this.#child[from];
     const seen = async (): Promise<RegExpMatchArray> => {
       for (;;) {
-        const match = this.stdout.match(pattern);
+        const match = this[from].match(pattern);
         if (match) return match;
-        if (!this.#running || !this.#child.stdout) throw this.#failure(`never printed ${pattern}`);
-        await Promise.race([once(this.#child.stdout, 'data'), this.#finished]);
+        if (!this.#running || !stream) throw this.#failure(`never printed ${pattern}`);
+        await Promise.race([once(stream, 'data'), this.#finished]);
       }
     };
     return this.#within(timeoutMs, `did not print ${pattern}`, seen());
@@ -73,7 +78,7 @@ export class RunningCommand {
   /** SIGTERM, or SIGINT as Ctrl-C, and SIGKILL to a process that is still there two seconds later. Harmless after its end. */
   async stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<CommandResult> {
     this.#child.kill(signal);
-    const insist = setTimeout(() => this.#child.kill('SIGKILL'), 2000);
+    const insist = setTimeout(() => this.#child.kill('SIGKILL'), 2000); // timer: a limit
     try {
       return await this.#finished;
     } finally {
@@ -84,6 +89,7 @@ export class RunningCommand {
   async #within<T>(timeoutMs: number, complaint: string, outcome: Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
+      // timer: a limit
       timer = setTimeout(() => reject(this.#failure(`${complaint} within ${timeoutMs} ms`)), timeoutMs);
     });
     outcome.catch(() => {}); // it may still fail after we have stopped listening

@@ -34,10 +34,7 @@ export async function jsonResult(command: RunningCommand, timeoutMs = 60_000): P
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-/** Resolves when a command has said this among its diagnostics: that it listens, say. */
-export async function saysOnStderr(command: RunningCommand, text: string, timeoutMs = 10_000): Promise<void> {
-  for (const end = performance.now() + timeoutMs; !command.stderr.includes(text); ) {
-    if (performance.now() > end) throw new Error(`never said '${text}':\n${command.stderr}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+/** Resolves when a command has said what matches among its diagnostics: that it listens, say. */
+export async function saysOnStderr(command: RunningCommand, pattern: string | RegExp): Promise<void> {
+  await command.waitForOutput(new RegExp(pattern), 20_000, 'stderr');
 }

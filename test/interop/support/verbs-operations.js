@@ -1,6 +1,6 @@
 /** What `rocev2-verbs.js` runs: the operations of rigverbs (rig/guest/rigverbs.c), with its output. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises'; // timer: the operation, and a limit
 import { Access, IpAddress, statusText } from '../../../dist/index.js';
 
 const GRH_BYTES = 40;
@@ -64,7 +64,7 @@ export class VerbsOperations {
     sleep: (ms) => sleep(ms),
     /** Keeps the event loop, and so the NIC on it, from doing anything. */
     block: (ms) => {
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms); // timer: the operation
     },
     bind: () => this.#bindWindow(),
     learn: async () => {

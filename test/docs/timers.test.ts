@@ -1,0 +1,76 @@
+/**
+ * Tests wait for events, not for time: a timer in test/ says on its line, or on the one before, why no event does (`timer: a limit`,
+ * `timer: the fault`, ...). Waiting for what calls nobody back is `test/support/eventually.ts`; time that is simulated has no timers.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+/** What lets real time pass, in programs and in the shell scripts they start. */
+const TIMERS = [
+  /\bset(Timeout|Interval)\b(?! as )/, // An import under another name is one of the next line.
+  /^import (?!\{ setImmediate\b).* from '(node:)?timers\/promises'/,
+  /\bAtomics\.wait\(/,
+  /\bwaitForTimeout\b/,
+  /\btime\.sleep\(/,
+  /\bsleep ([\d.]|\$[\w({])/,
+  /\bsleep:\d/, // An operation of the interop suite's verbs programs.
+];
+const REASON = /\btimer: \w/;
+const SUFFIX = /\.(ts|js|mjs|py)$/;
+/** A program beside the tests: it boots guests, and its loops ask a guest again and again. */
+const RIG = join('test', 'interop', 'rig', '/');
+
+/** Lines with a timer and no reason, as `LINE: text`. */
+function unreasoned(text: string): string[] {
+  const lines = text.split('\n');
+  return lines.flatMap((line, i) => {
+    if (!TIMERS.some((timer) => timer.test(line))) return [];
+    return REASON.test(line) || REASON.test(lines[i - 1] ?? '') ? [] : [`${i + 1}: ${line.trim()}`];
+  });
+}
+
+it('every timer in test/ has a reason', () => {
+  const files = readdirSync('test', { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== basename(import.meta.filename))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => SUFFIX.test(file) && !file.startsWith(RIG));
+  expect(files.length).toBeGreaterThan(300);
+  const found = files.flatMap((file) => unreasoned(readFileSync(file, 'utf8')).map((line) => `${file}:${line}`));
+  expect(found).toEqual([]);
+});
+
+describe('a timer without one is found', () => {
+  it.each([
+    'await new Promise((resolve) => setTimeout(resolve, 50));',
+    'const ticking = setInterval(tick, 10);',
+    "import { setTimeout as delay } from 'node:timers/promises';",
+    "import timers from 'timers/promises';",
+    'Atomics.wait(cell, 0, 0, 20);',
+    'await page.waitForTimeout(300);',
+    'time.sleep(0.3)',
+    "await rig.exec('sleep 60');",
+    'for i in $(seq 9); do try && break; sleep 0.1; done',
+    'sleep $PAUSE',
+    "operations: 'sync sleep:100'",
+    '// timer: too far away\n\nsetTimeout(stop, 5);',
+    'setTimeout(stop, 5); // timer:',
+  ])('%s', (text) => {
+    expect(unreasoned(text)).toHaveLength(1);
+  });
+});
+
+describe('what is none, or has one, is left alone', () => {
+  it.each([
+    "import { setImmediate as nextTurn } from 'node:timers/promises';",
+    'await ends.sleep(5_000);',
+    'await eventually(() => done);',
+    'sleep: (ms) => pause(ms),',
+    'setTimeout(stop, 5); // timer: a limit',
+    '// timer: the fault\nsetInterval(block, 200, 190);',
+    'sleep 1 # timer: the pace of the disk',
+  ])('%s', (text) => {
+    expect(unreasoned(text)).toEqual([]);
+  });
+});
