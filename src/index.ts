@@ -29,11 +29,47 @@ export type { CmCounters } from './cm/protocol.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
 export type { CmTiming } from './cm/timing.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
+export type { ParameterRange, ParametersOf, ParameterTable } from './core/parameters.js';
 export { DCQCN_PRESETS, type DcqcnPreset, type DcqcnPresetName } from './dcqcn/presets.js';
-export { RATE_CONTROL_NAMES, type RateControlName } from './dcqcn/rate-control.js';
-export type { RateControlOptions, RateControlSettings } from './dcqcn/schemes.js';
+export {
+  type Acknowledgement,
+  RateControl,
+  type RateControlDefinition,
+  type RegisteredRateControls,
+} from './dcqcn/rate-control.js';
+export {
+  type RateControlName,
+  type RateControlOptions,
+  type RateControlSettings,
+  rateControlNames,
+  registerRateControl,
+} from './dcqcn/schemes.js';
 export { IpAddress } from './packet/address.js';
-export { RECOVERY_NAMES, type RecoveryName } from './retransmit/recovery.js';
+export { GoBackNReceiver, GoBackNSender } from './retransmit/go-back-n.js';
+export {
+  AHEAD_DROPPED,
+  AHEAD_FORGET_MESSAGE,
+  AHEAD_KEPT,
+  AHEAD_NAK,
+  type KeptPacket,
+  LOSS_REPORTED,
+  LOSS_TIMEOUT,
+  NO_REWIND,
+  REPLAY_APPEND,
+  REPLAY_REWIND,
+  ReceiverRecovery,
+  type RecoveryDefinition,
+  type RegisteredRecoveries,
+  SenderRecovery,
+} from './retransmit/recovery.js';
+export {
+  type RecoveryName,
+  type RecoveryOptions,
+  type RecoverySettings,
+  recoveryNames,
+  registerRecovery,
+} from './retransmit/schemes.js';
+export { SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
 export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './ring/counters.js';
 export { type QpStateName, statusName, statusText } from './ring/enums.js';
 export type { Sge } from './ring/work-queue.js';

@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
-import { RECOVERY_NAMES, type RecoveryName } from '../retransmit/recovery.js';
+import { type RecoveryName, recoveryNames } from '../retransmit/schemes.js';
 import { Access } from '../verbs/access.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
@@ -39,7 +39,7 @@ const helloSchema = z.object({
   qpn: z.number().int().min(2).max(0xfffffe),
   psn: z.number().int().min(0).max(0xffffff),
   mtu: z.union([z.literal(256), z.literal(512), z.literal(1024), z.literal(2048), z.literal(4096)]),
-  recovery: z.enum(RECOVERY_NAMES),
+  recovery: z.enum(recoveryNames()),
   receiveBudgetPackets: z.number().int().min(2),
   maxDestRdAtomic: z.number().int().min(0).max(128),
   region: z.object({ addr: hexBigint, rkey: z.number().int(), length: z.number().int().min(0) }).optional(),

@@ -12,7 +12,7 @@ import { randomInt } from 'node:crypto';
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
-import { RECOVERY_NAMES, type RecoveryName } from '../retransmit/recovery.js';
+import { type RecoveryName, recoveryNames } from '../retransmit/schemes.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
@@ -79,10 +79,10 @@ function checkOptions(call: string, options: ConnectionOptions & { readonly port
       `${call}(device, { host, port })`,
     );
   }
-  if (recovery !== undefined && !RECOVERY_NAMES.includes(recovery)) {
+  if (recovery !== undefined && !recoveryNames().includes(recovery)) {
     throw new RoceError(
       'ERR_ROCE_UNKNOWN_NAME',
-      `recovery is one of ${RECOVERY_NAMES.join(', ')}, not '${String(recovery)}'`,
+      `recovery is one of ${recoveryNames().join(', ')}, not '${String(recovery)}'`,
     );
   }
 }

@@ -1,39 +1,37 @@
 /** The two schemes that listen to nobody: `none`, which never limits, and `fixed`, which always does. */
 
-import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
-import type { RateControl } from './rate-control.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
+import { defineRateControl, RateControl } from './rate-control.js';
 
-export const FIXED_TABLE = {
+const FIXED_TABLE = {
   /** The rate, bits/s. */
   rateBps: { default: 10e9, ...LIMITS.rateBps },
 } as const satisfies ParameterTable;
 
-export class ConstantRate implements RateControl {
-  readonly usesEcn = false;
-  readonly rttSampleBytes = Number.POSITIVE_INFINITY;
+export class ConstantRate extends RateControl {
   readonly #rateBps: number;
 
   constructor({ rateBps }: ParametersOf<typeof FIXED_TABLE>) {
+    super();
     this.#rateBps = rateBps;
   }
 
-  rateBps(_now: number): number {
+  override rateBps(_now: number): number {
     return this.#rateBps;
   }
-
-  targetRateBps(_now: number): number {
-    return this.#rateBps;
-  }
-
-  alpha(_now: number): number {
-    return Number.NaN;
-  }
-
-  onSent(): void {}
-
-  onCnp(_now: number): boolean {
-    return false;
-  }
-
-  onRttSample(): void {}
 }
+
+export const none = defineRateControl({
+  name: 'none',
+  summary: 'as fast as the link allows',
+  parameters: {},
+  isPaced: false,
+  create: () => new ConstantRate({ rateBps: Number.POSITIVE_INFINITY }),
+});
+
+export const fixed = defineRateControl({
+  name: 'fixed',
+  summary: 'a constant rate',
+  parameters: FIXED_TABLE,
+  create: (parameters) => new ConstantRate(parameters),
+});

@@ -5,7 +5,8 @@
  * R = R + delta (1 - w) - R beta w (RTT - RTT_ref)/RTT_ref, where w grows with the gradient g from 0 to 1 as weightSlope g + 1/2.
  */
 
-import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
+import { defineRateControl } from './rate-control.js';
 import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
 
 export const PATCHED_TIMELY_TABLE = {
@@ -37,3 +38,10 @@ export class PatchedTimely extends RttGradientControl {
 
   protected override leaveBand(): void {}
 }
+
+export const patchedTimely = defineRateControl({
+  name: 'patched-timely',
+  summary: 'follows gradient and length of the round-trip time',
+  parameters: PATCHED_TIMELY_TABLE,
+  create: (parameters) => new PatchedTimely(parameters),
+});

@@ -1,31 +1,98 @@
 /**
- * The contract of a rate control: how fast one flow (a queue pair as data sender) may send. Queue pairs call the same methods whatever the
- * scheme; the scheme is chosen when the queue pair is connected.
+ * The contract of a rate control: how fast one flow (a queue pair as data sender) may send, and how much of it may be in flight. Queue pairs
+ * call the same methods whatever the scheme; the scheme is chosen when the queue pair is connected.
  *
  * A rate is a function of time: timers run lazily, each call first advances them to `now`, so that 55 us timers are right even where the
- * event loop is coarse. `now` never runs backwards. Rates are in bits/s of the link: Ethernet with preamble and gap, IP and UDP count.
+ * event loop is coarse. `now` is in nanoseconds and never runs backwards. Rates are in bits/s of the link: Ethernet with preamble and gap, IP
+ * and UDP count.
  */
 
-/** By number: the number crosses the command ring. */
-export const RATE_CONTROL_NAMES = ['none', 'fixed', 'dcqcn', 'timely', 'patched-timely'] as const;
-/** Name of a rate control; docs/congestion-control.md describes them. */
-export type RateControlName = (typeof RATE_CONTROL_NAMES)[number];
+import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 
-export interface RateControl {
-  /** Data packets leave as ECT(0): the scheme listens to ECN marks. */
-  readonly usesEcn: boolean;
-  /** Bytes between packets whose round trip is measured; Infinity where the scheme does not want to know. */
-  readonly rttSampleBytes: number;
-  /** The current rate; Infinity: not limited. Never below the scheme's minimum, never above the line rate. */
-  rateBps(now: number): number;
-  /** The rate that recovery is heading for; the current rate where the scheme has no such thing. */
-  targetRateBps(now: number): number;
-  /** DCQCN's estimate of congestion, 0..1; NaN where the scheme has none. */
-  alpha(now: number): number;
-  /** A data packet of that many bytes on the link has left. */
-  onSent(wireBytes: number, now: number): void;
-  /** A congestion notification arrived. False when it changed nothing: too soon after the last one, or not this scheme's signal. */
-  onCnp(now: number): boolean;
-  /** A round trip was measured: from sending a packet to its acknowledgement. */
-  onRttSample(rttNs: number, now: number): void;
+/** What one acknowledgement tells. The record is reused: a scheme copies what it wants to keep. */
+export interface Acknowledgement {
+  /** Bytes that are newly acknowledged, in whole packets of the path MTU: the last packet of a message counts as a whole one. */
+  bytes: number;
+  /** From sending the newest packet that it acknowledges until now; NaN where that packet was not measured (see `rttSampleBytes`). */
+  rttNs: number;
+  /** Congestion notifications that have arrived since the last acknowledgement. */
+  marks: number;
 }
+
+/** A rate control. Every method has a default, that of a scheme which never limits: a scheme overrides what it has. */
+export abstract class RateControl {
+  /** Data packets leave as ECT(0): the scheme listens to ECN marks. Default false. */
+  readonly usesEcn: boolean = false;
+  /** Bytes between packets whose round trip is measured; Infinity, the default, where the scheme does not want to know. 1: every packet. */
+  readonly rttSampleBytes: number = Number.POSITIVE_INFINITY;
+  /**
+   * The scheme limits the bytes in flight by {@link windowBytes}. Every packet then asks for an acknowledgement, because these open the
+   * window. Default false.
+   */
+  readonly usesWindow: boolean = false;
+
+  /** The current rate; Infinity, the default: not limited. Never below the scheme's minimum, never above the line rate. */
+  rateBps(_now: number): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** The rate that recovery is heading for; by default the current rate. */
+  targetRateBps(now: number): number {
+    return this.rateBps(now);
+  }
+
+  /**
+   * Bytes that may be in flight, asked where {@link usesWindow}; Infinity, the default: not limited. The queue pair counts requests, and the
+   * READ responses they ask for, in whole packets of the path MTU, and always allows one packet. It looks again at each acknowledgement.
+   */
+  windowBytes(_now: number): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** The estimate of congestion, 0..1, of schemes in the manner of DCQCN; NaN, the default, where the scheme has none. */
+  alpha(_now: number): number {
+    return Number.NaN;
+  }
+
+  /** A data packet of that many bytes on the link has left. Not called for schemes that are not paced. */
+  onSent(_wireBytes: number, _now: number): void {}
+
+  /** A congestion notification arrived. False, the default, when it changed nothing: too soon after the last one, or not this scheme's signal. */
+  onCnp(_now: number): boolean {
+    return false;
+  }
+
+  /** A round trip was measured: from sending a packet to its acknowledgement. Comes before {@link onAck} of the same acknowledgement. */
+  onRttSample(_rttNs: number, _now: number): void {}
+
+  /** An acknowledgement, or a READ response, has moved the oldest packet in flight. */
+  onAck(_ack: Readonly<Acknowledgement>, _now: number): void {}
+}
+
+/** A rate control as the registry knows it. */
+export interface RateControlDefinition<N extends string = string, T extends ParameterTable = ParameterTable> {
+  /** The name in options and on command lines: lower-case letters, digits and hyphens, 1 to 31. */
+  readonly name: N;
+  /** One line for help and tables. */
+  readonly summary: string;
+  /** The scheme's own parameters. `cnpIntervalNs` and, if it is paced, `burstBytes` are added. */
+  readonly parameters: T;
+  /** False: it has no rate, its packets leave when they can. Default true. */
+  readonly isPaced?: boolean;
+  /** Makes the control of one flow. May throw ERR_ROCE_CONFLICT for parameters that contradict each other. */
+  create(parameters: ParametersOf<T>): RateControl;
+}
+
+/** Gives a definition its exact type. */
+export function defineRateControl<const N extends string, const T extends ParameterTable, const P extends boolean>(
+  definition: RateControlDefinition<N, T> & { readonly isPaced?: P },
+): RateControlDefinition<N, T> & { readonly isPaced?: P } {
+  return definition;
+}
+
+/**
+ * Rate controls that programs register, by name, with the types of their tables. Empty here; a program adds to it by module augmentation, and
+ * the option types of the package follow.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: programs add to it by module augmentation
+export interface RegisteredRateControls {}

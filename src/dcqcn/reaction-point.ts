@@ -16,8 +16,8 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
-import type { RateControl } from './rate-control.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
+import { defineRateControl, RateControl } from './rate-control.js';
 
 /** Defaults: SIGCOMM'15 at 40 Gb/s. */
 export const REACTION_POINT_TABLE = {
@@ -75,9 +75,8 @@ const ARRIVED_BPS = 1;
 const INCREASES_MAX = 1e6;
 const NEVER = Number.POSITIVE_INFINITY;
 
-export class ReactionPoint implements RateControl {
-  readonly usesEcn = true;
-  readonly rttSampleBytes = Number.POSITIVE_INFINITY;
+export class ReactionPoint extends RateControl {
+  override readonly usesEcn = true;
   readonly #p: ReactionPointParameters;
   #limited = false;
   #current: number;
@@ -107,28 +106,29 @@ export class ReactionPoint implements RateControl {
         'a millionth of it at least',
       );
     }
+    super();
     this.#p = parameters;
     this.#current = linkRateBps;
     this.#target = linkRateBps;
     this.#alphaRaised = parameters.initialAlpha;
   }
 
-  rateBps(now: number): number {
+  override rateBps(now: number): number {
     this.#advance(now);
     return this.#current;
   }
 
-  targetRateBps(now: number): number {
+  override targetRateBps(now: number): number {
     this.#advance(now);
     return this.#target;
   }
 
-  alpha(now: number): number {
+  override alpha(now: number): number {
     this.#advance(now);
     return this.#alpha;
   }
 
-  onSent(wireBytes: number, now: number): void {
+  override onSent(wireBytes: number, now: number): void {
     if (!this.#limited) return;
     this.#advance(now);
     this.#bytesLeft -= wireBytes;
@@ -139,15 +139,13 @@ export class ReactionPoint implements RateControl {
     }
   }
 
-  onCnp(now: number): boolean {
+  override onCnp(now: number): boolean {
     this.#advance(now);
     this.#notified = true;
     if (now - this.#cutNs < this.#p.decreaseIntervalNs) return false;
     this.#cut(now);
     return true;
   }
-
-  onRttSample(): void {}
 
   get #byteBudget(): number {
     return this.#p.byteCounterBytes === 0 ? NEVER : this.#p.byteCounterBytes;
@@ -235,3 +233,10 @@ export class ReactionPoint implements RateControl {
     this.#alphaTimerNs = NEVER;
   }
 }
+
+export const dcqcn = defineRateControl({
+  name: 'dcqcn',
+  summary: 'cuts at congestion notifications, which answer ECN marks',
+  parameters: REACTION_POINT_TABLE,
+  create: (parameters) => new ReactionPoint(parameters),
+});

@@ -9,8 +9,8 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { LIMITS, type ParametersOf, type ParameterTable } from './parameters.js';
-import type { RateControl } from './rate-control.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
+import { RateControl } from './rate-control.js';
 
 /** Defaults: the constants of both papers at 10 Gb/s. */
 export const RTT_GRADIENT_TABLE = {
@@ -38,9 +38,8 @@ export const RTT_GRADIENT_TABLE = {
 
 type RttGradientParameters = ParametersOf<typeof RTT_GRADIENT_TABLE>;
 
-export abstract class RttGradientControl implements RateControl {
-  readonly usesEcn = false;
-  readonly rttSampleBytes: number;
+export abstract class RttGradientControl extends RateControl {
+  override readonly rttSampleBytes: number;
   readonly #p: RttGradientParameters;
   #rate: number;
   #previousRttNs = Number.NaN;
@@ -49,6 +48,7 @@ export abstract class RttGradientControl implements RateControl {
 
   /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: RttGradientParameters) {
+    super();
     const { lowRttNs, highRttNs, minimumRateBps, linkRateBps, initialRateBps } = parameters;
     if (lowRttNs >= highRttNs) throw new RoceError('ERR_ROCE_CONFLICT', 'highRttNs must be above lowRttNs');
     if (minimumRateBps > linkRateBps) {
@@ -59,25 +59,11 @@ export abstract class RttGradientControl implements RateControl {
     this.#rate = this.#bounded(initialRateBps === 0 ? linkRateBps : initialRateBps);
   }
 
-  rateBps(_now: number): number {
+  override rateBps(_now: number): number {
     return this.#rate;
   }
 
-  targetRateBps(_now: number): number {
-    return this.#rate;
-  }
-
-  alpha(_now: number): number {
-    return Number.NaN;
-  }
-
-  onSent(): void {}
-
-  onCnp(_now: number): boolean {
-    return false;
-  }
-
-  onRttSample(rttNs: number, now: number): void {
+  override onRttSample(rttNs: number, now: number): void {
     const { gain, minRttNs } = this.#p;
     const isFirst = Number.isNaN(this.#previousRttNs);
     const differenceNs = isFirst ? 0 : rttNs - this.#previousRttNs;

@@ -1,19 +1,14 @@
-/** The rate controls by name and number, with their parameters. The number crosses the command ring. */
+/** The rate controls: one registry, from which names, options and parameters everywhere follow. */
 
-import { RoceError } from '../core/errors.js';
-import { ConstantRate, FIXED_TABLE } from './constant-rate.js';
-import {
-  completeParameters,
-  LIMITS,
-  type ParametersOf,
-  type ParameterTable,
-  packParameters,
-  unpackParameters,
-} from './parameters.js';
-import { PATCHED_TIMELY_TABLE, PatchedTimely } from './patched-timely.js';
-import { RATE_CONTROL_NAMES, type RateControl, type RateControlName } from './rate-control.js';
-import { REACTION_POINT_TABLE, ReactionPoint } from './reaction-point.js';
-import { TIMELY_TABLE, Timely } from './timely.js';
+import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
+import { type PackedScheme, type SchemeOptions, SchemeRegistry } from '../core/scheme-registry.js';
+import { fixed, none } from './constant-rate.js';
+import { patchedTimely } from './patched-timely.js';
+import type { RateControl, RateControlDefinition, RegisteredRateControls } from './rate-control.js';
+import { dcqcn } from './reaction-point.js';
+import { timely } from './timely.js';
+
+const BUILT_IN = [none, fixed, dcqcn, timely, patchedTimely] as const;
 
 /** As receiver: what every queue pair has, whether it limits its own sending or not. */
 const RECEIVER_TABLE = {
@@ -28,16 +23,15 @@ const PACED_TABLE = {
   ...RECEIVER_TABLE,
 } as const satisfies ParameterTable;
 
-/** The parameters of each scheme: name, default, range. */
-export const RATE_CONTROL_TABLES = {
-  none: RECEIVER_TABLE,
-  fixed: { ...FIXED_TABLE, ...PACED_TABLE },
-  dcqcn: { ...REACTION_POINT_TABLE, ...PACED_TABLE },
-  timely: { ...TIMELY_TABLE, ...PACED_TABLE },
-  'patched-timely': { ...PATCHED_TIMELY_TABLE, ...PACED_TABLE },
-} as const satisfies Record<RateControlName, ParameterTable>;
+type AddedTable<D> = D extends { readonly isPaced?: false } ? typeof RECEIVER_TABLE : typeof PACED_TABLE;
+type BuiltInTables = {
+  [D in (typeof BUILT_IN)[number] as D['name']]: D['parameters'] & AddedTable<D>;
+};
+type RegisteredTables = { [N in keyof RegisteredRateControls]: RegisteredRateControls[N] & typeof PACED_TABLE };
+type Tables = BuiltInTables & RegisteredTables;
 
-type Tables = typeof RATE_CONTROL_TABLES;
+/** Name of a rate control; docs/congestion-control.md describes them. Registered ones count when {@link RegisteredRateControls} names them. */
+export type RateControlName = keyof Tables & string;
 
 /** A scheme and those of its parameters that differ from the defaults: `{name: 'dcqcn', linkRateBps: 10e9}`. */
 export type RateControlOptions = {
@@ -49,42 +43,63 @@ export type RateControlSettings = {
   [N in RateControlName]: { readonly name: N } & ParametersOf<Tables[N]>;
 }[RateControlName];
 
+/** The definition with the parameters that the queue pair itself obeys behind the scheme's own. */
+function withAddedParameters(definition: RateControlDefinition): RateControlDefinition {
+  const { name, summary, parameters, isPaced = true } = definition;
+  const added = isPaced ? PACED_TABLE : RECEIVER_TABLE;
+  return { name, summary, isPaced, parameters: { ...parameters, ...added }, create: (p) => definition.create(p) };
+}
+
+/** All rate controls of this thread. */
+export const rateControls = new SchemeRegistry<RateControlDefinition>(
+  'rate control',
+  ['create'],
+  BUILT_IN.map(withAddedParameters),
+);
+
 /**
- * The options completed with defaults. Throws ERR_ROCE_OUT_OF_RANGE for a value, ERR_ROCE_UNKNOWN_NAME for a parameter that the scheme
- * lacks.
+ * Adds a rate control, to be named in options from now on. A worker engine and other processes have registries of their own: they load the
+ * module that registers it (`openDevice({extensions})`, `--extension`). Throws ERR_ROCE_INVALID_ARGUMENT for a name that is taken or
+ * malformed, a bad table of parameters, and a definition without `create`.
  */
-export function rateControlSettings({ name, ...given }: RateControlOptions): RateControlSettings {
-  return { name, ...completeParameters(RATE_CONTROL_TABLES[name], given) } as RateControlSettings;
+export function registerRateControl<const N extends string, const T extends ParameterTable>(
+  definition: RateControlDefinition<N, T>,
+): void {
+  rateControls.check(definition, Object.keys(PACED_TABLE));
+  rateControls.register(withAddedParameters(definition));
 }
 
-/** For the command ring: the scheme's number and its parameters as a block of numbers. */
-export function packRateControl(options: RateControlOptions): { number: number; block: Float64Array } {
-  const settings = rateControlSettings(options);
-  const block = packParameters(RATE_CONTROL_TABLES[settings.name], settings as unknown as Record<string, number>);
-  return { number: RATE_CONTROL_NAMES.indexOf(settings.name), block };
+/** The names of all rate controls: those of the package, then registered ones. */
+export function rateControlNames(): readonly RateControlName[] {
+  return rateControls.names as readonly RateControlName[];
 }
 
-/** From the command ring. Throws ERR_ROCE_UNKNOWN_NAME for a number that names no scheme, ERR_ROCE_OUT_OF_RANGE for parameters. */
-export function unpackRateControl(number: number, block: Float64Array): RateControlSettings {
-  const name = RATE_CONTROL_NAMES[number];
-  if (name === undefined) {
-    throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no rate control number ${number}`);
-  }
-  return { name, ...unpackParameters(RATE_CONTROL_TABLES[name], block) } as RateControlSettings;
+/**
+ * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not, ERR_ROCE_OUT_OF_RANGE for a
+ * value.
+ */
+export function rateControlSettings(options: RateControlOptions): RateControlSettings {
+  return rateControls.complete(options as SchemeOptions) as RateControlSettings;
 }
 
-/** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
-export function createRateControl(settings: RateControlSettings): RateControl {
-  switch (settings.name) {
-    case 'none':
-      return new ConstantRate({ rateBps: Number.POSITIVE_INFINITY });
-    case 'fixed':
-      return new ConstantRate(settings);
-    case 'dcqcn':
-      return new ReactionPoint(settings);
-    case 'timely':
-      return new Timely(settings);
-    case 'patched-timely':
-      return new PatchedTimely(settings);
-  }
+/** For the command ring. Throws like {@link rateControlSettings}. */
+export function packRateControl(options: RateControlOptions): PackedScheme {
+  return rateControls.pack(options as SchemeOptions);
+}
+
+/** From the command ring. Throws like {@link rateControlSettings}. */
+export function unpackRateControl(name: string, block: Float64Array): RateControlSettings {
+  return rateControls.unpack(name, block) as RateControlSettings;
+}
+
+/** The control of one flow. Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
+export function createRateControl({ name, ...parameters }: RateControlSettings): RateControl {
+  return rateControls.get(name).create(parameters);
+}
+
+/** True where packets are spread in time, in bursts of `burstBytes`; false where they leave when they can. */
+export function hasPacing(
+  settings: RateControlSettings,
+): settings is RateControlSettings & { readonly burstBytes: number } {
+  return rateControls.get(settings.name).isPaced === true;
 }

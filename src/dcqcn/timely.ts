@@ -1,6 +1,7 @@
 /** TIMELY (SIGCOMM'15, algorithm 1): between the thresholds the rate follows the gradient of the round-trip time alone. */
 
-import type { ParametersOf, ParameterTable } from './parameters.js';
+import type { ParametersOf, ParameterTable } from '../core/parameters.js';
+import { defineRateControl } from './rate-control.js';
 import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
 
 export const TIMELY_TABLE = {
@@ -36,3 +37,10 @@ export class Timely extends RttGradientControl {
     this.#samplesWithoutRise = 0;
   }
 }
+
+export const timely = defineRateControl({
+  name: 'timely',
+  summary: 'follows the gradient of the round-trip time',
+  parameters: TIMELY_TABLE,
+  create: (parameters) => new Timely(parameters),
+});

@@ -11,7 +11,7 @@
  *   selective repeat  1 - p
  */
 
-import type { RecoveryName } from '../retransmit/recovery.js';
+import type { RecoveryName } from '../retransmit/schemes.js';
 
 /** What a loss rule does to the packets of one direction: one in `period`, K, or each by itself with `probability` p, 0..1. */
 export type LossModel =

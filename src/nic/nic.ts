@@ -470,7 +470,14 @@ export class Nic implements QpHost {
       const { attributes, nextPsns } = qp;
       const common = { ...attributes, ...nextPsns, curState: attributes.state };
       if (qp instanceof UdQueuePair) {
-        return { ...common, sourcePort: 0, rateBps: UNLIMITED, targetRateBps: UNLIMITED, alpha: Number.NaN };
+        return {
+          ...common,
+          sourcePort: 0,
+          rateBps: UNLIMITED,
+          targetRateBps: UNLIMITED,
+          windowBytes: UNLIMITED,
+          alpha: Number.NaN,
+        };
       }
       const { rate } = qp.congestion;
       const now = this.#commandNs;
@@ -479,6 +486,7 @@ export class Nic implements QpHost {
         sourcePort: qp.connection?.path.sourcePort ?? 0,
         rateBps: rate.rateBps(now),
         targetRateBps: rate.targetRateBps(now),
+        windowBytes: rate.windowBytes(now),
         alpha: rate.alpha(now),
       };
     },

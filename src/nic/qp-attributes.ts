@@ -3,7 +3,13 @@
 import { RoceError } from '../core/errors.js';
 import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
 import { RD_ATOMIC_MAX } from '../qp/outstanding.js';
-import { recoveryNameOf } from '../retransmit/schemes.js';
+import {
+  createReceiver,
+  createSender,
+  packRecovery,
+  STANDARD_RECOVERY,
+  unpackRecovery,
+} from '../retransmit/schemes.js';
 import {
   type FieldValue,
   QP_ATTR_ACCESS_FLAGS,
@@ -28,6 +34,7 @@ import { PATH_MTUS, QPS_RESET } from '../ring/enums.js';
 
 /** Attributes of a QP that was just created. */
 export function initialAttributes(): QpAttributes {
+  const recovery = packRecovery(STANDARD_RECOVERY);
   const uncontrolled = packRateControl({ name: 'none' });
   return {
     state: QPS_RESET,
@@ -50,9 +57,10 @@ export function initialAttributes(): QpAttributes {
     sqPsn: 0,
     maxDestRdAtomic: 0,
     destQpn: 0,
-    recovery: 0,
+    recovery: recovery.name,
+    recoveryParameters: recovery.block,
     inflightPackets: 0,
-    rateControl: uncontrolled.number,
+    rateControl: uncontrolled.name,
     rateParameters: uncontrolled.block,
   };
 }
@@ -82,7 +90,11 @@ export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: numb
       throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must be ${min} to ${max}`);
     }
   }
-  if ((mask & QP_ATTR_RECOVERY) !== 0) recoveryNameOf(values.recovery);
+  if ((mask & QP_ATTR_RECOVERY) !== 0) {
+    const recovery = unpackRecovery(values.recovery, values.recoveryParameters);
+    createSender(recovery);
+    createReceiver(recovery);
+  }
   if ((mask & QP_ATTR_RATE_CONTROL) !== 0) {
     createRateControl(unpackRateControl(values.rateControl, values.rateParameters));
   }
@@ -110,7 +122,7 @@ const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof Qp
   [QP_ATTR_MAX_DEST_RD_ATOMIC, ['maxDestRdAtomic']],
   [QP_ATTR_MIN_RNR_TIMER, ['minRnrTimer']],
   [QP_ATTR_DEST_QPN, ['destQpn']],
-  [QP_ATTR_RECOVERY, ['recovery']],
+  [QP_ATTR_RECOVERY, ['recovery', 'recoveryParameters']],
   [QP_ATTR_INFLIGHT, ['inflightPackets']],
   [QP_ATTR_RATE_CONTROL, ['rateControl', 'rateParameters']],
 ];

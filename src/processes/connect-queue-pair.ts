@@ -3,7 +3,7 @@
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import type { IpAddress } from '../packet/address.js';
-import type { RecoveryName } from '../retransmit/recovery.js';
+import type { RecoveryName } from '../retransmit/schemes.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';

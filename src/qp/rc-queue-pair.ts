@@ -8,7 +8,7 @@ import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/
 import { psnDiff } from '../packet/psn.js';
 import { type RocePacket, writeCnp } from '../packet/roce.js';
 import { ECN_ECT0, type TxBatch } from '../port/datagram.js';
-import { recoveryNameOf } from '../retransmit/schemes.js';
+import { usesSack } from '../retransmit/schemes.js';
 import {
   type CommandResult,
   QP_ATTR_AV,
@@ -166,7 +166,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
   /** Starts the rate control that the attributes name: what was learned so far is forgotten. */
   #control(): void {
     this.congestion = this.#newCongestionControl();
-    this.#requester.measureRtt(this.congestion.rate.rttSampleBytes);
+    this.#requester.obey(this.congestion.rate);
     this.host.cancelResume(this);
   }
 
@@ -213,14 +213,11 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
     } else this.schedule();
   }
 
-  /**
-   * True when the packet's transport class is this QP's, or it notifies of congestion; the SACK extension only where selective repeat was
-   * agreed.
-   */
+  /** True when the packet's transport class is this QP's, or it notifies of congestion; the SACK extension only where the recovery scheme uses it. */
   speaks(packet: RocePacket): boolean {
     const { transport } = packet.info;
     if (transport === 'RC' || transport === 'CNP') return true;
-    return packet.opcode === VENDOR_SACK && recoveryNameOf(this.attributes.recovery) === 'selective-repeat';
+    return packet.opcode === VENDOR_SACK && usesSack(this.attributes.recovery);
   }
 
   /** True when a packet of this kind is processed in the current state (IBTA §10.3.1). */
@@ -288,7 +285,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
   receiveCnp(packet: RocePacket, length: number, now: number): boolean {
     this.probe.nowNs = now;
     this.probe.packetReceived(packet, length, 0);
-    return this.congestion.rate.onCnp(now);
+    return this.congestion.onCnp(now);
   }
 
   onDeadline(now: number): void {
@@ -319,7 +316,7 @@ export class RcQueuePair implements Schedulable, Paced, RcShared {
       newPsn: out.newPsn,
       expectedPsn: this.#responder.expectedPsn,
       msn: this.#responder.msn,
-      windowPackets: this.#connection === undefined ? 0 : Math.min(windowPackets(this.budget), recovery.spanMax),
+      windowPackets: this.#connection === undefined ? 0 : Math.min(windowPackets(this.budget), recovery.inFlightMax),
       postedWqes: this.#requester.postedWqes,
       startedWqes: (out.started - out.head) >>> 0,
       outstandingReads: out.reads.count,

@@ -7,6 +7,7 @@
  * responses never outrun our receive buffer.
  */
 
+import type { RateControl } from '../dcqcn/rate-control.js';
 import { SgeCursor } from '../memory/sge-cursor.js';
 import * as op from '../packet/opcode.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
@@ -22,7 +23,7 @@ import {
 } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
-import { createSender, recoveryNameOf } from '../retransmit/schemes.js';
+import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { ackTimeoutNs } from '../retransmit/timers.js';
 import { Cqe } from '../ring/completion-ring.js';
 import { COUNTER } from '../ring/counters.js';
@@ -85,8 +86,10 @@ export class Requester {
   readonly #qp: RcShared;
   readonly #sq: SendQueue;
   readonly out: Outstanding;
-  recovery: SenderRecovery = createSender('go-back-n');
+  recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
   ackDeadlineNs = NEVER;
+  /** When the timer of `ackDeadlineNs` started. */
+  #ackStartNs = 0;
   /** While waiting for a receiver that was not ready nothing is sent. */
   rnrDeadlineNs = NEVER;
   retriesLeft = 0;
@@ -106,6 +109,10 @@ export class Requester {
    */
   #answerPsn = 0;
   #rtt: RttProbe = NO_RTT_PROBE;
+  /** The rate control, where it limits the bytes in flight. */
+  #windowed: RateControl | undefined;
+  /** What the rate control has been told is acknowledged: everything before this PSN. */
+  #reportedPsn = 0;
   readonly #cqe = new Cqe();
 
   constructor(qp: RcShared, sq: SendQueue) {
@@ -117,7 +124,7 @@ export class Requester {
   /** RTR to RTS: from here on requests may be sent. */
   start(): void {
     const { attributes } = this.#qp;
-    this.recovery = createSender(recoveryNameOf(attributes.recovery));
+    this.recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
     this.recovery.reset(attributes.sqPsn);
     this.out.reset(attributes.sqPsn, this.#sq.consumer);
     this.ackDeadlineNs = NEVER;
@@ -128,11 +135,13 @@ export class Requester {
     this.#failedIndex = -1;
     this.#loaded = -1;
     this.#answerPsn = psnAdd(attributes.sqPsn, -1);
+    this.#reportedPsn = attributes.sqPsn;
   }
 
-  /** The rate control has changed: round trips are measured as it wants. */
-  measureRtt(sampleBytes: number): void {
-    this.#rtt = createRttProbe(sampleBytes);
+  /** The rate control has changed: round trips are measured as it wants, and its window counts. */
+  obey(rate: RateControl): void {
+    this.#rtt = createRttProbe(rate.rttSampleBytes);
+    this.#windowed = rate.usesWindow ? rate : undefined;
   }
 
   get deadlineNs(): number {
@@ -296,7 +305,7 @@ export class Requester {
   #emitPacket(index: number, psn: number, batch: TxBatch, now: number): number {
     if (!this.#load(index)) return 0;
     const { out } = this;
-    const window = this.#window;
+    const window = this.#windowPackets(now);
     const used = psnDiff(psn, out.unacked);
     let psns = 1;
     let asksForAnswer = true;
@@ -360,8 +369,11 @@ export class Requester {
     return (this.#sq.producer - this.out.head) >>> 0;
   }
 
-  get #window(): number {
-    return Math.min(windowPackets(this.#qp.budget), this.recovery.spanMax);
+  /** Packets that may be in flight: one at least, and no more than peer, recovery scheme and rate control allow. */
+  #windowPackets(now: number): number {
+    const packets = Math.min(windowPackets(this.#qp.budget), this.recovery.inFlightMax);
+    if (this.#windowed === undefined) return packets;
+    return Math.min(packets, Math.max(1, Math.floor(this.#windowed.windowBytes(now) / this.#qp.mtuBytes)));
   }
 
   /** Returns whether the packet asks for an acknowledgement. */
@@ -382,6 +394,7 @@ export class Requester {
       isLast ||
       used + 1 >= window ||
       this.#packetsSinceAckReq >= Math.min(window / ACKS_PER_WINDOW, ACK_EVERY_PACKETS_MAX) ||
+      this.#windowed !== undefined ||
       this.#rtt.isDue(bytes) ||
       (psn !== out.newPsn && !this.recovery.goesBack);
     if (ackReq) this.#packetsSinceAckReq = 0;
@@ -474,8 +487,13 @@ export class Requester {
   }
 
   #armAckTimer(now: number): void {
-    this.ackDeadlineNs = now + ackTimeoutNs(this.#qp.attributes.timeout);
+    this.#ackStartNs = now;
+    this.ackDeadlineNs = now + this.#timeoutNs;
     this.#qp.deadlineChanged();
+  }
+
+  get #timeoutNs(): number {
+    return this.recovery.timeoutNs(ackTimeoutNs(this.#qp.attributes.timeout), this.out.inFlight);
   }
 
   // ---- what the completer reports
@@ -485,7 +503,11 @@ export class Requester {
     const { out } = this;
     out.unacked = this.recovery.advance(out.unacked);
     const rttNs = this.#rtt.onProgress(out.unacked, now);
-    if (rttNs >= 0) this.#qp.congestion.rate.onRttSample(rttNs, now);
+    const packets = psnDiff(out.unacked, this.#reportedPsn);
+    if (packets > 0) {
+      this.#qp.congestion.onAcknowledged(packets * this.#qp.mtuBytes, rttNs, now);
+      this.#reportedPsn = out.unacked;
+    }
     if (psnDiff(out.unacked, out.sendPsn) > 0) out.moveCursor(out.unacked); // What was to be sent again has arrived after all.
     out.reads.trim(out.unacked);
     this.retriesLeft = this.#qp.attributes.retryCnt;
@@ -564,8 +586,13 @@ export class Requester {
       this.ackDeadlineNs = NEVER;
       const { out } = this;
       if (out.unacked === out.newPsn) return;
+      const timeoutNs = this.#timeoutNs;
+      if (now < this.#ackStartNs + timeoutNs) {
+        this.ackDeadlineNs = this.#ackStartNs + timeoutNs; // With more packets in flight the scheme waits longer.
+        return;
+      }
       this.#qp.host.counters[COUNTER.local_ack_timeout_err]++;
-      this.#qp.probe.timedOut(ackTimeoutNs(this.#qp.attributes.timeout));
+      this.#qp.probe.timedOut(timeoutNs);
       this.lost(out.unacked, out.newPsn, LOSS_TIMEOUT);
     }
   }

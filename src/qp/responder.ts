@@ -37,7 +37,7 @@ import {
   REPLAY_REWIND,
   type ReceiverRecovery,
 } from '../retransmit/recovery.js';
-import { createReceiver, recoveryNameOf } from '../retransmit/schemes.js';
+import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { Cqe } from '../ring/completion-ring.js';
 import { COUNTER } from '../ring/counters.js';
 import {
@@ -83,7 +83,7 @@ export class Responder {
   readonly #qp: RcShared;
   expectedPsn = 0;
   msn = 0;
-  #recovery: ReceiverRecovery = createReceiver('go-back-n');
+  #recovery: ReceiverRecovery = createReceiver(recoverySettings(STANDARD_RECOVERY));
   #records = new ResponderRecords(0);
   #responses = new ResponseQueue(0);
   #due = DUE_NOTHING;
@@ -112,7 +112,7 @@ export class Responder {
   /** INIT to RTR: from here on requests are executed. */
   start(): void {
     const { attributes } = this.#qp;
-    this.#recovery = createReceiver(recoveryNameOf(attributes.recovery));
+    this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
     this.#records = new ResponderRecords(attributes.maxDestRdAtomic);
     this.#responses = new ResponseQueue(attributes.maxDestRdAtomic);
     this.expectedPsn = attributes.rqPsn;

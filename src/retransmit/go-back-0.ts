@@ -5,8 +5,9 @@
  */
 
 import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';
-import { AHEAD_FORGET_MESSAGE } from './recovery.js';
+import { AHEAD_FORGET_MESSAGE, defineRecovery } from './recovery.js';
 
+/** Resumes at the start of the message. */
 export class GoBack0Sender extends GoBackNSender {
   override readonly restartsMessages = true;
 
@@ -15,6 +16,7 @@ export class GoBack0Sender extends GoBackNSender {
   }
 }
 
+/** Forgets the message in progress when a packet of it is missing. */
 export class GoBack0Receiver extends GoBackNReceiver {
   override readonly restartsReads = true;
 
@@ -26,3 +28,12 @@ export class GoBack0Receiver extends GoBackNReceiver {
     return psn === messageStart;
   }
 }
+
+/** The definition for the registry. */
+export const goBack0 = defineRecovery({
+  name: 'go-back-0',
+  summary: 'of the first RoCE NICs: the whole message is sent again',
+  parameters: {},
+  sender: () => new GoBack0Sender(),
+  receiver: () => new GoBack0Receiver(),
+});

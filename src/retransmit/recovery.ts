@@ -7,9 +7,7 @@
  * Receiver: the responder, for requests.
  */
 
-export const RECOVERY_NAMES = ['go-back-n', 'go-back-0', 'selective-repeat'] as const;
-/** How losses are repaired: by the standard’s go-back-N, or, where both ends agree, by one of the others. */
-export type RecoveryName = (typeof RECOVERY_NAMES)[number];
+import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 
 /** `onLoss` answer: nothing to rewind, lost packets come out of `nextResend`. */
 export const NO_REWIND = -1;
@@ -18,34 +16,63 @@ export const NO_REWIND = -1;
 export const LOSS_REPORTED = 0; // a NAK, a SACK, or a gap in READ responses
 export const LOSS_TIMEOUT = 1; // nothing was heard for a whole timeout: earlier conclusions are void
 
-export interface SenderRecovery {
+/** The sender's half. Methods have defaults where those of a scheme that goes back will do. PSNs are 24-bit numbers that wrap. */
+export abstract class SenderRecovery {
   /**
    * True for the go-back schemes: a reported loss is a retry of everything after it, counts against retry_cnt, and only one runs at a
    * time. False: reports only add packets to resend, and timeouts alone count.
    */
-  readonly goesBack: boolean;
-  /** A reported loss names the first PSN of a message, part of which may have been acknowledged: the receiver has forgotten it. */
-  readonly restartsMessages: boolean;
-  /** Outstanding PSNs the scheme can keep account of. */
-  readonly spanMax: number;
-  /** Starts anew: the next PSN to be sent is `psn`. */
-  reset(psn: number): void;
+  abstract readonly goesBack: boolean;
   /**
-   * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or kept; `messageStart` is the first PSN of the message that holds `first`; `next` the next new PSN. Returns
-   * the PSN at which sending resumes, or NO_REWIND.
+   * A reported loss names the first PSN of a message, part of which may have been acknowledged: the receiver has forgotten it. Default
+   * false.
    */
-  onLoss(first: number, end: number, messageStart: number, next: number, cause: number): number;
+  readonly restartsMessages: boolean = false;
+  /** Packets in flight at most: what the scheme can keep account of, or wants to have on the way. 1 to 2^22, the default. */
+  readonly inFlightMax: number = 1 << 22;
+
+  /** Starts anew: the next PSN to be sent is `psn`. */
+  reset(_psn: number): void {}
+
+  /**
+   * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or kept; `messageStart` is the first PSN of the
+   * message that holds `first`; `next` the next new PSN; `cause` LOSS_REPORTED or LOSS_TIMEOUT. Returns the PSN at which sending resumes, or
+   * NO_REWIND.
+   */
+  abstract onLoss(first: number, end: number, messageStart: number, next: number, cause: number): number;
+
   /** The answer with `psn` has been placed although something before it is missing: this PSN is done. */
-  markDelivered(psn: number): void;
+  markDelivered(_psn: number): void {}
+
   /** The receiver keeps the request `psn` behind a gap. It is not done: the receiver may still refuse it when its turn comes. */
-  markKept(psn: number): void;
-  isDelivered(psn: number): boolean;
+  markKept(_psn: number): void {}
+
+  /** True when `psn`, not before the oldest that is unacknowledged, was {@link markDelivered}. */
+  isDelivered(_psn: number): boolean {
+    return false;
+  }
+
   /** Everything before `psn` is done; returns the first PSN from there on that is not. */
-  advance(psn: number): number;
+  advance(psn: number): number {
+    return psn;
+  }
+
   /** The next PSN in [unacked, next) to send again out of turn, or -1. */
-  nextResend(unacked: number, next: number): number;
+  nextResend(_unacked: number, _next: number): number {
+    return -1;
+  }
+
   /** `psn` has just been sent again; `next` is the next new PSN. */
-  onResent(psn: number, next: number): void;
+  onResent(_psn: number, _next: number): void {}
+
+  /**
+   * How long to wait for an answer before everything in flight counts as lost, in nanoseconds; Infinity: for ever. `ackTimeoutNs` is the
+   * queue pair's local ACK timeout, and the default; `inFlight` the packets that are sent and not acknowledged. Asked when the timer starts
+   * and when it runs out: if the answer has become longer, the timer goes on.
+   */
+  timeoutNs(ackTimeoutNs: number, _inFlight: number): number {
+    return ackTimeoutNs;
+  }
 }
 
 /** What the responder does with a request packet ahead of the expected PSN. */
@@ -58,27 +85,78 @@ export const AHEAD_DROPPED = 3; // beyond what can be stored; report what is the
 export const REPLAY_REWIND = 0; // responses from there on are dropped from the queue: the requester asks for them again
 export const REPLAY_APPEND = 1; // only these PSNs are wanted; what is queued stays
 
-export interface ReceiverRecovery {
-  readonly replay: typeof REPLAY_REWIND | typeof REPLAY_APPEND;
+/** The receiver's half. Methods have defaults where those of a scheme that keeps nothing behind a gap will do. */
+export abstract class ReceiverRecovery {
+  /** What becomes of queued responses when one is asked for again. Default REPLAY_REWIND. */
+  readonly replay: typeof REPLAY_REWIND | typeof REPLAY_APPEND = REPLAY_REWIND;
   /**
    * A READ is executed anew from wherever it is asked for again: go-back-0 restarts messages that are longer than the records reach
-   * back, and may ask at once for what it first asked for in several requests, some of which never arrived.
+   * back, and may ask at once for what it first asked for in several requests, some of which never arrived. Default false.
    */
-  readonly restartsReads: boolean;
-  reset(): void;
-  /** A packet `distance` (> 0) ahead of the expected PSN. The bytes are copied if kept. */
-  onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number;
-  /** True when `psn` starts the message in progress over. `messageStart` is -1 between messages. */
-  restartsMessage(psn: number, messageStart: number): boolean;
+  readonly restartsReads: boolean = false;
+
+  /** Forgets what is kept. */
+  reset(): void {}
+
+  /**
+   * A packet `distance` (> 0) ahead of the expected PSN: `length` bytes from `offset`, which are copied if the packet is kept. Returns one of
+   * AHEAD_NAK, AHEAD_FORGET_MESSAGE, AHEAD_KEPT, AHEAD_DROPPED.
+   */
+  abstract onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number;
+
+  /** True when `psn`, before the expected one, starts the message in progress over. `messageStart` is -1 between messages. */
+  restartsMessage(_psn: number, _messageStart: number): boolean {
+    return false;
+  }
+
   /** The kept packet with this PSN, removed from the store; valid until the next call. */
-  takeKept(expected: number): KeptPacket | undefined;
-  /** Bytes of the bitmap that {@link writeBitmap} would write: 0 when nothing is kept, or the scheme has none. */
-  bitmapBytes(expected: number): number;
+  takeKept(_expected: number): KeptPacket | undefined {
+    return undefined;
+  }
+
+  /** Bytes of the bitmap that {@link writeBitmap} would write, at most 128: 0 when nothing is kept, or the scheme has none. */
+  bitmapBytes(_expected: number): number {
+    return 0;
+  }
+
   /** Bit i of the little-endian bitmap: PSN expected + 1 + i is kept. */
-  writeBitmap(expected: number, bytes: Uint8Array, offset: number, length: number): void;
+  writeBitmap(_expected: number, _bytes: Uint8Array, _offset: number, _length: number): void {}
 }
 
+/** A packet of the receiver's store. */
 export interface KeptPacket {
+  /** The packet from its BTH on, and perhaps more. */
   readonly bytes: Uint8Array;
+  /** Bytes of the packet. */
   readonly length: number;
 }
+
+/** A recovery scheme as the registry knows it. Both ends of a connection need the same one, by name. */
+export interface RecoveryDefinition<N extends string = string, T extends ParameterTable = ParameterTable> {
+  /** The name in options, on command lines and in the connection exchange: lower-case letters, digits and hyphens, 1 to 31. */
+  readonly name: N;
+  /** One line for help and tables. */
+  readonly summary: string;
+  /** The scheme's parameters; those marked `agreed` must have the same values at both ends. */
+  readonly parameters: T;
+  /** The receiver reports gaps by SACK, a packet with a bitmap, instead of a NAK; others drop that packet. Default false. */
+  readonly usesSack?: boolean;
+  /** Makes the sender's half of one queue pair. May throw ERR_ROCE_CONFLICT for parameters that contradict each other. */
+  sender(parameters: ParametersOf<T>): SenderRecovery;
+  /** Makes the receiver's half of one queue pair. May throw like `sender`. */
+  receiver(parameters: ParametersOf<T>): ReceiverRecovery;
+}
+
+/** Gives a definition its exact type. */
+export function defineRecovery<const N extends string, const T extends ParameterTable>(
+  definition: RecoveryDefinition<N, T>,
+): RecoveryDefinition<N, T> {
+  return definition;
+}
+
+/**
+ * Recovery schemes that programs register, by name, with the types of their tables. Empty here; a program adds to it by module augmentation,
+ * and the option types of the package follow.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: programs add to it by module augmentation
+export interface RegisteredRecoveries {}

@@ -1,39 +1,92 @@
-/** The recovery schemes by name and number. The number crosses the command ring and the connection exchange. */
+/** The recovery schemes: one registry, from which names, options and parameters everywhere follow. */
 
-import { RoceError } from '../core/errors.js';
-import { GoBack0Receiver, GoBack0Sender } from './go-back-0.js';
-import { GoBackNReceiver, GoBackNSender } from './go-back-n.js';
-import { RECOVERY_NAMES, type ReceiverRecovery, type RecoveryName, type SenderRecovery } from './recovery.js';
-import { SelectiveRepeatReceiver, SelectiveRepeatSender } from './selective-repeat.js';
+import type { ParametersOf, ParameterTable } from '../core/parameters.js';
+import { type PackedScheme, type SchemeOptions, SchemeRegistry } from '../core/scheme-registry.js';
+import { goBack0 } from './go-back-0.js';
+import { goBackN } from './go-back-n.js';
+import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
+import { selectiveRepeat } from './selective-repeat.js';
 
-const SCHEMES: Record<RecoveryName, { sender: () => SenderRecovery; receiver: () => ReceiverRecovery }> = {
-  'go-back-n': { sender: () => new GoBackNSender(), receiver: () => new GoBackNReceiver() },
-  'go-back-0': { sender: () => new GoBack0Sender(), receiver: () => new GoBack0Receiver() },
-  'selective-repeat': { sender: () => new SelectiveRepeatSender(), receiver: () => new SelectiveRepeatReceiver() },
-};
+const BUILT_IN = [goBackN, goBack0, selectiveRepeat] as const;
 
-export function createSender(name: RecoveryName): SenderRecovery {
-  return SCHEMES[name].sender();
+type BuiltInTables = { [D in (typeof BUILT_IN)[number] as D['name']]: D['parameters'] };
+type Tables = BuiltInTables & RegisteredRecoveries;
+
+/**
+ * How losses are repaired: by the standard's go-back-N, or, where both ends agree, by one of the others. Registered ones count when
+ * {@link RegisteredRecoveries} names them.
+ */
+export type RecoveryName = keyof Tables & string;
+
+/** A scheme and those of its parameters that differ from the defaults: a name alone, or `{name: 'my-scheme', windowPackets: 64}`. */
+export type RecoveryOptions =
+  | RecoveryName
+  | { [N in RecoveryName]: { readonly name: N } & Partial<ParametersOf<Tables[N]>> }[RecoveryName];
+
+/** A scheme with all its parameters. */
+export type RecoverySettings = {
+  [N in RecoveryName]: { readonly name: N } & ParametersOf<Tables[N]>;
+}[RecoveryName];
+
+/** What standard peers speak, and the default. */
+export const STANDARD_RECOVERY = goBackN.name;
+
+/** All recovery schemes of this thread. */
+export const recoverySchemes = new SchemeRegistry<RecoveryDefinition>(
+  'recovery scheme',
+  ['sender', 'receiver'],
+  BUILT_IN,
+);
+
+/**
+ * Adds a recovery scheme, to be named in options from now on. A worker engine and other processes have registries of their own: they load the
+ * module that registers it (`openDevice({extensions})`, `--extension`). Throws ERR_ROCE_INVALID_ARGUMENT for a name that is taken or
+ * malformed, a bad table of parameters, and a definition without `sender` or `receiver`.
+ */
+export function registerRecovery<const N extends string, const T extends ParameterTable>(
+  definition: RecoveryDefinition<N, T>,
+): void {
+  recoverySchemes.register(definition);
 }
 
-export function createReceiver(name: RecoveryName): ReceiverRecovery {
-  return SCHEMES[name].receiver();
+/** The names of all recovery schemes: those of the package, then registered ones. */
+export function recoveryNames(): readonly RecoveryName[] {
+  return recoverySchemes.names as readonly RecoveryName[];
 }
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for a number that names no scheme. */
-export function recoveryNameOf(number: number): RecoveryName {
-  const name = RECOVERY_NAMES[number];
-  if (name === undefined) throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no recovery scheme number ${number}`);
-  return name;
+/**
+ * The options completed with defaults. Throws ERR_ROCE_UNKNOWN_NAME for a scheme or parameter that there is not, ERR_ROCE_OUT_OF_RANGE for a
+ * value.
+ */
+export function recoverySettings(options: RecoveryOptions): RecoverySettings {
+  return recoverySchemes.complete(withName(options)) as RecoverySettings;
 }
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for a name that is none. */
-export function recoveryNumberOf(name: RecoveryName): number {
-  const number = RECOVERY_NAMES.indexOf(name);
-  if (number >= 0) return number;
-  throw new RoceError(
-    'ERR_ROCE_UNKNOWN_NAME',
-    `'${name}' is no recovery scheme`,
-    `give one of ${RECOVERY_NAMES.join(', ')}`,
-  );
+/** For the command ring. Throws like {@link recoverySettings}. */
+export function packRecovery(options: RecoveryOptions): PackedScheme {
+  return recoverySchemes.pack(withName(options));
+}
+
+/** From the command ring. Throws like {@link recoverySettings}. */
+export function unpackRecovery(name: string, block: Float64Array): RecoverySettings {
+  return recoverySchemes.unpack(name, block) as RecoverySettings;
+}
+
+/** The sender's half for one queue pair. Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
+export function createSender({ name, ...parameters }: RecoverySettings): SenderRecovery {
+  return recoverySchemes.get(name).sender(parameters);
+}
+
+/** The receiver's half for one queue pair. Throws like {@link createSender}. */
+export function createReceiver({ name, ...parameters }: RecoverySettings): ReceiverRecovery {
+  return recoverySchemes.get(name).receiver(parameters);
+}
+
+/** True when the scheme reports gaps by SACK. */
+export function usesSack(name: string): boolean {
+  return recoverySchemes.get(name).usesSack === true;
+}
+
+function withName(options: RecoveryOptions): SchemeOptions {
+  return typeof options === 'string' ? { name: options } : (options as SchemeOptions);
 }

@@ -11,12 +11,13 @@ import { psnAdd, psnDiff } from '../packet/psn.js';
 import {
   AHEAD_DROPPED,
   AHEAD_KEPT,
+  defineRecovery,
   type KeptPacket,
   LOSS_TIMEOUT,
   NO_REWIND,
   REPLAY_APPEND,
-  type ReceiverRecovery,
-  type SenderRecovery,
+  ReceiverRecovery,
+  SenderRecovery,
 } from './recovery.js';
 
 /** PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can report. */
@@ -32,23 +33,24 @@ const RESENT = 3;
 /** Held by the receiver behind a gap, not executed: it is not sent again, and not done either. */
 const KEPT = 4;
 
-export class SelectiveRepeatSender implements SenderRecovery {
-  readonly goesBack = false;
-  readonly restartsMessages = false;
-  readonly spanMax = SELECTIVE_SPAN;
+/** Sends again what the bitmap, or a timeout, says is missing. */
+export class SelectiveRepeatSender extends SenderRecovery {
+  override readonly goesBack = false;
+  /** At most {@link SELECTIVE_SPAN}: what the accounts hold. */
+  override readonly inFlightMax: number = SELECTIVE_SPAN;
   readonly #state = new Uint8Array(SELECTIVE_SPAN);
   /** For RESENT: the next new PSN at the time of the second copy. */
   readonly #resentBefore = new Uint32Array(SELECTIVE_SPAN);
   #lost = 0;
   #done = 0;
 
-  reset(psn: number): void {
+  override reset(psn: number): void {
     this.#state.fill(OUTSTANDING);
     this.#lost = 0;
     this.#done = psn;
   }
 
-  onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
+  override onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
     const newestDelivered = psnAdd(end, -1);
     for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
       const i = psn & MASK;
@@ -65,11 +67,11 @@ export class SelectiveRepeatSender implements SenderRecovery {
     return NO_REWIND;
   }
 
-  markDelivered(psn: number): void {
+  override markDelivered(psn: number): void {
     this.#settle(psn, DELIVERED);
   }
 
-  markKept(psn: number): void {
+  override markKept(psn: number): void {
     this.#settle(psn, KEPT);
   }
 
@@ -79,11 +81,11 @@ export class SelectiveRepeatSender implements SenderRecovery {
     this.#state[i] = state;
   }
 
-  isDelivered(psn: number): boolean {
+  override isDelivered(psn: number): boolean {
     return this.#state[psn & MASK] === DELIVERED;
   }
 
-  advance(psn: number): number {
+  override advance(psn: number): number {
     while (this.#done !== psn) this.#forget();
     while (this.#state[this.#done & MASK] === DELIVERED) this.#forget();
     return this.#done;
@@ -97,13 +99,13 @@ export class SelectiveRepeatSender implements SenderRecovery {
     this.#done = psnAdd(this.#done, 1);
   }
 
-  nextResend(unacked: number, next: number): number {
+  override nextResend(unacked: number, next: number): number {
     if (this.#lost === 0) return -1;
     for (let psn = unacked; psn !== next; psn = psnAdd(psn, 1)) if (this.#state[psn & MASK] === LOST) return psn;
     return -1;
   }
 
-  onResent(psn: number, next: number): void {
+  override onResent(psn: number, next: number): void {
     const i = psn & MASK;
     if (this.#state[i] === LOST) this.#lost--;
     this.#state[i] = RESENT;
@@ -120,18 +122,18 @@ class Kept implements KeptPacket {
   psn = 0;
 }
 
-export class SelectiveRepeatReceiver implements ReceiverRecovery {
-  readonly replay = REPLAY_APPEND;
-  readonly restartsReads = false;
+/** Keeps what comes behind a gap: {@link SELECTIVE_SPAN} packets at most. */
+export class SelectiveRepeatReceiver extends ReceiverRecovery {
+  override readonly replay = REPLAY_APPEND;
   readonly #slots: Kept[] = Array.from({ length: SELECTIVE_SPAN }, () => new Kept());
   #count = 0;
 
-  reset(): void {
+  override reset(): void {
     for (const slot of this.#slots) slot.present = false;
     this.#count = 0;
   }
 
-  onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
+  override onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
     if (distance >= SELECTIVE_SPAN || length > KEPT_BYTES_MAX) return AHEAD_DROPPED;
     const slot = this.#slots[psn & MASK];
     if (this.#holds(psn)) return AHEAD_KEPT;
@@ -149,11 +151,7 @@ export class SelectiveRepeatReceiver implements ReceiverRecovery {
     return slot.present && slot.psn === psn;
   }
 
-  restartsMessage(): boolean {
-    return false;
-  }
-
-  takeKept(expected: number): KeptPacket | undefined {
+  override takeKept(expected: number): KeptPacket | undefined {
     if (this.#count === 0) return undefined;
     const slot = this.#slots[expected & MASK];
     if (!slot.present) return undefined;
@@ -162,7 +160,7 @@ export class SelectiveRepeatReceiver implements ReceiverRecovery {
     return slot.psn === expected ? slot : undefined;
   }
 
-  bitmapBytes(expected: number): number {
+  override bitmapBytes(expected: number): number {
     if (this.#count === 0) return 0;
     let left = this.#count;
     let highest = -1;
@@ -174,10 +172,20 @@ export class SelectiveRepeatReceiver implements ReceiverRecovery {
     return ((highest >> 5) + 1) * 4; // None at all: -1 >> 5 is -1.
   }
 
-  writeBitmap(expected: number, bytes: Uint8Array, offset: number, length: number): void {
+  override writeBitmap(expected: number, bytes: Uint8Array, offset: number, length: number): void {
     bytes.fill(0, offset, offset + length);
     for (let i = 0; i < length * 8; i++) {
       if (this.#holds(psnAdd(expected, 1 + i))) bytes[offset + (i >>> 3)] |= 1 << (i & 7);
     }
   }
 }
+
+/** The definition for the registry. */
+export const selectiveRepeat = defineRecovery({
+  name: 'selective-repeat',
+  summary: 'the receiver keeps what it has, only what is missing is sent again',
+  parameters: {},
+  usesSack: true,
+  sender: () => new SelectiveRepeatSender(),
+  receiver: () => new SelectiveRepeatReceiver(),
+});

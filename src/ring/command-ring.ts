@@ -1,7 +1,7 @@
 /**
  * The command ring: control operations are written by the application and answered in place by the NIC, in order.
  *
- * Element, 512 bytes: 0 u32 command code, 4 u32 status (0 ok, else 1 + index into ERROR_CODES), 8 u32 length of the error text,
+ * Element, 1024 bytes: 0 u32 command code, 4 u32 status (0 ok, else 1 + index into ERROR_CODES), 8 u32 length of the error text,
  * 16.. arguments; the answer's fields, or the error text, replace the arguments.
  */
 
@@ -19,7 +19,7 @@ import { createRingMemory, Ring } from './ring.js';
 
 /** Commands of a device that may wait for their answers at once; more wait outside. */
 export const COMMAND_DEPTH = 64;
-const ELEMENT_BYTES = 512;
+const ELEMENT_BYTES = 1024;
 const BODY_OFFSET = 16;
 const TEXT_BYTES_MAX = ELEMENT_BYTES - BODY_OFFSET;
 

@@ -2,13 +2,18 @@
  * The control operations of the NIC: name, number and the fields each takes and gives. Both sides encode and decode by this table,
  * so that the NIC may stand in another thread.
  *
- * Field kinds: `u32` number, `u53` byte counts and offsets as numbers, `u64` bigint, `f64` any number, `f64s` a block of such, `gid` 16 bytes.
+ * Field kinds: `u32` number, `u53` byte counts and offsets as numbers, `u64` bigint, `f64` any number, `f64s` a block of such, `gid` 16 bytes,
+ * `name` a name of a scheme: its length, then ASCII.
  */
 
-export type FieldKind = 'u32' | 'u53' | 'u64' | 'f64' | 'f64s' | 'gid';
+import { PARAMETERS_MAX } from '../core/parameters.js';
+
+export type FieldKind = 'u32' | 'u53' | 'u64' | 'f64' | 'f64s' | 'gid' | 'name';
 
 /** Numbers in a field of kind `f64s`. */
-export const F64_BLOCK_LENGTH = 24;
+export const F64_BLOCK_LENGTH = PARAMETERS_MAX;
+/** Bytes of a field of kind `name`; names have at most one less. */
+const NAME_BYTES = 32;
 
 /** Attribute mask bits of modifyQp (`ibv_qp_attr_mask`). */
 export const QP_ATTR_STATE = 1 << 0;
@@ -31,7 +36,7 @@ export const QP_ATTR_SQ_PSN = 1 << 16;
 export const QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 17;
 export const QP_ATTR_PATH_MIG_STATE = 1 << 18;
 export const QP_ATTR_DEST_QPN = 1 << 20;
-/** Ours: the recovery scheme, agreed when connecting; with DEST_QPN only. */
+/** Ours: the recovery scheme and its parameters, agreed when connecting; with DEST_QPN only. */
 export const QP_ATTR_RECOVERY = 1 << 24;
 /** Ours: how many packets the peer's socket can hold; with DEST_QPN only. */
 export const QP_ATTR_INFLIGHT = 1 << 25;
@@ -59,9 +64,10 @@ const QP_ATTRIBUTES = {
   sqPsn: 'u32',
   maxDestRdAtomic: 'u32',
   destQpn: 'u32',
-  recovery: 'u32',
+  recovery: 'name',
+  recoveryParameters: 'f64s',
   inflightPackets: 'u32',
-  rateControl: 'u32',
+  rateControl: 'name',
   rateParameters: 'f64s',
 } as const;
 
@@ -105,7 +111,14 @@ export const COMMANDS = {
   queryQp: {
     code: 16,
     in: { qpn: 'u32' },
-    out: { ...QP_ATTRIBUTES, sourcePort: 'u32', rateBps: 'f64', targetRateBps: 'f64', alpha: 'f64' },
+    out: {
+      ...QP_ATTRIBUTES,
+      sourcePort: 'u32',
+      rateBps: 'f64',
+      targetRateBps: 'f64',
+      windowBytes: 'f64',
+      alpha: 'f64',
+    },
   },
   destroyQp: { code: 17, in: { qpn: 'u32' }, out: {} },
   createAh: { code: 18, in: { pd: 'u32', remoteGid: 'gid', remoteUdpPort: 'u32', dscp: 'u32' }, out: { ah: 'u32' } },
@@ -142,6 +155,7 @@ interface FieldValues {
   readonly f64: number;
   readonly f64s: Float64Array;
   readonly gid: Uint8Array;
+  readonly name: string;
 }
 export type FieldValue = FieldValues[FieldKind];
 type Fields<F> = { -readonly [K in keyof F]: F[K] extends FieldKind ? FieldValues[F[K]] : never };
@@ -157,7 +171,15 @@ export function commandNameOf(code: number): CommandName | undefined {
   return NAMES_BY_CODE.get(code);
 }
 
-const FIELD_BYTES: Record<FieldKind, number> = { u32: 4, u53: 8, u64: 8, f64: 8, f64s: 8 * F64_BLOCK_LENGTH, gid: 16 };
+const FIELD_BYTES: Record<FieldKind, number> = {
+  u32: 4,
+  u53: 8,
+  u64: 8,
+  f64: 8,
+  f64s: 8 * F64_BLOCK_LENGTH,
+  gid: 16,
+  name: NAME_BYTES,
+};
 
 /** Writes the fields in table order from `offset`. Missing fields are a programming error caught by the types. */
 export function encodeFields(
@@ -173,6 +195,7 @@ export function encodeFields(
     else if (kind === 'gid') new Uint8Array(view.buffer, view.byteOffset + o, 16).set(value as Uint8Array);
     else if (kind === 'f64') view.setFloat64(o, value as number, true);
     else if (kind === 'f64s') encodeBlock(view, o, value as Float64Array);
+    else if (kind === 'name') encodeName(view, o, value as string);
     else view.setBigUint64(o, BigInt(value as number | bigint), true);
     o += FIELD_BYTES[kind];
   }
@@ -180,6 +203,16 @@ export function encodeFields(
 
 function encodeBlock(view: DataView, offset: number, block: Float64Array): void {
   for (let i = 0; i < block.length; i++) view.setFloat64(offset + 8 * i, block[i], true);
+}
+
+function encodeName(view: DataView, offset: number, name: string): void {
+  view.setUint8(offset, name.length);
+  for (let i = 0; i < name.length; i++) view.setUint8(offset + 1 + i, name.charCodeAt(i));
+}
+
+function decodeName(view: DataView, offset: number): string {
+  const length = Math.min(view.getUint8(offset), NAME_BYTES - 1);
+  return String.fromCharCode(...Array.from({ length }, (_, i) => view.getUint8(offset + 1 + i)));
 }
 
 export function decodeFields(
@@ -196,6 +229,7 @@ export function decodeFields(
     else if (kind === 'f64') values[name] = view.getFloat64(o, true);
     else if (kind === 'f64s')
       values[name] = Float64Array.from({ length: F64_BLOCK_LENGTH }, (_, i) => view.getFloat64(o + 8 * i, true));
+    else if (kind === 'name') values[name] = decodeName(view, o);
     else values[name] = new Uint8Array(view.buffer, view.byteOffset + o, 16).slice();
     o += FIELD_BYTES[kind];
   }

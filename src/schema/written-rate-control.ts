@@ -3,8 +3,7 @@
 import { RoceError } from '../core/errors.js';
 import { parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
-import type { RateControlName } from '../dcqcn/rate-control.js';
-import { type RateControlOptions, rateControlSettings } from '../dcqcn/schemes.js';
+import { type RateControlName, type RateControlOptions, rateControlSettings } from '../dcqcn/schemes.js';
 
 /**
  * The options that `written` means: parameters as numbers or text, and for DCQCN `preset`, which goes before them. Throws

@@ -8,8 +8,13 @@ import {
   unpackRateControl,
 } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
-import type { RecoveryName } from '../retransmit/recovery.js';
-import { recoveryNameOf, recoveryNumberOf } from '../retransmit/schemes.js';
+import {
+  packRecovery,
+  type RecoveryOptions,
+  type RecoverySettings,
+  STANDARD_RECOVERY,
+  unpackRecovery,
+} from '../retransmit/schemes.js';
 import {
   type CommandResult,
   QP_ATTR_ACCESS_FLAGS,
@@ -72,7 +77,7 @@ export interface QpAttr {
   /** 0..7; 7 means without end. */
   readonly rnrRetry?: number;
   /** How losses are recovered; both ends must agree, and third parties speak go-back-n (the default) only. */
-  readonly recovery?: RecoveryName;
+  readonly recovery?: RecoveryOptions;
   /** Packets the peer's socket can hold, all QPs to it together. Default 128. */
   readonly inflightPackets?: number;
   /** How fast this side sends data: a scheme, and those of its parameters that differ from the defaults. Default `{name: 'none'}`. */
@@ -94,7 +99,8 @@ export interface QpInfo {
   readonly rnrRetry: number;
   readonly maxRdAtomic: number;
   readonly maxDestRdAtomic: number;
-  readonly recovery: RecoveryName;
+  /** The recovery scheme with all its parameters. */
+  readonly recovery: RecoverySettings;
   /** UDP source port of the connection. */
   readonly sourcePort: number;
   /** The rate control with all its parameters. */
@@ -103,6 +109,8 @@ export interface QpInfo {
   readonly rateBps: number;
   /** The rate that recovery is heading for. */
   readonly targetRateBps: number;
+  /** Bytes that the rate control allows in flight; Infinity: not limited. */
+  readonly windowBytes: number;
   /** DCQCN's estimate of congestion, 0..1; NaN for other schemes. */
   readonly alpha: number;
 }
@@ -139,6 +147,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
   ];
   let mask = 0;
   for (const [given, bit] of bits) if (given !== undefined) mask |= bit;
+  const recovery = packRecovery(attr.recovery ?? STANDARD_RECOVERY);
   const rateControl = packRateControl(attr.rateControl ?? { name: 'none' });
   const values: QpAttributes = {
     state: attr.state === undefined ? 0 : placeIn(QP_STATE_NAMES, attr.state, 'state of a QP'),
@@ -161,9 +170,10 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     sqPsn: numberOf(attr.sqPsn),
     maxDestRdAtomic: numberOf(attr.maxDestRdAtomic),
     destQpn: numberOf(attr.destQpn),
-    recovery: attr.recovery === undefined ? 0 : recoveryNumberOf(attr.recovery),
+    recovery: recovery.name,
+    recoveryParameters: recovery.block,
     inflightPackets: numberOf(attr.inflightPackets),
-    rateControl: rateControl.number,
+    rateControl: rateControl.name,
     rateParameters: rateControl.block,
   };
   return { mask, values };
@@ -191,11 +201,12 @@ export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {
     rnrRetry: values.rnrRetry,
     maxRdAtomic: values.maxRdAtomic,
     maxDestRdAtomic: values.maxDestRdAtomic,
-    recovery: recoveryNameOf(values.recovery),
+    recovery: unpackRecovery(values.recovery, values.recoveryParameters),
     sourcePort: values.sourcePort,
     rateControl: unpackRateControl(values.rateControl, values.rateParameters),
     rateBps: values.rateBps,
     targetRateBps: values.targetRateBps,
+    windowBytes: values.windowBytes,
     alpha: values.alpha,
   };
 }

@@ -3,13 +3,12 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { DCQCN_PRESETS } from '../../src/dcqcn/presets.js';
-import { RATE_CONTROL_NAMES } from '../../src/dcqcn/rate-control.js';
-import { RATE_CONTROL_TABLES } from '../../src/dcqcn/schemes.js';
+import { rateControls } from '../../src/dcqcn/schemes.js';
 
 const text = readFileSync('docs/congestion-control.md', 'utf8');
-const parameters = Object.values(RATE_CONTROL_TABLES).flatMap((table) => Object.keys(table));
+const parameters = rateControls.definitions.flatMap(({ parameters }) => Object.keys(parameters));
 // `none` and the rate of `fixed` have a sentence instead of a row.
-const words = [...RATE_CONTROL_NAMES, ...Object.keys(DCQCN_PRESETS), ...new Set(parameters)].filter(
+const words = [...rateControls.names, ...Object.keys(DCQCN_PRESETS), ...new Set(parameters)].filter(
   (word) => word !== 'rateBps',
 );
 

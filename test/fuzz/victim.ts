@@ -9,7 +9,7 @@ import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
-import { RECOVERY_NAMES, type RecoveryName } from '../../src/retransmit/recovery.js';
+import { type RecoveryName, recoveryNames } from '../../src/retransmit/schemes.js';
 import type { QpStateName } from '../../src/ring/enums.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
@@ -128,7 +128,7 @@ export class Victim {
       regions[name] = await (name === 'otherPd' ? otherPd : pd).regMr(bytes, ACCESS[name]);
     }
     const victim = new Victim(host, events, device, pd, cq, memory, regions);
-    for (const recovery of RECOVERY_NAMES) {
+    for (const recovery of recoveryNames()) {
       for (const state of PLANNED_STATES) await victim.#addTarget(recovery, state);
     }
     for (const state of ['RESET', 'INIT', 'ERR'] as const) await victim.#addTarget('go-back-n', state);

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
-import { RECOVERY_NAMES } from '../../src/retransmit/recovery.js';
+import { recoveryNames } from '../../src/retransmit/schemes.js';
 import { SimHost } from '../../src/sim/sim-host.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { createPair } from '../support/pair.js';
@@ -31,7 +31,7 @@ function ageRings() {
   };
 }
 
-it.each(RECOVERY_NAMES)('%s: work requests around index 2^32 complete once each, in order', async (recovery) => {
+it.each(recoveryNames())('%s: work requests around index 2^32 complete once each, in order', async (recovery) => {
   const rings = ageRings();
   try {
     const pair = await createPair({

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { RECOVERY_NAMES } from '../../src/retransmit/recovery.js';
+import { recoveryNames } from '../../src/retransmit/schemes.js';
 import { createPair } from '../support/pair.js';
 
-describe.each(RECOVERY_NAMES)('%s moves data', (recovery) => {
+describe.each(recoveryNames())('%s moves data', (recovery) => {
   it.each([0, 1, 5, 1023, 1024, 1025, 5000, 100_000, 1_000_000])('SEND of %i bytes', async (size) => {
     const { a, b, ...pair } = await createPair({ recovery }).then((p) => ({ a: p.a, b: p.b, pair: p }));
     for (let i = 0; i < size; i++) a.mr.bytes[i] = (i * 7 + 3) & 255;

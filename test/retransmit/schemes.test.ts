@@ -10,9 +10,16 @@ import {
   LOSS_REPORTED,
   LOSS_TIMEOUT,
   NO_REWIND,
-  RECOVERY_NAMES,
 } from '../../src/retransmit/recovery.js';
-import { createReceiver, createSender, recoveryNameOf, recoveryNumberOf } from '../../src/retransmit/schemes.js';
+import {
+  createReceiver,
+  createSender,
+  packRecovery,
+  type RecoveryName,
+  recoveryNames,
+  recoverySettings,
+  unpackRecovery,
+} from '../../src/retransmit/schemes.js';
 import {
   SELECTIVE_SPAN,
   SelectiveRepeatReceiver,
@@ -23,16 +30,22 @@ import { ackTimeoutNs } from '../../src/retransmit/timers.js';
 const NO_BYTES = new Uint8Array(0);
 
 describe('schemes by name', () => {
-  it.each(RECOVERY_NAMES)('%s keeps its number and makes both halves', (name) => {
-    expect(recoveryNameOf(recoveryNumberOf(name))).toBe(name);
-    expect(createSender(name).goesBack).toBe(name !== 'selective-repeat');
-    expect(createSender(name).restartsMessages).toBe(name === 'go-back-0');
-    expect(createReceiver(name).restartsReads).toBe(name === 'go-back-0');
+  it.each(recoveryNames())('%s crosses the command ring and makes both halves', (name) => {
+    const packed = packRecovery(name);
+    const settings = unpackRecovery(packed.name, packed.block);
+    expect(settings).toEqual(recoverySettings(name));
+    expect(createSender(settings).restartsMessages).toBe(createReceiver(settings).restartsReads);
   });
 
-  it('an unknown number is refused', () => {
-    expect(() => recoveryNameOf(3)).toThrow(/no recovery scheme number 3/);
-    expect(() => recoveryNumberOf('go-back-1' as 'go-back-0')).toThrow(/'go-back-1' is no recovery scheme/);
+  it('an unknown name is refused with the known ones', () => {
+    for (const use of [recoverySettings, packRecovery]) {
+      expect(() => use('go-back-1' as RecoveryName)).toThrow(
+        expect.objectContaining({
+          code: 'ERR_ROCE_UNKNOWN_NAME',
+          message: expect.stringContaining('go-back-n, go-back-0, selective-repeat'),
+        }),
+      );
+    }
   });
 
   it('the acknowledgement timeout is 4.096 us times a power of two, and 0 means never', () => {
@@ -48,9 +61,9 @@ describe('go-back schemes', () => {
 
   it('send nothing out of turn, and know no delivered packets behind a gap', () => {
     for (const sender of [new GoBackNSender(), new GoBack0Sender()]) {
-      sender.reset();
-      sender.markDelivered();
-      sender.markKept();
+      sender.reset(3);
+      sender.markDelivered(5);
+      sender.markKept(5);
       sender.onLoss(3, 9, 3, 9, LOSS_TIMEOUT);
       expect(sender.nextResend(3, 9)).toBe(-1);
       expect(sender.isDelivered(5)).toBe(false);
@@ -61,7 +74,7 @@ describe('go-back schemes', () => {
   it('go-back-N drops what comes behind a gap, go-back-0 forgets the message as well', () => {
     expect(new GoBackNReceiver().onAhead(9, 2, NO_BYTES, 0, 0)).toBe(AHEAD_NAK);
     expect(new GoBack0Receiver().onAhead(9, 2, NO_BYTES, 0, 0)).toBe(AHEAD_FORGET_MESSAGE);
-    expect(new GoBackNReceiver().takeKept()).toBeUndefined();
+    expect(new GoBackNReceiver().takeKept(7)).toBeUndefined();
   });
 
   it('only go-back-0 lets a packet start the message in progress over', () => {

@@ -223,6 +223,7 @@ describe('command fields', () => {
     f64: [Number.MIN_VALUE, Number.NaN],
     f64s: [new Float64Array(F64_BLOCK_LENGTH), new Float64Array(F64_BLOCK_LENGTH).fill(Number.POSITIVE_INFINITY)],
     gid: [new Uint8Array(16), new Uint8Array(16).fill(0xff)],
+    name: ['', 'z'.repeat(31)],
   };
 
   it.each(Object.keys(COMMANDS) as CommandName[])(
@@ -233,7 +234,7 @@ describe('command fields', () => {
           const values = Object.fromEntries(
             Object.entries(table).map(([field, kind]) => [field, EXTREMES[kind][which]]),
           );
-          const view = new DataView(new ArrayBuffer(512));
+          const view = new DataView(new ArrayBuffer(1024));
           encodeFields(view, 16, table, values);
           expect(decodeFields(view, 16, table)).toEqual(values);
         }

@@ -5,7 +5,7 @@
 
 import { SeededRandom } from '../../src/core/random.js';
 import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
-import { RECOVERY_NAMES, type RecoveryName } from '../../src/retransmit/recovery.js';
+import { type RecoveryName, recoveryNames } from '../../src/retransmit/schemes.js';
 import { Dice, fillRandom } from '../support/dice.js';
 import { Arena, type Range } from './arena.js';
 
@@ -101,7 +101,7 @@ export function planSeed(seed: number): Plan {
   const random = new SeededRandom(seed);
   const dice = new Dice(random.stream('plan'));
   const paces = new Dice(random.stream('rate control'));
-  const recovery = dice.pick(RECOVERY_NAMES);
+  const recovery = dice.pick(recoveryNames());
   const mtu = dice.pick([256, 512, 1024, 2048, 4096]);
   const rateBps = dice.logUniform(1e9, 100e9);
   const delayNs = Math.floor(dice.logUniform(100, 50_000));

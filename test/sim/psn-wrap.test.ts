@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RECOVERY_NAMES } from '../../src/retransmit/recovery.js';
+import { recoveryNames } from '../../src/retransmit/schemes.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { createPair, type Player } from '../support/pair.js';
 
@@ -31,7 +31,7 @@ function checkMoved(from: Player, to: Player): void {
   expect(here(3).readBigUInt64LE()).toBe(1n);
 }
 
-describe.each(RECOVERY_NAMES)('%s crosses the PSN wrap', (recovery) => {
+describe.each(recoveryNames())('%s crosses the PSN wrap', (recovery) => {
   it.each(
     STARTS.flatMap(
       (start) =>

@@ -7,7 +7,7 @@ import { SeededRandom } from '../../src/core/random.js';
 import { Estats, type EstatsInit } from '../../src/estats/estats.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { IpAddress } from '../../src/packet/address.js';
-import type { RecoveryName } from '../../src/retransmit/recovery.js';
+import type { RecoveryName } from '../../src/retransmit/schemes.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
 import { SimLink } from '../../src/sim/sim-link.js';

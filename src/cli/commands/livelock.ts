@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatBytes, parseCount } from '../../core/units.js';
 import { parseFaultRules } from '../../faults/grammar.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { compareSchemes } from '../livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';

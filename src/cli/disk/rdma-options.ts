@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import type { IpAddress } from '../../packet/address.js';
-import { RECOVERY_NAMES, type RecoveryName } from '../../retransmit/recovery.js';
+import { type RecoveryName, recoveryNames } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { addNicOptions, type NicOptions } from '../nic-options.js';
@@ -40,8 +40,8 @@ export function addRdmaOptions(command: Command): Command {
     .option('--udp-port <port>', 'UDP port of this side, for hosts with one address (default 4791)', portOption)
     .option(
       '--recovery <scheme>',
-      `${RECOVERY_NAMES.join(', ')}; the same on both sides`,
-      choiceOption(RECOVERY_NAMES),
+      `${recoveryNames().join(', ')}; the same on both sides`,
+      choiceOption(recoveryNames()),
       'go-back-n',
     )
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')

@@ -6,7 +6,7 @@
  */
 
 import { join, parse } from 'node:path';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import { orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { type LivelockMeasurement, LivelockRig, type LivelockSettings } from './experiment.js';

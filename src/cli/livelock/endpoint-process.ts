@@ -11,7 +11,7 @@ import { IpAddress } from '../../packet/address.js';
 import { method } from '../../processes/calls.js';
 import { connectQueuePair } from '../../processes/connect-queue-pair.js';
 import { serveParent } from '../../processes/serve-parent.js';
-import { RECOVERY_NAMES, type RecoveryName } from '../../retransmit/recovery.js';
+import { type RecoveryName, recoveryNames } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -65,7 +65,7 @@ const service = {
       switchPort: z.string(),
       messageBytes: z.number().int(),
       isSource: z.boolean(),
-      recovery: z.enum(RECOVERY_NAMES),
+      recovery: z.enum(recoveryNames()),
       trace: z.string().optional(),
     },
     async ({ address, switchPort, messageBytes, isSource, recovery, trace }) => {

@@ -9,7 +9,7 @@
 import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
 import { ChildService, whileAlive } from '../../processes/child-service.js';
 import type { SwitchService } from '../../processes/switch-process.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import type { LivelockEndpointService } from './endpoint-process.js';
 import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';

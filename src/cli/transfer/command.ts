@@ -3,7 +3,7 @@
 import { Argument, type Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { chooseIo } from '../../driver/port-io.js';
-import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
+import { recoveryNames } from '../../retransmit/schemes.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { frameOption } from '../frame-wire.js';
 import { orInterrupted } from '../interruption.js';
@@ -76,8 +76,8 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     .option('--udp-port <port>', 'UDP port of this endpoint, for hosts with one address (default 4791)', portOption)
     .option(
       '--recovery <scheme>',
-      `${RECOVERY_NAMES.join(', ')}; the same on both sides`,
-      choiceOption(RECOVERY_NAMES),
+      `${recoveryNames().join(', ')}; the same on both sides`,
+      choiceOption(recoveryNames()),
       'go-back-n',
     )
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')

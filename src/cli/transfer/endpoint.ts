@@ -9,7 +9,7 @@ import { type ControlChannel, ControlListener, dial } from '../../cm/control-cha
 import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import { rateControl } from '../../sim/scenario/rate-control.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';

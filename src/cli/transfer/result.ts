@@ -1,6 +1,6 @@
 /** The result of a transfer test, as JSON (the fields of design for all transfer tools) and as perftest prints it. */
 
-import type { RateControlName } from '../../dcqcn/rate-control.js';
+import type { RateControlName } from '../../dcqcn/schemes.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { EngineName } from '../../verbs/open-device.js';
 import type { Column, Output } from '../output.js';

@@ -6,7 +6,7 @@
 
 import { ChildService, whileAlive } from '../../processes/child-service.js';
 import type { SwitchService } from '../../processes/switch-process.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import type { LabMessages, LabPackets, LabSettings, LabState } from '../messages/lab.js';
 import type { DashboardSource } from '../server.js';
 import type { LabEndpointService } from './endpoint-process.js';

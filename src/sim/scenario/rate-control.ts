@@ -2,13 +2,12 @@
 
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
-import { RATE_CONTROL_NAMES } from '../../dcqcn/rate-control.js';
-import type { RateControlOptions } from '../../dcqcn/schemes.js';
+import { type RateControlOptions, rateControlNames } from '../../dcqcn/schemes.js';
 import { readRateControl } from '../../schema/written-rate-control.js';
 
-const name = z.enum(RATE_CONTROL_NAMES);
+const name = z.enum(rateControlNames());
 const written = z.union([name, z.looseObject({ name })], {
-  error: `a rate control is one of ${RATE_CONTROL_NAMES.join(', ')}, or { "name": one of them } with parameters`,
+  error: `a rate control is one of ${rateControlNames().join(', ')}, or { "name": one of them } with parameters`,
 });
 
 /** Reads `"dcqcn"` or `{"name": "dcqcn", ...parameters}`; refuses unknown schemes and parameters with the list of known ones. */

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
 import { parseFaultRules } from '../../faults/grammar.js';
-import { RECOVERY_NAMES } from '../../retransmit/recovery.js';
+import { recoveryNames } from '../../retransmit/schemes.js';
 import { parsedText } from '../../schema/parsed-text.js';
 import { rate, size, time } from '../../schema/quantities.js';
 import { switchConfigSchema } from '../../schema/switch-config.js';
@@ -101,7 +101,7 @@ const MTUS = [256, 512, 1024, 2048, 4096] as const;
 
 const nic = z.strictObject({
   mtu: z.literal([...MTUS], { error: `the path MTU is one of ${MTUS.join(', ')}` }).default(1024),
-  recovery: z.enum(RECOVERY_NAMES).default('go-back-n'),
+  recovery: z.enum(recoveryNames()).default('go-back-n'),
   /** Packets a sender may have in flight to one host. */
   inflight: z.number().int().min(2).default(16_384),
   /** Code of the ACK timeout: 4.096 us * 2^code (IBTA §11.2.4.2). */

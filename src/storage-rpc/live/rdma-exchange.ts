@@ -5,7 +5,7 @@ import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePairInit } from '../../verbs/queue-pair.js';
 import type { SkRdmaParts } from '../sk/rdma-parts.js';

@@ -5,7 +5,7 @@ import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
 import type { PathState } from '../session/host-path.js';

@@ -10,7 +10,7 @@ import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
 import { RoceError } from '../../core/errors.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';

@@ -3,7 +3,7 @@
 import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
-import type { RecoveryName } from '../../retransmit/recovery.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
