@@ -8,13 +8,17 @@ import type { CliIo } from './output.js';
 /** Adds the command to the program. `wholeProgram` makes one with all commands, for those that speak about them. */
 export type Register = (program: Command, io: CliIo, wholeProgram: () => Promise<Command>) => void;
 
+/** A command before it is loaded. */
 export interface CommandEntry {
+  /** The word on the command line. */
   readonly name: string;
   /** One line for `rocev2 --help`. */
   readonly summary: string;
+  /** Imports the module that registers it. */
   load(): Promise<{ readonly register: Register }>;
 }
 
+/** In the order of `rocev2 --help`. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'demo',

@@ -4,10 +4,15 @@ import { isArgumentError, RoceError } from '../core/errors.js';
 import { ProcessFailure } from '../processes/child-service.js';
 import type { CliEnvironment } from './output.js';
 
+/** All went well. */
 export const EXIT_OK = 0;
+/** The run failed. */
 export const EXIT_FAILED = 1;
+/** The command line cannot be understood or done. */
 export const EXIT_USAGE = 2;
+/** No peer was reached. */
 export const EXIT_NO_CONNECTION = 3;
+/** The data was wrong. */
 export const EXIT_VERIFICATION_FAILED = 4;
 /** As a shell reports a program ended by SIGINT. */
 export const EXIT_INTERRUPTED = 130;
@@ -15,15 +20,22 @@ export const EXIT_INTERRUPTED = 130;
 /** Thrown by a command that has already said what there is to say, or says it in `message`. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
+  /** One of the codes above. */
   readonly exitCode: number;
 
   /** An empty message prints nothing. */
-  constructor(exitCode: number, message = '', options?: ErrorOptions) {
+  constructor(
+    /** One of the codes above. */
+    exitCode: number,
+    message = '',
+    options?: ErrorOptions,
+  ) {
     super(message, options);
     this.exitCode = exitCode;
   }
 }
 
+/** The exit code for what a command threw. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CommandFailure) return error.exitCode;
   if (isArgumentError(error)) return EXIT_USAGE;

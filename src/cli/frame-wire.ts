@@ -7,6 +7,7 @@ import { CommandFailure, EXIT_USAGE } from './exit.js';
 import { localAddressTowards } from './local-address.js';
 import { textOption } from './options.js';
 
+/** Where `--frame` leads. */
 export interface FrameWire {
   /** The switch's port. */
   readonly remote: UdpEndpoint;
@@ -16,6 +17,7 @@ export interface FrameWire {
 
 /** What is told of an endpoint that may be plugged into a switch. */
 export interface FrameFlags {
+  /** The wire; left out: a UDP port. */
   readonly frame?: FrameWire;
   /** The endpoint's own address, which the switch's wire has no way to suggest. */
   readonly bind?: { readonly text: string };

@@ -4,6 +4,7 @@ import type { CliIo } from './output.js';
 
 const CLEAR_LINE = '\r\u001b[K';
 
+/** A line that shows progress. */
 export class LiveLine {
   readonly #io: CliIo;
   #isShown = false;
@@ -12,6 +13,7 @@ export class LiveLine {
     this.#io = io;
   }
 
+  /** Writes `text` over the line. */
   update(text: string): void {
     if (this.#io.stderr.isTTY !== true) return;
     this.#io.stderr.write(`${CLEAR_LINE}${text}`);

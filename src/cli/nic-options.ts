@@ -8,14 +8,18 @@ import { choiceOption } from './options.js';
 
 /** As `openDevice` takes them. */
 export interface NicOptions {
+  /** How datagrams get in and out. */
   readonly io: PortIo;
+  /** Where the NIC runs. */
   readonly engine: EngineName;
+  /** Look again before sleeping; worker engine only. */
   readonly spin: boolean;
 }
 
 /** The same, for calls between processes. */
 export const nicOptionsShape = { io: z.enum(PORT_IOS), engine: z.enum(ENGINES), spin: z.boolean() };
 
+/** Adds the options to a command; `engine` is the default. */
 export function addNicOptions(command: Command, engine: EngineName = 'inline'): Command {
   return command
     .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams get in and out`, choiceOption(PORT_IOS), 'auto')

@@ -12,6 +12,7 @@ import { parsedText } from '../schema/parsed-text.js';
 
 /** Path MTUs of InfiniBand (IBTA vol. 1 §9.7), in bytes. */
 export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
+/** A path MTU of InfiniBand, in bytes. */
 export type PathMtu = (typeof PATH_MTUS)[number];
 
 /** What commander calls with the text of an option or argument. */

@@ -8,6 +8,7 @@ export async function checkWritable(path: string | undefined): Promise<void> {
   if (path !== undefined) await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
 }
 
+/** Writes the whole file, over what was there. */
 export async function writeOutputFile(path: string, text: string): Promise<void> {
   await writeFile(path, text).catch((cause) => refuse(path, cause));
 }

@@ -11,8 +11,11 @@ import picocolors from 'picocolors';
 
 /** The environment variables that are looked at. */
 export interface CliEnvironment {
+  /** Not empty: no colour (no-color.org). */
   readonly NO_COLOR?: string | undefined;
+  /** Not empty: colour even where no person looks. */
   readonly FORCE_COLOR?: string | undefined;
+  /** `dumb`: no colour. */
   readonly TERM?: string | undefined;
   /** `1`: show stacks. */
   readonly ROCEV2_DEBUG?: string | undefined;
@@ -20,22 +23,29 @@ export interface CliEnvironment {
 
 /** What a command may use of the process. */
 export interface CliIo {
+  /** For results. */
   readonly stdout: Writable & { readonly isTTY?: boolean };
+  /** For progress and diagnostics. */
   readonly stderr: Writable & { readonly isTTY?: boolean };
+  /** The process's environment. */
   readonly env: CliEnvironment;
   /** Aborted by the first Ctrl-C: stop, print what there is, exit 130. */
   readonly interrupted: AbortSignal;
 }
 
+/** A column of a table. */
 export interface Column {
+  /** Its heading. */
   readonly title: string;
   /** Numbers stand to the right. */
   readonly align: 'left' | 'right';
 }
 
+/** Progress of something long, on stderr where a person looks. */
 export interface Progress {
   /** `done` of the total, and a few words. */
   update(done: number, text: string): void;
+  /** Takes it off the screen. */
   stop(): void;
 }
 
@@ -49,12 +59,21 @@ const NO_BORDERS = Object.fromEntries(
   ].map((place) => [place, '']),
 ); // biome-ignore format: one group a line
 
+/** The words of one command. */
 export class Output {
+  /** The process's streams. */
   readonly io: CliIo;
+  /** One document on stdout, and nothing else. */
   readonly json: boolean;
+  /** Colours, or functions that do nothing. */
   readonly colors: ReturnType<typeof picocolors.createColors>;
 
-  constructor(io: CliIo, json: boolean) {
+  constructor(
+    /** The process's streams. */
+    io: CliIo,
+    /** One document on stdout, and nothing else. */
+    json: boolean,
+  ) {
     this.io = io;
     this.json = json;
     this.colors = picocolors.createColors(!json && wantsColor(io));

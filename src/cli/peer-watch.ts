@@ -38,6 +38,7 @@ export async function watched<T>(
 /** How long a side stays after its last message: should the last ACK be lost, the peer asks again (ACK timeout 14 is 67 ms). */
 const LINGER_MS = 200;
 
+/** Waits a moment, so that the peer may still be answered. */
 export function linger(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, LINGER_MS));
 }

@@ -13,6 +13,7 @@ import type { Output } from './output.js';
 
 /** As rping: room for the longest beginning of a text, and its buffer. */
 export const SIZE_MIN_BYTES = 26;
+/** Longest text of a ping: what a server has to be ready for. */
 export const SIZE_MAX_BYTES = 64 * 1024 - 1;
 /** Address (8), rkey (4) and length (4) of a buffer, big-endian. */
 const ADVERTISEMENT_BYTES = 16;
@@ -21,17 +22,25 @@ const FIRST_LETTER = 65;
 const LETTERS = 122 - FIRST_LETTER + 1;
 /** What a run was told of its pings. */
 export interface PingOptions {
+  /** This is the side that is pinged. */
   readonly server?: boolean;
+  /** Bytes of a ping's text. */
   readonly size: number;
+  /** Print the text of every ping. */
   readonly verbose?: boolean;
+  /** Check the text of every ping. */
   readonly validate?: boolean;
 }
 
 /** How a run went. */
 export interface Tally {
+  /** The other side. */
   readonly peer: IpAddress;
+  /** Pings that came to their end. */
   pings: number;
+  /** Pings whose text was wrong. */
   faults: number;
+  /** From the first ping to the last. */
   seconds: number;
 }
 
@@ -45,6 +54,7 @@ function pingText(n: number, sizeBytes: number): Buffer {
 
 /** A QP with its four buffers: the text, where it comes back to, and one message each way. */
 export class RpingEnd {
+  /** In INIT, with a receive posted. */
   readonly qp: QueuePair;
   readonly #options: PingOptions;
   readonly #cq: CompletionQueue;
@@ -54,13 +64,20 @@ export class RpingEnd {
   readonly #incoming: MemoryRegion;
   #hasMessage = false;
 
-  private constructor(qp: QueuePair, cq: CompletionQueue, regions: readonly MemoryRegion[], options: PingOptions) {
+  private constructor(
+    /** In INIT, with a receive posted. */
+    qp: QueuePair,
+    cq: CompletionQueue,
+    regions: readonly MemoryRegion[],
+    options: PingOptions,
+  ) {
     this.qp = qp;
     this.#options = options;
     this.#cq = cq;
     [this.#text, this.#sink, this.#outgoing, this.#incoming] = regions;
   }
 
+  /** Registers the buffers and brings the queue pair to INIT. */
   static async create(device: RdmaDevice, options: PingOptions): Promise<RpingEnd> {
     const cq = await device.createCq(16);
     const pd: ProtectionDomain = await device.createPd();

@@ -35,6 +35,7 @@ const configSchema = z.strictObject({
 
 type SwitchFile = z.output<typeof configSchema>;
 
+/** What holds without `--config`. */
 export const EMPTY_SWITCH_FILE: SwitchFile = { ports: [] };
 
 /** Throws a CommandFailure (usage) that names the file and the field. */
@@ -59,18 +60,25 @@ function fieldName(path: readonly PropertyKey[]): string {
 
 /** A link rate for one port, or for all without a name. */
 export interface PortRate {
+  /** Undefined: all ports. */
   readonly port: string | undefined;
+  /** Bits per second. */
   readonly rateBps: number;
 }
 
 /** What the command line says beside the file, and before it. */
 export interface SwitchOverrides {
+  /** Ports beside those of the file. */
   readonly port?: readonly LiveSwitchPort[];
+  /** Link rates. */
   readonly rate?: readonly PortRate[];
+  /** Marking at every port. */
   readonly ecn?: MarkingConfig;
   /** Lossless priorities. */
   readonly pfc?: readonly number[];
+  /** Fault rules. */
   readonly loss?: string;
+  /** Seed of random fault rules and marks. */
   readonly seed?: number;
 }
 

@@ -11,9 +11,11 @@ interface ChartSeries {
   readonly values: readonly number[];
 }
 
+/** One panel: an axis and the lines drawn over it. */
 export interface ChartPanel {
   /** What the axis shows, with its unit. */
   readonly yLabel: string;
+  /** Lines; each has as many values as the chart has x values. */
   readonly series: readonly ChartSeries[];
   /** Makes the axis logarithmic from this value up; smaller values are drawn on it. Linear if left out. */
   readonly logFrom?: number;

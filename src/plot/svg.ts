@@ -42,8 +42,11 @@ export function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 
+/** What an SVG file is made of. */
 export interface SvgDocument {
+  /** First line, and the name for screen readers. */
   readonly title: string;
+  /** Second line; may be empty. */
   readonly subtitle: string;
   /** Where both begin, in pixels. */
   readonly left: number;

@@ -25,6 +25,7 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
+/** A process of ours, from its start to its end. */
 export class ChildService<S extends Service> implements AsyncDisposable {
   /** As messages call it: `endpoint a`. */
   readonly name: string;
@@ -61,6 +62,7 @@ export class ChildService<S extends Service> implements AsyncDisposable {
     this.#exited = once(this.#process, 'exit').catch(() => {}); // There never was a process.
   }
 
+  /** Process number; undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#process.pid;
   }
@@ -85,6 +87,7 @@ export class ChildService<S extends Service> implements AsyncDisposable {
     clearTimeout(timer);
   }
 
+  /** Same as {@link stop}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -19,13 +19,19 @@ const RETRY_COUNT = 7;
 const READS_IN_FLIGHT = 16;
 const MIN_RNR_TIMER = 1; // 10 us
 
+/** The other end, and how to speak to it. */
 export interface PeerQueuePair {
+  /** IP address of its NIC. */
   readonly peerAddress: IpAddress;
+  /** Its queue pair number. */
   readonly peerQpn: number;
+  /** First PSN it will send. */
   readonly peerPsn: number;
+  /** Path MTU in bytes. */
   readonly mtu: number;
   /** Packets in flight, of all queue pairs to this peer together. */
   readonly windowPackets: number;
+  /** Recovery scheme; the same at both ends. */
   readonly recovery: RecoveryName;
   /** Default: none. */
   readonly rateControl?: RateControlOptions;

@@ -71,6 +71,7 @@ const service = {
   }),
 };
 
+/** What the process can be asked. */
 export type SwitchService = typeof service;
 
 serveParent(service);

@@ -25,6 +25,7 @@ const bandwidth: TransferTool = {
   print: printBandwidth,
 };
 
+/** Adds `rocev2 bw` to `program`. */
 export function register(program: Command, io: CliIo): void {
   addTransferOptions(
     program.command('bw').description('Measure throughput of RDMA WRITE, READ, SEND or atomics between two endpoints.'),

@@ -9,6 +9,7 @@ import type { CliIo } from '../output.js';
 
 const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
+/** Adds `rocev2 completion` to `program`; `wholeProgram` loads the commands that can be completed. */
 export function register(program: Command, io: CliIo, wholeProgram: () => Promise<Command>): void {
   program
     .command('completion')

@@ -27,6 +27,7 @@ interface DashboardOptions {
   readonly json?: true;
 }
 
+/** Adds `rocev2 dashboard` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('dashboard')

@@ -27,6 +27,7 @@ interface DecodeOptions {
   readonly udpPort: number;
 }
 
+/** Adds `rocev2 decode` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('decode')

@@ -27,6 +27,7 @@ interface DemoOptions {
   readonly json?: true;
 }
 
+/** Adds `rocev2 demo` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('demo')

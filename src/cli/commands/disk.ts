@@ -14,6 +14,7 @@ import { type CliIo, Output } from '../output.js';
 const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
 const SIZE_HELP = 'of a disk in memory or in a new file';
 
+/** Adds `rocev2 disk` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const disk = program
     .command('disk')

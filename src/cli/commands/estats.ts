@@ -9,6 +9,7 @@ import { type TopOptions, top } from '../estats/top.js';
 import { choiceOption, countOption, durationOption, optionWithDefault } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
+/** Adds `rocev2 estats` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const estats = program
     .command('estats')

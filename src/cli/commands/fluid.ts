@@ -59,6 +59,7 @@ interface FluidOptions {
   readonly json?: true;
 }
 
+/** Adds `rocev2 fluid` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('fluid')

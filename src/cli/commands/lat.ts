@@ -27,6 +27,7 @@ const latency: TransferTool = {
   print: printLatency,
 };
 
+/** Adds `rocev2 lat` to `program`. */
 export function register(program: Command, io: CliIo): void {
   addTransferOptions(
     program.command('lat').description('Measure latency of RDMA WRITE, READ, SEND or atomics between two endpoints.'),

@@ -16,7 +16,9 @@ export const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat'] as const s
 
 /** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */
 export const PAPER_RULE = 'ip-id-lsb=0xff';
+/** Message size of the published experiment. */
 export const PAPER_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Path MTU of the published experiment. */
 export const PAPER_MTU = 1024;
 /** Deep enough to fill a pipeline, and far from 255, where every retransmission of go-back-N would meet the next drop. */
 export const DEFAULT_WINDOW_PACKETS = 64;
@@ -34,6 +36,7 @@ interface LivelockOptions {
   readonly json?: true;
 }
 
+/** Adds `rocev2 livelock` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('livelock')

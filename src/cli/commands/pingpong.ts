@@ -52,6 +52,7 @@ interface PingpongResult {
   readonly verified: boolean;
 }
 
+/** Adds `rocev2 pingpong` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('pingpong')

@@ -13,6 +13,7 @@ interface ReportOptions {
   readonly json?: true;
 }
 
+/** Adds `rocev2 report` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('report')

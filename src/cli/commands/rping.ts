@@ -34,6 +34,7 @@ interface RpingOptions extends PingOptions {
   readonly json?: boolean;
 }
 
+/** Adds `rocev2 rping` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .enablePositionalOptions() // -V behind the command is rping's, not the version

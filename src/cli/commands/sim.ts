@@ -44,6 +44,7 @@ interface SweepOptions extends SimOptions {
 /** Flows the table for people shows. */
 const FLOWS_SHOWN = 24;
 
+/** Adds `rocev2 sim` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const sim = program
     .command('sim')

@@ -35,6 +35,7 @@ interface SwitchCommandOptions extends SwitchOverrides {
   readonly json?: true;
 }
 
+/** Adds `rocev2 switch` to `program`. */
 export function register(program: Command, io: CliIo): void {
   program
     .command('switch')

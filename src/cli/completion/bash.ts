@@ -2,6 +2,7 @@
 
 import type { CompletableCommand } from './model.js';
 
+/** The script for these commands. */
 export function bashScript(commands: readonly CompletableCommand[]): string {
   const paths = commands.filter(({ path }) => path.length > 0).map(({ path }) => quoted(path.join(' ')));
   return `# Completion of rocev2 for bash: source <(rocev2 completion bash)

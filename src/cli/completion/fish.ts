@@ -2,6 +2,7 @@
 
 import type { CompletableCommand, CompletableOption } from './model.js';
 
+/** The script for these commands. */
 export function fishScript(commands: readonly CompletableCommand[]): string {
   return [
     '# Completion of rocev2 for fish: rocev2 completion fish > ~/.config/fish/completions/rocev2.fish',

@@ -2,20 +2,27 @@
 
 import type { Command, Option } from 'commander';
 
+/** One option of a command. */
 export interface CompletableOption {
   /** `-p`, `--port`. */
   readonly names: readonly string[];
+  /** As the help has it. */
   readonly description: string;
+  /** A word must follow. */
   readonly takesValue: boolean;
   /** Empty: anything, a file perhaps. */
   readonly choices: readonly string[];
 }
 
+/** One command or subcommand. */
 export interface CompletableCommand {
   /** `['sim', 'run']`; empty for the program itself. */
   readonly path: readonly string[];
+  /** As the help has it. */
   readonly summary: string;
+  /** Words that may follow it. */
   readonly subcommands: readonly { readonly name: string; readonly summary: string }[];
+  /** In the order of the help. */
   readonly options: readonly CompletableOption[];
   /** Words that its arguments may be. */
   readonly argumentChoices: readonly string[];

@@ -88,6 +88,7 @@ const service = {
   }),
 };
 
+/** What the process can be asked. */
 export type DemoEndpointService = typeof service;
 
 serveParent(service);

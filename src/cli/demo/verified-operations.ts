@@ -22,20 +22,31 @@ const REGION_BYTES = 4 * MIB;
 const ADDS = 100;
 const ADDEND = 3n;
 
+/** One operation and what came of it. */
 export interface VerifiedStep {
+  /** Its name, such as `WRITE`. */
   readonly step: string;
   /** What was done, for people. */
   readonly text: string;
+  /** Payload moved. */
   readonly bytes: number;
+  /** Time it took. */
   readonly seconds: number;
+  /** Every byte was as it should be. */
   readonly verified: boolean;
 }
 
+/** What the first part of `demo --json` holds. */
 export interface VerifiedOperations {
+  /** Path MTU in bytes. */
   readonly mtu: number;
+  /** Recovery scheme of both ends. */
   readonly recovery: string;
+  /** In the order in which they were done. */
   readonly steps: readonly VerifiedStep[];
+  /** By the switch. */
   readonly packetsForwarded: number;
+  /** By the switch's fault rule. */
   readonly packetsDropped: number;
 }
 

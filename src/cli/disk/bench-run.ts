@@ -6,18 +6,26 @@ import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { fillPattern } from '../pattern.js';
 import { type LatencyNs, LatencySamples } from '../transfer/result.js';
 
+/** What one request can do. */
 export const BENCH_OPS = ['randread', 'randwrite'] as const;
+/** One of {@link BENCH_OPS}. */
 export type BenchOp = (typeof BENCH_OPS)[number];
 
+/** What one run does. */
 export interface BenchCell {
+  /** Reads or writes, at random places. */
   readonly op: BenchOp;
+  /** Bytes of a request. */
   readonly blockBytes: number;
+  /** Requests under way at a time. */
   readonly queueDepth: number;
 }
 
 /** A disk that takes part. */
 export interface Contender {
+  /** Its name in the table. */
   readonly transport: string;
+  /** Where requests go. */
   readonly disk: BlockDevice;
   /** CPU time spent on its behalf so far, in nanoseconds. */
   cpuNs(): Promise<number>;
@@ -25,9 +33,13 @@ export interface Contender {
 
 /** A row of `disk bench --json`. */
 export interface BenchRow extends BenchCell {
+  /** Name of the disk. */
   readonly transport: string;
+  /** Requests completed a second. */
   readonly iops: number;
+  /** Payload. */
   readonly bytesPerSecond: number;
+  /** Of single requests. */
   readonly latencyNs: LatencyNs;
   /** User and system time of this process, and of the server's where the benchmark has started it. */
   readonly cpuNsPerIo: number;

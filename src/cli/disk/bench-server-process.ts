@@ -37,6 +37,7 @@ const service = {
   close: method({}, () => close()),
 };
 
+/** What the process can be asked. */
 export type BenchServerService = typeof service;
 
 serveParent(service);

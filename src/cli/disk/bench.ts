@@ -15,17 +15,26 @@ import type { BenchServerService } from './bench-server-process.js';
 import type { RdmaOptions } from './rdma-options.js';
 import { ConnectedDisk } from './remote-disk.js';
 
+/** Transports to a storage server. */
 export const BENCH_TRANSPORTS = ['rdma', 'tcp'] as const;
 
+/** Options of `rocev2 disk bench`; each combination of operation, block and depth is run. */
 export interface BenchOptions extends RdmaOptions {
+  /** Which take part. */
   readonly transports: ReadonlyArray<(typeof BENCH_TRANSPORTS)[number]>;
   /** URI of an NBD export. */
   readonly nbd?: string;
+  /** Operations. */
   readonly ops: readonly BenchOp[];
+  /** Bytes of a request. */
   readonly blocks: readonly number[];
+  /** Requests under way at a time. */
   readonly depths: readonly number[];
+  /** Nanoseconds of one run. */
   readonly duration: number;
+  /** Runs of each cell; the median counts. */
   readonly reps: number;
+  /** Bytes of the disk, where the benchmark makes it. */
   readonly size: number;
 }
 
@@ -36,6 +45,7 @@ const WARM_UP_DEPTH = 4;
 /** What is open, to be closed in reverse. */
 type Opened = Array<() => Promise<unknown>>;
 
+/** Runs the benchmark against `host`, or against a server process of its own. */
 export async function runBench(host: string | undefined, options: BenchOptions, output: Output): Promise<void> {
   const opened: Opened = [];
   try {

@@ -12,12 +12,17 @@ import type { Output } from '../output.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
 
+/** Options of `rocev2 disk nbd`. */
 export interface NbdGatewayOptions extends RemoteDiskOptions {
+  /** Where NBD clients come to. */
   readonly listen: SocketAddress;
-  /** One of the two. */
+  /** The disk itself; either this or `connect`. */
   readonly backend?: string;
+  /** The storage server's host; either this or `backend`. */
   readonly connect?: string;
+  /** Bytes of a backend that is to be made. */
   readonly size?: number;
+  /** Name of the export. */
   readonly export: string;
 }
 

@@ -19,16 +19,25 @@ export function addTelemetryOption(command: Command): Command {
 /** Where client and server of a disk meet over TCP. */
 const DISK_PORT = 18520;
 
+/** The options in the program's units. */
 export interface RdmaOptions extends NicOptions {
+  /** TCP port on which client and server meet. */
   readonly port: number;
+  /** IP address of this side. */
   readonly bind?: IpAddress;
+  /** UDP port of this side; default 4791. */
   readonly udpPort?: number;
+  /** Recovery scheme; the same on both sides. */
   readonly recovery: RecoveryName;
+  /** Fault rules on this side. */
   readonly loss?: string;
+  /** Seed of random fault rules. */
   readonly seed?: number;
+  /** With telemetry. */
   readonly estats?: boolean;
 }
 
+/** Adds the options, and those of the NIC, to a command. */
 export function addRdmaOptions(command: Command): Command {
   command
     .option('-p, --port <port>', 'TCP port on which client and server meet', portOption, DISK_PORT)
@@ -49,6 +58,7 @@ export function addRdmaOptions(command: Command): Command {
   return addNicOptions(command, 'worker');
 }
 
+/** Opens the device; rejects as `openDevice` does. */
 export function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
   { loss, seed, io, engine, spin, estats = false }: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicOptions>,

@@ -8,9 +8,12 @@ import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 
 /** `auto`: RDMA, and TCP while that fails. */
 export const TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
+/** Which transports a client may use. */
 export type Transport = (typeof TRANSPORTS)[number];
 
+/** Options of commands that use a storage server's disk. */
 export interface RemoteDiskOptions extends RdmaOptions {
+  /** Both, or only one of them. */
   readonly transport: Transport;
   /** How long after a failure RDMA is left alone, the first time. */
   readonly holdDown?: number;
@@ -18,15 +21,21 @@ export interface RemoteDiskOptions extends RdmaOptions {
 
 /** A client with the device it runs on. */
 export class ConnectedDisk implements AsyncDisposable {
+  /** The client; its `disk` takes requests. */
   readonly client: StorageClient;
   /** Absent where only TCP is used. */
   readonly device: RdmaDevice | undefined;
 
-  private constructor(client: StorageClient, device: RdmaDevice | undefined) {
+  private constructor(
+    /** The client; its `disk` takes requests. */
+    client: StorageClient,
+    device: RdmaDevice | undefined,
+  ) {
     this.client = client;
     this.device = device;
   }
 
+  /** Opens a device where RDMA may be used, and connects. Rejects with ERR_ROCE_CONNECT when the server cannot be reached. */
   static async connect(name: string, options: RemoteDiskOptions): Promise<ConnectedDisk> {
     const host = await resolveHost(name);
     const { transport, port, recovery, holdDown } = options;
@@ -47,6 +56,7 @@ export class ConnectedDisk implements AsyncDisposable {
     }
   }
 
+  /** Closes client and device. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.client.close();

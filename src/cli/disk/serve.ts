@@ -8,8 +8,11 @@ import type { Output } from '../output.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 import { diskTelemetry } from './telemetry.js';
 
+/** Options of `rocev2 disk serve`. */
 export interface ServeOptions extends RdmaOptions {
+  /** `memory` or `file:PATH`. */
   readonly backend: string;
+  /** Bytes of a disk that is to be made. */
   readonly size?: number;
 }
 

@@ -7,10 +7,13 @@ import { stageLabel, stageText } from '../../estats/stages.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
+/** Options of the command. */
 export interface DiagnoseOptions extends EndpointOptions {
+  /** URLs of endpoints on other hosts. */
   readonly peer?: readonly string[];
 }
 
+/** Prints the owner of each connection's latency. */
 export async function diagnoseEndpoints(options: DiagnoseOptions, output: Output): Promise<void> {
   const endpoints = await attach(options.endpoint, options.minutes);
   // The other ends of the connections: those on this host are found, the others have to be named.

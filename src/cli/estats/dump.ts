@@ -6,10 +6,13 @@ import { askProgram } from '../../estats/program-client.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
+/** Options of the command. */
 export interface DumpOptions extends EndpointOptions {
+  /** Dump every connection first. */
   readonly now?: true;
 }
 
+/** Prints the dumps of each endpoint. */
 export async function dump(options: DumpOptions, output: Output): Promise<void> {
   const documents: unknown[] = [];
   for (const { target, snapshot } of await attach(options.endpoint, options.minutes)) {

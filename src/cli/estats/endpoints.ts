@@ -5,14 +5,21 @@ import { askSnapshot, findPrograms, type ProgramTarget } from '../../estats/prog
 import type { EstatsSnapshot } from '../../estats/snapshot.js';
 import { isMeant, type WatchedDocument } from '../../estats/watched.js';
 
+/** Options of all `estats` commands. */
 export interface EndpointOptions {
+  /** Process number, IP address, socket or URL; default all. */
   readonly endpoint?: string;
+  /** How far back to look. */
   readonly minutes: number;
+  /** Print one JSON document. */
   readonly json?: true;
 }
 
+/** An endpoint that answered. */
 export interface AttachedEndpoint {
+  /** Where it answers. */
   readonly target: ProgramTarget;
+  /** What it said. */
   readonly snapshot: EstatsSnapshot;
 }
 

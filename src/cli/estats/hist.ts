@@ -7,16 +7,23 @@ import { type StageName, stageText } from '../../estats/stages.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
+/** Options of the command; op, conn and status select samples. */
 export interface HistOptions extends EndpointOptions {
+  /** Which stage. */
   readonly stage: StageName;
+  /** `ibv_wc_opcode` by name; default all. */
   readonly op?: string;
+  /** Name of a connection; default all. */
   readonly conn?: string;
+  /** `ibv_wc_status` by name; default all. */
   readonly status?: string;
+  /** As .hgrm text. */
   readonly hgrm?: true;
 }
 
 const BAR_WIDTH = 50;
 
+/** Prints the histogram of each endpoint. */
 export async function hist(options: HistOptions, output: Output): Promise<void> {
   const endpoints = await attach(options.endpoint, options.minutes);
   const query = new URLSearchParams({ minutes: String(options.minutes), stage: options.stage });

@@ -7,8 +7,11 @@ import { CONSECUTIVE_STAGES, stageLabel } from '../../estats/stages.js';
 import type { Column, Output } from '../output.js';
 import { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './endpoints.js';
 
+/** Options of the command. */
 export interface TopOptions extends EndpointOptions {
+  /** Nanoseconds between two looks. */
   readonly interval: number;
+  /** Look once, even on a terminal. */
   readonly once?: true;
 }
 
@@ -28,6 +31,7 @@ const COLUMNS = [
   left('where the time goes'),
 ];
 
+/** Prints a table of connections, on a terminal until Ctrl-C. */
 export async function top(options: TopOptions, output: Output): Promise<void> {
   const { interrupted, stdout } = output.io;
   const refreshes = stdout.isTTY === true && options.once !== true && !output.json;

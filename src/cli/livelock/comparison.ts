@@ -17,12 +17,15 @@ interface ComparisonSettings extends Omit<LivelockSettings, 'op' | 'scheme'> {
   readonly schemes: readonly RecoveryName[];
 }
 
+/** A run, compared with the others. */
 export interface LivelockRun extends LivelockMeasurement {
   /** 0..1: packets per second, relative to the most that this operation reached on this machine. */
   readonly linkUtilization: number;
 }
 
+/** All runs of `rocev2 livelock`. */
 export interface Comparison {
+  /** In the order in which they were made. */
   readonly runs: readonly LivelockRun[];
   /** Packets per second of the lossless references. */
   readonly references: ReadonlyArray<{ readonly op: LivelockOp; readonly packetsPerSecond: number }>;

@@ -159,6 +159,7 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+/** What the process can be asked. */
 export type LivelockEndpointService = typeof service;
 
 serveParent(service);

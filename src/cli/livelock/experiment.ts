@@ -21,13 +21,19 @@ const STATUS_INTERVAL_MS = 250;
 const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 
+/** What one run does. */
 export interface LivelockSettings {
+  /** How the data gets from A to B. */
   readonly op: LivelockOp;
+  /** Recovery scheme of both ends. */
   readonly scheme: RecoveryName;
   /** Fault rules of the switch, whose ports are `a` and `b`; undefined loses nothing. */
   readonly lossRule: string | undefined;
+  /** Seed of random fault rules. */
   readonly seed: number;
+  /** Size of a message. */
   readonly messageBytes: number;
+  /** Path MTU in bytes. */
   readonly mtu: number;
   /** How long new messages are posted. */
   readonly seconds: number;
@@ -39,24 +45,35 @@ export interface LivelockSettings {
 
 /** What one run measured. */
 export interface LivelockMeasurement {
+  /** As set. */
   readonly op: LivelockOp;
+  /** As set. */
   readonly scheme: RecoveryName;
+  /** As set; `none` without one. */
   readonly lossRule: string;
+  /** As set. */
   readonly messageBytes: number;
+  /** As set. */
   readonly mtu: number;
   /** From the first message posted to the last one completed, or to the end of the run if none was. */
   readonly seconds: number;
+  /** Whole messages. */
   readonly messagesCompleted: number;
+  /** Payload of completed messages. */
   readonly goodputBps: number;
   /** Packets with payload that A sent, first or again. */
   readonly packetsSent: number;
   /** Those of them that the rule took. */
   readonly packetsDropped: number;
+  /** Packets with payload that A sent again. */
   readonly packetsRetransmitted: number;
+  /** Packets with payload that A sent, a second. */
   readonly packetsPerSecond: number;
   /** Acknowledgements, NAKs and READ requests from B that the rule took. */
   readonly reverseDropped: number;
+  /** Of both ends. */
   readonly ackTimeouts: number;
+  /** As set. */
   readonly windowPackets: number;
   /** W of go-back-N: packets sent, on average, between a loss and the restart. Null for the other schemes, or without a loss. */
   readonly pipelineDepth: number | null;
@@ -76,6 +93,7 @@ interface LivelockStatus {
   readonly packetsSent: number;
 }
 
+/** The three processes of one run. */
 export class LivelockRig implements AsyncDisposable {
   readonly #switch = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
   readonly #a = new ChildService<LivelockEndpointService>('endpoint a', ENDPOINT_PROGRAM);
@@ -91,6 +109,7 @@ export class LivelockRig implements AsyncDisposable {
     await Promise.all([this.#a.stop(), this.#b.stop(), this.#switch.stop()]);
   }
 
+  /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

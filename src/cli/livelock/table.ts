@@ -20,6 +20,7 @@ const COLUMNS: readonly RunColumn[] = [
   { title: 'In theory', align: 'right', value: (run) => (run.closedForm === null ? '' : percent(run.closedForm, 2)) },
 ];
 
+/** One line a run. */
 export function printRuns(output: Output, runs: readonly LivelockRun[]): void {
   output.table(
     COLUMNS,

@@ -22,6 +22,7 @@ const documentSchema = z.looseObject({
 /** Lines in a figure; more of them say nothing. */
 const LINES_MAX = 10;
 
+/** Undefined for documents of another kind. */
 export const fluidSection: SectionReader = (document) => {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return undefined;

@@ -28,6 +28,7 @@ const documentSchema = z.looseObject({
 
 const percent = (share: number) => `${(share * 100).toFixed(2)} %`;
 
+/** Undefined for documents of another kind. */
 export const livelockSection: SectionReader = (document) => {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return undefined;

@@ -9,6 +9,7 @@ type PlainRecord = Readonly<Record<string, unknown>>;
 
 const ROWS_MAX = 500;
 
+/** Undefined for documents without such a list. */
 export const recordsSection: SectionReader = (document) => {
   const lists = Array.isArray(document) ? [['', document] as const] : entriesOf(document);
   const tables = lists.filter((entry): entry is readonly [string, PlainRecord[]] => isRecordList(entry[1]));

@@ -34,6 +34,7 @@ export async function readReport(folder: string): Promise<ReportEntry[]> {
   );
 }
 
+/** The section for one document; undefined for what is no JSON or has nothing to show. */
 export function sectionOf(text: string): Section | undefined {
   let document: unknown;
   try {

@@ -1,6 +1,7 @@
 /** A part of a report: what one JSON document has to show. */
 
 export interface Section {
+  /** Its heading. */
   readonly title: string;
   /** HTML. */
   readonly body: readonly string[];

@@ -22,6 +22,7 @@ const documentSchema = z.looseObject({
   counters: z.record(z.string(), z.number()),
 });
 
+/** Undefined for documents of another kind. */
 export const transferSection: SectionReader = (document) => {
   const parsed = documentSchema.safeParse(document);
   if (!parsed.success) return undefined;

@@ -6,6 +6,7 @@ import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { CommandFailure, EXIT_USAGE } from '../exit.js';
 
+/** Which scenario, and what to change in it. */
 export interface ScenarioChoice {
   /** The name of a built-in scenario, or the path of a file. */
   readonly name: string;

@@ -24,6 +24,7 @@ const resultSchema = z.looseObject({
   }),
 });
 
+/** Unknown fields are allowed. */
 export function isScenarioResult(document: unknown): document is ScenarioResult {
   return resultSchema.safeParse(document).success;
 }

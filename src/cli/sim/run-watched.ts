@@ -8,6 +8,7 @@ import { runScenario } from '../../sim/scenario/run.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import type { Output } from '../output.js';
 
+/** What had happened until Ctrl-C is a result as well. */
 export async function runWatched(scenario: Scenario, output: Output): Promise<ScenarioResult> {
   const progress = output.progress(100);
   return await runScenario(scenario, {

@@ -32,8 +32,11 @@ function valuesOf(text: string): string[] {
   return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
 }
 
+/** One run of a sweep. */
 export interface SweepResult {
+  /** `path=value` of each axis. */
   readonly point: SweepPoint;
+  /** What the run reported. */
   readonly result: ScenarioResult;
 }
 

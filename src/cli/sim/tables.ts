@@ -10,6 +10,7 @@ import type {
 } from '../../sim/scenario/result.js';
 import type { Column } from '../output.js';
 
+/** Columns of {@link flowRow}. */
 export const FLOW_COLUMNS: readonly Column[] = [
   { title: 'Flow', align: 'left' },
   { title: 'From', align: 'left' },
@@ -20,12 +21,14 @@ export const FLOW_COLUMNS: readonly Column[] = [
   { title: 'CNPs', align: 'right' },
 ];
 
+/** One flow. */
 export function flowRow(flow: FlowResult): (string | number)[] {
   const { id, from, to, goodputBps, completionNs, retransmittedPackets, cnps, failure } = flow;
   const completed = completionNs === null ? '' : formatNs(completionNs);
   return [id, from, to, formatRate(goodputBps), failure ?? completed, retransmittedPackets, cnps];
 }
 
+/** Columns of {@link queueRow}. */
 export const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'Queue', align: 'left' },
   { title: 'Mean', align: 'right' },
@@ -44,6 +47,7 @@ export function isTelling({ meanBytes, pauseFrames, receivedPauseFrames, dropped
   return meanBytes >= 1 || pauseFrames > 0 || receivedPauseFrames > 0 || droppedPackets > 0;
 }
 
+/** One egress queue; lengths in KB. */
 export function queueRow(queue: QueueResult): (string | number)[] {
   return [
     queue.port,
@@ -59,6 +63,7 @@ export function queueRow(queue: QueueResult): (string | number)[] {
   ];
 }
 
+/** Columns of {@link bufferRow}. */
 export const BUFFER_COLUMNS: readonly Column[] = [
   { title: 'Memory of', align: 'left' },
   { title: 'Shared', align: 'right' },
@@ -67,6 +72,7 @@ export const BUFFER_COLUMNS: readonly Column[] = [
   { title: 'used at most', align: 'right' },
 ];
 
+/** The memory of one switch, in KB. */
 export function bufferRow(buffer: BufferResult): (string | number)[] {
   const { sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes } = buffer;
   return [buffer.switch, ...[sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes].map(kilobytes)];

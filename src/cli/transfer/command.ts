@@ -35,15 +35,23 @@ import { figuresOf, movedCounters, printHead, type TransferResult } from './resu
 import type { Tally } from './run.js';
 import { verifyAsClient, verifyAsServer } from './verify.js';
 
+/** Options of both commands, in the program's units. */
 export interface TransferOptions extends EndpointOptions, RateControlFlags {
+  /** Bytes of a message. */
   readonly size: number;
+  /** Messages on each queue pair. */
   readonly iters: number;
+  /** Nanoseconds to run for, instead of `iters`. */
   readonly duration?: number;
+  /** Queue pairs. */
   readonly qp: number;
+  /** Sleep on completion events. */
   readonly events?: true;
+  /** The other side is perftest. */
   readonly perftest?: true;
   /** With perftest: connect through RDMA CM. */
   readonly rdmaCm?: true;
+  /** Print one JSON document. */
   readonly json?: true;
 }
 
@@ -98,7 +106,9 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
 
 /** How a tool does its part. */
 export interface TransferTool {
+  /** The command. */
   readonly name: 'bw' | 'lat';
+  /** As perftest heads its output. */
   readonly title: 'BW' | 'Latency';
   /** Client: the measurement. */
   measure(endpoint: Endpoint, options: TransferOptions, output: Output): Promise<Tally>;
@@ -106,9 +116,11 @@ export interface TransferTool {
   prepare(endpoint: Endpoint, role: 'client' | 'server'): void;
   /** Server: what it does while the client measures; ends when the endpoint closes. */
   serve(endpoint: Endpoint, options: TransferOptions): Promise<void>;
+  /** The result for people. */
   print(output: Output, result: TransferResult): void;
 }
 
+/** Runs the client against `host`, or the server without one. Exit code 4 when the data was wrong. */
 export async function runTransfer(
   tool: TransferTool,
   op: TransferOp,

@@ -24,7 +24,9 @@ import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { CliIo } from '../output.js';
 
+/** Operations that can be measured. */
 export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
+/** One of {@link TRANSFER_OPS}. */
 export type TransferOp = (typeof TRANSFER_OPS)[number];
 
 /** What the client asks for; crosses the exchange. */
@@ -43,44 +45,72 @@ const planSchema = z.object({
   /** Both sides': the server sends the data of READs. */
   rateControl,
 });
+/** What the client asks for. */
 export type TransferPlan = z.infer<typeof planSchema>;
 
 /** Options that both sides have. */
 export interface EndpointOptions extends NicOptions {
+  /** TCP port of the exchange. */
   readonly port: number;
+  /** IP address of this side. */
   readonly bind?: IpAddress;
+  /** UDP port of this side; default 4791. */
   readonly udpPort?: number;
+  /** A switch to be plugged into, instead of a UDP port. */
   readonly frame?: FrameWire;
+  /** Path MTU in bytes. */
   readonly mtu: number;
+  /** Recovery scheme; the same on both sides. */
   readonly recovery: RecoveryName;
+  /** Fault rules on this side. */
   readonly loss?: string;
+  /** Seed of random fault rules. */
   readonly seed?: number;
+  /** Where to write a capture. */
   readonly pcap?: string;
+  /** With telemetry. */
   readonly estats?: true;
+  /** `HOST:PORT` to serve telemetry on. */
   readonly estatsHttp?: string;
+  /** Where to write a trace. */
   readonly trace?: string;
+  /** Messages in flight on each queue pair. */
   readonly txDepth: number;
+  /** Local ACK timeout as a code, 0..31: 4.096 us x 2^code; 0 is none. */
   readonly timeout: number;
+  /** Retries before a queue pair gives up, 0..7. */
   readonly retryCnt: number;
 }
 
 /** One connected queue pair of the test. */
 export interface Lane {
+  /** In RTS. */
   readonly qp: QueuePair;
+  /** What both ends agreed on. */
   readonly agreement: Agreement;
   /** Where this lane's data lies in the region. */
   readonly offset: number;
 }
 
+/** One end of a test, connected. */
 export interface Endpoint {
+  /** The NIC. */
   readonly device: RdmaDevice;
+  /** Of all lanes. */
   readonly pd: ProtectionDomain;
+  /** Of all lanes. */
   readonly sendCq: CompletionQueue;
+  /** Of all lanes. */
   readonly recvCq: CompletionQueue;
+  /** The data, lane after lane. */
   readonly region: MemoryRegion;
+  /** One a queue pair. */
   readonly lanes: readonly Lane[];
+  /** The TCP connection to the peer. */
   readonly channel: ControlChannel;
+  /** What is to be done. */
   readonly plan: TransferPlan;
+  /** Closes channel and device. */
   close(): Promise<void>;
 }
 
@@ -112,6 +142,7 @@ export async function clientPort(
   return { address: local.text, udpPort: options.udpPort ?? 0 };
 }
 
+/** Opens the NIC on a UDP port or on a switch, with what the options ask for beside it. */
 export async function openEndpointDevice(
   port: { address: string; udpPort?: number },
   options: EndpointOptions,

@@ -32,18 +32,24 @@ const GOODBYE_MS = 2_000;
 
 /** A queue pair of the test in RESET, and its part of the memory. */
 export interface PerftestLane {
+  /** The queue pair. */
   readonly qp: QueuePair;
+  /** Memory of all lanes. */
   readonly region: MemoryRegion;
+  /** Where this lane's data lies in it. */
   readonly offset: number;
 }
 
 /** What is known of the peer's end of a lane. */
 export type PerftestPeerLane = PerftestKeys & { readonly pathMtu: number };
 
+/** A peer that was met, and how its queue pairs are connected. */
 export interface PerftestMeeting {
+  /** The exchange that perftest makes with its peer. */
   readonly exchange: PerftestExchange;
   /** Takes every lane to RTS and learns of the other ends. */
   connect(lanes: readonly PerftestLane[], outstandingReads: number): Promise<PerftestPeerLane[]>;
+  /** Ends the exchange. */
   close(): Promise<void>;
 }
 
@@ -56,6 +62,7 @@ type Meet = (
   output: Output,
 ) => Promise<PerftestMeeting>;
 
+/** perftest's default: keys cross a TCP connection. */
 export const meetOverTcp: Meet = async (device, tool, host, options, output) => {
   const channel = host === undefined ? await acceptTcp(tool, options, output) : await dialFixed(host, options.port);
   const exchange = await PerftestExchange.open(tcpWire(channel), host === undefined ? 'server' : 'client', {
@@ -112,6 +119,7 @@ async function connectQp(
   await qp.modify({ state: 'RTS', sqPsn: own.psn, timeout, retryCnt, rnrRetry: 7, maxRdAtomic });
 }
 
+/** perftest's `-R`: the connection manager. */
 export const meetThroughManager: Meet = async (device, tool, host, options, output) => {
   const manager = await ConnectionManager.open(device);
   const connectNext =

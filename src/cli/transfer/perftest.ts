@@ -55,6 +55,7 @@ interface Conversation {
   readonly output: Output;
 }
 
+/** Runs the client against `host`, or the server without one. Rejects with ERR_ROCE_UNSUPPORTED what perftest cannot do. */
 export async function runPerftest(
   tool: 'bw' | 'lat',
   op: TransferOp,

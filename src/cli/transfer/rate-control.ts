@@ -9,13 +9,17 @@ import { choiceOption, rateOption } from '../options.js';
 
 const CONTROLS = ['none', 'dcqcn', 'timely', 'patched-timely'] as const;
 
+/** The options in the program's units. */
 export interface RateControlFlags {
+  /** Which rate control. */
   readonly cc: (typeof CONTROLS)[number];
   /** Bits/s. */
   readonly rate?: number;
+  /** Its parameters, `k=v,...`. */
   readonly ccParams?: string;
 }
 
+/** Adds the options to a command. */
 export function addRateControlOptions(command: Command): Command {
   return command
     .option('--cc <control>', `rate control of the data sender: ${CONTROLS.join(', ')}`, choiceOption(CONTROLS), 'none')

@@ -7,31 +7,55 @@ import type { Column, Output } from '../output.js';
 import type { Endpoint, TransferOp, TransferPlan } from './endpoint.js';
 import type { Tally } from './run.js';
 
+/** Quantiles of the samples, in nanoseconds. */
 export interface LatencyNs {
+  /** Least sample. */
   readonly min: number;
+  /** Median. */
   readonly p50: number;
+  /** 90th percentile. */
   readonly p90: number;
+  /** 99th percentile. */
   readonly p99: number;
+  /** 99.9th percentile. */
   readonly p999: number;
+  /** Largest sample. */
   readonly max: number;
 }
 
+/** The fields of `bw --json` and `lat --json`. */
 export interface TransferResult {
+  /** As asked for. */
   readonly op: TransferOp;
+  /** Bytes of a message. */
   readonly sizeBytes: number;
+  /** Messages, all queue pairs together. */
   readonly iterations: number;
+  /** Payload of completed messages. */
   readonly bytes: number;
+  /** Time it took. */
   readonly seconds: number;
+  /** `bytes` in bits, over `seconds`. */
   readonly goodputBps: number;
+  /** `iterations` over `seconds`. */
   readonly messagesPerSecond: number;
+  /** Null for `bw`. */
   readonly latencyNs: LatencyNs | null;
+  /** The data was checked and right. */
   readonly verified: boolean;
+  /** Recovery scheme. */
   readonly recovery: string;
+  /** Rate control of the data sender. */
   readonly cc: RateControlName;
+  /** How datagrams got in and out. */
   readonly io: 'dgram' | 'mmsg';
+  /** Where the NIC ran. */
   readonly engine: EngineName;
+  /** Path MTU in bytes. */
   readonly mtu: number;
+  /** Queue pairs. */
   readonly qps: number;
+  /** Counters of this side's NIC that moved. */
   readonly counters: Partial<Record<CounterName, number>>;
 }
 
@@ -43,6 +67,7 @@ export class LatencySamples {
   readonly #samples = new Float64Array(LATENCY_SAMPLES_MAX);
   #count = 0;
 
+  /** One more; beyond a bound they are left out. */
   add(ns: number): void {
     if (this.#count < LATENCY_SAMPLES_MAX) this.#samples[this.#count++] = ns;
   }
@@ -122,6 +147,7 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
 const right = (title: string): Column => ({ title, align: 'right' });
 const MIB = 1024 * 1024;
 
+/** As perftest prints its bandwidth tests. */
 export function printBandwidth(output: Output, result: TransferResult): void {
   output.table(
     [
@@ -144,6 +170,7 @@ export function printBandwidth(output: Output, result: TransferResult): void {
   printTail(output, result);
 }
 
+/** As perftest prints its latency tests. */
 export function printLatency(output: Output, result: TransferResult): void {
   const latency = result.latencyNs;
   const us = (ns: number | undefined) => (ns === undefined ? '-' : (ns / 1000).toFixed(2));

@@ -21,7 +21,9 @@ export type TrafficEndpoint = Pick<Endpoint, 'device' | 'plan' | 'lanes' | 'regi
 export interface Tally {
   /** Operations completed on each lane. */
   readonly counts: readonly number[];
+  /** From the first message to the last completion. */
   readonly seconds: number;
+  /** Samples of single operations. */
   readonly latency: LatencySamples;
 }
 

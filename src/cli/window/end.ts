@@ -12,14 +12,20 @@ import type { QueuePair } from '../../verbs/queue-pair.js';
 import { WindowLink, windowQueueDepths } from '../../window/window-link.js';
 import type { NicOptions } from '../nic-options.js';
 
+/** Where both processes are. */
 export const LOOPBACK = '127.0.0.1';
 const MTU = 4096;
 const PSN_RANGE = 1 << 24;
 
+/** An end, and what it was made of. */
 export interface WindowEnd {
+  /** The NIC. */
   readonly device: RdmaDevice;
+  /** Of its queue pair. */
   readonly pd: ProtectionDomain;
+  /** The queue pair. */
   readonly qp: QueuePair;
+  /** What the pool protocols run on. */
   readonly link: WindowLink;
 }
 

@@ -31,16 +31,23 @@ interface WindowSettings {
 
 /** The fields of `window --json`. */
 export interface WindowResult {
+  /** As set. */
   readonly policy: WindowPolicy;
   /** Blocks in the pool at the end. */
   readonly blocks: number;
+  /** Bytes of a block. */
   readonly blockBytes: number;
+  /** Bytes written. */
   readonly totalBytes: number;
+  /** Time it took. */
   readonly seconds: number;
+  /** `totalBytes` in bits, over `seconds`. */
   readonly goodputBps: number;
   /** Acknowledgements, requests and replies, both directions; not the descriptions of the pool. */
   readonly controlMessages: number;
+  /** Times that data was waiting and no block was free. */
   readonly windowStalls: number;
+  /** The server received every byte, and its digest is that of what was written. */
   readonly verified: boolean;
 }
 

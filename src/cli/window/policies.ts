@@ -2,5 +2,7 @@
 
 import { POLICY_NAMES } from '../../window/release-policy.js';
 
+/** What `--policy` takes. */
 export const WINDOW_POLICIES = [...POLICY_NAMES, 'baseline'] as const;
+/** One of {@link WINDOW_POLICIES}. */
 export type WindowPolicy = (typeof WINDOW_POLICIES)[number];

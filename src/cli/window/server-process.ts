@@ -87,6 +87,7 @@ const service = {
   }),
 };
 
+/** What the process can be asked. */
 export type WindowServerService = typeof service;
 
 serveParent(service);
