@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { reporters } from './vitest.report.js';
 
@@ -7,6 +8,7 @@ export default defineConfig({
     include: ['test/**/*.long.ts'],
     testTimeout: 300_000,
     hookTimeout: 30_000,
+    maxWorkers: availableParallelism(), // Vitest would leave a core to itself.
     ...reporters('dot'),
   },
 });
