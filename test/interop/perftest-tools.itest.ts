@@ -1,10 +1,9 @@
 /** `rocev2 bw|lat --perftest` against all eight stock perftest tools on Linux Soft-RoCE: both roles, both IP versions, over TCP and rdma_cm. */
 
-import { afterAll, beforeAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
-import { Rig } from './support/rig.js';
-import { buildRocev2, jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
+import { describeWithRig } from './support/describe-on-rig.js';
+import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 
 const PORT = 18515;
 const ITERATIONS = 100;
@@ -28,14 +27,7 @@ interface Run {
   readonly length?: { readonly ours: readonly string[]; readonly theirs: readonly string[] };
 }
 
-await describeOnRig('rocev2 bw and lat --perftest', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ guests: 1, mtu: 4200 });
-  });
-  afterAll(() => rig?.stop());
-
+await describeWithRig('rocev2 bw and lat --perftest', { mtu: 4200 }, (rig) => {
   const numbersOf = ({ op, kind, mtu, both = [] }: Run) => [
     ...(op === 'atomic' ? [] : ['-s', `${BYTES[kind]}`]),
     ...(mtu === undefined ? [] : ['-m', `${mtu}`]),
@@ -43,9 +35,9 @@ await describeOnRig('rocev2 bw and lat --perftest', 'bridge', () => {
   ];
   const lengthOf = ({ length }: Run) => length ?? { ours: ['-n', `${ITERATIONS}`], theirs: ['-n', `${ITERATIONS}`] };
   const start = (run: Run, host: readonly string[]) => {
-    const bind = run.family === 4 ? rig.hostSide.ip4 : rig.hostSide.ip6;
+    const bind = run.family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6;
     const args = [...numbersOf(run), ...lengthOf(run).ours, '--bind', bind, '--perftest', '--json'];
-    return startRocev2(rig, [run.kind, run.op, ...host, ...args]);
+    return startRocev2(rig(), [run.kind, run.op, ...host, ...args]);
   };
   const stock = (run: Run) =>
     [`ib_${run.op}_${run.kind}`, '-x', run.family === 4 ? '1' : '2', ...numbersOf(run), ...lengthOf(run).theirs].join(
@@ -59,9 +51,9 @@ await describeOnRig('rocev2 bw and lat --perftest', 'bridge', () => {
   });
 
   async function asClient(run: Run, host: string): Promise<void> {
-    const server = await rig.background('server', stock(run));
+    const server = await rig().background('server', stock(run));
     try {
-      await rig.listening(PORT);
+      await rig().listening(PORT);
       const result = await jsonResult(start(run, [host]));
       const { exitCode, stdout, stderr } = await server.wait();
       expect(exitCode, stdout + stderr).toBe(0);
@@ -77,7 +69,7 @@ await describeOnRig('rocev2 bw and lat --perftest', 'bridge', () => {
     const server = start(run, []);
     try {
       await saysOnStderr(server, 'waiting for');
-      const { exitCode, stdout, stderr } = await rig.exec(`${stock(run)} ${host}`);
+      const { exitCode, stdout, stderr } = await rig().exec(`${stock(run)} ${host}`);
       expect(exitCode, stdout + stderr).toBe(0);
       const result = await jsonResult(server);
       expect(result).toMatchObject(expectationOf(run));
@@ -97,8 +89,8 @@ await describeOnRig('rocev2 bw and lat --perftest', 'bridge', () => {
       ...(what !== undefined && { what }),
     };
     // perftest's TCP connection is over IPv4, also when its GID is IPv6.
-    cell({ ...facts, role: 'client' }, () => asClient(run, rig.guests[0].ip4));
-    cell({ ...facts, role: 'server' }, () => asServer(run, rig.hostSide.ip4));
+    cell({ ...facts, role: 'client' }, () => asClient(run, rig().guests[0].ip4));
+    cell({ ...facts, role: 'server' }, () => asServer(run, rig().hostSide.ip4));
   }
 
   for (const kind of ['bw', 'lat'] as const) {
@@ -125,8 +117,8 @@ await describeOnRig('rocev2 bw and lat --perftest', 'bridge', () => {
     const facts = { tool: `ib_${op}_${kind} ${both.join(' ')}`, family: 4 } as const;
     // Two stock tools fail with each other now and then under -R: one connects again before the other listens again.
     const options = { retry: 2 };
-    cell({ ...facts, role: 'client' }, () => asClient(run, rig.guests[0].ip4), options);
-    cell({ ...facts, role: 'server' }, () => asServer(run, rig.hostSide.ip4), options);
+    cell({ ...facts, role: 'client' }, () => asClient(run, rig().guests[0].ip4), options);
+    cell({ ...facts, role: 'server' }, () => asServer(run, rig().hostSide.ip4), options);
   }
 
   for (const kind of ['bw', 'lat'] as const) {

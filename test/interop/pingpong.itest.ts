@@ -1,10 +1,9 @@
 /** `rocev2 pingpong` against ibv_rc_pingpong on Linux Soft-RoCE: both roles, both IP versions, one byte to a mebibyte, with and without loss. */
 
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { cell } from './support/cell.js';
-import { describeOnRig } from './support/describe-on-rig.js';
-import { Rig } from './support/rig.js';
-import { buildRocev2, jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
+import { describeWithRig } from './support/describe-on-rig.js';
+import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 
 const PORT = 18515;
 const FAMILIES = [
@@ -13,23 +12,16 @@ const FAMILIES = [
 ] as const;
 const SIZES = [1, 3, 1024, 1025, 4096, 65_536, 2 ** 20];
 
-await describeOnRig('rocev2 pingpong', 'bridge', () => {
-  let rig: Rig;
-  beforeAll(async () => {
-    await buildRocev2();
-    rig = await Rig.start({ guests: 1, mtu: 4200 });
-  });
-  afterAll(() => rig?.stop());
-
+await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
   const cells = FAMILIES.flatMap(({ family, gidIndex }) => SIZES.map((size) => ({ family, gidIndex, size })));
-  const addressOf = (family: 4 | 6) => (family === 4 ? rig.hostSide.ip4 : rig.hostSide.ip6);
+  const addressOf = (family: 4 | 6) => (family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6);
 
   async function asClient(cell: { family: 4 | 6; gidIndex: number; size: number; mtu: number; iterations: number }) {
     const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
-    const server = await rig.background('server', `ibv_rc_pingpong -g ${cell.gidIndex} ${numbers}`);
-    await rig.listening(PORT);
-    const args = ['pingpong', rig.guests[0].ip4, '--bind', addressOf(cell.family), ...numbers.split(' ')];
-    const result = await jsonResult(startRocev2(rig, [...args, '-c', '--json']));
+    const server = await rig().background('server', `ibv_rc_pingpong -g ${cell.gidIndex} ${numbers}`);
+    await rig().listening(PORT);
+    const args = ['pingpong', rig().guests[0].ip4, '--bind', addressOf(cell.family), ...numbers.split(' ')];
+    const result = await jsonResult(startRocev2(rig(), [...args, '-c', '--json']));
     expect((await server.wait()).exitCode).toBe(0);
     return result;
   }
@@ -37,14 +29,14 @@ await describeOnRig('rocev2 pingpong', 'bridge', () => {
   async function asServer(cell: { family: 4 | 6; gidIndex: number; size: number; mtu: number; iterations: number }) {
     const numbers = `-s ${cell.size} -m ${cell.mtu} -n ${cell.iterations}`;
     const args = ['pingpong', '--bind', addressOf(cell.family), ...numbers.split(' ')];
-    const server = startRocev2(rig, [...args, '-c', '--json']);
+    const server = startRocev2(rig(), [...args, '-c', '--json']);
     await saysOnStderr(server, 'waiting for a client');
-    await succeeds(`ibv_rc_pingpong -g ${cell.gidIndex} -c ${numbers} ${rig.hostSide.ip4}`);
+    await succeeds(`ibv_rc_pingpong -g ${cell.gidIndex} -c ${numbers} ${rig().hostSide.ip4}`);
     return jsonResult(server);
   }
 
   async function succeeds(client: string): Promise<void> {
-    const { exitCode, stdout, stderr } = await rig.exec(client);
+    const { exitCode, stdout, stderr } = await rig().exec(client);
     expect(exitCode, `${stdout}${stderr}`).toBe(0);
   }
 
@@ -54,7 +46,7 @@ await describeOnRig('rocev2 pingpong', 'bridge', () => {
     cell({ ...facts, role: 'client' }, async () => {
       const result = await asClient({ ...where, size, mtu: 1024, iterations });
       expect(result).toMatchObject({ role: 'client', iterations, sizeBytes: size, verified: true });
-      expect(result['peer']).toBe(where.family === 4 ? rig.guests[0].ip4 : rig.guests[0].ip6);
+      expect(result['peer']).toBe(where.family === 4 ? rig().guests[0].ip4 : rig().guests[0].ip6);
     });
     cell({ ...facts, role: 'server' }, async () => {
       const result = await asServer({ ...where, size, mtu: 1024, iterations });
@@ -73,7 +65,7 @@ await describeOnRig('rocev2 pingpong', 'bridge', () => {
   for (const direction of ['to1', 'from1'] as const) {
     const what = `every 50th packet ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
     cell({ tool: 'ibv_rc_pingpong', role: 'both', family: 4, mtu: 1024, what }, async () => {
-      const loss = await rig.loss({ every: 50, direction });
+      const loss = await rig().loss({ every: 50, direction });
       try {
         const where = { family: 4, gidIndex: 1, size: 20_000, mtu: 1024, iterations: 50 } as const;
         expect(await asClient(where)).toMatchObject({ verified: true });
@@ -85,18 +77,18 @@ await describeOnRig('rocev2 pingpong', 'bridge', () => {
   }
 
   test('wrong contents are found: the first message of a peer that does not mark its pages; then it echoes ours', async () => {
-    const server = startRocev2(rig, ['pingpong', '-n', '10', '-c']);
+    const server = startRocev2(rig(), ['pingpong', '-n', '10', '-c']);
     await saysOnStderr(server, 'waiting for a client');
-    await succeeds(`ibv_rc_pingpong -g 1 -n 10 ${rig.hostSide.ip4}`);
+    await succeeds(`ibv_rc_pingpong -g 1 -n 10 ${rig().hostSide.ip4}`);
     const { exitCode, stderr } = await server.wait();
     expect(exitCode).toBe(4);
     expect(stderr).toContain('invalid data in 1 of 10 messages');
   });
 
   test('a peer without a GID is told what it lacks', async () => {
-    const server = startRocev2(rig, ['pingpong', '-n', '10']);
+    const server = startRocev2(rig(), ['pingpong', '-n', '10']);
     await saysOnStderr(server, 'waiting for a client');
-    const { exitCode } = await rig.exec(`timeout 5 ibv_rc_pingpong -n 10 ${rig.hostSide.ip4}`);
+    const { exitCode } = await rig().exec(`timeout 5 ibv_rc_pingpong -n 10 ${rig().hostSide.ip4}`);
     expect(exitCode).not.toBe(0);
     const { stderr } = await server.wait();
     expect(stderr).toContain('-g');
