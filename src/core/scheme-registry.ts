@@ -27,6 +27,7 @@ export interface SchemeDefinition {
 
 /** A name, and beside it parameters: as programs give them, or complete. */
 export interface SchemeOptions {
+  /** Which scheme. */
   readonly name: string;
 }
 
@@ -35,6 +36,7 @@ const PARAMETER_NAME = /^[a-z][A-Za-z0-9]*$/;
 /** Keys that options have beside parameters. */
 const RESERVED = ['name', 'preset'];
 
+/** All schemes of one kind, by name: those of the package, and those that programs register. */
 export class SchemeRegistry<D extends SchemeDefinition> {
   readonly #kind: string;
   readonly #methods: ReadonlyArray<keyof D & string>;
@@ -119,6 +121,7 @@ export class SchemeRegistry<D extends SchemeDefinition> {
 
 /** A scheme as it crosses the command ring. */
 export interface PackedScheme {
+  /** By which both sides of the ring look it up. */
   readonly name: string;
   /** The parameters in the order of the table. */
   readonly block: Float64Array;

@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { isArgumentError, RoceError } from '../core/errors.js';
 
 /** A file of the page. */
+/** A document that is served as it is. */
 export interface PageFile {
   /** Media type. */
   readonly type: string;

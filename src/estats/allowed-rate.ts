@@ -1,5 +1,4 @@
 /** What rate control allows a queue pair at a moment, as JSON can say it. */
-
 export interface AllowedRate {
   /** Bits/s of the link; null: not limited. */
   readonly rateBps: number | null;

@@ -3,6 +3,7 @@
  * code, a few thousand operations a call, so it may allocate.
  */
 
+/** A complex number. */
 export interface Complex {
   /** Real part. */
   readonly re: number;

@@ -76,11 +76,11 @@ export interface DcqcnInPackets {
   readonly fastRecoveryStages: number;
   /** R_AI, packets/s. */
   readonly additiveIncrease: number;
-  /** Packets. */
+  /** RED: no marking up to so many packets. */
   readonly kmin: number;
-  /** Packets. */
+  /** RED: every packet is marked above so many. */
   readonly kmax: number;
-  /** 0..1. */
+  /** RED: marking probability at Kmax, 0..1. */
   readonly pmax: number;
   /** Marking probability gained per packet of queue on the ramp. */
   readonly slope: number;

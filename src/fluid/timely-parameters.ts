@@ -72,7 +72,7 @@ export const PUBLISHED_MARGIN_WEIGHT_SLOPE = 0.5;
 export interface TimelyInBits {
   /** C, bits/s. */
   readonly capacity: number;
-  /** Bits. */
+  /** Packet at the bottleneck, bits. */
   readonly mtu: number;
   /** Seg, bits. */
   readonly segment: number;

@@ -1,5 +1,4 @@
 /** Ports that have become able to send since their driver last asked, each once, in the order in which that happened. */
-
 export class ReadyPorts {
   readonly #ports: Uint16Array;
   readonly #listed: Uint8Array;

@@ -6,6 +6,7 @@
  * Which fields mean something depends on the type; the others are zero. What cannot be read is dropped by the receiver and counted.
  */
 
+/** Types in the order of their numbers on the wire, from 1. */
 export const MESSAGE_TYPES = [
   /** Owner of the memory: the blocks `id .. id + count - 1` of `bytes` each begin at `address`; the pool has this `version` now. */
   'POOL',

@@ -5,7 +5,24 @@ import { describe, expect, it } from 'vitest';
 import { parseSource, placeOf, sourceFiles } from './source-files.js';
 
 /** Folders of `src/` that are held to it. */
-const FOLDERS = ['core', 'faults', 'frame-port', 'memory', 'packet', 'port'];
+const FOLDERS = [
+  'core',
+  'faults',
+  'frame-port',
+  'memory',
+  'packet',
+  'port',
+  'cli',
+  'dashboard',
+  'estats',
+  'fluid',
+  'plot',
+  'processes',
+  'sim',
+  'storage-rpc',
+  'switch',
+  'window',
+];
 
 interface Documentable {
   readonly name: string;

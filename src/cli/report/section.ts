@@ -1,5 +1,4 @@
 /** A part of a report: what one JSON document has to show. */
-
 export interface Section {
   /** Its heading. */
   readonly title: string;

@@ -35,7 +35,7 @@ export interface WindowResult {
   readonly policy: WindowPolicy;
   /** Blocks in the pool at the end. */
   readonly blocks: number;
-  /** Bytes of a block. */
+  /** Size of a block: m. */
   readonly blockBytes: number;
   /** Bytes written. */
   readonly totalBytes: number;

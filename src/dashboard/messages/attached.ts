@@ -221,7 +221,7 @@ export interface DiskDetail {
   readonly role: 'server' | 'gateway';
   /** For people: where the data is. */
   readonly store: string;
-  /** Size of the disk. */
+  /** What the disk holds. */
   readonly sizeBytes: number;
   /** By operation. */
   readonly latency: readonly AttachedLatency[];

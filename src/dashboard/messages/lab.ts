@@ -3,6 +3,7 @@
  * A to B. Plain data, understood by Node and by browsers.
  */
 
+/** How the data may get from A to B. */
 export const LAB_OPS = ['send', 'write', 'read'] as const;
 /** How the data gets from A to B. */
 export type LabOp = (typeof LAB_OPS)[number];

@@ -17,7 +17,7 @@ export interface FlowPlan {
   readonly to: string;
   /** Who acts: the source writes or sends, or the sink reads. */
   readonly op: 'write' | 'send' | 'read';
-  /** Bytes of a message. */
+  /** Payload of one message. */
   readonly messageBytes: number;
   /** Work requests that are kept posted. */
   readonly outstanding: number;

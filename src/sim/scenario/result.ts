@@ -1,5 +1,6 @@
 /** What a run reports: the document of `rocev2 sim run --json`. */
 
+/** One flow. Rates and counts are those after the warm-up. */
 export interface FlowResult {
   /** As planned, from 0. */
   readonly id: number;

@@ -1,5 +1,4 @@
 /** One sync for all that ask while another one runs: what was written before the asking is covered by the next sync that begins. */
-
 export class GroupCommit {
   readonly #sync: () => Promise<void>;
   #running: Promise<void> = Promise.resolve();

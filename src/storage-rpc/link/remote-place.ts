@@ -1,5 +1,4 @@
 /** Memory of the other side, as a message describes it: what an RDMA READ or WRITE needs to know. */
-
 export interface RemotePlace {
   /** Virtual address at the other side. */
   readonly addr: bigint;

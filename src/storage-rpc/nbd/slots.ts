@@ -1,5 +1,4 @@
 /** A number of places that several parties share; who finds none is called when one is free, in the order of asking. */
-
 export class Slots {
   #free: number;
   readonly #waiting = new Set<() => void>();

@@ -5,6 +5,7 @@
  * Sans-IO: says how many to begin to move now, and is told how each went.
  */
 
+/** How fast connections move, and when that stops. */
 export interface TransitionOptions {
   /** Connections there are. */
   readonly connections: number;

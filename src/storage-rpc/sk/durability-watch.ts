@@ -3,7 +3,6 @@
  * every RESUME which life of the store it speaks for; in another life, changes since the last FLUSH may be gone, and the next FLUSH must not
  * succeed. Sessions to one disk share one.
  */
-
 export class DurabilityWatch {
   #storeId: bigint | undefined;
   /** Changes that were acknowledged, and how many of them, from the first one on, are known to be durable. */

@@ -2,7 +2,6 @@
  * So many units at a time, first come, first served. Server pull pacing is made of it: READs outstanding on a queue pair (ORD), and bytes
  * that all READs of a server have asked for, which is the one place where incast can be held down: only the receiver knows its sum.
  */
-
 export class Permits {
   readonly #total: number;
   #taken = 0;

@@ -1,5 +1,4 @@
 /** What the TCP driver needs of a TCP connection: a socket live, a delayed pipe in tests. */
-
 export interface ByteStream {
   /** Takes what arrives, in order. */
   onData: (bytes: Buffer) => void;

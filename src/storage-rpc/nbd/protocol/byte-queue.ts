@@ -2,7 +2,6 @@
  * Bytes that arrived in pieces, taken in the lengths the protocol has. What lies in one piece is taken as a view of it; only what
  * straddles pieces is copied.
  */
-
 export class ByteQueue {
   readonly #allocate: (bytes: number) => Uint8Array;
   #pieces: Uint8Array[] = [];

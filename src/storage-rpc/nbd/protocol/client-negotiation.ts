@@ -13,7 +13,7 @@ const REPLY_BYTES_MAX = 64 * 1024;
 
 /** What a server says of the export. */
 export interface RemoteExport {
-  /** Its size. */
+  /** What the disk holds. */
   readonly sizeBytes: number;
   /** Transmission flags. */
   readonly flags: number;

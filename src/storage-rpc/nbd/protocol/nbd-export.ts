@@ -8,7 +8,7 @@ export interface NbdExport {
   readonly name: string;
   /** For people; may be empty. */
   readonly description: string;
-  /** Its size. */
+  /** What the disk holds. */
   readonly sizeBytes: number;
   /** Smallest unit of a request. */
   readonly blockBytes: number;

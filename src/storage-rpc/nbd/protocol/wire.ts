@@ -64,7 +64,7 @@ export const REP_ERR_TOO_BIG = 0x80000009;
 export const INFO_EXPORT = 0;
 /** The export's name. */
 export const INFO_NAME = 1;
-/** Its description. */
+/** Text about the export, for people. */
 export const INFO_DESCRIPTION = 2;
 /** Smallest and preferred unit of requests, largest payload. */
 export const INFO_BLOCK_SIZE = 3;
@@ -136,9 +136,9 @@ export const BASE_ALLOCATION = 'base:allocation';
 export const REQUEST_BYTES = 28;
 /** Header of a simple reply. */
 export const SIMPLE_REPLY_BYTES = 16;
-/** Header of a chunk. */
+/** What stands before the payload of a chunk. */
 export const CHUNK_HEADER_BYTES = 20;
-/** Header of an option. */
+/** What stands before the data of an option. */
 export const OPTION_HEADER_BYTES = 16;
 /** Header of a reply to an option. */
 export const OPTION_REPLY_HEADER_BYTES = 20;
