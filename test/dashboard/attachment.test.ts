@@ -45,7 +45,7 @@ function running<D extends { uptimeSeconds: number }>(document: D): Promise<List
 }
 
 async function attached(...which: string[]) {
-  const attachment = new Attachment(which);
+  const attachment = new Attachment(which, { lookIntervalMs: 50 });
   await attachment.open();
   const kinds = () =>
     attachment.documents

@@ -26,6 +26,7 @@ const NS_PER_MS = 1e6;
 /** Follows programs until it is closed. */
 export class Attachment implements DashboardSource, AsyncDisposable {
   readonly #which: readonly string[];
+  readonly #lookIntervalMs: number;
   readonly #history: AttachedHistory;
   readonly #startMs = performance.now();
   readonly #subscribers = new Set<(name: string, data: unknown) => void>();
@@ -42,9 +43,13 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   readonly died: Promise<never>;
   #fail: (error: Error) => void = () => {};
 
-  /** `which`: process numbers, IP addresses, control sockets, URLs; none: every program of this user on this host. */
-  constructor(which: readonly string[]) {
+  /**
+   * `which`: process numbers, IP addresses, control sockets, URLs; none: every program of this user on this host. `lookIntervalMs`: how long from
+   * one look at them to the next, default 1000.
+   */
+  constructor(which: readonly string[], { lookIntervalMs = LOOK_INTERVAL_MS } = {}) {
     this.#which = which;
+    this.#lookIntervalMs = lookIntervalMs;
     this.#history = new AttachedHistory(which);
     this.died = new Promise<never>((_, reject) => {
       this.#fail = reject;
@@ -55,7 +60,7 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   /** Takes a first look. Rejects with ERR_ROCE_IO when the control directory is not this user's alone. */
   async open(): Promise<void> {
     await this.#look();
-    this.#timer = setInterval(() => void this.#look().catch(this.#fail), LOOK_INTERVAL_MS);
+    this.#timer = setInterval(() => void this.#look().catch(this.#fail), this.#lookIntervalMs);
   }
 
   subscribe(send: (name: string, data: unknown) => void): () => void {
