@@ -245,7 +245,12 @@ function power(base: number, bytes: number): number {
  * also options and flags that {@link IcrcFlow} takes for granted. Throws ERR_ROCE_MALFORMED unless it is a complete UDP packet
  * with room for BTH and ICRC.
  */
-export function icrcOfIpPacket(ipPacket: Uint8Array): { computed: number; carried: number } {
+export function icrcOfIpPacket(ipPacket: Uint8Array): {
+  /** Over what the packet holds, 32 bits. */
+  computed: number;
+  /** In its last four bytes. */
+  carried: number;
+} {
   const version4 = ipPacket[0] >> 4 === 4;
   const udpOffset = version4 ? (ipPacket[0] & 0x0f) * 4 : IPV6_BYTES;
   const end = version4 ? readU16(ipPacket, 2) : IPV6_BYTES + readU16(ipPacket, 4);

@@ -337,9 +337,10 @@ export function writeDeth(b: Uint8Array, o: number, qkey: number, sourceQpn: num
 }
 
 /** The fields of a packet to be made; what is left out is zero or false, and the P_Key 0xffff. */
-export type RoceFields = { readonly opcode: number } & Partial<
-  Readonly<Omit<RocePacket, 'opcode' | 'info' | 'padBytes' | 'payloadOffset' | 'payloadBytes'>>
->;
+export type RoceFields = {
+  /** One that the opcode table has. */
+  readonly opcode: number;
+} & Partial<Readonly<Omit<RocePacket, 'opcode' | 'info' | 'padBytes' | 'payloadOffset' | 'payloadBytes'>>>;
 
 /**
  * Makes a packet, BTH .. pad (no ICRC), for tests and tools; the fast path uses the writers. A parsed {@link RocePacket} and its

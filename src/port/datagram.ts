@@ -59,7 +59,7 @@ export class TxBatch {
   readonly capacity: number;
   /** Datagrams that may leave as one train (see {@link trainIndex}); 1: each leaves on its own. */
   readonly trainMax: number;
-  /** All slots one after another, {@link TX_SLOT_BYTES} each. */
+  /** All slots one after another, `TX_SLOT_BYTES` each. */
   readonly slab: Uint8Array;
   /** Slots in use, from slot 0 on; the engine counts up, the port starts again at 0. */
   count = 0;

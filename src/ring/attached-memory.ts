@@ -7,6 +7,7 @@ interface Entry {
   users: number;
 }
 
+/** Buffers by number, with the count of their users. */
 export class AttachedMemory {
   readonly #byId = new Map<number, Entry>();
   readonly #ids = new Map<ArrayBufferLike, number>();
@@ -36,6 +37,7 @@ export class AttachedMemory {
     return true;
   }
 
+  /** The buffer of this number; undefined when nobody has it attached. */
   get(id: number): ArrayBufferLike | undefined {
     return this.#byId.get(id)?.buffer;
   }

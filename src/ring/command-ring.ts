@@ -23,11 +23,14 @@ const ELEMENT_BYTES = 1024;
 const BODY_OFFSET = 16;
 const TEXT_BYTES_MAX = ELEMENT_BYTES - BODY_OFFSET;
 
+/** Both sides of the command ring. */
 export class CommandRing extends Ring {
+  /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): CommandRing {
     return new CommandRing(createRingMemory(allocate, depth, ELEMENT_BYTES));
   }
 
+  /** Application side: there is no room for another command. */
   get isFull(): boolean {
     return this.fill >= this.depth;
   }

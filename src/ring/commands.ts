@@ -8,6 +8,7 @@
 
 import { PARAMETERS_MAX } from '../core/parameters.js';
 
+/** How a field stands in an element: see above. All are little-endian. */
 export type FieldKind = 'u32' | 'u53' | 'u64' | 'f64' | 'f64s' | 'gid' | 'name';
 
 /** Numbers in a field of kind `f64s`. */
@@ -17,24 +18,43 @@ const NAME_BYTES = 32;
 
 /** Attribute mask bits of modifyQp (`ibv_qp_attr_mask`). */
 export const QP_ATTR_STATE = 1 << 0;
+/** The state that the caller takes the queue pair to be in. */
 export const QP_ATTR_CUR_STATE = 1 << 1;
+/** Raise SQ_DRAINED when the send queue has drained. */
 export const QP_ATTR_EN_SQD_ASYNC_NOTIFY = 1 << 2;
+/** What the peer may do. */
 export const QP_ATTR_ACCESS_FLAGS = 1 << 3;
+/** Place in the partition table; 0 is the only one. */
 export const QP_ATTR_PKEY_INDEX = 1 << 4;
+/** Port of the device; 1 is the only one. */
 export const QP_ATTR_PORT = 1 << 5;
+/** Q_Key of datagrams that are accepted. */
 export const QP_ATTR_QKEY = 1 << 6;
+/** Address vector: `remoteGid`, `remoteUdpPort`, `dscp` and `ecn`. */
 export const QP_ATTR_AV = 1 << 7;
+/** Code of {@link PATH_MTUS}, 1 to 5. */
 export const QP_ATTR_PATH_MTU = 1 << 8;
+/** Local ACK timeout code, 0 to 31. */
 export const QP_ATTR_TIMEOUT = 1 << 9;
+/** Timeouts and sequence NAKs before giving up, 0 to 7. */
 export const QP_ATTR_RETRY_CNT = 1 << 10;
+/** RNR NAKs before giving up, 0 to 6; 7 never gives up. */
 export const QP_ATTR_RNR_RETRY = 1 << 11;
+/** PSN of the first request that is expected. */
 export const QP_ATTR_RQ_PSN = 1 << 12;
+/** READs and atomics outstanding as a requester. */
 export const QP_ATTR_MAX_QP_RD_ATOMIC = 1 << 13;
+/** Alternate path; there is none here. */
 export const QP_ATTR_ALT_PATH = 1 << 14;
+/** RNR timer code that the responder sends, 0 to 31. */
 export const QP_ATTR_MIN_RNR_TIMER = 1 << 15;
+/** PSN of the first request that is sent. */
 export const QP_ATTR_SQ_PSN = 1 << 16;
+/** READs and atomics answered at a time as a responder. */
 export const QP_ATTR_MAX_DEST_RD_ATOMIC = 1 << 17;
+/** Path migration; there is none here. */
 export const QP_ATTR_PATH_MIG_STATE = 1 << 18;
+/** QPN of the peer. */
 export const QP_ATTR_DEST_QPN = 1 << 20;
 /** Ours: the recovery scheme and its parameters, agreed when connecting; with DEST_QPN only. */
 export const QP_ATTR_RECOVERY = 1 << 24;
@@ -71,6 +91,7 @@ const QP_ATTRIBUTES = {
   rateParameters: 'f64s',
 } as const;
 
+/** Every control operation: its number, and its fields in and out by name and kind. */
 export const COMMANDS = {
   queryDevice: { code: 1, in: {}, out: { gid: 'gid', udpPort: 'u32', pathMtuMax: 'u32', receiveBudgetPackets: 'u32' } },
   allocPd: { code: 2, in: {}, out: { pd: 'u32' } },
@@ -146,6 +167,7 @@ export const COMMANDS = {
   },
 } as const satisfies Record<string, { code: number; in: Record<string, FieldKind>; out: Record<string, FieldKind> }>;
 
+/** Name of a control operation. */
 export type CommandName = keyof typeof COMMANDS;
 
 interface FieldValues {
@@ -157,16 +179,21 @@ interface FieldValues {
   readonly gid: Uint8Array;
   readonly name: string;
 }
+/** A field as a program has it: a number, a bigint or a block. */
 export type FieldValue = FieldValues[FieldKind];
 type Fields<F> = { -readonly [K in keyof F]: F[K] extends FieldKind ? FieldValues[F[K]] : never };
+/** What a command takes. */
 export type CommandArgs<N extends CommandName> = Fields<(typeof COMMANDS)[N]['in']>;
+/** What the NIC answers. */
 export type CommandResult<N extends CommandName> = Fields<(typeof COMMANDS)[N]['out']>;
+/** All attributes of a queue pair; those not in the mask are meaningless. */
 export type QpAttributes = Fields<typeof QP_ATTRIBUTES>;
 
 const NAMES_BY_CODE: ReadonlyMap<number, CommandName> = new Map(
   Object.entries(COMMANDS).map(([name, command]) => [command.code, name as CommandName]),
 );
 
+/** The command of this number; undefined for a number that this version does not know. */
 export function commandNameOf(code: number): CommandName | undefined {
   return NAMES_BY_CODE.get(code);
 }
@@ -215,6 +242,7 @@ function decodeName(view: DataView, offset: number): string {
   return String.fromCharCode(...Array.from({ length }, (_, i) => view.getUint8(offset + 1 + i)));
 }
 
+/** Reads the fields in table order from `offset`; blocks and GIDs are copies. */
 export function decodeFields(
   view: DataView,
   offset: number,

@@ -10,28 +10,43 @@
 import { STATUS_SUCCESS, WC_FLAG_SOLICITED } from './enums.js';
 import { createRingMemory, Ring, WORD_ARMED } from './ring.js';
 
+/** Bytes of one element. */
 export const CQE_BYTES = 64;
 
 /** What an armed completion queue waits for. */
 export const ARM_NONE = 0;
+/** The next completion that is solicited or an error raises an event. */
 export const ARM_SOLICITED = 1;
+/** The next completion of any kind raises an event. */
 export const ARM_NEXT = 2;
 
 /** A CQE in numbers, reused by both sides. */
 export class Cqe {
+  /** Send: free-running index of the WQE. Receive: the cookie of the receive. */
   index = 0;
+  /** The queue pair that worked; 0 once it is gone. */
   qpn = 0;
+  /** One of the STATUS_ numbers. */
   status = 0;
+  /** One of the WC_ numbers. */
   opcode = 0;
+  /** WC_FLAG_ bits. */
   flags = 0;
+  /** Whether a receive is complete, else a send. */
   isReceive = false;
+  /** Bytes received, read or posted. */
   byteCount = 0;
+  /** Immediate data, or the R_Key that was invalidated, as the flags say. */
   immediate = 0;
+  /** UD: the sender; else 0. */
   sourceQpn = 0;
+  /** AETH syndrome of the NAK that ended the request, 0 without one. */
   vendorError = 0;
 }
 
+/** Both sides of one completion queue. */
 export class CompletionRing extends Ring {
+  /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): CompletionRing {
     return new CompletionRing(createRingMemory(allocate, depth, CQE_BYTES));
   }
@@ -79,6 +94,7 @@ export class CompletionRing extends Ring {
     }
   }
 
+  /** Reads the element at a free-running index into `out`, taken or not. */
   readAt(index: number, out: Cqe): void {
     const { view } = this;
     const o = this.offsetOf(index);

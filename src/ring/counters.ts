@@ -78,6 +78,7 @@ export const COUNTER = Object.fromEntries(COUNTER_NAMES.map((name, index) => [na
   Record<CounterName, number>
 >;
 
+/** A copy of the shared array by name. */
 export function counterSnapshot(values: Float64Array): Record<CounterName, number> {
   return Object.fromEntries(COUNTER_NAMES.map((name, index) => [name, values[index]])) as Record<CounterName, number>;
 }

@@ -9,7 +9,9 @@ import { createRingMemory, Ring } from './ring.js';
 /** Set when a doorbell found no room: every QP is to be looked at. */
 const WORD_ALL = 5;
 
+/** Both sides of the doorbells of one NIC. */
 export class DoorbellRing extends Ring {
+  /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): DoorbellRing {
     return new DoorbellRing(createRingMemory(allocate, depth, 4));
   }

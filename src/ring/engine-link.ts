@@ -8,6 +8,7 @@ import type { IpAddress } from '../packet/address.js';
 import type { CommandRing } from './command-ring.js';
 import type { EventRing } from './event-ring.js';
 
+/** What the application has of its NIC. */
 export interface EngineLink {
   /** Plain or shared memory, whichever the NIC can reach. */
   allocate(bytes: number): ArrayBufferLike;
@@ -15,8 +16,11 @@ export interface EngineLink {
   reaches(memory: ArrayBufferLike): boolean;
   /** Makes memory reachable for the NIC and names it; command arguments carry the number. Throws when the NIC cannot reach this kind. */
   attach(memory: ArrayBufferLike): number;
+  /** Gives one {@link EngineLink.attach} back. Throws ERR_ROCE_NOT_FOUND for a number that is not attached. */
   detach(memoryId: number): void;
+  /** Control operations, in order. */
   readonly commands: CommandRing;
+  /** Notices from the NIC. */
   readonly events: EventRing;
   /** One number a counter, in the order of {@link COUNTER_NAMES}; written by the NIC only. */
   readonly counters: Float64Array;
@@ -32,5 +36,6 @@ export interface EngineLink {
   resolve(address: IpAddress): Promise<void>;
   /** For people: which port carries the packets. */
   readonly portDescription: string;
+  /** Stops the NIC and closes its port. Nothing is called back afterwards. */
   close(): Promise<void>;
 }

@@ -11,17 +11,22 @@ export const EVENT_DEPTH = 4096;
 /** Set when an event found no room. */
 const WORD_LOST = 5;
 
+/** One notice, reused by both sides. */
 export interface RingEvent {
+  /** One of the EVENT_ numbers. */
   type: number;
   /** QPN, CQ or SRQ handle; unused for command notices. */
   id: number;
 }
 
+/** Both sides of the notices of one NIC. */
 export class EventRing extends Ring {
+  /** The application's side over new memory. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number): EventRing {
     return new EventRing(createRingMemory(allocate, depth, 8));
   }
 
+  /** NIC side. False when the ring is full: the event is lost, and {@link takeLost} says so. */
   push(type: number, id: number): boolean {
     const index = this.producer;
     if ((index - this.consumer) >>> 0 >= this.depth) {
@@ -40,6 +45,7 @@ export class EventRing extends Ring {
     return Atomics.load(this.header, WORD_LOST) !== 0 && Atomics.exchange(this.header, WORD_LOST, 0) !== 0;
   }
 
+  /** Application side: takes the oldest event into `out`; false when there is none. */
   take(out: RingEvent): boolean {
     const index = this.consumer;
     if (index === this.producer) return false;

@@ -13,11 +13,17 @@
 
 import { RoceError } from '../core/errors.js';
 
+/** Bytes of the header; elements begin behind it. */
 export const RING_HEADER_BYTES = 64;
+/** Header word: index of the next element to write. */
 export const WORD_PRODUCER = 0;
+/** Header word: index of the next element to take. */
 export const WORD_CONSUMER = 1;
+/** Header word of completion rings: ARM_NONE, ARM_SOLICITED or ARM_NEXT. */
 export const WORD_ARMED = 2;
+/** Header word: number of elements, a power of two. */
 export const WORD_DEPTH = 3;
+/** Header word: bytes from one element to the next. */
 export const WORD_STRIDE = 4;
 
 /** Makes the memory of a ring. `allocate` decides between plain and shared memory. */
@@ -39,12 +45,19 @@ export function createRingMemory(
 
 /** One side's view of a ring; both sides construct it over the same memory. */
 export class Ring {
+  /** Plain or shared; given to the other side as it is. */
   readonly memory: ArrayBufferLike;
+  /** The 16 words in front. */
   readonly header: Int32Array;
+  /** The whole memory, for fields. */
   readonly view: DataView;
+  /** The whole memory, for data. */
   readonly bytes: Uint8Array;
+  /** Number of elements, a power of two. */
   readonly depth: number;
+  /** `depth - 1`. */
   readonly mask: number;
+  /** Bytes from one element to the next. */
   readonly strideBytes: number;
 
   constructor(memory: ArrayBufferLike) {
@@ -62,6 +75,7 @@ export class Ring {
     return RING_HEADER_BYTES + (index & this.mask) * this.strideBytes;
   }
 
+  /** Free-running index of the next element to write. Setting it publishes what stands before it. */
   get producer(): number {
     return Atomics.load(this.header, WORD_PRODUCER) >>> 0;
   }
@@ -70,6 +84,7 @@ export class Ring {
     Atomics.store(this.header, WORD_PRODUCER, index | 0);
   }
 
+  /** Free-running index of the next element to take. Setting it gives back what stands before it. */
   get consumer(): number {
     return Atomics.load(this.header, WORD_CONSUMER) >>> 0;
   }

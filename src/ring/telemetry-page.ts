@@ -19,20 +19,31 @@ import { RoceError } from '../core/errors.js';
  * (T6, CQE polled, is known only to who polls.)
  */
 export const STAMP_T1 = 0;
+/** First packet handed to the port. */
 export const STAMP_T2 = 1;
+/** Last packet sent for the first time. */
 export const STAMP_T3 = 2;
+/** The answer that covers its last PSN has come. */
 export const STAMP_T4 = 3;
+/** CQE generated. */
 export const STAMP_T5 = 4;
 const STAMPS = 5;
 
 /** Why the send side of a queue pair stands still although there is something to send. */
 export const WAIT_CAUSES = ['window', 'readLimit', 'fence', 'rnr', 'pacing'] as const;
+/** A name of {@link WAIT_CAUSES}. */
 export type WaitCause = (typeof WAIT_CAUSES)[number];
-export const WAIT_WINDOW = 0; // the window is full: nothing more may be in flight
-export const WAIT_READ_LIMIT = 1; // max_rd_atomic READs and atomics are outstanding
-export const WAIT_FENCE = 2; // a fence, or an invalidation, waits for earlier work
-export const WAIT_RNR = 3; // the receiver was not ready and named a time
-export const WAIT_PACING = 4; // rate control lets the next packet go later
+/** The window is full: nothing more may be in flight. */
+export const WAIT_WINDOW = 0;
+/** max_rd_atomic READs and atomics are outstanding. */
+export const WAIT_READ_LIMIT = 1;
+/** A fence, or an invalidation, waits for earlier work. */
+export const WAIT_FENCE = 2;
+/** The receiver was not ready and named a time. */
+export const WAIT_RNR = 3;
+/** Rate control lets the next packet go later. */
+export const WAIT_PACING = 4;
+/** The send side does not stand still. */
 export const WAIT_NOTHING = -1;
 
 /** What a queue pair counts for itself while it is watched; the NIC's counters of the same name are sums over all. */
@@ -52,7 +63,9 @@ const QP_COUNTERS = {
   np_cnp_sent: 'congestion notifications sent',
   rp_cnp_received: 'congestion notifications received',
 } as const;
+/** Name of a counter of one queue pair. */
 export type QpCounterName = keyof typeof QP_COUNTERS;
+/** All of them, in the order on the page. */
 export const QP_COUNTER_NAMES = Object.keys(QP_COUNTERS) as QpCounterName[];
 /** Index of each counter on the page. */
 export const QP_COUNTER = Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [name, i])) as Readonly<
@@ -61,9 +74,11 @@ export const QP_COUNTER = Object.fromEntries(QP_COUNTER_NAMES.map((name, i) => [
 
 /** What the send side waits for now (WAIT_*), and since when. */
 export const SCALAR_WAITING = 0;
+/** When the wait that goes on began, ns; meaningless with {@link WAIT_NOTHING}. */
 export const SCALAR_WAITING_SINCE = 1;
 /** Time during which at least one work request was between T2 and T5, and the start of the current such time, or NEVER. */
 export const SCALAR_ACTIVE = 2;
+/** Start of the current such time, ns, or {@link NEVER}. */
 export const SCALAR_ACTIVE_SINCE = 3;
 /** Time spent waiting for acknowledgements that never came, until the timer ended it. */
 export const SCALAR_TIMEOUTS = 4;
@@ -79,11 +94,15 @@ export const PACKET_RECORDS = 64;
 const RECORD_BYTES = 16;
 const RECORD_SENT = 1 << 24;
 
+/** Views of one page. Times are nanoseconds of the engine's clock. */
 export class TelemetryPage {
+  /** Plain or shared; the NIC gets it with the command watchQp. */
   readonly memory: ArrayBufferLike;
+  /** One number each at SCALAR_*. */
   readonly scalars: Float64Array;
   /** Nanoseconds by cause, without the wait that goes on. */
   readonly waits: Float64Array;
+  /** One number each at {@link QP_COUNTER}. */
   readonly counters: Float64Array;
   /** Of each send WQE its stamps: STAMP_* behind {@link stampsOf}. */
   readonly stamps: Float64Array;
@@ -158,10 +177,13 @@ export class TelemetryPage {
 
 /** One packet header as it passed. */
 export interface PacketRecord {
+  /** Engine's clock, ns. */
   readonly timeNs: number;
+  /** Whether it was sent, else received. */
   readonly sent: boolean;
   /** BTH opcode. */
   readonly opcode: number;
+  /** 24 bits. */
   readonly psn: number;
   /** UDP payload. */
   readonly bytes: number;

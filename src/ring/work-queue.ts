@@ -22,7 +22,9 @@ import { highOfBig, lowOfBig } from '../core/u64.js';
 import { SEND_INLINE } from './enums.js';
 import { createRingMemory, Ring } from './ring.js';
 
+/** Bytes of one scatter/gather element in a WQE. */
 export const SGE_BYTES = 16;
+/** Bytes of a send WQE before its elements or inline data. */
 export const SEND_FIXED_BYTES = 64;
 const RECV_FIXED_BYTES = 16;
 
@@ -33,50 +35,85 @@ export const MESSAGE_BYTES_MAX = 2 ** 31;
 
 /** A local buffer: address and length inside the region of `lkey`. */
 export interface Sge {
+  /** Address of the first byte: the region's `addr` plus an offset. */
   readonly addr: bigint;
+  /** Bytes, 0 to 2^31. */
   readonly length: number;
+  /** Local key of the region. */
   readonly lkey: number;
 }
 
 /** The fields of a send work request, already in numbers; the verbs layer builds it from the public form. */
 export interface SendWqeFields {
+  /** One of the WR_ numbers. */
   opcode: number;
+  /** SEND_ bits. */
   flags: number;
+  /** Local buffers, at most the `maxSge` of the queue. */
   sges: readonly Sge[];
+  /** The data themselves, instead of `sges`. */
   inlineBytes: Uint8Array | undefined;
+  /** Address at the peer; BIND_MW and REG_MR: the new base. */
   remoteAddr: bigint;
+  /** Key at the peer; BIND_MW and REG_MR: the new key. */
   rkey: number;
+  /** Immediate data, or the key that the peer is to invalidate. */
   immediate: number;
+  /** Operand to compare with, or to add. */
   compareAdd: bigint;
+  /** Operand to put in its place. */
   swap: bigint;
+  /** UD: address handle. */
   ah: number;
+  /** UD: the receiver. */
   remoteQpn: number;
+  /** UD: Q_Key of the receiver. */
   qkey: number;
+  /** BIND_MW: the window. REG_MR: the region. */
   handle: number;
+  /** BIND_MW and REG_MR: rights, bits of `ibv_access_flags`. */
   access: number;
 }
 
 /** A send WQE as the NIC works with it: read once per message into this reused record. */
 export class SendWqe {
+  /** Free-running index in the ring. */
   index = 0;
+  /** One of the WR_ numbers. */
   opcode = 0;
+  /** SEND_ bits. */
   flags = 0;
+  /** Sum of the elements, or of the inline data. */
   messageBytes = 0;
+  /** Address at the peer, or the new base, bits 63..32. */
   remoteHigh = 0;
+  /** Address at the peer, or the new base, bits 31..0. */
   remoteLow = 0;
+  /** Key at the peer, or the new key. */
   rkey = 0;
+  /** Immediate data, or the key that the peer is to invalidate. */
   immediate = 0;
+  /** Operand to compare with or to add, bits 63..32. */
   compareAddHigh = 0;
+  /** Operand to compare with or to add, bits 31..0. */
   compareAddLow = 0;
+  /** Operand to put in its place, bits 63..32. */
   swapHigh = 0;
+  /** Operand to put in its place, bits 31..0. */
   swapLow = 0;
+  /** UD: address handle. */
   ah = 0;
+  /** UD: the receiver. */
   remoteQpn = 0;
+  /** UD: Q_Key of the receiver. */
   qkey = 0;
+  /** BIND_MW: the window. REG_MR: the region. */
   handle = 0;
+  /** BIND_MW and REG_MR: rights, bits of `ibv_access_flags`. */
   access = 0;
   /** Where inline data starts in the ring's bytes; only with SEND_INLINE. */
   inlineOffset = 0;
+  /** Local buffers; empty with SEND_INLINE. */
   readonly sges = new SgeList();
 }
 
@@ -85,13 +122,20 @@ const SGE_COUNT_USUAL = 4;
 
 /** A scatter/gather list in flat arrays, as long as the longest one read so far. */
 export class SgeList {
+  /** Elements that mean something; the arrays may be longer. */
   count = 0;
+  /** Sum of their lengths. */
   totalBytes = 0;
+  /** Addresses, bits 63..32. */
   high = new Uint32Array(SGE_COUNT_USUAL);
+  /** Addresses, bits 31..0. */
   low = new Uint32Array(SGE_COUNT_USUAL);
+  /** Bytes of each. */
   lengths = new Uint32Array(SGE_COUNT_USUAL);
+  /** Local key of each. */
   lkeys = new Uint32Array(SGE_COUNT_USUAL);
 
+  /** Reads `count` elements (at most {@link SGE_COUNT_MAX}) that stand in a WQE from `offset`. */
   read(view: DataView, offset: number, count: number): void {
     if (count > this.high.length) this.#grow();
     this.count = count;
@@ -163,10 +207,17 @@ function checkSges(sges: readonly Sge[], maxSge: number): void {
   }
 }
 
+/** Both sides of one send queue. */
 export class SendQueue extends Ring {
+  /** Elements that one work request may have. */
   readonly maxSge: number;
+  /** Inline data that one work request may have. */
   readonly maxInlineBytes: number;
 
+  /**
+   * The application's side over new memory, with room for at least so many elements and inline bytes. `depth` is rounded up to a power of
+   * two.
+   */
   static create(
     allocate: (bytes: number) => ArrayBufferLike,
     depth: number,
@@ -216,10 +267,12 @@ export class SendQueue extends Ring {
     }
   }
 
+  /** WR_ number of the element at `index`. */
   opcodeAt(index: number): number {
     return this.bytes[this.offsetOf(index)];
   }
 
+  /** SEND_ bits of the element at `index`. */
   flagsAt(index: number): number {
     return this.bytes[this.offsetOf(index) + 1];
   }
@@ -250,6 +303,7 @@ export class SendQueue extends Ring {
     out.sges.read(view, o + SEND_FIXED_BYTES, sgeCount);
   }
 
+  /** Bytes of the message at `index`. */
   messageBytesAt(index: number): number {
     return this.view.getUint32(this.offsetOf(index) + 4, true);
   }
@@ -257,15 +311,20 @@ export class SendQueue extends Ring {
 
 /** A receive WQE in the NIC: the list is copied when the element is taken, so that its slot can be posted again at once. */
 export class RecvWqe {
+  /** Whether a receive is taken and not completed yet. */
   bound = false;
+  /** Comes back in the completion. */
   cookie = 0;
+  /** Where the message goes. */
   readonly sges = new SgeList();
 }
 
 /** A receive queue, of one QP or shared by many (SRQ). */
 export class RecvQueue extends Ring {
+  /** Elements that one work request may have. */
   readonly maxSge: number;
 
+  /** The application's side over new memory, for at least `maxSge` elements. `depth` is rounded up to a power of two. */
   static create(allocate: (bytes: number) => ArrayBufferLike, depth: number, maxSge: number): RecvQueue {
     return new RecvQueue(createRingMemory(allocate, depth, RECV_FIXED_BYTES + Math.max(1, maxSge) * SGE_BYTES));
   }

@@ -11,11 +11,17 @@ import {
 
 /** `ibv_access_flags`: combine with `|`. Local read is always allowed. */
 export const Access = {
+  /** The NIC may write for its own side: receives, data of READs, results of atomics. */
   LOCAL_WRITE: ACCESS_LOCAL_WRITE,
+  /** The peer may write. Needs LOCAL_WRITE. */
   REMOTE_WRITE: ACCESS_REMOTE_WRITE,
+  /** The peer may read. */
   REMOTE_READ: ACCESS_REMOTE_READ,
+  /** The peer may do atomic operations. Needs LOCAL_WRITE. */
   REMOTE_ATOMIC: ACCESS_REMOTE_ATOMIC,
+  /** Memory windows may be bound to the region. */
   MW_BIND: ACCESS_MW_BIND,
+  /** Addresses count from 0 instead of a virtual address. */
   ZERO_BASED: ACCESS_ZERO_BASED,
   /** Everything a peer may do. */
   REMOTE_ALL: ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,

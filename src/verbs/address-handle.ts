@@ -3,7 +3,9 @@
 import type { ProtectionDomain } from './protection-domain.js';
 import { Resource } from './resource.js';
 
+/** The destination of UD messages (`ibv_ah`), made by {@link ProtectionDomain.createAh}. */
 export class AddressHandle extends Resource {
+  /** The NIC's number of it. */
   readonly handle: number;
   readonly #pd: ProtectionDomain;
 

@@ -20,6 +20,7 @@ export type WrId = number | bigint;
 
 /** A work completion (`ibv_wc`). When `status` is not 0 only `wrId`, `status`, `qpn` and `vendorError` mean something. */
 export interface WorkCompletion {
+  /** Of the work request; 0 where none was given. */
   readonly wrId: WrId;
   /** `ibv_wc_status`; 0 is success. */
   readonly status: number;
@@ -29,6 +30,7 @@ export interface WorkCompletion {
   readonly opcode: string;
   /** Bytes received, read, or (send side) posted. UD receives include the 40 bytes of GRH. */
   readonly byteLen: number;
+  /** The queue pair whose request it was. */
   readonly qpn: number;
   /** With immediate data: the four bytes as a big-endian number. */
   readonly immediate?: number;
@@ -69,10 +71,14 @@ const HINTS: Readonly<Record<string, string>> = {
   RNR_RETRY_EXC_ERR: 'the peer has no receive posted',
 };
 
+/** A completion queue (`ibv_cq`), made by {@link RdmaDevice.createCq}. */
 export class CompletionQueue extends Resource {
   override readonly closeRank = 4;
+  /** Tells it from other objects of the device. */
   readonly kind = 'CQ';
+  /** The device that it belongs to. */
   readonly device: RdmaDevice;
+  /** The NIC's number of it. */
   readonly handle: number;
   readonly #ring: CompletionRing;
   readonly #memoryId: number;

@@ -7,6 +7,7 @@ import type { EndpointIdentity } from '../estats/snapshot.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { RdmaDevice } from './device.js';
 
+/** How the telemetry of a device is served, besides its control socket. */
 export interface EstatsOptions {
   /** `HOST:PORT` where `/metrics` (Prometheus) and `/estats.json` are served to everybody who can connect. Default: nowhere. */
   readonly http?: string;

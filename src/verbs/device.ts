@@ -29,6 +29,7 @@ import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
 /** What a device can do, as `ibv_query_device` and `ibv_query_port` would say. */
 export interface DeviceAttributes {
+  /** The IP address it was opened on: its GID. */
   readonly address: IpAddress;
   /** UDP port that peers send to. */
   readonly udpPort: number;
@@ -40,11 +41,17 @@ export interface DeviceAttributes {
 
 /** Async events (`ibv_event_type`) and what they are about. */
 export interface DeviceEvents {
+  /** The first packet came while the queue pair was still in RTR. */
   COMM_EST: [qp: QueuePair];
+  /** The send queue has drained after the move to SQD. */
   SQ_DRAINED: [qp: QueuePair];
+  /** The queue pair went to ERR by an error of its own. */
   QP_FATAL: [qp: QueuePair];
+  /** The queue pair, in ERR, takes nothing more from its shared receive queue. */
   QP_LAST_WQE_REACHED: [qp: QueuePair];
+  /** Fewer receives are left than {@link SharedReceiveQueue.setLimit} said. */
   SRQ_LIMIT_REACHED: [srq: SharedReceiveQueue];
+  /** Completions were lost because nobody polled; queue pairs that complete here stop. */
   CQ_ERR: [cq: CompletionQueue];
 }
 
@@ -64,6 +71,7 @@ interface PendingCommand {
 const FIRST_IOVA = 0x7f00_0000_0000n;
 const PAGE = 4096n;
 
+/** An open device (`ibv_context`), made by {@link openDevice}. Everything below it closes with it. */
 export class RdmaDevice extends Resource {
   readonly #link: EngineLink;
   /** Telemetry, if the device was opened with it. @internal */
@@ -100,10 +108,12 @@ export class RdmaDevice extends Resource {
     return device;
   }
 
+  /** What it can do; the same as long as it is open. */
   get attributes(): DeviceAttributes {
     return this.#attributes!;
   }
 
+  /** The IP address it was opened on. */
   get address(): IpAddress {
     return this.attributes.address;
   }
@@ -118,6 +128,7 @@ export class RdmaDevice extends Resource {
     return counterSnapshot(this.#link.counters);
   }
 
+  /** A new protection domain (`ibv_alloc_pd`). Rejects with ERR_ROCE_CLOSED when the device is closed. */
   async createPd(): Promise<ProtectionDomain> {
     const { pd } = await this.command('allocPd', {});
     return new ProtectionDomain(this, pd);
@@ -233,7 +244,14 @@ export class RdmaDevice extends Resource {
   }
 
   /** Where the telemetry of this device can be looked at; undefined when it was opened without. */
-  get telemetry(): { readonly socketPath: string; readonly httpUrl: string | undefined } | undefined {
+  get telemetry():
+    | {
+        /** Path of the control socket. */
+        readonly socketPath: string;
+        /** Where metrics are served, if `http` was asked for. */
+        readonly httpUrl: string | undefined;
+      }
+    | undefined {
     return this.#server;
   }
 

@@ -5,13 +5,18 @@ import type { Sge } from '../ring/work-queue.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { Resource } from './resource.js';
 
+/** A memory region (`ibv_mr`), made by {@link ProtectionDomain.regMr}. */
 export class MemoryRegion extends Resource {
   override readonly closeRank = 2;
+  /** The NIC's number of it. */
   readonly handle: number;
+  /** Local key, for scatter/gather elements. */
   readonly lkey: number;
+  /** Remote key, for the peer's WRITEs, READs and atomics. */
   readonly rkey: number;
   /** The address of the first byte, as peers name it. */
   readonly addr: bigint;
+  /** Flags of {@link Access} it was registered with. */
   readonly access: number;
   /** The registered bytes themselves. */
   readonly bytes: Buffer;
@@ -42,6 +47,7 @@ export class MemoryRegion extends Resource {
     this.#memoryId = init.memoryId;
   }
 
+  /** Bytes. */
   get length(): number {
     return this.bytes.length;
   }
@@ -64,6 +70,7 @@ export class MemoryRegion extends Resource {
  */
 export class FastRegisterMemoryRegion extends Resource {
   override readonly closeRank = 2;
+  /** The NIC's number of it. */
   readonly handle: number;
   /** All memory that may be mapped. */
   readonly bytes: Buffer;

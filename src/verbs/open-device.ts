@@ -9,10 +9,12 @@ import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import { RdmaDevice } from './device.js';
 import { type EstatsOptions, openWatchedDevice, telemetryWanted } from './device-telemetry.js';
 
+/** Names of all engines. */
 export const ENGINES = ['inline', 'worker'] as const;
 /** Where the NIC runs: on the caller’s event loop, or in a thread of its own. */
 export type EngineName = (typeof ENGINES)[number];
 
+/** What {@link openDevice} takes. Only `address` is required. */
 export interface DeviceOptions extends PortOptions {
   /**
    * Where the NIC runs. `inline` (default): on the caller's event loop; while that is blocked, peers wait. `worker`: in a thread of its

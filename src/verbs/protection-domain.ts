@@ -10,13 +10,17 @@ import { QueuePair, type QueuePairInit } from './queue-pair.js';
 import { Resource } from './resource.js';
 import { SharedReceiveQueue } from './shared-receive-queue.js';
 
+/** Details of {@link ProtectionDomain.regMr}. */
 export interface RegisterOptions {
   /** The address peers use; by default one that overlaps no other region. */
   readonly iova?: bigint;
 }
 
+/** A protection domain (`ibv_pd`), made by {@link RdmaDevice.createPd}. */
 export class ProtectionDomain extends Resource {
+  /** The device that it belongs to. */
   readonly device: RdmaDevice;
+  /** The NIC's number of it. */
   readonly handle: number;
 
   /** @internal */
@@ -94,6 +98,10 @@ export class ProtectionDomain extends Resource {
     return SharedReceiveQueue.create(this, init.depth, init.maxSge ?? 1);
   }
 
+  /**
+   * A queue pair in RESET (`ibv_create_qp`). Rejects with ERR_ROCE_INVALID_ARGUMENT without a completion queue, ERR_ROCE_OUT_OF_RANGE for
+   * depths and element counts, ERR_ROCE_CONFLICT for a shared receive queue of another domain.
+   */
   async createQp(init: QueuePairInit): Promise<QueuePair> {
     return QueuePair.create(this, init);
   }

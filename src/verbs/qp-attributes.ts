@@ -42,6 +42,7 @@ import { PATH_MTUS, QP_STATE_NAMES, type QpStateName } from '../ring/enums.js';
 
 /** Address vector: where the peer is. */
 export interface AddressVector {
+  /** IP address of the peer, of the family of the device. */
   readonly address: IpAddress;
   /** UDP port the peer receives on; 4791 unless both ends agreed on another. */
   readonly udpPort?: number;
@@ -53,16 +54,25 @@ export interface AddressVector {
 
 /** `ibv_qp_attr`: what `modify` changes. Which are needed and allowed depends on the transition (IBTA vol. 1 table 91). */
 export interface QpAttr {
+  /** The state to go to. Default: stay. */
   readonly state?: QpStateName;
+  /** What the peer may do: flags of {@link Access}. */
   readonly accessFlags?: number;
+  /** Place in the partition table: 0, the default partition. */
   readonly pkeyIndex?: number;
+  /** Port of the device, from 1: 1. */
   readonly port?: number;
+  /** UD: Q_Key of datagrams that are accepted, 32 bits. */
   readonly qkey?: number;
+  /** Where the peer is. */
   readonly av?: AddressVector;
   /** Bytes: 256, 512, 1024, 2048 or 4096; the same at both ends. */
   readonly pathMtu?: number;
+  /** QPN of the peer, 1 to 2^24 - 1. */
   readonly destQpn?: number;
+  /** PSN of the first request that is expected, 24 bits: the peer's `sqPsn`. */
   readonly rqPsn?: number;
+  /** PSN of the first request that is sent, 24 bits. */
   readonly sqPsn?: number;
   /** READs and atomics this side answers at a time, 0..128. */
   readonly maxDestRdAtomic?: number;
@@ -86,18 +96,29 @@ export interface QpAttr {
 
 /** Everything `query` tells. */
 export interface QpInfo {
+  /** The NIC's view; a queue pair may have gone to ERR by itself. */
   readonly state: QpStateName;
+  /** What the peer may do: flags of {@link Access}. */
   readonly accessFlags: number;
+  /** Bytes; 0 before RTR. */
   readonly pathMtu: number;
+  /** QPN of the peer; 0 before RTR. */
   readonly destQpn: number;
+  /** IP address of the peer. */
   readonly remote: IpAddress;
-  /** The next PSN to be sent, and the one expected next. */
+  /** The next PSN to be sent, 24 bits. */
   readonly sqPsn: number;
+  /** The PSN that is expected next, 24 bits. */
   readonly rqPsn: number;
+  /** Local ACK timeout, 4.096 us x 2^timeout; 0: never. */
   readonly timeout: number;
+  /** Timeouts and sequence NAKs before giving up, 0 to 7. */
   readonly retryCnt: number;
+  /** RNR NAKs before giving up, 0 to 7; 7 means without end. */
   readonly rnrRetry: number;
+  /** READs and atomics this side has outstanding. */
   readonly maxRdAtomic: number;
+  /** READs and atomics this side answers at a time. */
   readonly maxDestRdAtomic: number;
   /** The recovery scheme with all its parameters. */
   readonly recovery: RecoverySettings;
@@ -187,6 +208,7 @@ function placeIn<T>(all: readonly T[], wanted: T, what: string): number {
   throw new RoceError(code, `'${wanted}' is no ${what}`, `give one of ${all.join(', ')}`);
 }
 
+/** The answer of the command queryQp as users see it. */
 export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {
   return {
     state: QP_STATE_NAMES[values.state],

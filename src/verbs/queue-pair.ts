@@ -40,15 +40,19 @@ export type QpTypeName = keyof typeof QP_TYPES;
 export interface QueuePairInit {
   /** Default RC. */
   readonly type?: QpTypeName;
+  /** Where send work requests complete. */
   readonly sendCq: CompletionQueue;
   /** Default: the send CQ. */
   readonly recvCq?: CompletionQueue;
+  /** Takes receives from here instead of a receive queue of its own; of the same protection domain. */
   readonly srq?: SharedReceiveQueue;
   /** Work requests the queues hold; rounded up to a power of two. Default 128. */
   readonly maxSendWr?: number;
+  /** The same for receives. Default 128. */
   readonly maxRecvWr?: number;
   /** Scatter/gather elements a work request, 1..32. Default 1. */
   readonly maxSendSge?: number;
+  /** The same for receives, 1..32. Default 1. */
   readonly maxRecvSge?: number;
   /** Bytes of inline data a work request. Default 64. */
   readonly maxInlineBytes?: number;
@@ -83,11 +87,17 @@ async function watch(device: RdmaDevice, qpn: number, depth: number, memoryIds: 
   });
 }
 
+/** A queue pair (`ibv_qp`), made by {@link ProtectionDomain.createQp}. */
 export class QueuePair extends Resource {
+  /** Tells it from other objects of the device. */
   readonly kind = 'QP';
+  /** The device that it belongs to. */
   readonly device: RdmaDevice;
+  /** The protection domain that it belongs to. */
   readonly pd: ProtectionDomain;
+  /** Its number, which the peer has to know; 24 bits, random. */
   readonly qpn: number;
+  /** Its transport. */
   readonly type: QpTypeName;
   readonly #sq: SendQueue;
   readonly #receives: ReceiveRing;
@@ -208,6 +218,7 @@ export class QueuePair extends Resource {
     for (const cq of new Set([this.#sendCq, this.#recvCq])) cq.ring.forget(this.qpn, onReceive);
   }
 
+  /** Attributes and counters as the NIC has them now (`ibv_query_qp`). Rejects with ERR_ROCE_CLOSED. */
   async query(): Promise<QpInfo> {
     this.#expectOpen();
     const info = decodeAttributes(await this.device.command('queryQp', { qpn: this.qpn }));

@@ -4,13 +4,17 @@ import { RoceError } from '../core/errors.js';
 import type { RecvQueue, Sge } from '../ring/work-queue.js';
 import type { WrId } from './completion-queue.js';
 
+/** A receive (`ibv_recv_wr`): room for one message. */
 export interface RecvWorkRequest {
+  /** Comes back in the completion. Default 0. */
   readonly wrId?: WrId;
   /** Where the message goes; may be empty for receives that only take immediate data. */
   readonly sges?: readonly Sge[];
 }
 
+/** The receives of one queue pair, or of one shared receive queue. */
 export class ReceiveRing {
+  /** The ring that the NIC takes from. */
   readonly queue: RecvQueue;
   readonly #wrIds: WrId[];
   /** Numbers of wr_id places that are free; a shared queue completes in any order, so that the ring index will not do. */

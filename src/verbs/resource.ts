@@ -3,6 +3,7 @@
  * completion queues), newest first among equals. `close` may be called again.
  */
 
+/** An object of a device that has to be closed, by `close` or `await using`. */
 export abstract class Resource implements AsyncDisposable {
   readonly #parent: Resource | undefined;
   readonly #children = new Set<Resource>();
@@ -19,6 +20,7 @@ export abstract class Resource implements AsyncDisposable {
     this.#children.add(child);
   }
 
+  /** Closed, or being closed. */
   get isClosed(): boolean {
     return this.#closing !== undefined;
   }
@@ -35,6 +37,7 @@ export abstract class Resource implements AsyncDisposable {
     return this.#closing;
   }
 
+  /** The same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

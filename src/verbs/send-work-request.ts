@@ -8,7 +8,9 @@ import type { WrId } from './completion-queue.js';
 import type { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
 import type { MemoryWindow } from './memory-window.js';
 
+/** What every send work request has. */
 interface Common {
+  /** Comes back in the completion. Default 0. */
   readonly wrId?: WrId;
   /** False: no completion on success. Default true. */
   readonly signaled?: boolean;
@@ -16,7 +18,9 @@ interface Common {
   readonly fence?: boolean;
 }
 
+/** Where the data come from. */
 interface Gather {
+  /** Parts of registered memory, in order. Default: none, an empty message. */
   readonly sges?: readonly Sge[];
   /** Copied at once: the buffer may be reused when `postSend` returns. Instead of `sges`. */
   readonly inline?: Uint8Array;
@@ -26,53 +30,116 @@ interface Gather {
 
 /** Where in the peer's memory. */
 interface Remote {
+  /** Virtual address of the first byte, 64 bits. */
   readonly remoteAddr: bigint;
+  /** Key of the peer's region or window. */
   readonly rkey: number;
 }
 
+/** A send work request (`ibv_send_wr`): what all have in common, and what its opcode needs. */
 export type SendWorkRequest = Common &
   (
-    | ({ readonly opcode: 'SEND' } & Gather & Datagram)
-    | ({ readonly opcode: 'SEND_WITH_IMM'; readonly immediate: number } & Gather & Datagram)
-    | ({ readonly opcode: 'SEND_WITH_INV'; readonly invalidateRkey: number } & Gather)
-    | ({ readonly opcode: 'RDMA_WRITE' } & Gather & Remote)
-    | ({ readonly opcode: 'RDMA_WRITE_WITH_IMM'; readonly immediate: number } & Gather & Remote)
-    | ({ readonly opcode: 'RDMA_READ'; readonly sges?: readonly Sge[] } & Remote)
     | ({
+        /** Into a receive of the peer. */
+        readonly opcode: 'SEND';
+      } & Gather &
+        Datagram)
+    | ({
+        /** Into a receive of the peer, with 32 bits in its completion. */
+        readonly opcode: 'SEND_WITH_IMM';
+        /** 32 bits without sign. */
+        readonly immediate: number;
+      } & Gather &
+        Datagram)
+    | ({
+        /** Into a receive of the peer, one of whose keys becomes invalid. */
+        readonly opcode: 'SEND_WITH_INV';
+        /** Key of the peer. */
+        readonly invalidateRkey: number;
+      } & Gather)
+    | ({
+        /** Into the peer's memory; its program takes no part. */
+        readonly opcode: 'RDMA_WRITE';
+      } & Gather &
+        Remote)
+    | ({
+        /** Into the peer's memory, and a receive of the peer completes with 32 bits. */
+        readonly opcode: 'RDMA_WRITE_WITH_IMM';
+        /** 32 bits without sign. */
+        readonly immediate: number;
+      } & Gather &
+        Remote)
+    | ({
+        /** Out of the peer's memory. */
+        readonly opcode: 'RDMA_READ';
+        /** Where the data go; together they say how many. */
+        readonly sges?: readonly Sge[];
+      } & Remote)
+    | ({
+        /** Replaces 64 bits of the peer if they are as expected; `remoteAddr` is a multiple of 8. */
         readonly opcode: 'ATOMIC_CMP_AND_SWP';
+        /** Eight bytes for the value before. */
         readonly sges: readonly Sge[];
+        /** What is expected. */
         readonly compare: bigint;
+        /** What replaces it. */
         readonly swap: bigint;
       } & Remote)
-    | ({ readonly opcode: 'ATOMIC_FETCH_AND_ADD'; readonly sges: readonly Sge[]; readonly add: bigint } & Remote)
-    | { readonly opcode: 'LOCAL_INV'; readonly invalidateRkey: number }
+    | ({
+        /** Adds to 64 bits of the peer; `remoteAddr` is a multiple of 8. */
+        readonly opcode: 'ATOMIC_FETCH_AND_ADD';
+        /** Eight bytes for the value before. */
+        readonly sges: readonly Sge[];
+        /** Modulo 2^64. */
+        readonly add: bigint;
+      } & Remote)
     | {
+        /** Makes a key of this side invalid: of a fast-register region or a type 2 window. */
+        readonly opcode: 'LOCAL_INV';
+        /** Key of this side. */
+        readonly invalidateRkey: number;
+      }
+    | {
+        /** Opens a part of a region under the window's key. */
         readonly opcode: 'BIND_MW';
+        /** Of the protection domain of the queue pair. */
         readonly mw: MemoryWindow;
         /** From `mw.nextRkey()`. */
         readonly rkey: number;
         /** Zero bytes of the region unbind. */
         readonly mr: MemoryRegion;
+        /** First byte, counted from the start of the region. */
         readonly offset: number;
+        /** Bytes. */
         readonly length: number;
+        /** What the peer may do: flags of `Access`. */
         readonly access: number;
       }
     | {
+        /** Maps a fast-register region onto a part of its memory. */
         readonly opcode: 'REG_MR';
+        /** Free: not registered, or invalidated. */
         readonly mr: FastRegisterMemoryRegion;
         /** From `mr.nextKey()`. */
         readonly key: number;
+        /** First byte, counted from the start of the memory. */
         readonly offset: number;
+        /** Bytes. */
         readonly length: number;
+        /** Virtual address of the first byte, as peers name it. */
         readonly iova: bigint;
+        /** Flags of `Access`. */
         readonly access: number;
       }
   );
 
 /** UD only: the destination. */
 interface Datagram {
+  /** Where the receiver is. */
   readonly ah?: AddressHandle;
+  /** QPN of the receiver, 24 bits. */
   readonly remoteQpn?: number;
+  /** Q_Key of the receiver, 32 bits. */
   readonly remoteQkey?: number;
 }
 

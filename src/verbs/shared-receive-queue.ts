@@ -6,10 +6,14 @@ import type { ProtectionDomain } from './protection-domain.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
 import { Resource } from './resource.js';
 
+/** A shared receive queue (`ibv_srq`), made by {@link ProtectionDomain.createSrq}. */
 export class SharedReceiveQueue extends Resource {
   override readonly closeRank = 3;
+  /** Tells it from other objects of the device. */
   readonly kind = 'SRQ';
+  /** The device that it belongs to. */
   readonly device: RdmaDevice;
+  /** The NIC's number of it. */
   readonly handle: number;
   /** @internal */
   readonly receives: ReceiveRing;
@@ -39,6 +43,10 @@ export class SharedReceiveQueue extends Resource {
     }
   }
 
+  /**
+   * Posts a receive for whichever queue pair needs one first. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_LIMIT for more elements than the queue
+   * takes, or ERR_ROCE_OUT_OF_RANGE.
+   */
   postRecv(request: RecvWorkRequest): void {
     this.receives.post(request);
   }

@@ -12,6 +12,8 @@ const FOLDERS = [
   'memory',
   'packet',
   'port',
+  'ring',
+  'verbs',
   'cli',
   'dashboard',
   'estats',
