@@ -3,7 +3,17 @@
 import type { RdmaDevice } from '../verbs/device.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_NO_CONNECTION } from './exit.js';
 
+/** How long a peer may be silent, and what it is then. */
+export interface Silence {
+  readonly limitMs: number;
+  readonly failure: () => CommandFailure;
+}
+
 const SILENCE_MS = 30_000;
+const SILENT_PEER: Silence = {
+  limitMs: SILENCE_MS,
+  failure: () => new CommandFailure(EXIT_NO_CONNECTION, `the peer has said nothing for ${SILENCE_MS / 1000} s`),
+};
 
 /**
  * Runs `work`; when it is to end before its time the device is closed under it, and the failure says why. `work` calls `alive` whenever
@@ -13,6 +23,7 @@ export async function watched<T>(
   device: RdmaDevice,
   interrupted: AbortSignal,
   work: (alive: () => void) => Promise<T>,
+  { limitMs, failure }: Silence = SILENT_PEER,
 ): Promise<T> {
   let reason: CommandFailure | undefined;
   const end = (failure: CommandFailure) => {
@@ -20,10 +31,7 @@ export async function watched<T>(
     device.close().catch(() => {}); // Whoever owns the device closes it again, and hears of it.
   };
   const onInterrupt = () => end(new CommandFailure(EXIT_INTERRUPTED));
-  const silence = setTimeout(
-    () => end(new CommandFailure(EXIT_NO_CONNECTION, `the peer has said nothing for ${SILENCE_MS / 1000} s`)),
-    SILENCE_MS,
-  );
+  const silence = setTimeout(() => end(failure()), limitMs);
   interrupted.addEventListener('abort', onInterrupt, { once: true });
   try {
     return await work(() => silence.refresh());

@@ -14,9 +14,9 @@ import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import { type RecoveryName, recoveryNames } from '../retransmit/schemes.js';
-import { Access } from '../verbs/access.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
+import { connectQueuePair, type Destination, initializeQueuePair } from './transport.js';
 
 const EXCHANGE_VERSION = 1;
 
@@ -34,6 +34,7 @@ const hexBigint = z
 
 const helloSchema = z.object({
   rocev2: z.literal(EXCHANGE_VERSION),
+  transport: z.enum(['RC', 'UC', 'UD']).default('RC'),
   gid: z.string().regex(/^[0-9a-f]{32}$/),
   udpPort: z.number().int().min(1).max(65535),
   qpn: z.number().int().min(2).max(0xfffffe),
@@ -54,12 +55,13 @@ const refusalSchema = z.object({ refused: z.string() });
 type Hello = z.infer<typeof helloSchema>;
 
 export interface ExchangeOptions {
+  /** In RESET; its type must be the peer's. */
   readonly qp: QueuePair;
   /** Start PSN of this side's requests, 24 bits, random. */
   readonly psn: number;
   /** Largest path MTU this side wants, bytes; the smaller of both is used. */
   readonly mtu: number;
-  /** Must be the same on both sides. */
+  /** Must be the same on both sides; only RC has one. */
   readonly recovery: RecoveryName;
   readonly region?: RemoteRegion;
   /** Longest message this side can receive, to be told to the peer. */
@@ -87,6 +89,8 @@ export interface Agreement {
   /** Longest message the peer can receive; undefined when it did not say. */
   readonly messageBytesMax: number | undefined;
   readonly purpose: Record<string, unknown>;
+  /** UD: goes into every SEND; empty for a connected queue pair. */
+  readonly destination: Destination;
 }
 
 const RD_ATOMIC_DEFAULT = 16;
@@ -100,6 +104,7 @@ function helloOf(options: ExchangeOptions): object {
   const { attributes } = options.qp.device;
   return {
     rocev2: EXCHANGE_VERSION,
+    ...(options.qp.type !== 'RC' && { transport: options.qp.type }),
     gid: attributes.address.gidHex,
     udpPort: attributes.udpPort,
     qpn: options.qp.qpn,
@@ -127,6 +132,10 @@ function readHello(message: unknown): Hello {
 }
 
 function mismatchOf(hello: Hello, options: ExchangeOptions): string | undefined {
+  const { type } = options.qp;
+  if (hello.transport !== type) {
+    return `the transport is ${type} here and ${hello.transport} there; both sides need the same`;
+  }
   if (hello.recovery !== options.recovery) {
     return `recovery is ${options.recovery} here and ${hello.recovery} there; both sides need the same`;
   }
@@ -167,27 +176,28 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const mtu = Math.min(hello.mtu, options.mtu, device.attributes.pathMtuMax);
   const maxRdAtomic = options.maxRdAtomic ?? RD_ATOMIC_DEFAULT;
   await device.link.resolve(peer);
-  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
-  await qp.modify({
-    state: 'RTR',
-    av: { address: peer, udpPort: hello.udpPort },
+  await initializeQueuePair(qp);
+  const own = {
+    psn: options.psn,
     pathMtu: mtu,
-    destQpn: hello.qpn,
-    rqPsn: hello.psn,
-    maxDestRdAtomic: maxRdAtomic,
-    minRnrTimer: MIN_RNR_TIMER,
-    recovery: options.recovery,
-    inflightPackets: hello.receiveBudgetPackets,
     ...(options.rateControl !== undefined && { rateControl: options.rateControl }),
-  });
-  await qp.modify({
-    state: 'RTS',
-    sqPsn: options.psn,
-    timeout: options.timeout ?? ACK_TIMEOUT_DEFAULT,
-    retryCnt: options.retryCnt ?? RETRY_DEFAULT,
-    rnrRetry: 7,
-    maxRdAtomic: Math.min(maxRdAtomic, hello.maxDestRdAtomic),
-  });
+    reliable: {
+      toRtr: {
+        maxDestRdAtomic: maxRdAtomic,
+        minRnrTimer: MIN_RNR_TIMER,
+        recovery: options.recovery,
+        inflightPackets: hello.receiveBudgetPackets,
+      },
+      toRts: {
+        timeout: options.timeout ?? ACK_TIMEOUT_DEFAULT,
+        retryCnt: options.retryCnt ?? RETRY_DEFAULT,
+        rnrRetry: 7,
+        maxRdAtomic: Math.min(maxRdAtomic, hello.maxDestRdAtomic),
+      },
+    },
+  };
+  const { udpPort, qpn, psn } = hello;
+  const destination = await connectQueuePair(qp, own, { address: peer, udpPort, qpn, psn });
   // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');
   return {
@@ -198,5 +208,6 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     region: hello.region,
     messageBytesMax: hello.messageBytesMax,
     purpose: hello.purpose,
+    destination,
   };
 }

@@ -12,11 +12,10 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { MAD_BYTES } from './messages.js';
+import { GRH_BYTES } from './transport.js';
 
 const GSI_QPN = 1;
 const GSI_QKEY = 0x8001_0000;
-/** What a UD receive buffer begins with: the IPv6 header, or 20 zero bytes and the IPv4 header. */
-const GRH_BYTES = 40;
 const SLOT_BYTES = GRH_BYTES + MAD_BYTES;
 /** Datagrams that may arrive, or wait to be sent, at a time. */
 const QUEUE_DEPTH = 256;

@@ -149,6 +149,7 @@ async function establishThroughManager(
       region: decodeRegion(cm.privateData),
       messageBytesMax: undefined,
       purpose: {},
+      destination: {},
     };
     return new Connection(parts, managedPresence(cm), agreement);
   } catch (error) {

@@ -112,6 +112,11 @@ export class PerftestExchange {
     return new PerftestExchange(wire, isClient, { peerVersion, cycleBufferBytes, cacheLineBytes, pathMtu });
   }
 
+  /** False once the peer is gone. */
+  get isOpen(): boolean {
+    return this.#wire.isOpen;
+  }
+
   /** Tells of our QP and learns of the peer's. Rejects with ERR_ROCE_MISMATCH for keys that are none. */
   async exchangeKeys(own: PerftestKeys): Promise<PerftestKeys> {
     this.#keys = this.#wire.keys.encode(own);

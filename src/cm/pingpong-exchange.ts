@@ -1,11 +1,11 @@
 /**
- * How ibv_rc_pingpong tells its peer where to send (rdma-core, libibverbs/examples/rc_pingpong.c): one line of text each way over TCP,
- * and a word from the client when it has read its own. The PSN in the line is the one its sender begins with.
+ * How ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong tell their peer where to send (rdma-core, libibverbs/examples): one line of text each
+ * way over TCP, and a word from the client when it has read its own. The PSN in the line is the one its sender begins with. The line does
+ * not say the transport. ibv_srq_pingpong sends sixteen lines before it reads one.
  */
 
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
-import type { QpAttr } from '../verbs/qp-attributes.js';
 import type { FixedChannel } from './fixed-channel.js';
 
 export const PINGPONG_TCP_PORT = 18515;
@@ -14,6 +14,8 @@ export const PINGPONG_TCP_PORT = 18515;
 const LINE_BYTES = 52;
 const LINE = /^([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{32})\0$/i;
 const DONE = Buffer.from('done\0');
+/** How a second line begins where `done` should stand. */
+const SECOND_LINE = /^[0-9a-f]{4}:/i;
 
 /** One side's QP. */
 export interface PingpongDestination {
@@ -32,7 +34,7 @@ export function encodeDestination({ qpn, psn, address }: PingpongDestination): U
 export function parseDestination(line: Uint8Array): PingpongDestination {
   const match = LINE.exec(Buffer.from(line).toString('latin1'));
   if (match === null) {
-    throw new RoceError('ERR_ROCE_MISMATCH', 'the peer does not speak the exchange of ibv_rc_pingpong');
+    throw new RoceError('ERR_ROCE_MISMATCH', 'the peer does not speak the exchange of ibv_*_pingpong');
   }
   const gid = Buffer.from(match[4], 'hex');
   if (gid.every((byte) => byte === 0)) {
@@ -51,7 +53,8 @@ export async function exchangeAsPingpongClient(
   own: PingpongDestination,
 ): Promise<PingpongDestination> {
   channel.write(encodeDestination(own));
-  const peer = parseDestination(await channel.read(LINE_BYTES, 'its QP'));
+  const what = 'its QP (ibv_srq_pingpong would wait for sixteen of ours)';
+  const peer = parseDestination(await channel.read(LINE_BYTES, what));
   channel.write(DONE);
   channel.close();
   return peer;
@@ -66,23 +69,16 @@ export async function exchangeAsPingpongServer(
   const peer = parseDestination(await channel.read(LINE_BYTES, 'its QP'));
   await prepare(peer);
   channel.write(encodeDestination(own));
-  await channel.read(DONE.length, "'done'");
+  const last = await channel.read(DONE.length, "'done'");
   channel.close();
+  if (SECOND_LINE.test(last.toString('latin1'))) {
+    throw new RoceError('ERR_ROCE_MISMATCH', 'the peer is ibv_srq_pingpong', 'start ibv_rc_pingpong, _uc_ or _ud_');
+  }
   return peer;
 }
 
-/** What ibv_rc_pingpong tells its QP, on the ways to RTR and RTS. */
-export function pingpongAttributes(own: PingpongDestination, peer: PingpongDestination, pathMtu: number): QpAttr[] {
-  return [
-    {
-      state: 'RTR',
-      av: { address: peer.address },
-      pathMtu,
-      destQpn: peer.qpn,
-      rqPsn: peer.psn,
-      maxDestRdAtomic: 1,
-      minRnrTimer: 12,
-    },
-    { state: 'RTS', sqPsn: own.psn, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 },
-  ];
-}
+/** What ibv_rc_pingpong tells its QP, beside what the exchange says. */
+export const PINGPONG_RC_ATTRIBUTES = {
+  toRtr: { maxDestRdAtomic: 1, minRnrTimer: 12 },
+  toRts: { timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 },
+} as const;

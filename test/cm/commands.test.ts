@@ -39,7 +39,7 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
       ['pingpong', '127.0.0.1', '--bind', TWO_SIDES.client, ...numbers],
     );
     expect([server.exitCode, client.exitCode], server.stderr + client.stderr).toEqual([0, 0]);
-    const common = { iterations: 50, sizeBytes: 5000, seconds: expect.any(Number), verified: true };
+    const common = { transport: 'rc', iterations: 50, sizeBytes: 5000, seconds: expect.any(Number), verified: true };
     expect(JSON.parse(server.stdout)).toEqual({ role: 'server', peer: TWO_SIDES.client, ...common });
     expect(JSON.parse(client.stdout)).toEqual({ role: 'client', peer: TWO_SIDES.server, ...common });
   });

@@ -8,12 +8,13 @@ import type { TransferOp } from '../transfer/endpoint.js';
 import { runPerftest } from '../transfer/perftest.js';
 import { printBandwidth } from '../transfer/result.js';
 import { drainReceives, prepare, pump } from '../transfer/run.js';
+import { optionsForTransport } from '../transfer/transport.js';
 
 const bandwidth: TransferTool = {
   name: 'bw',
   title: 'BW',
   prepare,
-  measure: async (endpoint, options, output) => {
+  measure: async (endpoint, options, _, output) => {
     const progress = output.progress(100);
     try {
       return await pump(endpoint, output.io, options.txDepth, progress);
@@ -49,9 +50,10 @@ Examples:
   rocev2 bw write 192.0.2.7 --perftest -s 64KiB -n 1000     # the server runs: ib_write_bw -x GID_INDEX -n 1000
   rocev2 bw send 127.0.0.1 --loss random=0.001 --recovery selective-repeat --pcap trace.pcapng`,
     )
-    .action((op: TransferOp, host: string | undefined, options: TransferOptions) =>
-      options.perftest === true
+    .action((op: TransferOp, host: string | undefined, given: TransferOptions, command: Command) => {
+      const options = optionsForTransport(op, given, command);
+      return options.perftest === true
         ? runPerftest('bw', op, host, options, new Output(io, options.json === true))
-        : runTransfer(bandwidth, op, host, options, io),
-    );
+        : runTransfer(bandwidth, op, host, options, io);
+    });
 }

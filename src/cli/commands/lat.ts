@@ -4,9 +4,11 @@ import type { Command } from 'commander';
 import { type CliIo, Output } from '../output.js';
 import { addTransferOptions, runTransfer, type TransferOptions, type TransferTool } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
+import { answerLatency, measureLatency, NOTHING_IS_LOST } from '../transfer/latency.js';
 import { runPerftest } from '../transfer/perftest.js';
 import { printLatency } from '../transfer/result.js';
-import { answerLatency, measureLatency, prepare } from '../transfer/run.js';
+import { prepare } from '../transfer/run.js';
+import { optionsForTransport } from '../transfer/transport.js';
 
 /** One message is in flight; its completion may be polled a few rounds late. */
 const TX_DEPTH = 16;
@@ -15,15 +17,16 @@ const latency: TransferTool = {
   name: 'lat',
   title: 'Latency',
   prepare,
-  measure: async (endpoint, options, output) => {
+  measure: async (endpoint, options, loss, output) => {
     const progress = output.progress(100);
     try {
-      return await measureLatency(endpoint, output.io, options.events === true ? 'events' : 'poll', progress);
+      return await measureLatency(endpoint, output.io, options.events === true ? 'events' : 'poll', loss, progress);
     } finally {
       progress.stop();
     }
   },
-  serve: (endpoint, options) => answerLatency(endpoint, options.events === true ? 'events' : 'poll'),
+  // However long the client's next message takes: its end is the end of the connection.
+  serve: (endpoint, options) => answerLatency(endpoint, options.events === true ? 'events' : 'poll', NOTHING_IS_LOST),
   print: printLatency,
 };
 
@@ -50,8 +53,8 @@ Examples:
   rocev2 lat send 127.0.0.1 -e --json
   rocev2 lat write 192.0.2.7 --perftest -n 1000      # the server runs: ib_write_lat -x GID_INDEX -n 1000`,
     )
-    .action((op: TransferOp, host: string | undefined, given: TransferOptions) => {
-      const options = { ...given, qp: 1, txDepth: TX_DEPTH };
+    .action((op: TransferOp, host: string | undefined, given: TransferOptions, command: Command) => {
+      const options = { ...optionsForTransport(op, given, command), qp: 1, txDepth: TX_DEPTH };
       return options.perftest === true
         ? runPerftest('lat', op, host, options, new Output(io, options.json === true))
         : runTransfer(latency, op, host, options, io);

@@ -1,4 +1,4 @@
-/** `rocev2 pingpong`: SENDs of one size back and forth, as a peer of ibv_rc_pingpong (rdma-core); prints what that prints. */
+/** `rocev2 pingpong`: SENDs of one size back and forth, as a peer of ibv_rc_, ibv_uc_ or ibv_ud_pingpong (rdma-core); prints what they print. */
 
 import { randomInt } from 'node:crypto';
 import type { Command } from 'commander';
@@ -6,10 +6,18 @@ import { dialFixed, type FixedChannel, FixedListener } from '../../cm/fixed-chan
 import {
   exchangeAsPingpongClient,
   exchangeAsPingpongServer,
+  PINGPONG_RC_ATTRIBUTES,
   PINGPONG_TCP_PORT,
   type PingpongDestination,
-  pingpongAttributes,
 } from '../../cm/pingpong-exchange.js';
+import {
+  connectQueuePair,
+  type Destination,
+  GRH_BYTES,
+  initializeQueuePair,
+  qpTypeOf,
+  type TransportName,
+} from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
 import type { IpAddress } from '../../packet/address.js';
 import { Access } from '../../verbs/access.js';
@@ -18,11 +26,14 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { openDevice } from '../../verbs/open-device.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
-import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { addressOption, countOption, mtuOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
-import { linger, watched } from '../peer-watch.js';
+import { expectTransport } from '../peer-transport.js';
+import { linger, type Silence, watched } from '../peer-watch.js';
 import { resolveHost } from '../resolve-host.js';
+import { checkDatagramSize } from '../transfer/endpoint.js';
+import { addTransportOption } from '../transfer/transport.js';
 
 /** What ibv_rc_pingpong fills its buffer with, ... */
 const FILL = 0x7b;
@@ -30,10 +41,14 @@ const FILL = 0x7b;
 const PAGE_BYTES = 4096;
 const PAGE_MARK = 0;
 const RECEIVES = 500;
+const SIZE_DEFAULT_BYTES = 4096;
 const SIZE_MAX_BYTES = 2 ** 30;
+/** Without acknowledgements: a message that has not come by then was lost. */
+const LOST_AFTER_MS = 10_000;
 
 interface PingpongOptions {
   readonly port: number;
+  readonly transport: TransportName;
   readonly size: number;
   readonly mtu: number;
   readonly iters: number;
@@ -44,6 +59,7 @@ interface PingpongOptions {
 
 interface PingpongResult {
   readonly role: 'client' | 'server';
+  readonly transport: TransportName;
   readonly peer: string;
   readonly iterations: number;
   readonly sizeBytes: number;
@@ -54,43 +70,52 @@ interface PingpongResult {
 
 /** Adds `rocev2 pingpong` to `program`. */
 export function register(program: Command, io: CliIo): void {
-  program
+  const command = program
     .command('pingpong')
-    .description('Send messages back and forth with ibv_rc_pingpong, or with another rocev2 pingpong.')
+    .description(
+      'Send messages back and forth with ibv_rc_, ibv_uc_ or ibv_ud_pingpong, or with another rocev2 pingpong.',
+    )
     .argument('[host]', 'the server; without it this is the server')
     .option('-p, --port <port>', 'TCP port of the exchange', portOption, PINGPONG_TCP_PORT)
-    .option('-s, --size <size>', 'size of a message', sizeOption, 4096)
+    .option('-s, --size <size>', 'size of a message (default 4096, with ud the path MTU)', sizeOption)
     .option('-m, --mtu <bytes>', 'path MTU', mtuOption, 1024)
     .option('-n, --iters <n>', 'messages each way', countOption, 1000)
     .option('--bind <address>', 'RoCE address of this side (default: the one the TCP connection uses)', addressOption)
     .option('-c, --chk', 'check the contents of every message')
-    .option('--json', 'print one JSON document')
+    .option('--json', 'print one JSON document');
+  addTransportOption(command, 'the peer is ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong')
     .addHelpText(
       'after',
       `
-Size, MTU and number must be the same on both sides. The peer needs -g with the
-index of a RoCE v2 GID.
+Size, MTU, number and transport must be the same on both sides. The peer needs -g
+with the index of a RoCE v2 GID. uc and ud repeat nothing: one lost message ends
+the game.
 
 Examples:
   rocev2 pingpong --bind 127.0.0.2
-  rocev2 pingpong 127.0.0.2 --bind 127.0.0.1 -s 64KiB -c`,
+  rocev2 pingpong 127.0.0.2 --bind 127.0.0.1 -s 64KiB -c
+  rocev2 pingpong 192.0.2.7 --transport ud -s 1024       # the server runs: ibv_ud_pingpong -g GID_INDEX -s 1024`,
     )
-    .action((host: string | undefined, options: PingpongOptions) =>
-      pingpong(host, options, new Output(io, options.json === true)),
-    );
+    .action((host: string | undefined, given: Omit<PingpongOptions, 'size'> & { readonly size?: number }) => {
+      const { transport, mtu, size = transport === 'ud' ? mtu : SIZE_DEFAULT_BYTES } = given;
+      return pingpong(host, { ...given, size }, new Output(io, given.json === true));
+    });
 }
 
 async function pingpong(host: string | undefined, options: PingpongOptions, output: Output): Promise<void> {
   if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a message has at most 1 GiB');
+  if (options.transport === 'ud') checkDatagramSize(options.size, options.mtu);
   const { interrupted } = output.io;
   const channel =
     host === undefined ? await acceptOne(options.port, output) : await dialFixed(await resolveHost(host), options.port);
   interrupted.addEventListener('abort', () => channel.abort());
   await using device = await openDevice({ address: (options.bind ?? channel.localAddress).text });
   const player = await Player.create(device, options);
-  const peer = await player.connect(channel, host === undefined, options.mtu, output);
+  const { peer, seconds } = await expectTransport(device, options.transport, async () => ({
+    peer: await player.connect(channel, host === undefined, options.mtu, output),
+    seconds: await watched(device, interrupted, (alive) => player.play(host !== undefined, alive), player.silence),
+  }));
   const run = { role: host === undefined ? ('server' as const) : ('client' as const), peer, options };
-  const seconds = await watched(device, interrupted, (alive) => player.play(host !== undefined, alive));
   await linger();
   report({ ...run, seconds, faults: player.faults }, output);
 }
@@ -112,6 +137,8 @@ async function acceptOne(port: number, output: Output): Promise<FixedChannel> {
 class Player {
   /** Messages that were not what they should be. */
   faults = 0;
+  #received = 0;
+  readonly #transport: TransportName;
   readonly #qp: QueuePair;
   readonly #cq: CompletionQueue;
   readonly #mr: MemoryRegion;
@@ -119,6 +146,9 @@ class Player {
   readonly #size: number;
   readonly #iterations: number;
   readonly #check: boolean;
+  /** Before the data of a receive: a datagram's GRH. */
+  readonly #grhBytes: number;
+  #destination: Destination = {};
 
   private constructor(
     device: RdmaDevice,
@@ -127,6 +157,7 @@ class Player {
     mr: MemoryRegion,
     options: PingpongOptions,
   ) {
+    this.#transport = options.transport;
     this.#address = device.address;
     this.#qp = qp;
     this.#cq = cq;
@@ -134,18 +165,36 @@ class Player {
     this.#size = options.size;
     this.#iterations = options.iters;
     this.#check = options.chk === true;
+    this.#grhBytes = options.transport === 'ud' ? GRH_BYTES : 0;
   }
 
   static async create(device: RdmaDevice, options: PingpongOptions): Promise<Player> {
     const cq = await device.createCq(RECEIVES + 1);
     const pd = await device.createPd();
-    const mr = await pd.regMr(2 * options.size, Access.LOCAL_WRITE);
-    const qp = await pd.createQp({ sendCq: cq, maxSendWr: 1, maxRecvWr: RECEIVES });
-    await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: 0 });
+    const mr = await pd.regMr(2 * options.size + GRH_BYTES, Access.LOCAL_WRITE);
+    const qp = await pd.createQp({
+      type: qpTypeOf(options.transport),
+      sendCq: cq,
+      maxSendWr: 1,
+      maxRecvWr: RECEIVES,
+    });
+    await initializeQueuePair(qp);
     const player = new Player(device, qp, cq, mr, options);
     player.#fillOutgoing();
     for (let i = 0; i < Math.min(RECEIVES, options.iters); i++) player.#postReceive();
     return player;
+  }
+
+  /** What it means when nothing comes any more; undefined: no more than that. */
+  get silence(): Silence | undefined {
+    if (this.#transport === 'rc') return undefined;
+    const failure = () =>
+      new CommandFailure(
+        EXIT_FAILED,
+        `nothing has come for ${LOST_AFTER_MS / 1000} s, after ${this.#received} of ${this.#iterations} messages: ` +
+          `one was lost, and ${this.#transport.toUpperCase()} repeats nothing; or the peer has another transport`,
+      );
+    return { limitMs: LOST_AFTER_MS, failure };
   }
 
   get #outgoing(): Buffer {
@@ -153,7 +202,8 @@ class Player {
   }
 
   get #incoming(): Buffer {
-    return this.#mr.bytes.subarray(this.#size);
+    const begin = this.#size + this.#grhBytes;
+    return this.#mr.bytes.subarray(begin, begin + this.#size);
   }
 
   #fillOutgoing(): void {
@@ -162,11 +212,11 @@ class Player {
   }
 
   #postReceive(): void {
-    this.#qp.postRecv({ sges: [this.#mr.sge(this.#size, this.#size)] });
+    this.#qp.postRecv({ sges: [this.#mr.sge(this.#size, this.#grhBytes + this.#size)] });
   }
 
   #send(): void {
-    this.#qp.postSend({ opcode: 'SEND', sges: [this.#mr.sge(0, this.#size)] });
+    this.#qp.postSend({ opcode: 'SEND', sges: [this.#mr.sge(0, this.#size)], ...this.#destination });
   }
 
   /** Exchanges addresses and takes the QP to RTS; the address of the peer. */
@@ -175,7 +225,8 @@ class Player {
     output.line(`  local address:  ${describe(own)}`);
     const prepare = async (peer: PingpongDestination) => {
       output.line(`  remote address: ${describe(peer)}`);
-      for (const attributes of pingpongAttributes(own, peer, pathMtu)) await this.#qp.modify(attributes);
+      const terms = { psn: own.psn, pathMtu, reliable: PINGPONG_RC_ATTRIBUTES };
+      this.#destination = await connectQueuePair(this.#qp, terms, peer);
     };
     if (isServer) return (await exchangeAsPingpongServer(channel, own, prepare)).address;
     const peer = await exchangeAsPingpongClient(channel, own);
@@ -187,11 +238,10 @@ class Player {
   async play(sendsFirst: boolean, alive: () => void): Promise<number> {
     const started = performance.now();
     let sent = 0;
-    let received = 0;
     let posted = Math.min(RECEIVES, this.#iterations);
     let delivered = true;
     let turn = sendsFirst;
-    while (sent < this.#iterations || received < this.#iterations || !delivered) {
+    while (sent < this.#iterations || this.#received < this.#iterations || !delivered) {
       if (turn && delivered && sent < this.#iterations) {
         this.#send();
         sent++;
@@ -204,7 +254,7 @@ class Player {
         delivered = true;
         continue;
       }
-      received++;
+      this.#received++;
       turn = true;
       this.#verify();
       if (posted < this.#iterations) {
@@ -247,6 +297,7 @@ function report(
   );
   const result: PingpongResult = {
     role,
+    transport: options.transport,
     peer: peer.text,
     iterations: options.iters,
     sizeBytes: options.size,

@@ -4,7 +4,7 @@ import { Argument, type Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { chooseIo } from '../../driver/port-io.js';
 import { recoveryNames } from '../../retransmit/schemes.js';
-import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { frameOption } from '../frame-wire.js';
 import { orInterrupted } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
@@ -30,15 +30,19 @@ import {
   type TransferOp,
   type TransferPlan,
 } from './endpoint.js';
+import { LOST_IS_SKIPPED, type LossRule, NOTHING_IS_LOST } from './latency.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
 import { figuresOf, movedCounters, printHead, type TransferResult } from './result.js';
-import type { Tally } from './run.js';
+import { arrivedMessages, type Tally } from './run.js';
+import { addTransportOption } from './transport.js';
 import { verifyAsClient, verifyAsServer } from './verify.js';
 
 /** Options of both commands, in the program's units. */
 export interface TransferOptions extends EndpointOptions, RateControlFlags {
   /** Bytes of a message. */
   readonly size: number;
+  /** UD: the size is not what somebody asked for, and follows the path MTU. */
+  readonly mayShrink?: true;
   /** Messages on each queue pair. */
   readonly iters: number;
   /** Nanoseconds to run for, instead of `iters`. */
@@ -92,6 +96,10 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     .option('--seed <n>', 'seed of random fault rules', countOption)
     .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code; 0 waits for ever', rangeOption(0, 31), 14)
     .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', rangeOption(1, 7), 7);
+  addTransportOption(
+    command,
+    'as -c of perftest; uc has write and send, ud send of one packet, and neither repeats what is lost',
+  );
   addNicOptions(command)
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--estats', "let 'rocev2 estats' look into this endpoint (docs/estats.md)")
@@ -111,11 +119,11 @@ export interface TransferTool {
   /** As perftest heads its output. */
   readonly title: 'BW' | 'Latency';
   /** Client: the measurement. */
-  measure(endpoint: Endpoint, options: TransferOptions, output: Output): Promise<Tally>;
+  measure(endpoint: Endpoint, options: TransferOptions, loss: LossRule, output: Output): Promise<Tally>;
   /** Before either side may start: data, receives. */
   prepare(endpoint: Endpoint, role: 'client' | 'server'): void;
   /** Server: what it does while the client measures; ends when the endpoint closes. */
-  serve(endpoint: Endpoint, options: TransferOptions): Promise<void>;
+  serve(endpoint: Endpoint, options: TransferOptions): Promise<unknown>;
   /** The result for people. */
   print(output: Output, result: TransferResult): void;
 }
@@ -149,6 +157,7 @@ function planOf(tool: TransferTool, op: TransferOp, options: TransferOptions): T
   return {
     tool: tool.name,
     op,
+    transport: options.transport,
     sizeBytes: op === 'atomic' ? ATOMIC_BYTES : options.size,
     iterations: options.duration === undefined ? options.iters : 0,
     durationNs: options.duration ?? 0,
@@ -169,12 +178,15 @@ async function runClient(
     printHead(output, endpoint, tool.title);
     tool.prepare(endpoint, 'client');
     await endpoint.channel.barrier('ready');
-    const tally = await tool.measure(endpoint, options, output);
-    const verified = await verifyAsClient(endpoint, tally.counts);
+    const measured = await tool.measure(endpoint, options, lossRuleOf(options), output);
+    const { verified, arrived } = await verifyAsClient(endpoint, measured.counts);
+    const tally = arrived === undefined ? measured : { ...measured, ...arrivalsOf(measured, arrived) };
     const moved = tally.counts.some((count) => count > 0);
     const result = resultOf(endpoint, options, tally, verified && moved);
     tool.print(output, result);
     output.document(result);
+    if (!moved && tally.lost !== 0 && !output.io.interrupted.aborted)
+      throw new CommandFailure(EXIT_FAILED, `all of the ${tally.lost} messages were lost`);
     if (!verified)
       throw new CommandFailure(EXIT_VERIFICATION_FAILED, 'the data that arrived is not the data that was sent');
     if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
@@ -183,9 +195,20 @@ async function runClient(
   }
 }
 
+function lossRuleOf({ transport }: TransferOptions): LossRule {
+  return transport === 'rc' ? NOTHING_IS_LOST : LOST_IS_SKIPPED;
+}
+
+/** What a sender that nobody acknowledges has sent, as its receiver counts it. */
+function arrivalsOf({ counts }: Tally, arrived: number): Pick<Tally, 'counts' | 'lost'> {
+  return { counts: [arrived], lost: counts.reduce((sum, count) => sum + count, 0) - arrived };
+}
+
 async function runServer(tool: TransferTool, op: TransferOp, options: TransferOptions, output: Output): Promise<void> {
-  const endpoint = await serveOneClient({ tool: tool.name, op }, options, output.io, (description, host) => {
-    output.note(`waiting for 'rocev2 ${tool.name} ${op} ${host}' on port ${options.port}, ${description}`);
+  const { transport } = options;
+  const suffix = transport === 'rc' ? '' : ` --transport ${transport}`;
+  const endpoint = await serveOneClient({ tool: tool.name, op, transport }, options, output.io, (description, host) => {
+    output.note(`waiting for 'rocev2 ${tool.name} ${op} ${host}${suffix}' on port ${options.port}, ${description}`);
   });
   try {
     printHead(output, endpoint, tool.title);
@@ -197,7 +220,8 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     const verified = await orInterrupted(verdict, output.io.interrupted);
     if (verified === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
-    output.document({ role: 'server', op, verified, counters: movedCounters(endpoint) });
+    const counted = tool.name === 'bw' && transport !== 'rc' ? { arrived: arrivedMessages(endpoint) } : {};
+    output.document({ role: 'server', op, transport, verified, ...counted, counters: movedCounters(endpoint) });
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   } finally {
     await endpoint.close();
@@ -210,7 +234,7 @@ function resultOf(endpoint: Endpoint, options: TransferOptions, tally: Tally, ve
     op: plan.op,
     ...figuresOf(plan, tally),
     verified,
-    recovery: options.recovery,
+    recovery: options.transport === 'rc' ? options.recovery : 'none',
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,

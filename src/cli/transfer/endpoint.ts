@@ -7,6 +7,7 @@ import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
 import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
+import { GRH_BYTES, qpTypeOf, TRANSPORTS, type TransportName } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
 import type { RecoveryName } from '../../retransmit/schemes.js';
@@ -33,6 +34,7 @@ export type TransferOp = (typeof TRANSFER_OPS)[number];
 const planSchema = z.object({
   tool: z.enum(['bw', 'lat']),
   op: z.enum(TRANSFER_OPS),
+  transport: z.enum(TRANSPORTS).default('rc'),
   sizeBytes: z
     .number()
     .int()
@@ -60,6 +62,8 @@ export interface EndpointOptions extends NicOptions {
   readonly frame?: FrameWire;
   /** Path MTU in bytes. */
   readonly mtu: number;
+  /** Reliable connection, unreliable connection or datagrams. */
+  readonly transport: TransportName;
   /** Recovery scheme; the same on both sides. */
   readonly recovery: RecoveryName;
   /** Fault rules on this side. */
@@ -92,6 +96,12 @@ export interface Lane {
   readonly offset: number;
 }
 
+/** What a server of SEND has received so far. */
+export interface Arrivals {
+  /** Of all lanes. */
+  messages: number;
+}
+
 /** One end of a test, connected. */
 export interface Endpoint {
   /** The NIC. */
@@ -110,6 +120,8 @@ export interface Endpoint {
   readonly channel: ControlChannel;
   /** What is to be done. */
   readonly plan: TransferPlan;
+  /** Moves as messages come. */
+  readonly arrivals: Arrivals;
   /** Closes channel and device. */
   close(): Promise<void>;
 }
@@ -124,8 +136,25 @@ function laneBytes(plan: TransferPlan): number {
   return areaBytes(plan) * (plan.tool === 'lat' ? 2 : 1);
 }
 
-/** Receive work requests a lane keeps posted in SEND tests. */
-export const RECEIVE_DEPTH = 512;
+/** Receive work requests a lane keeps posted in SEND tests: a sender that finds none waits, ... */
+const RECEIVE_DEPTH = 512;
+/** ... but one that nobody acknowledges does not: its message is lost. perftest has 16000 then. */
+const UNRELIABLE_RECEIVE_DEPTH = 16_384;
+
+/** A datagram's receive: one element for its GRH, one for its data. */
+export const RECEIVE_SGES = 2;
+
+/** Of a lane. */
+export function receiveDepth({ tool, op, transport, iterations }: TransferPlan): number {
+  if (transport === 'rc' || tool === 'lat' || op !== 'send') return RECEIVE_DEPTH;
+  if (iterations === 0) return UNRELIABLE_RECEIVE_DEPTH;
+  return Math.max(RECEIVE_DEPTH, Math.min(UNRELIABLE_RECEIVE_DEPTH, iterations));
+}
+
+/** Memory behind the lanes' parts: where the GRHs of all datagrams go, which nobody reads. */
+export function grhBytes({ transport }: Pick<TransferPlan, 'transport'>): number {
+  return transport === 'ud' ? GRH_BYTES : 0;
+}
 
 /** Where a client binds when it was not told: beside the server if both are on this host. */
 export async function clientPort(
@@ -162,6 +191,16 @@ export async function openEndpointDevice(
   });
 }
 
+/** Throws ERR_ROCE_OUT_OF_RANGE for a UD message that is more than one packet. */
+export function checkDatagramSize(sizeBytes: number, mtuBytes: number): void {
+  if (sizeBytes <= mtuBytes) return;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `a UD message is one packet: ${sizeBytes} bytes do not fit the path MTU of ${mtuBytes}`,
+    `give -s ${mtuBytes} or less`,
+  );
+}
+
 /** Makes the queues and connects every lane with `exchange`. Closes the device when it fails. */
 async function establish(
   device: RdmaDevice,
@@ -173,12 +212,20 @@ async function establish(
   const pd = await device.createPd();
   const depth = Math.max(options.txDepth, 1);
   const sendCq = await device.createCq(depth * plan.qps * 2);
-  const recvCq = await device.createCq(RECEIVE_DEPTH * plan.qps * 2);
-  const region = await pd.regMr(laneBytes(plan) * plan.qps, Access.REMOTE_ALL);
+  const maxRecvWr = receiveDepth(plan);
+  const recvCq = await device.createCq(maxRecvWr * plan.qps * 2);
+  const region = await pd.regMr(laneBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
   const lanes: Lane[] = [];
   for (let lane = 0; lane < plan.qps; lane++) {
     const offset = lane * laneBytes(plan);
-    const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: depth, maxRecvWr: RECEIVE_DEPTH });
+    const qp = await pd.createQp({
+      type: qpTypeOf(plan.transport),
+      sendCq,
+      recvCq,
+      maxSendWr: depth,
+      maxRecvWr,
+      maxRecvSge: RECEIVE_SGES,
+    });
     const agreement = await exchange(
       {
         qp,
@@ -187,19 +234,20 @@ async function establish(
         recovery: options.recovery,
         timeout: options.timeout,
         retryCnt: options.retryCnt,
-        rateControl: plan.rateControl,
+        ...(plan.transport !== 'ud' && { rateControl: plan.rateControl }),
         purpose: plan,
         region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: laneBytes(plan) },
       },
       lane,
     );
+    if (plan.transport === 'ud') checkDatagramSize(plan.sizeBytes, agreement.mtu);
     lanes.push({ qp, agreement, offset });
   }
   const close = async () => {
     channel.close();
     await device.close();
   };
-  return { device, pd, sendCq, recvCq, region, lanes, channel, plan, close };
+  return { device, pd, sendCq, recvCq, region, lanes, channel, plan, arrivals: { messages: 0 }, close };
 }
 
 /** Connects to a waiting server and tells it the plan. */
@@ -218,9 +266,11 @@ export async function connectToServer(host: string, options: EndpointOptions, pl
 }
 
 /** What the server was started for; anything else is refused by name. */
-interface ServerRole {
-  readonly tool: 'bw' | 'lat';
-  readonly op: TransferOp;
+type ServerRole = Pick<TransferPlan, 'tool' | 'op' | 'transport'>;
+
+/** As one would type it. */
+function commandOf({ tool, op, transport }: ServerRole): string {
+  return `rocev2 ${tool} ${op}${transport === 'rc' ? '' : ` --transport ${transport}`}`;
 }
 
 /** Waits for one client and follows its plan. */
@@ -253,11 +303,9 @@ export async function serveOneClient(
 
 function checkPlan(purpose: Record<string, unknown>, role: ServerRole): string | undefined {
   const plan = planSchema.safeParse(purpose);
-  if (!plan.success) return `the server runs 'rocev2 ${role.tool} ${role.op}'`;
-  const { tool, op } = plan.data;
-  return tool === role.tool && op === role.op
-    ? undefined
-    : `the server runs 'rocev2 ${role.tool} ${role.op}', the client 'rocev2 ${tool} ${op}'`;
+  if (!plan.success) return `the server runs '${commandOf(role)}'`;
+  const [here, there] = [commandOf(role), commandOf(plan.data)];
+  return here === there ? undefined : `the server runs '${here}', the client '${there}'`;
 }
 
 /** The server needs the plan before it can make its queues, and the plan comes with the first hello: read here, then given back. */

@@ -14,8 +14,8 @@ import type { PerftestKeys } from '../../cm/perftest-keys.js';
 import { QpWire, tcpWire } from '../../cm/perftest-wire.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
 import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
+import { connectQueuePair, type Destination, initializeQueuePair } from '../../cm/transport.js';
 import { IpAddress } from '../../packet/address.js';
-import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
@@ -41,7 +41,7 @@ export interface PerftestLane {
 }
 
 /** What is known of the peer's end of a lane. */
-export type PerftestPeerLane = PerftestKeys & { readonly pathMtu: number };
+export type PerftestPeerLane = PerftestKeys & { readonly pathMtu: number; readonly destination: Destination };
 
 /** A peer that was met, and how its queue pairs are connected. */
 export interface PerftestMeeting {
@@ -75,8 +75,12 @@ export const meetOverTcp: Meet = async (device, tool, host, options, output) => 
       const own = lanes.map((lane) => ({ ...keysOf(lane, outstandingReads), psn: randomInt(1 << 24) }));
       const peers: PerftestKeys[] = [];
       for (const keys of own) peers.push(await exchange.exchangeKeys(keys));
-      for (const [i, { qp }] of lanes.entries()) await connectQp(qp, own[i], peers[i], pathMtu, options);
-      return peers.map((peer) => ({ ...peer, pathMtu }));
+      const connected: PerftestPeerLane[] = [];
+      for (const [i, { qp }] of lanes.entries()) {
+        const destination = await connectLane(qp, own[i], peers[i], pathMtu, options);
+        connected.push({ ...peers[i], pathMtu, destination });
+      }
+      return connected;
     },
     close: async () => channel.close(),
   };
@@ -98,25 +102,19 @@ function keysOf({ qp, region, offset }: PerftestLane, outstandingReads: number) 
   return { outstandingReads, qpn: qp.qpn, rkey, remoteAddr: region.addr + BigInt(offset), address };
 }
 
-async function connectQp(
+async function connectLane(
   qp: QueuePair,
   own: PerftestKeys,
   peer: PerftestKeys,
   pathMtu: number,
   { timeout, retryCnt }: TransferOptions,
-): Promise<void> {
-  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
-  await qp.modify({
-    state: 'RTR',
-    av: { address: peer.address },
-    pathMtu,
-    destQpn: peer.qpn,
-    rqPsn: peer.psn,
-    maxDestRdAtomic: own.outstandingReads,
-    minRnrTimer: MIN_RNR_TIMER,
-  });
-  const maxRdAtomic = Math.min(own.outstandingReads, peer.outstandingReads);
-  await qp.modify({ state: 'RTS', sqPsn: own.psn, timeout, retryCnt, rnrRetry: 7, maxRdAtomic });
+): Promise<Destination> {
+  await initializeQueuePair(qp);
+  const reliable = {
+    toRtr: { maxDestRdAtomic: own.outstandingReads, minRnrTimer: MIN_RNR_TIMER },
+    toRts: { timeout, retryCnt, rnrRetry: 7, maxRdAtomic: Math.min(own.outstandingReads, peer.outstandingReads) },
+  };
+  return connectQueuePair(qp, { psn: own.psn, pathMtu, reliable }, peer);
 }
 
 /** perftest's `-R`: the connection manager. */
@@ -144,7 +142,7 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
         for (const [i, lane] of lanes.entries()) {
           // The manager chose the PSNs; nobody reads those of the keys.
           const keys = await exchange.exchangeKeys({ ...keysOf(lane, outstandingReads), psn: 0 });
-          peers.push({ ...keys, pathMtu: connections[i].pathMtu });
+          peers.push({ ...keys, pathMtu: connections[i].pathMtu, destination: {} });
         }
         return peers;
       },

@@ -3,16 +3,37 @@
  * fills nor checks its buffers, so nothing can be said about the data; only what atomics add up to is known.
  */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from '../../cm/perftest-exchange.js';
+import { qpTypeOf, TRANSPORTS } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
 import { chooseIo } from '../../driver/port-io.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
 import { type Output, SILENT_PROGRESS } from '../output.js';
+import { expectTransport } from '../peer-transport.js';
 import type { TransferOptions } from './command.js';
-import { clientPort, openEndpointDevice, RECEIVE_DEPTH, type TransferOp } from './endpoint.js';
+import {
+  checkDatagramSize,
+  clientPort,
+  grhBytes,
+  openEndpointDevice,
+  RECEIVE_SGES,
+  receiveDepth,
+  type TransferOp,
+  type TransferPlan,
+} from './endpoint.js';
+import {
+  answerLatency,
+  followWrites,
+  LOST_ENDS_RUN,
+  type LossRule,
+  measureLatency,
+  NOTHING_IS_LOST,
+  type Waiting,
+} from './latency.js';
 import { meetOverTcp, meetThroughManager, type PerftestLane, type PerftestMeeting } from './perftest-meeting.js';
 import { rateControlOf } from './rate-control.js';
 import {
@@ -24,15 +45,13 @@ import {
   type TransferResult,
 } from './result.js';
 import {
-  answerLatency,
+  arrivedMessages,
   drainReceives,
-  followWrites,
-  measureLatency,
   postReceives,
   pump,
+  settledArrivals,
   type Tally,
   type TrafficEndpoint,
-  type Waiting,
 } from './run.js';
 
 /** READs and atomics that perftest has outstanding where its device allows it. */
@@ -40,8 +59,14 @@ const OUTSTANDING_READS = 16;
 const PAGE_BYTES = 4096;
 const MEBIBYTE = 2 ** 20;
 const ATOMIC_BYTES = 8;
-/** The peer waits in a barrier for as long as the traffic takes. */
-const TRAFFIC_TIMEOUT_MS = 600_000;
+/** A server waits for its client as long as the traffic takes, a day. When the client dies its connection ends. */
+const TRAFFIC_TIMEOUT_MS = 86_400_000;
+/** A client that is done waits so long for its server. */
+const SERVER_TIMEOUT_MS = 600_000;
+/** A client that is done sends nothing more: so long may its last messages be on their way to us. */
+const LAST_MESSAGES_MS = 5_000;
+/** The same where nothing is acknowledged: with a hole in its messages a peer waits on, two minutes or for ever. */
+const UNRELIABLE_DONE_MS = 10_000;
 
 /** One side of a perftest run that has met its peer. */
 interface Conversation {
@@ -75,7 +100,8 @@ export async function runPerftest(
   let meeting: PerftestMeeting | undefined;
   try {
     const meet = options.rdmaCm === true ? meetThroughManager : meetOverTcp;
-    meeting = await meet(device, `ib_${op}_${tool}`, host, options, output);
+    const flags = options.transport === 'rc' ? '' : ` -c ${options.transport.toUpperCase()}`;
+    meeting = await meet(device, `ib_${op}_${tool}${flags}`, host, options, output);
     const { exchange } = meeting;
     const role = host === undefined ? 'server' : 'client';
     const result = await converse({ tool, op, role, device, meeting, exchange, options, output });
@@ -84,48 +110,108 @@ export async function runPerftest(
     output.line(' perftest neither fills nor checks its buffers');
     output.document(result);
     if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    if (result.unfinished !== undefined) throw new CommandFailure(EXIT_FAILED, result.unfinished);
   } finally {
     await meeting?.close();
     await device.close();
   }
 }
 
-async function converse(conversation: Conversation): Promise<TransferResult> {
-  const { tool, op, role, exchange } = conversation;
+/** A result, and why the peer did not come to its end, if it did not. */
+type PerftestResult = TransferResult & { readonly unfinished?: string };
+
+async function converse(conversation: Conversation): Promise<PerftestResult> {
+  const { role, op, tool, device, exchange, options } = conversation;
   const traffic = await connectLanes(conversation);
   if (role === 'server') postReceives(traffic);
   const steps = PERFTEST_TOOLS[`${op}_${tool}`];
-  for (let i = 0; i < traffic.lanes.length + steps.barriers; i++) await exchange.barrier();
-  let tally = await (role === 'client' ? measure(conversation, traffic) : serve(conversation, traffic));
+  return expectTransport(
+    device,
+    options.transport,
+    async () => {
+      for (let i = 0; i < traffic.lanes.length + steps.barriers; i++) await exchange.barrier();
+      const run = role === 'client' ? runAsClient : runAsServer;
+      const { tally, unfinished } = await run(conversation, traffic);
+      return { ...resultOf(conversation, traffic, tally), ...(unfinished !== undefined && { unfinished }) };
+    },
+    // UD has no WRITE.
+    TRANSPORTS.filter((other) => other !== options.transport && (op === 'send' || other !== 'ud')),
+  );
+}
+
+interface Run {
+  readonly tally: Tally;
+  readonly unfinished?: string;
+}
+
+async function runAsClient(conversation: Conversation, traffic: TrafficEndpoint): Promise<Run> {
+  const { tool, op, exchange, options } = conversation;
+  const steps = PERFTEST_TOOLS[`${op}_${tool}`];
+  const tally = await measure(conversation, traffic);
+  if (tally.lost !== null && tally.lost > 0) return { tally, unfinished: waitsForEver(conversation) };
   if (steps.report) {
-    if (role === 'client') await exchange.barrier(TRAFFIC_TIMEOUT_MS);
-    const peers = await report(exchange, traffic.plan.sizeBytes, tally);
-    // What a client did in a given time only it knows.
-    if (role === 'server' && traffic.plan.durationNs > 0) tally = { ...tally, counts: [Number(peers.iterations)] };
+    await exchange.barrier(SERVER_TIMEOUT_MS);
+    await report(exchange, traffic.plan.sizeBytes, tally);
   }
-  // A server that does not report has waited for the client's last word already.
-  if (steps.report || role === 'client') await exchange.finish(TRAFFIC_TIMEOUT_MS, steps.leavesSilently);
-  return resultOf(conversation, traffic, tally);
+  if (tally.lost === 0 || op !== 'send') {
+    await exchange.finish(SERVER_TIMEOUT_MS, steps.leavesSilently);
+    return { tally };
+  }
+  if (!(await comesWithin(exchange.finish(UNRELIABLE_DONE_MS)))) {
+    const unfinished = 'the server does not say that it has all messages: some were lost, and how many only it knows';
+    return { tally, unfinished };
+  }
+  // A server that counts has said good-bye: it has them all.
+  return { tally: options.duration === undefined ? { ...tally, lost: 0 } : tally };
+}
+
+/** False when the peer's last word does not come in its time. */
+async function comesWithin(lastWord: Promise<void>): Promise<boolean> {
+  try {
+    await lastWord;
+    return true;
+  } catch (error) {
+    if ((error as RoceError).code !== 'ERR_ROCE_CONNECT') throw error;
+    return false;
+  }
+}
+
+function waitsForEver({ op, tool, options }: Conversation): string {
+  return `a message was lost, and 'ib_${op}_${tool} -c ${options.transport.toUpperCase()}' waits for it for ever`;
 }
 
 async function connectLanes({ tool, op, device, meeting, exchange, options }: Conversation): Promise<TrafficEndpoint> {
-  const { size, iters, qp: qps, txDepth } = options;
-  const sizeBytes = op === 'atomic' ? ATOMIC_BYTES : size;
+  const { size, iters, qp: qps, txDepth, transport } = options;
+  const sizeBytes =
+    op === 'atomic' ? ATOMIC_BYTES : options.mayShrink === true ? Math.min(size, exchange.pathMtu) : size;
+  if (transport === 'ud') checkDatagramSize(sizeBytes, exchange.pathMtu);
+  const durationNs = options.duration ?? 0;
+  const iterations = durationNs > 0 ? 0 : iters;
+  const rateControl = rateControlOf(options);
+  const plan: TransferPlan = { tool, op, transport, sizeBytes, iterations, durationNs, qps, rateControl };
+  const maxRecvWr = receiveDepth(plan);
   const pd = await device.createPd();
   const sendCq = await device.createCq(2 * txDepth * qps);
-  const recvCq = await device.createCq(2 * RECEIVE_DEPTH * qps);
+  const recvCq = await device.createCq(2 * maxRecvWr * qps);
   // The first half of a lane's area is the peer's to read and write; messages of a latency test leave from the second.
   const halfBytes = Math.ceil(Math.max(sizeBytes, exchange.cycleBufferBytes) / PAGE_BYTES) * PAGE_BYTES;
-  const region = await pd.regMr(2 * halfBytes * qps, Access.REMOTE_ALL);
+  const region = await pd.regMr(2 * halfBytes * qps + grhBytes(plan), Access.REMOTE_ALL);
   const own: PerftestLane[] = [];
   for (let i = 0; i < qps; i++) {
-    const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: txDepth, maxRecvWr: RECEIVE_DEPTH });
+    const type = qpTypeOf(transport);
+    const qp = await pd.createQp({
+      type,
+      sendCq,
+      recvCq,
+      maxSendWr: txDepth,
+      maxRecvWr,
+      maxRecvSge: RECEIVE_SGES,
+    });
     own.push({ qp, region, offset: 2 * halfBytes * i });
   }
   const outstandingReads = op === 'read' || op === 'atomic' ? OUTSTANDING_READS : 1;
   const peers = await meeting.connect(own, outstandingReads);
-  const rateControl = rateControlOf(options);
-  for (const { qp } of own) await qp.modify({ rateControl });
+  if (transport !== 'ud') for (const { qp } of own) await qp.modify({ rateControl });
   const lanes = own.map(({ qp, offset }, i) => ({
     qp,
     offset,
@@ -137,16 +223,15 @@ async function connectLanes({ tool, op, device, meeting, exchange, options }: Co
       region: { addr: peers[i].remoteAddr, rkey: peers[i].rkey, length: sizeBytes },
       messageBytesMax: undefined,
       purpose: {},
+      destination: peers[i].destination,
     },
   }));
-  const durationNs = options.duration ?? 0;
-  const plan = { tool, op, sizeBytes, iterations: durationNs > 0 ? 0 : iters, durationNs, qps, rateControl };
   const channel = {
     get isOpen() {
       return !device.isClosed;
     },
   };
-  return { device, plan, lanes, region, sendCq, recvCq, channel };
+  return { device, plan, lanes, region, sendCq, recvCq, channel, arrivals: { messages: 0 } };
 }
 
 async function measure({ tool, op, options, output }: Conversation, traffic: TrafficEndpoint): Promise<Tally> {
@@ -154,8 +239,8 @@ async function measure({ tool, op, options, output }: Conversation, traffic: Tra
   try {
     if (tool === 'bw') return await pump(traffic, output.io, options.txDepth, progress);
     // The one test in which perftest's server has the first word.
-    if (op === 'write') return await followWrites(traffic, output.io, progress);
-    return await measureLatency(traffic, output.io, waitingOf(options), progress);
+    if (op === 'write') return await followWrites(traffic, output.io, lossRuleOf(options), progress);
+    return await measureLatency(traffic, output.io, waitingOf(options), lossRuleOf(options), progress);
   } finally {
     progress.stop();
   }
@@ -165,28 +250,109 @@ function waitingOf(options: TransferOptions): Waiting {
   return options.events === true ? 'events' : 'poll';
 }
 
-/** What the server does until the client says in a barrier that it is done. */
-async function serve({ tool, op, exchange, options, output }: Conversation, traffic: TrafficEndpoint): Promise<Tally> {
-  const { iterations, qps } = traffic.plan;
-  const total = iterations === 0 ? Number.POSITIVE_INFINITY : iterations * qps;
-  const startMs = performance.now();
-  let work: Promise<unknown> | undefined;
-  if (tool === 'lat') {
-    const begins = op === 'write';
-    work = begins
-      ? measureLatency(traffic, output.io, 'poll', SILENT_PROGRESS)
-      : answerLatency(traffic, waitingOf(options), total);
-  } else if (op === 'send') work = drainReceives(traffic, total);
-  // With a number of messages both sides count; with a duration only the client's word ends it.
-  if (iterations > 0) await work;
+function lossRuleOf({ transport }: TransferOptions): LossRule {
+  return transport === 'rc' ? NOTHING_IS_LOST : LOST_ENDS_RUN;
+}
+
+async function runAsServer(conversation: Conversation, traffic: TrafficEndpoint): Promise<Run> {
+  const { tool, op, exchange, options } = conversation;
+  const { iterations, qps, sizeBytes } = traffic.plan;
+  const planned = iterations * qps;
   const steps = PERFTEST_TOOLS[`${op}_${tool}`];
-  const clientIsDone = steps.report
-    ? exchange.barrier(TRAFFIC_TIMEOUT_MS)
-    : exchange.finish(TRAFFIC_TIMEOUT_MS, steps.leavesSilently);
-  // Work fails when its QP does: then the client has nothing more to say.
-  await Promise.race([clientIsDone, ...(work === undefined ? [] : [work.then(() => clientIsDone)])]);
-  const counts = traffic.lanes.map(() => iterations);
-  return { counts, seconds: (performance.now() - startMs) / 1000, latency: new LatencySamples() };
+  const startMs = performance.now();
+  const tallyOf = (count: number, lost: number | null): Tally => ({
+    counts: [count],
+    lost,
+    seconds: (performance.now() - startMs) / 1000,
+    latency: new LatencySamples(),
+  });
+  if (tool === 'lat') {
+    const rounds = answerRounds(conversation, traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
+    const finish = (timeoutMs: number) => exchange.finish(timeoutMs, steps.leavesSilently);
+    if (options.transport === 'rc' || planned === 0) {
+      await bothEnd(rounds, finish(TRAFFIC_TIMEOUT_MS), planned > 0);
+      return { tally: tallyOf(planned === 0 ? traffic.arrivals.messages : planned, 0) };
+    }
+    const answered = await rounds;
+    const isDone = answered === planned && (await comesWithin(finish(UNRELIABLE_DONE_MS)));
+    if (isDone) return { tally: tallyOf(answered, 0) };
+    return { tally: tallyOf(answered, 1), unfinished: waitsForEver(conversation) };
+  }
+  if (op === 'send') {
+    const received = drainReceives(traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
+    // Without acknowledgements the client is done when it has sent all; what has not come then will hardly come.
+    const mustReceiveAll = planned > 0 && options.transport === 'rc';
+    await bothEnd(received, exchange.finish(TRAFFIC_TIMEOUT_MS), mustReceiveAll);
+    const arrived = options.transport === 'rc' ? arrivedMessages(traffic) : await settledArrivals(traffic, planned);
+    return { tally: tallyOf(arrived, planned === 0 && options.transport !== 'rc' ? null : planned - arrived) };
+  }
+  await exchange.barrier(TRAFFIC_TIMEOUT_MS);
+  const sent = await report(exchange, sizeBytes, tallyOf(planned, 0));
+  checkReport(traffic, sent);
+  await exchange.finish(TRAFFIC_TIMEOUT_MS);
+  const iterationsSent = Number(sent.iterations);
+  if (options.transport === 'rc') return { tally: tallyOf(iterationsSent, 0) };
+  const arrived = await settledArrivals(traffic, iterationsSent);
+  // In a given time only what a client did in the middle of it is told.
+  return { tally: tallyOf(arrived, planned === 0 ? null : iterationsSent - arrived) };
+}
+
+/** Rounds that were played; READ and atomics need nobody. */
+async function answerRounds(
+  { op, options, output }: Conversation,
+  traffic: TrafficEndpoint,
+  limit: number,
+): Promise<number> {
+  const loss = lossRuleOf(options);
+  if (op === 'send') return answerLatency(traffic, waitingOf(options), loss, limit);
+  // The one test in which perftest's server has the first word.
+  if (op === 'write') return (await measureLatency(traffic, output.io, 'poll', loss, SILENT_PROGRESS)).counts[0];
+  return limit;
+}
+
+/**
+ * Waits for the client's last word, and for our part of the work where it `mustEnd` by itself. Work fails when its queue pair does; rejects with
+ * ERR_ROCE_CONNECT when the client leaves before the work is done.
+ */
+async function bothEnd(work: Promise<unknown>, clientIsDone: Promise<void>, mustEnd: boolean): Promise<void> {
+  if (!mustEnd) {
+    await Promise.race([clientIsDone, work.then(() => clientIsDone)]);
+    return;
+  }
+  const giveUp = new AbortController();
+  const late = clientIsDone.then(async () => {
+    await delay(LAST_MESSAGES_MS, undefined, { signal: giveUp.signal });
+    throw new RoceError(
+      'ERR_ROCE_CONNECT',
+      'the peer has left before the last message',
+      'is -n the same on both sides?',
+    );
+  });
+  try {
+    await Promise.race([Promise.all([work, clientIsDone]), late]);
+  } finally {
+    late.catch(() => {}); // Cancelled, or thrown above.
+    giveUp.abort();
+  }
+}
+
+/** Throws ERR_ROCE_MISMATCH when the client says that it did something else than what has arrived here. */
+function checkReport({ plan, device }: TrafficEndpoint, { sizeBytes, iterations }: PerftestReport): void {
+  const hint = 'give both sides the same -s; perftest must run without -a';
+  if (Number(sizeBytes) !== plan.sizeBytes) {
+    const text = `the client moved messages of ${sizeBytes} bytes, and this side was told ${plan.sizeBytes}`;
+    throw new RoceError('ERR_ROCE_MISMATCH', text, hint);
+  }
+  // Only RC promises that they are equal. A READ that was repeated counts twice, and with a duration the first and last seconds are not told.
+  if (plan.transport !== 'rc' || plan.op === 'read' || plan.iterations === 0) return;
+  const counters = device.counters();
+  const arrived = plan.op === 'write' ? counters.rx_write_requests : counters.rx_atomic_requests;
+  if (arrived === Number(iterations)) return;
+  throw new RoceError(
+    'ERR_ROCE_MISMATCH',
+    `${arrived} messages have arrived, and the client tells of ${iterations}`,
+    hint,
+  );
 }
 
 function report(exchange: PerftestExchange, sizeBytes: number, tally: Tally): Promise<PerftestReport> {
@@ -220,7 +386,7 @@ function resultOf(
     op,
     ...figures,
     verified: isCounted && sumOf(region) === BigInt(figures.iterations),
-    recovery: 'go-back-n',
+    recovery: plan.transport === 'rc' ? 'go-back-n' : 'none',
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,

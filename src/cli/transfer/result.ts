@@ -1,5 +1,6 @@
 /** The result of a transfer test, as JSON (the fields of design for all transfer tools) and as perftest prints it. */
 
+import type { TransportName } from '../../cm/transport.js';
 import type { RateControlName } from '../../dcqcn/schemes.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { EngineName } from '../../verbs/open-device.js';
@@ -27,11 +28,15 @@ export interface LatencyNs {
 export interface TransferResult {
   /** As asked for. */
   readonly op: TransferOp;
+  /** Of the queue pairs. */
+  readonly transport: TransportName;
   /** Bytes of a message. */
   readonly sizeBytes: number;
-  /** Messages, all queue pairs together. */
+  /** Messages that arrived, as far as this side knows (`lost`); of a latency test those that were answered. */
   readonly iterations: number;
-  /** Payload of completed messages. */
+  /** Messages that were sent and did not arrive, or that nothing answered; null where only the receiver knows, and `iterations` were sent. */
+  readonly lost: number | null;
+  /** Payload of these messages. */
   readonly bytes: number;
   /** Time it took. */
   readonly seconds: number;
@@ -43,7 +48,7 @@ export interface TransferResult {
   readonly latencyNs: LatencyNs | null;
   /** The data was checked and right. */
   readonly verified: boolean;
-  /** Recovery scheme. */
+  /** Recovery scheme; `none` where what is lost stays lost. */
   readonly recovery: string;
   /** Rate control of the data sender. */
   readonly cc: RateControlName;
@@ -93,10 +98,12 @@ export function figuresOf(plan: TransferPlan, tally: Tally) {
   const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
   const bytes = iterations * plan.sizeBytes;
   return {
+    transport: plan.transport,
     sizeBytes: plan.sizeBytes,
     qps: plan.qps,
     cc: plan.rateControl.name,
     iterations,
+    lost: tally.lost,
     bytes,
     seconds: tally.seconds,
     goodputBps: (bytes * 8) / tally.seconds,
@@ -127,10 +134,12 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
   output.line(RULE);
   output.line(`                    ${OP_TITLES[plan.op]} ${title} Test`);
   output.line(` Port           : ${device.portDescription}`);
-  output.line(`${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : RC over RoCEv2`);
   output.line(
-    `${` Mtu            : ${lanes[0].agreement.mtu}[B]`.padEnd(33)}Recovery       : ${lanes[0].agreement.recovery}`,
+    `${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : ${plan.transport.toUpperCase()} over RoCEv2`,
   );
+  const { mtu, recovery } = lanes[0].agreement;
+  const repair = plan.transport === 'rc' ? recovery : 'none, what is lost stays lost';
+  output.line(`${` Mtu            : ${mtu}[B]`.padEnd(33)}Recovery       : ${repair}`);
   output.line(RULE);
   for (const { qp, agreement, offset } of lanes) {
     output.line(
@@ -212,8 +221,14 @@ function printTail(output: Output, result: TransferResult): void {
     'rx_icrc_errors',
   ];
   const seen = troubles.filter((name) => (counters[name] ?? 0) > 0).map((name) => `${name} ${counters[name]}`);
+  const repairs = seen.length === 0 ? ['no retransmissions'] : seen;
   output.line(RULE);
   output.line(
-    ` data ${result.verified ? colors.green('verified') : colors.yellow('not verified')}; ${seen.length === 0 ? 'no retransmissions' : seen.join(', ')}`,
+    ` data ${result.verified ? colors.green('verified') : colors.yellow('not verified')}; ${(result.transport === 'rc' ? repairs : [lossText(result)]).join(', ')}`,
   );
+}
+
+function lossText({ iterations, lost }: TransferResult): string {
+  if (lost === null) return `${iterations} messages sent; only the receiver knows how many arrived`;
+  return lost === 0 ? 'nothing lost' : `${lost} of ${iterations + lost} messages lost`;
 }

@@ -1,26 +1,31 @@
-/** The traffic of bandwidth and latency tests, once connected. */
+/** The traffic of bandwidth tests, once connected, and what latency tests share with it. */
 
 import { performance } from 'node:perf_hooks';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
-import { type CompletionQueue, completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
+import { completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import type { CliIo, Progress } from '../output.js';
 import { fillPattern } from '../pattern.js';
-import { areaBytes, type Endpoint, type Lane, RECEIVE_DEPTH, type TransferOp } from './endpoint.js';
+import { type Endpoint, grhBytes, type Lane, receiveDepth, type TransferOp } from './endpoint.js';
 import { LatencySamples } from './result.js';
 
 const NS_PER_MS = 1e6;
 
 /** What bandwidth traffic needs of an endpoint, whichever exchange connected it. */
-export type TrafficEndpoint = Pick<Endpoint, 'device' | 'plan' | 'lanes' | 'region' | 'sendCq' | 'recvCq'> & {
+export type TrafficEndpoint = Pick<
+  Endpoint,
+  'device' | 'plan' | 'lanes' | 'region' | 'sendCq' | 'recvCq' | 'arrivals'
+> & {
   readonly channel: { readonly isOpen: boolean };
 };
 
 /** What a client measured. */
 export interface Tally {
-  /** Operations completed on each lane. */
+  /** Operations completed on each lane; round trips of a latency test. */
   readonly counts: readonly number[];
+  /** Messages that did not arrive, or that nothing answered. Null: only the receiver knows. */
+  readonly lost: number | null;
   /** From the first message to the last completion. */
   readonly seconds: number;
   /** Samples of single operations. */
@@ -28,12 +33,12 @@ export interface Tally {
 }
 
 /** Throws with what failed and, if it is so, that the peer is gone. */
-function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
+export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
   throw completionError(wc, !endpoint.channel.isOpen);
 }
 
-function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendWorkRequest {
+export function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendWorkRequest {
   const { region, plan } = endpoint;
   const remote = lane.agreement.region!;
   const target = { remoteAddr: remote.addr, rkey: remote.rkey };
@@ -44,7 +49,7 @@ function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendW
     case 'read':
       return { opcode: 'RDMA_READ', sges, ...target };
     case 'send':
-      return { opcode: 'SEND', sges };
+      return { opcode: 'SEND', sges, ...lane.agreement.destination };
     default:
       return { opcode: 'ATOMIC_FETCH_AND_ADD', add: 1n, sges, ...target };
   }
@@ -121,186 +126,73 @@ export async function pump(endpoint: TrafficEndpoint, io: CliIo, depth: number, 
     }
   }
   const counts = [...streams.values()].map((stream) => stream.completed);
-  return { counts, seconds: (performance.now() - startMs) / 1000, latency };
+  const lost = plan.transport === 'rc' ? 0 : null;
+  return { counts, lost, seconds: (performance.now() - startMs) / 1000, latency };
 }
 
 /** Posts a receive into the lane's area; wr_id is the lane's place. */
-function postReceive(endpoint: TrafficEndpoint, lane: number): void {
+export function postReceive(endpoint: TrafficEndpoint, lane: number): void {
   const { lanes, region, plan } = endpoint;
-  lanes[lane].qp.postRecv({ wrId: lane, sges: [region.sge(lanes[lane].offset, plan.sizeBytes)] });
+  const grh = grhBytes(plan);
+  const data = region.sge(lanes[lane].offset, plan.sizeBytes);
+  lanes[lane].qp.postRecv({ wrId: lane, sges: grh === 0 ? [data] : [region.sge(region.length - grh, grh), data] });
+}
+
+/** Throws ERR_ROCE_MISMATCH for a message of another length than the plan's: perftest's `-a`, or another `-s`. */
+export function checkLength(wc: WorkCompletion, { plan }: TrafficEndpoint): void {
+  const bytes = wc.byteLen - grhBytes(plan);
+  if (bytes === plan.sizeBytes) return;
+  throw new RoceError(
+    'ERR_ROCE_MISMATCH',
+    `a message of ${bytes} bytes has arrived, and ${plan.sizeBytes} were expected`,
+    'give both sides the same -s; perftest must run without -a',
+  );
 }
 
 /** Fills the receive queues: before the client may send. */
 export function postReceives(endpoint: TrafficEndpoint): void {
   if (endpoint.plan.op !== 'send') return;
+  const depth = receiveDepth(endpoint.plan);
   endpoint.lanes.forEach((_, lane) => {
-    for (let i = 0; i < RECEIVE_DEPTH; i++) postReceive(endpoint, lane);
+    for (let i = 0; i < depth; i++) postReceive(endpoint, lane);
   });
 }
 
 /** Server of a SEND bandwidth test: keeps the receive queues full until it has `messages`, or the endpoint is closed. */
 export async function drainReceives(endpoint: TrafficEndpoint, messages = Number.POSITIVE_INFINITY): Promise<void> {
-  let received = 0;
+  const { arrivals } = endpoint;
   for await (const wc of endpoint.recvCq) {
     check(wc, endpoint);
+    checkLength(wc, endpoint);
     postReceive(endpoint, Number(wc.wrId));
-    if (++received === messages) return;
+    if (++arrivals.messages === messages) return;
   }
+}
+
+/** Nothing has come for so long: what was sent and is not here is lost. */
+const QUIET_MS = 300;
+const QUIET_CHECK_MS = 20;
+
+/** Server without acknowledgements: waits until all of `sent` messages are here, or no more come; how many are here. */
+export async function settledArrivals(endpoint: TrafficEndpoint, sent: number): Promise<number> {
+  let last = -1;
+  for (let sinceMs = performance.now(); performance.now() - sinceMs < QUIET_MS; ) {
+    const now = arrivedMessages(endpoint);
+    if (now >= sent) return now;
+    if (now !== last) sinceMs = performance.now();
+    last = now;
+    await delay(QUIET_CHECK_MS);
+  }
+  return last;
+}
+
+/** Messages that this side has taken whole: receives completed, or WRITEs that its NIC has executed. */
+export function arrivedMessages({ plan, arrivals, device }: TrafficEndpoint): number {
+  return plan.op === 'send' ? arrivals.messages : device.counters().rx_write_requests;
 }
 
 /** What has to be there before either side may start. */
 export function prepare(endpoint: Endpoint, role: 'client' | 'server'): void {
   prepareData(endpoint, role);
   if (role === 'server') postReceives(endpoint);
-}
-
-/** How a latency test waits: asks in every turn of the event loop, as perftest spins, or sleeps until there is an event. */
-export type Waiting = 'poll' | 'events';
-
-async function nextCompletion(cq: CompletionQueue, waiting: Waiting, endpoint: TrafficEndpoint): Promise<void> {
-  for (;;) {
-    const wc = cq.pollOne();
-    if (wc !== undefined) {
-      check(wc, endpoint);
-      return;
-    }
-    if (waiting === 'events') await cq.wait();
-    else await nextTurn();
-    if (!endpoint.channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
-  }
-}
-
-/** One side of a WRITE ping-pong: data area is written by the peer, the second area is where ours leave from. */
-class WritePingPong {
-  readonly #endpoint: TrafficEndpoint;
-  readonly #sourceOffset: number;
-
-  constructor(endpoint: TrafficEndpoint) {
-    this.#endpoint = endpoint;
-    this.#sourceOffset = endpoint.lanes[0].offset + areaBytes(endpoint.plan);
-  }
-
-  /** Writes message `round` into the peer's memory; its last byte is the mark the peer waits for. */
-  post(round: number): void {
-    const { region, plan, lanes } = this.#endpoint;
-    const [{ qp, agreement }] = lanes;
-    region.bytes[this.#sourceOffset + plan.sizeBytes - 1] = round;
-    const sges = [region.sge(this.#sourceOffset, plan.sizeBytes)];
-    const { addr, rkey } = agreement.region!;
-    qp.postSend({ opcode: 'RDMA_WRITE', sges, remoteAddr: addr, rkey, wrId: round });
-  }
-
-  /** Waits until the peer's message `round` has landed. The peer's CPU told us nothing: we look at the memory. */
-  async arrived(round: number): Promise<void> {
-    const { region, plan, lanes, channel, sendCq } = this.#endpoint;
-    const mark = lanes[0].offset + plan.sizeBytes - 1;
-    while (region.bytes[mark] !== (round & 0xff)) {
-      await nextTurn();
-      if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
-    }
-    for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, this.#endpoint);
-  }
-}
-
-/** The rounds of a latency test: 1, 2, ... until the plan is done or Ctrl-C. `body` runs one and returns its latency in ms, if it has one. */
-async function rounds(
-  endpoint: TrafficEndpoint,
-  io: CliIo,
-  progress: Progress,
-  body: (round: number) => Promise<number | undefined>,
-): Promise<Tally> {
-  const { plan } = endpoint;
-  const latency = new LatencySamples();
-  const startMs = performance.now();
-  const durationMs = plan.durationNs / NS_PER_MS;
-  let round = 0;
-  while (!io.interrupted.aborted) {
-    const elapsedMs = performance.now() - startMs;
-    if (durationMs > 0 ? elapsedMs >= durationMs : round >= plan.iterations) break;
-    const latencyMs = await body(++round);
-    if (latencyMs !== undefined) latency.add(latencyMs * NS_PER_MS);
-    const share = durationMs > 0 ? elapsedMs / durationMs : round / plan.iterations;
-    if ((round & 0xff) === 0) progress.update(Math.round(share * 100), `${round} rounds`);
-  }
-  return { counts: [round], seconds: (performance.now() - startMs) / 1000, latency };
-}
-
-/** Client of a WRITE ping-pong that the server begins, as perftest's does: half the time from each of our messages to the peer's next. */
-export function followWrites(endpoint: TrafficEndpoint, io: CliIo, progress: Progress): Promise<Tally> {
-  const pingPong = new WritePingPong(endpoint);
-  let postedMs: number | undefined;
-  return rounds(endpoint, io, progress, async (round) => {
-    await pingPong.arrived(round);
-    const nowMs = performance.now();
-    const latencyMs = postedMs === undefined ? undefined : (nowMs - postedMs) / 2;
-    postedMs = nowMs;
-    pingPong.post(round);
-    return latencyMs;
-  });
-}
-
-/** Client of a latency test. WRITE and SEND go to and fro, half of the round trip counts; READ and atomics count whole. */
-export function measureLatency(
-  endpoint: TrafficEndpoint,
-  io: CliIo,
-  waiting: Waiting,
-  progress: Progress,
-): Promise<Tally> {
-  const { plan, lanes, sendCq, recvCq } = endpoint;
-  const [lane] = lanes;
-  const request = operation(plan.op, endpoint, lane);
-  if (plan.op === 'write') {
-    const pingPong = new WritePingPong(endpoint);
-    return rounds(endpoint, io, progress, async (round) => {
-      const startMs = performance.now();
-      pingPong.post(round);
-      await pingPong.arrived(round);
-      return (performance.now() - startMs) / 2;
-    });
-  }
-  return rounds(endpoint, io, progress, async () => {
-    if (plan.op === 'send') postReceive(endpoint, 0);
-    const startMs = performance.now();
-    lane.qp.postSend(request);
-    if (plan.op === 'send') {
-      await nextCompletion(recvCq, waiting, endpoint);
-      const halfMs = (performance.now() - startMs) / 2;
-      await nextCompletion(sendCq, waiting, endpoint);
-      return halfMs;
-    }
-    await nextCompletion(sendCq, waiting, endpoint);
-    return performance.now() - startMs;
-  });
-}
-
-/**
- * Server of a latency test: answers each message, until there were `rounds`, or the client is done and the endpoint closes. READ and atomics
- * need nobody.
- */
-export async function answerLatency(
-  endpoint: TrafficEndpoint,
-  waiting: Waiting,
-  rounds = Number.POSITIVE_INFINITY,
-): Promise<void> {
-  const { plan, lanes, sendCq, recvCq, region } = endpoint;
-  const [{ qp, offset }] = lanes;
-  try {
-    if (plan.op === 'write') {
-      const pingPong = new WritePingPong(endpoint);
-      for (let round = 1; round <= rounds && !endpoint.device.isClosed; round++) {
-        await pingPong.arrived(round);
-        pingPong.post(round);
-      }
-    } else if (plan.op === 'send') {
-      for (let round = 1; round <= rounds && !endpoint.device.isClosed; round++) {
-        await nextCompletion(recvCq, waiting, endpoint);
-        postReceive(endpoint, 0);
-        for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, endpoint);
-        qp.postSend({ opcode: 'SEND', sges: [region.sge(offset, plan.sizeBytes)] });
-      }
-    }
-  } catch (error) {
-    // The client closes the control connection when it is done; that ends the waiting above.
-    if (endpoint.channel.isOpen && !endpoint.device.isClosed) throw error;
-  }
 }

@@ -1,0 +1,57 @@
+/**
+ * A peer that was started with another transport: none of the exchanges of perftest and ibv_*_pingpong says which it has, but its packets do.
+ * The NIC drops and counts them; a test in which that happens can only wait in vain, so it ends at once.
+ */
+
+import { TRANSPORTS, type TransportName } from '../cm/transport.js';
+import { RoceError } from '../core/errors.js';
+import type { RdmaDevice } from '../verbs/device.js';
+
+const CHECK_INTERVAL_MS = 50;
+
+/**
+ * Runs `work`, and rejects with ERR_ROCE_MISMATCH when a packet comes that is not of `transport`. All queue pairs of the device must be of
+ * that transport. `others`: the transports the peer may have instead.
+ */
+export async function expectTransport<T>(
+  device: RdmaDevice,
+  transport: TransportName,
+  work: () => Promise<T>,
+  others: readonly TransportName[] = TRANSPORTS.filter((other) => other !== transport),
+): Promise<T> {
+  const before = device.counters().rx_drop_qp_type;
+  const check = () => {
+    if (device.counters().rx_drop_qp_type === before) return;
+    const names = others.map((other) => other.toUpperCase()).join(' or ');
+    throw new RoceError(
+      'ERR_ROCE_MISMATCH',
+      `the peer sends packets of ${names}, and this side has ${transport.toUpperCase()}`,
+      'give both sides the same transport: --transport here; -c of perftest, ibv_rc_, _uc_ or _ud_pingpong there',
+    );
+  };
+  const neverAnswered = () => device.counters().rx_accepted === 0;
+  let timer: NodeJS.Timeout | undefined;
+  const foreign = new Promise<never>((_, reject) => {
+    timer = setInterval(() => {
+      try {
+        check();
+      } catch (error) {
+        reject(error);
+      }
+    }, CHECK_INTERVAL_MS);
+  });
+  try {
+    const result = await Promise.race([work(), foreign]);
+    check(); // What came since the last look.
+    return result;
+  } catch (error) {
+    const wasSilent = error instanceof RoceError && error.code === 'ERR_ROCE_COMPLETION' && neverAnswered();
+    if (!wasSilent || transport !== 'rc') throw error;
+    throw new RoceError(
+      error.code,
+      `${error.message}; it has answered nothing at all: was it started with -c UC or UD?`,
+    );
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,242 @@
+/** The traffic of latency tests, once connected: messages to and fro, one at a time. */
+
+import { performance } from 'node:perf_hooks';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { RoceError } from '../../core/errors.js';
+import type { CompletionQueue, WorkCompletion } from '../../verbs/completion-queue.js';
+import type { CliIo, Progress } from '../output.js';
+import { areaBytes } from './endpoint.js';
+import { LatencySamples } from './result.js';
+import { check, checkLength, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
+
+const NS_PER_MS = 1e6;
+
+/** How long a latency test without acknowledgements waits for its answer, and what it does when none comes. */
+export interface LossRule {
+  /** Infinity where the transport repeats what is lost. */
+  readonly waitMs: number;
+  /** A peer that waits for the very message that was lost waits for ever: the test ends. */
+  readonly endsRun: boolean;
+}
+
+/** RC: a message arrives, or its queue pair fails. */
+export const NOTHING_IS_LOST: LossRule = { waitMs: Number.POSITIVE_INFINITY, endsRun: false };
+/** UC and UD between two of our own, which go on with the next message. */
+export const LOST_IS_SKIPPED: LossRule = { waitMs: 500, endsRun: false };
+/** UC and UD with perftest, which waits for each message in turn, without end. */
+export const LOST_ENDS_RUN: LossRule = { waitMs: 5_000, endsRun: true };
+
+/** How a latency test waits: asks in every turn of the event loop, as perftest spins, or sleeps until there is an event. */
+export type Waiting = 'poll' | 'events';
+
+/** The next completion; undefined when none has come for `limitMs`. */
+async function nextCompletion(
+  cq: CompletionQueue,
+  waiting: Waiting,
+  endpoint: TrafficEndpoint,
+  limitMs = Number.POSITIVE_INFINITY,
+): Promise<WorkCompletion | undefined> {
+  const endMs = performance.now() + limitMs;
+  for (;;) {
+    const wc = cq.pollOne();
+    if (wc !== undefined) {
+      check(wc, endpoint);
+      return wc;
+    }
+    const leftMs = endMs - performance.now();
+    if (leftMs <= 0) return undefined;
+    if (waiting === 'poll') await nextTurn();
+    else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
+    else await Promise.race([cq.wait(), delay(leftMs, undefined, { ref: false })]);
+    if (!endpoint.channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
+  }
+}
+
+/** One side of a WRITE ping-pong: data area is written by the peer, the second area is where ours leave from. */
+class WritePingPong {
+  readonly #endpoint: TrafficEndpoint;
+  readonly #sourceOffset: number;
+
+  constructor(endpoint: TrafficEndpoint) {
+    this.#endpoint = endpoint;
+    this.#sourceOffset = endpoint.lanes[0].offset + areaBytes(endpoint.plan);
+  }
+
+  get #mark(): number {
+    const { region, plan, lanes } = this.#endpoint;
+    return region.bytes[lanes[0].offset + plan.sizeBytes - 1];
+  }
+
+  /** Writes message `round` into the peer's memory; its last byte is the mark the peer waits for. */
+  post(round: number): void {
+    const { region, plan, lanes } = this.#endpoint;
+    const [{ qp, agreement }] = lanes;
+    region.bytes[this.#sourceOffset + plan.sizeBytes - 1] = round;
+    const sges = [region.sge(this.#sourceOffset, plan.sizeBytes)];
+    const { addr, rkey } = agreement.region!;
+    qp.postSend({ opcode: 'RDMA_WRITE', sges, remoteAddr: addr, rkey, wrId: round });
+  }
+
+  /** Waits until the peer's message `round` has landed; false when it has not for `limitMs`. */
+  arrived(round: number, limitMs: number): Promise<boolean> {
+    return this.#until((mark) => mark === (round & 0xff), limitMs);
+  }
+
+  /** Waits for a message with another mark than the last one's, and returns that mark; undefined when none comes for `limitMs`. */
+  async next(last: number, limitMs: number): Promise<number | undefined> {
+    return (await this.#until((mark) => mark !== last, limitMs)) ? this.#mark : undefined;
+  }
+
+  /** The peer's CPU told us nothing: we look at the memory. */
+  async #until(holds: (mark: number) => boolean, limitMs: number): Promise<boolean> {
+    const { channel, sendCq } = this.#endpoint;
+    const endMs = performance.now() + limitMs;
+    while (!holds(this.#mark)) {
+      await nextTurn();
+      if (performance.now() >= endMs) return false;
+      if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
+    }
+    for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, this.#endpoint);
+    return true;
+  }
+}
+
+/** What a round of a latency test came to, beside its latency in ms. */
+const UNMEASURED = undefined;
+const LOST = Symbol('nothing answered');
+
+/** The rounds of a latency test: 1, 2, ... until the plan is done or Ctrl-C. `body` runs one. */
+async function rounds(
+  endpoint: TrafficEndpoint,
+  io: CliIo,
+  loss: LossRule,
+  progress: Progress,
+  body: (round: number) => Promise<number | typeof UNMEASURED | typeof LOST>,
+): Promise<Tally> {
+  const { plan } = endpoint;
+  const latency = new LatencySamples();
+  const startMs = performance.now();
+  const durationMs = plan.durationNs / NS_PER_MS;
+  let round = 0;
+  let lost = 0;
+  while (!io.interrupted.aborted && !(loss.endsRun && lost > 0)) {
+    const elapsedMs = performance.now() - startMs;
+    if (durationMs > 0 ? elapsedMs >= durationMs : round >= plan.iterations) break;
+    const outcome = await body(++round);
+    if (outcome === LOST) lost++;
+    else if (outcome !== UNMEASURED) latency.add(outcome * NS_PER_MS);
+    const share = durationMs > 0 ? elapsedMs / durationMs : round / plan.iterations;
+    if ((round & 0xff) === 0) progress.update(Math.round(share * 100), `${round} rounds`);
+  }
+  return { counts: [round - lost], lost, seconds: (performance.now() - startMs) / 1000, latency };
+}
+
+/** Client of a WRITE ping-pong that the server begins, as perftest's does: half the time from each of our messages to the peer's next. */
+export function followWrites(endpoint: TrafficEndpoint, io: CliIo, loss: LossRule, progress: Progress): Promise<Tally> {
+  const pingPong = new WritePingPong(endpoint);
+  let postedMs: number | undefined;
+  return rounds(endpoint, io, loss, progress, async (round) => {
+    if (!(await pingPong.arrived(round, loss.waitMs))) return LOST;
+    const nowMs = performance.now();
+    const latencyMs = postedMs === undefined ? UNMEASURED : (nowMs - postedMs) / 2;
+    postedMs = nowMs;
+    pingPong.post(round);
+    return latencyMs;
+  });
+}
+
+/** Client of a latency test. WRITE and SEND go to and fro, half of the round trip counts; READ and atomics count whole. */
+export function measureLatency(
+  endpoint: TrafficEndpoint,
+  io: CliIo,
+  waiting: Waiting,
+  loss: LossRule,
+  progress: Progress,
+): Promise<Tally> {
+  const { plan, lanes, sendCq } = endpoint;
+  const [lane] = lanes;
+  if (plan.op === 'send') return echoSends(endpoint, io, waiting, loss, progress);
+  if (plan.op === 'write') {
+    const pingPong = new WritePingPong(endpoint);
+    return rounds(endpoint, io, loss, progress, async (round) => {
+      const startMs = performance.now();
+      pingPong.post(round);
+      return (await pingPong.arrived(round, loss.waitMs)) ? (performance.now() - startMs) / 2 : LOST;
+    });
+  }
+  const request = operation(plan.op, endpoint, lane);
+  return rounds(endpoint, io, loss, progress, async () => {
+    const startMs = performance.now();
+    lane.qp.postSend(request);
+    await nextCompletion(sendCq, waiting, endpoint);
+    return performance.now() - startMs;
+  });
+}
+
+/** Client of a SEND ping-pong. An answer that comes after it was given up is dropped before the next message leaves. */
+function echoSends(
+  endpoint: TrafficEndpoint,
+  io: CliIo,
+  waiting: Waiting,
+  loss: LossRule,
+  progress: Progress,
+): Promise<Tally> {
+  const { plan, lanes, sendCq, recvCq } = endpoint;
+  const [lane] = lanes;
+  const request = operation(plan.op, endpoint, lane);
+  let isPosted = false;
+  return rounds(endpoint, io, loss, progress, async () => {
+    for (let late = recvCq.pollOne(); late !== undefined; late = recvCq.pollOne()) isPosted = false;
+    if (!isPosted) postReceive(endpoint, 0);
+    isPosted = true;
+    const startMs = performance.now();
+    lane.qp.postSend(request);
+    const answer = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs);
+    const halfMs = (performance.now() - startMs) / 2;
+    await nextCompletion(sendCq, waiting, endpoint);
+    if (answer === undefined) return LOST;
+    checkLength(answer, endpoint);
+    isPosted = false;
+    return halfMs;
+  });
+}
+
+/**
+ * Server of a latency test: answers each message, until there were `rounds`, none has come for `loss.waitMs`, or the client is done and the
+ * endpoint closes. Returns how many it has answered. READ and atomics need nobody.
+ */
+export async function answerLatency(
+  endpoint: TrafficEndpoint,
+  waiting: Waiting,
+  loss: LossRule,
+  rounds = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  const { plan, lanes, sendCq, recvCq, region } = endpoint;
+  const [{ qp, offset, agreement }] = lanes;
+  let answered = 0;
+  try {
+    if (plan.op === 'write') {
+      const pingPong = new WritePingPong(endpoint);
+      let mark: number | undefined = 0;
+      for (; answered < rounds && !endpoint.device.isClosed; answered++) {
+        mark = await pingPong.next(mark, loss.waitMs);
+        if (mark === undefined) return answered;
+        pingPong.post(mark);
+      }
+    } else if (plan.op === 'send') {
+      for (; answered < rounds && !endpoint.device.isClosed; answered++) {
+        const message = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs);
+        if (message === undefined) return answered;
+        checkLength(message, endpoint);
+        endpoint.arrivals.messages++;
+        postReceive(endpoint, 0);
+        for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, endpoint);
+        qp.postSend({ opcode: 'SEND', sges: [region.sge(offset, plan.sizeBytes)], ...agreement.destination });
+      }
+    }
+  } catch (error) {
+    // The client closes the control connection when it is done; that ends the waiting above.
+    if (endpoint.channel.isOpen && !endpoint.device.isClosed) throw error;
+  }
+  return answered;
+}

@@ -1,0 +1,65 @@
+/** `--transport`: which queue pairs a transfer uses, and what each of them cannot do. */
+
+import type { Command } from 'commander';
+import { TRANSPORTS, type TransportName } from '../../cm/transport.js';
+import { RoceError } from '../../core/errors.js';
+import { choiceOption } from '../options.js';
+import type { TransferOptions } from './command.js';
+import { checkDatagramSize, type TransferOp } from './endpoint.js';
+
+export function addTransportOption(command: Command, text: string): Command {
+  return command.option('--transport <type>', `${TRANSPORTS.join(', ')}: ${text}`, choiceOption(TRANSPORTS), 'rc');
+}
+
+const REPEATS_NOTHING = 'it repeats nothing and waits for no acknowledgement';
+/** Options that mean nothing there, by their names in TransferOptions, with the reason. */
+const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, string>>>> = {
+  rc: {},
+  uc: {
+    recovery: REPEATS_NOTHING,
+    timeout: REPEATS_NOTHING,
+    retryCnt: REPEATS_NOTHING,
+    rdmaCm: 'rdma_cm connects no UC queue pairs; perftest -R does not either',
+  },
+  ud: {
+    recovery: REPEATS_NOTHING,
+    timeout: REPEATS_NOTHING,
+    retryCnt: REPEATS_NOTHING,
+    rdmaCm: 'rdma_cm resolves datagrams by SIDR, which is not spoken here',
+    cc: 'a rate belongs to a connection, and it has none',
+    rate: 'a rate belongs to a connection, and it has none',
+    ccParams: 'a rate belongs to a connection, and it has none',
+  },
+};
+const OPERATIONS: Readonly<Record<TransportName, readonly TransferOp[]>> = {
+  rc: ['write', 'read', 'send', 'atomic'],
+  uc: ['write', 'send'],
+  ud: ['send'],
+};
+
+/**
+ * The options as the transport takes them: a UD message that was not asked for by size is cut to the path MTU, as perftest does it. Throws
+ * ERR_ROCE_CONFLICT for operations and options that the transport does not have (IBTA vol. 1 table 38), ERR_ROCE_OUT_OF_RANGE for a
+ * size.
+ */
+export function optionsForTransport(op: TransferOp, options: TransferOptions, command: Command): TransferOptions {
+  const { transport, size, mtu } = options;
+  const name = transport.toUpperCase();
+  if (!OPERATIONS[transport].includes(op)) {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      `${name} has no ${op === 'atomic' ? 'atomics' : op.toUpperCase()}`,
+      `it has ${OPERATIONS[transport].map((known) => known.toUpperCase()).join(' and ')}`,
+    );
+  }
+  const isGiven = (option: string) => command.getOptionValueSource(option) === 'cli';
+  for (const [option, reason] of Object.entries(REFUSED_OPTIONS[transport])) {
+    if (!isGiven(option)) continue;
+    const flag = command.options.find((known) => known.attributeName() === option)?.long;
+    throw new RoceError('ERR_ROCE_CONFLICT', `${flag} is not for ${name}`, reason);
+  }
+  if (transport !== 'ud') return options;
+  if (!isGiven('size')) return { ...options, size: Math.min(size, mtu), mayShrink: true };
+  checkDatagramSize(size, mtu);
+  return options;
+}

@@ -1,0 +1,91 @@
+/**
+ * How a queue pair of each transport is taken to RTS, once an exchange over TCP (ours, perftest's, that of ibv_*_pingpong) has told both
+ * sides of each other. The attributes are those of IBTA vol. 1 table 91: a UC queue pair has no timers and answers no READs, a UD one has no
+ * peer at all, so its messages name their destination themselves.
+ */
+
+import type { RateControlOptions } from '../dcqcn/schemes.js';
+import type { IpAddress } from '../packet/address.js';
+import { Access } from '../verbs/access.js';
+import type { AddressHandle } from '../verbs/address-handle.js';
+import type { QpAttr } from '../verbs/qp-attributes.js';
+import type { QpTypeName, QueuePair } from '../verbs/queue-pair.js';
+
+/** The transports of the tools, as perftest's `-c` has them in capitals. */
+export const TRANSPORTS = ['rc', 'uc', 'ud'] as const;
+/** Reliable connection, unreliable connection or unreliable datagram. */
+export type TransportName = (typeof TRANSPORTS)[number];
+
+const QP_TYPES: Readonly<Record<TransportName, QpTypeName>> = { rc: 'RC', uc: 'UC', ud: 'UD' };
+
+/** The type of queue pair that speaks `transport`. */
+export function qpTypeOf(transport: TransportName): QpTypeName {
+  return QP_TYPES[transport];
+}
+
+/** Q_Key of perftest and of ibv_ud_pingpong, and so of our tools. */
+export const TOOLS_QKEY = 0x11111111;
+
+/** Bytes of a UD receive before its data: the IPv6 header, or 20 zero bytes and the IPv4 header (IBTA vol. 1 §11.4.1.2, annex A17). */
+export const GRH_BYTES = 40;
+
+/** A queue pair of the peer, as an exchange tells of it. */
+export interface RemoteQueuePair {
+  readonly address: IpAddress;
+  /** UDP port it receives on. Default 4791. */
+  readonly udpPort?: number;
+  /** 24 bits. */
+  readonly qpn: number;
+  /** First PSN it sends, 24 bits; UD ignores it. */
+  readonly psn: number;
+}
+
+/** What this side has decided. */
+export interface OwnTerms {
+  /** First PSN it sends, 24 bits. */
+  readonly psn: number;
+  /** Bytes, the same on both sides; a UD queue pair takes its port's. */
+  readonly pathMtu: number;
+  /** How fast this side sends data. Default: as fast as it can. UD has none. */
+  readonly rateControl?: RateControlOptions;
+  /** Attributes that only RC has, on the ways to RTR and to RTS. */
+  readonly reliable: { readonly toRtr: QpAttr; readonly toRts: QpAttr };
+}
+
+/** What a SEND carries beside its data: where a datagram goes; nothing where the queue pair is connected. */
+export interface Destination {
+  readonly ah?: AddressHandle;
+  readonly remoteQpn?: number;
+  readonly remoteQkey?: number;
+}
+
+/** RESET to INIT, from where on receives may be posted. Memory is open to a connected peer as far as its regions are. */
+export async function initializeQueuePair(qp: QueuePair): Promise<void> {
+  const attributes = { state: 'INIT', pkeyIndex: 0, port: 1 } as const;
+  await qp.modify(
+    qp.type === 'UD' ? { ...attributes, qkey: TOOLS_QKEY } : { ...attributes, accessFlags: Access.REMOTE_ALL },
+  );
+}
+
+/** INIT to RTS, towards `remote`. The queue pair's type decides which of the terms it takes. */
+export async function connectQueuePair(qp: QueuePair, own: OwnTerms, remote: RemoteQueuePair): Promise<Destination> {
+  const { address, udpPort, qpn } = remote;
+  if (qp.type === 'UD') {
+    await qp.modify({ state: 'RTR' });
+    await qp.modify({ state: 'RTS', sqPsn: own.psn });
+    const ah = await qp.pd.createAh(address, udpPort === undefined ? {} : { udpPort });
+    return { ah, remoteQpn: qpn, remoteQkey: TOOLS_QKEY };
+  }
+  const { toRtr, toRts } = qp.type === 'RC' ? own.reliable : { toRtr: {}, toRts: {} };
+  await qp.modify({
+    state: 'RTR',
+    av: udpPort === undefined ? { address } : { address, udpPort },
+    pathMtu: own.pathMtu,
+    destQpn: qpn,
+    rqPsn: remote.psn,
+    ...toRtr,
+    ...(own.rateControl !== undefined && { rateControl: own.rateControl }),
+  });
+  await qp.modify({ state: 'RTS', sqPsn: own.psn, ...toRts });
+  return {};
+}
