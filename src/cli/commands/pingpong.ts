@@ -87,9 +87,9 @@ export function register(program: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-Size, MTU, number and transport must be the same on both sides. The peer needs -g
-with the index of a RoCE v2 GID. uc and ud repeat nothing: one lost message ends
-the game.
+Size, MTU, number and transport must be the same on both sides. The peer needs
+-g with the index of a RoCE v2 GID. uc and ud repeat nothing: one lost message
+ends the game.
 
 Examples:
   rocev2 pingpong --bind 127.0.0.2
