@@ -6,31 +6,27 @@
 import TinyQueue from 'tinyqueue';
 import type { Schedulable } from '../qp/host.js';
 
-export interface Timed extends Schedulable {
-  onDeadline(now: number): void;
-}
-
 interface Entry {
   readonly timeNs: number;
   readonly sequence: number;
-  readonly qp: Timed;
+  readonly qp: Schedulable;
 }
 
 export class Deadlines {
   /** Equal times fire in the order they were armed, so that runs repeat exactly. */
   readonly #heap = new TinyQueue<Entry>([], (a, b) => a.timeNs - b.timeNs || a.sequence - b.sequence);
   /** The time of the newest entry of each QP: others of it are void. */
-  readonly #armed = new Map<Timed, number>();
+  readonly #armed = new Map<Schedulable, number>();
   #sequence = 0;
 
-  arm(qp: Timed): void {
+  arm(qp: Schedulable): void {
     const armed = this.#armed.get(qp);
     if (qp.deadlineNs === Number.POSITIVE_INFINITY || (armed !== undefined && armed <= qp.deadlineNs)) return;
     this.#armed.set(qp, qp.deadlineNs);
     this.#heap.push({ timeNs: qp.deadlineNs, sequence: this.#sequence++, qp });
   }
 
-  forget(qp: Timed): void {
+  forget(qp: Schedulable): void {
     this.#armed.delete(qp);
   }
 

@@ -71,6 +71,10 @@ export interface OpcodeInfo {
   readonly extBytes: number;
 }
 
+/** What the opcodes of a transport have in their upper three bits: those of SEND and WRITE are `base | operation`, in RC and UC alike. */
+export const RC_BASE = 0x00;
+/** The same for unreliable connections. */
+export const UC_BASE = 0x20;
 /** First of several packets of a SEND. */
 export const RC_SEND_FIRST = 0x00;
 /** Inner packet of a SEND. */
@@ -157,7 +161,7 @@ function info(
   return { opcode, name, transport, kind, place, headers, extBytes: extBytesOf(headers) };
 }
 
-/** SEND and WRITE look the same in RC (base 0x00) and UC (base 0x20). */
+/** SEND and WRITE look the same in RC and UC. */
 function sendAndWrite(transport: 'RC' | 'UC', base: number): OpcodeInfo[] {
   return [
     info(base | 0x00, 'SEND_FIRST', transport, OP_SEND, PLACE_FIRST, 0),
@@ -176,7 +180,7 @@ function sendAndWrite(transport: 'RC' | 'UC', base: number): OpcodeInfo[] {
 }
 
 const TABLE: readonly OpcodeInfo[] = [
-  ...sendAndWrite('RC', 0x00),
+  ...sendAndWrite('RC', RC_BASE),
   info(RC_READ_REQUEST, 'RDMA_READ_REQUEST', 'RC', OP_READ_REQUEST, PLACE_NONE, HDR_RETH),
   info(RC_READ_RESPONSE_FIRST, 'RDMA_READ_RESPONSE_FIRST', 'RC', OP_READ_RESPONSE, PLACE_FIRST, HDR_AETH),
   info(RC_READ_RESPONSE_MIDDLE, 'RDMA_READ_RESPONSE_MIDDLE', 'RC', OP_READ_RESPONSE, PLACE_MIDDLE, 0),
@@ -188,7 +192,7 @@ const TABLE: readonly OpcodeInfo[] = [
   info(RC_FETCH_ADD, 'FETCH_ADD', 'RC', OP_ATOMIC, PLACE_NONE, HDR_ATOMIC_ETH),
   info(RC_SEND_LAST_INV, 'SEND_LAST_WITH_INVALIDATE', 'RC', OP_SEND, PLACE_LAST, HDR_IETH),
   info(RC_SEND_ONLY_INV, 'SEND_ONLY_WITH_INVALIDATE', 'RC', OP_SEND, PLACE_ONLY, HDR_IETH),
-  ...sendAndWrite('UC', 0x20),
+  ...sendAndWrite('UC', UC_BASE),
   info(UD_SEND_ONLY, 'SEND_ONLY', 'UD', OP_SEND, PLACE_ONLY, HDR_DETH),
   info(UD_SEND_ONLY_IMM, 'SEND_ONLY_WITH_IMMEDIATE', 'UD', OP_SEND, PLACE_ONLY, HDR_DETH | HDR_IMM),
   info(CNP, 'CNP', 'CNP', OP_CNP, PLACE_NONE, HDR_CNP_RESERVED),

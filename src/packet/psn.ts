@@ -18,7 +18,12 @@ export function psnDiff(a: number, b: number): number {
   return ((a - b) << 8) >> 8;
 }
 
+/** PSNs from `first` forward to `psn`: 0..2^24 - 1. */
+export function psnOffset(psn: number, first: number): number {
+  return (psn - first) & PSN_MASK;
+}
+
 /** True when first <= psn <= last in sequence order (the range is shorter than 2^23). */
 export function psnInRange(psn: number, first: number, last: number): boolean {
-  return ((psn - first) & PSN_MASK) <= ((last - first) & PSN_MASK);
+  return psnOffset(psn, first) <= psnOffset(last, first);
 }

@@ -1,6 +1,6 @@
 /**
- * The completer: judges what comes back (IBTA vol. 1 §9.7.5, §9.7.6). It advances the oldest unacknowledged PSN, places READ and atomic
- * results, and tells the requester what was lost.
+ * The completer: judges what comes back (IBTA vol. 1 §9.7.5, §9.7.6). It acknowledges PSNs, places READ and atomic results, and tells the
+ * retransmitter what was lost.
  */
 
 import { SgeCursor } from '../memory/sge-cursor.js';
@@ -15,10 +15,9 @@ import {
   syndromeKind,
 } from '../packet/aeth.js';
 import { OP_ACK, OP_ATOMIC_ACK, RC_READ_RESPONSE_MIDDLE, VENDOR_SACK } from '../packet/opcode.js';
-import { psnAdd, psnDiff } from '../packet/psn.js';
+import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { LOSS_REPORTED } from '../retransmit/recovery.js';
-import { RNR_RETRY_INFINITE } from '../retransmit/timers.js';
 import { COUNTER } from '../ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
@@ -27,29 +26,36 @@ import {
   STATUS_REM_ACCESS_ERR,
   STATUS_REM_INV_REQ_ERR,
   STATUS_REM_OP_ERR,
-  STATUS_RNR_RETRY_EXC_ERR,
 } from '../ring/enums.js';
 import { type SendQueue, SendWqe } from '../ring/work-queue.js';
-import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ } from './outstanding.js';
-import type { RcShared } from './rc-shared.js';
-import type { Requester } from './requester.js';
+import { writeHostU64 } from './atomic.js';
+import { KIND_ATOMIC, KIND_DATA, KIND_READ, type Outstanding } from './outstanding.js';
+import type { Retirement } from './retirement.js';
+import type { Retransmitter } from './retransmitter.js';
+import type { SendSide } from './send-side.js';
+import type { QpShared } from './shared.js';
 
 const ATOMIC_BYTES = 8;
 
+/** What a reliable connection makes of responses. */
 export class Completer {
-  readonly #qp: RcShared;
+  readonly #qp: QpShared;
   readonly #sq: SendQueue;
-  readonly #requester: Requester;
+  readonly #out: Outstanding;
+  readonly #retirement: Retirement;
+  readonly #retransmitter: Retransmitter;
   readonly #wqe = new SendWqe();
   readonly #sink = new SgeCursor();
   #sinkIndex = -1;
   /** An atomic's result in host order (little-endian), on its way to memory. */
   readonly #atomicResult = new Uint8Array(ATOMIC_BYTES);
 
-  constructor(qp: RcShared, sq: SendQueue, requester: Requester) {
+  constructor(qp: QpShared, side: SendSide) {
     this.#qp = qp;
-    this.#sq = sq;
-    this.#requester = requester;
+    this.#sq = side.sendQueue;
+    this.#out = side.out;
+    this.#retirement = side.retirement;
+    this.#retransmitter = side.retransmitter;
   }
 
   reset(): void {
@@ -58,7 +64,7 @@ export class Completer {
 
   /** A response packet that passed all checks of the receive path. */
   receive(packet: RocePacket, bytes: Uint8Array, now: number): void {
-    const { out } = this.#requester;
+    const out = this.#out;
     // A SACK names what is missing: at most what will be sent next.
     const next = packet.opcode === VENDOR_SACK ? psnAdd(out.newPsn, 1) : out.newPsn;
     if (psnDiff(packet.psn, next) >= 0) {
@@ -82,24 +88,24 @@ export class Completer {
   }
 
   #receiveAck(packet: RocePacket, bytes: Uint8Array, now: number): void {
-    const requester = this.#requester;
+    const out = this.#out;
     const { counters } = this.#qp.host;
     const kind = syndromeKind(packet.syndrome);
     if (kind === SYNDROME_KIND_ACK) {
-      if (psnDiff(packet.psn, requester.out.unacked) < 0) this.#stale();
+      if (psnDiff(packet.psn, out.unacked) < 0) this.#stale();
       else if (!this.#acknowledge(packet.psn, now)) this.#impliedNak(packet.psn);
       return;
     }
     // Any NAK acknowledges what stands before its PSN.
     const before = psnAdd(packet.psn, -1);
-    const reachesBefore = psnDiff(before, requester.out.unacked) < 0 || this.#acknowledge(before, now);
+    const reachesBefore = psnDiff(before, out.unacked) < 0 || this.#acknowledge(before, now);
     if (!reachesBefore) {
       this.#impliedNak(before);
       if (packet.opcode !== VENDOR_SACK) return;
     }
     if (kind === SYNDROME_KIND_RNR) {
       counters[COUNTER.rnr_nak_received]++;
-      if (packet.psn === requester.out.unacked) this.#receiverNotReady(packet, now);
+      if (packet.psn === out.unacked) this.#receiverNotReady(packet, now);
     } else if (kind !== SYNDROME_KIND_NAK) this.#stale();
     else if (packet.opcode === VENDOR_SACK) this.#receiveSack(packet, bytes);
     else if (packet.syndrome === NAK_PSN_SEQUENCE) {
@@ -113,49 +119,39 @@ export class Completer {
    * `psn` lies ahead, inside a READ, responses before it are missing as well.
    */
   #sequenceError(psn: number): void {
-    const { out, recovery } = this.#requester;
+    const out = this.#out;
+    const { recovery } = this.#retransmitter;
     const oldest = recovery.restartsMessages && !out.isIdle ? out.firstPsn[out.head & out.mask] : out.unacked;
     if (psnDiff(psn, oldest) < 0) this.#stale();
-    else this.#requester.lost(psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_REPORTED);
+    else this.#retransmitter.lost(psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_REPORTED);
   }
 
-  #receiverNotReady(packet: RocePacket, now: number): void {
-    const requester = this.#requester;
-    if (requester.rnrDeadlineNs !== Number.POSITIVE_INFINITY) return;
-    if (this.#qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
-      if (requester.rnrRetriesLeft === 0) {
-        this.#qp.host.counters[COUNTER.rnr_nak_retry_err]++;
-        requester.completeInError(STATUS_RNR_RETRY_EXC_ERR, packet.syndrome);
-        return;
-      }
-      requester.rnrRetriesLeft--;
-    }
-    requester.waitForReceiver(packet.psn, now + RNR_TIMER_NS[packet.syndrome & 0x1f]);
+  #receiverNotReady({ psn, syndrome }: RocePacket, now: number): void {
+    this.#retransmitter.receiverNotReady(psn, RNR_TIMER_NS[syndrome & 0x1f], syndrome, now);
   }
 
   #fatalNak(packet: RocePacket): void {
-    const requester = this.#requester;
+    const retirement = this.#retirement;
     const { counters } = this.#qp.host;
-    if (packet.psn !== requester.out.unacked) {
+    if (packet.psn !== this.#out.unacked) {
       this.#stale(); // About a packet that was acknowledged, or stands inside a READ whose earlier responses were lost.
       return;
     }
     if (packet.syndrome === NAK_INVALID_REQUEST) {
       counters[COUNTER.req_remote_invalid_request]++;
-      requester.completeInError(STATUS_REM_INV_REQ_ERR, packet.syndrome);
+      retirement.completeInError(STATUS_REM_INV_REQ_ERR, packet.syndrome);
     } else if (packet.syndrome === NAK_REMOTE_ACCESS) {
       counters[COUNTER.req_remote_access_errors]++;
-      requester.completeInError(STATUS_REM_ACCESS_ERR, packet.syndrome);
+      retirement.completeInError(STATUS_REM_ACCESS_ERR, packet.syndrome);
     } else {
       counters[COUNTER.req_remote_operation_errors]++;
-      requester.completeInError(STATUS_REM_OP_ERR, packet.syndrome);
+      retirement.completeInError(STATUS_REM_OP_ERR, packet.syndrome);
     }
   }
 
   /** SACK: BTH.PSN is missing; bit i says that PSN + 1 + i is there. What is missing below the highest one there is lost. */
   #receiveSack(packet: RocePacket, bytes: Uint8Array): void {
-    const requester = this.#requester;
-    const { out } = requester;
+    const out = this.#out;
     if (psnDiff(packet.psn, out.unacked) < 0) {
       this.#stale(); // Overtaken by newer ones: what it says is missing, or kept, need not be so any more.
       return;
@@ -169,14 +165,14 @@ export class Completer {
       end = psn;
     }
     this.#qp.host.counters[COUNTER.packet_seq_err]++;
-    requester.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
+    this.#retransmitter.lost(packet.psn, psnAdd(end, 1), LOSS_REPORTED);
   }
 
   /** A request is kept by the receiver and need not be sent again, except a READ or atomic, whose response may get lost as well. */
   #markKept(psn: number): void {
-    const { out, recovery } = this.#requester;
+    const out = this.#out;
     const index = out.find(psn, out.head);
-    if (index >= 0 && out.kind[index & out.mask] === KIND_DATA) recovery.markKept(psn);
+    if (index >= 0 && out.kindOf(index) === KIND_DATA) this.#retransmitter.recovery.markKept(psn);
   }
 
   /**
@@ -184,44 +180,31 @@ export class Completer {
    * response was lost.
    */
   #acknowledge(psn: number, now: number): boolean {
-    const requester = this.#requester;
-    const { out } = requester;
+    const out = this.#out;
     const before = out.unacked;
-    let complete = true;
-    for (let index = out.head; index !== out.started && psnDiff(psn, out.unacked) >= 0; index = (index + 1) >>> 0) {
-      const i = index & out.mask;
-      const kind = out.kind[i];
-      if (kind === KIND_LOCAL || psnDiff(out.unacked, out.lastPsn[i]) > 0) continue;
-      if (kind !== KIND_DATA) {
-        // Covered to its end or beyond: the answer cannot come any more. Covered in part: says nothing.
-        complete = psnDiff(psn, out.lastPsn[i]) < 0;
-        break;
-      }
-      out.unacked = psnDiff(psn, out.lastPsn[i]) < 0 ? psnAdd(psn, 1) : psnAdd(out.lastPsn[i], 1);
-      out.unacked = requester.recovery.advance(out.unacked);
-    }
-    if (out.unacked !== before) requester.progress(now);
+    const complete = out.acknowledge(psn, this.#retransmitter.recovery);
+    if (out.unacked !== before) this.#retransmitter.progress(now);
     return complete;
   }
 
   /** An acknowledgement up to `psn` has jumped past an unanswered READ or atomic. */
   #impliedNak(psn: number): void {
-    const { out } = this.#requester;
     this.#qp.host.counters[COUNTER.implied_nak_seq_err]++;
-    this.#requester.lost(out.unacked, psnAdd(psn, 1), LOSS_REPORTED);
+    this.#retransmitter.lost(this.#out.unacked, psnAdd(psn, 1), LOSS_REPORTED);
   }
 
   /** A READ response or atomic answer. */
   #receiveData(packet: RocePacket, bytes: Uint8Array, kind: number, now: number): void {
-    const requester = this.#requester;
-    const { out, recovery } = requester;
+    const out = this.#out;
+    const retransmitter = this.#retransmitter;
+    const { recovery } = retransmitter;
     const { psn } = packet;
     if (psnDiff(psn, out.unacked) < 0 || recovery.isDelivered(psn)) {
       this.#stale();
       return;
     }
     if (packet.opcode !== RC_READ_RESPONSE_MIDDLE && syndromeKind(packet.syndrome) !== SYNDROME_KIND_ACK) {
-      requester.completeInError(STATUS_BAD_RESP_ERR, packet.syndrome);
+      this.#retirement.completeInError(STATUS_BAD_RESP_ERR, packet.syndrome);
       return;
     }
     // The responder works in order: what it answers proves that earlier SENDs and WRITEs were executed.
@@ -231,18 +214,18 @@ export class Completer {
     const isNext = psn === out.unacked;
     if (!isNext) {
       this.#qp.host.counters[COUNTER.read_response_gaps]++;
-      requester.lost(out.unacked, recovery.goesBack ? out.newPsn : psn, LOSS_REPORTED);
+      retransmitter.lost(out.unacked, recovery.goesBack ? out.newPsn : psn, LOSS_REPORTED);
       if (recovery.goesBack || this.#qp.attributes.state !== state) return;
     }
     const index = out.find(psn, out.head);
-    if (index < 0 || out.kind[index & out.mask] !== kind) {
+    if (index < 0 || out.kindOf(index) !== kind) {
       this.#badResponse(isNext);
       return;
     }
     if (!this.#place(packet, bytes, index, isNext)) return;
     if (isNext) {
-      out.unacked = psnAdd(psn, 1);
-      requester.progress(now);
+      out.answer();
+      retransmitter.progress(now);
       return;
     }
     recovery.markDelivered(psn);
@@ -251,30 +234,30 @@ export class Completer {
 
   /** An answer of another kind than the request: an error of the peer, if it is about the oldest request; else ignored. */
   #badResponse(isNext: boolean): void {
-    if (isNext) this.#requester.completeInError(STATUS_BAD_RESP_ERR, 0);
+    if (isNext) this.#retirement.completeInError(STATUS_BAD_RESP_ERR, 0);
     else this.#stale();
   }
 
   /** Copies the answer into the work request's buffers. False when that cannot be done; the QP has failed or the packet is dropped. */
   #place(packet: RocePacket, bytes: Uint8Array, index: number, isNext: boolean): boolean {
-    const { out } = this.#requester;
+    const out = this.#out;
     if (this.#sinkIndex !== index || !this.#sink.stillValid) {
       this.#sq.read(index, this.#wqe);
       const { keys } = this.#qp.host;
       if (!this.#sink.load(this.#wqe.sges, keys, this.#qp.pd, ACCESS_LOCAL_WRITE)) {
-        if (isNext) this.#requester.completeInError(STATUS_LOC_PROT_ERR, 0);
+        if (isNext) this.#retirement.completeInError(STATUS_LOC_PROT_ERR, 0);
         return false;
       }
       this.#sinkIndex = index;
     }
     if (packet.info.kind === OP_ATOMIC_ACK) {
-      writeLittleEndian(this.#atomicResult, packet.origHigh, packet.origLow);
+      writeHostU64(this.#atomicResult, 0, packet.origHigh, packet.origLow);
       this.#sink.scatter(0, ATOMIC_BYTES, this.#atomicResult, 0);
       return true;
     }
     // The PSN alone decides which bytes these are: a replay may begin anywhere, with whatever FIRST, MIDDLE or ONLY its sender chooses.
     const i = index & out.mask;
-    const offset = ((packet.psn - out.firstPsn[i]) & 0xffffff) * this.#qp.mtuBytes;
+    const offset = psnOffset(packet.psn, out.firstPsn[i]) * this.#qp.mtuBytes;
     const expected = packet.psn === out.lastPsn[i] ? this.#wqe.messageBytes - offset : this.#qp.mtuBytes;
     if (packet.payloadBytes !== expected) {
       this.#badResponse(isNext);
@@ -282,12 +265,5 @@ export class Completer {
     }
     this.#sink.scatter(offset, expected, bytes, packet.payloadOffset);
     return true;
-  }
-}
-
-function writeLittleEndian(to: Uint8Array, high: number, low: number): void {
-  for (let i = 0; i < 4; i++) {
-    to[i] = low >>> (8 * i);
-    to[4 + i] = high >>> (8 * i);
   }
 }

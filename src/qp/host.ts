@@ -1,9 +1,14 @@
 /** What a queue pair sees of the NIC around it. The NIC implements these; queue pairs never import it. */
 
 import type { KeyTable } from '../memory/key-table.js';
+import type { IcrcFlow } from '../packet/icrc.js';
+import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import type { QpAttributes } from '../ring/commands.js';
 import type { Cqe } from '../ring/completion-ring.js';
 import type { RecvWqe } from '../ring/work-queue.js';
+import type { Connection, Path } from './path.js';
 
+/** Where completions go: the NIC's side of a completion queue. */
 export interface CompletionSink {
   /** Copies the record. A full queue breaks the CQ and, with it, its queue pairs. */
   complete(cqe: Cqe): void;
@@ -19,27 +24,45 @@ export interface ReceiveSource {
 
 /** What the NIC schedules: a queue pair of any type. */
 export interface Schedulable {
+  /** Queue pair number, 24 bits. */
   readonly qpn: number;
   /** Set while the QP waits in the NIC's round-robin. */
   scheduled: boolean;
   /** The earliest time at which `onDeadline` has something to do; Infinity: never. */
   deadlineNs: number;
+  /** A deadline has passed. Harmless when called too early. */
+  onDeadline(now: number): void;
 }
 
 /** A queue pair that may have to wait for its pacer. The NIC's queue of those that wait keeps its place in these fields. */
 export interface Paced {
+  /** True while it stands in that queue. */
   isWaiting: boolean;
+  /** When it may go on, in ns. */
   resumeNs: number;
+  /** Orders equal times. */
   resumeSequence: number;
   /** The time has come. */
   schedule(): void;
 }
 
+/** A queue pair whose packets may be marked by switches, so that it notifies the sender (annex A17.9.3). */
+export interface NotificationSender {
+  /** Congestion notifications that have yet to be sent. */
+  cnpsPending: number;
+  /** Sends one to the peer; false when there is no peer to send it to. */
+  emitCnp(batch: TxBatch, now: number): boolean;
+}
+
+/** The NIC as a queue pair sees it. */
 export interface QpHost {
   readonly keys: KeyTable;
+  /** By {@link COUNTER}. */
   readonly counters: Float64Array;
   /** How late a paced flow may be served and still catch up. */
   readonly pacingCatchUpNs: number;
+  /** The largest path MTU that the port carries, in bytes; also the longest UD message. */
+  readonly pathMtuMax: number;
   /** The identification the next datagram will carry. */
   nextIpId(): number;
   /** The QP has, or may have, something to send. */
@@ -50,6 +73,19 @@ export interface QpHost {
   resumeAt(qp: Paced, timeNs: number): void;
   /** The queue pair does not wait any more. */
   cancelResume(qp: Paced): void;
+  /** The queue pair has one more notification to send, before all data. */
+  notifyCongestion(qp: NotificationSender): void;
   /** Async event to the application. */
   raise(type: number, id: number): void;
+  /**
+   * The path to the peer that `values` name, and the share of its socket; `mask` says which attributes count, `destQpn` is the peer's QPN.
+   * Throws ERR_ROCE_ADDRESS_FAMILY for an address of the other family.
+   */
+  connect(qpn: number, destQpn: number, values: QpAttributes, mask: number): Connection;
+  /** A connection that {@link connect} gave is not used any more. */
+  disconnect(connection: Connection): void;
+  /** The path of an address handle; undefined when it does not exist or belongs to another PD. */
+  pathOf(ah: number, pd: number): Path | undefined;
+  /** ICRC state of datagrams from this peer to this NIC, for queue pairs that have many peers. */
+  datagramFlow(datagram: RxDatagram): IcrcFlow;
 }

@@ -11,6 +11,7 @@
  */
 
 import { psnAdd, psnDiff } from '../packet/psn.js';
+import type { SenderRecovery } from '../retransmit/recovery.js';
 
 export const KIND_DATA = 0; // SEND and WRITE: acknowledged by ACKs
 export const KIND_READ = 1; // acknowledged by its responses only
@@ -128,6 +129,16 @@ export class Outstanding {
     this.started = (this.started + 1) >>> 0;
   }
 
+  /** Gives the WQE at `started` no PSN: it was executed at once. */
+  startLocal(): void {
+    this.start(KIND_LOCAL, 0);
+  }
+
+  /** Kind of the WQE at `index`. */
+  kindOf(index: number): number {
+    return this.kind[index & this.mask];
+  }
+
   /** The in-flight WQE that holds `psn`, searched from `from`; -1 when none does. Local operations hold no PSN. */
   find(psn: number, from: number): number {
     for (let index = from; index !== this.started; index = (index + 1) >>> 0) {
@@ -143,5 +154,68 @@ export class Outstanding {
     const index = this.find(psn, this.head);
     this.cursor = index < 0 ? this.started : index;
     this.sendPsn = psn;
+  }
+
+  /**
+   * Acknowledges SEND and WRITE PSNs up to and including `psn`. False when an unanswered READ or atomic stands before its end: its
+   * response was lost.
+   */
+  acknowledge(psn: number, recovery: SenderRecovery): boolean {
+    for (let index = this.head; index !== this.started && psnDiff(psn, this.unacked) >= 0; index = (index + 1) >>> 0) {
+      const i = index & this.mask;
+      const kind = this.kind[i];
+      const last = this.lastPsn[i];
+      if (kind === KIND_LOCAL || psnDiff(this.unacked, last) > 0) continue;
+      // A READ covered to its end or beyond: the answer cannot come any more. Covered in part: says nothing.
+      if (kind !== KIND_DATA) return psnDiff(psn, last) < 0;
+      this.unacked = recovery.advance(psnAdd(psnDiff(psn, last) < 0 ? psn : last, 1));
+    }
+    return true;
+  }
+
+  /** The answer to the oldest outstanding PSN, of a READ or atomic, has been placed. */
+  answer(): void {
+    this.unacked = psnAdd(this.unacked, 1);
+  }
+
+  /** What the scheme knows to be done behind `unacked` counts as acknowledged, and what was to be sent again but has arrived is passed over. */
+  advance(recovery: SenderRecovery): void {
+    this.unacked = recovery.advance(this.unacked);
+    if (psnDiff(this.unacked, this.sendPsn) > 0) this.moveCursor(this.unacked);
+    this.reads.trim(this.unacked);
+  }
+
+  /** Sending goes on at `psn`. Behind `unacked` only for schemes that restart messages. */
+  goBack(psn: number): void {
+    if (psnDiff(psn, this.unacked) < 0) {
+      this.unacked = psn;
+      this.reads.dropFrom(psn);
+    }
+    this.moveCursor(psn);
+  }
+
+  /** `psns` PSNs from `sendPsn` on, of the WQE at the cursor, have been sent. */
+  sent(psns: number): void {
+    this.sendPsn = psnAdd(this.sendPsn, psns);
+    if (psnDiff(this.sendPsn, this.newPsn) > 0) this.newPsn = this.sendPsn;
+    if (psnDiff(this.sendPsn, this.lastPsn[this.cursor & this.mask]) > 0) this.passCursor();
+  }
+
+  /** The cursor goes on to the next WQE. */
+  passCursor(): void {
+    this.cursor = (this.cursor + 1) >>> 0;
+  }
+
+  /** True when everything of the WQE at `index` is acknowledged; of a local operation, always. */
+  isDone(index: number): boolean {
+    const i = index & this.mask;
+    return this.kind[i] === KIND_LOCAL || psnDiff(this.unacked, this.lastPsn[i]) > 0;
+  }
+
+  /** The oldest WQE is done: it leaves the accounts. */
+  retire(): void {
+    // A local operation was executed when it was started; after a rewind the cursor may have yet to pass it.
+    if (this.kind[this.head & this.mask] === KIND_LOCAL && this.head === this.cursor) this.passCursor();
+    this.head = (this.head + 1) >>> 0;
   }
 }

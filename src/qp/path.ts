@@ -8,12 +8,29 @@ import { IcrcFlow, sealIcrc } from '../packet/icrc.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 
+/** Congestion notifications travel on a priority of their own: what mlx5 sends them with (cnp_dscp). */
+export const CNP_DSCP = 48;
+
 /** Share of a peer socket's receive buffer that one QP may fill. The NIC keeps one record a peer and recomputes it when QPs come and go. */
 export interface PeerBudget {
   /** Packets all QPs to this peer may have in flight together. */
   limitPackets: number;
   /** QPs connected to it. */
   qps: number;
+}
+
+/** What a connected queue pair has of its peer; made by the NIC when the remote side is known. */
+export interface Connection {
+  readonly path: Path;
+  readonly budget: PeerBudget;
+}
+
+/**
+ * Packets one QP may have in flight: its share of what the peer's socket can hold. Two at least, so that one is sent while the other is
+ * answered, as long as that fits into twice the limit, the whole of the peer's buffer; with more QPs one.
+ */
+export function windowPackets({ limitPackets, qps }: PeerBudget): number {
+  return Math.max(qps <= limitPackets ? 2 : 1, Math.floor(limitPackets / Math.max(1, qps)));
 }
 
 /**

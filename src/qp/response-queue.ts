@@ -1,5 +1,5 @@
 /**
- * Answers that the responder owes: READ responses of many packets and atomic results, oldest first. And the records of the READs and
+ * Answers that the responder has pending: READ responses of many packets and atomic results, oldest first. And the records of the READs and
  * atomics it executed last, from which a repeated request is answered again (IBTA vol. 1 §9.7.5.1.2, "responder resources").
  */
 
@@ -130,7 +130,7 @@ export class ResponseQueue {
   }
 
   /** True while any of [first, last] is still to be sent. */
-  owes(first: number, last: number): boolean {
+  covers(first: number, last: number): boolean {
     for (let k = 0; k < this.count; k++) {
       const job = this.#at(k);
       if (psnDiff(job.cursorPsn, last) <= 0 && psnDiff(job.lastPsn, first) >= 0) return true;
@@ -139,18 +139,18 @@ export class ResponseQueue {
   }
 
   /** True while the record's first answer waits. Repeated ones do not count: the requester may have had it and asked for something new. */
-  owesFirstAnswer(record: ResponderRecord): boolean {
+  hasFirstAnswerOf(record: ResponderRecord): boolean {
     for (let k = 0; k < this.count; k++) if (this.#at(k).firstAnswerOf === record) return true;
     return false;
   }
 
-  /** The requester has gone back to `psn`: what was owed from there on will be asked for again. */
+  /** The requester has gone back to `psn`: what was pending from there on will be asked for again. */
   rewindTo(psn: number): void {
     while (this.count > 0) {
       const job = this.#at(this.count - 1);
       if (psnDiff(job.lastPsn, psn) < 0) return;
       if (psnDiff(job.cursorPsn, psn) < 0) {
-        job.lastPsn = psnAdd(psn, -1); // What stands before `psn` is still owed.
+        job.lastPsn = psnAdd(psn, -1); // What stands before `psn` is still pending.
         return;
       }
       this.count--;

@@ -1,6 +1,6 @@
 /**
- * QP states and the attributes each transition takes (IBTA vol. 1 §10.3.1, §11.2.5.2), as one table. A transition that is not in the
- * table, lacks a required attribute, or carries one it may not, is the caller's mistake.
+ * The state of a queue pair and how it changes (IBTA vol. 1 §10.3.1, §11.2.5.2). A transition that is not in the transport's table, lacks a
+ * required attribute, or carries one it may not, is the caller's mistake.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -29,22 +29,19 @@ import {
   QP_ATTR_STATE,
   QP_ATTR_TIMEOUT,
 } from '../ring/commands.js';
-import {
-  QP_STATE_NAMES,
-  QPS_ERR,
-  QPS_INIT,
-  QPS_RESET,
-  QPS_RTR,
-  QPS_RTS,
-  QPS_SQD,
-  QPS_SQE,
-  QPT_RC,
-} from '../ring/enums.js';
+import { QP_STATE_NAMES, QPS_ERR, QPS_RESET } from '../ring/enums.js';
 
-interface Transition {
+/** The attributes of one transition, as mask bits. */
+export interface Transition {
   readonly required: number;
   readonly optional: number;
 }
+
+/** The transitions of one transport by {@link transitionKey}; those to RESET and ERR are in none: they are allowed from everywhere. */
+export type TransitionTable = ReadonlyMap<number, Transition>;
+
+/** Key of the transition between two states (QPS_*). */
+export const transitionKey = (from: number, to: number) => from * 8 + to;
 
 const ATTRIBUTE_NAMES: ReadonlyArray<readonly [bit: number, name: string]> = [
   [QP_ATTR_CUR_STATE, 'CUR_STATE'],
@@ -71,79 +68,6 @@ const ATTRIBUTE_NAMES: ReadonlyArray<readonly [bit: number, name: string]> = [
   [QP_ATTR_RATE_CONTROL, 'RATE_CONTROL'],
 ];
 
-const INIT_ATTRIBUTES = QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS_FLAGS;
-const RUNNING_OPTIONAL =
-  QP_ATTR_CUR_STATE |
-  QP_ATTR_ACCESS_FLAGS |
-  QP_ATTR_ALT_PATH |
-  QP_ATTR_PATH_MIG_STATE |
-  QP_ATTR_MIN_RNR_TIMER |
-  QP_ATTR_RATE_CONTROL;
-
-const key = (from: number, to: number) => from * 8 + to;
-
-const RC: ReadonlyMap<number, Transition> = new Map([
-  [key(QPS_RESET, QPS_INIT), { required: INIT_ATTRIBUTES, optional: 0 }],
-  [key(QPS_INIT, QPS_INIT), { required: 0, optional: INIT_ATTRIBUTES }],
-  [
-    key(QPS_INIT, QPS_RTR),
-    {
-      required:
-        QP_ATTR_AV |
-        QP_ATTR_PATH_MTU |
-        QP_ATTR_DEST_QPN |
-        QP_ATTR_RQ_PSN |
-        QP_ATTR_MAX_DEST_RD_ATOMIC |
-        QP_ATTR_MIN_RNR_TIMER,
-      optional:
-        QP_ATTR_ALT_PATH |
-        QP_ATTR_ACCESS_FLAGS |
-        QP_ATTR_PKEY_INDEX |
-        QP_ATTR_RECOVERY |
-        QP_ATTR_INFLIGHT |
-        QP_ATTR_RATE_CONTROL,
-    },
-  ],
-  [
-    key(QPS_RTR, QPS_RTS),
-    {
-      required: QP_ATTR_SQ_PSN | QP_ATTR_TIMEOUT | QP_ATTR_RETRY_CNT | QP_ATTR_RNR_RETRY | QP_ATTR_MAX_QP_RD_ATOMIC,
-      optional: RUNNING_OPTIONAL,
-    },
-  ],
-  [key(QPS_RTS, QPS_RTS), { required: 0, optional: RUNNING_OPTIONAL }],
-  [key(QPS_RTS, QPS_SQD), { required: 0, optional: QP_ATTR_EN_SQD_ASYNC_NOTIFY }],
-  [key(QPS_SQD, QPS_RTS), { required: 0, optional: RUNNING_OPTIONAL }],
-  [
-    key(QPS_SQD, QPS_SQD),
-    {
-      required: 0,
-      optional:
-        RUNNING_OPTIONAL |
-        QP_ATTR_AV |
-        QP_ATTR_PORT |
-        QP_ATTR_PKEY_INDEX |
-        QP_ATTR_TIMEOUT |
-        QP_ATTR_RETRY_CNT |
-        QP_ATTR_RNR_RETRY |
-        QP_ATTR_MAX_QP_RD_ATOMIC |
-        QP_ATTR_MAX_DEST_RD_ATOMIC,
-    },
-  ],
-]);
-
-const UD: ReadonlyMap<number, Transition> = new Map([
-  [key(QPS_RESET, QPS_INIT), { required: QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_QKEY, optional: 0 }],
-  [key(QPS_INIT, QPS_INIT), { required: 0, optional: QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_QKEY }],
-  [key(QPS_INIT, QPS_RTR), { required: 0, optional: QP_ATTR_PKEY_INDEX | QP_ATTR_QKEY }],
-  [key(QPS_RTR, QPS_RTS), { required: QP_ATTR_SQ_PSN, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
-  [key(QPS_RTS, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
-  [key(QPS_RTS, QPS_SQD), { required: 0, optional: QP_ATTR_EN_SQD_ASYNC_NOTIFY }],
-  [key(QPS_SQD, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
-  [key(QPS_SQD, QPS_SQD), { required: 0, optional: QP_ATTR_PKEY_INDEX | QP_ATTR_QKEY }],
-  [key(QPS_SQE, QPS_RTS), { required: 0, optional: QP_ATTR_CUR_STATE | QP_ATTR_QKEY }],
-]);
-
 /** To RESET and to ERR. */
 const FROM_ANYWHERE: Transition = { required: 0, optional: 0 };
 
@@ -154,13 +78,12 @@ function names(mask: number): string {
 }
 
 /**
- * The state after a modify of `type` from `from` with these attributes. Throws ERR_ROCE_INVALID_STATE for a transition that does not
+ * Checks a modify from state `from` to `to` with the attributes in `mask`. Throws ERR_ROCE_INVALID_STATE for a transition that does not
  * exist, ERR_ROCE_INVALID_ARGUMENT for attributes that are missing, ERR_ROCE_CONFLICT for those not allowed; the QP is untouched then.
  */
-export function checkTransition(type: number, from: number, to: number, mask: number): void {
+export function checkTransition(transitions: TransitionTable, from: number, to: number, mask: number): void {
   const what = `${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to] ?? to}`;
-  const transition =
-    to === QPS_RESET || to === QPS_ERR ? FROM_ANYWHERE : (type === QPT_RC ? RC : UD).get(key(from, to));
+  const transition = to === QPS_RESET || to === QPS_ERR ? FROM_ANYWHERE : transitions.get(transitionKey(from, to));
   if (transition === undefined) {
     throw new RoceError('ERR_ROCE_INVALID_STATE', `a QP cannot go from ${what}`, 'the order is RESET, INIT, RTR, RTS');
   }

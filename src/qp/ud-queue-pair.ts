@@ -4,9 +4,13 @@
  * receive WQE completes it with LOC_LEN_ERR, and the QP goes on.
  */
 
+import { RoceError } from '../core/errors.js';
+import { ConstantRate } from '../dcqcn/constant-rate.js';
+import type { RateControl } from '../dcqcn/rate-control.js';
 import { SgeCursor } from '../memory/sge-cursor.js';
+import type { IcrcFlow } from '../packet/icrc.js';
 import { HDR_IMM, UD_SEND_ONLY, UD_SEND_ONLY_IMM } from '../packet/opcode.js';
-import { PSN_MASK } from '../packet/psn.js';
+import { psnAdd } from '../packet/psn.js';
 import {
   BTH_MIGREQ,
   BTH_PAD_SHIFT,
@@ -18,7 +22,6 @@ import {
 } from '../packet/roce.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import type { QpAttributes } from '../ring/commands.js';
-import { Cqe } from '../ring/completion-ring.js';
 import { COUNTER } from '../ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
@@ -29,125 +32,118 @@ import {
   QPS_RTR,
   QPS_RTS,
   QPS_SQD,
-  QPT_UD,
   SEND_INLINE,
-  SEND_SIGNALED,
   SEND_SOLICITED,
   STATUS_LOC_LEN_ERR,
   STATUS_LOC_PROT_ERR,
   STATUS_LOC_QP_OP_ERR,
   STATUS_SUCCESS,
-  STATUS_WR_FLUSH_ERR,
   WC_FLAG_GRH,
   WC_FLAG_SOLICITED,
   WC_FLAG_WITH_IMM,
   WC_RECV,
   WR_SEND,
   WR_SEND_WITH_IMM,
-  wcOpcodeOf,
 } from '../ring/enums.js';
-import { RecvWqe, type SendQueue, SendWqe } from '../ring/work-queue.js';
-import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
-import type { Path } from './path.js';
-import type { QueuePairOptions } from './rc-queue-pair.js';
+import { type SendQueue, SendWqe } from '../ring/work-queue.js';
+import { applyAttributes, checkRanges } from './attributes.js';
+import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
+import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
+import { NO_PROBE } from './probe.js';
+import { ReceiveCompletions } from './receive-completions.js';
+import { SendCompletions } from './send-completions.js';
 import { checkTransition } from './state.js';
+import { UD_TRANSITIONS } from './transitions.js';
 
 /** Every UD receive buffer begins with the GRH, or with the IPv4 header right-aligned in its place. */
 export const GRH_BYTES = 40;
 
-export interface UdEnvironment {
-  /** The path of an address handle; undefined when it does not exist or belongs to another PD. */
-  pathOf(ah: number, pd: number): Path | undefined;
-  /** Bytes one UD message may have. */
-  readonly mtuBytes: number;
-}
+/** Datagrams are not under rate control. */
+const UNLIMITED: RateControl = new ConstantRate({ rateBps: Number.POSITIVE_INFINITY });
 
-export class UdQueuePair implements Schedulable {
-  readonly type: number;
+/** UD and GSI. */
+export class UdQueuePair implements NicQueuePair {
   readonly qpn: number;
   readonly pd: number;
   readonly attributes: QpAttributes;
-  scheduled = false;
-  readonly deadlineNs = Number.POSITIVE_INFINITY;
-  readonly #host: QpHost;
-  readonly #environment: UdEnvironment;
   readonly sendCq: CompletionSink;
   readonly recvCq: CompletionSink;
   readonly receives: ReceiveSource;
+  readonly host: QpHost;
+  readonly signalAll: boolean;
+  readonly probe = NO_PROBE;
+  readonly rate = UNLIMITED;
+  readonly sourcePort = 0;
+  scheduled = false;
+  readonly deadlineNs = Number.POSITIVE_INFINITY;
   readonly #sq: SendQueue;
-  readonly #signalAll: boolean;
+  readonly #sends: SendCompletions;
+  readonly #receives: ReceiveCompletions;
   #psn = 0;
   readonly #wqe = new SendWqe();
   readonly #source = new SgeCursor();
-  readonly #recv = new RecvWqe();
   readonly #sink = new SgeCursor();
   readonly #grh = new Uint8Array(GRH_BYTES);
-  readonly #cqe = new Cqe();
 
-  constructor(options: QueuePairOptions, type: number, environment: UdEnvironment) {
-    this.type = type;
+  constructor(options: QueuePairOptions) {
     this.qpn = options.qpn;
     this.pd = options.pd;
     this.attributes = options.attributes;
-    this.#host = options.host;
-    this.#environment = environment;
+    this.host = options.host;
     this.sendCq = options.sendCq;
     this.recvCq = options.recvCq;
     this.receives = options.receives;
+    this.signalAll = options.signalAll;
     this.#sq = options.sendQueue;
-    this.#signalAll = options.signalAll;
+    this.#sends = new SendCompletions(this, options.sendQueue);
+    this.#receives = new ReceiveCompletions(this);
   }
 
-  modify(mask: number, values: QpAttributes, apply: () => void): void {
+  modify(mask: number, values: QpAttributes): void {
+    checkRanges(values, mask, this.host.pathMtuMax);
     const from = this.attributes.state;
-    checkTransition(QPT_UD, from, values.state, mask);
-    apply();
+    checkTransition(UD_TRANSITIONS, from, values.state, mask);
+    applyAttributes(this.attributes, values, mask);
     this.attributes.state = values.state;
     if (values.state === QPS_RTS && from === QPS_RTR) this.#psn = values.sqPsn;
     // A message is done when it is sent: nothing that was begun is left.
-    if (values.state === QPS_SQD && from === QPS_RTS) this.#host.raise(EVENT_SQ_DRAINED, this.qpn);
+    if (values.state === QPS_SQD && from === QPS_RTS) this.host.raise(EVENT_SQ_DRAINED, this.qpn);
     if (values.state === QPS_ERR) this.#flush();
     else if (values.state === QPS_RESET) this.#discard();
-    this.#host.schedule(this);
+    this.host.schedule(this);
   }
 
-  /** DSCP of the next packet; 0 when there is none to send. */
   get nextDscp(): number {
     const index = this.#sq.consumer;
     if (index === this.#sq.producer) return 0;
     this.#sq.read(index, this.#wqe);
-    return this.#environment.pathOf(this.#wqe.ah, this.pd)?.dscp ?? 0;
+    return this.host.pathOf(this.#wqe.ah, this.pd)?.dscp ?? 0;
   }
 
-  get nextPsns(): { sqPsn: number; rqPsn: number } {
+  get nextPsns(): NextPsns {
     return { sqPsn: this.#psn, rqPsn: 0 };
   }
 
   enterError(): void {
     this.attributes.state = QPS_ERR;
     this.#flush();
-    this.#host.raise(EVENT_QP_FATAL, this.qpn);
+    this.host.raise(EVENT_QP_FATAL, this.qpn);
   }
 
   #flush(): void {
-    for (let index = this.#sq.consumer; index !== this.#sq.producer; index = this.#sq.consumer) {
-      this.#completeSend(index, STATUS_WR_FLUSH_ERR);
-    }
-    if (this.receives.shared) return;
-    while (this.receives.take(this.#recv)) this.#completeReceive(STATUS_WR_FLUSH_ERR, 0, 0, 0, 0);
+    this.#sends.flush();
+    this.#receives.flush();
   }
 
   doorbell(): void {
     if (this.attributes.state === QPS_ERR) this.#flush();
-    else this.#host.schedule(this);
+    else this.host.schedule(this);
   }
 
   /** Back to RESET: what is posted disappears without completions. */
   #discard(): void {
-    this.#sq.consumer = this.#sq.producer;
-    if (this.receives.shared) return;
-    while (this.receives.take(this.#recv));
-    this.#recv.bound = false;
+    this.#sends.discard();
+    this.#receives.discard();
   }
 
   destroy(): void {
@@ -157,9 +153,33 @@ export class UdQueuePair implements Schedulable {
 
   onDeadline(): void {}
 
+  watch(): never {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'only connected queue pairs are watched');
+  }
+
+  get progress(): QpProgress {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'only connected queue pairs are inspected');
+  }
+
+  carries({ info }: RocePacket): boolean {
+    return info.transport === 'UD';
+  }
+
   accepts(): boolean {
     const { state } = this.attributes;
     return state === QPS_RTR || state === QPS_RTS || state === QPS_SQD;
+  }
+
+  matchesAddresses(): boolean {
+    return true;
+  }
+
+  matchesQkey(packet: RocePacket): boolean {
+    return packet.qkey === this.attributes.qkey;
+  }
+
+  receiveFlow(datagram: RxDatagram): IcrcFlow {
+    return this.host.datagramFlow(datagram);
   }
 
   emit(batch: TxBatch): boolean {
@@ -168,19 +188,22 @@ export class UdQueuePair implements Schedulable {
     if (index === this.#sq.producer) return false;
     this.#sq.read(index, this.#wqe);
     const status = this.#emitMessage(batch);
-    this.#completeSend(index, status);
-    if (status !== STATUS_SUCCESS) this.enterError();
+    if (status === STATUS_SUCCESS) this.#sends.complete(index, status);
+    else {
+      this.#sends.completeInError(index, status);
+      this.enterError();
+    }
     return true;
   }
 
   #emitMessage(batch: TxBatch): number {
     const wqe = this.#wqe;
     if (wqe.opcode !== WR_SEND && wqe.opcode !== WR_SEND_WITH_IMM) return STATUS_LOC_QP_OP_ERR;
-    const path = this.#environment.pathOf(wqe.ah, this.pd);
+    const path = this.host.pathOf(wqe.ah, this.pd);
     if (path === undefined) return STATUS_LOC_QP_OP_ERR;
-    if (wqe.messageBytes > this.#environment.mtuBytes) return STATUS_LOC_LEN_ERR;
+    if (wqe.messageBytes > this.host.pathMtuMax) return STATUS_LOC_LEN_ERR;
     if ((wqe.flags & SEND_INLINE) !== 0) this.#source.loadPlain(this.#sq.bytes, wqe.inlineOffset, wqe.messageBytes);
-    else if (!this.#source.load(wqe.sges, this.#host.keys, this.pd, 0)) return STATUS_LOC_PROT_ERR;
+    else if (!this.#source.load(wqe.sges, this.host.keys, this.pd, 0)) return STATUS_LOC_PROT_ERR;
     const pad = -wqe.messageBytes & 3;
     const solicited = (wqe.flags & SEND_SOLICITED) !== 0 ? BTH_SOLICITED : 0;
     const withImmediate = wqe.opcode === WR_SEND_WITH_IMM;
@@ -193,24 +216,24 @@ export class UdQueuePair implements Schedulable {
     this.#source.gather(0, wqe.messageBytes, b, o);
     o += wqe.messageBytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
-    this.#psn = (this.#psn + 1) & PSN_MASK;
-    path.seal(batch, o, this.#host.nextIpId());
+    this.#psn = psnAdd(this.#psn, 1);
+    path.seal(batch, o, this.host.nextIpId());
     return STATUS_SUCCESS;
   }
 
   receive(packet: RocePacket, datagram: RxDatagram): void {
-    if (!this.receives.take(this.#recv)) {
-      this.#host.counters[COUNTER.out_of_buffer]++;
+    const receives = this.#receives;
+    if (!receives.bind()) {
+      this.host.counters[COUNTER.out_of_buffer]++;
       return;
     }
-    const { keys } = this.#host;
     const total = GRH_BYTES + packet.payloadBytes;
-    if (!this.#sink.load(this.#recv.sges, keys, this.pd, ACCESS_LOCAL_WRITE)) {
-      this.#completeReceive(STATUS_LOC_PROT_ERR, 0, 0, 0, 0);
+    if (!this.#sink.load(receives.wqe.sges, this.host.keys, this.pd, ACCESS_LOCAL_WRITE)) {
+      receives.fail(STATUS_LOC_PROT_ERR);
       return;
     }
     if (total > this.#sink.totalBytes) {
-      this.#completeReceive(STATUS_LOC_LEN_ERR, 0, 0, 0, 0);
+      receives.fail(STATUS_LOC_LEN_ERR);
       return;
     }
     writeGrh(this.#grh, datagram);
@@ -218,40 +241,8 @@ export class UdQueuePair implements Schedulable {
     this.#sink.scatter(GRH_BYTES, packet.payloadBytes, datagram.bytes, packet.payloadOffset);
     const withImmediate = (packet.info.headers & HDR_IMM) !== 0;
     const flags = WC_FLAG_GRH | (withImmediate ? WC_FLAG_WITH_IMM : 0) | (packet.solicited ? WC_FLAG_SOLICITED : 0);
-    this.#completeReceive(STATUS_SUCCESS, flags, total, withImmediate ? packet.immediate : 0, packet.sourceQpn);
-  }
-
-  #completeSend(index: number, status: number): void {
-    this.#sq.consumer = (index + 1) >>> 0;
-    if (status === STATUS_SUCCESS && !this.#signalAll && (this.#sq.flagsAt(index) & SEND_SIGNALED) === 0) return;
-    if (status !== STATUS_SUCCESS) this.#host.counters[COUNTER.req_cqe_error]++;
-    const cqe = this.#cqe;
-    cqe.index = index;
-    cqe.qpn = this.qpn;
-    cqe.status = status;
-    cqe.opcode = wcOpcodeOf(this.#sq.opcodeAt(index));
-    cqe.flags = 0;
-    cqe.isReceive = false;
-    cqe.byteCount = this.#sq.messageBytesAt(index);
-    cqe.immediate = 0;
-    cqe.sourceQpn = 0;
-    this.sendCq.complete(cqe);
-  }
-
-  #completeReceive(status: number, flags: number, byteCount: number, immediate: number, sourceQpn: number): void {
-    if (status !== STATUS_SUCCESS) this.#host.counters[COUNTER.resp_cqe_error]++;
-    const cqe = this.#cqe;
-    cqe.index = this.#recv.cookie;
-    cqe.qpn = this.qpn;
-    cqe.status = status;
-    cqe.opcode = WC_RECV;
-    cqe.flags = flags;
-    cqe.isReceive = true;
-    cqe.byteCount = byteCount;
-    cqe.immediate = immediate;
-    cqe.sourceQpn = sourceQpn;
-    this.#recv.bound = false;
-    this.recvCq.complete(cqe);
+    const immediate = withImmediate ? packet.immediate : 0;
+    receives.complete(STATUS_SUCCESS, WC_RECV, flags, total, immediate, packet.sourceQpn);
   }
 }
 

@@ -37,7 +37,7 @@ const COUNTERS = {
   rx_send_messages: 'SEND messages received',
   out_of_sequence: 'request packets that arrived ahead of the expected PSN',
   duplicate_request: 'request packets behind the expected PSN',
-  out_of_buffer: 'requests that found no receive WQE (RNR NAK sent)',
+  out_of_buffer: 'requests that found no receive WQE (RC: RNR NAK sent)',
   packet_seq_err: 'NAK PSN sequence errors received',
   implied_nak_seq_err: 'acknowledgements that jumped past an unanswered READ or atomic',
   rnr_nak_received: 'RNR NAKs received',
@@ -61,6 +61,8 @@ const COUNTERS = {
   reorder_stored: 'packets kept ahead of a gap by selective repeat',
   reorder_dropped: 'packets too far ahead to be kept',
   stale_response: 'responses for PSNs already done, or never sent',
+  uc_messages_dropped:
+    'UC messages dropped whole: a packet was missing, no receive WQE was posted, or access was refused',
   events_lost: 'async events that found the event ring full',
 } as const;
 

@@ -225,6 +225,11 @@ export const QPT_UC = 3;
 /** Unreliable datagram. */
 export const QPT_UD = 4;
 
+/** The transports by the names that users give. */
+export const QP_TYPES = { RC: QPT_RC, UC: QPT_UC, UD: QPT_UD, GSI: QPT_GSI } as const;
+/** Transport of a queue pair: reliable connection, unreliable connection, unreliable datagram, or the datagrams of QP1. */
+export type QpTypeName = keyof typeof QP_TYPES;
+
 /** Path MTU as the wire and verbs number it: enum 1..5 = 256..4096 bytes. */
 export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
 

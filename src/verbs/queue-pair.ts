@@ -7,16 +7,14 @@ import type { Cqe } from '../ring/completion-ring.js';
 import { dumpWqe } from '../ring/dump.js';
 import {
   QP_STATE_NAMES,
+  QP_TYPES,
   QPS_ERR,
   QPS_INIT,
   QPS_RESET,
   QPS_RTS,
   QPS_SQD,
-  QPT_GSI,
-  QPT_RC,
-  QPT_UC,
-  QPT_UD,
   type QpStateName,
+  type QpTypeName,
   SEND_FENCE,
   SEND_SIGNALED,
   SEND_SOLICITED,
@@ -32,9 +30,7 @@ import { Resource } from './resource.js';
 import { encodeSend, type SendWorkRequest } from './send-work-request.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
-const QP_TYPES = { RC: QPT_RC, UC: QPT_UC, UD: QPT_UD, GSI: QPT_GSI } as const;
-/** Transport of a queue pair: reliable connection, unreliable connection, unreliable datagram, or the datagrams of QP1. */
-export type QpTypeName = keyof typeof QP_TYPES;
+export type { QpTypeName };
 
 /** `ibv_qp_init_attr`. */
 export interface QueuePairInit {

@@ -49,11 +49,11 @@ describe('the oldest record', () => {
     execute(records, RECORD_READ, 110, 10);
     // 2^24 PSNs later: the answer that waits covers the PSNs of the second record, which is long done with.
     owe(execute(records, RECORD_READ, 50, 400));
-    expect(queue.owesFirstAnswer(records.oldest!)).toBe(false);
+    expect(queue.hasFirstAnswerOf(records.oldest!)).toBe(false);
     const last = owe(execute(records, RECORD_READ, 450, 1));
-    expect(queue.owesFirstAnswer(records.oldest!)).toBe(true);
+    expect(queue.hasFirstAnswerOf(records.oldest!)).toBe(true);
     queue.popFront();
-    expect(queue.owesFirstAnswer(records.oldest!)).toBe(false);
-    expect(queue.owesFirstAnswer(last.firstAnswerOf!)).toBe(true);
+    expect(queue.hasFirstAnswerOf(records.oldest!)).toBe(false);
+    expect(queue.hasFirstAnswerOf(last.firstAnswerOf!)).toBe(true);
   });
 });

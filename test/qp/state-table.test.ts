@@ -1,8 +1,9 @@
 /** The QP state machine: every pair of states, every attribute of every transition (IBTA vol. 1 table 91 as the specification words it). */
 
 import { describe, expect, it } from 'vitest';
-import { checkTransition } from '../../src/qp/state.js';
-import { QP_STATE_NAMES, QPT_RC, QPT_UD, type QpStateName } from '../../src/ring/enums.js';
+import { checkTransition, type TransitionTable } from '../../src/qp/state.js';
+import { RC_TRANSITIONS, UC_TRANSITIONS, UD_TRANSITIONS } from '../../src/qp/transitions.js';
+import { QP_STATE_NAMES, type QpStateName } from '../../src/ring/enums.js';
 import { LoneNic, pattern } from '../support/lone-nic.js';
 
 /** Attribute mask bits, by position, from the specification; written again here on purpose. */
@@ -57,6 +58,18 @@ const RC: Record<string, Row> = {
       'CUR_STATE ALT_PATH ACCESS_FLAGS MIN_RNR_TIMER PATH_MIG_STATE AV PORT PKEY_INDEX TIMEOUT RETRY_CNT RNR_RETRY MAX_QP_RD_ATOMIC MAX_DEST_RD_ATOMIC',
   },
 };
+/** No timers, no retries, no READs: what is not acknowledged has none of them. */
+const UC: Record<string, Row> = {
+  'RESET INIT': { required: 'PKEY_INDEX PORT ACCESS_FLAGS', optional: '' },
+  'INIT INIT': { required: '', optional: 'PKEY_INDEX PORT ACCESS_FLAGS' },
+  'INIT RTR': { required: 'AV PATH_MTU DEST_QPN RQ_PSN', optional: 'ALT_PATH ACCESS_FLAGS PKEY_INDEX' },
+  'RTR RTS': { required: 'SQ_PSN', optional: 'CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE' },
+  'RTS RTS': { required: '', optional: 'CUR_STATE ACCESS_FLAGS ALT_PATH PATH_MIG_STATE' },
+  'RTS SQD': { required: '', optional: 'EN_SQD_ASYNC' },
+  'SQD RTS': { required: '', optional: 'CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE' },
+  'SQD SQD': { required: '', optional: 'CUR_STATE ALT_PATH ACCESS_FLAGS PATH_MIG_STATE AV PORT PKEY_INDEX' },
+  'SQE RTS': { required: '', optional: 'CUR_STATE ACCESS_FLAGS' },
+};
 const UD_REQUIRED: Record<string, string> = {
   'RESET INIT': 'PKEY_INDEX PORT QKEY',
   'INIT RTR': '',
@@ -67,11 +80,22 @@ const words = (text: string) => (text === '' ? [] : text.split(' ')) as Attribut
 const maskOf = (names: readonly Attribute[]) => names.reduce((mask, name) => mask | (1 << BIT[name]), 1);
 const PAIRS = QP_STATE_NAMES.flatMap((from) => QP_STATE_NAMES.map((to) => [from, to] as const));
 
-describe.each(PAIRS)('RC: %s to %s', (from, to) => {
+interface Connected {
+  readonly rows: Record<string, Row>;
+  readonly table: TransitionTable;
+}
+const CONNECTED: Record<string, Connected> = {
+  RC: { rows: RC, table: RC_TRANSITIONS },
+  UC: { rows: UC, table: UC_TRANSITIONS },
+};
+const CASES = Object.keys(CONNECTED).flatMap((type) => PAIRS.map(([from, to]) => [type, from, to] as const));
+
+describe.each(CASES)('%s: %s to %s', (type, from, to) => {
+  const { rows, table } = CONNECTED[type];
   const toAnywhere = to === 'RESET' || to === 'ERR';
-  const row = toAnywhere ? { required: '', optional: '' } : RC[`${from} ${to}`];
+  const row = toAnywhere ? { required: '', optional: '' } : rows[`${from} ${to}`];
   const check = (names: readonly Attribute[]) =>
-    checkTransition(QPT_RC, QP_STATE_NAMES.indexOf(from), QP_STATE_NAMES.indexOf(to), maskOf(names));
+    checkTransition(table, QP_STATE_NAMES.indexOf(from), QP_STATE_NAMES.indexOf(to), maskOf(names));
 
   if (row === undefined) {
     it('does not exist', () => {
@@ -110,12 +134,12 @@ describe.each(Object.entries(UD_REQUIRED))('UD: %s', (pair, required) => {
   const [from, to] = pair.split(' ').map((name) => (QP_STATE_NAMES as readonly string[]).indexOf(name));
 
   it('needs its own attributes and none of RC', () => {
-    expect(() => checkTransition(QPT_UD, from, to, maskOf(words(required)))).not.toThrow();
+    expect(() => checkTransition(UD_TRANSITIONS, from, to, maskOf(words(required)))).not.toThrow();
     for (const name of words(required)) {
       const others = words(required).filter((other) => other !== name);
-      expect(() => checkTransition(QPT_UD, from, to, maskOf(others)), name).toThrow();
+      expect(() => checkTransition(UD_TRANSITIONS, from, to, maskOf(others)), name).toThrow();
     }
-    expect(() => checkTransition(QPT_UD, from, to, maskOf([...words(required), 'AV']))).toThrow();
+    expect(() => checkTransition(UD_TRANSITIONS, from, to, maskOf([...words(required), 'AV']))).toThrow();
   });
 });
 

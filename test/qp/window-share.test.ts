@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { windowPackets } from '../../src/qp/rc-shared.js';
+import { windowPackets } from '../../src/qp/path.js';
 
 describe('the window of a queue pair', () => {
   it.each([

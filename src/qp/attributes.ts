@@ -2,7 +2,6 @@
 
 import { RoceError } from '../core/errors.js';
 import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
-import { RD_ATOMIC_MAX } from '../qp/outstanding.js';
 import {
   createReceiver,
   createSender,
@@ -31,6 +30,7 @@ import {
   type QpAttributes,
 } from '../ring/commands.js';
 import { PATH_MTUS, QPS_RESET } from '../ring/enums.js';
+import { RD_ATOMIC_MAX } from './outstanding.js';
 
 /** Attributes of a QP that was just created. */
 export function initialAttributes(): QpAttributes {

@@ -1,6 +1,6 @@
 /**
- * What the parts of an RC queue pair share: attributes, path, and the operations that concern the whole QP. Requester, completer and
- * responder each keep their own protocol state.
+ * What the parts of a connected queue pair share: attributes, path, and the operations that concern the whole QP. Each part keeps its own
+ * protocol state.
  */
 
 import type { CongestionControl } from '../dcqcn/congestion-control.js';
@@ -10,9 +10,11 @@ import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
 import type { Path, PeerBudget } from './path.js';
 import type { QpProbe } from './probe.js';
 
-export interface RcShared {
+/** A connected queue pair as its parts see it. */
+export interface QpShared {
   readonly host: QpHost;
   readonly qpn: number;
+  /** Handle of the protection domain. */
   readonly pd: number;
   readonly sendCq: CompletionSink;
   readonly recvCq: CompletionSink;
@@ -35,16 +37,8 @@ export interface RcShared {
   /** A part's deadline changed. */
   deadlineChanged(): void;
   /**
-   * To ERR: flushes both queues. The first cause has been completed by the caller. With `lastWords`, answers that are owed still leave,
-   * the NAK that names the cause last; without, nothing is sent any more.
+   * To ERR: flushes both queues. The first cause has been completed by the caller. With `finalNak`, pending answers still leave, the
+   * NAK that names the cause last; without, nothing is sent any more. Default: without.
    */
-  enterError(lastWords: boolean): void;
-}
-
-/**
- * Packets one QP may have in flight: its share of what the peer's socket can hold. Two at least, so that one is sent while the other is
- * answered, as long as that fits into twice the limit, the whole of the peer's buffer; with more QPs one.
- */
-export function windowPackets({ limitPackets, qps }: PeerBudget): number {
-  return Math.max(qps <= limitPackets ? 2 : 1, Math.floor(limitPackets / Math.max(1, qps)));
+  enterError(finalNak?: boolean): void;
 }

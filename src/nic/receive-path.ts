@@ -1,0 +1,66 @@
+/**
+ * The checks that every received packet passes before its queue pair sees it, in the fixed order of IBTA vol. 1 §9.6 and annex A17. Each failure has
+ * a counter, so that received = accepted + the sum of the drops.
+ */
+
+import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, type IcrcFlow } from '../packet/icrc.js';
+import { PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
+import { ECN_CE, type RxDatagram } from '../port/datagram.js';
+import type { NicQueuePair } from '../qp/nic-queue-pair.js';
+import { COUNTER } from '../ring/counters.js';
+
+const RX_PACKETS = COUNTER.rx_packets;
+const RX_BYTES = COUNTER.rx_bytes;
+const RX_ACCEPTED = COUNTER.rx_accepted;
+const ALL_PARTITIONS = 0x7fff;
+
+/** From datagrams to queue pairs. */
+export class ReceivePath {
+  /** Malformed packets by parse reason, in the order of PARSE_REASONS. */
+  readonly parseDrops = new Float64Array(PARSE_REASONS.length);
+  readonly #counters: Float64Array;
+  readonly #queuePairs: ReadonlyMap<number, NicQueuePair>;
+  readonly #packet = new RocePacket();
+
+  /** `queuePairs` by QPN. */
+  constructor(counters: Float64Array, queuePairs: ReadonlyMap<number, NicQueuePair>) {
+    this.#counters = counters;
+    this.#queuePairs = queuePairs;
+  }
+
+  /** Judges a datagram, and hands it to its queue pair if nothing is wrong with it. */
+  receive(datagram: RxDatagram, now: number): void {
+    const counters = this.#counters;
+    const packet = this.#packet;
+    counters[RX_PACKETS]++;
+    counters[RX_BYTES] += datagram.length;
+    const reason = parseRoce(datagram.bytes, datagram.offset, datagram.length, packet);
+    if (reason !== PARSE_OK) {
+      this.parseDrops[reason]++;
+      counters[COUNTER.rx_drop_parse]++;
+      return;
+    }
+    const qp = this.#queuePairs.get(packet.destQpn);
+    if (qp === undefined) counters[COUNTER.rx_drop_no_qp]++;
+    else if (!qp.carries(packet)) counters[COUNTER.rx_drop_qp_type]++;
+    else if (!qp.accepts(packet)) counters[COUNTER.rx_drop_qp_state]++;
+    else if (!qp.matchesAddresses(datagram)) counters[COUNTER.rx_drop_address]++;
+    else if ((packet.pkey & ALL_PARTITIONS) !== ALL_PARTITIONS) counters[COUNTER.rx_drop_pkey]++;
+    else if (!qp.matchesQkey(packet)) counters[COUNTER.rx_drop_qkey]++;
+    else if (this.#icrcHolds(qp.receiveFlow(datagram), datagram)) {
+      counters[RX_ACCEPTED]++;
+      if (datagram.ecn === ECN_CE) counters[COUNTER.np_ecn_marked_roce_packets]++;
+      qp.receive(packet, datagram, now);
+    }
+  }
+
+  #icrcHolds(flow: IcrcFlow, datagram: RxDatagram): boolean {
+    const verdict = checkIcrc(flow, datagram.bytes, datagram.offset, datagram.length, datagram.ipId);
+    if (verdict === ICRC_BAD) {
+      this.#counters[COUNTER.rx_icrc_errors]++;
+      return false;
+    }
+    if (verdict === ICRC_OK_ID_SOLVED) this.#counters[COUNTER.rx_icrc_id_solved]++;
+    return true;
+  }
+}

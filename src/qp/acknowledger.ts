@@ -1,0 +1,113 @@
+/**
+ * The answer without data that a responder has pending: an ACK, or the NAK that replaces it (IBTA vol. 1 §9.7.5.1, §9.7.5.2). One stands for
+ * everything before it, however many packets asked.
+ */
+
+import { NAK_PSN_SEQUENCE, SYNDROME_ACK, SYNDROME_RNR } from '../packet/aeth.js';
+import * as op from '../packet/opcode.js';
+import { psnAdd } from '../packet/psn.js';
+import { BTH_MIGREQ, SACK_BITMAP_BYTES_MAX, writeAeth, writeBth } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
+import type { ReceiverRecovery } from '../retransmit/recovery.js';
+import { COUNTER } from '../ring/counters.js';
+import type { QpShared } from './shared.js';
+
+/** What is pending; a higher one replaces a lower one. */
+const PENDING_NOTHING = 0;
+const PENDING_ACK = 1;
+const PENDING_SEQUENCE_NAK = 2;
+const PENDING_RNR_NAK = 3;
+const PENDING_FATAL_NAK = 4;
+
+/** The pending acknowledgement of a responder. */
+export class Acknowledger {
+  readonly #qp: QpShared;
+  #pending = PENDING_NOTHING;
+  #fatalSyndrome = 0;
+  #fatalPsn = 0;
+
+  constructor(qp: QpShared) {
+    this.#qp = qp;
+  }
+
+  get isPending(): boolean {
+    return this.#pending !== PENDING_NOTHING;
+  }
+
+  /** A NAK is pending that stops execution: what follows it will be sent again, or never executed. */
+  get isRefusing(): boolean {
+    return this.#pending >= PENDING_RNR_NAK;
+  }
+
+  /** The NAK is pending that is the last packet of the queue pair. */
+  get isFatal(): boolean {
+    return this.#pending === PENDING_FATAL_NAK;
+  }
+
+  clear(): void {
+    this.#pending = PENDING_NOTHING;
+  }
+
+  /** Everything before the expected PSN is to be acknowledged. */
+  acknowledge(): void {
+    this.#pending = Math.max(this.#pending, PENDING_ACK);
+  }
+
+  /** The expected PSN is missing. */
+  reportGap(): void {
+    this.#pending = Math.max(this.#pending, PENDING_SEQUENCE_NAK);
+  }
+
+  /** What was expected has come: a report that it is missing is void. */
+  gapFilled(): void {
+    if (this.#pending === PENDING_SEQUENCE_NAK || this.#pending === PENDING_RNR_NAK) this.#pending = PENDING_ACK;
+  }
+
+  /** The packet with the expected PSN found no receive WQE. */
+  notReady(): void {
+    this.#pending = PENDING_RNR_NAK;
+  }
+
+  /** The request with this PSN cannot be executed. */
+  refuse(syndrome: number, psn: number): void {
+    this.#pending = PENDING_FATAL_NAK;
+    this.#fatalSyndrome = syndrome;
+    this.#fatalPsn = psn;
+  }
+
+  /** Sends what is pending. */
+  emit(batch: TxBatch, expectedPsn: number, msn: number, recovery: ReceiverRecovery): void {
+    const qp = this.#qp;
+    const { counters } = qp.host;
+    const pending = this.#pending;
+    this.#pending = PENDING_NOTHING;
+    let syndrome = SYNDROME_ACK;
+    let psn = psnAdd(expectedPsn, -1);
+    let bitmapBytes = 0;
+    if (pending === PENDING_ACK || pending === PENDING_SEQUENCE_NAK) {
+      bitmapBytes = Math.min(recovery.bitmapBytes(expectedPsn), SACK_BITMAP_BYTES_MAX);
+    }
+    if (bitmapBytes > 0 || pending === PENDING_SEQUENCE_NAK) {
+      syndrome = NAK_PSN_SEQUENCE;
+      psn = expectedPsn;
+      counters[bitmapBytes > 0 ? COUNTER.sack_sent : COUNTER.resp_nak_sequence]++;
+    } else if (pending === PENDING_RNR_NAK) {
+      syndrome = SYNDROME_RNR | (qp.attributes.minRnrTimer & 0x1f);
+      psn = expectedPsn;
+    } else if (pending === PENDING_FATAL_NAK) {
+      syndrome = this.#fatalSyndrome;
+      psn = this.#fatalPsn;
+      counters[COUNTER.resp_nak_fatal]++;
+    }
+    const b = batch.slab;
+    let o = batch.payloadOffset(batch.count);
+    o = writeBth(b, o, bitmapBytes > 0 ? op.VENDOR_SACK : op.RC_ACK, BTH_MIGREQ, qp.attributes.destQpn, false, psn);
+    o = writeAeth(b, o, syndrome, msn);
+    if (bitmapBytes > 0) {
+      recovery.writeBitmap(expectedPsn, b, o, bitmapBytes);
+      o += bitmapBytes;
+    }
+    counters[COUNTER.tx_ack_packets]++;
+    qp.path.seal(batch, o, qp.host.nextIpId());
+  }
+}

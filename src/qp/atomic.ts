@@ -1,0 +1,45 @@
+/** Atomics on memory (IBTA vol. 1 §9.4.5). Operands are numbers of the wire; memory holds a little-endian u64, as on every host that Node runs on. */
+
+import type { MemoryRange } from '../memory/key-table.js';
+import { RC_FETCH_ADD } from '../packet/opcode.js';
+import type { RocePacket } from '../packet/roce.js';
+
+/** A 64-bit value in halves: what stood in memory before the operation. */
+interface Original {
+  origHigh: number;
+  origLow: number;
+}
+
+/** Reads the u64 at the start of the range. */
+export function readHostU64(range: MemoryRange, out: Original): void {
+  out.origLow = readLittleEndian(range.bytes, range.offset);
+  out.origHigh = readLittleEndian(range.bytes, range.offset + 4);
+}
+
+/** Executes COMPARE_SWAP or FETCH_ADD on the u64 at the start of the range, which holds `original`. */
+export function applyAtomic(packet: RocePacket, original: Original, range: MemoryRange): void {
+  if (packet.opcode === RC_FETCH_ADD) {
+    const low = original.origLow + packet.swapLow;
+    const carry = low > 0xffffffff ? 1 : 0;
+    writeHostU64(range.bytes, range.offset, (original.origHigh + packet.swapHigh + carry) >>> 0, low >>> 0);
+  } else if (original.origHigh === packet.compareHigh && original.origLow === packet.compareLow) {
+    writeHostU64(range.bytes, range.offset, packet.swapHigh, packet.swapLow);
+  }
+}
+
+/** Writes a u64, given in halves, in host order. */
+export function writeHostU64(b: Uint8Array, o: number, high: number, low: number): void {
+  writeLittleEndian(b, o, low);
+  writeLittleEndian(b, o + 4, high);
+}
+
+function readLittleEndian(b: Uint8Array, o: number): number {
+  return (b[o] | (b[o + 1] << 8) | (b[o + 2] << 16) | (b[o + 3] << 24)) >>> 0;
+}
+
+function writeLittleEndian(b: Uint8Array, o: number, value: number): void {
+  b[o] = value;
+  b[o + 1] = value >>> 8;
+  b[o + 2] = value >>> 16;
+  b[o + 3] = value >>> 24;
+}

@@ -1,0 +1,291 @@
+/**
+ * What reliable and unreliable connections have in common: a path to one peer, the checks of what comes from it, pacing by a rate control, and
+ * notifications of congestion in both directions (IBTA vol. 1 §9.6, annex A17.9).
+ */
+
+import { CongestionControl } from '../dcqcn/congestion-control.js';
+import type { RateControl } from '../dcqcn/rate-control.js';
+import { unpackRateControl } from '../dcqcn/schemes.js';
+import type { IcrcFlow } from '../packet/icrc.js';
+import { CNP } from '../packet/opcode.js';
+import { type RocePacket, writeCnp } from '../packet/roce.js';
+import { ECN_CE, ECN_ECT0, type RxDatagram, type TxBatch } from '../port/datagram.js';
+import { QP_ATTR_AV, QP_ATTR_DEST_QPN, QP_ATTR_RATE_CONTROL, type QpAttributes } from '../ring/commands.js';
+import { COUNTER } from '../ring/counters.js';
+import {
+  EVENT_COMM_EST,
+  EVENT_QP_FATAL,
+  EVENT_QP_LAST_WQE_REACHED,
+  PATH_MTUS,
+  QPS_ERR,
+  QPS_INIT,
+  QPS_RESET,
+  QPS_RTR,
+  QPS_RTS,
+  QPS_SQD,
+} from '../ring/enums.js';
+import { TelemetryPage, WAIT_NOTHING } from '../ring/telemetry-page.js';
+import type { SendQueue } from '../ring/work-queue.js';
+import { applyAttributes, checkRanges } from './attributes.js';
+import type { CompletionSink, NotificationSender, Paced, QpHost, ReceiveSource } from './host.js';
+import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
+import { CNP_DSCP, type Connection, type Path, type PeerBudget } from './path.js';
+import { NO_PROBE, PageProbe, type QpProbe } from './probe.js';
+import type { QpShared } from './shared.js';
+import { checkTransition, type TransitionTable } from './state.js';
+
+/** A queue pair that is connected to one other. */
+export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSender, Paced, QpShared {
+  readonly host: QpHost;
+  readonly qpn: number;
+  readonly pd: number;
+  readonly sendCq: CompletionSink;
+  readonly recvCq: CompletionSink;
+  readonly receives: ReceiveSource;
+  readonly signalAll: boolean;
+  readonly attributes: QpAttributes;
+  mtuBytes: number = PATH_MTUS[0];
+  scheduled = false;
+  deadlineNs = Number.POSITIVE_INFINITY;
+  probe: QpProbe = NO_PROBE;
+  isWaiting = false;
+  resumeNs = 0;
+  resumeSequence = 0;
+  congestion: CongestionControl;
+  cnpsPending = 0;
+  dataEcn = 0;
+  protected readonly sendQueue: SendQueue;
+  #connection: Connection | undefined;
+  #communicationEstablished = false;
+
+  constructor(options: QueuePairOptions) {
+    this.host = options.host;
+    this.qpn = options.qpn;
+    this.pd = options.pd;
+    this.sendCq = options.sendCq;
+    this.recvCq = options.recvCq;
+    this.receives = options.receives;
+    this.sendQueue = options.sendQueue;
+    this.signalAll = options.signalAll;
+    this.attributes = options.attributes;
+    this.congestion = this.#newCongestionControl();
+  }
+
+  // ---- what the transports differ in
+
+  /** Transitions of the state and the attributes that each takes. */
+  protected abstract readonly transitions: TransitionTable;
+  /** INIT to RTR: from here on packets are received. */
+  protected abstract startReceiving(): void;
+  /** RTR to RTS: from here on work requests are sent. */
+  protected abstract startSending(): void;
+  /** RTS to SQD: what was begun is finished, nothing more is begun. */
+  protected abstract drain(): void;
+  /** Both queues are flushed. */
+  protected abstract flush(): void;
+  /** Answers that are pending are not sent any more. */
+  protected abstract silence(): void;
+  /** Back to RESET: what is posted disappears without completions. */
+  protected abstract discard(): void;
+  /** Attributes that may change while the queue pair is connected have changed, as `mask` says. */
+  protected abstract attributesChanged(mask: number): void;
+  /** Another rate control is in force: round trips are measured as it wants, and its window counts. */
+  protected abstract obey(rate: RateControl): void;
+  /** Takes a packet of the transport; it may be marked. */
+  protected abstract receivePacket(packet: RocePacket, datagram: RxDatagram, now: number): void;
+  /** Sends at most one packet. */
+  protected abstract emitPacket(batch: TxBatch, now: number): boolean;
+  abstract carries(packet: RocePacket): boolean;
+  abstract accepts(packet: RocePacket): boolean;
+  abstract doorbell(): void;
+  abstract onDeadline(now: number): void;
+  abstract readonly nextPsns: NextPsns;
+  abstract readonly progress: QpProgress;
+
+  // ---- what the parts share
+
+  get path(): Path {
+    return this.#connection!.path;
+  }
+
+  get budget(): PeerBudget {
+    return this.#connection!.budget;
+  }
+
+  protected get isConnected(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  schedule(): void {
+    this.host.schedule(this);
+  }
+
+  /** A queue pair without timers has nothing to say here. */
+  deadlineChanged(): void {}
+
+  dataSent(batch: TxBatch, now: number): void {
+    this.probe.waits(WAIT_NOTHING);
+    this.congestion.pacer.onSent(batch.lengths[batch.count - 1] + this.path.overheadBytes, now);
+  }
+
+  // ---- the receive path
+
+  matchesAddresses({ source, destination }: RxDatagram): boolean {
+    const { path } = this;
+    return path.remote.equals(source) && path.local.equals(destination);
+  }
+
+  matchesQkey(): boolean {
+    return true;
+  }
+
+  receiveFlow({ sourcePort }: RxDatagram): IcrcFlow {
+    return this.path.receiveFlow(sourcePort);
+  }
+
+  receive(packet: RocePacket, datagram: RxDatagram, now: number): void {
+    this.probe.nowNs = now;
+    if (packet.opcode === CNP) {
+      this.probe.packetReceived(packet, datagram.length, 0);
+      this.host.counters[this.congestion.onCnp(now) ? COUNTER.rp_cnp_handled : COUNTER.rp_cnp_ignored]++;
+      return;
+    }
+    if (datagram.ecn === ECN_CE && this.congestion.notification.onMarked(now)) this.host.notifyCongestion(this);
+    this.receivePacket(packet, datagram, now);
+  }
+
+  /** The first request of the peer says that it is ready to send. */
+  protected establishCommunication(): void {
+    if (this.#communicationEstablished) return;
+    this.#communicationEstablished = true;
+    if (this.attributes.state === QPS_RTR) this.host.raise(EVENT_COMM_EST, this.qpn);
+  }
+
+  // ---- sending
+
+  get nextDscp(): number {
+    return this.#connection?.path.dscp ?? 0;
+  }
+
+  emit(batch: TxBatch, now: number): boolean {
+    if (this.#connection === undefined) return false;
+    this.probe.nowNs = now;
+    if (!this.emitPacket(batch, now)) return false;
+    this.probe.packetSent(batch);
+    return true;
+  }
+
+  /** Nothing can be sent now: comes back when the pacer opens. `hasUnsent`: there is something to send. */
+  protected yieldTurn(hasUnsent: boolean, now: number): false {
+    const { pacer } = this.congestion;
+    if (pacer.opensNs > now) this.host.resumeAt(this, pacer.opensNs);
+    else if (!hasUnsent) pacer.rest();
+    return false;
+  }
+
+  emitCnp(batch: TxBatch, now: number): boolean {
+    if (this.#connection === undefined || this.attributes.state === QPS_ERR) return false;
+    const { path } = this.#connection;
+    const end = writeCnp(batch.slab, batch.payloadOffset(batch.count), this.attributes.destQpn);
+    path.seal(batch, end, this.host.nextIpId(), 0, CNP_DSCP);
+    this.probe.nowNs = now;
+    this.probe.packetSent(batch);
+    return true;
+  }
+
+  // ---- commands
+
+  modify(mask: number, values: QpAttributes): void {
+    // Everything that may refuse comes before the first change.
+    checkRanges(values, mask, this.host.pathMtuMax);
+    const from = this.attributes.state;
+    const to = values.state;
+    checkTransition(this.transitions, from, to, mask);
+    const before = this.#connection;
+    const connects = to === QPS_RTR && from === QPS_INIT;
+    const connection = connects || (mask & QP_ATTR_AV) !== 0 ? this.#connect(values, mask) : before;
+    applyAttributes(this.attributes, values, mask);
+    this.#connection = connection;
+    if (connects) {
+      this.mtuBytes = PATH_MTUS[values.pathMtu - 1];
+      this.startReceiving();
+    } else this.attributesChanged(mask);
+    if ((mask & QP_ATTR_RATE_CONTROL) !== 0) this.#startRateControl();
+    this.dataEcn = this.#dataCodepoint();
+    if (to === QPS_RTS && from === QPS_RTR) this.startSending();
+    if (to === QPS_ERR) this.#stop(false);
+    else this.attributes.state = to;
+    if (to === QPS_SQD && from === QPS_RTS) this.drain();
+    else if (to === QPS_RESET) this.#reset();
+    if (before !== undefined && before !== this.#connection) this.host.disconnect(before);
+    this.schedule();
+  }
+
+  #connect(values: QpAttributes, mask: number): Connection {
+    const destQpn = (mask & QP_ATTR_DEST_QPN) !== 0 ? values.destQpn : this.attributes.destQpn;
+    return this.host.connect(this.qpn, destQpn, values, mask);
+  }
+
+  #newCongestionControl(): CongestionControl {
+    const { rateControl, rateParameters } = this.attributes;
+    return new CongestionControl(unpackRateControl(rateControl, rateParameters), this.host.pacingCatchUpNs);
+  }
+
+  /** Starts the rate control that the attributes name: what was learned so far is forgotten. */
+  #startRateControl(): void {
+    this.congestion = this.#newCongestionControl();
+    this.obey(this.congestion.rate);
+    this.host.cancelResume(this);
+  }
+
+  /** What the address vector says; if that is nothing, whether the rate control listens to marks. */
+  #dataCodepoint(): number {
+    const own = this.#connection?.path.ecn ?? 0;
+    return own === 0 && this.congestion.rate.usesEcn ? ECN_ECT0 : own;
+  }
+
+  #reset(): void {
+    this.#startRateControl();
+    this.cnpsPending = 0;
+    this.#connection = undefined;
+    this.#communicationEstablished = false;
+    this.discard();
+    this.host.keys.unbindAllOf(this.qpn);
+    this.deadlineNs = Number.POSITIVE_INFINITY;
+  }
+
+  enterError(finalNak = false): void {
+    if (this.attributes.state !== QPS_ERR) this.host.raise(EVENT_QP_FATAL, this.qpn);
+    this.#stop(finalNak);
+  }
+
+  /** To ERR, by an error or by the owner's wish. */
+  #stop(finalNak: boolean): void {
+    const wasRunning = this.attributes.state !== QPS_ERR;
+    this.attributes.state = QPS_ERR;
+    if (!finalNak) this.silence();
+    this.flush();
+    this.deadlineNs = Number.POSITIVE_INFINITY;
+    if (wasRunning && this.receives.shared) this.host.raise(EVENT_QP_LAST_WQE_REACHED, this.qpn);
+    this.schedule();
+  }
+
+  destroy(): void {
+    if (this.#connection !== undefined) this.host.disconnect(this.#connection);
+    this.#reset();
+    this.attributes.state = QPS_RESET;
+  }
+
+  get sourcePort(): number {
+    return this.#connection?.path.sourcePort ?? 0;
+  }
+
+  get rate(): RateControl {
+    return this.congestion.rate;
+  }
+
+  watch(memory: ArrayBufferLike): void {
+    const { depth, consumer } = this.sendQueue;
+    this.probe = new PageProbe(new TelemetryPage(memory, depth), consumer);
+  }
+}

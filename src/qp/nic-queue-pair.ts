@@ -1,0 +1,90 @@
+/**
+ * What the NIC calls: the one interface of queue pairs, whatever their transport. The NIC never asks for the kind of a queue pair; what differs
+ * between transports stands behind these methods, and `queue-pair-types.ts` is the list of them.
+ */
+
+import type { RateControl } from '../dcqcn/rate-control.js';
+import type { IcrcFlow } from '../packet/icrc.js';
+import type { RocePacket } from '../packet/roce.js';
+import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import type { CommandResult, QpAttributes } from '../ring/commands.js';
+import type { SendQueue } from '../ring/work-queue.js';
+import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.js';
+
+/** What a queue pair of any type is made of. */
+export interface QueuePairOptions {
+  readonly host: QpHost;
+  readonly qpn: number;
+  /** Handle of its protection domain. */
+  readonly pd: number;
+  readonly sendCq: CompletionSink;
+  readonly recvCq: CompletionSink;
+  readonly receives: ReceiveSource;
+  readonly sendQueue: SendQueue;
+  /** Every send work request completes visibly (`sq_sig_all`). */
+  readonly signalAll: boolean;
+  readonly attributes: QpAttributes;
+}
+
+/** PSNs as `queryQp` tells them: the next one to be sent, and the one expected next. */
+export interface NextPsns {
+  readonly sqPsn: number;
+  readonly rqPsn: number;
+}
+
+/** How far both sides are: the answer of `inspectQp`. */
+export type QpProgress = CommandResult<'inspectQp'>;
+
+/** A queue pair as the NIC sees it. */
+export interface NicQueuePair extends Schedulable {
+  readonly pd: number;
+  readonly sendCq: CompletionSink;
+  readonly recvCq: CompletionSink;
+  readonly receives: ReceiveSource;
+  readonly attributes: QpAttributes;
+
+  // ---- the checks of the receive path, in the order in which the NIC asks (IBTA vol. 1 §9.6)
+
+  /** True when the packet's transport is the queue pair's, or an extension that was agreed. */
+  carries(packet: RocePacket): boolean;
+  /** True when a packet of this kind is processed in the current state (IBTA §10.3.1). */
+  accepts(packet: RocePacket): boolean;
+  /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
+  matchesAddresses(datagram: RxDatagram): boolean;
+  /** True when the packet carries the queue pair's Q_Key, or its transport has none. */
+  matchesQkey(packet: RocePacket): boolean;
+  /** ICRC state of datagrams from this sender. */
+  receiveFlow(datagram: RxDatagram): IcrcFlow;
+  /** Takes a packet that passed all checks. */
+  receive(packet: RocePacket, datagram: RxDatagram, now: number): void;
+
+  // ---- sending
+
+  /** New elements were posted. */
+  doorbell(): void;
+  /** DSCP of the next packet, which decides its priority; 0 when there is none to send. */
+  readonly nextDscp: number;
+  /** Sends at most one packet; false when there is nothing to send now. */
+  emit(batch: TxBatch, now: number): boolean;
+
+  // ---- commands
+
+  /**
+   * Applies the attributes that `mask` names and moves the state to `values.state`. Throws ERR_ROCE_INVALID_STATE,
+   * ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT, and then has changed nothing.
+   */
+  modify(mask: number, values: QpAttributes): void;
+  /** To ERR, by a broken completion queue: both queues are flushed. */
+  enterError(): void;
+  /** The queue pair is no more: windows it bound are gone, nothing is completed. */
+  destroy(): void;
+  readonly nextPsns: NextPsns;
+  /** UDP source port of the connection; 0 where there is none. */
+  readonly sourcePort: number;
+  /** How fast data may leave. */
+  readonly rate: RateControl;
+  /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_UNSUPPORTED where the type has none, ERR_ROCE_OUT_OF_RANGE when it is too small. */
+  watch(memory: ArrayBufferLike): void;
+  /** Throws ERR_ROCE_UNSUPPORTED where the type has none. */
+  readonly progress: QpProgress;
+}

@@ -1,0 +1,22 @@
+/** The types of queue pairs by number (`ibv_qp_type`): the one list of what the NIC can make. */
+
+import { QPT_GSI, QPT_RC, QPT_UC, QPT_UD } from '../ring/enums.js';
+import type { NicQueuePair, QueuePairOptions } from './nic-queue-pair.js';
+import { RcQueuePair } from './rc-queue-pair.js';
+import { UcQueuePair } from './uc-queue-pair.js';
+import { UdQueuePair } from './ud-queue-pair.js';
+
+/** A type of queue pair. */
+export interface QueuePairType {
+  readonly create: (options: QueuePairOptions) => NicQueuePair;
+  /** The QPN that every queue pair of this type has; a device has one then. */
+  readonly fixedQpn?: number;
+}
+
+/** By QPT_*. */
+export const QUEUE_PAIR_TYPES: ReadonlyMap<number, QueuePairType> = new Map<number, QueuePairType>([
+  [QPT_RC, { create: (options) => new RcQueuePair(options) }],
+  [QPT_UC, { create: (options) => new UcQueuePair(options) }],
+  [QPT_UD, { create: (options) => new UdQueuePair(options) }],
+  [QPT_GSI, { create: (options) => new UdQueuePair(options), fixedQpn: 1 }],
+]);

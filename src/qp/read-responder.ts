@@ -1,0 +1,294 @@
+/**
+ * READs and atomics as responder (IBTA vol. 1 §9.7.4.2, §9.7.4.3, §9.7.5.1.2): executes each once, keeps a record of it, and sends the answers in
+ * request order. A repeated request is answered again from its record.
+ */
+
+import { MemoryRange } from '../memory/key-table.js';
+import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, SYNDROME_ACK } from '../packet/aeth.js';
+import * as op from '../packet/opcode.js';
+import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
+import { BTH_MIGREQ, BTH_PAD_SHIFT, type RocePacket, writeAeth, writeAtomicAckEth, writeBth } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
+import { REPLAY_REWIND, type ReceiverRecovery } from '../retransmit/recovery.js';
+import { COUNTER } from '../ring/counters.js';
+import { ACCESS_REMOTE_ATOMIC, ACCESS_REMOTE_READ } from '../ring/enums.js';
+import { WAIT_PACING } from '../ring/telemetry-page.js';
+import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
+import { applyAtomic, readHostU64 } from './atomic.js';
+import { resolveRemote } from './reassembler.js';
+import {
+  RECORD_ATOMIC,
+  RECORD_READ,
+  type ResponderRecord,
+  ResponderRecords,
+  type ResponseJob,
+  ResponseQueue,
+} from './response-queue.js';
+import type { QpShared } from './shared.js';
+
+const TX_DATA_PACKETS = COUNTER.tx_data_packets;
+const ATOMIC_BYTES = 8;
+
+/** {@link ReadResponder.execute}: the request cannot be executed, see `refusedSyndrome`. */
+export const REQUEST_REFUSED = -1;
+
+/** {@link ReadResponder.emit}: what happened. */
+const EMIT_NOTHING = 0; // no answer is pending, or it waits for the pacer
+export const EMIT_SENT = 1; // a packet is in the batch
+export const EMIT_LOST_MEMORY = 2; // the memory of the oldest answer went away: see `lostPsn`
+
+/** The READs and atomics of a responder, and their answers. */
+export class ReadResponder {
+  readonly #qp: QpShared;
+  #recovery: ReceiverRecovery;
+  #records = new ResponderRecords(0);
+  #responses = new ResponseQueue(0);
+  readonly #range = new MemoryRange();
+  /** The NAK for the request that was refused last. */
+  refusedSyndrome = 0;
+  /** PSN of the answer whose memory went away. */
+  lostPsn = 0;
+
+  constructor(qp: QpShared, recovery: ReceiverRecovery) {
+    this.#qp = qp;
+    this.#recovery = recovery;
+  }
+
+  /** INIT to RTR. */
+  start(recovery: ReceiverRecovery): void {
+    const { maxDestRdAtomic } = this.#qp.attributes;
+    this.#recovery = recovery;
+    this.#records = new ResponderRecords(maxDestRdAtomic);
+    this.#responses = new ResponseQueue(maxDestRdAtomic);
+  }
+
+  /** max_dest_rd_atomic has changed. */
+  resize(): void {
+    const { maxDestRdAtomic } = this.#qp.attributes;
+    this.#records.resize(maxDestRdAtomic);
+    this.#responses.resize(maxDestRdAtomic);
+  }
+
+  /** Forgets the pending answers. */
+  clear(): void {
+    this.#responses.clear();
+  }
+
+  /** An answer is pending. */
+  get isPending(): boolean {
+    return this.#responses.count > 0;
+  }
+
+  // ---- requests
+
+  /**
+   * Executes the request with the expected PSN; its answers will carry `msn`. Returns the PSNs it takes; 0 when it has to be dropped, because
+   * repeated requests fill the queue of answers; REQUEST_REFUSED.
+   */
+  execute(packet: RocePacket, msn: number): number {
+    return packet.info.kind === op.OP_READ_REQUEST ? this.#executeRead(packet, msn) : this.#executeAtomic(packet, msn);
+  }
+
+  /** A request behind the expected PSN. Returns the expected PSN after it: another one only where READs are executed anew. */
+  replay(packet: RocePacket, expectedPsn: number, msn: number): number {
+    if (packet.info.kind === op.OP_READ_REQUEST) return this.#replayRead(packet, expectedPsn, msn);
+    this.#replayAtomic(packet, msn);
+    return expectedPsn;
+  }
+
+  #refuse(syndrome: number): number {
+    this.refusedSyndrome = syndrome;
+    return REQUEST_REFUSED;
+  }
+
+  #mayExecute(access: number, record: ResponderRecord | undefined): record is ResponderRecord {
+    const allowed = (this.#qp.attributes.accessFlags & access) !== 0;
+    // While the first answer of the oldest record is pending, the peer has more outstanding than was agreed.
+    return allowed && record !== undefined && !this.#responses.hasFirstAnswerOf(record);
+  }
+
+  #executeRead(packet: RocePacket, msn: number): number {
+    const qp = this.#qp;
+    const lengthBytes = packet.dmaLength;
+    if (!this.#mayExecute(ACCESS_REMOTE_READ, this.#records.oldest) || lengthBytes > MESSAGE_BYTES_MAX) {
+      return this.#refuse(NAK_INVALID_REQUEST);
+    }
+    if (lengthBytes > 0 && !resolveRemote(qp, packet, lengthBytes, ACCESS_REMOTE_READ, this.#range)) {
+      return this.#refuse(NAK_REMOTE_ACCESS);
+    }
+    const job = this.#responses.append();
+    if (job === undefined) return 0;
+    const psns = this.#responsePackets(lengthBytes);
+    const record = this.#records.take();
+    record.kind = RECORD_READ;
+    record.firstPsn = packet.psn;
+    record.lastPsn = psnAdd(packet.psn, psns - 1);
+    record.rkey = packet.rkey;
+    record.vaHigh = packet.vaHigh;
+    record.vaLow = packet.vaLow;
+    record.lengthBytes = lengthBytes;
+    this.#fillReadJob(job, packet, psns, msn);
+    job.firstAnswerOf = record;
+    qp.host.counters[COUNTER.rx_read_requests]++;
+    return psns;
+  }
+
+  /** Packets that answer a READ of so many bytes. */
+  #responsePackets(lengthBytes: number): number {
+    return Math.max(1, Math.ceil(lengthBytes / this.#qp.mtuBytes));
+  }
+
+  #fillReadJob(job: ResponseJob, packet: RocePacket, psns: number, msn: number): void {
+    job.kind = RECORD_READ;
+    job.range.copyFrom(this.#range);
+    job.startPsn = packet.psn;
+    job.cursorPsn = packet.psn;
+    job.lastPsn = psnAdd(packet.psn, psns - 1);
+    job.msn = msn;
+    job.lengthBytes = packet.dmaLength;
+    job.firstAnswerOf = undefined;
+  }
+
+  #replayRead(packet: RocePacket, expectedPsn: number, msn: number): number {
+    const psns = this.#responsePackets(packet.dmaLength);
+    const lastPsn = psnAdd(packet.psn, psns - 1);
+    if (packet.dmaLength > MESSAGE_BYTES_MAX) return expectedPsn;
+    if (!this.#recovery.restartsReads) {
+      // Never beyond what was executed: the expected PSN already counts the whole original request.
+      if (psnDiff(lastPsn, expectedPsn) >= 0) return expectedPsn;
+      const record = this.#records.find(RECORD_READ, packet.psn);
+      if (record === undefined || !liesInside(packet, record)) return expectedPsn;
+    }
+    if (packet.dmaLength > 0 && !resolveRemote(this.#qp, packet, packet.dmaLength, ACCESS_REMOTE_READ, this.#range)) {
+      this.#refuse(NAK_REMOTE_ACCESS);
+      return REQUEST_REFUSED;
+    }
+    if (this.#recovery.replay === REPLAY_REWIND) this.#rewindResponses(packet.psn, expectedPsn);
+    else if (this.#responses.covers(packet.psn, lastPsn)) return expectedPsn;
+    const job = this.#responses.append();
+    if (job === undefined) return expectedPsn;
+    this.#fillReadJob(job, packet, psns, msn);
+    return psnDiff(lastPsn, expectedPsn) < 0 ? expectedPsn : psnAdd(lastPsn, 1);
+  }
+
+  /** The requester has gone back to `psn`. Counted like its own rewinds: what was sent beyond that point was sent in vain. */
+  #rewindResponses(psn: number, expectedPsn: number): void {
+    const { counters } = this.#qp.host;
+    const reached = this.#responses.front?.cursorPsn ?? expectedPsn;
+    const beyond = psnDiff(reached, psn) - 1;
+    // A READ in several requests is repeated in several, and only the first of them goes back.
+    if (beyond >= 0) {
+      counters[COUNTER.retry_rewinds]++;
+      counters[COUNTER.retry_rewind_packets] += beyond;
+    }
+    this.#responses.rewindTo(psn);
+  }
+
+  #executeAtomic(packet: RocePacket, msn: number): number {
+    const qp = this.#qp;
+    if (!this.#mayExecute(ACCESS_REMOTE_ATOMIC, this.#records.oldest) || (packet.vaLow & (ATOMIC_BYTES - 1)) !== 0) {
+      return this.#refuse(NAK_INVALID_REQUEST);
+    }
+    const range = this.#range;
+    if (!resolveRemote(qp, packet, ATOMIC_BYTES, ACCESS_REMOTE_ATOMIC, range)) return this.#refuse(NAK_REMOTE_ACCESS);
+    const job = this.#responses.append();
+    if (job === undefined) return 0;
+    const record = this.#records.take();
+    record.kind = RECORD_ATOMIC;
+    record.firstPsn = packet.psn;
+    record.lastPsn = packet.psn;
+    readHostU64(range, record);
+    applyAtomic(packet, record, range);
+    this.#fillAtomicJob(job, record, msn);
+    job.firstAnswerOf = record;
+    qp.host.counters[COUNTER.rx_atomic_requests]++;
+    return 1;
+  }
+
+  #fillAtomicJob(job: ResponseJob, record: ResponderRecord, msn: number): void {
+    job.kind = RECORD_ATOMIC;
+    job.startPsn = record.firstPsn;
+    job.cursorPsn = record.firstPsn;
+    job.lastPsn = record.firstPsn;
+    job.msn = msn;
+    job.origHigh = record.origHigh;
+    job.origLow = record.origLow;
+    job.firstAnswerOf = undefined;
+  }
+
+  /** A repeated atomic gets the stored result; executing it again would be wrong. */
+  #replayAtomic(packet: RocePacket, msn: number): void {
+    const record = this.#records.find(RECORD_ATOMIC, packet.psn);
+    if (record === undefined) return;
+    if (this.#recovery.replay === REPLAY_REWIND) this.#responses.rewindTo(packet.psn);
+    else if (this.#responses.covers(packet.psn, packet.psn)) return;
+    const job = this.#responses.append();
+    if (job !== undefined) this.#fillAtomicJob(job, record, msn);
+  }
+
+  // ---- answers
+
+  /** Sends at most one packet of the oldest answer. */
+  emit(batch: TxBatch, now: number): number {
+    const job = this.#responses.front;
+    if (job === undefined) return EMIT_NOTHING;
+    if (job.kind === RECORD_ATOMIC) this.#emitAtomicAck(job, batch);
+    else if (this.#qp.congestion.pacer.opensNs > now) {
+      this.#qp.probe.waits(WAIT_PACING);
+      return EMIT_NOTHING;
+    } else if (job.lengthBytes === 0 || job.range.stillValid) this.#emitReadResponse(job, batch, now);
+    else {
+      this.lostPsn = job.cursorPsn;
+      this.#responses.clear();
+      return EMIT_LOST_MEMORY;
+    }
+    return EMIT_SENT;
+  }
+
+  #emitReadResponse(job: ResponseJob, batch: TxBatch, now: number): void {
+    const qp = this.#qp;
+    const psn = job.cursorPsn;
+    const isFirst = psn === job.startPsn;
+    const isLast = psn === job.lastPsn;
+    const offset = psnOffset(psn, job.startPsn) * qp.mtuBytes;
+    const bytes = Math.min(qp.mtuBytes, job.lengthBytes - offset);
+    const pad = -bytes & 3;
+    const b = batch.slab;
+    let o = batch.payloadOffset(batch.count);
+    const flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
+    o = writeBth(b, o, responseOpcode(isFirst, isLast), flags, qp.attributes.destQpn, false, psn);
+    if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
+    if (bytes > 0) job.range.copyTo(offset, bytes, b, o);
+    o += bytes;
+    for (let p = 0; p < pad; p++) b[o++] = 0;
+    qp.host.counters[TX_DATA_PACKETS]++;
+    if (job.firstAnswerOf === undefined) qp.host.counters[COUNTER.tx_retransmitted]++;
+    qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+    qp.dataSent(batch, now);
+    if (isLast) this.#responses.popFront();
+    else job.cursorPsn = psnAdd(psn, 1);
+  }
+
+  #emitAtomicAck(job: ResponseJob, batch: TxBatch): void {
+    const qp = this.#qp;
+    const b = batch.slab;
+    let o = batch.payloadOffset(batch.count);
+    o = writeBth(b, o, op.RC_ATOMIC_ACK, BTH_MIGREQ, qp.attributes.destQpn, false, job.startPsn);
+    o = writeAeth(b, o, SYNDROME_ACK, job.msn);
+    o = writeAtomicAckEth(b, o, job.origHigh, job.origLow);
+    qp.path.seal(batch, o, qp.host.nextIpId());
+    this.#responses.popFront();
+  }
+}
+
+function responseOpcode(isFirst: boolean, isLast: boolean): number {
+  if (isFirst) return isLast ? op.RC_READ_RESPONSE_ONLY : op.RC_READ_RESPONSE_FIRST;
+  return isLast ? op.RC_READ_RESPONSE_LAST : op.RC_READ_RESPONSE_MIDDLE;
+}
+
+/** A repeated READ may ask for any part of the original, with the same key. */
+function liesInside(packet: RocePacket, record: ResponderRecord): boolean {
+  if (packet.rkey !== record.rkey) return false;
+  const offset = (packet.vaHigh - record.vaHigh) * 0x1_0000_0000 + (packet.vaLow - record.vaLow);
+  return offset >= 0 && offset <= record.lengthBytes && packet.dmaLength <= record.lengthBytes - offset;
+}

@@ -1,0 +1,218 @@
+/**
+ * Turns the packets of SEND and WRITE messages into bytes in memory and completions (IBTA vol. 1 §9.7.4.1). It knows the message in progress
+ * and judges opcode sequence, resources, length and key, in that order; what a refusal means, and which packet is the next, is for
+ * the transport to say.
+ */
+
+import { copyBytes } from '../core/bytes.js';
+import { MEMORY_OK, MemoryRange } from '../memory/key-table.js';
+import { SgeCursor } from '../memory/sge-cursor.js';
+import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION } from '../packet/aeth.js';
+import * as op from '../packet/opcode.js';
+import type { RocePacket } from '../packet/roce.js';
+import { COUNTER } from '../ring/counters.js';
+import {
+  ACCESS_LOCAL_WRITE,
+  ACCESS_REMOTE_WRITE,
+  STATUS_LOC_LEN_ERR,
+  STATUS_LOC_PROT_ERR,
+  STATUS_REM_INV_REQ_ERR,
+  STATUS_SUCCESS,
+  WC_FLAG_SOLICITED,
+  WC_FLAG_WITH_IMM,
+  WC_FLAG_WITH_INV,
+  WC_RECV,
+  WC_RECV_RDMA_WITH_IMM,
+} from '../ring/enums.js';
+import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
+import { ReceiveCompletions } from './receive-completions.js';
+import type { QpShared } from './shared.js';
+
+/** What became of a packet. */
+export const PLACED = 0; // its bytes are in memory, and the message goes on
+export const PLACED_LAST = 1; // its bytes are in memory and the message is whole: `complete` has to follow
+export const NOT_READY = 2; // no receive WQE: nothing has changed
+export const REFUSED = 3; // see `refusedSyndrome` and `refusedStatus`
+
+const NO_MESSAGE = -1;
+
+/** The message being received, by a queue pair's receive side. */
+export class Reassembler {
+  readonly #qp: QpShared;
+  readonly receives: ReceiveCompletions;
+  /** OP_SEND, OP_WRITE, or 0 between messages. */
+  #kind = 0;
+  #startPsn = NO_MESSAGE;
+  #receivedBytes = 0;
+  /** WRITE: the whole length, and the memory it goes to. */
+  #writeBytes = 0;
+  readonly #writeRange = new MemoryRange();
+  readonly #sink = new SgeCursor();
+  /** Why the last packet was refused: the NAK that says so, and the status of a receive WQE that was in use. */
+  refusedSyndrome = 0;
+  refusedStatus = 0;
+
+  constructor(qp: QpShared) {
+    this.#qp = qp;
+    this.receives = new ReceiveCompletions(qp);
+  }
+
+  /** True while a message has begun and not ended. */
+  get isInMessage(): boolean {
+    return this.#kind !== 0;
+  }
+
+  /** PSN of the first packet of the message in progress; -1 between messages. */
+  get startPsn(): number {
+    return this.#startPsn;
+  }
+
+  /** Forgets the message in progress; a receive WQE it took stays with the queue pair, for the next one. */
+  endMessage(): void {
+    this.#kind = 0;
+    this.#startPsn = NO_MESSAGE;
+    this.#receivedBytes = 0;
+  }
+
+  /** True when the packet goes on with the message in progress, or begins one between messages (IBTA §9.7.4.1.2). */
+  isInSequence({ info }: RocePacket): boolean {
+    const continues = info.place === op.PLACE_MIDDLE || info.place === op.PLACE_LAST;
+    return continues ? this.#kind === info.kind : this.#kind === 0;
+  }
+
+  /** Puts the bytes of a packet that is in sequence where they belong. Returns PLACED, PLACED_LAST, NOT_READY or REFUSED. */
+  place(packet: RocePacket, bytes: Uint8Array): number {
+    return packet.info.kind === op.OP_SEND ? this.#placeSend(packet, bytes) : this.#placeWrite(packet, bytes);
+  }
+
+  #begin(kind: number, psn: number): void {
+    this.#kind = kind;
+    this.#startPsn = psn;
+    this.#receivedBytes = 0;
+  }
+
+  #refuse(syndrome: number, status: number): number {
+    this.refusedSyndrome = syndrome;
+    this.refusedStatus = status;
+    return REFUSED;
+  }
+
+  /** The payload length that the place in the message demands (IBTA §9.7.4.1.6). */
+  #lengthFits(packet: RocePacket): boolean {
+    const mtu = this.#qp.mtuBytes;
+    switch (packet.info.place) {
+      case op.PLACE_FIRST:
+      case op.PLACE_MIDDLE:
+        return packet.payloadBytes === mtu && packet.padBytes === 0;
+      case op.PLACE_LAST:
+        return packet.payloadBytes >= 1 && packet.payloadBytes <= mtu;
+      default:
+        return packet.payloadBytes <= mtu;
+    }
+  }
+
+  #placeSend(packet: RocePacket, bytes: Uint8Array): number {
+    const { place } = packet.info;
+    const begins = place === op.PLACE_FIRST || place === op.PLACE_ONLY;
+    if (begins && !this.receives.bind()) return NOT_READY;
+    if (!this.#lengthFits(packet)) return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
+    if (begins) {
+      this.#begin(op.OP_SEND, packet.psn);
+      const { host, pd } = this.#qp;
+      if (!this.#sink.load(this.receives.wqe.sges, host.keys, pd, ACCESS_LOCAL_WRITE)) {
+        return this.#refuse(NAK_REMOTE_OPERATION, STATUS_LOC_PROT_ERR);
+      }
+    } else if (!this.#sink.stillValid) return this.#refuse(NAK_REMOTE_OPERATION, STATUS_LOC_PROT_ERR);
+    if (this.#receivedBytes + packet.payloadBytes > this.#sink.totalBytes) {
+      return this.#refuse(NAK_INVALID_REQUEST, STATUS_LOC_LEN_ERR);
+    }
+    this.#sink.scatter(this.#receivedBytes, packet.payloadBytes, bytes, packet.payloadOffset);
+    this.#receivedBytes += packet.payloadBytes;
+    return place === op.PLACE_LAST || place === op.PLACE_ONLY ? PLACED_LAST : PLACED;
+  }
+
+  #placeWrite(packet: RocePacket, bytes: Uint8Array): number {
+    const { place, headers } = packet.info;
+    const begins = place === op.PLACE_FIRST || place === op.PLACE_ONLY;
+    const ends = place === op.PLACE_LAST || place === op.PLACE_ONLY;
+    if ((this.#qp.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {
+      return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
+    }
+    if ((headers & op.HDR_IMM) !== 0 && !this.receives.bind()) return NOT_READY;
+    if (!this.#lengthFits(packet) || (begins && packet.dmaLength > MESSAGE_BYTES_MAX)) {
+      return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
+    }
+    const total = begins ? packet.dmaLength : this.#writeBytes;
+    const received = begins ? 0 : this.#receivedBytes;
+    // The message must end exactly where its RETH said.
+    if (ends ? received + packet.payloadBytes !== total : received + packet.payloadBytes >= total) {
+      return this.#refuse(NAK_INVALID_REQUEST, STATUS_REM_INV_REQ_ERR);
+    }
+    const range = this.#writeRange;
+    if (begins) {
+      // A message of zero bytes touches nothing, so its key is not looked at (IBTA C9-88).
+      if (total > 0 && !resolveRemote(this.#qp, packet, total, ACCESS_REMOTE_WRITE, range)) {
+        return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
+      }
+      this.#begin(op.OP_WRITE, packet.psn);
+      this.#writeBytes = total;
+    } else if (!range.stillValid) return this.#refuse(NAK_REMOTE_ACCESS, STATUS_REM_INV_REQ_ERR);
+    copyBytes(bytes, packet.payloadOffset, range.bytes, range.offset + received, packet.payloadBytes);
+    this.#receivedBytes = received + packet.payloadBytes;
+    return ends ? PLACED_LAST : PLACED;
+  }
+
+  /**
+   * The message that ended with `packet` is executed: counts it and completes the receive WQE that it used. False when the key that a SEND asks to
+   * invalidate cannot be: the receive WQE has completed with an error, and the queue pair must stop.
+   */
+  complete(packet: RocePacket): boolean {
+    return packet.info.kind === op.OP_SEND ? this.#completeSend(packet) : this.#completeWrite(packet);
+  }
+
+  #completeSend(packet: RocePacket): boolean {
+    const { host, pd, qpn } = this.#qp;
+    const { headers } = packet.info;
+    const bytes = this.#receivedBytes;
+    host.counters[COUNTER.rx_send_messages]++;
+    this.endMessage();
+    let flags = packet.solicited ? WC_FLAG_SOLICITED : 0;
+    let immediate = 0;
+    if ((headers & op.HDR_IMM) !== 0) {
+      flags |= WC_FLAG_WITH_IMM;
+      immediate = packet.immediate;
+    } else if ((headers & op.HDR_IETH) !== 0) {
+      flags |= WC_FLAG_WITH_INV;
+      immediate = packet.invalidateRkey;
+      if (!host.keys.invalidate(packet.invalidateRkey, pd, qpn)) {
+        this.receives.complete(STATUS_REM_INV_REQ_ERR, WC_RECV, 0, 0, 0);
+        return false;
+      }
+    }
+    this.receives.complete(STATUS_SUCCESS, WC_RECV, flags, bytes, immediate);
+    return true;
+  }
+
+  #completeWrite(packet: RocePacket): boolean {
+    const bytes = this.#writeBytes;
+    this.#qp.host.counters[COUNTER.rx_write_requests]++;
+    this.endMessage();
+    if ((packet.info.headers & op.HDR_IMM) !== 0) {
+      const flags = WC_FLAG_WITH_IMM | (packet.solicited ? WC_FLAG_SOLICITED : 0);
+      this.receives.complete(STATUS_SUCCESS, WC_RECV_RDMA_WITH_IMM, flags, bytes, packet.immediate);
+    }
+    return true;
+  }
+}
+
+/** Looks up the memory that a request names by key, address and length. False: the access is not allowed (NAK 0x62). */
+export function resolveRemote(
+  qp: QpShared,
+  packet: RocePacket,
+  lengthBytes: number,
+  access: number,
+  out: MemoryRange,
+): boolean {
+  const { rkey, vaHigh, vaLow } = packet;
+  return qp.host.keys.resolve(rkey, qp.pd, qp.qpn, vaHigh, vaLow, lengthBytes, access, out) === MEMORY_OK;
+}

@@ -1,0 +1,78 @@
+/** The receive work request in use and the completions of receives: taken from the queue pair's own receive queue or an SRQ. */
+
+import { Cqe } from '../ring/completion-ring.js';
+import { COUNTER } from '../ring/counters.js';
+import { STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, WC_RECV } from '../ring/enums.js';
+import { RecvWqe } from '../ring/work-queue.js';
+import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
+
+/** What receiving needs of the queue pair. */
+interface Owner {
+  readonly host: QpHost;
+  readonly qpn: number;
+  readonly recvCq: CompletionSink;
+  readonly receives: ReceiveSource;
+}
+
+/** The consumer's end of a receive queue. */
+export class ReceiveCompletions {
+  readonly #owner: Owner;
+  readonly #cqe = new Cqe();
+  /** The element in use, valid while {@link isBound}. */
+  readonly wqe = new RecvWqe();
+
+  constructor(owner: Owner) {
+    this.#owner = owner;
+    this.#cqe.isReceive = true;
+  }
+
+  /** True while a receive WQE was taken and has not completed. */
+  get isBound(): boolean {
+    return this.wqe.bound;
+  }
+
+  /** Takes the oldest receive WQE, unless one is in use already. False: none is posted. */
+  bind(): boolean {
+    return this.wqe.bound || this.#owner.receives.take(this.wqe);
+  }
+
+  /** The WQE in use is done. `immediate` is the immediate data or the invalidated key, as `flags` say. */
+  complete(status: number, opcode: number, flags: number, byteCount: number, immediate: number, sourceQpn = 0): void {
+    const owner = this.#owner;
+    if (status !== STATUS_SUCCESS) owner.host.counters[COUNTER.resp_cqe_error]++;
+    this.wqe.bound = false;
+    const cqe = this.#cqe;
+    cqe.index = this.wqe.cookie;
+    cqe.qpn = owner.qpn;
+    cqe.status = status;
+    cqe.opcode = opcode;
+    cqe.flags = flags;
+    cqe.byteCount = byteCount;
+    cqe.immediate = immediate;
+    cqe.sourceQpn = sourceQpn;
+    owner.recvCq.complete(cqe);
+  }
+
+  /** The WQE in use, if there is one, fails. */
+  fail(status: number): void {
+    if (this.wqe.bound) this.complete(status, WC_RECV, 0, 0, 0);
+  }
+
+  /** Completes what is in use, and what is posted to the queue pair's own queue, with WR_FLUSH_ERR. */
+  flush(): void {
+    this.fail(STATUS_WR_FLUSH_ERR);
+    if (this.#owner.receives.shared) return;
+    while (this.#owner.receives.take(this.wqe)) this.fail(STATUS_WR_FLUSH_ERR);
+  }
+
+  /** What is posted disappears without completions, except that an SRQ gets back the one in use. */
+  discard(): void {
+    const { receives } = this.#owner;
+    if (receives.shared) {
+      this.fail(STATUS_WR_FLUSH_ERR);
+      return;
+    }
+    while (receives.take(this.wqe));
+    this.wqe.bound = false;
+  }
+}

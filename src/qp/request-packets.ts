@@ -1,0 +1,47 @@
+/** READ and atomic requests as packets (IBTA vol. 1 §9.4.4, §9.4.5): no payload, always with a wish for an answer. */
+
+import * as op from '../packet/opcode.js';
+import { BTH_MIGREQ, writeAtomicEth, writeBth, writeReth } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
+import { WR_ATOMIC_CMP_AND_SWP } from '../ring/enums.js';
+import type { SendWqe } from '../ring/work-queue.js';
+import type { QpShared } from './shared.js';
+
+/** Writes a request for `bytes` of the READ's data from byte `offset` on; its first response will carry `psn`. */
+export function writeReadRequest(
+  qp: QpShared,
+  batch: TxBatch,
+  wqe: SendWqe,
+  psn: number,
+  offset: number,
+  bytes: number,
+): void {
+  const low = wqe.remoteLow + offset;
+  const high = (wqe.remoteHigh + Math.floor(low / 0x1_0000_0000)) >>> 0;
+  const b = batch.slab;
+  let o = batch.payloadOffset(batch.count);
+  o = writeBth(b, o, op.RC_READ_REQUEST, BTH_MIGREQ, qp.attributes.destQpn, true, psn);
+  o = writeReth(b, o, high, low >>> 0, wqe.rkey, bytes);
+  qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+}
+
+/** Writes a COMPARE_SWAP or FETCH_ADD request. */
+export function writeAtomicRequest(qp: QpShared, batch: TxBatch, wqe: SendWqe, psn: number): void {
+  const isCompare = wqe.opcode === WR_ATOMIC_CMP_AND_SWP;
+  const opcode = isCompare ? op.RC_COMPARE_SWAP : op.RC_FETCH_ADD;
+  const b = batch.slab;
+  let o = batch.payloadOffset(batch.count);
+  o = writeBth(b, o, opcode, BTH_MIGREQ, qp.attributes.destQpn, true, psn);
+  o = writeAtomicEth(
+    b,
+    o,
+    wqe.remoteHigh,
+    wqe.remoteLow,
+    wqe.rkey,
+    isCompare ? wqe.swapHigh : wqe.compareAddHigh,
+    isCompare ? wqe.swapLow : wqe.compareAddLow,
+    isCompare ? wqe.compareAddHigh : 0,
+    isCompare ? wqe.compareAddLow : 0,
+  );
+  qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+}

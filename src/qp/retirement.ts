@@ -1,0 +1,80 @@
+/** Completes the work requests of a reliable connection in order, as their PSNs are acknowledged (IBTA vol. 1 §9.7.5.1). */
+
+import { EVENT_SQ_DRAINED, QPS_SQD, STATUS_SUCCESS } from '../ring/enums.js';
+import type { SendQueue } from '../ring/work-queue.js';
+import type { Outstanding } from './outstanding.js';
+import { SendCompletions } from './send-completions.js';
+import type { QpShared } from './shared.js';
+
+const NOTHING_FAILED = -1;
+
+/** The end of the send queue where work requests leave. */
+export class Retirement {
+  readonly #qp: QpShared;
+  readonly #sq: SendQueue;
+  readonly #out: Outstanding;
+  readonly #completions: SendCompletions;
+  #failedIndex = NOTHING_FAILED;
+  #failedStatus = STATUS_SUCCESS;
+
+  constructor(qp: QpShared, sq: SendQueue, out: Outstanding) {
+    this.#qp = qp;
+    this.#sq = sq;
+    this.#out = out;
+    this.#completions = new SendCompletions(qp, sq);
+  }
+
+  /** RTR to RTS: nothing is in flight. */
+  start(): void {
+    this.#failedIndex = NOTHING_FAILED;
+    this.#out.reset(this.#qp.attributes.sqPsn, this.#sq.consumer);
+  }
+
+  /** True when the work request at `index` failed while it was being sent: nothing is sent for it or after it. */
+  hasFailed(index: number): boolean {
+    return index === this.#failedIndex;
+  }
+
+  /** The work request at `index` cannot go on. It completes with `status` once everything before it has. */
+  fail(index: number, status: number): void {
+    this.#failedIndex = index;
+    this.#failedStatus = status;
+    this.retire();
+  }
+
+  /** Completes what is done at the head of the queue. While draining, says when nothing is left. */
+  retire(): void {
+    const out = this.#out;
+    while (out.head !== out.started && out.head !== this.#failedIndex && out.isDone(out.head)) {
+      // The accounts move on before the completion is written: a CQ that overruns stops the QP, which flushes the rest.
+      const index = out.head;
+      out.retire();
+      this.#completions.complete(index, STATUS_SUCCESS);
+    }
+    if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
+    else if (this.#qp.attributes.state === QPS_SQD && out.isIdle) {
+      // Everything that was started has completed, and nothing more is started: this is said once.
+      this.#qp.host.raise(EVENT_SQ_DRAINED, this.#qp.qpn);
+    }
+  }
+
+  /** The oldest work request fails: its real status, everything after it flushed. */
+  completeInError(status: number, vendorError: number): void {
+    this.#completions.completeInError(this.#out.head, status, vendorError);
+    this.#qp.enterError();
+  }
+
+  /** Completes everything that is posted with WR_FLUSH_ERR. */
+  flush(): void {
+    this.#failedIndex = NOTHING_FAILED;
+    this.#completions.flush();
+    this.#out.reset(this.#out.newPsn, this.#sq.consumer);
+  }
+
+  /** Back to RESET: what is posted disappears without completions. */
+  discard(): void {
+    this.#failedIndex = NOTHING_FAILED;
+    this.#completions.discard();
+    this.#out.reset(0, this.#sq.consumer);
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Reliability of the requester (IBTA vol. 1 §9.7.5, §9.7.6): the retransmission timer, the retries, the wait for a receiver that was not ready,
+ * and what the recovery scheme makes of a loss. It decides what is sent again and when; the requester sends it.
+ */
+
+import { psnAdd, psnDiff } from '../packet/psn.js';
+import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
+import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
+import { ackTimeoutNs, RNR_RETRY_INFINITE } from '../retransmit/timers.js';
+import { COUNTER } from '../ring/counters.js';
+import { STATUS_RETRY_EXC_ERR, STATUS_RNR_RETRY_EXC_ERR } from '../ring/enums.js';
+import { WAIT_RNR } from '../ring/telemetry-page.js';
+import { KIND_DATA, type Outstanding } from './outstanding.js';
+import type { Retirement } from './retirement.js';
+import { createRttProbe, NO_RTT_PROBE, type RttProbe } from './rtt-probe.js';
+import type { QpShared } from './shared.js';
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** When something is sent again. */
+export class Retransmitter {
+  readonly #qp: QpShared;
+  readonly #out: Outstanding;
+  readonly #retirement: Retirement;
+  #recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
+  #ackDeadlineNs = NEVER;
+  /** When the timer of the former started. */
+  #ackStartNs = 0;
+  #rnrDeadlineNs = NEVER;
+  #retriesLeft = 0;
+  #rnrRetriesLeft = 0;
+  /** A go-back retry is running and nothing has been acknowledged since: further reports of the same gap must not restart it. */
+  #retrying = false;
+  /** A timeout has passed: the next packet asks what has arrived. */
+  #mustAsk = false;
+  /**
+   * The newest PSN in flight that the peer was asked to answer. The retransmission timer runs only while one is outstanding: packets that
+   * ask for nothing may stay unanswered for as long as a slow link takes to carry the next one that does.
+   */
+  #answerPsn = 0;
+  #rtt: RttProbe = NO_RTT_PROBE;
+  /** What the rate control has been told is acknowledged: everything before this PSN. */
+  #reportedPsn = 0;
+
+  constructor(qp: QpShared, out: Outstanding, retirement: Retirement) {
+    this.#qp = qp;
+    this.#out = out;
+    this.#retirement = retirement;
+  }
+
+  /** The sender's half of the recovery scheme. */
+  get recovery(): SenderRecovery {
+    return this.#recovery;
+  }
+
+  /** Measures round trips as the rate control wants it. */
+  get rtt(): RttProbe {
+    return this.#rtt;
+  }
+
+  get retriesLeft(): number {
+    return this.#retriesLeft;
+  }
+
+  get rnrRetriesLeft(): number {
+    return this.#rnrRetriesLeft;
+  }
+
+  /** While waiting for a receiver that was not ready nothing is sent. */
+  get waitsForReceiver(): boolean {
+    return this.#rnrDeadlineNs !== NEVER;
+  }
+
+  get deadlineNs(): number {
+    return Math.min(this.#ackDeadlineNs, this.#rnrDeadlineNs);
+  }
+
+  /** RTR to RTS. */
+  start(): void {
+    const { attributes } = this.#qp;
+    this.#recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
+    this.#recovery.reset(attributes.sqPsn);
+    this.stopTimers();
+    this.#grantRetries();
+    this.#mustAsk = false;
+    this.#answerPsn = psnAdd(attributes.sqPsn, -1);
+    this.#reportedPsn = attributes.sqPsn;
+  }
+
+  /** The rate control has changed: round trips are measured as it wants, one every `sampleBytes`. */
+  measureRtt(sampleBytes: number): void {
+    this.#rtt = createRttProbe(sampleBytes);
+  }
+
+  /** Nothing is awaited any more. */
+  stopTimers(): void {
+    this.#ackDeadlineNs = NEVER;
+    this.#rnrDeadlineNs = NEVER;
+  }
+
+  #grantRetries(): void {
+    const { retryCnt, rnrRetry } = this.#qp.attributes;
+    this.#retriesLeft = retryCnt;
+    this.#rnrRetriesLeft = rnrRetry;
+    this.#retrying = false;
+  }
+
+  // ---- what the requester reports
+
+  /**
+   * After silence the first packet asks what has arrived: the one that would, the last, may be lost each time, behind the same burst. True once,
+   * for the packet that has to ask.
+   */
+  takeMustAsk(): boolean {
+    const mustAsk = this.#mustAsk;
+    this.#mustAsk = false;
+    return mustAsk;
+  }
+
+  /** PSNs [psn, psn + psns) have been sent again. */
+  resent(psn: number, psns: number): void {
+    for (let i = 0; i < psns; i++) this.#recovery.onResent(psnAdd(psn, i), this.#out.newPsn);
+  }
+
+  /** A packet has been sent that asks for an answer up to `psn`. */
+  asked(psn: number, now: number): void {
+    if (psnDiff(psn, this.#answerPsn) > 0) this.#answerPsn = psn;
+    if (this.#ackDeadlineNs === NEVER) this.#armAckTimer(now);
+  }
+
+  /** Nothing more may be in flight. The window may have shrunk since, so that nobody was asked for an answer: then time decides. */
+  blocked(now: number): void {
+    if (this.#ackDeadlineNs === NEVER && this.#out.inFlight > 0) this.#armAckTimer(now);
+  }
+
+  #armAckTimer(now: number): void {
+    this.#ackStartNs = now;
+    this.#ackDeadlineNs = now + this.#timeoutNs;
+    this.#qp.deadlineChanged();
+  }
+
+  get #timeoutNs(): number {
+    return this.#recovery.timeoutNs(ackTimeoutNs(this.#qp.attributes.timeout), this.#out.inFlight);
+  }
+
+  // ---- what the completer reports
+
+  /** Something more is acknowledged: `unacked` has advanced. Completes what is done and grants new retries. */
+  progress(now: number): void {
+    const out = this.#out;
+    out.advance(this.#recovery);
+    const rttNs = this.#rtt.onProgress(out.unacked, now);
+    const packets = psnDiff(out.unacked, this.#reportedPsn);
+    if (packets > 0) {
+      this.#qp.congestion.onAcknowledged(packets * this.#qp.mtuBytes, rttNs, now);
+      this.#reportedPsn = out.unacked;
+    }
+    this.#grantRetries();
+    this.#ackDeadlineNs = NEVER;
+    if (psnDiff(this.#answerPsn, out.unacked) >= 0 && this.#rnrDeadlineNs === NEVER) this.#armAckTimer(now);
+    this.#retirement.retire();
+    this.#qp.schedule();
+  }
+
+  /** PSNs [first, end) are known to be missing, or nothing was heard of them for a whole timeout. */
+  lost(first: number, end: number, cause: number): void {
+    const out = this.#out;
+    const recovery = this.#recovery;
+    this.#rtt.cancel();
+    if (this.waitsForReceiver) return; // The resend after the wait covers it; an early one would only be refused again.
+    const index = out.find(first, out.head);
+    if (index < 0) return;
+    const counts = recovery.goesBack || cause === LOSS_TIMEOUT;
+    if (counts) {
+      if (this.#retrying && cause !== LOSS_TIMEOUT) return;
+      if (this.#retriesLeft === 0) {
+        this.#qp.host.counters[COUNTER.retry_exceeded_err]++;
+        this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, 0);
+        return;
+      }
+      this.#retriesLeft--;
+      this.#retrying = true;
+    }
+    if (cause === LOSS_TIMEOUT) this.#mustAsk = true;
+    const resume = recovery.onLoss(first, end, out.firstPsn[index & out.mask], out.newPsn, cause);
+    if (resume !== NO_REWIND) this.#rewind(resume);
+    this.#qp.schedule();
+  }
+
+  /** Sending goes on at `psn`. Only go-back-0 goes back behind what was acknowledged. */
+  #rewind(psn: number): void {
+    const out = this.#out;
+    const { counters } = this.#qp.host;
+    const beyond = psnDiff(out.sendPsn, psn) - 1;
+    if (beyond >= 0 && out.kind[out.find(psn, out.head) & out.mask] === KIND_DATA) {
+      counters[COUNTER.retry_rewinds]++;
+      counters[COUNTER.retry_rewind_packets] += beyond;
+    }
+    this.#goBack(psn);
+  }
+
+  #goBack(psn: number): void {
+    this.#out.goBack(psn);
+    if (psnDiff(this.#answerPsn, psn) >= 0) this.#answerPsn = psnAdd(psn, -1);
+  }
+
+  /**
+   * The receiver was not ready for `psn`, the oldest outstanding one, and asks for a pause of `pauseNs`: everything waits, then goes on there. Out of
+   * retries, the work request fails; `syndrome` goes with its completion.
+   */
+  receiverNotReady(psn: number, pauseNs: number, syndrome: number, now: number): void {
+    if (this.waitsForReceiver) return;
+    if (this.#qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
+      if (this.#rnrRetriesLeft === 0) {
+        this.#qp.host.counters[COUNTER.rnr_nak_retry_err]++;
+        this.#retirement.completeInError(STATUS_RNR_RETRY_EXC_ERR, syndrome);
+        return;
+      }
+      this.#rnrRetriesLeft--;
+    }
+    this.#rtt.cancel();
+    this.#rnrDeadlineNs = now + pauseNs;
+    this.#ackDeadlineNs = NEVER;
+    this.#qp.probe.waits(WAIT_RNR);
+    if (this.#recovery.goesBack) this.#goBack(psn);
+    else this.#recovery.onLoss(psn, psnAdd(psn, 1), psn, this.#out.newPsn, LOSS_TIMEOUT);
+    this.#qp.deadlineChanged();
+  }
+
+  onDeadline(now: number): void {
+    if (now >= this.#rnrDeadlineNs) {
+      this.#rnrDeadlineNs = NEVER;
+      this.#armAckTimer(now);
+      this.#qp.schedule();
+    }
+    if (now >= this.#ackDeadlineNs) {
+      this.#ackDeadlineNs = NEVER;
+      const out = this.#out;
+      if (out.unacked === out.newPsn) return;
+      const timeoutNs = this.#timeoutNs;
+      if (now < this.#ackStartNs + timeoutNs) {
+        this.#ackDeadlineNs = this.#ackStartNs + timeoutNs; // With more packets in flight the scheme waits longer.
+        return;
+      }
+      this.#qp.host.counters[COUNTER.local_ack_timeout_err]++;
+      this.#qp.probe.timedOut(timeoutNs);
+      this.lost(out.unacked, out.newPsn, LOSS_TIMEOUT);
+    }
+  }
+}

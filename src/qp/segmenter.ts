@@ -1,0 +1,143 @@
+/**
+ * Turns SEND and WRITE messages into packets (IBTA vol. 1 §9.7.2, §9.7.3.1). A packet is made from the work request each time it is sent,
+ * first or again: nothing is kept for retransmission. Reliable and unreliable connections differ only in the opcodes.
+ */
+
+import { SgeCursor } from '../memory/sge-cursor.js';
+import * as op from '../packet/opcode.js';
+import { BTH_MIGREQ, BTH_PAD_SHIFT, BTH_SOLICITED, writeBth, writeIeth, writeImm, writeReth } from '../packet/roce.js';
+import type { TxBatch } from '../port/datagram.js';
+import { COUNTER } from '../ring/counters.js';
+import {
+  SEND_INLINE,
+  SEND_SOLICITED,
+  WR_RDMA_WRITE,
+  WR_RDMA_WRITE_WITH_IMM,
+  WR_SEND,
+  WR_SEND_WITH_IMM,
+  WR_SEND_WITH_INV,
+} from '../ring/enums.js';
+import { type SendQueue, SendWqe } from '../ring/work-queue.js';
+import type { QpShared } from './shared.js';
+
+const TX_DATA_PACKETS = COUNTER.tx_data_packets;
+
+/** Packet opcodes of one kind of message: first, middle, last, only. */
+type Places = readonly [first: number, middle: number, last: number, only: number];
+
+/** Packet opcodes by work request opcode; undefined where the transport has no such message. */
+export type DataOpcodes = ReadonlyArray<Places | undefined>;
+
+function byWorkRequest(rows: ReadonlyArray<readonly [wrOpcode: number, places: Places]>): DataOpcodes {
+  const table = Array<Places | undefined>(WR_SEND_WITH_INV + 1).fill(undefined);
+  for (const [wrOpcode, places] of rows) table[wrOpcode] = places;
+  return table;
+}
+
+/** SEND and WRITE of a transport whose opcodes begin at `base`: they look the same in RC (0x00) and UC (0x20). */
+function sendAndWrite(base: number): ReadonlyArray<readonly [number, Places]> {
+  const places = (...opcodes: Places): Places => opcodes.map((opcode) => base | opcode) as unknown as Places;
+  return [
+    [WR_SEND, places(op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST, op.RC_SEND_ONLY)],
+    [WR_SEND_WITH_IMM, places(op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST_IMM, op.RC_SEND_ONLY_IMM)],
+    [WR_RDMA_WRITE, places(op.RC_WRITE_FIRST, op.RC_WRITE_MIDDLE, op.RC_WRITE_LAST, op.RC_WRITE_ONLY)],
+    [WR_RDMA_WRITE_WITH_IMM, places(op.RC_WRITE_FIRST, op.RC_WRITE_MIDDLE, op.RC_WRITE_LAST_IMM, op.RC_WRITE_ONLY_IMM)],
+  ];
+}
+
+/** Messages of a reliable connection. */
+export const RC_DATA_OPCODES = byWorkRequest([
+  ...sendAndWrite(op.RC_BASE),
+  [WR_SEND_WITH_INV, [op.RC_SEND_FIRST, op.RC_SEND_MIDDLE, op.RC_SEND_LAST_INV, op.RC_SEND_ONLY_INV]],
+]);
+/** Messages of an unreliable connection. */
+export const UC_DATA_OPCODES = byWorkRequest(sendAndWrite(op.UC_BASE));
+
+/** The message being sent, by a queue pair's send side. */
+export class Segmenter {
+  readonly #qp: QpShared;
+  readonly #sq: SendQueue;
+  readonly #opcodes: DataOpcodes;
+  readonly #source = new SgeCursor();
+  /** Index of the WQE whose buffers are resolved; -1: none. */
+  #resolved = -1;
+  /** The work request that was read last. */
+  readonly wqe = new SendWqe();
+
+  constructor(qp: QpShared, sq: SendQueue, opcodes: DataOpcodes) {
+    this.#qp = qp;
+    this.#sq = sq;
+    this.#opcodes = opcodes;
+  }
+
+  /** Forgets the message: what is posted next may stand at the same index. */
+  reset(): void {
+    this.#resolved = -1;
+  }
+
+  /** Reads the work request at `index`. */
+  read(index: number): void {
+    this.#sq.read(index, this.wqe);
+    this.#resolved = -1;
+  }
+
+  /** True when the work request that was read is a SEND or WRITE of this transport. */
+  get isData(): boolean {
+    return this.#opcodes[this.wqe.opcode] !== undefined;
+  }
+
+  /** Resolves the local buffers of the work request that was read; `required` access: 0 to read them. False: they are not allowed. */
+  resolve(required: number): boolean {
+    const { wqe } = this;
+    const { host, pd } = this.#qp;
+    if ((wqe.flags & SEND_INLINE) !== 0) {
+      this.#source.loadPlain(this.#sq.bytes, wqe.inlineOffset, wqe.messageBytes);
+    } else if (!this.#source.load(wqe.sges, host.keys, pd, required)) return false;
+    this.#resolved = wqe.index;
+    return true;
+  }
+
+  /** True when the message at `index` is the one that is resolved, and its buffers are still there. */
+  holds(index: number): boolean {
+    return this.#resolved === index && this.#source.stillValid;
+  }
+
+  /** PSNs that the message which was read takes: its packets; for a READ its responses. */
+  get packetCount(): number {
+    return Math.max(1, Math.ceil(this.wqe.messageBytes / this.#qp.mtuBytes));
+  }
+
+  /** Payload bytes of the message's packet `place`, counted from 0. */
+  payloadBytes(place: number, isLast: boolean): number {
+    const { mtuBytes } = this.#qp;
+    return isLast ? this.wqe.messageBytes - place * mtuBytes : mtuBytes;
+  }
+
+  /** Writes packet `place` of the message into the batch's next slot and seals it. */
+  write(batch: TxBatch, place: number, isLast: boolean, ackReq: boolean, psn: number): void {
+    const { wqe } = this;
+    const qp = this.#qp;
+    const isFirst = place === 0;
+    const bytes = this.payloadBytes(place, isLast);
+    const pad = -bytes & 3;
+    const isPlainWrite = wqe.opcode === WR_RDMA_WRITE;
+    let flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
+    if (isLast && (wqe.flags & SEND_SOLICITED) !== 0 && !isPlainWrite) flags |= BTH_SOLICITED;
+    const places = this.#opcodes[wqe.opcode]!;
+    const opcode = isFirst ? places[isLast ? 3 : 0] : places[isLast ? 2 : 1];
+    const b = batch.slab;
+    let o = writeBth(b, batch.payloadOffset(batch.count), opcode, flags, qp.attributes.destQpn, ackReq, psn);
+    if (isFirst && (isPlainWrite || wqe.opcode === WR_RDMA_WRITE_WITH_IMM)) {
+      o = writeReth(b, o, wqe.remoteHigh, wqe.remoteLow, wqe.rkey, wqe.messageBytes);
+    }
+    if (isLast) {
+      if (wqe.opcode === WR_SEND_WITH_IMM || wqe.opcode === WR_RDMA_WRITE_WITH_IMM) o = writeImm(b, o, wqe.immediate);
+      else if (wqe.opcode === WR_SEND_WITH_INV) o = writeIeth(b, o, wqe.immediate);
+    }
+    this.#source.gather(place * qp.mtuBytes, bytes, b, o);
+    o += bytes;
+    for (let p = 0; p < pad; p++) b[o++] = 0;
+    if (bytes > 0) qp.host.counters[TX_DATA_PACKETS]++;
+    qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+  }
+}

@@ -1,0 +1,67 @@
+/** Completions of send work requests: frees the oldest element of the send queue and, where one is wanted, writes its CQE. */
+
+import { Cqe } from '../ring/completion-ring.js';
+import { COUNTER } from '../ring/counters.js';
+import { SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../ring/enums.js';
+import type { SendQueue } from '../ring/work-queue.js';
+import type { CompletionSink, QpHost } from './host.js';
+import type { QpProbe } from './probe.js';
+
+/** What completing needs of the queue pair. */
+interface Owner {
+  readonly host: QpHost;
+  readonly qpn: number;
+  readonly sendCq: CompletionSink;
+  readonly signalAll: boolean;
+  readonly probe: QpProbe;
+}
+
+/** The consumer's end of a send queue. */
+export class SendCompletions {
+  readonly #owner: Owner;
+  readonly #sq: SendQueue;
+  readonly #cqe = new Cqe();
+
+  constructor(owner: Owner, sq: SendQueue) {
+    this.#owner = owner;
+    this.#sq = sq;
+  }
+
+  /**
+   * The oldest element, at `index`, is done. It is freed before its completion is written: a CQ that overruns stops the QP, which
+   * flushes from the element behind.
+   */
+  complete(index: number, status: number, vendorError = 0): void {
+    const sq = this.#sq;
+    const owner = this.#owner;
+    sq.consumer = (index + 1) >>> 0;
+    owner.probe.completed(index);
+    if (status === STATUS_SUCCESS && !owner.signalAll && (sq.flagsAt(index) & SEND_SIGNALED) === 0) return;
+    const cqe = this.#cqe;
+    cqe.index = index;
+    cqe.qpn = owner.qpn;
+    cqe.status = status;
+    cqe.opcode = wcOpcodeOf(sq.opcodeAt(index));
+    cqe.byteCount = sq.messageBytesAt(index);
+    cqe.vendorError = vendorError;
+    owner.sendCq.complete(cqe);
+  }
+
+  /** The oldest element fails with a cause of its own, other than a flush. */
+  completeInError(index: number, status: number, vendorError = 0): void {
+    this.#owner.host.counters[COUNTER.req_cqe_error]++;
+    this.complete(index, status, vendorError);
+  }
+
+  /** Completes everything that is posted with WR_FLUSH_ERR. */
+  flush(): void {
+    const sq = this.#sq;
+    for (let index = sq.consumer; index !== sq.producer; index = sq.consumer) this.complete(index, STATUS_WR_FLUSH_ERR);
+  }
+
+  /** What is posted disappears without completions. */
+  discard(): void {
+    this.#sq.consumer = this.#sq.producer;
+    this.#owner.probe.discarded(this.#sq.producer);
+  }
+}

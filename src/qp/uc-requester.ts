@@ -1,0 +1,156 @@
+/**
+ * The sending half of an unreliable connection (IBTA vol. 1 §9.8.2): messages go out once, packet after packet, and are done when their last packet
+ * has left. Nothing is acknowledged and nothing sent again.
+ */
+
+import { psnAdd } from '../packet/psn.js';
+import type { TxBatch } from '../port/datagram.js';
+import {
+  EVENT_SQ_DRAINED,
+  QPS_SQD,
+  QPS_SQE,
+  STATUS_LOC_PROT_ERR,
+  STATUS_LOC_QP_OP_ERR,
+  STATUS_SUCCESS,
+  WR_BIND_MW,
+  WR_LOCAL_INV,
+  WR_REG_MR,
+} from '../ring/enums.js';
+import { WAIT_NOTHING, WAIT_PACING } from '../ring/telemetry-page.js';
+import type { SendQueue } from '../ring/work-queue.js';
+import { executeLocal } from './local-operations.js';
+import { Segmenter, UC_DATA_OPCODES } from './segmenter.js';
+import { SendCompletions } from './send-completions.js';
+import type { QpShared } from './shared.js';
+
+/** No message is being sent. */
+const NO_PACKET = -1;
+
+/** The send queue of an unreliable connection. */
+export class UcRequester {
+  readonly #qp: QpShared;
+  readonly #sq: SendQueue;
+  readonly #segmenter: Segmenter;
+  readonly #completions: SendCompletions;
+  /** Which packet of the message in progress is the next. */
+  #nextPacket = NO_PACKET;
+  psn = 0;
+
+  constructor(qp: QpShared, sq: SendQueue) {
+    this.#qp = qp;
+    this.#sq = sq;
+    this.#segmenter = new Segmenter(qp, sq, UC_DATA_OPCODES);
+    this.#completions = new SendCompletions(qp, sq);
+  }
+
+  /** RTR to RTS: the first packet will have this PSN. */
+  start(psn: number): void {
+    this.psn = psn;
+    this.#nextPacket = NO_PACKET;
+  }
+
+  /** Some of what was posted has not been sent. */
+  get hasUnsent(): boolean {
+    return this.#sq.consumer !== this.#sq.producer;
+  }
+
+  /** Work requests posted and not complete. */
+  get postedWqes(): number {
+    return (this.#sq.producer - this.#sq.consumer) >>> 0;
+  }
+
+  /** A message has begun and not ended. */
+  get isInMessage(): boolean {
+    return this.#nextPacket !== NO_PACKET;
+  }
+
+  /** While draining: says when the message in progress has left. */
+  drain(): void {
+    const { attributes, host, qpn } = this.#qp;
+    if (attributes.state === QPS_SQD && !this.isInMessage) host.raise(EVENT_SQ_DRAINED, qpn);
+  }
+
+  /** Completes everything that is posted with WR_FLUSH_ERR. */
+  flush(): void {
+    this.#nextPacket = NO_PACKET;
+    this.#completions.flush();
+    this.#qp.probe.waits(WAIT_NOTHING);
+  }
+
+  /** Back to RESET: what is posted disappears without completions. */
+  discard(): void {
+    this.#nextPacket = NO_PACKET;
+    this.#completions.discard();
+  }
+
+  /** Sends at most one packet into the batch; false when there is nothing to send now. */
+  emit(batch: TxBatch, now: number): boolean {
+    const { probe, congestion } = this.#qp;
+    if (congestion.pacer.opensNs > now) {
+      if (this.hasUnsent) probe.waits(WAIT_PACING);
+      return false;
+    }
+    while (!this.isInMessage) {
+      if (!this.hasUnsent || this.#qp.attributes.state === QPS_SQD) {
+        probe.waits(WAIT_NOTHING);
+        return false;
+      }
+      const status = this.#start(this.#sq.consumer);
+      if (status !== STATUS_SUCCESS) {
+        this.#fail(status);
+        return false;
+      }
+    }
+    if (!this.#segmenter.holds(this.#sq.consumer)) {
+      this.#fail(STATUS_LOC_PROT_ERR); // Its region went away between two packets.
+      return false;
+    }
+    this.#emitPacket(batch, now);
+    return true;
+  }
+
+  /** Begins the work request at `index`, or executes it if it sends nothing. Returns the status it fails with, or SUCCESS. */
+  #start(index: number): number {
+    const segmenter = this.#segmenter;
+    segmenter.read(index);
+    if (segmenter.isData) {
+      if (!segmenter.resolve(0)) return STATUS_LOC_PROT_ERR;
+      this.#nextPacket = 0;
+      return STATUS_SUCCESS;
+    }
+    const { opcode } = segmenter.wqe;
+    if (opcode !== WR_LOCAL_INV && opcode !== WR_BIND_MW && opcode !== WR_REG_MR) return STATUS_LOC_QP_OP_ERR;
+    const status = executeLocal(this.#qp, segmenter.wqe);
+    if (status !== STATUS_SUCCESS) return status;
+    this.#qp.probe.sent(index, true, true);
+    this.#completions.complete(index, STATUS_SUCCESS);
+    return STATUS_SUCCESS;
+  }
+
+  #emitPacket(batch: TxBatch, now: number): void {
+    const qp = this.#qp;
+    const index = this.#sq.consumer;
+    const place = this.#nextPacket;
+    const isLast = place === this.#segmenter.packetCount - 1;
+    this.#segmenter.write(batch, place, isLast, false, this.psn);
+    this.psn = psnAdd(this.psn, 1);
+    qp.dataSent(batch, now);
+    qp.probe.sent(index, place === 0, isLast);
+    if (!isLast) {
+      this.#nextPacket = place + 1;
+      return;
+    }
+    this.#nextPacket = NO_PACKET;
+    this.#completions.complete(index, STATUS_SUCCESS);
+    this.drain();
+  }
+
+  /** A local error stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
+  #fail(status: number): void {
+    this.#nextPacket = NO_PACKET;
+    this.#completions.completeInError(this.#sq.consumer, status);
+    const { attributes } = this.#qp;
+    if (attributes.state !== QPS_SQE) attributes.state = QPS_SQE;
+    this.flush();
+  }
+}

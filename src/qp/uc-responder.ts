@@ -1,0 +1,98 @@
+/**
+ * The receiving half of an unreliable connection (IBTA vol. 1 §9.8.2.2): a message whose packets all arrive in order is delivered, any other is dropped
+ * whole and in silence. Whatever the PSN, the first packet of a message begins a new one.
+ *
+ * A receive WQE that an unfinished message took serves the next one.
+ */
+
+import { NAK_REMOTE_OPERATION } from '../packet/aeth.js';
+import { PLACE_FIRST, PLACE_ONLY } from '../packet/opcode.js';
+import { psnAdd, psnDiff } from '../packet/psn.js';
+import type { RocePacket } from '../packet/roce.js';
+import { COUNTER } from '../ring/counters.js';
+import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
+import type { QpShared } from './shared.js';
+
+/** What an unreliable connection makes of packets. */
+export class UcResponder {
+  readonly #qp: QpShared;
+  readonly #reassembler: Reassembler;
+  expectedPsn = 0;
+  /** Messages delivered; the wire does not carry it. */
+  msn = 0;
+  /** What arrives belongs to a message that was dropped: the next one begins with a FIRST or ONLY packet. */
+  #dropping = false;
+
+  constructor(qp: QpShared) {
+    this.#qp = qp;
+    this.#reassembler = new Reassembler(qp);
+  }
+
+  /** INIT to RTR: the first packet is expected to have this PSN. */
+  start(psn: number): void {
+    this.expectedPsn = psn;
+    this.msn = 0;
+    this.#dropping = false;
+    this.#reassembler.endMessage();
+  }
+
+  /** Entering ERR. */
+  flush(): void {
+    this.#reassembler.endMessage();
+    this.#reassembler.receives.flush();
+  }
+
+  /** Back to RESET: posted receives disappear. */
+  discard(): void {
+    this.#reassembler.endMessage();
+    this.#reassembler.receives.discard();
+  }
+
+  /** A packet that passed all checks of the receive path. */
+  receive(packet: RocePacket, bytes: Uint8Array): void {
+    const distance = psnDiff(packet.psn, this.expectedPsn);
+    const { place } = packet.info;
+    const begins = place === PLACE_FIRST || place === PLACE_ONLY;
+    if (distance !== 0) this.#qp.host.counters[distance > 0 ? COUNTER.out_of_sequence : COUNTER.duplicate_request]++;
+    if (distance < 0 && !begins) return; // A late copy: it belongs to no message that could still be delivered.
+    this.expectedPsn = psnAdd(packet.psn, 1);
+    if (begins) {
+      if (this.#reassembler.isInMessage) this.#dropMessage(); // Its end is missing.
+      this.#dropping = false;
+    } else if (distance > 0) this.#dropMessage();
+    if (this.#dropping) return;
+    if (!this.#reassembler.isInSequence(packet)) this.#dropMessage();
+    else this.#execute(packet, bytes);
+  }
+
+  #execute(packet: RocePacket, bytes: Uint8Array): void {
+    const reassembler = this.#reassembler;
+    const verdict = reassembler.place(packet, bytes);
+    if (verdict === PLACED_LAST) {
+      this.msn = psnAdd(this.msn, 1);
+      reassembler.complete(packet);
+    } else if (verdict === NOT_READY) {
+      this.#qp.host.counters[COUNTER.out_of_buffer]++;
+      this.#dropMessage();
+    } else if (verdict === REFUSED) this.#refuse();
+  }
+
+  /** What the peer asked for is not allowed: dropped. That our own receive buffer is not there is our error: the queue pair stops. */
+  #refuse(): void {
+    const { refusedSyndrome, refusedStatus, receives } = this.#reassembler;
+    if (refusedSyndrome !== NAK_REMOTE_OPERATION) {
+      this.#dropMessage();
+      return;
+    }
+    this.#reassembler.endMessage();
+    receives.fail(refusedStatus);
+    this.#qp.enterError();
+  }
+
+  /** The message is lost as a whole; it is counted once, however many of its packets arrive. */
+  #dropMessage(): void {
+    if (!this.#dropping) this.#qp.host.counters[COUNTER.uc_messages_dropped]++;
+    this.#dropping = true;
+    this.#reassembler.endMessage();
+  }
+}
