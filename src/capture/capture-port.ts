@@ -21,6 +21,7 @@ const HOP_LIMIT = 64;
 /** Senders whose ICRC constants are remembered. */
 const FLOWS_MAX = 256;
 
+/** Writes both directions; what does not fit the file is left out and counted there. */
 export class CapturePort extends PortWrapper {
   readonly #sink: PacketSink;
   readonly #interfaceId: number;

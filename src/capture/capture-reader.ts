@@ -8,27 +8,35 @@ import { isPcap, readPcap } from './pcap-reader.js';
 import { BLOCK_SECTION_HEADER } from './pcapng-blocks.js';
 import { readPcapng } from './pcapng-reader.js';
 
+/** One packet of a capture file. */
 export interface CapturedPacket {
   /** Nanoseconds since 1970; 0 where the file has no stamp for it. */
   readonly timestampNs: bigint;
+  /** Index of the interface in its section; 0 in a classic pcap. */
   readonly interfaceId: number;
+  /** What the bytes begin with: LINKTYPE_ numbers of tcpdump.org. */
   readonly linkType: number;
   /** A view into the file. */
   readonly bytes: Uint8Array;
   /** Larger than `bytes.length` when the capture cut the packet off. */
   readonly originalLength: number;
+  /** Of the packet's block; undefined without one. */
   readonly comment: string | undefined;
 }
 
 /** Why and where reading ended before the end of the file. */
 export interface CaptureDamage {
+  /** Byte of the file where it cannot be read on. */
   readonly offset: number;
+  /** For people. */
   readonly reason: string;
 }
 
 /** Iterate it once; afterwards `damage` says whether the file was whole. */
 export class CaptureReader implements Iterable<CapturedPacket> {
+  /** As the first four bytes say. */
   readonly format: 'pcapng' | 'pcap';
+  /** Undefined while reading, and after a whole file. */
   damage: CaptureDamage | undefined;
   readonly #file: Uint8Array;
 

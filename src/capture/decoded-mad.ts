@@ -41,6 +41,7 @@ const REJ_REASONS: Readonly<Record<number, string>> = {
   35: 'vendor option not supported',
 };
 
+/** What a management datagram is. */
 export interface DecodedMad {
   /** `CM REQ`, or `class 0x04 attribute 0x0001` for what is not connection management. */
   readonly name: string;

@@ -25,32 +25,48 @@ import type { CapturedDatagram } from './udp-in-capture.js';
 /** `cut`: the capture does not hold the whole packet; `unchecked`: the caller did not want it checked. */
 export type IcrcVerdict = 'ok' | 'bad' | 'cut' | 'unchecked';
 
+/** Base transport header (IBTA vol. 1 §9.2). */
 export interface DecodedBth {
+  /** 0..255. */
   readonly opcode: number;
   /** Transport and operation, e.g. `RC SEND_ONLY`. */
   readonly operation: string;
+  /** Asks the receiver for an event. */
   readonly solicited: boolean;
+  /** The migration bit. */
   readonly migReq: boolean;
+  /** 0..3. */
   readonly padBytes: number;
+  /** Partition key, 16 bits. */
   readonly pkey: number;
+  /** Forward congestion notification. */
   readonly fecn: boolean;
+  /** Backward congestion notification. */
   readonly becn: boolean;
+  /** The receiving queue pair, 24 bits. */
   readonly destQpn: number;
+  /** The sender asks for an acknowledgement. */
   readonly ackReq: boolean;
+  /** Packet sequence number, 24 bits. */
   readonly psn: number;
   /** Without pad. */
   readonly payloadBytes: number;
 }
 
+/** What kind of answer an AETH is. */
 export type SyndromeKind = 'ack' | 'rnr_nak' | 'nak' | 'reserved';
 
+/** ACK extended header (IBTA vol. 1 §9.7.5.1). */
 export interface DecodedAeth {
+  /** The byte as it stands in the packet. */
   readonly syndrome: number;
+  /** Its upper three bits. */
   readonly kind: SyndromeKind;
   /** For people, e.g. `NAK PSN_SEQUENCE_ERROR`. */
   readonly meaning: string;
   /** Only of an RNR NAK: how long the requester has to wait. */
   readonly rnrTimerNs?: number;
+  /** Message sequence number, 24 bits. */
   readonly msn: number;
 }
 
@@ -60,34 +76,52 @@ export interface CapturePlace {
   readonly number: number;
   /** Since the first packet of the file. */
   readonly timeNs: number;
+  /** Index of the interface in its section. */
   readonly interfaceId: number;
 }
 
+/** A datagram to the RoCE port, well formed or not. */
 export interface DecodedPacket extends CapturePlace {
+  /** IP address of the sender. */
   readonly source: string;
+  /** IP address of the receiver. */
   readonly destination: string;
+  /** UDP port of the sender. */
   readonly sourcePort: number;
+  /** UDP port of the receiver. */
   readonly destinationPort: number;
+  /** ECN codepoint 0..3. */
   readonly ecn: number;
   /** Of the UDP payload: BTH .. ICRC. */
   readonly lengthBytes: number;
+  /** What the ICRC says. */
   readonly icrc: IcrcVerdict;
   /** Why the packet cannot be decoded further, one of PARSE_REASONS. */
   readonly malformed?: string;
+  /** There unless the packet is malformed. */
   readonly bth?: DecodedBth;
+  /** RDMA extended header: where, with which key, how many bytes. */
   readonly reth?: { readonly va: bigint; readonly rkey: number; readonly dmaLength: number };
+  /** Of acknowledgements and READ responses. */
   readonly aeth?: DecodedAeth;
+  /** Atomic extended header: where, with which key, both operands. */
   readonly atomicEth?: {
     readonly va: bigint;
     readonly rkey: number;
     readonly swapOrAdd: bigint;
     readonly compare: bigint;
   };
+  /** Atomic ACK extended header: the value before. */
   readonly atomicAckEth?: { readonly original: bigint };
+  /** Datagram extended header: Q_Key and sender's QPN. */
   readonly deth?: { readonly qkey: number; readonly sourceQpn: number };
+  /** Immediate data, 32 bits. */
   readonly immediate?: number;
+  /** Key that the receiver is to invalidate. */
   readonly invalidateRkey?: number;
+  /** Bytes of the bitmap of a SACK. */
   readonly sackBytes?: number;
+  /** Of datagrams to QP1. */
   readonly mad?: DecodedMad;
 }
 

@@ -36,6 +36,7 @@ interface EventDeclaration {
   readonly fields: Readonly<Record<string, Field>>;
 }
 
+/** Every event by name: what it says, and its fields. */
 export const EVENTS = {
   'roce:packet_sent': { doc: 'The NIC has handed a packet to the port.', fields: PACKET },
   'roce:packet_received': { doc: 'The port has handed a packet to the NIC.', fields: PACKET },
@@ -83,6 +84,7 @@ export const EVENTS = {
   },
 } as const satisfies Readonly<Record<string, EventDeclaration>>;
 
+/** A name of the catalogue. */
 export type EventName = keyof typeof EVENTS;
 
 interface ValueTypes {

@@ -20,6 +20,7 @@ import { psnAdd, psnDiff } from '../packet/psn.js';
 import { ECN_CE } from '../port/datagram.js';
 import type { DecodedPacket } from './decoded-packet.js';
 
+/** What is remarkable about a packet. */
 export type FlowEvent =
   | { readonly kind: 'retransmission' }
   /** PSNs that should have come before this packet. */
@@ -29,22 +30,35 @@ export type FlowEvent =
   | { readonly kind: 'icrc_bad' }
   | { readonly kind: 'malformed' };
 
+/** One flow so far. */
 export interface FlowSummary {
   /** A capture at both ends of a wire has every packet twice, once an interface. */
   readonly interfaceId: number;
+  /** IP address of the sender. */
   readonly source: string;
+  /** IP address of the receiver. */
   readonly destination: string;
+  /** The receiving queue pair. */
   readonly destQpn: number;
+  /** All that are well formed, those with a bad ICRC included. */
   packets: number;
+  /** Bytes of payload, those sent again included. */
   payloadBytes: number;
+  /** Packets whose PSN is not beyond the newest one. */
   retransmitted: number;
   /** Places where PSNs are missing, and how many are. */
   gaps: number;
+  /** PSNs that are missing, over all gaps. */
   missingPsns: number;
+  /** NAKs of all kinds but RNR. */
   naks: number;
+  /** NAKs of receivers that were not ready. */
   rnrNaks: number;
+  /** Congestion notification packets. */
   cnps: number;
+  /** Packets marked as having met congestion. */
   ceMarked: number;
+  /** Packets whose ICRC is wrong. */
   icrcBad: number;
 }
 
@@ -64,6 +78,7 @@ interface FlowState {
   readonly mads: Set<string>;
 }
 
+/** All flows of one capture. */
 export class FlowTracker {
   readonly #flows = new Map<string, FlowState>();
   /** Path MTU by pair of addresses; 0 where connections of different MTUs were seen. */

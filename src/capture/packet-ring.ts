@@ -10,17 +10,25 @@ const QPN_OFFSET = 5;
 const PSN_OFFSET = 9;
 const NO_SYNDROME = 0xff;
 
+/** One packet as it passed. */
 export interface RememberedPacket {
+  /** Of the clock that the ring was given. */
   readonly timeNs: number;
+  /** Whether it was sent, else received. */
   readonly isSent: boolean;
+  /** Of the BTH, 0..255. */
   readonly opcode: number;
+  /** Of the BTH, 24 bits. */
   readonly psn: number;
+  /** Of the BTH, 24 bits. */
   readonly destQpn: number;
+  /** IPv4 identification; negative where the port cannot see it. */
   readonly ipId: number;
   /** Of the AETH; undefined where there is none. */
   readonly syndrome: number | undefined;
 }
 
+/** Keeps as many packets as it was made for; a new one takes the place of the oldest. */
 export class PacketRing implements PacketObserver {
   readonly #nowNs: () => number;
   readonly #times: Float64Array;
@@ -40,6 +48,7 @@ export class PacketRing implements PacketObserver {
     this.#ipIds = new Int32Array(packets);
   }
 
+  /** Takes one datagram, as {@link PacketObserver} hands it over; what is no RoCE packet is left out. */
   packet(direction: Direction, bytes: Uint8Array, offset: number, length: number, ipId: number): void {
     if (length < BTH_BYTES) return;
     const opcode = bytes[offset];

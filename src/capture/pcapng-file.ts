@@ -28,6 +28,7 @@ const DEFAULT_BUFFER_BYTES = 4 * 1024 * 1024;
 
 const utf8 = new TextEncoder();
 
+/** A pcapng file with one section, nanosecond stamps, and two buffers of a bounded size. */
 export class PcapngFile implements PacketSink {
   readonly #path: string;
   readonly #handle: FileHandle;

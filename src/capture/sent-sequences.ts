@@ -11,6 +11,7 @@ import type { RocePacket } from '../packet/roce.js';
 const SEQUENCES_MAX = 4096;
 const RESPONSE_SEQUENCE = 1 << 24;
 
+/** What one sender has sent, queue pair by queue pair. */
 export class SentSequences {
   /** The last packet taken had been sent before. */
   isRepeated = false;

@@ -15,9 +15,13 @@ const NS_PER_MS = 1e6;
 
 /** The first record of a trace. */
 export interface TraceHeader {
+  /** Of the schema. */
   readonly qlog_version: '0.4';
+  /** One JSON record a line. */
   readonly qlog_format: 'NDJSON';
+  /** Who wrote it. */
   readonly title: string;
+  /** Where the events were seen, and how their times count. */
   readonly trace: {
     readonly vantage_point: { readonly name: string; readonly type: 'unknown' };
     readonly common_fields: {
@@ -29,6 +33,7 @@ export interface TraceHeader {
   };
 }
 
+/** The two clocks of a trace. */
 export interface TraceClock {
   /** Monotonic nanoseconds. */
   nowNs(): number;
@@ -36,6 +41,7 @@ export interface TraceClock {
   wallMs(): number;
 }
 
+/** A trace that takes events as they happen. At most 16 Mi characters wait for the disk. */
 export class TraceFile {
   readonly #path: string;
   readonly #handle: FileHandle;

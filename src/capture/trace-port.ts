@@ -30,6 +30,7 @@ const DROP_COUNTERS = COUNTER_NAMES.filter((name) => name.startsWith('rx_drop_')
 const QPN_OFFSET = 5;
 const PSN_OFFSET = 9;
 
+/** A port whose packets, and the NIC behind it, are told to a {@link TraceFile}. */
 export class TracePort extends PortWrapper {
   readonly #trace: TraceFile;
   readonly #packet = new RocePacket();

@@ -3,10 +3,13 @@
 import { RoceError } from '../core/errors.js';
 import { eventProblem } from './events.js';
 
+/** One event of a trace. */
 export interface TraceRecord {
   /** Since the trace began. */
   readonly timeMs: number;
+  /** A name of the catalogue. */
   readonly name: string;
+  /** Its fields, as the catalogue declares them. */
   readonly data: Readonly<Record<string, string | number | boolean>>;
 }
 

@@ -18,11 +18,17 @@ const FRAGMENT_MASK = 0x3fff; // more fragments, or an offset
 /** What {@link udpOf} understands. */
 export const LINK_TYPES: readonly number[] = [LINKTYPE_ETHERNET, LINKTYPE_RAW];
 
+/** A UDP datagram of a capture. */
 export interface CapturedDatagram {
+  /** IP address of the sender. */
   readonly source: IpAddress;
+  /** IP address of the receiver. */
   readonly destination: IpAddress;
+  /** UDP port of the sender. */
   readonly sourcePort: number;
+  /** UDP port of the receiver. */
   readonly destinationPort: number;
+  /** ECN codepoint 0..3. */
   readonly ecn: number;
   /** From the IP header on, without link-layer padding; shorter than the header says when the capture cut it. */
   readonly ipPacket: Uint8Array;

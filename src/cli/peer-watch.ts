@@ -5,7 +5,9 @@ import { CommandFailure, EXIT_INTERRUPTED, EXIT_NO_CONNECTION } from './exit.js'
 
 /** How long a peer may be silent, and what it is then. */
 export interface Silence {
+  /** Milliseconds without anything from the peer. */
   readonly limitMs: number;
+  /** What the command then ends with. */
   readonly failure: () => CommandFailure;
 }
 

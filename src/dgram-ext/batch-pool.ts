@@ -7,6 +7,7 @@
 import type { IpAddress } from '../packet/address.js';
 import { TxBatch } from '../port/datagram.js';
 
+/** A fixed number of batches of a fixed number of slots each. */
 export class BatchPool {
   /** A stack: the batch used last is the one whose slab is still in the cache. */
   readonly #free: TxBatch[] = [];

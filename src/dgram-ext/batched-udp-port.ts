@@ -43,6 +43,7 @@ const NS_PER_MS = 1e6;
 const EIO = 5;
 const EINVAL = 22;
 
+/** What {@link openBatchedUdpPort} takes. */
 export interface BatchedUdpPortOptions extends UdpSocketOptions {
   /** The owner calls `receive` and `wait`; the port does nothing by itself. Default false. */
   readonly polled?: boolean;

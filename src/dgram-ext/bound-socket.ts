@@ -10,20 +10,29 @@ import type { IpAddress } from '../packet/address.js';
 import { bindError } from './bind-error.js';
 import { closeNativeSocket, nativeUdpAvailable, openNativeSocket } from './native-socket.js';
 
+/** What is asked for each direction where nobody says; Linux grants twice that, up to its limits. */
 export const DEFAULT_SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
 const SMALLEST_SOCKET_BUFFER_BYTES = 64 * 1024;
 
+/** What {@link bindSocket} needs to know. */
 export interface BoundSocketOptions {
+  /** Where it is bound. */
   readonly address: IpAddress;
   /** 0 lets the system choose. */
   readonly udpPort: number;
+  /** Asked for; the system may grant less. */
   readonly receiveBufferBytes: number;
+  /** Asked for; the system may grant less. */
   readonly sendBufferBytes: number;
+  /** Whether to set the options that the ICRC needs, through koffi. */
   readonly native: boolean;
 }
 
+/** A socket with what the system granted. */
 export interface BoundSocket {
+  /** Bound, not connected; to be closed by {@link closeSocket}. */
   readonly socket: Socket;
+  /** Where it is bound: the one asked for, or the one the system chose. */
   readonly udpPort: number;
   /** What the kernel accounts received datagrams against: on Linux twice the size asked for. */
   readonly receiveBufferBytes: number;
@@ -60,6 +69,7 @@ export async function bindSocket(options: BoundSocketOptions): Promise<BoundSock
   return { socket, udpPort: socket.address().port, receiveBufferBytes: socket.getRecvBufferSize() };
 }
 
+/** Resolves when the socket is closed and its address free. */
 export function closeSocket(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.close(resolve);

@@ -8,17 +8,29 @@
 import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 
+/** Functions as in the manual pages, sections 2 and 3. What fails returns -1; {@link LibC.errno} says why. */
 export interface LibC {
+  /** socket(2): a descriptor. */
   socket(family: number, type: number, protocol: number): number;
+  /** setsockopt(2) with the bytes of `value`. */
   setsockopt(fd: number, level: number, option: number, value: Uint8Array, length: number): number;
+  /** getsockopt(2) into `value`; `length` holds a socklen_t both ways. */
   getsockopt(fd: number, level: number, option: number, value: Uint8Array, length: Uint8Array): number;
+  /** getsockname(2) into `address`; `length` holds a socklen_t both ways. */
   getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
+  /** bind(2) to a `struct sockaddr`. */
   bind(fd: number, address: Uint8Array, length: number): number;
+  /** close(2). */
   close(fd: number): number;
+  /** eventfd(2): a descriptor. */
   eventfd(initial: number, flags: number): number;
+  /** read(2) to memory that stays; bytes read. */
   read(fd: number, address: number, length: number): number;
+  /** write(2) from memory that stays; bytes written. */
   write(fd: number, address: number, length: number): number;
+  /** sendmmsg(2) of `struct mmsghdr`s; messages sent. */
   sendmmsg(fd: number, messages: number, count: number, flags: number): number;
+  /** recvmmsg(2) into `struct mmsghdr`s; messages received. */
   recvmmsg(fd: number, messages: number, count: number, flags: number, timeout: number): number;
   /** Blocks the calling thread. */
   ppoll(fds: number, count: number, timeout: number, signals: number): number;

@@ -10,12 +10,17 @@ import type { PortCounters, TxBatch } from '../port/datagram.js';
 import type { BatchPool } from './batch-pool.js';
 import { type BoundSocket, type BoundSocketOptions, bindSocket, closeSocket } from './bound-socket.js';
 
+/** What the owner of the socket does with what comes. */
 export interface PortSocketHandlers {
+  /** One datagram; the bytes are valid during the call. */
   onMessage(bytes: Uint8Array, from: RemoteInfo): void;
+  /** An error that is not about one datagram. */
   onError(error: Error): void;
 }
 
+/** A socket, its batches and its counters. */
 export class PortSocket {
+  /** Counted here, but for `rxDatagrams`, which the owner counts. */
   readonly counters: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
   readonly #pool: BatchPool;
   readonly #handlers: PortSocketHandlers;
@@ -28,6 +33,7 @@ export class PortSocket {
     this.#handlers = handlers;
   }
 
+  /** Bound, and not closed. */
   get isOpen(): boolean {
     return this.#state === 'open';
   }
@@ -55,6 +61,7 @@ export class PortSocket {
     return bound;
   }
 
+  /** An empty batch, or undefined while all wait for the kernel. */
   beginBatch(): TxBatch | undefined {
     return this.isOpen && this.#socket !== undefined ? this.#pool.take(this.#socket.getSendQueueCount()) : undefined;
   }
@@ -76,6 +83,7 @@ export class PortSocket {
     if (this.isOpen && this.#socket !== undefined) this.#pool.give(batch, this.#socket.getSendQueueCount());
   }
 
+  /** Closes the socket. Safe to call twice, and before it is open. */
   close(): Promise<void> {
     this.#state = 'closed';
     this.#closing ??= this.#socket === undefined ? Promise.resolve() : closeSocket(this.#socket);

@@ -22,6 +22,7 @@ function wakeAll(): void {
   for (const wake of wakersAtExit) wake();
 }
 
+/** The wait of one thread, or one event loop, for one socket. */
 export class Readiness {
   readonly #lib: LibC;
   readonly #memory = new ArrayBuffer(64);

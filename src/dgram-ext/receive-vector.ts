@@ -42,6 +42,7 @@ const IPV6_TCLASS = 67;
 const SOL_UDP = 17;
 const UDP_GRO = 104;
 
+/** Slots for one socket. {@link ReceiveVector.receive} fills them, {@link ReceiveVector.open} reads one. */
 export class ReceiveVector {
   readonly #lib: LibC;
   readonly #slots: number;
@@ -57,9 +58,13 @@ export class ReceiveVector {
   #used: number;
   /** Of the slot last {@link open}ed. */
   source: IpAddress;
+  /** Of the slot last {@link open}ed: UDP port of the sender. */
   sourcePort = 0;
+  /** Of the slot last {@link open}ed: DSCP << 2 | ECN; 0 where the kernel does not show it. */
   trafficClass = 0;
+  /** Of the slot last {@link open}ed: length of all its datagrams. */
   bytes = 0;
+  /** Of the slot last {@link open}ed: length of each datagram but the last, which may be shorter. */
   segmentBytes = 0;
 
   constructor(lib: LibC, slots: number, own: IpAddress) {
@@ -131,6 +136,7 @@ export class ReceiveVector {
     return slot * SLOT_STRIDE_BYTES + PAYLOAD_ALIGNMENT + index * this.segmentBytes;
   }
 
+  /** Length of datagram `index` of the slot last opened. */
   segmentLength(index: number): number {
     return Math.min(this.segmentBytes, this.bytes - index * this.segmentBytes);
   }

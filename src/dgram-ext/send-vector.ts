@@ -12,17 +12,27 @@ import { SOCKET_ADDRESS_BYTES, socketAddressLength, writeSocketAddress } from '.
 
 /** `struct mmsghdr`, in 32-bit words: name, namelen, iov, iovlen, control, controllen, flags, len. */
 export const MMSGHDR_BYTES = 64;
+/** The same in 32-bit words. */
 export const MMSGHDR_WORDS = MMSGHDR_BYTES / 4;
+/** Word of `struct mmsghdr`: pointer to the socket address. */
 export const WORD_NAME = 0;
+/** Word of `struct mmsghdr`: bytes of the socket address. */
 export const WORD_NAMELEN = 2;
+/** Word of `struct mmsghdr`: pointer to the iovecs. */
 export const WORD_IOV = 4;
+/** Word of `struct mmsghdr`: number of iovecs. */
 export const WORD_IOVLEN = 6;
+/** Word of `struct mmsghdr`: pointer to the control messages. */
 export const WORD_CONTROL = 8;
+/** Word of `struct mmsghdr`: bytes of control messages. */
 export const WORD_CONTROLLEN = 10;
+/** Word of `struct mmsghdr`: bytes received, or sent. */
 export const WORD_LEN = 14;
 /** `struct iovec`: base, length. */
 export const IOVEC_BYTES = 16;
+/** The same in 32-bit words. */
 export const IOVEC_WORDS = IOVEC_BYTES / 4;
+/** Word of `struct iovec`: bytes. */
 export const IOVEC_WORD_LENGTH = 2;
 
 const U32 = 0x1_0000_0000;
@@ -54,6 +64,7 @@ export const SEND_DONE = 0;
 /** The kernel is full: call again later, with the same fd. */
 export const SEND_AGAIN = 1;
 
+/** A batch that the kernel takes with few system calls. */
 export class SendVector extends TxBatch {
   readonly #lib: LibC;
   readonly #memory: ArrayBuffer;
@@ -73,6 +84,7 @@ export class SendVector extends TxBatch {
   #next = 0;
   /** Datagrams that went out, and that the kernel refused, since {@link prepare}. */
   sent = 0;
+  /** Datagrams that the kernel refused since {@link prepare}. */
   refused = 0;
   /** errno of the last refusal. */
   lastErrno = 0;

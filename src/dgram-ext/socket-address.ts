@@ -3,7 +3,9 @@
 import { readU16, writeU16 } from '../core/bytes.js';
 import { IpAddress } from '../packet/address.js';
 
+/** Address family of IPv4 on Linux. */
 export const AF_INET = 2;
+/** Address family of IPv6 on Linux. */
 export const AF_INET6 = 10;
 /** Room for either. */
 export const SOCKET_ADDRESS_BYTES = 28;
@@ -24,6 +26,7 @@ export function writeSocketAddress(b: Uint8Array, o: number, address: IpAddress,
   b.set(address.bytes, o + addressOffset(address.family));
 }
 
+/** UDP port of the structure at `b[o]`. */
 export function socketAddressPort(b: Uint8Array, o: number): number {
   return readU16(b, o + 2);
 }

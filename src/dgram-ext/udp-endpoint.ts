@@ -3,8 +3,11 @@
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 
+/** An IP address and a UDP port. */
 export interface UdpEndpoint {
+  /** Where the socket is. */
   readonly host: IpAddress;
+  /** 0..65535; 0 lets the system choose when it is bound. */
   readonly port: number;
 }
 
@@ -27,6 +30,7 @@ export function formatUdpEndpoint({ host, port }: UdpEndpoint): string {
   return host.family === 6 ? `[${host.text}]:${port}` : `${host.text}:${port}`;
 }
 
+/** 127.0.0.0/8 or ::1. */
 export function isLoopback(address: IpAddress): boolean {
   return address.text === '::1' || (address.family === 4 && address.bytes[0] === 127);
 }

@@ -3,6 +3,7 @@
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 
+/** What every UDP port takes. */
 export interface UdpSocketOptions {
   /** A local address; not the wildcard, because the ICRC covers the address packets are sent to. */
   readonly address: IpAddress;
@@ -14,6 +15,7 @@ export interface UdpSocketOptions {
   readonly sendBufferBytes?: number;
   /** Datagrams a batch. */
   readonly batchSlots?: number;
+  /** Batches in use at a time. The defaults are the port's own. */
   readonly batches?: number;
 }
 

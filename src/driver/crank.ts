@@ -39,7 +39,9 @@ export function nowNs(): number {
   return START_NS + performance.now() * NS_PER_MS;
 }
 
+/** A NIC and its port under one clock. */
 export class Crank {
+  /** What is turned. */
   readonly nic: Nic;
   readonly #port: Port;
   /** The clock is read once a turn, and again for the first datagram after it: what arrived later must not look earlier. */

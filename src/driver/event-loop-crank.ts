@@ -18,6 +18,7 @@ export interface TurnHooks {
   mayRest(nowNs: number, worked: boolean): boolean;
 }
 
+/** A {@link Crank} that an event loop turns. */
 export class EventLoopCrank {
   readonly #crank: Crank;
   readonly #nic: Nic;
@@ -41,6 +42,7 @@ export class EventLoopCrank {
     clearTimeout(this.#timer);
   }
 
+  /** Takes a turn after what is running now; asking again changes nothing. */
   turnSoon(): void {
     if (this.#turnPending || this.#closed) return;
     this.#turnPending = true;

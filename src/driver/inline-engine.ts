@@ -7,6 +7,7 @@ import { nowNs, PACING_CATCH_UP_NS } from './crank.js';
 import { EventLoopCrank } from './event-loop-crank.js';
 import type { OpenPort } from './open-port.js';
 
+/** The engine whose doorbells and interrupts are calls. */
 export class InlineEngine extends Engine {
   readonly #opened: OpenPort;
   readonly #crank: EventLoopCrank;

@@ -7,6 +7,7 @@ import { ETHERNET_WIRE_BYTES } from '../packet/ethernet.js';
 
 const CATCH_UP_NS_MAX = 10e6;
 
+/** One direction of one link. */
 export class LinkPacer {
   readonly #nsPerByte: number;
   #freeNs = 0;
@@ -22,6 +23,7 @@ export class LinkPacer {
     return this.#isIdle ? Number.POSITIVE_INFINITY : this.#freeNs;
   }
 
+  /** Whether the link is free at `nowNs`; if not, ask again at {@link nextNs}. */
   mayStart(nowNs: number): boolean {
     const earliestNs = this.#isIdle ? nowNs : nowNs - CATCH_UP_NS_MAX;
     this.#freeNs = Math.max(this.#freeNs, earliestNs);

@@ -20,14 +20,19 @@ const NS_PER_MS = 1e6;
 /** setTimeout counts in 32 bits of milliseconds. */
 const TIMEOUT_MS_MAX = 0x7fffffff;
 
+/** One port of the switch. */
 export interface LiveSwitchPort {
+  /** Letters, digits, dots, dashes and underscores, as fault rules and routes name it. */
   readonly name: string;
+  /** Where its socket is bound. */
   readonly local: UdpEndpoint;
   /** Without it, whoever on this host speaks first. */
   readonly remote?: UdpEndpoint;
 }
 
+/** Settings of the switch, and sockets for its ports. */
 export interface LiveSwitchOptions extends Omit<SwitchOptions, 'ports'> {
+  /** Two or more, of different names. */
   readonly ports: readonly LiveSwitchPort[];
 }
 
@@ -39,6 +44,7 @@ export interface LiveSwitchPortCounters extends SwitchPortCounters {
   tx_errors: number;
 }
 
+/** A switch that runs until it is closed. */
 export interface LiveSwitch {
   /** By port name. */
   readonly counters: Readonly<Record<string, LiveSwitchPortCounters>>;
@@ -46,6 +52,7 @@ export interface LiveSwitch {
   snapshot(): SwitchSnapshot;
   /** Where the port's socket is bound. Throws ERR_ROCE_NOT_FOUND. */
   local(name: string): UdpEndpoint;
+  /** Closes every socket; frames that wait are dropped. Safe to call twice. */
   close(): Promise<void>;
 }
 

@@ -22,6 +22,7 @@ import { systemRandom } from './system-random.js';
 /** How often a trace looks at the rates of queue pairs. */
 const RATE_INTERVAL_MS = 1;
 
+/** How a device is reached. Only `address` is required. */
 export interface PortOptions {
   /** The endpoint's IP address: a literal such as `127.0.0.1` or `::1`. */
   readonly address: string;
@@ -54,6 +55,7 @@ export interface PortOptions {
 
 /** An open port, and what has to be closed after it. */
 export interface OpenPort {
+  /** With everything around it that was asked for. */
   readonly port: Port;
   /** The batched port at the bottom, when it was asked to be polled: whoever turns the crank calls it. */
   readonly polled: BatchedUdpPort | undefined;
@@ -61,6 +63,7 @@ export interface OpenPort {
   readonly trace: TracePort | undefined;
   /** Resolves a peer's link-layer address ahead of the first packet, where the port needs that. */
   resolve(address: IpAddress): Promise<void>;
+  /** Closes the port, then the files of capture and trace. Rejects with ERR_ROCE_IO when those could not be written. */
   close(): Promise<void>;
 }
 

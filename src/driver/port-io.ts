@@ -3,11 +3,14 @@
 import { RoceError } from '../core/errors.js';
 import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
 
+/** All ways by name. */
 export const PORT_IOS = ['auto', 'dgram', 'mmsg'] as const;
 /** `dgram`: node:dgram, everywhere. `mmsg`: sendmmsg and recvmmsg with GSO and GRO (Linux, koffi). `auto`: mmsg where it can be had. */
 export type PortIo = (typeof PORT_IOS)[number];
 
+/** The way that was taken. */
 export interface ChosenIo {
+  /** Never `auto`. */
   readonly io: 'dgram' | 'mmsg';
   /** For people: why it is not mmsg although that was welcome. */
   readonly reason: string | undefined;

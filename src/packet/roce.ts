@@ -46,7 +46,7 @@ export const SACK_BITMAP_BYTES_MAX = 128;
 
 /** Flags of BTH byte 1. */
 export const BTH_SOLICITED = 0x80;
-/** BTH byte 1: path migration state; RoCEv2 senders set it. */
+/** BTH byte 1: path migration state. */
 export const BTH_MIGREQ = 0x40;
 /** The pad count stands at bits 5..4 of BTH byte 1. */
 export const BTH_PAD_SHIFT = 4;

@@ -6,23 +6,26 @@ import { parseSource, placeOf, sourceFiles } from './source-files.js';
 
 /** Folders of `src/` that are held to it. */
 const FOLDERS = [
+  'capture',
+  'cli',
   'core',
+  'dashboard',
+  'dgram-ext',
+  'driver',
+  'estats',
   'faults',
+  'fluid',
   'frame-port',
   'memory',
   'packet',
-  'port',
-  'ring',
-  'verbs',
-  'cli',
-  'dashboard',
-  'estats',
-  'fluid',
   'plot',
+  'port',
   'processes',
+  'ring',
   'sim',
   'storage-rpc',
   'switch',
+  'verbs',
   'window',
 ];
 

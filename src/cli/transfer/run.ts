@@ -38,6 +38,7 @@ export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   throw completionError(wc, !endpoint.channel.isOpen);
 }
 
+/** The work request of one operation on a lane: all of the lane's buffer, at the same place of the peer's. */
 export function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendWorkRequest {
   const { region, plan } = endpoint;
   const remote = lane.agreement.region!;

@@ -7,6 +7,7 @@ import { choiceOption } from '../options.js';
 import type { TransferOptions } from './command.js';
 import { checkDatagramSize, type TransferOp } from './endpoint.js';
 
+/** Adds `--transport rc|uc|ud`, default rc, whose help ends in `text`. */
 export function addTransportOption(command: Command, text: string): Command {
   return command.option('--transport <type>', `${TRANSPORTS.join(', ')}: ${text}`, choiceOption(TRANSPORTS), 'rc');
 }

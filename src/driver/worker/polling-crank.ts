@@ -16,6 +16,7 @@ const TURN_NS = 200_000;
 /** Files that a capture writes need the event loop, too. */
 const SLEEP_MAX_NS = 10e6;
 
+/** A {@link Crank} that a thread turns as long as it lives. */
 export class PollingCrank {
   readonly #nic: Nic;
   readonly #crank: Crank;
@@ -32,6 +33,7 @@ export class PollingCrank {
     setImmediate(this.#turn);
   }
 
+  /** No further turn is taken. */
   close(): void {
     this.#closed = true;
   }

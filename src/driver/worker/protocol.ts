@@ -13,25 +13,35 @@ import type { PortOptions } from '../open-port.js';
 export const WORD_STATE = 0;
 /** Counts up when the event ring has something new. */
 export const WORD_INTERRUPTS = 1;
+/** 32-bit words of the control block; those without a name are free. */
 export const CONTROL_WORDS = 16;
 
 /** A NIC that never ran counts as asleep. */
 export const ASLEEP = 0;
+/** The NIC looks at its doorbells by itself. */
 export const AWAKE = 1;
 
 /** What the thread is started with. All memory is shared. */
 export interface ThreadData {
+  /** Which port to open. */
   readonly port: PortOptions;
+  /** Whether the NIC may look again before it sleeps. */
   readonly spin: boolean;
+  /** {@link CONTROL_WORDS} words. */
   readonly control: SharedArrayBuffer;
+  /** Memory of the command ring. */
   readonly commands: SharedArrayBuffer;
+  /** Memory of the event ring. */
   readonly events: SharedArrayBuffer;
+  /** Memory of the doorbell ring. */
   readonly doorbells: SharedArrayBuffer;
+  /** One f64 a counter. */
   readonly counters: SharedArrayBuffer;
   /** One word for all NICs of the process: who spins. */
   readonly spinner: SharedArrayBuffer;
 }
 
+/** Messages to the NIC's thread. */
 export type ToThread =
   | { readonly type: 'attach'; readonly id: number; readonly memory: SharedArrayBuffer }
   | { readonly type: 'detach'; readonly id: number }
@@ -41,6 +51,7 @@ export type ToThread =
   | { readonly type: 'resolve'; readonly request: number; readonly address: string }
   | { readonly type: 'close' };
 
+/** Messages from the NIC's thread. The first is `ready` or `failed`. */
 export type FromThread =
   | {
       readonly type: 'ready';

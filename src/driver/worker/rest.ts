@@ -8,6 +8,7 @@ import type { Nic } from '../../nic/nic.js';
 import type { DoorbellRing } from '../../ring/doorbell-ring.js';
 import { ASLEEP, AWAKE, WORD_STATE } from './protocol.js';
 
+/** The decision of one NIC, turn by turn. Times are nanoseconds of the engine's clock. */
 export class Rest {
   readonly #control: Int32Array;
   readonly #doorbells: DoorbellRing;

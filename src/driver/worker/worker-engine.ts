@@ -40,6 +40,7 @@ interface Request {
   readonly reject: (error: RoceError) => void;
 }
 
+/** The link to a NIC in a thread of its own. Doorbells are shared memory, control operations are messages. */
 export class WorkerEngine implements EngineLink {
   readonly commands = CommandRing.create(shared, COMMAND_DEPTH);
   readonly events = EventRing.create(shared, EVENT_DEPTH);
