@@ -78,8 +78,7 @@ export class Connection extends Resource {
   /** The peer has ended the connection: no message will come. */
   #isLeft = false;
 
-  /** @internal */
-  constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement) {
+  private constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement) {
     super(parts.qp.device);
     this.#parts = parts;
     this.#peer = peer;
@@ -88,6 +87,11 @@ export class Connection extends Resource {
     void this.#serveSends();
     void this.#serveReceives();
     void this.#watchPeer();
+  }
+
+  /** Takes over a queue pair in RTS, whose receives are posted, and serves it at once. @internal */
+  static over(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement): Connection {
+    return new Connection(parts, peer, agreement);
   }
 
   get device(): RdmaDevice {

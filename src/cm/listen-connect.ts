@@ -151,7 +151,7 @@ async function establishThroughManager(
       purpose: {},
       destination: {},
     };
-    return new Connection(parts, managedPresence(cm), agreement);
+    return Connection.over(parts, managedPresence(cm), agreement);
   } catch (error) {
     await discard(parts);
     throw error;
@@ -182,7 +182,7 @@ async function establish(
   try {
     const agreement = await exchange(channel, exchangeOptions);
     postReceives(parts);
-    return new Connection(parts, presenceOf(channel), agreement);
+    return Connection.over(parts, presenceOf(channel), agreement);
   } catch (error) {
     channel.close();
     await discard(parts);

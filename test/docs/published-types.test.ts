@@ -1,0 +1,154 @@
+/** The types that the package publishes: they are enough for programs that use it, and nothing in them is our own affair. */
+
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isBuilt } from '../e2e/executable.js';
+import { parseSource, sourceFiles } from './source-files.js';
+
+interface Manifest {
+  readonly exports: Record<string, unknown>;
+  readonly dependencies: Record<string, string>;
+  readonly optionalDependencies: Record<string, string>;
+}
+
+const OPTIONS: ts.CompilerOptions = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: false,
+  target: ts.ScriptTarget.ES2023,
+  lib: ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'],
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  types: ['node'],
+  typeRoots: [resolve('node_modules/@types')],
+};
+
+/** A program of a user: it must compile. */
+const PROGRAM = `
+import { Access, checkCompletion, type Connection, connect, listen, openDevice, type QueuePair, RoceError } from 'rocev2';
+import { MemoryDevice, StorageServer } from 'rocev2/storage';
+
+const device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
+const pd = await device.createPd();
+const cq = await device.createCq(64);
+const qp: QueuePair = await pd.createQp({ sendCq: cq });
+const region = await pd.regMr(4096, Access.REMOTE_ALL);
+qp.postSend({ opcode: 'RDMA_WRITE', sges: [region.sge()], remoteAddr: 0n, rkey: region.rkey });
+for (const wc of cq.poll(16)) checkCompletion(wc);
+
+const listener = await listen(device, { port: 0, region: Buffer.alloc(64) });
+const connection: Connection = await connect(device, { host: '127.0.0.1', port: listener.port });
+const before: bigint = await connection.fetchAdd(0, 1n);
+const received: Uint8Array = (await connection.receive()).data;
+
+await using server = await StorageServer.open({ disks: [new MemoryDevice(1 << 20)], host: '127.0.0.1', port: 0 });
+const hint: string | undefined = new RoceError('ERR_ROCE_CLOSED', 'closed').hint;
+console.log(before, received, server.port, hint);
+`;
+
+/** Another, which reaches for what is ours: each line must be refused. */
+const TRESPASSER = `
+import { type CompletionQueue, Connection, type QueuePair, type RdmaDevice } from 'rocev2';
+export const link = (device: RdmaDevice) => device.link;
+export const ring = (cq: CompletionQueue) => cq.ring;
+export const done = (qp: QueuePair) => qp.sendDone;
+export const made = () => new Connection();
+`;
+
+/** Members of classes that are marked as internal, as `QueuePair.create`; constructors have no name. */
+function internalMembers(file: ts.SourceFile): string[] {
+  return file.statements.filter(ts.isClassDeclaration).flatMap((owner) =>
+    owner.members
+      .filter((member) => ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal'))
+      .filter(({ name }) => name !== undefined)
+      .map(({ name }) => `${owner.name!.text}.${name!.getText()}`),
+  );
+}
+
+describe.runIf(isBuilt)('published types', () => {
+  const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
+  let project: string;
+  let installed: string;
+
+  /** A project that has installed the package, and nothing that the package does not name as a dependency. */
+  beforeAll(() => {
+    project = realpathSync(mkdtempSync(join(tmpdir(), 'rocev2-types-')));
+    const modules = join(project, 'node_modules');
+    installed = join(modules, 'rocev2');
+    const [{ files }] = JSON.parse(
+      execFileSync('npm', ['pack', '--dry-run', '--ignore-scripts', '--json'], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    ) as [{ files: readonly { readonly path: string }[] }];
+    for (const { path } of files) cpSync(path, join(installed, path));
+    for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
+      mkdirSync(dirname(join(modules, name)), { recursive: true });
+      symlinkSync(resolve('node_modules', name), join(modules, name));
+    }
+    writeFileSync(join(project, 'package.json'), '{"type": "module"}');
+  }, 60_000);
+  afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+  it('are enough for programs that use the package, and refuse those that use what is internal', () => {
+    const programs = {
+      'everything.ts': Object.keys(manifest.exports)
+        .map((entry, i) => `export * as entry${i} from '${entry.replace('.', 'rocev2')}';`)
+        .join('\n'),
+      'program.ts': PROGRAM,
+      'trespasser.ts': TRESPASSER,
+    };
+    for (const [name, text] of Object.entries(programs)) writeFileSync(join(project, name), text);
+    const program = ts.createProgram(
+      Object.keys(programs).map((name) => join(project, name)),
+      OPTIONS,
+    );
+    // The programs and our declarations; those of Node and of other packages are their makers' affair.
+    const checked = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(project));
+    expect(checked.length).toBeGreaterThan(100);
+    const complaints = [
+      ...program.getOptionsDiagnostics(),
+      ...checked.flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]),
+    ].map(
+      ({ file, code, messageText }) =>
+        `${relative(project, file?.fileName ?? '')} TS${code} ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+    );
+    expect(complaints).toEqual([
+      "trespasser.ts TS2339 Property 'link' does not exist on type 'RdmaDevice'.",
+      "trespasser.ts TS2339 Property 'ring' does not exist on type 'CompletionQueue'.",
+      "trespasser.ts TS2339 Property 'sendDone' does not exist on type 'QueuePair'.",
+      "trespasser.ts TS2673 Constructor of class 'Connection' is private and only accessible within the class declaration.",
+    ]);
+  }, 60_000);
+
+  it('have no member that is marked as internal', () => {
+    const marked = sourceFiles().flatMap(internalMembers);
+    expect(marked).toEqual(expect.arrayContaining(['RdmaDevice.link', 'QueuePair.sendDone', 'Connection.over']));
+    const published = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.d.ts'))
+      .map((path) => parseSource(path, readFileSync(join(installed, 'dist', path), 'utf8')));
+    expect(published.length).toBeGreaterThan(100);
+    const members = published.flatMap((file) =>
+      file.statements
+        .filter(ts.isClassDeclaration)
+        .flatMap((owner) => owner.members.map(({ name }) => `${owner.name!.text}.${name?.getText()}`)),
+    );
+    expect(members).toContain('QueuePair.postSend');
+    expect(members.filter((name) => marked.includes(name))).toEqual([]);
+    expect(published.filter(({ text }) => text.includes('@internal')).map(({ fileName }) => fileName)).toEqual([]);
+  });
+});
