@@ -12,7 +12,6 @@ import {
   QPS_INIT,
   QPS_RESET,
   QPS_RTS,
-  QPS_SQD,
   type QpStateName,
   type QpTypeName,
   SEND_FENCE,
@@ -228,13 +227,13 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE outside RTS, SQD and ERR, ERR_ROCE_CLOSED,
+   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE before RTS, ERR_ROCE_CLOSED,
    * ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_CONFLICT or
    * ERR_ROCE_INVALID_ARGUMENT for a request that cannot be; the requests before the refused one are posted. Everything that goes wrong
    * later is in the completion.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
-    if (this.#state !== QPS_RTS && this.#state !== QPS_SQD && this.#state !== QPS_ERR) {
+    if (this.#state < QPS_RTS) {
       this.#expectOpen();
       throw new RoceError(
         'ERR_ROCE_INVALID_STATE',

@@ -79,14 +79,19 @@ export interface LoneNicOptions {
 }
 
 const OPCODE_OF: ReadonlyMap<string, number> = new Map(
-  OPCODES.filter((info) => info?.transport === 'RC').map((info) => [info!.name, info!.opcode]),
+  OPCODES.filter((info) => info !== undefined).map(({ transport, name, opcode }) => [`${transport} ${name}`, opcode]),
 );
+
+/** The number of an opcode by its transport and its name in the spec. */
+function opcodeOf(transport: string, name: string): number {
+  const opcode = OPCODE_OF.get(`${transport} ${name}`);
+  if (opcode === undefined) throw new RangeError(`${name} is not an opcode of ${transport}`);
+  return opcode;
+}
 
 /** The number of an RC opcode by its name in the spec. */
 export function rcOpcode(name: string): number {
-  const opcode = OPCODE_OF.get(name);
-  if (opcode === undefined) throw new RangeError(`${name} is not an RC opcode`);
-  return opcode;
+  return opcodeOf('RC', name);
 }
 
 /** `length` bytes that differ along the way and between seeds. */
@@ -208,7 +213,7 @@ export class LoneNic {
     const { va, swapAdd, compare, orig, ...rest } = fields;
     return emitRoce(
       {
-        opcode: rcOpcode(name),
+        opcode: opcodeOf(this.qp.type, name),
         psn,
         destQpn: this.qp.qpn,
         ...(va !== undefined && { vaHigh: highOfBig(va), vaLow: lowOfBig(va) }),
@@ -311,19 +316,13 @@ export async function connectToPeer(
     pathMtu: attr.pathMtu,
     destQpn: PEER_QPN,
     rqPsn: RQ_START,
-    maxDestRdAtomic: attr.maxDestRdAtomic,
-    minRnrTimer: attr.minRnrTimer,
+    ...(qp.type === 'RC' && { maxDestRdAtomic: attr.maxDestRdAtomic, minRnrTimer: attr.minRnrTimer }),
     ...(attr.recovery !== undefined && { recovery: attr.recovery }),
     ...(attr.inflightPackets !== undefined && { inflightPackets: attr.inflightPackets }),
     ...(attr.rateControl !== undefined && { rateControl: attr.rateControl }),
   });
   if (state === 'RTR') return;
-  await qp.modify({
-    state: 'RTS',
-    sqPsn: SQ_START,
-    timeout: attr.timeout,
-    retryCnt: attr.retryCnt,
-    rnrRetry: attr.rnrRetry,
-    maxRdAtomic: attr.maxRdAtomic,
-  });
+  const { timeout, retryCnt, rnrRetry, maxRdAtomic } = attr;
+  const reliability = { timeout, retryCnt, rnrRetry, maxRdAtomic };
+  await qp.modify({ state: 'RTS', sqPsn: SQ_START, ...(qp.type === 'RC' && reliability) });
 }

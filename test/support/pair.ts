@@ -113,20 +113,17 @@ export async function connectQp(
     pathMtu: own.mtu,
     destQpn: peer.qpn,
     rqPsn: peer.psn,
-    maxDestRdAtomic: attr.maxDestRdAtomic,
-    minRnrTimer: attr.minRnrTimer,
-    recovery: own.recovery,
+    ...(qp.type === 'RC' && {
+      maxDestRdAtomic: attr.maxDestRdAtomic,
+      minRnrTimer: attr.minRnrTimer,
+      recovery: own.recovery,
+    }),
     ...(attr.inflightPackets !== undefined && { inflightPackets: attr.inflightPackets }),
     ...(attr.rateControl !== undefined && { rateControl: attr.rateControl }),
   });
-  await qp.modify({
-    state: 'RTS',
-    sqPsn: own.psn,
-    timeout: attr.timeout,
-    retryCnt: attr.retryCnt,
-    rnrRetry: attr.rnrRetry,
-    maxRdAtomic: attr.maxRdAtomic,
-  });
+  const { timeout, retryCnt, rnrRetry, maxRdAtomic } = attr;
+  const reliability = { timeout, retryCnt, rnrRetry, maxRdAtomic };
+  await qp.modify({ state: 'RTS', sqPsn: own.psn, ...(qp.type === 'RC' && reliability) });
 }
 
 export async function createPair(options: PairOptions = {}): Promise<Pair> {
