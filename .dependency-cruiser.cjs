@@ -55,7 +55,7 @@ const layers = {
     'verbs',
     'processes',
   ],
-  'storage-rpc': ['core', 'packet', 'retransmit', 'estats', 'verbs', 'cm'],
+  'storage-rpc': ['core', 'packet', 'retransmit', 'driver', 'estats', 'verbs', 'cm'],
 };
 
 const engine = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'switch'];
@@ -91,6 +91,27 @@ module.exports = {
       comment: 'the engine is sans-IO: no sockets, timers, clocks, files or random sources',
       from: { path: `^src/(${pure.join('|')})/` },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
+    },
+    {
+      name: 'one-system-clock',
+      severity: 'error',
+      comment: 'driver/system-clock.ts alone reads the clock of the system (one-clock.grit says the same of globals)',
+      from: { path: '^src/', pathNot: '^src/driver/system-clock\\.ts$' },
+      to: { path: '^(node:)?perf_hooks$' },
+    },
+    {
+      name: 'storage-takes-the-clock',
+      severity: 'error',
+      comment: 'of the drivers the sockets of storage-rpc use the system clock, and the rest of storage-rpc nothing',
+      from: { path: '^src/storage-rpc/' },
+      to: { path: '^src/driver/(?!system-clock\\.ts$)' },
+    },
+    {
+      name: 'storage-gets-the-time',
+      severity: 'error',
+      comment: 'only storage-rpc/live, which puts the protocols on sockets, knows that there is a system clock',
+      from: { path: '^src/storage-rpc/(?!live/)' },
+      to: { path: '^src/driver/' },
     },
     {
       name: 'engine-packages',

@@ -8,10 +8,10 @@
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
 import type { EventData, EventName } from './events.js';
 
 const WAITING_CHARACTERS_MAX = 16 * 1024 * 1024;
-const NS_PER_MS = 1e6;
 
 /** The first record of a trace. */
 export interface TraceHeader {

@@ -2,6 +2,7 @@
 
 import { formatUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import type { LiveSwitch, LiveSwitchOptions } from '../driver/live-switch.js';
+import { wallMs } from '../driver/system-clock.js';
 import type { SwitchDocument } from '../estats/switch-document.js';
 import type { FaultPlan } from '../faults/fault-plan.js';
 import type { EgressQueueUse } from '../switch/switch-snapshot.js';
@@ -19,7 +20,7 @@ export function switchDocument(
     version: 1,
     pid: process.pid,
     address: [...new Set(ports.map(({ local }) => local.host.text))].join(','),
-    time: new Date().toISOString(),
+    time: new Date(wallMs()).toISOString(),
     uptimeSeconds,
     ports: ports.map(({ name }) => {
       const { egress } = snapshot.ports[name];

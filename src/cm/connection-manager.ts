@@ -4,12 +4,12 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
-import { type CmClock, SYSTEM_CLOCK } from './clock.js';
 import { CmConnection } from './cm-connection.js';
 import { CmListener } from './cm-listener.js';
 import { CmRequest, checkPrivateData } from './cm-request.js';
@@ -37,7 +37,8 @@ const DYNAMIC_PORTS = 16384;
 export interface ConnectionManagerOptions {
   /** Timeouts and retries; what is left out is as in Linux. */
   readonly timing?: Partial<CmTiming>;
-  readonly clock?: CmClock;
+  /** Default: the device's. */
+  readonly clock?: Clock;
   /** Communication IDs, start PSNs and the CA GUID. Default: the system's generator. */
   readonly random?: RandomSource;
 }
@@ -67,7 +68,7 @@ export class ConnectionRejected extends RoceError {
 
 export class ConnectionManager implements AsyncDisposable {
   readonly device: RdmaDevice;
-  readonly #clock: CmClock;
+  readonly #clock: Clock;
   readonly #random: RandomSource;
   readonly #timing: CmTiming;
   readonly #protocol: CmProtocol;
@@ -81,7 +82,7 @@ export class ConnectionManager implements AsyncDisposable {
 
   private constructor(device: RdmaDevice, options: ConnectionManagerOptions) {
     this.device = device;
-    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#clock = options.clock ?? device.clock;
     this.#random = options.random ?? { u32: () => randomBytes(4).readUInt32BE() };
     this.#timing = { ...LINUX_TIMING, ...options.timing };
     this.#protocol = new CmProtocol({

@@ -50,29 +50,23 @@ export class FixedChannel {
 
   /** The next `bytes` bytes. Rejects with ERR_ROCE_CONNECT when they do not come in time; `what` says in the error what was expected. */
   async read(bytes: number, what: string, timeoutMs = MESSAGE_TIMEOUT_MS): Promise<Buffer> {
-    const deadline = performance.now() + timeoutMs;
-    while (this.#unread.length < bytes) {
-      const leftMs = deadline - performance.now();
-      if (this.#failure === undefined && leftMs <= 0) this.#fail(`nothing for ${timeoutMs / 1000} s`);
-      if (this.#failure !== undefined) {
-        const { message } = this.#failure;
-        throw new RoceError('ERR_ROCE_CONNECT', `waiting for ${what} from ${this.peer}: ${message}`);
+    const timer = setTimeout(() => this.#fail(`nothing for ${timeoutMs / 1000} s`), timeoutMs);
+    try {
+      while (this.#unread.length < bytes) {
+        if (this.#failure !== undefined) {
+          const { message } = this.#failure;
+          throw new RoceError('ERR_ROCE_CONNECT', `waiting for ${what} from ${this.peer}: ${message}`);
+        }
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
       }
-      await this.#moreWithin(leftMs);
+    } finally {
+      clearTimeout(timer);
     }
     const message = this.#unread.subarray(0, bytes);
     this.#unread = this.#unread.subarray(bytes);
     return message;
-  }
-
-  #moreWithin(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 
   #onData(bytes: Buffer): void {

@@ -7,6 +7,10 @@
 
 import { RoceError } from './errors.js';
 
+export const NS_PER_US = 1e3;
+export const NS_PER_MS = 1e6;
+export const NS_PER_S = 1e9;
+
 interface Quantity {
   readonly name: string;
   readonly examples: string;

@@ -38,7 +38,6 @@ const BATCH_SLOTS = 60;
 const BATCHES = 8;
 /** 64 KiB each: up to 120 packets of 4 KiB between two looks at what is to be sent. */
 const RECEIVE_SLOTS = 8;
-const NS_PER_MS = 1e6;
 /** Refusals that mean that the device cannot take trains: no checksum offload, or a tunnel. */
 const EIO = 5;
 const EINVAL = 22;
@@ -47,6 +46,8 @@ const EINVAL = 22;
 export interface BatchedUdpPortOptions extends UdpSocketOptions {
   /** The owner calls `receive` and `wait`; the port does nothing by itself. Default false. */
   readonly polled?: boolean;
+  /** A monotonic clock: how long the port looks again before it sleeps. */
+  readonly nowNs: () => number;
 }
 
 /** What the owner of a polled port calls. */
@@ -245,7 +246,7 @@ class MmsgPort implements BatchedUdpPort {
   /** One turn of the event loop: looks again while there is traffic, and a while longer where that pays, then sleeps. */
   readonly #turn = (): void => {
     if (this.#state !== 'open') return;
-    const nowNs = performance.now() * NS_PER_MS;
+    const nowNs = this.#options.nowNs();
     if (this.receive() > 0) {
       this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
       this.#receivedNs = nowNs;

@@ -6,6 +6,7 @@
  */
 
 import process from 'node:process';
+import { NS_PER_S } from '../core/units.js';
 import { type LibC, libC } from './libc.js';
 
 const POLLIN = 1;
@@ -13,7 +14,6 @@ const POLLFD_BYTES = 8;
 const TIMESPEC_OFFSET = 2 * POLLFD_BYTES;
 const TOKEN_OFFSET = TIMESPEC_OFFSET + 16;
 const EFD_CLOEXEC_NONBLOCK = 0o2000000 | 0o4000;
-const NS_PER_S = 1e9;
 
 /** `process.exit` waits for the threads of Node's pool: what ends the polls that run there. */
 const wakersAtExit = new Set<() => void>();

@@ -5,10 +5,7 @@
 import type { Nic } from '../nic/nic.js';
 import type { Port } from '../port/datagram.js';
 import { Crank } from './crank.js';
-
-const NS_PER_MS = 1e6;
-/** setTimeout counts in 32 bits of milliseconds. */
-const TIMEOUT_MS_MAX = 0x7fffffff;
+import { timeoutMs } from './system-clock.js';
 
 /** What happens around turns where the application is in another thread. */
 export interface TurnHooks {
@@ -74,8 +71,7 @@ export class EventLoopCrank {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#timerNs = next;
-    const delayMs = Math.min(TIMEOUT_MS_MAX, Math.max(0, Math.ceil((next - this.#crank.nowNs) / NS_PER_MS)));
-    this.#timer = setTimeout(this.#onTimer, delayMs);
+    this.#timer = setTimeout(this.#onTimer, timeoutMs(next - this.#crank.nowNs));
   }
 
   readonly #onTimer = (): void => {

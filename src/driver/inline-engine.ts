@@ -3,9 +3,10 @@
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
-import { nowNs, PACING_CATCH_UP_NS } from './crank.js';
+import { PACING_CATCH_UP_NS } from './crank.js';
 import { EventLoopCrank } from './event-loop-crank.js';
 import type { OpenPort } from './open-port.js';
+import { nowNs, SYSTEM_CLOCK } from './system-clock.js';
 
 /** The engine whose doorbells and interrupts are calls. */
 export class InlineEngine extends Engine {
@@ -30,6 +31,10 @@ export class InlineEngine extends Engine {
 
   override nowNs(): number {
     return nowNs();
+  }
+
+  override wakeAt(timeNs: number, wake: () => void): () => void {
+    return SYSTEM_CLOCK.wakeAt(timeNs, wake);
   }
 
   override async close(): Promise<void> {

@@ -7,7 +7,6 @@
  */
 
 import type { RemoteInfo, Socket } from 'node:dgram';
-import { performance } from 'node:perf_hooks';
 import { RoceError } from '../core/errors.js';
 import { bindSocket, closeSocket, DEFAULT_SOCKET_BUFFER_BYTES } from '../dgram-ext/bound-socket.js';
 import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
@@ -15,10 +14,7 @@ import { Switch, type SwitchOptions } from '../switch/switch.js';
 import type { SwitchPortCounters } from '../switch/switch-counters.js';
 import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
 import { LinkPacer } from './link-pacer.js';
-
-const NS_PER_MS = 1e6;
-/** setTimeout counts in 32 bits of milliseconds. */
-const TIMEOUT_MS_MAX = 0x7fffffff;
+import { nowNs, timeoutMs } from './system-clock.js';
 
 /** One port of the switch. */
 export interface LiveSwitchPort {
@@ -200,8 +196,7 @@ class UdpSwitch implements LiveSwitch {
     if (timeNs >= this.#timerNs) return;
     clearTimeout(this.#timer);
     this.#timerNs = timeNs;
-    const delayMs = Math.min(TIMEOUT_MS_MAX, Math.ceil((timeNs - now) / NS_PER_MS));
-    this.#timer = setTimeout(this.#onTimer, delayMs);
+    this.#timer = setTimeout(this.#onTimer, timeoutMs(timeNs - now));
   }
 
   readonly #onTimer = (): void => {
@@ -232,8 +227,4 @@ class UdpSwitch implements LiveSwitch {
     for (const slot of slots) this.#switch.release(slot);
     slots.length = 0;
   }
-}
-
-function nowNs(): number {
-  return performance.now() * NS_PER_MS;
 }

@@ -15,8 +15,8 @@ import { FaultyPort } from '../faults/faulty-port.js';
 import { openFramePort } from '../frame-port/frame-port.js';
 import { IpAddress } from '../packet/address.js';
 import type { Port } from '../port/datagram.js';
-import { nowNs } from './crank.js';
 import { chooseIo, type PortIo } from './port-io.js';
+import { nowNs, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
 
 /** How often a trace looks at the rates of queue pairs. */
@@ -119,7 +119,7 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
 
 async function createTrace(path: string, port: Port, capture: PcapngFile | undefined): Promise<TraceFile> {
   try {
-    return await TraceFile.create(path, port.description, { nowNs, wallMs: () => Date.now() });
+    return await TraceFile.create(path, port.description, { nowNs, wallMs });
   } catch (error) {
     await capture?.close();
     throw error;
@@ -133,7 +133,7 @@ function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boole
     throw new RoceError('ERR_ROCE_CONFLICT', 'mmsg is made of native calls', "leave native: 'off' out");
   }
   if (chooseIo(io).io === 'dgram') return undefined;
-  return openBatchedUdpPort({ address, polled, ...(udpPort !== undefined && { udpPort }) });
+  return openBatchedUdpPort({ address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) });
 }
 
 function udpOptions(options: PortOptions, address: IpAddress) {
@@ -159,11 +159,6 @@ function makeFramePort(options: PortOptions, address: IpAddress) {
     ...(mtuBytes !== undefined && { mtuBytes }),
     ...(rateBps !== undefined && { rateBps }),
     random: systemRandom(),
+    nowNs,
   });
-}
-
-/** Wall-clock time with the resolution of the monotonic clock. */
-function wallClockNs(): () => bigint {
-  const offset = BigInt(Date.now()) * 1_000_000n - process.hrtime.bigint();
-  return () => offset + process.hrtime.bigint();
 }

@@ -42,7 +42,7 @@ export async function serveEstats(
           await control.close();
           throw error;
         });
-  const stopMeasuring = measureLoopDelay((ns, agoNs) => estats.recordLoopDelay(ns, agoNs));
+  const stopMeasuring = measureLoopDelay(estats.nowNs, (ns, agoNs) => estats.recordLoopDelay(ns, agoNs));
   return {
     socketPath: control.at,
     httpUrl: http?.at,

@@ -1,9 +1,9 @@
 /** A histogram as `.hgrm` text: what HdrHistogram's plotter and wrk2 read and write. */
 
 import { build } from 'hdr-histogram-js';
+import { NS_PER_US } from '../core/units.js';
 import { BUCKETS, bucketStartNs, type Histogram } from './histogram.js';
 
-const NS_PER_US = 1000;
 /** Lines for each halving of the distance to 100 %: HdrHistogram's own default. */
 const TICKS_PER_HALF_DISTANCE = 5;
 

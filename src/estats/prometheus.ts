@@ -4,12 +4,12 @@
  */
 
 import { Gauge, type Metric, Registry } from 'prom-client';
+import { NS_PER_S } from '../core/units.js';
 import { COUNTER_NAMES, COUNTER_TEXTS } from '../ring/counters.js';
 import type { Estats } from './estats.js';
 import { OCTAVE_BOUNDS_NS, type OctaveSeries, OctaveTotals } from './octave-totals.js';
 
 const LATENCY = 'roce_op_latency_seconds';
-const NS_PER_S = 1e9;
 
 /** A registry of this endpoint's metrics, collected when they are asked for. */
 export function prometheusRegistry(estats: Estats): Registry {

@@ -10,7 +10,6 @@
  */
 
 import type { RemoteInfo } from 'node:dgram';
-import { performance } from 'node:perf_hooks';
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
 import { BatchPool } from '../dgram-ext/batch-pool.js';
@@ -52,6 +51,8 @@ export interface FramePortOptions {
   readonly mtuBytes?: number;
   /** For the MAC address where none is given. */
   readonly random: RandomSource;
+  /** A monotonic clock: how old what is known of neighbours is. */
+  readonly nowNs: () => number;
   /** Neighbours that need not be asked for. */
   readonly neighbors?: ReadonlyArray<{ readonly address: IpAddress; readonly mac: Uint8Array }>;
   /** Datagrams a batch, default 64. */
@@ -106,6 +107,7 @@ class DatagramFramePort implements FramePort {
   readonly #frame = new FrameInfo();
   readonly #pfc = new PfcFrame();
   readonly #rateBps: number;
+  readonly #nowNs: () => number;
   readonly #rx: RxDatagram;
   #receiveBudgetPackets = 0;
 
@@ -130,6 +132,7 @@ class DatagramFramePort implements FramePort {
     this.#remoteHost = remote.host.text;
     this.#headerBytes = frameHeaderBytes(address.family);
     this.#rateBps = options.rateBps ?? DEFAULT_RATE_BPS;
+    this.#nowNs = options.nowNs;
     this.#socket = new PortSocket(new BatchPool(options.batches ?? 16, options.batchSlots ?? 64, address), {
       onMessage: (bytes, from) => {
         const reason = this.#isPeer(from) ? this.#receive(bytes) : 'stranger';
@@ -173,7 +176,7 @@ class DatagramFramePort implements FramePort {
   }
 
   sendBatch(batch: TxBatch): void {
-    const now = nowNs();
+    const now = this.#nowNs();
     for (let slot = 0; slot < batch.count; slot++) {
       const mac = this.#neighbors.lookup(batch.destinations[slot], now);
       if (mac === undefined) {
@@ -189,7 +192,7 @@ class DatagramFramePort implements FramePort {
 
   async resolve(address: IpAddress): Promise<void> {
     for (let attempt = 0; attempt < RESOLVE_ATTEMPTS && this.#socket.isOpen; attempt++) {
-      if (this.#neighbors.lookup(address, nowNs()) !== undefined) return;
+      if (this.#neighbors.lookup(address, this.#nowNs()) !== undefined) return;
       await new Promise((resolve) => setTimeout(resolve, attempt === 0 ? 1 : RESOLVE_POLL_MS));
     }
     throw new RoceError(
@@ -215,13 +218,13 @@ class DatagramFramePort implements FramePort {
       return 'not_my_mac';
     }
     if (verdict === FRAME_NOT_IP && frame.ethertype === ETHERTYPE_ARP) {
-      return this.#neighbors.receiveArp(bytes, frame.ipOffset, nowNs()) ? undefined : 'bad_arp';
+      return this.#neighbors.receiveArp(bytes, frame.ipOffset, this.#nowNs()) ? undefined : 'bad_arp';
     }
     if (verdict === FRAME_NOT_IP && frame.ethertype === ETHERTYPE_MAC_CONTROL) {
       return this.#receivePause(bytes) ? undefined : 'bad_pfc';
     }
     if (verdict === FRAME_NOT_UDP && frame.protocol === IP_PROTOCOL_ICMPV6) {
-      return this.#neighbors.receiveNdp(bytes, frame.ipOffset, nowNs()) ? undefined : 'bad_ndp';
+      return this.#neighbors.receiveNdp(bytes, frame.ipOffset, this.#nowNs()) ? undefined : 'bad_ndp';
     }
     if (verdict !== FRAME_OK) return FRAME_REASONS[verdict];
     if (!isAt(this.address.bytes, bytes, frame.destinationOffset, frame.addressBytes)) return 'not_my_address';
@@ -244,10 +247,6 @@ class DatagramFramePort implements FramePort {
   #drop(reason: string): void {
     this.drops[reason] = (this.drops[reason] ?? 0) + 1;
   }
-}
-
-function nowNs(): number {
-  return performance.now() * 1e6;
 }
 
 function randomMac(random: RandomSource): Uint8Array {

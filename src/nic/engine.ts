@@ -37,6 +37,7 @@ export abstract class Engine implements EngineLink {
   abstract resolve(address: IpAddress): Promise<void>;
   abstract close(): Promise<void>;
   abstract nowNs(): number;
+  abstract wakeAt(timeNs: number, wake: () => void): () => void;
 
   /** Something was asked of the NIC, or has happened to it: it may want to send, or to be woken earlier. */
   protected abstract turnSoon(): void;

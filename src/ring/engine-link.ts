@@ -4,12 +4,13 @@
  * knows which.
  */
 
+import type { Clock } from '../core/clock.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CommandRing } from './command-ring.js';
 import type { EventRing } from './event-ring.js';
 
-/** What the application has of its NIC. */
-export interface EngineLink {
+/** What the application has of its NIC. Its clock is the engine's, read on this side: the time base of everything the NIC stamps. */
+export interface EngineLink extends Clock {
   /** Plain or shared memory, whichever the NIC can reach. */
   allocate(bytes: number): ArrayBufferLike;
   /** Whether the NIC can reach memory of this kind: a NIC in another thread only shared memory. */
@@ -28,8 +29,6 @@ export interface EngineLink {
   ringCommands(): void;
   /** Tells the NIC that the send queue, or (after an error) the receive queue, of this QP has new elements. */
   ringDoorbell(qpn: number): void;
-  /** The engine's clock in nanoseconds, read on this side: the time base of everything the NIC stamps. */
-  nowNs(): number;
   /** Called by the NIC's side, never from inside a call of ours, when the event ring has something new. */
   onInterrupt: () => void;
   /** Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. */

@@ -3,12 +3,14 @@
  * unchanged; commands and interrupts take no virtual time.
  */
 
+import type { Clock } from '../core/clock.js';
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
 import type { NicTuning } from '../nic/nic.js';
 import type { IpAddress } from '../packet/address.js';
 import { type IpIdPolicy, ROCE_UDP_PORT, type RxDatagram, TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
+import { virtualClock } from './virtual-clock.js';
 
 interface SimHostOptions extends NicTuning {
   readonly address: IpAddress;
@@ -29,9 +31,10 @@ export class SimHost extends Engine {
   readonly address: IpAddress;
   /** Called when packets or timers may have completed work: for applications that poll in virtual time. */
   onTurn: (() => void) | undefined;
-  readonly #clock: EventQueue;
+  readonly #events: EventQueue;
+  readonly #clock: Clock;
   readonly #batch: TxBatch;
-  #wire: Wire = () => this.#clock.nowNs;
+  #wire: Wire = () => this.#events.nowNs;
   #sending = false;
   #timerNs = Number.POSITIVE_INFINITY;
 
@@ -49,7 +52,8 @@ export class SimHost extends Engine {
       options,
     );
     this.address = options.address;
-    this.#clock = options.events;
+    this.#events = options.events;
+    this.#clock = virtualClock(options.events);
     this.#batch = new TxBatch(1, options.address);
   }
 
@@ -64,14 +68,14 @@ export class SimHost extends Engine {
 
   /** Hands the NIC a datagram that has arrived now. */
   receive(datagram: RxDatagram): void {
-    this.nic.receive(datagram, this.#clock.nowNs);
+    this.nic.receive(datagram, this.#events.nowNs);
     this.onTurn?.();
     this.turnSoon();
   }
 
   /** The link partner pauses a priority for so long; 0 lets it go on. */
   pause(priority: number, durationNs: number): void {
-    this.nic.pause(priority, durationNs, this.#clock.nowNs);
+    this.nic.pause(priority, durationNs, this.#events.nowNs);
     this.turnSoon();
   }
 
@@ -80,13 +84,17 @@ export class SimHost extends Engine {
   override async close(): Promise<void> {}
 
   override nowNs(): number {
-    return this.#clock.nowNs;
+    return this.#events.nowNs;
+  }
+
+  override wakeAt(timeNs: number, wake: () => void): () => void {
+    return this.#clock.wakeAt(timeNs, wake);
   }
 
   protected override turnSoon(): void {
     if (!this.#sending && this.nic.hasWork) {
       this.#sending = true;
-      this.#clock.after(0, this.#send);
+      this.#events.after(0, this.#send);
     }
     this.#armTimer();
   }
@@ -96,9 +104,9 @@ export class SimHost extends Engine {
     const batch = this.#batch;
     batch.count = 0;
     this.#sending = false;
-    if (this.nic.transmit(batch, this.#clock.nowNs) > 0) {
+    if (this.nic.transmit(batch, this.#events.nowNs) > 0) {
       this.#sending = true;
-      this.#clock.at(this.#wire(batch), this.#send);
+      this.#events.at(this.#wire(batch), this.#send);
       this.#armTimer();
     } else this.turnSoon();
   };
@@ -107,13 +115,13 @@ export class SimHost extends Engine {
     const next = this.nic.nextDeadlineNs;
     if (next >= this.#timerNs) return;
     this.#timerNs = next;
-    this.#clock.at(next, this.#onTimer);
+    this.#events.at(next, this.#onTimer);
   }
 
   readonly #onTimer = (): void => {
-    if (this.#timerNs > this.#clock.nowNs) return; // An earlier one was armed later, and has seen to it.
+    if (this.#timerNs > this.#events.nowNs) return; // An earlier one was armed later, and has seen to it.
     this.#timerNs = Number.POSITIVE_INFINITY;
-    this.nic.onDeadline(this.#clock.nowNs);
+    this.nic.onDeadline(this.#events.nowNs);
     this.onTurn?.();
     this.turnSoon();
   };

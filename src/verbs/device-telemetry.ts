@@ -1,6 +1,8 @@
 /** Telemetry of a device: opened with it, closed with it. */
 
+import { NS_PER_MS } from '../core/units.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
+import { wallMs } from '../driver/system-clock.js';
 import { type EndpointServer, type EndpointServerOptions, serveEstats } from '../estats/endpoint-server.js';
 import { Estats } from '../estats/estats.js';
 import type { EndpointIdentity } from '../estats/snapshot.js';
@@ -28,7 +30,7 @@ export async function openWatchedDevice(
   options: EndpointServerOptions,
 ): Promise<RdmaDevice> {
   const nowNs = () => link.nowNs();
-  const estats = new Estats({ nowNs, epochMs: Date.now() - nowNs() / 1e6, counters: link.counters });
+  const estats = new Estats({ nowNs, epochMs: wallMs() - nowNs() / NS_PER_MS, counters: link.counters });
   const device = await RdmaDevice.over(link, estats);
   const identity = { pid: process.pid, address: device.address.text, port: device.portDescription, engine };
   let server: EndpointServer;

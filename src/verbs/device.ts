@@ -3,6 +3,7 @@
  */
 
 import { EventEmitter } from 'node:events';
+import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { EndpointServer } from '../estats/endpoint-server.js';
 import type { Estats } from '../estats/estats.js';
@@ -116,6 +117,11 @@ export class RdmaDevice extends Resource {
   /** The IP address it was opened on. */
   get address(): IpAddress {
     return this.attributes.address;
+  }
+
+  /** The clock of its engine, with timers on the application's side: the system's, or a simulation's. */
+  get clock(): Clock {
+    return this.#link;
   }
 
   /** For people: what carries the packets. */

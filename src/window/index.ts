@@ -4,8 +4,7 @@
  * @module rocev2/window
  */
 
-export type { CmClock } from '../cm/clock.js';
-export { SYSTEM_CLOCK } from '../cm/clock.js';
+export type { Clock } from '../core/clock.js';
 export { BlockRequester, BlockServer, type BlockServerOptions } from './alloc-per-write.js';
 export type { BlockConsumer } from './block-releaser.js';
 export type { ControlMessage } from './messages.js';

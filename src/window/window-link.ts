@@ -6,7 +6,7 @@
  * receives are never exhausted and no RNR NAK is sent.
  */
 
-import type { CmClock } from '../cm/clock.js';
+import type { Clock } from '../core/clock.js';
 import { Access } from '../verbs/access.js';
 import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
@@ -26,7 +26,7 @@ export interface WindowLinkParts {
   /** Of this queue pair alone. */
   readonly recvCq: CompletionQueue;
   /** For acknowledgements by time. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
 }
 
 const CONTROL_RECEIVES = 2;
@@ -42,7 +42,7 @@ export class WindowLink {
   /** Where the memory of the pool is registered. */
   readonly pd: ProtectionDomain;
   /** For acknowledgements by time. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** Control messages sent and received, and received ones that could not be read. */
   readonly counters = { sent: 0, received: 0, malformed: 0 };
   /** Takes each control message that could be read. */

@@ -13,7 +13,7 @@ async function pageOf(change: Partial<ScenarioFile>): Promise<string> {
     flows: [{ kind: 'flows', from: 'h0..h1', to: 'h2' }],
     ...change,
   });
-  return scenarioPage(await runScenario(scenario, { clock: () => 0 }), 'rocev2 sim run small', scenario);
+  return scenarioPage(await runScenario(scenario, { realNowNs: () => 0 }), 'rocev2 sim run small', scenario);
 }
 
 it('a report names flows by their ends, and has its source and the whole scenario', async () => {

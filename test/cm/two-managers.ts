@@ -11,13 +11,14 @@ import { IpAddress } from '../../src/packet/address.js';
 import { datagramOf, type TxBatch } from '../../src/port/datagram.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
+import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { Access } from '../../src/verbs/access.js';
 import type { CompletionQueue } from '../../src/verbs/completion-queue.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
 import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
-import { clockOf, until } from '../support/virtual-time.js';
+import { until } from '../support/virtual-time.js';
 
 const FLIGHT_NS = 10_000;
 const BTH_DETH_BYTES = 20;
@@ -103,7 +104,7 @@ export class TwoManagers {
     host.connect((batch) => this.#carry(name, batch));
     const device = await RdmaDevice.over(host);
     const cm = await ConnectionManager.open(device, {
-      clock: clockOf(this.events),
+      clock: virtualClock(this.events),
       random: this.#random.stream(`cm ${name} ${life}`),
       ...options,
     });

@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { equalBytes } from '../../src/core/bytes.js';
 import { batchedUdpAvailable, openBatchedUdpPort, openUdpPort } from '../../src/dgram-ext/index.js';
+import { nowNs } from '../../src/driver/system-clock.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { ECN_CE, type Port } from '../../src/port/datagram.js';
 import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
@@ -19,10 +20,10 @@ async function opened(...ports: Port[]): Promise<Port[]> {
 
 async function openPair(aAddress: IpAddress, bAddress: IpAddress): Promise<PortPair> {
   const [a, b] = await opened(
-    openBatchedUdpPort({ address: aAddress, udpPort: 0 }),
-    openBatchedUdpPort({ address: bAddress, udpPort: 0 }),
+    openBatchedUdpPort({ nowNs, address: aAddress, udpPort: 0 }),
+    openBatchedUdpPort({ nowNs, address: bAddress, udpPort: 0 }),
   );
-  return { a, b, conflicting: () => openBatchedUdpPort({ address: aAddress, udpPort: a.udpPort }) };
+  return { a, b, conflicting: () => openBatchedUdpPort({ nowNs, address: aAddress, udpPort: a.udpPort }) };
 }
 
 const traits = { seesTrafficClass: true, seesIpId: false };
@@ -63,7 +64,7 @@ describe.skipIf(missing !== undefined)(`batched udp port (needs koffi on Linux)`
     ['plain', 'batched'],
   ])('carries trains from a %s port to a %s one', async (from, to) => {
     const make = (kind: string, address: IpAddress) =>
-      kind === 'batched' ? openBatchedUdpPort({ address, udpPort: 0 }) : openUdpPort({ address, udpPort: 0 });
+      kind === 'batched' ? openBatchedUdpPort({ nowNs, address, udpPort: 0 }) : openUdpPort({ address, udpPort: 0 });
     const [a, b] = [make(from, V4_A), make(to, V4_B)];
     await withPorts([a, b], async () => {
       const received = collect(b);
@@ -78,8 +79,8 @@ describe.skipIf(missing !== undefined)(`batched udp port (needs koffi on Linux)`
 
   it('keeps marked and unmarked datagrams of one length apart', async () => {
     const [a, b] = [
-      openBatchedUdpPort({ address: V4_A, udpPort: 0 }),
-      openBatchedUdpPort({ address: V4_B, udpPort: 0 }),
+      openBatchedUdpPort({ nowNs, address: V4_A, udpPort: 0 }),
+      openBatchedUdpPort({ nowNs, address: V4_B, udpPort: 0 }),
     ];
     await withPorts([a, b], async () => {
       const received = collect(b);
@@ -102,8 +103,8 @@ describe.skipIf(missing !== undefined)(`batched udp port (needs koffi on Linux)`
 
   it('counts every datagram of a train that the kernel refuses, and sends what follows', async () => {
     const [a, b] = [
-      openBatchedUdpPort({ address: V4_A, udpPort: 0 }),
-      openBatchedUdpPort({ address: V4_B, udpPort: 0 }),
+      openBatchedUdpPort({ nowNs, address: V4_A, udpPort: 0 }),
+      openBatchedUdpPort({ nowNs, address: V4_B, udpPort: 0 }),
     ];
     await withPorts([a, b], async () => {
       const received = collect(b);
@@ -116,7 +117,7 @@ describe.skipIf(missing !== undefined)(`batched udp port (needs koffi on Linux)`
 
   it('does nothing by itself when its owner polls it', async () => {
     const a = openUdpPort({ address: V4_A, udpPort: 0 });
-    const b = openBatchedUdpPort({ address: V4_B, udpPort: 0, polled: true });
+    const b = openBatchedUdpPort({ nowNs, address: V4_B, udpPort: 0, polled: true });
     await withPorts([a, b], async () => {
       const received = collect(b);
       sendAll(a, b, [new Uint8Array(20)]);

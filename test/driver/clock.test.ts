@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { nowNs } from '../../src/driver/crank.js';
+import { nowNs } from '../../src/driver/system-clock.js';
 
 it('the clock of a thread is the system’s monotonic clock, to the microsecond', () => {
   for (let n = 0; n < 100; n++) {

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import { parseUdpEndpoint, type UdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
 import { type LiveSwitch, openLiveSwitch } from '../../src/driver/live-switch.js';
+import { nowNs } from '../../src/driver/system-clock.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { type FramePort, type FramePortOptions, openFramePort } from '../../src/frame-port/frame-port.js';
 import { IpAddress } from '../../src/packet/address.js';
@@ -35,10 +36,14 @@ async function openAll(ports: readonly FramePort[], addresses: readonly IpAddres
 
 async function openBackToBack(addresses: readonly IpAddress[], host = '127.0.0.1'): Promise<PortPair> {
   const [left, right] = await freeEndpoints(host, 2);
-  const a = openFramePort({ address: addresses[0], local: left, remote: right, random });
-  const b = openFramePort({ address: addresses[1], local: right, remote: left, random });
+  const a = openFramePort({ nowNs, address: addresses[0], local: left, remote: right, random });
+  const b = openFramePort({ nowNs, address: addresses[1], local: right, remote: left, random });
   await openAll([a, b], addresses);
-  return { a, b, conflicting: () => openFramePort({ address: addresses[0], local: left, remote: right, random }) };
+  return {
+    a,
+    b,
+    conflicting: () => openFramePort({ nowNs, address: addresses[0], local: left, remote: right, random }),
+  };
 }
 
 async function openThroughSwitch(
@@ -51,7 +56,7 @@ async function openThroughSwitch(
   });
   const locals = await freeEndpoints('127.0.0.1', 2);
   const open = (i: number, name: string) =>
-    openFramePort({ address: addresses[i], local: locals[i], remote: wire.local(name), random });
+    openFramePort({ nowNs, address: addresses[i], local: locals[i], remote: wire.local(name), random });
   const [a, b] = [open(0, 'a'), open(1, 'b')];
   await openAll([a, b], addresses);
   return { a, b, wire, conflicting: () => open(0, 'a'), dispose: () => wire.close() };
@@ -74,7 +79,7 @@ async function openWireEnd(options: Partial<FramePortOptions> = {}) {
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
   const remote = { host: IpAddress.parse('127.0.0.1'), port: socket.address().port };
   const mac = parseMac('02:00:00:00:00:01');
-  const port = openFramePort({ address: V4[0], mac, local: end, remote, random, ...options });
+  const port = openFramePort({ nowNs, address: V4[0], mac, local: end, remote, random, ...options });
   await port.open();
   return {
     port,
@@ -203,7 +208,7 @@ describe('frame port', () => {
   });
 
   it('has a random, locally administered unicast MAC address of its own', () => {
-    const make = () => openFramePort({ address: V4[0], local: ANY_PORT, remote: ANY_PORT, random }).mac;
+    const make = () => openFramePort({ nowNs, address: V4[0], local: ANY_PORT, remote: ANY_PORT, random }).mac;
     const macs = Array.from({ length: 50 }, make);
     expect(new Set(macs.map(formatMac)).size).toBe(50);
     expect(macs.every((mac) => (mac[0] & 3) === 2)).toBe(true);
@@ -212,6 +217,7 @@ describe('frame port', () => {
   it('derives its path MTU from the MTU of the wire', () => {
     const pathMtu = (mtuBytes?: number) =>
       openFramePort({
+        nowNs,
         address: V4[0],
         local: ANY_PORT,
         remote: ANY_PORT,
@@ -223,9 +229,11 @@ describe('frame port', () => {
 
   it('refuses a wire with ends of two families, and a group address as its own', () => {
     const remote = parseUdpEndpoint('[::1]:1');
-    expect(() => openFramePort({ address: V4[0], local: ANY_PORT, remote, random })).toThrow(/both ends/);
+    expect(() => openFramePort({ nowNs, address: V4[0], local: ANY_PORT, remote, random })).toThrow(/both ends/);
     const mac = parseMac('03:00:00:00:00:01');
-    expect(() => openFramePort({ address: V4[0], mac, local: ANY_PORT, remote: ANY_PORT, random })).toThrow(/unicast/);
+    expect(() => openFramePort({ nowNs, address: V4[0], mac, local: ANY_PORT, remote: ANY_PORT, random })).toThrow(
+      /unicast/,
+    );
   });
 });
 

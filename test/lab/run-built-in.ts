@@ -20,7 +20,7 @@ export function runBuiltIn(name: string, ...set: readonly string[]): Promise<Sce
 function run(name: string, set: readonly string[]): Promise<ScenarioResult> {
   const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name);
   if (file === undefined) throw new Error(`there is no scenario ${name}`);
-  return runScenario(parseScenario(override(file, set)), { clock: () => performance.now() / 1000 });
+  return runScenario(parseScenario(override(file, set)), { realNowNs: () => performance.now() * 1e6 });
 }
 
 export function queueOf(result: ScenarioResult, port: string): QueueResult {

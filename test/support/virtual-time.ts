@@ -1,22 +1,6 @@
-/** Promises in virtual time: the clock of an event queue, and running it until a promise has settled. */
+/** Promises in virtual time: running an event queue until a promise has settled. */
 
-import type { CmClock } from '../../src/cm/clock.js';
 import type { EventQueue } from '../../src/sim/event-queue.js';
-
-export function clockOf(events: EventQueue): CmClock {
-  return {
-    nowNs: () => events.nowNs,
-    wakeAt: (timeNs, wake) => {
-      let cancelled = false;
-      events.at(timeNs, () => {
-        if (!cancelled) wake();
-      });
-      return () => {
-        cancelled = true;
-      };
-    },
-  };
-}
 
 /** Lets promises run until nothing more happens without time passing. */
 export function settle(): Promise<void> {

@@ -20,7 +20,7 @@ async function lost(delayUs: number, headroomBytes?: number): Promise<{ lost: nu
     },
     flows: [{ kind: 'flows', from: 'h0..h3', to: 'h4' }],
   });
-  const { summary } = await runScenario(scenario, { clock: () => 0 });
+  const { summary } = await runScenario(scenario, { realNowNs: () => 0 });
   return { lost: summary.droppedPackets, pauses: summary.pauseFrames };
 }
 

@@ -1,17 +1,18 @@
 /** The two ends of a pool protocol on a simulated link, with promises run between the events of virtual time. */
 
-import type { CmClock } from '../../src/cm/clock.js';
+import type { Clock } from '../../src/core/clock.js';
+import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { WindowLink, windowQueueDepths } from '../../src/window/window-link.js';
 import { createPair, type Pair, type PairOptions, type Player } from '../support/pair.js';
-import { clockOf, until } from '../support/virtual-time.js';
+import { until } from '../support/virtual-time.js';
 
 export class TwoEnds {
   readonly pair: Pair;
-  readonly clock: CmClock;
+  readonly clock: Clock;
   readonly server: WindowLink;
   readonly client: WindowLink;
 
-  private constructor(pair: Pair, clock: CmClock, server: WindowLink, client: WindowLink) {
+  private constructor(pair: Pair, clock: Clock, server: WindowLink, client: WindowLink) {
     this.pair = pair;
     this.clock = clock;
     this.server = server;
@@ -21,7 +22,7 @@ export class TwoEnds {
   /** `a` is the client, `b` the server. */
   static async create(blocksMax: number, options: PairOptions = {}): Promise<TwoEnds> {
     const pair = await createPair({ memoryBytes: 1 << 20, ...options, qp: windowQueueDepths(blocksMax) });
-    const clock = clockOf(pair.events);
+    const clock = virtualClock(pair.events);
     const link = ({ pd, qp, cq: sendCq, recvCq }: Player) =>
       WindowLink.over({ pd, qp, sendCq, recvCq, clock }, blocksMax);
     return new TwoEnds(pair, clock, await link(pair.b), await link(pair.a));

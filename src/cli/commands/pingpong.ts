@@ -19,6 +19,8 @@ import {
   type TransportName,
 } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { IpAddress } from '../../packet/address.js';
 import { Access } from '../../verbs/access.js';
 import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
@@ -236,7 +238,7 @@ class Player {
 
   /** All messages, both ways; seconds. A side sends again when its last message is delivered and one has come. */
   async play(sendsFirst: boolean, alive: () => void): Promise<number> {
-    const started = performance.now();
+    const startNs = nowNs();
     let sent = 0;
     let posted = Math.min(RECEIVES, this.#iterations);
     let delivered = true;
@@ -262,7 +264,7 @@ class Player {
         posted++;
       }
     }
-    return (performance.now() - started) / 1000;
+    return (nowNs() - startNs) / NS_PER_S;
   }
 
   #verify(): void {

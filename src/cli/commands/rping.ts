@@ -7,6 +7,8 @@ import { type Command, Option } from 'commander';
 import type { CmConnection } from '../../cm/cm-connection.js';
 import { ConnectionManager } from '../../cm/connection-manager.js';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
@@ -125,11 +127,11 @@ async function serve(cm: ConnectionManager, end: RpingEnd, options: RpingOptions
     listener.close();
   }
   const tally: Tally = { peer: connection.remote, pings: 0, faults: 0, seconds: 0 };
-  const started = performance.now();
+  const startNs = nowNs();
   const hangUp = () => void connection.disconnect();
   interrupted.addEventListener('abort', hangUp, { once: true });
   while (await end.answer(tally, output)) tally.pings++;
-  tally.seconds = (performance.now() - started) / 1000;
+  tally.seconds = (nowNs() - startNs) / NS_PER_S;
   await connection.disconnect();
   await linger();
   return tally;
@@ -143,7 +145,7 @@ async function ping(cm: ConnectionManager, end: RpingEnd, options: RpingOptions,
     signal: interrupted,
   });
   const tally: Tally = { peer: connection.remote, pings: 0, faults: 0, seconds: 0 };
-  const started = performance.now();
+  const startNs = nowNs();
   await watched(cm.device, new AbortController().signal, async (alive) => {
     while (tally.pings < (options.count ?? Number.POSITIVE_INFINITY) && !interrupted.aborted) {
       await end.ask(tally, output);
@@ -151,7 +153,7 @@ async function ping(cm: ConnectionManager, end: RpingEnd, options: RpingOptions,
       alive();
     }
   });
-  tally.seconds = (performance.now() - started) / 1000;
+  tally.seconds = (nowNs() - startNs) / NS_PER_S;
   await connection.disconnect();
   return tally;
 }

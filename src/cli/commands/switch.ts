@@ -2,9 +2,10 @@
 
 import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
-import { formatRate, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
+import { formatRate, NS_PER_S, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
 import { formatUdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
 import { type LiveSwitch, openLiveSwitch, parseSwitchPort } from '../../driver/live-switch.js';
+import { nowNs, timeoutMs } from '../../driver/system-clock.js';
 import { serveDocument } from '../../estats/control-socket.js';
 import type { FaultPlan } from '../../faults/fault-plan.js';
 import { PRIORITIES } from '../../packet/pfc.js';
@@ -24,9 +25,6 @@ import {
 import { switchDocument } from '../switch-telemetry.js';
 
 const DISPLAY_INTERVAL_MS = 1000;
-const NS_PER_MS = 1e6;
-/** setTimeout counts in 32 bits of milliseconds. */
-const TIMEOUT_MS_MAX = 0x7fffffff;
 
 interface SwitchCommandOptions extends SwitchOverrides {
   readonly config?: string;
@@ -116,11 +114,11 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
     );
   }
   const live = await openLiveSwitch(liveOptions);
-  const startMs = performance.now();
+  const startNs = nowNs();
   const names = liveOptions.ports.map(({ name }) => name);
   for (const name of names) output.note(`switch port ${name} on ${formatUdpEndpoint(live.local(name))}`);
   if (options.duration === undefined) output.note('Ctrl-C ends it');
-  const uptimeSeconds = () => (performance.now() - startMs) / 1000;
+  const uptimeSeconds = () => (nowNs() - startNs) / NS_PER_S;
   const document = () => switchDocument(live, liveOptions, faults, uptimeSeconds());
   const telemetry = options.estats === true ? await serveDocument(document).catch(closing(live)) : undefined;
   await untilDone(options.duration, output, live);
@@ -167,10 +165,7 @@ async function untilDone(durationNs: number | undefined, output: Output, live: L
   }, DISPLAY_INTERVAL_MS);
   const { interrupted } = output.io;
   await new Promise<void>((resolve) => {
-    const timer =
-      durationNs === undefined
-        ? undefined
-        : setTimeout(resolve, Math.min(TIMEOUT_MS_MAX, Math.ceil(durationNs / NS_PER_MS)));
+    const timer = durationNs === undefined ? undefined : setTimeout(resolve, timeoutMs(durationNs));
     const stop = () => {
       clearTimeout(timer);
       resolve();

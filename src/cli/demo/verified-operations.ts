@@ -3,6 +3,8 @@
  * what B received and what is in B's memory by B, what A read and what an atomic returned by A.
  */
 
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { ChildService, whileAlive } from '../../processes/child-service.js';
 import type { SwitchService } from '../../processes/switch-process.js';
 import type { DemoEndpointService } from './endpoint-process.js';
@@ -137,9 +139,9 @@ async function runAll(
   const [{ mtu, recovery }] = await Promise.all([a.call('connect', { port }), b.call('accept', {})]);
   const steps: VerifiedStep[] = [];
   for (const { step, text, bytes, run } of OPERATIONS) {
-    const startMs = performance.now();
+    const startNs = nowNs();
     const verified = await run(a, b);
-    const seconds = (performance.now() - startMs) / 1000;
+    const seconds = (nowNs() - startNs) / NS_PER_S;
     steps.push({ step, text, bytes, seconds, verified });
     onStep(steps.at(-1)!);
   }

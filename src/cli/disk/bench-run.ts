@@ -1,7 +1,8 @@
 /** One run of the disk benchmark: random I/O of one size at one queue depth on one disk, for a time. */
 
-import { performance } from 'node:perf_hooks';
 import { type RandomSource, randomInt } from '../../core/random.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { fillPattern } from '../pattern.js';
 import { type LatencyNs, LatencySamples } from '../transfer/result.js';
@@ -45,8 +46,6 @@ export interface BenchRow extends BenchCell {
   readonly cpuNsPerIo: number;
 }
 
-const NS_PER_MS = 1e6;
-const MS_PER_S = 1e3;
 /** Reads and writes stay in as much: more would only measure how fast memory is filled beforehand. */
 const AREA_BYTES_MAX = 128 << 20;
 const FILL_BYTES = 1 << 20;
@@ -72,23 +71,23 @@ export async function runCell(
   const latency = new LatencySamples();
   let done = 0;
   const cpuBefore = await cpuNs();
-  const startMs = performance.now();
-  const endMs = startMs + durationNs / NS_PER_MS;
+  const startNs = nowNs();
+  const endNs = startNs + durationNs;
   const worker = async (n: number): Promise<void> => {
     const bytes = Buffer.alloc(blockBytes);
     fillPattern(bytes, n);
-    for (let beginMs = startMs; beginMs < endMs && !interrupted.aborted; ) {
+    for (let beginNs = startNs; beginNs < endNs && !interrupted.aborted; ) {
       const offset = randomInt(random, 0, blocks - 1) * blockBytes;
       if (op === 'randread') await disk.read(offset, blockBytes, bytes);
       else await disk.write(offset, bytes);
-      const nowMs = performance.now();
-      latency.add((nowMs - beginMs) * NS_PER_MS);
-      beginMs = nowMs;
+      const doneNs = nowNs();
+      latency.add(doneNs - beginNs);
+      beginNs = doneNs;
       done++;
     }
   };
   await Promise.all(Array.from({ length: queueDepth }, (_, n) => worker(n)));
-  const seconds = (performance.now() - startMs) / MS_PER_S;
+  const seconds = (nowNs() - startNs) / NS_PER_S;
   const spentNs = (await cpuNs()) - cpuBefore;
   return {
     transport,

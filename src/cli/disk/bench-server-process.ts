@@ -1,6 +1,7 @@
 /** The storage server of the disk benchmark as a process of its own: a disk in memory, over RDMA and TCP. */
 
 import { z } from 'zod';
+import { NS_PER_US } from '../../core/units.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import { recoveryNames } from '../../retransmit/schemes.js';
@@ -10,7 +11,6 @@ import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
 
 const LOOPBACK = '127.0.0.1';
-const NS_PER_US = 1e3;
 
 let close = async (): Promise<void> => {};
 

@@ -5,7 +5,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { SeededRandom } from '../../core/random.js';
-import { formatBytes, formatNs } from '../../core/units.js';
+import { formatBytes, formatNs, NS_PER_US } from '../../core/units.js';
 import { ChildService, whileAlive } from '../../processes/child-service.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
@@ -39,7 +39,6 @@ export interface BenchOptions extends RdmaOptions {
 }
 
 const LOOPBACK = '127.0.0.1';
-const NS_PER_US = 1e3;
 const WARM_UP_DEPTH = 4;
 
 /** What is open, to be closed in reverse. */

@@ -1,7 +1,8 @@
 /** `rocev2 disk nbd`: serves one disk, ours or a storage server's, to NBD clients until Ctrl-C. */
 
 import { RoceError } from '../../core/errors.js';
-import { formatBytes } from '../../core/units.js';
+import { formatBytes, NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import type { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import { NbdServer } from '../../storage-rpc/nbd/server.js';
@@ -79,12 +80,12 @@ async function serveNbd(
     nbdClients: server.clients,
     ...clientFacts(client),
   }));
-  const startMs = performance.now();
+  const startNs = nowNs();
   const { uri } = server;
   output.note(`serving ${description} at ${uri}`);
   output.note('Ctrl-C ends it');
   await untilInterrupted(output.io.interrupted);
-  const seconds = (performance.now() - startMs) / 1000;
+  const seconds = (nowNs() - startNs) / NS_PER_S;
   await server.close();
   const { connections, requests, bytesRead, bytesWritten } = server.counters;
   output.line(

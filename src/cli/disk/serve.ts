@@ -1,6 +1,7 @@
 /** `rocev2 disk serve`: one disk for clients over RDMA and TCP until Ctrl-C. */
 
-import { formatBytes } from '../../core/units.js';
+import { formatBytes, NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { untilInterrupted } from '../interruption.js';
@@ -35,12 +36,12 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
     crcMismatches: server.counters.crcMismatches,
     path: null,
   }));
-  const startMs = performance.now();
+  const startNs = nowNs();
   output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
   output.note(`RDMA by ${device.portDescription}`);
   output.note('Ctrl-C ends it');
   await untilInterrupted(output.io.interrupted);
-  const seconds = (performance.now() - startMs) / 1000;
+  const seconds = (nowNs() - startNs) / NS_PER_S;
   const { executed, cachedReplies, crcMismatches } = server.counters;
   output.line(`${executed} requests, ${cachedReplies} answered again, ${crcMismatches} with a wrong CRC`);
   output.document({ port: server.port, sizeBytes: disk.sizeBytes, seconds, ...server.counters });

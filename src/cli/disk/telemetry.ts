@@ -1,13 +1,11 @@
 /** Telemetry of disk programs: their disk is followed, and their control socket says how it does. */
 
-import { performance } from 'node:perf_hooks';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs, wallMs } from '../../driver/system-clock.js';
 import { serveDocument } from '../../estats/control-socket.js';
 import type { DiskDocument } from '../../estats/disk-document.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { WatchedDisk } from '../../storage-rpc/disk/watched-disk.js';
-
-const NS_PER_MS = 1e6;
-const MS_PER_S = 1e3;
 
 /** What the program knows, when it is asked. */
 export type DiskFacts = Pick<
@@ -25,8 +23,8 @@ interface DiskTelemetry {
 /** Follows the disk, or, where nobody has asked for that, leaves it alone. */
 export function diskTelemetry(disk: BlockDevice, isWanted: boolean): DiskTelemetry {
   if (!isWanted) return { disk, serve: async () => ({ [Symbol.asyncDispose]: async () => {} }) };
-  const startMs = performance.now();
-  const watched = new WatchedDisk(disk, () => performance.now() * NS_PER_MS);
+  const startNs = nowNs();
+  const watched = new WatchedDisk(disk, nowNs);
   return {
     disk: watched,
     serve: async (facts) => {
@@ -35,8 +33,8 @@ export function diskTelemetry(disk: BlockDevice, isWanted: boolean): DiskTelemet
           kind: 'disk',
           version: 1,
           pid: process.pid,
-          time: new Date().toISOString(),
-          uptimeSeconds: (performance.now() - startMs) / MS_PER_S,
+          time: new Date(wallMs()).toISOString(),
+          uptimeSeconds: (nowNs() - startNs) / NS_PER_S,
           sizeBytes: disk.sizeBytes,
           ...watched.activity,
           ...facts(),

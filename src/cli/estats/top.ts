@@ -1,7 +1,7 @@
 /** `rocev2 estats top`: what every connection does and where its time goes, refreshed every second on a terminal. */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatNs, formatRate } from '../../core/units.js';
+import { formatNs, formatRate, NS_PER_MS } from '../../core/units.js';
 import type { EstatsSnapshot, GroupRow } from '../../estats/snapshot.js';
 import { CONSECUTIVE_STAGES, stageLabel } from '../../estats/stages.js';
 import type { Column, Output } from '../output.js';
@@ -16,7 +16,6 @@ export interface TopOptions extends EndpointOptions {
 }
 
 const CLEAR_SCREEN = '\u001b[H\u001b[2J';
-const NS_PER_MS = 1e6;
 
 const right = (title: string): Column => ({ title, align: 'right' });
 const left = (title: string): Column => ({ title, align: 'left' });

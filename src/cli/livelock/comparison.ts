@@ -6,6 +6,8 @@
  */
 
 import { join, parse } from 'node:path';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { RecoveryName } from '../../retransmit/schemes.js';
 import { orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
@@ -46,10 +48,10 @@ export async function compareSchemes(settings: ComparisonSettings, output: Outpu
   try {
     for (const run of plan) {
       const label = `${run.op} ${run.isReference ? 'without loss' : run.scheme}`;
-      const startMs = performance.now();
+      const startNs = nowNs();
       progress.update(doneSeconds, label);
       const measuring = rig.run(run, ({ messagesCompleted, packetsSent }) => {
-        const seconds = Math.min(run.seconds, (performance.now() - startMs) / 1000);
+        const seconds = Math.min(run.seconds, (nowNs() - startNs) / NS_PER_S);
         progress.update(doneSeconds + seconds, `${label}: ${packetsSent} packets, ${messagesCompleted} messages`);
       });
       const measurement = await orInterrupted(measuring, output.io.interrupted);

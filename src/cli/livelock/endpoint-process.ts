@@ -4,9 +4,10 @@
  */
 
 import { randomInt } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
 import { method } from '../../processes/calls.js';
 import { connectQueuePair } from '../../processes/connect-queue-pair.js';
@@ -111,8 +112,8 @@ const service = {
     const opcode = ({ send: 'SEND', write: 'RDMA_WRITE', read: 'RDMA_READ' } as const)[args.op];
     const sges = [memory.sge()];
     const post = () => qp.postSend(opcode === 'SEND' ? { opcode, sges } : { opcode, sges, remoteAddr, rkey });
-    const startMs = performance.now();
-    const endMs = startMs + args.seconds * 1000;
+    const startNs = nowNs();
+    const endNs = startNs + args.seconds * NS_PER_S;
     let outstanding = MESSAGES_POSTED;
     for (let i = 0; i < MESSAGES_POSTED; i++) post();
     let isDrained = false;
@@ -124,7 +125,7 @@ const service = {
           return;
         }
         messagesCompleted++;
-        if (performance.now() < endMs) post();
+        if (nowNs() < endNs) post();
         else if (--outstanding === 0) break;
       }
       isDrained = true;
@@ -136,7 +137,7 @@ const service = {
     })();
     await Promise.race([pump(), timeIsUp]);
     giveUp.abort();
-    const seconds = (performance.now() - startMs) / 1000;
+    const seconds = (nowNs() - startNs) / NS_PER_S;
     if (!isDrained) await qp.modify({ state: 'ERR' });
     return { messagesCompleted, seconds, failure };
   }),

@@ -1,8 +1,8 @@
 /** Runs a scenario with progress on stderr, until it is done or Ctrl-C. */
 
-import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { formatNs } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import { runScenario } from '../../sim/scenario/run.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
@@ -12,7 +12,7 @@ import type { Output } from '../output.js';
 export async function runWatched(scenario: Scenario, output: Output): Promise<ScenarioResult> {
   const progress = output.progress(100);
   return await runScenario(scenario, {
-    clock: () => performance.now() / 1000,
+    realNowNs: nowNs,
     onProgress: async (done) => {
       progress.update(Math.round(done * 100), `${formatNs(done * scenario.duration)} of virtual time`);
       await setImmediate(); // Lets Ctrl-C through.

@@ -1,9 +1,9 @@
 /** The worker thread of one run in a sweep: takes a ScenarioChoice, posts a ScenarioResult. */
 
-import { performance } from 'node:perf_hooks';
 import { parentPort, workerData } from 'node:worker_threads';
+import { nowNs } from '../../driver/system-clock.js';
 import { runScenario } from '../../sim/scenario/run.js';
 import { loadScenario, type ScenarioChoice } from './load.js';
 
 const scenario = await loadScenario(workerData as ScenarioChoice);
-parentPort!.postMessage(await runScenario(scenario, { clock: () => performance.now() / 1000 }));
+parentPort!.postMessage(await runScenario(scenario, { realNowNs: nowNs }));

@@ -1,15 +1,14 @@
 /** The traffic of latency tests, once connected: messages to and fro, one at a time. */
 
-import { performance } from 'node:perf_hooks';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_MS, NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { CompletionQueue, WorkCompletion } from '../../verbs/completion-queue.js';
 import type { CliIo, Progress } from '../output.js';
 import { areaBytes } from './endpoint.js';
 import { LatencySamples } from './result.js';
 import { check, checkLength, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
-
-const NS_PER_MS = 1e6;
 
 /** How long a latency test without acknowledgements waits for its answer, and what it does when none comes. */
 export interface LossRule {
@@ -36,18 +35,18 @@ async function nextCompletion(
   endpoint: TrafficEndpoint,
   limitMs = Number.POSITIVE_INFINITY,
 ): Promise<WorkCompletion | undefined> {
-  const endMs = performance.now() + limitMs;
+  const endNs = nowNs() + limitMs * NS_PER_MS;
   for (;;) {
     const wc = cq.pollOne();
     if (wc !== undefined) {
       check(wc, endpoint);
       return wc;
     }
-    const leftMs = endMs - performance.now();
-    if (leftMs <= 0) return undefined;
+    const leftNs = endNs - nowNs();
+    if (leftNs <= 0) return undefined;
     if (waiting === 'poll') await nextTurn();
     else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
-    else await Promise.race([cq.wait(), delay(leftMs, undefined, { ref: false })]);
+    else await Promise.race([cq.wait(), delay(leftNs / NS_PER_MS, undefined, { ref: false })]);
     if (!endpoint.channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
   }
 }
@@ -90,10 +89,10 @@ class WritePingPong {
   /** The peer's CPU told us nothing: we look at the memory. */
   async #until(holds: (mark: number) => boolean, limitMs: number): Promise<boolean> {
     const { channel, sendCq } = this.#endpoint;
-    const endMs = performance.now() + limitMs;
+    const endNs = nowNs() + limitMs * NS_PER_MS;
     while (!holds(this.#mark)) {
       await nextTurn();
-      if (performance.now() >= endMs) return false;
+      if (nowNs() >= endNs) return false;
       if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
     }
     for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, this.#endpoint);
@@ -101,7 +100,7 @@ class WritePingPong {
   }
 }
 
-/** What a round of a latency test came to, beside its latency in ms. */
+/** What a round of a latency test came to, beside its latency in ns. */
 const UNMEASURED = undefined;
 const LOST = Symbol('nothing answered');
 
@@ -115,33 +114,33 @@ async function rounds(
 ): Promise<Tally> {
   const { plan } = endpoint;
   const latency = new LatencySamples();
-  const startMs = performance.now();
-  const durationMs = plan.durationNs / NS_PER_MS;
+  const startNs = nowNs();
+  const { durationNs } = plan;
   let round = 0;
   let lost = 0;
   while (!io.interrupted.aborted && !(loss.endsRun && lost > 0)) {
-    const elapsedMs = performance.now() - startMs;
-    if (durationMs > 0 ? elapsedMs >= durationMs : round >= plan.iterations) break;
+    const elapsedNs = nowNs() - startNs;
+    if (durationNs > 0 ? elapsedNs >= durationNs : round >= plan.iterations) break;
     const outcome = await body(++round);
     if (outcome === LOST) lost++;
-    else if (outcome !== UNMEASURED) latency.add(outcome * NS_PER_MS);
-    const share = durationMs > 0 ? elapsedMs / durationMs : round / plan.iterations;
+    else if (outcome !== UNMEASURED) latency.add(outcome);
+    const share = durationNs > 0 ? elapsedNs / durationNs : round / plan.iterations;
     if ((round & 0xff) === 0) progress.update(Math.round(share * 100), `${round} rounds`);
   }
-  return { counts: [round - lost], lost, seconds: (performance.now() - startMs) / 1000, latency };
+  return { counts: [round - lost], lost, seconds: (nowNs() - startNs) / NS_PER_S, latency };
 }
 
 /** Client of a WRITE ping-pong that the server begins, as perftest's does: half the time from each of our messages to the peer's next. */
 export function followWrites(endpoint: TrafficEndpoint, io: CliIo, loss: LossRule, progress: Progress): Promise<Tally> {
   const pingPong = new WritePingPong(endpoint);
-  let postedMs: number | undefined;
+  let postedNs: number | undefined;
   return rounds(endpoint, io, loss, progress, async (round) => {
     if (!(await pingPong.arrived(round, loss.waitMs))) return LOST;
-    const nowMs = performance.now();
-    const latencyMs = postedMs === undefined ? UNMEASURED : (nowMs - postedMs) / 2;
-    postedMs = nowMs;
+    const arrivedNs = nowNs();
+    const latencyNs = postedNs === undefined ? UNMEASURED : (arrivedNs - postedNs) / 2;
+    postedNs = arrivedNs;
     pingPong.post(round);
-    return latencyMs;
+    return latencyNs;
   });
 }
 
@@ -159,17 +158,17 @@ export function measureLatency(
   if (plan.op === 'write') {
     const pingPong = new WritePingPong(endpoint);
     return rounds(endpoint, io, loss, progress, async (round) => {
-      const startMs = performance.now();
+      const startNs = nowNs();
       pingPong.post(round);
-      return (await pingPong.arrived(round, loss.waitMs)) ? (performance.now() - startMs) / 2 : LOST;
+      return (await pingPong.arrived(round, loss.waitMs)) ? (nowNs() - startNs) / 2 : LOST;
     });
   }
   const request = operation(plan.op, endpoint, lane);
   return rounds(endpoint, io, loss, progress, async () => {
-    const startMs = performance.now();
+    const startNs = nowNs();
     lane.qp.postSend(request);
     await nextCompletion(sendCq, waiting, endpoint);
-    return performance.now() - startMs;
+    return nowNs() - startNs;
   });
 }
 
@@ -189,15 +188,15 @@ function echoSends(
     for (let late = recvCq.pollOne(); late !== undefined; late = recvCq.pollOne()) isPosted = false;
     if (!isPosted) postReceive(endpoint, 0);
     isPosted = true;
-    const startMs = performance.now();
+    const startNs = nowNs();
     lane.qp.postSend(request);
     const answer = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs);
-    const halfMs = (performance.now() - startMs) / 2;
+    const halfNs = (nowNs() - startNs) / 2;
     await nextCompletion(sendCq, waiting, endpoint);
     if (answer === undefined) return LOST;
     checkLength(answer, endpoint);
     isPosted = false;
-    return halfMs;
+    return halfNs;
   });
 }
 

@@ -7,7 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PERFTEST_TOOLS, type PerftestExchange, type PerftestReport } from '../../cm/perftest-exchange.js';
 import { qpTypeOf, TRANSPORTS } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
 import { chooseIo } from '../../driver/port-io.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -259,11 +261,11 @@ async function runAsServer(conversation: Conversation, traffic: TrafficEndpoint)
   const { iterations, qps, sizeBytes } = traffic.plan;
   const planned = iterations * qps;
   const steps = PERFTEST_TOOLS[`${op}_${tool}`];
-  const startMs = performance.now();
+  const startNs = nowNs();
   const tallyOf = (count: number, lost: number | null): Tally => ({
     counts: [count],
     lost,
-    seconds: (performance.now() - startMs) / 1000,
+    seconds: (nowNs() - startNs) / NS_PER_S,
     latency: new LatencySamples(),
   });
   if (tool === 'lat') {

@@ -1,16 +1,15 @@
 /** The traffic of bandwidth tests, once connected, and what latency tests share with it. */
 
-import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_MS, NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import type { CliIo, Progress } from '../output.js';
 import { fillPattern } from '../pattern.js';
 import { type Endpoint, grhBytes, type Lane, receiveDepth, type TransferOp } from './endpoint.js';
 import { LatencySamples } from './result.js';
-
-const NS_PER_MS = 1e6;
 
 /** What bandwidth traffic needs of an endpoint, whichever exchange connected it. */
 export type TrafficEndpoint = Pick<
@@ -69,29 +68,29 @@ function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
 class Stream {
   readonly lane: Lane;
   readonly #request: SendWorkRequest;
-  readonly #startMs: Float64Array;
+  readonly #postedNs: Float64Array;
   posted = 0;
   completed = 0;
 
   constructor(lane: Lane, request: SendWorkRequest, depth: number) {
     this.lane = lane;
     this.#request = request;
-    this.#startMs = new Float64Array(depth);
+    this.#postedNs = new Float64Array(depth);
   }
 
   get isFull(): boolean {
-    return this.posted - this.completed >= this.#startMs.length;
+    return this.posted - this.completed >= this.#postedNs.length;
   }
 
   post(): void {
-    this.#startMs[this.posted % this.#startMs.length] = performance.now();
+    this.#postedNs[this.posted % this.#postedNs.length] = nowNs();
     this.lane.qp.postSend({ ...this.#request, wrId: this.posted });
     this.posted++;
   }
 
   /** The oldest operation is done; its latency. Completions come in order. */
-  complete(nowMs: number): number {
-    return (nowMs - this.#startMs[this.completed++ % this.#startMs.length]) * NS_PER_MS;
+  complete(timeNs: number): number {
+    return timeNs - this.#postedNs[this.completed++ % this.#postedNs.length];
   }
 }
 
@@ -102,11 +101,11 @@ export async function pump(endpoint: TrafficEndpoint, io: CliIo, depth: number, 
   const streams = new Map(
     lanes.map((lane) => [lane.qp.qpn, new Stream(lane, operation(plan.op, endpoint, lane), depth)]),
   );
-  const startMs = performance.now();
-  const durationMs = plan.durationNs / NS_PER_MS;
-  let nowMs = startMs;
+  const startNs = nowNs();
+  const { durationNs } = plan;
+  let polledNs = startNs;
   const wantsMore = (stream: Stream) =>
-    !io.interrupted.aborted && (durationMs > 0 ? nowMs - startMs < durationMs : stream.posted < plan.iterations);
+    !io.interrupted.aborted && (durationNs > 0 ? polledNs - startNs < durationNs : stream.posted < plan.iterations);
 
   for (;;) {
     let inFlight = 0;
@@ -117,18 +116,18 @@ export async function pump(endpoint: TrafficEndpoint, io: CliIo, depth: number, 
       done += stream.completed;
     }
     if (inFlight === 0) break;
-    const share = durationMs > 0 ? (nowMs - startMs) / durationMs : done / (plan.iterations * plan.qps);
+    const share = durationNs > 0 ? (polledNs - startNs) / durationNs : done / (plan.iterations * plan.qps);
     progress.update(Math.round(share * 100), `${done} messages`);
     await sendCq.wait();
-    nowMs = performance.now();
+    polledNs = nowNs();
     for (const wc of sendCq.poll(sendCq.depth)) {
       check(wc, endpoint);
-      latency.add(streams.get(wc.qpn)!.complete(nowMs));
+      latency.add(streams.get(wc.qpn)!.complete(polledNs));
     }
   }
   const counts = [...streams.values()].map((stream) => stream.completed);
   const lost = plan.transport === 'rc' ? 0 : null;
-  return { counts, lost, seconds: (performance.now() - startMs) / 1000, latency };
+  return { counts, lost, seconds: (nowNs() - startNs) / NS_PER_S, latency };
 }
 
 /** Posts a receive into the lane's area; wr_id is the lane's place. */
@@ -171,16 +170,16 @@ export async function drainReceives(endpoint: TrafficEndpoint, messages = Number
 }
 
 /** Nothing has come for so long: what was sent and is not here is lost. */
-const QUIET_MS = 300;
+const QUIET_NS = 300 * NS_PER_MS;
 const QUIET_CHECK_MS = 20;
 
 /** Server without acknowledgements: waits until all of `sent` messages are here, or no more come; how many are here. */
 export async function settledArrivals(endpoint: TrafficEndpoint, sent: number): Promise<number> {
   let last = -1;
-  for (let sinceMs = performance.now(); performance.now() - sinceMs < QUIET_MS; ) {
+  for (let sinceNs = nowNs(); nowNs() - sinceNs < QUIET_NS; ) {
     const now = arrivedMessages(endpoint);
     if (now >= sent) return now;
-    if (now !== last) sinceMs = performance.now();
+    if (now !== last) sinceNs = nowNs();
     last = now;
     await delay(QUIET_CHECK_MS);
   }

@@ -1,7 +1,6 @@
 /** One end of the window experiment: a NIC on a UDP port of the system's choice, a queue pair deep enough for the pool, and a link over it. */
 
 import { randomInt } from 'node:crypto';
-import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ExchangeOptions, exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
@@ -43,7 +42,7 @@ export async function openWindowEnd(
   const pd = await device.createPd();
   const qp = await pd.createQp({ sendCq, recvCq, ...depths });
   await initializeQp(qp);
-  const link = await WindowLink.over({ pd, qp, sendCq, recvCq, clock: SYSTEM_CLOCK }, blocksMax);
+  const link = await WindowLink.over({ pd, qp, sendCq, recvCq, clock: pd.device.clock }, blocksMax);
   const options: ExchangeOptions = { qp, psn: randomInt(PSN_RANGE), mtu: MTU, recovery: 'go-back-n' };
   await exchange(channel, options);
   return { device, pd, qp, link };

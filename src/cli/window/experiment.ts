@@ -1,9 +1,10 @@
 /** One run of the window experiment: a server process, a client here, and a number of bytes written block by block. */
 
-import { performance } from 'node:perf_hooks';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
 import { crc32 } from '../../core/crc32.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { ChildService, whileAlive } from '../../processes/child-service.js';
 import { Access } from '../../verbs/access.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -117,7 +118,7 @@ async function pump(
   const places = source.length / blockBytes;
   const under = Array<Promise<void> | undefined>(places).fill(undefined);
   const lengths: number[] = [];
-  const startMs = performance.now();
+  const startNs = nowNs();
   let sent = 0;
   for (let n = 0; sent < totalBytes && !interrupted.aborted; n++) {
     const place = n % places;
@@ -132,7 +133,7 @@ async function pump(
     sent += length;
   }
   await Promise.all(under);
-  const seconds = (performance.now() - startMs) / 1000;
+  const seconds = (nowNs() - startNs) / NS_PER_S;
   return { totalBytes: sent, seconds, digest: digestOf(source.bytes, blockBytes, lengths) };
 }
 

@@ -3,8 +3,9 @@
  * what they say to the history. A program that is slow to answer delays nobody but itself.
  */
 
-import { performance } from 'node:perf_hooks';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { askDocument, controlSockets, type ProgramTarget, removeIfDead } from '../../estats/program-client.js';
 import { isMeant, type WatchedDocument } from '../../estats/watched.js';
 import type { AttachedState } from '../messages/attached.js';
@@ -19,19 +20,18 @@ const PROGRAMS_MAX = 64;
 /** Who has not answered by then is said not to answer, and asked again. */
 const PATIENCE_MS = 2000;
 /** A program with many connections needs a while to answer, on its own event loop: it is left alone for so many times that, but not for longer than this. */
-const REST_FACTOR = 20;
-const REST_MS_MAX = 5000;
-const NS_PER_MS = 1e6;
+const PAUSE_FACTOR = 20;
+const PAUSE_NS_MAX = 5 * NS_PER_S;
 
 /** Follows programs until it is closed. */
 export class Attachment implements DashboardSource, AsyncDisposable {
   readonly #which: readonly string[];
   readonly #lookIntervalMs: number;
   readonly #history: AttachedHistory;
-  readonly #startMs = performance.now();
+  readonly #startNs = nowNs();
   readonly #subscribers = new Set<(name: string, data: unknown) => void>();
   /** When a place may be asked again; Infinity while it is being asked. */
-  readonly #restsUntilMs = new Map<string, number>();
+  readonly #notBeforeNs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #isFull = false;
   #isClosed = false;
@@ -82,9 +82,9 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   async #look(): Promise<void> {
     const places = await this.#places();
     for (const place of this.#history.places) if (!places.includes(place)) this.#gone(place);
-    for (const place of this.#restsUntilMs.keys()) if (!places.includes(place)) this.#restsUntilMs.delete(place);
-    const nowMs = performance.now();
-    for (const place of places) if (nowMs >= (this.#restsUntilMs.get(place) ?? 0)) void this.#ask(place);
+    for (const place of this.#notBeforeNs.keys()) if (!places.includes(place)) this.#notBeforeNs.delete(place);
+    const now = nowNs();
+    for (const place of places) if (now >= (this.#notBeforeNs.get(place) ?? 0)) void this.#ask(place);
   }
 
   /** Where programs may be: those that were named by their place, and all control sockets unless only places were named. */
@@ -100,19 +100,19 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   }
 
   async #ask(place: string): Promise<void> {
-    this.#restsUntilMs.set(place, Number.POSITIVE_INFINITY);
-    const startMs = performance.now();
-    let restMs = 0;
+    this.#notBeforeNs.set(place, Number.POSITIVE_INFINITY);
+    const startNs = nowNs();
+    let pauseNs = 0;
     try {
       const document = await askDocument(targetOf(place), MINUTES, PATIENCE_MS);
-      restMs = Math.min(REST_MS_MAX, REST_FACTOR * (performance.now() - startMs));
+      pauseNs = Math.min(PAUSE_NS_MAX, PAUSE_FACTOR * (nowNs() - startNs));
       if (!this.#isClosed && this.#isWanted(place, document)) {
         this.#tell(this.#history.read(place, document, this.#nowNs()));
       }
     } catch (error) {
       await this.#missed(place, error);
     }
-    this.#restsUntilMs.set(place, performance.now() + restMs);
+    this.#notBeforeNs.set(place, nowNs() + pauseNs);
   }
 
   #isWanted(place: string, document: WatchedDocument): boolean {
@@ -135,7 +135,7 @@ export class Attachment implements DashboardSource, AsyncDisposable {
   }
 
   #nowNs(): number {
-    return (performance.now() - this.#startMs) * NS_PER_MS;
+    return nowNs() - this.#startNs;
   }
 }
 

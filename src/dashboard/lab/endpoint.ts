@@ -8,6 +8,7 @@ import { ObservedPort } from '../../capture/observed-port.js';
 import { PacketRing, type RememberedPacket } from '../../capture/packet-ring.js';
 import { InlineEngine } from '../../driver/inline-engine.js';
 import { openPort } from '../../driver/open-port.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { systemRandom } from '../../driver/system-random.js';
 import { Histogram, type HistogramBar } from '../../estats/histogram.js';
 import { IpAddress } from '../../packet/address.js';
@@ -59,7 +60,7 @@ interface Lane {
   readonly qp: QueuePair;
   readonly psn: number;
   /** When each message in the send queue was posted; they complete in order. */
-  readonly postedMs: number[];
+  readonly postedNs: number[];
 }
 
 /** An endpoint of the lab and its queue pairs. */
@@ -97,7 +98,7 @@ export class LabEndpoint {
   /** Opens the NIC on a link of `rateBps` to `switchPort`, with a buffer for one message. */
   static async open(address: string, switchPort: string, rateBps: number, messageBytes: number): Promise<LabEndpoint> {
     const opened = await openPort({ address, frame: { local: '127.0.0.1:0', remote: switchPort, rateBps } });
-    const ring = new PacketRing(PACKETS_REMEMBERED, monotonicClock());
+    const ring = new PacketRing(PACKETS_REMEMBERED, nowNs);
     const observed = { ...opened, port: new ObservedPort(opened.port, ring) };
     const device = await RdmaDevice.over(new InlineEngine(observed, systemRandom()));
     const pd = await device.createPd();
@@ -122,7 +123,7 @@ export class LabEndpoint {
     for (let i = 0; i < count; i++) {
       const queues = { sendCq: this.#sendCq, recvCq: this.#recvCq };
       const qp = await this.#pd.createQp({ ...queues, maxSendWr: MESSAGES_POSTED, maxRecvWr: RECEIVES_POSTED });
-      this.#lanes.push({ qp, psn: randomInt(PSN_RANGE), postedMs: [] });
+      this.#lanes.push({ qp, psn: randomInt(PSN_RANGE), postedNs: [] });
       this.#messagesCompleted[i] ??= 0;
     }
     return this.#lanes.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));
@@ -152,8 +153,8 @@ export class LabEndpoint {
     const opcode = ({ send: 'SEND', write: 'RDMA_WRITE', read: 'RDMA_READ' } as const)[op];
     const sges = [this.#memory.sge()];
     const request = opcode === 'SEND' ? ({ opcode, sges } as const) : { opcode, sges, ...target };
-    this.#post = ({ qp, postedMs }) => {
-      postedMs.push(performance.now());
+    this.#post = ({ qp, postedNs }) => {
+      postedNs.push(nowNs());
       qp.postSend(request);
     };
     for (const lane of this.#lanes) for (let n = 0; n < MESSAGES_POSTED; n++) this.#post(lane);
@@ -200,7 +201,7 @@ export class LabEndpoint {
         continue;
       }
       this.#messagesCompleted[index]++;
-      this.#latency.record((performance.now() - lane.postedMs.shift()!) * 1e6);
+      this.#latency.record(nowNs() - lane.postedNs.shift()!);
       this.#post(lane);
     }
   }
@@ -208,10 +209,4 @@ export class LabEndpoint {
 
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
-}
-
-/** Nanoseconds of the system's monotonic clock, which all processes of this host share. */
-function monotonicClock(): () => number {
-  const offsetNs = Number(process.hrtime.bigint()) - performance.now() * 1e6;
-  return () => offsetNs + performance.now() * 1e6;
 }

@@ -1,6 +1,8 @@
 /** Turns what the processes of the lab have counted into samples and events, and keeps the last of them. Sans-IO but for the clock. */
 
+import { NS_PER_S } from '../../core/units.js';
 import type { LiveSwitchPortCounters } from '../../driver/live-switch.js';
+import { nowNs } from '../../driver/system-clock.js';
 import type { CounterName } from '../../ring/counters.js';
 import { appendBounded, withCount } from '../bounded-list.js';
 import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../messages/lab.js';
@@ -45,7 +47,7 @@ const EVENT_COUNTERS: ReadonlyArray<readonly [CounterName, LabEvent['kind'], str
 /** Samples and events of one lab, the newest last, a bounded number of each. */
 export class LabHistory {
   readonly #plan: LabPlan;
-  readonly #startMs = performance.now();
+  readonly #startNs = nowNs();
   readonly #samples: LabSample[] = [];
   readonly #events: LabEvent[] = [];
   #sampleNumber = 0;
@@ -99,7 +101,7 @@ export class LabHistory {
     timeNs: number,
     reading: LabReading,
   ): LabSample {
-    const seconds = (timeNs - before.timeNs) / 1e9;
+    const seconds = (timeNs - before.timeNs) / NS_PER_S;
     const { settings, a, b, ports } = reading;
     const old = before.reading;
     const moved = (name: CounterName) => a.counters[name] - old.a.counters[name];
@@ -152,7 +154,7 @@ export class LabHistory {
   }
 
   #nowNs(): number {
-    return (performance.now() - this.#startMs) * 1e6;
+    return nowNs() - this.#startNs;
   }
 }
 

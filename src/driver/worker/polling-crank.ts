@@ -9,7 +9,8 @@
 import type { BatchedUdpPort } from '../../dgram-ext/batched-udp-port.js';
 import type { Nic } from '../../nic/nic.js';
 import type { Port } from '../../port/datagram.js';
-import { Crank, nowNs } from '../crank.js';
+import { Crank } from '../crank.js';
+import { nowNs } from '../system-clock.js';
 import type { Rest } from './rest.js';
 
 const TURN_NS = 200_000;

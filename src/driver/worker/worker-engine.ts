@@ -14,8 +14,8 @@ import { COUNTER_NAMES } from '../../ring/counters.js';
 import { DoorbellRing } from '../../ring/doorbell-ring.js';
 import type { EngineLink } from '../../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../../ring/event-ring.js';
-import { nowNs } from '../crank.js';
 import type { PortOptions } from '../open-port.js';
+import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
 import {
   ASLEEP,
   AWAKE,
@@ -124,6 +124,10 @@ export class WorkerEngine implements EngineLink {
 
   nowNs(): number {
     return nowNs();
+  }
+
+  wakeAt(timeNs: number, wake: () => void): () => void {
+    return SYSTEM_CLOCK.wakeAt(timeNs, wake);
   }
 
   // ---- towards the NIC

@@ -4,6 +4,7 @@
  */
 
 import { SeededRandom } from '../../core/random.js';
+import { NS_PER_S } from '../../core/units.js';
 import { FaultPlan } from '../../faults/fault-plan.js';
 import { EventQueue } from '../event-queue.js';
 import { Network } from '../network.js';
@@ -26,8 +27,8 @@ import { TraceHash } from './trace-hash.js';
 interface RunOptions {
   /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
   readonly onProgress?: (done: number) => boolean | Promise<boolean>;
-  /** Real time in seconds, to say how fast the run was. */
-  readonly clock: () => number;
+  /** Real time in nanoseconds, to say how fast the run was. */
+  readonly realNowNs: () => number;
 }
 
 const PROGRESS_STEPS = 200;
@@ -53,7 +54,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   });
   const flows = await connectFlows(scenario, topology, network, random, trace, events);
   const probes = new Probes(events, network, flows);
-  const startSeconds = options.clock();
+  const startedNs = options.realNowNs();
   probes.start(scenario.duration, scenario.warmup, scenario.sample);
   schedule(scenario, network, events);
   for (const flow of flows) events.at(flow.plan.startNs, () => flow.start());
@@ -74,7 +75,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     baseline,
     trace,
     events,
-    wallSeconds: options.clock() - startSeconds,
+    wallSeconds: (options.realNowNs() - startedNs) / NS_PER_S,
   });
 }
 

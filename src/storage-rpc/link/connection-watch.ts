@@ -1,9 +1,9 @@
 /** Notices that a connection has fallen silent: asks for a sign of life first, and gives it up when there is none. */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 
 interface WatchOptions {
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** A connection that is silent for so long is asked for a sign of life. */
   readonly idleNs: number;
   /** One that stays silent for so long has failed. */

@@ -1,7 +1,6 @@
 /** Makes the queue pair of a storage connection: our JSON exchange over TCP, whose connection then stands for the presence of the peer. */
 
 import { randomInt } from 'node:crypto';
-import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
@@ -41,7 +40,7 @@ async function createParts(
     const qp = await pd.createQp({ sendCq, recvCq, ...init });
     made.push(qp);
     await initializeQp(qp);
-    return { pd, qp, sendCq, recvCq, clock: SYSTEM_CLOCK, onClosed: () => control.close() };
+    return { pd, qp, sendCq, recvCq, clock: pd.device.clock, onClosed: () => control.close() };
   } catch (error) {
     for (const one of made.reverse()) await one.close().catch(() => {}); // The first error counts.
     throw error;

@@ -3,10 +3,11 @@
  * at a time; more wait in the stream's own buffers, so that a caller that asks too much is slowed down and nothing grows.
  */
 
-import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
 import PQueue from 'p-queue';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_MS } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { MessageReader } from '../stream/message-reader.js';
 import { encodeRpc, isIntact, RPC_BODY_BYTES_MAX, RPC_FRAMES, type RpcHeader } from '../stream/rpc-frame.js';
 
@@ -103,12 +104,12 @@ export class RpcPeer {
   }
 
   #enqueue({ id, deadlineMs }: RpcHeader, body: Buffer): void {
-    const dueMs = performance.now() + deadlineMs;
+    const dueNs = nowNs() + deadlineMs * NS_PER_MS;
     // Who waits for more than it can be given at once stops being read.
     if (this.#work.size >= this.#concurrency) this.#stream.pause();
     void this.#work.add(async () => {
       this.#stream.resume();
-      if (performance.now() >= dueMs) return; // Nobody waits for it any more.
+      if (nowNs() >= dueNs) return; // Nobody waits for it any more.
       try {
         const { handler } = this.#options;
         if (handler === undefined) throw new Error('nothing is served here');

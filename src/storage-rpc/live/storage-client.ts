@@ -1,10 +1,10 @@
 /** A disk of a storage server, over RDMA as long as that works and over TCP otherwise. */
 
 import { randomInt } from 'node:crypto';
-import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RecoveryName } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';

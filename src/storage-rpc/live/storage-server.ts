@@ -6,10 +6,10 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
 import { RoceError } from '../../core/errors.js';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RecoveryName } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -187,7 +187,7 @@ async function openRdma(device: RdmaDevice, options: StorageServerOptions): Prom
   const { poolBytesMax, pullBytesMax = PULL_BYTES_MAX } = options;
   const pool = new BufferPool({
     allocate: (bytes) => pd.regMr(bytes, Access.LOCAL_WRITE),
-    clock: SYSTEM_CLOCK,
+    clock: device.clock,
     ...(poolBytesMax !== undefined && { bytesMax: poolBytesMax }),
   });
   return { pd, share: { pool, pulls: new Permits(pullBytesMax) } };

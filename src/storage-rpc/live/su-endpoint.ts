@@ -1,6 +1,5 @@
 /** sU-RDMA on real devices: one endpoint a device, whose connections share its protection domain and its registered buffers. */
 
-import { SYSTEM_CLOCK } from '../../cm/clock.js';
 import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import type { RecoveryName } from '../../retransmit/schemes.js';
@@ -35,7 +34,7 @@ export class SuEndpoint implements AsyncDisposable {
     const pool = (access: number) =>
       new BufferPool({
         allocate: (bytes) => pd.regMr(bytes, access),
-        clock: SYSTEM_CLOCK,
+        clock: pd.device.clock,
         ...(options.poolBytesMax !== undefined && { bytesMax: options.poolBytesMax }),
       });
     this.pools = { local: pool(Access.LOCAL_WRITE), exposed: pool(Access.LOCAL_WRITE | Access.REMOTE_READ) };

@@ -6,7 +6,7 @@
  * a large one; the pool never holds more than `bytesMax`; with nothing in use it shrinks back to `slabsMin` slabs.
  */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 
 /** Registered memory: a memory region, or anything that owns bytes and can be given back. */
@@ -22,7 +22,7 @@ export interface BufferPoolOptions<S extends Slab> {
   /** Makes a slab of so many bytes. */
   readonly allocate: (bytes: number) => Promise<S>;
   /** For slabs that lie idle. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** Default 2 MiB. */
   readonly slabBytes?: number;
   /** Hard cap of registered bytes. Default 64 MiB. */
@@ -102,7 +102,7 @@ export class BufferPool<S extends Slab> {
   /** What became of requests, and of slabs. */
   readonly counters = { hits: 0, misses: 0, grown: 0, shrunk: 0, refused: 0 };
   readonly #allocate: (bytes: number) => Promise<S>;
-  readonly #clock: CmClock;
+  readonly #clock: Clock;
   readonly #limits: typeof DEFAULTS;
   readonly #slabs: Carved<S>[] = [];
   readonly #waiters: Waiter<S>[] = [];

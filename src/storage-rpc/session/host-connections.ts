@@ -3,7 +3,7 @@
  * ends, moves sessions back gradually, and takes RDMA out of service so that a NIC can be serviced under running I/O.
  */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import type { RandomSource } from '../../core/random.js';
 import type { TransportName } from '../sk/channel.js';
 import { ClientSession, type ClientSessionOptions } from '../sk/client-session.js';
@@ -18,7 +18,7 @@ export interface HostConnectionsOptions {
   /** A way to make a connection by each transport the host may have. */
   readonly dial: Dialers;
   /** For hold-downs, transitions and time limits. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** Jitter and session ids. */
   readonly random: RandomSource;
   /** Hold-down times; see {@link HostPathOptions}. */

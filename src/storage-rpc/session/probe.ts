@@ -3,7 +3,7 @@
  * the slowest tells whether the path is fit for use.
  */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import type { SkClientChannel } from '../sk/channel.js';
@@ -13,7 +13,7 @@ const READS_EACH = 16;
 const SIZES_BYTES = [4096, 65_536] as const;
 
 /** Closes the channel. Resolves with the time of the slowest read, ns; rejects when any fails. */
-export async function probe(channel: SkClientChannel, clock: CmClock, random: RandomSource): Promise<number> {
+export async function probe(channel: SkClientChannel, clock: Clock, random: RandomSource): Promise<number> {
   const session = new ClientSession({ clock, random });
   let fail: (error: Error) => void = () => {};
   const failed = new Promise<never>((_, reject) => {

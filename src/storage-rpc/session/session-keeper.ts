@@ -4,7 +4,7 @@
  * the old one is given up.
  */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import type { SkClientChannel, TransportName } from '../sk/channel.js';
@@ -18,7 +18,7 @@ export type Dialers = Readonly<Partial<Record<TransportName, Dial>>>;
 interface KeeperOptions {
   readonly session: ClientSession;
   readonly dial: Dialers;
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** What to try, in this order. */
   readonly order: () => readonly TransportName[];
   /** A connection, or an attempt to make one, has failed. */

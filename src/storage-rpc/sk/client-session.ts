@@ -9,7 +9,7 @@
  * Bounds: SK_SLOTS_MAX requests and `inFlightBytesMax` bytes are under way; more wait, and `queueMax` at most.
  */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
@@ -50,7 +50,7 @@ export interface SkIo {
 /** Terms of a session. */
 export interface ClientSessionOptions {
   /** For silence and time limits. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** Makes the session id. */
   readonly random: RandomSource;
   /** Which of the server's disks; default 0. */
@@ -109,7 +109,7 @@ export class ClientSession {
   readonly latency = new LatencyWindow();
   /** Called when the connection has failed; its memory may still be open to the server until the channel has been closed. */
   onLost: (channel: SkClientChannel, error: Error) => void = () => {};
-  readonly #clock: CmClock;
+  readonly #clock: Clock;
   readonly #random: RandomSource;
   readonly #limits: typeof DEFAULTS;
   readonly #durability: DurabilityWatch;

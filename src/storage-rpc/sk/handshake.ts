@@ -1,6 +1,6 @@
 /** The client's side of RESUME: the first exchange on a connection. */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { SkClientChannel } from './channel.js';
 import { checksOf, firstBadBlock } from './data-checks.js';
@@ -10,7 +10,7 @@ import { decodeResumeResponse, encodeResumeRequest, type ResumeRequest, type Res
 /** Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the channel fails. */
 export async function resumeSession(
   channel: SkClientChannel,
-  clock: CmClock,
+  clock: Clock,
   disk: number,
   resume: ResumeRequest,
   timeoutNs: number,

@@ -1,6 +1,6 @@
 /** The queue pair of one sK-RDMA connection and what belongs to it. Everything of a connection dies with its protection domain. */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair, QueuePairInit } from '../../verbs/queue-pair.js';
@@ -18,7 +18,7 @@ export interface SkRdmaParts {
   /** Of this queue pair alone. */
   readonly recvCq: CompletionQueue;
   /** For the memory pool of a client. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** Called when the channel has closed all this. */
   readonly onClosed?: () => void;
 }

@@ -3,7 +3,7 @@
  * answered, so that no work of the old one can touch memory afterwards, and requests that come again are answered at most once executed.
  */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, isWholeBlocks } from '../disk/block-device.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
@@ -52,7 +52,7 @@ const PULL_BYTES = 128 << 10;
 /** One session at the server. */
 export class ServerSession {
   readonly #disks: readonly BlockDevice[];
-  readonly #clock: CmClock;
+  readonly #clock: Clock;
   readonly #counters: SkServerCounters;
   readonly #slots = new SlotTable(SK_SLOTS_MAX);
   /** By slot: who will be answered when the request being executed is done. */
@@ -62,7 +62,7 @@ export class ServerSession {
   /** When a connection last had it or spoke. */
   lastHeardNs: number;
 
-  constructor(disks: readonly BlockDevice[], clock: CmClock, counters: SkServerCounters) {
+  constructor(disks: readonly BlockDevice[], clock: Clock, counters: SkServerCounters) {
     this.#disks = disks;
     this.#clock = clock;
     this.#counters = counters;

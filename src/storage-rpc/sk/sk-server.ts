@@ -6,7 +6,7 @@
  * says nothing for `silenceNs` is closed, its session waits.
  */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import type { SkIncoming, SkServerChannel, TransportName } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
@@ -26,7 +26,7 @@ export interface SkServerOptions {
   /** By the number clients name them. */
   readonly disks: readonly BlockDevice[];
   /** For silence. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** Random, another one each time the server starts. */
   readonly bootId: bigint;
   /** Writes up to here may come with their request, 0..8192; 0 has all data pulled, as in the paper. Default 8192. */

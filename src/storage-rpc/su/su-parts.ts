@@ -1,6 +1,6 @@
 /** What an sU-RDMA connection is made of, and its sizes. */
 
-import type { CmClock } from '../../cm/clock.js';
+import type { Clock } from '../../core/clock.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
@@ -28,7 +28,7 @@ export interface SuParts {
   /** Of this queue pair alone. */
   readonly recvCq: CompletionQueue;
   /** For silence. */
-  readonly clock: CmClock;
+  readonly clock: Clock;
   /** Registered buffers, shared by connections. */
   readonly pools: SuPools;
   /** Called when the connection has closed all this. */

@@ -19,7 +19,7 @@ const INCAST: ScenarioFile = {
 
 function run(file: ScenarioFile, options: { until?: number } = {}): Promise<ScenarioResult> {
   return runScenario(parseScenario(file), {
-    clock: () => 0,
+    realNowNs: () => 0,
     ...(options.until !== undefined && { onProgress: (done: number) => done < options.until! }),
   });
 }

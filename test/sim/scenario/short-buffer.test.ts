@@ -16,7 +16,7 @@ async function oneMessage(op: 'write' | 'send' | 'read', recovery: 'go-back-n' |
       switch: { queuePackets: QUEUE_PACKETS },
       flows: [{ kind: 'flows', from: 'h0', to: 'h1', op, message: bytes, bytes }],
     }),
-    { clock: () => 0 },
+    { realNowNs: () => 0 },
   );
   return flows[0];
 }

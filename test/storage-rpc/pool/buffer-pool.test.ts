@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { EventQueue } from '../../../src/sim/event-queue.js';
+import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import {
   BufferPool,
   type BufferPoolOptions,
   type Lease,
   type Slab,
 } from '../../../src/storage-rpc/pool/buffer-pool.js';
-import { clockOf, pass, settle } from '../../support/virtual-time.js';
+import { pass, settle } from '../../support/virtual-time.js';
 
 const KIB = 1024;
 const SLAB_BYTES = 2048 * KIB;
@@ -39,7 +40,7 @@ function world(options: Partial<BufferPoolOptions<TestSlab>> = {}): World {
     slabs.push(slab);
     return slab;
   };
-  return { events, slabs, pool: new BufferPool({ allocate, clock: clockOf(events), ...options }) };
+  return { events, slabs, pool: new BufferPool({ allocate, clock: virtualClock(events), ...options }) };
 }
 
 test('grows when asked for more than there is, and shrinks what nobody used for a minute', async () => {

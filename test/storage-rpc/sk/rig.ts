@@ -1,8 +1,9 @@
 /** A storage server and a client on two simulated hosts, with RDMA and TCP between them, in virtual time. */
 
-import type { CmClock } from '../../../src/cm/clock.js';
+import type { Clock } from '../../../src/core/clock.js';
 import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
 import { SimLink } from '../../../src/sim/sim-link.js';
+import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
@@ -20,7 +21,7 @@ import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../../src/verbs/protection-domain.js';
 import type { QueuePairInit } from '../../../src/verbs/queue-pair.js';
 import { connectQp, createPair, type Pair, type PairOptions, type Player } from '../../support/pair.js';
-import { clockOf, pass, until } from '../../support/virtual-time.js';
+import { pass, until } from '../../support/virtual-time.js';
 import { createPipe, type PipeEnd } from './pipe.js';
 
 export const DISK_BYTES = 8 << 20;
@@ -36,7 +37,7 @@ export interface RigOptions extends PairOptions {
 
 export class Rig {
   readonly pair: Pair;
-  readonly clock: CmClock;
+  readonly clock: Clock;
   readonly random: SeededRandom;
   readonly disk: BlockDevice;
   server: SkServer;
@@ -55,7 +56,7 @@ export class Rig {
 
   private constructor(pair: Pair, options: RigOptions) {
     this.pair = pair;
-    this.clock = clockOf(pair.events);
+    this.clock = virtualClock(pair.events);
     this.random = new SeededRandom(options.seed ?? 1);
     this.#options = options;
     this.#sessionRandom = this.random.stream('sessions');

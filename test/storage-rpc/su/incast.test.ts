@@ -9,6 +9,7 @@ import { EventQueue } from '../../../src/sim/event-queue.js';
 import { Network } from '../../../src/sim/network.js';
 import { quantile } from '../../../src/sim/statistics.js';
 import { star } from '../../../src/sim/topology.js';
+import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { SuConnection } from '../../../src/storage-rpc/su/su-connection.js';
 import { SU_QP } from '../../../src/storage-rpc/su/su-parts.js';
@@ -16,7 +17,7 @@ import { Access } from '../../../src/verbs/access.js';
 import { RdmaDevice } from '../../../src/verbs/device.js';
 import type { ProtectionDomain } from '../../../src/verbs/protection-domain.js';
 import { connectQp } from '../../support/pair.js';
-import { clockOf, until } from '../../support/virtual-time.js';
+import { until } from '../../support/virtual-time.js';
 import { pattern } from '../sk/rig.js';
 
 const SENDERS = 4;
@@ -40,7 +41,7 @@ async function incast(chunkBytes: number): Promise<Outcome> {
     pathMtu: 4096,
     switchConfig: { queuePackets: QUEUE_PACKETS },
   });
-  const clock = clockOf(events);
+  const clock = virtualClock(events);
   const devices = await Promise.all([...network.stations.values()].map(({ host }) => RdmaDevice.over(host)));
   const pds = await Promise.all(devices.map((device) => device.createPd()));
   const pools = pds.map((pd) => {

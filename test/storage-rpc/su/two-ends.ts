@@ -1,12 +1,13 @@
 /** Two ends of an sU-RDMA connection on a simulated link. */
 
+import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { SuConnection } from '../../../src/storage-rpc/su/su-connection.js';
 import { SU_QP, type SuOptions, type SuPools } from '../../../src/storage-rpc/su/su-parts.js';
 import { Access } from '../../../src/verbs/access.js';
 import type { MemoryRegion } from '../../../src/verbs/memory-region.js';
 import { createPair, type Pair, type PairOptions, type Player } from '../../support/pair.js';
-import { clockOf, pass, until } from '../../support/virtual-time.js';
+import { pass, until } from '../../support/virtual-time.js';
 
 export interface SuPairOptions extends PairOptions {
   client?: SuOptions;
@@ -40,7 +41,7 @@ export class TwoEnds {
 
   static async create(options: SuPairOptions = {}): Promise<TwoEnds> {
     const pair = await createPair({ mtu: 4096, memoryBytes: 4096, ...options, qp: SU_QP });
-    const clock = clockOf(pair.events);
+    const clock = virtualClock(pair.events);
     let allocations = 0;
     const pool = (player: Player, access: number): BufferPool<MemoryRegion> =>
       new BufferPool({

@@ -1,0 +1,20 @@
+/** Virtual time as a clock with timers that can be taken back. */
+
+import type { Clock } from '../core/clock.js';
+import type { EventQueue } from './event-queue.js';
+
+/** The clock of an event queue. A timer that was taken back still runs as an event, and does nothing. */
+export function virtualClock(events: EventQueue): Clock {
+  return {
+    nowNs: () => events.nowNs,
+    wakeAt: (timeNs, wake) => {
+      let cancelled = false;
+      events.at(timeNs, () => {
+        if (!cancelled) wake();
+      });
+      return () => {
+        cancelled = true;
+      };
+    },
+  };
+}
