@@ -22,7 +22,10 @@ export interface DcqcnFixedPoint {
   readonly alpha: number;
 }
 
-/** The fixed point of `flows` equal flows. A single one never gets there: its target lies above the line rate that caps it. */
+/**
+ * The fixed point of `flows` equal flows. A single one never gets there: its target lies above the line rate that caps it. Throws
+ * ERR_ROCE_OUT_OF_RANGE for less than one flow.
+ */
 export function dcqcnFixedPoint(parameters: DcqcnParameters, flows: number): DcqcnFixedPoint {
   const packets = dcqcnInPackets(parameters);
   const markProbability = exactMarkProbability(packets, flows);

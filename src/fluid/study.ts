@@ -104,7 +104,7 @@ export interface PatchedTimelyStudyOptions extends StudyOptions<PatchedTimelyPar
 
 const MS = 1e6;
 
-/** DCQCN under the given conditions, ready to be analysed and integrated. */
+/** DCQCN under the given conditions, ready to be analysed and integrated. Throws as {@link DcqcnModel} does. */
 export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
   const { parameters, groups, delayNs, pi, jitter, marking } = options;
   const flows = flowCount(groups);
@@ -136,7 +136,10 @@ export function dcqcnStudy(options: DcqcnStudyOptions): FluidStudy {
   };
 }
 
-/** TIMELY as published has no fixed point: its rates never stand still, so there is nothing to linearise around. */
+/**
+ * TIMELY as published has no fixed point: its rates never stand still, so there is nothing to linearise around. Throws as {@link
+ * TimelyModel} does.
+ */
 export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyParameters>): FluidStudy {
   return {
     model: 'timely',
@@ -160,7 +163,7 @@ export function timelyStudy({ parameters, groups, jitter }: StudyOptions<TimelyP
   };
 }
 
-/** Patched TIMELY under the given conditions, ready to be analysed and integrated. */
+/** Patched TIMELY under the given conditions, ready to be analysed and integrated. Throws as {@link TimelyModel} does. */
 export function patchedTimelyStudy(options: PatchedTimelyStudyOptions): FluidStudy {
   const { parameters, groups, delayNs, pi, jitter } = options;
   const flows = flowCount(groups);

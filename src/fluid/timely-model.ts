@@ -33,7 +33,8 @@ const MAX_QUEUEING_SECONDS = 0.01;
 
 /**
  * TIMELY in time (CoNEXT'16, section 4). Flows start at a fair share unless their group says otherwise. Throws
- * ERR_ROCE_INVALID_ARGUMENT for unsound flow groups and ERR_ROCE_LIMIT for a delay whose past does not fit the memory allowed.
+ * ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for flow groups and parameters that cannot be, ERR_ROCE_LIMIT for a delay whose past
+ * does not fit the memory allowed.
  */
 export class TimelyModel implements FluidModel {
   readonly groups: readonly FlowGroup[];

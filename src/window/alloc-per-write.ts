@@ -37,7 +37,7 @@ export class BlockServer {
     this.#consume = options.onBlock;
   }
 
-  /** Registers the blocks and begins to answer. Throws ERR_ROCE_INVALID_ARGUMENT for a pool that cannot be. */
+  /** Registers the blocks and begins to answer. Rejects with ERR_ROCE_OUT_OF_RANGE for a pool that cannot be. */
   static async open(link: WindowLink, options: BlockServerOptions): Promise<BlockServer> {
     checkPool(options.blocks, options.blockBytes);
     const server = new BlockServer(link, options);

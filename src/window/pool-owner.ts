@@ -44,7 +44,7 @@ export class PoolOwner {
     this.#blocksMax = options.blocksMax ?? options.blocks;
   }
 
-  /** Allocates the pool and sends its description. */
+  /** Allocates the pool and sends its description. Rejects with ERR_ROCE_OUT_OF_RANGE for a pool that cannot be. */
   static async open(link: WindowLink, options: PoolOwnerOptions): Promise<PoolOwner> {
     checkPool(options.blocks, options.blockBytes);
     const owner = new PoolOwner(link, options);

@@ -39,7 +39,10 @@ export class PoolReader {
   #reading = 0;
   #ended = false;
   #settle!: { resolve: () => void; reject: (error: Error) => void };
-  /** Resolves when the source has said that was all and everything has been consumed. */
+  /**
+   * Resolves when the source has said that was all and everything has been consumed. Rejects with ERR_ROCE_MISMATCH when it
+   * breaks the protocol, ERR_ROCE_CLOSED when the reader is closed before, and with what ended the connection.
+   */
   readonly finished: Promise<void>;
 
   constructor(link: WindowLink, options: PoolReaderOptions) {

@@ -43,7 +43,9 @@ export class PoolSource {
     this.#fill = options.fill;
   }
 
-  /** Allocates the pool, describes it, and begins to fill blocks. */
+  /**
+   * Allocates the pool, describes it, and begins to fill blocks. Rejects with ERR_ROCE_OUT_OF_RANGE for a pool that cannot be.
+   */
   static async open(link: WindowLink, options: PoolSourceOptions): Promise<PoolSource> {
     checkPool(options.blocks, options.blockBytes);
     const source = new PoolSource(link, options);

@@ -77,8 +77,10 @@ export class PoolWriter {
   }
 
   /**
-   * Writes [offset, offset + length) of `source` into ceil(length / m) blocks of the pool. Resolves when the data has arrived in the peer's
-   * memory; until then `source` must not change. Calls are carried out in order and may overlap.
+   * Writes [offset, offset + length) of `source` into ceil(length / m) blocks of the pool. Resolves when the data has arrived in
+   * the peer's memory; until then `source` must not change. Calls are carried out in order and may overlap. Throws as
+   * `source.sge` does for a range outside; rejects with ERR_ROCE_CLOSED after {@link close}, ERR_ROCE_MISMATCH when the peer
+   * breaks the protocol, and with what ended the connection.
    */
   write(source: MemoryRegion, offset = 0, length = source.length - offset): Promise<void> {
     source.sge(offset, length); // Throws for a range outside.

@@ -32,7 +32,12 @@ export interface WindowLinkParts {
 const CONTROL_RECEIVES = 2;
 
 /** Queue depths that a pool of up to `blocksMax` blocks needs, as `createQp` takes them; the CQs hold twice that. */
-export function windowQueueDepths(blocksMax: number): { maxSendWr: number; maxRecvWr: number } {
+export function windowQueueDepths(blocksMax: number): {
+  /** Work requests of the send queue. */
+  maxSendWr: number;
+  /** Work requests of the receive queue. */
+  maxRecvWr: number;
+} {
   // A notice that a block is free may be polled before the completion of the write that used it.
   return { maxSendWr: 2 * blocksMax + 8, maxRecvWr: blocksMax + CONTROL_RECEIVES };
 }
@@ -43,8 +48,15 @@ export class WindowLink {
   readonly pd: ProtectionDomain;
   /** For acknowledgements by time. */
   readonly clock: Clock;
-  /** Control messages sent and received, and received ones that could not be read. */
-  readonly counters = { sent: 0, received: 0, malformed: 0 };
+  /** Control messages of this end. */
+  readonly counters = {
+    /** Posted. */
+    sent: 0,
+    /** Arrived, malformed ones included. */
+    received: 0,
+    /** Could not be read, or not expected: dropped. */
+    malformed: 0,
+  };
   /** Takes each control message that could be read. */
   onMessage: (message: ControlMessage) => void = () => {};
   /** A block has been written: its id, and how many bytes. */

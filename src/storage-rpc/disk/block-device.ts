@@ -31,6 +31,7 @@ export type BlockErrno = keyof typeof BLOCK_ERRNOS;
 
 /** Why a disk refused or failed a request. */
 export class BlockDeviceError extends Error {
+  /** Tells this class from others where `instanceof` cannot. */
   override readonly name = 'BlockDeviceError';
   /** Why, as programs see it. */
   readonly errno: BlockErrno;

@@ -60,7 +60,10 @@ export class RpcPeer {
     stream.on('close', () => this.#fail(new RoceError('ERR_ROCE_CLOSED', 'the stream is closed')));
   }
 
-  /** Asks the peer. Rejects with ERR_ROCE_IO and the peer's words when it fails there, ERR_ROCE_CONNECT when there is no answer in time. */
+  /**
+   * Asks the peer. Rejects with ERR_ROCE_OUT_OF_RANGE for a request that is too long, ERR_ROCE_IO and the peer's words when it
+   * fails there, ERR_ROCE_CONNECT when there is no answer in time, ERR_ROCE_CLOSED or what ended the stream.
+   */
   call(request: Uint8Array, timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS): Promise<Buffer> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (request.length > RPC_BODY_BYTES_MAX) {

@@ -115,8 +115,15 @@ export class StorageServer implements AsyncDisposable {
     return { rdma: this.#server.connectionsOver('rdma'), tcp: this.#server.connectionsOver('tcp') };
   }
 
-  /** Registered bytes, and buffers of them in use. */
-  get pool(): { readonly registeredBytes: number; readonly inUse: number } | undefined {
+  /** Memory for data under way; undefined without RDMA. */
+  get pool():
+    | {
+        /** Bytes of all slabs. */
+        readonly registeredBytes: number;
+        /** Buffers on loan. */
+        readonly inUse: number;
+      }
+    | undefined {
     return this.#rdma?.share.pool;
   }
 

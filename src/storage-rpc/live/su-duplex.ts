@@ -27,19 +27,23 @@ export class SuDuplex extends Duplex {
     connection.onFailure = (error) => this.destroy(error);
   }
 
+  /** @internal */
   override _read(): void {
     this.#wanted = true;
     this.#flush();
   }
 
+  /** @internal */
   override _write(data: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
     this.#connection.write(data).then(() => done(), done);
   }
 
+  /** @internal */
   override _final(done: (error?: Error | null) => void): void {
     this.#connection.end().then(() => done(), done);
   }
 
+  /** @internal */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     for (const { release } of this.#held.splice(0)) release();
     this.#connection.close().then(() => done(error), done);

@@ -45,7 +45,10 @@ export class SuEndpoint implements AsyncDisposable {
     return new SuEndpoint(await device.createPd(), options);
   }
 
-  /** Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT or ERR_ROCE_MISMATCH, saying why. */
+  /**
+   * Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT or ERR_ROCE_MISMATCH, saying why, and with
+   * ERR_ROCE_OUT_OF_RANGE for sizes that cannot be.
+   */
   async connect(host: string, port: number): Promise<SuConnection> {
     const control = await dial(host, port);
     try {

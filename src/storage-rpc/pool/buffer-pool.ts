@@ -100,7 +100,18 @@ interface Waiter<S extends Slab> {
 /** Lends out registered memory; memory is registered when it is first needed and given back when it is idle. */
 export class BufferPool<S extends Slab> {
   /** What became of requests, and of slabs. */
-  readonly counters = { hits: 0, misses: 0, grown: 0, shrunk: 0, refused: 0 };
+  readonly counters = {
+    /** Requests that found a buffer at once. */
+    hits: 0,
+    /** Requests that had to wait for one, or for a new slab. */
+    misses: 0,
+    /** Slabs that were registered. */
+    grown: 0,
+    /** Slabs that were given back. */
+    shrunk: 0,
+    /** Requests refused because too many waited. */
+    refused: 0,
+  };
   readonly #allocate: (bytes: number) => Promise<S>;
   readonly #clock: Clock;
   readonly #limits: typeof DEFAULTS;
@@ -134,8 +145,9 @@ export class BufferPool<S extends Slab> {
   }
 
   /**
-   * A buffer of `bytes` (1..PIECE_BYTES_MAX), as soon as there is one. Rejects with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the
-   * pool closes, and with whatever `allocate` rejects with when nothing is in use that could come back instead.
+   * A buffer of `bytes` (1..PIECE_BYTES_MAX), as soon as there is one. Throws ERR_ROCE_OUT_OF_RANGE for another length. Rejects
+   * with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the pool closes, and with whatever `allocate` rejects with when
+   * nothing is in use that could come back instead.
    */
   acquire(bytes: number): Promise<Lease<S>> {
     if (bytes < 1 || bytes > PIECE_BYTES_MAX) {

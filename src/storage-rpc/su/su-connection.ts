@@ -132,7 +132,13 @@ export class SuConnection {
 
   /** Chunks sent by mode, grants sent by themselves, and chunks received that were not what was checked. */
   get counters() {
-    return { ...this.#sender.counters, grants: this.#grants, crcMismatches: this.#receiver.crcMismatches };
+    return {
+      ...this.#sender.counters,
+      /** Messages that did nothing but grant credits. */
+      grants: this.#grants,
+      /** Chunks that were not what their sender had checked. */
+      crcMismatches: this.#receiver.crcMismatches,
+    };
   }
 
   /** Called when the peer writes nothing more, all that it wrote having been handed on. */
@@ -147,7 +153,9 @@ export class SuConnection {
   }
 
   /**
-   * Sends bytes. Resolves when they have reached the peer's memory, whether it has looked at them or not; until then they must not change.
+   * Sends bytes. Resolves when they have reached the peer's memory, whether it has looked at them or not; until then they must
+   * not change. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, ERR_ROCE_CLOSED after {@link close}, and with what ended
+   * the connection.
    */
   write(data: Uint8Array): Promise<void> {
     return this.#sender.write(data);

@@ -30,7 +30,14 @@ const ATTEMPTS_MAX = 3;
 /** The writing half of one connection. */
 export class SuSender {
   /** Chunks sent, by mode. */
-  readonly counters = { small: 0, medium: 0, large: 0 };
+  readonly counters = {
+    /** Copied into a SEND. */
+    small: 0,
+    /** Written into a slot of the peer. */
+    medium: 0,
+    /** Read by the peer. */
+    large: 0,
+  };
   readonly #port: MessagePort;
   readonly #pools: SuPools;
   readonly #giveUp: (reason: AbortReason, text: string) => void;
