@@ -14,7 +14,7 @@ const layers = {
   qp: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn'],
   nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp'],
   switch: ['core', 'packet', 'port', 'faults'],
-  schema: ['core', 'packet', 'dcqcn', 'switch'],
+  schema: ['core', 'packet', 'retransmit', 'dcqcn', 'switch'],
   sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'schema', 'verbs'],
   fluid: ['core', 'retransmit'],
   plot: ['core'],

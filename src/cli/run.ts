@@ -2,13 +2,16 @@
 
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { loadExtensions } from '../driver/extensions.js';
 import { COMMANDS, type CommandEntry } from './commands.js';
 import { describeFailure, EXIT_OK, EXIT_USAGE, exitCodeOf } from './exit.js';
+import { extensionFilesOf } from './extensions.js';
 import type { CliIo } from './output.js';
 
 /** `args` without node and script. Resolves to the exit code; never rejects. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   try {
+    await loadExtensions(extensionFilesOf(args));
     const program = await buildProgram(args, io);
     if (args.length === 0) {
       program.outputHelp({ error: true });

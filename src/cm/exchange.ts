@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
-import { type RecoveryName, recoveryNames } from '../retransmit/schemes.js';
+import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/schemes.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
 import { connectQueuePair, type Destination, initializeQueuePair } from './transport.js';
@@ -40,7 +40,9 @@ const helloSchema = z.object({
   qpn: z.number().int().min(2).max(0xfffffe),
   psn: z.number().int().min(0).max(0xffffff),
   mtu: z.union([z.literal(256), z.literal(512), z.literal(1024), z.literal(2048), z.literal(4096)]),
-  recovery: z.enum(recoveryNames()),
+  recovery: z.string(),
+  /** Those parameters of the scheme that both sides need to be the same; absent where it has none. */
+  recoveryParameters: z.record(z.string(), z.number()).default({}),
   receiveBudgetPackets: z.number().int().min(2),
   maxDestRdAtomic: z.number().int().min(0).max(128),
   region: z.object({ addr: hexBigint, rkey: z.number().int(), length: z.number().int().min(0) }).optional(),
@@ -61,8 +63,8 @@ export interface ExchangeOptions {
   readonly psn: number;
   /** Largest path MTU this side wants, bytes; the smaller of both is used. */
   readonly mtu: number;
-  /** Must be the same on both sides; only RC has one. */
-  readonly recovery: RecoveryName;
+  /** The scheme, and those of its parameters that are marked `agreed`, must be the same on both sides; only RC has one. */
+  readonly recovery: RecoveryOptions;
   readonly region?: RemoteRegion;
   /** Longest message this side can receive, to be told to the peer. */
   readonly messageBytesMax?: number;
@@ -102,6 +104,8 @@ const BUDGET_MAX = 0x7fffffff;
 
 function helloOf(options: ExchangeOptions): object {
   const { attributes } = options.qp.device;
+  const recovery = recoverySettings(options.recovery);
+  const recoveryParameters = agreedParameters(recovery);
   return {
     rocev2: EXCHANGE_VERSION,
     ...(options.qp.type !== 'RC' && { transport: options.qp.type }),
@@ -110,7 +114,8 @@ function helloOf(options: ExchangeOptions): object {
     qpn: options.qp.qpn,
     psn: options.psn,
     mtu: Math.min(options.mtu, attributes.pathMtuMax),
-    recovery: options.recovery,
+    recovery: recovery.name,
+    ...(Object.keys(recoveryParameters).length > 0 && { recoveryParameters }),
     receiveBudgetPackets: Math.min(attributes.receiveBudgetPackets, BUDGET_MAX),
     maxDestRdAtomic: options.maxRdAtomic ?? RD_ATOMIC_DEFAULT,
     ...(options.region !== undefined && {
@@ -136,8 +141,14 @@ function mismatchOf(hello: Hello, options: ExchangeOptions): string | undefined 
   if (hello.transport !== type) {
     return `the transport is ${type} here and ${hello.transport} there; both sides need the same`;
   }
-  if (hello.recovery !== options.recovery) {
-    return `recovery is ${options.recovery} here and ${hello.recovery} there; both sides need the same`;
+  const recovery = recoverySettings(options.recovery);
+  if (hello.recovery !== recovery.name) {
+    return `recovery is ${recovery.name} here and ${hello.recovery} there; both sides need the same`;
+  }
+  for (const [key, value] of Object.entries(agreedParameters(recovery))) {
+    const theirs = hello.recoveryParameters[key];
+    if (theirs === value) continue;
+    return `${key} of ${recovery.name} is ${value} here and ${theirs ?? 'not told'} there; both sides need the same`;
   }
   if (IpAddress.fromBytes(Buffer.from(hello.gid, 'hex')).family !== options.qp.device.address.family) {
     return 'one side uses IPv4 and the other IPv6';
@@ -204,7 +215,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     peer,
     remoteQpn: hello.qpn,
     mtu,
-    recovery: options.recovery,
+    recovery: recoverySettings(options.recovery).name,
     region: hello.region,
     messageBytesMax: hello.messageBytesMax,
     purpose: hello.purpose,

@@ -10,9 +10,9 @@
 
 import { randomInt } from 'node:crypto';
 import { RoceError } from '../core/errors.js';
-import type { RateControlOptions } from '../dcqcn/schemes.js';
+import { type RateControlOptions, rateControlSettings } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
-import { type RecoveryName, recoveryNames } from '../retransmit/schemes.js';
+import { type RecoveryOptions, recoverySettings, STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
@@ -32,7 +32,7 @@ export interface ConnectionOptions {
   /** Largest path MTU, default what both ports can carry (at most 4096). */
   readonly mtu?: number;
   /** Default `go-back-n`. Both sides need the same. */
-  readonly recovery?: RecoveryName;
+  readonly recovery?: RecoveryOptions;
   /** How fast this side sends data, also to READs of the peer. Default `{name: 'none'}`. */
   readonly rateControl?: RateControlOptions;
   /** Longest message that can be received, default 64 KiB. */
@@ -71,7 +71,7 @@ const WAITING_MAX = 128;
 
 /** What the types say, for callers without types. */
 function checkOptions(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
-  const { port, recovery } = options;
+  const { port, recovery, rateControl } = options;
   if (!Number.isInteger(port) || typeof host !== 'string') {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
@@ -79,12 +79,8 @@ function checkOptions(call: string, options: ConnectionOptions & { readonly port
       `${call}(device, { host, port })`,
     );
   }
-  if (recovery !== undefined && !recoveryNames().includes(recovery)) {
-    throw new RoceError(
-      'ERR_ROCE_UNKNOWN_NAME',
-      `recovery is one of ${recoveryNames().join(', ')}, not '${String(recovery)}'`,
-    );
-  }
+  if (recovery !== undefined) recoverySettings(recovery);
+  if (rateControl !== undefined) rateControlSettings(rateControl);
 }
 
 async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promise<[ConnectionParts, ExchangeOptions]> {
@@ -100,7 +96,7 @@ async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promis
     qp,
     psn: randomInt(PSN_RANGE),
     mtu: options.mtu ?? MTU_MAX,
-    recovery: options.recovery ?? 'go-back-n',
+    recovery: options.recovery ?? STANDARD_RECOVERY,
     messageBytesMax,
     ...(options.rateControl !== undefined && { rateControl: options.rateControl }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
@@ -128,12 +124,9 @@ async function establishThroughManager(
   options: ConnectionOptions,
   connectQp: (qp: QueuePair, privateData: Uint8Array) => Promise<CmConnection>,
 ): Promise<Connection> {
-  if (options.recovery !== undefined && options.recovery !== 'go-back-n') {
-    throw new RoceError(
-      'ERR_ROCE_UNSUPPORTED',
-      `RDMA CM cannot agree on ${options.recovery}`,
-      'connect over TCP for that',
-    );
+  const { name } = recoverySettings(options.recovery ?? STANDARD_RECOVERY);
+  if (name !== STANDARD_RECOVERY) {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `RDMA CM cannot agree on ${name}`, 'connect over TCP for that');
   }
   const [parts, { region }] = await makeParts(device, options);
   try {
@@ -145,7 +138,7 @@ async function establishThroughManager(
       peer: cm.remote,
       remoteQpn: (await parts.qp.query()).destQpn,
       mtu: cm.pathMtu,
-      recovery: 'go-back-n',
+      recovery: STANDARD_RECOVERY,
       region: decodeRegion(cm.privateData),
       messageBytesMax: undefined,
       purpose: {},

@@ -25,18 +25,15 @@ export interface SchemeDefinition {
   readonly parameters: ParameterTable;
 }
 
-/** A name, and beside it parameters: as programs give them, or complete. */
-export interface SchemeOptions {
-  /** Which scheme. */
-  readonly name: string;
-}
+/** A name alone, or a name and beside it parameters: as programs give them, or complete. */
+export type SchemeOptions = string | { readonly name: string };
 
 const NAME = /^[a-z][a-z0-9-]{0,30}$/;
 const PARAMETER_NAME = /^[a-z][A-Za-z0-9]*$/;
 /** Keys that options have beside parameters. */
 const RESERVED = ['name', 'preset'];
 
-/** All schemes of one kind, by name: those of the package, and those that programs register. */
+/** Definitions by name. Two definitions never have one name, and none is ever removed. */
 export class SchemeRegistry<D extends SchemeDefinition> {
   readonly #kind: string;
   readonly #methods: ReadonlyArray<keyof D & string>;
@@ -100,8 +97,15 @@ export class SchemeRegistry<D extends SchemeDefinition> {
    * The parameters of a scheme, complete: given ones checked, others at their defaults. Throws ERR_ROCE_UNKNOWN_NAME for a
    * scheme or parameter that there is not, ERR_ROCE_OUT_OF_RANGE for a value.
    */
-  complete({ name, ...given }: SchemeOptions): SchemeOptions {
+  complete(options: SchemeOptions): { readonly name: string } {
+    const { name, ...given } = this.#named(options);
     return { name, ...this.#values(name, given) };
+  }
+
+  /** What callers without types pass is refused by name. */
+  #named(options: SchemeOptions): { readonly name: string } {
+    if (typeof options === 'object' && options !== null) return options;
+    return { name: this.get(options).name };
   }
 
   #values(name: string, given: Readonly<Record<string, number | undefined>>): ParametersOf<ParameterTable> {
@@ -109,12 +113,13 @@ export class SchemeRegistry<D extends SchemeDefinition> {
   }
 
   /** For the command ring: the name, and the parameters as a block of numbers. Throws like {@link complete}. */
-  pack({ name, ...given }: SchemeOptions): PackedScheme {
+  pack(options: SchemeOptions): PackedScheme {
+    const { name, ...given } = this.#named(options);
     return { name, block: packParameters(this.get(name).parameters, this.#values(name, given)) };
   }
 
   /** From the command ring, checked again: the block may come from another thread. Throws like {@link complete}. */
-  unpack(name: string, block: Float64Array): SchemeOptions {
+  unpack(name: string, block: Float64Array): { readonly name: string } {
     return { name, ...this.#values(name, unpackParameters(this.get(name).parameters, block)) };
   }
 }

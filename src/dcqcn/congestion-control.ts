@@ -5,6 +5,7 @@ import { type Pacer, RatePacer, UNPACED } from './pacer.js';
 import type { Acknowledgement, RateControl } from './rate-control.js';
 import { createRateControl, hasPacing, type RateControlSettings } from './schemes.js';
 
+/** Made anew whenever `rateControl` of the queue pair is set: what was learned so far is forgotten. */
 export class CongestionControl {
   /** The scheme. */
   readonly rate: RateControl;

@@ -8,6 +8,7 @@ const FIXED_TABLE = {
   rateBps: { default: 10e9, ...LIMITS.rateBps },
 } as const satisfies ParameterTable;
 
+/** Sends at `rateBps`, bits/s of the link, for ever; Infinity: without a limit. */
 export class ConstantRate extends RateControl {
   readonly #rateBps: number;
 
@@ -21,6 +22,7 @@ export class ConstantRate extends RateControl {
   }
 }
 
+/** The definition of the default: no rate, no pacing. */
 export const none = defineRateControl({
   name: 'none',
   summary: 'as fast as the link allows',
@@ -29,6 +31,7 @@ export const none = defineRateControl({
   create: () => new ConstantRate({ rateBps: Number.POSITIVE_INFINITY }),
 });
 
+/** The definition of a rate that nothing changes. */
 export const fixed = defineRateControl({
   name: 'fixed',
   summary: 'a constant rate',

@@ -8,6 +8,7 @@
 
 import type { RateControl } from './rate-control.js';
 
+/** When the data packets of one flow may leave. Times are in nanoseconds. */
 export interface Pacer {
   /** Data packets may leave from this time on. */
   readonly opensNs: number;
@@ -22,6 +23,7 @@ export const UNPACED: Pacer = { opensNs: Number.NEGATIVE_INFINITY, onSent() {}, 
 
 const NS_BITS_PER_BYTE = 8e9;
 
+/** Follows the rate of a {@link RateControl}, and tells it what has left. */
 export class RatePacer implements Pacer {
   readonly #rate: RateControl;
   readonly #burstBytes: number;

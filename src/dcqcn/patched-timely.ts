@@ -9,6 +9,7 @@ import { LIMITS, type ParametersOf, type ParameterTable } from '../core/paramete
 import { defineRateControl } from './rate-control.js';
 import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
 
+/** Defaults: CoNEXT'16 at 10 Gb/s, its smaller segments and steps down. */
 export const PATCHED_TIMELY_TABLE = {
   ...RTT_GRADIENT_TABLE,
   segmentBytes: { default: 16_000, ...LIMITS.bytes },
@@ -19,8 +20,10 @@ export const PATCHED_TIMELY_TABLE = {
   weightSlope: { default: 2, min: 0.01, max: 100 },
 } as const satisfies ParameterTable;
 
+/** A number for each row of {@link PATCHED_TIMELY_TABLE}. */
 export type PatchedTimelyParameters = ParametersOf<typeof PATCHED_TIMELY_TABLE>;
 
+/** Algorithm 2 between the thresholds, TIMELY outside of them. */
 export class PatchedTimely extends RttGradientControl {
   readonly #patched: PatchedTimelyParameters;
 
@@ -39,6 +42,7 @@ export class PatchedTimely extends RttGradientControl {
   protected override leaveBand(): void {}
 }
 
+/** The definition for the registry. */
 export const patchedTimely = defineRateControl({
   name: 'patched-timely',
   summary: 'follows gradient and length of the round-trip time',

@@ -5,9 +5,11 @@
 
 import type { RateControlOptions } from './schemes.js';
 
+/** A published set of parameters. */
 export interface DcqcnPreset {
   /** Where the numbers are from, and where our algorithm differs from theirs. */
   readonly source: string;
+  /** Those that differ from the defaults. */
   readonly parameters: Omit<Extract<RateControlOptions, { name: 'dcqcn' }>, 'name'>;
 }
 

@@ -94,5 +94,4 @@ export function defineRateControl<const N extends string, const T extends Parame
  * Rate controls that programs register, by name, with the types of their tables. Empty here; a program adds to it by module augmentation, and
  * the option types of the package follow.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: programs add to it by module augmentation
-export interface RegisteredRateControls {}
+export interface RegisteredRateControls extends Record<never, never> {}

@@ -67,6 +67,7 @@ export const REACTION_POINT_TABLE = {
   clampTargetRateAfterTimeIncrease: { default: 1, ...LIMITS.flag },
 } as const satisfies ParameterTable;
 
+/** A number for each row of {@link REACTION_POINT_TABLE}. */
 export type ReactionPointParameters = ParametersOf<typeof REACTION_POINT_TABLE>;
 
 /** A rate this close to the line rate has reached it. */
@@ -75,6 +76,7 @@ const ARRIVED_BPS = 1;
 const INCREASES_MAX = 1e6;
 const NEVER = Number.POSITIVE_INFINITY;
 
+/** DCQCN as data sender: one limiter for one flow. */
 export class ReactionPoint extends RateControl {
   override readonly usesEcn = true;
   readonly #p: ReactionPointParameters;
@@ -234,6 +236,7 @@ export class ReactionPoint extends RateControl {
   }
 }
 
+/** The definition for the registry. */
 export const dcqcn = defineRateControl({
   name: 'dcqcn',
   summary: 'cuts at congestion notifications, which answer ECN marks',

@@ -38,6 +38,7 @@ export const RTT_GRADIENT_TABLE = {
 
 type RttGradientParameters = ParametersOf<typeof RTT_GRADIENT_TABLE>;
 
+/** TIMELY without its step between the thresholds, which subclasses supply. */
 export abstract class RttGradientControl extends RateControl {
   override readonly rttSampleBytes: number;
   readonly #p: RttGradientParameters;

@@ -1,7 +1,7 @@
 /** The rate controls: one registry, from which names, options and parameters everywhere follow. */
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
-import { type PackedScheme, type SchemeOptions, SchemeRegistry } from '../core/scheme-registry.js';
+import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { fixed, none } from './constant-rate.js';
 import { patchedTimely } from './patched-timely.js';
 import type { RateControl, RateControlDefinition, RegisteredRateControls } from './rate-control.js';
@@ -79,12 +79,12 @@ export function rateControlNames(): readonly RateControlName[] {
  * value.
  */
 export function rateControlSettings(options: RateControlOptions): RateControlSettings {
-  return rateControls.complete(options as SchemeOptions) as RateControlSettings;
+  return rateControls.complete(options) as RateControlSettings;
 }
 
 /** For the command ring. Throws like {@link rateControlSettings}. */
 export function packRateControl(options: RateControlOptions): PackedScheme {
-  return rateControls.pack(options as SchemeOptions);
+  return rateControls.pack(options);
 }
 
 /** From the command ring. Throws like {@link rateControlSettings}. */

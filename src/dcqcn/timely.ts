@@ -4,6 +4,7 @@ import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { defineRateControl } from './rate-control.js';
 import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
 
+/** Defaults: SIGCOMM'15 at 10 Gb/s. */
 export const TIMELY_TABLE = {
   ...RTT_GRADIENT_TABLE,
   /** HAI: after this many samples without a rising RTT in a row... */
@@ -12,8 +13,10 @@ export const TIMELY_TABLE = {
   hyperIncreaseFactor: { default: 5, min: 1, max: 1000 },
 } as const satisfies ParameterTable;
 
+/** A number for each row of {@link TIMELY_TABLE}. */
 export type TimelyParameters = ParametersOf<typeof TIMELY_TABLE>;
 
+/** Algorithm 1, hyper increase included. */
 export class Timely extends RttGradientControl {
   readonly #timely: TimelyParameters;
   #samplesWithoutRise = 0;
@@ -38,6 +41,7 @@ export class Timely extends RttGradientControl {
   }
 }
 
+/** The definition for the registry. */
 export const timely = defineRateControl({
   name: 'timely',
   summary: 'follows the gradient of the round-trip time',

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { ERROR_CODES, RoceError, type RoceErrorCode } from '../core/errors.js';
+import { loadedExtensions } from '../driver/extensions.js';
 import { type ArgsOf, answerSchema, type Call, type ResultOf, type Service } from './calls.js';
 
 const STDERR_LINES_SHOWN = 8;
@@ -39,10 +40,10 @@ export class ChildService<S extends Service> implements AsyncDisposable {
   #stopping = false;
   #failure: ProcessFailure | undefined;
 
-  /** Starts the process whose program is `entry`, which has to call `serveParent`. */
+  /** Starts the process whose program is `entry`, which has to call `serveParent`. It loads the extensions that this process has loaded. */
   constructor(name: string, entry: URL) {
     this.name = name;
-    this.#process = fork(fileURLToPath(entry), [], {
+    this.#process = fork(fileURLToPath(entry), [...loadedExtensions()], {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       serialization: 'advanced',
       execArgv: [],

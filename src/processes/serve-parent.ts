@@ -4,9 +4,10 @@
  */
 
 import { RoceError } from '../core/errors.js';
+import { loadExtensions } from '../driver/extensions.js';
 import { type Answer, callSchema, type Service } from './calls.js';
 
-/** Serves until the parent is gone. Started by hand, without a parent, it says so and exits. */
+/** Loads the extensions that the parent named, then serves until the parent is gone. Started by hand, without a parent, it says so and exits. */
 export function serveParent(service: Service): void {
   if (process.send === undefined) {
     process.stderr.write('this program is a part of rocev2 and is started by it\n');
@@ -15,16 +16,19 @@ export function serveParent(service: Service): void {
   // Ctrl-C reaches the whole process group; the parent decides what it means.
   process.on('SIGINT', () => {});
   process.on('disconnect', () => process.exit(0));
+  const extensions = loadExtensions(process.argv.slice(2));
+  extensions.catch(() => {}); // Each call is answered by it.
   process.on('message', (message) => {
-    void answer(service, message).then((reply) => {
+    void answer(service, message, extensions).then((reply) => {
       if (process.connected) process.send!(reply);
     });
   });
 }
 
-async function answer(service: Service, message: unknown): Promise<Answer> {
+async function answer(service: Service, message: unknown, extensions: Promise<void>): Promise<Answer> {
   const { id, method: name, args } = callSchema.parse(message);
   try {
+    await extensions;
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
     if (method === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no method ${name}`);
     return { id, result: await method.run(method.args.parse(args)) };

@@ -34,6 +34,8 @@ export const goBack0 = defineRecovery({
   name: 'go-back-0',
   summary: 'of the first RoCE NICs: the whole message is sent again',
   parameters: {},
+  /** Regular, M >= K: 0, for no K packets in a row arrive whole. Shorter messages get through by the phase of the count. */
+  efficiency: (loss, messagePackets) => (loss.kind === 'regular' && messagePackets >= loss.period ? 0 : undefined),
   sender: () => new GoBack0Sender(),
   receiver: () => new GoBack0Receiver(),
 });

@@ -26,6 +26,12 @@ export const goBackN = defineRecovery({
   name: 'go-back-n',
   summary: "the standard's: everything from the first lost packet on is sent again",
   parameters: {},
+  /** Regular: of every k K packets sent, k = ceil((W+1) / K), the last W+1 are sent in vain. Random: (1-p) / (1 + p W). */
+  efficiency: (loss, _messagePackets, pipelineDepth) => {
+    if (loss.kind === 'random') return (1 - loss.probability) / (1 + loss.probability * pipelineDepth);
+    const wasted = pipelineDepth + 1;
+    return 1 - wasted / (Math.ceil(wasted / loss.period) * loss.period);
+  },
   sender: () => new GoBackNSender(),
   receiver: () => new GoBackNReceiver(),
 });

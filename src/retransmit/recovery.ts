@@ -12,9 +12,10 @@ import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 /** `onLoss` answer: nothing to rewind, lost packets come out of `nextResend`. */
 export const NO_REWIND = -1;
 
-/** What the requester learned, for schemes that tell the causes apart. */
-export const LOSS_REPORTED = 0; // a NAK, a SACK, or a gap in READ responses
-export const LOSS_TIMEOUT = 1; // nothing was heard for a whole timeout: earlier conclusions are void
+/** `cause` of `onLoss`: a NAK, a SACK, or a gap in READ responses. */
+export const LOSS_REPORTED = 0;
+/** `cause` of `onLoss`: nothing was heard for a whole timeout: earlier conclusions are void. */
+export const LOSS_TIMEOUT = 1;
 
 /** The sender's half. Methods have defaults where those of a scheme that goes back will do. PSNs are 24-bit numbers that wrap. */
 export abstract class SenderRecovery {
@@ -75,15 +76,19 @@ export abstract class SenderRecovery {
   }
 }
 
-/** What the responder does with a request packet ahead of the expected PSN. */
-export const AHEAD_NAK = 0; // drop it; report the gap once
-export const AHEAD_FORGET_MESSAGE = 1; // drop it; the message in progress starts over; report its first PSN once
-export const AHEAD_KEPT = 2; // stored; report what is there
-export const AHEAD_DROPPED = 3; // beyond what can be stored; report what is there
+/** Answer of `onAhead`: drop it; report the gap once. */
+export const AHEAD_NAK = 0;
+/** Answer of `onAhead`: drop it; the message in progress starts over; report its first PSN once. */
+export const AHEAD_FORGET_MESSAGE = 1;
+/** Answer of `onAhead`: stored; report what is there. */
+export const AHEAD_KEPT = 2;
+/** Answer of `onAhead`: beyond what can be stored; report what is there. */
+export const AHEAD_DROPPED = 3;
 
-/** What the responder does when a READ or atomic is asked for again. */
-export const REPLAY_REWIND = 0; // responses from there on are dropped from the queue: the requester asks for them again
-export const REPLAY_APPEND = 1; // only these PSNs are wanted; what is queued stays
+/** `replay` of a receiver: responses from there on are dropped from the queue: the requester asks for them again. */
+export const REPLAY_REWIND = 0;
+/** `replay` of a receiver: only these PSNs are wanted; what is queued stays. */
+export const REPLAY_APPEND = 1;
 
 /** The receiver's half. Methods have defaults where those of a scheme that keeps nothing behind a gap will do. */
 export abstract class ReceiverRecovery {
@@ -131,6 +136,11 @@ export interface KeptPacket {
   readonly length: number;
 }
 
+/** What a loss rule does to the packets of one direction: one in `period`, K, or each by itself with `probability` p, 0..1. */
+export type LossModel =
+  | { readonly kind: 'regular'; readonly period: number }
+  | { readonly kind: 'random'; readonly probability: number };
+
 /** A recovery scheme as the registry knows it. Both ends of a connection need the same one, by name. */
 export interface RecoveryDefinition<N extends string = string, T extends ParameterTable = ParameterTable> {
   /** The name in options, on command lines and in the connection exchange: lower-case letters, digits and hyphens, 1 to 31. */
@@ -141,6 +151,11 @@ export interface RecoveryDefinition<N extends string = string, T extends Paramet
   readonly parameters: T;
   /** The receiver reports gaps by SACK, a packet with a bitmap, instead of a NAK; others drop that packet. Default false. */
   readonly usesSack?: boolean;
+  /**
+   * Useful packets / packets sent, 0..1, in closed form: for messages of M = `messagePackets` packets, when W = `pipelineDepth` packets, a mean,
+   * follow a lost one before the sender hears of it. Undefined, or no such method, where there is no closed form.
+   */
+  efficiency?(loss: LossModel, messagePackets: number, pipelineDepth: number): number | undefined;
   /** Makes the sender's half of one queue pair. May throw ERR_ROCE_CONFLICT for parameters that contradict each other. */
   sender(parameters: ParametersOf<T>): SenderRecovery;
   /** Makes the receiver's half of one queue pair. May throw like `sender`. */
@@ -158,5 +173,4 @@ export function defineRecovery<const N extends string, const T extends Parameter
  * Recovery schemes that programs register, by name, with the types of their tables. Empty here; a program adds to it by module augmentation,
  * and the option types of the package follow.
  */
-// biome-ignore lint/suspicious/noEmptyInterface: programs add to it by module augmentation
-export interface RegisteredRecoveries {}
+export interface RegisteredRecoveries extends Record<never, never> {}

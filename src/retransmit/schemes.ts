@@ -1,7 +1,7 @@
 /** The recovery schemes: one registry, from which names, options and parameters everywhere follow. */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
-import { type PackedScheme, type SchemeOptions, SchemeRegistry } from '../core/scheme-registry.js';
+import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
@@ -59,12 +59,12 @@ export function recoveryNames(): readonly RecoveryName[] {
  * value.
  */
 export function recoverySettings(options: RecoveryOptions): RecoverySettings {
-  return recoverySchemes.complete(withName(options)) as RecoverySettings;
+  return recoverySchemes.complete(options) as RecoverySettings;
 }
 
 /** For the command ring. Throws like {@link recoverySettings}. */
 export function packRecovery(options: RecoveryOptions): PackedScheme {
-  return recoverySchemes.pack(withName(options));
+  return recoverySchemes.pack(options);
 }
 
 /** From the command ring. Throws like {@link recoverySettings}. */
@@ -82,11 +82,28 @@ export function createReceiver({ name, ...parameters }: RecoverySettings): Recei
   return recoverySchemes.get(name).receiver(parameters);
 }
 
-/** True when the scheme reports gaps by SACK. */
+/** What tells schemes apart for who compares them: how the sender's half, with default parameters, answers a loss. Throws ERR_ROCE_UNKNOWN_NAME. */
+export function senderTraits(name: RecoveryName): Pick<SenderRecovery, 'goesBack' | 'restartsMessages'> {
+  return createSender(recoverySettings(name));
+}
+
+/** True when the scheme reports gaps by SACK. Throws ERR_ROCE_UNKNOWN_NAME. */
 export function usesSack(name: string): boolean {
   return recoverySchemes.get(name).usesSack === true;
 }
 
-function withName(options: RecoveryOptions): SchemeOptions {
-  return typeof options === 'string' ? { name: options } : (options as SchemeOptions);
+/** The parameters that must be the same at both ends of a connection, with their values. */
+export function agreedParameters(settings: RecoverySettings): Readonly<Record<string, number>> {
+  const { name, ...values } = settings as { readonly name: string } & Record<string, number>;
+  const table = recoverySchemes.get(name).parameters;
+  return Object.fromEntries(Object.entries(values).filter(([key]) => table[key].agreed === true));
+}
+
+/** All recovery schemes, from those that send most again after a loss to those that send least. */
+export function recoveryNamesByWaste(): readonly RecoveryName[] {
+  const waste = (name: RecoveryName) => {
+    const { goesBack, restartsMessages } = senderTraits(name);
+    return Number(goesBack) + Number(restartsMessages);
+  };
+  return [...recoveryNames()].sort((one, other) => waste(other) - waste(one));
 }

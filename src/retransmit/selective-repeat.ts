@@ -186,6 +186,8 @@ export const selectiveRepeat = defineRecovery({
   summary: 'the receiver keeps what it has, only what is missing is sent again',
   parameters: {},
   usesSack: true,
+  /** What is lost is sent again, and nothing else: 1 - 1/K, or 1 - p. */
+  efficiency: (loss) => 1 - (loss.kind === 'regular' ? 1 / loss.period : loss.probability),
   sender: () => new SelectiveRepeatSender(),
   receiver: () => new SelectiveRepeatReceiver(),
 });

@@ -1,6 +1,7 @@
 /** Opens an RDMA device: a port, a NIC on it, and the verbs objects over it. */
 
 import { RoceError } from '../core/errors.js';
+import { loadExtensions } from '../driver/extensions.js';
 import { InlineEngine } from '../driver/inline-engine.js';
 import { openPort, type PortOptions } from '../driver/open-port.js';
 import { PORT_IOS } from '../driver/port-io.js';
@@ -27,6 +28,11 @@ export interface DeviceOptions extends PortOptions {
    * makes round trips several times shorter. Default true.
    */
   readonly spin?: boolean;
+  /**
+   * Modules that register rate controls or recovery schemes: URLs, or absolute paths (docs/extending.md). They are loaded before the device is
+   * opened, here and in the thread of a worker engine. Each module is loaded once; later devices know its schemes, too.
+   */
+  readonly extensions?: ReadonlyArray<string | URL>;
   /** Follow every work request of RC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off, which costs nothing. */
   readonly estats?: boolean | EstatsOptions;
 }
@@ -39,7 +45,8 @@ export interface DeviceOptions extends PortOptions {
  * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects with ERR_ROCE_IO when
  * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT
  * without an address, ERR_ROCE_MALFORMED for one that is none, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other options that cannot be,
- * ERR_ROCE_UNSUPPORTED where this system lacks what they ask for.
+ * ERR_ROCE_UNSUPPORTED where this system lacks what they ask for, ERR_ROCE_NOT_FOUND or ERR_ROCE_INVALID_ARGUMENT for an extension that is
+ * missing or throws.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   if (typeof options?.address !== 'string') {
@@ -49,10 +56,11 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
       "openDevice({ address: '127.0.0.1' })",
     );
   }
-  const { engine = 'inline', spin = true, estats, ...port } = options;
+  const { engine = 'inline', spin = true, extensions = [], estats, ...port } = options;
   checkName('engine', engine, ENGINES);
   checkName('io', port.io ?? 'auto', PORT_IOS);
   const telemetry = telemetryWanted(estats);
+  await loadExtensions(extensions);
   const link =
     engine === 'worker'
       ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin)

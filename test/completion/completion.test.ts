@@ -48,7 +48,7 @@ describe.skipIf(!isThere('bash'))('completion in bash', () => {
   });
 
   it('offers the options and words of a command, and of a command of a command', async () => {
-    expect(await inBash('bw', '--recov')).toEqual(['--recovery']);
+    expect(await inBash('bw', '--recovery-')).toEqual(['--recovery-params']);
     expect(await inBash('bw', 're')).toEqual(['read']);
     expect(await inBash('sim', 'r')).toEqual(['run']);
     expect(await inBash('sim', 'run', '--re')).toEqual(['--report']);

@@ -27,7 +27,7 @@ it.each([
   [
     'an unknown recovery',
     () => listen(device, { port: 0, recovery: anything('gbn') }),
-    /recovery is one of .*not 'gbn'/,
+    /no recovery scheme 'gbn' \(there are go-back-n, /,
   ],
   [
     'a region of text',

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { formatNs } from '../../core/units.js';
+import { recoveryNamesByWaste, senderTraits } from '../../retransmit/schemes.js';
 import {
   DEMO_LOSS_RULE,
   runVerifiedOperations,
@@ -13,14 +14,7 @@ import { orInterrupted } from '../interruption.js';
 import { type Comparison, compareSchemes, type LivelockRun } from '../livelock/comparison.js';
 import { printRuns } from '../livelock/table.js';
 import { type CliIo, Output } from '../output.js';
-import {
-  DEFAULT_WINDOW_PACKETS,
-  PAPER_MESSAGE_BYTES,
-  PAPER_MTU,
-  PAPER_RULE,
-  SCHEMES,
-  secondsOption,
-} from './livelock.js';
+import { DEFAULT_WINDOW_PACKETS, PAPER_MESSAGE_BYTES, PAPER_MTU, PAPER_RULE, secondsOption } from './livelock.js';
 
 interface DemoOptions {
   readonly seconds: number;
@@ -78,7 +72,7 @@ async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
   const comparison = await compareSchemes(
     {
       ops: ['write', 'read'],
-      schemes: SCHEMES,
+      schemes: recoveryNamesByWaste(),
       lossRule: PAPER_RULE,
       seed: 1,
       messageBytes: PAPER_MESSAGE_BYTES,
@@ -124,7 +118,7 @@ function shapeOf({ op, scheme, messagesCompleted, verified, failure }: LivelockR
   if (failure !== null) return `${op} under ${scheme}: the QP gave up with ${failure}`;
   if (verified === false) return `${op} under ${scheme} delivered other bytes than were sent`;
   const isLivelocked = messagesCompleted === 0;
-  if (isLivelocked === (scheme === 'go-back-0')) return undefined;
+  if (isLivelocked === senderTraits(scheme).restartsMessages) return undefined;
   return `${op} under ${scheme} completed ${messagesCompleted} messages`;
 }
 

@@ -3,16 +3,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatBytes, parseCount } from '../../core/units.js';
 import { parseFaultRules } from '../../faults/grammar.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import { type RecoveryName, recoveryNamesByWaste } from '../../retransmit/schemes.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { extensionOption } from '../extensions.js';
 import { compareSchemes } from '../livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
 import { printRuns } from '../livelock/table.js';
 import { durationOption, mtuOption, type PathMtu, sizeOption, textOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
-
-/** From the worst to the best. */
-export const SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat'] as const satisfies readonly RecoveryName[];
 
 /** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */
 export const PAPER_RULE = 'ip-id-lsb=0xff';
@@ -38,7 +36,8 @@ interface LivelockOptions {
 
 /** Adds `rocev2 livelock` to `program`. */
 export function register(program: Command, io: CliIo): void {
-  program
+  const schemes = recoveryNamesByWaste();
+  const command = program
     .command('livelock')
     .description(
       "The livelock experiment of 'RDMA over Commodity Ethernet at Scale' (SIGCOMM 2016), live: two endpoint processes and a " +
@@ -52,8 +51,8 @@ export function register(program: Command, io: CliIo): void {
     )
     .addOption(
       new Option('--schemes <list>', 'recovery schemes')
-        .argParser(listOption(SCHEMES))
-        .default(SCHEMES, SCHEMES.join()),
+        .argParser(listOption(schemes))
+        .default(schemes, schemes.join()),
     )
     .addOption(
       new Option('--message <size>', 'message size').argParser(messageOption).default(PAPER_MESSAGE_BYTES, '4MiB'),
@@ -75,6 +74,7 @@ Examples:
   rocev2 livelock --window 200 --schemes go-back-n   # deep pipelines make go-back-N pay`,
     )
     .action((options: LivelockOptions) => livelock(options, new Output(io, options.json === true)));
+  command.addOption(extensionOption());
 }
 
 async function livelock(options: LivelockOptions, output: Output): Promise<void> {

@@ -7,6 +7,7 @@ import type { ScenarioResult } from '../../sim/scenario/result.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
+import { extensionOption } from '../extensions.js';
 import { countOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { checkWritable, writeOutputFile } from '../output-file.js';
@@ -75,6 +76,7 @@ Examples:
   rocev2 sim run livelock-go-back-0 --json | jq .summary.efficiency
 Fields of a scenario file: docs/lab.md.`,
     )
+    .addOption(extensionOption())
     .action((name: string, options: RunOptions) => run(name, options, new Output(io, options.json === true)));
   sim
     .command('list')
@@ -105,6 +107,7 @@ Examples:
   rocev2 sim sweep dcqcn-n10-4us --over topology.delay=1us,4us,16us --over nic.cc=none,dcqcn
   rocev2 sim sweep livelock-go-back-n --over nic.inflight=16,32,64 --json > sweep.json`,
     )
+    .addOption(extensionOption())
     .action((name: string, options: SweepOptions) => sweep(name, options, new Output(io, options.json === true)));
 }
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { NS_PER_US } from '../../core/units.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
-import { recoveryNames } from '../../retransmit/schemes.js';
+import type { RecoveryOptions } from '../../retransmit/schemes.js';
 import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
 import { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import { openDevice } from '../../verbs/open-device.js';
@@ -17,7 +17,7 @@ let close = async (): Promise<void> => {};
 const service = {
   /** Answers the TCP port clients have to come to. */
   open: method(
-    { sizeBytes: z.number().int(), recovery: z.enum(recoveryNames()), ...nicOptionsShape },
+    { sizeBytes: z.number().int(), recovery: z.custom<RecoveryOptions>(), ...nicOptionsShape },
     async ({ sizeBytes, recovery, io, engine, spin }) => {
       const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine, spin });
       const disks = [new MemoryDevice(sizeBytes)];

@@ -10,6 +10,7 @@ import { ChildService, whileAlive } from '../../processes/child-service.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import type { Column, Output } from '../output.js';
+import { recoveryOf } from '../recovery-options.js';
 import { type BenchCell, type BenchOp, type BenchRow, type Contender, fillArea, runCell } from './bench-run.js';
 import type { BenchServerService } from './bench-server-process.js';
 import type { RdmaOptions } from './rdma-options.js';
@@ -103,7 +104,8 @@ async function connectAll(
   opened: Opened,
   output: Output,
 ): Promise<Contender[]> {
-  const { recovery, io, engine, spin, size } = options;
+  const { io, engine, spin, size } = options;
+  const recovery = recoveryOf(options);
   const port =
     server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io, engine, spin });
   // Beside a server of its own it needs no address of its own.

@@ -2,11 +2,12 @@
 
 import type { Command } from 'commander';
 import type { IpAddress } from '../../packet/address.js';
-import { type RecoveryName, recoveryNames } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
+import { extensionOption } from '../extensions.js';
 import { addNicOptions, type NicOptions } from '../nic-options.js';
-import { addressOption, choiceOption, countOption, portOption } from '../options.js';
+import { addressOption, countOption, portOption } from '../options.js';
+import { addRecoveryOptions, type RecoveryFlags } from '../recovery-options.js';
 
 /** Of those that are worth watching: servers and gateways. */
 export function addTelemetryOption(command: Command): Command {
@@ -20,15 +21,13 @@ export function addTelemetryOption(command: Command): Command {
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */
-export interface RdmaOptions extends NicOptions {
+export interface RdmaOptions extends NicOptions, RecoveryFlags {
   /** TCP port on which client and server meet. */
   readonly port: number;
   /** IP address of this side. */
   readonly bind?: IpAddress;
   /** UDP port of this side; default 4791. */
   readonly udpPort?: number;
-  /** Recovery scheme; the same on both sides. */
-  readonly recovery: RecoveryName;
   /** Fault rules on this side. */
   readonly loss?: string;
   /** Seed of random fault rules. */
@@ -47,15 +46,11 @@ export function addRdmaOptions(command: Command): Command {
       addressOption,
     )
     .option('--udp-port <port>', 'UDP port of this side, for hosts with one address (default 4791)', portOption)
-    .option(
-      '--recovery <scheme>',
-      `${recoveryNames().join(', ')}; the same on both sides`,
-      choiceOption(recoveryNames()),
-      'go-back-n',
-    )
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption);
-  return addNicOptions(command, 'worker');
+  addRecoveryOptions(command);
+  addNicOptions(command, 'worker');
+  return command.addOption(extensionOption());
 }
 
 /** Opens the device; rejects as `openDevice` does. */

@@ -2,6 +2,7 @@
 
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { recoveryOf } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
 import { clientPort } from '../transfer/endpoint.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
@@ -38,13 +39,13 @@ export class ConnectedDisk implements AsyncDisposable {
   /** Opens a device where RDMA may be used, and connects. Rejects with ERR_ROCE_CONNECT when the server cannot be reached. */
   static async connect(name: string, options: RemoteDiskOptions): Promise<ConnectedDisk> {
     const host = await resolveHost(name);
-    const { transport, port, recovery, holdDown } = options;
+    const { transport, port, holdDown } = options;
     const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(host, options), options);
     try {
       const client = await StorageClient.connect({
         host,
         port,
-        recovery,
+        recovery: recoveryOf(options),
         tcp: transport !== 'rdma',
         ...(device !== undefined && { device }),
         ...(holdDown !== undefined && { path: { holdDownNs: holdDown, holdDownMaxNs: holdDown } }),

@@ -6,6 +6,7 @@ import { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
+import { recoveryOf } from '../recovery-options.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 import { diskTelemetry } from './telemetry.js';
 
@@ -21,12 +22,18 @@ const LOOPBACK = '127.0.0.1';
 
 /** Ends well when it is interrupted: that is how a server ends. */
 export async function runServe(options: ServeOptions, output: Output): Promise<void> {
-  const { backend, size, port, bind, udpPort, recovery } = options;
+  const { backend, size, port, bind, udpPort } = options;
   const host = bind?.text ?? LOOPBACK;
   await using disk = await openBackend(backend, size);
   await using device = await openStorageDevice({ address: host, ...(udpPort !== undefined && { udpPort }) }, options);
   const telemetry = diskTelemetry(disk, options.estats === true);
-  await using server = await StorageServer.open({ disks: [telemetry.disk], host, port, device, recovery });
+  await using server = await StorageServer.open({
+    disks: [telemetry.disk],
+    host,
+    port,
+    device,
+    recovery: recoveryOf(options),
+  });
   await using _socket = await telemetry.serve(() => ({
     role: 'server',
     address: host,

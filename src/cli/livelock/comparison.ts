@@ -8,7 +8,7 @@
 import { join, parse } from 'node:path';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import { type RecoveryName, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { type LivelockMeasurement, LivelockRig, type LivelockSettings } from './experiment.js';
@@ -76,7 +76,7 @@ function planOf(settings: ComparisonSettings): Array<LivelockSettings & { readon
     {
       ...common,
       op,
-      scheme: 'go-back-n',
+      scheme: STANDARD_RECOVERY,
       lossRule: undefined,
       seconds: referenceSeconds,
       trace: undefined,

@@ -12,7 +12,7 @@ import { IpAddress } from '../../packet/address.js';
 import { method } from '../../processes/calls.js';
 import { connectQueuePair } from '../../processes/connect-queue-pair.js';
 import { serveParent } from '../../processes/serve-parent.js';
-import { type RecoveryName, recoveryNames } from '../../retransmit/schemes.js';
+import { type RecoveryName, senderTraits } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -66,7 +66,7 @@ const service = {
       switchPort: z.string(),
       messageBytes: z.number().int(),
       isSource: z.boolean(),
-      recovery: z.enum(recoveryNames()),
+      recovery: z.custom<RecoveryName>(),
       trace: z.string().optional(),
     },
     async ({ address, switchPort, messageBytes, isSource, recovery, trace }) => {
@@ -133,7 +133,7 @@ const service = {
     const giveUp = new AbortController();
     const timeIsUp = (async () => {
       await sleep(args.seconds * 1000, giveUp.signal);
-      if (messagesCompleted > 0 || recovery !== 'go-back-0') await sleep(DRAIN_LIMIT_MS, giveUp.signal);
+      if (messagesCompleted > 0 || !senderTraits(recovery).restartsMessages) await sleep(DRAIN_LIMIT_MS, giveUp.signal);
     })();
     await Promise.race([pump(), timeIsUp]);
     giveUp.abort();

@@ -9,7 +9,7 @@
 import { closedFormEfficiency } from '../../fluid/recovery-efficiency.js';
 import { ChildService, whileAlive } from '../../processes/child-service.js';
 import type { SwitchService } from '../../processes/switch-process.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import { type RecoveryName, senderTraits } from '../../retransmit/schemes.js';
 import type { LivelockEndpointService } from './endpoint-process.js';
 import { lossModelOf } from './loss-model.js';
 import type { LivelockOp } from './ops.js';
@@ -174,7 +174,8 @@ export class LivelockRig implements AsyncDisposable {
     ]);
     const messagePackets = Math.ceil(messageBytes / mtu);
     const packetsSent = counters.tx_data_packets;
-    const rewinds = scheme === 'go-back-n' ? counters.retry_rewinds : 0;
+    const { goesBack, restartsMessages } = senderTraits(scheme);
+    const rewinds = goesBack && !restartsMessages ? counters.retry_rewinds : 0;
     const pipelineDepth = rewinds === 0 ? null : counters.retry_rewind_packets / rewinds;
     const model = lossModelOf(lossRule);
     const closedForm =

@@ -5,8 +5,10 @@
 import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import { RoceError } from '../../core/errors.js';
+import { loadedExtensions } from '../../driver/extensions.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import type { ScenarioChoice } from './load.js';
+import type { SweepRun } from './sweep-worker.js';
 
 /** One run of a sweep: its overrides, seed included. */
 export type SweepPoint = readonly string[];
@@ -70,7 +72,9 @@ export async function runSweep(
 /** Undefined when the signal came first. */
 function runInWorker(choice: ScenarioChoice, signal: AbortSignal): Promise<ScenarioResult | undefined> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./sweep-worker.js', import.meta.url), { workerData: choice });
+    const worker = new Worker(new URL('./sweep-worker.js', import.meta.url), {
+      workerData: { choice, extensions: loadedExtensions() } satisfies SweepRun,
+    });
     const stop = () => {
       resolve(undefined);
       void worker.terminate();

@@ -3,14 +3,13 @@
 import { Argument, type Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { chooseIo } from '../../driver/port-io.js';
-import { recoveryNames } from '../../retransmit/schemes.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { extensionOption } from '../extensions.js';
 import { frameOption } from '../frame-wire.js';
 import { orInterrupted } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
-  choiceOption,
   countOption,
   messageSizeOption,
   mtuOption,
@@ -20,6 +19,7 @@ import {
   rangeOption,
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
+import { addRecoveryOptions } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
 import {
   connectToServer,
@@ -86,12 +86,6 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
       frameOption,
     )
     .option('--udp-port <port>', 'UDP port of this endpoint, for hosts with one address (default 4791)', portOption)
-    .option(
-      '--recovery <scheme>',
-      `${recoveryNames().join(', ')}; the same on both sides`,
-      choiceOption(recoveryNames()),
-      'go-back-n',
-    )
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
     .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code; 0 waits for ever', rangeOption(0, 31), 14)
@@ -109,7 +103,9 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
       'write packets, losses, timeouts and rates of this endpoint as JSON lines (docs/events.md)',
     )
     .option('--json', 'print one JSON document');
-  return addRateControlOptions(command);
+  addRecoveryOptions(command);
+  addRateControlOptions(command);
+  return command.addOption(extensionOption());
 }
 
 /** How a tool does its part. */

@@ -10,8 +10,7 @@ import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServe
 import { GRH_BYTES, qpTypeOf, TRANSPORTS, type TransportName } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
-import { rateControl } from '../../sim/scenario/rate-control.js';
+import { rateControl } from '../../sim/scenario/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -24,6 +23,7 @@ import { type FrameWire, frameDeviceOptions, hostOfWire } from '../frame-wire.js
 import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { CliIo } from '../output.js';
+import { type RecoveryFlags, recoveryOf } from '../recovery-options.js';
 
 /** Operations that can be measured. */
 export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
@@ -51,7 +51,7 @@ const planSchema = z.object({
 export type TransferPlan = z.infer<typeof planSchema>;
 
 /** Options that both sides have. */
-export interface EndpointOptions extends NicOptions {
+export interface EndpointOptions extends NicOptions, RecoveryFlags {
   /** TCP port of the exchange. */
   readonly port: number;
   /** IP address of this side. */
@@ -64,8 +64,6 @@ export interface EndpointOptions extends NicOptions {
   readonly mtu: number;
   /** Reliable connection, unreliable connection or datagrams. */
   readonly transport: TransportName;
-  /** Recovery scheme; the same on both sides. */
-  readonly recovery: RecoveryName;
   /** Fault rules on this side. */
   readonly loss?: string;
   /** Seed of random fault rules. */
@@ -231,7 +229,7 @@ async function establish(
         qp,
         psn: randomInt(1 << 24),
         mtu: options.mtu,
-        recovery: options.recovery,
+        recovery: recoveryOf(options),
         timeout: options.timeout,
         retryCnt: options.retryCnt,
         ...(plan.transport !== 'ud' && { rateControl: plan.rateControl }),

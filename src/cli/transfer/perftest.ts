@@ -10,6 +10,7 @@ import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { chooseIo } from '../../driver/port-io.js';
 import { nowNs } from '../../driver/system-clock.js';
+import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -90,11 +91,11 @@ export async function runPerftest(
   options: TransferOptions,
   output: Output,
 ): Promise<void> {
-  if (options.recovery !== 'go-back-n') {
+  if (options.recovery !== STANDARD_RECOVERY) {
     throw new RoceError(
       'ERR_ROCE_UNSUPPORTED',
       `perftest does not know ${options.recovery}`,
-      'it recovers by go-back-n',
+      `it recovers by ${STANDARD_RECOVERY}`,
     );
   }
   const port = host === undefined ? { address: options.bind?.text ?? '127.0.0.1' } : await clientPort(host, options);
@@ -221,7 +222,7 @@ async function connectLanes({ tool, op, device, meeting, exchange, options }: Co
       peer: peers[i].address,
       remoteQpn: peers[i].qpn,
       mtu: peers[i].pathMtu,
-      recovery: 'go-back-n' as const,
+      recovery: STANDARD_RECOVERY,
       region: { addr: peers[i].remoteAddr, rkey: peers[i].rkey, length: sizeBytes },
       messageBytesMax: undefined,
       purpose: {},
@@ -388,7 +389,7 @@ function resultOf(
     op,
     ...figures,
     verified: isCounted && sumOf(region) === BigInt(figures.iterations),
-    recovery: plan.transport === 'rc' ? 'go-back-n' : 'none',
+    recovery: plan.transport === 'rc' ? STANDARD_RECOVERY : 'none',
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,

@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ExchangeOptions, exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
+import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
@@ -43,7 +44,7 @@ export async function openWindowEnd(
   const qp = await pd.createQp({ sendCq, recvCq, ...depths });
   await initializeQp(qp);
   const link = await WindowLink.over({ pd, qp, sendCq, recvCq, clock: pd.device.clock }, blocksMax);
-  const options: ExchangeOptions = { qp, psn: randomInt(PSN_RANGE), mtu: MTU, recovery: 'go-back-n' };
+  const options: ExchangeOptions = { qp, psn: randomInt(PSN_RANGE), mtu: MTU, recovery: STANDARD_RECOVERY };
   await exchange(channel, options);
   return { device, pd, qp, link };
 }

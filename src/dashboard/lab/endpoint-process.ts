@@ -5,7 +5,7 @@ import { RoceError } from '../../core/errors.js';
 import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
-import { recoveryNames } from '../../retransmit/schemes.js';
+import type { RecoveryName } from '../../retransmit/schemes.js';
 import { LAB_OPS } from '../messages/lab.js';
 import { LabEndpoint } from './endpoint.js';
 
@@ -34,7 +34,7 @@ const service = {
       peerLanes: z.array(lane),
       mtu: z.number().int(),
       windowPackets: z.number().int(),
-      recovery: z.enum(recoveryNames()),
+      recovery: z.custom<RecoveryName>(),
       rateControl: z.custom<RateControlOptions>(),
       timeout: z.number().int(),
     },

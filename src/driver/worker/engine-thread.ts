@@ -13,6 +13,7 @@ import { DoorbellRing } from '../../ring/doorbell-ring.js';
 import { EventRing } from '../../ring/event-ring.js';
 import { PACING_CATCH_UP_NS } from '../crank.js';
 import { EventLoopCrank } from '../event-loop-crank.js';
+import { loadExtensions } from '../extensions.js';
 import { type OpenPort, openPort } from '../open-port.js';
 import { nowNs } from '../system-clock.js';
 import { systemRandom } from '../system-random.js';
@@ -86,6 +87,7 @@ function run(opened: OpenPort): void {
 }
 
 try {
+  await loadExtensions(data.extensions);
   run(await openPort(data.port, 'polled'));
 } catch (error) {
   say({ type: 'failed', error: serializeError(error) });

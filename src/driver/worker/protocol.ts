@@ -25,6 +25,8 @@ export const AWAKE = 1;
 export interface ThreadData {
   /** Which port to open. */
   readonly port: PortOptions;
+  /** Modules to load before anything is created. */
+  readonly extensions: readonly string[];
   /** Whether the NIC may look again before it sleeps. */
   readonly spin: boolean;
   /** {@link CONTROL_WORDS} words. */

@@ -14,6 +14,7 @@ import { COUNTER_NAMES } from '../../ring/counters.js';
 import { DoorbellRing } from '../../ring/doorbell-ring.js';
 import type { EngineLink } from '../../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../../ring/event-ring.js';
+import { loadedExtensions } from '../extensions.js';
 import type { PortOptions } from '../open-port.js';
 import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
 import {
@@ -57,7 +58,10 @@ export class WorkerEngine implements EngineLink {
   #wakesByMessage = true;
   #closed = false;
 
-  /** Starts the thread. `spin`: it may look again for a few microseconds before it sleeps. Rejects with what opening the port says. */
+  /**
+   * Starts the thread. `spin`: it may look again for a few microseconds before it sleeps. Rejects with what opening the port says.
+   * The thread loads what {@link loadedExtensions} names here.
+   */
   static async open(port: PortOptions, spin: boolean): Promise<WorkerEngine> {
     const engine = new WorkerEngine(port, spin);
     await engine.#started();
@@ -67,6 +71,7 @@ export class WorkerEngine implements EngineLink {
   private constructor(port: PortOptions, spin: boolean) {
     const data = {
       port: { ...port },
+      extensions: loadedExtensions(),
       spin,
       control: this.#control.buffer as SharedArrayBuffer,
       commands: this.commands.memory as SharedArrayBuffer,

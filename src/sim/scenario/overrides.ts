@@ -4,7 +4,7 @@ import { RoceError } from '../../core/errors.js';
 
 /**
  * The file with the overrides in it; the file itself stays as it is. Throws ERR_ROCE_MALFORMED for a text that is none,
- * ERR_ROCE_UNKNOWN_NAME for a field of what has none.
+ * ERR_ROCE_UNKNOWN_NAME for a field of what has none, ERR_ROCE_CONFLICT for `nic.cc` where flows have a rate control of their own.
  */
 export function override(file: unknown, texts: readonly string[]): unknown {
   const copy = structuredClone(file) as Record<string, unknown>;
@@ -13,6 +13,7 @@ export function override(file: unknown, texts: readonly string[]): unknown {
     if (match === null) {
       throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no override`, 'write for example nic.mtu=4096');
     }
+    if (/^nic\.cc\b/.test(text)) expectNoOwnControl(copy, text);
     put(
       copy,
       match[1].split(/[.[]/).map((step) => step.replace(/\]$/, '')),
@@ -21,6 +22,19 @@ export function override(file: unknown, texts: readonly string[]): unknown {
     );
   }
   return copy;
+}
+
+/** `nic.cc` would change nothing for flows that carry their own. */
+function expectNoOwnControl({ flows }: Record<string, unknown>, text: string): void {
+  const own = Array.isArray(flows)
+    ? flows.flatMap((flow, i) => (flow?.cc === undefined ? [] : [`flows[${i}].cc`]))
+    : [];
+  if (own.length === 0) return;
+  throw new RoceError(
+    'ERR_ROCE_CONFLICT',
+    `'${text}' does not reach flows that have a rate control of their own`,
+    `set ${own.join(', ')} instead`,
+  );
 }
 
 /** A number, true, false or null as JSON says it; any other JSON; else the text. */
@@ -40,7 +54,7 @@ function put(target: Record<string, unknown>, steps: readonly string[], value: u
   }
   target[step] ??= {};
   // A name alone, as in "cc": "dcqcn", is short for { "name": "dcqcn" }.
-  if (step === 'cc' || step === 'sinkCc') target[step] = named(target[step]);
+  if (step === 'cc' || step === 'sinkCc' || step === 'recovery') target[step] = named(target[step]);
   const next = target[step];
   if (typeof next !== 'object' || next === null) {
     throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `'${text}': ${step} is ${JSON.stringify(next)}`, 'it has no fields');

@@ -5,11 +5,11 @@
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
 import { parseFaultRules } from '../../faults/grammar.js';
-import { recoveryNames } from '../../retransmit/schemes.js';
+import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { parsedText } from '../../schema/parsed-text.js';
 import { rate, size, time } from '../../schema/quantities.js';
 import { switchConfigSchema } from '../../schema/switch-config.js';
-import { rateControl } from './rate-control.js';
+import { rateControl, recovery } from './schemes.js';
 
 /** Points of a series: a finer `sample` says nothing more, and fills the memory. */
 const SERIES_POINTS_MAX = 1e6;
@@ -101,7 +101,7 @@ const MTUS = [256, 512, 1024, 2048, 4096] as const;
 
 const nic = z.strictObject({
   mtu: z.literal([...MTUS], { error: `the path MTU is one of ${MTUS.join(', ')}` }).default(1024),
-  recovery: z.enum(recoveryNames()).default('go-back-n'),
+  recovery: recovery.prefault(STANDARD_RECOVERY),
   /** Packets a sender may have in flight to one host. */
   inflight: z.number().int().min(2).default(16_384),
   /** Code of the ACK timeout: 4.096 us * 2^code (IBTA §11.2.4.2). */

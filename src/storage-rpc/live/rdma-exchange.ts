@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import type { RecoveryOptions } from '../../retransmit/schemes.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePairInit } from '../../verbs/queue-pair.js';
 import type { SkRdmaParts } from '../sk/rdma-parts.js';
@@ -16,7 +16,7 @@ const PSN_RANGE = 1 << 24;
 interface ExchangeTerms {
   /** The protocol to be spoken on the queue pair. */
   readonly service: 'sk-rdma' | 'su-rdma';
-  readonly recovery: RecoveryName;
+  readonly recovery: RecoveryOptions;
 }
 
 /** What a channel of either side has to be told. */

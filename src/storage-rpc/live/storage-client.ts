@@ -5,7 +5,7 @@ import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
 import type { PathState } from '../session/host-path.js';
@@ -29,7 +29,7 @@ export interface StorageClientOptions {
   /** False: no TCP to fall back on. Default true. */
   readonly tcp?: boolean;
   /** Default go-back-n; the server must use the same. */
-  readonly recovery?: RecoveryName;
+  readonly recovery?: RecoveryOptions;
   /** Which of the server's disks; default 0. */
   readonly disk?: number;
   /** Sessions, each with a connection and 128 requests of its own; default 1. */
@@ -166,7 +166,7 @@ async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Prom
   const control = await dial(options.host, options.port);
   const pd = await device.createPd();
   try {
-    const terms = { service: 'sk-rdma', recovery: options.recovery ?? 'go-back-n' } as const;
+    const terms = { service: 'sk-rdma', recovery: options.recovery ?? STANDARD_RECOVERY } as const;
     return await connectChannel(control, pd, SK_CLIENT_QP, exchangeAsClient, terms, (parts) =>
       RdmaClientChannel.over(parts, POOL_BYTES_MAX),
     );

@@ -10,7 +10,7 @@ import { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
 import { RoceError } from '../../core/errors.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
@@ -37,7 +37,7 @@ export interface StorageServerOptions {
   /** For RDMA; without it only TCP is served. It stays the caller's to close. */
   readonly device?: RdmaDevice;
   /** How losses are recovered; clients must say the same. Default go-back-n. */
-  readonly recovery?: RecoveryName;
+  readonly recovery?: RecoveryOptions;
   /** Writes up to here may come with their request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** Registered memory for data under way, all clients together. Default 64 MiB. */
@@ -177,7 +177,7 @@ export class StorageServer implements AsyncDisposable {
     }
     try {
       const { pd, share } = rdma;
-      const terms = { service: 'sk-rdma', recovery: this.#options.recovery ?? 'go-back-n' } as const;
+      const terms = { service: 'sk-rdma', recovery: this.#options.recovery ?? STANDARD_RECOVERY } as const;
       await connectChannel(control, pd, SK_SERVER_QP, exchangeAsServer, terms, async (parts) => {
         const channel = await RdmaServerChannel.over(parts, share);
         this.#server.accept(channel);

@@ -2,7 +2,7 @@
 
 import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
-import type { RecoveryName } from '../../retransmit/schemes.js';
+import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
@@ -14,7 +14,7 @@ import { connectChannel } from './rdma-exchange.js';
 /** Sizes, recovery and memory of an endpoint's connections. */
 export interface SuEndpointOptions extends SuOptions {
   /** Default go-back-n; both sides need the same. */
-  readonly recovery?: RecoveryName;
+  readonly recovery?: RecoveryOptions;
   /** Registered memory of each of the two pools, all connections together; default 64 MiB. */
   readonly poolBytesMax?: number;
 }
@@ -83,7 +83,7 @@ export class SuEndpoint implements AsyncDisposable {
   }
 
   async #establish(control: ControlChannel, role: 'client' | 'server'): Promise<SuConnection> {
-    const { recovery = 'go-back-n', poolBytesMax: _, ...sizes } = this.#options;
+    const { recovery = STANDARD_RECOVERY, poolBytesMax: _, ...sizes } = this.#options;
     const exchange = role === 'client' ? exchangeAsClient : exchangeAsServer;
     const terms = { service: 'su-rdma', recovery } as const;
     const connection: SuConnection = await connectChannel(control, this.#pd, SU_QP, exchange, terms, (parts) => {

@@ -39,7 +39,7 @@ describe('a scenario file', () => {
     [
       'a rate control that does not exist',
       { nic: { cc: 'swift' } },
-      'nic.cc: a rate control is one of none, fixed, dcqcn',
+      "nic.cc: there is no rate control 'swift' (there are none, fixed, dcqcn",
     ],
     [
       'a threshold that is missing',
@@ -101,5 +101,13 @@ describe('overrides', () => {
   test('that are none, or lead into a number, are refused', () => {
     expect(() => override(FILE, ['nic.mtu'])).toThrow("'nic.mtu' is no override");
     expect(() => override(FILE, ['duration.x=1'])).toThrow('duration is "1ms"');
+  });
+
+  test('of nic.cc are refused where flows have a rate control of their own, and only there', () => {
+    const own = { ...FILE, flows: [{ ...FILE.flows[0], cc: 'dcqcn' }] };
+    expect(() => override(own, ['nic.cc=none'])).toThrow("'nic.cc=none' does not reach flows");
+    expect(() => override(own, ['nic.cc.gain=0.1'])).toThrow('set flows[0].cc instead');
+    expect(() => override(own, ['flows[0].cc=none'])).not.toThrow();
+    expect(() => override(FILE, ['nic.cc=none'])).not.toThrow();
   });
 });

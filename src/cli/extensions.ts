@@ -1,0 +1,23 @@
+/** `--extension FILE` of every command that takes a scheme: modules that register schemes, loaded before options are read. */
+
+import { resolve } from 'node:path';
+import { Option } from 'commander';
+
+const FLAG = '--extension';
+
+/** For each command that takes a scheme. The files have been loaded when commander reads it: see {@link extensionFilesOf}. */
+export function extensionOption(): Option {
+  return new Option(`${FLAG} <file>`, 'load schemes from this module first (docs/extending.md); may be repeated')
+    .argParser((file: string, before: readonly string[]) => [...before, file])
+    .default([], 'none');
+}
+
+/** The files that the arguments name, as absolute paths: option values and help can then say what they register. */
+export function extensionFilesOf(args: readonly string[]): string[] {
+  const end = args.indexOf('--');
+  const own = end < 0 ? args : args.slice(0, end);
+  return own.flatMap((arg, i) => {
+    if (arg.startsWith(`${FLAG}=`)) return [resolve(arg.slice(FLAG.length + 1))];
+    return own[i - 1] === FLAG ? [resolve(arg)] : [];
+  });
+}

@@ -1,0 +1,14 @@
+/** Parameters on the command line: `key=value,key=value`. */
+
+import { RoceError } from '../core/errors.js';
+
+/** Values as they are written. Throws ERR_ROCE_MALFORMED. */
+export function parameterPairs(text: string): Record<string, string> {
+  return Object.fromEntries(
+    text.split(',').map((pair) => {
+      const [key, value, ...rest] = pair.split('=').map((part) => part.trim());
+      if (key !== '' && value !== undefined && rest.length === 0) return [key, value];
+      throw new RoceError('ERR_ROCE_MALFORMED', `'${pair}' is not parameter=value`);
+    }),
+  );
+}

@@ -1,0 +1,33 @@
+/** `--recovery` and `--recovery-params`: how losses are repaired. */
+
+import type { Command } from 'commander';
+import { type RecoveryName, type RecoveryOptions, recoveryNames, STANDARD_RECOVERY } from '../retransmit/schemes.js';
+import { readRecovery } from '../schema/written-recovery.js';
+import { choiceOption } from './options.js';
+import { parameterPairs } from './parameter-pairs.js';
+
+/** The two options as commander reads them. */
+export interface RecoveryFlags {
+  /** Which scheme; the same on both sides. */
+  readonly recovery: RecoveryName;
+  /** Its parameters, `k=v,...`. */
+  readonly recoveryParams?: string;
+}
+
+/** For commands with a reliable transport; the choices are those of the registry. */
+export function addRecoveryOptions(command: Command): Command {
+  const names = recoveryNames();
+  return command
+    .option(
+      '--recovery <scheme>',
+      `${names.join(', ')}; the same on both sides`,
+      choiceOption(names),
+      STANDARD_RECOVERY,
+    )
+    .option('--recovery-params <k=v,...>', 'its parameters (docs/recovery.md)');
+}
+
+/** Throws ERR_ROCE_UNKNOWN_NAME for parameters that the scheme does not have, ERR_ROCE_OUT_OF_RANGE for a value. */
+export function recoveryOf({ recovery, recoveryParams }: RecoveryFlags): RecoveryOptions {
+  return readRecovery(recovery, recoveryParams === undefined ? {} : parameterPairs(recoveryParams));
+}
