@@ -28,6 +28,7 @@ export {
 export type { CmCounters } from './cm/protocol.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
 export type { CmTiming } from './cm/timing.js';
+export type { Destination } from './cm/transport.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
 export type { ParameterRange, ParametersOf, ParameterTable } from './core/parameters.js';
 export { DCQCN_PRESETS, type DcqcnPreset, type DcqcnPresetName } from './dcqcn/presets.js';

@@ -3,9 +3,11 @@
 import type { IpAddress } from '../packet/address.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 
+/** One end of a connection that RDMA CM made. */
 export class CmConnection implements AsyncDisposable {
   /** In RTS. It is the caller's, to close when the connection has ended. */
   readonly qp: QueuePair;
+  /** IP address of the peer. */
   readonly remote: IpAddress;
   /** What the peer sent along: 56 bytes of its request, or 196 of its acceptance, zeros behind what it set. */
   readonly privateData: Uint8Array;
@@ -42,6 +44,7 @@ export class CmConnection implements AsyncDisposable {
     return this.disconnected;
   }
 
+  /** The same as {@link disconnect}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.disconnect();
   }

@@ -3,7 +3,9 @@
 import { RoceError } from '../core/errors.js';
 import type { CmRequest } from './cm-request.js';
 
+/** A port that is listened on; made by {@link ConnectionManager.listen}. */
 export class CmListener implements AsyncDisposable {
+  /** Of RDMA_PS_TCP, 1..65535. */
   readonly port: number;
   readonly #backlog: number;
   readonly #onClose: () => void;
@@ -60,6 +62,7 @@ export class CmListener implements AsyncDisposable {
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
+  /** The same as {@link close}. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }

@@ -10,12 +10,17 @@ import { type CmConnectionOptions, pathMtuBytes } from './qp-parameters.js';
 
 /** What the connection manager does for a request. */
 export interface RequestDecision {
+  /** Whether the peer still waits for the decision. */
   isPending(): boolean;
+  /** As {@link CmRequest.accept}. */
   accept(qp: QueuePair, options: CmConnectionOptions): Promise<CmConnection>;
+  /** As {@link CmRequest.reject}. */
   reject(privateData: Uint8Array): void;
 }
 
+/** A request to connect; taken from a {@link CmListener}, then accepted or rejected once. */
 export class CmRequest {
+  /** IP address of the peer. */
   readonly remote: IpAddress;
   /** The peer's port, as TCP has one. */
   readonly remotePort: number;
@@ -25,6 +30,7 @@ export class CmRequest {
   readonly pathMtu: number;
   /** READs and atomics the peer answers, and wants to issue, at a time. */
   readonly responderResources: number;
+  /** READs and atomics the peer wants to issue at a time. */
   readonly initiatorDepth: number;
   readonly #decision: RequestDecision;
 

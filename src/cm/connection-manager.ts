@@ -34,6 +34,7 @@ const BACKLOG_DEFAULT = 128;
 const DYNAMIC_PORT_MIN = 49152;
 const DYNAMIC_PORTS = 16384;
 
+/** What a {@link ConnectionManager} may be given. Nothing is required. */
 export interface ConnectionManagerOptions {
   /** Timeouts and retries; what is left out is as in Linux. */
   readonly timing?: Partial<CmTiming>;
@@ -43,6 +44,7 @@ export interface ConnectionManagerOptions {
   readonly random?: RandomSource;
 }
 
+/** What the active side says of a connection. */
 export interface CmConnectOptions extends CmConnectionOptions {
   /** In bytes. Default: the largest this device's port can do. */
   readonly pathMtu?: number;
@@ -66,7 +68,9 @@ export class ConnectionRejected extends RoceError {
   }
 }
 
+/** RDMA CM of one device, made by {@link ConnectionManager.open}. */
 export class ConnectionManager implements AsyncDisposable {
+  /** Whose QP1 it has. */
   readonly device: RdmaDevice;
   readonly #clock: Clock;
   readonly #random: RandomSource;
@@ -335,6 +339,7 @@ export class ConnectionManager implements AsyncDisposable {
     await this.#gsi!.close();
   }
 
+  /** The same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }

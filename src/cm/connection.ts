@@ -17,10 +17,15 @@ import type { Agreement, RemoteRegion } from './exchange.js';
 
 /** What a connection is made of; made by `listen` and `connect`. */
 export interface ConnectionParts {
+  /** Protection domain of the rest. */
   readonly pd: ProtectionDomain;
+  /** In RTS. */
   readonly qp: QueuePair;
+  /** Where its sends complete. */
   readonly sendCq: CompletionQueue;
+  /** Where its receives complete. */
   readonly recvCq: CompletionQueue;
+  /** Memory of all receive buffers, one after another. */
   readonly receivePool: MemoryRegion;
   /** Bytes of each receive buffer in the pool: the longest message that can be received. */
   readonly messageBytesMax: number;
@@ -38,6 +43,7 @@ export interface PeerPresence {
 
 /** A received message. */
 export interface Message {
+  /** A copy: it stays. */
   readonly data: Buffer;
   /** Four bytes the sender attached, as a big-endian number. */
   readonly immediate: number | undefined;
@@ -58,9 +64,11 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
+/** A connection to one peer, made by {@link connect} and {@link Listener.accept}. */
 export class Connection extends Resource {
   /** Before what it is made of, which the device closes too. */
   override readonly closeRank = -1;
+  /** For work requests of the program's own. Completions belong to the connection. */
   readonly qp: QueuePair;
   /** Path MTU, recovery scheme and what else was agreed. */
   readonly agreement: Agreement;
@@ -94,6 +102,7 @@ export class Connection extends Resource {
     return new Connection(parts, peer, agreement);
   }
 
+  /** The device that it belongs to. */
   get device(): RdmaDevice {
     return this.qp.device;
   }

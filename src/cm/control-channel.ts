@@ -19,6 +19,7 @@ interface Waiter {
   readonly reject: (error: Error) => void;
 }
 
+/** One end of a control connection. */
 export class ControlChannel {
   /** Resolves when the other end is gone, or this one has closed. */
   readonly closed: Promise<void>;
@@ -50,6 +51,7 @@ export class ControlChannel {
     return this.#failure === undefined;
   }
 
+  /** Sends one message; a peer that is gone is noticed by {@link ControlChannel.receive}. */
   send(message: object): void {
     if (this.#failure === undefined) this.#socket.write(`${JSON.stringify(message)}\n`);
   }
@@ -96,6 +98,7 @@ export class ControlChannel {
     }
   }
 
+  /** Ends the connection. Safe to call twice. */
   close(): void {
     this.#socket.end();
   }

@@ -27,27 +27,42 @@ export type CmEvent =
   | { readonly type: 'UNREACHABLE' }
   | { readonly type: 'DISCONNECTED' };
 
+/** Takes the events of one endpoint, during the calls of `CmProtocol`. */
 export type CmEventHandler = (event: CmEvent) => void;
 
+/** One end of a connection, from REQ to the end of TIMEWAIT. */
 export class CmEndpoint {
+  /** Communication ID of this end. */
   readonly localCommId: number;
+  /** IP address of the peer; datagrams from elsewhere are ignored. */
   readonly remote: IpAddress;
   /** Sent the REQ. */
   readonly isActive: boolean;
+  /** Set by whoever the endpoint belongs to. */
   onEvent: CmEventHandler;
+  /** Where it is. */
   state: CmState;
   /** Of the REQ and everything that answers it. */
   transactionId = 0n;
+  /** Communication ID of the other end; 0 while it is not known. */
   remoteCommId = 0;
+  /** Tells the peer from an earlier instance at its address. */
   remoteCaGuid = 0n;
+  /** Queue pair of the peer; 0 while it is not known. */
   remoteQpn = 0;
+  /** Queue pair of this end; 0 while it is not known. */
   localQpn = 0;
   /** The datagram that waits for its answer. */
   unanswered: Uint8Array = new Uint8Array(0);
+  /** How long it waits for the answer. */
   resendNs = 0;
+  /** How often it was sent again. */
   retries = 0;
+  /** How often it may be sent again. */
   maxRetries = 0;
+  /** How long the endpoint stays in TIMEWAIT. */
   timewaitNs = 0;
+  /** When something is due; Infinity: nothing is. */
   deadlineNs = Number.POSITIVE_INFINITY;
 
   constructor(localCommId: number, remote: IpAddress, state: 'REQ_SENT' | 'REQ_RCVD', onEvent: CmEventHandler) {

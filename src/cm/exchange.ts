@@ -22,8 +22,11 @@ const EXCHANGE_VERSION = 1;
 
 /** Memory offered to the peer. */
 export interface RemoteRegion {
+  /** Virtual address of the first byte. */
   readonly addr: bigint;
+  /** Remote key, 32 bits. */
   readonly rkey: number;
+  /** Bytes. */
   readonly length: number;
 }
 
@@ -56,6 +59,7 @@ const refusalSchema = z.object({ refused: z.string() });
 
 type Hello = z.infer<typeof helloSchema>;
 
+/** What one side brings to the exchange. */
 export interface ExchangeOptions {
   /** In RESET; its type must be the peer's. */
   readonly qp: QueuePair;
@@ -65,9 +69,11 @@ export interface ExchangeOptions {
   readonly mtu: number;
   /** The scheme, and those of its parameters that are marked `agreed`, must be the same on both sides; only RC has one. */
   readonly recovery: RecoveryOptions;
+  /** Memory opened to the peer. Default: none. */
   readonly region?: RemoteRegion;
   /** Longest message this side can receive, to be told to the peer. */
   readonly messageBytesMax?: number;
+  /** What this tool wants, for the tool on the other end to read and check. Default: nothing. */
   readonly purpose?: Record<string, unknown>;
   /** Looks at what the peer wants; a returned text refuses it. */
   readonly check?: (purpose: Record<string, unknown>) => string | undefined;
@@ -83,13 +89,19 @@ export interface ExchangeOptions {
 
 /** What was agreed. */
 export interface Agreement {
+  /** IP address of the peer. */
   readonly peer: IpAddress;
+  /** QPN of the peer. */
   readonly remoteQpn: number;
+  /** Path MTU in bytes: the smaller of both sides'. */
   readonly mtu: number;
+  /** Recovery scheme of both sides. */
   readonly recovery: RecoveryName;
+  /** Memory the peer opened; undefined when it opened none. */
   readonly region: RemoteRegion | undefined;
   /** Longest message the peer can receive; undefined when it did not say. */
   readonly messageBytesMax: number | undefined;
+  /** What the tool on the other end wants. */
   readonly purpose: Record<string, unknown>;
   /** UD: goes into every SEND; empty for a connected queue pair. */
   readonly destination: Destination;

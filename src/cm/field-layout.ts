@@ -3,7 +3,9 @@
  * management datagrams, which are rare and full of odd-sized fields; packets on the hot path are written out by hand.
  */
 
+/** A number of up to 32 bits anywhere in the message. */
 export interface BitsField {
+  /** Tells the kinds of field apart. */
   readonly kind: 'bits';
   /** First bit, counted from the start of the message, most significant bit of a byte first. */
   readonly bit: number;
@@ -11,17 +13,25 @@ export interface BitsField {
   readonly width: number;
 }
 
+/** A number of 64 bits, big-endian. */
 export interface U64Field {
+  /** Tells the kinds of field apart. */
   readonly kind: 'u64';
+  /** First byte. */
   readonly offset: number;
 }
 
+/** Bytes as they are. */
 export interface BytesField {
+  /** Tells the kinds of field apart. */
   readonly kind: 'bytes';
+  /** First byte. */
   readonly offset: number;
+  /** Number of bytes. */
   readonly length: number;
 }
 
+/** Fields by name. */
 export type Layout = Readonly<Record<string, BitsField | U64Field | BytesField>>;
 
 /** The values of a layout: numbers, bigint for 64 bits, byte arrays. */
@@ -34,26 +44,32 @@ export function bits(offset: number, firstBit: number, width: number): BitsField
   return { kind: 'bits', bit: 8 * offset + firstBit, width };
 }
 
+/** One byte at `offset`. */
 export function u8(offset: number): BitsField {
   return bits(offset, 0, 8);
 }
 
+/** Two bytes at `offset`, big-endian. */
 export function u16(offset: number): BitsField {
   return bits(offset, 0, 16);
 }
 
+/** Three bytes at `offset`, big-endian. */
 export function u24(offset: number): BitsField {
   return bits(offset, 0, 24);
 }
 
+/** Four bytes at `offset`, big-endian. */
 export function u32(offset: number): BitsField {
   return bits(offset, 0, 32);
 }
 
+/** Eight bytes at `offset`, big-endian, as a bigint. */
 export function u64(offset: number): U64Field {
   return { kind: 'u64', offset };
 }
 
+/** `length` bytes from `offset`, as an array. */
 export function bytes(offset: number, length: number): BytesField {
   return { kind: 'bytes', offset, length };
 }

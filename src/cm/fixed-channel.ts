@@ -14,6 +14,7 @@ const MESSAGE_TIMEOUT_MS = 20_000;
 /** More than any message; a peer that sends so much unasked is something else. */
 const UNREAD_BYTES_MAX = 65_536;
 
+/** One end of such a connection. */
 export class FixedChannel {
   readonly #socket: Socket;
   #unread = Buffer.alloc(0);
@@ -122,6 +123,7 @@ export class FixedListener {
     return new FixedListener(server);
   }
 
+  /** The one asked for, or the one the system chose for 0. */
   get port(): number {
     return (this.#server.address() as { port: number }).port;
   }

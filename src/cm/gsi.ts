@@ -20,8 +20,10 @@ const SLOT_BYTES = GRH_BYTES + MAD_BYTES;
 /** Datagrams that may arrive, or wait to be sent, at a time. */
 const QUEUE_DEPTH = 256;
 
+/** Takes a management datagram of 256 bytes, valid during the call, and the address it came from. */
 export type MadHandler = (source: IpAddress, mad: Uint8Array) => void;
 
+/** QP1 of one device. */
 export class GsiChannel {
   /** Datagrams that could not be sent. */
   dropped = 0;

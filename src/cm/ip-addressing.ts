@@ -27,9 +27,13 @@ const HEADER_BYTES = 36;
 /** Bytes of private data that are left to the user in a REQ. */
 export const REQUEST_DATA_BYTES = PRIVATE_DATA_BYTES.REQ - HEADER_BYTES;
 
+/** Who connects to whom. */
 export interface IpEndpoints {
+  /** IP address of the active side. */
   readonly source: IpAddress;
+  /** IP address of the passive side. */
   readonly destination: IpAddress;
+  /** Port of the active side; that of the passive side is in the service ID. */
   readonly sourcePort: number;
 }
 

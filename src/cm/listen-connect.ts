@@ -26,6 +26,7 @@ import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServe
 import { initializeQp } from './qp-parameters.js';
 import { decodeRegion, encodeRegion } from './region-data.js';
 
+/** What either side of a connection may say. Nothing is required. */
 export interface ConnectionOptions {
   /** Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically. */
   readonly region?: Uint8Array | number;
@@ -50,6 +51,7 @@ export interface ConnectionOptions {
   readonly manager?: ConnectionManager;
 }
 
+/** What {@link listen} takes. */
 export interface ListenOptions extends ConnectionOptions {
   /** TCP port of the exchange; 0 lets the system choose. */
   readonly port: number;
@@ -57,8 +59,11 @@ export interface ListenOptions extends ConnectionOptions {
   readonly host?: string;
 }
 
+/** What {@link connect} takes. */
 export interface ConnectOptions extends ConnectionOptions {
+  /** TCP address of the listening peer, or with `manager` its IP address. */
   readonly host: string;
+  /** Port that it listens on, of TCP or with `manager` of RDMA CM. */
   readonly port: number;
 }
 

@@ -18,6 +18,7 @@ import {
   zeroFields,
 } from './field-layout.js';
 
+/** Length of every management datagram. */
 export const MAD_BYTES = 256;
 const HEADER_BYTES = 24;
 
@@ -170,7 +171,9 @@ const MESSAGES = {
   SIDR_REP: { attributeId: 0x18, layout: SIDR_REP },
 } as const;
 
+/** Name of a message of connection management. */
 export type MessageName = keyof typeof MESSAGES;
+/** The fields of a message, by name. */
 export type MessageFields<N extends MessageName> = Fields<(typeof MESSAGES)[N]['layout']>;
 
 interface MadOf<N extends MessageName> {

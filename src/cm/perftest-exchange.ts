@@ -11,6 +11,7 @@ import type { PerftestKeys } from './perftest-keys.js';
 import type { PerftestWire } from './perftest-wire.js';
 import { pathMtuBytes, pathMtuCode } from './qp-parameters.js';
 
+/** Where perftest listens unless told otherwise. */
 export const PERFTEST_TCP_PORT = 18515;
 
 const VERSION_BYTES = 16;
@@ -25,10 +26,13 @@ const PAGE_BYTES = 4096;
 
 /** What a bandwidth test tells the other side at its end. A server of version 6.06 sends numbers without meaning. */
 export interface PerftestReport {
+  /** Bytes of one message. */
   readonly sizeBytes: bigint;
+  /** Messages. */
   readonly iterations: bigint;
   /** MiB/s. */
   readonly peak: number;
+  /** MiB/s. */
   readonly average: number;
   /** Millions a second. */
   readonly messageRate: number;
@@ -40,6 +44,7 @@ export interface PerftestReport {
  */
 const ONE_SIDED_BANDWIDTH = { barriers: 1, report: true, leavesSilently: false };
 const LATENCY = { barriers: 2, report: false, leavesSilently: false };
+/** The steps of each tool's test, by the tool's name without `ib_`. */
 export const PERFTEST_TOOLS = {
   write_bw: ONE_SIDED_BANDWIDTH,
   read_bw: ONE_SIDED_BANDWIDTH,
@@ -58,6 +63,7 @@ export class PerftestExchange {
   readonly peerVersion: string;
   /** Both sides' buffers are at least so long. */
   readonly cycleBufferBytes: number;
+  /** Of both sides the larger one. */
   readonly cacheLineBytes: number;
   /** In bytes: the smaller one of both sides'. */
   readonly pathMtu: number;
@@ -128,6 +134,7 @@ export class PerftestExchange {
     this.#wire.keys.parse(await this.#swap(this.#keys, 'its readiness', timeoutMs));
   }
 
+  /** Tells the own result and learns of the peer's, whose numbers may be without meaning. */
   async exchangeReport(own: PerftestReport): Promise<PerftestReport> {
     const whole = async (value: bigint) => (await this.#swap(u64(value), 'its report')).readBigUInt64BE();
     const real = async (value: number) => (await this.#swap(f64(value), 'its report')).readDoubleBE();

@@ -14,12 +14,15 @@ const KEYS =
 export interface PerftestKeys {
   /** READs and atomics this side issues at a time; 1 where there are none. */
   readonly outstandingReads: number;
+  /** 24 bits. */
   readonly qpn: number;
   /** The first PSN it sends. */
   readonly psn: number;
+  /** Of its buffer, 32 bits. */
   readonly rkey: number;
   /** Of its buffer: at least the message size, and the cycle buffer, may be read or written there. */
   readonly remoteAddr: bigint;
+  /** Its IP address, which travels as a GID. */
   readonly address: IpAddress;
 }
 
@@ -61,6 +64,7 @@ function parseKeys(line: Uint8Array): PerftestKeys {
 
 /** How keys look on the way. */
 export interface KeyFormat {
+  /** The message for these keys. */
   encode(keys: PerftestKeys): Uint8Array;
   /** Throws ERR_ROCE_MISMATCH. */
   parse(message: Uint8Array): PerftestKeys;
@@ -68,6 +72,7 @@ export interface KeyFormat {
   readonly blank: Uint8Array;
 }
 
+/** Keys on TCP: a line of hex digits. */
 export const TEXT_KEYS: KeyFormat = {
   encode: encodeKeys,
   parse: parseKeys,

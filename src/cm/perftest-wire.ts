@@ -11,10 +11,13 @@ import type { FixedChannel } from './fixed-channel.js';
 import { BINARY_KEYS, type KeyFormat, TEXT_KEYS } from './perftest-keys.js';
 import { initializeQp } from './qp-parameters.js';
 
+/** One end of the exchange, whatever carries it. */
 export interface PerftestWire {
+  /** How keys look on this wire. */
   readonly keys: KeyFormat;
   /** False once the peer is gone. */
   readonly isOpen: boolean;
+  /** Sends one message. */
   write(message: Uint8Array): void;
   /** The next message, of `bytes` bytes. Rejects with ERR_ROCE_CONNECT when it does not come; `what` names it in the error. */
   read(bytes: number, what: string, timeoutMs?: number): Promise<Buffer>;
@@ -24,6 +27,7 @@ export interface PerftestWire {
 
 const DONE = Buffer.from('done\0');
 
+/** The wire of a tool that was started without `-R`. */
 export function tcpWire(channel: FixedChannel): PerftestWire {
   return {
     keys: TEXT_KEYS,
@@ -44,6 +48,7 @@ const MESSAGE_BYTES_MAX = 128;
 const RECEIVES = 4;
 const MESSAGE_TIMEOUT_MS = 20_000;
 
+/** The wire of a tool that was started with `-R`: SENDs on a queue pair of its own. */
 export class QpWire implements PerftestWire {
   readonly keys = BINARY_KEYS;
   /** To be connected by the connection manager. */
@@ -61,6 +66,7 @@ export class QpWire implements PerftestWire {
     for (let i = 0; i < RECEIVES; i++) this.#postReceive(i);
   }
 
+  /** With a queue pair in RESET, and everything it needs, on this device. */
   static async create(device: RdmaDevice): Promise<QpWire> {
     const pd = await device.createPd();
     const sendCq = await device.createCq(2 * RECEIVES);

@@ -8,6 +8,7 @@ import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 import type { FixedChannel } from './fixed-channel.js';
 
+/** Where ibv_rc_pingpong listens unless told otherwise. */
 export const PINGPONG_TCP_PORT = 18515;
 
 /** `LLLL:QQQQQQ:PPPPPP:` and 32 digits of GID, in hex, with a zero byte. */
@@ -19,12 +20,15 @@ const SECOND_LINE = /^[0-9a-f]{4}:/i;
 
 /** One side's QP. */
 export interface PingpongDestination {
+  /** 24 bits. */
   readonly qpn: number;
   /** The first PSN it sends. */
   readonly psn: number;
+  /** Its IP address, which travels as a GID. */
   readonly address: IpAddress;
 }
 
+/** The line that tells the peer, with its zero byte. */
 export function encodeDestination({ qpn, psn, address }: PingpongDestination): Uint8Array {
   const hex6 = (value: number) => value.toString(16).padStart(6, '0');
   return Buffer.from(`0000:${hex6(qpn)}:${hex6(psn)}:${address.gidHex}\0`);

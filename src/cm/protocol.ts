@@ -43,46 +43,64 @@ const NO_DATA = new Uint8Array(0);
 
 /** What this side wants of a connection; goes into the REQ. */
 export interface RequestParameters extends ConnectionResources {
+  /** IP address of the passive side. */
   readonly remote: IpAddress;
+  /** What it listens on. */
   readonly serviceId: bigint;
+  /** Port of this side. */
   readonly sourcePort: number;
   /** IBTA code 1..5. */
   readonly pathMtuCode: number;
+  /** Of the queue pairs, 0..7. */
   readonly retryCount: number;
 }
 
 /** What either side says of itself, in REQ and REP. */
 export interface ConnectionResources {
+  /** Queue pair of this side. */
   readonly qpn: number;
   /** The PSN this side expects first. */
   readonly startingPsn: number;
   /** READs and atomics this side answers, and issues, at a time. */
   readonly responderResources: number;
+  /** READs and atomics this side issues at a time. */
   readonly initiatorDepth: number;
+  /** Of the queue pair, 0..7; 7 means without end. */
   readonly rnrRetryCount: number;
+  /** For the program on the other side. */
   readonly privateData: Uint8Array;
 }
 
 /** A REQ as the listening side sees it. */
 export interface IncomingRequest {
+  /** As they stand in the REQ. */
   readonly fields: MessageFields<'REQ'>;
+  /** Who asks, and whom. */
   readonly endpoints: IpEndpoints;
+  /** Private data behind the IP addressing header. */
   readonly userData: Uint8Array;
 }
 
 /** Takes a request, or says that there is no room for it. */
 export type RequestHandler = (endpoint: CmEndpoint, request: IncomingRequest) => boolean;
 
+/** What a {@link CmProtocol} works with. */
 export interface CmProtocolOptions {
+  /** IP address of this side. */
   readonly address: IpAddress;
   /** Largest path MTU this side can do, as IBTA code. */
   readonly pathMtuCodeMax: number;
+  /** For communication IDs and the CA GUID. */
   readonly random: RandomSource;
+  /** Timeouts and retries. */
   readonly timing: CmTiming;
+  /** Sends a MAD to QP1 of an address; it may be lost. */
   readonly send: (to: IpAddress, mad: Uint8Array) => void;
 }
 
+/** Datagrams of a connection manager since it was opened. */
 export interface CmCounters {
+  /** All that came to QP1. */
   received: number;
   /** Not a datagram of connection management, or not one of the known version. */
   malformed: number;
@@ -90,6 +108,7 @@ export interface CmCounters {
   unmatched: number;
   /** Known, but seen before. */
   duplicates: number;
+  /** All that were given to QP1, repeated ones included. */
   sent: number;
   /** Of `sent`: repeated because no answer came in time. */
   retries: number;
@@ -102,7 +121,9 @@ interface RemoteIdentity {
   readonly localQpn: number;
 }
 
+/** All endpoints of one device. */
 export class CmProtocol {
+  /** Counts up as long as it lives. */
   readonly counters: CmCounters = { received: 0, malformed: 0, unmatched: 0, duplicates: 0, sent: 0, retries: 0 };
   readonly #options: CmProtocolOptions;
   /** Tells this instance from an earlier one at the same address: peers remember its connections by it. */
@@ -132,6 +153,7 @@ export class CmProtocol {
     this.#listeners.set(serviceId, handler);
   }
 
+  /** Requests for the service ID are refused from now on. */
   unlisten(serviceId: bigint): void {
     this.#listeners.delete(serviceId);
   }
@@ -259,6 +281,7 @@ export class CmProtocol {
     return next;
   }
 
+  /** Sends again, gives up, and forgets what is over at `now` (ns). Call it when {@link nextDeadlineNs} has come; earlier does no harm. */
   onDeadline(now: number): void {
     for (const endpoint of [...this.#byLocalId.values()]) {
       if (endpoint.deadlineNs > now) continue;

@@ -24,16 +24,23 @@ export interface CmConnectionOptions {
   readonly minRnrTimer?: number;
 }
 
+/** What one side offers, complete. */
 export interface Resources {
+  /** The PSN it expects first. */
   readonly startingPsn: number;
+  /** READs and atomics it answers at a time. */
   readonly responderResources: number;
+  /** READs and atomics it issues at a time. */
   readonly initiatorDepth: number;
+  /** 0..7; 7 means without end. */
   readonly rnrRetryCount: number;
+  /** RNR timer code, 0..31. */
   readonly minRnrTimer: number;
 }
 
 const RD_ATOMIC_DEFAULT = 16;
 
+/** The options completed with defaults. */
 export function resourcesOf(options: CmConnectionOptions, startingPsn: number): Resources {
   return {
     startingPsn,
@@ -49,6 +56,7 @@ export function pathMtuCode(bytes: number): number {
   return Math.log2(bytes) - 7;
 }
 
+/** Bytes of an IBTA code, 1..5. */
 export function pathMtuBytes(code: number): number {
   return 128 << code;
 }
@@ -61,7 +69,9 @@ export async function initializeQp(qp: QueuePair): Promise<void> {
 
 /** What both sides' QPs are told, each with its own and the peer's numbers. */
 export interface QpParameters {
+  /** For the way from INIT to RTR. */
   readonly toRtr: QpAttr;
+  /** For the way from RTR to RTS. */
   readonly toRts: QpAttr;
 }
 

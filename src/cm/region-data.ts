@@ -8,6 +8,7 @@ import type { RemoteRegion } from './exchange.js';
 const SIGNATURE = Buffer.from('rv2m');
 const BYTES = 24;
 
+/** The private data that say where the region is; none for no region. */
 export function encodeRegion(region: RemoteRegion | undefined): Uint8Array {
   if (region === undefined) return new Uint8Array(0);
   const data = Buffer.alloc(BYTES);
@@ -18,6 +19,7 @@ export function encodeRegion(region: RemoteRegion | undefined): Uint8Array {
   return data;
 }
 
+/** The region of such private data; undefined for those of other programs. */
 export function decodeRegion(privateData: Uint8Array): RemoteRegion | undefined {
   const data = Buffer.from(privateData.buffer, privateData.byteOffset, privateData.length);
   if (data.length < BYTES || !data.subarray(0, 4).equals(SIGNATURE)) return undefined;

@@ -1,12 +1,20 @@
 /** Why a connection is refused: the reason codes of a REJ (IBTA vol. 1 §12.6.7.2, table 111) and of a SIDR_REP (§12.11.2). */
 
+/** The listener has no room for another request. */
 export const REJ_NO_RESOURCES = 3;
+/** The side that waited for an answer has given up. */
 export const REJ_TIMEOUT = 4;
+/** The message is about a connection that does not exist. */
 export const REJ_INVALID_COMM_ID = 6;
+/** Nobody listens on the service ID. */
 export const REJ_INVALID_SERVICE_ID = 8;
+/** Another transport than RC was asked for. */
 export const REJ_INVALID_TRANSPORT = 9;
+/** The queue pair belongs to a connection that this side still knows. */
 export const REJ_STALE_CONNECTION = 10;
+/** The addresses in the request are not those of this path. */
 export const REJ_INVALID_GID = 12;
+/** The path MTU is more than this side can do. */
 export const REJ_INVALID_PATH_MTU = 26;
 /** The listening program itself says no (`rdma_reject`). */
 export const REJ_CONSUMER_DEFINED = 28;

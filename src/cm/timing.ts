@@ -3,6 +3,7 @@
  * Linux (drivers/infiniband/core/cma.c).
  */
 
+/** Timeouts and retries of connection management. */
 export interface CmTiming {
   /** How long either side may take to answer, as a code: 20 is 4.3 s. 0..31. */
   readonly responseTimeout: number;
@@ -12,11 +13,13 @@ export interface CmTiming {
   readonly maxRetries: number;
 }
 
+/** What Linux uses. */
 export const LINUX_TIMING: CmTiming = { responseTimeout: 20, packetLifetime: 16, maxRetries: 15 };
 
 /** Codes have five bits. */
 const CODE_MAX = 31;
 
+/** Nanoseconds of a code 0..31: 4.096 us x 2^code. */
 export function codeToNs(code: number): number {
   return 4096 * 2 ** code;
 }

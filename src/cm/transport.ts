@@ -31,6 +31,7 @@ export const GRH_BYTES = 40;
 
 /** A queue pair of the peer, as an exchange tells of it. */
 export interface RemoteQueuePair {
+  /** IP address of the peer. */
   readonly address: IpAddress;
   /** UDP port it receives on. Default 4791. */
   readonly udpPort?: number;
@@ -54,8 +55,11 @@ export interface OwnTerms {
 
 /** What a SEND carries beside its data: where a datagram goes; nothing where the queue pair is connected. */
 export interface Destination {
+  /** Where the receiver is. */
   readonly ah?: AddressHandle;
+  /** QPN of the receiver, 24 bits. */
   readonly remoteQpn?: number;
+  /** Q_Key of the receiver, 32 bits. */
   readonly remoteQkey?: number;
 }
 

@@ -7,8 +7,11 @@
 
 import { RoceError } from './errors.js';
 
+/** Nanoseconds in a microsecond. */
 export const NS_PER_US = 1e3;
+/** Nanoseconds in a millisecond. */
 export const NS_PER_MS = 1e6;
+/** Nanoseconds in a second. */
 export const NS_PER_S = 1e9;
 
 interface Quantity {

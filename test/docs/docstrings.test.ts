@@ -8,6 +8,7 @@ import { parseSource, placeOf, sourceFiles } from './source-files.js';
 const FOLDERS = [
   'capture',
   'cli',
+  'cm',
   'core',
   'dashboard',
   'dcqcn',
