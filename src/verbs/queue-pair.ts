@@ -55,6 +55,8 @@ export interface QueuePairInit {
   readonly signalAll?: boolean;
 }
 
+/** Those that have one peer, and telemetry about it. */
+const CONNECTED_TYPES: ReadonlySet<QpTypeName> = new Set(['RC', 'UC']);
 const DEPTH_DEFAULT = 128;
 const INLINE_DEFAULT = 64;
 const SGE_MAX = 32;
@@ -164,7 +166,7 @@ export class QueuePair extends Resource {
         signalAll: init.signalAll === true ? 1 : 0,
       });
       const receives = init.srq?.receives ?? new ReceiveRing(rq);
-      const recorder = type === 'RC' ? await watch(device, qpn, sq.depth, memoryIds) : NO_RECORDER;
+      const recorder = CONNECTED_TYPES.has(type) ? await watch(device, qpn, sq.depth, memoryIds) : NO_RECORDER;
       const qp = new QueuePair(pd, type, qpn, init, sq, receives, memoryIds, recorder);
       device.track(qp);
       return qp;

@@ -59,6 +59,17 @@ describe('the stages of a work request', () => {
     expect(stages.t2_t1).toBe(0);
   });
 
+  it('of an unreliable connection hold no round trip: done is when the last packet has left', async () => {
+    const pair = await pairWithEstats({ qp: { type: 'UC' } });
+    write(pair, 64 * 1024);
+    pair.completions(pair.a.cq, 1);
+    const stages = means(pair, 'RDMA_WRITE');
+    const packetNs = ((1024 + 16 + 66) * 8) / 10;
+    expect(stages.t3_t2).toBeGreaterThan(63 * packetNs);
+    expect(stages.t4_t3).toBe(0);
+    expect(stages.t6_t1).toBeLessThan(65 * packetNs);
+  });
+
   it('T4 - T3 holds the round trip, T6 - T5 the time nobody polls', async () => {
     const pair = await pairWithEstats();
     write(pair, 8);

@@ -47,6 +47,8 @@ const REQUESTS = [
   op.RC_COMPARE_SWAP,
   op.RC_FETCH_ADD,
 ];
+/** What UC has of them; its opcodes are these on another base. */
+const DATA_REQUESTS = REQUESTS.filter((opcode) => opcode < op.RC_READ_REQUEST);
 const SEND_LASTS = [op.RC_SEND_LAST, op.RC_SEND_LAST_IMM, op.RC_SEND_LAST_INV];
 const WRITE_LASTS = [op.RC_WRITE_LAST, op.RC_WRITE_LAST_IMM];
 
@@ -156,7 +158,8 @@ export class Attacker {
     let draft: Draft;
     if (target.qp.type === 'UD') draft = this.#datagramMessage();
     else if (dice.chance(0.05)) draft = { fields: { opcode: op.CNP, becn: true }, payload: this.#payload(0) };
-    else draft = mayAnswer && dice.chance(0.4) ? this.#answer(target) : this.#request(target);
+    else if (target.qp.type === 'UC') draft = this.#unreliableRequest(target);
+    else draft = mayAnswer && dice.chance(0.4) ? this.#answer(target) : this.#request(target, REQUESTS);
     const common: Fields = { destQpn: target.qp.qpn, ackReq: dice.chance(0.6), solicited: dice.chance(0.3) };
     const fields: Fields = { ...common, ...draft.fields };
     let { payload } = draft;
@@ -180,8 +183,15 @@ export class Attacker {
     return { fields: { opcode, qkey: UD_QKEY, sourceQpn: 77 }, payload: this.#payload(dice.int(0, 200)) };
   }
 
+  /** The same of an unreliable connection; SENDs that invalidate are no opcodes there. */
+  #unreliableRequest(target: Target): Draft {
+    const { fields, payload } = this.#request(target, DATA_REQUESTS);
+    const opcode = fields.opcode === op.RC_SEND_LAST_INV ? op.RC_SEND_LAST : fields.opcode!;
+    return { fields: { ...fields, opcode: op.UC_BASE | opcode }, payload };
+  }
+
   /** The next request in sequence. Messages of two packets are begun and ended. */
-  #request(target: Target): Draft {
+  #request(target: Target, opcodes: readonly number[]): Draft {
     const dice = this.#dice;
     const { open, readOnly } = this.#victim.regions;
     const psn = target.rqPsn;
@@ -194,7 +204,7 @@ export class Attacker {
       target.rqPsn = psnAdd(psn, 1);
       return { fields: { opcode: dice.pick(lasts), psn, ...immediates }, payload: this.#payload(bytes) };
     }
-    const opcode = dice.pick(REQUESTS);
+    const opcode = dice.pick(opcodes);
     const rkey = open.rkey;
     let payload = this.#payload(0);
     let length = dice.int(0, RECEIVE_BYTES);

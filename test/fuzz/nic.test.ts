@@ -37,6 +37,7 @@ describe('a NIC under hostile datagrams', () => {
       'sack_sent',
       'reorder_stored',
       'stale_response',
+      'uc_messages_dropped',
       'local_ack_timeout_err',
       'np_cnp_sent',
       'rp_cnp_handled',

@@ -132,12 +132,14 @@ export class Victim {
       for (const state of PLANNED_STATES) await victim.#addTarget(recovery, state);
     }
     for (const state of ['RESET', 'INIT', 'ERR'] as const) await victim.#addTarget('go-back-n', state);
+    for (const state of PLANNED_STATES) await victim.#addTarget('go-back-n', state, 'UC');
     await victim.#addUd();
     return victim;
   }
 
-  async #addTarget(recovery: RecoveryName, state: QpStateName): Promise<void> {
+  async #addTarget(recovery: RecoveryName, state: QpStateName, type: 'RC' | 'UC' = 'RC'): Promise<void> {
     const qp = await this.#pd.createQp({
+      type,
       sendCq: this.#cq,
       maxSendWr: SQ_DEPTH,
       maxRecvWr: RECEIVES,
@@ -188,15 +190,14 @@ export class Victim {
       pathMtu: MTU,
       destQpn,
       rqPsn: START_PSN,
-      maxDestRdAtomic: 4,
-      minRnrTimer: 1,
-      recovery,
+      ...(qp.type === 'RC' && { maxDestRdAtomic: 4, minRnrTimer: 1, recovery }),
       rateControl: RATE_CONTROLS[recovery],
     });
     const { sourcePort } = await this.device.command('queryQp', { qpn: qp.qpn });
     this.#known.set(destQpn, { peer, flow: new IcrcFlow(VICTIM, peer, sourcePort, 4791), sourcePort });
     if (state === 'RTR') return;
-    await qp.modify({ state: 'RTS', sqPsn: START_PSN, timeout: 8, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 });
+    const reliability = { timeout: 8, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 };
+    await qp.modify({ state: 'RTS', sqPsn: START_PSN, ...(qp.type === 'RC' && reliability) });
     if (state === 'ERR') await qp.modify({ state: 'ERR' });
     if (state === 'SQD') {
       this.#postSends(target);
@@ -241,6 +242,13 @@ export class Victim {
     if (qp.sendRoom < SQ_DEPTH) return;
     const { open } = this.regions;
     const target = { remoteAddr: 0x1000n, rkey: 0x1234 };
+    if (qp.type === 'UC') {
+      qp.postSend(
+        { opcode: 'SEND', sges: [open.sge(0, 3 * MTU - 7)] },
+        { opcode: 'RDMA_WRITE_WITH_IMM', immediate: 1, sges: [open.sge(7, MTU + 5)], ...target },
+      );
+      return;
+    }
     qp.postSend(
       { opcode: 'SEND', sges: [open.sge(0, 3 * MTU - 7)] },
       { opcode: 'RDMA_READ', sges: [this.#nextSlot(), this.#nextSlot()], ...target },
