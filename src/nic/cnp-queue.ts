@@ -7,10 +7,12 @@ import { RunQueue } from './run-queue.js';
 /** Notifications one QP may have pending. More than one is pending only where each mark is answered, or while their priority is paused. */
 const PENDING_MAX = 64;
 
+/** The notifications of one NIC. */
 export class CnpQueue {
   /** QPs that have notifications to send. */
   readonly #qps = new RunQueue<NotificationSender>();
 
+  /** Nothing waits. */
   get isEmpty(): boolean {
     return this.#qps.isEmpty;
   }

@@ -40,10 +40,15 @@ interface QueuePairParts {
 
 /** What the commands need of the NIC around them. */
 export interface CommandEnvironment {
+  /** What queue pairs see of the NIC. */
   readonly host: QpHost;
+  /** Where its datagrams leave. */
   readonly port: PortFacts;
+  /** Regions and windows. */
   readonly keys: KeyTable;
+  /** Makes paths to peers. */
   readonly paths: PeerPaths;
+  /** Gives out QPNs. */
   readonly numbers: QueuePairNumbers;
   /** By QPN. The commands alone add and remove. */
   readonly queuePairs: Map<number, NicQueuePair>;

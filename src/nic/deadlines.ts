@@ -12,6 +12,7 @@ interface Entry {
   readonly qp: Schedulable;
 }
 
+/** The deadlines of all queue pairs of one NIC. */
 export class Deadlines {
   /** Equal times fire in the order they were armed, so that runs repeat exactly. */
   readonly #heap = new TinyQueue<Entry>([], (a, b) => a.timeNs - b.timeNs || a.sequence - b.sequence);
@@ -19,6 +20,7 @@ export class Deadlines {
   readonly #armed = new Map<Schedulable, number>();
   #sequence = 0;
 
+  /** The queue pair's `deadlineNs` is new. Later than before or Infinity: nothing happens until the old one fires. */
   arm(qp: Schedulable): void {
     const armed = this.#armed.get(qp);
     if (qp.deadlineNs === Number.POSITIVE_INFINITY || (armed !== undefined && armed <= qp.deadlineNs)) return;
@@ -26,6 +28,7 @@ export class Deadlines {
     this.#heap.push({ timeNs: qp.deadlineNs, sequence: this.#sequence++, qp });
   }
 
+  /** The queue pair is no more. */
   forget(qp: Schedulable): void {
     this.#armed.delete(qp);
   }
@@ -35,6 +38,7 @@ export class Deadlines {
     return this.#heap.peek()?.timeNs ?? Number.POSITIVE_INFINITY;
   }
 
+  /** Calls all queue pairs whose deadline is not after `now`. */
   fire(now: number): void {
     for (let entry = this.#heap.peek(); entry !== undefined && entry.timeNs <= now; entry = this.#heap.peek()) {
       this.#heap.pop();

@@ -12,6 +12,7 @@ import type { EngineLink } from '../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../ring/event-ring.js';
 import { Nic, type NicTuning, type PortFacts } from './nic.js';
 
+/** A NIC on the thread of its application. */
 export abstract class Engine implements EngineLink {
   readonly nic: Nic;
   readonly commands = CommandRing.create(allocatePlain, COMMAND_DEPTH);

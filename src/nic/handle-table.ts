@@ -12,6 +12,7 @@ export class HandleTable<T> {
     this.#kind = kind;
   }
 
+  /** From now on `handle` names `object`. */
   add(handle: number, object: T): void {
     this.#objects.set(handle, object);
   }
@@ -28,6 +29,7 @@ export class HandleTable<T> {
     return this.#objects.get(handle);
   }
 
+  /** The handle names nothing any more. */
   remove(handle: number): void {
     this.#objects.delete(handle);
   }

@@ -55,11 +55,15 @@ export interface NicTuning {
   readonly priorityOfDscp?: (dscp: number) => number;
 }
 
+/** What a NIC is made of. */
 export interface NicOptions {
+  /** The port its datagrams leave by and come from. */
   readonly port: PortFacts;
   /** Keys and QPNs come from here: unpredictable in production, seeded in simulations. */
   readonly random: RandomSource;
+  /** Where it counts, by {@link COUNTER}; may be shared memory. */
   readonly counters: Float64Array;
+  /** Where async events go. */
   readonly events: EventRing;
   /** Finds attached memory by its number; undefined when there is none. */
   readonly memory: (id: number) => ArrayBufferLike | undefined;
@@ -67,6 +71,7 @@ export interface NicOptions {
   readonly regionMemory?: (id: number) => ArrayBufferLike | undefined;
   /** The event ring has something new. Called from inside the NIC: the driver must not call back at once. */
   readonly onEvent: () => void;
+  /** What the driver knows of clock and network. */
   readonly tuning: NicTuning;
 }
 

@@ -11,6 +11,7 @@ function order(a: Paced, b: Paced): number {
   return a.resumeNs - b.resumeNs || a.resumeSequence - b.resumeSequence;
 }
 
+/** Those of one NIC that wait. */
 export class PacingQueue {
   #heap = new TinyQueue<Paced>([], order);
   #sequence = 0;

@@ -8,6 +8,7 @@ import { RunQueue } from './run-queue.js';
 
 const OPEN = Number.NEGATIVE_INFINITY;
 
+/** The pauses of one port, and what waits for their end. */
 export class PriorityPause<T> {
   readonly #untilNs = new Float64Array(PRIORITIES).fill(OPEN);
   readonly #held = Array.from({ length: PRIORITIES }, () => new RunQueue<T>());
@@ -24,6 +25,7 @@ export class PriorityPause<T> {
     return this.#paused > 0;
   }
 
+  /** True while nothing of that priority (0..7) may leave. */
   isPaused(priority: number): boolean {
     return this.#untilNs[priority] !== OPEN;
   }

@@ -11,6 +11,7 @@ import {
 } from '../ring/enums.js';
 import type { RecvQueue, RecvWqe } from '../ring/work-queue.js';
 
+/** A completion queue as the NIC fills it. */
 export class NicCompletionQueue implements CompletionSink {
   readonly handle: number;
   readonly ring: CompletionRing;

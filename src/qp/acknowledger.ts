@@ -30,6 +30,7 @@ export class Acknowledger {
     this.#qp = qp;
   }
 
+  /** An answer without data has to be sent. */
   get isPending(): boolean {
     return this.#pending !== PENDING_NOTHING;
   }
@@ -44,6 +45,7 @@ export class Acknowledger {
     return this.#pending === PENDING_FATAL_NAK;
   }
 
+  /** Nothing is to be answered any more. */
   clear(): void {
     this.#pending = PENDING_NOTHING;
   }

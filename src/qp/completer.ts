@@ -58,6 +58,7 @@ export class Completer {
     this.#retransmitter = side.retransmitter;
   }
 
+  /** Forgets the buffers of the READ that was placed last: the next one may stand at the same index. */
   reset(): void {
     this.#sinkIndex = -1;
   }

@@ -56,6 +56,7 @@ export interface NotificationSender {
 
 /** The NIC as a queue pair sees it. */
 export interface QpHost {
+  /** Keys of the regions and windows: the one access check. */
   readonly keys: KeyTable;
   /** By {@link COUNTER}. */
   readonly counters: Float64Array;

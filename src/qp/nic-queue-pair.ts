@@ -13,22 +13,31 @@ import type { CompletionSink, QpHost, ReceiveSource, Schedulable } from './host.
 
 /** What a queue pair of any type is made of. */
 export interface QueuePairOptions {
+  /** The NIC it belongs to. */
   readonly host: QpHost;
+  /** 24 bits, unique on this NIC. */
   readonly qpn: number;
   /** Handle of its protection domain. */
   readonly pd: number;
+  /** Where send work requests complete. */
   readonly sendCq: CompletionSink;
+  /** Where receives complete. */
   readonly recvCq: CompletionSink;
+  /** Where receive work requests come from: its own queue or an SRQ. */
   readonly receives: ReceiveSource;
+  /** The ring that the application posts send work requests to. */
   readonly sendQueue: SendQueue;
   /** Every send work request completes visibly (`sq_sig_all`). */
   readonly signalAll: boolean;
+  /** Those of state RESET; the queue pair changes them. */
   readonly attributes: QpAttributes;
 }
 
 /** PSNs as `queryQp` tells them: the next one to be sent, and the one expected next. */
 export interface NextPsns {
+  /** Of the next new request. */
   readonly sqPsn: number;
+  /** Expected from the peer; 0 for datagrams. */
   readonly rqPsn: number;
 }
 

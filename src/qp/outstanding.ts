@@ -13,10 +13,14 @@
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import type { SenderRecovery } from '../retransmit/recovery.js';
 
-export const KIND_DATA = 0; // SEND and WRITE: acknowledged by ACKs
-export const KIND_READ = 1; // acknowledged by its responses only
-export const KIND_ATOMIC = 2; // acknowledged by its response only
-export const KIND_LOCAL = 3; // no packet
+/** SEND and WRITE: acknowledged by ACKs. */
+export const KIND_DATA = 0;
+/** READ: acknowledged by its responses only. */
+export const KIND_READ = 1;
+/** Atomic: acknowledged by its response only. */
+export const KIND_ATOMIC = 2;
+/** Local operation: no packet, no PSN. */
+export const KIND_LOCAL = 3;
 
 /** READs and atomics one QP may have outstanding in either direction: the upper bound of max_rd_atomic and max_dest_rd_atomic. */
 export const RD_ATOMIC_MAX = 128;
@@ -29,12 +33,15 @@ export class ReadSlots {
   #first = new Uint32Array(READ_SLOTS_USUAL);
   #last = new Uint32Array(READ_SLOTS_USUAL);
   #head = 0;
+  /** Requests on the wire. */
   count = 0;
 
+  /** Nothing is on the wire. */
   clear(): void {
     this.count = 0;
   }
 
+  /** A request for the responses [first, last] has been sent. */
   push(first: number, last: number): void {
     if (this.count === this.#first.length) this.#grow();
     const i = (this.#head + this.count) % this.#first.length;
@@ -81,17 +88,29 @@ export class ReadSlots {
   }
 }
 
+/** The accounts of one send queue. PSNs are 24-bit numbers that wrap; indices count WQEs modulo 2^32. */
 export class Outstanding {
+  /** Depth of the send queue less one: the slot of a WQE is its index & mask. */
   readonly mask: number;
+  /** Index of the oldest WQE that is not complete. */
   head = 0;
+  /** Index of the WQE where sending goes on. */
   cursor = 0;
+  /** Index behind the newest WQE that has PSNs. */
   started = 0;
+  /** The oldest PSN that is not acknowledged. */
   unacked = 0;
+  /** The PSN that is sent next, new or again. */
   sendPsn = 0;
+  /** The PSN that has never been sent. */
   newPsn = 0;
+  /** READs and atomics on the wire. */
   readonly reads = new ReadSlots();
+  /** First PSN of each WQE, by slot. */
   readonly firstPsn: Uint32Array;
+  /** Last PSN of each WQE, by slot. */
   readonly lastPsn: Uint32Array;
+  /** KIND_* of each WQE, by slot. */
   readonly kind: Uint8Array;
 
   constructor(depth: number) {
@@ -101,6 +120,7 @@ export class Outstanding {
     this.kind = new Uint8Array(depth);
   }
 
+  /** Starts anew: nothing is in flight, the next PSN is `psn`, the next WQE stands at `index`. */
   reset(psn: number, index: number): void {
     this.head = index;
     this.cursor = index;
@@ -116,6 +136,7 @@ export class Outstanding {
     return psnDiff(this.sendPsn, this.unacked);
   }
 
+  /** Everything that was started is complete. */
   get isIdle(): boolean {
     return this.head === this.started;
   }

@@ -21,7 +21,9 @@ export interface PeerBudget {
 
 /** What a connected queue pair has of its peer; made by the NIC when the remote side is known. */
 export interface Connection {
+  /** Where its packets go. */
   readonly path: Path;
+  /** Shared with all connections to the same socket. */
   readonly budget: PeerBudget;
 }
 
@@ -45,13 +47,21 @@ export function flowSourcePort(localQpn: number, remoteQpn: number): number {
   return ((label & 0x3fff) ^ ((label & 0xfc000) >> 14)) | 0xc000;
 }
 
+/** One way to one peer. */
 export class Path {
+  /** Our address. */
   readonly local: IpAddress;
+  /** The address of the peer. */
   readonly remote: IpAddress;
+  /** UDP port that we receive on. */
   readonly localUdpPort: number;
+  /** UDP source port of what we send. */
   readonly sourcePort: number;
+  /** UDP port that the peer receives on. */
   readonly remoteUdpPort: number;
+  /** 0..63. */
   readonly dscp: number;
+  /** Codepoint of what we send, unless the packet has its own: 0 or 2, ECT(0). */
   readonly ecn: number;
   /** Bytes that a packet takes on the link besides its UDP payload. */
   readonly overheadBytes: number;

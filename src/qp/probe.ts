@@ -34,6 +34,7 @@ const DUPLICATE_REQUEST = QP_COUNTER.duplicate_request;
 /** 1 for the opcodes with an AETH behind the BTH. */
 const HAS_AETH = Uint8Array.from(OPCODES, (info) => (info !== undefined && (info.headers & HDR_AETH) !== 0 ? 1 : 0));
 
+/** What a queue pair reports. */
 export interface QpProbe {
   /** The time of what happens next; the queue pair sets it whenever it is told the time. */
   nowNs: number;
@@ -57,6 +58,7 @@ export interface QpProbe {
   packetReceived(packet: RocePacket, bytes: number, distance: number): void;
 }
 
+/** Without telemetry: reports nothing. */
 export const NO_PROBE: QpProbe = {
   nowNs: 0,
   sent: () => {},

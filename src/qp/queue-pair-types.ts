@@ -7,7 +7,9 @@ import { UcQueuePair } from './uc-queue-pair.js';
 import { UdQueuePair } from './ud-queue-pair.js';
 
 /** A type of queue pair. */
+/** A type of queue pair, as the NIC makes it. */
 export interface QueuePairType {
+  /** Makes one, in state RESET. */
   readonly create: (options: QueuePairOptions) => NicQueuePair;
   /** The QPN that every queue pair of this type has; a device has one then. */
   readonly fixedQpn?: number;

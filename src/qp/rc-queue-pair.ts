@@ -19,6 +19,7 @@ import { SendSide } from './send-side.js';
 import { RC_TRANSITIONS } from './transitions.js';
 
 /** RC. */
+/** A reliable connection. */
 export class RcQueuePair extends ConnectedQueuePair {
   protected readonly transitions = RC_TRANSITIONS;
   readonly #sendSide: SendSide;

@@ -32,10 +32,12 @@ const ATOMIC_BYTES = 8;
 /** {@link ReadResponder.execute}: the request cannot be executed, see `refusedSyndrome`. */
 export const REQUEST_REFUSED = -1;
 
-/** {@link ReadResponder.emit}: what happened. */
-const EMIT_NOTHING = 0; // no answer is pending, or it waits for the pacer
-export const EMIT_SENT = 1; // a packet is in the batch
-export const EMIT_LOST_MEMORY = 2; // the memory of the oldest answer went away: see `lostPsn`
+/** {@link ReadResponder.emit}: no answer is pending, or it waits for the pacer. */
+const EMIT_NOTHING = 0;
+/** {@link ReadResponder.emit}: a packet is in the batch. */
+export const EMIT_SENT = 1;
+/** {@link ReadResponder.emit}: the memory of the oldest answer went away, see `lostPsn`. */
+export const EMIT_LOST_MEMORY = 2;
 
 /** The READs and atomics of a responder, and their answers. */
 export class ReadResponder {

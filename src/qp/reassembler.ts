@@ -28,17 +28,21 @@ import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
 import { ReceiveCompletions } from './receive-completions.js';
 import type { QpShared } from './shared.js';
 
-/** What became of a packet. */
-export const PLACED = 0; // its bytes are in memory, and the message goes on
-export const PLACED_LAST = 1; // its bytes are in memory and the message is whole: `complete` has to follow
-export const NOT_READY = 2; // no receive WQE: nothing has changed
-export const REFUSED = 3; // see `refusedSyndrome` and `refusedStatus`
+/** {@link Reassembler.place}: the bytes of the packet are in memory, and the message goes on. */
+export const PLACED = 0;
+/** The same, and the message is whole: {@link Reassembler.complete} has to follow. */
+export const PLACED_LAST = 1;
+/** No receive WQE is posted: nothing has changed. */
+export const NOT_READY = 2;
+/** The packet cannot be executed: see `refusedSyndrome` and `refusedStatus`. */
+export const REFUSED = 3;
 
 const NO_MESSAGE = -1;
 
 /** The message being received, by a queue pair's receive side. */
 export class Reassembler {
   readonly #qp: QpShared;
+  /** The receive work request in use. */
   readonly receives: ReceiveCompletions;
   /** OP_SEND, OP_WRITE, or 0 between messages. */
   #kind = 0;
@@ -50,6 +54,7 @@ export class Reassembler {
   readonly #sink = new SgeCursor();
   /** Why the last packet was refused: the NAK that says so, and the status of a receive WQE that was in use. */
   refusedSyndrome = 0;
+  /** Why the last packet was refused: the status (`ibv_wc_status`) of a receive WQE that was in use. */
   refusedStatus = 0;
 
   constructor(qp: QpShared) {

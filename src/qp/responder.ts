@@ -22,7 +22,9 @@ import type { QpShared } from './shared.js';
 /** The receiving half of a reliable connection. */
 export class Responder {
   readonly #qp: QpShared;
+  /** PSN of the request that is executed next. */
   expectedPsn = 0;
+  /** Messages executed, modulo 2^24. */
   msn = 0;
   #recovery: ReceiverRecovery = createReceiver(recoverySettings(STANDARD_RECOVERY));
   readonly #reassembler: Reassembler;

@@ -6,20 +6,30 @@
 import { MemoryRange } from '../memory/key-table.js';
 import { psnAdd, psnDiff, psnInRange } from '../packet/psn.js';
 
+/** {@link ResponderRecord.kind}: a READ. */
 export const RECORD_READ = 1;
+/** {@link ResponderRecord.kind}: COMPARE_SWAP or FETCH_ADD. */
 export const RECORD_ATOMIC = 2;
 
 /** A READ or atomic that was executed. */
 export class ResponderRecord {
+  /** RECORD_READ or RECORD_ATOMIC; 0: never used. */
   kind = 0;
+  /** PSN of the request. */
   firstPsn = 0;
+  /** PSN of its last response. */
   lastPsn = 0;
+  /** READ: the key it named. */
   rkey = 0;
+  /** READ: upper half of the address it named. */
   vaHigh = 0;
+  /** READ: lower half of the address it named. */
   vaLow = 0;
+  /** READ: bytes it asked for. */
   lengthBytes = 0;
   /** The atomic's result: the value before. */
   origHigh = 0;
+  /** Atomic: lower half of the value before it. */
   origLow = 0;
 }
 
@@ -66,15 +76,23 @@ export class ResponderRecords {
 
 /** An answer being sent. */
 export class ResponseJob {
+  /** RECORD_READ or RECORD_ATOMIC. */
   kind = 0;
+  /** PSN of its first packet. */
   startPsn = 0;
   /** The next PSN to send. */
   cursorPsn = 0;
+  /** PSN of its last packet. */
   lastPsn = 0;
+  /** MSN that its packets carry. */
   msn = 0;
+  /** READ: bytes in all. */
   lengthBytes = 0;
+  /** READ: where they stand. */
   readonly range = new MemoryRange();
+  /** Atomic: upper half of the result. */
   origHigh = 0;
+  /** Atomic: lower half of the result. */
   origLow = 0;
   /** The record this is the first answer of. Undefined: the request was repeated, and its packets count as retransmissions. */
   firstAnswerOf: ResponderRecord | undefined;
@@ -88,6 +106,7 @@ export class ResponseQueue {
   #ring: ResponseJob[] = [];
   #head = 0;
   #capacity: number;
+  /** Answers pending. */
   count = 0;
 
   constructor(maxDestRdAtomic: number) {
@@ -108,6 +127,7 @@ export class ResponseQueue {
     return this.#ring[(this.#head + k) % this.#ring.length];
   }
 
+  /** The oldest answer; undefined when none is pending. */
   get front(): ResponseJob | undefined {
     return this.count === 0 ? undefined : this.#ring[this.#head];
   }
@@ -120,11 +140,13 @@ export class ResponseQueue {
     return this.#at(this.count - 1);
   }
 
+  /** The oldest answer has left. */
   popFront(): void {
     this.#head = (this.#head + 1) % this.#ring.length;
     this.count--;
   }
 
+  /** Nothing is to be answered any more. */
   clear(): void {
     this.count = 0;
   }

@@ -58,10 +58,12 @@ export class Retransmitter {
     return this.#rtt;
   }
 
+  /** Retries before RETRY_EXC_ERR, 0..7; renewed by every progress. */
   get retriesLeft(): number {
     return this.#retriesLeft;
   }
 
+  /** Waits before RNR_RETRY_EXC_ERR, 0..7; renewed by every progress. */
   get rnrRetriesLeft(): number {
     return this.#rnrRetriesLeft;
   }
@@ -71,6 +73,7 @@ export class Retransmitter {
     return this.#rnrDeadlineNs !== NEVER;
   }
 
+  /** When the first timer runs out; Infinity: none runs. */
   get deadlineNs(): number {
     return Math.min(this.#ackDeadlineNs, this.#rnrDeadlineNs);
   }
@@ -227,6 +230,7 @@ export class Retransmitter {
     this.#qp.deadlineChanged();
   }
 
+  /** {@link deadlineNs} has passed; harmless when called too early. */
   onDeadline(now: number): void {
     if (now >= this.#rnrDeadlineNs) {
       this.#rnrDeadlineNs = NEVER;

@@ -5,6 +5,7 @@
 
 import { psnDiff } from '../packet/psn.js';
 
+/** A measurement of round trips, as the requester feeds it. */
 export interface RttProbe {
   /** A packet of so many new bytes should ask for an acknowledgement, so that it can be measured. */
   isDue(bytes: number): boolean;
@@ -21,6 +22,7 @@ export function createRttProbe(sampleBytes: number): RttProbe {
   return sampleBytes === Number.POSITIVE_INFINITY ? NO_RTT_PROBE : new SegmentRttProbe(sampleBytes);
 }
 
+/** Where nobody wants to know. */
 export const NO_RTT_PROBE: RttProbe = {
   isDue: () => false,
   onSent: () => {},

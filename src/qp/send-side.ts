@@ -8,9 +8,13 @@ import type { QpShared } from './shared.js';
 
 /** The parts of the sending half. */
 export class SendSide {
+  /** The ring of posted work requests. */
   readonly sendQueue: SendQueue;
+  /** What is in flight. */
   readonly out: Outstanding;
+  /** Completes it. */
   readonly retirement: Retirement;
+  /** Sends it again. */
   readonly retransmitter: Retransmitter;
 
   constructor(qp: QpShared, sendQueue: SendQueue) {

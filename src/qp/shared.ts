@@ -12,19 +12,29 @@ import type { QpProbe } from './probe.js';
 
 /** A connected queue pair as its parts see it. */
 export interface QpShared {
+  /** The NIC. */
   readonly host: QpHost;
+  /** Queue pair number, 24 bits. */
   readonly qpn: number;
   /** Handle of the protection domain. */
   readonly pd: number;
+  /** Where send work requests complete. */
   readonly sendCq: CompletionSink;
+  /** Where receives complete. */
   readonly recvCq: CompletionSink;
+  /** Where receive work requests come from. */
   readonly receives: ReceiveSource;
+  /** Every send work request completes visibly. */
   readonly signalAll: boolean;
+  /** As `modify` has set them. */
   readonly attributes: QpAttributes;
   /** Path MTU in bytes. */
   readonly mtuBytes: number;
+  /** Where packets go. Only while connected. */
   readonly path: Path;
+  /** The queue pair's part in what the peer's socket can hold. Only while connected. */
   readonly budget: PeerBudget;
+  /** Telemetry, or nothing. */
   readonly probe: QpProbe;
   /** How fast data may leave: nothing is sent before `congestion.pacer.opensNs`, except answers without data. */
   readonly congestion: CongestionControl;

@@ -33,7 +33,9 @@ import { QP_STATE_NAMES, QPS_ERR, QPS_RESET } from '../ring/enums.js';
 
 /** The attributes of one transition, as mask bits. */
 export interface Transition {
+  /** Attributes that must be given. */
   readonly required: number;
+  /** Attributes that may be given as well. */
   readonly optional: number;
 }
 

@@ -11,6 +11,7 @@ import { UcRequester } from './uc-requester.js';
 import { UcResponder } from './uc-responder.js';
 
 /** UC. */
+/** An unreliable connection. */
 export class UcQueuePair extends ConnectedQueuePair {
   protected readonly transitions = UC_TRANSITIONS;
   readonly #requester: UcRequester;

@@ -34,6 +34,7 @@ export class UcRequester {
   readonly #completions: SendCompletions;
   /** Which packet of the message in progress is the next. */
   #nextPacket = NO_PACKET;
+  /** PSN of the next packet. */
   psn = 0;
 
   constructor(qp: QpShared, sq: SendQueue) {

@@ -17,6 +17,7 @@ import type { QpShared } from './shared.js';
 export class UcResponder {
   readonly #qp: QpShared;
   readonly #reassembler: Reassembler;
+  /** PSN of the packet that goes on where the last one ended. */
   expectedPsn = 0;
   /** Messages delivered; the wire does not carry it. */
   msn = 0;

@@ -6,6 +6,8 @@ import { parseSource, placeOf, sourceFiles } from './source-files.js';
 
 /** Folders of `src/` that are held to it. */
 const FOLDERS = [
+  'qp',
+  'nic',
   'capture',
   'cli',
   'cm',
