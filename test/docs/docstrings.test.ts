@@ -27,6 +27,7 @@ const FOLDERS = [
   'processes',
   'retransmit',
   'ring',
+  'schema',
   'sim',
   'storage-rpc',
   'switch',
