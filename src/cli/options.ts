@@ -7,13 +7,9 @@ import { InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { IpAddress } from '../packet/address.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
 import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
 import { parsedText } from '../schema/parsed-text.js';
-
-/** Path MTUs of InfiniBand (IBTA vol. 1 §9.7), in bytes. */
-export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
-/** A path MTU of InfiniBand, in bytes. */
-export type PathMtu = (typeof PATH_MTUS)[number];
 
 /** What commander calls with the text of an option or argument. */
 function parser<T>(schema: z.ZodType<T>): (text: string) => T {

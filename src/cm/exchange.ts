@@ -13,6 +13,8 @@ import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
+import { PSN_MASK } from '../packet/psn.js';
 import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/schemes.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
@@ -41,8 +43,8 @@ const helloSchema = z.object({
   gid: z.string().regex(/^[0-9a-f]{32}$/),
   udpPort: z.number().int().min(1).max(65535),
   qpn: z.number().int().min(2).max(0xfffffe),
-  psn: z.number().int().min(0).max(0xffffff),
-  mtu: z.union([z.literal(256), z.literal(512), z.literal(1024), z.literal(2048), z.literal(4096)]),
+  psn: z.number().int().min(0).max(PSN_MASK),
+  mtu: z.literal([...PATH_MTUS]),
   recovery: z.string(),
   /** Those parameters of the scheme that both sides need to be the same; absent where it has none. */
   recoveryParameters: z.record(z.string(), z.number()).default({}),

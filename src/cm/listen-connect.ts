@@ -12,6 +12,7 @@ import { randomInt } from 'node:crypto';
 import { RoceError } from '../core/errors.js';
 import { type RateControlOptions, rateControlSettings } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
+import { PSN_COUNT } from '../packet/psn.js';
 import { type RecoveryOptions, recoverySettings, STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -70,7 +71,6 @@ export interface ConnectOptions extends ConnectionOptions {
 const MTU_MAX = 4096;
 const MESSAGE_BYTES_DEFAULT = 64 * 1024;
 const RECEIVE_DEPTH_DEFAULT = 64;
-const PSN_RANGE = 1 << 24;
 /** Peers that may wait to be accepted; more are turned away. As many as over RDMA CM. */
 const WAITING_MAX = 128;
 
@@ -99,7 +99,7 @@ async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promis
   const region = options.region === undefined ? undefined : await pd.regMr(options.region, Access.REMOTE_ALL);
   const exchange: ExchangeOptions = {
     qp,
-    psn: randomInt(PSN_RANGE),
+    psn: randomInt(PSN_COUNT),
     mtu: options.mtu ?? MTU_MAX,
     recovery: options.recovery ?? STANDARD_RECOVERY,
     messageBytesMax,

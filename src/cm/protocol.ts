@@ -9,6 +9,7 @@
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
+import { PSN_MASK } from '../packet/psn.js';
 import { CmEndpoint, type CmEventHandler } from './endpoint.js';
 import { encodeIpPrivateData, type IpEndpoints, parseIpPrivateData } from './ip-addressing.js';
 import { buildMad, type CmMad, type MadFault, type MessageFields, type MessageName, parseMad } from './messages.js';
@@ -606,7 +607,7 @@ export class CmProtocol {
 
 /** A start PSN nobody can guess. */
 export function randomPsn(random: RandomSource): number {
-  return randomInt(random, 0, 0xffffff);
+  return randomInt(random, 0, PSN_MASK);
 }
 
 /** Peers are told apart by address and GUID, and what is theirs by a number. */

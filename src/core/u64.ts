@@ -20,3 +20,6 @@ export function highOfBig(value: bigint): number {
 export function lowOfBig(value: bigint): number {
   return Number(value & 0xffffffffn);
 }
+
+/** `high * 2^32 + low` is exact as a Number, below 2^53, while `high` is below this. */
+export const EXACT_HIGH_END = 2 ** 53 / U32;

@@ -3,17 +3,17 @@
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import type { IpAddress } from '../packet/address.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
 import { isLoopback } from './udp-endpoint.js';
 
 /** Room for IPv6, UDP, BTH, the largest extension headers, pad and ICRC (40 + 8 + 12 + 28 + 3 + 4), rounded up. */
 const OVERHEAD_BYTES = 96;
-const PATH_MTUS = [4096, 2048, 1024, 512, 256] as const;
 /** What an Ethernet of 1500 bytes carries: the safe answer where the link cannot be asked. */
 const USUAL_PATH_MTU = 1024;
 
 /** The IBTA path MTU (256..4096) for frames of `linkMtuBytes` (an Ethernet payload: IP header and up). */
 export function pathMtuForLink(linkMtuBytes: number): number {
-  return PATH_MTUS.find((mtu) => mtu + OVERHEAD_BYTES <= linkMtuBytes) ?? 256;
+  return PATH_MTUS.findLast((mtu) => mtu + OVERHEAD_BYTES <= linkMtuBytes) ?? PATH_MTUS[0];
 }
 
 /** The path MTU for datagrams that leave from `address`. */

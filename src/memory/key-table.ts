@@ -9,7 +9,7 @@
 import { copyBytes } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
-import { U32 } from '../core/u64.js';
+import { EXACT_HIGH_END, U32 } from '../core/u64.js';
 import { ViewCache } from '../core/view-cache.js';
 
 /** Access bits, equal to `ibv_access_flags`. */
@@ -198,7 +198,7 @@ function distance(vaHigh: number, vaLow: number, baseHigh: number, baseLow: numb
     low += U32;
     high -= 1;
   }
-  return high < 0 || high >= 0x200000 ? -1 : high * U32 + low;
+  return high < 0 || high >= EXACT_HIGH_END ? -1 : high * U32 + low;
 }
 
 /** True when [va, va + length) lies inside the range; `offset` is the distance from the base, from {@link distance}. */

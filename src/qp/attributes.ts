@@ -2,6 +2,7 @@
 
 import { RoceError } from '../core/errors.js';
 import { createRateControl, packRateControl, unpackRateControl } from '../dcqcn/schemes.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
 import {
   createReceiver,
   createSender,
@@ -29,7 +30,7 @@ import {
   QP_ATTR_TIMEOUT,
   type QpAttributes,
 } from '../ring/commands.js';
-import { PATH_MTUS, QPS_RESET } from '../ring/enums.js';
+import { QPS_RESET } from '../ring/enums.js';
 import { RD_ATOMIC_MAX } from './outstanding.js';
 
 /** Attributes of a QP that was just created. */

@@ -8,6 +8,7 @@ import type { RateControl } from '../dcqcn/rate-control.js';
 import { unpackRateControl } from '../dcqcn/schemes.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import { CNP } from '../packet/opcode.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
 import { type RocePacket, writeCnp } from '../packet/roce.js';
 import { ECN_CE, ECN_ECT0, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import { QP_ATTR_AV, QP_ATTR_DEST_QPN, QP_ATTR_RATE_CONTROL, type QpAttributes } from '../ring/commands.js';
@@ -16,7 +17,6 @@ import {
   EVENT_COMM_EST,
   EVENT_QP_FATAL,
   EVENT_QP_LAST_WQE_REACHED,
-  PATH_MTUS,
   QPS_ERR,
   QPS_INIT,
   QPS_RESET,

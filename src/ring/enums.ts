@@ -230,9 +230,6 @@ export const QP_TYPES = { RC: QPT_RC, UC: QPT_UC, UD: QPT_UD, GSI: QPT_GSI } as 
 /** Transport of a queue pair: reliable connection, unreliable connection, unreliable datagram, or the datagrams of QP1. */
 export type QpTypeName = keyof typeof QP_TYPES;
 
-/** Path MTU as the wire and verbs number it: enum 1..5 = 256..4096 bytes. */
-export const PATH_MTUS = [256, 512, 1024, 2048, 4096] as const;
-
 /** Async events (`ibv_event_type` names), plus the ring's own notices to the application side. */
 export const EVENT_COMMAND_DONE = 1;
 /** An armed completion queue has what it was armed for. ID: the CQ. */

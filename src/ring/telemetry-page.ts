@@ -12,6 +12,7 @@
  */
 
 import { RoceError } from '../core/errors.js';
+import { PSN_MASK } from '../packet/psn.js';
 
 /**
  * The stamps of a work request after RDMA Estats (Bai et al., "Empowering Azure Storage with RDMA", NSDI 2023, §5), all on the engine's clock:
@@ -166,7 +167,7 @@ export class TelemetryPage {
         timeNs: this.#recordTimes[i],
         sent: (second & RECORD_SENT) !== 0,
         opcode: first >>> 24,
-        psn: first & 0xffffff,
+        psn: first & PSN_MASK,
         bytes: second & 0xffff,
         syndrome: (second >>> 16) & 0xff,
       });

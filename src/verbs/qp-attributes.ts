@@ -8,6 +8,7 @@ import {
   unpackRateControl,
 } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
 import {
   packRecovery,
   type RecoveryOptions,
@@ -38,7 +39,7 @@ import {
   QP_ATTR_TIMEOUT,
   type QpAttributes,
 } from '../ring/commands.js';
-import { PATH_MTUS, QP_STATE_NAMES, type QpStateName } from '../ring/enums.js';
+import { QP_STATE_NAMES, type QpStateName } from '../ring/enums.js';
 
 /** Address vector: where the peer is. */
 export interface AddressVector {

@@ -3,13 +3,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatBytes, parseCount } from '../../core/units.js';
 import { parseFaultRules } from '../../faults/grammar.js';
+import type { PathMtu } from '../../packet/path-mtu.js';
 import { type RecoveryName, recoveryNamesByWaste } from '../../retransmit/schemes.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { compareSchemes } from '../livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
 import { printRuns } from '../livelock/table.js';
-import { durationOption, mtuOption, type PathMtu, sizeOption, textOption } from '../options.js';
+import { durationOption, mtuOption, sizeOption, textOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 /** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */

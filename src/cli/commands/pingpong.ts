@@ -22,6 +22,7 @@ import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { IpAddress } from '../../packet/address.js';
+import { PSN_COUNT } from '../../packet/psn.js';
 import { Access } from '../../verbs/access.js';
 import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -223,7 +224,7 @@ class Player {
 
   /** Exchanges addresses and takes the QP to RTS; the address of the peer. */
   async connect(channel: FixedChannel, isServer: boolean, pathMtu: number, output: Output): Promise<IpAddress> {
-    const own = { qpn: this.#qp.qpn, psn: randomInt(1 << 24), address: this.#address };
+    const own = { qpn: this.#qp.qpn, psn: randomInt(PSN_COUNT), address: this.#address };
     output.line(`  local address:  ${describe(own)}`);
     const prepare = async (peer: PingpongDestination) => {
       output.line(`  remote address: ${describe(peer)}`);

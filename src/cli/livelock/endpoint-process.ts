@@ -9,6 +9,7 @@ import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
+import { PSN_COUNT } from '../../packet/psn.js';
 import { method } from '../../processes/calls.js';
 import { connectQueuePair } from '../../processes/connect-queue-pair.js';
 import { serveParent } from '../../processes/serve-parent.js';
@@ -24,7 +25,6 @@ import { LIVELOCK_OPS } from './ops.js';
 
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
-const PSN_RANGE = 1 << 24;
 const PATTERN_SEED = 0x5a;
 /** What was begun before the time was over may finish, so that no packet is counted whose message is not. */
 const DRAIN_LIMIT_MS = 5_000;
@@ -78,7 +78,7 @@ const service = {
       const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: MESSAGES_POSTED, maxRecvWr: RECEIVES_POSTED });
       const memory = await pd.regMr(messageBytes, Access.REMOTE_ALL);
       if (isSource) fillPattern(memory.bytes, PATTERN_SEED);
-      current = { device, sendCq, recvCq, qp, memory, psn: randomInt(PSN_RANGE), recovery };
+      current = { device, sendCq, recvCq, qp, memory, psn: randomInt(PSN_COUNT), recovery };
       messagesCompleted = 0;
       return { qpn: qp.qpn, psn: current.psn, remoteAddr: memory.addr, rkey: memory.rkey };
     },

@@ -10,6 +10,7 @@ import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServe
 import { GRH_BYTES, qpTypeOf, TRANSPORTS, type TransportName } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
+import { PSN_COUNT } from '../../packet/psn.js';
 import { rateControl } from '../../sim/scenario/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { CompletionQueue } from '../../verbs/completion-queue.js';
@@ -227,7 +228,7 @@ async function establish(
     const agreement = await exchange(
       {
         qp,
-        psn: randomInt(1 << 24),
+        psn: randomInt(PSN_COUNT),
         mtu: options.mtu,
         recovery: recoveryOf(options),
         timeout: options.timeout,

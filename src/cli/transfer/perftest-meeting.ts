@@ -16,6 +16,7 @@ import { initializeQp } from '../../cm/qp-parameters.js';
 import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
 import { connectQueuePair, type Destination, initializeQueuePair } from '../../cm/transport.js';
 import { IpAddress } from '../../packet/address.js';
+import { PSN_COUNT } from '../../packet/psn.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
@@ -72,7 +73,7 @@ export const meetOverTcp: Meet = async (device, tool, host, options, output) => 
     exchange,
     connect: async (lanes, outstandingReads) => {
       const { pathMtu } = exchange;
-      const own = lanes.map((lane) => ({ ...keysOf(lane, outstandingReads), psn: randomInt(1 << 24) }));
+      const own = lanes.map((lane) => ({ ...keysOf(lane, outstandingReads), psn: randomInt(PSN_COUNT) }));
       const peers: PerftestKeys[] = [];
       for (const keys of own) peers.push(await exchange.exchangeKeys(keys));
       const connected: PerftestPeerLane[] = [];

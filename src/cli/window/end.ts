@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { ExchangeOptions, exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
+import { PSN_COUNT } from '../../packet/psn.js';
 import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
@@ -15,7 +16,6 @@ import type { NicOptions } from '../nic-options.js';
 /** Where both processes are. */
 export const LOOPBACK = '127.0.0.1';
 const MTU = 4096;
-const PSN_RANGE = 1 << 24;
 
 /** An end, and what it was made of. */
 export interface WindowEnd {
@@ -44,7 +44,7 @@ export async function openWindowEnd(
   const qp = await pd.createQp({ sendCq, recvCq, ...depths });
   await initializeQp(qp);
   const link = await WindowLink.over({ pd, qp, sendCq, recvCq, clock: pd.device.clock }, blocksMax);
-  const options: ExchangeOptions = { qp, psn: randomInt(PSN_RANGE), mtu: MTU, recovery: STANDARD_RECOVERY };
+  const options: ExchangeOptions = { qp, psn: randomInt(PSN_COUNT), mtu: MTU, recovery: STANDARD_RECOVERY };
   await exchange(channel, options);
   return { device, pd, qp, link };
 }

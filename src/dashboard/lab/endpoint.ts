@@ -12,6 +12,7 @@ import { nowNs } from '../../driver/system-clock.js';
 import { systemRandom } from '../../driver/system-random.js';
 import { Histogram, type HistogramBar } from '../../estats/histogram.js';
 import { IpAddress } from '../../packet/address.js';
+import { PSN_COUNT } from '../../packet/psn.js';
 import { connectQueuePair, type PeerQueuePair } from '../../processes/connect-queue-pair.js';
 import type { CounterName } from '../../ring/counters.js';
 import { Access } from '../../verbs/access.js';
@@ -26,7 +27,6 @@ const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
 /** Queue pairs that the lab can show. */
 export const QUEUE_PAIRS_MAX = 8;
-const PSN_RANGE = 1 << 24;
 /** Enough for what a go-back-N sender has in flight around a loss, several times over. */
 const PACKETS_REMEMBERED = 1024;
 /** Buckets of the histogram that make one bar of the page: eight bars an octave. */
@@ -123,7 +123,7 @@ export class LabEndpoint {
     for (let i = 0; i < count; i++) {
       const queues = { sendCq: this.#sendCq, recvCq: this.#recvCq };
       const qp = await this.#pd.createQp({ ...queues, maxSendWr: MESSAGES_POSTED, maxRecvWr: RECEIVES_POSTED });
-      this.#lanes.push({ qp, psn: randomInt(PSN_RANGE), postedNs: [] });
+      this.#lanes.push({ qp, psn: randomInt(PSN_COUNT), postedNs: [] });
       this.#messagesCompleted[i] ??= 0;
     }
     return this.#lanes.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));

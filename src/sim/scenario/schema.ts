@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
 import { parseFaultRules } from '../../faults/grammar.js';
+import { PATH_MTUS } from '../../packet/path-mtu.js';
 import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { parsedText } from '../../schema/parsed-text.js';
 import { rate, size, time } from '../../schema/quantities.js';
@@ -97,10 +98,8 @@ const faultRules = parsedText((text) => {
   return text;
 });
 
-const MTUS = [256, 512, 1024, 2048, 4096] as const;
-
 const nic = z.strictObject({
-  mtu: z.literal([...MTUS], { error: `the path MTU is one of ${MTUS.join(', ')}` }).default(1024),
+  mtu: z.literal([...PATH_MTUS], { error: `the path MTU is one of ${PATH_MTUS.join(', ')}` }).default(1024),
   recovery: recovery.prefault(STANDARD_RECOVERY),
   /** Packets a sender may have in flight to one host. */
   inflight: z.number().int().min(2).default(16_384),

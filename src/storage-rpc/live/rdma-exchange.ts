@@ -4,13 +4,13 @@ import { randomInt } from 'node:crypto';
 import type { ControlChannel } from '../../cm/control-channel.js';
 import type { exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
+import { PSN_COUNT } from '../../packet/psn.js';
 import type { RecoveryOptions } from '../../retransmit/schemes.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePairInit } from '../../verbs/queue-pair.js';
 import type { SkRdmaParts } from '../sk/rdma-parts.js';
 
 const MTU = 4096;
-const PSN_RANGE = 1 << 24;
 
 /** What both sides must agree on. */
 interface ExchangeTerms {
@@ -66,7 +66,7 @@ export async function connectChannel<C extends Channel>(
   try {
     await exchange(control, {
       qp,
-      psn: randomInt(PSN_RANGE),
+      psn: randomInt(PSN_COUNT),
       mtu: MTU,
       recovery,
       purpose: { service },
