@@ -55,6 +55,7 @@ export {
   type KeptPacket,
   LOSS_REPORTED,
   LOSS_TIMEOUT,
+  type LossModel,
   NO_REWIND,
   REPLAY_APPEND,
   REPLAY_REWIND,
@@ -70,7 +71,7 @@ export {
   recoveryNames,
   registerRecovery,
 } from './retransmit/schemes.js';
-export { SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
+export { SELECTIVE_SPAN, SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
 export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './ring/counters.js';
 export { type QpStateName, statusName, statusText } from './ring/enums.js';
 export type { Sge } from './ring/work-queue.js';

@@ -10,7 +10,7 @@ export interface DcqcnPreset {
   /** Where the numbers are from, and where our algorithm differs from theirs. */
   readonly source: string;
   /** Those that differ from the defaults. */
-  readonly parameters: Omit<Extract<RateControlOptions, { name: 'dcqcn' }>, 'name'>;
+  readonly parameters: Omit<Extract<RateControlOptions, Record<'name', 'dcqcn'>>, 'name'>;
 }
 
 /** mlx5 and HPCC's simulator: alpha by a free-running timer, the target kept at consecutive cuts, coalescing at the sender. */
@@ -33,8 +33,7 @@ const HPCC = {
 const GEN1_BURST_BYTES = 16_000;
 const AZURE_WINDOW_NS = 50_000;
 
-/** Published sets of DCQCN parameters, by name; where each is from stands with it. */
-export const DCQCN_PRESETS = {
+const PRESETS = {
   sigcomm15: {
     source: "Zhu et al., SIGCOMM'15: 40 Gb/s, additive increase only, as in its fluid model; the minimum rate is ours",
     parameters: {},
@@ -96,4 +95,7 @@ export const DCQCN_PRESETS = {
 } as const satisfies Record<string, DcqcnPreset>;
 
 /** Name of a published set of DCQCN parameters. */
-export type DcqcnPresetName = keyof typeof DCQCN_PRESETS;
+export type DcqcnPresetName = keyof typeof PRESETS;
+
+/** Published sets of DCQCN parameters, by name; where each is from stands with it. */
+export const DCQCN_PRESETS: Readonly<Record<DcqcnPresetName, DcqcnPreset>> = PRESETS;

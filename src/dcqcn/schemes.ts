@@ -35,12 +35,18 @@ export type RateControlName = keyof Tables & string;
 
 /** A scheme and those of its parameters that differ from the defaults: `{name: 'dcqcn', linkRateBps: 10e9}`. */
 export type RateControlOptions = {
-  [N in RateControlName]: { readonly name: N } & Partial<ParametersOf<Tables[N]>>;
+  [N in RateControlName]: {
+    /** Which scheme; its parameters stand beside it. */
+    readonly name: N;
+  } & Partial<ParametersOf<Tables[N]>>;
 }[RateControlName];
 
 /** A scheme with all its parameters. */
 export type RateControlSettings = {
-  [N in RateControlName]: { readonly name: N } & ParametersOf<Tables[N]>;
+  [N in RateControlName]: {
+    /** Which scheme; its parameters stand beside it. */
+    readonly name: N;
+  } & ParametersOf<Tables[N]>;
 }[RateControlName];
 
 /** The definition with the parameters that the queue pair itself obeys behind the scheme's own. */

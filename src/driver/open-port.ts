@@ -28,15 +28,15 @@ export interface PortOptions {
   readonly address: string;
   /** UDP port to receive on; default 4791, where third parties send. Only for UDP ports. */
   readonly udpPort?: number;
-  /**
-   * Ethernet frames inside UDP datagrams, to a software switch or a QEMU guest: `HOST:PORT` of this end and of the other. `mtuBytes` is the
-   * largest IP packet of the emulated link (default 9000; a guest's interface usually has 1500). `rateBps`, its speed (default 10 Gb/s),
-   * is needed where the switch sends pause frames: they count bit times.
-   */
+  /** Ethernet frames inside UDP datagrams, to a software switch or a QEMU guest. */
   readonly frame?: {
+    /** `HOST:PORT` of this end. */
     readonly local: string;
+    /** `HOST:PORT` of the other end. */
     readonly remote: string;
+    /** Largest IP packet of the emulated link; default 9000. A guest's interface usually has 1500. */
     readonly mtuBytes?: number;
+    /** Its speed, default 10 Gb/s: needed where the switch sends pause frames, which count bit times. */
     readonly rateBps?: number;
   };
   /** `off`: never use koffi to set socket options; then `io` is dgram. Default `auto`. */

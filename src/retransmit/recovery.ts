@@ -138,8 +138,18 @@ export interface KeptPacket {
 
 /** What a loss rule does to the packets of one direction: one in `period`, K, or each by itself with `probability` p, 0..1. */
 export type LossModel =
-  | { readonly kind: 'regular'; readonly period: number }
-  | { readonly kind: 'random'; readonly probability: number };
+  | {
+      /** One packet in so many, retransmissions counted along. */
+      readonly kind: 'regular';
+      /** K: every K-th packet is lost. */
+      readonly period: number;
+    }
+  | {
+      /** Each packet by itself. */
+      readonly kind: 'random';
+      /** p, 0..1. */
+      readonly probability: number;
+    };
 
 /** A recovery scheme as the registry knows it. Both ends of a connection need the same one, by name. */
 export interface RecoveryDefinition<N extends string = string, T extends ParameterTable = ParameterTable> {

@@ -21,11 +21,19 @@ export type RecoveryName = keyof Tables & string;
 /** A scheme and those of its parameters that differ from the defaults: a name alone, or `{name: 'my-scheme', windowPackets: 64}`. */
 export type RecoveryOptions =
   | RecoveryName
-  | { [N in RecoveryName]: { readonly name: N } & Partial<ParametersOf<Tables[N]>> }[RecoveryName];
+  | {
+      [N in RecoveryName]: {
+        /** Which scheme; its parameters stand beside it. */
+        readonly name: N;
+      } & Partial<ParametersOf<Tables[N]>>;
+    }[RecoveryName];
 
 /** A scheme with all its parameters. */
 export type RecoverySettings = {
-  [N in RecoveryName]: { readonly name: N } & ParametersOf<Tables[N]>;
+  [N in RecoveryName]: {
+    /** Which scheme; its parameters stand beside it. */
+    readonly name: N;
+  } & ParametersOf<Tables[N]>;
 }[RecoveryName];
 
 /** What standard peers speak, and the default. */
