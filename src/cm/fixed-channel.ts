@@ -85,9 +85,10 @@ export class FixedChannel {
     this.#wake();
   }
 
-  /** Says that nothing more will be sent, and lets go. */
+  /** Says that nothing more will be sent, and lets go: a peer that does not hang up keeps no program alive. */
   close(): void {
     this.#socket.end();
+    this.#socket.unref();
   }
 
   /** Cuts the connection: whoever reads from it fails. */
