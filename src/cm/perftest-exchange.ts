@@ -71,6 +71,8 @@ export class PerftestExchange {
   readonly #isClient: boolean;
   /** What a barrier sends. */
   #keys: Uint8Array;
+  /** Server: the client has come to the last barrier. */
+  #peerIsDone = false;
 
   private constructor(
     wire: PerftestWire,
@@ -147,14 +149,30 @@ export class PerftestExchange {
     };
   }
 
-  /** The last barrier, and good-bye. `mayBeGone`: a peer that left without either has done its part, too. */
+  /**
+   * Server: resolves when the client has come to the last barrier, which `finish` then answers. `mayBeGone`: a peer that left without a word has
+   * done its part, too.
+   */
+  async clientIsDone(timeoutMs?: number, mayBeGone = false): Promise<void> {
+    this.#peerIsDone = true;
+    await this.#unlessGone(mayBeGone, async () => {
+      this.#wire.keys.parse(await this.#wire.read(this.#keys.length, 'its last word', timeoutMs));
+    });
+  }
+
+  /** The last barrier, and good-bye. `mayBeGone` as for `clientIsDone`. */
   async finish(timeoutMs?: number, mayBeGone = false): Promise<void> {
+    if (this.#peerIsDone) this.#wire.write(this.#keys);
+    else await this.#unlessGone(mayBeGone, () => this.barrier(timeoutMs));
+    await this.#wire.leave();
+  }
+
+  async #unlessGone(mayBeGone: boolean, work: () => Promise<void>): Promise<void> {
     try {
-      await this.barrier(timeoutMs);
+      await work();
     } catch (error) {
       if (!mayBeGone || this.#wire.isOpen) throw error;
     }
-    await this.#wire.leave();
   }
 
   #swap(message: Uint8Array, what: string, timeoutMs?: number): Promise<Buffer> {

@@ -1,40 +1,13 @@
-import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { type CliResult, type RunOptions, run } from '../cli/run-in-process.js';
+import { bothSides, freePort, serve } from '../cli/both-sides.js';
+import { run } from '../cli/run-in-process.js';
 
 const TWO_SIDES = { client: '127.61.0.1', server: '127.61.0.2' };
-
-/** A TCP port of loopback that nobody used a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
-/** Starts a server; its outcome, and what resolves once it says that it waits for a client, or has ended. */
-function serve(args: readonly string[], options: RunOptions = {}): { ended: Promise<CliResult>; waits: Promise<void> } {
-  let ended: Promise<CliResult> | undefined;
-  const waits = new Promise<void>((resolve) => {
-    const onStderr = (soFar: string) => void (/waiting for|listening on/.test(soFar) && resolve());
-    ended = run(args, { ...options, onStderr });
-    ended.then(() => resolve(), resolve);
-  });
-  return { ended: ended!, waits };
-}
-
-/** Runs a server, and, once it waits for one, its client. */
-async function both(server: readonly string[], client: readonly string[]): Promise<[CliResult, CliResult]> {
-  const { ended, waits } = serve(server);
-  await waits;
-  return Promise.all([ended, run(client)]);
-}
 
 describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () => {
   it('pingpong: both sides say the same, and check every message', async () => {
     const numbers = ['-p', `${await freePort()}`, '-s', '5000', '-n', '50', '-c', '--json'];
-    const [server, client] = await both(
+    const [server, client] = await bothSides(
       ['pingpong', '--bind', TWO_SIDES.server, ...numbers],
       ['pingpong', '127.0.0.1', '--bind', TWO_SIDES.client, ...numbers],
     );
@@ -46,7 +19,7 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
 
   it('pingpong prints what ibv_rc_pingpong prints', async () => {
     const numbers = ['-p', `${await freePort()}`, '-n', '10'];
-    const [server] = await both(
+    const [server] = await bothSides(
       ['pingpong', '--bind', TWO_SIDES.server, ...numbers],
       ['pingpong', '127.0.0.1', '--bind', TWO_SIDES.client, ...numbers],
     );
@@ -58,7 +31,7 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
 
   it('rping: both sides say the same, and check every ping', async () => {
     const numbers = ['-a', TWO_SIDES.server, '-C', '50', '-S', '3000', '-V', '--json'];
-    const [server, client] = await both(
+    const [server, client] = await bothSides(
       ['rping', '-s', ...numbers],
       ['rping', '-c', '--bind', TWO_SIDES.client, ...numbers],
     );
@@ -69,7 +42,7 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
   });
 
   it('an rping server fails when the client ends too early', async () => {
-    const [server] = await both(
+    const [server] = await bothSides(
       ['rping', '-s', '-a', TWO_SIDES.server, '-C', '5'],
       ['rping', '-c', '--bind', TWO_SIDES.client, '-a', TWO_SIDES.server, '-C', '2', '-v'],
     );

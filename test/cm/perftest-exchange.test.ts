@@ -107,6 +107,23 @@ describe('the exchange', () => {
     expect((await server.read(5, 'done')).toString()).toBe('done\0');
   });
 
+  it('lets a server hear that its client is done before it answers', async () => {
+    const { client, server } = await tcpPair();
+    const [atClient, atServer] = await Promise.all([
+      PerftestExchange.open(tcpWire(client), 'client', { pathMtu: 1024 }),
+      PerftestExchange.open(tcpWire(server), 'server', { pathMtu: 1024 }),
+    ]);
+    let answered = false;
+    const leaving = atClient.finish().then(() => {
+      answered = true;
+    });
+    await atServer.clientIsDone();
+    expect(answered).toBe(false);
+    await atServer.finish();
+    await leaving;
+    expect(answered).toBe(true);
+  });
+
   it.each([
     ['too old', '5.60', 'too old'],
     ['something else', 'HTTP/1.1', 'not perftest'],

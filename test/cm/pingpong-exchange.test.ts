@@ -52,6 +52,13 @@ describe('the exchange', () => {
     expect(steps).toEqual(['prepared', 'client']);
   });
 
+  it('knows ibv_srq_pingpong by the second line, which comes unasked', async () => {
+    const { client, server } = await tcpPair();
+    for (let line = 0; line < 16; line++) client.write(encodeDestination(OWN));
+    const asking = exchangeAsPingpongServer(server, other, async () => {});
+    await expect(asking).rejects.toThrow('the peer is ibv_srq_pingpong');
+  });
+
   it('fails when the peer hangs up, and says what was missing', async () => {
     const { client, server } = await tcpPair();
     server.close();

@@ -148,7 +148,7 @@ interface Run {
 }
 
 async function runAsClient(conversation: Conversation, traffic: TrafficEndpoint): Promise<Run> {
-  const { tool, op, exchange, options } = conversation;
+  const { tool, op, exchange } = conversation;
   const steps = PERFTEST_TOOLS[`${op}_${tool}`];
   const tally = await measure(conversation, traffic);
   if (tally.lost !== null && tally.lost > 0) return { tally, unfinished: waitsForEver(conversation) };
@@ -160,12 +160,11 @@ async function runAsClient(conversation: Conversation, traffic: TrafficEndpoint)
     await exchange.finish(SERVER_TIMEOUT_MS, steps.leavesSilently);
     return { tally };
   }
-  if (!(await comesWithin(exchange.finish(UNRELIABLE_DONE_MS)))) {
-    const unfinished = 'the server does not say that it has all messages: some were lost, and how many only it knows';
-    return { tally, unfinished };
-  }
-  // A server that counts has said good-bye: it has them all.
-  return { tally: options.duration === undefined ? { ...tally, lost: 0 } : tally };
+  if (await comesWithin(exchange.finish(UNRELIABLE_DONE_MS))) return { tally };
+  return {
+    tally,
+    unfinished: 'the server does not say that it has all messages: some were lost, how many only it knows',
+  };
 }
 
 /** False when the peer's last word does not come in its time. */
@@ -271,31 +270,36 @@ async function runAsServer(conversation: Conversation, traffic: TrafficEndpoint)
   });
   if (tool === 'lat') {
     const rounds = answerRounds(conversation, traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
-    const finish = (timeoutMs: number) => exchange.finish(timeoutMs, steps.leavesSilently);
+    const clientIsDone = (timeoutMs: number) => exchange.clientIsDone(timeoutMs, steps.leavesSilently);
     if (options.transport === 'rc' || planned === 0) {
-      await bothEnd(rounds, finish(TRAFFIC_TIMEOUT_MS), planned > 0);
+      await bothEnd(rounds, clientIsDone(TRAFFIC_TIMEOUT_MS), planned > 0);
+      await exchange.finish();
       return { tally: tallyOf(planned === 0 ? traffic.arrivals.messages : planned, 0) };
     }
     const answered = await rounds;
-    const isDone = answered === planned && (await comesWithin(finish(UNRELIABLE_DONE_MS)));
-    if (isDone) return { tally: tallyOf(answered, 0) };
+    if (answered === planned && (await comesWithin(clientIsDone(UNRELIABLE_DONE_MS)))) {
+      await exchange.finish();
+      return { tally: tallyOf(answered, 0) };
+    }
     return { tally: tallyOf(answered, 1), unfinished: waitsForEver(conversation) };
   }
   if (op === 'send') {
     const received = drainReceives(traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
     // Without acknowledgements the client is done when it has sent all; what has not come then will hardly come.
     const mustReceiveAll = planned > 0 && options.transport === 'rc';
-    await bothEnd(received, exchange.finish(TRAFFIC_TIMEOUT_MS), mustReceiveAll);
+    await bothEnd(received, exchange.clientIsDone(TRAFFIC_TIMEOUT_MS), mustReceiveAll);
     const arrived = options.transport === 'rc' ? arrivedMessages(traffic) : await settledArrivals(traffic, planned);
+    await exchange.finish();
     return { tally: tallyOf(arrived, planned === 0 && options.transport !== 'rc' ? null : planned - arrived) };
   }
   await exchange.barrier(TRAFFIC_TIMEOUT_MS);
   const sent = await report(exchange, sizeBytes, tallyOf(planned, 0));
+  const iterationsSent = Number(sent.iterations);
+  // RC: they are here, unless the client has another transport; what comes then is dropped, and ends the run.
+  const arrived = await settledArrivals(traffic, op === 'write' ? iterationsSent : 0);
   checkReport(traffic, sent);
   await exchange.finish(TRAFFIC_TIMEOUT_MS);
-  const iterationsSent = Number(sent.iterations);
   if (options.transport === 'rc') return { tally: tallyOf(iterationsSent, 0) };
-  const arrived = await settledArrivals(traffic, iterationsSent);
   // In a given time only what a client did in the middle of it is told.
   return { tally: tallyOf(arrived, planned === 0 ? null : iterationsSent - arrived) };
 }
