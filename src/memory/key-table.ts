@@ -6,11 +6,12 @@
  * (CVE-2016-8636 in another stack).
  */
 
-import { copyBytes } from '../core/bytes.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import { EXACT_HIGH_END, U32 } from '../core/u64.js';
 import { ViewCache } from '../core/view-cache.js';
+import { MemoryRegion, MemoryWindow } from './keyed-range.js';
+import type { MemoryRange } from './memory-range.js';
 
 /** Access bits, equal to `ibv_access_flags`. */
 const LOCAL_WRITE = 1;
@@ -31,164 +32,6 @@ export const MEMORY_NOT_VALID = 3;
 export const MEMORY_NO_ACCESS = 4;
 /** Some of the bytes lie outside of the entry. */
 export const MEMORY_OUT_OF_RANGE = 5;
-
-interface KeyedRange {
-  readonly pd: number;
-  key: number;
-  valid: boolean;
-  /** Counts registrations and bindings: a new one may have the old key. */
-  generation: number;
-  access: number;
-  baseHigh: number;
-  baseLow: number;
-  lengthBytes: number;
-}
-
-/** A region as the NIC knows it (IBTA vol. 1 §10.6). Addresses are 64 bits in two unsigned halves. */
-export class MemoryRegion implements KeyedRange {
-  /** Tells it from a window. */
-  readonly kind = 'MR';
-  /** The upper 24 bits of every key that it ever has. */
-  readonly handle: number;
-  /** Handle of its protection domain. */
-  readonly pd: number;
-  /** The lkey and rkey of today, 32 bits. */
-  key: number;
-  /** Whether accesses may pass. */
-  valid: boolean;
-  /** Counts registrations; a later one may have the same key again. */
-  generation = 0;
-  /** Bits of `ibv_access_flags`. */
-  access: number;
-  /** Virtual address of byte 0, bits 63..32; 0 for a zero-based region. */
-  baseHigh: number;
-  /** Virtual address of byte 0, bits 31..0. */
-  baseLow: number;
-  /** Bytes that are registered now; 0 while a fast-register region is free. */
-  lengthBytes: number;
-  /** The registered bytes: element 0 is the byte at the base address. */
-  bytes: Uint8Array;
-  /** Views of `bytes` that packets were made from. */
-  views: ViewCache;
-  /** A fast-register region changes its key and range by work requests and can be invalidated; an ordinary one cannot. */
-  readonly fastRegister: boolean;
-  /** All memory that a fast-register region may be mapped onto. */
-  readonly backing: Uint8Array;
-  /** Valid windows on it; while there are any it cannot go away. */
-  boundWindows = 0;
-
-  constructor(handle: number, pd: number, key: number, backing: Uint8Array, fastRegister: boolean) {
-    this.handle = handle;
-    this.pd = pd;
-    this.key = key;
-    this.valid = false;
-    this.access = 0;
-    this.baseHigh = 0;
-    this.baseLow = 0;
-    this.lengthBytes = 0;
-    this.bytes = backing.subarray(0, 0);
-    this.views = new ViewCache(this.bytes);
-    this.fastRegister = fastRegister;
-    this.backing = backing;
-  }
-}
-
-/** A window as the NIC knows it (IBTA vol. 1 §10.6.7): a part of a region, under a key of its own. */
-export class MemoryWindow implements KeyedRange {
-  /** Tells it from a region. */
-  readonly kind = 'MW';
-  /** The upper 24 bits of every key that it ever has. */
-  readonly handle: number;
-  /** Handle of its protection domain. */
-  readonly pd: number;
-  /** Type 1 is usable by every QP of the PD; type 2 only by the QP that bound it, and it can be invalidated. */
-  readonly type: 1 | 2;
-  /** The rkey of today, 32 bits. */
-  key: number;
-  /** Whether it is bound. */
-  valid = false;
-  /** Counts bindings; a later one may have the same key again. */
-  generation = 0;
-  /** Bits of `ibv_access_flags`, granted by the binding. */
-  access = 0;
-  /** Virtual address of its first byte, bits 63..32; 0 for a zero-based window. */
-  baseHigh = 0;
-  /** Virtual address of its first byte, bits 31..0. */
-  baseLow = 0;
-  /** Bytes that it opens. */
-  lengthBytes = 0;
-  /** What it is bound to; undefined while it is not. */
-  region: MemoryRegion | undefined;
-  /** Where in the region the window starts. */
-  regionOffset = 0;
-  /** The queue pair that bound it, which alone may use a type 2 window. */
-  qpn = 0;
-
-  constructor(handle: number, pd: number, type: 1 | 2, key: number) {
-    this.handle = handle;
-    this.pd = pd;
-    this.type = type;
-    this.key = key;
-  }
-}
-
-/** Up to here a loop is faster than any view. */
-const SHORT_COPY_BYTES = 64;
-
-const NEVER_VALID = { valid: false, generation: 0 } as const;
-const ALWAYS_VALID = { valid: true, generation: 0 } as const;
-
-const NO_BYTES = new Uint8Array(0);
-
-/** A checked range of registered memory: bytes[offset, offset + length asked for). Reused. */
-export class MemoryRange {
-  /** The array that the range stands in. */
-  bytes: Uint8Array = NO_BYTES;
-  /** Where in `bytes` the range begins. */
-  offset = 0;
-  #views: ViewCache | undefined;
-  #owner: { readonly valid: boolean; readonly generation: number } = NEVER_VALID;
-  #generation = 0;
-
-  /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
-  set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
-    this.#views = views;
-    this.#owner = owner;
-    this.#generation = owner.generation;
-    this.bytes = bytes;
-    this.offset = offset;
-  }
-
-  /** Bytes that no key protects and that never go away. */
-  setPlain(bytes: Uint8Array, offset: number): void {
-    this.#views = undefined;
-    this.#owner = ALWAYS_VALID;
-    this.#generation = ALWAYS_VALID.generation;
-    this.bytes = bytes;
-    this.offset = offset;
-  }
-
-  /** Makes it the same range as `other`, of the same generation. */
-  copyFrom(other: MemoryRange): void {
-    this.#views = other.#views;
-    this.#owner = other.#owner;
-    this.#generation = other.#generation;
-    this.bytes = other.bytes;
-    this.offset = other.offset;
-  }
-
-  /** Copies `length` bytes from `skip` bytes into the range on. */
-  copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
-    const start = this.offset + skip;
-    if (this.#views === undefined || length <= SHORT_COPY_BYTES) copyBytes(this.bytes, start, to, toOffset, length);
-    else to.set(this.#views.view(start, length), toOffset);
-  }
-
-  /** False once the region or window was deregistered, invalidated or bound anew: messages of many packets ask before each one. */
-  get stillValid(): boolean {
-    return this.#owner.valid && this.#owner.generation === this.#generation;
-  }
-}
 
 /** va - base as a Number, or -1 when va < base or the distance is not below 2^53. */
 function distance(vaHigh: number, vaLow: number, baseHigh: number, baseLow: number): number {

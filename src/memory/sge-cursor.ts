@@ -3,7 +3,8 @@
  */
 
 import { copyBytes } from '../core/bytes.js';
-import { type KeyTable, MEMORY_OK, MemoryRange } from './key-table.js';
+import { type KeyTable, MEMORY_OK } from './key-table.js';
+import { MemoryRange } from './memory-range.js';
 
 /** The flat list that a work request carries (see ring/work-queue.ts); named here by shape so that memory does not import rings. */
 interface FlatSgeList {

@@ -1,6 +1,6 @@
 /** Atomics on memory (IBTA vol. 1 §9.4.5). Operands are numbers of the wire; memory holds a little-endian u64, as on every host that Node runs on. */
 
-import type { MemoryRange } from '../memory/key-table.js';
+import type { MemoryRange } from '../memory/memory-range.js';
 import { RC_FETCH_ADD } from '../packet/opcode.js';
 import type { RocePacket } from '../packet/roce.js';
 

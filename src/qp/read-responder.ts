@@ -3,7 +3,7 @@
  * request order. A repeated request is answered again from its record.
  */
 
-import { MemoryRange } from '../memory/key-table.js';
+import { MemoryRange } from '../memory/memory-range.js';
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, SYNDROME_ACK } from '../packet/aeth.js';
 import * as op from '../packet/opcode.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';

@@ -5,7 +5,8 @@
  */
 
 import { copyBytes } from '../core/bytes.js';
-import { MEMORY_OK, MemoryRange } from '../memory/key-table.js';
+import { MEMORY_OK } from '../memory/key-table.js';
+import { MemoryRange } from '../memory/memory-range.js';
 import { SgeCursor } from '../memory/sge-cursor.js';
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION } from '../packet/aeth.js';
 import * as op from '../packet/opcode.js';

@@ -3,7 +3,7 @@
  * atomics it executed last, from which a repeated request is answered again (IBTA vol. 1 §9.7.5.1.2, "responder resources").
  */
 
-import { MemoryRange } from '../memory/key-table.js';
+import { MemoryRange } from '../memory/memory-range.js';
 import { psnAdd, psnDiff, psnInRange } from '../packet/psn.js';
 
 /** {@link ResponderRecord.kind}: a READ. */

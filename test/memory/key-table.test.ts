@@ -11,9 +11,9 @@ import {
   MEMORY_OK,
   MEMORY_OUT_OF_RANGE,
   MEMORY_WRONG_PD,
-  MemoryRange,
-  type MemoryRegion,
 } from '../../src/memory/key-table.js';
+import type { MemoryRegion } from '../../src/memory/keyed-range.js';
+import { MemoryRange } from '../../src/memory/memory-range.js';
 import { Access } from '../../src/verbs/access.js';
 
 const PD = 1;

@@ -1,0 +1,63 @@
+/** Registered memory after its check: what packets are copied from and to. */
+
+import { copyBytes } from '../core/bytes.js';
+import type { ViewCache } from '../core/view-cache.js';
+import type { MemoryRegion, MemoryWindow } from './keyed-range.js';
+
+/** Up to here a loop is faster than any view. */
+const SHORT_COPY_BYTES = 64;
+
+const NEVER_VALID = { valid: false, generation: 0 } as const;
+const ALWAYS_VALID = { valid: true, generation: 0 } as const;
+
+const NO_BYTES = new Uint8Array(0);
+
+/** A checked range of registered memory: bytes[offset, offset + length asked for). Reused. */
+export class MemoryRange {
+  /** The array that the range stands in. */
+  bytes: Uint8Array = NO_BYTES;
+  /** Where in `bytes` the range begins. */
+  offset = 0;
+  #views: ViewCache | undefined;
+  #owner: { readonly valid: boolean; readonly generation: number } = NEVER_VALID;
+  #generation = 0;
+
+  /** Points it at bytes of a region, or of the region under a window, whose validity it follows from now on. */
+  set(owner: MemoryRegion | MemoryWindow, bytes: Uint8Array, offset: number, views: ViewCache): void {
+    this.#views = views;
+    this.#owner = owner;
+    this.#generation = owner.generation;
+    this.bytes = bytes;
+    this.offset = offset;
+  }
+
+  /** Bytes that no key protects and that never go away. */
+  setPlain(bytes: Uint8Array, offset: number): void {
+    this.#views = undefined;
+    this.#owner = ALWAYS_VALID;
+    this.#generation = ALWAYS_VALID.generation;
+    this.bytes = bytes;
+    this.offset = offset;
+  }
+
+  /** Makes it the same range as `other`, of the same generation. */
+  copyFrom(other: MemoryRange): void {
+    this.#views = other.#views;
+    this.#owner = other.#owner;
+    this.#generation = other.#generation;
+    this.bytes = other.bytes;
+    this.offset = other.offset;
+  }
+
+  /** Copies `length` bytes from `skip` bytes into the range on. */
+  copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
+    const start = this.offset + skip;
+    if (this.#views === undefined || length <= SHORT_COPY_BYTES) copyBytes(this.bytes, start, to, toOffset, length);
+    else to.set(this.#views.view(start, length), toOffset);
+  }
+
+  /** False once the region or window was deregistered, invalidated or bound anew: messages of many packets ask before each one. */
+  get stillValid(): boolean {
+    return this.#owner.valid && this.#owner.generation === this.#generation;
+  }
+}
