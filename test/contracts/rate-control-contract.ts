@@ -13,7 +13,7 @@ export interface RateControlBounds {
 /** What may happen to a rate control: it is asked, packets are sent, notifications and round trips come in. */
 type Happening =
   | { readonly kind: 'wait' | 'cnp'; readonly ns: number }
-  | { readonly kind: 'sent' | 'rtt'; readonly ns: number; readonly value: number };
+  | { readonly kind: 'sent' | 'rtt' | 'ack'; readonly ns: number; readonly value: number };
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ kind: fc.constantFrom('wait' as const, 'cnp' as const), ns: fc.integer({ min: 0, max: 1e6 }) }),
@@ -23,7 +23,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     value: fc.integer({ min: 78, max: 9000 }),
   }),
   fc.record({
-    kind: fc.constant('rtt' as const),
+    kind: fc.constantFrom('rtt' as const, 'ack' as const),
     ns: fc.integer({ min: 0, max: 1e5 }),
     value: fc.integer({ min: 1, max: 1e7 }),
   }),
@@ -42,6 +42,7 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
       if (step.kind === 'cnp') control.onCnp(now);
       else if (step.kind === 'sent') control.onSent(step.value, now);
       else if (step.kind === 'rtt') control.onRttSample(step.value, now);
+      else if (step.kind === 'ack') control.onAck({ bytes: 1024, rttNs: step.value, marks: 0 }, now);
       if (curious) rates.push(control.rateBps(now), control.targetRateBps(now));
     }
     return { control, now, rates };
@@ -100,9 +101,23 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
 
     it('wants samples of round trips exactly if they can change its rate', () => {
       const control = create();
-      const before = control.rateBps(0);
-      for (let i = 1; i <= 10; i++) control.onRttSample(1e6 * i, 1e6 * i);
-      expect(Number.isFinite(control.rttSampleBytes)).toBe(control.rateBps(1e7) !== before);
+      const allowed = (now: number) => [control.rateBps(now), control.windowBytes(now)].join();
+      const before = allowed(0);
+      for (let i = 1; i <= 10; i++) {
+        control.onRttSample(1e6 * i, 1e6 * i);
+        control.onAck({ bytes: 1024, rttNs: 1e6 * i, marks: 0 }, 1e6 * i);
+      }
+      expect(Number.isFinite(control.rttSampleBytes)).toBe(allowed(1e7) !== before);
+    });
+
+    it('limits the bytes in flight exactly if it says so, and never to nothing', () => {
+      fc.assert(
+        fc.property(fc.array(happening, { maxLength: 200 }), (history) => {
+          const { control, now } = play(history, false);
+          expect(Number.isFinite(control.windowBytes(now))).toBe(control.usesWindow);
+          expect(control.windowBytes(now)).toBeGreaterThan(0);
+        }),
+      );
     });
 
     it('wants its packets marked exactly if notifications can change its rate', () => {

@@ -6,11 +6,11 @@
 import { describe, expect, it } from 'vitest';
 import { readU24 } from '../../src/core/bytes.js';
 import { RC_READ_RESPONSE_FIRST, RC_READ_RESPONSE_ONLY } from '../../src/packet/opcode.js';
-import type { RecoveryName } from '../../src/retransmit/schemes.js';
+import { type RecoveryName, senderTraits, usesSack } from '../../src/retransmit/schemes.js';
 import { createPair, type Pair } from '../support/pair.js';
 
-export interface RecoveryTraits {
-  readonly name: RecoveryName;
+/** What the traits of a scheme promise. */
+interface Promised {
   /**
    * Offsets of the packets sent again when the receiver reports that packet `lost` is missing, of a burst of `sent` packets; the message
    * that holds it began at packet `start`.
@@ -18,6 +18,14 @@ export interface RecoveryTraits {
   resent(lost: number, start: number, sent: number): number[];
   /** The opcode that reports a gap in requests. */
   readonly report: 'ACKNOWLEDGE' | 'SACK';
+}
+
+function promisedBy(name: RecoveryName): Promised {
+  const { goesBack, restartsMessages } = senderTraits(name);
+  return {
+    resent: (lost, start, sent) => (goesBack ? range(restartsMessages ? start : lost, sent) : [lost]),
+    report: usesSack(name) ? 'SACK' : 'ACKNOWLEDGE',
+  };
 }
 
 const MTU = 256;
@@ -113,8 +121,8 @@ class Run {
   }
 }
 
-export function describeRecovery(scheme: RecoveryTraits): void {
-  const { name } = scheme;
+export function describeRecovery(name: RecoveryName): void {
+  const scheme = promisedBy(name);
   const run = (op: Op, faults: string | undefined, messages?: number, bytes?: number) =>
     Run.of(name, op, faults, messages, bytes);
 

@@ -27,7 +27,13 @@ function reading(a: EndpointSample, change: Partial<LabReading> = {}): LabReadin
   return { settings, a, b: endpoint({}), ports: { a: port({}), b: port({}) }, queues: { a: 0, b: 0 }, ...change };
 }
 
-const newHistory = () => new LabHistory({ messageBytes: 1000, mtu: 100, queuePairs: 2 });
+const newHistory = () =>
+  new LabHistory({
+    messageBytes: 1000,
+    mtu: 100,
+    queuePairs: 2,
+    choices: { schemes: [], rateControls: [] },
+  });
 
 describe('the history of the lab', () => {
   it('makes rates of what counters have moved, by queue pair and in sum', () => {

@@ -1,15 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { packRateControl, rateControlNames, rateControls, unpackRateControl } from '../../src/dcqcn/schemes.js';
+import {
+  packRateControl,
+  rateControlNames,
+  rateControlSettings,
+  rateControls,
+  unpackRateControl,
+} from '../../src/dcqcn/schemes.js';
 import { F64_BLOCK_LENGTH } from '../../src/ring/commands.js';
 import { describeRateControl } from '../contracts/rate-control-contract.js';
 
-const UNLIMITED = Number.POSITIVE_INFINITY;
-
-describeRateControl({ options: { name: 'none' }, minimumRateBps: UNLIMITED, maximumRateBps: UNLIMITED });
-describeRateControl({ options: { name: 'fixed', rateBps: 1e9 }, minimumRateBps: 1e9, maximumRateBps: 1e9 });
-describeRateControl({ options: { name: 'dcqcn' }, minimumRateBps: 10e6, maximumRateBps: 40e9 });
-describeRateControl({ options: { name: 'timely' }, minimumRateBps: 10e6, maximumRateBps: 10e9 });
-describeRateControl({ options: { name: 'patched-timely' }, minimumRateBps: 10e6, maximumRateBps: 10e9 });
+/** The floor and the ceiling that the parameters of a scheme name, with their defaults. */
+for (const name of rateControlNames()) {
+  const settings: { minimumRateBps?: number; linkRateBps?: number; rateBps?: number } = rateControlSettings({
+    name,
+  }) as object;
+  const { rateBps = Number.POSITIVE_INFINITY, minimumRateBps = rateBps, linkRateBps = rateBps } = settings;
+  describeRateControl({ options: { name }, minimumRateBps, maximumRateBps: linkRateBps });
+}
 
 describe.each(rateControlNames())('the parameters of %s', (name) => {
   const table = rateControls.get(name).parameters;

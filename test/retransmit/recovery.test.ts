@@ -1,12 +1,9 @@
 import { expect, it } from 'vitest';
+import { recoveryNames } from '../../src/retransmit/schemes.js';
 import { describeRecovery } from '../contracts/recovery-contract.js';
 import { createPair } from '../support/pair.js';
 
-const from = (first: number, end: number) => Array.from({ length: end - first }, (_, i) => first + i);
-
-describeRecovery({ name: 'go-back-n', report: 'ACKNOWLEDGE', resent: (lost, _start, sent) => from(lost, sent) });
-describeRecovery({ name: 'go-back-0', report: 'ACKNOWLEDGE', resent: (_lost, start, sent) => from(start, sent) });
-describeRecovery({ name: 'selective-repeat', report: 'SACK', resent: (lost) => [lost] });
+for (const name of recoveryNames()) describeRecovery(name);
 
 it('go-back-n is not sent back by a NAK that arrives after what it names was acknowledged', async () => {
   const mtu = 256;

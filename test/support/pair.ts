@@ -7,7 +7,7 @@ import { SeededRandom } from '../../src/core/random.js';
 import { Estats, type EstatsInit } from '../../src/estats/estats.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { IpAddress } from '../../src/packet/address.js';
-import type { RecoveryName } from '../../src/retransmit/schemes.js';
+import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
 import { SimLink } from '../../src/sim/sim-link.js';
@@ -27,7 +27,7 @@ export interface PairOptions {
   rateBps?: number;
   delayNs?: number;
   mtu?: number;
-  recovery?: RecoveryName;
+  recovery?: RecoveryOptions;
   startPsnA?: number;
   startPsnB?: number;
   /** Overrides for `modify` to RTR and RTS, per side. */
@@ -103,7 +103,7 @@ const PAIR_DEFAULTS = {
 export async function connectQp(
   qp: QueuePair,
   peer: { address: IpAddress; qpn: number; psn: number },
-  own: { psn: number; mtu: number; recovery: RecoveryName; attr?: QpAttr },
+  own: { psn: number; mtu: number; recovery: RecoveryOptions; attr?: QpAttr },
 ): Promise<void> {
   const attr = { ...PAIR_DEFAULTS, ...own.attr };
   await qp.modify({ state: 'INIT', pkeyIndex: attr.pkeyIndex, port: attr.port, accessFlags: attr.accessFlags });

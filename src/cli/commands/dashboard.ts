@@ -10,6 +10,7 @@ import { recordingSource } from '../../dashboard/recording.js';
 import { type DashboardSource, openDashboardServer } from '../../dashboard/server.js';
 import type { IpAddress } from '../../packet/address.js';
 import { CommandFailure, EXIT_USAGE } from '../exit.js';
+import { extensionOption } from '../extensions.js';
 import { orInterrupted } from '../interruption.js';
 import { addressOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
@@ -50,6 +51,7 @@ export function register(program: Command, io: CliIo): void {
       '--attach [which...]',
       'follow running programs that have --estats instead: endpoints, switches, disks; by process number, IP address, control socket or URL (default: all of this user on this host)',
     )
+    .addOption(extensionOption())
     .option('--json', 'print {"url": ...} instead of words')
     .addHelpText(
       'after',

@@ -20,7 +20,7 @@ const SAMPLES_PER_RATE = 4;
 const FIRST_INTERVAL_NS = 1e9;
 
 /** What does not change. */
-type LabPlan = Pick<LabState, 'messageBytes' | 'mtu' | 'queuePairs'>;
+type LabPlan = Pick<LabState, 'messageBytes' | 'mtu' | 'queuePairs' | 'choices'>;
 
 /** What the three processes tell at one moment. */
 export interface LabReading {

@@ -13,7 +13,7 @@ import type { LabEndpointService } from './endpoint-process.js';
 import { LabHistory } from './history.js';
 import { NETWORKS, rateControlOf } from './network.js';
 import { packetStory } from './packet-story.js';
-import { parseSettings } from './settings.js';
+import { choices, parseSettings } from './settings.js';
 
 /** Addresses inside the frames, from the range set aside for benchmarks of interconnected devices (RFC 2544). */
 const ADDRESS_A = '198.18.0.1';
@@ -64,7 +64,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
   /** With this many queue pairs from A to B. */
   constructor(queuePairs: number) {
     this.#queuePairs = queuePairs;
-    this.#history = new LabHistory({ messageBytes: MESSAGE_BYTES, mtu: MTU, queuePairs });
+    this.#history = new LabHistory({ messageBytes: MESSAGE_BYTES, mtu: MTU, queuePairs, choices: choices() });
     const failed = new Promise<never>((_, reject) => {
       this.#fail = reject;
     });
@@ -154,7 +154,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
     ]);
     const network = NETWORKS[link];
     const { windowPackets, timeout } = network;
-    const recovery: RecoveryName = scheme;
+    const recovery = scheme as RecoveryName;
     const path = { mtu: MTU, windowPackets, timeout, recovery, rateControl: rateControlOf(network, cc) };
     await Promise.all([
       this.#a.call('connect', { ...path, peerAddress: ADDRESS_B, peerLanes: lanesB }),

@@ -2,7 +2,7 @@
 
 import type { RateControlOptions } from '../../dcqcn/schemes.js';
 import type { SwitchConfig } from '../../switch/switch-config.js';
-import type { LabLink, LabRateControl } from '../messages/lab.js';
+import type { LabLink } from '../messages/lab.js';
 
 interface LabNetwork {
   readonly switchConfig: SwitchConfig;
@@ -12,7 +12,8 @@ interface LabNetwork {
   readonly windowPackets: number;
   /** Local ACK timeout, 4.096 us x 2^code: longer where packets wait in queues. */
   readonly timeout: number;
-  readonly dcqcn: RateControlOptions;
+  /** Rate controls with parameters for this network; the others have their defaults. */
+  readonly tuned: readonly RateControlOptions[];
 }
 
 /** Slow enough for software to keep to, and for people to watch. */
@@ -46,7 +47,7 @@ export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
     endpointRateBps: 10e9,
     windowPackets: 64,
     timeout: 13,
-    dcqcn: { name: 'dcqcn' },
+    tuned: [],
   },
   /** A slow link to B, and marks on its queue. */
   slow: {
@@ -57,7 +58,7 @@ export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
     endpointRateBps: ENDPOINT_BPS,
     windowPackets: DEEP_WINDOW_PACKETS,
     timeout: 16,
-    dcqcn: SLOW_DCQCN,
+    tuned: [SLOW_DCQCN],
   },
   /** The same without loss by overflow: A is paused while the queue is long. */
   'slow-pfc': {
@@ -71,11 +72,11 @@ export const NETWORKS: Readonly<Record<LabLink, LabNetwork>> = {
     endpointRateBps: ENDPOINT_BPS,
     windowPackets: DEEP_WINDOW_PACKETS,
     timeout: 16,
-    dcqcn: SLOW_DCQCN,
+    tuned: [SLOW_DCQCN],
   },
 };
 
 /** The rate control for a choice, with the parameters that suit the network. */
-export function rateControlOf({ dcqcn }: LabNetwork, cc: LabRateControl): RateControlOptions {
-  return cc === 'dcqcn' ? dcqcn : { name: 'none' };
+export function rateControlOf({ tuned }: LabNetwork, cc: string): RateControlOptions {
+  return tuned.find(({ name }) => name === cc) ?? ({ name: cc } as RateControlOptions);
 }

@@ -2,26 +2,31 @@
 
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
-import {
-  LAB_LINKS,
-  LAB_LOSS_RULES,
-  LAB_OPS,
-  LAB_RATE_CONTROLS,
-  LAB_SCHEMES,
-  type LabSettings,
-} from '../messages/lab.js';
+import { rateControlNames } from '../../dcqcn/schemes.js';
+import { recoveryNamesByWaste } from '../../retransmit/schemes.js';
+import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab.js';
 
 function choice<const T extends string>(choices: readonly [T, ...T[]]) {
   return z.enum(choices, { error: `it is one of ${choices.join(', ')}` });
 }
 
+/** The same with choices that are known later. */
+function oneOf(choices: () => readonly string[]) {
+  return z.string().refine((name) => choices().includes(name), { error: () => `it is one of ${choices().join(', ')}` });
+}
+
+/** What the registries know. */
+export function choices(): LabChoices {
+  return { schemes: recoveryNamesByWaste(), rateControls: rateControlNames() };
+}
+
 const settingsSchema = z
   .strictObject({
     op: choice(LAB_OPS),
-    scheme: choice(LAB_SCHEMES),
+    scheme: oneOf(() => choices().schemes),
     loss: choice(LAB_LOSS_RULES),
     link: choice(LAB_LINKS),
-    cc: choice(LAB_RATE_CONTROLS),
+    cc: oneOf(() => choices().rateControls),
   })
   .partial();
 

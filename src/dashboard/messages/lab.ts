@@ -8,11 +8,6 @@ export const LAB_OPS = ['send', 'write', 'read'] as const;
 /** How the data gets from A to B. */
 export type LabOp = (typeof LAB_OPS)[number];
 
-/** From the worst to the best. */
-export const LAB_SCHEMES = ['go-back-0', 'go-back-n', 'selective-repeat'] as const;
-/** How losses are recovered. */
-export type LabScheme = (typeof LAB_SCHEMES)[number];
-
 /** Fault rules of the switch, by the names of docs/faults.md. */
 export const LAB_LOSS_RULES = ['none', 'ip-id-lsb=0xff', 'random=0.001', 'random=0.01'] as const;
 /** What the switch loses. */
@@ -26,23 +21,18 @@ export const LAB_LINKS = ['fast', 'slow', 'slow-pfc'] as const;
 /** How fast the link to B is. */
 export type LabLink = (typeof LAB_LINKS)[number];
 
-/** Rate controls one may choose. */
-export const LAB_RATE_CONTROLS = ['none', 'dcqcn'] as const;
-/** How the sender is slowed down. */
-export type LabRateControl = (typeof LAB_RATE_CONTROLS)[number];
-
 /** What one may change while it runs. */
 export interface LabSettings {
   /** How the data gets from A to B. */
   readonly op: LabOp;
-  /** How losses are recovered. */
-  readonly scheme: LabScheme;
+  /** How losses are recovered: one of `LabChoices.schemes`. */
+  readonly scheme: string;
   /** What the switch loses. */
   readonly loss: LabLossRule;
   /** How fast the link to B is. */
   readonly link: LabLink;
-  /** How the sender is slowed down. */
-  readonly cc: LabRateControl;
+  /** How the sender is slowed down: one of `LabChoices.rateControls`. */
+  readonly cc: string;
 }
 
 /** One queue pair of the sender. */
@@ -169,6 +159,14 @@ export interface LabPackets {
   readonly packets: readonly LabPacket[];
 }
 
+/** What settings may be, beside the constants of this file: what the server's registries know. */
+export interface LabChoices {
+  /** Names of recovery schemes, from those that send most again after a loss to those that send least. */
+  readonly schemes: readonly string[];
+  /** Names of rate controls. */
+  readonly rateControls: readonly string[];
+}
+
 /** `GET state`: what a page needs to begin, and what a test compares the page with. */
 export interface LabState {
   /** Tells what the page is over. */
@@ -179,6 +177,8 @@ export interface LabState {
   readonly mtu: number;
   /** How many the sender has. */
   readonly queuePairs: number;
+  /** What one may choose. */
+  readonly choices: LabChoices;
   /** The newest last. */
   readonly samples: readonly LabSample[];
   /** The newest last. */

@@ -4,8 +4,6 @@ import {
   LAB_LINKS,
   LAB_LOSS_RULES,
   LAB_OPS,
-  LAB_RATE_CONTROLS,
-  LAB_SCHEMES,
   type LabMessages,
   type LabPackets,
   type LabQueuePair,
@@ -85,14 +83,18 @@ export class LiveView {
     this.#state = state;
     this.#samples = [...state.samples];
     const { queuePairs } = state;
+    const { schemes, rateControls } = state.choices;
     this.#player = new PacketPlayer(queuePairs, async () => (await getJson<LabPackets>('packets')).packets);
     const labels = Array.from({ length: queuePairs }, (_, i) => `QP ${i + 1}`);
     this.#perQp = new TimeChart({ labels, format: formatRate });
     this.#rates = new TimeChart({ labels, format: formatRate });
     this.#alphas = new TimeChart({ labels, format: (alpha) => alpha.toFixed(2) });
     const plain = <T extends string>(values: readonly T[]) => values.map((value) => ({ value, label: value }));
-    this.#scheme = new ChoiceGroup('scheme', 'recovery scheme (keys 1, 2, 3)', plain(LAB_SCHEMES), (scheme) =>
-      this.#apply({ scheme }),
+    this.#scheme = new ChoiceGroup(
+      'scheme',
+      `recovery scheme (keys ${schemes.map((_, i) => i + 1).join(', ')})`,
+      plain(schemes),
+      (scheme) => this.#apply({ scheme }),
     );
     this.#op = new ChoiceGroup(
       'op',
@@ -112,25 +114,27 @@ export class LiveView {
       LAB_LINKS.map((value) => ({ value, label: LINK_LABELS[value] })),
       (link) => this.#apply({ link }),
     );
-    this.#cc = new ChoiceGroup('cc', 'rate control', plain(LAB_RATE_CONTROLS), (cc) => this.#apply({ cc }));
+    this.#cc = new ChoiceGroup('cc', 'rate control', plain(rateControls), (cc) => this.#apply({ cc }));
   }
 
   /** What keys do here. */
-  readonly keys: readonly KeyAction[] = [
-    { key: ' ', name: 'space', does: 'pause and go on', run: () => this.togglePause() },
-    ...LAB_SCHEMES.map((scheme, i) => ({
-      key: String(i + 1),
-      name: String(i + 1),
-      does: scheme,
-      run: () => this.#apply({ scheme }),
-    })),
-    ...LAB_LOSS_RULES.map((loss, i) => ({
-      key: 'nqwe'[i],
-      name: 'nqwe'[i],
-      does: `lose ${LOSS_LABELS[loss]}`,
-      run: () => this.#apply({ loss }),
-    })),
-  ];
+  get keys(): readonly KeyAction[] {
+    return [
+      { key: ' ', name: 'space', does: 'pause and go on', run: () => this.togglePause() },
+      ...this.#state.choices.schemes.slice(0, 9).map((scheme, i) => ({
+        key: String(i + 1),
+        name: String(i + 1),
+        does: scheme,
+        run: () => this.#apply({ scheme }),
+      })),
+      ...LAB_LOSS_RULES.map((loss, i) => ({
+        key: 'nqwe'[i],
+        name: 'nqwe'[i],
+        does: `lose ${LOSS_LABELS[loss]}`,
+        run: () => this.#apply({ loss }),
+      })),
+    ];
+  }
 
   /** Builds the page and follows the stream. */
   start(view: HTMLElement): void {
