@@ -14,7 +14,7 @@ describe('settings of the lab', () => {
     [{ op: 'atomic' }, /^op: it is one of send, write, read/],
     [{ loss: 'every=2' }, /^loss: it is one of none, ip-id-lsb=0xff, random=0.001, random=0.01/],
     [{ link: 'dial-up' }, /^link: it is one of fast, slow, slow-pfc/],
-    [{ cc: 'reno' }, /^cc: it is one of none, dcqcn/],
+    [{ cc: 'reno' }, /^cc: it is one of none, fixed, dcqcn, /],
     [{ speed: 3 }, /speed/],
     [{ op: ['read'] }, /^op/],
     [null, /object/],
