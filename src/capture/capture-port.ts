@@ -21,6 +21,19 @@ const HOP_LIMIT = 64;
 /** Senders whose ICRC constants are remembered. */
 const FLOWS_MAX = 256;
 
+/** What an IP packet with a UDP datagram is written from. */
+interface UdpPacket {
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
+  readonly sourcePort: number;
+  readonly destinationPort: number;
+  /** DSCP and ECN. */
+  readonly trafficClass: number;
+  /** IPv4 only. */
+  readonly ipId: number;
+  readonly payload: Uint8Array;
+}
+
 /** Writes both directions; what does not fit the file is left out and counted there. */
 export class CapturePort extends PortWrapper {
   readonly #sink: PacketSink;
@@ -55,15 +68,15 @@ export class CapturePort extends PortWrapper {
   override sendBatch(batch: TxBatch): void {
     const timestampNs = this.#wallClockNs();
     for (let slot = 0; slot < batch.count; slot++) {
-      const packet = this.#ipPacket(
-        batch.sources[slot],
-        batch.destinations[slot],
-        batch.sourcePorts[slot],
-        batch.destinationPorts[slot],
-        (batch.dscps[slot] << 2) | batch.ecns[slot],
-        batch.ipIds[slot],
-        batch.payloadView(slot),
-      );
+      const packet = this.#ipPacket({
+        source: batch.sources[slot],
+        destination: batch.destinations[slot],
+        sourcePort: batch.sourcePorts[slot],
+        destinationPort: batch.destinationPorts[slot],
+        trafficClass: (batch.dscps[slot] << 2) | batch.ecns[slot],
+        ipId: batch.ipIds[slot],
+        payload: batch.payloadView(slot),
+      });
       this.#sink.writePacket(this.#interfaceId, timestampNs, packet, this.#remarkOnSent(batch, slot));
     }
     this.inner.sendBatch(batch);
@@ -91,7 +104,15 @@ export class CapturePort extends PortWrapper {
       }
     }
     const payload = bytes.subarray(offset, offset + length);
-    const packet = this.#ipPacket(source, destination, sourcePort, destinationPort, (dscp << 2) | ecn, ipId, payload);
+    const packet = this.#ipPacket({
+      source,
+      destination,
+      sourcePort,
+      destinationPort,
+      trafficClass: (dscp << 2) | ecn,
+      ipId,
+      payload,
+    });
     this.#sink.writePacket(this.#interfaceId, this.#wallClockNs(), packet, comments.join('; ') || undefined);
   }
 
@@ -107,15 +128,7 @@ export class CapturePort extends PortWrapper {
   }
 
   /** In a buffer that the next call uses again. */
-  #ipPacket(
-    source: IpAddress,
-    destination: IpAddress,
-    sourcePort: number,
-    destinationPort: number,
-    trafficClass: number,
-    ipId: number,
-    payload: Uint8Array,
-  ): Uint8Array {
+  #ipPacket({ source, destination, sourcePort, destinationPort, trafficClass, ipId, payload }: UdpPacket): Uint8Array {
     const udpBytes = UDP_BYTES + payload.length;
     const [from, to] = [source.bytes, destination.bytes];
     let end =

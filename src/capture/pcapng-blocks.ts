@@ -85,15 +85,22 @@ export function enhancedPacketBytes(capturedBytes: number, comment: Uint8Array |
   return ENHANCED_PACKET_FIXED_BYTES + padded(capturedBytes) + options;
 }
 
+/** What an enhanced packet block says. */
+interface EnhancedPacket {
+  readonly interfaceId: number;
+  /** Nanoseconds since 1970. */
+  readonly timestampNs: bigint;
+  /** Whole. */
+  readonly packet: Uint8Array;
+  /** UTF-8. */
+  readonly comment: Uint8Array | undefined;
+}
+
 /** Writes an enhanced packet block at `offset` and returns its end. `out` must have {@link enhancedPacketBytes} left. */
 export function writeEnhancedPacket(
   out: DataView,
   offset: number,
-  interfaceId: number,
-  timestampNs: bigint,
-  packet: Uint8Array,
-  originalBytes: number,
-  comment: Uint8Array | undefined,
+  { interfaceId, timestampNs, packet, comment }: EnhancedPacket,
 ): number {
   const target = new Uint8Array(out.buffer, out.byteOffset, out.byteLength);
   const end = offset + enhancedPacketBytes(packet.length, comment);
@@ -103,7 +110,7 @@ export function writeEnhancedPacket(
   out.setUint32(offset + 8, interfaceId, true);
   setTimestamp(out, offset + 12, timestampNs);
   out.setUint32(offset + 20, packet.length, true);
-  out.setUint32(offset + 24, originalBytes, true);
+  out.setUint32(offset + 24, packet.length, true);
   target.set(packet, offset + 28);
   if (comment !== undefined) target.set(option(OPTION_COMMENT, comment), offset + 28 + padded(packet.length));
   out.setUint32(end - 4, end - offset, true);

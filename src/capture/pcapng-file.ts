@@ -82,7 +82,12 @@ export class PcapngFile implements PacketSink {
       this.#dropped[interfaceId]++;
       return false;
     }
-    this.#used = writeEnhancedPacket(this.#filling, this.#used, interfaceId, timestampNs, packet, packet.length, note);
+    this.#used = writeEnhancedPacket(this.#filling, this.#used, {
+      interfaceId,
+      timestampNs,
+      packet,
+      comment: note,
+    });
     this.#lastTimestampNs[interfaceId] = timestampNs;
     this.#writing ??= this.#drain();
     return true;

@@ -13,6 +13,7 @@ import type { CapturedPacket } from './capture-reader.js';
 import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from './pcapng-blocks.js';
 
 const ETHERTYPE_QINQ = 0x88a8;
+const IPV4_SOURCE_OFFSET = 12;
 const FRAGMENT_MASK = 0x3fff; // more fragments, or an offset
 
 /** What {@link udpOf} understands. */
@@ -63,21 +64,39 @@ function ipOffset({ linkType, bytes }: CapturedPacket): number | undefined {
 function udpOverIpv4(ip: Uint8Array): CapturedDatagram | undefined {
   const headerBytes = (ip[0] & 0x0f) * 4;
   if (headerBytes < IPV4_BYTES || ip[9] !== IP_PROTOCOL_UDP || (readU16(ip, 6) & FRAGMENT_MASK) !== 0) return undefined;
-  return udp(ip, readU16(ip, 2), headerBytes, 12, 4, ip[1] & 3);
+  return udp(ip, {
+    ipBytes: readU16(ip, 2),
+    udpOffset: headerBytes,
+    addressOffset: IPV4_SOURCE_OFFSET,
+    addressBytes: 4,
+    ecn: ip[1] & 3,
+  });
 }
 
 function udpOverIpv6(ip: Uint8Array): CapturedDatagram | undefined {
   if (ip.length < IPV6_BYTES || ip[6] !== IP_PROTOCOL_UDP) return undefined;
-  return udp(ip, IPV6_BYTES + readU16(ip, 4), IPV6_BYTES, IPV6_SOURCE_OFFSET, 16, (ip[1] >> 4) & 3);
+  return udp(ip, {
+    ipBytes: IPV6_BYTES + readU16(ip, 4),
+    udpOffset: IPV6_BYTES,
+    addressOffset: IPV6_SOURCE_OFFSET,
+    addressBytes: 16,
+    ecn: (ip[1] >> 4) & 3,
+  });
+}
+
+/** What the IP header says of the packet it begins; offsets are from there. */
+interface IpLayout {
+  readonly ipBytes: number;
+  readonly udpOffset: number;
+  /** Of the source address; the destination follows it. */
+  readonly addressOffset: number;
+  readonly addressBytes: number;
+  readonly ecn: number;
 }
 
 function udp(
   captured: Uint8Array,
-  ipBytes: number,
-  udpOffset: number,
-  addressOffset: number,
-  addressBytes: number,
-  ecn: number,
+  { ipBytes, udpOffset, addressOffset, addressBytes, ecn }: IpLayout,
 ): CapturedDatagram | undefined {
   const payloadStart = udpOffset + UDP_BYTES;
   if (captured.length < payloadStart) return undefined;

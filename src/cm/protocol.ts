@@ -362,7 +362,7 @@ export class CmProtocol {
     const handler = this.#listeners.get(fields.serviceId);
     const refusal = this.#refusalOf(source, fields, handler === undefined || addressing === undefined);
     if (refusal !== undefined) {
-      this.#refuse(source, transactionId, fields.localCommId, ABOUT_REQ, refusal);
+      this.#refuse(source, transactionId, { remoteCommId: fields.localCommId, message: ABOUT_REQ, reason: refusal });
       return;
     }
     const endpoint = this.#newEndpoint(source, 'REQ_RCVD', () => {});
@@ -394,7 +394,7 @@ export class CmProtocol {
     this.counters.duplicates++;
     const { remote, localCommId, remoteCommId } = endpoint;
     if (endpoint.state === 'TIMEWAIT') {
-      this.#refuse(remote, transactionId, remoteCommId, ABOUT_REQ, REJ_STALE_CONNECTION);
+      this.#refuse(remote, transactionId, { remoteCommId, message: ABOUT_REQ, reason: REJ_STALE_CONNECTION });
     } else if (endpoint.state === 'REQ_RCVD') {
       // The program has not decided yet: ask the peer to wait for it.
       const fields = { localCommId, remoteCommId, message: ABOUT_REQ, serviceTimeout: MRA_SERVICE_TIMEOUT };
@@ -408,7 +408,12 @@ export class CmProtocol {
     const endpoint = this.#find(source, fields.remoteCommId);
     if (endpoint === undefined) {
       // Nobody waits for it any more; without an answer the peer would keep a half-open connection for a minute.
-      this.#refuse(source, transactionId, fields.localCommId, ABOUT_REP, REJ_INVALID_COMM_ID, fields.remoteCommId);
+      this.#refuse(source, transactionId, {
+        localCommId: fields.remoteCommId,
+        remoteCommId: fields.localCommId,
+        message: ABOUT_REP,
+        reason: REJ_INVALID_COMM_ID,
+      });
       return;
     }
     if (endpoint.state === 'REQ_SENT') {
@@ -599,9 +604,12 @@ export class CmProtocol {
   }
 
   /** A REJ on behalf of no endpoint. */
-  #refuse(to: IpAddress, transactionId: bigint, commId: number, about: number, reason: number, ownId = 0): void {
-    const fields = { localCommId: ownId, remoteCommId: commId, message: about, reason };
-    this.#send(to, buildMad('REJ', transactionId, fields));
+  #refuse(
+    to: IpAddress,
+    transactionId: bigint,
+    rejection: { localCommId?: number; remoteCommId: number; message: number; reason: number },
+  ): void {
+    this.#send(to, buildMad('REJ', transactionId, { localCommId: 0, ...rejection }));
   }
 }
 

@@ -39,13 +39,20 @@ export interface SwitchSnapshot {
   readonly ports: Readonly<Record<string, SwitchPortSnapshot>>;
 }
 
-/** Reads the parts of a switch; `blocked` has by port a bit for each priority the operator has stopped. */
+/** The parts of a switch that a snapshot is read from. */
+interface SwitchParts {
+  /** Of its ports. */
+  readonly names: readonly string[];
+  readonly queues: EgressQueues;
+  readonly buffer: BufferPolicy;
+  readonly flowControl: FlowControl;
+  /** By port a bit for each priority the operator has stopped. */
+  readonly blocked: Uint8Array;
+}
+
+/** Reads the parts of a switch at `nowNs`. */
 export function takeSnapshot(
-  names: readonly string[],
-  queues: EgressQueues,
-  buffer: BufferPolicy,
-  flowControl: FlowControl,
-  blocked: Uint8Array,
+  { names, queues, buffer, flowControl, blocked }: SwitchParts,
   nowNs: number,
 ): SwitchSnapshot {
   const priorities = Array.from({ length: PRIORITIES }, (_, priority) => priority);

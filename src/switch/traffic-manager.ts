@@ -180,7 +180,8 @@ export class TrafficManager {
 
   /** Queues and pools now; `names` are the ports' names. */
   snapshot(names: readonly string[], nowNs: number): SwitchSnapshot {
-    return takeSnapshot(names, this.queues, this.#buffer, this.flowControl, this.#blocked, nowNs);
+    const { queues, flowControl } = this;
+    return takeSnapshot({ names, queues, buffer: this.#buffer, flowControl, blocked: this.#blocked }, nowNs);
   }
 
   /** Every maximum becomes what is in use now. */

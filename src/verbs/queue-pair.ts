@@ -84,6 +84,17 @@ async function watch(device: RdmaDevice, qpn: number, depth: number, memoryIds: 
   });
 }
 
+/** What a new queue pair consists of. */
+interface QueuePairParts {
+  readonly type: QpTypeName;
+  readonly qpn: number;
+  readonly sq: SendQueue;
+  readonly receives: ReceiveRing;
+  /** What the NIC reaches of it; given back with it. */
+  readonly memoryIds: number[];
+  readonly recorder: WorkRecorder;
+}
+
 /** A queue pair (`ibv_qp`), made by {@link ProtectionDomain.createQp}. */
 export class QueuePair extends Resource {
   /** Tells it from other objects of the device. */
@@ -110,13 +121,8 @@ export class QueuePair extends Resource {
 
   private constructor(
     pd: ProtectionDomain,
-    type: QpTypeName,
-    qpn: number,
     init: QueuePairInit,
-    sq: SendQueue,
-    receives: ReceiveRing,
-    memoryIds: number[],
-    recorder: WorkRecorder,
+    { type, qpn, sq, receives, memoryIds, recorder }: QueuePairParts,
   ) {
     super(pd);
     this.device = pd.device;
@@ -167,7 +173,7 @@ export class QueuePair extends Resource {
       });
       const receives = init.srq?.receives ?? new ReceiveRing(rq);
       const recorder = CONNECTED_TYPES.has(type) ? await watch(device, qpn, sq.depth, memoryIds) : NO_RECORDER;
-      const qp = new QueuePair(pd, type, qpn, init, sq, receives, memoryIds, recorder);
+      const qp = new QueuePair(pd, init, { type, qpn, sq, receives, memoryIds, recorder });
       device.track(qp);
       return qp;
     } catch (error) {

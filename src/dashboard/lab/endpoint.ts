@@ -63,6 +63,15 @@ interface Lane {
   readonly postedNs: number[];
 }
 
+interface LabEndpointParts {
+  readonly device: RdmaDevice;
+  readonly pd: ProtectionDomain;
+  readonly sendCq: CompletionQueue;
+  readonly recvCq: CompletionQueue;
+  readonly memory: MemoryRegion;
+  readonly ring: PacketRing;
+}
+
 /** An endpoint of the lab and its queue pairs. */
 export class LabEndpoint {
   readonly #device: RdmaDevice;
@@ -77,14 +86,7 @@ export class LabEndpoint {
   #failures: string[] = [];
   #post: (lane: Lane) => void = () => {};
 
-  private constructor(
-    device: RdmaDevice,
-    pd: ProtectionDomain,
-    sendCq: CompletionQueue,
-    recvCq: CompletionQueue,
-    memory: MemoryRegion,
-    ring: PacketRing,
-  ) {
+  private constructor({ device, pd, sendCq, recvCq, memory, ring }: LabEndpointParts) {
     this.#device = device;
     this.#pd = pd;
     this.#sendCq = sendCq;
@@ -105,7 +107,7 @@ export class LabEndpoint {
     const sendCq = await device.createCq(2 * MESSAGES_POSTED * QUEUE_PAIRS_MAX);
     const recvCq = await device.createCq(2 * RECEIVES_POSTED * QUEUE_PAIRS_MAX);
     const memory = await pd.regMr(messageBytes, Access.REMOTE_ALL);
-    return new LabEndpoint(device, pd, sendCq, recvCq, memory, ring);
+    return new LabEndpoint({ device, pd, sendCq, recvCq, memory, ring });
   }
 
   /** What a WRITE or READ of the other end is aimed at. */

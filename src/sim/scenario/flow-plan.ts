@@ -52,7 +52,7 @@ export function planFlows(scenario: Scenario, hosts: readonly string[], random: 
         ...ends,
       });
     if (workload.kind === 'flows') addEveryPair(workload, from, to, add);
-    else addPoisson(workload, from, to, scenario.duration, random.stream(`flows[${i}]`), add);
+    else addPoisson({ workload, from, to, durationNs: scenario.duration, random: random.stream(`flows[${i}]`) }, add);
   }
   return plans;
 }
@@ -74,15 +74,18 @@ function addEveryPair(workload: Every, from: readonly string[], to: readonly str
   }
 }
 
+interface PoissonArrivals {
+  readonly workload: Poisson;
+  /** Hosts by name. */
+  readonly from: readonly string[];
+  readonly to: readonly string[];
+  /** Of the scenario. */
+  readonly durationNs: number;
+  readonly random: ReturnType<SeededRandom['stream']>;
+}
+
 /** Each flow between two hosts drawn anew; gaps are exponential. */
-function addPoisson(
-  workload: Poisson,
-  from: readonly string[],
-  to: readonly string[],
-  durationNs: number,
-  random: ReturnType<SeededRandom['stream']>,
-  add: Add,
-): void {
+function addPoisson({ workload, from, to, durationNs, random }: PoissonArrivals, add: Add): void {
   const meanGapNs = (meanBytes(WEB_SEARCH) * 8e9) / workload.offered;
   let startNs = workload.start;
   for (;;) {

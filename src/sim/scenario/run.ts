@@ -52,7 +52,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     pipelineOf: pipelinesOf(scenario, topology.hosts),
     faultsOf,
   });
-  const flows = await connectFlows(scenario, topology, network, random, trace, events);
+  const flows = await connectFlows({ scenario, topology, network, random, trace, events });
   const probes = new Probes(events, network, flows);
   const startedNs = options.realNowNs();
   probes.start(scenario.duration, scenario.warmup, scenario.sample);
@@ -88,15 +88,18 @@ function pipelinesOf({ pipelines }: Scenario, hosts: readonly string[]) {
   return (host: string) => byHost.get(host);
 }
 
-async function connectFlows(
-  scenario: Scenario,
-  { hosts }: Topology,
-  network: Network,
-  random: SeededRandom,
-  trace: TraceHash,
-  events: EventQueue,
-): Promise<Flow[]> {
-  const plans = planFlows(scenario, hosts, random);
+/** What one run is made of. */
+interface RunParts {
+  readonly scenario: Scenario;
+  readonly topology: Topology;
+  readonly network: Network;
+  readonly random: SeededRandom;
+  readonly trace: TraceHash;
+  readonly events: EventQueue;
+}
+
+async function connectFlows({ scenario, topology, network, random, trace, events }: RunParts): Promise<Flow[]> {
+  const plans = planFlows(scenario, topology.hosts, random);
   const memoryBytes = Math.max(...plans.map(({ messageBytes }) => messageBytes));
   const byName = new Map<string, ScenarioHost>();
   const hostOf = async (name: string): Promise<ScenarioHost> => {

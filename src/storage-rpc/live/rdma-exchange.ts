@@ -12,8 +12,13 @@ import type { SkRdmaParts } from '../sk/rdma-parts.js';
 
 const MTU = 4096;
 
-/** What both sides must agree on. */
-interface ExchangeTerms {
+/** A queue pair to be made, and what both sides must agree on. */
+interface ChannelTerms {
+  /** Where it is made. */
+  readonly pd: ProtectionDomain;
+  readonly init: Partial<QueuePairInit> & { readonly maxSendWr: number; readonly maxRecvWr: number };
+  /** This side of the exchange of addresses. */
+  readonly exchange: typeof exchangeAsClient;
   /** The protocol to be spoken on the queue pair. */
   readonly service: 'sk-rdma' | 'su-rdma';
   readonly recovery: RecoveryOptions;
@@ -54,10 +59,7 @@ async function createParts(
  */
 export async function connectChannel<C extends Channel>(
   control: ControlChannel,
-  pd: ProtectionDomain,
-  init: Partial<QueuePairInit> & { readonly maxSendWr: number; readonly maxRecvWr: number },
-  exchange: typeof exchangeAsClient,
-  { service, recovery }: ExchangeTerms,
+  { pd, init, exchange, service, recovery }: ChannelTerms,
   over: (parts: SkRdmaParts) => Promise<C>,
 ): Promise<C> {
   const parts = await createParts(control, pd, init);

@@ -167,7 +167,7 @@ async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Prom
   const pd = await device.createPd();
   try {
     const terms = { service: 'sk-rdma', recovery: options.recovery ?? STANDARD_RECOVERY } as const;
-    return await connectChannel(control, pd, SK_CLIENT_QP, exchangeAsClient, terms, (parts) =>
+    return await connectChannel(control, { pd, init: SK_CLIENT_QP, exchange: exchangeAsClient, ...terms }, (parts) =>
       RdmaClientChannel.over(parts, POOL_BYTES_MAX),
     );
   } catch (error) {

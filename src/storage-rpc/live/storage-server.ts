@@ -178,7 +178,7 @@ export class StorageServer implements AsyncDisposable {
     try {
       const { pd, share } = rdma;
       const terms = { service: 'sk-rdma', recovery: this.#options.recovery ?? STANDARD_RECOVERY } as const;
-      await connectChannel(control, pd, SK_SERVER_QP, exchangeAsServer, terms, async (parts) => {
+      await connectChannel(control, { pd, init: SK_SERVER_QP, exchange: exchangeAsServer, ...terms }, async (parts) => {
         const channel = await RdmaServerChannel.over(parts, share);
         this.#server.accept(channel);
         return channel;

@@ -86,13 +86,17 @@ export class SuEndpoint implements AsyncDisposable {
     const { recovery = STANDARD_RECOVERY, poolBytesMax: _, ...sizes } = this.#options;
     const exchange = role === 'client' ? exchangeAsClient : exchangeAsServer;
     const terms = { service: 'su-rdma', recovery } as const;
-    const connection: SuConnection = await connectChannel(control, this.#pd, SU_QP, exchange, terms, (parts) => {
-      const onClosed = () => {
-        this.#connections.delete(connection);
-        control.close();
-      };
-      return SuConnection.over({ ...parts, pools: this.pools, onClosed }, role, sizes);
-    });
+    const connection: SuConnection = await connectChannel(
+      control,
+      { pd: this.#pd, init: SU_QP, exchange, ...terms },
+      (parts) => {
+        const onClosed = () => {
+          this.#connections.delete(connection);
+          control.close();
+        };
+        return SuConnection.over({ ...parts, pools: this.pools, onClosed }, role, sizes);
+      },
+    );
     this.#connections.add(connection);
     connection.start();
     await connection.ready;
