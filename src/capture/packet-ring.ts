@@ -11,7 +11,7 @@ const PSN_OFFSET = 9;
 const NO_SYNDROME = 0xff;
 
 /** One packet as it passed. */
-export interface RememberedPacket {
+export interface RecordedPacket {
   /** Of the clock that the ring was given. */
   readonly timeNs: number;
   /** Whether it was sent, else received. */
@@ -63,7 +63,7 @@ export class PacketRing implements PacketObserver {
   }
 
   /** The packets it remembers, oldest first. */
-  packets(): RememberedPacket[] {
+  packets(): RecordedPacket[] {
     const capacity = this.#times.length;
     const count = Math.min(this.#seen, capacity);
     return Array.from({ length: count }, (_, i) => {

@@ -12,7 +12,7 @@ export interface TurnHooks {
   /** Before each turn: takes in what was asked for meanwhile; true when something was. */
   begin(): boolean;
   /** After each turn. False: take another one at once. */
-  mayRest(nowNs: number, worked: boolean): boolean;
+  mayBlock(nowNs: number, worked: boolean): boolean;
 }
 
 /** A {@link Crank} that an event loop turns. */
@@ -60,7 +60,7 @@ export class EventLoopCrank {
     const sent = this.#crank.turn();
     const worked = rung || sent || this.#received || this.#nic.hasWork;
     this.#received = false;
-    if (this.#nic.hasWork || hooks?.mayRest(this.#crank.nowNs, worked) === false) this.turnSoon();
+    if (this.#nic.hasWork || hooks?.mayBlock(this.#crank.nowNs, worked) === false) this.turnSoon();
     this.#setTimer();
   };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RECEIVED, SENT } from '../../src/capture/observed-port.js';
-import { PacketRing, type RememberedPacket } from '../../src/capture/packet-ring.js';
+import { PacketRing, type RecordedPacket } from '../../src/capture/packet-ring.js';
 import { packetStory } from '../../src/dashboard/lab/packet-story.js';
 import { NAK_PSN_SEQUENCE } from '../../src/packet/aeth.js';
 import { RC_ACK, RC_READ_REQUEST, RC_WRITE_MIDDLE } from '../../src/packet/opcode.js';
@@ -76,7 +76,7 @@ describe('the story of the last packets', () => {
 });
 
 describe('the packet ring', () => {
-  const seen = (ring: PacketRing) => ring.packets().map(({ psn }: RememberedPacket) => psn);
+  const seen = (ring: PacketRing) => ring.packets().map(({ psn }: RecordedPacket) => psn);
 
   it('remembers the last packets, oldest first', () => {
     const ring = new PacketRing(3, () => 0);

@@ -5,7 +5,7 @@
 
 import { randomInt } from 'node:crypto';
 import { ObservedPort } from '../../capture/observed-port.js';
-import { PacketRing, type RememberedPacket } from '../../capture/packet-ring.js';
+import { PacketRing, type RecordedPacket } from '../../capture/packet-ring.js';
 import { InlineEngine } from '../../driver/inline-engine.js';
 import { openPort } from '../../driver/open-port.js';
 import { nowNs } from '../../driver/system-clock.js';
@@ -28,7 +28,7 @@ const RECEIVES_POSTED = 8;
 /** Queue pairs that the lab can show. */
 export const QUEUE_PAIRS_MAX = 8;
 /** Enough for what a go-back-N sender has in flight around a loss, several times over. */
-const PACKETS_REMEMBERED = 1024;
+const PACKETS_RECORDED = 1024;
 /** Buckets of the histogram that make one bar of the page: eight bars an octave. */
 const BUCKETS_PER_BAR = 4;
 
@@ -100,7 +100,7 @@ export class LabEndpoint {
   /** Opens the NIC on a link of `rateBps` to `switchPort`, with a buffer for one message. */
   static async open(address: string, switchPort: string, rateBps: number, messageBytes: number): Promise<LabEndpoint> {
     const opened = await openPort({ address, frame: { local: '127.0.0.1:0', remote: switchPort, rateBps } });
-    const ring = new PacketRing(PACKETS_REMEMBERED, nowNs);
+    const ring = new PacketRing(PACKETS_RECORDED, nowNs);
     const observed = { ...opened, port: new ObservedPort(opened.port, ring) };
     const device = await RdmaDevice.over(new InlineEngine(observed, systemRandom()));
     const pd = await device.createPd();
@@ -177,7 +177,7 @@ export class LabEndpoint {
   }
 
   /** The last packets sent and received, oldest first. */
-  packets(): RememberedPacket[] {
+  packets(): RecordedPacket[] {
     return this.#ring.packets();
   }
 

@@ -3,7 +3,7 @@
  * stretch around a loss is the one worth seeing.
  */
 
-import type { RememberedPacket } from '../../capture/packet-ring.js';
+import type { RecordedPacket } from '../../capture/packet-ring.js';
 import { SYNDROME_KIND_ACK, syndromeKind } from '../../packet/aeth.js';
 import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE } from '../../packet/opcode.js';
 import { psnDiff } from '../../packet/psn.js';
@@ -17,7 +17,7 @@ const PACKETS_BEFORE_LOSS = 6;
 /** One endpoint: the numbers of its queue pairs, and what it remembers, oldest first. */
 interface Remembered {
   readonly qpns: readonly number[];
-  readonly packets: readonly RememberedPacket[];
+  readonly packets: readonly RecordedPacket[];
 }
 
 type Told = Omit<LabPacket, 'relativePsn'>;
@@ -67,7 +67,7 @@ function sentBy(from: 'a' | 'b', own: Remembered, peer: Remembered): Told[] {
   return told;
 }
 
-function kindOf({ opcode, syndrome }: RememberedPacket): LabPacket['kind'] {
+function kindOf({ opcode, syndrome }: RecordedPacket): LabPacket['kind'] {
   const info = OPCODES[opcode];
   if (info?.kind === OP_CNP) return 'cnp';
   if (info?.kind === OP_READ_REQUEST) return 'request';

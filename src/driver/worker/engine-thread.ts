@@ -17,9 +17,9 @@ import { loadExtensions } from '../extensions.js';
 import { type OpenPort, openPort } from '../open-port.js';
 import { nowNs } from '../system-clock.js';
 import { systemRandom } from '../system-random.js';
+import { IdlePolicy } from './idle-policy.js';
 import { PollingCrank } from './polling-crank.js';
 import { type FromThread, type ThreadData, type ToThread, WORD_INTERRUPTS } from './protocol.js';
-import { Rest } from './rest.js';
 
 const application = parentPort!;
 const data = workerData as ThreadData;
@@ -51,8 +51,8 @@ function run(opened: OpenPort): void {
     },
   });
   opened.trace?.watch({ counters, visitRates: (visit) => nic.visitRates(nowNs(), visit) });
-  const rest = new Rest(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
-  const crank = polled === undefined ? new EventLoopCrank(nic, port, rest) : new PollingCrank(nic, port, polled, rest);
+  const idle = new IdlePolicy(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
+  const crank = polled === undefined ? new EventLoopCrank(nic, port, idle) : new PollingCrank(nic, port, polled, idle);
 
   application.on('message', async (message: ToThread) => {
     switch (message.type) {
@@ -73,7 +73,7 @@ function run(opened: OpenPort): void {
         return;
       case 'close':
         crank.close();
-        rest.close();
+        idle.close();
         await opened.close();
         say({ type: 'closed' });
         application.close();

@@ -11,7 +11,7 @@ import type { Nic } from '../../nic/nic.js';
 import type { Port } from '../../port/datagram.js';
 import { Crank } from '../crank.js';
 import { nowNs } from '../system-clock.js';
-import type { Rest } from './rest.js';
+import type { IdlePolicy } from './idle-policy.js';
 
 const TURN_NS = 200_000;
 /** Files that a capture writes need the event loop, too. */
@@ -22,14 +22,14 @@ export class PollingCrank {
   readonly #nic: Nic;
   readonly #crank: Crank;
   readonly #socket: BatchedUdpPort;
-  readonly #rest: Rest;
+  readonly #idle: IdlePolicy;
   #closed = false;
 
   /** `port` is `socket`, or wrapped around it. */
-  constructor(nic: Nic, port: Port, socket: BatchedUdpPort, rest: Rest) {
+  constructor(nic: Nic, port: Port, socket: BatchedUdpPort, idle: IdlePolicy) {
     this.#nic = nic;
     this.#socket = socket;
-    this.#rest = rest;
+    this.#idle = idle;
     this.#crank = new Crank(nic, port, () => {});
     setImmediate(this.#turn);
   }
@@ -42,14 +42,14 @@ export class PollingCrank {
   readonly #turn = (): void => {
     if (this.#closed) return;
     const crank = this.#crank;
-    const rest = this.#rest;
+    const idle = this.#idle;
     const endNs = nowNs() + TURN_NS;
     do {
       crank.nowNs = nowNs(); // What arrives is stamped with it, perhaps after a sleep.
       const received = this.#socket.receive() > 0;
-      const rung = rest.begin();
+      const rung = idle.begin();
       const sent = crank.turn();
-      if (rest.mayRest(crank.nowNs, received || rung || sent || this.#nic.hasWork)) {
+      if (idle.mayBlock(crank.nowNs, received || rung || sent || this.#nic.hasWork)) {
         this.#socket.wait(Math.max(0, Math.min(SLEEP_MAX_NS, this.#nic.nextDeadlineNs - nowNs())));
         break;
       }

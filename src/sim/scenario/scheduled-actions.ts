@@ -5,32 +5,32 @@ import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';
 import type { Scenario } from './schema.js';
 
-type Happening = Scenario['happenings'][number];
+type ScheduledAction = Scenario['happenings'][number];
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for switches, ports and hosts that do not exist. */
 export function schedule(scenario: Scenario, network: Network, events: EventQueue): void {
-  for (const [i, happening] of scenario.happenings.entries()) {
-    events.at(happening.at, actionOf(happening, network, `happenings[${i}]`));
+  for (const [i, action] of scenario.happenings.entries()) {
+    events.at(action.at, actionOf(action, network, `happenings[${i}]`));
   }
 }
 
-function actionOf(happening: Happening, network: Network, field: string): () => void {
-  if (happening.do === 'storm') {
-    const { host, priority, until } = happening;
+function actionOf(action: ScheduledAction, network: Network, field: string): () => void {
+  if (action.do === 'storm') {
+    const { host, priority, until } = action;
     const station = network.stations.get(host);
     if (station === undefined) throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${field}: there is no host ${host}`);
     return () => station.storm(priority, until ?? Number.POSITIVE_INFINITY);
   }
-  const node = network.switches.get(happening.switch);
-  const port = node?.ports.indexOf(happening.port) ?? -1;
+  const node = network.switches.get(action.switch);
+  const port = node?.ports.indexOf(action.port) ?? -1;
   if (node === undefined || port < 0) {
     const names = [...network.switches].flatMap(([name, { ports }]) => ports.map((to) => `${name}>${to}`));
     throw new RoceError(
       'ERR_ROCE_UNKNOWN_NAME',
-      `${field}: there is no port ${happening.switch}>${happening.port}`,
+      `${field}: there is no port ${action.switch}>${action.port}`,
       `there are ${names.join(', ')}`,
     );
   }
-  const { priority } = happening;
-  return happening.do === 'block' ? () => node.block(port, priority) : () => node.unblock(port, priority);
+  const { priority } = action;
+  return action.do === 'block' ? () => node.block(port, priority) : () => node.unblock(port, priority);
 }

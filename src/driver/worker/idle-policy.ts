@@ -9,7 +9,7 @@ import type { DoorbellRing } from '../../ring/doorbell-ring.js';
 import { ASLEEP, AWAKE, WORD_STATE } from './protocol.js';
 
 /** The decision of one NIC, turn by turn. Times are nanoseconds of the engine's clock. */
-export class Rest {
+export class IdlePolicy {
   readonly #control: Int32Array;
   readonly #doorbells: DoorbellRing;
   readonly #spinner: Int32Array;
@@ -41,7 +41,7 @@ export class Rest {
   }
 
   /** After each turn. True: the thread may block, whoever rings from here on wakes it. False: another turn, at once. */
-  mayRest(nowNs: number, worked: boolean): boolean {
+  mayBlock(nowNs: number, worked: boolean): boolean {
     if (worked) this.#worked(nowNs);
     return !worked && !this.#mayLookAgain(nowNs) && this.#fallAsleep();
   }
