@@ -19,6 +19,7 @@ export const EXIT_INTERRUPTED = 130;
 
 /** Thrown by a command that has already said what there is to say, or says it in `message`. */
 export class CommandFailure extends Error {
+  /** Always `CommandFailure`. */
   override readonly name = 'CommandFailure';
   /** One of the codes above. */
   readonly exitCode: number;

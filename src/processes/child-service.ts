@@ -18,6 +18,7 @@ const STOP_TIMEOUT_MS = 2000;
 
 /** A process of ours ended before its time, or failed otherwise than by a RoceError. */
 export class ProcessFailure extends Error {
+  /** Always `ProcessFailure`. */
   override readonly name = 'ProcessFailure';
 }
 
