@@ -1,5 +1,5 @@
 /**
- * rigverbs (rig/guest/rigverbs.c) for our side: one RC or UD queue pair with every number in the open. The same line over TCP, the same
+ * rigverbs (rig/guest/rigverbs.c) for our side: one RC, UC or UD queue pair with every number in the open. The same line over TCP, the same
  * operations (and `block:MS`), the same output, most of the same options, so that either side of a test can be either program:
  *
  *     node rocev2-verbs.js --address ADDRESS [options] -l PORT [operation ...]
@@ -53,7 +53,7 @@ const pd = await device.createPd();
 const sendCq = await device.createCq(4096);
 const recvCq = await device.createCq(4096);
 const isUd = options.type === 'ud';
-const qp = await pd.createQp({ type: isUd ? 'UD' : 'RC', sendCq, recvCq, maxSendWr: 1024, maxRecvWr: 1024 });
+const qp = await pd.createQp({ type: options.type.toUpperCase(), sendCq, recvCq, maxSendWr: 1024, maxRecvWr: 1024 });
 const buffer = await pd.regMr(number('bufferBytes'), Access.MW_BIND | accessFlags(options.bufferAccess));
 const attributes = { state: 'INIT', pkeyIndex: 0, port: 1 };
 await qp.modify(
@@ -123,12 +123,15 @@ async function connect() {
     await qp.modify({ state: 'RTS', sqPsn: number('psn') });
     return;
   }
+  const path = { av: { address: peer.address }, pathMtu: number('pathMtu'), destQpn: peer.qpn, rqPsn: peer.psn };
+  if (options.type === 'uc') {
+    await qp.modify({ state: 'RTR', ...path });
+    await qp.modify({ state: 'RTS', sqPsn: number('psn') });
+    return;
+  }
   await qp.modify({
     state: 'RTR',
-    av: { address: peer.address },
-    pathMtu: number('pathMtu'),
-    destQpn: peer.qpn,
-    rqPsn: peer.psn,
+    ...path,
     maxDestRdAtomic: number('depth'),
     minRnrTimer: number('rnrTimer'),
   });
