@@ -1,6 +1,8 @@
 /** docs/congestion-control.md names everything that can be set. */
 
-import { readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { DCQCN_PRESETS } from '../../src/dcqcn/presets.js';
 import { rateControls } from '../../src/dcqcn/schemes.js';
@@ -14,4 +16,8 @@ const words = [...rateControls.names, ...Object.keys(DCQCN_PRESETS), ...new Set(
 
 it.each(words)('%s is documented', (word) => {
   expect(text).toContain(`\`${word}\``);
+});
+
+it.runIf(existsSync('dist/cli/main.js'))('the tables of schemes are those of the registries', async () => {
+  await promisify(execFile)(process.execPath, ['scripts/schemes-doc.js', '--check']);
 });

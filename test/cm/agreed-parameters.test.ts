@@ -1,0 +1,54 @@
+/** Parameters of a recovery scheme that both ends need to be the same. */
+
+import { afterAll, expect, it } from 'vitest';
+import { type ConnectionOptions, connect, listen, openDevice } from '../../src/index.js';
+import { GoBackNReceiver, GoBackNSender } from '../../src/retransmit/go-back-n.js';
+import { type RecoveryOptions, registerRecovery } from '../../src/retransmit/schemes.js';
+
+/** An address of this file alone. */
+const ADDRESS = '127.68.0.1';
+
+registerRecovery({
+  name: 'test-agreed',
+  summary: 'go-back-N with parameters that do nothing',
+  parameters: {
+    span: { default: 8, min: 1, max: 64, whole: true, agreed: true },
+    own: { default: 1, min: 0, max: 9 },
+  },
+  sender: () => new GoBackNSender(),
+  receiver: () => new GoBackNReceiver(),
+});
+
+const options = (parameters: object): ConnectionOptions => ({
+  recovery: { name: 'test-agreed', ...parameters } as unknown as RecoveryOptions,
+});
+
+const devices = await Promise.all([ADDRESS, ADDRESS].map((address) => openDevice({ address, udpPort: 0 })));
+afterAll(() => Promise.all(devices.map((device) => device.close())));
+
+async function meet(server: object, client: object) {
+  const listener = await listen(devices[0], { port: 0, ...options(server) });
+  const target = { host: ADDRESS, port: listener.port };
+  const both = await Promise.allSettled([listener.accept(), connect(devices[1], { ...target, ...options(client) })]);
+  await listener.close();
+  return both;
+}
+
+it('connects where they are the same, whatever the others are', async () => {
+  const [accepted, connected] = await meet({ span: 16, own: 2 }, { span: 16, own: 3 });
+  expect([accepted.status, connected.status]).toEqual(['fulfilled', 'fulfilled']);
+});
+
+it('refuses others by name and value, on both sides', async () => {
+  const [accepted, connected] = await meet({ span: 16 }, {});
+  for (const side of [accepted, connected]) {
+    expect(side).toMatchObject({ status: 'rejected', reason: { code: 'ERR_ROCE_MISMATCH' } });
+  }
+  expect(String((connected as PromiseRejectedResult).reason)).toMatch(/span of test-agreed is 16 here and 8 there/);
+});
+
+it('refuses a value out of range before it connects', async () => {
+  await expect(listen(devices[0], { port: 0, ...options({ span: 65 }) })).rejects.toMatchObject({
+    code: 'ERR_ROCE_OUT_OF_RANGE',
+  });
+});
