@@ -47,6 +47,33 @@ describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
   });
 
   it.each([
+    ['bw', 'write', '64KiB', 'uc'],
+    ['lat', 'send', '3000', 'uc'],
+    ['bw', 'send', '4096', 'ud'],
+    ['lat', 'send', '64', 'ud'],
+  ])('%s %s of %s over %s says what arrived', async (tool, op, size, transport) => {
+    const { program, port } = await server(tool, op, '--transport', transport, '--json');
+    const running = client(port, tool, op, '--transport', transport, '-s', size, '-n', '20', '--json');
+    expect(await running.ended()).toBe(0);
+    const common = { op, transport, verified: true };
+    expect(JSON.parse(running.stdout)).toMatchObject({ ...common, iterations: 20, lost: 0, recovery: 'none' });
+    expect(await program.ended()).toBe(0);
+    expect(JSON.parse(program.stdout)).toMatchObject({
+      ...common,
+      role: 'server',
+      ...(tool === 'bw' && { arrived: 20 }),
+    });
+  });
+
+  it('a worker engine loses over UC exactly the messages with a hole', async () => {
+    const { port } = await server('bw', 'send', '--transport', 'uc', '--engine', 'worker');
+    const holes = ['-s', '20000', '-n', '100', '--loss', 'every=33', '--engine', 'worker', '--json'];
+    const running = client(port, 'bw', 'send', '--transport', 'uc', ...holes);
+    expect(await running.ended()).toBe(0);
+    expect(JSON.parse(running.stdout)).toMatchObject({ iterations: 85, lost: 15, verified: true, engine: 'worker' });
+  });
+
+  it.each([
     ['bw', 'write', '1MiB', '--io', 'dgram'],
     ['bw', 'write', '1MiB', '--engine', 'worker'],
     ['bw', 'read', '100KB', '--engine', 'worker', '--io', 'dgram', '--no-spin'],
