@@ -200,6 +200,21 @@ describe.skipIf(process.platform !== 'linux')('with the exchange of perftest', (
     expect(serverSaid).toContain(text);
   });
 
+  it('a server of SEND says how many of its messages never came', async () => {
+    const words = ['bw', 'send', '--perftest', '-s', '100'];
+    const { exitCodes, serverSaid } = await pair(words, { server: ['-n', '9'], client: ['-n', '5'] });
+    expect(exitCodes[0]).toBe(1);
+    expect(serverSaid).toContain('the client is done, and 5 of 9 messages have arrived');
+  });
+
+  it('a server of READ latency tells what it has answered', async () => {
+    const { atServer } = await pair(['lat', 'read', '--perftest', '-s', '100'], {
+      server: ['-n', '500'],
+      client: ['-n', '5'],
+    });
+    expect(atServer.iterations).toBe(5);
+  });
+
   it('a server of WRITE tells what the client has done, not what it was told to expect', async () => {
     const { atServer } = await pair(['bw', 'write', '--perftest', '-s', '100'], {
       server: ['-n', '500'],

@@ -71,6 +71,9 @@ const LAST_MESSAGES_MS = 5_000;
 /** The same where nothing is acknowledged: with a hole in its messages a peer waits on, two minutes or for ever. */
 const UNRELIABLE_DONE_MS = 10_000;
 
+/** What a server tells of its own in the report: nobody reads it. */
+const NOTHING_MEASURED = { counts: [0], seconds: 1 };
+
 /** One side of a perftest run that has met its peer. */
 interface Conversation {
   readonly tool: 'bw' | 'lat';
@@ -256,52 +259,79 @@ function lossRuleOf({ transport }: TransferOptions): LossRule {
   return transport === 'rc' ? NOTHING_IS_LOST : LOST_ENDS_RUN;
 }
 
+/** What the server does until the client says in its last barrier that it is done. */
 async function runAsServer(conversation: Conversation, traffic: TrafficEndpoint): Promise<Run> {
-  const { tool, op, exchange, options } = conversation;
-  const { iterations, qps, sizeBytes } = traffic.plan;
-  const planned = iterations * qps;
-  const steps = PERFTEST_TOOLS[`${op}_${tool}`];
   const startNs = nowNs();
-  const tallyOf = (count: number, lost: number | null): Tally => ({
-    counts: [count],
-    lost,
-    seconds: (nowNs() - startNs) / NS_PER_S,
-    latency: new LatencySamples(),
-  });
-  if (tool === 'lat') {
-    const rounds = answerRounds(conversation, traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
-    const clientIsDone = (timeoutMs: number) => exchange.clientIsDone(timeoutMs, steps.leavesSilently);
-    if (options.transport === 'rc' || planned === 0) {
-      await bothEnd(rounds, clientIsDone(TRAFFIC_TIMEOUT_MS), planned > 0);
-      await exchange.finish();
-      return { tally: tallyOf(planned === 0 ? traffic.arrivals.messages : planned, 0) };
-    }
-    const answered = await rounds;
-    if (answered === planned && (await comesWithin(clientIsDone(UNRELIABLE_DONE_MS)))) {
-      await exchange.finish();
-      return { tally: tallyOf(answered, 0) };
-    }
-    return { tally: tallyOf(answered, 1), unfinished: waitsForEver(conversation) };
-  }
-  if (op === 'send') {
-    const received = drainReceives(traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
-    // Without acknowledgements the client is done when it has sent all; what has not come then will hardly come.
-    const mustReceiveAll = planned > 0 && options.transport === 'rc';
-    await bothEnd(received, exchange.clientIsDone(TRAFFIC_TIMEOUT_MS), mustReceiveAll);
-    const arrived = options.transport === 'rc' ? arrivedMessages(traffic) : await settledArrivals(traffic, planned);
+  const { tool, op } = conversation;
+  const serve = tool === 'lat' ? serveRounds : op === 'send' ? serveSends : serveOneSided;
+  const { count, lost, unfinished } = await serve(conversation, traffic);
+  const seconds = (nowNs() - startNs) / NS_PER_S;
+  const tally = { counts: [count], lost, seconds, latency: new LatencySamples() };
+  return { tally, ...(unfinished !== undefined && { unfinished }) };
+}
+
+/** What a server has seen: messages, those that are missing (null: nobody knows), and why it has ended before its client, if it has. */
+interface Served {
+  readonly count: number;
+  readonly lost: number | null;
+  readonly unfinished?: string;
+}
+
+/** Messages the client is to send; 0 when only it knows. */
+function plannedMessages({ iterations, qps }: TransferPlan): number {
+  return iterations * qps;
+}
+
+async function serveRounds(conversation: Conversation, traffic: TrafficEndpoint): Promise<Served> {
+  const { op, tool, exchange, options } = conversation;
+  const planned = plannedMessages(traffic.plan);
+  const { leavesSilently } = PERFTEST_TOOLS[`${op}_${tool}`];
+  const rounds = answerRounds(conversation, traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
+  if (options.transport === 'rc' || planned === 0) {
+    await bothEnd(rounds, exchange.clientIsDone(TRAFFIC_TIMEOUT_MS, leavesSilently), traffic);
     await exchange.finish();
-    return { tally: tallyOf(arrived, planned === 0 && options.transport !== 'rc' ? null : planned - arrived) };
+    return { count: answeredMessages(traffic), lost: 0 };
   }
+  const count = await rounds;
+  if (count < planned || !(await comesWithin(exchange.clientIsDone(UNRELIABLE_DONE_MS, leavesSilently)))) {
+    return { count, lost: 1, unfinished: waitsForEver(conversation) };
+  }
+  await exchange.finish();
+  return { count, lost: 0 };
+}
+
+/** Requests of a latency test that this side has answered, itself or by its NIC. A READ that was repeated counts twice there. */
+function answeredMessages({ plan, arrivals, device }: TrafficEndpoint): number {
+  const planned = plannedMessages(plan);
+  if (plan.op === 'write') return planned;
+  const { rx_read_requests, rx_atomic_requests } = device.counters();
+  const answered = plan.op === 'send' ? arrivals.messages : plan.op === 'read' ? rx_read_requests : rx_atomic_requests;
+  return planned === 0 ? answered : Math.min(planned, answered);
+}
+
+async function serveSends({ exchange }: Conversation, traffic: TrafficEndpoint): Promise<Served> {
+  const planned = plannedMessages(traffic.plan);
+  const received = drainReceives(traffic, planned === 0 ? Number.POSITIVE_INFINITY : planned);
+  await bothEnd(received, exchange.clientIsDone(TRAFFIC_TIMEOUT_MS), traffic);
+  const isReliable = traffic.plan.transport === 'rc';
+  const count = isReliable ? arrivedMessages(traffic) : await settledArrivals(traffic, planned);
+  await exchange.finish();
+  if (isReliable) return { count, lost: 0 };
+  return { count, lost: planned === 0 ? null : planned - count };
+}
+
+async function serveOneSided({ op, exchange }: Conversation, traffic: TrafficEndpoint): Promise<Served> {
+  const { plan } = traffic;
   await exchange.barrier(TRAFFIC_TIMEOUT_MS);
-  const sent = await report(exchange, sizeBytes, tallyOf(planned, 0));
-  const iterationsSent = Number(sent.iterations);
+  const sent = await report(exchange, plan.sizeBytes, NOTHING_MEASURED);
+  const iterations = Number(sent.iterations);
   // RC: they are here, unless the client has another transport; what comes then is dropped, and ends the run.
-  const arrived = await settledArrivals(traffic, op === 'write' ? iterationsSent : 0);
+  const arrived = await settledArrivals(traffic, op === 'write' ? iterations : 0);
   checkReport(traffic, sent);
   await exchange.finish(TRAFFIC_TIMEOUT_MS);
-  if (options.transport === 'rc') return { tally: tallyOf(iterationsSent, 0) };
+  if (plan.transport === 'rc') return { count: iterations, lost: 0 };
   // In a given time only what a client did in the middle of it is told.
-  return { tally: tallyOf(arrived, planned === 0 ? null : iterationsSent - arrived) };
+  return { count: arrived, lost: plan.iterations === 0 ? null : iterations - arrived };
 }
 
 /** Rounds that were played; READ and atomics need nobody. */
@@ -318,22 +348,21 @@ async function answerRounds(
 }
 
 /**
- * Waits for the client's last word, and for our part of the work where it `mustEnd` by itself. Work fails when its queue pair does; rejects with
- * ERR_ROCE_CONNECT when the client leaves before the work is done.
+ * Waits for the client's last word, and for our part of the work where its end is known. Work fails when its queue pair does. Rejects with
+ * ERR_ROCE_MISMATCH when the client is done before.
  */
-async function bothEnd(work: Promise<unknown>, clientIsDone: Promise<void>, mustEnd: boolean): Promise<void> {
-  if (!mustEnd) {
+async function bothEnd(work: Promise<unknown>, clientIsDone: Promise<void>, traffic: TrafficEndpoint): Promise<void> {
+  const { plan, arrivals } = traffic;
+  // Without acknowledgements the client is done when it has sent all: what has not come then will hardly come.
+  if (plan.transport !== 'rc' || plan.iterations === 0) {
     await Promise.race([clientIsDone, work.then(() => clientIsDone)]);
     return;
   }
   const giveUp = new AbortController();
   const late = clientIsDone.then(async () => {
     await delay(LAST_MESSAGES_MS, undefined, { signal: giveUp.signal });
-    throw new RoceError(
-      'ERR_ROCE_CONNECT',
-      'the peer has left before the last message',
-      'is -n the same on both sides?',
-    );
+    const text = `the client is done, and ${arrivals.messages} of ${plannedMessages(plan)} messages have arrived`;
+    throw new RoceError('ERR_ROCE_MISMATCH', text, 'give both sides the same -n and -q');
   });
   try {
     await Promise.race([Promise.all([work, clientIsDone]), late]);
@@ -362,7 +391,11 @@ function checkReport({ plan, device }: TrafficEndpoint, { sizeBytes, iterations 
   );
 }
 
-function report(exchange: PerftestExchange, sizeBytes: number, tally: Tally): Promise<PerftestReport> {
+function report(
+  exchange: PerftestExchange,
+  sizeBytes: number,
+  tally: Pick<Tally, 'counts' | 'seconds'>,
+): Promise<PerftestReport> {
   const messages = tally.counts.reduce((sum, count) => sum + count, 0);
   const messagesPerSecond = messages / tally.seconds;
   const average = (messagesPerSecond * sizeBytes) / MEBIBYTE;
