@@ -18,12 +18,14 @@ const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, st
   rc: {},
   uc: {
     recovery: REPEATS_NOTHING,
+    recoveryParams: REPEATS_NOTHING,
     timeout: REPEATS_NOTHING,
     retryCnt: REPEATS_NOTHING,
     rdmaCm: 'rdma_cm connects no UC queue pairs; perftest -R does not either',
   },
   ud: {
     recovery: REPEATS_NOTHING,
+    recoveryParams: REPEATS_NOTHING,
     timeout: REPEATS_NOTHING,
     retryCnt: REPEATS_NOTHING,
     rdmaCm: 'rdma_cm resolves datagrams by SIDR, which is not spoken here',
