@@ -15,11 +15,11 @@ export interface Pacer {
   /** A data packet of that many bytes on the link leaves now. */
   onSent(wireBytes: number, now: number): void;
   /** There is nothing to send. */
-  rest(): void;
+  idle(): void;
 }
 
 /** For flows without a limit. */
-export const UNPACED: Pacer = { opensNs: Number.NEGATIVE_INFINITY, onSent() {}, rest() {} };
+export const UNPACED: Pacer = { opensNs: Number.NEGATIVE_INFINITY, onSent() {}, idle() {} };
 
 const NS_BITS_PER_BYTE = 8e9;
 
@@ -31,7 +31,7 @@ export class RatePacer implements Pacer {
   /** When what was sent so far has left at the flow's rate. */
   #paidNs = Number.NEGATIVE_INFINITY;
   #burstLeft: number;
-  #rested = true;
+  #isIdle = true;
   opensNs = Number.NEGATIVE_INFINITY;
 
   /** `burstBytes` 0: packet by packet. */
@@ -45,15 +45,15 @@ export class RatePacer implements Pacer {
   onSent(wireBytes: number, now: number): void {
     this.#rate.onSent(wireBytes, now);
     const costNs = (wireBytes * NS_BITS_PER_BYTE) / this.#rate.rateBps(now);
-    this.#paidNs = Math.max(this.#paidNs, this.#rested ? now : now - this.#catchUpNs) + costNs;
-    this.#rested = false;
+    this.#paidNs = Math.max(this.#paidNs, this.#isIdle ? now : now - this.#catchUpNs) + costNs;
+    this.#isIdle = false;
     this.#burstLeft -= wireBytes;
     if (this.#burstLeft > 0) return;
     this.#burstLeft = this.#burstBytes;
     this.opensNs = this.#paidNs;
   }
 
-  rest(): void {
-    this.#rested = true;
+  idle(): void {
+    this.#isIdle = true;
   }
 }

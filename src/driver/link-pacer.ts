@@ -37,7 +37,7 @@ export class LinkPacer {
   }
 
   /** The link could have sent and had nothing to send. */
-  rest(): void {
+  idle(): void {
     this.#isIdle = true;
   }
 }

@@ -212,7 +212,7 @@ class UdpSwitch implements LiveSwitch {
     while (pacer.mayStart(now)) {
       const slot = this.#switch.take(number, now);
       if (slot < 0) {
-        pacer.rest();
+        pacer.idle();
         break;
       }
       pacer.sent(this.#switch.slotLength(slot));

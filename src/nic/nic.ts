@@ -184,6 +184,7 @@ export class Nic implements QpHost {
     if (done > 0) this.raise(EVENT_COMMAND_DONE, 0);
   }
 
+  /** The application has posted something to this queue pair. */
   doorbell(qpn: number): void {
     this.#qps.get(qpn)?.doorbell();
   }
@@ -249,6 +250,7 @@ export class Nic implements QpHost {
     return Math.min(this.#deadlines.nextNs, this.#pacing.nextNs, this.#pauses.nextNs);
   }
 
+  /** Does what is due at `now`: retransmissions, pacing, ends of pauses. */
   onDeadline(now: number): void {
     this.#deadlines.fire(now);
     this.#pacing.release(now);

@@ -179,7 +179,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   protected yieldTurn(hasUnsent: boolean, now: number): false {
     const { pacer } = this.congestion;
     if (pacer.opensNs > now) this.host.resumeAt(this, pacer.opensNs);
-    else if (!hasUnsent) pacer.rest();
+    else if (!hasUnsent) pacer.idle();
     return false;
   }
 

@@ -1,11 +1,9 @@
 /** Work requests that send nothing: binding a memory window, registering a fast-register region, invalidating a key (IBTA vol. 1 §11.4.1). */
 
+import { EXACT_HIGH_END, U32 } from '../core/u64.js';
 import { STATUS_LOC_QP_OP_ERR, STATUS_MW_BIND_ERR, STATUS_SUCCESS, WR_BIND_MW, WR_LOCAL_INV } from '../ring/enums.js';
 import type { SendWqe } from '../ring/work-queue.js';
 import type { QpShared } from './shared.js';
-
-/** Byte offsets are below 2^53: their upper words are below this. */
-const OFFSET_HIGH_END = 2 ** (53 - 32);
 
 /** Executes LOCAL_INV, BIND_MW or REG_MR at once. Returns the completion status (`ibv_wc_status`). */
 export function executeLocal(qp: QpShared, wqe: SendWqe): number {
@@ -35,12 +33,12 @@ function bindWindow(qp: QpShared, wqe: SendWqe): boolean {
 /** REG_MR carries the part of the backing to map as its one SGE: address = offset, length = length. */
 function fastRegister(qp: QpShared, wqe: SendWqe): boolean {
   const { sges } = wqe;
-  if (sges.count !== 1 || sges.high[0] >= OFFSET_HIGH_END) return false;
+  if (sges.count !== 1 || sges.high[0] >= EXACT_HIGH_END) return false;
   return qp.host.keys.fastRegister(
     wqe.handle,
     qp.pd,
     wqe.rkey,
-    sges.high[0] * 0x1_0000_0000 + sges.low[0],
+    sges.high[0] * U32 + sges.low[0],
     sges.lengths[0],
     wqe.remoteHigh,
     wqe.remoteLow,

@@ -46,10 +46,15 @@ export type QpProgress = CommandResult<'inspectQp'>;
 
 /** A queue pair as the NIC sees it. */
 export interface NicQueuePair extends Schedulable {
+  /** Handle of its protection domain. */
   readonly pd: number;
+  /** Where its send work requests complete. */
   readonly sendCq: CompletionSink;
+  /** Where its receives complete. */
   readonly recvCq: CompletionSink;
+  /** Where its receive work requests come from. */
   readonly receives: ReceiveSource;
+  /** As `modify` has set them, the state among them. */
   readonly attributes: QpAttributes;
 
   // ---- the checks of the receive path, in the order in which the NIC asks (IBTA vol. 1 §9.6)
@@ -87,6 +92,7 @@ export interface NicQueuePair extends Schedulable {
   enterError(): void;
   /** The queue pair is no more: windows it bound are gone, nothing is completed. */
   destroy(): void;
+  /** PSNs as they are now. */
   readonly nextPsns: NextPsns;
   /** UDP source port of the connection; 0 where there is none. */
   readonly sourcePort: number;
@@ -94,6 +100,6 @@ export interface NicQueuePair extends Schedulable {
   readonly rate: RateControl;
   /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_UNSUPPORTED where the type has none, ERR_ROCE_OUT_OF_RANGE when it is too small. */
   watch(memory: ArrayBufferLike): void;
-  /** Throws ERR_ROCE_UNSUPPORTED where the type has none. */
+  /** How far both sides are. Throws ERR_ROCE_UNSUPPORTED where the type does not tell. */
   readonly progress: QpProgress;
 }

@@ -125,17 +125,17 @@ export class PageProbe implements QpProbe {
       return;
     }
     if (stamps[o + STAMP_T4] === 0) stamps[o + STAMP_T4] = nowNs;
-    if (--this.#active === 0) this.#rest();
+    if (--this.#active === 0) this.#endActivity();
   }
 
   discarded(next: number): void {
-    if (this.#active > 0) this.#rest();
+    if (this.#active > 0) this.#endActivity();
     this.#active = 0;
     this.#firstUnsent = next;
     this.waits(WAIT_NOTHING);
   }
 
-  #rest(): void {
+  #endActivity(): void {
     const { scalars } = this.page;
     scalars[SCALAR_ACTIVE] += this.nowNs - scalars[SCALAR_ACTIVE_SINCE];
     scalars[SCALAR_ACTIVE_SINCE] = NEVER;

@@ -33,7 +33,7 @@ describe('packet by packet', () => {
   it('does not make up for a time in which there was nothing to send', () => {
     const paced = pacer({ catchUpNs: 80_000 });
     send(paced, 2, 0, 1);
-    paced.rest();
+    paced.idle();
     expect(send(paced, 3, 1e6, 1)).toEqual([1e6, 1e6 + PACKET_NS, 1e6 + 2 * PACKET_NS]);
   });
 

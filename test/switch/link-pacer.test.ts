@@ -34,7 +34,7 @@ describe('link pacer', () => {
     const pacer = new LinkPacer(1e9);
     pacer.sent(FRAME);
     expect(pacer.mayStart(MS)).toBe(true);
-    pacer.rest();
+    pacer.idle();
     expect(sentBy(pacer, MS, 5 * MS, 5 * MS)).toBe(1);
   });
 

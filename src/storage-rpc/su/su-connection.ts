@@ -51,8 +51,8 @@ const DEFAULTS = {
 const SLOTS_MAX = 1024;
 /** An explicit grant waits so long for a message that would carry it. */
 const GRANT_DELAY_NS = 200e3;
-/** Last words wait so long for their acknowledgement: without them the peer notices, too. */
-const LAST_WORDS_NS = 100e6;
+/** The message that says goodbye waits so long for its acknowledgement: without it the peer notices, too. */
+const FAREWELL_TIMEOUT_NS = 100e6;
 
 /** One connection: a stream to write and a stream to read. */
 export class SuConnection {
@@ -188,7 +188,7 @@ export class SuConnection {
     this.#cancelGrant?.();
     this.#watch?.stop();
     this.#settleTerms.reject(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
-    if (this.#port.isOpen) await this.#atMost(LAST_WORDS_NS, this.#farewell);
+    if (this.#port.isOpen) await this.#atMost(FAREWELL_TIMEOUT_NS, this.#farewell);
     await this.#port.close();
     this.#sender.close();
     this.#receiver.close();
@@ -347,7 +347,7 @@ export class SuConnection {
     if (!this.#port.isOpen) return;
     const told = this.#port.send({ type: 'ABORT', body: encodeAbort(reason, text) }).catch(() => {});
     this.#port.stopReceiving();
-    await this.#atMost(LAST_WORDS_NS, told);
+    await this.#atMost(FAREWELL_TIMEOUT_NS, told);
   }
 
   async #atMost(ns: number, work: Promise<void>): Promise<void> {
