@@ -9,6 +9,8 @@ import { connectSocket } from './connect-socket.js';
 
 /** No message of ours comes near it; a peer that sends more is something else. */
 const LINE_BYTES_MAX = 65_536;
+/** Our messages are flat. What walks through a message may do so by recursion: nobody can make it deeper than this. */
+const NESTING_MAX = 16;
 /** Messages that wait to be asked for. Two endpoints take turns; a peer that sends more is something else, too. */
 const UNREAD_MAX = 64;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
@@ -108,11 +110,9 @@ export class ControlChannel {
     for (let end = this.#buffered.indexOf('\n'); end >= 0; end = this.#buffered.indexOf('\n')) {
       const line = this.#buffered.slice(0, end);
       this.#buffered = this.#buffered.slice(end + 1);
-      try {
-        this.#deliver(JSON.parse(line));
-      } catch {
-        this.#refuse('the peer does not speak the rocev2 exchange');
-      }
+      const message = parseMessage(line);
+      if (message === undefined) this.#refuse('the peer does not speak the rocev2 exchange');
+      else this.#deliver(message);
       if (this.#failure !== undefined) return;
     }
     if (this.#buffered.length > LINE_BYTES_MAX) this.#refuse('the peer sent a line without end');
@@ -137,6 +137,21 @@ export class ControlChannel {
     this.#waiter?.reject(error);
     this.#waiter = undefined;
   }
+}
+
+/** The JSON of a line; undefined where it is none, or nested deeper than any of ours. */
+function parseMessage(line: string): unknown {
+  try {
+    const message: unknown = JSON.parse(line);
+    return isNestedWithin(message, NESTING_MAX) ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isNestedWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1));
 }
 
 /** Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT, saying why. */
