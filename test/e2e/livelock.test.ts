@@ -5,6 +5,9 @@ import { isBuilt, Program } from './executable.js';
 
 const SMALL = ['livelock', '--json', '--message', '1MiB', '--seconds', '0.3'];
 
+/** Packets without data that A sends in a run, at most: acknowledgements of what B answers, requests to repeat. */
+const OTHER_PACKETS_MAX = 16;
+
 async function runsOf(...args: string[]): Promise<LivelockRun[]> {
   const livelock = Program.rocev2(...SMALL, ...args);
   expect(await livelock.ended(), livelock.stderr).toBe(0);
@@ -27,8 +30,10 @@ describe.skipIf(!isBuilt)('rocev2 livelock', () => {
     ]);
     for (const result of runs) {
       const label = JSON.stringify(result);
-      // Identifications are sequential, so the rule takes one data packet in 256 to the packet.
-      expect(Math.abs(result.packetsDropped - result.packetsSent / 256), label).toBeLessThan(1);
+      // Identifications are sequential, so the rule takes one packet in 256 to the packet. Not all of them are data: A answers, too.
+      expect(Math.abs(result.packetsDropped - result.packetsSent / 256), label).toBeLessThan(
+        1 + OTHER_PACKETS_MAX / 256,
+      );
       expect(result.packetsSent, label).toBeGreaterThan(2 * 256);
       if (result.scheme === 'go-back-0') {
         expect(result.messagesCompleted, label).toBe(0);
