@@ -5,29 +5,12 @@
 
 import type { CongestionControl } from '../dcqcn/congestion-control.js';
 import type { TxBatch } from '../port/datagram.js';
-import type { QpAttributes } from '../ring/commands.js';
-import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
+import type { QueuePairOptions } from './nic-queue-pair.js';
 import type { Path, PeerBudget } from './path.js';
 import type { QpProbe } from './probe.js';
 
 /** A connected queue pair as its parts see it. */
-export interface QpShared {
-  /** The NIC. */
-  readonly host: QpHost;
-  /** Queue pair number, 24 bits. */
-  readonly qpn: number;
-  /** Handle of the protection domain. */
-  readonly pd: number;
-  /** Where send work requests complete. */
-  readonly sendCq: CompletionSink;
-  /** Where receives complete. */
-  readonly recvCq: CompletionSink;
-  /** Where receive work requests come from. */
-  readonly receives: ReceiveSource;
-  /** Every send work request completes visibly. */
-  readonly signalAll: boolean;
-  /** As `modify` has set them. */
-  readonly attributes: QpAttributes;
+export interface QpShared extends Omit<QueuePairOptions, 'sendQueue'> {
   /** Path MTU in bytes. */
   readonly mtuBytes: number;
   /** Where packets go. Only while connected. */
