@@ -15,8 +15,8 @@ import { CompletionRing } from '../ring/completion-ring.js';
 import { QP_TYPES, QPS_ERR, QPS_RESET } from '../ring/enums.js';
 import { RecvQueue, SendQueue } from '../ring/work-queue.js';
 import { HandleTable } from './handle-table.js';
-import type { PortFacts } from './nic.js';
 import type { PeerPaths } from './peer-paths.js';
+import type { PortFacts } from './port-facts.js';
 import type { QueuePairNumbers } from './queue-pair-numbers.js';
 import { NicCompletionQueue, NicSharedReceiveQueue, OwnReceives } from './queues.js';
 

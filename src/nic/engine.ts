@@ -10,7 +10,8 @@ import { COMMAND_DEPTH, CommandRing } from '../ring/command-ring.js';
 import { COUNTER_NAMES } from '../ring/counters.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../ring/event-ring.js';
-import { Nic, type NicTuning, type PortFacts } from './nic.js';
+import { Nic, type NicTuning } from './nic.js';
+import type { PortFacts } from './port-facts.js';
 
 /** A NIC on the thread of its application. */
 export abstract class Engine implements EngineLink {

@@ -12,7 +12,7 @@
 import type { RandomSource } from '../core/random.js';
 import { KeyTable } from '../memory/key-table.js';
 import type { IcrcFlow } from '../packet/icrc.js';
-import type { Port, RxDatagram, TxBatch } from '../port/datagram.js';
+import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import type { NotificationSender, Paced, QpHost } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
 import { CNP_DSCP, type Connection, type Path } from '../qp/path.js';
@@ -26,6 +26,7 @@ import { CommandTable } from './command-table.js';
 import { Deadlines } from './deadlines.js';
 import { PacingQueue } from './pacing-queue.js';
 import { PeerPaths } from './peer-paths.js';
+import type { PortFacts } from './port-facts.js';
 import { PriorityPause } from './priority-pause.js';
 import { QueuePairNumbers } from './queue-pair-numbers.js';
 import { ReceivePath } from './receive-path.js';
@@ -40,12 +41,6 @@ const UNLIMITED = Number.POSITIVE_INFINITY;
 const FIRST_PAUSE_COUNTER = COUNTER.rx_prio0_pause;
 const TX_PACKETS = COUNTER.tx_packets;
 const TX_BYTES = COUNTER.tx_bytes;
-
-/** What the NIC needs to know of the port its datagrams leave by. */
-export type PortFacts = Pick<
-  Port,
-  'address' | 'udpPort' | 'pathMtuMax' | 'ipIdPolicy' | 'fixedSourcePort' | 'receiveBudgetPackets'
->;
 
 /** What a driver may set to suit its clock and network. */
 export interface NicTuning {

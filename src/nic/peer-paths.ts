@@ -6,7 +6,7 @@ import { IcrcFlow } from '../packet/icrc.js';
 import { ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
 import { type Connection, flowSourcePort, Path, type PeerBudget } from '../qp/path.js';
 import { QP_ATTR_INFLIGHT, type QpAttributes } from '../ring/commands.js';
-import type { PortFacts } from './nic.js';
+import type { PortFacts } from './port-facts.js';
 
 /** Packets in flight to a peer that did not tell what its socket can hold: what Linux Soft-RoCE allows itself. */
 const INFLIGHT_DEFAULT_PACKETS = 128;
