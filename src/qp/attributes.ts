@@ -78,19 +78,24 @@ const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min
   [QP_ATTR_MAX_QP_RD_ATOMIC, 'maxRdAtomic', 0, RD_ATOMIC_MAX],
   [QP_ATTR_MAX_DEST_RD_ATOMIC, 'maxDestRdAtomic', 0, RD_ATOMIC_MAX],
   [QP_ATTR_MIN_RNR_TIMER, 'minRnrTimer', 0, 31],
+  [QP_ATTR_AV, 'remoteUdpPort', 0, 0xffff],
   [QP_ATTR_AV, 'dscp', 0, 63],
   [QP_ATTR_AV, 'ecn', 0, 3],
   [QP_ATTR_INFLIGHT, 'inflightPackets', 2, 0xffffffff],
 ];
 
-/** Throws ERR_ROCE_OUT_OF_RANGE for a value out of its range, or one that the port cannot carry. */
-export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
+/** Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is out of its range. */
+export function checkValues(values: Readonly<Partial<QpAttributes>>, mask: number): void {
   for (const [bit, name, min, max] of RANGES) {
-    const value = values[name] as number;
-    if ((mask & bit) !== 0 && (value < min || value > max)) {
-      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must be ${min} to ${max}`);
-    }
+    const value = values[name] as number | undefined;
+    if ((mask & bit) === 0 || value === undefined || (value >= min && value <= max)) continue;
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must be ${min} to ${max}`);
   }
+}
+
+/** The same, and what the port cannot carry, and schemes that are none. */
+export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
+  checkValues(values, mask);
   if ((mask & QP_ATTR_RECOVERY) !== 0) {
     const recovery = unpackRecovery(values.recovery, values.recoveryParameters);
     createSender(recovery);

@@ -11,6 +11,7 @@ import {
   type CommandArgs,
   type CommandName,
   type CommandResult,
+  checkU32Fields,
   commandNameOf,
   decodeFields,
   encodeFields,
@@ -35,8 +36,12 @@ export class CommandRing extends Ring {
     return this.fill >= this.depth;
   }
 
-  /** Application side: publishes a command and returns its free-running index. The caller has checked `isFull`. */
+  /**
+   * Application side: publishes a command and returns its free-running index. The caller has checked `isFull`. Throws ERR_ROCE_OUT_OF_RANGE for a
+   * number that does not fit its field; nothing is published then.
+   */
   submit<N extends CommandName>(name: N, args: CommandArgs<N>): number {
+    checkU32Fields(COMMANDS[name].in, args);
     const index = this.producer;
     const o = this.offsetOf(index);
     this.view.setUint32(o, COMMANDS[name].code, true);

@@ -6,6 +6,8 @@
  * `name` a name of a scheme: its length, then ASCII.
  */
 
+import { RoceError } from '../core/errors.js';
+
 import { PARAMETERS_MAX } from '../core/parameters.js';
 
 /** How a field stands in an element: see above. All are little-endian. */
@@ -207,6 +209,24 @@ const FIELD_BYTES: Record<FieldKind, number> = {
   gid: 16,
   name: NAME_BYTES,
 };
+
+const U32_MAX = 0xffffffff;
+
+/**
+ * Checks the 32-bit fields of a command before they are written, where another value would be cut off in silence. Throws ERR_ROCE_OUT_OF_RANGE
+ * for a value that is no whole number from 0 to 2^32 - 1.
+ */
+export function checkU32Fields(table: Record<string, FieldKind>, values: Record<string, FieldValue>): void {
+  for (const [name, kind] of Object.entries(table)) {
+    const value = values[name];
+    if (kind !== 'u32' || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= U32_MAX)) continue;
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `${name} is ${value}`,
+      `it must be a whole number from 0 to ${U32_MAX}`,
+    );
+  }
+}
 
 /** Writes the fields in table order from `offset`. Missing fields are a programming error caught by the types. */
 export function encodeFields(

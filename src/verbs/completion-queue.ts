@@ -84,6 +84,7 @@ export class CompletionQueue extends Resource {
   readonly #memoryId: number;
   readonly #cqe = new Cqe();
   #waiters: Array<() => void> = [];
+  #hasOverrun = false;
 
   private constructor(device: RdmaDevice, handle: number, ring: CompletionRing, memoryId: number) {
     super(device);
@@ -146,19 +147,29 @@ export class CompletionQueue extends Resource {
     return toWorkCompletion(cqe, cqe.isReceive ? qp.receiveDone(cqe.index) : qp.sendDone(cqe, nowNs));
   }
 
-  /** Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects when closed. */
+  /**
+   * Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects with ERR_ROCE_CLOSED when closed, and
+   * with ERR_ROCE_LIMIT when the queue has overrun and holds nothing more: what it lost never comes.
+   */
   async wait(solicitedOnly = false): Promise<void> {
     const ring = this.#ring;
     for (;;) {
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
       // Armed first: what comes after the look wakes us, what came before it is seen.
       ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
-      if (solicitedOnly ? ring.holdsSolicited : ring.fill > 0) return;
+      if (solicitedOnly && !this.#hasOverrun ? ring.holdsSolicited : ring.fill > 0) return;
+      if (this.#hasOverrun) {
+        throw new RoceError(
+          'ERR_ROCE_LIMIT',
+          `the completion queue overran its ${ring.depth} elements: completions are lost, and its queue pairs have stopped`,
+          'make it as deep as all work requests that may complete into it',
+        );
+      }
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
   }
 
-  /** Waits for and returns the next completion. */
+  /** Waits for and returns the next completion. Rejects like {@link wait}. */
   async next(): Promise<WorkCompletion> {
     for (;;) {
       const wc = this.pollOne();
@@ -167,7 +178,7 @@ export class CompletionQueue extends Resource {
     }
   }
 
-  /** Every completion, until the queue is closed. */
+  /** Every completion, until the queue is closed. Throws what {@link wait} rejects with when it has overrun. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
     while (!this.isClosed) {
       const wc = this.pollOne();
@@ -195,6 +206,12 @@ export class CompletionQueue extends Resource {
   /** The ring itself. @internal */
   get ring(): CompletionRing {
     return this.#ring;
+  }
+
+  /** The NIC had no room for a completion (CQ_ERR). @internal */
+  onOverrun(): void {
+    this.#hasOverrun = true;
+    this.onCompletionEvent();
   }
 
   /** @internal */

@@ -234,6 +234,7 @@ export class RdmaDevice extends Resource {
   #emit(type: number, id: number): void {
     if (type === EVENT_CQ_ERR) {
       const cq = this.#cqs.get(id);
+      cq?.onOverrun();
       if (cq !== undefined) this.events.emit('CQ_ERR', cq);
       return;
     }

@@ -161,8 +161,16 @@ function u64(name: string, value: bigint): bigint {
 }
 
 function u32(name: string, value: number): number {
-  if (!Number.isInteger(value) || value < 0 || value > 0xffffffff) {
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, 'it must fit 32 bits without sign');
+  return unsigned(name, value, 32);
+}
+
+function u24(name: string, value: number): number {
+  return unsigned(name, value, 24);
+}
+
+function unsigned(name: string, value: number, bits: number): number {
+  if (!Number.isInteger(value) || value < 0 || value >= 2 ** bits) {
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must fit ${bits} bits without sign`);
   }
   return value;
 }
@@ -203,7 +211,7 @@ export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFiel
     case 'SEND':
     case 'SEND_WITH_IMM':
       fields.ah = request.ah?.handle ?? 0;
-      fields.remoteQpn = request.remoteQpn ?? 0;
+      fields.remoteQpn = u24('remoteQpn', request.remoteQpn ?? 0);
       fields.qkey = u32('remoteQkey', request.remoteQkey ?? 0);
       if (request.opcode === 'SEND_WITH_IMM') fields.immediate = u32('immediate', request.immediate);
       break;

@@ -231,9 +231,10 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     await page.getByRole('table', { name: 'who owns the latency' }).getByText(conn).first().waitFor();
     await page.locator('.latencies [data-op="RDMA_WRITE"]').waitFor();
     await line('endpoint', RECEIVER).click();
-    expect(await page.getByRole('region', { name: 'Rate that is allowed' }).isVisible()).toBe(true); // Both sides have DCQCN.
+    const allowedRate = page.locator('section', { hasText: 'Rate that is allowed' });
+    await allowedRate.waitFor({ state: 'visible' }); // Both sides have DCQCN.
     await line('endpoint', SERVER).click();
-    expect(await page.getByRole('region', { name: 'Rate that is allowed' }).isVisible()).toBe(false);
+    await allowedRate.waitFor({ state: 'hidden' });
   });
 
   it('shows of a switch the numbers that the state has, port by port', async () => {

@@ -205,6 +205,31 @@ describe('an overflow', () => {
     expect(nic.done().map((wc) => wc.wrId)).toEqual([20]);
   });
 
+  it.each(['next', 'wait', 'iteration'] as const)(
+    'ends %s with the reason once what came before is taken, begun before it or after',
+    async (way) => {
+      const { nic, cq, qp } = await withSmallCq('sendCq');
+      const taken: unknown[] = [];
+      const take = async () => {
+        if (way === 'iteration') for await (const wc of cq) taken.push(wc.wrId);
+        else if (way === 'next') for (;;) taken.push((await cq.next()).wrId);
+        else
+          for (;;) {
+            await cq.wait();
+            taken.push(...cq.poll().map((wc) => wc.wrId));
+          }
+      };
+      const begunBefore = take();
+      qp.postSend(...[0, 1, 2, 3, 4, 5].map((wrId) => send(wrId)));
+      nic.take();
+      nic.response('ACKNOWLEDGE', 5, { destQpn: qp.qpn });
+      const overrun = { code: 'ERR_ROCE_LIMIT', message: expect.stringContaining('overran its 4 elements') };
+      await expect(begunBefore).rejects.toMatchObject(overrun);
+      expect(taken).toEqual([0, 1, 2, 3]);
+      await expect(take()).rejects.toMatchObject(overrun);
+    },
+  );
+
   it('while flushing is survived', async () => {
     const { nic, cq, qp } = await withSmallCq('sendCq');
     qp.postSend(...[0, 1, 2, 3, 4, 5, 6].map((wrId) => send(wrId)));

@@ -41,3 +41,59 @@ it.each([
     message: expect.stringMatching(message),
   });
 });
+
+it.each([
+  ['an address handle of DSCP 300', { dscp: 300 }, /dscp is 300 \(it must be 0 to 63\)/],
+  ['one of UDP port 70000', { udpPort: 70_000 }, /remoteUdpPort is 70000/],
+  ['one of DSCP 1.5', { dscp: 1.5 }, /dscp is 1.5 \(it must be a whole number/],
+  ['one of DSCP -1', { dscp: -1 }, /dscp is -1/],
+])('%s is out of range', async (_, options, message) => {
+  const pd = await device.createPd();
+  await expect(pd.createAh(device.address, options)).rejects.toMatchObject({
+    code: 'ERR_ROCE_OUT_OF_RANGE',
+    message: expect.stringMatching(message),
+  });
+  await expect(pd.createAh(device.address, { dscp: 63, udpPort: 65_535 })).resolves.toBeDefined();
+});
+
+it.each([
+  ['rqPsn', -1],
+  ['rqPsn', 2 ** 24],
+  ['destQpn', 2 ** 24 + 5],
+  ['destQpn', 2 ** 32 + 5],
+  ['maxDestRdAtomic', 1.7],
+  ['minRnrTimer', Number.NaN],
+])('%s %d reaches no queue pair', async (name, value) => {
+  const pd = await device.createPd();
+  const cq = await device.createCq(16);
+  const qp = await pd.createQp({ sendCq: cq });
+  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: 0 });
+  const good = {
+    av: { address: device.address },
+    pathMtu: 1024,
+    destQpn: 77,
+    rqPsn: 5,
+    maxDestRdAtomic: 1,
+    minRnrTimer: 12,
+  };
+  await expect(qp.modify({ state: 'RTR', ...good, [name]: value })).rejects.toMatchObject({
+    code: 'ERR_ROCE_OUT_OF_RANGE',
+    message: expect.stringContaining(`${name} is ${value}`),
+  });
+  expect(await qp.query()).toMatchObject({ state: 'INIT' });
+  await qp.modify({ state: 'RTR', ...good });
+  expect(await qp.query()).toMatchObject({ state: 'RTR', rqPsn: 5 });
+});
+
+it('a datagram to a QPN above 24 bits is refused where it is posted', async () => {
+  const pd = await device.createPd();
+  const cq = await device.createCq(16);
+  const qp = await pd.createQp({ type: 'UD', sendCq: cq });
+  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: 1 });
+  await qp.modify({ state: 'RTR' });
+  await qp.modify({ state: 'RTS', sqPsn: 0 });
+  const ah = await pd.createAh(device.address);
+  const send = (remoteQpn: number) => qp.postSend({ opcode: 'SEND', ah, remoteQpn, remoteQkey: 1 });
+  expect(() => send(2 ** 24)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_OUT_OF_RANGE' }));
+  expect(() => send(2 ** 24 - 1)).not.toThrow();
+});
