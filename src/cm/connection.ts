@@ -92,8 +92,8 @@ export class Connection extends Resource {
     this.#peer = peer;
     this.agreement = agreement;
     this.qp = parts.qp;
-    void this.#serveSends();
-    void this.#serveReceives();
+    void this.#serveSends().catch((error: RoceError) => this.#lose(error));
+    void this.#serveReceives().catch((error: RoceError) => this.#lose(error));
     void this.#watchPeer();
   }
 
@@ -329,6 +329,13 @@ export class Connection extends Resource {
     this.#failure ??= error;
     for (const { reject } of this.#receivers.splice(0)) reject(this.#failure);
     this.#postQueued();
+  }
+
+  /** A completion queue has overrun, or the NIC is gone: nothing that is pending will complete. */
+  #lose(error: RoceError): void {
+    this.#end(error);
+    for (const { reject } of this.#pending.values()) reject(this.#failure!);
+    this.#pending.clear();
   }
 
   /** Every message from the peer until either side closes the connection, or the peer is gone; a failure throws. */

@@ -3,6 +3,7 @@
  * Unreliable: what does not fit the queues is dropped, as the network would.
  */
 
+import type { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 import { Access } from '../verbs/access.js';
 import type { AddressHandle } from '../verbs/address-handle.js';
@@ -59,7 +60,9 @@ export class GsiChannel {
       await qp.modify({ state: 'RTS', sqPsn: 0 });
       const channel = new GsiChannel(pd, cq, qp, mr, onMad);
       for (let slot = 0; slot < QUEUE_DEPTH; slot++) channel.#postReceive(slot);
-      channel.#loop = channel.#run();
+      channel.#loop = channel.#run().catch((error: RoceError) => {
+        if (error.code !== 'ERR_ROCE_CLOSED') throw error; // The NIC has ended by itself, and its device says so.
+      });
       return channel;
     } catch (error) {
       await pd.close();

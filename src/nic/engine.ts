@@ -20,6 +20,8 @@ export abstract class Engine implements EngineLink {
   readonly events = EventRing.create(allocatePlain, EVENT_DEPTH);
   readonly counters = new Float64Array(COUNTER_NAMES.length);
   onInterrupt: () => void = () => {};
+  /** Never called: it ends with the application. */
+  onFailure: () => void = () => {};
   readonly #memory = new AttachedMemory();
   #interruptPending = false;
 

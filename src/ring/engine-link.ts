@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from '../core/clock.js';
+import type { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CommandRing } from './command-ring.js';
 import type { EventRing } from './event-ring.js';
@@ -31,10 +32,15 @@ export interface EngineLink extends Clock {
   ringDoorbell(qpn: number): void;
   /** Called by the NIC's side, never from inside a call of ours, when the event ring has something new. */
   onInterrupt: () => void;
+  /**
+   * Called once when the NIC has ended by itself: nothing that was asked is answered any more, and nothing is called back afterwards. `cause` has the
+   * code ERR_ROCE_CLOSED.
+   */
+  onFailure: (cause: RoceError) => void;
   /** Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. */
   resolve(address: IpAddress): Promise<void>;
   /** For people: which port carries the packets. */
   readonly portDescription: string;
-  /** Stops the NIC and closes its port. Nothing is called back afterwards. */
+  /** Stops the NIC and closes its port; resolves as well when it has ended by itself. Nothing is called back afterwards. */
   close(): Promise<void>;
 }

@@ -84,7 +84,8 @@ export class CompletionQueue extends Resource {
   readonly #memoryId: number;
   readonly #cqe = new Cqe();
   #waiters: Array<() => void> = [];
-  #hasOverrun = false;
+  /** Why nothing more will come, if that is so. */
+  #failure: RoceError | undefined;
 
   private constructor(device: RdmaDevice, handle: number, ring: CompletionRing, memoryId: number) {
     super(device);
@@ -148,8 +149,9 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects with ERR_ROCE_CLOSED when closed, and
-   * with ERR_ROCE_LIMIT when the queue has overrun and holds nothing more: what it lost never comes.
+   * Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects with ERR_ROCE_CLOSED when closed. When
+   * nothing more will come and what had come is taken, it rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the
+   * NIC has ended.
    */
   async wait(solicitedOnly = false): Promise<void> {
     const ring = this.#ring;
@@ -157,14 +159,8 @@ export class CompletionQueue extends Resource {
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
       // Armed first: what comes after the look wakes us, what came before it is seen.
       ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
-      if (solicitedOnly && !this.#hasOverrun ? ring.holdsSolicited : ring.fill > 0) return;
-      if (this.#hasOverrun) {
-        throw new RoceError(
-          'ERR_ROCE_LIMIT',
-          `the completion queue overran its ${ring.depth} elements: completions are lost, and its queue pairs have stopped`,
-          'make it as deep as all work requests that may complete into it',
-        );
-      }
+      if (solicitedOnly && this.#failure === undefined ? ring.holdsSolicited : ring.fill > 0) return;
+      if (this.#failure !== undefined) throw this.#failure;
       await new Promise<void>((resolve) => this.#waiters.push(resolve));
     }
   }
@@ -178,7 +174,7 @@ export class CompletionQueue extends Resource {
     }
   }
 
-  /** Every completion, until the queue is closed. Throws what {@link wait} rejects with when it has overrun. */
+  /** Every completion, until the queue is closed. Throws what {@link wait} rejects with when nothing more will come. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
     while (!this.isClosed) {
       const wc = this.pollOne();
@@ -208,9 +204,9 @@ export class CompletionQueue extends Resource {
     return this.#ring;
   }
 
-  /** The NIC had no room for a completion (CQ_ERR). @internal */
-  onOverrun(): void {
-    this.#hasOverrun = true;
+  /** Nothing more will come: it has overrun, or the NIC is gone. The first cause counts. @internal */
+  onFailure(cause: RoceError): void {
+    this.#failure ??= cause;
     this.onCompletionEvent();
   }
 

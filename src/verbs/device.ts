@@ -54,6 +54,8 @@ export interface DeviceEvents {
   SRQ_LIMIT_REACHED: [srq: SharedReceiveQueue];
   /** Completions were lost because nobody polled; queue pairs that complete here stop. */
   CQ_ERR: [cq: CompletionQueue];
+  /** The NIC has ended by itself: every queue pair is in ERR, every call rejects with this cause. */
+  DEVICE_FATAL: [cause: RoceError];
 }
 
 const QP_EVENTS: ReadonlyMap<number, 'COMM_EST' | 'SQ_DRAINED' | 'QP_FATAL' | 'QP_LAST_WQE_REACHED'> = new Map([
@@ -66,6 +68,7 @@ const QP_EVENTS: ReadonlyMap<number, 'COMM_EST' | 'SQ_DRAINED' | 'QP_FATAL' | 'Q
 interface PendingCommand {
   readonly index: number;
   readonly settle: () => void;
+  readonly reject: (error: RoceError) => void;
 }
 
 /** First address given to regions that do not ask for one: looks like a heap address, so that zero and small offsets are never valid. */
@@ -92,6 +95,8 @@ export class RdmaDevice extends Resource {
   #attributes: DeviceAttributes | undefined;
   /** There is no NIC any more. */
   #released = false;
+  /** Why it has ended by itself, if it has. */
+  #failure: RoceError | undefined;
 
   private constructor(link: EngineLink, estats: Estats | undefined) {
     super(undefined);
@@ -99,6 +104,7 @@ export class RdmaDevice extends Resource {
     this.estats = estats;
     this.telemetryNowNs = estats?.nowNs ?? (() => 0);
     link.onInterrupt = () => this.#onInterrupt();
+    link.onFailure = (cause) => this.#onFailure(cause);
   }
 
   /** Takes over a link to a running NIC. Most programs call `openDevice` instead. */
@@ -164,13 +170,14 @@ export class RdmaDevice extends Resource {
 
   /** Runs a control operation on the NIC. @internal */
   async command<N extends CommandName>(name: N, args: CommandArgs<N>): Promise<CommandResult<N>> {
-    if (this.isClosed) {
-      const givesBack = /^(dealloc|dereg|destroy)/.test(name);
-      if (!givesBack) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
-      if (this.#released) return {} as CommandResult<N>; // It went with the NIC.
-    }
     const ring = this.#link.commands;
-    while (ring.isFull || this.#pending.length >= ring.depth) {
+    for (;;) {
+      if (this.isClosed || this.#failure !== undefined) {
+        const givesBack = /^(dealloc|dereg|destroy)/.test(name);
+        if (!givesBack) throw this.#failure ?? new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+        if (this.#released || this.#failure !== undefined) return {} as CommandResult<N>; // It went with the NIC.
+      }
+      if (!ring.isFull && this.#pending.length < ring.depth) break;
       await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
     }
     return new Promise((resolve, reject) => {
@@ -182,7 +189,7 @@ export class RdmaDevice extends Resource {
           reject(error);
         }
       };
-      this.#pending.push({ index, settle });
+      this.#pending.push({ index, settle, reject });
       this.#link.ringCommands();
     });
   }
@@ -225,6 +232,19 @@ export class RdmaDevice extends Resource {
     for (const cq of this.#cqs.values()) cq.onCompletionEvent();
   }
 
+  /** The NIC is gone: nobody may wait for it. */
+  #onFailure(cause: RoceError): void {
+    this.#failure = cause;
+    for (const { reject } of this.#pending.splice(0)) reject(cause);
+    for (const wake of this.#waitingForRoom.splice(0)) wake();
+    for (const cq of this.#cqs.values()) cq.onFailure(cause);
+    for (const qp of this.#qps.values()) {
+      qp.onFatal();
+      this.events.emit('QP_FATAL', qp);
+    }
+    this.events.emit('DEVICE_FATAL', cause);
+  }
+
   #settleCommands(): void {
     const done = this.#link.commands.consumer;
     while (this.#pending.length > 0 && ((done - this.#pending[0].index) | 0) > 0) this.#pending.shift()!.settle();
@@ -234,8 +254,9 @@ export class RdmaDevice extends Resource {
   #emit(type: number, id: number): void {
     if (type === EVENT_CQ_ERR) {
       const cq = this.#cqs.get(id);
-      cq?.onOverrun();
-      if (cq !== undefined) this.events.emit('CQ_ERR', cq);
+      if (cq === undefined) return;
+      cq.onFailure(overrunOf(cq));
+      this.events.emit('CQ_ERR', cq);
       return;
     }
     if (type === EVENT_SRQ_LIMIT_REACHED) {
@@ -272,4 +293,12 @@ export class RdmaDevice extends Resource {
     await this.#link.close();
     this.#released = true;
   }
+}
+
+function overrunOf({ depth }: CompletionQueue): RoceError {
+  return new RoceError(
+    'ERR_ROCE_LIMIT',
+    `the completion queue overran its ${depth} elements: completions are lost, and its queue pairs have stopped`,
+    'make it as deep as all work requests that may complete into it',
+  );
 }

@@ -47,6 +47,7 @@ export class WorkerEngine implements EngineLink {
   readonly events = EventRing.create(shared, EVENT_DEPTH);
   readonly counters = new Float64Array(shared(COUNTER_NAMES.length * 8));
   onInterrupt: () => void = () => {};
+  onFailure: (cause: RoceError) => void = () => {};
   readonly #doorbells = DoorbellRing.create(shared, DOORBELL_DEPTH);
   readonly #control = new Int32Array(shared(CONTROL_WORDS * 4));
   readonly #memory = new AttachedMemory();
@@ -57,6 +58,9 @@ export class WorkerEngine implements EngineLink {
   #wakeThread = () => this.#worker.postMessage({ type: 'wake' } satisfies ToThread);
   #wakesByMessage = true;
   #closed = false;
+  #isClosing = false;
+  /** Why the thread has ended by itself, if it has. */
+  #failure: RoceError | undefined;
 
   /**
    * Starts the thread. `spin`: it may look again for a few microseconds before it sleeps. Rejects with what opening the port says.
@@ -84,7 +88,11 @@ export class WorkerEngine implements EngineLink {
   }
 
   async #started(): Promise<void> {
-    const [message] = (await once(this.#worker, 'message')) as [FromThread];
+    const exited = once(this.#worker, 'exit').then(([code]) => {
+      throw new RoceError('ERR_ROCE_CLOSED', `the NIC's thread ended with code ${code} before it was ready`);
+    });
+    exited.catch(() => {}); // Once it is ready, its end is reported to the device.
+    const [message] = (await Promise.race([once(this.#worker, 'message'), exited])) as [FromThread];
     if (message.type === 'failed') throw new RoceError(message.error.code, message.error.message);
     if (message.type !== 'ready') throw new TypeError(`the NIC's thread began with '${message.type}'`);
     this.#portDescription = `${message.portDescription}, NIC in a worker`;
@@ -93,7 +101,31 @@ export class WorkerEngine implements EngineLink {
       this.#wakesByMessage = false;
     }
     this.#worker.on('message', (answer: FromThread) => this.#onMessage(answer));
+    let cause: Error | undefined;
+    this.#worker.once('error', (error) => {
+      cause = error;
+    });
+    this.#worker.once('exit', (code) => this.#onExit(code, cause));
     this.#listen();
+  }
+
+  /** The thread is gone. If nobody asked for that, whoever waits for an answer learns why there will be none. */
+  #onExit(code: number, cause: Error | undefined): void {
+    if (this.#isClosing) return;
+    this.#closed = true;
+    this.#wakeThread = () => {}; // Its eventfd went with it, and the number may soon be somebody else's.
+    const why = cause === undefined ? `exit code ${code}` : cause.message;
+    this.#failure = new RoceError(
+      'ERR_ROCE_CLOSED',
+      `the NIC's thread has ended: ${why}`,
+      'close the device, and open it anew if work is left',
+      { cause },
+    );
+    for (const { reject } of this.#requests.values()) reject(this.#failure);
+    this.#requests.clear();
+    this.onInterrupt(); // What it still answered.
+    this.onFailure(this.#failure);
+    Atomics.notify(this.#control, WORD_INTERRUPTS);
   }
 
   get portDescription(): string {
@@ -155,6 +187,7 @@ export class WorkerEngine implements EngineLink {
   }
 
   async resolve(address: IpAddress): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
     const request = this.#nextRequest++;
     await new Promise<void>((resolve, reject) => {
       this.#requests.set(request, { resolve, reject });
@@ -185,6 +218,8 @@ export class WorkerEngine implements EngineLink {
   }
 
   async close(): Promise<void> {
+    if (this.#failure !== undefined) return;
+    this.#isClosing = true;
     const exited = once(this.#worker, 'exit');
     this.#post({ type: 'close' });
     this.#wakeThread = () => {}; // The thread closes its eventfd, whose number may soon be somebody else's.
