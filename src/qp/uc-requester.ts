@@ -149,9 +149,8 @@ export class UcRequester {
   /** A local error stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
   #fail(status: number): void {
     this.#nextPacket = NO_PACKET;
+    this.#qp.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
     this.#completions.completeInError(this.#sq.consumer, status);
-    const { attributes } = this.#qp;
-    if (attributes.state !== QPS_SQE) attributes.state = QPS_SQE;
     this.flush();
   }
 }

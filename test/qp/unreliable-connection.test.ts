@@ -7,7 +7,7 @@ import { psnAdd, psnDiff } from '../../src/packet/psn.js';
 import { emitRoce, PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import { Access } from '../../src/verbs/access.js';
 import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
-import { LoneNic, type LoneNicOptions, MTU, pattern, RQ_START } from '../support/lone-nic.js';
+import { connectToPeer, LoneNic, type LoneNicOptions, MTU, pattern, RQ_START } from '../support/lone-nic.js';
 import { createPair } from '../support/pair.js';
 import { readPackets } from '../support/pcapng.js';
 import { runToRest } from '../support/virtual-time.js';
@@ -128,6 +128,19 @@ describe('as sender', () => {
       expect(nic.done()).toMatchObject([{ wrId: 4, status: 0 }]);
     },
   );
+
+  it('goes to ERR, not to SQE, when the completion of the failed work finds its queue full', async () => {
+    const nic = await createUc();
+    const cq = await nic.device.createCq(4);
+    const qp = await nic.pd.createQp({ type: 'UC', sendCq: cq, recvCq: nic.recvCq });
+    await connectToPeer(qp);
+    qp.postSend(...[0, 1, 2, 3].map((wrId) => write(nic, 10, wrId)));
+    nic.take();
+    qp.postSend({ ...write(nic, 10, 4), opcode: 'RDMA_READ' } as SendWorkRequest);
+    expect(nic.take()).toEqual([]);
+    expect((await qp.query()).state).toBe('ERR');
+    expect(cq.poll().map(({ wrId }) => wrId)).toEqual([0, 1, 2, 3]);
+  });
 
   it('stops when its region goes away in the middle of a message', async () => {
     const nic = await createUc({ attr: { rateControl: { name: 'fixed', rateBps: 1e6 } } });
