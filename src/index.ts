@@ -73,7 +73,7 @@ export {
 } from './retransmit/schemes.js';
 export { SELECTIVE_SPAN, SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
 export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './ring/counters.js';
-export { type QpStateName, statusName, statusText } from './ring/enums.js';
+export { type QpStateName, type QpTypeName, statusName, statusText } from './ring/enums.js';
 export type { Sge } from './ring/work-queue.js';
 export { Access } from './verbs/access.js';
 export type { AddressHandle } from './verbs/address-handle.js';
@@ -91,7 +91,7 @@ export type { MemoryWindow } from './verbs/memory-window.js';
 export { type DeviceOptions, type EngineName, openDevice } from './verbs/open-device.js';
 export type { ProtectionDomain, RegisterOptions } from './verbs/protection-domain.js';
 export type { AddressVector, QpAttr, QpInfo } from './verbs/qp-attributes.js';
-export type { QpTypeName, QueuePair, QueuePairInit } from './verbs/queue-pair.js';
+export type { QueuePair, QueuePairInit } from './verbs/queue-pair.js';
 export type { RecvWorkRequest } from './verbs/receive-ring.js';
 export type { SendWorkRequest } from './verbs/send-work-request.js';
 export type { SharedReceiveQueue } from './verbs/shared-receive-queue.js';

@@ -20,10 +20,10 @@ export async function expectTransport<T>(
   others: readonly TransportName[] = TRANSPORTS.filter((other) => other !== transport),
 ): Promise<T> {
   const before = device.counters().rx_drop_qp_type;
-  const check = () => {
-    if (device.counters().rx_drop_qp_type === before) return;
+  const foreignPackets = (): RoceError | undefined => {
+    if (device.counters().rx_drop_qp_type === before) return undefined;
     const names = others.map((other) => other.toUpperCase()).join(' or ');
-    throw new RoceError(
+    return new RoceError(
       'ERR_ROCE_MISMATCH',
       `the peer sends packets of ${names}, and this side has ${transport.toUpperCase()}`,
       'give both sides the same transport: --transport here; -c of perftest, ibv_rc_, _uc_ or _ud_pingpong there',
@@ -33,16 +33,14 @@ export async function expectTransport<T>(
   let timer: NodeJS.Timeout | undefined;
   const foreign = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
-      try {
-        check();
-      } catch (error) {
-        reject(error);
-      }
+      const error = foreignPackets();
+      if (error !== undefined) reject(error);
     }, CHECK_INTERVAL_MS);
   });
   try {
     const result = await Promise.race([work(), foreign]);
-    check(); // What came since the last look.
+    const error = foreignPackets(); // What came since the last look.
+    if (error !== undefined) throw error;
     return result;
   } catch (error) {
     const wasSilent = error instanceof RoceError && error.code === 'ERR_ROCE_COMPLETION' && neverAnswered();

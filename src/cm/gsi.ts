@@ -5,6 +5,7 @@
 
 import type { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
+import { GRH_BYTES } from '../packet/roce.js';
 import { Access } from '../verbs/access.js';
 import type { AddressHandle } from '../verbs/address-handle.js';
 import { type CompletionQueue, checkCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
@@ -13,7 +14,6 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { MAD_BYTES } from './messages.js';
-import { GRH_BYTES } from './transport.js';
 
 const GSI_QPN = 1;
 const GSI_QKEY = 0x8001_0000;

@@ -9,25 +9,22 @@ import type { IpAddress } from '../packet/address.js';
 import { Access } from '../verbs/access.js';
 import type { AddressHandle } from '../verbs/address-handle.js';
 import type { QpAttr } from '../verbs/qp-attributes.js';
-import type { QpTypeName, QueuePair } from '../verbs/queue-pair.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
 
 /** The transports of the tools, as perftest's `-c` has them in capitals. */
 export const TRANSPORTS = ['rc', 'uc', 'ud'] as const;
 /** Reliable connection, unreliable connection or unreliable datagram. */
 export type TransportName = (typeof TRANSPORTS)[number];
 
-const QP_TYPES: Readonly<Record<TransportName, QpTypeName>> = { rc: 'RC', uc: 'UC', ud: 'UD' };
+const QP_TYPES: Readonly<Record<TransportName, QueuePair['type']>> = { rc: 'RC', uc: 'UC', ud: 'UD' };
 
 /** The type of queue pair that speaks `transport`. */
-export function qpTypeOf(transport: TransportName): QpTypeName {
+export function qpTypeOf(transport: TransportName): QueuePair['type'] {
   return QP_TYPES[transport];
 }
 
 /** Q_Key of perftest and of ibv_ud_pingpong, and so of our tools. */
 export const TOOLS_QKEY = 0x11111111;
-
-/** Bytes of a UD receive before its data: the IPv6 header, or 20 zero bytes and the IPv4 header (IBTA vol. 1 §11.4.1.2, annex A17). */
-export const GRH_BYTES = 40;
 
 /** A queue pair of the peer, as an exchange tells of it. */
 export interface RemoteQueuePair {

@@ -44,6 +44,9 @@ export const IETH_BYTES = 4;
 /** The longest bitmap of a SACK: 1024 PSNs. */
 export const SACK_BITMAP_BYTES_MAX = 128;
 
+/** Bytes of a UD receive before its data: the IPv6 header, or 20 zero bytes and the IPv4 header (IBTA vol. 1 §11.4.1.2, annex A17). */
+export const GRH_BYTES = 40;
+
 /** Flags of BTH byte 1. */
 export const BTH_SOLICITED = 0x80;
 /** BTH byte 1: path migration state. */

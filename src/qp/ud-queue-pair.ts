@@ -15,6 +15,7 @@ import {
   BTH_MIGREQ,
   BTH_PAD_SHIFT,
   BTH_SOLICITED,
+  GRH_BYTES,
   type RocePacket,
   writeBth,
   writeDeth,
@@ -54,9 +55,6 @@ import { ReceiveCompletions } from './receive-completions.js';
 import { SendCompletions } from './send-completions.js';
 import { checkTransition } from './state.js';
 import { UD_TRANSITIONS } from './transitions.js';
-
-/** Every UD receive buffer begins with the GRH, or with the IPv4 header right-aligned in its place. */
-export const GRH_BYTES = 40;
 
 /** Datagrams are not under rate control. */
 const UNLIMITED: RateControl = new ConstantRate({ rateBps: Number.POSITIVE_INFINITY });

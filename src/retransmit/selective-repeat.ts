@@ -113,9 +113,12 @@ export class SelectiveRepeatSender extends SenderRecovery {
   }
 }
 
+/** Of a slot that has never kept a packet. */
+const NO_BYTES = new Uint8Array(0);
+
 /** One kept packet; its buffer is reused when the packet has been taken. */
 class Kept implements KeptPacket {
-  bytes = new Uint8Array(0);
+  bytes = NO_BYTES;
   length = 0;
   present = false;
   /** The slot also serves PSNs one span away: a packet that was stepped over (inside a READ asked for anew) must not pass for them. */

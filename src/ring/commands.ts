@@ -146,9 +146,9 @@ export const COMMANDS = {
   destroyQp: { code: 17, in: { qpn: 'u32' }, out: {} },
   createAh: { code: 18, in: { pd: 'u32', remoteGid: 'gid', remoteUdpPort: 'u32', dscp: 'u32' }, out: { ah: 'u32' } },
   destroyAh: { code: 19, in: { ah: 'u32' }, out: {} },
-  /** From now on the RC queue pair writes the telemetry page in this memory. */
+  /** From now on the connected queue pair writes the telemetry page in this memory. */
   watchQp: { code: 30, in: { qpn: 'u32', memory: 'u32' }, out: {} },
-  /** How far the RC queue pair is; for dumps. */
+  /** How far the connected queue pair is; for dumps. */
   inspectQp: {
     code: 31,
     in: { qpn: 'u32' },

@@ -23,7 +23,7 @@ export function telemetryWanted(estats: boolean | EstatsOptions | undefined): En
   return { http: { host: host.text, port } };
 }
 
-/** A device over this link that follows its RC queue pairs and can be looked at with `rocev2 estats`. */
+/** A device over this link that follows its RC and UC queue pairs and can be looked at with `rocev2 estats`. */
 export async function openWatchedDevice(
   link: EngineLink,
   engine: EndpointIdentity['engine'],

@@ -33,7 +33,7 @@ export interface DeviceOptions extends PortOptions {
    * opened, here and in the thread of a worker engine. Each module is loaded once; later devices know its schemes, too.
    */
   readonly extensions?: ReadonlyArray<string | URL>;
-  /** Follow every work request of RC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off, which costs nothing. */
+  /** Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off, which costs nothing. */
   readonly estats?: boolean | EstatsOptions;
 }
 

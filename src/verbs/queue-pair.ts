@@ -29,8 +29,6 @@ import { Resource } from './resource.js';
 import { encodeSend, type SendWorkRequest } from './send-work-request.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
-export type { QpTypeName };
-
 /** `ibv_qp_init_attr`. */
 export interface QueuePairInit {
   /** Default RC. */

@@ -13,7 +13,6 @@ import {
 import {
   connectQueuePair,
   type Destination,
-  GRH_BYTES,
   initializeQueuePair,
   qpTypeOf,
   type TransportName,
@@ -23,6 +22,7 @@ import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { IpAddress } from '../../packet/address.js';
 import { PSN_COUNT } from '../../packet/psn.js';
+import { GRH_BYTES } from '../../packet/roce.js';
 import { Access } from '../../verbs/access.js';
 import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
 import type { RdmaDevice } from '../../verbs/device.js';

@@ -51,6 +51,12 @@ async function nextCompletion(
   }
 }
 
+/** Looks at what has been sent so far, without waiting. */
+function checkSends(endpoint: TrafficEndpoint): void {
+  const { sendCq } = endpoint;
+  for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, endpoint);
+}
+
 /** One side of a WRITE ping-pong: data area is written by the peer, the second area is where ours leave from. */
 class WritePingPong {
   readonly #endpoint: TrafficEndpoint;
@@ -88,14 +94,14 @@ class WritePingPong {
 
   /** The peer's CPU told us nothing: we look at the memory. */
   async #until(holds: (mark: number) => boolean, limitMs: number): Promise<boolean> {
-    const { channel, sendCq } = this.#endpoint;
+    const { channel } = this.#endpoint;
     const endNs = nowNs() + limitMs * NS_PER_MS;
     while (!holds(this.#mark)) {
       await nextTurn();
       if (nowNs() >= endNs) return false;
       if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
     }
-    for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, this.#endpoint);
+    checkSends(this.#endpoint);
     return true;
   }
 }
@@ -210,7 +216,7 @@ export async function answerLatency(
   loss: LossRule,
   rounds = Number.POSITIVE_INFINITY,
 ): Promise<number> {
-  const { plan, lanes, sendCq, recvCq, region } = endpoint;
+  const { plan, lanes, recvCq, region } = endpoint;
   const [{ qp, offset, agreement }] = lanes;
   let answered = 0;
   try {
@@ -229,7 +235,7 @@ export async function answerLatency(
         checkLength(message, endpoint);
         endpoint.arrivals.messages++;
         postReceive(endpoint, 0);
-        for (let wc = sendCq.pollOne(); wc !== undefined; wc = sendCq.pollOne()) check(wc, endpoint);
+        checkSends(endpoint);
         qp.postSend({ opcode: 'SEND', sges: [region.sge(offset, plan.sizeBytes)], ...agreement.destination });
       }
     }
