@@ -57,6 +57,12 @@ export class IpAddress {
     return this === other || equalBytes(this.bytes, other.bytes);
   }
 
+  /** Whether it can be one host's: not the unspecified address, not multicast, not IPv4's 255.255.255.255 and reserved 240/4. */
+  get isUnicast(): boolean {
+    const { family, bytes } = this;
+    return family === 4 ? bytes[0] !== 0 && bytes[0] < 224 : bytes[0] !== 0xff && bytes.some((byte) => byte !== 0);
+  }
+
   /** The GID as 32 hex digits, the form of the pingpong exchange. */
   get gidHex(): string {
     return toHex(this.gid);

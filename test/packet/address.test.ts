@@ -54,4 +54,20 @@ describe('IpAddress', () => {
     expect(IpAddress.parse('127.0.0.1').equals(IpAddress.parse('127.0.0.2'))).toBe(false);
     expect(IpAddress.parse('127.0.0.1').equals(IpAddress.parse('::1'))).toBe(false);
   });
+
+  it.each([
+    ['127.0.0.1', true],
+    ['10.0.0.255', true],
+    ['fe80::1', true],
+    ['0.0.0.0', false],
+    ['0.1.2.3', false],
+    ['224.0.0.1', false],
+    ['240.0.0.1', false],
+    ['255.255.255.255', false],
+    ['::ffff:224.0.0.1', false],
+    ['::', false],
+    ['ff02::1', false],
+  ])('%s can be one host: %s', (text, isUnicast) => {
+    expect(IpAddress.parse(text).isUnicast).toBe(isUnicast);
+  });
 });
