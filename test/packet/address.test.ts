@@ -55,7 +55,7 @@ describe('IpAddress', () => {
     expect(IpAddress.parse('127.0.0.1').equals(IpAddress.parse('::1'))).toBe(false);
   });
 
-  it.each([
+  test.each([
     ['127.0.0.1', true],
     ['10.0.0.255', true],
     ['fe80::1', true],
