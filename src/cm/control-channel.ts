@@ -13,6 +13,11 @@ const LINE_BYTES_MAX = 65_536;
 const NESTING_MAX = 16;
 /** Messages that wait to be asked for. Two endpoints take turns; a peer that sends more is something else, too. */
 const UNREAD_MAX = 64;
+/**
+ * A host that has died says nothing: after so long without a word its kernel is asked, once a second. Ten questions without an answer (libuv's
+ * number) end the connection: 20 s after the death at the latest. The kernel of a process that stands still answers.
+ */
+const KEEPALIVE_IDLE_MS = 10_000;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
 const MESSAGE_TIMEOUT_MS = 10_000;
 
@@ -34,6 +39,7 @@ export class ControlChannel {
   constructor(socket: Socket) {
     this.#socket = socket;
     socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEPALIVE_IDLE_MS);
     socket.setEncoding('utf8');
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
     socket.on('data', (text: string) => this.#onText(text));

@@ -83,6 +83,11 @@ export interface ExchangeOptions {
   readonly timeout?: number;
   /** Default 7. */
   readonly retryCnt?: number;
+  /**
+   * Total retransmission timeout code: so long the peer may be silent while its process lives, 0: as long as `timeout` and `retryCnt` say. Default 22
+   * (17.2 s), and 0 where either of these is given.
+   */
+  readonly totalTimeout?: number;
   /** How fast this side sends data. Default: as fast as it can. */
   readonly rateControl?: RateControlOptions;
   /** READs and atomics outstanding in each direction, default 16. */
@@ -112,6 +117,8 @@ export interface Agreement {
 const RD_ATOMIC_DEFAULT = 16;
 const ACK_TIMEOUT_DEFAULT = 14;
 const RETRY_DEFAULT = 7;
+/** 17.2 s: a collection of garbage, a stopped process and a short suspension are survived. */
+const TOTAL_TIMEOUT_DEFAULT = 22;
 const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use
 /** Budgets are small numbers; a port without limit says this. */
 const BUDGET_MAX = 0x7fffffff;
@@ -194,6 +201,20 @@ export async function exchangeAsServer(channel: ControlChannel, options: Exchang
   return establish(channel, hello, options);
 }
 
+/** Whoever chooses the timers of the standard wants what they say. */
+function totalTimeoutOf({ timeout, retryCnt, totalTimeout }: ExchangeOptions): number {
+  return totalTimeout ?? (timeout === undefined && retryCnt === undefined ? TOTAL_TIMEOUT_DEFAULT : 0);
+}
+
+/**
+ * The process of the peer is gone, or has ended the connection: its kernel says so, by a FIN or RST or because it answers keepalives no more. What
+ * is still awaited then fails after the short timeouts of the standard.
+ */
+async function endPatience(channel: ControlChannel, qp: QueuePair): Promise<void> {
+  await channel.closed;
+  if (!qp.isClosed && qp.state === 'RTS') await qp.modify({ totalTimeout: 0 }).catch(() => {}); // It may close, or fail, meanwhile.
+}
+
 async function establish(channel: ControlChannel, hello: Hello, options: ExchangeOptions): Promise<Agreement> {
   const { qp } = options;
   const { device } = qp;
@@ -216,6 +237,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
       toRts: {
         timeout: options.timeout ?? ACK_TIMEOUT_DEFAULT,
         retryCnt: options.retryCnt ?? RETRY_DEFAULT,
+        totalTimeout: totalTimeoutOf(options),
         rnrRetry: 7,
         maxRdAtomic: Math.min(maxRdAtomic, hello.maxDestRdAtomic),
       },
@@ -223,6 +245,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   };
   const { udpPort, qpn, psn } = hello;
   const destination = await connectQueuePair(qp, own, { address: peer, udpPort, qpn, psn });
+  if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endPatience(channel, qp);
   // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');
   return {

@@ -46,6 +46,11 @@ export interface ConnectionOptions {
   /** Retries before the connection fails, 0..7, default 7. */
   readonly retryCnt?: number;
   /**
+   * How long the peer may be silent while its process lives (4.096 us x 2^n), default 22: 17.2 s. 0, and the default where `timeout` or `retryCnt` is
+   * given or RDMA CM connects: what these two say. See docs/recovery.md.
+   */
+  readonly totalTimeout?: number;
+  /**
    * Connects through RDMA CM on QP1 instead of TCP, as librdmacm programs do; `port` is then a port of RDMA_PS_TCP. Recovery is
    * go-back-n, and timers are the manager's.
    */
@@ -106,6 +111,7 @@ async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promis
     ...(options.rateControl !== undefined && { rateControl: options.rateControl }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
     ...(options.retryCnt !== undefined && { retryCnt: options.retryCnt }),
+    ...(options.totalTimeout !== undefined && { totalTimeout: options.totalTimeout }),
     ...(region !== undefined && { region: { addr: region.addr, rkey: region.rkey, length: region.length } }),
   };
   return [{ pd, qp, sendCq, recvCq, receivePool, messageBytesMax }, exchange];
@@ -138,7 +144,9 @@ async function establishThroughManager(
     await initializeQp(parts.qp);
     postReceives(parts);
     const cm = await connectQp(parts.qp, encodeRegion(region));
-    if (options.rateControl !== undefined) await parts.qp.modify({ rateControl: options.rateControl });
+    const { rateControl, totalTimeout } = options;
+    if (rateControl !== undefined) await parts.qp.modify({ rateControl });
+    if (totalTimeout !== undefined) await parts.qp.modify({ totalTimeout });
     const agreement: Agreement = {
       peer: cm.remote,
       remoteQpn: (await parts.qp.query()).destQpn,

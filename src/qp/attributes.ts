@@ -28,6 +28,7 @@ import {
   QP_ATTR_RQ_PSN,
   QP_ATTR_SQ_PSN,
   QP_ATTR_TIMEOUT,
+  QP_ATTR_TOTAL_TIMEOUT,
   type QpAttributes,
 } from '../ring/commands.js';
 import { QPS_RESET } from '../ring/enums.js';
@@ -50,6 +51,7 @@ export function initialAttributes(): QpAttributes {
     ecn: 0,
     pathMtu: 0,
     timeout: 0,
+    totalTimeout: 0,
     retryCnt: 0,
     rnrRetry: 0,
     rqPsn: 0,
@@ -71,6 +73,7 @@ const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min
   [QP_ATTR_DEST_QPN, 'destQpn', 1, 0xffffff],
   [QP_ATTR_PATH_MTU, 'pathMtu', 1, PATH_MTUS.length],
   [QP_ATTR_TIMEOUT, 'timeout', 0, 31],
+  [QP_ATTR_TOTAL_TIMEOUT, 'totalTimeout', 0, 31],
   [QP_ATTR_RETRY_CNT, 'retryCnt', 0, 7],
   [QP_ATTR_RNR_RETRY, 'rnrRetry', 0, 7],
   [QP_ATTR_RQ_PSN, 'rqPsn', 0, 0xffffff],
@@ -120,6 +123,7 @@ const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof Qp
   [QP_ATTR_AV, ['remoteGid', 'remoteUdpPort', 'dscp', 'ecn']],
   [QP_ATTR_PATH_MTU, ['pathMtu']],
   [QP_ATTR_TIMEOUT, ['timeout']],
+  [QP_ATTR_TOTAL_TIMEOUT, ['totalTimeout']],
   [QP_ATTR_RETRY_CNT, ['retryCnt']],
   [QP_ATTR_RNR_RETRY, ['rnrRetry']],
   [QP_ATTR_RQ_PSN, ['rqPsn']],

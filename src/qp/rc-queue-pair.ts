@@ -8,7 +8,7 @@ import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
 import { usesSack } from '../retransmit/schemes.js';
-import { QP_ATTR_MAX_DEST_RD_ATOMIC } from '../ring/commands.js';
+import { QP_ATTR_MAX_DEST_RD_ATOMIC, QP_ATTR_TOTAL_TIMEOUT } from '../ring/commands.js';
 import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD } from '../ring/enums.js';
 import { Completer } from './completer.js';
 import { ConnectedQueuePair } from './connected-queue-pair.js';
@@ -66,6 +66,7 @@ export class RcQueuePair extends ConnectedQueuePair {
 
   protected attributesChanged(mask: number): void {
     if ((mask & QP_ATTR_MAX_DEST_RD_ATOMIC) !== 0) this.#responder.resize();
+    if ((mask & QP_ATTR_TOTAL_TIMEOUT) !== 0) this.#sendSide.retransmitter.totalTimeoutChanged();
   }
 
   protected obey(rate: RateControl): void {

@@ -6,7 +6,7 @@
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
 import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
-import { ackTimeoutNs, RNR_RETRY_INFINITE } from '../retransmit/timers.js';
+import { ackTimeoutNs, growingTimeoutNs, RNR_RETRY_INFINITE, totalTimeoutNs } from '../retransmit/timers.js';
 import { COUNTER } from '../ring/counters.js';
 import { STATUS_RETRY_EXC_ERR, STATUS_RNR_RETRY_EXC_ERR } from '../ring/enums.js';
 import { WAIT_RNR } from '../ring/telemetry-page.js';
@@ -27,6 +27,11 @@ export class Retransmitter {
   /** When the timer of the former started. */
   #ackStartNs = 0;
   #rnrDeadlineNs = NEVER;
+  /**
+   * The timeouts since something was heard, added up. Not read off the clock: when that jumps, because this machine or process stood still, the peer
+   * has not been silent.
+   */
+  #silentNs = 0;
   #retriesLeft = 0;
   #rnrRetriesLeft = 0;
   /** A go-back retry is running and nothing has been acknowledged since: further reports of the same gap must not restart it. */
@@ -58,7 +63,7 @@ export class Retransmitter {
     return this.#rtt;
   }
 
-  /** Retries before RETRY_EXC_ERR, 0..7; renewed by every progress. */
+  /** Retries before RETRY_EXC_ERR, 0..7, of sequence NAKs alone where the queue pair has a total timeout; renewed by every progress. */
   get retriesLeft(): number {
     return this.#retriesLeft;
   }
@@ -106,6 +111,7 @@ export class Retransmitter {
     this.#retriesLeft = retryCnt;
     this.#rnrRetriesLeft = rnrRetry;
     this.#retrying = false;
+    this.#silentNs = 0;
   }
 
   // ---- what the requester reports
@@ -143,7 +149,16 @@ export class Retransmitter {
   }
 
   get #timeoutNs(): number {
-    return this.#recovery.timeoutNs(ackTimeoutNs(this.#qp.attributes.timeout), this.#out.inFlight);
+    const { timeout, totalTimeout } = this.#qp.attributes;
+    const baseNs = this.#recovery.timeoutNs(ackTimeoutNs(timeout), this.#out.inFlight);
+    return totalTimeout === 0 ? baseNs : growingTimeoutNs(baseNs, this.#silentNs, totalTimeoutNs(totalTimeout));
+  }
+
+  /** The total timeout has changed: the one that runs may have to end earlier. */
+  totalTimeoutChanged(): void {
+    if (this.#ackDeadlineNs === NEVER) return;
+    this.#ackDeadlineNs = Math.min(this.#ackDeadlineNs, this.#ackStartNs + this.#timeoutNs);
+    this.#qp.deadlineChanged();
   }
 
   // ---- what the completer reports
@@ -176,18 +191,26 @@ export class Retransmitter {
     const counts = recovery.goesBack || cause === LOSS_TIMEOUT;
     if (counts) {
       if (this.#retrying && cause !== LOSS_TIMEOUT) return;
-      if (this.#retriesLeft === 0) {
+      if (!this.#mayRetry(cause)) {
         this.#qp.host.counters[COUNTER.retry_exceeded_err]++;
         this.#retirement.completeInError(STATUS_RETRY_EXC_ERR, 0);
         return;
       }
-      this.#retriesLeft--;
       this.#retrying = true;
     }
     if (cause === LOSS_TIMEOUT) this.#mustAsk = true;
     const resume = recovery.onLoss(first, end, out.firstPsn[index & out.mask], out.newPsn, cause);
     if (resume !== NO_REWIND) this.#rewind(resume);
     this.#qp.schedule();
+  }
+
+  /** A silence is measured in time where the queue pair has a total timeout; everything else is counted. */
+  #mayRetry(cause: number): boolean {
+    const { totalTimeout } = this.#qp.attributes;
+    if (cause === LOSS_TIMEOUT && totalTimeout !== 0) return this.#silentNs < totalTimeoutNs(totalTimeout);
+    if (this.#retriesLeft === 0) return false;
+    this.#retriesLeft--;
+    return true;
   }
 
   /** Sending goes on at `psn`. Only go-back-0 goes back behind what was acknowledged. */
@@ -222,6 +245,7 @@ export class Retransmitter {
       this.#rnrRetriesLeft--;
     }
     this.#rtt.cancel();
+    this.#silentNs = 0; // It is alive.
     this.#rnrDeadlineNs = now + pauseNs;
     this.#ackDeadlineNs = NEVER;
     this.#qp.probe.waits(WAIT_RNR);
@@ -248,6 +272,7 @@ export class Retransmitter {
       }
       this.#qp.host.counters[COUNTER.local_ack_timeout_err]++;
       this.#qp.probe.timedOut(timeoutNs);
+      this.#silentNs += timeoutNs;
       this.lost(out.unacked, out.newPsn, LOSS_TIMEOUT);
     }
   }

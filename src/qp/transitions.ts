@@ -23,6 +23,7 @@ import {
   QP_ATTR_RQ_PSN,
   QP_ATTR_SQ_PSN,
   QP_ATTR_TIMEOUT,
+  QP_ATTR_TOTAL_TIMEOUT,
 } from '../ring/commands.js';
 import { QPS_INIT, QPS_RESET, QPS_RTR, QPS_RTS, QPS_SQD, QPS_SQE } from '../ring/enums.js';
 import { type TransitionTable, transitionKey } from './state.js';
@@ -30,7 +31,7 @@ import { type TransitionTable, transitionKey } from './state.js';
 const INIT_ATTRIBUTES = QP_ATTR_PKEY_INDEX | QP_ATTR_PORT | QP_ATTR_ACCESS_FLAGS;
 const UC_RUNNING_OPTIONAL =
   QP_ATTR_CUR_STATE | QP_ATTR_ACCESS_FLAGS | QP_ATTR_ALT_PATH | QP_ATTR_PATH_MIG_STATE | QP_ATTR_RATE_CONTROL;
-const RUNNING_OPTIONAL = UC_RUNNING_OPTIONAL | QP_ATTR_MIN_RNR_TIMER;
+const RUNNING_OPTIONAL = UC_RUNNING_OPTIONAL | QP_ATTR_MIN_RNR_TIMER | QP_ATTR_TOTAL_TIMEOUT;
 
 /** Reliable connection. */
 export const RC_TRANSITIONS: TransitionTable = new Map([

@@ -64,6 +64,8 @@ export const QP_ATTR_RECOVERY = 1 << 24;
 export const QP_ATTR_INFLIGHT = 1 << 25;
 /** Ours: the rate control and its parameters. */
 export const QP_ATTR_RATE_CONTROL = 1 << 26;
+/** Ours: how long a silence may last, as a timer code; 0 counts retries instead, as the standard does. */
+export const QP_ATTR_TOTAL_TIMEOUT = 1 << 28;
 
 const QP_ATTRIBUTES = {
   state: 'u32',
@@ -78,6 +80,7 @@ const QP_ATTRIBUTES = {
   ecn: 'u32',
   pathMtu: 'u32',
   timeout: 'u32',
+  totalTimeout: 'u32',
   retryCnt: 'u32',
   rnrRetry: 'u32',
   rqPsn: 'u32',

@@ -37,6 +37,7 @@ import {
   QP_ATTR_SQ_PSN,
   QP_ATTR_STATE,
   QP_ATTR_TIMEOUT,
+  QP_ATTR_TOTAL_TIMEOUT,
   type QpAttributes,
 } from '../ring/commands.js';
 import { QP_STATE_NAMES, type QpStateName } from '../ring/enums.js';
@@ -83,6 +84,12 @@ export interface QpAttr {
   readonly minRnrTimer?: number;
   /** Local ACK timeout, 4.096 us x 2^timeout, 0..31; 0: never. */
   readonly timeout?: number;
+  /**
+   * Total retransmission timeout, 4.096 us x 2^totalTimeout, 0..31: so long the peer may be silent before the queue pair gives up. While
+   * nothing is heard the ACK timeout doubles, up to a sixteenth of it, and `retryCnt` counts sequence NAKs only. 0, the default: `retryCnt`
+   * counts timeouts, too, and all are of one length (IBTA §9.7.6.1.3). It may change while the queue pair is connected.
+   */
+  readonly totalTimeout?: number;
   /** 0..7. */
   readonly retryCnt?: number;
   /** 0..7; 7 means without end. */
@@ -113,6 +120,8 @@ export interface QpInfo {
   readonly rqPsn: number;
   /** Local ACK timeout, 4.096 us x 2^timeout; 0: never. */
   readonly timeout: number;
+  /** Total retransmission timeout, 4.096 us x 2^totalTimeout; 0: retries are counted instead. */
+  readonly totalTimeout: number;
   /** Timeouts and sequence NAKs before giving up, 0 to 7. */
   readonly retryCnt: number;
   /** RNR NAKs before giving up, 0 to 7; 7 means without end. */
@@ -161,6 +170,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     [attr.maxRdAtomic, QP_ATTR_MAX_QP_RD_ATOMIC],
     [attr.minRnrTimer, QP_ATTR_MIN_RNR_TIMER],
     [attr.timeout, QP_ATTR_TIMEOUT],
+    [attr.totalTimeout, QP_ATTR_TOTAL_TIMEOUT],
     [attr.retryCnt, QP_ATTR_RETRY_CNT],
     [attr.rnrRetry, QP_ATTR_RNR_RETRY],
     [attr.recovery, QP_ATTR_RECOVERY],
@@ -184,6 +194,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     ecn: numberOf(attr.av?.ecn),
     pathMtu: attr.pathMtu === undefined ? 0 : 1 + placeIn<number>(PATH_MTUS, attr.pathMtu, 'path MTU'),
     timeout: numberOf(attr.timeout),
+    totalTimeout: numberOf(attr.totalTimeout),
     retryCnt: numberOf(attr.retryCnt),
     rnrRetry: numberOf(attr.rnrRetry),
     rqPsn: numberOf(attr.rqPsn),
@@ -220,6 +231,7 @@ export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {
     sqPsn: values.sqPsn,
     rqPsn: values.rqPsn,
     timeout: values.timeout,
+    totalTimeout: values.totalTimeout,
     retryCnt: values.retryCnt,
     rnrRetry: values.rnrRetry,
     maxRdAtomic: values.maxRdAtomic,

@@ -274,6 +274,12 @@ export class LoneNic {
     return this.take();
   }
 
+  /** The clock has jumped by `ns`, as on a machine that was suspended: what was due meanwhile is found to be due now. */
+  jump(ns: number): void {
+    this.host.nic.onDeadline(this.nowNs + ns);
+    this.host.ringDoorbell(this.qp.qpn);
+  }
+
   /** Send completions so far. */
   done(): WorkCompletion[] {
     runToRest(this.events, { untilNs: this.nowNs, eventsMax: 100_000 });
@@ -322,7 +328,10 @@ export async function connectToPeer(
     ...(attr.rateControl !== undefined && { rateControl: attr.rateControl }),
   });
   if (state === 'RTR') return;
-  const { timeout, retryCnt, rnrRetry, maxRdAtomic } = attr;
-  const reliability = { timeout, retryCnt, rnrRetry, maxRdAtomic };
+  const { timeout, retryCnt, rnrRetry, maxRdAtomic, totalTimeout } = attr;
+  const reliability = {
+    ...{ timeout, retryCnt, rnrRetry, maxRdAtomic },
+    ...(totalTimeout !== undefined && { totalTimeout }),
+  };
   await qp.modify({ state: 'RTS', sqPsn: SQ_START, ...(qp.type === 'RC' && reliability) });
 }

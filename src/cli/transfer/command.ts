@@ -88,8 +88,17 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     .option('--udp-port <port>', 'UDP port of this endpoint, for hosts with one address (default 4791)', portOption)
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
-    .option('-u, --timeout <code>', 'local ACK timeout, 4.096 us x 2^code; 0 waits for ever', rangeOption(0, 31), 14)
-    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7', rangeOption(1, 7), 7);
+    .option(
+      '-u, --timeout <code>',
+      'local ACK timeout, 4.096 us x 2^code; 0 waits for ever (default: 14)',
+      rangeOption(0, 31),
+    )
+    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7 (default: 7)', rangeOption(1, 7))
+    .option(
+      '--total-timeout <code>',
+      'how long the peer may be silent, coded like --timeout; 0: as long as --timeout and --retry-cnt say, the default with either of them and with --perftest (default: 22, 17 s)',
+      rangeOption(0, 31),
+    );
   addTransportOption(
     command,
     'as -c of perftest; uc has write and send, ud send of one packet, and neither repeats what is lost',

@@ -80,10 +80,12 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags {
   readonly trace?: string;
   /** Messages in flight on each queue pair. */
   readonly txDepth: number;
-  /** Local ACK timeout as a code, 0..31: 4.096 us x 2^code; 0 is none. */
-  readonly timeout: number;
-  /** Retries before a queue pair gives up, 0..7. */
-  readonly retryCnt: number;
+  /** Local ACK timeout as a code, 0..31: 4.096 us x 2^code; 0 is none. Default 14. */
+  readonly timeout?: number;
+  /** Retries before a queue pair gives up, 0..7. Default 7. */
+  readonly retryCnt?: number;
+  /** How long the peer may be silent, as a code; see {@link ExchangeOptions}. */
+  readonly totalTimeout?: number;
 }
 
 /** One connected queue pair of the test. */
@@ -232,8 +234,9 @@ async function establish(
         psn: randomInt(PSN_COUNT),
         mtu: options.mtu,
         recovery: recoveryOf(options),
-        timeout: options.timeout,
-        retryCnt: options.retryCnt,
+        ...(options.timeout !== undefined && { timeout: options.timeout }),
+        ...(options.retryCnt !== undefined && { retryCnt: options.retryCnt }),
+        ...(options.totalTimeout !== undefined && { totalTimeout: options.totalTimeout }),
         ...(plan.transport !== 'ud' && { rateControl: plan.rateControl }),
         purpose: plan,
         region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: laneBytes(plan) },

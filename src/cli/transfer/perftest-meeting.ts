@@ -25,6 +25,9 @@ import type { Output } from '../output.js';
 import type { TransferOptions } from './command.js';
 
 const MIN_RNR_TIMER = 12;
+/** Timers as perftest has them: 67 ms, seven retries. */
+const ACK_TIMEOUT = 14;
+const RETRIES = 7;
 /** A server that has just accepted one connection may not listen for the next one yet. */
 const CONNECT_ATTEMPTS = 50;
 const CONNECT_INTERVAL_MS = 100;
@@ -108,12 +111,15 @@ async function connectLane(
   own: PerftestKeys,
   peer: PerftestKeys,
   pathMtu: number,
-  { timeout, retryCnt }: TransferOptions,
+  { timeout = ACK_TIMEOUT, retryCnt = RETRIES, totalTimeout = 0 }: TransferOptions,
 ): Promise<Destination> {
   await initializeQueuePair(qp);
   const reliable = {
     toRtr: { maxDestRdAtomic: own.outstandingReads, minRnrTimer: MIN_RNR_TIMER },
-    toRts: { timeout, retryCnt, rnrRetry: 7, maxRdAtomic: Math.min(own.outstandingReads, peer.outstandingReads) },
+    toRts: {
+      ...{ timeout, retryCnt, totalTimeout, rnrRetry: 7 },
+      maxRdAtomic: Math.min(own.outstandingReads, peer.outstandingReads),
+    },
   };
   return connectQueuePair(qp, { psn: own.psn, pathMtu, reliable }, peer);
 }
@@ -137,7 +143,10 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
       exchange,
       connect: async (lanes, outstandingReads) => {
         await exchange.barrier();
-        for (const { qp } of lanes) connections.push(await connectNext(qp, outstandingReads));
+        for (const { qp } of lanes) {
+          connections.push(await connectNext(qp, outstandingReads));
+          if (options.totalTimeout !== undefined) await qp.modify({ totalTimeout: options.totalTimeout });
+        }
         await exchange.barrier();
         const peers: PerftestPeerLane[] = [];
         for (const [i, lane] of lanes.entries()) {
@@ -182,7 +191,7 @@ function acceptor(manager: ConnectionManager, port: number, output: Output): Con
 function connector(
   manager: ConnectionManager,
   host: IpAddress,
-  { port, mtu, retryCnt: retryCount }: TransferOptions,
+  { port, mtu, retryCnt: retryCount = RETRIES }: TransferOptions,
   output: Output,
 ): ConnectNext {
   const pathMtu = Math.min(mtu, manager.device.attributes.pathMtuMax);

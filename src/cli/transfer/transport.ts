@@ -21,6 +21,7 @@ const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, st
     recoveryParams: REPEATS_NOTHING,
     timeout: REPEATS_NOTHING,
     retryCnt: REPEATS_NOTHING,
+    totalTimeout: REPEATS_NOTHING,
     rdmaCm: 'rdma_cm connects no UC queue pairs; perftest -R does not either',
   },
   ud: {
@@ -28,6 +29,7 @@ const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, st
     recoveryParams: REPEATS_NOTHING,
     timeout: REPEATS_NOTHING,
     retryCnt: REPEATS_NOTHING,
+    totalTimeout: REPEATS_NOTHING,
     rdmaCm: 'rdma_cm resolves datagrams by SIDR, which is not spoken here',
     cc: 'a rate belongs to a connection, and it has none',
     rate: 'a rate belongs to a connection, and it has none',

@@ -22,6 +22,8 @@ interface ChannelTerms {
   /** The protocol to be spoken on the queue pair. */
   readonly service: 'sk-rdma' | 'su-rdma';
   readonly recovery: RecoveryOptions;
+  /** How long the peer may be silent; see {@link ExchangeOptions}. Default: as any connection. */
+  readonly totalTimeout?: number;
 }
 
 /** What a channel of either side has to be told. */
@@ -59,7 +61,7 @@ async function createParts(
  */
 export async function connectChannel<C extends Channel>(
   control: ControlChannel,
-  { pd, init, exchange, service, recovery }: ChannelTerms,
+  { pd, init, exchange, service, recovery, totalTimeout }: ChannelTerms,
   over: (parts: SkRdmaParts) => Promise<C>,
 ): Promise<C> {
   const parts = await createParts(control, pd, init);
@@ -71,6 +73,7 @@ export async function connectChannel<C extends Channel>(
       psn: randomInt(PSN_COUNT),
       mtu: MTU,
       recovery,
+      ...(totalTimeout !== undefined && { totalTimeout }),
       purpose: { service },
       check: (theirs) => (theirs['service'] === service ? undefined : `the peer does not speak ${service}`),
     });

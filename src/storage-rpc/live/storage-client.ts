@@ -12,7 +12,7 @@ import type { PathState } from '../session/host-path.js';
 import type { SessionKeeper } from '../session/session-keeper.js';
 import type { SkClientChannel, TransportName } from '../sk/channel.js';
 import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
-import { SK_CLIENT_QP } from '../sk/rdma-parts.js';
+import { SK_CLIENT_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RemoteDisk } from '../sk/remote-disk.js';
 import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { connectChannel } from './rdma-exchange.js';
@@ -166,7 +166,8 @@ async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Prom
   const control = await dial(options.host, options.port);
   const pd = await device.createPd();
   try {
-    const terms = { service: 'sk-rdma', recovery: options.recovery ?? STANDARD_RECOVERY } as const;
+    const recovery = options.recovery ?? STANDARD_RECOVERY;
+    const terms = { service: 'sk-rdma', recovery, totalTimeout: SK_TOTAL_TIMEOUT } as const;
     return await connectChannel(control, { pd, init: SK_CLIENT_QP, exchange: exchangeAsClient, ...terms }, (parts) =>
       RdmaClientChannel.over(parts, POOL_BYTES_MAX),
     );

@@ -18,7 +18,7 @@ import type { BlockDevice } from '../disk/block-device.js';
 import { BufferPool } from '../pool/buffer-pool.js';
 import type { TransportName } from '../sk/channel.js';
 import { Permits } from '../sk/permits.js';
-import { SK_SERVER_QP } from '../sk/rdma-parts.js';
+import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
 import type { SkServerCounters } from '../sk/server-session.js';
 import { SkServer } from '../sk/sk-server.js';
@@ -177,7 +177,8 @@ export class StorageServer implements AsyncDisposable {
     }
     try {
       const { pd, share } = rdma;
-      const terms = { service: 'sk-rdma', recovery: this.#options.recovery ?? STANDARD_RECOVERY } as const;
+      const recovery = this.#options.recovery ?? STANDARD_RECOVERY;
+      const terms = { service: 'sk-rdma', recovery, totalTimeout: SK_TOTAL_TIMEOUT } as const;
       await connectChannel(control, { pd, init: SK_SERVER_QP, exchange: exchangeAsServer, ...terms }, async (parts) => {
         const channel = await RdmaServerChannel.over(parts, share);
         this.#server.accept(channel);

@@ -30,6 +30,9 @@ const CLIENT_SENDS = 3 * SK_RECEIVES;
 /** READ for the data of a request, WRITE and SEND for its answer, of which the last may still wait to be polled. */
 const SERVER_SENDS = 4 * SK_RECEIVES;
 
+/** A peer that is silent for the 0.54 s of the standard's timers is left for TCP: waiting longer would only delay the failover. */
+export const SK_TOTAL_TIMEOUT = 0;
+
 /** Depths for `createQp` at the client; the CQs hold `maxSendWr` and `maxRecvWr`. */
 export const SK_CLIENT_QP = {
   maxSendWr: CLIENT_SENDS,
