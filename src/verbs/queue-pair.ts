@@ -116,6 +116,8 @@ export class QueuePair extends Resource {
   readonly #memoryIds: number[];
   readonly #recorder: WorkRecorder;
   #state: number = QPS_RESET;
+  /** Moves to RESET that are under way: what is posted meanwhile would wait for the next connection. */
+  #resets = 0;
 
   private constructor(
     pd: ProtectionDomain,
@@ -185,25 +187,51 @@ export class QueuePair extends Resource {
     return QP_STATE_NAMES[this.#state];
   }
 
-  /** Changes attributes, and the state if one is given. Rejects, with nothing changed, when the transition does not allow them. */
+  /**
+   * Changes attributes, and the state if one is given. Rejects, with nothing changed, when the transition does not allow them. From the call
+   * on until a move to RESET is done, nothing can be posted.
+   */
   async modify(attr: QpAttr): Promise<void> {
     this.#expectOpen();
     const { mask, values } = encodeAttributes(attr);
-    await this.device.command('modifyQp', { qpn: this.qpn, mask, ...values });
+    const resets = attr.state === 'RESET' ? 1 : 0;
+    this.#resets += resets;
+    try {
+      await this.device.command('modifyQp', { qpn: this.qpn, mask, ...values });
+      this.#modified(attr, values.state);
+    } finally {
+      this.#resets -= resets;
+    }
+  }
+
+  /** The NIC has done it. */
+  #modified(attr: QpAttr, state: number): void {
     if (attr.destQpn !== undefined && attr.av !== undefined) {
       this.#recorder.connected(attr.av.address.text, attr.destQpn);
     }
     if (attr.state === undefined) return;
-    this.#state = values.state;
-    if (values.state === QPS_ERR) this.#flushLatePosts();
-    if (values.state !== QPS_RESET) return;
+    this.#state = state;
+    if (state === QPS_ERR) this.#flushLatePosts();
+    if (state !== QPS_RESET) return;
     this.#forgetCompletions();
     this.#sendReleased = this.#sq.producer;
     if (this.#srq === undefined) this.#receives.clear();
   }
 
+  get #name(): string {
+    return `QP 0x${this.qpn.toString(16)}`;
+  }
+
   #expectOpen(): void {
-    if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', `QP 0x${this.qpn.toString(16)} is closed`);
+    if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', `${this.#name} is closed`);
+  }
+
+  /** Work may be posted from state `from` on, but not while the queue pair leaves its connection: nobody would ever complete it. */
+  #expectPostable(from: number, hint: string): void {
+    if (this.#state >= from && this.#resets === 0 && !this.isClosed) return;
+    this.#expectOpen();
+    const where = this.#resets > 0 ? 'is on its way to RESET' : `is in ${this.state}`;
+    throw new RoceError('ERR_ROCE_INVALID_STATE', `${this.#name} ${where}: ${hint}`, 'connect it first');
   }
 
   /** Receives posted before this side knew of the error rang no doorbell. */
@@ -233,20 +261,13 @@ export class QueuePair extends Resource {
   }
 
   /**
-   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE before RTS, ERR_ROCE_CLOSED,
+   * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE before RTS and on the way to RESET, ERR_ROCE_CLOSED,
    * ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_CONFLICT or
    * ERR_ROCE_INVALID_ARGUMENT for a request that cannot be; the requests before the refused one are posted. Everything that goes wrong
    * later is in the completion.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
-    if (this.#state < QPS_RTS) {
-      this.#expectOpen();
-      throw new RoceError(
-        'ERR_ROCE_INVALID_STATE',
-        `QP 0x${this.qpn.toString(16)} is in ${this.state}: it sends in RTS only`,
-        'connect it first',
-      );
-    }
+    this.#expectPostable(QPS_RTS, 'it sends in RTS only');
     const nowNs = this.device.telemetryNowNs();
     try {
       for (const request of requests) this.#postOne(request, nowNs);
@@ -273,15 +294,12 @@ export class QueuePair extends Resource {
     this.#sq.producer = (index + 1) >>> 0;
   }
 
-  /** Posts a receive work request; not possible with an SRQ, nor before INIT. */
+  /** Posts a receive work request; not possible with an SRQ, before INIT, on the way to RESET, nor once it is being closed. */
   postRecv(request: RecvWorkRequest = {}): void {
     if (this.#srq !== undefined) {
       throw new RoceError('ERR_ROCE_CONFLICT', 'this QP receives from an SRQ', 'post to the SRQ');
     }
-    if (this.#state < QPS_INIT) {
-      this.#expectOpen();
-      throw new RoceError('ERR_ROCE_INVALID_STATE', 'receives can be posted from INIT on');
-    }
+    this.#expectPostable(QPS_INIT, 'receives can be posted from INIT on');
     this.#receives.post(request);
     if (this.#state === QPS_ERR) this.device.link.ringDoorbell(this.qpn);
   }
