@@ -191,12 +191,13 @@ export class CommandTable {
       return {};
     },
     queryQp: ({ qpn }) => {
-      const { attributes, nextPsns, sourcePort, rate } = this.#queuePair(qpn);
+      const { attributes, nextPsns, isDraining, sourcePort, rate } = this.#queuePair(qpn);
       const now = this.#nowNs;
       return {
         ...attributes,
         ...nextPsns,
         curState: attributes.state,
+        sqDraining: isDraining ? 1 : 0,
         sourcePort,
         rateBps: rate.rateBps(now),
         targetRateBps: rate.targetRateBps(now),

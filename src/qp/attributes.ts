@@ -15,6 +15,7 @@ import {
   QP_ATTR_ACCESS_FLAGS,
   QP_ATTR_AV,
   QP_ATTR_DEST_QPN,
+  QP_ATTR_EN_SQD_ASYNC_NOTIFY,
   QP_ATTR_INFLIGHT,
   QP_ATTR_MAX_DEST_RD_ATOMIC,
   QP_ATTR_MAX_QP_RD_ATOMIC,
@@ -34,13 +35,14 @@ import {
 import { QPS_RESET } from '../ring/enums.js';
 import { RD_ATOMIC_MAX } from './outstanding.js';
 
-/** Attributes of a QP that was just created. */
+/** Attributes of a QP in RESET: that was just created, or went back there. */
 export function initialAttributes(): QpAttributes {
   const recovery = packRecovery(STANDARD_RECOVERY);
   const uncontrolled = packRateControl({ name: 'none' });
   return {
     state: QPS_RESET,
     curState: QPS_RESET,
+    enSqdAsyncNotify: 0,
     accessFlags: 0,
     pkeyIndex: 0,
     port: 1,
@@ -84,6 +86,7 @@ const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min
   [QP_ATTR_AV, 'remoteUdpPort', 0, 0xffff],
   [QP_ATTR_AV, 'dscp', 0, 63],
   [QP_ATTR_AV, 'ecn', 0, 3],
+  [QP_ATTR_EN_SQD_ASYNC_NOTIFY, 'enSqdAsyncNotify', 0, 1],
   [QP_ATTR_INFLIGHT, 'inflightPackets', 2, 0xffffffff],
 ];
 
@@ -114,6 +117,11 @@ export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: numb
       `its largest is ${pathMtuMax}`,
     );
   }
+}
+
+/** True when the move to SQD asks for SQ_DRAINED. */
+export function asksForDrained({ enSqdAsyncNotify }: QpAttributes, mask: number): boolean {
+  return (mask & QP_ATTR_EN_SQD_ASYNC_NOTIFY) !== 0 && enSqdAsyncNotify === 1;
 }
 
 /** Which attributes each mask bit stands for. */

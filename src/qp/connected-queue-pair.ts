@@ -17,6 +17,7 @@ import {
   EVENT_COMM_EST,
   EVENT_QP_FATAL,
   EVENT_QP_LAST_WQE_REACHED,
+  EVENT_SQ_DRAINED,
   QPS_ERR,
   QPS_INIT,
   QPS_RESET,
@@ -26,13 +27,13 @@ import {
 } from '../ring/enums.js';
 import { TelemetryPage, WAIT_NOTHING } from '../ring/telemetry-page.js';
 import type { SendQueue } from '../ring/work-queue.js';
-import { applyAttributes, checkRanges } from './attributes.js';
+import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import type { CompletionSink, NotificationSender, Paced, QpHost, ReceiveSource } from './host.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import { CNP_DSCP, type Connection, type Path, type PeerBudget } from './path.js';
 import { NO_PROBE, PageProbe, type QpProbe } from './probe.js';
 import type { QpShared } from './shared.js';
-import { checkTransition, type TransitionTable } from './state.js';
+import { checkTransition, checkWhileDraining, type TransitionTable } from './state.js';
 
 /** A queue pair that is connected to one other. */
 export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSender, Paced, QpShared {
@@ -57,6 +58,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   protected readonly sendQueue: SendQueue;
   #connection: Connection | undefined;
   #communicationEstablished = false;
+  /** In SQD: the owner has yet to be told that the send queue has drained. */
+  #tellsDrained = false;
 
   constructor(options: QueuePairOptions) {
     this.host = options.host;
@@ -81,6 +84,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   protected abstract startSending(): void;
   /** RTS to SQD: what was begun is finished, nothing more is begun. */
   protected abstract drain(): void;
+  /** Some of what was begun is not finished. */
+  protected abstract readonly hasBegun: boolean;
   /** Both queues are flushed. */
   protected abstract flush(): void;
   /** Answers that are pending are not sent any more. */
@@ -201,6 +206,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     const from = this.attributes.state;
     const to = values.state;
     checkTransition(this.transitions, from, to, mask);
+    if (this.isDraining) checkWhileDraining(this.transitions, mask);
     const before = this.#connection;
     const connects = to === QPS_RTR && from === QPS_INIT;
     const connection = connects || (mask & QP_ATTR_AV) !== 0 ? this.#connect(values, mask) : before;
@@ -215,10 +221,21 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     if (to === QPS_RTS && from === QPS_RTR) this.startSending();
     if (to === QPS_ERR) this.#stop(false);
     else this.attributes.state = to;
+    if (from !== QPS_SQD || to !== QPS_SQD) this.#tellsDrained = to === QPS_SQD && asksForDrained(values, mask);
     if (to === QPS_SQD && from === QPS_RTS) this.drain();
     else if (to === QPS_RESET) this.#reset();
     if (before !== undefined && before !== this.#connection) this.host.disconnect(before);
     this.schedule();
+  }
+
+  get isDraining(): boolean {
+    return this.attributes.state === QPS_SQD && this.hasBegun;
+  }
+
+  sendQueueDrained(): void {
+    if (!this.#tellsDrained) return;
+    this.#tellsDrained = false;
+    this.host.raise(EVENT_SQ_DRAINED, this.qpn);
   }
 
   #connect(values: QpAttributes, mask: number): Connection {
@@ -244,11 +261,15 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     return own === 0 && this.congestion.rate.usesEcn ? ECN_ECT0 : own;
   }
 
+  /** Nothing of the connection is left: every attribute has its initial value (IBTA §10.3.1.1). */
   #reset(): void {
+    Object.assign(this.attributes, initialAttributes());
+    this.mtuBytes = PATH_MTUS[0];
     this.#startRateControl();
     this.cnpsPending = 0;
     this.#connection = undefined;
     this.#communicationEstablished = false;
+    this.dataEcn = 0;
     this.discard();
     this.host.keys.unbindAllOf(this.qpn);
     this.deadlineNs = Number.POSITIVE_INFINITY;
@@ -273,7 +294,6 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   destroy(): void {
     if (this.#connection !== undefined) this.host.disconnect(this.#connection);
     this.#reset();
-    this.attributes.state = QPS_RESET;
   }
 
   get sourcePort(): number {

@@ -94,6 +94,8 @@ export interface NicQueuePair extends Schedulable {
   destroy(): void;
   /** PSNs as they are now. */
   readonly nextPsns: NextPsns;
+  /** In SQD: what was begun is not finished yet. */
+  readonly isDraining: boolean;
   /** UDP source port of the connection; 0 where there is none. */
   readonly sourcePort: number;
   /** How fast data may leave. */

@@ -49,6 +49,10 @@ export class RcQueuePair extends ConnectedQueuePair {
     this.#sendSide.retirement.retire();
   }
 
+  protected get hasBegun(): boolean {
+    return !this.#sendSide.out.isIdle;
+  }
+
   protected silence(): void {
     this.#responder.silence();
   }

@@ -63,9 +63,10 @@ export class Responder {
     this.#reassembler.endMessage();
   }
 
-  /** Back to RESET: everything but the attributes is forgotten, and posted receives disappear. */
+  /** Back to RESET: everything is forgotten, and posted receives disappear. */
   discard(): void {
     this.#reassembler.receives.discard();
+    this.expectedPsn = 0;
     this.#reset();
   }
 

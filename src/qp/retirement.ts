@@ -1,6 +1,6 @@
 /** Completes the work requests of a reliable connection in order, as their PSNs are acknowledged (IBTA vol. 1 §9.7.5.1). */
 
-import { EVENT_SQ_DRAINED, QPS_SQD, STATUS_SUCCESS } from '../ring/enums.js';
+import { QPS_SQD, STATUS_SUCCESS } from '../ring/enums.js';
 import type { SendQueue } from '../ring/work-queue.js';
 import type { Outstanding } from './outstanding.js';
 import { SendCompletions } from './send-completions.js';
@@ -53,8 +53,8 @@ export class Retirement {
     }
     if (out.head === this.#failedIndex) this.completeInError(this.#failedStatus, 0);
     else if (this.#qp.attributes.state === QPS_SQD && out.isIdle) {
-      // Everything that was started has completed, and nothing more is started: this is said once.
-      this.#qp.host.raise(EVENT_SQ_DRAINED, this.#qp.qpn);
+      // Everything that was started has completed, and nothing more is started.
+      this.#qp.sendQueueDrained();
     }
   }
 

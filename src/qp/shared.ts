@@ -27,6 +27,8 @@ export interface QpShared extends Omit<QueuePairOptions, 'sendQueue'> {
   dataSent(batch: TxBatch, now: number): void;
   /** Puts the QP on the NIC's list of those with something to send. */
   schedule(): void;
+  /** In SQD, nothing that was begun is left: the owner is told, if he asked for it. */
+  sendQueueDrained(): void;
   /** A part's deadline changed. */
   deadlineChanged(): void;
   /**

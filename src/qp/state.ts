@@ -29,7 +29,7 @@ import {
   QP_ATTR_STATE,
   QP_ATTR_TIMEOUT,
 } from '../ring/commands.js';
-import { QP_STATE_NAMES, QPS_ERR, QPS_RESET } from '../ring/enums.js';
+import { QP_STATE_NAMES, QPS_ERR, QPS_RESET, QPS_RTS } from '../ring/enums.js';
 
 /** The attributes of one transition, as mask bits. */
 export interface Transition {
@@ -77,6 +77,21 @@ function names(mask: number): string {
   return ATTRIBUTE_NAMES.filter(([bit]) => (mask & bit) !== 0)
     .map(([, name]) => name)
     .join(', ');
+}
+
+/**
+ * Checks a modify while the send queue drains: what a queue pair in RTS takes, this one takes as well; the rest concerns work that is on the
+ * wire and has to wait (IBTA §10.3.1.5). Throws ERR_ROCE_INVALID_STATE.
+ */
+export function checkWhileDraining(transitions: TransitionTable, mask: number): void {
+  const running = transitions.get(transitionKey(QPS_RTS, QPS_RTS))?.optional ?? 0;
+  const early = mask & ~QP_ATTR_STATE & ~running;
+  if (early === 0) return;
+  throw new RoceError(
+    'ERR_ROCE_INVALID_STATE',
+    `the send queue is still draining: it takes the attributes ${names(early)} when that is done`,
+    'wait for SQ_DRAINED (enSqdAsyncNotify), or until query() says sqDraining: false',
+  );
 }
 
 /**

@@ -35,6 +35,10 @@ export class UcQueuePair extends ConnectedQueuePair {
     this.#requester.drain();
   }
 
+  protected get hasBegun(): boolean {
+    return this.#requester.isInMessage;
+  }
+
   /** Nothing is answered. */
   protected silence(): void {}
 

@@ -6,7 +6,6 @@
 import { psnAdd } from '../packet/psn.js';
 import type { TxBatch } from '../port/datagram.js';
 import {
-  EVENT_SQ_DRAINED,
   QPS_SQD,
   QPS_SQE,
   STATUS_LOC_PROT_ERR,
@@ -67,8 +66,7 @@ export class UcRequester {
 
   /** While draining: says when the message in progress has left. */
   drain(): void {
-    const { attributes, host, qpn } = this.#qp;
-    if (attributes.state === QPS_SQD && !this.isInMessage) host.raise(EVENT_SQ_DRAINED, qpn);
+    if (this.#qp.attributes.state === QPS_SQD && !this.isInMessage) this.#qp.sendQueueDrained();
   }
 
   /** Completes everything that is posted with WR_FLUSH_ERR. */
@@ -81,6 +79,7 @@ export class UcRequester {
   /** Back to RESET: what is posted disappears without completions. */
   discard(): void {
     this.#nextPacket = NO_PACKET;
+    this.psn = 0;
     this.#completions.discard();
   }
 

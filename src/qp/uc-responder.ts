@@ -45,6 +45,8 @@ export class UcResponder {
 
   /** Back to RESET: posted receives disappear. */
   discard(): void {
+    this.expectedPsn = 0;
+    this.msn = 0;
     this.#reassembler.endMessage();
     this.#reassembler.receives.discard();
   }

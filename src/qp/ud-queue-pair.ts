@@ -33,6 +33,7 @@ import {
   QPS_RTR,
   QPS_RTS,
   QPS_SQD,
+  QPS_SQE,
   SEND_INLINE,
   SEND_SOLICITED,
   STATUS_LOC_LEN_ERR,
@@ -47,7 +48,7 @@ import {
   WR_SEND_WITH_IMM,
 } from '../ring/enums.js';
 import { type SendQueue, SendWqe } from '../ring/work-queue.js';
-import { applyAttributes, checkRanges } from './attributes.js';
+import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import type { CompletionSink, QpHost, ReceiveSource } from './host.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
 import { NO_PROBE } from './probe.js';
@@ -72,6 +73,7 @@ export class UdQueuePair implements NicQueuePair {
   readonly probe = NO_PROBE;
   readonly rate = UNLIMITED;
   readonly sourcePort = 0;
+  readonly isDraining = false;
   scheduled = false;
   readonly deadlineNs = Number.POSITIVE_INFINITY;
   readonly #sq: SendQueue;
@@ -105,7 +107,8 @@ export class UdQueuePair implements NicQueuePair {
     this.attributes.state = values.state;
     if (values.state === QPS_RTS && from === QPS_RTR) this.#psn = values.sqPsn;
     // A message is done when it is sent: nothing that was begun is left.
-    if (values.state === QPS_SQD && from === QPS_RTS) this.host.raise(EVENT_SQ_DRAINED, this.qpn);
+    const hasDrained = values.state === QPS_SQD && from === QPS_RTS;
+    if (hasDrained && asksForDrained(values, mask)) this.host.raise(EVENT_SQ_DRAINED, this.qpn);
     if (values.state === QPS_ERR) this.#flush();
     else if (values.state === QPS_RESET) this.#discard();
     this.host.schedule(this);
@@ -134,18 +137,21 @@ export class UdQueuePair implements NicQueuePair {
   }
 
   doorbell(): void {
-    if (this.attributes.state === QPS_ERR) this.#flush();
+    const { state } = this.attributes;
+    if (state === QPS_ERR) this.#flush();
+    else if (state === QPS_SQE) this.#sends.flush();
     else this.host.schedule(this);
   }
 
-  /** Back to RESET: what is posted disappears without completions. */
+  /** Back to RESET: every attribute has its initial value, what is posted disappears without completions. */
   #discard(): void {
+    Object.assign(this.attributes, initialAttributes());
+    this.#psn = 0;
     this.#sends.discard();
     this.#receives.discard();
   }
 
   destroy(): void {
-    this.attributes.state = QPS_RESET;
     this.#discard();
   }
 
@@ -165,7 +171,7 @@ export class UdQueuePair implements NicQueuePair {
 
   accepts(): boolean {
     const { state } = this.attributes;
-    return state === QPS_RTR || state === QPS_RTS || state === QPS_SQD;
+    return state === QPS_RTR || state === QPS_RTS || state === QPS_SQD || state === QPS_SQE;
   }
 
   matchesAddresses(): boolean {
@@ -187,11 +193,15 @@ export class UdQueuePair implements NicQueuePair {
     this.#sq.read(index, this.#wqe);
     const status = this.#emitMessage(batch);
     if (status === STATUS_SUCCESS) this.#sends.complete(index, status);
-    else {
-      this.#sends.completeInError(index, status);
-      this.enterError();
-    }
+    else this.#failSend(index, status);
     return true;
+  }
+
+  /** A local error stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
+  #failSend(index: number, status: number): void {
+    this.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
+    this.#sends.completeInError(index, status);
+    this.#sends.flush();
   }
 
   #emitMessage(batch: TxBatch): number {
@@ -209,7 +219,7 @@ export class UdQueuePair implements NicQueuePair {
     const b = batch.slab;
     let o = batch.payloadOffset(batch.count);
     o = writeBth(b, o, opcode, solicited | BTH_MIGREQ | (pad << BTH_PAD_SHIFT), wqe.remoteQpn, false, this.#psn);
-    o = writeDeth(b, o, wqe.qkey, this.qpn);
+    o = writeDeth(b, o, isControlled(wqe.qkey) ? this.attributes.qkey : wqe.qkey, this.qpn);
     if (withImmediate) o = writeImm(b, o, wqe.immediate);
     this.#source.gather(0, wqe.messageBytes, b, o);
     o += wqe.messageBytes;
@@ -242,6 +252,11 @@ export class UdQueuePair implements NicQueuePair {
     const immediate = withImmediate ? packet.immediate : 0;
     receives.complete(STATUS_SUCCESS, WC_RECV, flags, total, immediate, packet.sourceQpn);
   }
+}
+
+/** A work request with bit 31 set names no Q_Key: the queue pair's own is sent (IBTA vol. 1 §10.2.5). */
+function isControlled(qkey: number): boolean {
+  return qkey >>> 31 === 1;
 }
 
 /** The IP header of the datagram as far as it is known, in the 40 bytes that verbs give to it: IPv6 as is, IPv4 in the last 20. */

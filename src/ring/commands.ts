@@ -70,6 +70,7 @@ export const QP_ATTR_TOTAL_TIMEOUT = 1 << 28;
 const QP_ATTRIBUTES = {
   state: 'u32',
   curState: 'u32',
+  enSqdAsyncNotify: 'u32',
   accessFlags: 'u32',
   pkeyIndex: 'u32',
   port: 'u32',
@@ -139,6 +140,7 @@ export const COMMANDS = {
     in: { qpn: 'u32' },
     out: {
       ...QP_ATTRIBUTES,
+      sqDraining: 'u32',
       sourcePort: 'u32',
       rateBps: 'f64',
       targetRateBps: 'f64',

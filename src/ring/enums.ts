@@ -236,7 +236,7 @@ export const EVENT_COMMAND_DONE = 1;
 export const EVENT_COMPLETION = 2;
 /** The first packet came before the move to RTS. ID: the QPN. */
 export const EVENT_COMM_EST = 3;
-/** A send queue has drained in SQD. ID: the QPN. */
+/** A send queue has drained in SQD, and its owner asked for this. ID: the QPN. */
 export const EVENT_SQ_DRAINED = 4;
 /** A queue pair went to ERR by an error of its own. ID: the QPN. */
 export const EVENT_QP_FATAL = 5;

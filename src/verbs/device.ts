@@ -44,7 +44,7 @@ export interface DeviceAttributes {
 export interface DeviceEvents {
   /** The first packet came while the queue pair was still in RTR. */
   COMM_EST: [qp: QueuePair];
-  /** The send queue has drained after the move to SQD. */
+  /** The send queue has drained after a move to SQD that asked for it (`enSqdAsyncNotify`). */
   SQ_DRAINED: [qp: QueuePair];
   /** The queue pair went to ERR by an error of its own. */
   QP_FATAL: [qp: QueuePair];

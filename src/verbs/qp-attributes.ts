@@ -21,6 +21,7 @@ import {
   QP_ATTR_ACCESS_FLAGS,
   QP_ATTR_AV,
   QP_ATTR_DEST_QPN,
+  QP_ATTR_EN_SQD_ASYNC_NOTIFY,
   QP_ATTR_INFLIGHT,
   QP_ATTR_MAX_DEST_RD_ATOMIC,
   QP_ATTR_MAX_QP_RD_ATOMIC,
@@ -58,6 +59,8 @@ export interface AddressVector {
 export interface QpAttr {
   /** The state to go to. Default: stay. */
   readonly state?: QpStateName;
+  /** With the move to SQD: raise SQ_DRAINED when what was begun has completed. Default false. */
+  readonly enSqdAsyncNotify?: boolean;
   /** What the peer may do: flags of {@link Access}. */
   readonly accessFlags?: number;
   /** Place in the partition table: 0, the default partition. */
@@ -106,6 +109,8 @@ export interface QpAttr {
 export interface QpInfo {
   /** The NIC's view; a queue pair may have gone to ERR by itself. */
   readonly state: QpStateName;
+  /** In SQD: what was begun is not finished yet. */
+  readonly sqDraining: boolean;
   /** What the peer may do: flags of {@link Access}. */
   readonly accessFlags: number;
   /** Bytes; 0 before RTR. */
@@ -146,8 +151,13 @@ export interface QpInfo {
   readonly alpha: number;
 }
 
+/** What is given is taken as it is: the checks behind refuse what is no number, `null` as well. */
 function numberOf(value: number | undefined): number {
-  return value ?? 0;
+  return value === undefined ? 0 : value;
+}
+
+function flagOf(value: boolean | undefined): number {
+  return typeof value === 'boolean' ? Number(value) : numberOf(value);
 }
 
 /**
@@ -157,6 +167,7 @@ function numberOf(value: number | undefined): number {
 export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttributes } {
   const bits: ReadonlyArray<readonly [given: unknown, bit: number]> = [
     [attr.state, QP_ATTR_STATE],
+    [attr.enSqdAsyncNotify, QP_ATTR_EN_SQD_ASYNC_NOTIFY],
     [attr.accessFlags, QP_ATTR_ACCESS_FLAGS],
     [attr.pkeyIndex, QP_ATTR_PKEY_INDEX],
     [attr.port, QP_ATTR_PORT],
@@ -184,6 +195,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
   const values: QpAttributes = {
     state: attr.state === undefined ? 0 : placeIn(QP_STATE_NAMES, attr.state, 'state of a QP'),
     curState: 0,
+    enSqdAsyncNotify: flagOf(attr.enSqdAsyncNotify),
     accessFlags: numberOf(attr.accessFlags),
     pkeyIndex: numberOf(attr.pkeyIndex),
     port: numberOf(attr.port),
@@ -224,6 +236,7 @@ function placeIn<T>(all: readonly T[], wanted: T, what: string): number {
 export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {
   return {
     state: QP_STATE_NAMES[values.state],
+    sqDraining: values.sqDraining !== 0,
     accessFlags: values.accessFlags,
     pathMtu: values.pathMtu === 0 ? 0 : PATH_MTUS[values.pathMtu - 1],
     destQpn: values.destQpn,

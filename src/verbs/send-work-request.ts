@@ -139,7 +139,7 @@ interface Datagram {
   readonly ah?: AddressHandle;
   /** QPN of the receiver, 24 bits. */
   readonly remoteQpn?: number;
-  /** Q_Key of the receiver, 32 bits. */
+  /** Q_Key of the receiver, 32 bits. With bit 31 set, the queue pair's own Q_Key is sent instead (IBTA vol. 1 §10.2.5). */
   readonly remoteQkey?: number;
 }
 

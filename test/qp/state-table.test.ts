@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { checkTransition, type TransitionTable } from '../../src/qp/state.js';
 import { RC_TRANSITIONS, UC_TRANSITIONS, UD_TRANSITIONS } from '../../src/qp/transitions.js';
 import { QP_STATE_NAMES, type QpStateName } from '../../src/ring/enums.js';
-import { LoneNic, pattern } from '../support/lone-nic.js';
+import { LoneNic, PEER_ADDRESS, pattern } from '../support/lone-nic.js';
 
 /** Attribute mask bits, by position, from the specification; written again here on purpose. */
 const BIT = {
@@ -202,7 +202,7 @@ describe('what each state allows the application', () => {
     nic.qp.postRecv({ wrId: 77, sges: [nic.mr.sge()] });
     await nic.qp.modify({
       state: 'RTR',
-      av: { address: (await nic.qp.query()).remote },
+      av: { address: PEER_ADDRESS },
       pathMtu: 256,
       destQpn: 0x777777,
       rqPsn: 0xfffffd,

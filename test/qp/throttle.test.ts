@@ -232,7 +232,7 @@ describe('draining (SQD)', () => {
     const nic = await LoneNic.create({ attr: { inflightPackets: 2 } });
     nic.qp.postSend({ opcode: 'SEND', wrId: 1, sges: [nic.mr.sge(0, 4 * MTU)] }, send(2));
     expect(nic.take()).toHaveLength(2);
-    await nic.qp.modify({ state: 'SQD' });
+    await nic.qp.modify({ state: 'SQD', enSqdAsyncNotify: true });
     nic.ack(1);
     expect(nic.take().map((p) => p.name)).toEqual(['SEND_MIDDLE', 'SEND_LAST']);
     await settle();
@@ -250,17 +250,17 @@ describe('draining (SQD)', () => {
 
   it('is done at once when nothing is outstanding, and again the next time', async () => {
     const nic = await LoneNic.create();
-    await nic.qp.modify({ state: 'SQD' });
+    await nic.qp.modify({ state: 'SQD', enSqdAsyncNotify: true });
     await settle();
     await nic.qp.modify({ state: 'RTS' });
-    await nic.qp.modify({ state: 'SQD' });
+    await nic.qp.modify({ state: 'SQD', enSqdAsyncNotify: true });
     await settle();
     expect(nic.asyncEvents).toEqual(['SQ_DRAINED', 'SQ_DRAINED']);
   });
 
   it('still answers requests', async () => {
     const nic = await LoneNic.create();
-    await nic.qp.modify({ state: 'SQD' });
+    await nic.qp.modify({ state: 'SQD', enSqdAsyncNotify: true });
     nic.request('RDMA_WRITE_ONLY', 0, { ackReq: true }, pattern(8));
     nic.request('RDMA_READ_REQUEST', 1, { dmaLength: 8 });
     expect(nic.take().map((p) => p.name)).toEqual(['RDMA_READ_RESPONSE_ONLY', 'ACKNOWLEDGE']);
@@ -270,7 +270,7 @@ describe('draining (SQD)', () => {
     const nic = await LoneNic.create();
     nic.qp.postSend(send(1));
     nic.take();
-    await nic.qp.modify({ state: 'SQD' });
+    await nic.qp.modify({ state: 'SQD', enSqdAsyncNotify: true });
     expect(nic.advance(80e6)).toHaveLength(1);
   });
 });

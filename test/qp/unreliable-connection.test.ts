@@ -166,7 +166,7 @@ describe('as sender', () => {
     const nic = await createUc({ attr: { rateControl: { name: 'fixed', rateBps: 1e6 } } });
     nic.qp.postSend(write(nic, 2 * MTU, 1), write(nic, 10, 2));
     expect(nic.take()).toHaveLength(1);
-    await nic.qp.modify({ state: 'SQD' });
+    await nic.qp.modify({ state: 'SQD', enSqdAsyncNotify: true });
     expect(nic.asyncEvents).toEqual([]);
     expect(nic.advance(1e9)).toHaveLength(1);
     await Promise.resolve();

@@ -137,7 +137,7 @@ describe('a UD queue pair', () => {
     const drained: QueuePair[] = [];
     pair.a.device.events.on('SQ_DRAINED', (qp) => drained.push(qp));
     to.postRecv({ wrId: 7, sges: [pair.b.mr.sge(0, 100)] });
-    await from.modify({ state: 'SQD' });
+    await from.modify({ state: 'SQD', enSqdAsyncNotify: true });
     from.postSend({ opcode: 'SEND', ah, remoteQpn: to.qpn, remoteQkey: QKEY, inline: Buffer.from('later') });
     pair.run();
     expect(drained).toEqual([from]);
