@@ -7,6 +7,7 @@
  */
 
 export type { CmConnection } from './cm/cm-connection.js';
+export type { CmLimits } from './cm/cm-limits.js';
 export type { CmListener } from './cm/cm-listener.js';
 export type { CmRequest } from './cm/cm-request.js';
 export { Connection, type Message } from './cm/connection.js';
@@ -25,7 +26,7 @@ export {
   type ListenOptions,
   listen,
 } from './cm/listen-connect.js';
-export type { CmCounters } from './cm/protocol.js';
+export type { CmCounters } from './cm/protocol-parts.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
 export type { CmTiming } from './cm/timing.js';
 export type { Destination } from './cm/transport.js';

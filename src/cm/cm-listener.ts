@@ -2,6 +2,7 @@
 
 import { RoceError } from '../core/errors.js';
 import type { CmRequest } from './cm-request.js';
+import { Crowd } from './crowd.js';
 
 /** A port that is listened on; made by {@link ConnectionManager.listen}. */
 export class CmListener implements AsyncDisposable {
@@ -9,7 +10,7 @@ export class CmListener implements AsyncDisposable {
   readonly port: number;
   readonly #backlog: number;
   readonly #onClose: () => void;
-  readonly #requests: CmRequest[] = [];
+  #requests: CmRequest[] = [];
   readonly #waiting: Array<() => void> = [];
   #closed = false;
 
@@ -20,18 +21,31 @@ export class CmListener implements AsyncDisposable {
     this.#onClose = onClose;
   }
 
-  /** Room for one more request that nobody has taken yet. @internal */
-  get hasRoom(): boolean {
-    return this.#requests.length < this.#backlog;
-  }
-
-  /** @internal */
-  push(request: CmRequest): void {
+  /**
+   * One more request that nobody has taken yet. Beyond the backlog, one of a peer that has proved nothing makes room: the oldest of the address that has
+   * the most. False: all have proved more than this one. @internal
+   */
+  push(request: CmRequest): boolean {
+    this.#requests = this.#requests.filter(({ isPending }) => isPending);
+    if (this.#requests.length >= this.#backlog) {
+      const first = this.#whoMakesRoom(request.hasProved);
+      if (first === undefined) return false;
+      this.#requests.splice(this.#requests.indexOf(first), 1);
+      first.crowdOut();
+    }
     this.#requests.push(request);
     this.#waiting.shift()?.();
+    return true;
   }
 
-  /** The next request whose peer still waits. Rejects with ERR_ROCE_CLOSED when the listener is closed. */
+  #whoMakesRoom(hasProved: boolean): CmRequest | undefined {
+    const unproved = new Crowd<CmRequest>();
+    const proved = new Crowd<CmRequest>();
+    for (const waiting of this.#requests) (waiting.hasProved ? proved : unproved).add(waiting);
+    return unproved.oldestOfFullest() ?? (hasProved ? proved.oldestOfFullest() : undefined);
+  }
+
+  /** The next request whose peer still waits. It does not wait for the set-ups of those before. Rejects with ERR_ROCE_CLOSED when the listener is closed. */
   async next(): Promise<CmRequest> {
     for (;;) {
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `nobody listens on port ${this.port} any more`);

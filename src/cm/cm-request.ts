@@ -5,17 +5,21 @@ import type { IpAddress } from '../packet/address.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { CmConnection } from './cm-connection.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
-import type { IncomingRequest } from './protocol.js';
+import type { IncomingRequest } from './passive-side.js';
 import { type CmConnectionOptions, pathMtuBytes } from './qp-parameters.js';
 
 /** What the connection manager does for a request. */
 export interface RequestDecision {
   /** Whether the peer still waits for the decision. */
   isPending(): boolean;
+  /** As {@link CmRequest.hasProved}. */
+  hasProved(): boolean;
   /** As {@link CmRequest.accept}. */
   accept(qp: QueuePair, options: CmConnectionOptions): Promise<CmConnection>;
   /** As {@link CmRequest.reject}. */
   reject(privateData: Uint8Array): void;
+  /** As {@link CmRequest.crowdOut}. */
+  crowdOut(): void;
 }
 
 /** A request to connect; taken from a {@link CmListener}, then accepted or rejected once. */
@@ -45,14 +49,23 @@ export class CmRequest {
     this.#decision = decision;
   }
 
-  /** False once it was accepted or rejected, or the peer gave up. */
+  /**
+   * The peer is known to receive at the address: it has answered on an earlier connection. A first request proves nothing; anybody who can write
+   * a source address may have sent it.
+   */
+  get hasProved(): boolean {
+    return this.#decision.hasProved();
+  }
+
+  /** False once it was accepted or rejected, the peer gave up, or others needed the room. */
   get isPending(): boolean {
     return this.#decision.isPending();
   }
 
   /**
    * Connects `qp`, which is in RESET or INIT (`initializeQp`), where receives may be posted already. Resolves when the peer is ready; rejects
-   * with ERR_ROCE_CONNECT when it has changed its mind or gone silent.
+   * with ERR_ROCE_CONNECT when it has changed its mind, was silent for the `halfOpenMs` of the manager, or was silent while others needed the
+   * room. Any number of requests may be accepted side by side: whoever waits for one before taking the next lets a silent peer hold up the others.
    */
   accept(qp: QueuePair, options: CmConnectionOptions = {}): Promise<CmConnection> {
     return this.#decision.accept(qp, options);
@@ -62,6 +75,11 @@ export class CmRequest {
   reject(privateData: Uint8Array = new Uint8Array(0)): void {
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REJ);
     if (this.isPending) this.#decision.reject(privateData);
+  }
+
+  /** Gives its place to others, without a word. @internal */
+  crowdOut(): void {
+    this.#decision.crowdOut();
   }
 }
 

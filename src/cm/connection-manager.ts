@@ -6,18 +6,22 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
-import type { RandomSource } from '../core/random.js';
+import { type RandomSource, randomInt } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
+import { PSN_MASK } from '../packet/psn.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmConnection } from './cm-connection.js';
+import { type CmLimits, LIMITS_DEFAULT } from './cm-limits.js';
 import { CmListener } from './cm-listener.js';
 import { CmRequest, checkPrivateData } from './cm-request.js';
 import { type CmEndpoint, type CmEvent, describeRefusal } from './endpoint.js';
 import { GsiChannel } from './gsi.js';
 import { REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
-import { type CmCounters, CmProtocol, type IncomingRequest, randomPsn } from './protocol.js';
+import type { IncomingRequest } from './passive-side.js';
+import { CmProtocol } from './protocol.js';
+import type { CmCounters } from './protocol-parts.js';
 import {
   activeParameters,
   type CmConnectionOptions,
@@ -38,6 +42,13 @@ const DYNAMIC_PORTS = 16384;
 export interface ConnectionManagerOptions {
   /** Timeouts and retries; what is left out is as in Linux. */
   readonly timing?: Partial<CmTiming>;
+  /** How much strangers may hold of this manager; what is left out is as {@link CmLimits} says. Throws ERR_ROCE_OUT_OF_RANGE. */
+  readonly limits?: Partial<CmLimits>;
+  /**
+   * Which addresses a request may name as its own: `source`, those of its datagram (default), or `any`, where something between changes addresses, as NAT
+   * does. Packets go to where the datagram came from in either case.
+   */
+  readonly claimedAddress?: 'source' | 'any';
   /** Default: the device's. */
   readonly clock?: Clock;
   /** Communication IDs, start PSNs and the CA GUID. Default: the system's generator. */
@@ -82,6 +93,8 @@ export class ConnectionManager implements AsyncDisposable {
   readonly #connected = new Map<CmEndpoint, () => Promise<void>>();
   #gsi: GsiChannel | undefined;
   #cancelWake: () => void = () => {};
+  /** When the protocol is woken; Infinity: not at all. */
+  #wakeNs = Number.POSITIVE_INFINITY;
   #closing: Promise<void> | undefined;
 
   private constructor(device: RdmaDevice, options: ConnectionManagerOptions) {
@@ -94,6 +107,8 @@ export class ConnectionManager implements AsyncDisposable {
       pathMtuCodeMax: pathMtuCode(device.attributes.pathMtuMax),
       random: this.#random,
       timing: this.#timing,
+      limits: checkedLimits(options.limits),
+      anyClaimedAddress: options.claimedAddress === 'any',
       send: (to, mad) => this.#gsi?.send(to, mad),
     });
   }
@@ -115,8 +130,8 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be taken; more are rejected for want of resources.
-   * Throws ERR_ROCE_BUSY when the port has a listener.
+   * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be taken; of more, the oldest of the address that has the most makes
+   * room (`crowdedOut`), and comes again if its peer is honest. Throws ERR_ROCE_BUSY when the port has a listener.
    */
   listen(port: number, options: { readonly backlog?: number } = {}): CmListener {
     checkPort(port);
@@ -126,11 +141,7 @@ export class ConnectionManager implements AsyncDisposable {
       this.#protocol.unlisten(serviceId);
       this.#listeners.delete(listener);
     });
-    this.#protocol.listen(serviceId, (endpoint, request) => {
-      if (!listener.hasRoom) return false;
-      listener.push(this.#newRequest(endpoint, request));
-      return true;
-    });
+    this.#protocol.listen(serviceId, (endpoint, request) => listener.push(this.#newRequest(endpoint, request)));
     this.#listeners.add(listener);
     return listener;
   }
@@ -167,19 +178,19 @@ export class ConnectionManager implements AsyncDisposable {
       privateData,
     };
     const target = `${remote} port ${port}`;
-    let endpoint: CmEndpoint | undefined;
-    const event = await this.#firstEvent(target, options.signal, (onEvent) => {
-      endpoint = this.#protocol.connect(request, onEvent, this.#clock.nowNs());
-      return endpoint;
-    });
+    const { endpoint, event, end } = await this.#attempt(target, options.signal, (onEvent) =>
+      this.#protocol.connect(request, onEvent, this.#clock.nowNs()),
+    );
     if (event.type !== 'CONNECT_RESPONSE') throw refusal(target, event);
     const parameters = activeParameters(remote, own, event.fields);
-    await this.#bringUp(endpoint!, qp, async () => {
+    await this.#bringUp(endpoint, qp, async () => {
       await qp.modify(parameters.toRtr);
       await qp.modify(parameters.toRts);
-      this.#protocol.confirm(endpoint!);
+      const ended = end();
+      if (ended !== undefined) throw refusal(target, ended);
+      this.#protocol.confirm(endpoint, this.#clock.nowNs());
     });
-    return this.#newConnection(endpoint!, qp, {
+    return this.#newConnection(endpoint, qp, {
       privateData: event.fields.privateData,
       pathMtu: pathMtuBytes(own.pathMtuCode),
       maxRdAtomic: parameters.toRts.maxRdAtomic!,
@@ -189,8 +200,10 @@ export class ConnectionManager implements AsyncDisposable {
   #newRequest(endpoint: CmEndpoint, request: IncomingRequest): CmRequest {
     return new CmRequest(endpoint.remote, request, {
       isPending: () => endpoint.state === 'REQ_RCVD',
+      hasProved: () => endpoint.hasProved,
       accept: (qp, options) => this.#accept(endpoint, request, qp, options),
-      reject: (privateData) => this.#protocol.reject(endpoint, privateData),
+      reject: (privateData) => this.#protocol.reject(endpoint, privateData, this.#clock.nowNs()),
+      crowdOut: () => this.#protocol.crowdOut(endpoint),
     });
   }
 
@@ -210,13 +223,17 @@ export class ConnectionManager implements AsyncDisposable {
     };
     const parameters = passiveParameters(endpoint.remote, request.fields, own);
     const peer = `the peer at ${endpoint.remote}`;
-    if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} no longer waits`);
+    const expectPending = () => {
+      if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} no longer waits`);
+    };
+    expectPending();
     await this.#bringUp(endpoint, qp, async () => {
       await this.device.link.resolve(endpoint.remote);
       await initializeQp(qp);
       await qp.modify(parameters.toRtr);
+      expectPending();
       this.#accepting.set(qp.qpn, endpoint);
-      const event = await this.#firstEvent(peer, undefined, (onEvent) => {
+      const { event } = await this.#attempt(peer, undefined, (onEvent) => {
         endpoint.onEvent = onEvent;
         this.#protocol.reply(endpoint, { ...own, qpn: qp.qpn, privateData }, this.#clock.nowNs());
         return endpoint;
@@ -242,12 +259,12 @@ export class ConnectionManager implements AsyncDisposable {
     }
   }
 
-  /** Starts something, and waits for the first thing that comes of it. */
-  #firstEvent(
+  /** Starts something, and waits for the first thing that comes of it. `end` tells what has ended it since, if anything has. */
+  #attempt(
     target: string,
     signal: AbortSignal | undefined,
     start: (onEvent: (event: CmEvent) => void) => CmEndpoint,
-  ): Promise<CmEvent> {
+  ): Promise<{ endpoint: CmEndpoint; event: CmEvent; end: () => CmEvent | undefined }> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
         reject(interrupted(target, signal));
@@ -258,9 +275,14 @@ export class ConnectionManager implements AsyncDisposable {
         this.#setTimer();
         reject(interrupted(target, signal!));
       };
+      let first: CmEvent | undefined;
+      let last: CmEvent | undefined;
       const endpoint = start((event) => {
         signal?.removeEventListener('abort', onAbort);
-        resolve(event);
+        if (first === undefined) {
+          first = event;
+          resolve({ endpoint, event, end: () => last });
+        } else last = event;
       });
       signal?.addEventListener('abort', onAbort, { once: true });
       this.#setTimer();
@@ -307,13 +329,13 @@ export class ConnectionManager implements AsyncDisposable {
   };
 
   #setTimer(): void {
+    const next = this.#closing === undefined ? this.#protocol.nextDeadlineNs : Number.POSITIVE_INFINITY;
+    if (next === this.#wakeNs) return;
     this.#cancelWake();
-    const next = this.#protocol.nextDeadlineNs;
-    if (next === Number.POSITIVE_INFINITY || this.#closing !== undefined) {
-      this.#cancelWake = () => {};
-      return;
-    }
+    this.#wakeNs = next;
+    if (next === Number.POSITIVE_INFINITY) return;
     this.#cancelWake = this.#clock.wakeAt(next, () => {
+      this.#wakeNs = Number.POSITIVE_INFINITY;
       this.#protocol.onDeadline(this.#clock.nowNs());
       this.#setTimer();
     });
@@ -348,6 +370,23 @@ export class ConnectionManager implements AsyncDisposable {
 function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port`, 'it must be 1 to 65535');
+}
+
+function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
+  for (const [name, value] of Object.entries(limits)) {
+    if (Number.isSafeInteger(value) && value >= 1) continue;
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `the limit ${name} is ${value}`,
+      'it must be a whole number from 1 on',
+    );
+  }
+  return { ...LIMITS_DEFAULT, ...limits };
+}
+
+/** A start PSN nobody can guess. */
+function randomPsn(random: RandomSource): number {
+  return randomInt(random, 0, PSN_MASK);
 }
 
 function refusal(target: string, event: CmEvent): RoceError {

@@ -1,4 +1,4 @@
-/** One end of a connection as connection management knows it. Written by `CmProtocol` only. */
+/** One end of a connection as connection management knows it. Written by `CmProtocol` and its parts only. */
 
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
@@ -25,6 +25,8 @@ export type CmEvent =
   | { readonly type: 'REJECTED'; readonly reason: number; readonly privateData: Uint8Array }
   /** Nobody answered in time. */
   | { readonly type: 'UNREACHABLE' }
+  /** Passive side: the peer was silent, and others needed the room. Not one of `rdma_cm_event_type`. */
+  | { readonly type: 'CROWDED_OUT' }
   | { readonly type: 'DISCONNECTED' };
 
 /** Takes the events of one endpoint, during the calls of `CmProtocol`. */
@@ -60,6 +62,17 @@ export class CmEndpoint {
   retries = 0;
   /** How often it may be sent again. */
   maxRetries = 0;
+  /** When it is given up, however often it was sent; Infinity: the retries decide. */
+  giveUpNs = Number.POSITIVE_INFINITY;
+  /** Value of `retries` when an MRA was heeded; one is for each sending. */
+  extendedAt = -1;
+  /**
+   * The peer is known to receive at its address: it has repeated a number that only our answer told, on this connection or an earlier one.
+   * Whom we ask ourselves needs no proof.
+   */
+  hasProved = false;
+  /** Datagrams of the peer that have not been answered; those beyond are sent unasked. */
+  unansweredRequests = 0;
   /** How long the endpoint stays in TIMEWAIT. */
   timewaitNs = 0;
   /** When something is due; Infinity: nothing is. */
@@ -69,8 +82,14 @@ export class CmEndpoint {
     this.localCommId = localCommId;
     this.remote = remote;
     this.isActive = state === 'REQ_SENT';
+    this.hasProved = this.isActive;
     this.state = state;
     this.onEvent = onEvent;
+  }
+
+  /** The passive side, before the peer has said that it is ready: whoever sends REQs can make these. */
+  get isHalfOpen(): boolean {
+    return this.state === 'REQ_RCVD' || this.state === 'REP_SENT';
   }
 
   /** Throws ERR_ROCE_INVALID_STATE. */
@@ -87,5 +106,6 @@ export class CmEndpoint {
 /** For people: what became of a connection that was not made. */
 export function describeRefusal(event: CmEvent): string {
   if (event.type === 'REJECTED') return `rejected: ${rejectReasonText(event.reason)} (${event.reason})`;
+  if (event.type === 'CROWDED_OUT') return 'it was silent, and others needed the room';
   return event.type === 'UNREACHABLE' ? 'no answer' : 'the connection ended while it was being made';
 }

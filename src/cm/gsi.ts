@@ -71,8 +71,12 @@ export class GsiChannel {
     }
   }
 
-  /** Sends one MAD to QP1 of an address. */
+  /** Sends one MAD to QP1 of an address; drops it when as many wait as the queue holds. */
   send(to: IpAddress, mad: Uint8Array): void {
+    if (this.#sending.size + this.#handles.length >= QUEUE_DEPTH) {
+      this.dropped++;
+      return;
+    }
     const sending = this.#send(to, mad)
       .catch(() => {
         this.dropped++;

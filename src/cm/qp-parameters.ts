@@ -8,7 +8,7 @@ import { Access } from '../verbs/access.js';
 import type { QpAttr } from '../verbs/qp-attributes.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { MessageFields } from './messages.js';
-import { ackTimeoutWithDelay } from './timing.js';
+import { ackTimeoutWithDelay, peerAckTimeout } from './timing.js';
 
 /** What a program may ask of a connection; both sides have the same choices. */
 export interface CmConnectionOptions {
@@ -94,7 +94,7 @@ export function activeParameters(
     toRts: {
       state: 'RTS',
       sqPsn: reply.startingPsn,
-      timeout: ackTimeoutWithDelay(own.ackTimeout, reply.targetAckDelay),
+      timeout: peerAckTimeout(ackTimeoutWithDelay(own.ackTimeout, reply.targetAckDelay)),
       retryCnt: own.retryCount,
       rnrRetry: reply.rnrRetryCount,
       maxRdAtomic: Math.min(own.initiatorDepth, reply.responderResources),
@@ -117,7 +117,7 @@ export function passiveParameters(remote: IpAddress, request: MessageFields<'REQ
     toRts: {
       state: 'RTS',
       sqPsn: request.startingPsn,
-      timeout: request.primaryLocalAckTimeout,
+      timeout: peerAckTimeout(request.primaryLocalAckTimeout),
       retryCnt: request.retryCount,
       rnrRetry: request.rnrRetryCount,
       maxRdAtomic: Math.min(own.initiatorDepth, request.responderResources),

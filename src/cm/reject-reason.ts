@@ -4,6 +4,8 @@
 export const REJ_NO_RESOURCES = 3;
 /** The side that waited for an answer has given up. */
 export const REJ_TIMEOUT = 4;
+/** What is asked for is not possible at all. */
+export const REJ_UNSUPPORTED = 5;
 /** The message is about a connection that does not exist. */
 export const REJ_INVALID_COMM_ID = 6;
 /** Nobody listens on the service ID. */
@@ -27,7 +29,7 @@ const TEXTS: ReadonlyMap<number, string> = new Map([
   [2, 'no end-to-end context available'],
   [REJ_NO_RESOURCES, 'no resources available'],
   [REJ_TIMEOUT, 'the peer gave up waiting'],
-  [5, 'unsupported request'],
+  [REJ_UNSUPPORTED, 'unsupported request'],
   [REJ_INVALID_COMM_ID, 'invalid communication ID'],
   [7, 'invalid communication instance'],
   [REJ_INVALID_SERVICE_ID, 'nobody listens on that port'],

@@ -24,6 +24,39 @@ export function codeToNs(code: number): number {
   return 4096 * 2 ** code;
 }
 
+/**
+ * What a peer may ask of our time, as codes: 1 ms between two sendings of one message, 4.3 s in TIMEWAIT and between them, 69 s by an MRA (Linux
+ * asks for these), and 8.6 s for a queue pair's timer. A peer that asks for more gets this.
+ */
+const RESEND_CODE_MIN = 8;
+const RESEND_CODE_MAX = 20;
+const TIMEWAIT_CODE_MAX = 20;
+const MRA_CODE_MAX = 24;
+const ACK_TIMEOUT_CODE_MAX = 21;
+
+/** What an MRA of ours asks the peer for: 69 s, as Linux does. */
+export const MRA_SERVICE_TIMEOUT = MRA_CODE_MAX;
+
+/** Nanoseconds until a message is sent again to a peer that says it answers within a code 0..31: 1 ms to 4.3 s. */
+export function peerResendNs(code: number): number {
+  return codeToNs(Math.min(Math.max(code, RESEND_CODE_MIN), RESEND_CODE_MAX));
+}
+
+/** Nanoseconds in TIMEWAIT for a peer that says packets live for a code 0..31: at most 4.3 s. */
+export function peerTimewaitNs(code: number): number {
+  return codeToNs(Math.min(code, TIMEWAIT_CODE_MAX));
+}
+
+/** Nanoseconds a peer gets that asks for time by an MRA with a code 0..31: at most 69 s. */
+export function peerServiceNs(code: number): number {
+  return codeToNs(Math.min(code, MRA_CODE_MAX));
+}
+
+/** The Local ACK Timeout that a queue pair takes from its peer. 0 would wait for ever (IBTA vol. 1 §9.7.6.1.3), and becomes the longest: 8.6 s. */
+export function peerAckTimeout(code: number): number {
+  return code === 0 ? ACK_TIMEOUT_CODE_MAX : Math.min(code, ACK_TIMEOUT_CODE_MAX);
+}
+
 /** From sending a REQ, or any answer, to sending it again: there and back, and the peer's time to think. */
 export function resendNs(timing: CmTiming): number {
   return 2 * codeToNs(timing.packetLifetime) + codeToNs(timing.responseTimeout);

@@ -166,14 +166,28 @@ describe('a connection that is not wanted', () => {
     expect(world.log).toEqual(['a REQ', 'b REJ', 'a REQ', 'b REJ']);
   });
 
-  it('is rejected for want of resources when the backlog is full', async () => {
+  it('gives way to a newer one when the backlog is full, and comes again: both are served', async () => {
     const world = await TwoManagers.create();
     const listener = world.b.cm.listen(7174, { backlog: 1 });
-    const first = failure(world.a.cm.connect(world.b.address, 7174, await world.a.newQp()));
-    const second = failure(world.a.cm.connect(world.b.address, 7174, await world.a.newQp()));
-    expect(await world.until(second)).toMatchObject({ reason: 3 });
-    listener.close();
-    expect(await world.until(first)).toMatchObject({ reason: 28 });
+    const [first, second] = [await world.a.newQp(), await world.a.newQp()];
+    const connecting = [first, second].map((qp) => world.a.cm.connect(world.b.address, 7174, qp));
+    await world.pass(1e6);
+    expect(world.b.cm.counters()).toMatchObject({ crowdedOut: 1, refused: 0 });
+    const [active] = await world.until(Promise.all([Promise.all(connecting), world.acceptAll(listener, 2)]));
+    expect(active.map(({ qp }) => qp.state)).toEqual(['RTS', 'RTS']);
+    expect(world.events.nowNs).toBeLessThan(2 * RESEND_NS);
+  });
+
+  it('is rejected for want of resources when its address has as many as it may', async () => {
+    const world = await TwoManagers.create({ limits: { connectionsPerAddress: 1 } });
+    const { passive } = await world.connectOne();
+    const listener = world.b.cm.listen(7174);
+    const one = failure(world.a.cm.connect(world.b.address, 7174, await world.a.newQp()));
+    expect(await world.until(one)).toMatchObject({ reason: 3 });
+    await world.until(passive.disconnect());
+    const connecting = world.a.cm.connect(world.b.address, 7174, await world.a.newQp());
+    const [active] = await world.until(Promise.all([connecting, world.acceptAll(listener, 1)]));
+    expect(active.qp.state).toBe('RTS');
   });
 
   it('is rejected when its path MTU is more than the port can do', async () => {

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type CmLimits, LIMITS_DEFAULT } from '../../src/cm/cm-limits.js';
 import type { CmEndpoint, CmEvent } from '../../src/cm/endpoint.js';
 import { encodeIpPrivateData, tcpServiceId } from '../../src/cm/ip-addressing.js';
 import { buildMad, type CmMad, encodeMad, type MessageFields, parseMad } from '../../src/cm/messages.js';
-import { CmProtocol, type IncomingRequest } from '../../src/cm/protocol.js';
+import type { IncomingRequest } from '../../src/cm/passive-side.js';
+import { CmProtocol } from '../../src/cm/protocol.js';
 import { LINUX_TIMING } from '../../src/cm/timing.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
@@ -14,24 +16,38 @@ const STRANGER = IpAddress.parse('192.0.2.3');
 const NOTHING = new Uint8Array(0);
 const PEER_GUID = 0x0200000000000001n;
 const PEER_ID = 0x11223344;
+const RESOURCES = {
+  qpn: 9,
+  startingPsn: 1,
+  responderResources: 1,
+  initiatorDepth: 1,
+  rnrRetryCount: 7,
+  privateData: NOTHING,
+};
 
 /** One side of the protocol, with the peer played by the test. */
 class Bench {
   readonly sent: Array<{ to: string; mad: CmMad }> = [];
   readonly events: CmEvent[] = [];
   readonly requests: Array<{ endpoint: CmEndpoint; request: IncomingRequest }> = [];
-  readonly protocol = new CmProtocol({
-    address: HERE,
-    pathMtuCodeMax: 3,
-    random: new SeededRandom(1).stream('cm'),
-    timing: LINUX_TIMING,
-    send: (to, mad) => this.sent.push({ to: to.text, mad: parseMad(mad) as CmMad }),
-  });
+  readonly protocol: CmProtocol;
   readonly note = (event: CmEvent) => {
     this.events.push(event);
   };
 
-  constructor() {
+  constructor({
+    anyClaimedAddress = false,
+    limits = {},
+  }: { anyClaimedAddress?: boolean; limits?: Partial<CmLimits> } = {}) {
+    this.protocol = new CmProtocol({
+      address: HERE,
+      pathMtuCodeMax: 3,
+      random: new SeededRandom(1).stream('cm'),
+      timing: LINUX_TIMING,
+      limits: { ...LIMITS_DEFAULT, ...limits },
+      anyClaimedAddress,
+      send: (to, mad) => this.sent.push({ to: to.text, mad: parseMad(mad) as CmMad }),
+    });
     this.protocol.listen(tcpServiceId(7174), (endpoint, request) => {
       endpoint.onEvent = this.note;
       this.requests.push({ endpoint, request });
@@ -91,6 +107,15 @@ function request(changes: Partial<MessageFields<'REQ'>> = {}): Uint8Array {
   });
 }
 
+/** What a REQ says of where it comes from. */
+function from(source: IpAddress, destination = HERE): Partial<MessageFields<'REQ'>> {
+  return {
+    primaryLocalGid: source.gid,
+    primaryRemoteGid: destination.gid,
+    privateData: encodeIpPrivateData({ source, destination, sourcePort: 1 }, NOTHING),
+  };
+}
+
 describe('a REQ is refused', () => {
   it.each<[string, Partial<MessageFields<'REQ'>>, number]>([
     ['with a service nobody serves', { serviceId: tcpServiceId(7175) }, 8],
@@ -98,6 +123,11 @@ describe('a REQ is refused', () => {
     ['for another transport', { transportType: 1 }, 9],
     ['with a path from somewhere else', { primaryLocalGid: STRANGER.gid }, 12],
     ['with a path to somewhere else', { primaryRemoteGid: STRANGER.gid }, 12],
+    ['with a header from somewhere else', { ...from(STRANGER), primaryLocalGid: PEER.gid }, 12],
+    ['with a header to somewhere else', { ...from(PEER, STRANGER), primaryRemoteGid: HERE.gid }, 12],
+    ['from nobody', from(IpAddress.parse('0.0.0.0')), 12],
+    ['to everybody', from(PEER, IpAddress.parse('255.255.255.255')), 12],
+    ['with a queue pair of management', { localQpn: 1 }, 5],
     ['with a path MTU the port cannot do', { pathMtu: 4 }, 26],
     ['with no path MTU', { pathMtu: 0 }, 26],
   ])('%s', (_, changes, reason) => {
@@ -135,7 +165,7 @@ describe('a stranger', () => {
   it('is another peer, even with the same GUID and IDs', () => {
     const bench = new Bench();
     bench.receiveRequest();
-    bench.receiveRequest({ primaryLocalGid: STRANGER.gid }, STRANGER);
+    bench.receiveRequest(from(STRANGER), STRANGER);
     expect(bench.requests.map(({ endpoint }) => endpoint.remote.text)).toEqual([PEER.text, STRANGER.text]);
     expect(bench.protocol.counters.duplicates).toBe(0);
   });
@@ -156,11 +186,19 @@ describe('what belongs to no connection', () => {
     expect(bench.words).toEqual(['REJ 6']);
   });
 
-  it('RTU, MRA, REJ, DREP and SIDR_REP: are counted', () => {
+  it('RTU: is rejected, or the peer would take itself for connected', () => {
     const bench = new Bench();
-    for (const name of ['RTU', 'MRA', 'REJ', 'DREP', 'SIDR_REP'] as const) bench.receive(buildMad(name, 0n, {}));
+    bench.receive(buildMad('RTU', 9n, { localCommId: 1, remoteCommId: 2 }));
+    expect(bench.sent).toMatchObject([
+      { mad: { name: 'REJ', transactionId: 9n, fields: { localCommId: 2, remoteCommId: 1, message: 2, reason: 6 } } },
+    ]);
+  });
+
+  it('MRA, REJ, DREP and SIDR_REP: are counted', () => {
+    const bench = new Bench();
+    for (const name of ['MRA', 'REJ', 'DREP', 'SIDR_REP'] as const) bench.receive(buildMad(name, 0n, {}));
     expect(bench.sent).toEqual([]);
-    expect(bench.protocol.counters).toMatchObject({ received: 5, unmatched: 5 });
+    expect(bench.protocol.counters).toMatchObject({ received: 4, unmatched: 4 });
   });
 
   it('SIDR_REQ: there are no datagram services', () => {
@@ -177,7 +215,7 @@ it('a DREQ for another QP than the connection has is not heeded', () => {
   const endpoint = bench.connect();
   const ids = { localCommId: PEER_ID, remoteCommId: endpoint.localCommId };
   bench.receive(buildMad('REP', 0n, { ...ids, localQpn: 7, localCaGuid: PEER_GUID }));
-  bench.protocol.confirm(endpoint);
+  bench.protocol.confirm(endpoint, 0);
   bench.receive(buildMad('DREQ', 0n, { ...ids, remoteQpn: 0x12 }));
   expect(endpoint.state).toBe('ESTABLISHED');
   bench.receive(buildMad('DREQ', 0n, { ...ids, remoteQpn: 0x11 }));
@@ -189,7 +227,7 @@ it('TIMEWAIT answers every DREQ, and then it is over', () => {
   const endpoint = bench.connect();
   const ids = { localCommId: PEER_ID, remoteCommId: endpoint.localCommId };
   bench.receive(buildMad('REP', 0n, { ...ids, localQpn: 7, localCaGuid: PEER_GUID }));
-  bench.protocol.confirm(endpoint);
+  bench.protocol.confirm(endpoint, 0);
   for (let i = 0; i < 3; i++) bench.receive(buildMad('DREQ', 0n, { ...ids, remoteQpn: 0x11 }));
   expect(bench.words).toEqual(['REQ', 'RTU', 'DREP', 'DREP', 'DREP']);
   expect(bench.events.map(({ type }) => type)).toEqual(['CONNECT_RESPONSE', 'DISCONNECTED']);
@@ -198,12 +236,212 @@ it('TIMEWAIT answers every DREQ, and then it is over', () => {
   expect(bench.protocol.nextDeadlineNs).toBe(Number.POSITIVE_INFINITY);
 });
 
-it('at most 4096 connections are known; one more is refused', () => {
-  const bench = new Bench();
-  for (let i = 0; i < 4097; i++) bench.receiveRequest({ localCommId: 1 + i, localQpn: 16 + i });
-  expect(bench.requests).toHaveLength(4096);
-  expect(bench.words).toEqual(['REJ 3']);
-  expect(() => bench.connect()).toThrow(/4096/);
+it.each(['0.0.0.0', '255.255.255.255', '224.0.0.1', '::', 'ff02::1'])(
+  'what comes from %s is counted and not answered',
+  (text) => {
+    const bench = new Bench();
+    const source = IpAddress.parse(text);
+    bench.receiveRequest(from(source), source);
+    bench.receive(buildMad('DREQ', 9n, { localCommId: 1, remoteCommId: 2, remoteQpn: 3 }), source);
+    expect(bench.sent).toEqual([]);
+    expect(bench.requests).toEqual([]);
+    expect(bench.protocol.counters).toMatchObject({ received: 2, badAddress: 2 });
+  },
+);
+
+describe('a translator of addresses between the sides', () => {
+  const claims = from(STRANGER, IpAddress.parse('198.51.100.1'));
+
+  it('is not believed', () => {
+    const bench = new Bench();
+    bench.receiveRequest(claims);
+    expect(bench.words).toEqual(['REJ 12']);
+    expect(bench.protocol.counters).toMatchObject({ refused: 1, refusedAddress: 1 });
+  });
+
+  it('is believed when the program says so; packets go to where the datagram came from', () => {
+    const bench = new Bench({ anyClaimedAddress: true });
+    bench.receiveRequest(claims);
+    expect(bench.requests.map(({ endpoint }) => endpoint.remote)).toEqual([PEER]);
+    bench.receiveRequest({ ...from(IpAddress.parse('224.0.0.1')), localCommId: 2 });
+    expect(bench.words).toEqual(['REJ 12']);
+  });
+});
+
+describe('the end of a connection', () => {
+  const IDS = { localCommId: PEER_ID, localCaGuid: PEER_GUID };
+  const reject = (endpoint: CmEndpoint, from = PEER_ID) =>
+    buildMad('REJ', 0n, { localCommId: from, remoteCommId: endpoint.localCommId, message: 1, reason: 4 });
+
+  /** A connection of ours, up to the state. */
+  function activeIn(bench: Bench, state: 'REP_RCVD' | 'ESTABLISHED' | 'DREQ_SENT'): CmEndpoint {
+    const endpoint = bench.connect();
+    bench.receive(buildMad('REP', 0n, { ...IDS, remoteCommId: endpoint.localCommId, localQpn: 7 }));
+    if (state !== 'REP_RCVD') bench.protocol.confirm(endpoint, 0);
+    if (state === 'DREQ_SENT') bench.protocol.disconnect(endpoint, 0);
+    return endpoint;
+  }
+
+  it.each(['REP_RCVD', 'ESTABLISHED', 'DREQ_SENT'] as const)('by a REJ, in %s', (state) => {
+    const bench = new Bench();
+    const endpoint = activeIn(bench, state);
+    bench.receive(reject(endpoint, PEER_ID + 1));
+    bench.receive(reject(endpoint), STRANGER);
+    expect(endpoint.state).toBe(state);
+    expect(bench.protocol.counters.unmatched).toBe(2);
+    bench.receive(reject(endpoint));
+    expect(endpoint.state).toBe('TIMEWAIT');
+    expect(bench.events.at(-1)).toMatchObject({ type: 'REJECTED', reason: 4 });
+  });
+
+  it('a repeated REP in ESTABLISHED is answered by the RTU again', () => {
+    const bench = new Bench();
+    const endpoint = activeIn(bench, 'ESTABLISHED');
+    bench.receive(buildMad('REP', 0n, { ...IDS, remoteCommId: endpoint.localCommId, localQpn: 7 }));
+    expect(bench.words).toEqual(['REQ', 'RTU', 'RTU']);
+  });
+
+  it('a DREQ does not reach a request that nobody has answered', () => {
+    const bench = new Bench();
+    bench.receiveRequest();
+    const [{ endpoint }] = bench.requests;
+    bench.receive(buildMad('DREQ', 0n, { localCommId: PEER_ID, remoteCommId: endpoint.localCommId }));
+    expect(endpoint.state).toBe('REQ_RCVD');
+    expect(bench.words).toEqual([]);
+  });
+});
+
+describe('no peer says how long it is waited for', () => {
+  const LONG = { localResponseTimeout: 31, maxCmRetries: 15, primaryLocalAckTimeout: 31 };
+  const reply = (bench: Bench, endpoint: CmEndpoint) => bench.protocol.reply(endpoint, RESOURCES, 0);
+
+  /** Runs its deadlines until nothing is due; when the last was, in seconds. */
+  function rest(bench: Bench): number {
+    let now = 0;
+    while (bench.protocol.nextDeadlineNs !== Number.POSITIVE_INFINITY) {
+      now = bench.protocol.nextDeadlineNs;
+      bench.protocol.onDeadline(now);
+    }
+    return now / 1e9;
+  }
+
+  it('for an RTU: 20 s', () => {
+    const bench = new Bench();
+    bench.receiveRequest(LONG);
+    reply(bench, bench.requests[0].endpoint);
+    expect(rest(bench)).toBe(20);
+    expect(bench.events).toEqual([{ type: 'UNREACHABLE' }]);
+    expect(bench.words).toEqual(['REP', 'REP', 'REP', 'REP', 'REP', 'REJ 4']);
+    expect(bench.protocol.counters).toMatchObject({ expired: 1, retries: 4 });
+  });
+
+  it('nor how fast it is asked again: at most fifteen times in 16 ms', () => {
+    const bench = new Bench();
+    bench.receiveRequest({ ...LONG, localResponseTimeout: 0 });
+    reply(bench, bench.requests[0].endpoint);
+    expect(rest(bench)).toBeCloseTo(16 * 0.001048576, 6);
+    expect(bench.sent).toHaveLength(17);
+  });
+
+  it('by an MRA: 69 s more, once', () => {
+    const bench = new Bench();
+    bench.receiveRequest(LONG);
+    const [{ endpoint }] = bench.requests;
+    reply(bench, endpoint);
+    const mra = { localCommId: PEER_ID, remoteCommId: endpoint.localCommId, message: 1, serviceTimeout: 31 };
+    for (let now = 0; now < 300e9; now += 1e9) {
+      bench.receive(buildMad('MRA', 0n, mra), PEER, now);
+      bench.protocol.onDeadline(now);
+    }
+    expect(endpoint.state).toBe('CLOSED');
+    expect(bench.protocol.counters.expired).toBe(1);
+  });
+
+  it('in TIMEWAIT: 4.3 s', () => {
+    const bench = new Bench();
+    bench.receiveRequest(LONG);
+    const [{ endpoint }] = bench.requests;
+    reply(bench, endpoint);
+    const ids = { localCommId: PEER_ID, remoteCommId: endpoint.localCommId };
+    bench.receive(buildMad('DREQ', 0n, { ...ids, remoteQpn: RESOURCES.qpn }));
+    expect(endpoint.state).toBe('TIMEWAIT');
+    expect(rest(bench)).toBeCloseTo(4.295, 3);
+  });
+
+  it('for the decision of the local program: while the peer goes on asking, and 137 s', () => {
+    const bench = new Bench();
+    bench.receiveRequest(LONG);
+    expect(rest(bench)).toBeCloseTo(137.4, 1);
+    expect(bench.requests[0].endpoint.state).toBe('CLOSED');
+  });
+});
+
+describe('who makes room', () => {
+  let id = 0;
+  const ask = (bench: Bench, source: IpAddress, guid = PEER_GUID) => {
+    id++;
+    bench.receiveRequest({ ...from(source), localCommId: id, localQpn: 16 + id, localCaGuid: guid }, source);
+    return bench.requests.at(-1)!.endpoint;
+  };
+  /** A peer that connects once, and leaves. */
+  function prove(bench: Bench, source: IpAddress, guid: bigint): void {
+    const endpoint = ask(bench, source, guid);
+    bench.protocol.reply(endpoint, RESOURCES, 0);
+    const ids = { localCommId: endpoint.remoteCommId, remoteCommId: endpoint.localCommId };
+    bench.receive(buildMad('RTU', 0n, ids), source);
+    bench.receive(buildMad('DREQ', 0n, { ...ids, remoteQpn: RESOURCES.qpn }), source);
+    expect(endpoint.state).toBe('TIMEWAIT');
+  }
+
+  it('the oldest of the address that has the most', () => {
+    const bench = new Bench({ limits: { halfOpen: 4 } });
+    const honest = ask(bench, PEER);
+    const theirs = [ask(bench, STRANGER), ask(bench, STRANGER), ask(bench, STRANGER)];
+    ask(bench, STRANGER);
+    expect(theirs.map(({ state }) => state)).toEqual(['CLOSED', 'REQ_RCVD', 'REQ_RCVD']);
+    expect(honest.state).toBe('REQ_RCVD');
+    expect(bench.events).toEqual([{ type: 'CROWDED_OUT' }]);
+    expect(bench.words).toEqual([]);
+  });
+
+  it('those who have proved nothing before those who have answered, at the same address, too', () => {
+    const bench = new Bench({ limits: { halfOpenPerAddress: 3 } });
+    prove(bench, PEER, 77n);
+    const honest = ask(bench, PEER, 77n);
+    const forged = Array.from({ length: 100 }, () => ask(bench, PEER));
+    expect(honest.state).toBe('REQ_RCVD');
+    expect(forged.filter(({ state }) => state === 'REQ_RCVD')).toHaveLength(2);
+    expect(bench.protocol.counters.crowdedOut).toBe(98);
+  });
+
+  it('nobody, when all have a better claim: REJ 3', () => {
+    const bench = new Bench({ limits: { halfOpen: 2 } });
+    const others = [1, 2].map((n) => IpAddress.parse(`198.51.100.${n}`));
+    for (const [i, other] of others.entries()) prove(bench, other, BigInt(i));
+    for (const [i, other] of others.entries()) ask(bench, other, BigInt(i));
+    ask(bench, PEER);
+    expect(bench.words.at(-1)).toBe('REJ 3');
+  });
+
+  it('a proved peer that holds more than the newcomer', () => {
+    const bench = new Bench({ limits: { halfOpen: 3 } });
+    prove(bench, STRANGER, 5n);
+    const theirs = [1, 2, 3].map(() => ask(bench, STRANGER, 5n));
+    const honest = ask(bench, PEER);
+    expect([theirs[0].state, honest.state]).toEqual(['CLOSED', 'REQ_RCVD']);
+  });
+
+  it('endpoints in TIMEWAIT, of their address and when all is full; never a connection', () => {
+    const bench = new Bench({ limits: { endpoints: 4, timewaitPerAddress: 2 } });
+    for (let i = 0; i < 3; i++) prove(bench, STRANGER, 5n);
+    expect(bench.protocol.counters.timewaitCut).toBe(1);
+    const ours = [bench.connect(), bench.connect(), bench.connect()];
+    expect(bench.protocol.counters.timewaitCut).toBe(2);
+    bench.connect();
+    expect(bench.protocol.counters.timewaitCut).toBe(3);
+    expect(() => bench.connect()).toThrow(/there are 4 connections/);
+    expect(ours.every(({ state }) => state === 'REQ_SENT')).toBe(true);
+  });
 });
 
 it('no bytes whatsoever make it throw', () => {

@@ -5,7 +5,7 @@
 
 import type { CmListener } from '../../src/cm/cm-listener.js';
 import { ConnectionManager, type ConnectionManagerOptions } from '../../src/cm/connection-manager.js';
-import { type MessageName, parseMad } from '../../src/cm/messages.js';
+import { type CmMad, type MessageName, parseMad } from '../../src/cm/messages.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { datagramOf, type TxBatch } from '../../src/port/datagram.js';
@@ -18,6 +18,7 @@ import { RdmaDevice } from '../../src/verbs/device.js';
 import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
+import { forgeMad } from '../attack/toolkit/forged-requests.js';
 import { until } from '../support/virtual-time.js';
 
 const FLIGHT_NS = 10_000;
@@ -67,6 +68,8 @@ export class TwoManagers {
   /** Names of the datagrams sent, as `a REQ`. */
   readonly log: string[] = [];
   fates: Fates = () => undefined;
+  /** Takes management datagrams for addresses where neither side is; by default they are lost. */
+  onStray: (to: IpAddress, mad: CmMad) => void = () => {};
   a!: Side;
   b!: Side;
   readonly #random: SeededRandom;
@@ -79,12 +82,15 @@ export class TwoManagers {
   }
 
   static async create(
-    options: { seed?: number; addresses?: readonly [string, string]; timing?: ConnectionManagerOptions['timing'] } = {},
+    options: { seed?: number; addresses?: readonly [string, string] } & Pick<
+      ConnectionManagerOptions,
+      'timing' | 'limits' | 'claimedAddress'
+    > = {},
   ): Promise<TwoManagers> {
-    const world = new TwoManagers(options.seed ?? 1, options.addresses ?? ['192.0.2.1', '192.0.2.2']);
-    const timing = options.timing === undefined ? {} : { timing: options.timing };
-    world.a = await world.#newSide('a', 'first', timing);
-    world.b = await world.#newSide('b', 'first', timing);
+    const { seed = 1, addresses = ['192.0.2.1', '192.0.2.2'], ...managers } = options;
+    const world = new TwoManagers(seed, addresses);
+    world.a = await world.#newSide('a', 'first', managers);
+    world.b = await world.#newSide('b', 'first', managers);
     return world;
   }
 
@@ -120,6 +126,11 @@ export class TwoManagers {
     const fate = this.#fateOf(from, bytes);
     if (fate === 'corrupt') bytes[BTH_DETH_BYTES + 24] ^= 1;
     const to = from === 'a' ? this.b : this.a;
+    if (!datagram.destination.equals(to.address)) {
+      const mad = madOf(bytes);
+      if (mad !== undefined) this.onStray(datagram.destination, mad);
+      return this.events.nowNs + 1000;
+    }
     const copies = fate === 'lose' ? 0 : fate === 'double' ? 2 : 1;
     for (let copy = 1; copy <= copies; copy++) {
       this.events.after(copy * FLIGHT_NS, () => to.host.receive({ ...datagram, bytes: bytes.slice() }));
@@ -128,14 +139,31 @@ export class TwoManagers {
   }
 
   #fateOf(from: 'a' | 'b', bytes: Uint8Array): Fate {
-    if (bytes[0] !== UD_SEND_ONLY) return undefined;
-    const mad = parseMad(bytes.subarray(BTH_DETH_BYTES, bytes.length - ICRC_BYTES));
-    if (typeof mad === 'string') return undefined;
+    const mad = madOf(bytes);
+    if (mad === undefined) return undefined;
     const label = `${from} ${mad.name}`;
     this.log.push(label);
     const nth = (this.#seen.get(label) ?? 0) + 1;
     this.#seen.set(label, nth);
     return this.fates(from, mad.name, nth);
+  }
+
+  /** A datagram to QP1 of `b`, as from `source`: a stranger, or one who only says so. */
+  forge(source: IpAddress, mad: Uint8Array): void {
+    const path = { from: source.text, sourcePort: 0xc000, to: this.b.address.text };
+    const bytes = forgeMad(path, mad);
+    this.b.host.receive({
+      bytes,
+      offset: 0,
+      length: bytes.length,
+      source,
+      sourcePort: path.sourcePort,
+      destination: this.b.address,
+      destinationPort: 4791,
+      ecn: 0,
+      dscp: 0,
+      ipId: 0,
+    });
   }
 
   /** Runs virtual time, and promises between its events, until `outcome` has settled. */
@@ -176,4 +204,10 @@ export class TwoManagers {
     const [sent, received] = await this.until(Promise.all([from.side.cq.next(), to.side.cq.next()]));
     if (sent.status !== 0 || received.status !== 0 || received.byteLen !== 16) throw new Error('the exchange failed');
   }
+}
+
+function madOf(bytes: Uint8Array): CmMad | undefined {
+  if (bytes[0] !== UD_SEND_ONLY) return undefined;
+  const mad = parseMad(bytes.subarray(BTH_DETH_BYTES, bytes.length - ICRC_BYTES));
+  return typeof mad === 'string' ? undefined : mad;
 }

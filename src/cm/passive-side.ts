@@ -1,0 +1,204 @@
+/**
+ * The side that listens: REQ, REP and RTU (IBTA vol. 1 §12.9.7.2). What a REQ says is believed of the connection that it asks for, and of nothing else:
+ * its times are cut to limits of our own, its addresses must be those of the datagram, and the RTU, which repeats an ID that only the REP told, is
+ * what proves that the peer is where it says.
+ */
+
+import { equalBytes } from '../core/bytes.js';
+import { RoceError } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
+import type { IpAddress } from '../packet/address.js';
+import { type ConnectionResources, TRANSPORT_RC } from './active-side.js';
+import type { CmEndpoint } from './endpoint.js';
+import { type IpEndpoints, parseIpPrivateData } from './ip-addressing.js';
+import { ABOUT_OTHER, ABOUT_REQ } from './mad-sender.js';
+import type { MessageFields } from './messages.js';
+import { type ProtocolParts, QPN_MIN } from './protocol-parts.js';
+import {
+  REJ_INVALID_COMM_ID,
+  REJ_INVALID_GID,
+  REJ_INVALID_PATH_MTU,
+  REJ_INVALID_SERVICE_ID,
+  REJ_INVALID_TRANSPORT,
+  REJ_NO_RESOURCES,
+  REJ_STALE_CONNECTION,
+  REJ_UNSUPPORTED,
+} from './reject-reason.js';
+import type { Repetition } from './repetition.js';
+import type { Teardown } from './teardown.js';
+import { MRA_SERVICE_TIMEOUT, peerResendNs, peerTimewaitNs } from './timing.js';
+
+const PATH_MTU_CODE_MAX = 5;
+
+/** A REQ as the listening side sees it. */
+export interface IncomingRequest {
+  /** As they stand in the REQ. */
+  readonly fields: MessageFields<'REQ'>;
+  /** Who asks, and whom. */
+  readonly endpoints: IpEndpoints;
+  /** Private data behind the IP addressing header. */
+  readonly userData: Uint8Array;
+}
+
+/** Takes a request, or says that there is no room for it. */
+export type RequestHandler = (endpoint: CmEndpoint, request: IncomingRequest) => boolean;
+
+/** Of one `CmProtocol`. */
+export class PassiveSide {
+  readonly #parts: ProtocolParts;
+  readonly #repetition: Repetition;
+  readonly #teardown: Teardown;
+  readonly #listeners = new Map<bigint, RequestHandler>();
+
+  constructor(parts: ProtocolParts, repetition: Repetition, teardown: Teardown) {
+    this.#parts = parts;
+    this.#repetition = repetition;
+    this.#teardown = teardown;
+  }
+
+  /** Throws ERR_ROCE_BUSY when the service ID has a listener. */
+  listen(serviceId: bigint, handler: RequestHandler): void {
+    if (this.#listeners.has(serviceId)) {
+      throw new RoceError('ERR_ROCE_BUSY', `somebody listens on port ${serviceId & 0xffffn} already`);
+    }
+    this.#listeners.set(serviceId, handler);
+  }
+
+  /** Requests for the service ID are refused from now on. */
+  unlisten(serviceId: bigint): void {
+    this.#listeners.delete(serviceId);
+  }
+
+  /** Takes a REQ. */
+  onRequest(source: IpAddress, transactionId: bigint, fields: MessageFields<'REQ'>, now: number): void {
+    const { table, mads, options } = this.#parts;
+    const known = table.byRemoteId(source, fields.localCaGuid, fields.localCommId);
+    if (known !== undefined) {
+      this.#onDuplicateRequest(known, transactionId, now);
+      return;
+    }
+    const addressing = parseIpPrivateData(fields.privateData);
+    const handler = this.#listeners.get(fields.serviceId);
+    const refusal =
+      handler === undefined || addressing === undefined
+        ? REJ_INVALID_SERVICE_ID
+        : this.#refusalOf(source, fields, addressing);
+    if (refusal !== undefined) {
+      this.#refuse(source, transactionId, { remoteCommId: fields.localCommId, reason: refusal });
+      return;
+    }
+    const endpoint = table.add(source, 'REQ_RCVD', () => {});
+    endpoint.transactionId = transactionId;
+    endpoint.unansweredRequests = 1;
+    endpoint.resendNs = peerResendNs(fields.localResponseTimeout);
+    endpoint.maxRetries = Math.min(fields.maxCmRetries, options.timing.maxRetries);
+    endpoint.timewaitNs = peerTimewaitNs(fields.primaryLocalAckTimeout);
+    table.learnRemote(endpoint, fields);
+    this.#repetition.awaitDecision(endpoint, now);
+    const { userData, ...endpoints } = addressing!;
+    if (handler!(endpoint, { fields, endpoints, userData })) return;
+    this.#parts.counters.refused++;
+    mads.reject(endpoint, { about: ABOUT_REQ, reason: REJ_NO_RESOURCES }, now);
+    table.remove(endpoint);
+  }
+
+  /** The reason to refuse a REQ that is not a repetition, or undefined. A stale connection it proves ends on the way. */
+  #refusalOf(source: IpAddress, fields: MessageFields<'REQ'>, addressing: IpEndpoints): number | undefined {
+    const { options, table, counters } = this.#parts;
+    if (fields.transportType !== TRANSPORT_RC) return REJ_INVALID_TRANSPORT;
+    if (!this.#claimsRightly(source, fields, addressing)) {
+      counters.refusedAddress++;
+      return REJ_INVALID_GID;
+    }
+    const pathMtuMax = Math.min(options.pathMtuCodeMax, PATH_MTU_CODE_MAX);
+    if (fields.pathMtu < 1 || fields.pathMtu > pathMtuMax) return REJ_INVALID_PATH_MTU;
+    if (fields.localQpn < QPN_MIN) return REJ_UNSUPPORTED;
+    if (this.#teardown.replaceStale(source, fields)) return REJ_STALE_CONNECTION;
+    const hasProved = table.provedPeers.has(source, fields.localCaGuid);
+    return table.admit(source, hasProved) ? undefined : REJ_NO_RESOURCES;
+  }
+
+  /** The path and the IP addressing header of a REQ name the addresses of its datagram. */
+  #claimsRightly(source: IpAddress, fields: MessageFields<'REQ'>, claimed: IpEndpoints): boolean {
+    const { address, anyClaimedAddress } = this.#parts.options;
+    if (!claimed.source.isUnicast || !claimed.destination.isUnicast) return false;
+    if (anyClaimedAddress) return true;
+    return (
+      equalBytes(fields.primaryLocalGid, source.gid) &&
+      equalBytes(fields.primaryRemoteGid, address.gid) &&
+      claimed.source.equals(source) &&
+      claimed.destination.equals(address)
+    );
+  }
+
+  #onDuplicateRequest(endpoint: CmEndpoint, transactionId: bigint, now: number): void {
+    const { mads, counters } = this.#parts;
+    counters.duplicates++;
+    if (endpoint.state === 'TIMEWAIT') {
+      const { remote, remoteCommId } = endpoint;
+      this.#refuse(remote, transactionId, { remoteCommId, reason: REJ_STALE_CONNECTION });
+      return;
+    }
+    endpoint.unansweredRequests++;
+    if (endpoint.state === 'REQ_RCVD') {
+      // The program has not decided yet: ask the peer to wait for it.
+      this.#repetition.awaitDecision(endpoint, now);
+      const request = { message: ABOUT_REQ, serviceTimeout: MRA_SERVICE_TIMEOUT };
+      mads.send(endpoint, mads.message(endpoint, 'MRA', request), now);
+    } else if (endpoint.state === 'REP_SENT') mads.send(endpoint, endpoint.unanswered, now); // The REP was lost.
+  }
+
+  /** Accepts a request with a REP; the QP must be able to receive. The outcome is ESTABLISHED, REJECTED, UNREACHABLE or CROWDED_OUT. */
+  reply(endpoint: CmEndpoint, resources: ConnectionResources, now: number): void {
+    const { table, mads, caGuid, options } = this.#parts;
+    endpoint.expectState('REQ_RCVD');
+    table.enter(endpoint, 'REP_SENT');
+    endpoint.localQpn = resources.qpn;
+    endpoint.giveUpNs = now + options.limits.halfOpenMs * NS_PER_MS;
+    const { startingPsn, responderResources, initiatorDepth, rnrRetryCount, privateData } = resources;
+    const reply = mads.message(endpoint, 'REP', {
+      localQpn: resources.qpn,
+      startingPsn,
+      responderResources,
+      initiatorDepth,
+      rnrRetryCount,
+      localCaGuid: caGuid,
+      privateData,
+    });
+    this.#repetition.start(endpoint, reply, now);
+  }
+
+  /** Takes an RTU. */
+  onReadyToUse(source: IpAddress, transactionId: bigint, fields: MessageFields<'RTU'>): void {
+    const { table, mads, counters } = this.#parts;
+    const { localCommId, remoteCommId } = fields;
+    const endpoint = table.match(source, remoteCommId, localCommId);
+    if (endpoint === undefined) {
+      // We have given it up, and the peer takes itself for connected: it learns of it.
+      const ids = { localCommId: remoteCommId, remoteCommId: localCommId };
+      mads.answer(source, 'REJ', transactionId, { ...ids, message: ABOUT_OTHER, reason: REJ_INVALID_COMM_ID });
+      return;
+    }
+    table.prove(endpoint);
+    if (endpoint.state === 'REP_SENT') this.#establish(endpoint);
+    else counters.duplicates++;
+  }
+
+  /** A packet arrived on the QP: the RTU must have been lost, or will come later. Harmless in any state but REP_SENT. */
+  communicationEstablished(endpoint: CmEndpoint): void {
+    if (endpoint.state === 'REP_SENT') this.#establish(endpoint);
+  }
+
+  #establish(endpoint: CmEndpoint): void {
+    this.#repetition.answered(endpoint, 'ESTABLISHED');
+    // For this connection: who sends data knows QPN and PSN of the REP. Only an RTU counts for later ones.
+    endpoint.hasProved = true;
+    endpoint.onEvent({ type: 'ESTABLISHED' });
+  }
+
+  /** A REJ on behalf of no endpoint. */
+  #refuse(to: IpAddress, transactionId: bigint, { remoteCommId, reason }: { remoteCommId: number; reason: number }) {
+    this.#parts.counters.refused++;
+    this.#parts.mads.answer(to, 'REJ', transactionId, { localCommId: 0, remoteCommId, message: ABOUT_REQ, reason });
+  }
+}

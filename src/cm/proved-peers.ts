@@ -1,0 +1,40 @@
+/**
+ * Peers that have answered before. A peer is an address and a CA GUID: an answer proves that it receives at the address, and the GUID, 64 bits
+ * that only those on the path see, tells it from a stranger who writes the same address into his datagrams. (Ours are random with each
+ * manager. GUIDs of hardware and of Linux follow from the MAC address and can be guessed: they rank as well, and prove less.)
+ */
+
+import type { IpAddress } from '../packet/address.js';
+
+/** The most recent ones. */
+export class ProvedPeers {
+  readonly #peers = new Set<string>();
+  readonly #max: number;
+
+  /** The one longest unheard is forgotten beyond `max`. */
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** Whether the peer has answered, and has not left us waiting since. */
+  has(remote: IpAddress, caGuid: bigint): boolean {
+    return this.#peers.has(nameOf(remote, caGuid));
+  }
+
+  /** It has answered. */
+  add(remote: IpAddress, caGuid: bigint): void {
+    const name = nameOf(remote, caGuid);
+    this.#peers.delete(name);
+    this.#peers.add(name);
+    if (this.#peers.size > this.#max) this.#peers.delete(this.#peers.values().next().value!);
+  }
+
+  /** It has left us waiting in vain. */
+  delete(remote: IpAddress, caGuid: bigint): void {
+    this.#peers.delete(nameOf(remote, caGuid));
+  }
+}
+
+function nameOf(remote: IpAddress, caGuid: bigint): string {
+  return `${remote} ${caGuid}`;
+}

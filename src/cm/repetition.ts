@@ -1,0 +1,107 @@
+/**
+ * Waiting for an answer: a message is sent again until it is answered, its retries are used up or its time is over. How long is never for the peer to
+ * say: what it asks for is cut to limits of our own (`timing.ts`), an MRA is heeded once for each sending, and a reply has one time in all.
+ */
+
+import type { IpAddress } from '../packet/address.js';
+import type { CmEndpoint } from './endpoint.js';
+import { ABOUT_REP, ABOUT_REQ } from './mad-sender.js';
+import type { MessageFields } from './messages.js';
+import { NO_DATA, type ProtocolParts } from './protocol-parts.js';
+import { REJ_TIMEOUT } from './reject-reason.js';
+import { codeToNs, MRA_SERVICE_TIMEOUT, peerServiceNs } from './timing.js';
+
+/** How long a request waits for the local program since the peer has last sent it: two times what the MRA asks for. */
+const DECISION_NS = 2 * codeToNs(MRA_SERVICE_TIMEOUT);
+
+/** Of one `CmProtocol`. */
+export class Repetition {
+  readonly #parts: ProtocolParts;
+
+  constructor(parts: ProtocolParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends `mad`, now and again, until `answered`. */
+  start(endpoint: CmEndpoint, mad: Uint8Array, now: number): void {
+    endpoint.unanswered = mad;
+    endpoint.retries = 0;
+    endpoint.extendedAt = -1;
+    this.#sendAndWait(endpoint, now);
+  }
+
+  #sendAndWait(endpoint: CmEndpoint, now: number): void {
+    const { table, mads } = this.#parts;
+    table.arm(endpoint, Math.min(now + endpoint.resendNs, endpoint.giveUpNs));
+    mads.send(endpoint, endpoint.unanswered, now);
+  }
+
+  /** The answer has come: nothing is sent again, and nothing is due. */
+  answered(endpoint: CmEndpoint, next: 'REP_RCVD' | 'ESTABLISHED'): void {
+    endpoint.unanswered = NO_DATA;
+    endpoint.giveUpNs = Number.POSITIVE_INFINITY;
+    this.#parts.table.enter(endpoint, next);
+  }
+
+  /** The local program decides on the request that has just come, in its own time while the peer goes on asking. */
+  awaitDecision(endpoint: CmEndpoint, now: number): void {
+    this.#parts.table.arm(endpoint, now + DECISION_NS);
+  }
+
+  /** The peer asks for time. */
+  onReceiptAcknowledged(source: IpAddress, fields: MessageFields<'MRA'>, now: number): void {
+    const { table, counters } = this.#parts;
+    const endpoint = table.match(source, fields.remoteCommId);
+    if (endpoint === undefined) return;
+    const waitsForRtu = endpoint.state === 'REP_SENT' && endpoint.remoteCommId === fields.localCommId;
+    const waitsFor = endpoint.state === 'REQ_SENT' ? ABOUT_REQ : waitsForRtu ? ABOUT_REP : undefined;
+    if (fields.message !== waitsFor || endpoint.extendedAt === endpoint.retries) {
+      counters.duplicates++;
+      return;
+    }
+    const untilNs = now + peerServiceNs(fields.serviceTimeout) + endpoint.resendNs;
+    if (waitsForRtu) {
+      table.prove(endpoint);
+      if (endpoint.extendedAt === -1) endpoint.giveUpNs = Math.max(endpoint.giveUpNs, untilNs);
+    }
+    endpoint.extendedAt = endpoint.retries;
+    table.arm(endpoint, Math.min(untilNs, endpoint.giveUpNs));
+  }
+
+  /** Sends again, gives up, and forgets what is over. */
+  onDeadline(now: number): void {
+    const { table } = this.#parts;
+    for (const endpoint of table.due(now)) {
+      const { state, retries, maxRetries, giveUpNs } = endpoint;
+      if (endpoint.deadlineNs > now) continue; // Somebody else's end has ended it.
+      if (state === 'TIMEWAIT') table.remove(endpoint);
+      else if (state !== 'REQ_RCVD' && retries < maxRetries && now < giveUpNs) this.#resend(endpoint, now);
+      else this.#giveUp(endpoint, now);
+    }
+  }
+
+  #resend(endpoint: CmEndpoint, now: number): void {
+    endpoint.retries++;
+    this.#parts.counters.retries++;
+    this.#sendAndWait(endpoint, now);
+  }
+
+  #giveUp(endpoint: CmEndpoint, now: number): void {
+    const { table, mads, counters } = this.#parts;
+    const { state, onEvent } = endpoint;
+    if (state === 'DREQ_SENT') {
+      table.enterTimewait(endpoint, now);
+      onEvent({ type: 'DISCONNECTED' });
+      return;
+    }
+    if (state === 'REQ_SENT') mads.reject(endpoint, { about: ABOUT_REQ, reason: REJ_TIMEOUT }, now);
+    if (state === 'REP_SENT') {
+      // If the RTU was lost, the active side takes itself for connected: this ends it.
+      mads.reject(endpoint, { about: ABOUT_REP, reason: REJ_TIMEOUT }, now);
+      table.provedPeers.delete(endpoint.remote, endpoint.remoteCaGuid);
+    }
+    if (endpoint.isHalfOpen) counters.expired++;
+    table.remove(endpoint);
+    onEvent({ type: 'UNREACHABLE' });
+  }
+}
