@@ -1,9 +1,12 @@
-/** Ctrl-C: what servers wait for, and what ends the work of child processes early. */
+/** Ctrl-C: what servers wait for, and what ends all other work early. */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 
 /** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before we hear of it ourselves. */
 const GRACE_MS = 250;
+/** What Ctrl-C leaves to work that comes to its end by itself, to report what it has done so far. */
+const LAST_WORDS_MS = 400;
 
 /** Resolves when Ctrl-C was pressed. `forget` ends the waiting: then it never resolves, and leaves no listener behind. */
 export function untilInterrupted(signal: AbortSignal, forget?: AbortSignal): Promise<undefined> {
@@ -23,6 +26,26 @@ export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): P
     await Promise.race([interruption, delay(GRACE_MS)]);
     if (signal.aborted) return undefined;
     throw error;
+  } finally {
+    done.abort();
+  }
+}
+
+/**
+ * The result of the work, which after Ctrl-C has 400 ms to come to its end. Then this rejects with exit code 130, whatever the work still waits
+ * for, and the caller closes what the work uses.
+ */
+export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const done = new AbortController();
+  const timeIsUp = async (): Promise<never> => {
+    await untilInterrupted(signal, done.signal);
+    await delay(LAST_WORDS_MS, undefined, { signal: done.signal });
+    throw new CommandFailure(EXIT_INTERRUPTED);
+  };
+  const late = timeIsUp();
+  late.catch(() => {}); // Cancelled, or thrown below.
+  try {
+    return await Promise.race([work, late]);
   } finally {
     done.abort();
   }

@@ -74,3 +74,11 @@ export function choiceOption<const T extends string>(
   const words = z.enum(choices as readonly [T, ...T[]], { error: `it is one of ${choices.join(', ')}` });
   return Object.assign(parser(words as z.ZodType<T>), { choices });
 }
+
+/** `--allow-host NAME`, which may be repeated. */
+export function allowHostOption(): Option {
+  return new Option(
+    '--allow-host <name>',
+    'a name by which browsers and scrapers may ask for what is served, beside addresses and localhost; may be repeated',
+  ).argParser((name: string, before: readonly string[] = []) => [...before, name]);
+}

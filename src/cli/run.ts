@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { loadExtensions } from '../driver/extensions.js';
 import { COMMANDS, type CommandEntry } from './commands.js';
-import { describeFailure, EXIT_OK, EXIT_USAGE, exitCodeOf } from './exit.js';
+import { CommandFailure, describeFailure, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, exitCodeOf } from './exit.js';
 import { extensionFilesOf } from './extensions.js';
 import type { CliIo } from './output.js';
 
@@ -24,6 +24,10 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
   } catch (error) {
     // Commander has printed its own message; help and version are not failures.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
+    // What fails after Ctrl-C fails of it, unless the command has judged that itself.
+    if (io.interrupted.aborted && !(error instanceof CommandFailure) && io.env['ROCEV2_DEBUG'] !== '1') {
+      return EXIT_INTERRUPTED;
+    }
     const text = describeFailure(error, io.env);
     if (text !== '') io.stderr.write(`${text}\n`);
     return exitCodeOf(error);

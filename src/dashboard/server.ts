@@ -2,15 +2,16 @@
  * The dashboard's web server: a page, the documents it asks for, a stream of server-sent events (WHATWG HTML §9.2), and one place to post
  * settings. It knows nothing about what it shows.
  *
- * Who may look: on loopback whoever asks for it by a loopback name, so that no other web site can by letting its own name point here; on any
- * other address whoever knows the token, which is the first part of every path. Everything is bounded: streams, bodies, waiting output.
+ * Who may look: on loopback whoever asks for it by an address, `localhost` or a name it was told, so that no other web site can by letting its
+ * own name point here; on any other address whoever knows the token, which is the first part of every path. Pages of other sites get neither
+ * streams nor settings. Everything is bounded: connections, the time of a request, streams, bodies, waiting output.
  */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isArgumentError, RoceError } from '../core/errors.js';
+import { boundedHttpServer, isFromOtherSite, isOwnName, urlOf } from '../estats/http-server.js';
 
-/** A file of the page. */
 /** A document that is served as it is. */
 export interface PageFile {
   /** Media type. */
@@ -38,6 +39,8 @@ interface DashboardServerOptions {
   readonly port: number;
   /** The first part of every path; undefined on loopback. */
   readonly token: string | undefined;
+  /** Names by which it may be asked for on loopback, beside addresses and `localhost`. */
+  readonly allowHosts?: readonly string[];
   /** By path; `index.html` is the page itself. */
   readonly files: ReadonlyMap<string, PageFile>;
   readonly source: DashboardSource;
@@ -68,7 +71,7 @@ const SECURITY_HEADERS = {
 /** Listens, and rejects with ERR_ROCE_IO when it cannot. */
 export async function openDashboardServer(options: DashboardServerOptions): Promise<DashboardServer> {
   const dashboard = new Dashboard(options);
-  const server = createServer((request, response) => void dashboard.answer(request, response));
+  const server = boundedHttpServer((request, response) => void dashboard.answer(request, response));
   await listening(server, options);
   const { port } = server.address() as AddressInfo;
   const name = options.host.includes(':') ? `[${options.host}]` : options.host;
@@ -96,21 +99,28 @@ function listening(server: Server, { host, port }: DashboardServerOptions): Prom
 class Dashboard {
   readonly #prefix: string;
   readonly #isPrivate: boolean;
+  readonly #allowHosts: readonly string[];
   readonly #files: ReadonlyMap<string, PageFile>;
   readonly #source: DashboardSource;
   #streams = 0;
 
-  constructor({ token, files, source }: DashboardServerOptions) {
+  constructor({ token, allowHosts = [], files, source }: DashboardServerOptions) {
     this.#prefix = token === undefined ? '/' : `/${token}/`;
     this.#isPrivate = token !== undefined;
+    this.#allowHosts = allowHosts;
     this.#files = files;
     this.#source = source;
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
-    const path = this.#pathOf(request);
+    const url = urlOf(request);
+    if (url === undefined) return fail(response, 400, 'that is no URL');
+    const path = this.#pathOf(url, request);
     if (path === undefined) return fail(response, 404, 'there is nothing here');
+    if (isFromOtherSite(request) && (path === 'stream' || path === 'settings')) {
+      return fail(response, 403, 'a page of another site may not have this');
+    }
     const { apply } = this.#source;
     if (path === 'settings' && apply !== undefined) return settings(request, response, apply);
     if (request.method !== 'GET' && request.method !== 'HEAD') return fail(response, 405, 'this can only be read');
@@ -127,11 +137,10 @@ class Dashboard {
   }
 
   /** Below the prefix; undefined for who must not look, as for what does not exist. */
-  #pathOf({ url = '/', headers }: IncomingMessage): string | undefined {
-    const path = url.replace(/\?.*$/, '');
-    if (!path.startsWith(this.#prefix)) return undefined;
-    if (!this.#isPrivate && !isLoopbackName(headers.host)) return undefined;
-    return path.slice(this.#prefix.length);
+  #pathOf({ pathname }: URL, { headers }: IncomingMessage): string | undefined {
+    if (!pathname.startsWith(this.#prefix)) return undefined;
+    if (!this.#isPrivate && !isOwnName(headers.host, this.#allowHosts)) return undefined;
+    return pathname.slice(this.#prefix.length);
   }
 
   #stream(response: ServerResponse): void {
@@ -171,11 +180,6 @@ async function settings(
 /** One event in the form of the stream; the data is one line, because JSON escapes line ends. */
 export function serverSentEvent(name: string, data: unknown): string {
   return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
-}
-
-function isLoopbackName(host: string | undefined): boolean {
-  const name = (host ?? '').replace(/:\d+$/, '');
-  return name === 'localhost' || name === '[::1]' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {

@@ -4,17 +4,15 @@
  */
 
 import { chmod, unlink } from 'node:fs/promises';
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, ListenOptions } from 'node:net';
 import { join } from 'node:path';
 import process from 'node:process';
 import { RoceError } from '../core/errors.js';
 import { controlDirectoryPath, openControlDirectory } from './control-directory.js';
+import { boundedHttpServer, isOwnName } from './http-server.js';
 
 const OWNER_READS_AND_WRITES = 0o600;
-/** Who does not finish a request in this time is cut off. */
-const REQUEST_TIMEOUT_MS = 10_000;
-const CONNECTIONS_MAX = 32;
 
 let socketsOpened = 0;
 
@@ -37,13 +35,29 @@ export async function openControlSocket(handler: RequestListener): Promise<Liste
   return { at, close: () => close(server) };
 }
 
-/** For everybody who can connect. Throws ERR_ROCE_IO when the port cannot be had. Keeps no process alive. */
-export async function openHttp(
-  handler: RequestListener,
-  where: { readonly host: string; readonly port: number },
-): Promise<ListeningServer> {
-  const server = await listen(handler, where);
-  return { at: urlOf(server), close: () => close(server) };
+/** Where HTTP is served for everybody who can connect. */
+export interface HttpPlace {
+  /** Address to bind. */
+  readonly host: string;
+  /** TCP port; 0 takes a free one. */
+  readonly port: number;
+  /** Names by which it may be asked for, beside addresses and `localhost`. */
+  readonly allowHosts?: readonly string[];
+}
+
+/**
+ * For everybody who can connect and asks for it by an address, `localhost` or an allowed name; others get 421 (RFC 9110 §15.5.20). Throws
+ * ERR_ROCE_IO when the port cannot be had. Keeps no process alive.
+ */
+export async function openHttp(handler: RequestListener, place: HttpPlace): Promise<ListeningServer> {
+  const { host, port, allowHosts } = place;
+  const guarded: RequestListener = (request, response) => {
+    if (isOwnName(request.headers.host, allowHosts)) return handler(request, response);
+    request.resume();
+    send(response, 421, 'text/plain', 'ask for this by its address, or by a name it was told to answer to\n');
+  };
+  const server = await listen(guarded, { host, port });
+  return { at: placeOf(server), close: () => close(server) };
 }
 
 /** The control socket of a program that answers `GET /estats.json` with this document, and nothing else. */
@@ -72,8 +86,7 @@ export function send(response: ServerResponse, status: number, type: string, bod
 }
 
 function listen(handler: RequestListener, where: ListenOptions): Promise<Server> {
-  const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: 1000 }, handler);
-  server.maxConnections = CONNECTIONS_MAX;
+  const server = boundedHttpServer(handler);
   server.unref();
   server.on('connection', (socket) => socket.unref());
   return new Promise((resolve, reject) => {
@@ -92,7 +105,7 @@ function close(server: Server): Promise<void> {
   });
 }
 
-function urlOf(server: Server): string {
+function placeOf(server: Server): string {
   const { address, port, family } = server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

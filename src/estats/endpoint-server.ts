@@ -1,6 +1,6 @@
 /** Lets others look at an endpoint's telemetry while it runs: a control socket for its owner, and HTTP where that was asked for. */
 
-import { openControlSocket, openHttp } from './control-socket.js';
+import { type HttpPlace, openControlSocket, openHttp } from './control-socket.js';
 import type { Estats } from './estats.js';
 import { estatsHandlers } from './http-handler.js';
 import { measureLoopDelay } from './loop-delay.js';
@@ -8,13 +8,8 @@ import type { EndpointIdentity } from './snapshot.js';
 
 /** Where an endpoint may be looked at. */
 export interface EndpointServerOptions {
-  /** `HOST:PORT` to serve metrics on, for everybody who can connect; port 0 takes a free one. Default: only the control socket. */
-  readonly http?: {
-    /** Address to bind. */
-    readonly host: string;
-    /** TCP port; 0 takes a free one. */
-    readonly port: number;
-  };
+  /** Where metrics are served for everybody who can connect. Default: only the control socket. */
+  readonly http?: HttpPlace;
 }
 
 /** The servers of one endpoint. */

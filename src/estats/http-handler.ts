@@ -15,6 +15,7 @@ import { send, sendJson } from './control-socket.js';
 import type { Estats } from './estats.js';
 import { toHgrm } from './hgrm.js';
 import { BUCKETS, bucketStartNs, Histogram } from './histogram.js';
+import { urlOf } from './http-server.js';
 import { prometheusRegistry } from './prometheus.js';
 import { type EndpointIdentity, recentWindows, snapshotOf } from './snapshot.js';
 import { STAGES, type StageName } from './stages.js';
@@ -82,7 +83,11 @@ async function answer(
   tables: Readonly<Record<string, Readonly<Record<string, Answer>>>>,
 ): Promise<void> {
   request.resume();
-  const url = new URL(request.url ?? '/', 'http://endpoint');
+  const url = urlOf(request);
+  if (url === undefined) {
+    send(response, 400, 'text/plain', 'that is no URL\n');
+    return;
+  }
   const route = Object.entries(tables[request.method ?? ''] ?? {}).find(([path]) => path === url.pathname)?.[1];
   if (route === undefined) {
     send(response, 404, 'text/plain', `there is no ${request.method} ${url.pathname} here\n`);

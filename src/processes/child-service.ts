@@ -13,8 +13,8 @@ import { type ArgsOf, answerSchema, type Call, type ResultOf, type Service } fro
 
 const STDERR_LINES_SHOWN = 8;
 const STDERR_CHARACTERS_KEPT = 8192;
-/** How long a process may take to end once its channel is closed, before it is killed. */
-const STOP_TIMEOUT_MS = 2000;
+/** How long a process may take to notice that its channel is closed, before it is killed. It cleans nothing up in either case. */
+const STOP_TIMEOUT_MS = 200;
 
 /** A process of ours ended before its time, or failed otherwise than by a RoceError. */
 export class ProcessFailure extends Error {

@@ -20,7 +20,8 @@ export function serveParent(service: Service): void {
   extensions.catch(() => {}); // Each call is answered by it.
   process.on('message', (message) => {
     void answer(service, message, extensions).then((reply) => {
-      if (process.connected) process.send!(reply);
+      // The parent may be gone before the reply is: `disconnect` is on its way, then.
+      if (process.connected) process.send!(reply, () => {});
     });
   });
 }

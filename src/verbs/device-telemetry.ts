@@ -13,6 +13,8 @@ import { RdmaDevice } from './device.js';
 export interface EstatsOptions {
   /** `HOST:PORT` where `/metrics` (Prometheus) and `/estats.json` are served to everybody who can connect. Default: nowhere. */
   readonly http?: string;
+  /** With `http`: names by which it may be asked for, beside addresses and `localhost`. A request by another name gets 421. */
+  readonly allowHosts?: readonly string[];
 }
 
 /** What is asked for; undefined: no telemetry. Throws ERR_ROCE_MALFORMED when `http` is not an address and a port. */
@@ -20,7 +22,7 @@ export function telemetryWanted(estats: boolean | EstatsOptions | undefined): En
   if (estats === undefined || estats === false) return undefined;
   if (estats === true || estats.http === undefined) return {};
   const { host, port } = parseUdpEndpoint(estats.http);
-  return { http: { host: host.text, port } };
+  return { http: { host: host.text, port, ...(estats.allowHosts !== undefined && { allowHosts: estats.allowHosts }) } };
 }
 
 /** A device over this link that follows its RC and UC queue pairs and can be looked at with `rocev2 estats`. */

@@ -12,7 +12,7 @@ import type { IpAddress } from '../../packet/address.js';
 import { CommandFailure, EXIT_USAGE } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { orInterrupted } from '../interruption.js';
-import { addressOption, rangeOption } from '../options.js';
+import { addressOption, allowHostOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { loadResult } from '../sim/load-result.js';
 
@@ -24,6 +24,7 @@ interface DashboardOptions {
   readonly port: number;
   readonly qp: number;
   readonly sim?: string;
+  readonly allowHost?: readonly string[];
   readonly attach?: true | readonly string[];
   readonly json?: true;
 }
@@ -41,6 +42,7 @@ export function register(program: Command, io: CliIo): void {
       'address to serve on (default: 127.0.0.1); any other needs the token in the URL, and so does --attach',
       addressOption,
     )
+    .addOption(allowHostOption())
     .option('-p, --port <port>', 'TCP port; 0 is of the system’s choice', rangeOption(0, 65535), 0)
     .option('-q, --qp <n>', `queue pairs from A to B, at most ${QUEUE_PAIRS_MAX}`, rangeOption(1, QUEUE_PAIRS_MAX), 1)
     .option(
@@ -91,14 +93,14 @@ async function serve(
   source: DashboardSource,
   died: Promise<never>,
   files: Awaited<ReturnType<typeof loadPageFiles>>,
-  { bind, port, attach }: DashboardOptions,
+  { bind, port, attach, allowHost: allowHosts = [] }: DashboardOptions,
   output: Output,
 ): Promise<void> {
   const host = bind?.text ?? '127.0.0.1';
   // What only their owner may look into does not become public on loopback either.
   const isPublic = attach === undefined && (bind === undefined || isLoopback(bind));
   const token = isPublic ? undefined : randomBytes(TOKEN_BYTES).toString('hex');
-  const server = await openDashboardServer({ host, port, token, files, source });
+  const server = await openDashboardServer({ host, port, token, allowHosts, files, source });
   try {
     output.line(server.url);
     output.document({ url: server.url });

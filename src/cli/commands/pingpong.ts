@@ -30,6 +30,7 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { openDevice } from '../../verbs/open-device.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { endingInTime } from '../interruption.js';
 import { addressOption, countOption, mtuOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { expectTransport } from '../peer-transport.js';
@@ -109,8 +110,11 @@ async function pingpong(host: string | undefined, options: PingpongOptions, outp
   if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a message has at most 1 GiB');
   if (options.transport === 'ud') checkDatagramSize(options.size, options.mtu);
   const { interrupted } = output.io;
-  const channel =
-    host === undefined ? await acceptOne(options.port, output) : await dialFixed(await resolveHost(host), options.port);
+  const meeting =
+    host === undefined
+      ? acceptOne(options.port, output)
+      : resolveHost(host).then((address) => dialFixed(address, options.port));
+  const channel = await endingInTime(meeting, interrupted);
   interrupted.addEventListener('abort', () => channel.abort());
   await using device = await openDevice({ address: (options.bind ?? channel.localAddress).text });
   const player = await Player.create(device, options);

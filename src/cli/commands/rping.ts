@@ -13,6 +13,7 @@ import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption } from '../frame-wire.js';
+import { endingInTime } from '../interruption.js';
 import { localAddressTowards } from '../local-address.js';
 import { addressOption, countOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
@@ -130,7 +131,12 @@ async function serve(cm: ConnectionManager, end: RpingEnd, options: RpingOptions
   const startNs = nowNs();
   const hangUp = () => void connection.disconnect();
   interrupted.addEventListener('abort', hangUp, { once: true });
-  while (await end.answer(tally, output)) tally.pings++;
+  const answered = () =>
+    end.answer(tally, output).catch((error) => {
+      if (interrupted.aborted) return false; // We have hung up.
+      throw error;
+    });
+  while (await endingInTime(answered(), interrupted)) tally.pings++;
   tally.seconds = (nowNs() - startNs) / NS_PER_S;
   await connection.disconnect();
   await linger();
@@ -146,13 +152,14 @@ async function ping(cm: ConnectionManager, end: RpingEnd, options: RpingOptions,
   });
   const tally: Tally = { peer: connection.remote, pings: 0, faults: 0, seconds: 0 };
   const startNs = nowNs();
-  await watched(cm.device, new AbortController().signal, async (alive) => {
+  const pinging = watched(cm.device, new AbortController().signal, async (alive) => {
     while (tally.pings < (options.count ?? Number.POSITIVE_INFINITY) && !interrupted.aborted) {
       await end.ask(tally, output);
       tally.pings++;
       alive();
     }
   });
+  await endingInTime(pinging, interrupted);
   tally.seconds = (nowNs() - startNs) / NS_PER_S;
   await connection.disconnect();
   return tally;

@@ -6,10 +6,11 @@ import { chooseIo } from '../../driver/port-io.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { frameOption } from '../frame-wire.js';
-import { orInterrupted } from '../interruption.js';
+import { endingInTime, orInterrupted } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
+  allowHostOption,
   countOption,
   messageSizeOption,
   mtuOption,
@@ -107,6 +108,7 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--estats', "let 'rocev2 estats' look into this endpoint (docs/estats.md)")
     .option('--estats-http <host:port>', 'the same, and serve /metrics (Prometheus) and /estats.json there')
+    .addOption(allowHostOption())
     .option(
       '--trace <file>',
       'write packets, losses, timeouts and rates of this endpoint as JSON lines (docs/events.md)',
@@ -178,26 +180,32 @@ async function runClient(
   options: TransferOptions,
   output: Output,
 ): Promise<void> {
-  const endpoint = await connectToServer(host, options, planOf(tool, op, options));
+  const { interrupted } = output.io;
+  const endpoint = await connectToServer(host, options, planOf(tool, op, options), interrupted);
   try {
     printHead(output, endpoint, tool.title);
     tool.prepare(endpoint, 'client');
-    await endpoint.channel.barrier('ready');
-    const measured = await tool.measure(endpoint, options, lossRuleOf(options), output);
-    const { verified, arrived } = await verifyAsClient(endpoint, measured.counts);
+    const { measured, verified, arrived } = await endingInTime(measure(tool, endpoint, options, output), interrupted);
     const tally = arrived === undefined ? measured : { ...measured, ...arrivalsOf(measured, arrived) };
     const moved = tally.counts.some((count) => count > 0);
     const result = resultOf(endpoint, options, tally, verified && moved);
     tool.print(output, result);
     output.document(result);
-    if (!moved && tally.lost !== 0 && !output.io.interrupted.aborted)
+    if (!moved && tally.lost !== 0 && !interrupted.aborted)
       throw new CommandFailure(EXIT_FAILED, `all of the ${tally.lost} messages were lost`);
     if (!verified)
       throw new CommandFailure(EXIT_VERIFICATION_FAILED, 'the data that arrived is not the data that was sent');
-    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   } finally {
     await endpoint.close();
   }
+}
+
+/** Client: the traffic, and what the server then says of it. */
+async function measure(tool: TransferTool, endpoint: Endpoint, options: TransferOptions, output: Output) {
+  await endpoint.channel.barrier('ready');
+  const measured = await tool.measure(endpoint, options, lossRuleOf(options), output);
+  return { measured, ...(await verifyAsClient(endpoint, measured.counts)) };
 }
 
 function lossRuleOf({ transport }: TransferOptions): LossRule {
@@ -218,7 +226,7 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
   try {
     printHead(output, endpoint, tool.title);
     tool.prepare(endpoint, 'server');
-    await endpoint.channel.barrier('ready');
+    await endingInTime(endpoint.channel.barrier('ready'), output.io.interrupted);
     const serving = tool.serve(endpoint, options);
     // Whichever ends first: the client being done, or trouble in serving.
     const verdict = Promise.race([verifyAsServer(endpoint), serving.then(() => verifyAsServer(endpoint))]);

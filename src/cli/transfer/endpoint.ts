@@ -22,6 +22,7 @@ import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import { type FrameWire, frameDeviceOptions, hostOfWire } from '../frame-wire.js';
+import { endingInTime } from '../interruption.js';
 import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { CliIo } from '../output.js';
@@ -76,6 +77,8 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags {
   readonly estats?: true;
   /** `HOST:PORT` to serve telemetry on. */
   readonly estatsHttp?: string;
+  /** Names by which it may be asked for there. */
+  readonly allowHost?: readonly string[];
   /** Where to write a trace. */
   readonly trace?: string;
   /** Messages in flight on each queue pair. */
@@ -185,7 +188,9 @@ export async function openEndpointDevice(
     ...(options.seed !== undefined && { seed: options.seed }),
     ...(options.pcap !== undefined && { pcap: options.pcap }),
     ...(options.estats === true && { estats: true }),
-    ...(options.estatsHttp !== undefined && { estats: { http: options.estatsHttp } }),
+    ...(options.estatsHttp !== undefined && {
+      estats: { http: options.estatsHttp, ...(options.allowHost !== undefined && { allowHosts: options.allowHost }) },
+    }),
     ...(options.trace !== undefined && { trace: options.trace }),
     io: options.io,
     engine: options.engine,
@@ -254,13 +259,19 @@ async function establish(
 }
 
 /** Connects to a waiting server and tells it the plan. */
-export async function connectToServer(host: string, options: EndpointOptions, plan: TransferPlan): Promise<Endpoint> {
+export async function connectToServer(
+  host: string,
+  options: EndpointOptions,
+  plan: TransferPlan,
+  interrupted: AbortSignal,
+): Promise<Endpoint> {
   const device = await openEndpointDevice(await clientPort(host, options), options);
   let channel: ControlChannel | undefined;
   try {
-    const dialed = await dial(host, options.port);
+    const dialed = await endingInTime(dial(host, options.port), interrupted);
     channel = dialed;
-    return await establish(device, dialed, options, plan, (exchange) => exchangeAsClient(dialed, exchange));
+    const established = establish(device, dialed, options, plan, (exchange) => exchangeAsClient(dialed, exchange));
+    return await endingInTime(established, interrupted);
   } catch (error) {
     channel?.close();
     await device.close();
@@ -295,8 +306,11 @@ export async function serveOneClient(
       onListening(device.portDescription, meetingHost),
     );
     channel = accepted;
-    const plan = await peekPlan(accepted, role);
-    return await establish(device, accepted, options, plan, (exchange) => exchangeAsServer(accepted, exchange));
+    const follow = async () => {
+      const plan = await peekPlan(accepted, role);
+      return establish(device, accepted, options, plan, (exchange) => exchangeAsServer(accepted, exchange));
+    };
+    return await endingInTime(follow(), io.interrupted);
   } catch (error) {
     channel?.close();
     await device.close();

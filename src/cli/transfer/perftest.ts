@@ -15,6 +15,7 @@ import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
+import { endingInTime } from '../interruption.js';
 import { type Output, SILENT_PROGRESS } from '../output.js';
 import { expectTransport } from '../peer-transport.js';
 import type { TransferOptions } from './command.js';
@@ -103,19 +104,22 @@ export async function runPerftest(
   }
   const port = host === undefined ? { address: options.bind?.text ?? '127.0.0.1' } : await clientPort(host, options);
   const device = await openEndpointDevice(port, options);
+  const { interrupted } = output.io;
   let meeting: PerftestMeeting | undefined;
   try {
     const meet = options.rdmaCm === true ? meetThroughManager : meetOverTcp;
     const flags = options.transport === 'rc' ? '' : ` -c ${options.transport.toUpperCase()}`;
-    meeting = await meet(device, `ib_${op}_${tool}${flags}`, host, options, output);
-    const { exchange } = meeting;
+    const met = await endingInTime(meet(device, `ib_${op}_${tool}${flags}`, host, options, output), interrupted);
+    meeting = met;
+    const { exchange } = met;
     const role = host === undefined ? 'server' : 'client';
-    const result = await converse({ tool, op, role, device, meeting, exchange, options, output });
+    const talk = converse({ tool, op, role, device, meeting: met, exchange, options, output });
+    const result = await endingInTime(talk, interrupted);
     if (tool === 'bw') printBandwidth(output, result);
     else printLatency(output, result);
     output.line(' perftest neither fills nor checks its buffers');
     output.document(result);
-    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     if (result.unfinished !== undefined) throw new CommandFailure(EXIT_FAILED, result.unfinished);
   } finally {
     await meeting?.close();

@@ -32,6 +32,8 @@ interface RunOptions {
 }
 
 const PROGRESS_STEPS = 200;
+/** How often the caller is asked in a step: with many flows the first step takes seconds. */
+const LOOKS_PER_STEP = 16;
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for hosts, switches or parameters that do not exist. */
 export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
@@ -62,9 +64,12 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   events.at(scenario.warmup, () => baseline.take());
   const allEnd = flows.every((flow) => flow.plan.bytes < Number.POSITIVE_INFINITY);
   const isOver = () => allEnd && flows.every((flow) => flow.completedNs !== undefined || flow.failure !== undefined);
-  for (let step = 1; step <= PROGRESS_STEPS; step++) {
-    events.run({ untilNs: (scenario.duration * step) / PROGRESS_STEPS });
-    if ((await options.onProgress?.(step / PROGRESS_STEPS)) === false || isOver()) break;
+  const looks = PROGRESS_STEPS * LOOKS_PER_STEP;
+  for (let look = 1; look <= looks; look++) {
+    events.run({ untilNs: (scenario.duration * look) / looks });
+    if ((await options.onProgress?.(look / looks)) === false) break;
+    // Where it ends is part of the result: at the end of a step, however often the caller is asked.
+    if (look % LOOKS_PER_STEP === 0 && isOver()) break;
   }
   trace.addNumber(events.nowNs);
   return report({

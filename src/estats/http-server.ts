@@ -1,0 +1,84 @@
+/**
+ * HTTP servers that strangers may come to: who they say they want, how long they may take, and how many may hold a connection. Used for
+ * telemetry over TCP and for the dashboard.
+ */
+
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { isIPv4, isIPv6, type Socket } from 'node:net';
+
+/** From the first byte of a request, or the beginning of its connection, to its last byte. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/** How often connections are looked at for that. */
+const CHECK_INTERVAL_MS = 1_000;
+/** A connection may wait so long for the next request. */
+const KEEP_ALIVE_MS = 1_000;
+const CONNECTIONS_MAX = 64;
+
+/** Bounds of a server. */
+export interface HttpServerLimits {
+  /** Connections at a time, default 64. One more makes the one go that has been without a request for longest. */
+  readonly connections?: number;
+}
+
+/** Not yet listening. Requests that are not complete in 5 s are answered with 408 and cut off. */
+export function boundedHttpServer(
+  handler: RequestListener,
+  { connections = CONNECTIONS_MAX }: HttpServerLimits = {},
+): Server {
+  const server = createServer(
+    {
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+    },
+    handler,
+  );
+  // In the order in which they fell idle.
+  const idle = new Set<Socket>();
+  let open = 0;
+  server.on('connection', (socket) => {
+    idle.add(socket);
+    open++;
+    socket.once('close', () => {
+      idle.delete(socket);
+      open--;
+    });
+    // A newcomer goes itself where all others are being answered.
+    if (open > connections) idle.values().next().value?.destroy();
+  });
+  server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    idle.delete(socket);
+    response.once('close', () => {
+      if (!socket.destroyed) idle.add(socket);
+    });
+  });
+  return server;
+}
+
+/**
+ * Whether a request is for this server by its own name: an address, `localhost`, or one of the names it was told. Any other name may belong to
+ * a web site that lets it point here, so that its pages may read what is answered (DNS rebinding).
+ */
+export function isOwnName(host: string | undefined, allowed: readonly string[] = []): boolean {
+  const name = (host ?? '').replace(/:\d*$/, '').toLowerCase();
+  if (name.startsWith('[')) return name.endsWith(']') && isIPv6(name.slice(1, -1));
+  return isIPv4(name) || name === 'localhost' || allowed.some((own) => own.toLowerCase() === name);
+}
+
+/**
+ * Whether a page of another site has sent this, unseen by who sits before it. Browsers say so (Fetch: `Origin`, `Sec-Fetch-Site`); programs that are
+ * no browsers send neither.
+ */
+export function isFromOtherSite({ headers }: IncomingMessage): boolean {
+  const { origin, host, 'sec-fetch-site': site } = headers;
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
+  return origin !== undefined && origin.replace(/^https?:\/\//, '') !== host; // Before a proxy it may be https.
+}
+
+/** Path and query of a request; undefined when it asks for what is no URL. */
+export function urlOf({ url = '' }: IncomingMessage): URL | undefined {
+  const base = 'http://endpoint';
+  return URL.canParse(url, base) ? new URL(url, base) : undefined;
+}
