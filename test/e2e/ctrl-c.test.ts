@@ -267,7 +267,7 @@ describe.runIf(isBuilt && isLinux)('the first Ctrl-C', () => {
 });
 
 describe.runIf(isBuilt && isLinux)('without Ctrl-C, a client whose server stands still', () => {
-  it.each(['bw write', 'lat send -e', 'bw write --perftest'])('fails and ends: %s', async (what) => {
+  it.each(['bw write -u 14', 'lat send -e -u 14', 'bw write --perftest'])('fails and ends: %s', async (what) => {
     const [tool, op, ...args] = what.split(' ');
     const client = await facingStandstill(transfer(tool, op, ...args), 'client');
     await client.writes('stderr', /retry counter exceeded|Flushed/);
