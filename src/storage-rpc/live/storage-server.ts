@@ -15,8 +15,9 @@ import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
+import { Door } from '../door.js';
 import { BufferPool } from '../pool/buffer-pool.js';
-import type { TransportName } from '../sk/channel.js';
+import type { SkServerChannel, TransportName } from '../sk/channel.js';
 import { Permits } from '../sk/permits.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
@@ -47,9 +48,16 @@ export interface StorageServerOptions {
 }
 
 const PULL_BYTES_MAX = 4 << 20;
-/** Who connects says at once what for. */
-const FIRST_BYTE_TIMEOUT_MS = 10_000;
+/** From the connection to its session: who connects says at once what for. */
+const SESSION_TIMEOUT_MS = 10_000;
+/** Connections at a time; who has no session yet makes room. */
+const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 const EXCHANGE_BEGINS = '{'.charCodeAt(0);
+
+/** A connection of TCP, and what came of it. */
+interface Guest {
+  channel: SkServerChannel | undefined;
+}
 
 interface RdmaService {
   readonly pd: ProtectionDomain;
@@ -63,6 +71,7 @@ export class StorageServer implements AsyncDisposable {
   readonly #listener: Server;
   readonly #rdma: RdmaService | undefined;
   readonly #sockets = new Set<Socket>();
+  readonly #door = new Door(CONNECTION_LIMITS);
   /** Connections that are being made. */
   readonly #accepting = new Set<Promise<void>>();
 
@@ -98,6 +107,11 @@ export class StorageServer implements AsyncDisposable {
   /** TCP port it listens on. */
   get port(): number {
     return (this.#listener.address() as { port: number }).port;
+  }
+
+  /** Connections closed because there was no place: newcomers, or ones without a session that made room for them. */
+  get turnedAway(): number {
+    return this.#door.turnedAway;
   }
 
   /** What its sessions have counted. */
@@ -148,27 +162,37 @@ export class StorageServer implements AsyncDisposable {
   }
 
   #onConnection(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.on('close', () => this.#sockets.delete(socket));
+    const guest: Guest = { channel: undefined };
+    const isServed = () => guest.channel !== undefined && this.#server.serves(guest.channel);
     socket.on('error', () => {}); // A connection that breaks closes; who serves it hears of that.
-    socket.setTimeout(FIRST_BYTE_TIMEOUT_MS, () => socket.destroy());
+    if (!this.#door.admit(socket, isServed)) return;
+    this.#sockets.add(socket);
+    const timer = setTimeout(() => {
+      if (!isServed()) socket.destroy();
+    }, SESSION_TIMEOUT_MS);
+    socket.on('close', () => {
+      clearTimeout(timer);
+      this.#sockets.delete(socket);
+    });
     socket.once('data', (first: Buffer) => {
-      socket.setTimeout(0);
       socket.pause();
       socket.unshift(first);
-      if (first[0] === EXCHANGE_BEGINS) this.#accept(new ControlChannel(socket));
-      else this.#server.accept(new TcpServerChannel(new SocketStream(socket)));
+      if (first[0] === EXCHANGE_BEGINS) this.#accept(new ControlChannel(socket), guest);
+      else {
+        guest.channel = new TcpServerChannel(new SocketStream(socket));
+        this.#server.accept(guest.channel);
+      }
       socket.resume();
     });
   }
 
-  #accept(control: ControlChannel): void {
-    const accepted = this.#acceptRdma(control);
+  #accept(control: ControlChannel, guest: Guest): void {
+    const accepted = this.#acceptRdma(control, guest);
     this.#accepting.add(accepted);
     void accepted.then(() => this.#accepting.delete(accepted));
   }
 
-  async #acceptRdma(control: ControlChannel): Promise<void> {
+  async #acceptRdma(control: ControlChannel, guest: Guest): Promise<void> {
     const rdma = this.#rdma;
     if (rdma === undefined) {
       control.send({ refused: 'this server has no RDMA' });
@@ -176,11 +200,13 @@ export class StorageServer implements AsyncDisposable {
       return;
     }
     try {
+      control.unread(await control.receive()); // A stranger who never finishes his hello costs no queue pair.
       const { pd, share } = rdma;
       const recovery = this.#options.recovery ?? STANDARD_RECOVERY;
       const terms = { service: 'sk-rdma', recovery, totalTimeout: SK_TOTAL_TIMEOUT } as const;
       await connectChannel(control, { pd, init: SK_SERVER_QP, exchange: exchangeAsServer, ...terms }, async (parts) => {
         const channel = await RdmaServerChannel.over(parts, share);
+        guest.channel = channel;
         this.#server.accept(channel);
         return channel;
       });

@@ -26,6 +26,8 @@ export interface NbdCounters {
   connections: number;
   /** Sessions ended because the client did not speak the protocol or asked for an export that is not there. */
   refusedConnections: number;
+  /** Connections closed because there was no place: newcomers, or silent ones that made room for them. */
+  turnedAway: number;
   /** Requests taken, failed ones included. */
   requests: number;
   /** Bytes that READs asked for. */
@@ -76,6 +78,11 @@ export class NbdServerConnection {
       clearTimeout(this.#timer);
       this.#closed = true;
     });
+  }
+
+  /** Whether the handshake is over. */
+  get isServed(): boolean {
+    return this.#session.agreement !== undefined;
   }
 
   /** Answers what is under way, then hangs up; after `limitMs` it hangs up all the same. */

@@ -4,6 +4,7 @@ import { unlink } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';
+import { Door } from '../door.js';
 import { BufferCache } from './buffer-cache.js';
 import type { ServedExport } from './execute.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
@@ -24,8 +25,9 @@ export interface NbdServerOptions {
 
 /** Requests that are executed at once, over all clients. */
 const SLOTS = 128;
-/** More are turned away at the door. */
-const CONNECTIONS_MAX = 64;
+/** Clients at a time. Over TCP one address has no more than its share; who is still in the handshake makes room. */
+const CLIENTS_MAX = 64;
+const CLIENTS_OF_ADDRESS_MAX = 48;
 /** A client that does not fetch its replies is not waited for when the server ends. */
 const FINISH_TIMEOUT_MS = 2_000;
 
@@ -35,6 +37,7 @@ export class NbdServer implements AsyncDisposable {
   readonly counters: NbdCounters = {
     connections: 0,
     refusedConnections: 0,
+    turnedAway: 0,
     requests: 0,
     bytesRead: 0,
     bytesWritten: 0,
@@ -44,12 +47,14 @@ export class NbdServer implements AsyncDisposable {
   readonly #slots = new Slots(SLOTS);
   readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
+  readonly #door: Door;
 
-  private constructor({ device, exportName, description }: NbdServerOptions) {
+  private constructor({ device, exportName, description, listen }: NbdServerOptions) {
     const { sizeBytes, blockBytes } = device;
     this.#exports = [{ name: exportName, description, sizeBytes, blockBytes, device }];
     this.#server = createServer((socket) => this.#accept(socket));
-    this.#server.maxConnections = CONNECTIONS_MAX;
+    const perAddress = 'path' in listen ? CLIENTS_MAX : CLIENTS_OF_ADDRESS_MAX;
+    this.#door = new Door({ total: CLIENTS_MAX, perAddress });
   }
 
   /** Listens. Rejects with ERR_ROCE_IO when the address is taken. The disk stays the caller's to close. */
@@ -94,6 +99,9 @@ export class NbdServer implements AsyncDisposable {
 
   #accept(socket: Socket): void {
     this.counters.connections++;
+    const isIn = this.#door.admit(socket, () => this.#connections.get(socket)?.isServed === true);
+    this.counters.turnedAway = this.#door.turnedAway;
+    if (!isIn) return;
     const shared = { slots: this.#slots, buffers: this.#buffers, counters: this.counters };
     this.#connections.set(socket, new NbdServerConnection(socket, this.#exports, shared));
     socket.once('close', () => this.#connections.delete(socket));

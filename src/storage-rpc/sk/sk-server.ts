@@ -87,6 +87,11 @@ export class SkServer {
     return count;
   }
 
+  /** Whether the connection has a session. */
+  serves(channel: SkServerChannel): boolean {
+    return this.#connections.get(channel)?.session !== undefined;
+  }
+
   /** Serves a connection until it fails, is fenced off, or the server closes. */
   accept(channel: SkServerChannel): void {
     const connection: Connection = { acceptedNs: this.#options.clock.nowNs(), session: undefined };
