@@ -6,7 +6,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../core/errors.js';
 import { Access } from '../verbs/access.js';
-import { type CompletionQueue, completionError, type WorkCompletion } from '../verbs/completion-queue.js';
+import {
+  type CompletionQueue,
+  completionError,
+  describeCompletion,
+  type WorkCompletion,
+} from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
@@ -322,7 +327,20 @@ export class Connection extends Resource {
 
   #fail(wc: WorkCompletion): void {
     if (this.#failure !== undefined || this.isClosed) return;
-    this.#end(completionError(wc, !this.#peer.isOpen));
+    this.#end(this.#errorOf(wc));
+    void this.#peer.close(); // The other end must not go on alone, whatever the program here does now.
+  }
+
+  #errorOf(wc: WorkCompletion): RoceError {
+    const peerIsGone = !this.#peer.isOpen;
+    if (peerIsGone || wc.statusName !== 'RETRY_EXC_ERR') return completionError(wc, peerIsGone);
+    const { mtu, peer } = this.agreement;
+    const through = this.device.link.pathMtuTowards(peer) ?? mtu;
+    const hint =
+      through < mtu
+        ? `the path MTU of the connection is ${mtu}, and no more than ${through} gets through to ${peer} by now: connect again with mtu: ${through}`
+        : `the peer does not answer: its program has ended, or packets to its UDP port are lost, perhaps only large ones: the path MTU of the connection is ${mtu}`;
+    return new RoceError('ERR_ROCE_COMPLETION', describeCompletion(wc), hint);
   }
 
   #end(error: RoceError): void {

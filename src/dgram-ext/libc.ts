@@ -20,6 +20,8 @@ export interface LibC {
   getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
   /** bind(2) to a `struct sockaddr`. */
   bind(fd: number, address: Uint8Array, length: number): number;
+  /** connect(2) to a `struct sockaddr`. */
+  connect(fd: number, address: Uint8Array, length: number): number;
   /** close(2). */
   close(fd: number): number;
   /** eventfd(2): a descriptor. */
@@ -68,6 +70,7 @@ function load(): LibC | string {
       getsockopt: lib.func('int getsockopt(int, int, int, void *, void *)') as LibC['getsockopt'],
       getsockname: lib.func('int getsockname(int, void *, void *)') as LibC['getsockname'],
       bind: lib.func('int bind(int, const void *, uint32_t)') as LibC['bind'],
+      connect: lib.func('int connect(int, const void *, uint32_t)') as LibC['connect'],
       close: lib.func('int close(int)') as LibC['close'],
       eventfd: lib.func('int eventfd(uint, int)') as LibC['eventfd'],
       read: lib.func('long read(int, uintptr_t, size_t)') as LibC['read'],

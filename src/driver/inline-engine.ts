@@ -29,6 +29,14 @@ export class InlineEngine extends Engine {
     return this.#opened.resolve(address);
   }
 
+  override pathMtuTowards(address: IpAddress): number | undefined {
+    return this.#opened.surroundings?.pathMtuTowards(address);
+  }
+
+  override refreshCounters(): void {
+    this.#opened.surroundings?.refreshCounters(this.counters);
+  }
+
   override nowNs(): number {
     return nowNs();
   }

@@ -18,6 +18,7 @@ import type { Port } from '../port/datagram.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { nowNs, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
+import { UdpSurroundings } from './udp-surroundings.js';
 
 /** How often a trace looks at the rates of queue pairs. */
 const RATE_INTERVAL_MS = 1;
@@ -63,6 +64,8 @@ export interface OpenPort {
   readonly trace: TracePort | undefined;
   /** Resolves a peer's link-layer address ahead of the first packet, where the port needs that. */
   resolve(address: IpAddress): Promise<void>;
+  /** What the system knows beside the port; undefined for frame ports, whose datagrams are links. */
+  readonly surroundings: UdpSurroundings | undefined;
   /** Closes the port, then the files of capture and trace. Rejects with ERR_ROCE_IO when those could not be written. */
   close(): Promise<void>;
 }
@@ -110,6 +113,7 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
     resolve: async (peer) => {
       await framePort?.resolve(peer);
     },
+    surroundings: framePort === undefined ? new UdpSurroundings(port.address, port.udpPort) : undefined,
     close: async () => {
       await port.close();
       await closeFiles();

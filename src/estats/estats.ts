@@ -25,6 +25,8 @@ export interface EstatsInit {
   readonly epochMs: number;
   /** The NIC's counters. */
   readonly counters: Float64Array;
+  /** Brings those up to date that the NIC does not keep itself. Default: there are none. */
+  readonly refreshCounters?: () => void;
   /** Length of a window; default one minute. */
   readonly windowNs?: number;
   /** Groups a window may have; default 1024. What finds no place goes to the group "other". */
@@ -48,6 +50,7 @@ export class Estats implements ConnectionHost {
   /** When telemetry began. */
   readonly startedNs: number;
   readonly #counters: Float64Array;
+  readonly #refreshCounters: () => void;
   readonly #connections = new Map<number, ConnectionTelemetry>();
   /** Totals of each connection when the current window began. */
   readonly #totalsBefore = new Map<ConnectionTelemetry, ConnectionTotals>();
@@ -60,6 +63,7 @@ export class Estats implements ConnectionHost {
     this.nowNs = init.nowNs;
     this.epochMs = init.epochMs;
     this.#counters = init.counters;
+    this.#refreshCounters = init.refreshCounters ?? (() => {});
     this.windowNs = init.windowNs ?? WINDOW_NS;
     this.groups = new GroupTable(init.groupsMax ?? GROUPS_MAX);
     this.startedNs = this.nowNs();
@@ -90,6 +94,7 @@ export class Estats implements ConnectionHost {
 
   /** The NIC's counters by name. */
   counters(): Record<CounterName, number> {
+    this.#refreshCounters();
     return counterSnapshot(this.#counters);
   }
 

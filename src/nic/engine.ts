@@ -43,6 +43,14 @@ export abstract class Engine implements EngineLink {
   abstract nowNs(): number;
   abstract wakeAt(timeNs: number, wake: () => void): () => void;
 
+  /** A driver whose packets leave through the system asks it. */
+  pathMtuTowards(_address: IpAddress): number | undefined {
+    return undefined;
+  }
+
+  /** A driver whose packets arrive through the system asks it. */
+  refreshCounters(): void {}
+
   /** Something was asked of the NIC, or has happened to it: it may want to send, or to be woken earlier. */
   protected abstract turnSoon(): void;
 

@@ -8,6 +8,8 @@ const COUNTERS = {
   tx_bytes: 'UDP payload bytes handed to the port',
   rx_packets: 'datagrams received by the port',
   rx_bytes: 'UDP payload bytes received by the port',
+  rx_socket_overruns:
+    'datagrams that the kernel dropped because the receive buffer was full, as it counts them (Linux)',
   rx_accepted: 'datagrams that passed every check and reached a QP',
   rx_drop_parse: 'malformed packets: length, opcode, pad or TVer',
   rx_drop_no_qp: 'packets for a QPN that does not exist',

@@ -24,7 +24,7 @@ export interface EngineLink extends Clock {
   readonly commands: CommandRing;
   /** Notices from the NIC. */
   readonly events: EventRing;
-  /** One number a counter, in the order of {@link COUNTER_NAMES}; written by the NIC only. */
+  /** One number a counter, in the order of {@link COUNTER_NAMES}; written by the NIC, but for what {@link EngineLink.refreshCounters} brings. */
   readonly counters: Float64Array;
   /** Tells the NIC to look at the command ring. */
   ringCommands(): void;
@@ -39,6 +39,10 @@ export interface EngineLink extends Clock {
   onFailure: (cause: RoceError) => void;
   /** Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. */
   resolve(address: IpAddress): Promise<void>;
+  /** The path MTU that gets through to this address as far as the system knows by now; undefined where it cannot say. */
+  pathMtuTowards(address: IpAddress): number | undefined;
+  /** Brings those of {@link EngineLink.counters} up to date that the system keeps, not the NIC. */
+  refreshCounters(): void;
   /** For people: which port carries the packets. */
   readonly portDescription: string;
   /** Stops the NIC and closes its port; resolves as well when it has ended by itself. Nothing is called back afterwards. */

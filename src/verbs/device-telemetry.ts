@@ -32,7 +32,12 @@ export async function openWatchedDevice(
   options: EndpointServerOptions,
 ): Promise<RdmaDevice> {
   const nowNs = () => link.nowNs();
-  const estats = new Estats({ nowNs, epochMs: wallMs() - nowNs() / NS_PER_MS, counters: link.counters });
+  const estats = new Estats({
+    nowNs,
+    epochMs: wallMs() - nowNs() / NS_PER_MS,
+    counters: link.counters,
+    refreshCounters: () => link.refreshCounters(),
+  });
   const device = await RdmaDevice.over(link, estats);
   const identity = { pid: process.pid, address: device.address.text, port: device.portDescription, engine };
   let server: EndpointServer;

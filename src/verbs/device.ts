@@ -137,6 +137,7 @@ export class RdmaDevice extends Resource {
 
   /** A copy of all counters. */
   counters(): Record<CounterName, number> {
+    if (!this.isClosed) this.#link.refreshCounters();
     return counterSnapshot(this.#link.counters);
   }
 

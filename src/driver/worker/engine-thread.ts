@@ -83,7 +83,7 @@ function run(opened: OpenPort): void {
     }
     if (crank instanceof EventLoopCrank) crank.turnSoon();
   });
-  say({ type: 'ready', portDescription: port.description, wakeFd: polled?.wakeFd ?? -1 });
+  say({ type: 'ready', portDescription: port.description, wakeFd: polled?.wakeFd ?? -1, udpPort: port.udpPort });
 }
 
 try {

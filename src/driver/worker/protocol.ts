@@ -60,6 +60,8 @@ export type FromThread =
       readonly portDescription: string;
       /** An eventfd that ends the NIC's sleep, or -1: then a message does. */
       readonly wakeFd: number;
+      /** Bound; the system chose it where 0 was asked for. */
+      readonly udpPort: number;
     }
   | { readonly type: 'failed'; readonly error: SerializedRoceError }
   | { readonly type: 'resolved'; readonly request: number; readonly error?: SerializedRoceError }

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { RoceError } from '../../core/errors.js';
 import { eventFdWaker } from '../../dgram-ext/readiness.js';
-import type { IpAddress } from '../../packet/address.js';
+import { IpAddress } from '../../packet/address.js';
 import { AttachedMemory } from '../../ring/attached-memory.js';
 import { COMMAND_DEPTH, CommandRing } from '../../ring/command-ring.js';
 import { COUNTER_NAMES } from '../../ring/counters.js';
@@ -17,6 +17,7 @@ import { EVENT_DEPTH, EventRing } from '../../ring/event-ring.js';
 import { loadedExtensions } from '../extensions.js';
 import type { PortOptions } from '../open-port.js';
 import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
+import { UdpSurroundings } from '../udp-surroundings.js';
 import {
   ASLEEP,
   AWAKE,
@@ -52,6 +53,9 @@ export class WorkerEngine implements EngineLink {
   readonly #control = new Int32Array(shared(CONTROL_WORDS * 4));
   readonly #memory = new AttachedMemory();
   readonly #worker: Worker;
+  readonly #port: PortOptions;
+  /** Undefined for frame ports. */
+  #surroundings: UdpSurroundings | undefined;
   readonly #requests = new Map<number, Request>();
   #nextRequest = 0;
   #portDescription = '';
@@ -73,6 +77,7 @@ export class WorkerEngine implements EngineLink {
   }
 
   private constructor(port: PortOptions, spin: boolean) {
+    this.#port = port;
     const data = {
       port: { ...port },
       extensions: loadedExtensions(),
@@ -96,6 +101,9 @@ export class WorkerEngine implements EngineLink {
     if (message.type === 'failed') throw new RoceError(message.error.code, message.error.message);
     if (message.type !== 'ready') throw new TypeError(`the NIC's thread began with '${message.type}'`);
     this.#portDescription = `${message.portDescription}, NIC in a worker`;
+    if (this.#port.frame === undefined) {
+      this.#surroundings = new UdpSurroundings(IpAddress.parse(this.#port.address), message.udpPort);
+    }
     if (message.wakeFd >= 0) {
       this.#wakeThread = eventFdWaker(message.wakeFd);
       this.#wakesByMessage = false;
@@ -165,6 +173,14 @@ export class WorkerEngine implements EngineLink {
 
   wakeAt(timeNs: number, wake: () => void): () => void {
     return SYSTEM_CLOCK.wakeAt(timeNs, wake);
+  }
+
+  pathMtuTowards(address: IpAddress): number | undefined {
+    return this.#surroundings?.pathMtuTowards(address);
+  }
+
+  refreshCounters(): void {
+    this.#surroundings?.refreshCounters(this.counters);
   }
 
   // ---- towards the NIC

@@ -1,0 +1,28 @@
+/** What the system knows of the surroundings of a UDP port: the way to a peer, and losses in the port's own buffer. */
+
+import { pathMtuTowards, receiveOverruns } from '../dgram-ext/known-by-kernel.js';
+import type { IpAddress } from '../packet/address.js';
+import { COUNTER } from '../ring/counters.js';
+
+/** Asked from any thread of the process, whichever has the port. */
+export class UdpSurroundings {
+  readonly #address: IpAddress;
+  readonly #udpPort: number;
+
+  /** Of the port bound to `address` and `udpPort`. */
+  constructor(address: IpAddress, udpPort: number) {
+    this.#address = address;
+    this.#udpPort = udpPort;
+  }
+
+  /** See {@link EngineLink.pathMtuTowards}. */
+  pathMtuTowards(remote: IpAddress): number | undefined {
+    return pathMtuTowards(this.#address, remote);
+  }
+
+  /** See {@link EngineLink.refreshCounters}. */
+  refreshCounters(counters: Float64Array): void {
+    const overruns = receiveOverruns(this.#address, this.#udpPort);
+    if (overruns !== undefined) counters[COUNTER.rx_socket_overruns] = overruns;
+  }
+}
