@@ -121,8 +121,14 @@ export async function connectQp(
     ...(attr.inflightPackets !== undefined && { inflightPackets: attr.inflightPackets }),
     ...(attr.rateControl !== undefined && { rateControl: attr.rateControl }),
   });
-  const { timeout, retryCnt, rnrRetry, maxRdAtomic } = attr;
-  const reliability = { timeout, retryCnt, rnrRetry, maxRdAtomic };
+  const { timeout, retryCnt, rnrRetry, maxRdAtomic, totalTimeout } = attr;
+  const reliability = {
+    timeout,
+    retryCnt,
+    rnrRetry,
+    maxRdAtomic,
+    ...(totalTimeout !== undefined && { totalTimeout }),
+  };
   await qp.modify({ state: 'RTS', sqPsn: own.psn, ...(qp.type === 'RC' && reliability) });
 }
 
