@@ -49,6 +49,7 @@ export {
 export { IpAddress } from './packet/address.js';
 export { GoBackNReceiver, GoBackNSender } from './retransmit/go-back-n.js';
 export {
+  AHEAD_CONFLICT,
   AHEAD_DROPPED,
   AHEAD_FORGET_MESSAGE,
   AHEAD_KEPT,
@@ -91,7 +92,7 @@ export type { FastRegisterMemoryRegion, MemoryRegion } from './verbs/memory-regi
 export type { MemoryWindow } from './verbs/memory-window.js';
 export { type DeviceOptions, type EngineName, openDevice } from './verbs/open-device.js';
 export type { ProtectionDomain, RegisterOptions } from './verbs/protection-domain.js';
-export type { AddressVector, QpAttr, QpInfo } from './verbs/qp-attributes.js';
+export type { AddressVector, QpAttr, QpInfo, RemoteSourcePort } from './verbs/qp-attributes.js';
 export type { QueuePair, QueuePairInit } from './verbs/queue-pair.js';
 export type { RecvWorkRequest } from './verbs/receive-ring.js';
 export type { SendWorkRequest } from './verbs/send-work-request.js';

@@ -42,6 +42,8 @@ const helloSchema = z.object({
   transport: z.enum(['RC', 'UC', 'UD']).default('RC'),
   gid: z.string().regex(/^[0-9a-f]{32}$/),
   udpPort: z.number().int().min(1).max(65535),
+  /** UDP source port of what the sender of this hello sends; `flow`: it follows from both QPNs. Absent from older peers: learned. */
+  sourcePort: z.union([z.literal('flow'), z.number().int().min(0).max(65535)]).optional(),
   qpn: z.number().int().min(2).max(0xfffffe),
   psn: z.number().int().min(0).max(PSN_MASK),
   mtu: z.literal([...PATH_MTUS]),
@@ -132,6 +134,7 @@ function helloOf(options: ExchangeOptions): object {
     ...(options.qp.type !== 'RC' && { transport: options.qp.type }),
     gid: attributes.address.gidHex,
     udpPort: attributes.udpPort,
+    sourcePort: attributes.sourcePort,
     qpn: options.qp.qpn,
     psn: options.psn,
     mtu: Math.min(options.mtu, attributes.pathMtuMax),
@@ -243,8 +246,9 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
       },
     },
   };
-  const { udpPort, qpn, psn } = hello;
-  const destination = await connectQueuePair(qp, own, { address: peer, udpPort, qpn, psn });
+  const { udpPort, sourcePort, qpn, psn } = hello;
+  const remote = { address: peer, udpPort, qpn, psn, ...(sourcePort !== undefined && { sourcePort }) };
+  const destination = await connectQueuePair(qp, own, remote);
   if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endPatience(channel, qp);
   // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');

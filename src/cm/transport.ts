@@ -32,6 +32,8 @@ export interface RemoteQueuePair {
   readonly address: IpAddress;
   /** UDP port it receives on. Default 4791. */
   readonly udpPort?: number;
+  /** UDP source port of what it sends; `flow`: it follows from both QPNs. Default: learned. */
+  readonly sourcePort?: number | 'flow';
   /** 24 bits. */
   readonly qpn: number;
   /** First PSN it sends, 24 bits; UD ignores it. */
@@ -70,7 +72,7 @@ export async function initializeQueuePair(qp: QueuePair): Promise<void> {
 
 /** INIT to RTS, towards `remote`. The queue pair's type decides which of the terms it takes. */
 export async function connectQueuePair(qp: QueuePair, own: OwnTerms, remote: RemoteQueuePair): Promise<Destination> {
-  const { address, udpPort, qpn } = remote;
+  const { address, udpPort, sourcePort, qpn } = remote;
   if (qp.type === 'UD') {
     await qp.modify({ state: 'RTR' });
     await qp.modify({ state: 'RTS', sqPsn: own.psn });
@@ -84,6 +86,7 @@ export async function connectQueuePair(qp: QueuePair, own: OwnTerms, remote: Rem
     pathMtu: own.pathMtu,
     destQpn: qpn,
     rqPsn: remote.psn,
+    ...(sourcePort !== undefined && { remoteSourcePort: sourcePort }),
     ...toRtr,
     ...(own.rateControl !== undefined && { rateControl: own.rateControl }),
   });

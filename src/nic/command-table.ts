@@ -12,7 +12,7 @@ import type { Path } from '../qp/path.js';
 import { QUEUE_PAIR_TYPES, type QueuePairType } from '../qp/queue-pair-types.js';
 import { type CommandArgs, type CommandName, type CommandResult, QP_ATTR_AV, QP_ATTR_STATE } from '../ring/commands.js';
 import { CompletionRing } from '../ring/completion-ring.js';
-import { QP_TYPES, QPS_ERR, QPS_RESET } from '../ring/enums.js';
+import { QP_TYPES, QPS_ERR, QPS_RESET, SOURCE_PORT_FLOW } from '../ring/enums.js';
 import { RecvQueue, SendQueue } from '../ring/work-queue.js';
 import { HandleTable } from './handle-table.js';
 import type { PeerPaths } from './peer-paths.js';
@@ -98,10 +98,11 @@ export class CommandTable {
 
   readonly #handlers: Handlers = {
     queryDevice: () => {
-      const { address, udpPort, pathMtuMax, receiveBudgetPackets } = this.#environment.port;
+      const { address, udpPort, fixedSourcePort, pathMtuMax, receiveBudgetPackets } = this.#environment.port;
       return {
         gid: address.gid,
         udpPort,
+        sourcePort: fixedSourcePort ?? SOURCE_PORT_FLOW,
         pathMtuMax,
         receiveBudgetPackets: Math.min(receiveBudgetPackets, 0xffffffff),
       };
@@ -191,7 +192,7 @@ export class CommandTable {
       return {};
     },
     queryQp: ({ qpn }) => {
-      const { attributes, nextPsns, isDraining, sourcePort, rate } = this.#queuePair(qpn);
+      const { attributes, nextPsns, isDraining, sourcePort, remoteSourcePort, rate } = this.#queuePair(qpn);
       const now = this.#nowNs;
       return {
         ...attributes,
@@ -199,6 +200,7 @@ export class CommandTable {
         curState: attributes.state,
         sqDraining: isDraining ? 1 : 0,
         sourcePort,
+        remoteSourcePort,
         rateBps: rate.rateBps(now),
         targetRateBps: rate.targetRateBps(now),
         windowBytes: rate.windowBytes(now),

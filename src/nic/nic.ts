@@ -150,8 +150,8 @@ export class Nic implements QpHost {
     this.#cnps.add(qp);
   }
 
-  connect(qpn: number, destQpn: number, values: QpAttributes, mask: number): Connection {
-    return this.#paths.connect(qpn, destQpn, values, mask);
+  connect(qpn: number, attributes: QpAttributes): Connection {
+    return this.#paths.connect(qpn, attributes);
   }
 
   disconnect(connection: Connection): void {

@@ -1,11 +1,12 @@
-/** Paths to peers, and the budget that all queue pairs connected to one peer share: what its socket can hold. */
+/** Paths to peers, and who shares the socket of each: what it can hold is divided among the queue pairs connected to it. */
 
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 import { IcrcFlow } from '../packet/icrc.js';
 import { ROCE_UDP_PORT, type RxDatagram } from '../port/datagram.js';
-import { type Connection, flowSourcePort, Path, type PeerBudget } from '../qp/path.js';
-import { QP_ATTR_INFLIGHT, type QpAttributes } from '../ring/commands.js';
+import { type Connection, flowSourcePort, Path } from '../qp/path.js';
+import type { Sharers } from '../qp/peer-budget.js';
+import type { QpAttributes } from '../ring/commands.js';
 import type { PortFacts } from './port-facts.js';
 
 /** Packets in flight to a peer that did not tell what its socket can hold: what Linux Soft-RoCE allows itself. */
@@ -21,7 +22,7 @@ export type AddressFields = Pick<QpAttributes, 'remoteGid' | 'remoteUdpPort' | '
 /** The peers of one NIC. */
 export class PeerPaths {
   readonly #port: PortFacts;
-  readonly #budgets = new Map<string, PeerBudget>();
+  readonly #sharers = new Map<string, Sharers>();
   readonly #datagramFlows = new Map<string, IcrcFlow>();
 
   constructor(port: PortFacts) {
@@ -29,26 +30,28 @@ export class PeerPaths {
   }
 
   /** See {@link QpHost.connect}. */
-  connect(qpn: number, destQpn: number, values: QpAttributes, mask: number): Connection {
-    const path = this.pathTo(values, flowSourcePort(qpn, destQpn));
-    const key = budgetKey(path);
-    let budget = this.#budgets.get(key);
-    if (budget === undefined) {
-      budget = { limitPackets: INFLIGHT_DEFAULT_PACKETS, qps: 0 };
-      this.#budgets.set(key, budget);
+  connect(qpn: number, attributes: QpAttributes): Connection {
+    const path = this.pathTo(attributes, flowSourcePort(qpn, attributes.destQpn));
+    const key = socketKey(path);
+    let sharers = this.#sharers.get(key);
+    if (sharers === undefined) {
+      sharers = { count: 0 };
+      this.#sharers.set(key, sharers);
     }
-    if ((mask & QP_ATTR_INFLIGHT) !== 0) budget.limitPackets = values.inflightPackets;
+    sharers.count++;
+    const told = attributes.inflightPackets === 0 ? INFLIGHT_DEFAULT_PACKETS : attributes.inflightPackets;
     // READ responses come to us: our own buffer is a limit as well.
-    const limit = Math.min(budget.limitPackets, this.#port.receiveBudgetPackets);
-    budget.limitPackets = Math.max(INFLIGHT_MIN_PACKETS, limit);
-    budget.qps++;
-    return { path, budget };
+    const limitPackets = Math.max(INFLIGHT_MIN_PACKETS, Math.min(told, this.#port.receiveBudgetPackets));
+    return { path, budget: { limitPackets, sharers }, isSharing: true };
   }
 
   /** See {@link QpHost.disconnect}. */
-  disconnect({ budget, path }: Connection): void {
-    budget.qps--;
-    if (budget.qps === 0) this.#budgets.delete(budgetKey(path));
+  disconnect(connection: Connection): void {
+    if (!connection.isSharing) return;
+    connection.isSharing = false;
+    const { sharers } = connection.budget;
+    sharers.count--;
+    if (sharers.count === 0) this.#sharers.delete(socketKey(connection.path));
   }
 
   /**
@@ -89,6 +92,6 @@ export class PeerPaths {
   }
 }
 
-function budgetKey(path: Path): string {
+function socketKey(path: Path): string {
   return `${path.remote.text} ${path.remoteUdpPort}`;
 }

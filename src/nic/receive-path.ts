@@ -45,6 +45,7 @@ export class ReceivePath {
     else if (!qp.carries(packet)) counters[COUNTER.rx_drop_qp_type]++;
     else if (!qp.accepts(packet)) counters[COUNTER.rx_drop_qp_state]++;
     else if (!qp.matchesAddresses(datagram)) counters[COUNTER.rx_drop_address]++;
+    else if (!qp.matchesSourcePort(packet, datagram)) counters[COUNTER.rx_drop_source_port]++;
     else if ((packet.pkey & ALL_PARTITIONS) !== ALL_PARTITIONS) counters[COUNTER.rx_drop_pkey]++;
     else if (!qp.matchesQkey(packet)) counters[COUNTER.rx_drop_qkey]++;
     else if (this.#icrcHolds(qp.receiveFlow(datagram), datagram)) {

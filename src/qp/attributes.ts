@@ -24,6 +24,7 @@ import {
   QP_ATTR_QKEY,
   QP_ATTR_RATE_CONTROL,
   QP_ATTR_RECOVERY,
+  QP_ATTR_REMOTE_SOURCE_PORT,
   QP_ATTR_RETRY_CNT,
   QP_ATTR_RNR_RETRY,
   QP_ATTR_RQ_PSN,
@@ -32,7 +33,7 @@ import {
   QP_ATTR_TOTAL_TIMEOUT,
   type QpAttributes,
 } from '../ring/commands.js';
-import { QPS_RESET } from '../ring/enums.js';
+import { QPS_RESET, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../ring/enums.js';
 import { RD_ATOMIC_MAX } from './outstanding.js';
 
 /** Attributes of a QP in RESET: that was just created, or went back there. */
@@ -65,6 +66,7 @@ export function initialAttributes(): QpAttributes {
     recovery: recovery.name,
     recoveryParameters: recovery.block,
     inflightPackets: 0,
+    remoteSourcePort: SOURCE_PORT_LEARN,
     rateControl: uncontrolled.name,
     rateParameters: uncontrolled.block,
   };
@@ -88,6 +90,7 @@ const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min
   [QP_ATTR_AV, 'ecn', 0, 3],
   [QP_ATTR_EN_SQD_ASYNC_NOTIFY, 'enSqdAsyncNotify', 0, 1],
   [QP_ATTR_INFLIGHT, 'inflightPackets', 2, 0xffffffff],
+  [QP_ATTR_REMOTE_SOURCE_PORT, 'remoteSourcePort', 0, SOURCE_PORT_FLOW],
 ];
 
 /** Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is out of its range. */
@@ -142,6 +145,7 @@ const MASKED: ReadonlyArray<readonly [bit: number, names: ReadonlyArray<keyof Qp
   [QP_ATTR_DEST_QPN, ['destQpn']],
   [QP_ATTR_RECOVERY, ['recovery', 'recoveryParameters']],
   [QP_ATTR_INFLIGHT, ['inflightPackets']],
+  [QP_ATTR_REMOTE_SOURCE_PORT, ['remoteSourcePort']],
   [QP_ATTR_RATE_CONTROL, ['rateControl', 'rateParameters']],
 ];
 

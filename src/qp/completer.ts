@@ -21,6 +21,7 @@ import { LOSS_REPORTED } from '../retransmit/recovery.js';
 import { COUNTER } from '../ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
+  EVENT_QP_UNSENT_RESPONSE,
   STATUS_BAD_RESP_ERR,
   STATUS_LOC_PROT_ERR,
   STATUS_REM_ACCESS_ERR,
@@ -69,7 +70,7 @@ export class Completer {
     // A SACK names what is missing: at most what will be sent next.
     const next = packet.opcode === VENDOR_SACK ? psnAdd(out.newPsn, 1) : out.newPsn;
     if (psnDiff(packet.psn, next) >= 0) {
-      this.#stale(); // About what was never sent.
+      this.#unsent();
       return;
     }
     switch (packet.info.kind) {
@@ -86,6 +87,12 @@ export class Completer {
 
   #stale(): void {
     this.#qp.host.counters[COUNTER.stale_response]++;
+  }
+
+  /** About what was never sent: no honest peer says that, and nothing is believed of it. */
+  #unsent(): void {
+    this.#qp.host.counters[COUNTER.unsent_response]++;
+    this.#qp.warn(EVENT_QP_UNSENT_RESPONSE);
   }
 
   #receiveAck(packet: RocePacket, bytes: Uint8Array, now: number): void {
@@ -161,7 +168,11 @@ export class Completer {
     for (let i = 0; i < packet.payloadBytes * 8; i++) {
       if ((bytes[packet.payloadOffset + (i >>> 3)] & (1 << (i & 7))) === 0) continue;
       const psn = psnAdd(packet.psn, 1 + i);
-      if (psnDiff(psn, out.newPsn) >= 0) break;
+      if (psnDiff(psn, out.newPsn) >= 0) {
+        // The peer keeps a stranger's packet. What it says of ours is true.
+        this.#unsent();
+        break;
+      }
       this.#markKept(psn);
       end = psn;
     }

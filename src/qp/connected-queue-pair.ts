@@ -11,12 +11,13 @@ import { CNP } from '../packet/opcode.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
 import { type RocePacket, writeCnp } from '../packet/roce.js';
 import { ECN_CE, ECN_ECT0, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import { QP_ATTR_AV, QP_ATTR_DEST_QPN, QP_ATTR_RATE_CONTROL, type QpAttributes } from '../ring/commands.js';
+import { QP_ATTR_AV, QP_ATTR_RATE_CONTROL, QP_ATTR_REMOTE_SOURCE_PORT, type QpAttributes } from '../ring/commands.js';
 import { COUNTER } from '../ring/counters.js';
 import {
   EVENT_COMM_EST,
   EVENT_QP_FATAL,
   EVENT_QP_LAST_WQE_REACHED,
+  EVENT_QP_SOURCE_PORT,
   EVENT_SQ_DRAINED,
   QPS_ERR,
   QPS_INIT,
@@ -30,7 +31,9 @@ import type { SendQueue } from '../ring/work-queue.js';
 import { applyAttributes, asksForDrained, checkRanges, initialAttributes } from './attributes.js';
 import type { CompletionSink, NotificationSender, Paced, QpHost, ReceiveSource } from './host.js';
 import type { NextPsns, NicQueuePair, QpProgress, QueuePairOptions } from './nic-queue-pair.js';
-import { CNP_DSCP, type Connection, type Path, type PeerBudget } from './path.js';
+import { CNP_DSCP, type Connection, type Path } from './path.js';
+import type { PeerBudget } from './peer-budget.js';
+import { ANY_PEER_PORT, PeerPort } from './peer-port.js';
 import { NO_PROBE, PageProbe, type QpProbe } from './probe.js';
 import type { QpShared } from './shared.js';
 import { checkTransition, checkWhileDraining, type TransitionTable } from './state.js';
@@ -57,9 +60,12 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   dataEcn = 0;
   protected readonly sendQueue: SendQueue;
   #connection: Connection | undefined;
+  #peerPort = ANY_PEER_PORT;
   #communicationEstablished = false;
   /** In SQD: the owner has yet to be told that the send queue has drained. */
   #tellsDrained = false;
+  /** Events of {@link warn} that this connection has raised. */
+  readonly #warned = new Set<number>();
 
   constructor(options: QueuePairOptions) {
     this.host = options.host;
@@ -117,12 +123,22 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     return this.#connection!.budget;
   }
 
+  get peerPort(): PeerPort {
+    return this.#peerPort;
+  }
+
   protected get isConnected(): boolean {
     return this.#connection !== undefined;
   }
 
   schedule(): void {
     this.host.schedule(this);
+  }
+
+  warn(event: number): void {
+    if (this.#warned.has(event)) return;
+    this.#warned.add(event);
+    this.host.raise(event, this.qpn);
   }
 
   /** A queue pair without timers has nothing to say here. */
@@ -138,6 +154,12 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   matchesAddresses({ source, destination }: RxDatagram): boolean {
     const { path } = this;
     return path.remote.equals(source) && path.local.equals(destination);
+  }
+
+  matchesSourcePort({ opcode }: RocePacket, { sourcePort }: RxDatagram): boolean {
+    if (this.#peerPort.accepts(sourcePort, opcode)) return true;
+    this.warn(EVENT_QP_SOURCE_PORT);
+    return false;
   }
 
   matchesQkey(): boolean {
@@ -212,6 +234,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     const connection = connects || (mask & QP_ATTR_AV) !== 0 ? this.#connect(values, mask) : before;
     applyAttributes(this.attributes, values, mask);
     this.#connection = connection;
+    if (connection !== before || (mask & QP_ATTR_REMOTE_SOURCE_PORT) !== 0) this.#expectPeer();
     if (connects) {
       this.mtuBytes = PATH_MTUS[values.pathMtu - 1];
       this.startReceiving();
@@ -239,8 +262,16 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   }
 
   #connect(values: QpAttributes, mask: number): Connection {
-    const destQpn = (mask & QP_ATTR_DEST_QPN) !== 0 ? values.destQpn : this.attributes.destQpn;
-    return this.host.connect(this.qpn, destQpn, values, mask);
+    const attributes = { ...this.attributes };
+    applyAttributes(attributes, values, mask);
+    return this.host.connect(this.qpn, attributes);
+  }
+
+  /** What is known of the peer's packets, and has been told of strangers', begins anew. */
+  #expectPeer(): void {
+    const { remoteSourcePort, destQpn } = this.attributes;
+    this.#peerPort = new PeerPort(remoteSourcePort, this.qpn, destQpn);
+    this.#warned.clear();
   }
 
   #newCongestionControl(): CongestionControl {
@@ -268,6 +299,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     this.#startRateControl();
     this.cnpsPending = 0;
     this.#connection = undefined;
+    this.#peerPort = ANY_PEER_PORT;
+    this.#warned.clear();
     this.#communicationEstablished = false;
     this.dataEcn = 0;
     this.discard();
@@ -286,6 +319,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     this.attributes.state = QPS_ERR;
     if (!finalNak) this.silence();
     this.flush();
+    if (this.#connection !== undefined) this.host.disconnect(this.#connection); // Others may use its share.
     this.deadlineNs = Number.POSITIVE_INFINITY;
     if (wasRunning && this.receives.shared) this.host.raise(EVENT_QP_LAST_WQE_REACHED, this.qpn);
     this.schedule();
@@ -298,6 +332,10 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
 
   get sourcePort(): number {
     return this.#connection?.path.sourcePort ?? 0;
+  }
+
+  get remoteSourcePort(): number {
+    return this.#peerPort.port;
   }
 
   get rate(): RateControl {

@@ -79,11 +79,11 @@ export interface QpHost {
   /** Async event to the application. */
   raise(type: number, id: number): void;
   /**
-   * The path to the peer that `values` name, and the share of its socket; `mask` says which attributes count, `destQpn` is the peer's QPN.
-   * Throws ERR_ROCE_ADDRESS_FAMILY for an address of the other family.
+   * The path to the peer that `attributes` name, and a share of its socket. Throws ERR_ROCE_ADDRESS_FAMILY for an address of the other
+   * family.
    */
-  connect(qpn: number, destQpn: number, values: QpAttributes, mask: number): Connection;
-  /** A connection that {@link connect} gave is not used any more. */
+  connect(qpn: number, attributes: QpAttributes): Connection;
+  /** A connection that {@link connect} gave carries no more data: its share is free for others. Harmless when repeated. */
   disconnect(connection: Connection): void;
   /** The path of an address handle; undefined when it does not exist or belongs to another PD. */
   pathOf(ah: number, pd: number): Path | undefined;

@@ -65,6 +65,8 @@ export interface NicQueuePair extends Schedulable {
   accepts(packet: RocePacket): boolean;
   /** True when the datagram comes from, and goes to, an address that the queue pair speaks with. */
   matchesAddresses(datagram: RxDatagram): boolean;
+  /** True when the packet comes from the UDP source port of the queue pair's peer, as far as there is one and it is known. */
+  matchesSourcePort(packet: RocePacket, datagram: RxDatagram): boolean;
   /** True when the packet carries the queue pair's Q_Key, or its transport has none. */
   matchesQkey(packet: RocePacket): boolean;
   /** ICRC state of datagrams from this sender. */
@@ -98,6 +100,8 @@ export interface NicQueuePair extends Schedulable {
   readonly isDraining: boolean;
   /** UDP source port of the connection; 0 where there is none. */
   readonly sourcePort: number;
+  /** UDP source port of the peer's packets, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
+  readonly remoteSourcePort: number;
   /** How fast data may leave. */
   readonly rate: RateControl;
   /** From now on telemetry goes to the page in this memory. Throws ERR_ROCE_UNSUPPORTED where the type has none, ERR_ROCE_OUT_OF_RANGE when it is too small. */

@@ -7,32 +7,19 @@ import { linkOverheadBytes } from '../packet/frame.js';
 import { IcrcFlow, sealIcrc } from '../packet/icrc.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
+import type { PeerBudget } from './peer-budget.js';
 
 /** Congestion notifications travel on a priority of their own: what mlx5 sends them with (cnp_dscp). */
 export const CNP_DSCP = 48;
-
-/** Share of a peer socket's receive buffer that one QP may fill. The NIC keeps one record a peer and recomputes it when QPs come and go. */
-export interface PeerBudget {
-  /** Packets all QPs to this peer may have in flight together. */
-  limitPackets: number;
-  /** QPs connected to it. */
-  qps: number;
-}
 
 /** What a connected queue pair has of its peer; made by the NIC when the remote side is known. */
 export interface Connection {
   /** Where its packets go. */
   readonly path: Path;
-  /** Shared with all connections to the same socket. */
+  /** What it may have in flight. */
   readonly budget: PeerBudget;
-}
-
-/**
- * Packets one QP may have in flight: its share of what the peer's socket can hold. Two at least, so that one is sent while the other is
- * answered, as long as that fits into twice the limit, the whole of the peer's buffer; with more QPs one.
- */
-export function windowPackets({ limitPackets, qps }: PeerBudget): number {
-  return Math.max(qps <= limitPackets ? 2 : 1, Math.floor(limitPackets / Math.max(1, qps)));
+  /** It counts among those who share the peer's socket. */
+  isSharing: boolean;
 }
 
 /**
@@ -68,6 +55,9 @@ export class Path {
   readonly #txFlow: IcrcFlow;
   #rxFlow: IcrcFlow;
   #rxSourcePort: number;
+  /** The one before: a peer whose CNPs have a port of their own alternates between two. */
+  #rxFlowBefore: IcrcFlow;
+  #rxSourcePortBefore: number;
 
   constructor(options: {
     local: IpAddress;
@@ -89,15 +79,25 @@ export class Path {
     this.#txFlow = new IcrcFlow(this.local, this.remote, this.sourcePort, this.remoteUdpPort);
     this.#rxSourcePort = this.remoteUdpPort;
     this.#rxFlow = new IcrcFlow(this.remote, this.local, this.remoteUdpPort, this.localUdpPort);
+    this.#rxSourcePortBefore = this.#rxSourcePort;
+    this.#rxFlowBefore = this.#rxFlow;
   }
 
-  /** ICRC state of arriving packets. A peer may use any source port, but keeps it, so that one remembered flow is enough. */
+  /** ICRC state of arriving packets. A peer keeps its source port ({@link PeerPort}), so that few remembered flows are enough. */
   receiveFlow(sourcePort: number): IcrcFlow {
-    if (sourcePort !== this.#rxSourcePort) {
-      this.#rxFlow = new IcrcFlow(this.remote, this.local, sourcePort, this.localUdpPort);
-      this.#rxSourcePort = sourcePort;
-    }
+    if (sourcePort !== this.#rxSourcePort) this.#switchReceiveFlow(sourcePort);
     return this.#rxFlow;
+  }
+
+  #switchReceiveFlow(sourcePort: number): void {
+    const flow =
+      sourcePort === this.#rxSourcePortBefore
+        ? this.#rxFlowBefore
+        : new IcrcFlow(this.remote, this.local, sourcePort, this.localUdpPort);
+    this.#rxSourcePortBefore = this.#rxSourcePort;
+    this.#rxFlowBefore = this.#rxFlow;
+    this.#rxSourcePort = sourcePort;
+    this.#rxFlow = flow;
   }
 
   /**

@@ -99,13 +99,17 @@ export class RcQueuePair extends ConnectedQueuePair {
   protected receivePacket(packet: RocePacket, datagram: RxDatagram, now: number): void {
     const { bytes, offset, length } = datagram;
     if (isResponse(packet)) {
+      const { unacked } = this.#sendSide.out;
       this.probe.packetReceived(packet, length, 0);
       this.#completer.receive(packet, bytes, now);
+      if (this.#sendSide.out.unacked !== unacked) this.peerPort.learn(datagram.sourcePort);
       return;
     }
+    const { expectedPsn } = this.#responder;
     this.establishCommunication();
-    this.probe.packetReceived(packet, length, psnDiff(packet.psn, this.#responder.expectedPsn));
+    this.probe.packetReceived(packet, length, psnDiff(packet.psn, expectedPsn));
     this.#responder.receive(packet, bytes, offset, length);
+    if (this.#responder.expectedPsn !== expectedPsn) this.peerPort.learn(datagram.sourcePort);
   }
 
   protected emitPacket(batch: TxBatch, now: number): boolean {

@@ -29,7 +29,7 @@ import { WAIT_FENCE, WAIT_NOTHING, WAIT_PACING, WAIT_READ_LIMIT, WAIT_WINDOW } f
 import type { SendQueue } from '../ring/work-queue.js';
 import { executeLocal } from './local-operations.js';
 import { KIND_ATOMIC, KIND_DATA, KIND_LOCAL, KIND_READ, type Outstanding } from './outstanding.js';
-import { windowPackets } from './path.js';
+import { windowPackets } from './peer-budget.js';
 import { writeAtomicRequest, writeReadRequest } from './request-packets.js';
 import type { Retirement } from './retirement.js';
 import type { Retransmitter } from './retransmitter.js';

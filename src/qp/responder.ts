@@ -10,10 +10,16 @@ import * as op from '../packet/opcode.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
-import { AHEAD_FORGET_MESSAGE, AHEAD_KEPT, AHEAD_NAK, type ReceiverRecovery } from '../retransmit/recovery.js';
+import {
+  AHEAD_CONFLICT,
+  AHEAD_FORGET_MESSAGE,
+  AHEAD_KEPT,
+  AHEAD_NAK,
+  type ReceiverRecovery,
+} from '../retransmit/recovery.js';
 import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
 import { COUNTER } from '../ring/counters.js';
-import { QPS_ERR, STATUS_REM_INV_REQ_ERR } from '../ring/enums.js';
+import { EVENT_QP_REORDER_CONFLICT, QPS_ERR, STATUS_REM_INV_REQ_ERR } from '../ring/enums.js';
 import { Acknowledger } from './acknowledger.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
@@ -47,7 +53,7 @@ export class Responder {
     this.#recovery = createReceiver(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
     this.#reads.start(this.#recovery);
     this.expectedPsn = attributes.rqPsn;
-    this.#reset();
+    this.#reset(this.#qp.budget.limitPackets);
   }
 
   /** max_dest_rd_atomic has changed. */
@@ -55,9 +61,9 @@ export class Responder {
     this.#reads.resize();
   }
 
-  #reset(): void {
+  #reset(windowPackets: number): void {
     this.msn = 0;
-    this.#recovery.reset();
+    this.#recovery.reset(windowPackets);
     this.silence();
     this.#nakSent = false;
     this.#reassembler.endMessage();
@@ -67,7 +73,7 @@ export class Responder {
   discard(): void {
     this.#reassembler.receives.discard();
     this.expectedPsn = 0;
-    this.#reset();
+    this.#reset(0);
   }
 
   /** Entering ERR: answers to what was executed still leave; a receive WQE in use is flushed. */
@@ -99,6 +105,7 @@ export class Responder {
     }
     if (distance < 0) {
       if (!this.#recovery.restartsMessage(packet.psn, this.#reassembler.startPsn)) {
+        if (this.#recovery.isOtherThanTaken(packet.psn, bytes, packetOffset, packetBytes)) this.#conflict();
         this.#duplicate(packet);
         return;
       }
@@ -128,17 +135,27 @@ export class Responder {
   #ahead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): void {
     const { counters } = this.#qp.host;
     counters[COUNTER.out_of_sequence]++;
-    const verdict = this.#recovery.onAhead(psn, distance, bytes, offset, length);
+    // Until the peer is told from strangers, what may be a stranger's is not kept: it would be executed when the peer fills the gap.
+    const verdict = this.#qp.peerPort.isSettled
+      ? this.#recovery.onAhead(psn, distance, bytes, offset, length)
+      : AHEAD_NAK;
     if (verdict === AHEAD_NAK || verdict === AHEAD_FORGET_MESSAGE) {
       if (this.#nakSent) return;
       if (verdict === AHEAD_FORGET_MESSAGE) this.#forgetMessage();
     } else {
-      counters[verdict === AHEAD_KEPT ? COUNTER.reorder_stored : COUNTER.reorder_dropped]++;
+      if (verdict === AHEAD_CONFLICT) this.#conflict();
+      else counters[verdict === AHEAD_KEPT ? COUNTER.reorder_stored : COUNTER.reorder_dropped]++;
       if (this.#acknowledger.isRefusing) return;
     }
     this.#nakSent = true;
     this.#acknowledger.reportGap();
     this.#qp.schedule();
+  }
+
+  /** Two different packets with one PSN: one of them is a stranger's. */
+  #conflict(): void {
+    this.#qp.host.counters[COUNTER.reorder_conflicts]++;
+    this.#qp.warn(EVENT_QP_REORDER_CONFLICT);
   }
 
   /** Go-back-0: the message in progress starts over; a receive WQE it took stays with it. */

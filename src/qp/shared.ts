@@ -6,7 +6,9 @@
 import type { CongestionControl } from '../dcqcn/congestion-control.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { QueuePairOptions } from './nic-queue-pair.js';
-import type { Path, PeerBudget } from './path.js';
+import type { Path } from './path.js';
+import type { PeerBudget } from './peer-budget.js';
+import type { PeerPort } from './peer-port.js';
 import type { QpProbe } from './probe.js';
 
 /** A connected queue pair as its parts see it. */
@@ -17,6 +19,8 @@ export interface QpShared extends Omit<QueuePairOptions, 'sendQueue'> {
   readonly path: Path;
   /** The queue pair's part in what the peer's socket can hold. Only while connected. */
   readonly budget: PeerBudget;
+  /** The UDP source port of the peer. */
+  readonly peerPort: PeerPort;
   /** Telemetry, or nothing. */
   readonly probe: QpProbe;
   /** How fast data may leave: nothing is sent before `congestion.pacer.opensNs`, except answers without data. */
@@ -29,6 +33,8 @@ export interface QpShared extends Omit<QueuePairOptions, 'sendQueue'> {
   schedule(): void;
   /** In SQD, nothing that was begun is left: the owner is told, if he asked for it. */
   sendQueueDrained(): void;
+  /** Raises an async event about packets that no honest peer sends, EVENT_QP_*: once a connection, however many there are; counters tell the rest. */
+  warn(event: number): void;
   /** A part's deadline changed. */
   deadlineChanged(): void;
   /**

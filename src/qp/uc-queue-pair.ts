@@ -75,8 +75,11 @@ export class UcQueuePair extends ConnectedQueuePair {
 
   protected receivePacket(packet: RocePacket, datagram: RxDatagram): void {
     this.establishCommunication();
-    this.probe.packetReceived(packet, datagram.length, psnDiff(packet.psn, this.#responder.expectedPsn));
+    const distance = psnDiff(packet.psn, this.#responder.expectedPsn);
+    this.probe.packetReceived(packet, datagram.length, distance);
     this.#responder.receive(packet, datagram.bytes);
+    // A message may begin with any PSN; only one in sequence proves that the sender knows it.
+    if (distance === 0) this.peerPort.learn(datagram.sourcePort);
   }
 
   protected emitPacket(batch: TxBatch, now: number): boolean {

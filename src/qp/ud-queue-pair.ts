@@ -36,6 +36,7 @@ import {
   QPS_SQE,
   SEND_INLINE,
   SEND_SOLICITED,
+  SOURCE_PORT_ANY,
   STATUS_LOC_LEN_ERR,
   STATUS_LOC_PROT_ERR,
   STATUS_LOC_QP_OP_ERR,
@@ -74,6 +75,7 @@ export class UdQueuePair implements NicQueuePair {
   readonly rate = UNLIMITED;
   readonly sourcePort = 0;
   readonly isDraining = false;
+  readonly remoteSourcePort = SOURCE_PORT_ANY;
   scheduled = false;
   readonly deadlineNs = Number.POSITIVE_INFINITY;
   readonly #sq: SendQueue;
@@ -175,6 +177,10 @@ export class UdQueuePair implements NicQueuePair {
   }
 
   matchesAddresses(): boolean {
+    return true;
+  }
+
+  matchesSourcePort(): boolean {
     return true;
   }
 

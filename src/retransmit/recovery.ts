@@ -85,6 +85,9 @@ export const AHEAD_KEPT = 2;
 /** Answer of `onAhead`: beyond what can be stored; report what is there. */
 export const AHEAD_DROPPED = 3;
 
+/** Answer of `onAhead`: it differs from what is stored with this PSN; neither is kept; report what is there. */
+export const AHEAD_CONFLICT = 4;
+
 /** `replay` of a receiver: responses from there on are dropped from the queue: the requester asks for them again. */
 export const REPLAY_REWIND = 0;
 /** `replay` of a receiver: only these PSNs are wanted; what is queued stays. */
@@ -100,12 +103,15 @@ export abstract class ReceiverRecovery {
    */
   readonly restartsReads: boolean = false;
 
-  /** Forgets what is kept. */
-  reset(): void {}
+  /**
+   * Forgets what is kept. An honest peer has at most `windowPackets` packets in flight from now on: what is further ahead is not from it. 0:
+   * nobody is connected.
+   */
+  reset(_windowPackets: number): void {}
 
   /**
    * A packet `distance` (> 0) ahead of the expected PSN: `length` bytes from `offset`, which are copied if the packet is kept. Returns one of
-   * AHEAD_NAK, AHEAD_FORGET_MESSAGE, AHEAD_KEPT, AHEAD_DROPPED.
+   * AHEAD_NAK, AHEAD_FORGET_MESSAGE, AHEAD_KEPT, AHEAD_DROPPED, AHEAD_CONFLICT.
    */
   abstract onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number;
 
@@ -117,6 +123,11 @@ export abstract class ReceiverRecovery {
   /** The kept packet with this PSN, removed from the store; valid until the next call. */
   takeKept(_expected: number): KeptPacket | undefined {
     return undefined;
+  }
+
+  /** A packet behind the expected PSN differs from the one that was kept, and taken, with its PSN. Nobody who sends again sends something else. */
+  isOtherThanTaken(_psn: number, _bytes: Uint8Array, _offset: number, _length: number): boolean {
+    return false;
   }
 
   /** Bytes of the bitmap that {@link writeBitmap} would write, at most 128: 0 when nothing is kept, or the scheme has none. */

@@ -3,12 +3,17 @@
  * arrives ahead of a gap in a bounded store and reports it as a bitmap; the sender sends only what is missing. An extension between
  * our own endpoints.
  *
+ * What is kept is executed when the gap before it is filled, so the store is where a stranger who does not know the PSN would aim. It takes only what
+ * the window lets the peer have in flight, and no packet wins over another: of two that differ neither is kept, and the peer sends its own again.
+ *
  * A packet counts as lost once a later one was delivered. A packet already sent again counts as lost again only when something sent
  * after that second copy was delivered, or at a timeout.
  */
 
 import { psnAdd, psnDiff } from '../packet/psn.js';
+import { asksForLess, isSameRequest } from '../packet/same-request.js';
 import {
+  AHEAD_CONFLICT,
   AHEAD_DROPPED,
   AHEAD_KEPT,
   defineRecovery,
@@ -116,42 +121,72 @@ export class SelectiveRepeatSender extends SenderRecovery {
 /** Of a slot that has never kept a packet. */
 const NO_BYTES = new Uint8Array(0);
 
-/** One kept packet; its buffer is reused when the packet has been taken. */
+/** One kept packet; its buffer is reused when the packet has been taken and the next one comes. */
 class Kept implements KeptPacket {
   bytes = NO_BYTES;
   length = 0;
   present = false;
+  /** It was executed; the bytes stay, to be compared with a late copy. */
+  taken = false;
   /** The slot also serves PSNs one span away: a packet that was stepped over (inside a READ asked for anew) must not pass for them. */
   psn = 0;
+
+  /** It has a packet with this PSN. */
+  holds(psn: number): boolean {
+    return this.present && this.psn === psn;
+  }
+
+  /** The packet that it has, or had, asks for the same as this one. */
+  isCopyOf(bytes: Uint8Array, offset: number, length: number): boolean {
+    return length === this.length && isSameRequest(this.bytes, 0, bytes, offset, length);
+  }
 }
 
-/** Keeps what comes behind a gap: {@link SELECTIVE_SPAN} packets at most. */
+/** Keeps what comes behind a gap: as many packets as the peer may have in flight, {@link SELECTIVE_SPAN} at most. */
 export class SelectiveRepeatReceiver extends ReceiverRecovery {
   override readonly replay = REPLAY_APPEND;
   readonly #slots: Kept[] = Array.from({ length: SELECTIVE_SPAN }, () => new Kept());
   #count = 0;
+  #span = SELECTIVE_SPAN;
 
-  override reset(): void {
-    for (const slot of this.#slots) slot.present = false;
+  override reset(windowPackets: number): void {
+    for (const slot of this.#slots) {
+      slot.present = false;
+      slot.taken = false;
+    }
     this.#count = 0;
+    this.#span = Math.min(SELECTIVE_SPAN, windowPackets);
   }
 
   override onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
-    if (distance >= SELECTIVE_SPAN || length > KEPT_BYTES_MAX) return AHEAD_DROPPED;
+    if (distance >= this.#span || length > KEPT_BYTES_MAX) return AHEAD_DROPPED;
     const slot = this.#slots[psn & MASK];
-    if (this.#holds(psn)) return AHEAD_KEPT;
+    if (slot.holds(psn)) {
+      if (!slot.isCopyOf(bytes, offset, length)) {
+        slot.present = false;
+        this.#count--;
+        return AHEAD_CONFLICT;
+      }
+      // Of two lengths of a READ the smaller: it steps over no PSN of another request, and what is missing will be asked for.
+      if (!asksForLess(bytes, offset, slot.bytes, 0)) return AHEAD_KEPT;
+    }
     if (slot.bytes.length < length) slot.bytes = new Uint8Array(length);
     slot.bytes.set(bytes.subarray(offset, offset + length));
     slot.length = length;
     slot.psn = psn;
     if (!slot.present) this.#count++;
     slot.present = true;
+    slot.taken = false;
     return AHEAD_KEPT;
   }
 
-  #holds(psn: number): boolean {
+  override isOtherThanTaken(psn: number, bytes: Uint8Array, offset: number, length: number): boolean {
     const slot = this.#slots[psn & MASK];
-    return slot.present && slot.psn === psn;
+    return slot.taken && slot.psn === psn && !slot.isCopyOf(bytes, offset, length);
+  }
+
+  #holds(psn: number): boolean {
+    return this.#slots[psn & MASK].holds(psn);
   }
 
   override takeKept(expected: number): KeptPacket | undefined {
@@ -160,7 +195,8 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
     if (!slot.present) return undefined;
     slot.present = false;
     this.#count--;
-    return slot.psn === expected ? slot : undefined;
+    slot.taken = slot.psn === expected;
+    return slot.taken ? slot : undefined;
   }
 
   override bitmapBytes(expected: number): number {

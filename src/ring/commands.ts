@@ -64,6 +64,8 @@ export const QP_ATTR_RECOVERY = 1 << 24;
 export const QP_ATTR_INFLIGHT = 1 << 25;
 /** Ours: the rate control and its parameters. */
 export const QP_ATTR_RATE_CONTROL = 1 << 26;
+/** Ours: the UDP source port of the peer. */
+export const QP_ATTR_REMOTE_SOURCE_PORT = 1 << 27;
 /** Ours: how long a silence may last, as a timer code; 0 counts retries instead, as the standard does. */
 export const QP_ATTR_TOTAL_TIMEOUT = 1 << 28;
 
@@ -93,13 +95,18 @@ const QP_ATTRIBUTES = {
   recovery: 'name',
   recoveryParameters: 'f64s',
   inflightPackets: 'u32',
+  remoteSourcePort: 'u32',
   rateControl: 'name',
   rateParameters: 'f64s',
 } as const;
 
 /** Every control operation: its number, and its fields in and out by name and kind. */
 export const COMMANDS = {
-  queryDevice: { code: 1, in: {}, out: { gid: 'gid', udpPort: 'u32', pathMtuMax: 'u32', receiveBudgetPackets: 'u32' } },
+  queryDevice: {
+    code: 1,
+    in: {},
+    out: { gid: 'gid', udpPort: 'u32', sourcePort: 'u32', pathMtuMax: 'u32', receiveBudgetPackets: 'u32' },
+  },
   allocPd: { code: 2, in: {}, out: { pd: 'u32' } },
   deallocPd: { code: 3, in: { pd: 'u32' }, out: {} },
   regMr: {

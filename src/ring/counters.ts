@@ -16,6 +16,7 @@ const COUNTERS = {
   rx_drop_qp_type: 'packets whose transport class is not the QP’s',
   rx_drop_qp_state: 'packets for a QP that does not receive in its state',
   rx_drop_address: 'packets from or to another address than the connection’s',
+  rx_drop_source_port: 'packets from the address of the connection’s peer, but from another UDP source port',
   rx_drop_pkey: 'packets with another P_Key',
   rx_drop_qkey: 'UD packets with another Q_Key',
   rx_icrc_errors: 'packets with a wrong ICRC',
@@ -62,7 +63,9 @@ const COUNTERS = {
   sack_sent: 'selective acknowledgements sent',
   reorder_stored: 'packets kept ahead of a gap by selective repeat',
   reorder_dropped: 'packets too far ahead to be kept',
-  stale_response: 'responses for PSNs already done, or never sent',
+  reorder_conflicts: 'packets that differ from the one kept with the same PSN; neither is kept',
+  stale_response: 'responses for PSNs already done',
+  unsent_response: 'responses, or bits of a SACK, for PSNs never sent: no honest peer sends them',
   uc_messages_dropped:
     'UC messages dropped whole: a packet was missing, no receive WQE was posted, or access was refused',
   events_lost: 'async events that found the event ring full',

@@ -246,3 +246,16 @@ export const EVENT_QP_LAST_WQE_REACHED = 6;
 export const EVENT_SRQ_LIMIT_REACHED = 7;
 /** A completion queue overran. ID: the CQ. */
 export const EVENT_CQ_ERR = 8;
+/** A packet came from another UDP source port than the peer's. ID: the QPN. */
+export const EVENT_QP_SOURCE_PORT = 9;
+/** A response named a PSN that was never sent. ID: the QPN. */
+export const EVENT_QP_UNSENT_RESPONSE = 10;
+/** Two different packets came with one PSN. ID: the QPN. */
+export const EVENT_QP_REORDER_CONFLICT = 11;
+
+/** A UDP source port that is yet to be learned. Ports are smaller. */
+export const SOURCE_PORT_LEARN = 0x10000;
+/** Every UDP source port. */
+export const SOURCE_PORT_ANY = 0x10001;
+/** The UDP source port that follows from both QPNs, the entropy of RoCEv2. */
+export const SOURCE_PORT_FLOW = 0x10002;

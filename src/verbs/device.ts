@@ -18,8 +18,12 @@ import {
   EVENT_CQ_ERR,
   EVENT_QP_FATAL,
   EVENT_QP_LAST_WQE_REACHED,
+  EVENT_QP_REORDER_CONFLICT,
+  EVENT_QP_SOURCE_PORT,
+  EVENT_QP_UNSENT_RESPONSE,
   EVENT_SQ_DRAINED,
   EVENT_SRQ_LIMIT_REACHED,
+  SOURCE_PORT_FLOW,
 } from '../ring/enums.js';
 import type { RingEvent } from '../ring/event-ring.js';
 import { CompletionQueue } from './completion-queue.js';
@@ -34,6 +38,8 @@ export interface DeviceAttributes {
   readonly address: IpAddress;
   /** UDP port that peers send to. */
   readonly udpPort: number;
+  /** UDP source port of what it sends; `flow`: each connection has one of its own, which follows from both QPNs. */
+  readonly sourcePort: number | 'flow';
   /** Largest path MTU in bytes. */
   readonly pathMtuMax: number;
   /** Packets of 4 KiB that the receive buffer holds: what a peer may have in flight. */
@@ -50,6 +56,18 @@ export interface DeviceEvents {
   QP_FATAL: [qp: QueuePair];
   /** The queue pair, in ERR, takes nothing more from its shared receive queue. */
   QP_LAST_WQE_REACHED: [qp: QueuePair];
+  /**
+   * A packet came from the peer's address, but from another UDP source port than the peer's: dropped, and counted in `rx_drop_source_port`. A
+   * stranger's, unless the peer changes its port. Once a connection.
+   */
+  QP_SOURCE_PORT: [qp: QueuePair];
+  /** A response named a PSN that was never sent: ignored, and counted in `unsent_response`. A stranger's. Once a connection. */
+  QP_UNSENT_RESPONSE: [qp: QueuePair];
+  /**
+   * Two different packets came with one PSN: one of them is a stranger's. Selective repeat only; counted in `reorder_conflicts`. Once a
+   * connection.
+   */
+  QP_REORDER_CONFLICT: [qp: QueuePair];
   /** Fewer receives are left than {@link SharedReceiveQueue.setLimit} said. */
   SRQ_LIMIT_REACHED: [srq: SharedReceiveQueue];
   /** Completions were lost because nobody polled; queue pairs that complete here stop. */
@@ -58,7 +76,14 @@ export interface DeviceEvents {
   DEVICE_FATAL: [cause: RoceError];
 }
 
-const QP_EVENTS: ReadonlyMap<number, 'COMM_EST' | 'SQ_DRAINED' | 'QP_FATAL' | 'QP_LAST_WQE_REACHED'> = new Map([
+type QpEventName = {
+  [N in keyof DeviceEvents]: DeviceEvents[N] extends [qp: QueuePair] ? N : never;
+}[keyof DeviceEvents];
+
+const QP_EVENTS: ReadonlyMap<number, QpEventName> = new Map([
+  [EVENT_QP_SOURCE_PORT, 'QP_SOURCE_PORT'],
+  [EVENT_QP_UNSENT_RESPONSE, 'QP_UNSENT_RESPONSE'],
+  [EVENT_QP_REORDER_CONFLICT, 'QP_REORDER_CONFLICT'],
   [EVENT_COMM_EST, 'COMM_EST'],
   [EVENT_SQ_DRAINED, 'SQ_DRAINED'],
   [EVENT_QP_FATAL, 'QP_FATAL'],
@@ -110,8 +135,12 @@ export class RdmaDevice extends Resource {
   /** Takes over a link to a running NIC. Most programs call `openDevice` instead. */
   static async over(link: EngineLink, estats?: Estats): Promise<RdmaDevice> {
     const device = new RdmaDevice(link, estats);
-    const { gid, ...rest } = await device.command('queryDevice', {});
-    device.#attributes = { address: IpAddress.fromBytes(gid), ...rest };
+    const { gid, sourcePort, ...rest } = await device.command('queryDevice', {});
+    device.#attributes = {
+      address: IpAddress.fromBytes(gid),
+      sourcePort: sourcePort === SOURCE_PORT_FLOW ? 'flow' : sourcePort,
+      ...rest,
+    };
     return device;
   }
 

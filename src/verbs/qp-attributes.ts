@@ -32,6 +32,7 @@ import {
   QP_ATTR_QKEY,
   QP_ATTR_RATE_CONTROL,
   QP_ATTR_RECOVERY,
+  QP_ATTR_REMOTE_SOURCE_PORT,
   QP_ATTR_RETRY_CNT,
   QP_ATTR_RNR_RETRY,
   QP_ATTR_RQ_PSN,
@@ -41,7 +42,13 @@ import {
   QP_ATTR_TOTAL_TIMEOUT,
   type QpAttributes,
 } from '../ring/commands.js';
-import { QP_STATE_NAMES, type QpStateName } from '../ring/enums.js';
+import {
+  QP_STATE_NAMES,
+  type QpStateName,
+  SOURCE_PORT_ANY,
+  SOURCE_PORT_FLOW,
+  SOURCE_PORT_LEARN,
+} from '../ring/enums.js';
 
 /** Address vector: where the peer is. */
 export interface AddressVector {
@@ -54,6 +61,9 @@ export interface AddressVector {
   /** ECN codepoint of sent packets: 0 (default) or 2, ECT(0). Ports that cannot set it send 0. */
   readonly ecn?: number;
 }
+
+/** The UDP source port of a peer, or the rule for it. */
+export type RemoteSourcePort = number | 'flow' | 'learn' | 'any';
 
 /** `ibv_qp_attr`: what `modify` changes. Which are needed and allowed depends on the transition (IBTA vol. 1 table 91). */
 export interface QpAttr {
@@ -99,8 +109,14 @@ export interface QpAttr {
   readonly rnrRetry?: number;
   /** How losses are recovered; both ends must agree, and third parties speak go-back-n (the default) only. */
   readonly recovery?: RecoveryOptions;
-  /** Packets the peer's socket can hold, all QPs to it together. Default 128. */
+  /** Packets the peer's socket can hold; all QPs to it have a fair share of what each was told. Default 128. */
   readonly inflightPackets?: number;
+  /**
+   * The UDP source port of the peer; packets from another one are dropped (`rx_drop_source_port`). A port, 0..65535; `flow`: the one that follows
+   * from both QPNs; `learn` (default): that of the first packet that moves the connection on; `any`: not checked, for peers that spray over
+   * several ports, or behind an address translation that may change them. Setting it again, or `av`, forgets what was learned.
+   */
+  readonly remoteSourcePort?: RemoteSourcePort;
   /** How fast this side sends data: a scheme, and those of its parameters that differ from the defaults. Default `{name: 'none'}`. */
   readonly rateControl?: RateControlOptions;
 }
@@ -139,6 +155,8 @@ export interface QpInfo {
   readonly recovery: RecoverySettings;
   /** UDP source port of the connection. */
   readonly sourcePort: number;
+  /** UDP source port of the peer, told or learned; `learn`: it is not known yet; `any`: it is not checked. */
+  readonly remoteSourcePort: number | 'learn' | 'any';
   /** The rate control with all its parameters. */
   readonly rateControl: RateControlSettings;
   /** The rate at which data may leave now, bits/s of the link; Infinity: not limited. */
@@ -186,6 +204,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     [attr.rnrRetry, QP_ATTR_RNR_RETRY],
     [attr.recovery, QP_ATTR_RECOVERY],
     [attr.inflightPackets, QP_ATTR_INFLIGHT],
+    [attr.remoteSourcePort, QP_ATTR_REMOTE_SOURCE_PORT],
     [attr.rateControl, QP_ATTR_RATE_CONTROL],
   ];
   let mask = 0;
@@ -218,10 +237,28 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     recovery: recovery.name,
     recoveryParameters: recovery.block,
     inflightPackets: numberOf(attr.inflightPackets),
+    remoteSourcePort: encodeSourcePort(attr.remoteSourcePort),
     rateControl: rateControl.name,
     rateParameters: rateControl.block,
   };
   return { mask, values };
+}
+
+const SOURCE_PORT_RULES = { learn: SOURCE_PORT_LEARN, any: SOURCE_PORT_ANY, flow: SOURCE_PORT_FLOW } as const;
+
+function encodeSourcePort(wanted: RemoteSourcePort | undefined): number {
+  if (wanted === undefined) return SOURCE_PORT_LEARN;
+  if (typeof wanted === 'string') {
+    const names = Object.keys(SOURCE_PORT_RULES) as (keyof typeof SOURCE_PORT_RULES)[];
+    return SOURCE_PORT_RULES[names[placeIn(names, wanted, 'rule for a source port')]];
+  }
+  if (Number.isInteger(wanted) && wanted >= 0 && wanted <= 0xffff) return wanted;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `remoteSourcePort is ${wanted}`, 'it must be 0 to 65535');
+}
+
+function decodeSourcePort(port: number): number | 'learn' | 'any' {
+  if (port === SOURCE_PORT_LEARN) return 'learn';
+  return port === SOURCE_PORT_ANY ? 'any' : port;
 }
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for a name that is not among them, ERR_ROCE_OUT_OF_RANGE for a number. */
@@ -251,6 +288,7 @@ export function decodeAttributes(values: CommandResult<'queryQp'>): QpInfo {
     maxDestRdAtomic: values.maxDestRdAtomic,
     recovery: unpackRecovery(values.recovery, values.recoveryParameters),
     sourcePort: values.sourcePort,
+    remoteSourcePort: decodeSourcePort(values.remoteSourcePort),
     rateControl: unpackRateControl(values.rateControl, values.rateParameters),
     rateBps: values.rateBps,
     targetRateBps: values.targetRateBps,

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { readU32 } from '../../src/core/bytes.js';
+import { RC_READ_REQUEST } from '../../src/packet/opcode.js';
 import { psnAdd } from '../../src/packet/psn.js';
+import { emitRoce } from '../../src/packet/roce.js';
 import { GoBack0Receiver, GoBack0Sender } from '../../src/retransmit/go-back-0.js';
 import { GoBackNReceiver, GoBackNSender } from '../../src/retransmit/go-back-n.js';
 import {
+  AHEAD_CONFLICT,
   AHEAD_DROPPED,
   AHEAD_FORGET_MESSAGE,
   AHEAD_KEPT,
@@ -195,12 +199,63 @@ describe('selective repeat, receiver', () => {
     ]);
   });
 
-  it('keeps the first of two copies', () => {
+  it('keeps one of two copies, which may differ in AckReq and congestion bits', () => {
     const receiver = new SelectiveRepeatReceiver();
-    keep(receiver, 1, 'first');
-    expect(keep(receiver, 1, 'other')).toBe(AHEAD_KEPT);
-    expect(textOf(receiver, 1)).toBe('first');
+    keep(receiver, 1, 'BTH 4567 ... and data and ICRC');
+    expect(keep(receiver, 1, 'BTH !567!... and data and icrc')).toBe(AHEAD_KEPT);
+    expect(textOf(receiver, 1)).toBe('BTH 4567 ... and data and ICRC');
     expect(receiver.bitmapBytes(EXPECTED)).toBe(0);
+  });
+
+  it('keeps neither of two packets that disagree, and takes the next', () => {
+    const receiver = new SelectiveRepeatReceiver();
+    for (const [one, other] of [
+      ['one text', 'another of that PSN'],
+      ['data one ICRC', 'data two ICRC'],
+    ]) {
+      keep(receiver, 2, 'beside it');
+      expect(keep(receiver, 1, one)).toBe(AHEAD_KEPT);
+      expect(keep(receiver, 1, other)).toBe(AHEAD_CONFLICT);
+      expect(receiver.bitmapBytes(EXPECTED)).toBe(4); // The one beside it.
+      expect(textOf(receiver, 1)).toBeUndefined();
+      expect(keep(receiver, 1, other)).toBe(AHEAD_KEPT);
+      expect(textOf(receiver, 1)).toBe(other);
+      expect(textOf(receiver, 2)).toBe('beside it');
+    }
+  });
+
+  it('knows a late copy from something else', () => {
+    const receiver = new SelectiveRepeatReceiver();
+    const differs = (text: string) => receiver.isOtherThanTaken(psnAdd(EXPECTED, 1), Buffer.from(text), 0, text.length);
+    expect(differs('data one ICRC')).toBe(false); // Nothing to compare with.
+    keep(receiver, 1, 'data one ICRC');
+    expect(textOf(receiver, 1)).toBe('data one ICRC');
+    expect([differs('data one icrc'), differs('data two ICRC'), differs('data')]).toEqual([false, true, true]);
+  });
+
+  it('of a READ that is asked for twice keeps the smaller one', () => {
+    const receiver = new SelectiveRepeatReceiver();
+    const read = (dmaLength: number) => emitRoce({ opcode: RC_READ_REQUEST, psn: 1, destQpn: 2, dmaLength });
+    const ask = (bytes: Uint8Array) => {
+      const packet = Buffer.concat([bytes, Buffer.alloc(4)]);
+      return receiver.onAhead(psnAdd(EXPECTED, 1), 1, packet, 0, packet.length);
+    };
+    for (const [first, second] of [
+      [8192, 1024],
+      [1024, 8192],
+    ]) {
+      expect([ask(read(first)), ask(read(second))]).toEqual([AHEAD_KEPT, AHEAD_KEPT]);
+      expect(readU32(receiver.takeKept(psnAdd(EXPECTED, 1))!.bytes, 24)).toBe(1024);
+    }
+    expect(receiver.bitmapBytes(EXPECTED)).toBe(0);
+  });
+
+  it('keeps no more than the window lets the peer have in flight', () => {
+    const receiver = new SelectiveRepeatReceiver();
+    receiver.reset(64);
+    expect([63, 64].map((distance) => keep(receiver, distance))).toEqual([AHEAD_KEPT, AHEAD_DROPPED]);
+    receiver.reset(1_000_000);
+    expect(keep(receiver, SELECTIVE_SPAN)).toBe(AHEAD_DROPPED);
   });
 
   it('is bounded: what lies a span ahead is dropped and changes nothing', () => {
@@ -252,7 +307,7 @@ describe('selective repeat, receiver', () => {
   it('forgets everything at reset', () => {
     const receiver = new SelectiveRepeatReceiver();
     for (const distance of [1, 5]) keep(receiver, distance);
-    receiver.reset();
+    receiver.reset(SELECTIVE_SPAN);
     expect(receiver.bitmapBytes(EXPECTED)).toBe(0);
     expect(textOf(receiver, 1)).toBeUndefined();
   });

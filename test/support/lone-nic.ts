@@ -30,7 +30,7 @@ import { runToRest } from './virtual-time.js';
 export const NIC_ADDRESS = IpAddress.parse('192.0.2.1');
 export const PEER_ADDRESS = IpAddress.parse('192.0.2.2');
 export const PEER_QPN = 0x777777;
-const PEER_SOURCE_PORT = 0xc0de;
+export const PEER_SOURCE_PORT = 0xc0de;
 export const RQ_START = 0xfffffd;
 export const SQ_START = 0xfffffe;
 /** The smallest path MTU keeps hand-made messages short. */
@@ -129,7 +129,16 @@ export class LoneNic {
     this.qp = parts.qp;
     this.mr = parts.mr;
     this.host.connect((batch) => this.#onSent(batch));
-    for (const name of ['COMM_EST', 'SQ_DRAINED', 'QP_FATAL', 'QP_LAST_WQE_REACHED', 'CQ_ERR'] as const) {
+    for (const name of [
+      'COMM_EST',
+      'SQ_DRAINED',
+      'QP_FATAL',
+      'QP_LAST_WQE_REACHED',
+      'CQ_ERR',
+      'QP_SOURCE_PORT',
+      'QP_UNSENT_RESPONSE',
+      'QP_REORDER_CONFLICT',
+    ] as const) {
       this.device.events.on(name as keyof DeviceEvents, () => this.asyncEvents.push(name));
     }
   }
@@ -190,17 +199,20 @@ export class LoneNic {
   }
 
   /** Delivers the packet (BTH .. pad), with a right ICRC unless a bit of it is to be flipped. */
-  deliver(packet: Uint8Array, mishap: { bit?: number; ecn?: number } = {}): void {
+  deliver(packet: Uint8Array, mishap: { bit?: number; ecn?: number; sourcePort?: number } = {}): void {
     const bytes = new Uint8Array(packet.length + 4);
     bytes.set(packet);
-    sealIcrc(this.#rxFlow, bytes, 0, bytes.length, 0, undefined);
+    const { sourcePort = PEER_SOURCE_PORT } = mishap;
+    const flow =
+      sourcePort === PEER_SOURCE_PORT ? this.#rxFlow : new IcrcFlow(PEER_ADDRESS, NIC_ADDRESS, sourcePort, 4791);
+    sealIcrc(flow, bytes, 0, bytes.length, 0, undefined);
     if (mishap.bit !== undefined) bytes[mishap.bit >> 3] ^= 0x80 >> (mishap.bit & 7);
     this.host.receive({
       bytes,
       offset: 0,
       length: bytes.length,
       source: PEER_ADDRESS,
-      sourcePort: PEER_SOURCE_PORT,
+      sourcePort,
       destination: NIC_ADDRESS,
       destinationPort: 4791,
       ecn: mishap.ecn ?? 0,
@@ -254,7 +266,7 @@ export class LoneNic {
   }
 
   /** The peer's NIC says that the NIC's packets meet congestion. */
-  congestionNotification(mishap: { bit?: number } = {}): void {
+  congestionNotification(mishap: { bit?: number; sourcePort?: number } = {}): void {
     const packet = new Uint8Array(28);
     writeCnp(packet, 0, this.qp.qpn);
     this.deliver(packet, mishap);
@@ -311,6 +323,7 @@ export async function connectToPeer(
     retryCnt: 3,
     rnrRetry: 3,
     pathMtu: MTU,
+    remoteSourcePort: PEER_SOURCE_PORT,
     ...overrides,
   };
   if (state === 'RESET') return;
@@ -322,6 +335,7 @@ export async function connectToPeer(
     pathMtu: attr.pathMtu,
     destQpn: PEER_QPN,
     rqPsn: RQ_START,
+    remoteSourcePort: attr.remoteSourcePort,
     ...(qp.type === 'RC' && { maxDestRdAtomic: attr.maxDestRdAtomic, minRnrTimer: attr.minRnrTimer }),
     ...(attr.recovery !== undefined && { recovery: attr.recovery }),
     ...(attr.inflightPackets !== undefined && { inflightPackets: attr.inflightPackets }),

@@ -112,6 +112,7 @@ export async function connectQp(
     av: { address: peer.address },
     pathMtu: own.mtu,
     destQpn: peer.qpn,
+    remoteSourcePort: 'flow',
     rqPsn: peer.psn,
     ...(qp.type === 'RC' && {
       maxDestRdAtomic: attr.maxDestRdAtomic,

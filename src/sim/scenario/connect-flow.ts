@@ -50,6 +50,7 @@ async function connect(
     av: { address: peer.station.address },
     pathMtu: nic.mtu,
     destQpn,
+    remoteSourcePort: 'flow',
     rqPsn: 0,
     maxDestRdAtomic: RD_ATOMIC,
     minRnrTimer: MIN_RNR_TIMER,

@@ -1,0 +1,51 @@
+/**
+ * The UDP source port of a connected peer. IBTA annex A17.3.2.1 gives a queue pair one source port, and every capture in `test/golden` keeps to it for
+ * requests and answers alike, so a packet from another port is not the peer's: any program of the peer's host may send from a port of its own,
+ * but not from the one that the peer's NIC is bound to.
+ *
+ * Where an exchange told the port it is known at once. Otherwise it is learned from the first packet that moves the connection on, not from one
+ * that is merely well formed: whoever guesses addresses and QPN does not know the PSN.
+ */
+
+import { CNP } from '../packet/opcode.js';
+import { SOURCE_PORT_ANY, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../ring/enums.js';
+import { flowSourcePort } from './path.js';
+
+/** Which source port the packets of one peer may have. */
+export class PeerPort {
+  /** A port, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
+  #port: number;
+  readonly #isTold: boolean;
+
+  /** `rule` is the attribute: a port or SOURCE_PORT_*; the flow's port follows from both QPNs. */
+  constructor(rule: number, qpn: number, destQpn: number) {
+    this.#port = rule === SOURCE_PORT_FLOW ? flowSourcePort(qpn, destQpn) : rule;
+    this.#isTold = this.#port < SOURCE_PORT_LEARN;
+  }
+
+  /** The port as `queryQp` tells it: one that was told or learned, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Nothing is left to learn. */
+  get isSettled(): boolean {
+    return this.#port !== SOURCE_PORT_LEARN;
+  }
+
+  /**
+   * Whether a packet with this opcode may come from `sourcePort`. A CNP may come from any port unless the port was told: NICs exist that send
+   * CNPs, which carry no data, from port 0.
+   */
+  accepts(sourcePort: number, opcode: number): boolean {
+    return sourcePort === this.#port || this.#port >= SOURCE_PORT_LEARN || (opcode === CNP && !this.#isTold);
+  }
+
+  /** A packet from `sourcePort` has moved the connection on: from now on it is the only one, if there was one to learn. */
+  learn(sourcePort: number): void {
+    if (this.#port === SOURCE_PORT_LEARN) this.#port = sourcePort;
+  }
+}
+
+/** Of queue pairs that are not connected: every packet is judged by other rules. */
+export const ANY_PEER_PORT = new PeerPort(SOURCE_PORT_ANY, 0, 0);
