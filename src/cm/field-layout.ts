@@ -108,12 +108,23 @@ export function zeroFields<L extends Layout>(layout: L): Fields<L> {
 
 function readBits(message: Uint8Array, { bit, width }: BitsField): number {
   let value = 0;
+  if (bit % 8 === 0 && width % 8 === 0) {
+    for (let i = bit >> 3; i < (bit + width) >> 3; i++) value = value * 256 + message[i];
+    return value;
+  }
   for (let i = bit; i < bit + width; i++) value = value * 2 + ((message[i >> 3] >> (7 - (i & 7))) & 1);
   return value;
 }
 
 function writeBits(message: Uint8Array, { bit, width }: BitsField, value: number): void {
   let rest = value;
+  if (bit % 8 === 0 && width % 8 === 0) {
+    for (let i = ((bit + width) >> 3) - 1; i >= bit >> 3; i--) {
+      message[i] = rest % 256;
+      rest = Math.floor(rest / 256);
+    }
+    return;
+  }
   for (let i = bit + width - 1; i >= bit; i--) {
     const mask = 0x80 >> (i & 7);
     if (rest % 2 === 1) message[i >> 3] |= mask;
