@@ -38,8 +38,11 @@ export const REACTION_POINT_TABLE = {
   alphaByTimer: { default: 0, ...LIMITS.flag },
   /** 1: alpha rises before it is used for the cut (ns3-rdma), 0: after (paper). */
   alphaBeforeCut: { default: 0, ...LIMITS.flag },
-  /** rate_reduce_monitor_period: notifications closer than this to the last cut are ignored. 0: each one cuts. */
-  decreaseIntervalNs: { default: 0, ...LIMITS.timeOrZeroNs },
+  /**
+   * rate_reduce_monitor_period: notifications closer than this to the last cut are ignored. 0: each one cuts. The default is half of
+   * `cnpIntervalNs`: those of an honest receiver count, also if the way back has brought them closer together.
+   */
+  decreaseIntervalNs: { default: 25_000, ...LIMITS.timeOrZeroNs },
   /** What alpha is multiplied by for a cut: 1/2 in the paper, 2^(10 - rpg_gd). */
   decreaseFactor: { default: 0.5, ...LIMITS.share },
   /** 1 - rpg_min_dec_fac: no cut takes more than this share of the rate. */

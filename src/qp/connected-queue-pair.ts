@@ -4,6 +4,7 @@
  */
 
 import { CongestionControl } from '../dcqcn/congestion-control.js';
+import { NotificationLimit } from '../dcqcn/notification-limit.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
 import { unpackRateControl } from '../dcqcn/schemes.js';
 import type { IcrcFlow } from '../packet/icrc.js';
@@ -14,6 +15,7 @@ import { ECN_CE, ECN_ECT0, type RxDatagram, type TxBatch } from '../port/datagra
 import { QP_ATTR_AV, QP_ATTR_RATE_CONTROL, QP_ATTR_REMOTE_SOURCE_PORT, type QpAttributes } from '../ring/commands.js';
 import { COUNTER } from '../ring/counters.js';
 import {
+  EVENT_CNP_SUSPICIOUS,
   EVENT_COMM_EST,
   EVENT_QP_FATAL,
   EVENT_QP_LAST_WQE_REACHED,
@@ -62,6 +64,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   #connection: Connection | undefined;
   #peerPort = ANY_PEER_PORT;
   #communicationEstablished = false;
+  readonly #notificationLimit = new NotificationLimit();
   /** In SQD: the owner has yet to be told that the send queue has drained. */
   #tellsDrained = false;
   /** Events of {@link warn} that this connection has raised. */
@@ -146,6 +149,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
 
   dataSent(batch: TxBatch, now: number): void {
     this.probe.waits(WAIT_NOTHING);
+    if (this.dataEcn !== 0) this.#notificationLimit.onEctSent(now);
     this.congestion.pacer.onSent(batch.lengths[batch.count - 1] + this.path.overheadBytes, now);
   }
 
@@ -174,11 +178,25 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     this.probe.nowNs = now;
     if (packet.opcode === CNP) {
       this.probe.packetReceived(packet, datagram.length, 0);
-      this.host.counters[this.congestion.onCnp(now) ? COUNTER.rp_cnp_handled : COUNTER.rp_cnp_ignored]++;
+      this.#receiveCnp(now);
       return;
     }
     if (datagram.ecn === ECN_CE && this.congestion.notification.onMarked(now)) this.host.notifyCongestion(this);
     this.receivePacket(packet, datagram, now);
+  }
+
+  /** The peer, or whoever forges its packets, notifies of congestion. */
+  #receiveCnp(now: number): void {
+    const { counters } = this.host;
+    const limit = this.#notificationLimit;
+    if (this.dataEcn === 0) counters[COUNTER.rp_cnp_ignored]++;
+    else if (!limit.admits(now)) {
+      counters[COUNTER.rp_cnp_suspicious]++;
+      if (limit.onSuspicious(now)) this.host.raise(EVENT_CNP_SUSPICIOUS, this.qpn);
+    } else if (this.congestion.onCnp(now)) {
+      limit.onCut(now);
+      counters[COUNTER.rp_cnp_handled]++;
+    } else counters[COUNTER.rp_cnp_ignored]++;
   }
 
   /** The first request of the peer says that it is ready to send. */
@@ -303,6 +321,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     this.#warned.clear();
     this.#communicationEstablished = false;
     this.dataEcn = 0;
+    this.#notificationLimit.reset();
     this.discard();
     this.host.keys.unbindAllOf(this.qpn);
     this.deadlineNs = Number.POSITIVE_INFINITY;

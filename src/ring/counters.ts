@@ -25,7 +25,9 @@ const COUNTERS = {
   np_cnp_sent: 'congestion notification packets sent',
   rp_cnp_handled: 'congestion notification packets that lowered a rate',
   rp_cnp_ignored:
-    'congestion notification packets that changed nothing: no DCQCN there, or too soon after the last one',
+    'congestion notification packets that changed nothing: no ECT or no DCQCN there, or too soon after the last one',
+  rp_cnp_suspicious:
+    'congestion notification packets that no packet of ours can have caused: more than it sent with ECT, or too long after; not heeded',
   rx_prio0_pause: 'times a PFC frame paused or resumed priority 0',
   rx_prio1_pause: 'the same for priority 1',
   rx_prio2_pause: 'the same for priority 2',

@@ -252,6 +252,8 @@ export const EVENT_QP_SOURCE_PORT = 9;
 export const EVENT_QP_UNSENT_RESPONSE = 10;
 /** Two different packets came with one PSN. ID: the QPN. */
 export const EVENT_QP_REORDER_CONFLICT = 11;
+/** Congestion notifications came that no packet of the queue pair can have caused. ID: the QPN. */
+export const EVENT_CNP_SUSPICIOUS = 12;
 
 /** A UDP source port that is yet to be learned. Ports are smaller. */
 export const SOURCE_PORT_LEARN = 0x10000;

@@ -12,6 +12,7 @@ import type { CommandArgs, CommandName, CommandResult } from '../ring/commands.j
 import { type CounterName, counterSnapshot } from '../ring/counters.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import {
+  EVENT_CNP_SUSPICIOUS,
   EVENT_COMM_EST,
   EVENT_COMMAND_DONE,
   EVENT_COMPLETION,
@@ -72,6 +73,11 @@ export interface DeviceEvents {
   SRQ_LIMIT_REACHED: [srq: SharedReceiveQueue];
   /** Completions were lost because nobody polled; queue pairs that complete here stop. */
   CQ_ERR: [cq: CompletionQueue];
+  /**
+   * Congestion notifications have come that no packet of the queue pair can have caused: somebody forges them in the name of `peer`, or its
+   * NIC is broken. At most once in two seconds.
+   */
+  CNP_SUSPICIOUS: [qp: QueuePair, peer: IpAddress];
   /** The NIC has ended by itself: every queue pair is in ERR, every call rejects with this cause. */
   DEVICE_FATAL: [cause: RoceError];
 }
@@ -295,6 +301,10 @@ export class RdmaDevice extends Resource {
       return;
     }
     const qp = this.#qps.get(id);
+    if (type === EVENT_CNP_SUSPICIOUS) {
+      if (qp?.remote !== undefined) this.events.emit('CNP_SUSPICIOUS', qp, qp.remote);
+      return;
+    }
     const name = QP_EVENTS.get(type);
     if (qp === undefined || name === undefined) return;
     if (name === 'QP_FATAL') qp.onFatal();

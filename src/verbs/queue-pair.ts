@@ -3,6 +3,7 @@
 import { RoceError } from '../core/errors.js';
 import { allowedRate } from '../estats/allowed-rate.js';
 import { NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
+import type { IpAddress } from '../packet/address.js';
 import type { Cqe } from '../ring/completion-ring.js';
 import { dumpWqe } from '../ring/dump.js';
 import {
@@ -116,6 +117,7 @@ export class QueuePair extends Resource {
   readonly #memoryIds: number[];
   readonly #recorder: WorkRecorder;
   #state: number = QPS_RESET;
+  #remote: IpAddress | undefined;
   /** Moves to RESET that are under way: what is posted meanwhile would wait for the next connection. */
   #resets = 0;
 
@@ -209,10 +211,12 @@ export class QueuePair extends Resource {
     if (attr.destQpn !== undefined && attr.av !== undefined) {
       this.#recorder.connected(attr.av.address.text, attr.destQpn);
     }
+    if (attr.av !== undefined) this.#remote = attr.av.address;
     if (attr.state === undefined) return;
     this.#state = state;
     if (state === QPS_ERR) this.#flushLatePosts();
     if (state !== QPS_RESET) return;
+    this.#remote = undefined;
     this.#forgetCompletions();
     this.#sendReleased = this.#sq.producer;
     if (this.#srq === undefined) this.#receives.clear();
@@ -245,6 +249,11 @@ export class QueuePair extends Resource {
       if (this.#srq !== undefined) this.#receives.done(cookie);
     };
     for (const cq of new Set([this.#sendCq, this.#recvCq])) cq.ring.forget(this.qpn, onReceive);
+  }
+
+  /** Where the peer is, as the address vector says; undefined where there is none yet. */
+  get remote(): IpAddress | undefined {
+    return this.#remote;
   }
 
   /** Attributes and counters as the NIC has them now (`ibv_query_qp`). Rejects with ERR_ROCE_CLOSED. */

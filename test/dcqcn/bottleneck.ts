@@ -8,6 +8,8 @@ import { type RandomSource, randomUnit, SeededRandom } from '../../src/core/rand
 import type { RateControlOptions } from '../../src/dcqcn/schemes.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { linkOverheadBytes } from '../../src/packet/frame.js';
+import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
+import { ICRC_BYTES, writeCnp } from '../../src/packet/roce.js';
 import { datagramOf, ECN_CE, type RxDatagram } from '../../src/port/datagram.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
@@ -27,12 +29,14 @@ export interface BottleneckOptions {
   readonly kmaxBytes: number;
   readonly pmax: number;
   readonly operation?: 'RDMA_WRITE' | 'RDMA_READ';
+  /** Of each of the {@link MESSAGES} of a flow. Default 1 MiB. */
+  readonly messageBytes?: number;
 }
 
 /** The senders' own link. */
 const HOST_RATE_BPS = 40e9;
 const MTU = 1024;
-const MESSAGE_BYTES = 1 << 20;
+const MESSAGE_BYTES_DEFAULT = 1 << 20;
 const MESSAGES = 200;
 const OVERHEAD_BYTES = linkOverheadBytes(4);
 
@@ -44,6 +48,7 @@ export class Bottleneck {
   readonly senders: QueuePair[] = [];
   readonly receiver: RdmaDevice;
   readonly sender: RdmaDevice;
+  readonly #sourcePorts: number[] = [];
   readonly #options: BottleneckOptions;
   readonly #random: RandomSource;
   readonly #carriedBytes = new Map<FlowKey, number>();
@@ -90,7 +95,11 @@ export class Bottleneck {
         const pd = await device.createPd();
         const cq = await device.createCq(1024);
         const qp = await pd.createQp({ sendCq: cq, maxSendWr: 256 });
-        return { qp, device, region: await pd.regMr(MESSAGE_BYTES, Access.REMOTE_ALL) };
+        return {
+          qp,
+          device,
+          region: await pd.regMr(this.#options.messageBytes ?? MESSAGE_BYTES_DEFAULT, Access.REMOTE_ALL),
+        };
       }),
     );
     const own = { psn: 0, mtu: MTU, recovery: 'go-back-n' } as const;
@@ -108,7 +117,19 @@ export class Bottleneck {
       });
     }
     this.senders.push(from.qp);
+    this.#sourcePorts.push((await from.qp.query()).sourcePort);
     this.#flowKeys.push(to.qp.qpn);
+  }
+
+  /** A congestion notification in the name of the flow's receiver, as it would send it, or as somebody forges it. */
+  notify(flow: number): void {
+    const bytes = new Uint8Array(28 + ICRC_BYTES);
+    writeCnp(bytes, 0, this.senders[flow].qpn);
+    const [source, destination] = [this.receiver.address, this.sender.address];
+    const sourcePort = this.#sourcePorts[flow];
+    sealIcrc(new IcrcFlow(source, destination, sourcePort, 4791), bytes, 0, bytes.length, 0, undefined);
+    const header = { sourcePort, destinationPort: 4791, ecn: 0, dscp: 48, ipId: 0 };
+    (this.sender.link as SimHost).receive({ bytes, offset: 0, length: bytes.length, source, destination, ...header });
   }
 
   /** Queues one datagram for the slow link; returns when the sender's own link is free again. */

@@ -9,9 +9,9 @@ const US = 1000;
 const TIMER = 55;
 const G = 1 / 256;
 
-/** Paper parameters at 40 Gb/s, with changes. */
+/** Paper parameters at 40 Gb/s, with changes; each notification cuts. */
 function reactionPoint(changes: Partial<ReactionPointParameters> = {}) {
-  const settings = rateControlSettings({ name: 'dcqcn', ...changes });
+  const settings = rateControlSettings({ name: 'dcqcn', decreaseIntervalNs: 0, ...changes });
   const rp = new ReactionPoint(settings as unknown as ReactionPointParameters);
   return {
     cnp: (us: number) => rp.onCnp(us * US),
