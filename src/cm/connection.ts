@@ -30,7 +30,7 @@ export interface ConnectionParts {
   readonly sendCq: CompletionQueue;
   /** Where its receives complete. */
   readonly recvCq: CompletionQueue;
-  /** Memory of all receive buffers, one after another. */
+  /** Memory of all receive buffers, one after another; the connection gives it back to the device's scratch. */
   readonly receivePool: MemoryRegion;
   /** Bytes of each receive buffer in the pool: the longest message that can be received. */
   readonly messageBytesMax: number;
@@ -82,6 +82,10 @@ export class Connection extends Resource {
   readonly #pending = new Map<number, Pending>();
   /** Arrived, and not asked for yet. Each holds its receive buffer, so that a peer who sends more has to wait. */
   readonly #messages: WorkCompletion[] = [];
+  /** The same when the connection is closed and its receive buffers serve another. */
+  #left: Message[] = [];
+  /** Ends when its completion queues are closed. */
+  readonly #served: Promise<unknown>;
   readonly #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
   /** Waiting for room in the send queue. */
   readonly #queued: Array<Pending & { readonly operation: Operation }> = [];
@@ -97,8 +101,10 @@ export class Connection extends Resource {
     this.#peer = peer;
     this.agreement = agreement;
     this.qp = parts.qp;
-    void this.#serveSends().catch((error: RoceError) => this.#lose(error));
-    void this.#serveReceives().catch((error: RoceError) => this.#lose(error));
+    this.#served = Promise.all([
+      this.#serveSends().catch((error: RoceError) => this.#lose(error)),
+      this.#serveReceives().catch((error: RoceError) => this.#lose(error)),
+    ]);
     void this.#watchPeer();
   }
 
@@ -142,6 +148,8 @@ export class Connection extends Resource {
 
   /** The next message from the peer, in the order sent. Rejects when the connection fails, is closed, or the peer has closed it. */
   receive(): Promise<Message> {
+    const left = this.#left.shift();
+    if (left !== undefined) return Promise.resolve(left);
     const wc = this.#messages.shift();
     if (wc !== undefined) return Promise.resolve(this.#takeMessage(wc));
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
@@ -233,20 +241,17 @@ export class Connection extends Resource {
       );
     }
     if (this.#failure !== undefined) throw this.#failure;
-    const mr = await this.#parts.pd.regMr(this.#reachable(data), Access.LOCAL_WRITE);
+    const { scratch } = this.device;
+    // What the NIC cannot reach goes through memory that it can.
+    const copy = this.device.reaches(data) ? undefined : scratch.take(data.length);
+    copy?.set(data);
+    const mr = await this.#parts.pd.regMr(copy ?? data, Access.LOCAL_WRITE);
     try {
       await use(mr);
     } finally {
       await mr.close();
+      if (copy !== undefined) scratch.give(copy);
     }
-  }
-
-  /** What the NIC cannot reach goes through memory that it can. */
-  #reachable(data: Uint8Array): Uint8Array {
-    if (this.device.reaches(data)) return data;
-    const copy = this.device.allocate(data.length);
-    copy.set(data);
-    return copy;
   }
 
   /** Operations are posted in the order of these calls. */
@@ -383,6 +388,10 @@ export class Connection extends Resource {
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
+    await this.#served;
+    // What nobody has asked for yet stays, though its buffers serve others from here on.
+    this.#left = this.#messages.splice(0).map((wc) => this.#takeMessage(wc));
+    this.device.scratch.give(this.#parts.receivePool.bytes);
   }
 }
 

@@ -100,7 +100,7 @@ async function makeParts(device: RdmaDevice, options: ConnectionOptions): Promis
   const sendCq = await device.createCq(256);
   const recvCq = await device.createCq(2 * depth);
   const qp = await pd.createQp({ sendCq, recvCq, maxRecvWr: depth });
-  const receivePool = await pd.regMr(messageBytesMax * depth, Access.LOCAL_WRITE);
+  const receivePool = await pd.regMr(device.scratch.take(messageBytesMax * depth), Access.LOCAL_WRITE);
   const region = options.region === undefined ? undefined : await pd.regMr(options.region, Access.REMOTE_ALL);
   const exchange: ExchangeOptions = {
     qp,
@@ -123,8 +123,9 @@ function postReceives({ qp, receivePool, messageBytesMax }: ConnectionParts): vo
   }
 }
 
-async function discard({ pd, sendCq, recvCq }: ConnectionParts): Promise<void> {
+async function discard({ pd, sendCq, recvCq, receivePool }: ConnectionParts): Promise<void> {
   await pd.close();
+  pd.device.scratch.give(receivePool.bytes);
   await sendCq.close();
   await recvCq.close();
 }

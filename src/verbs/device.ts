@@ -28,6 +28,7 @@ import {
 } from '../ring/enums.js';
 import type { RingEvent } from '../ring/event-ring.js';
 import { CompletionQueue } from './completion-queue.js';
+import { MemoryPool } from './memory-pool.js';
 import { ProtectionDomain } from './protection-domain.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
@@ -115,6 +116,8 @@ export class RdmaDevice extends Resource {
   readonly telemetryNowNs: () => number;
   /** `COMM_EST`, `QP_FATAL` and the other async events. */
   readonly events = new EventEmitter<DeviceEvents>();
+  /** Memory of the library's own, used again and again. @internal */
+  readonly scratch = new MemoryPool((bytes) => this.allocate(bytes));
   readonly #pending: PendingCommand[] = [];
   readonly #waitingForRoom: Array<() => void> = [];
   readonly #cqs = new Map<number, CompletionQueue>();

@@ -1,0 +1,33 @@
+/**
+ * Connections come and go for a minute an engine, or for SOAK_SECONDS: what the process occupies stays flat. Memory is compared by the least of a
+ * quarter, which is what a collection leaves.
+ */
+
+import { describe, expect, it } from 'vitest';
+import { comeAndGo, least } from '../e2e/coming-and-going.js';
+import { isBuilt } from '../e2e/executable.js';
+
+const MIB = 1 << 20;
+const seconds = Number(process.env['SOAK_SECONDS'] ?? 60);
+
+describe.skipIf(!isBuilt)(`${seconds} s of connections that come and go`, () => {
+  it.each(['worker', 'inline'])(
+    'leave memory and descriptors flat: %s',
+    async (engine) => {
+      const { samples, done } = await comeAndGo({ engine, seconds });
+      const quarter = Math.floor(samples.length / 4);
+      const [early, late] = [samples.slice(quarter, 2 * quarter), samples.slice(-quarter)];
+      const growth = (what: 'rss' | 'heapUsed' | 'arrayBuffers') =>
+        Math.round((least(late, what) - least(early, what)) / MIB);
+      console.log(JSON.stringify({ engine, done, MiB: { rss: growth('rss'), heapUsed: growth('heapUsed') } }));
+      expect(done['wrong']).toBe(0);
+      expect(growth('rss')).toBeLessThan(48);
+      expect(growth('heapUsed')).toBeLessThan(8);
+      expect(growth('arrayBuffers')).toBeLessThan(48);
+      expect(Math.max(...late.map(({ descriptors }) => descriptors))).toBeLessThanOrEqual(
+        Math.max(...early.map(({ descriptors }) => descriptors)),
+      );
+    },
+    (seconds + 60) * 1000,
+  );
+});
