@@ -56,6 +56,9 @@ export function describeFailure(error: unknown, env: CliEnvironment): string {
     error instanceof ProcessFailure ||
     'syscall' in error;
   if (expected && error.message === '') return '';
-  if (expected && env.ROCEV2_DEBUG !== '1') return `rocev2: ${error.message}`;
+  if (expected && env.ROCEV2_DEBUG !== '1') {
+    const isShortOfFiles = (error as NodeJS.ErrnoException).code === 'EMFILE';
+    return `rocev2: ${error.message}${isShortOfFiles ? ' (raise the limit of open files: ulimit -n 1024)' : ''}`;
+  }
   return `rocev2: ${error.stack ?? error.message}`;
 }

@@ -5,7 +5,14 @@ import { complaintAboutNode } from './node-version.js';
 
 const complaint = complaintAboutNode(process.versions.node);
 if (complaint === undefined) {
-  await import('./executable.js');
+  try {
+    await import('./executable.js');
+  } catch (error) {
+    // Modules are files: with few descriptors the program cannot even be loaded.
+    if ((error as NodeJS.ErrnoException).code !== 'EMFILE') throw error;
+    process.stderr.write(`rocev2: ${(error as Error).message} (raise the limit of open files: ulimit -n 1024)\n`);
+    process.exitCode = 1;
+  }
 } else {
   process.stderr.write(`${complaint}\n`);
   process.exitCode = 2;

@@ -49,6 +49,10 @@ const SIZE_DEFAULT_BYTES = 4096;
 const SIZE_MAX_BYTES = 2 ** 30;
 /** Without acknowledgements: a message that has not come by then was lost. */
 const LOST_AFTER_MS = 10_000;
+/** A server that waits for more than one line says nothing that would name it. */
+const SILENT_SERVER_MS = 2_000;
+const SILENT_SERVER =
+  'the server does not answer: ibv_srq_pingpong would not, because it waits for sixteen queue pairs; start ibv_rc_pingpong, _uc_ or _ud_ there';
 
 interface PingpongOptions {
   readonly port: number;
@@ -236,7 +240,8 @@ class Player {
       this.#destination = await connectQueuePair(this.#qp, terms, peer);
     };
     if (isServer) return (await exchangeAsPingpongServer(channel, own, prepare)).address;
-    const peer = await exchangeAsPingpongClient(channel, own);
+    const silence = setTimeout(() => output.note(SILENT_SERVER), SILENT_SERVER_MS);
+    const peer = await exchangeAsPingpongClient(channel, own).finally(() => clearTimeout(silence));
     await prepare(peer);
     return peer.address;
   }

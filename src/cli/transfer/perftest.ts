@@ -75,6 +75,10 @@ const UNRELIABLE_DONE_MS = 10_000;
 /** What a server tells of its own in the report: nobody reads it. */
 const NOTHING_MEASURED = { counts: [0], seconds: 1 };
 
+/** A UC client of `ib_write_bw` cannot tell silence from success: not even a server with another transport answers anything. */
+const UNVERIFIED =
+  'unverified: UC acknowledges nothing, and ib_write_bw does not count what is written into its memory; only its host knows what has arrived';
+
 /** One side of a perftest run that has met its peer. */
 interface Conversation {
   readonly tool: 'bw' | 'lat';
@@ -127,7 +131,7 @@ export async function runPerftest(
   }
 }
 
-/** A result, and why the peer did not come to its end, if it did not. */
+/** A result, and why it is no success, if it is none: the peer did not come to its end, or nobody knows what arrived. */
 type PerftestResult = TransferResult & { readonly unfinished?: string };
 
 async function converse(conversation: Conversation): Promise<PerftestResult> {
@@ -165,7 +169,7 @@ async function runAsClient(conversation: Conversation, traffic: TrafficEndpoint)
   }
   if (tally.lost === 0 || op !== 'send') {
     await exchange.finish(SERVER_TIMEOUT_MS, steps.leavesSilently);
-    return { tally };
+    return tally.lost === 0 ? { tally } : { tally, unfinished: UNVERIFIED };
   }
   if (await comesWithin(exchange.finish(UNRELIABLE_DONE_MS))) return { tally };
   return {
