@@ -48,8 +48,12 @@ export function boundedHttpServer(
     if (open > connections) idle.values().next().value?.destroy();
   });
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { socket } = request;
-    idle.delete(socket);
+    const { socket, headers } = request;
+    const isBeingAnswered = () => idle.delete(socket);
+    // Who has announced a body and does not send it is waited for, not answered.
+    const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+    if (hasBody) request.once('end', isBeingAnswered);
+    else isBeingAnswered();
     response.once('close', () => {
       if (!socket.destroyed) idle.add(socket);
     });

@@ -250,7 +250,7 @@ const CASES: Case[] = [
     phase: 'asks silence',
     begin: () => askingSilence((tcp) => start('estats', 'top', '-e', http(tcp))),
   },
-  { what: 'sim run', phase: 'computes', begin: () => saying(start('sim', 'run', 'dcqcn-n64-4us'), 'stdout', /./) },
+  { what: 'sim run', phase: 'computes', begin: () => saying(start('sim', 'run', 'dcqcn-n10-4us'), 'stdout', /./) },
 ];
 
 describe.runIf(isBuilt && isLinux)('the first Ctrl-C', () => {
