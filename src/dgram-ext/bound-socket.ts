@@ -8,7 +8,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import type { IpAddress } from '../packet/address.js';
 import { bindError } from './bind-error.js';
-import { closeNativeSocket, nativeUdpAvailable, openNativeSocket } from './native-socket.js';
+import { closeNativeSocket, forbidSharing, nativeUdpAvailable, openNativeSocket } from './native-socket.js';
 
 /** What is asked for each direction where nobody says; Linux grants twice that, up to its limits. */
 export const DEFAULT_SOCKET_BUFFER_BYTES = 4 * 1024 * 1024;
@@ -52,6 +52,7 @@ export async function bindSocket(options: BoundSocketOptions): Promise<BoundSock
       const fd = openNativeSocket(address, udpPort, options.receiveBufferBytes, options.sendBufferBytes);
       try {
         await bound(socket, () => socket.bind({ fd, exclusive: true }));
+        forbidSharing(fd);
       } catch (error) {
         closeNativeSocket(fd);
         throw error;

@@ -22,6 +22,7 @@ import {
 const SOCK_DGRAM_CLOEXEC_NONBLOCK = 2 | 0o2000000 | 0o4000;
 const SOL_SOCKET = 1;
 const SO_SNDBUF = 7;
+const SO_REUSEADDR = 2;
 const SO_RCVBUF = 8;
 const SO_SNDBUFFORCE = 32;
 const SO_RCVBUFFORCE = 33;
@@ -82,6 +83,11 @@ export function openNativeSocket(
     throw bindError(getSystemErrorName(-errno), address.text, udpPort);
   }
   return fd;
+}
+
+/** Nobody else may bind the socket's port: Node (libuv) allows it on descriptors that it adopts, and then any user sends in our name. */
+export function forbidSharing(fd: number): void {
+  (libC() as LibC).setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, new Uint8Array(4), 4);
 }
 
 /** Closes a descriptor that Node has not adopted. */

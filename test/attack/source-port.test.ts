@@ -69,6 +69,19 @@ async function attacker(target: Target): Promise<(psn: number) => Promise<void>>
   };
 }
 
+it.each(['dgram', 'mmsg'] as const)('nobody else can bind the port of a device with io %s', async (io) => {
+  const opened = await openDevice({ address: SERVER, udpPort: 0, io }).catch(() => undefined);
+  if (opened === undefined) return; // Batched I/O needs Linux and koffi.
+  devices.push(opened);
+  for (const address of [SERVER, '0.0.0.0']) {
+    const socket = createSocket({ type: 'udp4', reuseAddr: true });
+    sockets.push(socket);
+    socket.bind(opened.attributes.udpPort, address);
+    const [error] = await once(socket, 'error');
+    expect(error.code).toBe('EADDRINUSE');
+  }
+});
+
 describe('a connection between two of ours', () => {
   async function connected() {
     const server = await device(SERVER);
