@@ -165,25 +165,30 @@ export class ReadResponder {
       this.#refuse(NAK_REMOTE_ACCESS);
       return REQUEST_REFUSED;
     }
-    if (this.#recovery.replay === REPLAY_REWIND) this.#rewindResponses(packet.psn, expectedPsn);
-    else if (this.#responses.covers(packet.psn, lastPsn)) return expectedPsn;
-    const job = this.#responses.append();
+    const reached = this.#responses.front?.cursorPsn ?? expectedPsn;
+    const job = this.#repeatedAnswer(packet.psn, lastPsn);
     if (job === undefined) return expectedPsn;
+    if (this.#recovery.replay === REPLAY_REWIND) this.#countRewind(packet.psn, reached);
     this.#fillReadJob(job, packet, psns, msn);
     return psnDiff(lastPsn, expectedPsn) < 0 ? expectedPsn : psnAdd(lastPsn, 1);
   }
 
-  /** The requester has gone back to `psn`. Counted like its own rewinds: what was sent beyond that point was sent in vain. */
-  #rewindResponses(psn: number, expectedPsn: number): void {
+  /** A job for the answer to a repeated request; undefined when it is still to be sent, or no more can wait. */
+  #repeatedAnswer(first: number, last: number): ResponseJob | undefined {
+    const responses = this.#responses;
+    if (this.#recovery.replay === REPLAY_REWIND) return responses.insert(first, last);
+    return responses.covers(first, last) ? undefined : responses.append();
+  }
+
+  /** The requester has gone back to `psn`, and answers had been sent up to `reached`. Counted like its own rewinds: what was beyond was in vain. */
+  #countRewind(psn: number, reached: number): void {
     const { counters } = this.#qp.host;
-    const reached = this.#responses.front?.cursorPsn ?? expectedPsn;
     const beyond = psnDiff(reached, psn) - 1;
     // A READ in several requests is repeated in several, and only the first of them goes back.
     if (beyond >= 0) {
       counters[COUNTER.retry_rewinds]++;
       counters[COUNTER.retry_rewind_packets] += beyond;
     }
-    this.#responses.rewindTo(psn);
   }
 
   #executeAtomic(packet: RocePacket, msn: number): number {
@@ -222,9 +227,7 @@ export class ReadResponder {
   #replayAtomic(packet: RocePacket, msn: number): void {
     const record = this.#records.find(RECORD_ATOMIC, packet.psn);
     if (record === undefined) return;
-    if (this.#recovery.replay === REPLAY_REWIND) this.#responses.rewindTo(packet.psn);
-    else if (this.#responses.covers(packet.psn, packet.psn)) return;
-    const job = this.#responses.append();
+    const job = this.#repeatedAnswer(packet.psn, packet.psn);
     if (job !== undefined) this.#fillAtomicJob(job, record, msn);
   }
 

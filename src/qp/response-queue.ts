@@ -96,6 +96,20 @@ export class ResponseJob {
   origLow = 0;
   /** The record this is the first answer of. Undefined: the request was repeated, and its packets count as retransmissions. */
   firstAnswerOf: ResponderRecord | undefined;
+
+  /** Makes it the same answer as `other`. */
+  copyFrom(other: ResponseJob): void {
+    this.kind = other.kind;
+    this.startPsn = other.startPsn;
+    this.cursorPsn = other.cursorPsn;
+    this.lastPsn = other.lastPsn;
+    this.msn = other.msn;
+    this.lengthBytes = other.lengthBytes;
+    this.range.copyFrom(other.range);
+    this.origHigh = other.origHigh;
+    this.origLow = other.origLow;
+    this.firstAnswerOf = other.firstAnswerOf;
+  }
 }
 
 /** Repeated requests that may wait beyond the original ones; more are dropped, and asked for again after a timeout. */
@@ -166,16 +180,48 @@ export class ResponseQueue {
     return false;
   }
 
-  /** The requester has gone back to `psn`: what was pending from there on will be asked for again. */
-  rewindTo(psn: number): void {
-    while (this.count > 0) {
-      const job = this.#at(this.count - 1);
-      if (psnDiff(job.lastPsn, psn) < 0) return;
-      if (psnDiff(job.cursorPsn, psn) < 0) {
-        job.lastPsn = psnAdd(psn, -1); // What stands before `psn` is still pending.
-        return;
-      }
-      this.count--;
-    }
+  /**
+   * A job to fill in for the repeated request of [first, last]: it takes the place of what is pending of these PSNs, in order. Answers owed to other
+   * requests stay: a request may be repeated because the network was slow with it, and then nobody asks for them again. Undefined when
+   * the queue is full.
+   */
+  insert(first: number, last: number): ResponseJob | undefined {
+    if (this.count + 2 > this.#capacity) return undefined; // Itself, and what is left behind it of a job that it cuts in two.
+    let k = 0;
+    while (k < this.count && psnDiff(this.#at(k).lastPsn, first) < 0) k++;
+    if (k < this.count && psnDiff(this.#at(k).cursorPsn, first) < 0) this.#cut(k++, first);
+    while (k < this.count && psnDiff(this.#at(k).lastPsn, last) <= 0) this.#remove(k);
+    if (k < this.count && psnDiff(this.#at(k).cursorPsn, last) <= 0) this.#at(k).cursorPsn = psnAdd(last, 1);
+    return this.#open(k);
+  }
+
+  /** Makes two of job `k`: its packets before `psn`, and behind it those from there on. */
+  #cut(k: number, psn: number): void {
+    const rest = this.#open(k + 1);
+    const job = this.#at(k);
+    rest.copyFrom(job);
+    rest.cursorPsn = psn;
+    job.lastPsn = psnAdd(psn, -1);
+  }
+
+  /** A free job at place `k`; those from there on move back by one. */
+  #open(k: number): ResponseJob {
+    if (this.count === this.#ring.length) this.#grow();
+    const free = this.#at(this.count);
+    for (let i = this.count; i > k; i--) this.#place(i, this.#at(i - 1));
+    this.#place(k, free);
+    this.count++;
+    return free;
+  }
+
+  #remove(k: number): void {
+    const removed = this.#at(k);
+    this.count--;
+    for (let i = k; i < this.count; i++) this.#place(i, this.#at(i + 1));
+    this.#place(this.count, removed);
+  }
+
+  #place(k: number, job: ResponseJob): void {
+    this.#ring[(this.#head + k) % this.#ring.length] = job;
   }
 }

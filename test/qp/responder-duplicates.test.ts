@@ -125,6 +125,30 @@ describe('READ', () => {
     expect(nic.take()).toMatchObject([{ payload: Buffer.alloc(100, 0xee) }]);
   });
 
+  it('that the network delivers late leaves the answers that are owed to newer requests', async () => {
+    const nic = await afterRead(2 * MTU);
+    nic.request('RDMA_READ_REQUEST', 2, { va: nic.mr.addr + BigInt(2 * MTU), dmaLength: 2 * MTU });
+    nic.request('FETCH_ADD', 4, { va: nic.mr.addr + BigInt(8 * MTU), swapAdd: 1n });
+    nic.request('RDMA_READ_REQUEST', 5, { va: nic.mr.addr + BigInt(4 * MTU), dmaLength: 3 * MTU });
+    nic.request('RDMA_READ_REQUEST', 0, { dmaLength: 2 * MTU });
+    const answers = nic.take();
+    expect(answers.map((answer) => answer.at)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(Buffer.concat(answers.slice(5).map((answer) => answer.payload))).toEqual(
+      nic.mr.bytes.subarray(4 * MTU, 7 * MTU),
+    );
+  });
+
+  it('of a part of what is pending is sent once, at its place', async () => {
+    const nic = await LoneNic.create();
+    pattern(16 * MTU).copy(nic.mr.bytes);
+    nic.request('RDMA_READ_REQUEST', 0, { dmaLength: 6 * MTU });
+    nic.request('RDMA_READ_REQUEST', 6, { va: nic.mr.addr + BigInt(6 * MTU), dmaLength: MTU });
+    nic.request('RDMA_READ_REQUEST', 2, { va: nic.mr.addr + BigInt(2 * MTU), dmaLength: 2 * MTU });
+    const answers = nic.take();
+    expect(answers.map((answer) => answer.at)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(Buffer.concat(answers.map((answer) => answer.payload))).toEqual(nic.mr.bytes.subarray(0, 7 * MTU));
+  });
+
   it('of a region that is gone is a remote access error', async () => {
     const nic = await LoneNic.create();
     const region = await nic.pd.regMr(4096, Access.REMOTE_ALL);
@@ -191,6 +215,18 @@ describe('atomics', () => {
       expect(nic.take()).toMatchObject([{ at: n, orig: BigInt(n) }]);
     }
     expect(nic.mr.bytes.readBigUInt64LE(0)).toBe(4n);
+  });
+
+  it('that the network delivers late leave the answers that are owed to newer ones', async () => {
+    const nic = await LoneNic.create();
+    nic.request('FETCH_ADD', 0, { swapAdd: 1n });
+    nic.take();
+    nic.request('FETCH_ADD', 1, { swapAdd: 1n });
+    nic.request('FETCH_ADD', 0, { swapAdd: 1n });
+    expect(nic.take()).toMatchObject([
+      { at: 0, orig: 0n },
+      { at: 1, orig: 1n },
+    ]);
   });
 
   it('whose record was recycled are dropped in silence', async () => {
