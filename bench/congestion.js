@@ -71,7 +71,12 @@ async function forward(/** @type {any} */ { rateBps, queuePackets, ecn }) {
 
 async function receive(/** @type {any} */ { rateBps }) {
   const device = await openNic(0, rateBps);
-  const listener = await listen(device, { port: TCP_PORT, host: HOST, region: MESSAGE_BYTES });
+  const listener = await listen(device, {
+    port: TCP_PORT,
+    host: HOST,
+    allowForeignGid: true, // TCP does not go through the switch.
+    region: MESSAGE_BYTES,
+  });
   reply('ready');
   for (let i = 0; i < SENDERS; i++) await listener.accept();
   await message(process);
@@ -80,7 +85,13 @@ async function receive(/** @type {any} */ { rateBps }) {
 
 async function send(/** @type {any} */ { index, rateBps, rateControl, seconds }) {
   const device = await openNic(index, rateBps);
-  const connection = await connect(device, { host: HOST, port: TCP_PORT, rateControl, timeout: 17 });
+  const connection = await connect(device, {
+    host: HOST,
+    port: TCP_PORT,
+    allowForeignGid: true,
+    rateControl,
+    timeout: 17,
+  });
   reply('ready');
   await message(process);
   const data = device.allocate(MESSAGE_BYTES);

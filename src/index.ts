@@ -17,15 +17,17 @@ export {
   type ConnectionManagerOptions,
   ConnectionRejected,
 } from './cm/connection-manager.js';
+export type { ConnectionOptions } from './cm/connection-parts.js';
 export type { Agreement, RemoteRegion } from './cm/exchange.js';
+export { type ConnectOptions, connect, listen } from './cm/listen-connect.js';
 export {
-  type ConnectionOptions,
-  type ConnectOptions,
-  connect,
   Listener,
+  type ListenerCounters,
+  type ListenerEvents,
   type ListenOptions,
-  listen,
-} from './cm/listen-connect.js';
+  type Refusal,
+  type RefusalReason,
+} from './cm/listener.js';
 export type { CmCounters } from './cm/protocol-parts.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
 export type { CmTiming } from './cm/timing.js';

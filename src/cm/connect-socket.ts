@@ -1,14 +1,38 @@
 /** TCP connections on the way to RDMA ones. */
 
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
+import type { IpAddress } from '../packet/address.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Rejects with ERR_ROCE_CONNECT, saying why: refused, unreachable, or no answer for five seconds. */
-export async function connectSocket(host: string, port: number): Promise<Socket> {
-  const socket = connect({ host, port });
+/**
+ * Connects, from `local` where that is an address of this host and of the family of `host`; from where the system chooses otherwise. Rejects
+ * with ERR_ROCE_CONNECT, saying why: refused, unreachable, or no answer for five seconds.
+ */
+export async function connectSocket(host: string, port: number, local?: IpAddress): Promise<Socket> {
+  const family = isIP(host);
+  if (local !== undefined && (family === 0 || family === local.family)) {
+    const socket = await connectFrom(host, port, local);
+    if (socket !== undefined) return socket;
+  }
+  return connected(connect({ host, port }), host, port);
+}
+
+/** Undefined where `local` belongs to no interface, as the address of a NIC behind a switch, or needs one to be named. */
+async function connectFrom(host: string, port: number, { text, family }: IpAddress): Promise<Socket | undefined> {
+  try {
+    return await connected(connect({ host, port, family, localAddress: text }), host, port);
+  } catch (error) {
+    const { code, syscall } = ((error as RoceError).cause ?? {}) as NodeJS.ErrnoException;
+    const isNoPlace = syscall === 'bind' && (code === 'EADDRNOTAVAIL' || code === 'EINVAL');
+    if (isNoPlace || code === 'ENOTFOUND') return undefined; // The name has no address of that family.
+    throw error;
+  }
+}
+
+async function connected(socket: Socket, host: string, port: number): Promise<Socket> {
   const timeout = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
   try {
     await once(socket, 'connect', { signal: timeout });

@@ -79,6 +79,7 @@ export class Connection extends Resource {
   readonly agreement: Agreement;
   readonly #parts: ConnectionParts;
   readonly #peer: PeerPresence;
+  readonly #onClosed: () => void;
   readonly #pending = new Map<number, Pending>();
   /** Arrived, and not asked for yet. Each holds its receive buffer, so that a peer who sends more has to wait. */
   readonly #messages: WorkCompletion[] = [];
@@ -94,11 +95,14 @@ export class Connection extends Resource {
   #failure: RoceError | undefined;
   /** The peer has ended the connection: no message will come. */
   #isLeft = false;
+  /** It has done so while nothing was wrong: what fails from then on, fails because nobody is there. */
+  #isLeftInOrder = false;
 
-  private constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement) {
+  private constructor(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement, onClosed: () => void) {
     super(parts.qp.device);
     this.#parts = parts;
     this.#peer = peer;
+    this.#onClosed = onClosed;
     this.agreement = agreement;
     this.qp = parts.qp;
     this.#served = Promise.all([
@@ -109,13 +113,23 @@ export class Connection extends Resource {
   }
 
   /** Takes over a queue pair in RTS, whose receives are posted, and serves it at once. @internal */
-  static over(parts: ConnectionParts, peer: PeerPresence, agreement: Agreement): Connection {
-    return new Connection(parts, peer, agreement);
+  static over(
+    parts: ConnectionParts,
+    peer: PeerPresence,
+    agreement: Agreement,
+    onClosed: () => void = () => {},
+  ): Connection {
+    return new Connection(parts, peer, agreement, onClosed);
   }
 
   /** The device that it belongs to. */
   get device(): RdmaDevice {
     return this.qp.device;
+  }
+
+  /** The peer has left, and the program has taken what came before. @internal */
+  get isSpent(): boolean {
+    return this.#isLeft && this.#messages.length === 0;
   }
 
   /** Memory the peer opened for us; undefined when it opened none. */
@@ -316,6 +330,7 @@ export class Connection extends Resource {
     for (let wc = this.#parts.recvCq.pollOne(); wc !== undefined; wc = this.#parts.recvCq.pollOne())
       this.#onReceive(wc);
     this.#isLeft = true;
+    this.#isLeftInOrder = this.#failure === undefined;
     for (const { reject } of this.#receivers.splice(0)) reject(leftByPeer());
   }
 
@@ -361,13 +376,16 @@ export class Connection extends Resource {
     this.#pending.clear();
   }
 
-  /** Every message from the peer until either side closes the connection, or the peer is gone; a failure throws. */
+  /**
+   * Every message from the peer until either side closes the connection, or the peer is gone: then it ends, even if what was sent meanwhile
+   * fails. A failure before that throws.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void, undefined> {
     while (!this.isClosed) {
       try {
         yield await this.receive();
       } catch (error) {
-        if (this.isClosed || (error as RoceError).code === 'ERR_ROCE_CLOSED') return;
+        if (this.isClosed || this.#isLeftInOrder) return;
         throw error;
       }
     }
@@ -392,6 +410,7 @@ export class Connection extends Resource {
     // What nobody has asked for yet stays, though its buffers serve others from here on.
     this.#left = this.#messages.splice(0).map((wc) => this.#takeMessage(wc));
     this.device.scratch.give(this.#parts.receivePool.bytes);
+    this.#onClosed();
   }
 }
 

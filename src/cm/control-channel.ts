@@ -3,9 +3,11 @@
  * of a test. Lines are bounded, waits have a limit, and a peer that goes away is said so.
  */
 
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
+import { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
+import { printable } from './printable.js';
 
 /** No message of ours comes near it; a peer that sends more is something else. */
 const LINE_BYTES_MAX = 65_536;
@@ -18,6 +20,8 @@ const UNREAD_MAX = 64;
  * number) end the connection: 20 s after the death at the latest. The kernel of a process that stands still answers.
  */
 const KEEPALIVE_IDLE_MS = 10_000;
+/** What was written has so long to reach the kernel: a peer whose process stands still, or whose host is gone, takes nothing. */
+const FLUSH_TIMEOUT_MS = 1_000;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
 const MESSAGE_TIMEOUT_MS = 10_000;
 
@@ -30,6 +34,10 @@ interface Waiter {
 export class ControlChannel {
   /** Resolves when the other end is gone, or this one has closed. */
   readonly closed: Promise<void>;
+  /** `host:port` of the other end. */
+  readonly peer: string;
+  /** Where TCP comes from, which nobody can pretend; undefined for a connection that was gone at once. */
+  readonly remoteAddress: IpAddress | undefined;
   readonly #socket: Socket;
   #buffered = '';
   readonly #messages: unknown[] = [];
@@ -38,6 +46,10 @@ export class ControlChannel {
 
   constructor(socket: Socket) {
     this.#socket = socket;
+    const { remoteAddress, remotePort } = socket;
+    this.peer = `${remoteAddress ?? '?'}:${remotePort ?? '?'}`;
+    // An IPv6 address of a link says which link.
+    this.remoteAddress = remoteAddress === undefined ? undefined : IpAddress.parse(remoteAddress.replace(/%.*/, ''));
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEPALIVE_IDLE_MS);
     socket.setEncoding('utf8');
@@ -49,11 +61,6 @@ export class ControlChannel {
     socket.on('close', () => this.#fail(new RoceError('ERR_ROCE_CONNECT', 'the peer closed the control connection')));
   }
 
-  /** `host:port` of the other end. */
-  get peer(): string {
-    return `${this.#socket.remoteAddress ?? '?'}:${this.#socket.remotePort ?? '?'}`;
-  }
-
   /** False once the other end is gone. */
   get isOpen(): boolean {
     return this.#failure === undefined;
@@ -61,7 +68,7 @@ export class ControlChannel {
 
   /** Sends one message; a peer that is gone is noticed by {@link ControlChannel.receive}. */
   send(message: object): void {
-    if (this.#failure === undefined) this.#socket.write(`${JSON.stringify(message)}\n`);
+    if (this.#failure === undefined && this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
   /** The next message. Rejects with ERR_ROCE_CONNECT when the peer goes away or says nothing for `timeoutMs` (Infinity: waits). */
@@ -101,14 +108,31 @@ export class ControlChannel {
     if (message?.barrier !== name) {
       throw new RoceError(
         'ERR_ROCE_MISMATCH',
-        `waiting for '${name}', the peer sent ${JSON.stringify(message).slice(0, 200)}`,
+        `waiting for '${name}', the peer sent ${printable(JSON.stringify(message))}`,
       );
     }
   }
 
-  /** Ends the connection. Safe to call twice. */
+  /** Tells the peer why there will be no connection, and ends it. `busy`: later there may be one. Nothing more is said to a channel that was closed. */
+  refuse(why: string, options: { readonly busy?: boolean } = {}): void {
+    this.send({ refused: why, ...options });
+    this.close();
+  }
+
+  /**
+   * Ends the connection once what was sent is with the kernel, which delivers it; nobody waits for the peer to hang up as well. Safe to
+   * call twice.
+   */
   close(): void {
-    this.#socket.end();
+    const { destroyed, writableFinished } = this.#socket;
+    if (destroyed) return;
+    this.#socket.destroySoon();
+    if (!writableFinished) setTimeout(() => this.#socket.destroy(), FLUSH_TIMEOUT_MS).unref();
+  }
+
+  /** Ends the connection at once. */
+  abort(): void {
+    this.#socket.destroy();
   }
 
   #onText(text: string): void {
@@ -134,7 +158,7 @@ export class ControlChannel {
 
   #refuse(why: string): void {
     this.#fail(new RoceError('ERR_ROCE_MISMATCH', why, 'is there another program on this port?'));
-    this.#socket.destroy();
+    this.abort();
   }
 
   #fail(error: Error): void {
@@ -160,39 +184,7 @@ function isNestedWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1));
 }
 
-/** Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT, saying why. */
-export async function dial(host: string, port: number): Promise<ControlChannel> {
-  return new ControlChannel(await connectSocket(host, port));
-}
-
-/** Accepts control connections until closed. */
-export class ControlListener {
-  readonly #server: Server;
-
-  private constructor(server: Server) {
-    this.#server = server;
-  }
-
-  /** Rejects with ERR_ROCE_IO when the port is taken. */
-  static open(host: string, port: number, onChannel: (channel: ControlChannel) => void): Promise<ControlListener> {
-    return new Promise((resolve, reject) => {
-      const server = createServer((socket) => onChannel(new ControlChannel(socket)));
-      server.once('error', (error: NodeJS.ErrnoException) => {
-        const hint = error.code === 'EADDRINUSE' ? 'another program listens there: choose another port' : undefined;
-        reject(new RoceError('ERR_ROCE_IO', `cannot listen on ${host}:${port}: ${error.message}`, hint));
-      });
-      server.listen({ host, port }, () => resolve(new ControlListener(server)));
-    });
-  }
-
-  /** The port it listens on: the one asked for, or the one the system chose for 0. */
-  get port(): number {
-    const address = this.#server.address();
-    return address !== null && typeof address === 'object' ? address.port : 0;
-  }
-
-  /** Takes no new connections; open ones stay. */
-  close(): void {
-    this.#server.close();
-  }
+/** Connects to a listening endpoint, from `local` if that is given and an address of this host. Rejects with ERR_ROCE_CONNECT, saying why. */
+export async function dial(host: string, port: number, local?: IpAddress): Promise<ControlChannel> {
+  return new ControlChannel(await connectSocket(host, port, local));
 }

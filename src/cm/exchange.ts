@@ -16,11 +16,18 @@ import { IpAddress } from '../packet/address.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
 import { PSN_MASK } from '../packet/psn.js';
 import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/schemes.js';
+import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
+import { printable } from './printable.js';
 import { connectQueuePair, type Destination, initializeQueuePair } from './transport.js';
 
 const EXCHANGE_VERSION = 1;
+const RKEY_MAX = 0xffff_ffff;
+/** Budgets are small numbers; a port without limit says this. */
+const BUDGET_MAX = 0x7fffffff;
+/** Longest message of a queue pair (IBTA vol. 1 §9.4.3). */
+const MESSAGE_BYTES_MAX = 2 ** 31;
 
 /** Memory offered to the peer. */
 export interface RemoteRegion {
@@ -40,7 +47,11 @@ const hexBigint = z
 const helloSchema = z.object({
   rocev2: z.literal(EXCHANGE_VERSION),
   transport: z.enum(['RC', 'UC', 'UD']).default('RC'),
-  gid: z.string().regex(/^[0-9a-f]{32}$/),
+  gid: z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .transform((hex) => IpAddress.fromBytes(Buffer.from(hex, 'hex')))
+    .refine((address) => address.isUnicast, { error: 'an address that no host has' }),
   udpPort: z.number().int().min(1).max(65535),
   /** UDP source port of what the sender of this hello sends; `flow`: it follows from both QPNs. Absent from older peers: learned. */
   sourcePort: z.union([z.literal('flow'), z.number().int().min(0).max(65535)]).optional(),
@@ -50,37 +61,52 @@ const helloSchema = z.object({
   recovery: z.string(),
   /** Those parameters of the scheme that both sides need to be the same; absent where it has none. */
   recoveryParameters: z.record(z.string(), z.number()).default({}),
-  receiveBudgetPackets: z.number().int().min(2),
+  receiveBudgetPackets: z.number().int().min(2).max(BUDGET_MAX),
   maxDestRdAtomic: z.number().int().min(0).max(128),
-  region: z.object({ addr: hexBigint, rkey: z.number().int(), length: z.number().int().min(0) }).optional(),
+  region: z
+    .object({ addr: hexBigint, rkey: z.number().int().min(0).max(RKEY_MAX), length: z.number().int().min(0) })
+    .optional(),
   /** Longest message this side has receives for; absent where tools agree on it otherwise. */
-  messageBytesMax: z.number().int().min(0).optional(),
+  messageBytesMax: z.number().int().min(0).max(MESSAGE_BYTES_MAX).optional(),
   /** What the tool on the other end wants, for tools to read and check. */
   purpose: z.record(z.string(), z.unknown()),
 });
 
-const refusalSchema = z.object({ refused: z.string() });
+const refusalSchema = z.object({
+  refused: z.string(),
+  /** Nothing is wrong with this peer: it may come again. */
+  busy: z.boolean().default(false),
+});
 
 type Hello = z.infer<typeof helloSchema>;
 
+/** What the peer's hello must fit; known before anything is made for it. */
+export interface ExchangeTerms {
+  /** The scheme, and those of its parameters that are marked `agreed`, must be the same on both sides; only RC has one. */
+  readonly recovery: RecoveryOptions;
+  /** Looks at what the peer wants; a returned text refuses it. */
+  readonly check?: (purpose: Record<string, unknown>) => string | undefined;
+  /**
+   * Takes the GID that the peer tells though its TCP connection comes from another address: behind NAT, or where TCP is on another network
+   * than the device. A stranger can then have packets sent to somebody else. Default false: the peer is refused.
+   */
+  readonly allowForeignGid?: boolean;
+}
+
 /** What one side brings to the exchange. */
-export interface ExchangeOptions {
+export interface ExchangeOptions extends ExchangeTerms {
   /** In RESET; its type must be the peer's. */
   readonly qp: QueuePair;
   /** Start PSN of this side's requests, 24 bits, random. */
   readonly psn: number;
   /** Largest path MTU this side wants, bytes; the smaller of both is used. */
   readonly mtu: number;
-  /** The scheme, and those of its parameters that are marked `agreed`, must be the same on both sides; only RC has one. */
-  readonly recovery: RecoveryOptions;
   /** Memory opened to the peer. Default: none. */
   readonly region?: RemoteRegion;
   /** Longest message this side can receive, to be told to the peer. */
   readonly messageBytesMax?: number;
   /** What this tool wants, for the tool on the other end to read and check. Default: nothing. */
   readonly purpose?: Record<string, unknown>;
-  /** Looks at what the peer wants; a returned text refuses it. */
-  readonly check?: (purpose: Record<string, unknown>) => string | undefined;
   /** Local ACK timeout code, default 14 (67 ms). */
   readonly timeout?: number;
   /** Default 7. */
@@ -122,8 +148,6 @@ const RETRY_DEFAULT = 7;
 /** 17.2 s: a collection of garbage, a stopped process and a short suspension are survived. */
 const TOTAL_TIMEOUT_DEFAULT = 22;
 const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use
-/** Budgets are small numbers; a port without limit says this. */
-const BUDGET_MAX = 0x7fffffff;
 
 function helloOf(options: ExchangeOptions): object {
   const { attributes } = options.qp.device;
@@ -150,56 +174,84 @@ function helloOf(options: ExchangeOptions): object {
   };
 }
 
-/** Reads the peer's hello. Throws ERR_ROCE_MISMATCH with what does not fit. */
-function readHello(message: unknown): Hello {
-  const refusal = refusalSchema.safeParse(message);
-  if (refusal.success) throw new RoceError('ERR_ROCE_MISMATCH', `the peer refuses: ${refusal.data.refused}`);
-  const hello = helloSchema.safeParse(message);
-  if (hello.success) return hello.data;
-  const { path, message: why } = hello.error.issues[0];
-  throw new RoceError('ERR_ROCE_MISMATCH', `the peer's ${path.join('.') || 'message'} is not as expected: ${why}`);
-}
-
-function mismatchOf(hello: Hello, options: ExchangeOptions): string | undefined {
-  const { type } = options.qp;
+/** What does not fit, for a device and a type of queue pair. */
+function mismatchOf(
+  hello: Hello,
+  channel: ControlChannel,
+  device: RdmaDevice,
+  type: QueuePair['type'],
+  terms: ExchangeTerms,
+): string | undefined {
   if (hello.transport !== type) {
     return `the transport is ${type} here and ${hello.transport} there; both sides need the same`;
   }
-  const recovery = recoverySettings(options.recovery);
+  const recovery = recoverySettings(terms.recovery);
   if (hello.recovery !== recovery.name) {
-    return `recovery is ${recovery.name} here and ${hello.recovery} there; both sides need the same`;
+    return `recovery is ${recovery.name} here and ${printable(hello.recovery)} there; both sides need the same`;
   }
   for (const [key, value] of Object.entries(agreedParameters(recovery))) {
     const theirs = hello.recoveryParameters[key];
     if (theirs === value) continue;
     return `${key} of ${recovery.name} is ${value} here and ${theirs ?? 'not told'} there; both sides need the same`;
   }
-  if (IpAddress.fromBytes(Buffer.from(hello.gid, 'hex')).family !== options.qp.device.address.family) {
-    return 'one side uses IPv4 and the other IPv6';
+  if (hello.gid.family !== device.address.family) return 'one side uses IPv4 and the other IPv6';
+  const { remoteAddress } = channel;
+  if (terms.allowForeignGid !== true && remoteAddress?.equals(hello.gid) !== true) {
+    return (
+      `the gid is that of ${hello.gid}, and TCP is with ${remoteAddress ?? 'nobody'}; ` +
+      'where that is meant to be so, behind NAT or on two networks, set `allowForeignGid`'
+    );
   }
-  return options.check?.(hello.purpose);
+  return terms.check?.(hello.purpose);
+}
+
+/** The next message as a hello that fits. What does not fit is refused by name, and throws ERR_ROCE_MISMATCH. */
+async function receiveHello(
+  channel: ControlChannel,
+  device: RdmaDevice,
+  type: QueuePair['type'],
+  terms: ExchangeTerms,
+): Promise<Hello> {
+  const message = await channel.receive();
+  const refusal = refusalSchema.safeParse(message);
+  if (refusal.success) {
+    const { refused, busy } = refusal.data;
+    throw new RoceError(busy ? 'ERR_ROCE_CONNECT' : 'ERR_ROCE_MISMATCH', `the peer refuses: ${printable(refused)}`);
+  }
+  const { success, data: hello, error } = helloSchema.safeParse(message);
+  const mismatch = success ? mismatchOf(hello, channel, device, type, terms) : malformed(error);
+  if (success && mismatch === undefined) return hello;
+  channel.refuse(mismatch!);
+  throw new RoceError('ERR_ROCE_MISMATCH', mismatch!);
+}
+
+function malformed(error: z.ZodError): string {
+  const { path, message } = error.issues[0];
+  return printable(`the peer's ${path.join('.') || 'message'} is not as expected: ${message}`);
+}
+
+/**
+ * Looks at the client's hello before anything is made for it, and leaves it for {@link exchangeAsServer}. What does not fit an RC queue pair of
+ * the device is refused by name, and rejects with ERR_ROCE_MISMATCH.
+ */
+export async function previewHello(channel: ControlChannel, device: RdmaDevice, terms: ExchangeTerms): Promise<void> {
+  const message = await channel.receive();
+  channel.unread(message);
+  await receiveHello(channel, device, 'RC', terms);
+  channel.unread(message);
 }
 
 /** The client's side: says hello first. The QP is in RTS when it resolves. */
 export async function exchangeAsClient(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
+  const { qp } = options;
   channel.send(helloOf(options));
-  const hello = readHello(await channel.receive());
-  const mismatch = mismatchOf(hello, options);
-  if (mismatch !== undefined) {
-    channel.send({ refused: mismatch });
-    throw new RoceError('ERR_ROCE_MISMATCH', mismatch);
-  }
-  return establish(channel, hello, options);
+  return establish(channel, await receiveHello(channel, qp.device, qp.type, options), options);
 }
 
 /** The server's side: answers. The QP is in RTS when it resolves. */
 export async function exchangeAsServer(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
-  const hello = readHello(await channel.receive());
-  const mismatch = mismatchOf(hello, options);
-  if (mismatch !== undefined) {
-    channel.send({ refused: mismatch });
-    throw new RoceError('ERR_ROCE_MISMATCH', mismatch);
-  }
+  const { qp } = options;
+  const hello = await receiveHello(channel, qp.device, qp.type, options);
   channel.send(helloOf(options));
   return establish(channel, hello, options);
 }
@@ -221,7 +273,7 @@ async function endPatience(channel: ControlChannel, qp: QueuePair): Promise<void
 async function establish(channel: ControlChannel, hello: Hello, options: ExchangeOptions): Promise<Agreement> {
   const { qp } = options;
   const { device } = qp;
-  const peer = IpAddress.fromBytes(Buffer.from(hello.gid, 'hex'));
+  const peer = hello.gid;
   const mtu = Math.min(hello.mtu, options.mtu, device.attributes.pathMtuMax);
   const maxRdAtomic = options.maxRdAtomic ?? RD_ATOMIC_DEFAULT;
   await device.link.resolve(peer);

@@ -3,19 +3,26 @@
  * message in one piece because the other reads it in one, and waits only so long.
  */
 
-import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
+import { TcpListener } from './tcp-listener.js';
 
 /** perftest sleeps a second before it speaks, and an emulated peer thinks slowly. */
 const MESSAGE_TIMEOUT_MS = 20_000;
 /** More than any message; a peer that sends so much unasked is something else. */
 const UNREAD_BYTES_MAX = 65_536;
+/** Connections that nobody has asked for yet; more are cut. Such programs serve one peer at a time. */
+const WAITING_MAX = 16;
+/** A peer has so long to take what was written and to hang up as well; one whose host is gone never does. */
+const GOODBYE_MS = 2_000;
 
 /** One end of such a connection. */
 export class FixedChannel {
+  /** `host:port` of the other end. */
+  readonly peer: string;
+  readonly #localAddress: string | undefined;
   readonly #socket: Socket;
   #unread = Buffer.alloc(0);
   #failure: RoceError | undefined;
@@ -23,20 +30,21 @@ export class FixedChannel {
 
   constructor(socket: Socket) {
     this.#socket = socket;
+    // Kept: a socket forgets them when its peer is gone.
+    this.peer = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? '?'}`;
+    this.#localAddress = socket.localAddress;
     socket.setNoDelay(true);
     socket.on('data', (bytes: Buffer) => this.#onData(bytes));
     socket.on('end', () => this.#fail('the peer closed the connection'));
     socket.on('error', (error) => this.#fail(error.message));
   }
 
-  /** `host:port` of the other end. */
-  get peer(): string {
-    return `${this.#socket.remoteAddress}:${this.#socket.remotePort}`;
-  }
-
-  /** This end's address: the one the peer can reach. */
+  /** This end's address: the one the peer can reach. Throws ERR_ROCE_CONNECT for a peer that was gone at once. */
   get localAddress(): IpAddress {
-    return IpAddress.parse(this.#socket.localAddress!.replace(/%.*/, ''));
+    if (this.#localAddress === undefined) {
+      throw new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection as soon as it was made');
+    }
+    return IpAddress.parse(this.#localAddress.replace(/%.*/, ''));
   }
 
   /** False once the peer has closed the connection, or it broke. */
@@ -89,6 +97,7 @@ export class FixedChannel {
   close(): void {
     this.#socket.end();
     this.#socket.unref();
+    setTimeout(() => this.#socket.destroy(), GOODBYE_MS).unref();
   }
 
   /** Cuts the connection: whoever reads from it fails. */
@@ -105,38 +114,56 @@ export async function dialFixed(host: string, port: number): Promise<FixedChanne
 
 /** Listens on a TCP port for one peer after another. */
 export class FixedListener {
-  readonly #server: Server;
+  readonly #waiting: FixedChannel[] = [];
+  #accepter: ((channel: FixedChannel) => void) | undefined;
+  #tcp!: TcpListener;
 
-  private constructor(server: Server) {
-    this.#server = server;
-  }
+  private constructor() {}
 
   /** On all addresses of the host unless one is given; port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
   static async open(port: number, host?: string): Promise<FixedListener> {
-    const server = createServer({ pauseOnConnect: false });
-    server.listen({ port, ...(host !== undefined && { host }) });
-    try {
-      await once(server, 'listening');
-    } catch (error) {
-      const hint = (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'choose another port' : undefined;
-      throw new RoceError('ERR_ROCE_IO', `cannot listen on TCP port ${port}: ${(error as Error).message}`, hint);
-    }
-    return new FixedListener(server);
+    const listener = new FixedListener();
+    listener.#tcp = await TcpListener.open({ host, port }, { onSocket: (socket) => listener.#onSocket(socket) });
+    return listener;
   }
 
   /** The one asked for, or the one the system chose for 0. */
   get port(): number {
-    return (this.#server.address() as { port: number }).port;
+    return this.#tcp.port;
   }
 
-  /** The next peer. Rejects when the signal is aborted. */
-  async accept(signal?: AbortSignal): Promise<FixedChannel> {
-    const [socket] = (await once(this.#server, 'connection', signal === undefined ? {} : { signal })) as [Socket];
-    return new FixedChannel(socket);
+  /** The next peer that has not left. Rejects with an AbortError when the signal is aborted. */
+  accept(signal?: AbortSignal): Promise<FixedChannel> {
+    for (let channel = this.#waiting.shift(); channel !== undefined; channel = this.#waiting.shift()) {
+      if (channel.isOpen) return Promise.resolve(channel);
+      channel.abort();
+    }
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const onAbort = () => {
+        this.#accepter = undefined;
+        reject(signal!.reason);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#accepter = (channel) => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve(channel);
+      };
+    });
   }
 
-  /** Takes no new connections; open ones stay. */
+  #onSocket(socket: Socket): void {
+    const channel = new FixedChannel(socket);
+    const accepter = this.#accepter;
+    this.#accepter = undefined;
+    if (accepter !== undefined) accepter(channel);
+    else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(channel);
+    else channel.abort();
+  }
+
+  /** Takes no new connections, and cuts those that nobody has asked for; others stay. */
   close(): void {
-    this.#server.close();
+    this.#tcp.close();
+    for (const channel of this.#waiting.splice(0)) channel.abort();
   }
 }

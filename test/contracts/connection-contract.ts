@@ -3,7 +3,7 @@
 import { connect as connectTcp, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type * as sourceApi from '../../src/index.js';
-import type { Connection, ConnectionOptions, DeviceOptions, Listener, RdmaDevice } from '../../src/index.js';
+import type { Connection, ConnectionOptions, DeviceOptions, Listener, RdmaDevice, Refusal } from '../../src/index.js';
 import { Access } from '../../src/index.js';
 import { eventually } from '../support/eventually.js';
 
@@ -13,6 +13,11 @@ export interface EngineUnderTest {
   /** Loopback addresses of the caller alone, so that test files may run side by side on UDP 4791. */
   readonly server: string;
   readonly client: string;
+}
+
+/** What the listener says of the next peer that it turns away. */
+function nextRefusal(listener: Listener): Promise<Refusal> {
+  return new Promise((resolve) => listener.events.once('REFUSED', resolve));
 }
 
 /** Memory that every engine can reach. */
@@ -221,16 +226,18 @@ export function connectionContract(
       it('refuses different recovery schemes by name, on both sides', async () => {
         const [serverDevice, clientDevice] = await devices();
         const listener = closeLater(await listen(serverDevice, { port: 0, recovery: 'selective-repeat' }));
-        const [accepted, connected] = await Promise.allSettled([
-          listener.accept(),
-          connect(clientDevice, { host: SERVER, port: listener.port, recovery: 'go-back-0' }),
-        ]);
-        for (const side of [accepted, connected]) {
-          expect(side).toMatchObject({ status: 'rejected', reason: { code: 'ERR_ROCE_MISMATCH' } });
-        }
-        expect(String((connected as PromiseRejectedResult).reason)).toMatch(
-          /recovery is selective-repeat here and go-back-0 there/,
-        );
+        const refused = nextRefusal(listener);
+        const connected = await connect(clientDevice, {
+          host: SERVER,
+          port: listener.port,
+          recovery: 'go-back-0',
+        }).catch((error: unknown) => error);
+        const mismatch = {
+          code: 'ERR_ROCE_MISMATCH',
+          message: expect.stringMatching(/recovery is selective-repeat here and go-back-0 there/),
+        };
+        expect(connected).toMatchObject(mismatch);
+        expect(await refused).toMatchObject({ reason: 'refused_mismatch', error: mismatch });
       });
 
       it('settles on the smaller path MTU', async () => {
@@ -252,28 +259,32 @@ export function connectionContract(
       it('turns away a program that speaks something else', async () => {
         const [serverDevice] = await devices();
         const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const refused = nextRefusal(listener);
         const socket = connectTcp(listener.port, SERVER, () => socket.write('GET / HTTP/1.1\r\n\r\n'));
-        await expect(listener.accept()).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+        expect(await refused).toMatchObject({ reason: 'refused_mismatch', error: { code: 'ERR_ROCE_MISMATCH' } });
         socket.destroy();
       });
 
       it('turns away a line without end, and a hello with a wrong field names the field', async () => {
         const [serverDevice] = await devices();
         const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const endlessRefused = nextRefusal(listener);
         const endless = connectTcp(listener.port, SERVER, () => endless.write('x'.repeat(100_000)));
         endless.on('error', () => {});
-        await expect(listener.accept()).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+        expect(await endlessRefused).toMatchObject({ reason: 'refused_mismatch' });
+        const wrongRefused = nextRefusal(listener);
         const wrong = connectTcp(listener.port, SERVER, () => wrong.write('{"rocev2":1,"gid":"zz"}\n'));
-        await expect(listener.accept()).rejects.toThrow(/gid/);
+        expect((await wrongRefused).error.message).toMatch(/gid/);
+        expect(listener.counters()).toMatchObject({ established: 0, refused_mismatch: 2 });
         wrong.destroy();
         endless.destroy();
       });
 
-      it('lets no more than 128 peers wait to be accepted', async () => {
+      it('lets no more than 64 peers of one address be silent: the oldest make room', async () => {
         const [serverDevice] = await devices();
         const listener = closeLater(await listen(serverDevice, { port: 0 }));
         let ended = 0;
-        const sockets = Array.from({ length: 130 }, () => connectTcp(listener.port, SERVER));
+        const sockets = Array.from({ length: 66 }, () => connectTcp(listener.port, SERVER));
         for (const socket of sockets)
           socket
             .on('error', () => {})
@@ -281,16 +292,28 @@ export function connectionContract(
             .resume();
         await eventually(() => ended >= 2);
         expect(ended).toBe(2);
+        expect(listener.counters().crowded_out).toBe(2);
         for (const socket of sockets) socket.destroy();
+      });
+
+      it('makes connections that wait to be accepted, side by side', async () => {
+        const [serverDevice, clientDevice] = await devices();
+        const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const target = { host: SERVER, port: listener.port };
+        const clients = await Promise.all(Array.from({ length: 5 }, () => connect(clientDevice, target)));
+        const sending = clients.map((client) => client.send(Buffer.from('early')));
+        for (let i = 0; i < 5; i++) expect((await (await listener.accept()).receive()).data.toString()).toBe('early');
+        await Promise.all(sending);
       });
 
       it('turns away a program that talks without being asked', async () => {
         const [serverDevice] = await devices();
         const listener = closeLater(await listen(serverDevice, { port: 0 }));
+        const refused = nextRefusal(listener);
         const talker = connectTcp(listener.port, SERVER, () => talker.write('{}\n'.repeat(1000)));
         const cut = new Promise((resolve) => talker.on('close', resolve).on('error', () => {}));
-        await cut; // Although nobody has accepted it yet.
-        await expect(listener.accept()).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+        expect(await refused).toMatchObject({ reason: 'refused_mismatch' });
+        await cut; // Although nobody has asked for a connection yet.
       });
 
       it('gives up on a server that accepts and then says nothing about itself', async () => {
@@ -304,11 +327,10 @@ export function connectionContract(
 
       it('leaves nothing behind when it fails: the device can be used again', async () => {
         const { server, client, listener } = await pair();
-        const outcomes = await Promise.allSettled([
-          listener.accept(),
-          connect(client.device, { host: SERVER, port: listener.port, recovery: 'go-back-0' }),
-        ]);
-        expect(outcomes.map((outcome) => outcome.status)).toEqual(['rejected', 'rejected']);
+        const refused = nextRefusal(listener);
+        const target = { host: SERVER, port: listener.port };
+        await expect(connect(client.device, { ...target, recovery: 'go-back-0' })).rejects.toThrow(/recovery/);
+        await refused;
         await client.send(Buffer.from('still here'));
         expect((await server.receive()).data.toString()).toBe('still here');
       });

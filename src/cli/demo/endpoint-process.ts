@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import type { Connection } from '../../cm/connection.js';
-import { connect, type Listener, listen } from '../../cm/listen-connect.js';
+import { connect, listen } from '../../cm/listen-connect.js';
+import type { Listener } from '../../cm/listener.js';
 import { RoceError } from '../../core/errors.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
@@ -42,15 +43,21 @@ const service = {
   /** Listens and opens fresh memory to the peer; answers the TCP port. */
   listen: method({ regionBytes: z.number().int() }, async ({ regionBytes }) => {
     region = Buffer.alloc(regionBytes);
-    const options = { port: 0, host: TCP_HOST, region, messageBytesMax: regionBytes, receiveDepth: RECEIVE_DEPTH };
-    listener = await listen(required(device, 'device'), options);
+    listener = await listen(required(device, 'device'), {
+      port: 0,
+      host: TCP_HOST,
+      allowForeignGid: true, // TCP does not go through the switch.
+      region,
+      messageBytesMax: regionBytes,
+      receiveDepth: RECEIVE_DEPTH,
+    });
     return listener.port;
   }),
   accept: method({}, async () => {
     connection = await required(listener, 'listener').accept();
   }),
   connect: method({ port: z.number().int() }, async ({ port }) => {
-    connection = await connect(required(device, 'device'), { host: TCP_HOST, port });
+    connection = await connect(required(device, 'device'), { host: TCP_HOST, port, allowForeignGid: true });
     const { mtu, recovery } = connection.agreement;
     return { mtu, recovery };
   }),

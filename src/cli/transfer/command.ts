@@ -220,8 +220,10 @@ function arrivalsOf({ counts }: Tally, arrived: number): Pick<Tally, 'counts' | 
 async function runServer(tool: TransferTool, op: TransferOp, options: TransferOptions, output: Output): Promise<void> {
   const { transport } = options;
   const suffix = transport === 'rc' ? '' : ` --transport ${transport}`;
-  const endpoint = await serveOneClient({ tool: tool.name, op, transport }, options, output.io, (description, host) => {
-    output.note(`waiting for 'rocev2 ${tool.name} ${op} ${host}${suffix}' on port ${options.port}, ${description}`);
+  const endpoint = await serveOneClient({ tool: tool.name, op, transport }, options, output.io, {
+    onListening: (description, host) =>
+      output.note(`waiting for 'rocev2 ${tool.name} ${op} ${host}${suffix}' on port ${options.port}, ${description}`),
+    onStranger: (peer, why) => output.note(`${peer} was not the client: ${why}`),
   });
   try {
     printHead(output, endpoint, tool.title);

@@ -5,8 +5,9 @@
 
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
-import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
-import { type Agreement, type ExchangeOptions, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
+import { type ControlChannel, dial } from '../../cm/control-channel.js';
+import { ControlListener } from '../../cm/control-listener.js';
+import { type Agreement, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { qpTypeOf, TRANSPORTS, type TransportName } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
@@ -20,13 +21,13 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { openDevice } from '../../verbs/open-device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
-import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import { type FrameWire, frameDeviceOptions, hostOfWire } from '../frame-wire.js';
 import { endingInTime } from '../interruption.js';
 import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { CliIo } from '../output.js';
 import { type RecoveryFlags, recoveryOf } from '../recovery-options.js';
+import { WaitingClients } from './waiting-clients.js';
 
 /** Operations that can be measured. */
 export const TRANSFER_OPS = ['write', 'read', 'send', 'atomic'] as const;
@@ -208,33 +209,38 @@ export function checkDatagramSize(sizeBytes: number, mtuBytes: number): void {
   );
 }
 
-/** Makes the queues and connects every lane with `exchange`. Closes the device when it fails. */
+/** Makes the queues and connects every lane with `exchange`. Closes them, and the channel, when it fails; the device stays. */
 async function establish(
   device: RdmaDevice,
   channel: ControlChannel,
   options: EndpointOptions,
   plan: TransferPlan,
-  exchange: (options: ExchangeOptions, lane: number) => Promise<Agreement>,
+  exchange: typeof exchangeAsClient,
 ): Promise<Endpoint> {
-  const pd = await device.createPd();
-  const depth = Math.max(options.txDepth, 1);
-  const sendCq = await device.createCq(depth * plan.qps * 2);
-  const maxRecvWr = receiveDepth(plan);
-  const recvCq = await device.createCq(maxRecvWr * plan.qps * 2);
-  const region = await pd.regMr(laneBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
-  const lanes: Lane[] = [];
-  for (let lane = 0; lane < plan.qps; lane++) {
-    const offset = lane * laneBytes(plan);
-    const qp = await pd.createQp({
-      type: qpTypeOf(plan.transport),
-      sendCq,
-      recvCq,
-      maxSendWr: depth,
-      maxRecvWr,
-      maxRecvSge: RECEIVE_SGES,
-    });
-    const agreement = await exchange(
-      {
+  const made: Array<{ close(): Promise<void> }> = [];
+  const note = <R extends { close(): Promise<void> }>(resource: R): R => {
+    made.unshift(resource);
+    return resource;
+  };
+  try {
+    const depth = Math.max(options.txDepth, 1);
+    const sendCq = note(await device.createCq(depth * plan.qps * 2));
+    const maxRecvWr = receiveDepth(plan);
+    const recvCq = note(await device.createCq(maxRecvWr * plan.qps * 2));
+    const pd = note(await device.createPd());
+    const region = await pd.regMr(laneBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
+    const lanes: Lane[] = [];
+    for (let lane = 0; lane < plan.qps; lane++) {
+      const offset = lane * laneBytes(plan);
+      const qp = await pd.createQp({
+        type: qpTypeOf(plan.transport),
+        sendCq,
+        recvCq,
+        maxSendWr: depth,
+        maxRecvWr,
+        maxRecvSge: RECEIVE_SGES,
+      });
+      const agreement = await exchange(channel, {
         qp,
         psn: randomInt(PSN_COUNT),
         mtu: options.mtu,
@@ -245,17 +251,26 @@ async function establish(
         ...(plan.transport !== 'ud' && { rateControl: plan.rateControl }),
         purpose: plan,
         region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: laneBytes(plan) },
-      },
-      lane,
-    );
-    if (plan.transport === 'ud') checkDatagramSize(plan.sizeBytes, agreement.mtu);
-    lanes.push({ qp, agreement, offset });
-  }
-  const close = async () => {
+        allowForeignGid: isTcpElsewhere(options),
+      });
+      if (plan.transport === 'ud') checkDatagramSize(plan.sizeBytes, agreement.mtu);
+      lanes.push({ qp, agreement, offset });
+    }
+    const close = async () => {
+      channel.close();
+      await device.close();
+    };
+    return { device, pd, sendCq, recvCq, region, lanes, channel, plan, arrivals: { messages: 0 }, close };
+  } catch (error) {
     channel.close();
-    await device.close();
-  };
-  return { device, pd, sendCq, recvCq, region, lanes, channel, plan, arrivals: { messages: 0 }, close };
+    for (const resource of made) await resource.close();
+    throw error;
+  }
+}
+
+/** An endpoint on a switch has an address that TCP does not know. */
+function isTcpElsewhere({ frame }: EndpointOptions): boolean {
+  return frame !== undefined;
 }
 
 /** Connects to a waiting server and tells it the plan. */
@@ -266,14 +281,11 @@ export async function connectToServer(
   interrupted: AbortSignal,
 ): Promise<Endpoint> {
   const device = await openEndpointDevice(await clientPort(host, options), options);
-  let channel: ControlChannel | undefined;
   try {
-    const dialed = await endingInTime(dial(host, options.port), interrupted);
-    channel = dialed;
-    const established = establish(device, dialed, options, plan, (exchange) => exchangeAsClient(dialed, exchange));
-    return await endingInTime(established, interrupted);
+    const local = isTcpElsewhere(options) ? undefined : device.address;
+    const channel = await endingInTime(dial(host, options.port, local), interrupted);
+    return await endingInTime(establish(device, channel, options, plan, exchangeAsClient), interrupted);
   } catch (error) {
-    channel?.close();
     await device.close();
     throw error;
   }
@@ -287,12 +299,20 @@ function commandOf({ tool, op, transport }: ServerRole): string {
   return `rocev2 ${tool} ${op}${transport === 'rc' ? '' : ` --transport ${transport}`}`;
 }
 
-/** Waits for one client and follows its plan. */
+/** What a waiting server tells people. */
+export interface ServerWords {
+  /** It waits: on which port of the NIC, and at which host. */
+  onListening(description: string, host: string): void;
+  /** Somebody else was there; it waits on. */
+  onStranger(peer: string, why: string): void;
+}
+
+/** Waits for a client whose plan this server was started for, and follows it. Others are refused by name, and it waits on. */
 export async function serveOneClient(
   role: ServerRole,
   options: EndpointOptions,
   io: CliIo,
-  onListening: (description: string, host: string) => void,
+  words: ServerWords,
 ): Promise<Endpoint> {
   const address = options.bind?.text ?? '127.0.0.1';
   const device = await openEndpointDevice(
@@ -300,21 +320,35 @@ export async function serveOneClient(
     options,
   );
   const meetingHost = options.frame === undefined ? address : await hostOfWire(options.frame);
-  let channel: ControlChannel | undefined;
+  const clients = new WaitingClients(io.interrupted);
+  let listener: ControlListener | undefined;
   try {
-    const accepted = await acceptOne(meetingHost, options.port, io, () =>
-      onListening(device.portDescription, meetingHost),
-    );
-    channel = accepted;
-    const follow = async () => {
-      const plan = await peekPlan(accepted, role);
-      return establish(device, accepted, options, plan, (exchange) => exchangeAsServer(accepted, exchange));
-    };
-    return await endingInTime(follow(), io.interrupted);
+    listener = await ControlListener.open(meetingHost, options.port, {
+      onPeer: (channel) => clients.add(channel),
+      onEarlyEnd: (_, peer, { message }) => words.onStranger(peer, message),
+      onTrouble: ({ message }) => words.onStranger('a peer', message),
+    });
+    words.onListening(device.portDescription, meetingHost);
+    for (;;) {
+      const channel = await clients.next();
+      const stop = () => channel.abort();
+      io.interrupted.addEventListener('abort', stop);
+      try {
+        const plan = await peekPlan(channel, role);
+        return await establish(device, channel, options, plan, exchangeAsServer);
+      } catch (error) {
+        channel.close();
+        if (!io.interrupted.aborted) words.onStranger(channel.peer, (error as Error).message);
+      } finally {
+        io.interrupted.removeEventListener('abort', stop);
+      }
+    }
   } catch (error) {
-    channel?.close();
     await device.close();
     throw error;
+  } finally {
+    listener?.close();
+    clients.close();
   }
 }
 
@@ -330,25 +364,9 @@ async function peekPlan(channel: ControlChannel, role: ServerRole): Promise<Tran
   const hello = (await channel.receive()) as { purpose?: Record<string, unknown> } | null;
   const refusal = checkPlan(hello?.purpose ?? {}, role);
   if (refusal !== undefined) {
-    channel.send({ refused: refusal });
-    throw new RoceError('ERR_ROCE_MISMATCH', refusal, 'start both sides with the same command');
+    channel.refuse(refusal);
+    throw new RoceError('ERR_ROCE_MISMATCH', refusal);
   }
   channel.unread(hello);
   return planSchema.parse(hello?.purpose);
-}
-
-async function acceptOne(host: string, port: number, io: CliIo, onListening: () => void): Promise<ControlChannel> {
-  let listener: ControlListener | undefined;
-  try {
-    return await new Promise<ControlChannel>((resolve, reject) => {
-      const interrupt = () => reject(new CommandFailure(EXIT_INTERRUPTED));
-      io.interrupted.addEventListener('abort', interrupt, { once: true });
-      ControlListener.open(host, port, resolve).then((opened) => {
-        listener = opened;
-        onListening();
-      }, reject);
-    });
-  } finally {
-    listener?.close();
-  }
 }

@@ -2,7 +2,8 @@
 
 import process from 'node:process';
 import { z } from 'zod';
-import { type ControlChannel, ControlListener } from '../../cm/control-channel.js';
+import type { ControlChannel } from '../../cm/control-channel.js';
+import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
 import { crc32 } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
@@ -65,9 +66,18 @@ const service = {
       channel.send({ serving: true });
       return { end, pool: opened };
     };
-    listener = await ControlListener.open(LOOPBACK, 0, (channel) => {
-      serving = serve(channel);
-      serving.catch(() => channel.close());
+    listener = await ControlListener.open(LOOPBACK, 0, {
+      onPeer: (channel) => {
+        if (serving !== undefined) {
+          channel.refuse('this server has its client');
+          return;
+        }
+        serving = serve(channel);
+        serving.catch(() => {
+          serving = undefined; // It was not the client.
+          channel.close();
+        });
+      },
     });
     return listener.port;
   }),

@@ -163,7 +163,7 @@ export class StorageClient implements AsyncDisposable {
 }
 
 async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Promise<SkClientChannel> {
-  const control = await dial(options.host, options.port);
+  const control = await dial(options.host, options.port, device.address);
   const pd = await device.createPd();
   try {
     const recovery = options.recovery ?? STANDARD_RECOVERY;

@@ -1,6 +1,7 @@
 /** sU-RDMA on real devices: one endpoint a device, whose connections share its protection domain and its registered buffers. */
 
-import { type ControlChannel, ControlListener, dial } from '../../cm/control-channel.js';
+import { type ControlChannel, dial } from '../../cm/control-channel.js';
+import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
@@ -50,7 +51,7 @@ export class SuEndpoint implements AsyncDisposable {
    * ERR_ROCE_OUT_OF_RANGE for sizes that cannot be.
    */
   async connect(host: string, port: number): Promise<SuConnection> {
-    const control = await dial(host, port);
+    const control = await dial(host, port, this.#pd.device.address);
     try {
       return await this.#establish(control, 'client');
     } catch (error) {
@@ -61,8 +62,10 @@ export class SuEndpoint implements AsyncDisposable {
 
   /** Accepts connections until the endpoint closes; resolves with the TCP port, which 0 leaves to the system. */
   async listen(host: string, port: number, onConnection: (connection: SuConnection) => void): Promise<number> {
-    const listener = await ControlListener.open(host, port, (control) => {
-      this.#establish(control, 'server').then(onConnection, () => control.close()); // The peer has been told why, or is gone.
+    const listener = await ControlListener.open(host, port, {
+      onPeer: (control) => {
+        this.#establish(control, 'server').then(onConnection, () => control.close()); // The peer has been told why, or is gone.
+      },
     });
     this.#listeners.add(listener);
     return listener.port;

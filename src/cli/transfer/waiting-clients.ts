@@ -1,0 +1,46 @@
+/** Clients that have said hello, until the server has time for them. */
+
+import type { ControlChannel } from '../../cm/control-channel.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+
+/** A server of one client looks at so many candidates at most; more are told that it has enough. */
+const WAITING_MAX = 16;
+
+/** First come, first looked at. */
+export class WaitingClients {
+  readonly #interrupted: AbortSignal;
+  readonly #channels: ControlChannel[] = [];
+  #wake = () => {};
+
+  constructor(interrupted: AbortSignal) {
+    this.#interrupted = interrupted;
+    interrupted.addEventListener('abort', () => this.#wake(), { once: true });
+  }
+
+  /** One more. */
+  add(channel: ControlChannel): void {
+    if (this.#channels.length >= WAITING_MAX) {
+      channel.refuse('the server looks at other clients', { busy: true });
+      return;
+    }
+    this.#channels.push(channel);
+    this.#wake();
+  }
+
+  /** The next one. Rejects with a CommandFailure after Ctrl-C. */
+  async next(): Promise<ControlChannel> {
+    for (;;) {
+      if (this.#interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+      const channel = this.#channels.shift();
+      if (channel !== undefined) return channel;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** The server has its client. */
+  close(): void {
+    for (const channel of this.#channels.splice(0)) channel.refuse('the server has its client', { busy: true });
+  }
+}

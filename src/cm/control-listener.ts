@@ -1,0 +1,106 @@
+/**
+ * A TCP port for control connections. The client speaks first in every exchange of ours, so nobody costs more than a socket until a first
+ * message is here. All peers are listened to side by side; the silent ones are bounded, and the oldest of them makes room.
+ */
+
+import type { Socket } from 'node:net';
+import { RoceError } from '../core/errors.js';
+import type { IpAddress } from '../packet/address.js';
+import { ControlChannel } from './control-channel.js';
+import { type PlaceLimits, Places } from './places.js';
+import { TcpListener } from './tcp-listener.js';
+
+/** Connections whose first message has not come yet. A peer of ours is among them for one round trip. */
+const SILENT_LIMITS: PlaceLimits = { total: 256, perAddress: 64 };
+/** From the connection to the end of its first message, however it trickles in. */
+const FIRST_MESSAGE_TIMEOUT_MS = 10_000;
+
+/** Why a connection ended before its first message was handed out. */
+export type EarlyEnd =
+  /** The first line was none of an exchange of ours. */
+  | 'mismatch'
+  /** No whole message came in time, or the peer left before. */
+  | 'timed_out'
+  /** It was silent, and the oldest when another peer needed its place. */
+  | 'crowded_out';
+
+/** What a control listener tells its owner. */
+export interface ControlListenerEvents {
+  /** A peer whose first message is here, to be received. The channel is the owner's from now on. */
+  onPeer(channel: ControlChannel): void;
+  /** A connection that has ended before. `peer` is its `host:port`. */
+  onEarlyEnd?(end: EarlyEnd, peer: string, error: RoceError): void;
+  /** A connection was turned away because this process has no descriptor, or no memory, for it. */
+  onTrouble?(error: RoceError): void;
+}
+
+/** Accepts control connections until closed. */
+export class ControlListener {
+  readonly #events: ControlListenerEvents;
+  readonly #silent = new Places<ControlChannel>(SILENT_LIMITS);
+  #tcp!: TcpListener;
+
+  private constructor(events: ControlListenerEvents) {
+    this.#events = events;
+  }
+
+  /** Port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
+  static async open(host: string, port: number, events: ControlListenerEvents): Promise<ControlListener> {
+    const listener = new ControlListener(events);
+    listener.#tcp = await TcpListener.open(
+      { host, port },
+      {
+        onSocket: (socket) => void listener.#hear(socket),
+        makeRoom: () => listener.#expelOneFor(undefined),
+        onTrouble: (error) => events.onTrouble?.(error),
+      },
+    );
+    return listener;
+  }
+
+  /** The port it listens on: the one asked for, or the one the system chose for 0. */
+  get port(): number {
+    return this.#tcp.port;
+  }
+
+  /** Takes no new connections, and lets go of those that have said nothing yet; others stay. */
+  close(): void {
+    this.#tcp.close();
+    for (const channel of this.#silent.members) this.#expel(channel, 'the listener is closed');
+  }
+
+  async #hear(socket: Socket): Promise<void> {
+    const channel = new ControlChannel(socket);
+    const { peer, remoteAddress } = channel;
+    if (remoteAddress === undefined) return; // It is gone already.
+    if (this.#silent.fullFor(remoteAddress) !== undefined) this.#expelOneFor(remoteAddress);
+    this.#silent.enter(channel, remoteAddress);
+    try {
+      channel.unread(await channel.receive(FIRST_MESSAGE_TIMEOUT_MS));
+    } catch (error) {
+      if (!this.#silent.leave(channel)) return; // Expelled, and told.
+      channel.abort();
+      const end = (error as RoceError).code === 'ERR_ROCE_MISMATCH' ? 'mismatch' : 'timed_out';
+      this.#events.onEarlyEnd?.(end, peer, error as RoceError);
+      return;
+    }
+    if (this.#silent.leave(channel)) this.#events.onPeer(channel);
+  }
+
+  /** The oldest silent one makes room, for a peer from `address` or for whoever needs a descriptor. False: nobody is silent. */
+  #expelOneFor(address: IpAddress | undefined): boolean {
+    const oldest = this.#silent.inTheWayOf(address, () => true);
+    if (oldest === undefined) return false;
+    const { peer } = oldest;
+    const why = 'too many connections say nothing, and this one was the oldest';
+    this.#expel(oldest, why);
+    this.#events.onEarlyEnd?.('crowded_out', peer, new RoceError('ERR_ROCE_CONNECT', `${peer}: ${why}`));
+    return true;
+  }
+
+  #expel(channel: ControlChannel, why: string): void {
+    this.#silent.leave(channel);
+    channel.refuse(why, { busy: true });
+    channel.abort();
+  }
+}

@@ -1,0 +1,356 @@
+/**
+ * Accepts connections. Set-ups run side by side, and nothing is made for a peer before its hello has been read and fits. Whatever one peer
+ * does ends its own set-up alone: it is counted and told as an event, and neither `accept` nor iteration hears of it.
+ */
+
+import { EventEmitter } from 'node:events';
+import process from 'node:process';
+import { isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
+import type { IpAddress } from '../packet/address.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import { Resource } from '../verbs/resource.js';
+import type { CmListener } from './cm-listener.js';
+import type { CmRequest } from './cm-request.js';
+import type { Connection } from './connection.js';
+import { type ConnectionOptions, type MadeParts, makeParts, termsOf } from './connection-parts.js';
+import type { ControlChannel } from './control-channel.js';
+import { ControlListener } from './control-listener.js';
+import { exchangeAsServer, previewHello } from './exchange.js';
+import { type FullLimit, Places } from './places.js';
+import { setUpOverChannel, setUpThroughManager } from './set-up.js';
+
+/** What {@link listen} takes. */
+export interface ListenOptions extends ConnectionOptions {
+  /** TCP port of the exchange; 0 lets the system choose. */
+  readonly port: number;
+  /** TCP address to listen on, default the device's own. */
+  readonly host?: string;
+  /** Connections open or being set up at a time, of all peers. Default 1024. One takes 4 MiB of receive buffers by default. */
+  readonly maxConnections?: number;
+  /** The same from one address (or one IPv6 network of 64 bits). Default 128. */
+  readonly maxConnectionsPerAddress?: number;
+}
+
+/** Why a peer did not become a connection. */
+export type RefusalReason =
+  /** It speaks something else, has other options, or claims an address that is not its own. */
+  | 'refused_mismatch'
+  /** Its address, or all addresses together, have as many connections as are allowed; or nobody accepts those that are ready. */
+  | 'refused_full'
+  /** It said nothing whole within 10 s, or left before. */
+  | 'timed_out'
+  /** It was silent, or had stopped in its set-up, and was the oldest such when another peer needed its place. */
+  | 'crowded_out'
+  /** This process could not: no memory, no descriptor, a defect. */
+  | 'failed';
+
+/** A peer that did not become a connection. */
+export interface Refusal {
+  /** Why, by name. */
+  readonly reason: RefusalReason;
+  /** `host:port` of the peer. */
+  readonly peer: string;
+  /** What it was told, or would have been. */
+  readonly error: Error;
+}
+
+/** What has become of the peers of a listener so far. */
+export interface ListenerCounters extends Record<RefusalReason, number> {
+  /** Connections made. */
+  established: number;
+}
+
+/** Events of a listener. Peers cause them, at whatever pace they like. */
+export interface ListenerEvents {
+  /** A peer did not become a connection. */
+  REFUSED: [refusal: Refusal];
+}
+
+const MAX_CONNECTIONS = 1024;
+const MAX_CONNECTIONS_PER_ADDRESS = 128;
+/** Connections that may wait to be accepted; more peers are turned away. As many as over RDMA CM. */
+const WAITING_MAX = 128;
+
+/** A peer at the door. */
+interface Visitor {
+  readonly peer: string;
+  readonly address: IpAddress;
+  /** Rejects for a peer that does not fit. */
+  check(): Promise<void>;
+  connect(made: MadeParts, onClosed: () => void): Promise<Connection>;
+  /** Tells it why there will be no connection, unless it has been told. `busy`: not now. */
+  refuse(why: string, options?: { readonly busy: boolean }): void;
+  /** Ends a set-up under way; undefined where it ends by itself in time. */
+  readonly abort?: (why: string) => void;
+}
+
+/** A visitor whose hello fits: a connection, or the set-up of one. */
+interface Guest {
+  readonly visitor: Visitor;
+  connection: Connection | undefined;
+  /** It had to make room. */
+  isExpelled: boolean;
+}
+
+/** Accepts connections; made by {@link listen}. */
+export class Listener extends Resource {
+  /** Before the connections that it has made. */
+  override readonly closeRank = -2;
+  /** `REFUSED`: a peer that did not become a connection, with the reason. */
+  readonly events = new EventEmitter<ListenerEvents>();
+  readonly #device: RdmaDevice;
+  readonly #options: ListenOptions;
+  readonly #guests: Places<Guest>;
+  readonly #counters: ListenerCounters = {
+    established: 0,
+    refused_mismatch: 0,
+    refused_full: 0,
+    timed_out: 0,
+    crowded_out: 0,
+    failed: 0,
+  };
+  /** Until `close` is called. */
+  #isListening = true;
+  #control: ControlListener | undefined;
+  #cm: CmListener | undefined;
+  /** Made, and not asked for yet. */
+  readonly #ready: Connection[] = [];
+  #accepters: Array<{ resolve: (connection: Connection) => void; reject: (error: Error) => void }> = [];
+  /** A mistake in the options, to be told to the next `accept`. */
+  #ownFault: RoceError | undefined;
+
+  private constructor(device: RdmaDevice, options: ListenOptions) {
+    super(device);
+    this.#device = device;
+    this.#options = options;
+    const { maxConnections = MAX_CONNECTIONS, maxConnectionsPerAddress = MAX_CONNECTIONS_PER_ADDRESS } = options;
+    this.#guests = new Places({ total: maxConnections, perAddress: maxConnectionsPerAddress });
+  }
+
+  /** @internal */
+  static async open(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
+    const listener = new Listener(device, options);
+    try {
+      await listener.#start();
+      return listener;
+    } catch (error) {
+      await listener.close();
+      throw error;
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { manager, host, port } = this.#options;
+    if (manager !== undefined) {
+      this.#cm = manager.listen(port);
+      void this.#takeRequests(this.#cm);
+      return;
+    }
+    this.#control = await ControlListener.open(host ?? this.#device.address.text, port, {
+      onPeer: (channel) => void this.#receive(this.#visitorOver(channel)),
+      onEarlyEnd: (end, peer, error) => this.#turnAway(end === 'mismatch' ? 'refused_mismatch' : end, peer, error),
+      onTrouble: (error) => this.#turnAway('failed', 'a peer', error),
+    });
+  }
+
+  /** The port it listens on, of TCP or of RDMA CM. */
+  get port(): number {
+    return this.#cm?.port ?? this.#control!.port;
+  }
+
+  /** What has become of the peers so far; a copy. */
+  counters(): ListenerCounters {
+    return { ...this.#counters };
+  }
+
+  /**
+   * The next connection. Peers that do not fit are refused, told why, and left out: no stranger can fail this call. Rejects with ERR_ROCE_CLOSED
+   * when the listener is closed, and for a mistake in its own options that comes to light with the first peer, such as a region that
+   * cannot be registered.
+   */
+  accept(): Promise<Connection> {
+    const connection = this.#ready.shift();
+    if (connection !== undefined) return Promise.resolve(connection);
+    const fault = this.#ownFault;
+    this.#ownFault = undefined;
+    if (fault !== undefined) return Promise.reject(fault);
+    if (!this.#isListening) return Promise.reject(closed());
+    return new Promise((resolve, reject) => this.#accepters.push({ resolve, reject }));
+  }
+
+  /** Every connection until the listener is closed. Throws for a mistake in its own options, as {@link accept}; peers cannot end it. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Connection, void, undefined> {
+    while (this.#isListening) {
+      try {
+        yield await this.accept();
+      } catch (error) {
+        if (!this.#isListening) return;
+        throw error;
+      }
+    }
+  }
+
+  #visitorOver(channel: ControlChannel): Visitor {
+    return {
+      peer: channel.peer,
+      address: channel.remoteAddress!,
+      check: () => previewHello(channel, this.#device, termsOf(this.#options)),
+      connect: (made, onClosed) => setUpOverChannel(made, channel, exchangeAsServer, onClosed),
+      refuse: (why, options) => channel.refuse(why, options),
+      abort: (why) => {
+        channel.refuse(why, { busy: true });
+        channel.abort();
+      },
+    };
+  }
+
+  async #takeRequests(listener: CmListener): Promise<void> {
+    for await (const request of listener) void this.#receive(visitorBy(request));
+  }
+
+  /** Takes a visitor from the door to a connection, or turns it away. Never rejects. */
+  async #receive(visitor: Visitor): Promise<void> {
+    try {
+      await visitor.check();
+    } catch (error) {
+      visitor.refuse(toldOf(error));
+      this.#turnAway(reasonOf(error), visitor.peer, error as Error);
+      return;
+    }
+    const full = this.#fullFor(visitor);
+    if (full !== undefined || !this.#isListening) {
+      const why = full ?? 'the listener is closed';
+      visitor.refuse(why, { busy: true });
+      this.#turnAway('refused_full', visitor.peer, new RoceError('ERR_ROCE_LIMIT', why));
+      return;
+    }
+    const guest: Guest = { visitor, connection: undefined, isExpelled: false };
+    this.#guests.enter(guest, visitor.address);
+    try {
+      guest.connection = await this.#setUp(guest);
+      this.#deliver(guest.connection);
+    } catch (error) {
+      this.#guests.leave(guest);
+      visitor.refuse(toldOf(error));
+      if (!guest.isExpelled) this.#turnAway(reasonOf(error), visitor.peer, error as Error);
+    }
+  }
+
+  async #setUp(guest: Guest): Promise<Connection> {
+    let made: MadeParts;
+    try {
+      made = await makeParts(this.#device, this.#options);
+    } catch (error) {
+      // The peer has no part in this.
+      if (isArgumentError(error)) this.#failAccept(error);
+      throw error;
+    }
+    return guest.visitor.connect(made, () => this.#guests.leave(guest));
+  }
+
+  /** Why there is no place for it, after whoever may go has gone. */
+  #fullFor({ address }: Visitor): string | undefined {
+    if (this.#ready.length >= WAITING_MAX) return `${WAITING_MAX} connections wait to be accepted`;
+    const limit = this.#guests.fullFor(address);
+    if (limit === undefined) return undefined;
+    const guest = this.#guests.inTheWayOf(address, isLeft) ?? this.#guests.inTheWayOf(address, isStuck);
+    if (guest === undefined) return this.#limitText(limit, address);
+    this.#expel(guest);
+    return undefined;
+  }
+
+  #limitText(limit: FullLimit, address: IpAddress): string {
+    const { total, perAddress } = this.#guests.limits;
+    return limit === 'perAddress'
+      ? `${perAddress} connections of ${address} are open, as many as one address may have (maxConnectionsPerAddress)`
+      : `${total} connections are open, as many as there may be (maxConnections)`;
+  }
+
+  #expel(guest: Guest): void {
+    const { visitor, connection } = guest;
+    this.#guests.leave(guest);
+    guest.isExpelled = true;
+    if (connection !== undefined) {
+      connection.close().catch(() => {}); // Then it is closed with the device.
+      return;
+    }
+    const error = new RoceError('ERR_ROCE_CONNECT', 'the set-up stood still, and another peer needed its place');
+    visitor.abort?.(error.message);
+    this.#turnAway('crowded_out', visitor.peer, error);
+  }
+
+  #deliver(connection: Connection): void {
+    if (!this.#isListening) {
+      void connection.close();
+      return;
+    }
+    this.#counters.established++;
+    const accepter = this.#accepters.shift();
+    if (accepter !== undefined) accepter.resolve(connection);
+    else this.#ready.push(connection);
+  }
+
+  #failAccept(error: RoceError): void {
+    const accepter = this.#accepters.shift();
+    if (accepter !== undefined) accepter.reject(error);
+    else this.#ownFault = error;
+  }
+
+  #turnAway(reason: RefusalReason, peer: string, error: Error): void {
+    if (!this.#isListening) return;
+    this.#counters[reason]++;
+    const isHeard = this.events.emit('REFUSED', { reason, peer, error });
+    // What is wrong here, not there, must not go unseen; nor may a stranger fill a log with it.
+    if (isHeard || reason !== 'failed' || this.#counters.failed > 1) return;
+    process.emitWarning(error);
+  }
+
+  /** Takes no more connections, and closes those that nobody has accepted; others stay. */
+  protected override async release(): Promise<void> {
+    this.#isListening = false;
+    this.#cm?.close();
+    this.#control?.close();
+    for (const { reject } of this.#accepters.splice(0)) reject(closed());
+    for (const guest of [...this.#guests.members]) if (guest.connection === undefined) this.#expel(guest);
+    for (const connection of this.#ready.splice(0)) await connection.close();
+  }
+}
+
+function visitorBy(request: CmRequest): Visitor {
+  return {
+    peer: `${request.remote}:${request.remotePort}`,
+    address: request.remote,
+    check: async () => {
+      if (!request.isPending) throw new RoceError('ERR_ROCE_CONNECT', 'the peer has given up');
+    },
+    connect: (made, onClosed) =>
+      setUpThroughManager(made, (qp, privateData) => request.accept(qp, { privateData }), onClosed),
+    refuse: () => request.reject(),
+  };
+}
+
+/** Its peer has left, and the program has taken all that came: nothing is lost with it. */
+function isLeft({ connection }: Guest): boolean {
+  return connection?.isSpent === true;
+}
+
+function isStuck({ connection, visitor }: Guest): boolean {
+  return connection === undefined && visitor.abort !== undefined;
+}
+
+/** Codes that say that this side could not. */
+const OWN_TROUBLE: ReadonlySet<RoceErrorCode> = new Set(['ERR_ROCE_IO', 'ERR_ROCE_LIMIT', 'ERR_ROCE_CLOSED']);
+
+function reasonOf(error: unknown): RefusalReason {
+  if (!(error instanceof RoceError) || OWN_TROUBLE.has(error.code)) return 'failed';
+  return error.code === 'ERR_ROCE_CONNECT' ? 'timed_out' : 'refused_mismatch';
+}
+
+/** A stranger need not know more of what is wrong here. */
+function toldOf(error: unknown): string {
+  return error instanceof RoceError ? error.message : 'the other side has failed';
+}
+
+function closed(): RoceError {
+  return new RoceError('ERR_ROCE_CLOSED', 'the listener is closed');
+}

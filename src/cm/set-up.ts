@@ -1,0 +1,83 @@
+/** One connection from its parts: over a control channel on TCP, or through the connection manager. */
+
+import { STANDARD_RECOVERY } from '../retransmit/schemes.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import type { CmConnection } from './cm-connection.js';
+import { Connection, type PeerPresence } from './connection.js';
+import { discard, type MadeParts, postReceives } from './connection-parts.js';
+import type { ControlChannel } from './control-channel.js';
+import type { Agreement, exchangeAsClient } from './exchange.js';
+import { initializeQp } from './qp-parameters.js';
+import { decodeRegion, encodeRegion } from './region-data.js';
+
+/** Connects the parts over a control channel. `onClosed` hears of the end of the connection. Whatever fails closes the channel and the parts. */
+export async function setUpOverChannel(
+  [parts, exchangeOptions]: MadeParts,
+  channel: ControlChannel,
+  exchange: typeof exchangeAsClient,
+  onClosed?: () => void,
+): Promise<Connection> {
+  try {
+    const agreement = await exchange(channel, exchangeOptions);
+    postReceives(parts);
+    return Connection.over(parts, presenceOf(channel), agreement, onClosed);
+  } catch (error) {
+    channel.close();
+    await discard(parts);
+    throw error;
+  }
+}
+
+/** A TCP connection as the presence of the peer. */
+function presenceOf(channel: ControlChannel): PeerPresence {
+  return {
+    get isOpen() {
+      return channel.isOpen;
+    },
+    ended: channel.closed,
+    close: async () => channel.close(),
+  };
+}
+
+/** The same through RDMA CM: the region travels as private data. */
+export async function setUpThroughManager(
+  [parts, { region, rateControl, totalTimeout }]: MadeParts,
+  connectQp: (qp: QueuePair, privateData: Uint8Array) => Promise<CmConnection>,
+  onClosed?: () => void,
+): Promise<Connection> {
+  try {
+    await initializeQp(parts.qp);
+    postReceives(parts);
+    const cm = await connectQp(parts.qp, encodeRegion(region));
+    if (rateControl !== undefined) await parts.qp.modify({ rateControl });
+    if (totalTimeout !== undefined) await parts.qp.modify({ totalTimeout });
+    const agreement: Agreement = {
+      peer: cm.remote,
+      remoteQpn: (await parts.qp.query()).destQpn,
+      mtu: cm.pathMtu,
+      recovery: STANDARD_RECOVERY,
+      region: decodeRegion(cm.privateData),
+      messageBytesMax: undefined,
+      purpose: {},
+      destination: {},
+    };
+    return Connection.over(parts, managedPresence(cm), agreement, onClosed);
+  } catch (error) {
+    await discard(parts);
+    throw error;
+  }
+}
+
+function managedPresence(cm: CmConnection): PeerPresence {
+  let isOpen = true;
+  void cm.disconnected.then(() => {
+    isOpen = false;
+  });
+  return {
+    get isOpen() {
+      return isOpen;
+    },
+    ended: cm.disconnected,
+    close: () => cm.disconnect(),
+  };
+}

@@ -1,0 +1,84 @@
+/** A TCP port on which peers meet before RDMA works. It survives whatever one connection does, and a process without free descriptors. */
+
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { RoceError } from '../core/errors.js';
+import { descriptorLimit, descriptorLimitNear } from './descriptor-limit.js';
+
+/** What a listening TCP port tells its owner. */
+export interface TcpListenerEvents {
+  /** A peer has connected. */
+  onSocket(socket: Socket): void;
+  /** Hardly a descriptor is left: closes a connection that may go, and says whether there was one. Without it nobody has to go. */
+  makeRoom?(): boolean;
+  /** A connection was turned away because this process has no descriptor, or no memory, for it. */
+  onTrouble?(error: RoceError): void;
+}
+
+/** Listens until closed. */
+export class TcpListener {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /** On all addresses of the host unless one is given; port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
+  static async open(
+    { host, port }: { readonly host?: string | undefined; readonly port: number },
+    { onSocket, makeRoom, onTrouble }: TcpListenerEvents,
+  ): Promise<TcpListener> {
+    descriptorLimit(); // Read while there is a descriptor to read it with.
+    const server = createServer((socket) => {
+      const limit = descriptorLimitNear(socket);
+      if (limit === undefined || makeRoom?.() === true) {
+        onSocket(socket);
+        return;
+      }
+      socket.on('error', () => {});
+      socket.destroy();
+      onTrouble?.(outOfDescriptors(limit));
+    });
+    server.listen({ port, ...(host !== undefined && { host }) });
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      const where = host === undefined ? `TCP port ${port}` : `${host}:${port}`;
+      const hint =
+        (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+          ? 'another program listens there: choose another port'
+          : undefined;
+      throw new RoceError('ERR_ROCE_IO', `cannot listen on ${where}: ${(error as Error).message}`, hint);
+    }
+    // Node emits what `accept` says; without a listener it would end the process.
+    server.on('error', (cause) =>
+      onTrouble?.(
+        new RoceError(
+          'ERR_ROCE_IO',
+          `a connection could not be accepted: ${cause.message}`,
+          'the listener goes on; is `ulimit -n` too low for the connections of this process?',
+          { cause },
+        ),
+      ),
+    );
+    return new TcpListener(server);
+  }
+
+  /** The one asked for, or the one the system chose for 0. */
+  get port(): number {
+    return (this.#server.address() as { port: number } | null)?.port ?? 0;
+  }
+
+  /** Takes no new connections; open ones stay. */
+  close(): void {
+    this.#server.close();
+  }
+}
+
+function outOfDescriptors(limit: number): RoceError {
+  return new RoceError(
+    'ERR_ROCE_IO',
+    `a connection was turned away: this process may open ${limit} files, and has nearly as many`,
+    'raise `ulimit -n`, or close connections; the listener goes on and accepts again when some are free',
+  );
+}
