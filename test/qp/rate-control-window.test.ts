@@ -11,6 +11,7 @@ let windowBytes = 0;
 
 class TestWindow extends RateControl {
   override readonly usesWindow = true;
+  override readonly usesEcn = true; // Or no notification could be meant for it.
   override readonly rttSampleBytes = 1;
 
   constructor() {

@@ -297,6 +297,8 @@ describe('as receiver', () => {
     const nic = await createUc({ attr: { rateControl: { name: 'dcqcn', linkRateBps: 10e9 } } });
     nic.deliver(nic.craftRequest('RDMA_WRITE_ONLY', 0, {}, short), { ecn: 3 });
     expect(nic.take().map(({ name }) => name)).toEqual(['CNP']);
+    nic.qp.postSend(write(nic, 10));
+    nic.take();
     nic.congestionNotification();
     expect((await nic.qp.query()).rateBps).toBe(5e9);
   });
