@@ -9,6 +9,9 @@ import { eventually } from '../support/eventually.js';
 import { isBuilt, type Program, rocev2Starter } from './executable.js';
 import { documentOf } from './watched.js';
 
+/** TCP does not go through the switch. */
+const allowForeignGid = true;
+
 const TWO_PORTS = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0'];
 
 const start = rocev2Starter();
@@ -27,10 +30,10 @@ async function transfer(switchPorts: readonly [string, string]): Promise<void> {
     ),
   );
   const region = Buffer.alloc(1 << 20);
-  const listener = await listen(b, { host: '127.0.0.1', port: 0, region });
+  const listener = await listen(b, { host: '127.0.0.1', port: 0, region, allowForeignGid });
   const [peer, connection] = await Promise.all([
     listener.accept(),
-    connect(a, { host: '127.0.0.1', port: listener.port }),
+    connect(a, { host: '127.0.0.1', port: listener.port, allowForeignGid }),
   ]);
   const data = Buffer.from(Uint8Array.from({ length: 1 << 20 }, (_, i) => i * 7 + (i >> 8)));
   await connection.write(data);

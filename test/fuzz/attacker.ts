@@ -20,6 +20,7 @@ import { readPackets } from '../support/pcapng.js';
 import {
   MTU,
   OWED,
+  PEER_SOURCE_PORT,
   PEERS,
   READ_LAST_BYTES,
   RECEIVE_BYTES,
@@ -99,7 +100,7 @@ export class Attacker {
     const dice = this.#dice;
     const source = dice.chance(0.96) ? target.peer : dice.pick(PEERS);
     const destination = dice.chance(0.98) ? VICTIM : dice.pick(PEERS);
-    const sourcePort = dice.chance(0.9) ? 0xc000 : dice.int(0, 0xffff);
+    const sourcePort = dice.chance(0.95) ? PEER_SOURCE_PORT : dice.int(0, 0xffff);
     const ipId = dice.int(0, 0xffff);
     if (bytes.length >= ICRC_BYTES && dice.chance(0.95)) {
       sealIcrc(this.#flow(source, destination, sourcePort), bytes, 0, bytes.length, ipId, undefined);

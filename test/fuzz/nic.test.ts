@@ -20,6 +20,7 @@ describe('a NIC under hostile datagrams', () => {
       'rx_drop_qp_type',
       'rx_drop_qp_state',
       'rx_drop_address',
+      'rx_drop_source_port',
       'rx_drop_pkey',
       'rx_drop_qkey',
       'rx_icrc_errors',
@@ -37,11 +38,14 @@ describe('a NIC under hostile datagrams', () => {
       'sack_sent',
       'reorder_stored',
       'stale_response',
+      'unsent_response',
+      'reorder_conflicts',
       'uc_messages_dropped',
       'local_ack_timeout_err',
       'np_cnp_sent',
       'rp_cnp_handled',
       'rp_cnp_ignored',
+      'rp_cnp_suspicious',
     ] as const) {
       expect(counters[name], name).toBeGreaterThan(0);
     }

@@ -24,6 +24,8 @@ import { fillRandom } from '../support/dice.js';
 export const VICTIM = IpAddress.parse('192.0.2.1');
 export const PEERS = [IpAddress.parse('192.0.2.2'), IpAddress.parse('192.0.2.3')] as const;
 export const MTU = 256;
+/** Of both peers, and of attackers that know it. */
+export const PEER_SOURCE_PORT = 0xc000;
 export const UD_QKEY = 0x11111111;
 
 const PAGE = 2048;
@@ -187,6 +189,8 @@ export class Victim {
     await qp.modify({
       state: 'RTR',
       av: { address: peer },
+      // Of the other peer it is learned, perhaps from an attacker.
+      ...(peer === PEERS[0] && { remoteSourcePort: PEER_SOURCE_PORT }),
       pathMtu: MTU,
       destQpn,
       rqPsn: START_PSN,

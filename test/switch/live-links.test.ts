@@ -5,6 +5,9 @@ import { parseUdpEndpoint } from '../../src/dgram-ext/udp-endpoint.js';
 import { type LiveSwitch, type LiveSwitchOptions, openLiveSwitch } from '../../src/driver/live-switch.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 
+/** TCP does not go through the switch. */
+const allowForeignGid = true;
+
 const RATE = 200e6;
 const BYTES = 4 << 20;
 
@@ -32,10 +35,10 @@ async function transferOver(wire: LiveSwitch, rates: { a: number; b: number }) {
     }),
   );
   const region = Buffer.alloc(BYTES);
-  const listener = await listen(b, { host: '127.52.1.2', port: 0, region });
+  const listener = await listen(b, { host: '127.52.1.2', port: 0, region, allowForeignGid });
   const [peer, connection] = await Promise.all([
     listener.accept(),
-    connect(a, { host: '127.52.1.2', port: listener.port }),
+    connect(a, { host: '127.52.1.2', port: listener.port, allowForeignGid }),
   ]);
   const data = Buffer.from(Uint8Array.from({ length: BYTES }, (_, i) => i * 7 + (i >> 8)));
   const beganMs = performance.now();
