@@ -81,15 +81,15 @@ describe('the messages of a Linux peer', () => {
   });
 });
 
-describe('as sender', () => {
-  const write = (nic: LoneNic, bytes: number, wrId = 1): SendWorkRequest => ({
-    opcode: 'RDMA_WRITE',
-    wrId,
-    sges: [nic.mr.sge(0, bytes)],
-    remoteAddr: 0x1000n,
-    rkey: 7,
-  });
+const write = (nic: LoneNic, bytes: number, wrId = 1): SendWorkRequest => ({
+  opcode: 'RDMA_WRITE',
+  wrId,
+  sges: [nic.mr.sge(0, bytes)],
+  remoteAddr: 0x1000n,
+  rkey: 7,
+});
 
+describe('as sender', () => {
   it('completes when the last packet has left, and never sends it again', async () => {
     const nic = await createUc();
     nic.qp.postSend(write(nic, 3 * MTU));
