@@ -4,6 +4,7 @@
  * the names.
  */
 
+import { shown } from './arguments.js';
 import { RoceError } from './errors.js';
 
 /** One parameter: a number between `min` and `max`, both included. */
@@ -55,11 +56,11 @@ export function completeParameters<T extends ParameterTable>(
 ): ParametersOf<T> {
   const values: Record<string, number> = {};
   for (const [name, range] of Object.entries(table)) {
-    const value = given[name] ?? range.default;
+    const value = given[name] === undefined ? range.default : given[name];
     if (!isInRange(range, value)) {
       throw new RoceError(
         'ERR_ROCE_OUT_OF_RANGE',
-        `${kind} parameter ${name} is ${value}`,
+        `${kind} parameter ${name} is ${shown(value)}`,
         `it must be ${range.whole === true ? 'a whole number ' : ''}from ${range.min} to ${range.max}`,
       );
     }

@@ -3,6 +3,7 @@
  * into one, asks the registry. Each thread and each process has its own; between them a scheme is known by its name.
  */
 
+import { shown } from './arguments.js';
 import { RoceError } from './errors.js';
 import {
   completeParameters,
@@ -62,7 +63,7 @@ export class SchemeRegistry<D extends SchemeDefinition> {
     if (definition !== undefined) return definition;
     throw new RoceError(
       'ERR_ROCE_UNKNOWN_NAME',
-      `there is no ${this.#kind} '${String(name)}'`,
+      `there is no ${this.#kind} ${shown(name)}`,
       `there are ${this.names.join(', ')}`,
     );
   }

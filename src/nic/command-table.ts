@@ -5,11 +5,12 @@
 
 import { RoceError } from '../core/errors.js';
 import type { KeyTable } from '../memory/key-table.js';
-import { checkValues, initialAttributes } from '../qp/attributes.js';
+import { initialAttributes } from '../qp/attributes.js';
 import type { QpHost } from '../qp/host.js';
 import type { NicQueuePair } from '../qp/nic-queue-pair.js';
 import type { Path } from '../qp/path.js';
 import { QUEUE_PAIR_TYPES, type QueuePairType } from '../qp/queue-pair-types.js';
+import { checkAttributes } from '../ring/attribute-ranges.js';
 import { type CommandArgs, type CommandName, type CommandResult, QP_ATTR_AV, QP_ATTR_STATE } from '../ring/commands.js';
 import { CompletionRing } from '../ring/completion-ring.js';
 import { QP_TYPES, QPS_ERR, QPS_RESET, SOURCE_PORT_FLOW } from '../ring/enums.js';
@@ -220,7 +221,7 @@ export class CommandTable {
       const domain = this.#pds.get(pd);
       const ah = this.#nextHandle++;
       const address = { remoteGid, remoteUdpPort, dscp, ecn: 0 };
-      checkValues(address, QP_ATTR_AV);
+      checkAttributes(address, QP_ATTR_AV);
       this.#ahs.add(ah, { pd, path: this.#environment.paths.pathTo(address, datagramSourcePort(ah)) });
       domain.users++;
       return { ah };

@@ -10,6 +10,7 @@ import {
   STANDARD_RECOVERY,
   unpackRecovery,
 } from '../retransmit/schemes.js';
+import { checkAttributes } from '../ring/attribute-ranges.js';
 import {
   type FieldValue,
   QP_ATTR_ACCESS_FLAGS,
@@ -33,8 +34,7 @@ import {
   QP_ATTR_TOTAL_TIMEOUT,
   type QpAttributes,
 } from '../ring/commands.js';
-import { QPS_RESET, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../ring/enums.js';
-import { RD_ATOMIC_MAX } from './outstanding.js';
+import { QPS_RESET, SOURCE_PORT_LEARN } from '../ring/enums.js';
 
 /** Attributes of a QP in RESET: that was just created, or went back there. */
 export function initialAttributes(): QpAttributes {
@@ -72,39 +72,9 @@ export function initialAttributes(): QpAttributes {
   };
 }
 
-/** Attributes with a range: mask bit, name, lowest, highest. */
-const RANGES: ReadonlyArray<readonly [bit: number, name: keyof QpAttributes, min: number, max: number]> = [
-  [QP_ATTR_DEST_QPN, 'destQpn', 1, 0xffffff],
-  [QP_ATTR_PATH_MTU, 'pathMtu', 1, PATH_MTUS.length],
-  [QP_ATTR_TIMEOUT, 'timeout', 0, 31],
-  [QP_ATTR_TOTAL_TIMEOUT, 'totalTimeout', 0, 31],
-  [QP_ATTR_RETRY_CNT, 'retryCnt', 0, 7],
-  [QP_ATTR_RNR_RETRY, 'rnrRetry', 0, 7],
-  [QP_ATTR_RQ_PSN, 'rqPsn', 0, 0xffffff],
-  [QP_ATTR_SQ_PSN, 'sqPsn', 0, 0xffffff],
-  [QP_ATTR_MAX_QP_RD_ATOMIC, 'maxRdAtomic', 0, RD_ATOMIC_MAX],
-  [QP_ATTR_MAX_DEST_RD_ATOMIC, 'maxDestRdAtomic', 0, RD_ATOMIC_MAX],
-  [QP_ATTR_MIN_RNR_TIMER, 'minRnrTimer', 0, 31],
-  [QP_ATTR_AV, 'remoteUdpPort', 0, 0xffff],
-  [QP_ATTR_AV, 'dscp', 0, 63],
-  [QP_ATTR_AV, 'ecn', 0, 3],
-  [QP_ATTR_EN_SQD_ASYNC_NOTIFY, 'enSqdAsyncNotify', 0, 1],
-  [QP_ATTR_INFLIGHT, 'inflightPackets', 2, 0xffffffff],
-  [QP_ATTR_REMOTE_SOURCE_PORT, 'remoteSourcePort', 0, SOURCE_PORT_FLOW],
-];
-
-/** Throws ERR_ROCE_OUT_OF_RANGE for an attribute that the mask names and whose value is out of its range. */
-export function checkValues(values: Readonly<Partial<QpAttributes>>, mask: number): void {
-  for (const [bit, name, min, max] of RANGES) {
-    const value = values[name] as number | undefined;
-    if ((mask & bit) === 0 || value === undefined || (value >= min && value <= max)) continue;
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must be ${min} to ${max}`);
-  }
-}
-
-/** The same, and what the port cannot carry, and schemes that are none. */
+/** Throws what {@link checkAttributes} throws, and ERR_ROCE_OUT_OF_RANGE for what the port cannot carry; refuses schemes that are none. */
 export function checkRanges(values: QpAttributes, mask: number, pathMtuMax: number): void {
-  checkValues(values, mask);
+  checkAttributes(values, mask);
   if ((mask & QP_ATTR_RECOVERY) !== 0) {
     const recovery = unpackRecovery(values.recovery, values.recoveryParameters);
     createSender(recovery);

@@ -12,6 +12,7 @@
 
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import type { SenderRecovery } from '../retransmit/recovery.js';
+import { RD_ATOMIC_MAX } from '../ring/attribute-ranges.js';
 
 /** SEND and WRITE: acknowledged by ACKs. */
 export const KIND_DATA = 0;
@@ -21,9 +22,6 @@ export const KIND_READ = 1;
 export const KIND_ATOMIC = 2;
 /** Local operation: no packet, no PSN. */
 export const KIND_LOCAL = 3;
-
-/** READs and atomics one QP may have outstanding in either direction: the upper bound of max_rd_atomic and max_dest_rd_atomic. */
-export const RD_ATOMIC_MAX = 128;
 
 /** Room to begin with. */
 const READ_SLOTS_USUAL = 16;

@@ -6,6 +6,7 @@
  * `name` a name of a scheme: its length, then ASCII.
  */
 
+import { shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 
 import { PARAMETERS_MAX } from '../core/parameters.js';
@@ -234,7 +235,7 @@ export function checkU32Fields(table: Record<string, FieldKind>, values: Record<
     if (kind !== 'u32' || (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= U32_MAX)) continue;
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
-      `${name} is ${value}`,
+      `${name} is ${shown(value)}`,
       `it must be a whole number from 0 to ${U32_MAX}`,
     );
   }

@@ -196,6 +196,8 @@ export const ACCESS_REMOTE_ATOMIC = 8;
 export const ACCESS_MW_BIND = 16;
 /** Addresses count from 0 instead of a virtual address. */
 export const ACCESS_ZERO_BASED = 32;
+/** All access flags. */
+export const ACCESS_ALL = 63;
 
 /** QP states (`ibv_qp_state`). */
 export const QPS_RESET = 0;

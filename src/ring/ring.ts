@@ -26,14 +26,21 @@ export const WORD_DEPTH = 3;
 /** Header word: bytes from one element to the next. */
 export const WORD_STRIDE = 4;
 
+/** Elements of a ring, at most. */
+export const RING_DEPTH_MAX = 1 << 20;
+
 /** Makes the memory of a ring. `allocate` decides between plain and shared memory. */
 export function createRingMemory(
   allocate: (bytes: number) => ArrayBufferLike,
   depth: number,
   strideBytes: number,
 ): ArrayBufferLike {
-  if (!Number.isInteger(depth) || depth < 1 || depth > 1 << 20) {
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a queue of ${depth} elements is not possible`, 'give 1 to 1048576');
+  if (!Number.isInteger(depth) || depth < 1 || depth > RING_DEPTH_MAX) {
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `a queue of ${depth} elements is not possible`,
+      `give 1 to ${RING_DEPTH_MAX}`,
+    );
   }
   const slots = 2 ** Math.ceil(Math.log2(depth));
   const memory = allocate(RING_HEADER_BYTES + slots * strideBytes);

@@ -1,5 +1,6 @@
 /** Completion queues: poll, wait, or iterate. */
 
+import { checkWhole } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../ring/completion-ring.js';
 import { dumpCqe } from '../ring/dump.js';
@@ -11,6 +12,7 @@ import {
   WC_FLAG_WITH_INV,
   wcOpcodeName,
 } from '../ring/enums.js';
+import { RING_DEPTH_MAX } from '../ring/ring.js';
 import type { RdmaDevice } from './device.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
@@ -97,6 +99,7 @@ export class CompletionQueue extends Resource {
 
   /** @internal */
   static async create(device: RdmaDevice, depth: number): Promise<CompletionQueue> {
+    checkWhole('depth', depth, 1, RING_DEPTH_MAX);
     const ring = CompletionRing.create((bytes) => device.link.allocate(bytes), depth);
     const memoryId = device.link.attach(ring.memory);
     try {

@@ -1,11 +1,14 @@
 /** Protection domains: the owners of regions, windows and queue pairs that may work together. */
 
+import { checkObject, checkWhole } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
+import { ACCESS_ALL } from '../ring/enums.js';
 import { AddressHandle } from './address-handle.js';
 import type { RdmaDevice } from './device.js';
 import { FastRegisterMemoryRegion, MemoryRegion } from './memory-region.js';
 import { MemoryWindow } from './memory-window.js';
+import { encodeDatagramAddress } from './qp-attributes.js';
 import { QueuePair, type QueuePairInit } from './queue-pair.js';
 import { Resource } from './resource.js';
 import { SharedReceiveQueue } from './shared-receive-queue.js';
@@ -35,6 +38,7 @@ export class ProtectionDomain extends Resource {
    * flags of `Access`; remote write and atomics need LOCAL_WRITE too. The NIC reads and writes these very bytes.
    */
   async regMr(memory: Uint8Array | number, access: number, options: RegisterOptions = {}): Promise<MemoryRegion> {
+    checkWhole('access', access, 0, ACCESS_ALL);
     const bytes = this.#bytesOf(memory);
     const iova = options.iova ?? this.device.takeIova(bytes.length);
     if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
@@ -93,9 +97,14 @@ export class ProtectionDomain extends Resource {
     return new MemoryWindow(this, mw, type, rkey);
   }
 
-  /** A receive queue that several QPs share. */
+  /**
+   * A receive queue that several QPs share: `depth` receives (1..2^20) of up to `maxSge` elements (1..32, default 1). Rejects with
+   * ERR_ROCE_OUT_OF_RANGE.
+   */
   async createSrq(init: { depth: number; maxSge?: number }): Promise<SharedReceiveQueue> {
-    return SharedReceiveQueue.create(this, init.depth, init.maxSge ?? 1);
+    checkObject('what createSrq() makes', init, 'an object: {depth, maxSge}');
+    const { depth, maxSge = 1 } = init;
+    return SharedReceiveQueue.create(this, depth, maxSge);
   }
 
   /**
@@ -106,14 +115,13 @@ export class ProtectionDomain extends Resource {
     return QueuePair.create(this, init);
   }
 
-  /** Where a UD message goes. */
+  /**
+   * Where a UD message goes: an address, a UDP port (4791 unless given), a DSCP from 0 to 63. Rejects with ERR_ROCE_INVALID_ARGUMENT for what is
+   * no address, ERR_ROCE_OUT_OF_RANGE for the numbers.
+   */
   async createAh(remote: IpAddress, options: { udpPort?: number; dscp?: number } = {}): Promise<AddressHandle> {
-    const { ah } = await this.device.command('createAh', {
-      pd: this.handle,
-      remoteGid: remote.gid,
-      remoteUdpPort: options.udpPort ?? 0,
-      dscp: options.dscp ?? 0,
-    });
+    const address = encodeDatagramAddress(remote, options);
+    const { ah } = await this.device.command('createAh', { pd: this.handle, ...address });
     return new AddressHandle(this, ah);
   }
 

@@ -1,6 +1,6 @@
 /** QP attributes as users name them, and their form on the command ring. */
 
-import { RoceError } from '../core/errors.js';
+import { checkKind, checkObject, checkOneOf, checkWhole } from '../core/arguments.js';
 import {
   packRateControl,
   type RateControlOptions,
@@ -16,6 +16,7 @@ import {
   STANDARD_RECOVERY,
   unpackRecovery,
 } from '../retransmit/schemes.js';
+import { checkAttributes } from '../ring/attribute-ranges.js';
 import {
   type CommandResult,
   QP_ATTR_ACCESS_FLAGS,
@@ -169,7 +170,7 @@ export interface QpInfo {
   readonly alpha: number;
 }
 
-/** What is given is taken as it is: the checks behind refuse what is no number, `null` as well. */
+/** What is given is taken as it is: {@link checkAttributes} refuses what is no number, `null` as well. */
 function numberOf(value: number | undefined): number {
   return value === undefined ? 0 : value;
 }
@@ -178,11 +179,30 @@ function flagOf(value: boolean | undefined): number {
   return typeof value === 'boolean' ? Number(value) : numberOf(value);
 }
 
+/** Throws ERR_ROCE_INVALID_ARGUMENT for what is no address vector. */
+function checkAddressVector(av: AddressVector): void {
+  checkObject('av', av, 'an object: {address, udpPort, dscp, ecn}');
+  checkKind('av.address', av.address, av.address instanceof IpAddress, 'an IpAddress');
+}
+
+/** The address vector of datagrams for the command createAh. Throws ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_OUT_OF_RANGE. */
+export function encodeDatagramAddress(address: IpAddress, options: Pick<AddressVector, 'udpPort' | 'dscp'>) {
+  checkObject('what follows the address', options, 'an object: {udpPort, dscp}');
+  const { udpPort, dscp } = options;
+  checkKind('address', address, address instanceof IpAddress, 'an IpAddress');
+  const values = { remoteGid: address.gid, remoteUdpPort: numberOf(udpPort), dscp: numberOf(dscp) };
+  checkAttributes({ ...values, ecn: 0 }, QP_ATTR_AV);
+  return values;
+}
+
 /**
  * Attributes and the mask of those that were given. Throws ERR_ROCE_UNKNOWN_NAME for a state or scheme that does not exist,
- * ERR_ROCE_OUT_OF_RANGE for an MTU.
+ * ERR_ROCE_OUT_OF_RANGE for a value that is not in the range of its attribute, ERR_ROCE_INVALID_ARGUMENT for what is no object where there
+ * must be one.
  */
 export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttributes } {
+  checkObject('what modify() changes', attr, 'an object with attributes');
+  if (attr.av !== undefined) checkAddressVector(attr.av);
   const bits: ReadonlyArray<readonly [given: unknown, bit: number]> = [
     [attr.state, QP_ATTR_STATE],
     [attr.enSqdAsyncNotify, QP_ATTR_EN_SQD_ASYNC_NOTIFY],
@@ -209,10 +229,10 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
   ];
   let mask = 0;
   for (const [given, bit] of bits) if (given !== undefined) mask |= bit;
-  const recovery = packRecovery(attr.recovery ?? STANDARD_RECOVERY);
-  const rateControl = packRateControl(attr.rateControl ?? { name: 'none' });
+  const recovery = packRecovery(attr.recovery === undefined ? STANDARD_RECOVERY : attr.recovery);
+  const rateControl = packRateControl(attr.rateControl === undefined ? { name: 'none' } : attr.rateControl);
   const values: QpAttributes = {
-    state: attr.state === undefined ? 0 : placeIn(QP_STATE_NAMES, attr.state, 'state of a QP'),
+    state: attr.state === undefined ? 0 : checkOneOf('state', attr.state, QP_STATE_NAMES),
     curState: 0,
     enSqdAsyncNotify: flagOf(attr.enSqdAsyncNotify),
     accessFlags: numberOf(attr.accessFlags),
@@ -223,7 +243,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     remoteUdpPort: numberOf(attr.av?.udpPort),
     dscp: numberOf(attr.av?.dscp),
     ecn: numberOf(attr.av?.ecn),
-    pathMtu: attr.pathMtu === undefined ? 0 : 1 + placeIn<number>(PATH_MTUS, attr.pathMtu, 'path MTU'),
+    pathMtu: attr.pathMtu === undefined ? 0 : 1 + checkOneOf<number>('pathMtu', attr.pathMtu, PATH_MTUS),
     timeout: numberOf(attr.timeout),
     totalTimeout: numberOf(attr.totalTimeout),
     retryCnt: numberOf(attr.retryCnt),
@@ -241,6 +261,7 @@ export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttrib
     rateControl: rateControl.name,
     rateParameters: rateControl.block,
   };
+  checkAttributes(values, mask);
   return { mask, values };
 }
 
@@ -250,23 +271,14 @@ function encodeSourcePort(wanted: RemoteSourcePort | undefined): number {
   if (wanted === undefined) return SOURCE_PORT_LEARN;
   if (typeof wanted === 'string') {
     const names = Object.keys(SOURCE_PORT_RULES) as (keyof typeof SOURCE_PORT_RULES)[];
-    return SOURCE_PORT_RULES[names[placeIn(names, wanted, 'rule for a source port')]];
+    return SOURCE_PORT_RULES[names[checkOneOf('remoteSourcePort', wanted, names)]];
   }
-  if (Number.isInteger(wanted) && wanted >= 0 && wanted <= 0xffff) return wanted;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `remoteSourcePort is ${wanted}`, 'it must be 0 to 65535');
+  return checkWhole('remoteSourcePort', wanted, 0, 0xffff);
 }
 
 function decodeSourcePort(port: number): number | 'learn' | 'any' {
   if (port === SOURCE_PORT_LEARN) return 'learn';
   return port === SOURCE_PORT_ANY ? 'any' : port;
-}
-
-/** Throws ERR_ROCE_UNKNOWN_NAME for a name that is not among them, ERR_ROCE_OUT_OF_RANGE for a number. */
-function placeIn<T>(all: readonly T[], wanted: T, what: string): number {
-  const place = all.indexOf(wanted);
-  if (place >= 0) return place;
-  const code = typeof wanted === 'number' ? 'ERR_ROCE_OUT_OF_RANGE' : 'ERR_ROCE_UNKNOWN_NAME';
-  throw new RoceError(code, `'${wanted}' is no ${what}`, `give one of ${all.join(', ')}`);
 }
 
 /** The answer of the command queryQp as users see it. */

@@ -1,5 +1,6 @@
 /** Queue pairs: where work is posted. */
 
+import { checkKind, checkOneOf, checkWhole } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { allowedRate } from '../estats/allowed-rate.js';
 import { NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
@@ -19,8 +20,9 @@ import {
   SEND_SIGNALED,
   SEND_SOLICITED,
 } from '../ring/enums.js';
+import { RING_DEPTH_MAX } from '../ring/ring.js';
 import { TelemetryPage } from '../ring/telemetry-page.js';
-import { RecvQueue, SendQueue } from '../ring/work-queue.js';
+import { RecvQueue, SendQueue, SGE_COUNT_MAX } from '../ring/work-queue.js';
 import type { CompletionQueue, WrId } from './completion-queue.js';
 import type { RdmaDevice } from './device.js';
 import type { ProtectionDomain } from './protection-domain.js';
@@ -40,7 +42,7 @@ export interface QueuePairInit {
   readonly recvCq?: CompletionQueue;
   /** Takes receives from here instead of a receive queue of its own; of the same protection domain. */
   readonly srq?: SharedReceiveQueue;
-  /** Work requests the queues hold; rounded up to a power of two. Default 128. */
+  /** Work requests the queues hold, 1..2^20; rounded up to a power of two. Default 128. */
   readonly maxSendWr?: number;
   /** The same for receives. Default 128. */
   readonly maxRecvWr?: number;
@@ -48,7 +50,7 @@ export interface QueuePairInit {
   readonly maxSendSge?: number;
   /** The same for receives, 1..32. Default 1. */
   readonly maxRecvSge?: number;
-  /** Bytes of inline data a work request. Default 64. */
+  /** Bytes of inline data a work request, 0..65536. Default 64. */
   readonly maxInlineBytes?: number;
   /** Every send work request completes visibly (`sq_sig_all`). */
   readonly signalAll?: boolean;
@@ -58,12 +60,34 @@ export interface QueuePairInit {
 const CONNECTED_TYPES: ReadonlySet<QpTypeName> = new Set(['RC', 'UC']);
 const DEPTH_DEFAULT = 128;
 const INLINE_DEFAULT = 64;
-const SGE_MAX = 32;
+/** Bytes of inline data a work request, at most. */
+const INLINE_MAX = 65_536;
 
-function checkSgeCount(name: string, count: number): void {
-  if (!Number.isInteger(count) || count < 1 || count > SGE_MAX) {
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${count}`, `it must be 1 to ${SGE_MAX}`);
-  }
+/** Throws ERR_ROCE_INVALID_ARGUMENT for what is no object that the NIC knows by a handle. */
+function checkHandle(name: string, object: { readonly handle: number } | null, what: string): void {
+  checkKind(name, object, Number.isInteger(object?.handle), what);
+}
+
+/** The sizes of the queues, complete. Throws ERR_ROCE_OUT_OF_RANGE. */
+function queueSizes(init: QueuePairInit) {
+  const { maxSendWr = DEPTH_DEFAULT, maxRecvWr = DEPTH_DEFAULT, maxInlineBytes = INLINE_DEFAULT } = init;
+  const { maxSendSge = 1, maxRecvSge = 1 } = init;
+  checkWhole('maxSendWr', maxSendWr, 1, RING_DEPTH_MAX);
+  checkWhole('maxRecvWr', maxRecvWr, 1, RING_DEPTH_MAX);
+  checkWhole('maxSendSge', maxSendSge, 1, SGE_COUNT_MAX);
+  checkWhole('maxRecvSge', maxRecvSge, 1, SGE_COUNT_MAX);
+  checkWhole('maxInlineBytes', maxInlineBytes, 0, INLINE_MAX);
+  return { maxSendWr, maxRecvWr, maxSendSge, maxRecvSge, maxInlineBytes };
+}
+
+/** What else a queue pair is made of, complete. Throws ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_UNKNOWN_NAME. */
+function checkInit({ type = 'RC', sendCq, recvCq = sendCq, srq, signalAll = false }: QueuePairInit) {
+  checkOneOf('type', type, Object.keys(QP_TYPES));
+  checkHandle('sendCq', sendCq, 'a completion queue');
+  checkHandle('recvCq', recvCq, 'a completion queue');
+  if (srq !== undefined) checkHandle('srq', srq, 'a shared receive queue');
+  checkKind('signalAll', signalAll, typeof signalAll === 'boolean', 'true or false');
+  return { type, sendCq, recvCq, srq, signalAll };
 }
 
 /** Gives the queue pair a telemetry page if the device has telemetry. */
@@ -148,32 +172,24 @@ export class QueuePair extends Resource {
     if (init?.sendCq === undefined) {
       throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a queue pair needs a completion queue', 'createQp({ sendCq })');
     }
-    const type = init.type ?? 'RC';
-    const maxSendSge = init.maxSendSge ?? 1;
-    const maxRecvSge = init.maxRecvSge ?? 1;
-    checkSgeCount('maxSendSge', maxSendSge);
-    checkSgeCount('maxRecvSge', maxRecvSge);
+    const { type, sendCq, recvCq, srq, signalAll } = checkInit(init);
+    const { maxSendWr, maxRecvWr, maxSendSge, maxRecvSge, maxInlineBytes } = queueSizes(init);
     const allocate = (bytes: number) => device.link.allocate(bytes);
-    const sq = SendQueue.create(
-      allocate,
-      init.maxSendWr ?? DEPTH_DEFAULT,
-      maxSendSge,
-      init.maxInlineBytes ?? INLINE_DEFAULT,
-    );
-    const rq = RecvQueue.create(allocate, init.maxRecvWr ?? DEPTH_DEFAULT, maxRecvSge);
+    const sq = SendQueue.create(allocate, maxSendWr, maxSendSge, maxInlineBytes);
+    const rq = RecvQueue.create(allocate, maxRecvWr, maxRecvSge);
     const memoryIds = [device.link.attach(sq.memory), device.link.attach(rq.memory)];
     try {
       const { qpn } = await device.command('createQp', {
         pd: pd.handle,
         type: QP_TYPES[type],
-        sendCq: init.sendCq.handle,
-        recvCq: (init.recvCq ?? init.sendCq).handle,
-        srq: init.srq?.handle ?? 0,
+        sendCq: sendCq.handle,
+        recvCq: recvCq.handle,
+        srq: srq?.handle ?? 0,
         sqMemory: memoryIds[0],
         rqMemory: memoryIds[1],
-        signalAll: init.signalAll === true ? 1 : 0,
+        signalAll: Number(signalAll),
       });
-      const receives = init.srq?.receives ?? new ReceiveRing(rq);
+      const receives = srq?.receives ?? new ReceiveRing(rq);
       const recorder = CONNECTED_TYPES.has(type) ? await watch(device, qpn, sq.depth, memoryIds) : NO_RECORDER;
       const qp = new QueuePair(pd, init, { type, qpn, sq, receives, memoryIds, recorder });
       device.track(qp);

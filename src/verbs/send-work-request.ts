@@ -1,7 +1,8 @@
 /** Send work requests (`ibv_send_wr`) as users write them, one shape per opcode. */
 
+import { checkWhole, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { SEND_INLINE, WR_OPCODES } from '../ring/enums.js';
+import { ACCESS_ALL, SEND_INLINE, WR_OPCODES } from '../ring/enums.js';
 import type { SendWqeFields, Sge } from '../ring/work-queue.js';
 import type { AddressHandle } from './address-handle.js';
 import type { WrId } from './completion-queue.js';
@@ -155,24 +156,21 @@ const CARRIES_DATA: ReadonlySet<SendWorkRequest['opcode']> = new Set([
 function u64(name: string, value: bigint): bigint {
   if (typeof value !== 'bigint' || value < 0n || value >= 1n << 64n) {
     const hint = 'it must be a bigint that fits 64 bits without sign';
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, hint);
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${shown(value)}`, hint);
   }
   return value;
 }
 
 function u32(name: string, value: number): number {
-  return unsigned(name, value, 32);
+  return checkWhole(name, value, 0, 0xffff_ffff);
 }
 
 function u24(name: string, value: number): number {
-  return unsigned(name, value, 24);
+  return checkWhole(name, value, 0, 0xff_ffff);
 }
 
-function unsigned(name: string, value: number, bits: number): number {
-  if (!Number.isInteger(value) || value < 0 || value >= 2 ** bits) {
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, `it must fit ${bits} bits without sign`);
-  }
-  return value;
+function access(value: number): number {
+  return checkWhole('access', value, 0, ACCESS_ALL);
 }
 
 /** Throws ERR_ROCE_OUT_OF_RANGE for numbers that do not fit their field, ERR_ROCE_CONFLICT for inline data where there can be none. */
@@ -211,8 +209,8 @@ export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFiel
     case 'SEND':
     case 'SEND_WITH_IMM':
       fields.ah = request.ah?.handle ?? 0;
-      fields.remoteQpn = u24('remoteQpn', request.remoteQpn ?? 0);
-      fields.qkey = u32('remoteQkey', request.remoteQkey ?? 0);
+      fields.remoteQpn = u24('remoteQpn', request.remoteQpn === undefined ? 0 : request.remoteQpn);
+      fields.qkey = u32('remoteQkey', request.remoteQkey === undefined ? 0 : request.remoteQkey);
       if (request.opcode === 'SEND_WITH_IMM') fields.immediate = u32('immediate', request.immediate);
       break;
     case 'RDMA_WRITE_WITH_IMM':
@@ -234,14 +232,14 @@ export function encodeSend(request: SendWorkRequest, flags: number): SendWqeFiel
     case 'BIND_MW':
       fields.handle = request.mw.handle;
       fields.rkey = u32('rkey', request.rkey);
-      fields.access = request.access;
+      fields.access = access(request.access);
       fields.remoteAddr = u64('address', request.mr.addr + BigInt(request.offset));
       fields.sges = [{ addr: 0n, length: request.length, lkey: request.mr.lkey }];
       break;
     case 'REG_MR':
       fields.handle = request.mr.handle;
       fields.rkey = u32('key', request.key);
-      fields.access = request.access;
+      fields.access = access(request.access);
       fields.remoteAddr = u64('iova', request.iova);
       fields.sges = [{ addr: BigInt(request.offset), length: request.length, lkey: 0 }];
       break;

@@ -1,6 +1,8 @@
 /** Shared receive queues (IBTA vol. 1 §10.2.9): one pool of receives for many QPs. */
 
-import { RecvQueue } from '../ring/work-queue.js';
+import { checkWhole } from '../core/arguments.js';
+import { RING_DEPTH_MAX } from '../ring/ring.js';
+import { RecvQueue, SGE_COUNT_MAX } from '../ring/work-queue.js';
 import type { RdmaDevice } from './device.js';
 import type { ProtectionDomain } from './protection-domain.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
@@ -30,6 +32,8 @@ export class SharedReceiveQueue extends Resource {
   /** @internal */
   static async create(pd: ProtectionDomain, depth: number, maxSge: number): Promise<SharedReceiveQueue> {
     const { device } = pd;
+    checkWhole('depth', depth, 1, RING_DEPTH_MAX);
+    checkWhole('maxSge', maxSge, 1, SGE_COUNT_MAX);
     const queue = RecvQueue.create((bytes) => device.link.allocate(bytes), depth, maxSge);
     const memoryId = device.link.attach(queue.memory);
     try {

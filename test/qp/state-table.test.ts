@@ -153,7 +153,7 @@ describe('a refused modify', () => {
     await expect(nic.qp.modify({ state: 'ERR', accessFlags: 0 })).rejects.toMatchObject({
       code: 'ERR_ROCE_CONFLICT',
     });
-    await expect(nic.qp.modify({ state: 'RTX' as QpStateName })).rejects.toThrow(/'RTX' is no state.*RESET, INIT/);
+    await expect(nic.qp.modify({ state: 'RTX' as QpStateName })).rejects.toThrow(/state is 'RTX' .*RESET, INIT/);
     expect(await nic.qp.query()).toEqual(before);
     expect(nic.qp.state).toBe('RTS');
   });

@@ -43,8 +43,8 @@ it.each([
 });
 
 it.each([
-  ['an address handle of DSCP 300', { dscp: 300 }, /dscp is 300 \(it must be 0 to 63\)/],
-  ['one of UDP port 70000', { udpPort: 70_000 }, /remoteUdpPort is 70000/],
+  ['an address handle of DSCP 300', { dscp: 300 }, /dscp is 300 \(it must be a whole number from 0 to 63\)/],
+  ['one of UDP port 70000', { udpPort: 70_000 }, /udpPort is 70000/],
   ['one of DSCP 1.5', { dscp: 1.5 }, /dscp is 1.5 \(it must be a whole number/],
   ['one of DSCP -1', { dscp: -1 }, /dscp is -1/],
 ])('%s is out of range', async (_, options, message) => {
