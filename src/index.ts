@@ -9,7 +9,7 @@
 export type { CmConnection } from './cm/cm-connection.js';
 export type { CmLimits } from './cm/cm-limits.js';
 export type { CmListener } from './cm/cm-listener.js';
-export type { CmRequest } from './cm/cm-request.js';
+export type { CmAcceptOptions, CmRequest } from './cm/cm-request.js';
 export { Connection, type Message } from './cm/connection.js';
 export {
   type CmConnectOptions,

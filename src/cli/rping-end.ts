@@ -58,6 +58,8 @@ export class RpingEnd {
   readonly qp: QueuePair;
   readonly #options: PingOptions;
   readonly #cq: CompletionQueue;
+  readonly #pd: ProtectionDomain;
+  readonly #regions: readonly MemoryRegion[];
   readonly #text: MemoryRegion;
   readonly #sink: MemoryRegion;
   readonly #outgoing: MemoryRegion;
@@ -67,13 +69,15 @@ export class RpingEnd {
   private constructor(
     /** In INIT, with a receive posted. */
     qp: QueuePair,
-    cq: CompletionQueue,
+    { cq, pd }: { cq: CompletionQueue; pd: ProtectionDomain },
     regions: readonly MemoryRegion[],
     options: PingOptions,
   ) {
     this.qp = qp;
     this.#options = options;
     this.#cq = cq;
+    this.#pd = pd;
+    this.#regions = regions;
     [this.#text, this.#sink, this.#outgoing, this.#incoming] = regions;
   }
 
@@ -90,9 +94,14 @@ export class RpingEnd {
       await pd.regMr(ADVERTISEMENT_BYTES, Access.LOCAL_WRITE),
     ];
     await initializeQp(qp);
-    const end = new RpingEnd(qp, cq, regions, options);
+    const end = new RpingEnd(qp, { cq, pd }, regions, options);
     end.#postReceive();
     return end;
+  }
+
+  /** Gives everything back. */
+  async close(): Promise<void> {
+    for (const resource of [this.qp, this.#cq, ...this.#regions, this.#pd]) await resource.close();
   }
 
   /** The client's part of one ping. */

@@ -45,14 +45,34 @@ export class CmListener implements AsyncDisposable {
     return unproved.oldestOfFullest() ?? (hasProved ? proved.oldestOfFullest() : undefined);
   }
 
-  /** The next request whose peer still waits. It does not wait for the set-ups of those before. Rejects with ERR_ROCE_CLOSED when the listener is closed. */
-  async next(): Promise<CmRequest> {
+  /**
+   * The next request whose peer still waits. It does not wait for the set-ups of those before. Rejects with ERR_ROCE_CLOSED when the listener is closed,
+   * and with the signal's reason when that is aborted.
+   */
+  async next(signal?: AbortSignal): Promise<CmRequest> {
     for (;;) {
+      signal?.throwIfAborted();
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `nobody listens on port ${this.port} any more`);
       const request = this.#requests.shift();
       if (request?.isPending === true) return request;
-      if (request === undefined) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      if (request === undefined) await this.#somethingNew(signal);
     }
+  }
+
+  /** A request, the end of the listener, or of the caller's patience. */
+  #somethingNew(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const giveUp = () => {
+        this.#waiting.splice(this.#waiting.indexOf(wake), 1); // It takes the wake of nobody else.
+        resolve();
+      };
+      const wake = () => {
+        signal?.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      this.#waiting.push(wake);
+      signal?.addEventListener('abort', giveUp, { once: true });
+    });
   }
 
   /** Every request, until the listener is closed. */

@@ -8,6 +8,12 @@ import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { IncomingRequest } from './passive-side.js';
 import { type CmConnectionOptions, pathMtuBytes } from './qp-parameters.js';
 
+/** What the passive side says of a connection. */
+export interface CmAcceptOptions extends CmConnectionOptions {
+  /** Gives up waiting for the peer, who is told. */
+  readonly signal?: AbortSignal;
+}
+
 /** What the connection manager does for a request. */
 export interface RequestDecision {
   /** Whether the peer still waits for the decision. */
@@ -15,7 +21,7 @@ export interface RequestDecision {
   /** As {@link CmRequest.hasProved}. */
   hasProved(): boolean;
   /** As {@link CmRequest.accept}. */
-  accept(qp: QueuePair, options: CmConnectionOptions): Promise<CmConnection>;
+  accept(qp: QueuePair, options: CmAcceptOptions): Promise<CmConnection>;
   /** As {@link CmRequest.reject}. */
   reject(privateData: Uint8Array): void;
   /** As {@link CmRequest.crowdOut}. */
@@ -65,9 +71,9 @@ export class CmRequest {
   /**
    * Connects `qp`, which is in RESET or INIT (`initializeQp`), where receives may be posted already. Resolves when the peer is ready; rejects
    * with ERR_ROCE_CONNECT when it has changed its mind, was silent for the `halfOpenMs` of the manager, or was silent while others needed the
-   * room. Any number of requests may be accepted side by side: whoever waits for one before taking the next lets a silent peer hold up the others.
+   * room, and when the signal is aborted. Any number of requests may be accepted side by side: whoever waits for one before taking the next lets a silent peer hold up the others.
    */
-  accept(qp: QueuePair, options: CmConnectionOptions = {}): Promise<CmConnection> {
+  accept(qp: QueuePair, options: CmAcceptOptions = {}): Promise<CmConnection> {
     return this.#decision.accept(qp, options);
   }
 

@@ -14,7 +14,7 @@ import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmConnection } from './cm-connection.js';
 import { type CmLimits, LIMITS_DEFAULT } from './cm-limits.js';
 import { CmListener } from './cm-listener.js';
-import { CmRequest, checkPrivateData } from './cm-request.js';
+import { type CmAcceptOptions, CmRequest, checkPrivateData } from './cm-request.js';
 import { type CmEndpoint, type CmEvent, describeRefusal } from './endpoint.js';
 import { GsiChannel } from './gsi.js';
 import { REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
@@ -211,7 +211,7 @@ export class ConnectionManager implements AsyncDisposable {
     endpoint: CmEndpoint,
     request: IncomingRequest,
     qp: QueuePair,
-    options: CmConnectionOptions,
+    options: CmAcceptOptions,
   ): Promise<CmConnection> {
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
@@ -233,7 +233,7 @@ export class ConnectionManager implements AsyncDisposable {
       await qp.modify(parameters.toRtr);
       expectPending();
       this.#accepting.set(qp.qpn, endpoint);
-      const { event } = await this.#attempt(peer, undefined, (onEvent) => {
+      const { event } = await this.#attempt(peer, options.signal, (onEvent) => {
         endpoint.onEvent = onEvent;
         this.#protocol.reply(endpoint, { ...own, qpn: qp.qpn, privateData }, this.#clock.nowNs());
         return endpoint;

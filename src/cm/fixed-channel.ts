@@ -7,14 +7,11 @@ import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
-import { TcpListener } from './tcp-listener.js';
 
 /** perftest sleeps a second before it speaks, and an emulated peer thinks slowly. */
 const MESSAGE_TIMEOUT_MS = 20_000;
 /** More than any message; a peer that sends so much unasked is something else. */
 const UNREAD_BYTES_MAX = 65_536;
-/** Connections that nobody has asked for yet; more are cut. Such programs serve one peer at a time. */
-const WAITING_MAX = 16;
 /** A peer has so long to take what was written and to hang up as well; one whose host is gone never does. */
 const GOODBYE_MS = 2_000;
 
@@ -22,6 +19,8 @@ const GOODBYE_MS = 2_000;
 export class FixedChannel {
   /** `host:port` of the other end. */
   readonly peer: string;
+  /** IP address of the other end; undefined for a peer that was gone at once. */
+  readonly remoteAddress: IpAddress | undefined;
   readonly #localAddress: string | undefined;
   readonly #socket: Socket;
   #unread = Buffer.alloc(0);
@@ -32,6 +31,7 @@ export class FixedChannel {
     this.#socket = socket;
     // Kept: a socket forgets them when its peer is gone.
     this.peer = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? '?'}`;
+    this.remoteAddress = addressOf(socket.remoteAddress);
     this.#localAddress = socket.localAddress;
     socket.setNoDelay(true);
     socket.on('data', (bytes: Buffer) => this.#onData(bytes));
@@ -44,7 +44,7 @@ export class FixedChannel {
     if (this.#localAddress === undefined) {
       throw new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection as soon as it was made');
     }
-    return IpAddress.parse(this.#localAddress.replace(/%.*/, ''));
+    return addressOf(this.#localAddress)!;
   }
 
   /** False once the peer has closed the connection, or it broke. */
@@ -78,6 +78,11 @@ export class FixedChannel {
     return message;
   }
 
+  /** Takes back what `read` gave: the next `read` gets it again. */
+  unread(message: Buffer): void {
+    this.#unread = Buffer.concat([message, this.#unread]);
+  }
+
   #onData(bytes: Buffer): void {
     if (this.#unread.length + bytes.length > UNREAD_BYTES_MAX) {
       this.#fail('it sends more than the exchange has');
@@ -107,63 +112,12 @@ export class FixedChannel {
   }
 }
 
+/** Without the zone of a link-local address. */
+function addressOf(text: string | undefined): IpAddress | undefined {
+  return text === undefined ? undefined : IpAddress.parse(text.replace(/%.*/, ''));
+}
+
 /** Connects. Rejects with ERR_ROCE_CONNECT, saying why. */
 export async function dialFixed(host: string, port: number): Promise<FixedChannel> {
   return new FixedChannel(await connectSocket(host, port));
-}
-
-/** Listens on a TCP port for one peer after another. */
-export class FixedListener {
-  readonly #waiting: FixedChannel[] = [];
-  #accepter: ((channel: FixedChannel) => void) | undefined;
-  #tcp!: TcpListener;
-
-  private constructor() {}
-
-  /** On all addresses of the host unless one is given; port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
-  static async open(port: number, host?: string): Promise<FixedListener> {
-    const listener = new FixedListener();
-    listener.#tcp = await TcpListener.open({ host, port }, { onSocket: (socket) => listener.#onSocket(socket) });
-    return listener;
-  }
-
-  /** The one asked for, or the one the system chose for 0. */
-  get port(): number {
-    return this.#tcp.port;
-  }
-
-  /** The next peer that has not left. Rejects with an AbortError when the signal is aborted. */
-  accept(signal?: AbortSignal): Promise<FixedChannel> {
-    for (let channel = this.#waiting.shift(); channel !== undefined; channel = this.#waiting.shift()) {
-      if (channel.isOpen) return Promise.resolve(channel);
-      channel.abort();
-    }
-    return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      const onAbort = () => {
-        this.#accepter = undefined;
-        reject(signal!.reason);
-      };
-      signal?.addEventListener('abort', onAbort, { once: true });
-      this.#accepter = (channel) => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve(channel);
-      };
-    });
-  }
-
-  #onSocket(socket: Socket): void {
-    const channel = new FixedChannel(socket);
-    const accepter = this.#accepter;
-    this.#accepter = undefined;
-    if (accepter !== undefined) accepter(channel);
-    else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(channel);
-    else channel.abort();
-  }
-
-  /** Takes no new connections, and cuts those that nobody has asked for; others stay. */
-  close(): void {
-    this.#tcp.close();
-    for (const channel of this.#waiting.splice(0)) channel.abort();
-  }
 }

@@ -7,6 +7,7 @@
  */
 
 import { RoceError } from '../core/errors.js';
+import type { FirstMessage } from './fixed-listener.js';
 import type { PerftestKeys } from './perftest-keys.js';
 import type { PerftestWire } from './perftest-wire.js';
 import { pathMtuBytes, pathMtuCode } from './qp-parameters.js';
@@ -19,10 +20,17 @@ const VERSION_BYTES = 16;
 const VERSION_MIN = 5.7;
 /** What we say we are: older than those that compare options. */
 const VERSION_OWN = '6.20';
+const VERSION = /^\d+\.\d+/;
 const INTEGER_BYTES = 4;
 const MTU_BYTES = 2;
 const CACHE_LINE_BYTES = 64;
 const PAGE_BYTES = 4096;
+
+/** The client's version. */
+export const PERFTEST_FIRST_MESSAGE: FirstMessage = {
+  bytes: VERSION_BYTES,
+  isRight: (message) => VERSION.test(textOf(message)),
+};
 
 /** What a bandwidth test tells the other side at its end. A server of version 6.06 sends numbers without meaning. */
 export interface PerftestReport {
@@ -97,7 +105,7 @@ export class PerftestExchange {
     const isClient = role === 'client';
     const ask = (message: Uint8Array, what: string) => swap(wire, isClient, message, what);
     const peerVersion = textOf(await ask(padded(VERSION_OWN, VERSION_BYTES), 'its version'));
-    if (!/^\d+\.\d+/.test(peerVersion)) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer is not perftest');
+    if (!VERSION.test(peerVersion)) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer is not perftest');
     if (Number.parseFloat(peerVersion) < VERSION_MIN) {
       throw new RoceError(
         'ERR_ROCE_MISMATCH',

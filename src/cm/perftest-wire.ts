@@ -6,6 +6,7 @@ import { Access } from '../verbs/access.js';
 import type { CompletionQueue } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { FixedChannel } from './fixed-channel.js';
 import { BINARY_KEYS, type KeyFormat, TEXT_KEYS } from './perftest-keys.js';
@@ -53,13 +54,21 @@ export class QpWire implements PerftestWire {
   readonly keys = BINARY_KEYS;
   /** To be connected by the connection manager. */
   readonly qp: QueuePair;
+  readonly #pd: ProtectionDomain;
   readonly #sendCq: CompletionQueue;
   readonly #recvCq: CompletionQueue;
   readonly #receives: MemoryRegion;
   #sends = 0;
 
-  private constructor(qp: QueuePair, sendCq: CompletionQueue, recvCq: CompletionQueue, receives: MemoryRegion) {
+  private constructor(
+    qp: QueuePair,
+    pd: ProtectionDomain,
+    sendCq: CompletionQueue,
+    recvCq: CompletionQueue,
+    receives: MemoryRegion,
+  ) {
     this.qp = qp;
+    this.#pd = pd;
     this.#sendCq = sendCq;
     this.#recvCq = recvCq;
     this.#receives = receives;
@@ -74,7 +83,7 @@ export class QpWire implements PerftestWire {
     const qp = await pd.createQp({ sendCq, recvCq, maxSendWr: RECEIVES, maxRecvWr: RECEIVES });
     await initializeQp(qp);
     const receives = await pd.regMr(RECEIVES * MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
-    return new QpWire(qp, sendCq, recvCq, receives);
+    return new QpWire(qp, pd, sendCq, recvCq, receives);
   }
 
   get isOpen(): boolean {
@@ -110,6 +119,11 @@ export class QpWire implements PerftestWire {
       await this.#sendCq.next();
       this.#sends--;
     }
+  }
+
+  /** Gives everything back. */
+  async close(): Promise<void> {
+    for (const resource of [this.qp, this.#sendCq, this.#recvCq, this.#receives, this.#pd]) await resource.close();
   }
 
   #postReceive(place: number): void {

@@ -7,6 +7,7 @@
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 import type { FixedChannel } from './fixed-channel.js';
+import type { FirstMessage } from './fixed-listener.js';
 
 /** Where ibv_rc_pingpong listens unless told otherwise. */
 export const PINGPONG_TCP_PORT = 18515;
@@ -17,6 +18,12 @@ const LINE = /^([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{32})\0$/i;
 const DONE = Buffer.from('done\0');
 /** How a second line begins where `done` should stand. */
 const SECOND_LINE = /^[0-9a-f]{4}:/i;
+
+/** The client's line. */
+export const PINGPONG_FIRST_MESSAGE: FirstMessage = {
+  bytes: LINE_BYTES,
+  isRight: (message) => LINE.test(message.toString('latin1')),
+};
 
 /** One side's QP. */
 export interface PingpongDestination {

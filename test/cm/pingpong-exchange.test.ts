@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { dialFixed, FixedListener } from '../../src/cm/fixed-channel.js';
+import { dialFixed } from '../../src/cm/fixed-channel.js';
+import { FixedListener } from '../../src/cm/fixed-listener.js';
 import {
   encodeDestination,
   exchangeAsPingpongClient,
@@ -77,7 +78,7 @@ describe('the exchange', () => {
   });
 
   it('fails when nobody listens', async () => {
-    const listener = await FixedListener.open(0, '127.0.0.1');
+    const listener = await FixedListener.open(0, { host: '127.0.0.1' });
     const { port } = listener;
     listener.close();
     await expect(dialFixed('127.0.0.1', port)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });

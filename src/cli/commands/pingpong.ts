@@ -2,10 +2,12 @@
 
 import { randomInt } from 'node:crypto';
 import type { Command } from 'commander';
-import { dialFixed, type FixedChannel, FixedListener } from '../../cm/fixed-channel.js';
+import { dialFixed, type FixedChannel } from '../../cm/fixed-channel.js';
+import { FixedListener } from '../../cm/fixed-listener.js';
 import {
   exchangeAsPingpongClient,
   exchangeAsPingpongServer,
+  PINGPONG_FIRST_MESSAGE,
   PINGPONG_RC_ATTRIBUTES,
   PINGPONG_TCP_PORT,
   type PingpongDestination,
@@ -132,7 +134,10 @@ async function pingpong(host: string | undefined, options: PingpongOptions, outp
 }
 
 async function acceptOne(port: number, output: Output): Promise<FixedChannel> {
-  const listener = await FixedListener.open(port);
+  const listener = await FixedListener.open(port, {
+    firstMessage: PINGPONG_FIRST_MESSAGE,
+    onStranger: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
+  });
   output.note(`waiting for a client on port ${port}`);
   try {
     return await listener.accept(output.io.interrupted);

@@ -4,8 +4,8 @@
  */
 
 import { type Command, Option } from 'commander';
-import type { CmConnection } from '../../cm/cm-connection.js';
 import { ConnectionManager } from '../../cm/connection-manager.js';
+import { acceptSideBySide, type Established } from '../../cm/side-by-side.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
@@ -24,6 +24,8 @@ const DEFAULT_PORT = 7174;
 const DEFAULT_SIZE_BYTES = 64;
 /** A client that is gone is not waited for as long as Linux would. */
 const TIMING = { maxRetries: 4 };
+/** A server has buffers of 128 KiB for each. */
+const LIMITS = { halfOpen: 128, halfOpenPerAddress: 32 };
 
 interface RpingOptions extends PingOptions {
   readonly client?: boolean;
@@ -80,10 +82,9 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   const wire = await frameDeviceOptions(wireOf(options));
   const local = server === true ? options.address! : (options.bind ?? (await localAddressTowards(options.address!)));
   await using device = await openDevice({ address: local.text, ...wire });
-  await using cm = await ConnectionManager.open(device, { timing: TIMING });
-  const end = await RpingEnd.create(device, options);
+  await using cm = await ConnectionManager.open(device, { timing: TIMING, limits: LIMITS });
   const { interrupted } = output.io;
-  const tally = await (server === true ? serve : ping)(cm, end, options, output);
+  const tally = await (server === true ? serve : ping)(cm, options, output);
   output.line(`${tally.pings} pings of ${size} bytes in ${tally.seconds.toFixed(2)} seconds`);
   output.document({
     role: server === true ? 'server' : 'client',
@@ -112,21 +113,23 @@ function wireOf({ server, address, bind, frame, framePort, linkMtu }: RpingOptio
 }
 
 /** Answers one client until it is gone, or Ctrl-C. */
-async function serve(cm: ConnectionManager, end: RpingEnd, options: RpingOptions, output: Output): Promise<Tally> {
+async function serve(cm: ConnectionManager, options: RpingOptions, output: Output): Promise<Tally> {
   const { interrupted } = output.io;
   const listener = cm.listen(options.port);
   const stop = () => listener.close();
   interrupted.addEventListener('abort', stop, { once: true });
   output.note(`listening on ${cm.device.address} port ${options.port}`);
-  let connection: CmConnection;
+  let client: Established<RpingEnd>;
   try {
-    connection = await (await listener.next()).accept(end.qp, { responderResources: 1, initiatorDepth: 1 });
+    const makeEnd = () => RpingEnd.create(cm.device, options);
+    [client] = await acceptSideBySide(listener, 1, { makeEnd, responderResources: 1, initiatorDepth: 1 });
   } catch (error) {
     throw interrupted.aborted ? new CommandFailure(EXIT_INTERRUPTED) : error;
   } finally {
     interrupted.removeEventListener('abort', stop);
     listener.close();
   }
+  const { connection, end } = client;
   const tally: Tally = { peer: connection.remote, pings: 0, faults: 0, seconds: 0 };
   const startNs = nowNs();
   const hangUp = () => void connection.disconnect();
@@ -143,8 +146,9 @@ async function serve(cm: ConnectionManager, end: RpingEnd, options: RpingOptions
   return tally;
 }
 
-async function ping(cm: ConnectionManager, end: RpingEnd, options: RpingOptions, output: Output): Promise<Tally> {
+async function ping(cm: ConnectionManager, options: RpingOptions, output: Output): Promise<Tally> {
   const { interrupted } = output.io;
+  const end = await RpingEnd.create(cm.device, options);
   const connection = await cm.connect(options.address!, options.port, end.qp, {
     responderResources: 1,
     initiatorDepth: 1,

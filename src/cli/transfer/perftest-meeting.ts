@@ -6,14 +6,14 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CmConnection } from '../../cm/cm-connection.js';
-import type { CmListener } from '../../cm/cm-listener.js';
 import { ConnectionManager, ConnectionRejected } from '../../cm/connection-manager.js';
-import { dialFixed, FixedListener } from '../../cm/fixed-channel.js';
-import { PerftestExchange } from '../../cm/perftest-exchange.js';
+import { dialFixed } from '../../cm/fixed-channel.js';
+import { FixedListener } from '../../cm/fixed-listener.js';
+import { PERFTEST_FIRST_MESSAGE, PerftestExchange } from '../../cm/perftest-exchange.js';
 import type { PerftestKeys } from '../../cm/perftest-keys.js';
 import { QpWire, tcpWire } from '../../cm/perftest-wire.js';
-import { initializeQp } from '../../cm/qp-parameters.js';
 import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
+import { acceptSideBySide, type Established, type SetUpEnd } from '../../cm/side-by-side.js';
 import { connectQueuePair, type Destination, initializeQueuePair } from '../../cm/transport.js';
 import { IpAddress } from '../../packet/address.js';
 import { PSN_COUNT } from '../../packet/psn.js';
@@ -34,18 +34,22 @@ const CONNECT_INTERVAL_MS = 100;
 /** How long the peer has to end the connection of the exchange. */
 const GOODBYE_MS = 2_000;
 
-/** A queue pair of the test in RESET, and its part of the memory. */
+/** A lane of the test: how it gets its queue pair, and its part of the memory. */
 export interface PerftestLane {
-  /** The queue pair. */
-  readonly qp: QueuePair;
+  /** A queue pair in RESET. Any of them may serve any lane. */
+  readonly makeQp: () => Promise<QueuePair>;
   /** Memory of all lanes. */
   readonly region: MemoryRegion;
   /** Where this lane's data lies in it. */
   readonly offset: number;
 }
 
-/** What is known of the peer's end of a lane. */
-export type PerftestPeerLane = PerftestKeys & { readonly pathMtu: number; readonly destination: Destination };
+/** A connected lane: its queue pair, and what is known of the peer's end. */
+export type PerftestPeerLane = PerftestKeys & {
+  readonly qp: QueuePair;
+  readonly pathMtu: number;
+  readonly destination: Destination;
+};
 
 /** A peer that was met, and how its queue pairs are connected. */
 export interface PerftestMeeting {
@@ -76,13 +80,15 @@ export const meetOverTcp: Meet = async (device, tool, host, options, output) => 
     exchange,
     connect: async (lanes, outstandingReads) => {
       const { pathMtu } = exchange;
-      const own = lanes.map((lane) => ({ ...keysOf(lane, outstandingReads), psn: randomInt(PSN_COUNT) }));
+      const qps: QueuePair[] = [];
+      for (const { makeQp } of lanes) qps.push(await makeQp());
+      const own = lanes.map((lane, i) => ({ ...keysOf(qps[i], lane, outstandingReads), psn: randomInt(PSN_COUNT) }));
       const peers: PerftestKeys[] = [];
       for (const keys of own) peers.push(await exchange.exchangeKeys(keys));
       const connected: PerftestPeerLane[] = [];
-      for (const [i, { qp }] of lanes.entries()) {
+      for (const [i, qp] of qps.entries()) {
         const destination = await connectLane(qp, own[i], peers[i], pathMtu, options);
-        connected.push({ ...peers[i], pathMtu, destination });
+        connected.push({ ...peers[i], qp, pathMtu, destination });
       }
       return connected;
     },
@@ -91,7 +97,10 @@ export const meetOverTcp: Meet = async (device, tool, host, options, output) => 
 };
 
 async function acceptTcp(tool: string, options: TransferOptions, output: Output) {
-  const listener = await FixedListener.open(options.port);
+  const listener = await FixedListener.open(options.port, {
+    firstMessage: PERFTEST_FIRST_MESSAGE,
+    onStranger: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
+  });
   try {
     output.note(`waiting for '${tool}' on port ${options.port}`);
     return await listener.accept(output.io.interrupted);
@@ -100,7 +109,7 @@ async function acceptTcp(tool: string, options: TransferOptions, output: Output)
   }
 }
 
-function keysOf({ qp, region, offset }: PerftestLane, outstandingReads: number) {
+function keysOf(qp: QueuePair, { region, offset }: PerftestLane, outstandingReads: number) {
   const { rkey } = region;
   const { address } = qp.device;
   return { outstandingReads, qpn: qp.qpn, rkey, remoteAddr: region.addr + BigInt(offset), address };
@@ -127,14 +136,13 @@ async function connectLane(
 /** perftest's `-R`: the connection manager. */
 export const meetThroughManager: Meet = async (device, tool, host, options, output) => {
   const manager = await ConnectionManager.open(device);
-  const connectNext =
+  const connectAll =
     host === undefined
       ? acceptor(manager, options.port, output)
       : connector(manager, IpAddress.parse(host), options, output);
   try {
     if (host === undefined) output.note(`waiting for '${tool} -R' on port ${options.port} of rdma_cm`);
-    const wire = await QpWire.create(device);
-    const control = await connectNext(wire.qp, 1);
+    const [{ connection: control, end: wire }] = await connectAll(1, () => QpWire.create(device), 1);
     const connections: CmConnection[] = [];
     const exchange = await PerftestExchange.open(wire, host === undefined ? 'server' : 'client', {
       pathMtu: Math.min(options.mtu, device.attributes.pathMtuMax),
@@ -143,16 +151,19 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
       exchange,
       connect: async (lanes, outstandingReads) => {
         await exchange.barrier();
-        for (const { qp } of lanes) {
-          connections.push(await connectNext(qp, outstandingReads));
-          if (options.totalTimeout !== undefined) await qp.modify({ totalTimeout: options.totalTimeout });
+        const { makeQp } = lanes[0];
+        const makeEnd = async () => bareEnd(await makeQp());
+        for (const { connection } of await connectAll(lanes.length, makeEnd, outstandingReads, control.remote)) {
+          connections.push(connection);
+          if (options.totalTimeout !== undefined) await connection.qp.modify({ totalTimeout: options.totalTimeout });
         }
         await exchange.barrier();
         const peers: PerftestPeerLane[] = [];
         for (const [i, lane] of lanes.entries()) {
           // The manager chose the PSNs; nobody reads those of the keys.
-          const keys = await exchange.exchangeKeys({ ...keysOf(lane, outstandingReads), psn: 0 });
-          peers.push({ ...keys, pathMtu: connections[i].pathMtu, destination: {} });
+          const { qp, pathMtu } = connections[i];
+          const keys = await exchange.exchangeKeys({ ...keysOf(qp, lane, outstandingReads), psn: 0 });
+          peers.push({ ...keys, qp, pathMtu, destination: {} });
         }
         return peers;
       },
@@ -169,18 +180,26 @@ export const meetThroughManager: Meet = async (device, tool, host, options, outp
   }
 };
 
-/** Connects one queue pair after another. */
-type ConnectNext = (qp: QueuePair, outstandingReads: number) => Promise<CmConnection>;
+/** As many connections, on ends that `makeEnd` makes; a server that knows its client accepts only those of `from`. */
+type ConnectAll = <E extends SetUpEnd>(
+  count: number,
+  makeEnd: () => Promise<E>,
+  outstandingReads: number,
+  from?: IpAddress,
+) => Promise<Array<Established<E>>>;
 
-function acceptor(manager: ConnectionManager, port: number, output: Output): ConnectNext {
-  const listener: CmListener = manager.listen(port);
+/** A queue pair that needs nothing of its own. */
+function bareEnd(qp: QueuePair): SetUpEnd {
+  return { qp, close: () => qp.close() };
+}
+
+function acceptor(manager: ConnectionManager, port: number, output: Output): ConnectAll {
+  const listener = manager.listen(port);
   output.io.interrupted.addEventListener('abort', () => listener.close(), { once: true });
-  return async (qp, outstandingReads) => {
+  return async (count, makeEnd, outstandingReads, from) => {
     try {
-      const request = await listener.next();
-      await initializeQp(qp);
       const resources = { responderResources: outstandingReads, initiatorDepth: outstandingReads };
-      return await request.accept(qp, resources);
+      return await acceptSideBySide(listener, count, { makeEnd, from, ...resources });
     } catch (error) {
       if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
       throw error;
@@ -193,10 +212,10 @@ function connector(
   host: IpAddress,
   { port, mtu, retryCnt: retryCount = RETRIES }: TransferOptions,
   output: Output,
-): ConnectNext {
+): ConnectAll {
   const pathMtu = Math.min(mtu, manager.device.attributes.pathMtuMax);
   const signal = output.io.interrupted;
-  return async (qp, outstandingReads) => {
+  const connectOne = async (qp: QueuePair, outstandingReads: number) => {
     const resources = { responderResources: outstandingReads, initiatorDepth: outstandingReads };
     for (let attempt = 1; ; attempt++) {
       try {
@@ -207,5 +226,13 @@ function connector(
         await delay(CONNECT_INTERVAL_MS);
       }
     }
+  };
+  return async (count, makeEnd, outstandingReads) => {
+    const made = [];
+    for (let i = 0; i < count; i++) {
+      const end = await makeEnd();
+      made.push({ end, connection: await connectOne(end.qp, outstandingReads) });
+    }
+    return made;
   };
 }

@@ -210,23 +210,15 @@ async function connectLanes({ tool, op, device, meeting, exchange, options }: Co
   const halfBytes = Math.ceil(Math.max(sizeBytes, exchange.cycleBufferBytes) / PAGE_BYTES) * PAGE_BYTES;
   const region = await pd.regMr(2 * halfBytes * qps + grhBytes(plan), Access.REMOTE_ALL);
   const own: PerftestLane[] = [];
-  for (let i = 0; i < qps; i++) {
-    const type = qpTypeOf(transport);
-    const qp = await pd.createQp({
-      type,
-      sendCq,
-      recvCq,
-      maxSendWr: txDepth,
-      maxRecvWr,
-      maxRecvSge: RECEIVE_SGES,
-    });
-    own.push({ qp, region, offset: 2 * halfBytes * i });
-  }
+  const type = qpTypeOf(transport);
+  const maxRecvSge = RECEIVE_SGES;
+  const makeQp = () => pd.createQp({ type, sendCq, recvCq, maxSendWr: txDepth, maxRecvWr, maxRecvSge });
+  for (let i = 0; i < qps; i++) own.push({ makeQp, region, offset: 2 * halfBytes * i });
   const outstandingReads = op === 'read' || op === 'atomic' ? OUTSTANDING_READS : 1;
   const peers = await meeting.connect(own, outstandingReads);
-  if (transport !== 'ud') for (const { qp } of own) await qp.modify({ rateControl });
-  const lanes = own.map(({ qp, offset }, i) => ({
-    qp,
+  if (transport !== 'ud') for (const { qp } of peers) await qp.modify({ rateControl });
+  const lanes = own.map(({ offset }, i) => ({
+    qp: peers[i].qp,
     offset,
     agreement: {
       peer: peers[i].address,

@@ -3,7 +3,8 @@
  * [HOST] SIZE ITERATIONS`. One QP, every message one after another; prints what it learned and what its memory holds as JSON.
  */
 
-import { dialFixed, FixedListener } from '../../../dist/cm/fixed-channel.js';
+import { dialFixed } from '../../../dist/cm/fixed-channel.js';
+import { FixedListener } from '../../../dist/cm/fixed-listener.js';
 import { PERFTEST_TCP_PORT, PERFTEST_TOOLS, PerftestExchange } from '../../../dist/cm/perftest-exchange.js';
 import { tcpWire } from '../../../dist/cm/perftest-wire.js';
 import { Access } from '../../../dist/verbs/access.js';

@@ -8,7 +8,7 @@
  */
 
 import { parseArgs } from 'node:util';
-import { FixedListener } from '../../../dist/cm/fixed-channel.js';
+import { FixedListener } from '../../../dist/cm/fixed-listener.js';
 import { Access, IpAddress, openDevice } from '../../../dist/index.js';
 import { VerbsOperations } from './verbs-operations.js';
 

@@ -1,0 +1,137 @@
+/**
+ * A TCP port for the exchanges of the C programs. Their client speaks first; where the listener is told what it says first, everybody is listened to side
+ * by side, and a peer that is silent, or says something else, is in nobody's way.
+ */
+
+import type { Socket } from 'node:net';
+import { RoceError } from '../core/errors.js';
+import { FixedChannel } from './fixed-channel.js';
+import { type PlaceLimits, Places } from './places.js';
+import { printable } from './printable.js';
+import { TcpListener } from './tcp-listener.js';
+
+/** Connections that nobody has asked for yet; more are cut. Such programs serve one peer at a time. */
+const WAITING_MAX = 16;
+/** Connections whose first message has not come yet; of more, the oldest of the address that has the most is cut. */
+const SILENT_LIMITS: PlaceLimits = { total: 256, perAddress: 64 };
+
+/** What the client of an exchange says first. */
+export interface FirstMessage {
+  /** Its length. */
+  readonly bytes: number;
+  /** Whether it may be that of a client. */
+  isRight(message: Buffer): boolean;
+}
+
+/** How a port is listened on. */
+export interface FixedListenerOptions {
+  /** Default: all addresses of the host. */
+  readonly host?: string;
+  /** Peers are handed out when they have said it; default: as soon as they are connected. */
+  readonly firstMessage?: FirstMessage;
+  /** Somebody was there who is no client; `peer` is `host:port`. */
+  onStranger?(peer: string, error: RoceError): void;
+}
+
+/** Listens on a TCP port for one peer after another. */
+export class FixedListener {
+  readonly #options: FixedListenerOptions;
+  readonly #silent = new Places<FixedChannel>(SILENT_LIMITS);
+  readonly #waiting: FixedChannel[] = [];
+  #accepter: ((channel: FixedChannel) => void) | undefined;
+  #tcp!: TcpListener;
+
+  private constructor(options: FixedListenerOptions) {
+    this.#options = options;
+  }
+
+  /** Port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
+  static async open(port: number, options: FixedListenerOptions = {}): Promise<FixedListener> {
+    const listener = new FixedListener(options);
+    listener.#tcp = await TcpListener.open(
+      { host: options.host, port },
+      {
+        onSocket: (socket) => listener.#onSocket(socket),
+        makeRoom: () => listener.#expelOneFor(undefined),
+      },
+    );
+    return listener;
+  }
+
+  /** The one asked for, or the one the system chose for 0. */
+  get port(): number {
+    return this.#tcp.port;
+  }
+
+  /** The next peer that has not left. Rejects with an AbortError when the signal is aborted. */
+  accept(signal?: AbortSignal): Promise<FixedChannel> {
+    for (let channel = this.#waiting.shift(); channel !== undefined; channel = this.#waiting.shift()) {
+      if (channel.isOpen) return Promise.resolve(channel);
+      channel.abort();
+    }
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const onAbort = () => {
+        this.#accepter = undefined;
+        reject(signal!.reason);
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#accepter = (channel) => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve(channel);
+      };
+    });
+  }
+
+  #onSocket(socket: Socket): void {
+    const channel = new FixedChannel(socket);
+    const { firstMessage } = this.#options;
+    if (firstMessage === undefined) this.#offer(channel);
+    else void this.#hear(channel, firstMessage);
+  }
+
+  #offer(channel: FixedChannel): void {
+    const accepter = this.#accepter;
+    this.#accepter = undefined;
+    if (accepter !== undefined) accepter(channel);
+    else if (this.#waiting.length < WAITING_MAX) this.#waiting.push(channel);
+    else channel.abort();
+  }
+
+  async #hear(channel: FixedChannel, { bytes, isRight }: FirstMessage): Promise<void> {
+    const { remoteAddress } = channel;
+    if (remoteAddress === undefined) return; // It is gone already.
+    if (this.#silent.fullFor(remoteAddress) !== undefined) this.#expelOneFor(remoteAddress);
+    this.#silent.enter(channel, remoteAddress);
+    try {
+      const message = await channel.read(bytes, 'its first message');
+      if (!isRight(message)) {
+        const text = `it says ${JSON.stringify(printable(message.toString('latin1')))}`;
+        throw new RoceError('ERR_ROCE_MISMATCH', text);
+      }
+      channel.unread(message);
+    } catch (error) {
+      if (!this.#silent.leave(channel)) return; // Expelled.
+      channel.abort();
+      this.#options.onStranger?.(channel.peer, error as RoceError);
+      return;
+    }
+    if (this.#silent.leave(channel)) this.#offer(channel);
+  }
+
+  /** The oldest silent one makes room, for a peer from there or for whoever needs a descriptor. False: nobody is silent. */
+  #expelOneFor(address: FixedChannel['remoteAddress']): boolean {
+    const oldest = this.#silent.inTheWayOf(address, () => true);
+    if (oldest === undefined) return false;
+    this.#silent.leave(oldest);
+    oldest.abort();
+    return true;
+  }
+
+  /** Takes no new connections, and cuts those that nobody has got; others stay. */
+  close(): void {
+    this.#tcp.close();
+    for (const channel of this.#waiting.splice(0)) channel.abort();
+    while (this.#expelOneFor(undefined)) {}
+  }
+}
