@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
-import { descriptorLimit, descriptorLimitNear } from './descriptor-limit.js';
+import { DescriptorLimit } from './descriptor-limit.js';
 
 /** What a listening TCP port tells its owner. */
 export interface TcpListenerEvents {
@@ -28,16 +28,17 @@ export class TcpListener {
     { host, port }: { readonly host?: string | undefined; readonly port: number },
     { onSocket, makeRoom, onTrouble }: TcpListenerEvents,
   ): Promise<TcpListener> {
-    descriptorLimit(); // Read while there is a descriptor to read it with.
+    const descriptors = new DescriptorLimit();
     const server = createServer((socket) => {
-      const limit = descriptorLimitNear(socket);
-      if (limit === undefined || makeRoom?.() === true) {
+      let missing = descriptors.missing();
+      while (missing > 0 && makeRoom?.() === true) missing--;
+      if (missing === 0) {
         onSocket(socket);
         return;
       }
       socket.on('error', () => {});
       socket.destroy();
-      onTrouble?.(outOfDescriptors(limit));
+      onTrouble?.(outOfDescriptors(descriptors.max));
     });
     server.listen({ port, ...(host !== undefined && { host }) });
     try {
