@@ -6,7 +6,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 
-const MAIN = 'dist/cli/main.js';
+/** What `rocev2` is. */
+export const MAIN = 'dist/cli/main.js';
 
 export const isBuilt = existsSync(MAIN);
 /** Where a process's children can be read from the system. */

@@ -1,9 +1,10 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFile, fork, spawnSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { isBuilt, Program } from './executable.js';
+import { isBuilt, MAIN, Program } from './executable.js';
 
 /** Two UDP ports that were free a moment ago: restarted endpoints use the same again. */
 async function freeUdpPorts(): Promise<[number, number]> {
@@ -102,3 +103,28 @@ async function message(child: ChildProcess): Promise<Record<string, unknown>> {
   const [received] = await once(child, 'message');
   return received;
 }
+
+/** A user that may make network namespaces, and the tools for it. */
+const hasNamespaces =
+  spawnSync('unshare', ['-rn', 'sh', '-c', 'ip link add probe type veth && command -v nsenter']).status === 0;
+
+describe.runIf(isBuilt && hasNamespaces)('the host of a server dies in mid-transfer', () => {
+  const host = async (...args: string[]) => {
+    const fixture = fileURLToPath(new URL('./fixtures/dead-host.mjs', import.meta.url));
+    const { stdout } = await promisify(execFile)('unshare', ['-rn', process.execPath, fixture, MAIN, ...args]);
+    return JSON.parse(stdout) as { code: number; seconds: number; stderr: string };
+  };
+
+  it.each(['[]', '["--perftest"]'])('the client says so and exits, options %s', async (options) => {
+    const { code, seconds, stderr } = await host(options);
+    expect(stderr).toMatch(/transport retry counter exceeded.*the peer does not answer/);
+    expect(code).toBe(1);
+    expect(seconds).toBeLessThan(5);
+  });
+
+  it('an interrupted client exits', async () => {
+    const { code, seconds } = await host('[]', 'SIGINT');
+    expect(code).toBe(130);
+    expect(seconds).toBeLessThan(5);
+  });
+});

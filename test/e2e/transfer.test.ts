@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { connect as connectRdma, openDevice } from '../../src/index.js';
 import { isBuilt, Program, rocev2Starter } from './executable.js';
 import { underLoad } from './watched.js';
 
@@ -158,6 +161,30 @@ describe.runIf(isBuilt)('rocev2 bw and lat between two processes', () => {
     expect(program.stderr).toMatch(
       /was not the client: the server runs 'rocev2 bw write', the client 'rocev2 bw read'/,
     );
+  });
+
+  it('names each stranger and waits on: port scanners, garbage, other programs', async () => {
+    const { program, port } = await server('bw', 'write');
+    const strangers = [
+      ['', /127\.0\.0\.1:\d+ was not the client: the peer closed the control connection/],
+      ['GET / HTTP/1.1\r\n\r\n', /was not the client: the peer does not speak the rocev2 exchange/],
+      ['{"purpose":{"tool":"window"}}\n', /was not the client: the server runs 'rocev2 bw write'/],
+    ] as const;
+    for (const [text, named] of strangers) {
+      connect(Number(port), SERVER)
+        .on('error', () => {})
+        .end(text);
+      await program.writes('stderr', named);
+    }
+    const silent = connect(Number(port), SERVER).on('error', () => {}); // To the end.
+    await once(silent, 'connect');
+    const device = await openDevice({ address: CLIENT, udpPort: 0 });
+    const another = connectRdma(device, { host: SERVER, port: Number(port) });
+    await expect(another).rejects.toMatchObject({ code: 'ERR_ROCE_MISMATCH' });
+    await device.close();
+    expect(await client(port, 'bw', 'write', '-n', '5').ended()).toBe(0);
+    expect(await program.ended()).toBe(0);
+    silent.destroy();
   });
 
   it('exits with 3 when nobody listens, and with 2 for an impossible option', async () => {
