@@ -1,23 +1,29 @@
 /** Incoming requests of one port, in the order they came (`rdma_listen`, `rdma_get_cm_event`). */
 
+import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { CmRequest } from './cm-request.js';
 import { Crowd } from './crowd.js';
+import { SetUpPace } from './set-up-pace.js';
 
 /** A port that is listened on; made by {@link ConnectionManager.listen}. */
 export class CmListener implements AsyncDisposable {
   /** Of RDMA_PS_TCP, 1..65535. */
   readonly port: number;
   readonly #backlog: number;
+  readonly #clock: Clock;
   readonly #onClose: () => void;
+  readonly #pace = new SetUpPace();
+  #cancelWake: () => void = () => {};
   #requests: CmRequest[] = [];
   readonly #waiting: Array<() => void> = [];
   #closed = false;
 
   /** @internal */
-  constructor(port: number, backlog: number, onClose: () => void) {
+  constructor(port: number, backlog: number, clock: Clock, onClose: () => void) {
     this.port = port;
     this.#backlog = backlog;
+    this.#clock = clock;
     this.#onClose = onClose;
   }
 
@@ -46,16 +52,16 @@ export class CmListener implements AsyncDisposable {
   }
 
   /**
-   * The next request whose peer still waits. It does not wait for the set-ups of those before. Rejects with ERR_ROCE_CLOSED when the listener is closed,
-   * and with the signal's reason when that is aborted.
+   * The next request whose peer still waits. It does not wait for the set-ups of those before. Peers that have proved nothing are taken at a bounded pace for
+   * each address. Rejects with ERR_ROCE_CLOSED when the listener is closed, and with the signal's reason when that is aborted.
    */
   async next(signal?: AbortSignal): Promise<CmRequest> {
     for (;;) {
       signal?.throwIfAborted();
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `nobody listens on port ${this.port} any more`);
-      const request = this.#requests.shift();
-      if (request?.isPending === true) return request;
-      if (request === undefined) await this.#somethingNew(signal);
+      const request = this.#take();
+      if (request !== undefined) return request;
+      await this.#somethingNew(signal);
     }
   }
 
@@ -75,6 +81,25 @@ export class CmListener implements AsyncDisposable {
     });
   }
 
+  /** The oldest request that may be taken now. Where all have to wait for their pace, somebody who waits is woken when the first may. */
+  #take(): CmRequest | undefined {
+    this.#requests = this.#requests.filter(({ isPending }) => isPending);
+    const now = this.#clock.nowNs();
+    let opensNs = Number.POSITIVE_INFINITY;
+    for (const [k, request] of this.#requests.entries()) {
+      const requestNs = request.hasProved ? now : this.#pace.opensNs(request.remote, now);
+      opensNs = Math.min(opensNs, requestNs);
+      if (requestNs > now) continue;
+      this.#requests.splice(k, 1);
+      if (!request.hasProved) this.#pace.spend(request.remote, now);
+      return request;
+    }
+    this.#cancelWake();
+    this.#cancelWake =
+      opensNs === Number.POSITIVE_INFINITY ? () => {} : this.#clock.wakeAt(opensNs, () => this.#waiting.shift()?.());
+    return undefined;
+  }
+
   /** Every request, until the listener is closed. */
   async *[Symbol.asyncIterator](): AsyncGenerator<CmRequest, void, undefined> {
     while (!this.#closed) {
@@ -91,6 +116,7 @@ export class CmListener implements AsyncDisposable {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#cancelWake();
     this.#onClose();
     for (const request of this.#requests.splice(0)) if (request.isPending) request.reject();
     for (const wake of this.#waiting.splice(0)) wake();

@@ -137,7 +137,7 @@ export class ConnectionManager implements AsyncDisposable {
     checkPort(port);
     this.#expectOpen();
     const serviceId = tcpServiceId(port);
-    const listener = new CmListener(port, options.backlog ?? BACKLOG_DEFAULT, () => {
+    const listener = new CmListener(port, options.backlog ?? BACKLOG_DEFAULT, this.#clock, () => {
       this.#protocol.unlisten(serviceId);
       this.#listeners.delete(listener);
     });
@@ -200,7 +200,7 @@ export class ConnectionManager implements AsyncDisposable {
   #newRequest(endpoint: CmEndpoint, request: IncomingRequest): CmRequest {
     return new CmRequest(endpoint.remote, request, {
       isPending: () => endpoint.state === 'REQ_RCVD',
-      hasProved: () => endpoint.hasProved,
+      hasProved: () => this.#protocol.hasProved(endpoint),
       accept: (qp, options) => this.#accept(endpoint, request, qp, options),
       reject: (privateData) => this.#protocol.reject(endpoint, privateData, this.#clock.nowNs()),
       crowdOut: () => this.#protocol.crowdOut(endpoint),

@@ -34,7 +34,7 @@ export class Places<T> {
 
   /** Takes a place. The caller has looked at {@link fullFor}. */
   enter(member: T, address: IpAddress): void {
-    const key = keyOf(address);
+    const key = networkOf(address);
     this.#members.set(member, key);
     this.#counts.set(key, this.#countOf(key) + 1);
   }
@@ -52,7 +52,7 @@ export class Places<T> {
 
   /** The limit that leaves no place for one more from there; undefined: there is a place. */
   fullFor(address: IpAddress): FullLimit | undefined {
-    if (this.#countOf(keyOf(address)) >= this.limits.perAddress) return 'perAddress';
+    if (this.#countOf(networkOf(address)) >= this.limits.perAddress) return 'perAddress';
     return this.#members.size >= this.limits.total ? 'total' : undefined;
   }
 
@@ -61,7 +61,7 @@ export class Places<T> {
    * that has the most. Without an address: the latter. Only those who `mayGo` are asked; undefined: none of them.
    */
   inTheWayOf(address: IpAddress | undefined, mayGo: (member: T) => boolean): T | undefined {
-    const own = address !== undefined && this.fullFor(address) === 'perAddress' ? keyOf(address) : undefined;
+    const own = address !== undefined && this.fullFor(address) === 'perAddress' ? networkOf(address) : undefined;
     let found: T | undefined;
     let most = 0;
     for (const [member, key] of this.#members) {
@@ -80,6 +80,7 @@ export class Places<T> {
 
 const IPV6_NETWORK_HEX_DIGITS = 16;
 
-function keyOf(address: IpAddress): string {
+/** What counts as one address: of IPv6 the network of 64 bits. */
+export function networkOf(address: IpAddress): string {
   return address.family === 4 ? address.text : address.gidHex.slice(0, IPV6_NETWORK_HEX_DIGITS);
 }

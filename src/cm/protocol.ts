@@ -102,6 +102,11 @@ export class CmProtocol {
     this.#teardown.abandon(endpoint, now);
   }
 
+  /** The peer has answered, on this connection or another one. */
+  hasProved(endpoint: CmEndpoint): boolean {
+    return endpoint.hasProved || this.#parts.table.provedPeers.has(endpoint.remote, endpoint.remoteCaGuid);
+  }
+
   /** As {@link EndpointTable.crowdOut}. */
   crowdOut(endpoint: CmEndpoint): void {
     this.#parts.table.crowdOut(endpoint);

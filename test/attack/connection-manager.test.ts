@@ -29,6 +29,8 @@ class Server {
   /** Set-ups that are under way. */
   pending = 0;
   failed = 0;
+  /** Set-ups that were begun. */
+  begun = 0;
   readonly listener: CmListener;
   readonly #world: TwoManagers;
 
@@ -41,6 +43,7 @@ class Server {
   async #run(): Promise<void> {
     for await (const request of this.listener) {
       this.pending++;
+      this.begun++;
       const qp = await this.#world.b.newQp();
       void request
         .accept(qp)
@@ -82,6 +85,32 @@ it('a REQ that asks for 39 hours is waited for by a limit of our own', async () 
   expect(server).toMatchObject({ pending: 0, failed: 1 });
 });
 
+it('set-ups for a stranger who sends 1,000 REQs a second are begun at a bounded pace, and the processor stays free for others', async () => {
+  const world = await TwoManagers.create();
+  const server = new Server(world);
+  const times: number[] = [];
+  for (let i = 1; i <= 2000; i++) {
+    world.forge(STRANGER, request(STRANGER, i));
+    await world.pass(NS_PER_MS);
+    if (i % 100 === 0) times.push(await connectHonestly(world));
+  }
+  expect(server.begun - times.length).toBeLessThanOrEqual(16 + 2 * 16 + 1);
+  expect(Math.max(...times)).toBeLessThan(NS_PER_MS);
+}, 120_000);
+
+it('who has proved himself is not held up: a hundred connections at once', async () => {
+  const world = await TwoManagers.create();
+  const server = new Server(world);
+  await connectHonestly(world);
+  const start = world.events.nowNs;
+  const connects = Array.from({ length: 100 }, async () =>
+    world.a.cm.connect(world.b.address, PORT, await world.a.newQp()),
+  );
+  await world.until(Promise.all(connects));
+  expect(world.events.nowNs - start).toBeLessThan(10 * NS_PER_MS);
+  expect(server.begun).toBe(101);
+});
+
 it('a stranger who connects and leaves, for hours by what he says, does not fill the table by TIMEWAIT', async () => {
   const world = await TwoManagers.create({ limits: { endpoints: 128, timewaitPerAddress: 100 } });
   new Server(world);
@@ -103,13 +132,15 @@ it('a stranger who connects and leaves, for hours by what he says, does not fill
 }, 120_000);
 
 describe.each([
-  ['one address', (_: RandomSource) => STRANGER],
+  ['one address', 10, (_: RandomSource) => STRANGER],
   [
     'addresses that are not his',
+    10,
     (random: RandomSource) => IpAddress.parse(`203.0.${randomInt(random, 0, 113)}.${randomInt(random, 1, 250)}`),
   ],
-  ['the address of the honest peer', () => IpAddress.parse(HONEST)],
-])('REQs by the thousand, 10,000 a second, from %s', (_, sourceOf) => {
+  // Until the honest peer has proved itself it shares the pace of its address.
+  ['the address of the honest peer', 1000, () => IpAddress.parse(HONEST)],
+] as const)('REQs by the thousand, 10,000 a second, from %s', (_, firstMs, sourceOf) => {
   it('leave the honest peer its connections', async () => {
     const world = await TwoManagers.create({ limits: { endpoints: 256, halfOpen: 128, halfOpenPerAddress: 64 } });
     new Server(world);
@@ -122,7 +153,8 @@ describe.each([
       if (i % 20 === 0) times.push(await connectHonestly(world));
     }
     expect(times).toHaveLength(50);
-    expect(percentile(times, 0.99)).toBeLessThan(10 * NS_PER_MS);
+    expect(times[0]).toBeLessThan(firstMs * NS_PER_MS);
+    expect(Math.max(...times.slice(1))).toBeLessThan(10 * NS_PER_MS);
   }, 120_000);
 });
 
