@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connect, type Listener, listen, openDevice, type RdmaDevice } from '../../src/index.js';
+import { helloOf, nested } from './toolkit/hostile-connections.js';
 
 const SERVER = '127.44.0.1';
 const CLIENT = '127.44.0.2';
@@ -23,24 +24,6 @@ async function device(address: string): Promise<RdmaDevice> {
 async function serve(listener: Listener): Promise<void> {
   for await (const connection of listener) void connection.qp;
 }
-
-/** A hello as one of ours would say it. */
-function helloFrom(gid: string): object {
-  return {
-    rocev2: 1,
-    gid,
-    udpPort: 4791,
-    qpn: 77,
-    psn: 1,
-    mtu: 1024,
-    recovery: 'go-back-n',
-    receiveBudgetPackets: 128,
-    maxDestRdAtomic: 16,
-    purpose: {},
-  };
-}
-
-const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 
 describe.each([
   ['a barrier nested 30,000 deep', `{"barrier": ${nested(30_000)}}\n`],
@@ -66,7 +49,7 @@ describe.each([
     const stranger = connectTcp({ host: SERVER, port: listener.port, localAddress: CLIENT });
     stranger.on('error', () => {}); // It may be reset.
     await once(stranger, 'connect');
-    stranger.write(`${JSON.stringify(helloFrom(client.attributes.address.gidHex))}\n`);
+    stranger.write(helloOf(client.address.text));
     await once(stranger, 'data');
     stranger.end(text);
     await once(stranger, 'close');

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'; // timer: the pace o
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Connection, connect, type Listener, listen, openDevice, type RdmaDevice } from '../../src/index.js';
 import { eventually } from '../support/eventually.js';
+import { helloOf } from './toolkit/hostile-connections.js';
 
 const SERVER = '127.0.4.1';
 const HONEST = '127.0.4.2';
@@ -44,27 +45,6 @@ async function stranger(port: number, from = STRANGER): Promise<Socket> {
   socket.on('error', () => {});
   await once(socket, 'connect');
   return socket;
-}
-
-/** What one of ours would say first. */
-function helloFrom(address: string, more: object = {}): string {
-  const gid = `00000000000000000000ffff${address
-    .split('.')
-    .map((byte) => Number(byte).toString(16).padStart(2, '0'))
-    .join('')}`;
-  return `${JSON.stringify({
-    rocev2: 1,
-    gid,
-    udpPort: 4791,
-    qpn: 77,
-    psn: 1,
-    mtu: 1024,
-    recovery: 'go-back-n',
-    receiveBudgetPackets: 128,
-    maxDestRdAtomic: 16,
-    purpose: {},
-    ...more,
-  })}\n`;
 }
 
 /** Milliseconds that each of `count` honest peers needs to connect and write, one after another. */
@@ -110,7 +90,7 @@ describe('a thousand connections that are held', () => {
       },
     ],
     ['saying garbage without end', (socket) => socket.write(Buffer.alloc(8_000, 0x78))],
-    ['saying half a hello', (socket) => socket.write(helloFrom(STRANGER).slice(0, 50))],
+    ['saying half a hello', (socket) => socket.write(helloOf(STRANGER).slice(0, 50))],
   ])('%s: honest peers connect at once, and one connected before is served', async (_, attack) => {
     const server = await device(SERVER);
     const region = server.allocate(64);
@@ -157,7 +137,7 @@ describe('what a peer claims', () => {
     const listener = await listen(server, { port: 0, region: 64 });
     serve(listener);
     const socket = await stranger(listener.port);
-    socket.write(helloFrom(claimed));
+    socket.write(helloOf(claimed));
     const [answer] = await once(socket, 'data');
     expect(JSON.parse(String(answer)).refused).toMatch(/gid|address/);
     expect(listener.counters().refused_mismatch).toBe(1);
@@ -169,7 +149,7 @@ describe('what a peer claims', () => {
     const listener = await listen(server, { port: 0 });
     serve(listener);
     const socket = await stranger(listener.port);
-    socket.write(helloFrom(STRANGER));
+    socket.write(helloOf(STRANGER));
     const [answer] = await once(socket, 'data');
     const [hello] = String(answer).split('\n');
     expect(JSON.parse(hello)).toMatchObject({ rocev2: 1 });
@@ -203,7 +183,7 @@ describe('what a peer claims', () => {
     const refusals: string[] = [];
     listener.events.on('REFUSED', ({ error }) => refusals.push(error.message));
     const socket = await stranger(listener.port);
-    socket.write(helloFrom(STRANGER, more));
+    socket.write(helloOf(STRANGER, more));
     await eventually(() => refusals.length === 1);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is printed is the test
     expect(refusals[0]).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
@@ -244,7 +224,7 @@ describe('connections that are kept', () => {
     const stalled = [];
     for (let i = 0; i < 20; i++) {
       const socket = await stranger(listener.port);
-      socket.write(helloFrom(STRANGER));
+      socket.write(helloOf(STRANGER));
       stalled.push(socket);
     }
     const client = await device(HONEST);
@@ -263,7 +243,7 @@ describe('connections that are kept', () => {
       made++;
       return createPd();
     };
-    for (const text of ['x\n', helloFrom(VICTIM), helloFrom(STRANGER, { recovery: 'go-back-0' })]) {
+    for (const text of ['x\n', helloOf(VICTIM), helloOf(STRANGER, { recovery: 'go-back-0' })]) {
       const socket = await stranger(listener.port);
       socket.resume().write(text);
       await once(socket, 'close');

@@ -8,7 +8,7 @@ const MIB = 1 << 20;
 const CONNECTS = 600;
 
 it.skipIf(!isBuilt).each(['worker', 'inline'])(
-  `after ${CONNECTS} connects and closes a process occupies what it did before: %s`,
+  'after 600 connects and closes a process occupies what it did before: %s',
   async (engine) => {
     const { samples, done } = await comeAndGo({ engine, connects: CONNECTS });
     expect(done).toMatchObject({ connections: CONNECTS + 20, wrong: 0 });
