@@ -1,6 +1,7 @@
-/** Who holds how much, by IP address, and who makes room when it is too much. */
+/** Who holds how much, by IP address (of IPv6 by network of 64 bits), and who makes room when it is too much. */
 
 import type { IpAddress } from '../packet/address.js';
+import { networkOf } from './places.js';
 
 /** Things of peers, grouped by the peer's address; in a group the oldest comes first. */
 export class Crowd<T extends { readonly remote: IpAddress }> {
@@ -14,30 +15,30 @@ export class Crowd<T extends { readonly remote: IpAddress }> {
 
   /** Of one address. */
   countOf(address: IpAddress): number {
-    return this.#groups.get(address.text)?.size ?? 0;
+    return this.#groups.get(networkOf(address))?.size ?? 0;
   }
 
   /** It must not be there already. */
   add(member: T): void {
-    const { text } = member.remote;
-    const group = this.#groups.get(text);
-    if (group === undefined) this.#groups.set(text, new Set([member]));
+    const key = networkOf(member.remote);
+    const group = this.#groups.get(key);
+    if (group === undefined) this.#groups.set(key, new Set([member]));
     else group.add(member);
     this.#size++;
   }
 
   /** Harmless when it is not there. */
   delete(member: T): void {
-    const { text } = member.remote;
-    const group = this.#groups.get(text);
+    const key = networkOf(member.remote);
+    const group = this.#groups.get(key);
     if (group?.delete(member) !== true) return;
-    if (group.size === 0) this.#groups.delete(text);
+    if (group.size === 0) this.#groups.delete(key);
     this.#size--;
   }
 
   /** Of one address. */
   oldestOf(address: IpAddress): T | undefined {
-    return this.#groups.get(address.text)?.values().next().value;
+    return this.#groups.get(networkOf(address))?.values().next().value;
   }
 
   /** The oldest of the address that has the most; among such addresses, of the one that has been there longest. */
