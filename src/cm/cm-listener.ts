@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import type { CmRequest } from './cm-request.js';
 import { Crowd } from './crowd.js';
-import { SetUpPace } from './set-up-pace.js';
+import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from './set-up-pace.js';
 
 /** A port that is listened on; made by {@link ConnectionManager.listen}. */
 export class CmListener implements AsyncDisposable {
@@ -13,7 +13,8 @@ export class CmListener implements AsyncDisposable {
   readonly #backlog: number;
   readonly #clock: Clock;
   readonly #onClose: () => void;
-  readonly #pace = new SetUpPace();
+  readonly #unprovedPace = new SetUpPace(UNPROVED_PACE);
+  readonly #provedPace = new SetUpPace(PROVED_PACE);
   #cancelWake: () => void = () => {};
   #requests: CmRequest[] = [];
   readonly #waiting: Array<() => void> = [];
@@ -52,8 +53,8 @@ export class CmListener implements AsyncDisposable {
   }
 
   /**
-   * The next request whose peer still waits. It does not wait for the set-ups of those before. Peers that have proved nothing are taken at a bounded pace for
-   * each address. Rejects with ERR_ROCE_CLOSED when the listener is closed, and with the signal's reason when that is aborted.
+   * The next request whose peer still waits. It does not wait for the set-ups of those before. Requests of one address are taken at a bounded
+   * pace, a slower one while its peers have proved nothing. Rejects with ERR_ROCE_CLOSED when the listener is closed, and with the signal's reason when that is aborted.
    */
   async next(signal?: AbortSignal): Promise<CmRequest> {
     for (;;) {
@@ -87,11 +88,12 @@ export class CmListener implements AsyncDisposable {
     const now = this.#clock.nowNs();
     let opensNs = Number.POSITIVE_INFINITY;
     for (const [k, request] of this.#requests.entries()) {
-      const requestNs = request.hasProved ? now : this.#pace.opensNs(request.remote, now);
+      const pace = request.hasProved ? this.#provedPace : this.#unprovedPace;
+      const requestNs = pace.opensNs(request.remote, now);
       opensNs = Math.min(opensNs, requestNs);
       if (requestNs > now) continue;
       this.#requests.splice(k, 1);
-      if (!request.hasProved) this.#pace.spend(request.remote, now);
+      pace.spend(request.remote, now);
       return request;
     }
     this.#cancelWake();

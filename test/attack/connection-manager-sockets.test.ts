@@ -15,7 +15,9 @@ const CONNECTS = 20;
 const BURST = 8;
 
 const devices: RdmaDevice[] = [];
+const managers: ConnectionManager[] = [];
 afterEach(async () => {
+  await Promise.all(managers.splice(0).map((manager) => manager.close()));
   await Promise.all(devices.splice(0).map((device) => device.close()));
 });
 
@@ -25,7 +27,9 @@ async function end(address: string) {
   const pd = await device.createPd();
   const cq = await device.createCq(64);
   const newQp = () => pd.createQp({ sendCq: cq, maxSendWr: 4, maxRecvWr: 4 });
-  return { device, newQp, manager: await ConnectionManager.open(device) };
+  const manager = await ConnectionManager.open(device);
+  managers.push(manager);
+  return { device, newQp, manager };
 }
 
 /** Accepts whoever comes, side by side. */

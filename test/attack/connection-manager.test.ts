@@ -98,7 +98,7 @@ it('set-ups for a stranger who sends 1,000 REQs a second are begun at a bounded 
   expect(Math.max(...times)).toBeLessThan(NS_PER_MS);
 }, 120_000);
 
-it('who has proved himself is not held up: a hundred connections at once', async () => {
+it('who has proved himself is not held up by that: a hundred connections at once', async () => {
   const world = await TwoManagers.create();
   const server = new Server(world);
   await connectHonestly(world);
