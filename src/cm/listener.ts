@@ -31,18 +31,24 @@ export interface ListenOptions extends ConnectionOptions {
   readonly maxConnectionsPerAddress?: number;
 }
 
-/** Why a peer did not become a connection. */
-export type RefusalReason =
-  /** It speaks something else, has other options, or claims an address that is not its own. */
-  | 'refused_mismatch'
-  /** Its address, or all addresses together, have as many connections as are allowed; or nobody accepts those that are ready. */
-  | 'refused_full'
+/** What has become of the peers of a listener so far. */
+export interface ListenerCounters {
+  /** Connections made. */
+  established: number;
+  /** It spoke something else, had other options, or claimed an address that is not its own. */
+  refused_mismatch: number;
+  /** Its address, or all addresses together, had as many connections as are allowed; or nobody accepted those that were ready. */
+  refused_full: number;
   /** It said nothing whole within 10 s, or left before. */
-  | 'timed_out'
+  timed_out: number;
   /** It was silent, or had stopped in its set-up, and was the oldest such when another peer needed its place. */
-  | 'crowded_out'
+  crowded_out: number;
   /** This process could not: no memory, no descriptor, a defect. */
-  | 'failed';
+  failed: number;
+}
+
+/** Why a peer did not become a connection, as {@link ListenerCounters} counts it. */
+export type RefusalReason = Exclude<keyof ListenerCounters, 'established'>;
 
 /** A peer that did not become a connection. */
 export interface Refusal {
@@ -52,12 +58,6 @@ export interface Refusal {
   readonly peer: string;
   /** What it was told, or would have been. */
   readonly error: Error;
-}
-
-/** What has become of the peers of a listener so far. */
-export interface ListenerCounters extends Record<RefusalReason, number> {
-  /** Connections made. */
-  established: number;
 }
 
 /** Events of a listener. Peers cause them, at whatever pace they like. */
