@@ -52,7 +52,11 @@ describe('a feedback delay of 85 us', () => {
 
 describe('where packets and equations part', () => {
   test.each([10, 16])('a cut at every mark, as in the equations, brings %i flows to the fixed point', async (flows) => {
-    const { summary } = await runBuiltIn(`dcqcn-n${flows}-4us`, 'nic.cc.cnpIntervalNs=0');
+    const { summary } = await runBuiltIn(
+      `dcqcn-n${flows}-4us`,
+      'nic.cc.cnpIntervalNs=0',
+      'nic.cc.decreaseIntervalNs=0',
+    );
     expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeGreaterThan(0.9);
     expect(summary.queueMeanBytes / fluidQueueBytes(flows)).toBeLessThan(1.2);
   });
