@@ -33,4 +33,5 @@ test.skipIf(!isBuilt)(
       await rm(folder, { recursive: true });
     }
   },
+  600_000, // Two seconds a kill, and other suites beside it.
 );
