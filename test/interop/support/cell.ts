@@ -1,6 +1,7 @@
 /** One cell of the interop matrix: a test, and what stands for it in the table that the suite prints at its end. */
 
 import { test } from 'vitest';
+import { chosenRound, isTurnOf, joinGroup, ROUNDS } from './rounds.js';
 
 export interface Cell {
   /** The other side: `ib_write_bw -R`. */
@@ -20,7 +21,9 @@ declare module 'vitest' {
   }
 }
 
-/** Registers the cell as a test, under its own facts as name. */
+const round = chosenRound();
+
+/** Registers the cell as a test, under its own facts as name; a round that is not its own skips it. */
 export function cell(facts: Cell, run: () => Promise<void>, options: { readonly retry?: number } = {}): void {
   const { tool, role, family, mtu, what } = facts;
   const name = [
@@ -29,8 +32,10 @@ export function cell(facts: Cell, run: () => Promise<void>, options: { readonly 
     ...(mtu === undefined ? [] : [`path MTU ${mtu}`]),
     ...(what === undefined ? [] : [what]),
   ].join(', ');
-  test(name, options, async ({ task }) => {
+  const place = joinGroup(facts);
+  test(name, options, async ({ task, skip }) => {
     task.meta.cell = facts;
+    if (round !== undefined && !isTurnOf(facts, place, round)) skip(`not in round ${round + 1} of ${ROUNDS}`);
     await run();
   });
 }
