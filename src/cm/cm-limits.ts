@@ -1,6 +1,6 @@
 /** How much strangers may hold of a connection manager. Each bound has an outcome that is counted in `CmCounters`. */
 
-import { NS_PER_S } from '../core/units.js';
+import type { Pace } from '../core/token-bucket.js';
 
 /** Bounds of a connection manager. All are whole numbers from 1 on. */
 export interface CmLimits {
@@ -32,8 +32,4 @@ export const LIMITS_DEFAULT: CmLimits = {
 export const PROVED_PEERS_MAX = 4096;
 
 /** Datagrams that peers which have proved nothing get unasked (repetitions, goodbyes), all together: at once, and a second. */
-export const UNASKED_BURST = 64;
-const UNASKED_PER_S = 16;
-
-/** Time after which one more may be sent. */
-export const UNASKED_INTERVAL_NS = NS_PER_S / UNASKED_PER_S;
+export const UNASKED_PACE: Pace = { burst: 64, perSecond: 16 };

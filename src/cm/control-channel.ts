@@ -5,9 +5,10 @@
 
 import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
-import { IpAddress } from '../packet/address.js';
+import type { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
 import { printable } from './printable.js';
+import { tcpAddress } from './tcp-address.js';
 
 /** No message of ours comes near it; a peer that sends more is something else. */
 const LINE_BYTES_MAX = 65_536;
@@ -48,8 +49,7 @@ export class ControlChannel {
     this.#socket = socket;
     const { remoteAddress, remotePort } = socket;
     this.peer = `${remoteAddress ?? '?'}:${remotePort ?? '?'}`;
-    // An IPv6 address of a link says which link.
-    this.remoteAddress = remoteAddress === undefined ? undefined : IpAddress.parse(remoteAddress.replace(/%.*/, ''));
+    this.remoteAddress = tcpAddress(remoteAddress);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEPALIVE_IDLE_MS);
     socket.setEncoding('utf8');

@@ -3,15 +3,11 @@
  * message is here. All peers are listened to side by side; the silent ones are bounded, and the oldest of them makes room.
  */
 
-import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
-import type { IpAddress } from '../packet/address.js';
 import { ControlChannel } from './control-channel.js';
-import { type PlaceLimits, Places } from './places.js';
+import { SilentPeers } from './silent-peers.js';
 import { TcpListener } from './tcp-listener.js';
 
-/** Connections whose first message has not come yet. A peer of ours is among them for one round trip. */
-const SILENT_LIMITS: PlaceLimits = { total: 256, perAddress: 64 };
 /** From the connection to the end of its first message, however it trickles in. */
 const FIRST_MESSAGE_TIMEOUT_MS = 10_000;
 
@@ -37,7 +33,7 @@ export interface ControlListenerEvents {
 /** Accepts control connections until closed. */
 export class ControlListener {
   readonly #events: ControlListenerEvents;
-  readonly #silent = new Places<ControlChannel>(SILENT_LIMITS);
+  readonly #silent = new SilentPeers<ControlChannel>((channel) => this.#crowdOut(channel));
   #tcp!: TcpListener;
 
   private constructor(events: ControlListenerEvents) {
@@ -50,8 +46,8 @@ export class ControlListener {
     listener.#tcp = await TcpListener.open(
       { host, port },
       {
-        onSocket: (socket) => void listener.#hear(socket),
-        makeRoom: () => listener.#expelOneFor(undefined),
+        onSocket: (socket) => void listener.#hear(new ControlChannel(socket)),
+        makeRoom: () => listener.#silent.makeRoom(),
         onTrouble: (error) => events.onTrouble?.(error),
       },
     );
@@ -66,41 +62,32 @@ export class ControlListener {
   /** Takes no new connections, and lets go of those that have said nothing yet; others stay. */
   close(): void {
     this.#tcp.close();
-    for (const channel of this.#silent.members) this.#expel(channel, 'the listener is closed');
+    for (const channel of this.#silent.takeAll()) turnAway(channel, 'the listener is closed');
   }
 
-  async #hear(socket: Socket): Promise<void> {
-    const channel = new ControlChannel(socket);
-    const { peer, remoteAddress } = channel;
-    if (remoteAddress === undefined) return; // It is gone already.
-    if (this.#silent.fullFor(remoteAddress) !== undefined) this.#expelOneFor(remoteAddress);
-    this.#silent.enter(channel, remoteAddress);
-    try {
-      channel.unread(await channel.receive(FIRST_MESSAGE_TIMEOUT_MS));
-    } catch (error) {
-      if (!this.#silent.leave(channel)) return; // Expelled, and told.
-      channel.abort();
-      const end = (error as RoceError).code === 'ERR_ROCE_MISMATCH' ? 'mismatch' : 'timed_out';
-      this.#events.onEarlyEnd?.(end, peer, error as RoceError);
-      return;
-    }
-    if (this.#silent.leave(channel)) this.#events.onPeer(channel);
+  #hear(channel: ControlChannel): Promise<void> {
+    const { peer } = channel;
+    return this.#silent.hear(
+      channel,
+      async () => channel.unread(await channel.receive(FIRST_MESSAGE_TIMEOUT_MS)),
+      () => this.#events.onPeer(channel),
+      (error) => {
+        channel.abort();
+        const end = (error as RoceError).code === 'ERR_ROCE_MISMATCH' ? 'mismatch' : 'timed_out';
+        this.#events.onEarlyEnd?.(end, peer, error as RoceError);
+      },
+    );
   }
 
-  /** The oldest silent one makes room, for a peer from `address` or for whoever needs a descriptor. False: nobody is silent. */
-  #expelOneFor(address: IpAddress | undefined): boolean {
-    const oldest = this.#silent.inTheWayOf(address, () => true);
-    if (oldest === undefined) return false;
-    const { peer } = oldest;
+  #crowdOut(channel: ControlChannel): void {
+    const { peer } = channel;
     const why = 'too many connections say nothing, and this one was the oldest';
-    this.#expel(oldest, why);
+    turnAway(channel, why);
     this.#events.onEarlyEnd?.('crowded_out', peer, new RoceError('ERR_ROCE_CONNECT', `${peer}: ${why}`));
-    return true;
   }
+}
 
-  #expel(channel: ControlChannel, why: string): void {
-    this.#silent.leave(channel);
-    channel.refuse(why, { busy: true });
-    channel.abort();
-  }
+function turnAway(channel: ControlChannel, why: string): void {
+  channel.refuse(why, { busy: true });
+  channel.abort();
 }

@@ -5,8 +5,9 @@
 
 import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
-import { IpAddress } from '../packet/address.js';
+import type { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
+import { tcpAddress } from './tcp-address.js';
 
 /** perftest sleeps a second before it speaks, and an emulated peer thinks slowly. */
 const MESSAGE_TIMEOUT_MS = 20_000;
@@ -31,7 +32,7 @@ export class FixedChannel {
     this.#socket = socket;
     // Kept: a socket forgets them when its peer is gone.
     this.peer = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? '?'}`;
-    this.remoteAddress = addressOf(socket.remoteAddress);
+    this.remoteAddress = tcpAddress(socket.remoteAddress);
     this.#localAddress = socket.localAddress;
     socket.setNoDelay(true);
     socket.on('data', (bytes: Buffer) => this.#onData(bytes));
@@ -44,7 +45,7 @@ export class FixedChannel {
     if (this.#localAddress === undefined) {
       throw new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection as soon as it was made');
     }
-    return addressOf(this.#localAddress)!;
+    return tcpAddress(this.#localAddress)!;
   }
 
   /** False once the peer has closed the connection, or it broke. */
@@ -110,11 +111,6 @@ export class FixedChannel {
     this.#fail('interrupted');
     this.#socket.destroy();
   }
-}
-
-/** Without the zone of a link-local address. */
-function addressOf(text: string | undefined): IpAddress | undefined {
-  return text === undefined ? undefined : IpAddress.parse(text.replace(/%.*/, ''));
 }
 
 /** Connects. Rejects with ERR_ROCE_CONNECT, saying why. */

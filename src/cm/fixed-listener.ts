@@ -6,14 +6,12 @@
 import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { FixedChannel } from './fixed-channel.js';
-import { type PlaceLimits, Places } from './places.js';
 import { printable } from './printable.js';
+import { SilentPeers } from './silent-peers.js';
 import { TcpListener } from './tcp-listener.js';
 
 /** Connections that nobody has asked for yet; more are cut. Such programs serve one peer at a time. */
 const WAITING_MAX = 16;
-/** Connections whose first message has not come yet; of more, the oldest of the address that has the most is cut. */
-const SILENT_LIMITS: PlaceLimits = { total: 256, perAddress: 64 };
 
 /** What the client of an exchange says first. */
 export interface FirstMessage {
@@ -36,7 +34,7 @@ export interface FixedListenerOptions {
 /** Listens on a TCP port for one peer after another. */
 export class FixedListener {
   readonly #options: FixedListenerOptions;
-  readonly #silent = new Places<FixedChannel>(SILENT_LIMITS);
+  readonly #silent = new SilentPeers<FixedChannel>((channel) => channel.abort());
   readonly #waiting: FixedChannel[] = [];
   #accepter: ((channel: FixedChannel) => void) | undefined;
   #tcp!: TcpListener;
@@ -52,7 +50,7 @@ export class FixedListener {
       { host: options.host, port },
       {
         onSocket: (socket) => listener.#onSocket(socket),
-        makeRoom: () => listener.#expelOneFor(undefined),
+        makeRoom: () => listener.#silent.makeRoom(),
       },
     );
     return listener;
@@ -98,40 +96,29 @@ export class FixedListener {
     else channel.abort();
   }
 
-  async #hear(channel: FixedChannel, { bytes, isRight }: FirstMessage): Promise<void> {
-    const { remoteAddress } = channel;
-    if (remoteAddress === undefined) return; // It is gone already.
-    if (this.#silent.fullFor(remoteAddress) !== undefined) this.#expelOneFor(remoteAddress);
-    this.#silent.enter(channel, remoteAddress);
-    try {
-      const message = await channel.read(bytes, 'its first message');
-      if (!isRight(message)) {
-        const text = `it says ${JSON.stringify(printable(message.toString('latin1')))}`;
-        throw new RoceError('ERR_ROCE_MISMATCH', text);
-      }
-      channel.unread(message);
-    } catch (error) {
-      if (!this.#silent.leave(channel)) return; // Expelled.
-      channel.abort();
-      this.#options.onStranger?.(channel.peer, error as RoceError);
-      return;
-    }
-    if (this.#silent.leave(channel)) this.#offer(channel);
-  }
-
-  /** The oldest silent one makes room, for a peer from there or for whoever needs a descriptor. False: nobody is silent. */
-  #expelOneFor(address: FixedChannel['remoteAddress']): boolean {
-    const oldest = this.#silent.inTheWayOf(address, () => true);
-    if (oldest === undefined) return false;
-    this.#silent.leave(oldest);
-    oldest.abort();
-    return true;
+  #hear(channel: FixedChannel, { bytes, isRight }: FirstMessage): Promise<void> {
+    return this.#silent.hear(
+      channel,
+      async () => {
+        const message = await channel.read(bytes, 'its first message');
+        if (!isRight(message)) {
+          const text = `it says ${JSON.stringify(printable(message.toString('latin1')))}`;
+          throw new RoceError('ERR_ROCE_MISMATCH', text);
+        }
+        channel.unread(message);
+      },
+      () => this.#offer(channel),
+      (error) => {
+        channel.abort();
+        this.#options.onStranger?.(channel.peer, error as RoceError);
+      },
+    );
   }
 
   /** Takes no new connections, and cuts those that nobody has got; others stay. */
   close(): void {
     this.#tcp.close();
     for (const channel of this.#waiting.splice(0)) channel.abort();
-    while (this.#expelOneFor(undefined)) {}
+    for (const channel of this.#silent.takeAll()) channel.abort();
   }
 }

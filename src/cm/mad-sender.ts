@@ -4,8 +4,9 @@
  * goodbyes, comes out of one small budget for all of them (RFC 9000 §8 has the same concern and three times what came).
  */
 
+import { TokenBucket } from '../core/token-bucket.js';
 import type { IpAddress } from '../packet/address.js';
-import { UNASKED_BURST, UNASKED_INTERVAL_NS } from './cm-limits.js';
+import { UNASKED_PACE } from './cm-limits.js';
 import type { CmEndpoint } from './endpoint.js';
 import { buildMad, type MessageFields, type MessageName } from './messages.js';
 import { REJ_TIMEOUT } from './reject-reason.js';
@@ -34,9 +35,7 @@ export class MadSender {
   readonly #caGuid: bigint;
   readonly #counters: SenderCounters;
   readonly #transmit: (to: IpAddress, mad: Uint8Array) => void;
-  #unasked = UNASKED_BURST;
-  /** When the budget was last filled up. */
-  #filledNs = 0;
+  readonly #unasked = new TokenBucket(UNASKED_PACE);
 
   constructor(caGuid: bigint, counters: SenderCounters, transmit: (to: IpAddress, mad: Uint8Array) => void) {
     this.#caGuid = caGuid;
@@ -64,7 +63,7 @@ export class MadSender {
   /** Sends a message to the peer of the endpoint, if it may have it. */
   send(endpoint: CmEndpoint, mad: Uint8Array, now: number): void {
     if (endpoint.unansweredRequests > 0) endpoint.unansweredRequests--;
-    else if (!endpoint.hasProved && !this.#takeUnasked(now)) {
+    else if (!endpoint.hasProved && !this.#unasked.take(now)) {
       this.#counters.withheld++;
       return;
     }
@@ -82,17 +81,6 @@ export class MadSender {
     new DataView(info.buffer).setBigUint64(0, this.#caGuid);
     const tired = reason === REJ_TIMEOUT ? { infoLength: GUID_BYTES, info } : {};
     this.send(endpoint, this.message(endpoint, 'REJ', { message: about, reason, privateData, ...tired }), now);
-  }
-
-  #takeUnasked(now: number): boolean {
-    const more = Math.floor((now - this.#filledNs) / UNASKED_INTERVAL_NS);
-    if (more > 0) {
-      this.#unasked = Math.min(this.#unasked + more, UNASKED_BURST);
-      this.#filledNs += more * UNASKED_INTERVAL_NS;
-    }
-    if (this.#unasked === 0) return false;
-    this.#unasked--;
-    return true;
   }
 
   #send(to: IpAddress, mad: Uint8Array): void {

@@ -4,17 +4,9 @@
  * once it has completed a set-up.
  */
 
-import { NS_PER_S } from '../core/units.js';
+import { type Pace, TokenBucket } from '../core/token-bucket.js';
 import type { IpAddress } from '../packet/address.js';
 import { networkOf } from './places.js';
-
-/** Of one address. */
-export interface Pace {
-  /** Set-ups at once. */
-  readonly burst: number;
-  /** Set-ups a second, beyond the burst. */
-  readonly perSecond: number;
-}
 
 /** Of peers that have proved nothing. */
 export const UNPROVED_PACE: Pace = { burst: 16, perSecond: 16 };
@@ -25,29 +17,26 @@ const ADDRESSES_MAX = 4096;
 
 /** A token bucket for each address. */
 export class SetUpPace {
-  /** When the address will have its whole burst again; those that have it are missing. */
-  readonly #fullNs = new Map<string, number>();
-  readonly #intervalNs: number;
-  /** How long before it has its whole burst again an address may begin the next one. */
-  readonly #headStartNs: number;
+  readonly #pace: Pace;
+  /** The address longest without a set-up comes first. */
+  readonly #buckets = new Map<string, TokenBucket>();
 
-  constructor({ burst, perSecond }: Pace) {
-    this.#intervalNs = NS_PER_S / perSecond;
-    this.#headStartNs = (burst - 1) * this.#intervalNs;
+  constructor(pace: Pace) {
+    this.#pace = pace;
   }
 
   /** When a set-up for the address may begin, not before `now` (ns). */
   opensNs(address: IpAddress, now: number): number {
-    const fullNs = this.#fullNs.get(networkOf(address)) ?? now;
-    return Math.max(now, fullNs - this.#headStartNs);
+    return this.#buckets.get(networkOf(address))?.opensNs(now) ?? now;
   }
 
   /** A set-up for the address begins. */
   spend(address: IpAddress, now: number): void {
     const key = networkOf(address);
-    const fullNs = Math.max(this.#fullNs.get(key) ?? now, now) + this.#intervalNs;
-    this.#fullNs.delete(key);
-    this.#fullNs.set(key, fullNs);
-    if (this.#fullNs.size > ADDRESSES_MAX) this.#fullNs.delete(this.#fullNs.keys().next().value!);
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#pace);
+    bucket.spend(now);
+    this.#buckets.delete(key);
+    this.#buckets.set(key, bucket);
+    if (this.#buckets.size > ADDRESSES_MAX) this.#buckets.delete(this.#buckets.keys().next().value!);
   }
 }

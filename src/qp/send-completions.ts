@@ -2,7 +2,7 @@
 
 import { Cqe } from '../ring/completion-ring.js';
 import { COUNTER } from '../ring/counters.js';
-import { SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../ring/enums.js';
+import { QPS_SQE, SEND_SIGNALED, STATUS_SUCCESS, STATUS_WR_FLUSH_ERR, wcOpcodeOf } from '../ring/enums.js';
 import type { SendQueue } from '../ring/work-queue.js';
 import type { CompletionSink, QpHost } from './host.js';
 import type { QpProbe } from './probe.js';
@@ -14,6 +14,7 @@ interface Owner {
   readonly sendCq: CompletionSink;
   readonly signalAll: boolean;
   readonly probe: QpProbe;
+  readonly attributes: { state: number };
 }
 
 /** The consumer's end of a send queue. */
@@ -51,6 +52,13 @@ export class SendCompletions {
   completeInError(index: number, status: number, vendorError = 0): void {
     this.#owner.host.counters[COUNTER.req_cqe_error]++;
     this.complete(index, status, vendorError);
+  }
+
+  /** The oldest element meets a local error, which stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
+  stop(status: number): void {
+    this.#owner.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
+    this.completeInError(this.#sq.consumer, status);
+    this.flush();
   }
 
   /** Completes everything that is posted with WR_FLUSH_ERR. */

@@ -7,7 +7,6 @@ import { psnAdd } from '../packet/psn.js';
 import type { TxBatch } from '../port/datagram.js';
 import {
   QPS_SQD,
-  QPS_SQE,
   STATUS_LOC_PROT_ERR,
   STATUS_LOC_QP_OP_ERR,
   STATUS_SUCCESS,
@@ -145,11 +144,9 @@ export class UcRequester {
     this.drain();
   }
 
-  /** A local error stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
   #fail(status: number): void {
     this.#nextPacket = NO_PACKET;
-    this.#qp.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
-    this.#completions.completeInError(this.#sq.consumer, status);
-    this.flush();
+    this.#completions.stop(status);
+    this.#qp.probe.waits(WAIT_NOTHING);
   }
 }

@@ -199,15 +199,8 @@ export class UdQueuePair implements NicQueuePair {
     this.#sq.read(index, this.#wqe);
     const status = this.#emitMessage(batch);
     if (status === STATUS_SUCCESS) this.#sends.complete(index, status);
-    else this.#failSend(index, status);
+    else this.#sends.stop(status);
     return true;
-  }
-
-  /** A local error stops the send queue alone: state SQE, receives go on (IBTA §10.3.1.6). */
-  #failSend(index: number, status: number): void {
-    this.attributes.state = QPS_SQE; // First: a completion that finds its queue full moves on to ERR.
-    this.#sends.completeInError(index, status);
-    this.#sends.flush();
   }
 
   #emitMessage(batch: TxBatch): number {

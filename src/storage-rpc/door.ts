@@ -2,6 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { Crowd } from '../cm/crowd.js';
+import { tcpAddress } from '../cm/tcp-address.js';
 import { IpAddress } from '../packet/address.js';
 
 /** Peers on a Unix socket have no address; they are one host. */
@@ -40,7 +41,7 @@ export class Door {
    * address that has the most. When all are served the newcomer is closed: false.
    */
   admit(socket: Socket, isServed: () => boolean): boolean {
-    const guest = { socket, remote: addressOf(socket), isServed };
+    const guest = { socket, remote: tcpAddress(socket.remoteAddress) ?? THIS_HOST, isServed };
     if (!this.#makeRoomFrom(guest.remote)) {
       socket.destroy();
       return false;
@@ -72,10 +73,4 @@ export class Door {
     this.#guests.delete(guest);
     this.#waiting.delete(guest);
   }
-}
-
-function addressOf({ remoteAddress }: Socket): IpAddress {
-  if (remoteAddress === undefined) return THIS_HOST;
-  // An IPv6 address of a link says which link; IPv4 at a socket for both families is IPv4.
-  return IpAddress.parse(remoteAddress.replace(/%.*$/, '').replace(/^::ffff:(?=.*\.)/, ''));
 }
