@@ -4,7 +4,7 @@ import { EXIT_INTERRUPTED, EXIT_OK } from './exit.js';
 import { runCli } from './run.js';
 
 /** From Ctrl-C to the end, at most: whatever a command still waits for then, a peer or a disk, it has been told to stop waiting. */
-const INTERRUPTED_LIMIT_MS = 900;
+const INTERRUPTED_LIMIT_MS = 2_700;
 /** From a command's end to that of the process, at most: a connection to a host that has died, say, would hold it for minutes. */
 const LEFT_OPEN_LIMIT_MS = 300;
 

@@ -5,8 +5,10 @@ import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 
 /** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before we hear of it ourselves. */
 const GRACE_MS = 250;
-/** What Ctrl-C leaves to work that comes to its end by itself, to report what it has done so far. */
+/** What Ctrl-C leaves to work that comes to its end by itself. */
 const LAST_WORDS_MS = 400;
+/** The same for work that ends with figures. The peer has a part in them, and its machine may be busy: less would throw away what a long run has measured. */
+export const FIGURES_MS = 2_000;
 
 /** Resolves when Ctrl-C was pressed. `forget` ends the waiting: then it never resolves, and leaves no listener behind. */
 export function untilInterrupted(signal: AbortSignal, forget?: AbortSignal): Promise<undefined> {
@@ -32,14 +34,14 @@ export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): P
 }
 
 /**
- * The result of the work, which after Ctrl-C has 400 ms to come to its end. Then this rejects with exit code 130, whatever the work still waits
+ * The result of the work, which after Ctrl-C has `limitMs` to come to its end. Then this rejects with exit code 130, whatever the work still waits
  * for, and the caller closes what the work uses.
  */
-export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, limitMs = LAST_WORDS_MS): Promise<T> {
   const done = new AbortController();
   const timeIsUp = async (): Promise<never> => {
     await untilInterrupted(signal, done.signal);
-    await delay(LAST_WORDS_MS, undefined, { signal: done.signal });
+    await delay(limitMs, undefined, { signal: done.signal });
     throw new CommandFailure(EXIT_INTERRUPTED);
   };
   const late = timeIsUp();

@@ -8,7 +8,7 @@ import { isBuilt, isLinux, Program } from './executable.js';
 
 /** Work requests that a diagnosis should rest on. */
 const ENOUGH = 15;
-const LIMIT_MS = 25_000;
+const LIMIT_MS = 60_000;
 
 let runtime: string;
 let before: string | undefined;

@@ -6,7 +6,7 @@ import { chooseIo } from '../../driver/port-io.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { frameOption } from '../frame-wire.js';
-import { endingInTime, orInterrupted } from '../interruption.js';
+import { endingInTime, FIGURES_MS, orInterrupted } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
@@ -185,7 +185,8 @@ async function runClient(
   try {
     printHead(output, endpoint, tool.title);
     tool.prepare(endpoint, 'client');
-    const { measured, verified, arrived } = await endingInTime(measure(tool, endpoint, options, output), interrupted);
+    const work = measure(tool, endpoint, options, output);
+    const { measured, verified, arrived } = await endingInTime(work, interrupted, FIGURES_MS);
     const tally = arrived === undefined ? measured : { ...measured, ...arrivalsOf(measured, arrived) };
     const moved = tally.counts.some((count) => count > 0);
     const result = resultOf(endpoint, options, tally, verified && moved);
