@@ -10,7 +10,7 @@ export type { CmConnection } from './cm/cm-connection.js';
 export type { CmLimits } from './cm/cm-limits.js';
 export type { CmListener } from './cm/cm-listener.js';
 export type { CmAcceptOptions, CmRequest } from './cm/cm-request.js';
-export { Connection, type Message } from './cm/connection.js';
+export { Connection, type ReceiveOptions, type SendOptions } from './cm/connection.js';
 export {
   type CmConnectOptions,
   ConnectionManager,
@@ -19,6 +19,7 @@ export {
 } from './cm/connection-manager.js';
 export type { ConnectionOptions } from './cm/connection-parts.js';
 export type { Agreement, RemoteRegion } from './cm/exchange.js';
+export type { Message } from './cm/inbox.js';
 export { type ConnectOptions, connect, listen } from './cm/listen-connect.js';
 export {
   Listener,
@@ -34,6 +35,7 @@ export type { CmTiming } from './cm/timing.js';
 export type { Destination } from './cm/transport.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';
 export type { ParameterRange, ParametersOf, ParameterTable } from './core/parameters.js';
+export { WaitEnded, type WaitOptions } from './core/wait.js';
 export { DCQCN_PRESETS, type DcqcnPreset, type DcqcnPresetName } from './dcqcn/presets.js';
 export {
   type Acknowledgement,
@@ -83,6 +85,7 @@ export { Access } from './verbs/access.js';
 export type { AddressHandle } from './verbs/address-handle.js';
 export {
   type CompletionQueue,
+  type CompletionWaitOptions,
   checkCompletion,
   describeCompletion,
   type WorkCompletion,

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
+import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import type { CmRequest } from './cm-request.js';
 import { Crowd } from './crowd.js';
 import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from './set-up-pace.js';
@@ -17,7 +18,7 @@ export class CmListener implements AsyncDisposable {
   readonly #provedPace = new SetUpPace(PROVED_PACE);
   #cancelWake: () => void = () => {};
   #requests: CmRequest[] = [];
-  readonly #waiting: Array<() => void> = [];
+  readonly #waiting = new WaitList<void>();
   #closed = false;
 
   /** @internal */
@@ -41,7 +42,7 @@ export class CmListener implements AsyncDisposable {
       first.crowdOut();
     }
     this.#requests.push(request);
-    this.#waiting.shift()?.();
+    this.#waiting.serve(() => {});
     return true;
   }
 
@@ -54,32 +55,17 @@ export class CmListener implements AsyncDisposable {
 
   /**
    * The next request whose peer still waits. It does not wait for the set-ups of those before. Requests of one address are taken at a bounded
-   * pace, a slower one while its peers have proved nothing. Rejects with ERR_ROCE_CLOSED when the listener is closed, and with the signal's reason when that is aborted.
+   * pace, a slower one while its peers have proved nothing. Rejects with ERR_ROCE_CLOSED when the listener is closed, ERR_ROCE_ABORTED or
+   * ERR_ROCE_TIMEOUT as the options say.
    */
-  async next(signal?: AbortSignal): Promise<CmRequest> {
+  async next(options?: WaitOptions): Promise<CmRequest> {
+    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#clock);
     for (;;) {
-      signal?.throwIfAborted();
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `nobody listens on port ${this.port} any more`);
       const request = this.#take();
       if (request !== undefined) return request;
-      await this.#somethingNew(signal);
+      await this.#waiting.wait(patience, undefined); // A request, or the end of the listener.
     }
-  }
-
-  /** A request, the end of the listener, or of the caller's patience. */
-  #somethingNew(signal: AbortSignal | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const giveUp = () => {
-        this.#waiting.splice(this.#waiting.indexOf(wake), 1); // It takes the wake of nobody else.
-        resolve();
-      };
-      const wake = () => {
-        signal?.removeEventListener('abort', giveUp);
-        resolve();
-      };
-      this.#waiting.push(wake);
-      signal?.addEventListener('abort', giveUp, { once: true });
-    });
   }
 
   /** The oldest request that may be taken now. Where all have to wait for their pace, somebody who waits is woken when the first may. */
@@ -98,7 +84,9 @@ export class CmListener implements AsyncDisposable {
     }
     this.#cancelWake();
     this.#cancelWake =
-      opensNs === Number.POSITIVE_INFINITY ? () => {} : this.#clock.wakeAt(opensNs, () => this.#waiting.shift()?.());
+      opensNs === Number.POSITIVE_INFINITY
+        ? () => {}
+        : this.#clock.wakeAt(opensNs, () => this.#waiting.serve(() => {}));
     return undefined;
   }
 
@@ -121,7 +109,7 @@ export class CmListener implements AsyncDisposable {
     this.#cancelWake();
     this.#onClose();
     for (const request of this.#requests.splice(0)) if (request.isPending) request.reject();
-    for (const wake of this.#waiting.splice(0)) wake();
+    this.#waiting.serveAll(() => {});
   }
 
   /** The same as {@link close}. */

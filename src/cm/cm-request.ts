@@ -1,6 +1,8 @@
 /** A peer's wish to connect (`RDMA_CM_EVENT_CONNECT_REQUEST`), to be accepted or rejected. */
 
+import type { OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { CmConnection } from './cm-connection.js';
@@ -9,10 +11,17 @@ import type { IncomingRequest } from './passive-side.js';
 import { type CmConnectionOptions, pathMtuBytes } from './qp-parameters.js';
 
 /** What the passive side says of a connection. */
-export interface CmAcceptOptions extends CmConnectionOptions {
-  /** Gives up waiting for the peer, who is told. */
-  readonly signal?: AbortSignal;
-}
+export interface CmAcceptOptions extends CmConnectionOptions, WaitOptions {}
+
+/** The names of {@link CmAcceptOptions}. */
+export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {
+  ...WAIT_OPTIONS,
+  privateData: true,
+  responderResources: true,
+  initiatorDepth: true,
+  rnrRetryCount: true,
+  minRnrTimer: true,
+};
 
 /** What the connection manager does for a request. */
 export interface RequestDecision {
@@ -71,7 +80,7 @@ export class CmRequest {
   /**
    * Connects `qp`, which is in RESET or INIT (`initializeQp`), where receives may be posted already. Resolves when the peer is ready; rejects
    * with ERR_ROCE_CONNECT when it has changed its mind, was silent for the `halfOpenMs` of the manager, or was silent while others needed the
-   * room, and when the signal is aborted. Any number of requests may be accepted side by side: whoever waits for one before taking the next lets a silent peer hold up the others.
+   * room; with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say, and the peer is told. Any number of requests may be accepted side by side: whoever waits for one before taking the next lets a silent peer hold up the others.
    */
   accept(qp: QueuePair, options: CmAcceptOptions = {}): Promise<CmConnection> {
     return this.#decision.accept(qp, options);

@@ -9,21 +9,31 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
  * Connects, from `local` where that is an address of this host and of the family of `host`; from where the system chooses otherwise. Rejects
- * with ERR_ROCE_CONNECT, saying why: refused, unreachable, or no answer for five seconds.
+ * with ERR_ROCE_CONNECT, saying why: refused, unreachable, no answer for five seconds, or `signal` was aborted.
  */
-export async function connectSocket(host: string, port: number, local?: IpAddress): Promise<Socket> {
+export async function connectSocket(
+  host: string,
+  port: number,
+  local?: IpAddress,
+  signal?: AbortSignal,
+): Promise<Socket> {
   const family = isIP(host);
   if (local !== undefined && (family === 0 || family === local.family)) {
-    const socket = await connectFrom(host, port, local);
+    const socket = await connectFrom(host, port, local, signal);
     if (socket !== undefined) return socket;
   }
-  return connected(connect({ host, port }), host, port);
+  return connected(connect({ host, port }), host, port, signal);
 }
 
 /** Undefined where `local` belongs to no interface, as the address of a NIC behind a switch, or needs one to be named. */
-async function connectFrom(host: string, port: number, { text, family }: IpAddress): Promise<Socket | undefined> {
+async function connectFrom(
+  host: string,
+  port: number,
+  { text, family }: IpAddress,
+  signal: AbortSignal | undefined,
+): Promise<Socket | undefined> {
   try {
-    return await connected(connect({ host, port, family, localAddress: text }), host, port);
+    return await connected(connect({ host, port, family, localAddress: text }), host, port, signal);
   } catch (error) {
     const { code, syscall } = ((error as RoceError).cause ?? {}) as NodeJS.ErrnoException;
     const isNoPlace = syscall === 'bind' && (code === 'EADDRNOTAVAIL' || code === 'EINVAL');
@@ -32,10 +42,10 @@ async function connectFrom(host: string, port: number, { text, family }: IpAddre
   }
 }
 
-async function connected(socket: Socket, host: string, port: number): Promise<Socket> {
+async function connected(socket: Socket, host: string, port: number, signal: AbortSignal | undefined): Promise<Socket> {
   const timeout = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
   try {
-    await once(socket, 'connect', { signal: timeout });
+    await once(socket, 'connect', { signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]) });
   } catch (cause) {
     socket.destroy();
     const why = timeout.aborted ? `no answer for ${CONNECT_TIMEOUT_MS / 1000} s` : (cause as Error).message;

@@ -4,9 +4,11 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { checkOptions, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
+import { Patience, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import { PSN_MASK } from '../packet/psn.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -14,7 +16,7 @@ import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmConnection } from './cm-connection.js';
 import { type CmLimits, LIMITS_DEFAULT } from './cm-limits.js';
 import { CmListener } from './cm-listener.js';
-import { type CmAcceptOptions, CmRequest, checkPrivateData } from './cm-request.js';
+import { CM_ACCEPT_OPTIONS, type CmAcceptOptions, CmRequest, checkPrivateData } from './cm-request.js';
 import { type CmEndpoint, type CmEvent, describeRefusal } from './endpoint.js';
 import { GsiChannel } from './gsi.js';
 import { REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
@@ -56,14 +58,21 @@ export interface ConnectionManagerOptions {
 }
 
 /** What the active side says of a connection. */
-export interface CmConnectOptions extends CmConnectionOptions {
+export interface CmConnectOptions extends CmConnectionOptions, WaitOptions {
   /** In bytes. Default: the largest this device's port can do. */
   readonly pathMtu?: number;
   /** How often either side repeats a request that is not acknowledged, 0..7. Default 7. */
   readonly retryCount?: number;
-  /** Gives up waiting for the peer. */
-  readonly signal?: AbortSignal;
 }
+
+const MANAGER_OPTIONS: OptionNames<ConnectionManagerOptions> = {
+  timing: true,
+  limits: true,
+  claimedAddress: true,
+  clock: true,
+  random: true,
+};
+const CM_CONNECT_OPTIONS: OptionNames<CmConnectOptions> = { ...CM_ACCEPT_OPTIONS, pathMtu: true, retryCount: true };
 
 /** A rejected connection: `ERR_ROCE_CONNECT` with the REJ's reason and private data. */
 export class ConnectionRejected extends RoceError {
@@ -115,6 +124,7 @@ export class ConnectionManager implements AsyncDisposable {
 
   /** Takes QP1 of the device. One a device; rejects with ERR_ROCE_BUSY when there is one already. */
   static async open(device: RdmaDevice, options: ConnectionManagerOptions = {}): Promise<ConnectionManager> {
+    checkOptions('ConnectionManager.open', options, MANAGER_OPTIONS);
     const manager = new ConnectionManager(device, options);
     manager.#gsi = await GsiChannel.open(device, (source, mad) => {
       manager.#protocol.receive(source, mad, manager.#clock.nowNs());
@@ -135,6 +145,7 @@ export class ConnectionManager implements AsyncDisposable {
    */
   listen(port: number, options: { readonly backlog?: number } = {}): CmListener {
     checkPort(port);
+    checkOptions('listen', options, { backlog: true });
     this.#expectOpen();
     const serviceId = tcpServiceId(port);
     const listener = new CmListener(port, options.backlog ?? BACKLOG_DEFAULT, this.#clock, () => {
@@ -148,10 +159,11 @@ export class ConnectionManager implements AsyncDisposable {
 
   /**
    * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener. Rejects with ERR_ROCE_CONNECT when nobody answers, and with
-   * ConnectionRejected when somebody says no; the QP is then unchanged or in ERR.
+   * ConnectionRejected when somebody says no; ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say. The QP is then unchanged or in ERR.
    */
   async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
     checkPort(port);
+    const patience = Patience.of('connect', options, CM_CONNECT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, REQUEST_DATA_BYTES);
     if (remote.family !== this.device.address.family) {
@@ -178,7 +190,7 @@ export class ConnectionManager implements AsyncDisposable {
       privateData,
     };
     const target = `${remote} port ${port}`;
-    const { endpoint, event, end } = await this.#attempt(target, options.signal, (onEvent) =>
+    const { endpoint, event, end } = await this.#attempt(patience, (onEvent) =>
       this.#protocol.connect(request, onEvent, this.#clock.nowNs()),
     );
     if (event.type !== 'CONNECT_RESPONSE') throw refusal(target, event);
@@ -213,6 +225,7 @@ export class ConnectionManager implements AsyncDisposable {
     qp: QueuePair,
     options: CmAcceptOptions,
   ): Promise<CmConnection> {
+    const patience = Patience.of('accept', options, CM_ACCEPT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
     const asked = resourcesOf(options, randomPsn(this.#random));
@@ -233,7 +246,7 @@ export class ConnectionManager implements AsyncDisposable {
       await qp.modify(parameters.toRtr);
       expectPending();
       this.#accepting.set(qp.qpn, endpoint);
-      const { event } = await this.#attempt(peer, options.signal, (onEvent) => {
+      const { event } = await this.#attempt(patience, (onEvent) => {
         endpoint.onEvent = onEvent;
         this.#protocol.reply(endpoint, { ...own, qpn: qp.qpn, privateData }, this.#clock.nowNs());
         return endpoint;
@@ -261,30 +274,24 @@ export class ConnectionManager implements AsyncDisposable {
 
   /** Starts something, and waits for the first thing that comes of it. `end` tells what has ended it since, if anything has. */
   #attempt(
-    target: string,
-    signal: AbortSignal | undefined,
+    patience: Patience | undefined,
     start: (onEvent: (event: CmEvent) => void) => CmEndpoint,
   ): Promise<{ endpoint: CmEndpoint; event: CmEvent; end: () => CmEvent | undefined }> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) {
-        reject(interrupted(target, signal));
-        return;
-      }
-      const onAbort = () => {
-        this.#protocol.abandon(endpoint, this.#clock.nowNs());
-        this.#setTimer();
-        reject(interrupted(target, signal!));
-      };
       let first: CmEvent | undefined;
       let last: CmEvent | undefined;
       const endpoint = start((event) => {
-        signal?.removeEventListener('abort', onAbort);
+        stop?.();
         if (first === undefined) {
           first = event;
           resolve({ endpoint, event, end: () => last });
         } else last = event;
       });
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const stop = patience?.watch((error) => {
+        this.#protocol.abandon(endpoint, this.#clock.nowNs());
+        this.#setTimer();
+        reject(error);
+      });
       this.#setTimer();
     });
   }
@@ -393,10 +400,4 @@ function refusal(target: string, event: CmEvent): RoceError {
   const message = `cannot connect to ${target}: ${describeRefusal(event)}`;
   if (event.type === 'REJECTED') return new ConnectionRejected(message, event.reason, event.privateData);
   return new RoceError('ERR_ROCE_CONNECT', message);
-}
-
-function interrupted(target: string, signal: AbortSignal): RoceError {
-  return new RoceError('ERR_ROCE_CONNECT', `connecting to ${target} was interrupted`, undefined, {
-    cause: signal.reason,
-  });
 }

@@ -1,6 +1,7 @@
 /** What a connection of `listen` and `connect` is made of, and the options that say how. */
 
 import { randomInt } from 'node:crypto';
+import type { OptionNames } from '../core/arguments.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { PSN_COUNT } from '../packet/psn.js';
 import { type RecoveryOptions, STANDARD_RECOVERY } from '../retransmit/schemes.js';
@@ -45,6 +46,21 @@ export interface ConnectionOptions {
    */
   readonly allowForeignGid?: boolean;
 }
+
+/** The names of {@link ConnectionOptions}. */
+export const CONNECTION_OPTIONS: OptionNames<ConnectionOptions> = {
+  region: true,
+  mtu: true,
+  recovery: true,
+  rateControl: true,
+  messageBytesMax: true,
+  receiveDepth: true,
+  timeout: true,
+  retryCnt: true,
+  totalTimeout: true,
+  manager: true,
+  allowForeignGid: true,
+};
 
 const MTU_MAX = 4096;
 const MESSAGE_BYTES_DEFAULT = 64 * 1024;

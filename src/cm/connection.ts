@@ -4,7 +4,9 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import type { OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
 import { Access } from '../verbs/access.js';
 import {
   type CompletionQueue,
@@ -17,8 +19,9 @@ import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { Resource } from '../verbs/resource.js';
-import type { SendWorkRequest } from '../verbs/send-work-request.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
+import { Inbox, type Message } from './inbox.js';
+import { type Operation, Operations } from './operations.js';
 
 /** What a connection is made of; made by `listen` and `connect`. */
 export interface ConnectionParts {
@@ -46,28 +49,29 @@ export interface PeerPresence {
   close(): Promise<void>;
 }
 
-/** A received message. */
-export interface Message {
-  /** A copy: it stays. */
-  readonly data: Buffer;
-  /** Four bytes the sender attached, as a big-endian number. */
-  readonly immediate: number | undefined;
+/** What {@link Connection.send} takes. */
+export interface SendOptions extends WaitOptions {
+  /** Four bytes that the receiver gets beside the message: a number of 32 bits without sign. */
+  readonly immediate?: number;
 }
 
-/** A work request without what the connection adds. */
-type Operation = SendWorkRequest extends infer W
-  ? W extends unknown
-    ? Omit<W, 'wrId' | 'signaled' | 'fence'>
-    : never
-  : never;
+/** What {@link Connection.receive} takes. */
+export interface ReceiveOptions extends WaitOptions {
+  /**
+   * The message is a view of its receive buffer, not a copy: valid until `message.release()`, which has to be called. Until then the peer has one
+   * receive less. Default false.
+   */
+  readonly view?: boolean;
+}
+
+const SEND_OPTIONS: OptionNames<SendOptions> = { ...WAIT_OPTIONS, immediate: true };
+const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { ...WAIT_OPTIONS, view: true };
+
+/** One scatter/gather element: the whole of what is registered. */
+type Elements = readonly [ReturnType<MemoryRegion['sge']>];
 
 /** Far more than an engine in another thread needs to report what it has done. */
 const FLUSH_GRACE_MS = 100;
-
-interface Pending {
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
 
 /** A connection to one peer, made by {@link connect} and {@link Listener.accept}. */
 export class Connection extends Resource {
@@ -80,17 +84,10 @@ export class Connection extends Resource {
   readonly #parts: ConnectionParts;
   readonly #peer: PeerPresence;
   readonly #onClosed: () => void;
-  readonly #pending = new Map<number, Pending>();
-  /** Arrived, and not asked for yet. Each holds its receive buffer, so that a peer who sends more has to wait. */
-  readonly #messages: WorkCompletion[] = [];
-  /** The same when the connection is closed and its receive buffers serve another. */
-  #left: Message[] = [];
+  readonly #operations: Operations;
+  readonly #inbox: Inbox;
   /** Ends when its completion queues are closed. */
   readonly #served: Promise<unknown>;
-  readonly #receivers: Array<{ resolve: (message: Message) => void; reject: (error: Error) => void }> = [];
-  /** Waiting for room in the send queue. */
-  readonly #queued: Array<Pending & { readonly operation: Operation }> = [];
-  #nextWrId = 1;
   /** Why the connection is of no use any more: the first failure, not the flushes after it. */
   #failure: RoceError | undefined;
   /** The peer has ended the connection: no message will come. */
@@ -105,6 +102,8 @@ export class Connection extends Resource {
     this.#onClosed = onClosed;
     this.agreement = agreement;
     this.qp = parts.qp;
+    this.#operations = new Operations(parts.qp);
+    this.#inbox = new Inbox(parts.qp, parts.receivePool, parts.messageBytesMax);
     this.#served = Promise.all([
       this.#serveSends().catch((error: RoceError) => this.#lose(error)),
       this.#serveReceives().catch((error: RoceError) => this.#lose(error)),
@@ -129,7 +128,7 @@ export class Connection extends Resource {
 
   /** The peer has left, and the program has taken what came before. @internal */
   get isSpent(): boolean {
-    return this.#isLeft && this.#messages.length === 0;
+    return this.#isLeft && this.#inbox.isEmpty;
   }
 
   /** Memory the peer opened for us; undefined when it opened none. */
@@ -137,12 +136,19 @@ export class Connection extends Resource {
     return this.agreement.region;
   }
 
+  /** Calls that have not ended: operations, and callers that wait for a message. @internal */
+  get unfinished(): { readonly operations: number; readonly receives: number } {
+    return { operations: this.#operations.count, receives: this.#inbox.waiting };
+  }
+
   /**
    * Sends one message. Resolves when the peer's NIC has acknowledged it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer's
-   * receives (`messageBytesMax` of its options, 64 KiB by default).
+   * receives (`messageBytesMax` of its options, 64 KiB by default). When the wait ends early (ERR_ROCE_ABORTED, ERR_ROCE_TIMEOUT) the message may
+   * arrive all the same, and `data` must not change until the error's `released` has resolved.
    */
-  async send(data: Uint8Array, options: { immediate?: number } = {}): Promise<void> {
-    const { immediate } = options;
+  async send(data: Uint8Array, options?: SendOptions): Promise<void> {
+    const patience = Patience.of('send', options, SEND_OPTIONS, this.device.clock);
+    const immediate = options?.immediate;
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
     if (data.length > messageBytesMax) {
       throw new RoceError(
@@ -151,43 +157,55 @@ export class Connection extends Resource {
         'send it in pieces, write it into memory the peer opens, or let the peer pass a larger `messageBytesMax`',
       );
     }
-    await this.#withRegion(data, (mr) =>
-      this.#run(
-        immediate === undefined
-          ? { opcode: 'SEND', sges: [mr.sge()] }
-          : { opcode: 'SEND_WITH_IMM', immediate, sges: [mr.sge()] },
-      ),
+    await this.#transfer(data, patience, (sges) =>
+      immediate === undefined ? { opcode: 'SEND', sges } : { opcode: 'SEND_WITH_IMM', immediate, sges },
     );
   }
 
-  /** The next message from the peer, in the order sent. Rejects when the connection fails, is closed, or the peer has closed it. */
-  receive(): Promise<Message> {
-    const left = this.#left.shift();
-    if (left !== undefined) return Promise.resolve(left);
-    const wc = this.#messages.shift();
-    if (wc !== undefined) return Promise.resolve(this.#takeMessage(wc));
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    if (this.#isLeft) return Promise.reject(leftByPeer());
-    return new Promise((resolve, reject) => this.#receivers.push({ resolve, reject }));
+  /**
+   * The next message from the peer, in the order sent. Rejects when the connection fails, is closed, or the peer has closed it, and with
+   * ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the message that comes next is then for the next call.
+   */
+  async receive(options?: ReceiveOptions): Promise<Message> {
+    const patience = Patience.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
+    const asked = { view: options?.view === true };
+    const message = this.#inbox.take(asked);
+    if (message !== undefined) return message;
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#isLeft) throw leftByPeer();
+    return this.#inbox.wait(asked, patience);
   }
 
-  /** Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. */
-  async write(data: Uint8Array, offset = 0): Promise<void> {
+  /**
+   * Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. When the wait ends early the bytes may be written all
+   * the same, and `data` must not change until the error's `released` has resolved.
+   */
+  async write(data: Uint8Array, offset = 0, options?: WaitOptions): Promise<void> {
+    const patience = Patience.of('write', options, WAIT_OPTIONS, this.device.clock);
     const target = this.#target(offset, data.length);
-    await this.#withRegion(data, (mr) => this.#run({ opcode: 'RDMA_WRITE', sges: [mr.sge()], ...target }));
+    await this.#transfer(data, patience, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
   }
 
-  /** Reads `length` bytes of the peer's memory from `offset` of the region it opened. */
-  async read(length: number, offset = 0): Promise<Buffer> {
-    const target = this.#target(offset, length);
-    const data = this.device.allocate(length);
-    await this.#withRegion(data, (mr) => this.#run({ opcode: 'RDMA_READ', sges: [mr.sge()], ...target }));
-    return data;
+  /**
+   * Reads the peer's memory from `offset` of the region it opened: so many bytes into a new buffer, or as many as `into` has room for, into that.
+   * Resolves to the bytes. Memory of `device.allocate` is read into in place, whatever the engine. When the wait ends early, the NIC may
+   * write into `into` until the error's `released` has resolved.
+   */
+  async read(lengthOrInto: number | Uint8Array, offset = 0, options?: WaitOptions): Promise<Buffer> {
+    const patience = Patience.of('read', options, WAIT_OPTIONS, this.device.clock);
+    const isInto = lengthOrInto instanceof Uint8Array;
+    const target = this.#target(offset, isInto ? lengthOrInto.length : lengthOrInto);
+    const into = isInto ? lengthOrInto : this.device.allocate(lengthOrInto);
+    await this.#transfer(into, patience, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
+    return Buffer.isBuffer(into) ? into : Buffer.from(into.buffer, into.byteOffset, into.length);
   }
 
-  /** Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region; resolves to the value before. */
-  fetchAdd(offset: number, add: bigint): Promise<bigint> {
-    return this.#atomic(offset, (sges, target) => ({
+  /**
+   * Adds to the 64-bit number at `offset` (a multiple of 8) of the peer's region; resolves to the value before. When the wait ends early the
+   * operation may be executed all the same.
+   */
+  fetchAdd(offset: number, add: bigint, options?: WaitOptions): Promise<bigint> {
+    return this.#atomic('fetchAdd', offset, options, (sges, target) => ({
       opcode: 'ATOMIC_FETCH_AND_ADD',
       add: BigInt.asUintN(64, add),
       sges,
@@ -195,9 +213,9 @@ export class Connection extends Resource {
     }));
   }
 
-  /** Stores `desired` if the number there equals `expected`; resolves to the value before. */
-  compareSwap(offset: number, expected: bigint, desired: bigint): Promise<bigint> {
-    return this.#atomic(offset, (sges, target) => ({
+  /** Stores `desired` if the number there equals `expected`; resolves to the value before. When the wait ends early: as {@link fetchAdd}. */
+  compareSwap(offset: number, expected: bigint, desired: bigint, options?: WaitOptions): Promise<bigint> {
+    return this.#atomic('compareSwap', offset, options, (sges, target) => ({
       opcode: 'ATOMIC_CMP_AND_SWP',
       compare: expected,
       swap: desired,
@@ -207,12 +225,12 @@ export class Connection extends Resource {
   }
 
   async #atomic(
+    call: string,
     offset: number,
-    operation: (
-      sges: readonly [ReturnType<MemoryRegion['sge']>],
-      target: { remoteAddr: bigint; rkey: number },
-    ) => Operation,
+    options: WaitOptions | undefined,
+    operation: (sges: Elements, target: { remoteAddr: bigint; rkey: number }) => Operation,
   ): Promise<bigint> {
+    const patience = Patience.of(call, options, WAIT_OPTIONS, this.device.clock);
     const target = this.#target(offset, 8);
     if (target.remoteAddr % 8n !== 0n) {
       // The peer would refuse it, and the connection end.
@@ -223,7 +241,7 @@ export class Connection extends Resource {
       );
     }
     const result = this.device.allocate(8);
-    await this.#withRegion(result, (mr) => this.#run(operation([mr.sge()], target)));
+    await this.#transfer(result, patience, (sges) => operation(sges, target));
     return result.readBigUInt64LE();
   }
 
@@ -246,7 +264,12 @@ export class Connection extends Resource {
     return { remoteAddr: remote.addr + BigInt(offset), rkey: remote.rkey };
   }
 
-  async #withRegion(data: Uint8Array, use: (mr: MemoryRegion) => Promise<void>): Promise<void> {
+  /** One operation on `data`, as long as the caller has patience; what has begun by then ends in its own time. */
+  async #transfer(
+    data: Uint8Array,
+    patience: Patience | undefined,
+    operation: (sges: Elements) => Operation,
+  ): Promise<void> {
     if (!(data instanceof Uint8Array)) {
       throw new RoceError(
         'ERR_ROCE_INVALID_ARGUMENT',
@@ -255,53 +278,31 @@ export class Connection extends Resource {
       );
     }
     if (this.#failure !== undefined) throw this.#failure;
+    await waitFor(patience, (givenUp) => this.#perform(data, operation, givenUp));
+  }
+
+  /** Registers `data` for the time of one operation. */
+  async #perform(data: Uint8Array, operation: (sges: Elements) => Operation, givenUp: GivenUp): Promise<void> {
     const { scratch } = this.device;
     // What the NIC cannot reach goes through memory that it can.
     const copy = this.device.reaches(data) ? undefined : scratch.take(data.length);
     copy?.set(data);
     const mr = await this.#parts.pd.regMr(copy ?? data, Access.LOCAL_WRITE);
     try {
-      await use(mr);
+      const request = operation([mr.sge()]);
+      await this.#operations.run(request, givenUp);
+      // Memory of a caller that waits no more is left alone where that is possible.
+      if (copy !== undefined && request.opcode === 'RDMA_READ' && givenUp.error === undefined) data.set(copy);
     } finally {
       await mr.close();
       if (copy !== undefined) scratch.give(copy);
     }
   }
 
-  /** Operations are posted in the order of these calls. */
-  #run(operation: Operation): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#queued.push({ operation, resolve, reject });
-      this.#postQueued();
-    });
-  }
-
-  #postQueued(): void {
-    while (this.#queued.length > 0 && (this.#failure !== undefined || this.qp.sendRoom > 0)) {
-      const { operation, resolve, reject } = this.#queued.shift()!;
-      if (this.#failure !== undefined) {
-        reject(this.#failure);
-        continue;
-      }
-      const wrId = this.#nextWrId++;
-      this.#pending.set(wrId, { resolve, reject });
-      try {
-        this.qp.postSend({ ...operation, wrId } as SendWorkRequest);
-      } catch (error) {
-        this.#pending.delete(wrId);
-        reject(error as Error);
-      }
-    }
-  }
-
   async #serveSends(): Promise<void> {
     for await (const wc of this.#parts.sendCq) {
       if (wc.status !== 0) this.#fail(wc);
-      const pending = this.#pending.get(Number(wc.wrId));
-      this.#pending.delete(Number(wc.wrId));
-      if (wc.status === 0) pending?.resolve();
-      else pending?.reject(this.#failure!);
-      this.#postQueued();
+      this.#operations.onCompletion(wc);
     }
   }
 
@@ -312,8 +313,7 @@ export class Connection extends Resource {
   #onReceive(wc: WorkCompletion): void {
     if (wc.statusName === 'WR_FLUSH_ERR') void this.#onFlushedReceive(wc);
     else if (wc.status !== 0) this.#fail(wc);
-    else if (this.#receivers.length === 0) this.#messages.push(wc);
-    else this.#receivers.shift()!.resolve(this.#takeMessage(wc));
+    else this.#inbox.onReceive(wc);
   }
 
   /** A flush follows from something else: the end of the connection, when RDMA CM tells of it, is heard of a moment later. */
@@ -331,18 +331,7 @@ export class Connection extends Resource {
       this.#onReceive(wc);
     this.#isLeft = true;
     this.#isLeftInOrder = this.#failure === undefined;
-    for (const { reject } of this.#receivers.splice(0)) reject(leftByPeer());
-  }
-
-  /** Copies the message out of its receive buffer, which is posted again. */
-  #takeMessage(wc: WorkCompletion): Message {
-    const { receivePool, messageBytesMax } = this.#parts;
-    const offset = Number(wc.wrId) * messageBytesMax;
-    // A WRITE with immediate data consumes a receive but puts nothing into its buffer.
-    const length = wc.opcode === 'RECV' ? wc.byteLen : 0;
-    const data = Buffer.from(receivePool.bytes.subarray(offset, offset + length));
-    if (!this.qp.isClosed) this.qp.postRecv({ wrId: wc.wrId, sges: [receivePool.sge(offset, messageBytesMax)] });
-    return { data, immediate: wc.immediate };
+    this.#inbox.fail(leftByPeer());
   }
 
   #fail(wc: WorkCompletion): void {
@@ -365,15 +354,14 @@ export class Connection extends Resource {
 
   #end(error: RoceError): void {
     this.#failure ??= error;
-    for (const { reject } of this.#receivers.splice(0)) reject(this.#failure);
-    this.#postQueued();
+    this.#inbox.fail(this.#failure);
+    this.#operations.fail(this.#failure);
   }
 
   /** A completion queue has overrun, or the NIC is gone: nothing that is pending will complete. */
   #lose(error: RoceError): void {
     this.#end(error);
-    for (const { reject } of this.#pending.values()) reject(this.#failure!);
-    this.#pending.clear();
+    this.#operations.abandon();
   }
 
   /**
@@ -400,16 +388,15 @@ export class Connection extends Resource {
   /** Ends the connection on this side; the peer's next operation fails. */
   protected override async release(): Promise<void> {
     this.#end(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
-    for (const { reject } of this.#pending.values()) reject(this.#failure!);
-    this.#pending.clear();
+    this.#operations.abandon();
     await this.#peer.close();
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
     await this.#served;
     // What nobody has asked for yet stays, though its buffers serve others from here on.
-    this.#left = this.#messages.splice(0).map((wc) => this.#takeMessage(wc));
-    this.device.scratch.give(this.#parts.receivePool.bytes);
+    const isFree = this.#inbox.close();
+    if (isFree) this.device.scratch.give(this.#parts.receivePool.bytes);
     this.#onClosed();
   }
 }

@@ -185,6 +185,11 @@ function isNestedWithin(value: unknown, levels: number): boolean {
 }
 
 /** Connects to a listening endpoint, from `local` if that is given and an address of this host. Rejects with ERR_ROCE_CONNECT, saying why. */
-export async function dial(host: string, port: number, local?: IpAddress): Promise<ControlChannel> {
-  return new ControlChannel(await connectSocket(host, port, local));
+export async function dial(
+  host: string,
+  port: number,
+  local?: IpAddress,
+  signal?: AbortSignal,
+): Promise<ControlChannel> {
+  return new ControlChannel(await connectSocket(host, port, local, signal));
 }

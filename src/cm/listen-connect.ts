@@ -8,29 +8,40 @@
  *     (await peer.receive()).data.toString();   // 'hello'
  */
 
+import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
 import { rateControlSettings } from '../dcqcn/schemes.js';
 import { IpAddress } from '../packet/address.js';
 import { recoverySettings, STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { Connection } from './connection.js';
-import { type ConnectionOptions, makeParts } from './connection-parts.js';
+import { CONNECTION_OPTIONS, type ConnectionOptions, makeParts } from './connection-parts.js';
 import { dial } from './control-channel.js';
 import { exchangeAsClient } from './exchange.js';
 import { Listener, type ListenOptions } from './listener.js';
 import { setUpOverChannel, setUpThroughManager } from './set-up.js';
 
 /** What {@link connect} takes. */
-export interface ConnectOptions extends ConnectionOptions {
+export interface ConnectOptions extends ConnectionOptions, WaitOptions {
   /** TCP address of the listening peer, or with `manager` its IP address. */
   readonly host: string;
   /** Port that it listens on, of TCP or with `manager` of RDMA CM. */
   readonly port: number;
 }
 
+const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
+  ...CONNECTION_OPTIONS,
+  port: true,
+  host: true,
+  maxConnections: true,
+  maxConnectionsPerAddress: true,
+};
+const CONNECT_OPTIONS: OptionNames<ConnectOptions> = { ...CONNECTION_OPTIONS, ...WAIT_OPTIONS, host: true, port: true };
+
 /** What the types say, for callers without types. */
-function checkOptions(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
-  const { port, recovery, rateControl, manager } = options;
+function checkValues(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
+  const { port, recovery, rateControl, manager } = options ?? {};
   if (!Number.isInteger(port) || typeof host !== 'string') {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
@@ -45,21 +56,51 @@ function checkOptions(call: string, options: ConnectionOptions & { readonly port
   if (rateControl !== undefined) rateControlSettings(rateControl);
 }
 
-/** Connects to a listening peer. Rejects with ERR_ROCE_CONNECT when nobody answers, ERR_ROCE_MISMATCH when the sides do not fit. */
+/**
+ * Connects to a listening peer. Rejects with ERR_ROCE_CONNECT when nobody answers, ERR_ROCE_MISMATCH when the sides do not fit, ERR_ROCE_ABORTED or
+ * ERR_ROCE_TIMEOUT as `signal` and `timeoutMs` say: then no connection is left, on either side.
+ */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
-  checkOptions('connect', options, options.host);
-  const { manager, host, port, mtu, retryCnt, allowForeignGid } = options;
-  if (manager !== undefined) {
-    return setUpThroughManager(await makeParts(device, options), (qp, privateData) =>
-      manager.connect(IpAddress.parse(host), port, qp, {
-        privateData,
-        ...(mtu !== undefined && { pathMtu: mtu }),
-        ...(retryCnt !== undefined && { retryCount: retryCnt }),
-      }),
-    );
-  }
+  checkValues('connect', options, options?.host);
+  const patience = Patience.of('connect', options, CONNECT_OPTIONS, device.clock);
+  const { signal: _, timeoutMs: __, ...rest } = options;
+  const attempt = options.manager === undefined ? connectOverTcp : connectThroughManager;
+  return waitFor(
+    patience,
+    (givenUp) => attempt(device, rest, givenUp),
+    (connection) => connection.close(),
+  );
+}
+
+async function connectThroughManager(
+  device: RdmaDevice,
+  options: ConnectOptions,
+  givenUp: GivenUp,
+): Promise<Connection> {
+  const { manager, host, port, mtu, retryCnt } = options;
+  const parts = await makeParts(device, options);
+  const abort = new AbortController();
+  givenUp.onEnd = (error) => abort.abort(error);
+  if (givenUp.error !== undefined) abort.abort(givenUp.error);
+  return setUpThroughManager(parts, (qp, privateData) =>
+    manager!.connect(IpAddress.parse(host), port, qp, {
+      privateData,
+      signal: abort.signal,
+      ...(mtu !== undefined && { pathMtu: mtu }),
+      ...(retryCnt !== undefined && { retryCount: retryCnt }),
+    }),
+  );
+}
+
+async function connectOverTcp(device: RdmaDevice, options: ConnectOptions, givenUp: GivenUp): Promise<Connection> {
+  const { host, port, allowForeignGid } = options;
+  const abort = new AbortController();
+  givenUp.onEnd = (error) => abort.abort(error);
   // From the device's own address, which is the GID: a listener compares them.
-  const channel = await dial(host, port, allowForeignGid === true ? undefined : device.address);
+  const local = allowForeignGid === true ? undefined : device.address;
+  const channel = await dial(host, port, local, abort.signal);
+  givenUp.onEnd = () => channel.abort();
+  if (givenUp.error !== undefined) channel.abort();
   try {
     return await setUpOverChannel(await makeParts(device, options), channel, exchangeAsClient);
   } catch (error) {
@@ -70,6 +111,7 @@ export async function connect(device: RdmaDevice, options: ConnectOptions): Prom
 
 /** Listens for peers. Rejects with ERR_ROCE_IO when the TCP port is taken. */
 export async function listen(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
-  checkOptions('listen', options, options.host ?? device.address.text);
+  checkValues('listen', options, options?.host ?? device.address.text);
+  checkOptions('listen', options, LISTEN_OPTIONS);
   return Listener.open(device, options);
 }

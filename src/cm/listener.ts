@@ -6,6 +6,7 @@
 import { EventEmitter } from 'node:events';
 import process from 'node:process';
 import { isArgumentError, RoceError, type RoceErrorCode } from '../core/errors.js';
+import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { Resource } from '../verbs/resource.js';
@@ -115,7 +116,7 @@ export class Listener extends Resource {
   #cm: CmListener | undefined;
   /** Made, and not asked for yet. */
   readonly #ready: Connection[] = [];
-  #accepters: Array<{ resolve: (connection: Connection) => void; reject: (error: Error) => void }> = [];
+  readonly #accepters = new WaitList<Connection>();
   /** A mistake in the options, to be told to the next `accept`. */
   #ownFault: RoceError | undefined;
 
@@ -158,6 +159,11 @@ export class Listener extends Resource {
     return this.#cm?.port ?? this.#control!.port;
   }
 
+  /** Callers of `accept` that wait. @internal */
+  get waiting(): number {
+    return this.#accepters.size;
+  }
+
   /** What has become of the peers so far; a copy. */
   counters(): ListenerCounters {
     return { ...this.#counters };
@@ -166,16 +172,17 @@ export class Listener extends Resource {
   /**
    * The next connection. Peers that do not fit are refused, told why, and left out: no stranger can fail this call. Rejects with ERR_ROCE_CLOSED
    * when the listener is closed, and for a mistake in its own options that comes to light with the first peer, such as a region that
-   * cannot be registered.
+   * cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the connection that comes next is then for the next call.
    */
-  accept(): Promise<Connection> {
+  async accept(options?: WaitOptions): Promise<Connection> {
+    const patience = Patience.of('accept', options, WAIT_OPTIONS, this.#device.clock);
     const connection = this.#ready.shift();
-    if (connection !== undefined) return Promise.resolve(connection);
+    if (connection !== undefined) return connection;
     const fault = this.#ownFault;
     this.#ownFault = undefined;
-    if (fault !== undefined) return Promise.reject(fault);
-    if (!this.#isListening) return Promise.reject(closed());
-    return new Promise((resolve, reject) => this.#accepters.push({ resolve, reject }));
+    if (fault !== undefined) throw fault;
+    if (!this.#isListening) throw closed();
+    return this.#accepters.wait(patience, undefined);
   }
 
   /** Every connection until the listener is closed. Throws for a mistake in its own options, as {@link accept}; peers cannot end it. */
@@ -285,15 +292,11 @@ export class Listener extends Resource {
       return;
     }
     this.#counters.established++;
-    const accepter = this.#accepters.shift();
-    if (accepter !== undefined) accepter.resolve(connection);
-    else this.#ready.push(connection);
+    if (!this.#accepters.serve(() => connection)) this.#ready.push(connection);
   }
 
   #failAccept(error: RoceError): void {
-    const accepter = this.#accepters.shift();
-    if (accepter !== undefined) accepter.reject(error);
-    else this.#ownFault = error;
+    if (!this.#accepters.fail(error)) this.#ownFault = error;
   }
 
   #turnAway(reason: RefusalReason, peer: string, error: Error): void {
@@ -310,7 +313,7 @@ export class Listener extends Resource {
     this.#isListening = false;
     this.#cm?.close();
     this.#control?.close();
-    for (const { reject } of this.#accepters.splice(0)) reject(closed());
+    this.#accepters.failAll(closed());
     for (const guest of [...this.#guests.members]) if (guest.connection === undefined) this.#expel(guest);
     for (const connection of this.#ready.splice(0)) await connection.close();
   }

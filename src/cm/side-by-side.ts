@@ -64,7 +64,7 @@ export async function acceptSideBySide<E extends SetUpEnd>(
   };
   const takeRequests = async (): Promise<void> => {
     while (established.length < count) {
-      const request = await listener.next(enough.signal);
+      const request = await listener.next({ signal: enough.signal });
       if (from !== undefined && !request.remote.equals(from)) {
         request.reject();
         continue;

@@ -1,5 +1,6 @@
 /** Checks of what a program passes: a value that cannot be is refused by name, with what it must be, before anything is done with it. */
 
+import { nearestName } from './did-you-mean.js';
 import { RoceError } from './errors.js';
 
 /** A value as an error shows it. Nothing of the value is called: it may be an object of any kind. */
@@ -32,4 +33,22 @@ export function checkKind(name: string, value: unknown, right: boolean, what: st
 /** Throws ERR_ROCE_INVALID_ARGUMENT for a value that is no object, or a list. */
 export function checkObject(name: string, value: unknown, what: string): void {
   checkKind(name, value, typeof value === 'object' && value !== null && !Array.isArray(value), what);
+}
+
+/** Every option of `T`, for {@link checkOptions}: the compiler says when one is missing here. */
+export type OptionNames<T> = { readonly [K in keyof T]-?: true };
+
+/**
+ * Refuses options that the call does not have: a misspelt one must not pass for the default. Throws ERR_ROCE_UNKNOWN_NAME, which says what was
+ * probably meant, and ERR_ROCE_INVALID_ARGUMENT for what is no object.
+ */
+export function checkOptions<T extends object>(call: string, options: T, known: OptionNames<T>): void {
+  checkObject(`the options of ${call}`, options, 'an object');
+  for (const name in options) {
+    if (Object.hasOwn(known, name)) continue;
+    const names = Object.keys(known);
+    const meant = nearestName(name, names);
+    const hint = meant === undefined ? `it takes ${names.join(', ')}` : `did you mean '${meant}'?`;
+    throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${call} has no option '${name}'`, hint);
+  }
 }

@@ -44,6 +44,10 @@ export const ERROR_CODES = [
   'ERR_ROCE_IO',
   /** A work request completed with an error. */
   'ERR_ROCE_COMPLETION',
+  /** The caller's AbortSignal ended the call; `cause` is the signal's reason. */
+  'ERR_ROCE_ABORTED',
+  /** The call did not finish within its `timeoutMs`. */
+  'ERR_ROCE_TIMEOUT',
 ] as const;
 
 /** Stable code of a {@link RoceError}. */

@@ -1,7 +1,8 @@
 /** Completion queues: poll, wait, or iterate. */
 
-import { checkWhole } from '../core/arguments.js';
+import { checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
+import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
 import { ARM_NEXT, ARM_SOLICITED, CompletionRing, Cqe } from '../ring/completion-ring.js';
 import { dumpCqe } from '../ring/dump.js';
 import {
@@ -73,6 +74,14 @@ const HINTS: Readonly<Record<string, string>> = {
   RNR_RETRY_EXC_ERR: 'the peer has no receive posted',
 };
 
+/** What {@link CompletionQueue.wait} takes. */
+export interface CompletionWaitOptions extends WaitOptions {
+  /** Only solicited receives and errors count. Default false. */
+  readonly solicitedOnly?: boolean;
+}
+
+const COMPLETION_WAIT_OPTIONS: OptionNames<CompletionWaitOptions> = { ...WAIT_OPTIONS, solicitedOnly: true };
+
 /** A completion queue (`ibv_cq`), made by {@link RdmaDevice.createCq}. */
 export class CompletionQueue extends Resource {
   override readonly closeRank = 4;
@@ -85,7 +94,7 @@ export class CompletionQueue extends Resource {
   readonly #ring: CompletionRing;
   readonly #memoryId: number;
   readonly #cqe = new Cqe();
-  #waiters: Array<() => void> = [];
+  readonly #waiters = new WaitList<void>();
   /** Why nothing more will come, if that is so. */
   #failure: RoceError | undefined;
 
@@ -152,11 +161,16 @@ export class CompletionQueue extends Resource {
   }
 
   /**
-   * Resolves when there is something to poll. `solicitedOnly`: only solicited receives and errors count. Rejects with ERR_ROCE_CLOSED when closed. When
-   * nothing more will come and what had come is taken, it rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the
+   * Resolves when there is something to poll. Rejects with ERR_ROCE_CLOSED when closed, ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
+   * When nothing more will come and what had come is taken, it rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the
    * NIC has ended.
    */
-  async wait(solicitedOnly = false): Promise<void> {
+  async wait(options?: CompletionWaitOptions): Promise<void> {
+    const patience = Patience.of('wait', options, COMPLETION_WAIT_OPTIONS, this.device.clock);
+    await this.#wait(patience, options?.solicitedOnly === true);
+  }
+
+  async #wait(patience: Patience | undefined, solicitedOnly: boolean): Promise<void> {
     const ring = this.#ring;
     for (;;) {
       if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the completion queue is closed');
@@ -164,17 +178,23 @@ export class CompletionQueue extends Resource {
       ring.arm(solicitedOnly ? ARM_SOLICITED : ARM_NEXT);
       if (solicitedOnly && this.#failure === undefined ? ring.holdsSolicited : ring.fill > 0) return;
       if (this.#failure !== undefined) throw this.#failure;
-      await new Promise<void>((resolve) => this.#waiters.push(resolve));
+      await this.#waiters.wait(patience, undefined);
     }
   }
 
-  /** Waits for and returns the next completion. Rejects like {@link wait}. */
-  async next(): Promise<WorkCompletion> {
+  /** Waits for and returns the next completion. Rejects like {@link wait}; a call that gives up takes no completion. */
+  async next(options?: WaitOptions): Promise<WorkCompletion> {
+    const patience = Patience.of('next', options, WAIT_OPTIONS, this.device.clock);
     for (;;) {
       const wc = this.pollOne();
       if (wc !== undefined) return wc;
-      await this.wait();
+      await this.#wait(patience, false);
     }
+  }
+
+  /** Callers that wait. @internal */
+  get waiting(): number {
+    return this.#waiters.size;
   }
 
   /** Every completion, until the queue is closed. Throws what {@link wait} rejects with when nothing more will come. */
@@ -186,7 +206,7 @@ export class CompletionQueue extends Resource {
         continue;
       }
       try {
-        await this.wait();
+        await this.#wait(undefined, false);
       } catch (error) {
         if (this.isClosed) return;
         throw error;
@@ -215,9 +235,7 @@ export class CompletionQueue extends Resource {
 
   /** @internal */
   onCompletionEvent(): void {
-    const waiters = this.#waiters;
-    this.#waiters = [];
-    for (const wake of waiters) wake();
+    this.#waiters.serveAll(() => {});
   }
 
   protected override async release(): Promise<void> {

@@ -1,5 +1,6 @@
 /** Telemetry of a device: opened with it, closed with it. */
 
+import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { NS_PER_MS } from '../core/units.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { wallMs } from '../driver/system-clock.js';
@@ -17,9 +18,12 @@ export interface EstatsOptions {
   readonly allowHosts?: readonly string[];
 }
 
+const ESTATS_OPTIONS: OptionNames<EstatsOptions> = { http: true, allowHosts: true };
+
 /** What is asked for; undefined: no telemetry. Throws ERR_ROCE_MALFORMED when `http` is not an address and a port. */
 export function telemetryWanted(estats: boolean | EstatsOptions | undefined): EndpointServerOptions | undefined {
   if (estats === undefined || estats === false) return undefined;
+  if (estats !== true) checkOptions('estats of openDevice', estats, ESTATS_OPTIONS);
   if (estats === true || estats.http === undefined) return {};
   const { host, port } = parseUdpEndpoint(estats.http);
   return { http: { host: host.text, port, ...(estats.allowHosts !== undefined && { allowHosts: estats.allowHosts }) } };

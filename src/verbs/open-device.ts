@@ -1,5 +1,6 @@
 /** Opens an RDMA device: a port, a NIC on it, and the verbs objects over it. */
 
+import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { loadExtensions } from '../driver/extensions.js';
 import { InlineEngine } from '../driver/inline-engine.js';
@@ -37,6 +38,28 @@ export interface DeviceOptions extends PortOptions {
   readonly estats?: boolean | EstatsOptions;
 }
 
+const DEVICE_OPTIONS: OptionNames<DeviceOptions> = {
+  address: true,
+  udpPort: true,
+  frame: true,
+  native: true,
+  io: true,
+  loss: true,
+  seed: true,
+  pcap: true,
+  trace: true,
+  engine: true,
+  spin: true,
+  extensions: true,
+  estats: true,
+};
+const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
+  local: true,
+  remote: true,
+  mtuBytes: true,
+  rateBps: true,
+};
+
 /**
  * Opens a software RDMA NIC on an IP address of this host.
  *
@@ -56,6 +79,8 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
       "openDevice({ address: '127.0.0.1' })",
     );
   }
+  checkOptions('openDevice', options, DEVICE_OPTIONS);
+  if (options.frame !== undefined) checkOptions('frame of openDevice', options.frame, FRAME_OPTIONS);
   const { engine = 'inline', spin = true, extensions = [], estats, ...port } = options;
   checkName('engine', engine, ENGINES);
   checkName('io', port.io ?? 'auto', PORT_IOS);

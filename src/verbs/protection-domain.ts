@@ -1,6 +1,6 @@
 /** Protection domains: the owners of regions, windows and queue pairs that may work together. */
 
-import { checkObject, checkWhole } from '../core/arguments.js';
+import { checkObject, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import { ACCESS_ALL } from '../ring/enums.js';
@@ -18,6 +18,9 @@ export interface RegisterOptions {
   /** The address peers use; by default one that overlaps no other region. */
   readonly iova?: bigint;
 }
+
+const REGISTER_OPTIONS: OptionNames<RegisterOptions> = { iova: true };
+const SRQ_INIT: OptionNames<{ depth: number; maxSge?: number }> = { depth: true, maxSge: true };
 
 /** A protection domain (`ibv_pd`), made by {@link RdmaDevice.createPd}. */
 export class ProtectionDomain extends Resource {
@@ -39,6 +42,7 @@ export class ProtectionDomain extends Resource {
    */
   async regMr(memory: Uint8Array | number, access: number, options: RegisterOptions = {}): Promise<MemoryRegion> {
     checkWhole('access', access, 0, ACCESS_ALL);
+    checkOptions('regMr', options, REGISTER_OPTIONS);
     const bytes = this.#bytesOf(memory);
     const iova = options.iova ?? this.device.takeIova(bytes.length);
     if (iova < 0n || iova + BigInt(bytes.length) > 1n << 64n) {
@@ -103,6 +107,7 @@ export class ProtectionDomain extends Resource {
    */
   async createSrq(init: { depth: number; maxSge?: number }): Promise<SharedReceiveQueue> {
     checkObject('what createSrq() makes', init, 'an object: {depth, maxSge}');
+    checkOptions('createSrq', init, SRQ_INIT);
     const { depth, maxSge = 1 } = init;
     return SharedReceiveQueue.create(this, depth, maxSge);
   }

@@ -1,6 +1,6 @@
 /** QP attributes as users name them, and their form on the command ring. */
 
-import { checkKind, checkObject, checkOneOf, checkWhole } from '../core/arguments.js';
+import { checkKind, checkObject, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import {
   packRateControl,
   type RateControlOptions,
@@ -170,6 +170,33 @@ export interface QpInfo {
   readonly alpha: number;
 }
 
+const QP_ATTR: OptionNames<QpAttr> = {
+  state: true,
+  enSqdAsyncNotify: true,
+  accessFlags: true,
+  pkeyIndex: true,
+  port: true,
+  qkey: true,
+  av: true,
+  pathMtu: true,
+  destQpn: true,
+  rqPsn: true,
+  sqPsn: true,
+  maxDestRdAtomic: true,
+  maxRdAtomic: true,
+  minRnrTimer: true,
+  timeout: true,
+  totalTimeout: true,
+  retryCnt: true,
+  rnrRetry: true,
+  recovery: true,
+  inflightPackets: true,
+  remoteSourcePort: true,
+  rateControl: true,
+};
+const ADDRESS_VECTOR: OptionNames<AddressVector> = { address: true, udpPort: true, dscp: true, ecn: true };
+const DATAGRAM_OPTIONS: OptionNames<Pick<AddressVector, 'udpPort' | 'dscp'>> = { udpPort: true, dscp: true };
+
 /** What is given is taken as it is: {@link checkAttributes} refuses what is no number, `null` as well. */
 function numberOf(value: number | undefined): number {
   return value === undefined ? 0 : value;
@@ -182,12 +209,14 @@ function flagOf(value: boolean | undefined): number {
 /** Throws ERR_ROCE_INVALID_ARGUMENT for what is no address vector. */
 function checkAddressVector(av: AddressVector): void {
   checkObject('av', av, 'an object: {address, udpPort, dscp, ecn}');
+  checkOptions('av', av, ADDRESS_VECTOR);
   checkKind('av.address', av.address, av.address instanceof IpAddress, 'an IpAddress');
 }
 
 /** The address vector of datagrams for the command createAh. Throws ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_OUT_OF_RANGE. */
 export function encodeDatagramAddress(address: IpAddress, options: Pick<AddressVector, 'udpPort' | 'dscp'>) {
   checkObject('what follows the address', options, 'an object: {udpPort, dscp}');
+  checkOptions('createAh', options, DATAGRAM_OPTIONS);
   const { udpPort, dscp } = options;
   checkKind('address', address, address instanceof IpAddress, 'an IpAddress');
   const values = { remoteGid: address.gid, remoteUdpPort: numberOf(udpPort), dscp: numberOf(dscp) };
@@ -202,6 +231,7 @@ export function encodeDatagramAddress(address: IpAddress, options: Pick<AddressV
  */
 export function encodeAttributes(attr: QpAttr): { mask: number; values: QpAttributes } {
   checkObject('what modify() changes', attr, 'an object with attributes');
+  checkOptions('modify', attr, QP_ATTR);
   if (attr.av !== undefined) checkAddressVector(attr.av);
   const bits: ReadonlyArray<readonly [given: unknown, bit: number]> = [
     [attr.state, QP_ATTR_STATE],

@@ -1,6 +1,6 @@
 /** Queue pairs: where work is posted. */
 
-import { checkKind, checkOneOf, checkWhole } from '../core/arguments.js';
+import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { allowedRate } from '../estats/allowed-rate.js';
 import { NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
@@ -55,6 +55,19 @@ export interface QueuePairInit {
   /** Every send work request completes visibly (`sq_sig_all`). */
   readonly signalAll?: boolean;
 }
+
+const QUEUE_PAIR_INIT: OptionNames<QueuePairInit> = {
+  type: true,
+  sendCq: true,
+  recvCq: true,
+  srq: true,
+  maxSendWr: true,
+  maxRecvWr: true,
+  maxSendSge: true,
+  maxRecvSge: true,
+  maxInlineBytes: true,
+  signalAll: true,
+};
 
 /** Those that have one peer, and telemetry about it. */
 const CONNECTED_TYPES: ReadonlySet<QpTypeName> = new Set(['RC', 'UC']);
@@ -172,6 +185,7 @@ export class QueuePair extends Resource {
     if (init?.sendCq === undefined) {
       throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a queue pair needs a completion queue', 'createQp({ sendCq })');
     }
+    checkOptions('createQp', init, QUEUE_PAIR_INIT);
     const { type, sendCq, recvCq, srq, signalAll } = checkInit(init);
     const { maxSendWr, maxRecvWr, maxSendSge, maxRecvSge, maxInlineBytes } = queueSizes(init);
     const allocate = (bytes: number) => device.link.allocate(bytes);

@@ -265,7 +265,7 @@ describe('silence', () => {
     );
     await world.pass(1e6);
     stop.abort();
-    expect(await world.until(connecting)).toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    expect(await world.until(connecting)).toMatchObject({ code: 'ERR_ROCE_ABORTED' });
     expect(world.events.nowNs).toBeLessThan(RESEND_NS);
   });
 });

@@ -27,7 +27,7 @@ function codesMadeIn(file: ts.SourceFile): Map<string, string> {
   };
   const visit = (node: ts.Node): void => {
     const made =
-      (ts.isNewExpression(node) && node.expression.getText() === 'RoceError') ||
+      (ts.isNewExpression(node) && /^(RoceError|WaitEnded)$/.test(node.expression.getText())) ||
       (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.SuperKeyword && extendsRoceError(node));
     if (made && node.arguments?.[0] !== undefined) collect(node.arguments[0]);
     ts.forEachChild(node, visit);

@@ -136,7 +136,7 @@ describe('waiting for solicited completions', () => {
 
   it('sleeps through others', async () => {
     const nic = await LoneNic.create();
-    const waiting = nic.recvCq.wait(true);
+    const waiting = nic.recvCq.wait({ solicitedOnly: true });
     receive(nic, 0, false);
     expect(await isSettled(waiting)).toBe(false);
     receive(nic, 1, true);
@@ -147,7 +147,7 @@ describe('waiting for solicited completions', () => {
   it('does not make others sleep who wait for any', async () => {
     const nic = await LoneNic.create();
     const any = nic.recvCq.wait();
-    const solicited = nic.recvCq.wait(true);
+    const solicited = nic.recvCq.wait({ solicitedOnly: true });
     receive(nic, 0, false);
     expect(await isSettled(any)).toBe(true);
     expect(await isSettled(solicited)).toBe(false);
@@ -158,7 +158,7 @@ describe('waiting for solicited completions', () => {
   it('wakes for an error', async () => {
     const nic = await LoneNic.create();
     nic.qp.postRecv();
-    const waiting = nic.recvCq.wait(true);
+    const waiting = nic.recvCq.wait({ solicitedOnly: true });
     await nic.qp.modify({ state: 'ERR' });
     expect(await isSettled(waiting)).toBe(true);
   });
@@ -167,7 +167,7 @@ describe('waiting for solicited completions', () => {
     const nic = await LoneNic.create();
     receive(nic, 0, false);
     receive(nic, 1, true);
-    expect(await isSettled(nic.recvCq.wait(true))).toBe(true);
+    expect(await isSettled(nic.recvCq.wait({ solicitedOnly: true }))).toBe(true);
   });
 });
 

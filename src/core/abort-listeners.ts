@@ -1,0 +1,35 @@
+/** One listener for each signal, however many calls wait on it: Node warns of a leak from eleven on. */
+
+class AbortListeners {
+  readonly #signal: AbortSignal;
+  readonly #callbacks = new Set<() => void>();
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  readonly #onAbort = () => {
+    for (const callback of this.#callbacks) callback();
+  };
+
+  add(callback: () => void): void {
+    this.#callbacks.add(callback);
+  }
+
+  remove(callback: () => void): void {
+    if (!this.#callbacks.delete(callback) || this.#callbacks.size > 0) return;
+    this.#signal.removeEventListener('abort', this.#onAbort);
+    LISTENERS.delete(this.#signal);
+  }
+}
+
+const LISTENERS = new WeakMap<AbortSignal, AbortListeners>();
+
+/** Calls `onAbort` once, when the signal is aborted. The result takes that back; it may be called at any time. */
+export function whenAborted(signal: AbortSignal, onAbort: () => void): () => void {
+  const listeners = LISTENERS.get(signal) ?? new AbortListeners(signal);
+  LISTENERS.set(signal, listeners);
+  listeners.add(onAbort);
+  return () => listeners.remove(onAbort);
+}

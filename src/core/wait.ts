@@ -1,0 +1,247 @@
+/**
+ * How long a caller waits: until an `AbortSignal` is aborted, or a time is up. Whatever waits for a peer takes the same two options and ends with
+ * the same error.
+ */
+
+import { whenAborted } from './abort-listeners.js';
+import { checkKind, checkOptions, type OptionNames } from './arguments.js';
+import type { Clock } from './clock.js';
+import { RoceError } from './errors.js';
+import { NS_PER_MS } from './units.js';
+
+/** Ends a call that waits. Without both options it waits as long as it takes. */
+export interface WaitOptions {
+  /** The call rejects with ERR_ROCE_ABORTED when this is aborted. If it is aborted already, the call does nothing at all. */
+  readonly signal?: AbortSignal;
+  /** The call rejects with ERR_ROCE_TIMEOUT after this time. Milliseconds, 0 to 2^31 - 1, or Infinity. Measured by the device's clock. */
+  readonly timeoutMs?: number;
+}
+
+/** The names of {@link WaitOptions}. */
+export const WAIT_OPTIONS: OptionNames<WaitOptions> = { signal: true, timeoutMs: true };
+
+/** Timers count in 32 bits. */
+const TIMEOUT_MS_MAX = 0x7fffffff;
+const RELEASED = Promise.resolve();
+
+/** The caller's patience ended a call: ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT. */
+export class WaitEnded extends RoceError {
+  /**
+   * Resolves when the call holds nothing any more. Until then the NIC may still read, or write, the memory that was passed: a work request that
+   * was posted cannot be taken back. Never rejects.
+   */
+  readonly released: Promise<void>;
+
+  /** @internal */
+  constructor(
+    code: 'ERR_ROCE_ABORTED' | 'ERR_ROCE_TIMEOUT',
+    message: string,
+    { cause, released = RELEASED }: { readonly cause?: unknown; readonly released?: Promise<void> },
+  ) {
+    super(code, message, undefined, cause === undefined ? undefined : { cause });
+    this.released = released;
+  }
+}
+
+/** The patience of one call: what its options say, from the moment of the call on. */
+export class Patience {
+  readonly #call: string;
+  readonly #signal: AbortSignal | undefined;
+  readonly #timeoutMs: number;
+  readonly #deadlineNs: number;
+  readonly #clock: Clock;
+
+  private constructor(call: string, { signal, timeoutMs = Number.POSITIVE_INFINITY }: WaitOptions, clock: Clock) {
+    this.#call = call;
+    this.#signal = signal;
+    this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
+    this.#deadlineNs =
+      timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : clock.nowNs() + Math.ceil(timeoutMs * NS_PER_MS);
+  }
+
+  /**
+   * Undefined where the caller waits as long as it takes. `call` is how errors name the call, `known` all options that it takes. Throws
+   * ERR_ROCE_ABORTED for a signal that is aborted already, ERR_ROCE_UNKNOWN_NAME, ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_OUT_OF_RANGE for
+   * options that cannot be.
+   */
+  static of<O extends WaitOptions>(
+    call: string,
+    options: O | undefined,
+    known: OptionNames<O>,
+    clock: Clock,
+  ): Patience | undefined {
+    if (options === undefined) return undefined;
+    checkOptions(call, options, known);
+    const { signal, timeoutMs } = options;
+    if (signal === undefined && timeoutMs === undefined) return undefined;
+    if (signal !== undefined) {
+      const isSignal = typeof signal?.addEventListener === 'function' && typeof signal.aborted === 'boolean';
+      checkKind('signal', signal, isSignal, 'an AbortSignal');
+    }
+    if (timeoutMs !== undefined) checkTimeout(timeoutMs);
+    const patience = new Patience(call, options, clock);
+    if (signal?.aborted === true) throw patience.#aborted();
+    return patience;
+  }
+
+  /** Calls `onEnd` once, never from inside this call, when the patience ends. The result takes that back. `released` goes into the error. */
+  watch(onEnd: (error: WaitEnded) => void, released?: Promise<void>): () => void {
+    const signal = this.#signal;
+    const ignoreAbort =
+      signal === undefined
+        ? () => {}
+        : whenAborted(signal, () => {
+            stop();
+            onEnd(this.#aborted(released));
+          });
+    const cancelTimer =
+      this.#deadlineNs === Number.POSITIVE_INFINITY
+        ? () => {}
+        : this.#clock.wakeAt(this.#deadlineNs, () => {
+            stop();
+            onEnd(this.#late(released));
+          });
+    const stop = () => {
+      cancelTimer();
+      ignoreAbort();
+    };
+    return stop;
+  }
+
+  #aborted(released?: Promise<void>): WaitEnded {
+    const cause: unknown = this.#signal!.reason;
+    return new WaitEnded('ERR_ROCE_ABORTED', `${this.#call} was aborted`, { cause, ...(released && { released }) });
+  }
+
+  #late(released?: Promise<void>): WaitEnded {
+    const message = `${this.#call} did not finish within ${this.#timeoutMs} ms`;
+    return new WaitEnded('ERR_ROCE_TIMEOUT', message, released ? { released } : {});
+  }
+}
+
+function checkTimeout(timeoutMs: number): void {
+  if (timeoutMs === Number.POSITIVE_INFINITY) return;
+  checkKind('timeoutMs', timeoutMs, typeof timeoutMs === 'number', 'a number of milliseconds');
+  if (timeoutMs >= 0 && timeoutMs <= TIMEOUT_MS_MAX) return;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `timeoutMs is ${timeoutMs}`,
+    `it must be from 0 to ${TIMEOUT_MS_MAX}, or Infinity`,
+  );
+}
+
+/** Told to work under way when nobody waits for it any more. */
+export interface GivenUp {
+  /** Why, once it is so. */
+  error: WaitEnded | undefined;
+  /** Set by the work while there is something to be called back. */
+  onEnd: ((error: WaitEnded) => void) | undefined;
+}
+
+/**
+ * Waits for `work` as long as `patience` lasts. When that ends, the caller hears of it at once, and the work ends in its own time, which is the
+ * error's `released`; `undo` gets what it yields then.
+ */
+export function waitFor<T>(
+  patience: Patience | undefined,
+  work: (givenUp: GivenUp) => Promise<T>,
+  undo?: (value: T) => Promise<void>,
+): Promise<T> {
+  const givenUp: GivenUp = { error: undefined, onEnd: undefined };
+  if (patience === undefined) return work(givenUp);
+  const { promise: released, resolve: release } = withResolvers();
+  return new Promise((resolve, reject) => {
+    const stop = patience.watch((error) => {
+      givenUp.error = error;
+      reject(error);
+      givenUp.onEnd?.(error);
+    }, released);
+    const onDone = async (value: T) => {
+      stop();
+      resolve(value); // Of no effect once the caller has heard that it ended.
+      if (givenUp.error !== undefined) await undo?.(value).catch(() => {}); // It goes with the device then.
+      release();
+    };
+    const onFailed = (error: unknown) => {
+      stop();
+      reject(error);
+      release();
+    };
+    work(givenUp).then(onDone, onFailed);
+  });
+}
+
+function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+interface Waiter<T, R> {
+  readonly request: R;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+  stop: () => void;
+}
+
+/**
+ * Callers that wait for something that comes one at a time, first come, first served. Each may say how it wants it (`R`). Who gives up takes nothing
+ * from the others.
+ */
+export class WaitList<T, R = undefined> {
+  readonly #waiters = new Set<Waiter<T, R>>();
+
+  /** How many wait. */
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /** Resolves to what {@link serve} gives; rejects when `patience` ends. */
+  wait(patience: Patience | undefined, request: R): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter<T, R> = { request, resolve, reject, stop: () => {} };
+      this.#waiters.add(waiter);
+      if (patience === undefined) return;
+      waiter.stop = patience.watch((error) => {
+        this.#waiters.delete(waiter);
+        reject(error);
+      });
+    });
+  }
+
+  /** Gives who has waited longest what `make` makes for it. False: nobody waits. */
+  serve(make: (request: R) => T): boolean {
+    const waiter = this.#next();
+    waiter?.resolve(make(waiter.request));
+    return waiter !== undefined;
+  }
+
+  /** Gives who has waited longest an error. False: nobody waits. */
+  fail(error: Error): boolean {
+    const waiter = this.#next();
+    waiter?.reject(error);
+    return waiter !== undefined;
+  }
+
+  #next(): Waiter<T, R> | undefined {
+    for (const waiter of this.#waiters) {
+      this.#waiters.delete(waiter);
+      waiter.stop();
+      return waiter;
+    }
+    return undefined;
+  }
+
+  /** Serves all who wait now. */
+  serveAll(make: (request: R) => T): void {
+    while (this.serve(make));
+  }
+
+  /** Nothing will come. */
+  failAll(error: Error): void {
+    while (this.fail(error));
+  }
+}
