@@ -1,11 +1,15 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { LabSample, LabState } from '../../src/dashboard/messages/lab.js';
+import type { LabPackets, LabSample, LabState } from '../../src/dashboard/messages/lab.js';
 import { formatCount, formatRate } from '../../src/dashboard/page/format.js';
 import { eventually } from '../support/eventually.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
 const reason = chromiumPath === undefined ? ' (skipped: there is no Chromium here; CHROMIUM may name one)' : '';
+
+/** For the page: the large numbers that are wider than their tile. */
+const TILES_THAT_COLLIDE = `[...document.querySelectorAll('.readouts dd')]
+  .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)`;
 
 describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}`, () => {
   let browser: Browser;
@@ -58,6 +62,40 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     expect(await choice('1 packet in 256').isChecked()).toBe(true);
   });
 
+  it('says why go-back-0 delivers nothing, while it does', async () => {
+    const verdict = page.locator('.verdict');
+    await expect.poll(() => verdict.textContent()).toMatch(/^Livelock: .*A message is 1024 packets/);
+    expect(await verdict.textContent()).toContain('one packet in 256');
+    expect(await verdict.getAttribute('class')).toContain('bad');
+  });
+
+  it('has the newest values in its legends without a mouse, and says which charts have no data and why', async () => {
+    await page.keyboard.press(' ');
+    const number = Number(await page.locator('.readouts').getAttribute('data-sample'));
+    const sample = (await state()).samples.find((candidate) => candidate.number === number)!;
+    const chart = (name: string) => page.getByRole('region', { name, exact: true });
+    const legend = (await chart('Throughput').locator('.u-legend').textContent())!;
+    await page.keyboard.press(' '); // For the tests behind this one.
+    const [goodput, link] = [sample.goodputBps, sample.linkBps].map(formatRate);
+    expect(legend).toBe(`time${(sample.timeNs / 1e9).toFixed(2)} sgoodput${goodput}on the link${link}`);
+    for (const [name, why] of [
+      ['Rate that rate control allows', 'rate control was “none”'],
+      ['DCQCN’s alpha', 'Only DCQCN has an alpha'],
+      ['Queue of the switch', 'On the fast link the switch has no queue'],
+    ]) {
+      expect(await chart(name).locator('.chart-note').textContent()).toContain(why);
+    }
+    expect(await chart('Throughput').locator('.chart-note').isVisible()).toBe(false);
+  });
+
+  it('numbers packets from the start of the connection, and so none is negative', async () => {
+    const { packets } = await dashboard.document<LabPackets>('packets');
+    const numbers = packets.map(({ relativePsn }) => relativePsn);
+    expect(numbers.length).toBeGreaterThan(20);
+    expect(numbers.filter((value) => value !== null && value < 0)).toEqual([]);
+    expect(numbers).toContain(0); // Where go-back-0 goes back to: nothing of this connection has ever arrived.
+  });
+
   it('recovers when a click switches to go-back-N', async () => {
     await choose('go-back-n');
     await goodputUnder({ scheme: 'go-back-n' });
@@ -68,6 +106,38 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
       .getByText(/NAK: PSN sequence error/)
       .first()
       .waitFor();
+    for (const chart of await page.locator('.chart').all()) {
+      await expect.poll(() => chart.getAttribute('data-marks')).toBe('scheme: go-back-n');
+    }
+    const verdict = () => page.locator('.verdict').textContent();
+    await expect.poll(verdict, { timeout: 20_000 }).toMatch(/^Messages arrive.*Go-back-N goes on/);
+  });
+
+  it('shows the stretch of time that is dragged out, and follows the newest again', async () => {
+    const strip = page.locator('.time-range');
+    const shown = () => strip.locator('output').textContent();
+    const edge = strip.getByRole('slider', { name: 'time: end of the stretch' });
+    await edge.scrollIntoViewIfNeeded();
+    const box = (await edge.boundingBox())!;
+    const track = (await strip.locator('.track').boundingBox())!;
+    await page.mouse.move(box.x + box.width / 2, box.y + 10);
+    await page.mouse.down();
+    await page.mouse.move(track.x + track.width / 2, box.y + 10, { steps: 4 });
+    await page.mouse.up();
+    const newest = strip.getByRole('button', { name: 'Follow the newest' });
+    await newest.waitFor();
+    const words = await shown();
+    const time = page.getByRole('region', { name: 'Throughput' }).locator('.u-legend .u-value').first();
+    const held = Number((await time.textContent())!.split(' ')[0]);
+    const last = (await state()).samples.at(-1)!;
+    expect(held).toBeLessThan(last.timeNs / 1e9 - 1);
+    await eventually(async () => (await state()).samples.at(-1)!.number >= last.number + 3);
+    expect(await shown()).toBe(words);
+    await edge.press('ArrowRight');
+    expect(await edge.getAttribute('aria-valuenow').then(Number)).toBeGreaterThan(held);
+    await newest.click();
+    await expect.poll(() => newest.isVisible()).toBe(false);
+    await expect.poll(async () => Number((await time.textContent())!.split(' ')[0])).toBeGreaterThan(held);
   });
 
   it('shows the numbers that the state has', async () => {
@@ -138,7 +208,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     const before = await packet.getAttribute('transform');
     await expect.poll(() => page.locator('.packet').first().getAttribute('transform')).not.toBe(before);
     expect(await page.locator('.story output').textContent()).toMatch(
-      /^[AB] → [AB], QP 1: .*, PSN -?\d+ \(0x[0-9a-f]{6}\)/,
+      /^[AB] → [AB], QP 1: .*, packet \d+ of the connection \(PSN 0x[0-9a-f]{6}\)/,
     );
   });
 
@@ -171,7 +241,16 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     const narrow = await openPage(browser, dashboard.url, { viewport: { width: 420, height: 800 } });
     await narrow.page.locator('.readouts[data-sample]').waitFor();
     expect(await narrow.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    expect(await narrow.page.evaluate(TILES_THAT_COLLIDE)).toEqual([]);
+    // Words as large as on a desk, and the controls in sight.
+    const size = `document.querySelector('.topology .small').getBoundingClientRect().height`;
+    expect(await narrow.page.evaluate(size)).toBeGreaterThan(12);
+    await narrow.page.evaluate('scrollTo(0, 1500)');
+    const controls = (await narrow.page.locator('.sticky').boundingBox())!;
+    expect(controls.y).toBeGreaterThanOrEqual(0);
+    expect(controls.y + controls.height).toBeLessThan(200);
     await narrow.page.close();
+    expect(await page.evaluate(TILES_THAT_COLLIDE)).toEqual([]);
   });
 
   it('says when the lab is gone', async () => {

@@ -90,12 +90,12 @@ describe('the history of the lab', () => {
     expect(sample).toMatchObject({ number: 2, goodputBps: 0, linkBps: 0, totals: { packetsSent: 3 } });
   });
 
-  it('keeps a minute of samples and a hundred events', () => {
+  it('keeps four minutes of samples and a hundred events', () => {
     const history = newHistory();
-    for (let i = 0; i < 300; i++) history.add(reading(endpoint({})));
+    for (let i = 0; i < 1000; i++) history.add(reading(endpoint({})));
     for (let i = 0; i < 120; i++) history.note('settings', `${i}`);
-    expect(history.state.samples).toHaveLength(240);
-    expect(history.state.samples.at(-1)!.number).toBe(300);
+    expect(history.state.samples).toHaveLength(960);
+    expect(history.state.samples.at(-1)!.number).toBe(1000);
     expect(history.state.events.map(({ text }) => text)).toEqual(Array.from({ length: 100 }, (_, i) => `${i + 20}`));
   });
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { RECEIVED, SENT } from '../../src/capture/observed-port.js';
 import { PacketRing, type RecordedPacket } from '../../src/capture/packet-ring.js';
-import { packetStory } from '../../src/dashboard/lab/packet-story.js';
+import { type PsnPosition, packetStory } from '../../src/dashboard/lab/packet-story.js';
 import { NAK_PSN_SEQUENCE } from '../../src/packet/aeth.js';
-import { RC_ACK, RC_READ_REQUEST, RC_WRITE_MIDDLE } from '../../src/packet/opcode.js';
+import { CNP, RC_ACK, RC_READ_REQUEST, RC_READ_RESPONSE_MIDDLE, RC_WRITE_MIDDLE } from '../../src/packet/opcode.js';
 import { emitRoce } from '../../src/packet/roce.js';
 
 const QPN_A = 0x11;
@@ -14,6 +14,8 @@ class Wire {
   nowNs = 0;
   readonly rings = { a: new PacketRing(64, () => this.nowNs), b: new PacketRing(64, () => this.nowNs) };
   readonly ipIds = { a: 0, b: 0 };
+  /** PSN 100 is the first of each connection. */
+  readonly positions: Record<'a' | 'b', PsnPosition> = { a: { psn: 100, count: 0 }, b: { psn: 100, count: 0 } };
 
   send(from: 'a' | 'b', packet: Uint8Array, fate: 'arrives' | 'lost' = 'arrives'): void {
     this.nowNs++;
@@ -24,7 +26,11 @@ class Wire {
   }
 
   get story() {
-    const end = (name: 'a' | 'b', qpn: number) => ({ qpns: [qpn], packets: this.rings[name].packets() });
+    const end = (name: 'a' | 'b', qpn: number) => ({
+      qpns: [qpn],
+      positions: [this.positions[name]],
+      packets: this.rings[name].packets(),
+    });
     return packetStory(end('a', QPN_A), end('b', QPN_B)).packets;
   }
 }
@@ -40,12 +46,58 @@ describe('the story of the last packets', () => {
     for (const psn of [110, 111]) wire.send('a', data(psn));
     wire.send('b', nak(112));
     const story = wire.story;
-    expect(story[0]).toMatchObject({ timeNs: 0, from: 'a', psn: 104, relativePsn: 0, lane: 0, isDropped: false });
+    expect(story[0]).toMatchObject({ timeNs: 0, from: 'a', psn: 104, relativePsn: 4, lane: 0, isDropped: false });
     expect(story.filter(({ isDropped }) => isDropped).map(({ psn }) => psn)).toEqual([110]);
     expect(story.filter(({ isRepeated }) => isRepeated).map(({ psn }) => psn)).toEqual([110, 111]);
     expect(story.filter(({ kind }) => kind === 'nak')).toMatchObject([
-      { from: 'b', psn: 110, relativePsn: 6, operation: 'NAK PSN_SEQUENCE_ERROR' },
+      { from: 'b', psn: 110, relativePsn: 10, operation: 'NAK PSN_SEQUENCE_ERROR' },
       { psn: 112 },
+    ]);
+  });
+
+  it('numbers packets from the start of the connection, also where go-back-0 goes back behind what it remembers', () => {
+    const wire = new Wire();
+    wire.positions.a = { psn: 4, count: 2 ** 24 + 20 }; // 2^24 PSNs have gone round once
+    for (const psn of [0xfffffe, 0xffffff, 0]) wire.send('a', data(psn));
+    wire.send('b', nak(0xfffff0));
+    for (const psn of [0xfffff0, 0xfffff1]) wire.send('a', data(psn));
+    const first = 2 ** 24 + 14; // of PSN 0xfffffe
+    expect(wire.story.map(({ relativePsn }) => relativePsn)).toEqual(
+      [0, 1, 2, -14, -14, -13].map((offset) => first + offset),
+    );
+  });
+
+  it('numbers READ responses as the requests of the other end', () => {
+    const wire = new Wire();
+    wire.positions.b = { psn: 0x500, count: 0 };
+    wire.send('b', emitRoce({ opcode: RC_READ_REQUEST, destQpn: QPN_A, psn: 0x500 }));
+    for (const psn of [0x500, 0x501]) {
+      wire.send('a', emitRoce({ opcode: RC_READ_RESPONSE_MIDDLE, destQpn: QPN_B, psn }, new Uint8Array(256)));
+    }
+    wire.send('b', emitRoce({ opcode: RC_READ_REQUEST, destQpn: QPN_A, psn: 0x502 }));
+    expect(wire.story.map(({ kind, relativePsn }) => [kind, relativePsn])).toEqual([
+      ['request', 0],
+      ['data', 0],
+      ['data', 1],
+      ['request', 2],
+    ]);
+  });
+
+  it('gives no number to a CNP, which has no PSN of its own', () => {
+    const wire = new Wire();
+    wire.send('b', emitRoce({ opcode: CNP, destQpn: QPN_A, psn: 0 }, new Uint8Array(16)));
+    expect(wire.story).toMatchObject([{ kind: 'cnp', relativePsn: null }]);
+  });
+
+  it('tells when packets arrived, and that lost ones did not', () => {
+    const wire = new Wire();
+    wire.send('a', data(100));
+    wire.send('a', data(101), 'lost');
+    wire.send('a', data(102));
+    expect(wire.story.map(({ timeNs, arrivedNs }) => [timeNs, arrivedNs])).toEqual([
+      [0, 0],
+      [1, null],
+      [2, 2],
     ]);
   });
 

@@ -12,7 +12,7 @@ import { nowNs } from '../../driver/system-clock.js';
 import { systemRandom } from '../../driver/system-random.js';
 import { Histogram, type HistogramBar } from '../../estats/histogram.js';
 import { IpAddress } from '../../packet/address.js';
-import { PSN_COUNT } from '../../packet/psn.js';
+import { PSN_COUNT, psnDiff } from '../../packet/psn.js';
 import { connectQueuePair, type PeerQueuePair } from '../../processes/connect-queue-pair.js';
 import type { CounterName } from '../../ring/counters.js';
 import { Access } from '../../verbs/access.js';
@@ -22,6 +22,7 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import type { LabOp } from '../messages/lab.js';
+import type { PsnPosition } from './packet-story.js';
 
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
@@ -58,7 +59,10 @@ export interface EndpointSample {
 
 interface Lane {
   readonly qp: QueuePair;
+  /** First PSN of the requests it sends. */
   readonly psn: number;
+  /** Where they stood when it was asked last. */
+  position: PsnPosition;
   /** When each message in the send queue was posted; they complete in order. */
   readonly postedNs: number[];
 }
@@ -125,7 +129,8 @@ export class LabEndpoint {
     for (let i = 0; i < count; i++) {
       const queues = { sendCq: this.#sendCq, recvCq: this.#recvCq };
       const qp = await this.#pd.createQp({ ...queues, maxSendWr: MESSAGES_POSTED, maxRecvWr: RECEIVES_POSTED });
-      this.#lanes.push({ qp, psn: randomInt(PSN_COUNT), postedNs: [] });
+      const psn = randomInt(PSN_COUNT);
+      this.#lanes.push({ qp, psn, position: { psn, count: 0 }, postedNs: [] });
       this.#messagesCompleted[i] ??= 0;
     }
     return this.#lanes.map(({ qp, psn }) => ({ qpn: qp.qpn, psn }));
@@ -165,6 +170,11 @@ export class LabEndpoint {
   /** Asks NIC and queue pairs. */
   async sample(): Promise<EndpointSample> {
     const infos = await Promise.all(this.#lanes.map(({ qp }) => qp.query()));
+    for (const [i, { sqPsn }] of infos.entries()) {
+      const lane = this.#lanes[i];
+      const { psn, count } = lane.position;
+      lane.position = { psn: sqPsn, count: count + psnDiff(sqPsn, psn) };
+    }
     const { count, p50Ns, p99Ns, maxNs } = this.#latency.summary();
     return {
       counters: this.#device.counters(),
@@ -176,9 +186,9 @@ export class LabEndpoint {
     };
   }
 
-  /** The last packets sent and received, oldest first. */
-  packets(): RecordedPacket[] {
-    return this.#ring.packets();
+  /** The last packets sent and received, oldest first, and where each queue pair stood when `sample` was called last. */
+  packets(): { packets: RecordedPacket[]; positions: PsnPosition[] } {
+    return { packets: this.#ring.packets(), positions: this.#lanes.map(({ position }) => position) };
   }
 
   /** Closes the NIC. */

@@ -8,8 +8,8 @@ import { appendBounded, withCount } from '../bounded-list.js';
 import type { LabEvent, LabLatency, LabSample, LabSettings, LabState, LabTotals } from '../messages/lab.js';
 import type { EndpointSample } from './endpoint.js';
 
-/** A minute of samples. */
-const SAMPLES_KEPT = 240;
+/** Four minutes of samples. */
+const SAMPLES_KEPT = 960;
 const EVENTS_KEPT = 100;
 /** Losses are told of together, so that the list can be read: once in two seconds. */
 const SAMPLES_PER_EVENT = 8;
@@ -92,6 +92,8 @@ export class LabHistory {
     appendBounded(this.#readings, { timeNs, reading }, SAMPLES_PER_RATE);
     const events = this.#eventsOf(reading);
     const sample = this.#sampleBetween(before, timeNs, reading);
+    const previous = this.#samples.pop();
+    if (previous !== undefined) this.#samples.push({ ...previous, latency: { ...previous.latency, buckets: [] } });
     appendBounded(this.#samples, sample, SAMPLES_KEPT);
     return { sample, events };
   }

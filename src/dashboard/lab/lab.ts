@@ -192,7 +192,7 @@ export class Lab implements DashboardSource, AsyncDisposable {
 
   async #packets(): Promise<LabPackets> {
     const [a, b] = await Promise.all([this.#a.call('packets', {}), this.#b.call('packets', {})]);
-    return packetStory({ qpns: this.#qpns.a, packets: a }, { qpns: this.#qpns.b, packets: b });
+    return packetStory({ qpns: this.#qpns.a, ...a }, { qpns: this.#qpns.b, ...b });
   }
 
   #send<N extends keyof LabMessages>(name: N, data: LabMessages[N]): void {

@@ -5,7 +5,15 @@
 
 import type { RecordedPacket } from '../../capture/packet-ring.js';
 import { SYNDROME_KIND_ACK, syndromeKind } from '../../packet/aeth.js';
-import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE } from '../../packet/opcode.js';
+import {
+  HDR_AETH,
+  OP_CNP,
+  OP_READ_REQUEST,
+  OP_READ_RESPONSE,
+  OPCODES,
+  opcodeName,
+  PLACE_NONE,
+} from '../../packet/opcode.js';
 import { psnDiff } from '../../packet/psn.js';
 import { syndromeName } from '../../packet/view.js';
 import type { LabPacket, LabPackets } from '../messages/lab.js';
@@ -14,44 +22,49 @@ import type { LabPacket, LabPackets } from '../messages/lab.js';
 const STORY_PACKETS = 120;
 const PACKETS_BEFORE_LOSS = 6;
 
-/** One endpoint: the numbers of its queue pairs, and what it remembers, oldest first. */
-interface Remembered {
-  readonly qpns: readonly number[];
-  readonly packets: readonly RecordedPacket[];
+/** Where the requests of one queue pair stood at some moment: `psn` came after `count` other PSNs of its connection. */
+export interface PsnPosition {
+  /** On the wire, 24 bits. */
+  readonly psn: number;
+  /** Not limited to 24 bits: a busy connection uses them up in a minute or two. */
+  readonly count: number;
 }
 
-type Told = Omit<LabPacket, 'relativePsn'>;
+/** One endpoint: its queue pairs, and what it remembers, oldest first. */
+interface Remembered {
+  readonly qpns: readonly number[];
+  /** By queue pair; within 2^23 PSNs of all packets it remembers. */
+  readonly positions: readonly PsnPosition[];
+  readonly packets: readonly RecordedPacket[];
+}
 
 /** Packets of other queue pairs than these are left out. */
 export function packetStory(a: Remembered, b: Remembered): LabPackets {
   const told = [...sentBy('a', a, b), ...sentBy('b', b, a)].sort((x, y) => x.timeNs - y.timeNs);
   const loss = told.findIndex(({ isDropped }, i) => isDropped && i >= PACKETS_BEFORE_LOSS);
   const start = loss < 0 ? Math.max(0, told.length - STORY_PACKETS) : loss - PACKETS_BEFORE_LOSS;
-  return { packets: numbered(told.slice(start, start + STORY_PACKETS)) };
-}
-
-/** Times and PSNs counted from where the story begins. */
-function numbered(told: readonly Told[]): LabPacket[] {
-  const bases = new Map<number, number>();
-  for (const { kind, lane, psn } of told) if (kind === 'data' && !bases.has(lane)) bases.set(lane, psn);
-  return told.map((packet) => ({
-    ...packet,
-    timeNs: packet.timeNs - told[0].timeNs,
-    relativePsn: psnDiff(packet.psn, bases.get(packet.lane) ?? packet.psn),
-  }));
+  const story = told.slice(start, start + STORY_PACKETS);
+  const startNs = story[0]?.timeNs ?? 0;
+  return {
+    packets: story.map((packet) => ({
+      ...packet,
+      timeNs: packet.timeNs - startNs,
+      arrivedNs: packet.arrivedNs === null ? null : packet.arrivedNs - startNs,
+    })),
+  };
 }
 
 /**
  * The packets of one end whose fate is known: the other end remembers one sent at least as late and one sent at least as early. IPv4
  * identifications are sequential on a frame port, and the switch keeps order.
  */
-function sentBy(from: 'a' | 'b', own: Remembered, peer: Remembered): Told[] {
-  const arrived = new Set(peer.packets.filter(({ isSent }) => !isSent).map(({ ipId }) => ipId));
+function sentBy(from: 'a' | 'b', own: Remembered, peer: Remembered): LabPacket[] {
+  const arrived = new Map(peer.packets.filter(({ isSent }) => !isSent).map(({ ipId, timeNs }) => [ipId, timeNs]));
   const sent = own.packets.filter(({ isSent }) => isSent);
   const first = sent.findIndex(({ ipId }) => arrived.has(ipId));
   const last = sent.findLastIndex(({ ipId }) => arrived.has(ipId));
   const newest = new Map<number, number>();
-  const told: Told[] = [];
+  const told: LabPacket[] = [];
   for (const packet of first < 0 ? [] : sent.slice(first, last + 1)) {
     const { timeNs, opcode, psn, destQpn, syndrome, ipId } = packet;
     const lane = peer.qpns.indexOf(destQpn);
@@ -62,9 +75,22 @@ function sentBy(from: 'a' | 'b', own: Remembered, peer: Remembered): Told[] {
     if (kind === 'data' && !isRepeated) newest.set(lane, psn);
     const isAnswer = kind === 'ack' || kind === 'nak';
     const operation = isAnswer && syndrome !== undefined ? syndromeName(syndrome) : opcodeName(opcode);
-    told.push({ timeNs, from, operation, psn, lane, kind, isDropped: !arrived.has(ipId), isRepeated });
+    const arrivedNs = arrived.get(ipId) ?? null;
+    const relativePsn = relativeTo(isAnswerOf(packet) ? peer.positions[lane] : own.positions[lane], packet);
+    const isDropped = arrivedNs === null;
+    told.push({ timeNs, arrivedNs, from, operation, psn, relativePsn, lane, kind, isDropped, isRepeated });
   }
   return told;
+}
+
+/** ACKs, NAKs, READ responses and atomic answers have the PSNs of the requests that they answer, which the other end counts. */
+function isAnswerOf({ opcode }: RecordedPacket): boolean {
+  const info = OPCODES[opcode];
+  return info !== undefined && ((info.headers & HDR_AETH) !== 0 || info.kind === OP_READ_RESPONSE);
+}
+
+function relativeTo({ psn, count }: PsnPosition, packet: RecordedPacket): number | null {
+  return OPCODES[packet.opcode]?.kind === OP_CNP ? null : count + psnDiff(packet.psn, psn);
 }
 
 function kindOf({ opcode, syndrome }: RecordedPacket): LabPacket['kind'] {

@@ -65,7 +65,7 @@ export interface LabLatency {
   readonly p99Ns: number;
   /** Longest. */
   readonly maxNs: number;
-  /** Buckets that hold something, in ascending order. */
+  /** Buckets that hold something, in ascending order. Only the newest sample has them. */
   readonly buckets: ReadonlyArray<{ readonly fromNs: number; readonly toNs: number; readonly count: number }>;
 }
 
@@ -133,16 +133,21 @@ export interface LabEvent {
 
 /** A packet as it was seen at the endpoint that sent it. */
 export interface LabPacket {
-  /** Since the first packet of the window. */
+  /** When it was sent, since the first packet of the stretch. */
   readonly timeNs: number;
+  /** When the other endpoint received it, likewise; null: it was lost. */
+  readonly arrivedNs: number | null;
   /** Which endpoint sent it. */
   readonly from: 'a' | 'b';
   /** BTH opcode by name. */
   readonly operation: string;
   /** As on the wire, 24 bits. */
   readonly psn: number;
-  /** Counted from the first data packet of its queue pair in the window: numbers one can follow. */
-  readonly relativePsn: number;
+  /**
+   * Its PSN counted from the first one of its connection, which is 0: numbers that people can follow. Those of one connection never go down
+   * except for packets sent again, and never begin anew at 2^24. Null for a CNP, which has no PSN of its own.
+   */
+  readonly relativePsn: number | null;
   /** Place of its queue pair in `LabSample.queuePairs`. */
   readonly lane: number;
   /** For its colour. */

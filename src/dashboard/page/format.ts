@@ -44,6 +44,11 @@ export function formatCount(count: number): string {
   return scaled(count, COUNT_UNITS);
 }
 
+/** `1 packet`, `2.35 k packets`; `unit` follows the noun: `/s`. */
+export function formatCounted(count: number, noun: string, unit = ''): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}${unit}`;
+}
+
 /** `83.2 %`. */
 export function formatShare(share: number): string {
   return `${threeDigits(share * 100)} %`;

@@ -2,11 +2,19 @@
 
 import type { LabLatency } from '../messages/lab.js';
 import { element, svgElement } from './dom.js';
-import { formatCount, formatNs } from './format.js';
+import { formatNs } from './format.js';
 
 const WIDTH = 480;
 const HEIGHT = 190;
 const BOTTOM = 160;
+
+/** What was measured, in words. */
+interface HistogramWords {
+  /** Before the quantiles: `12 messages`. */
+  readonly of: (count: number) => string;
+  /** In place of everything while there is nothing. */
+  readonly none: string;
+}
 
 /** A histogram with a line of quantiles below it. */
 export class HistogramView {
@@ -14,20 +22,20 @@ export class HistogramView {
   readonly #summary = element('p');
   /** To be put on the page. */
   readonly element = element('div', {}, this.#svg, this.#summary);
-  readonly #noun: string;
+  readonly #words: HistogramWords;
 
-  /** `noun`: what was measured, in the plural. */
-  constructor(noun: string) {
-    this.#noun = noun;
+  constructor(words: HistogramWords) {
+    this.#words = words;
   }
 
   /** Draws this distribution in place of the last one. */
   show({ count, p50Ns, p99Ns, maxNs, buckets }: LabLatency): void {
     this.#summary.textContent =
       count === 0
-        ? `no ${this.#noun} have completed`
-        : `${formatCount(count)} ${this.#noun}: median ${formatNs(p50Ns)}, p99 ${formatNs(p99Ns)}, longest ${formatNs(maxNs)}`;
+        ? this.#words.none
+        : `${this.#words.of(count)}: median ${formatNs(p50Ns)}, p99 ${formatNs(p99Ns)}, longest ${formatNs(maxNs)}`;
     this.#svg.setAttribute('aria-label', this.#summary.textContent);
+    this.#svg.toggleAttribute('hidden', count === 0);
     const floor = svgElement('line', { x1: 0, x2: WIDTH, y1: BOTTOM, y2: BOTTOM });
     if (buckets.length === 0) {
       this.#svg.replaceChildren(floor);

@@ -2,9 +2,15 @@
 
 import type { AttachedLatency } from '../messages/attached.js';
 import { element } from './dom.js';
+import { formatCounted } from './format.js';
 import { HistogramView } from './histogram.js';
 
 const NOTHING = element('p', { class: 'muted' }, 'nothing has completed in the last minute');
+
+const wordsOf = (op: string) => ({
+  of: (count: number) => `${op}, ${formatCounted(count, 'time')}`,
+  none: `no ${op} has completed`,
+});
 
 /** A histogram an operation, kept from reading to reading. */
 export class LatencyList {
@@ -15,7 +21,7 @@ export class LatencyList {
   /** Draws these operations, and no others. */
   show(latency: readonly AttachedLatency[]): void {
     for (const row of latency) {
-      const view = this.#views.get(row.op) ?? new HistogramView(row.op);
+      const view = this.#views.get(row.op) ?? new HistogramView(wordsOf(row.op));
       this.#views.set(row.op, view);
       view.element.dataset['op'] = row.op;
       view.element.dataset['count'] = String(row.count);

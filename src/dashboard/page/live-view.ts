@@ -1,42 +1,20 @@
-/** The page over a live lab: controls, packets in slow motion, numbers, charts, latency, events. */
+/** The page over a live lab: controls, what happens and why, packets in slow motion and as a ladder, charts, latency, events. */
 
-import {
-  LAB_LINKS,
-  LAB_LOSS_RULES,
-  LAB_OPS,
-  type LabMessages,
-  type LabPackets,
-  type LabQueuePair,
-  type LabSample,
-  type LabSettings,
-  type LabState,
-} from '../messages/lab.js';
-import { ChoiceGroup } from './choice-group.js';
+import type { LabMessages, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab.js';
 import { byId, element, panel } from './dom.js';
 import { EventList } from './event-list.js';
-import { formatBytes, formatCount, formatPerSecond, formatRate, formatShare } from './format.js';
+import { formatBytes, formatCount, formatCounted, formatRate, formatShare } from './format.js';
 import { HistogramView } from './histogram.js';
 import type { KeyAction } from './keyboard.js';
+import { LabCharts } from './lab-charts.js';
+import { LabControls } from './lab-controls.js';
+import { labVerdict } from './lab-verdict.js';
 import { PacketPlayer } from './packet-player.js';
 import { Readouts } from './readouts.js';
 import { followStream, getJson, postJson, say } from './server-link.js';
-import { TimeChart } from './time-chart.js';
 
-/** A minute at four samples a second. */
-const SAMPLES_SHOWN = 240;
-
-const LOSS_LABELS: Readonly<Record<LabSettings['loss'], string>> = {
-  none: 'nothing',
-  'ip-id-lsb=0xff': '1 packet in 256',
-  'random=0.001': '0.1 % at random',
-  'random=0.01': '1 % at random',
-};
-
-const LINK_LABELS: Readonly<Record<LabSettings['link'], string>> = {
-  fast: 'fast',
-  slow: '200 Mb/s, ECN',
-  'slow-pfc': '200 Mb/s, ECN, PFC',
-};
+/** Four minutes at four samples a second. */
+const SAMPLES_SHOWN = 960;
 
 const readoutsOfLab = () =>
   new Readouts<LabSample>([
@@ -62,78 +40,32 @@ const readoutsOfLab = () =>
 export class LiveView {
   readonly #state: LabState;
   readonly #samples: LabSample[];
+  readonly #controls: LabControls;
+  readonly #title = element('strong', { role: 'status' });
+  readonly #why = element('span');
+  readonly #verdict = element('p', { class: 'verdict' }, this.#title, ' ', this.#why);
   readonly #readouts = readoutsOfLab();
-  readonly #throughput = new TimeChart({ labels: ['goodput', 'on the link'], format: formatRate });
-  readonly #packets = new TimeChart({ labels: ['sent again', 'lost'], format: formatPerSecond });
-  readonly #perQp: TimeChart;
-  readonly #rates: TimeChart;
-  readonly #alphas: TimeChart;
-  readonly #queue = new TimeChart({ labels: ['towards B'], format: formatBytes });
-  readonly #histogram = new HistogramView('messages');
+  readonly #charts: LabCharts;
+  readonly #histogram = new HistogramView({
+    of: (count) => formatCounted(count, 'message'),
+    none: 'No message has completed since the settings changed.',
+  });
   readonly #events = new EventList();
   readonly #player: PacketPlayer;
-  readonly #op: ChoiceGroup<LabSettings['op']>;
-  readonly #scheme: ChoiceGroup<LabSettings['scheme']>;
-  readonly #loss: ChoiceGroup<LabSettings['loss']>;
-  readonly #link: ChoiceGroup<LabSettings['link']>;
-  readonly #cc: ChoiceGroup<LabSettings['cc']>;
   #isPaused = false;
 
   constructor(state: LabState) {
     this.#state = state;
     this.#samples = [...state.samples];
-    const { queuePairs } = state;
-    const { schemes, rateControls } = state.choices;
-    this.#player = new PacketPlayer(queuePairs, async () => (await getJson<LabPackets>('packets')).packets);
-    const labels = Array.from({ length: queuePairs }, (_, i) => `QP ${i + 1}`);
-    this.#perQp = new TimeChart({ labels, format: formatRate });
-    this.#rates = new TimeChart({ labels, format: formatRate });
-    this.#alphas = new TimeChart({ labels, format: (alpha) => alpha.toFixed(2) });
-    const plain = <T extends string>(values: readonly T[]) => values.map((value) => ({ value, label: value }));
-    this.#scheme = new ChoiceGroup(
-      'scheme',
-      `recovery scheme (keys ${schemes.map((_, i) => i + 1).join(', ')})`,
-      plain(schemes),
-      (scheme) => this.#apply({ scheme }),
-    );
-    this.#op = new ChoiceGroup(
-      'op',
-      'operation',
-      LAB_OPS.map((value) => ({ value, label: value.toUpperCase() })),
-      (op) => this.#apply({ op }),
-    );
-    this.#loss = new ChoiceGroup(
-      'loss',
-      'the switch loses',
-      LAB_LOSS_RULES.map((value) => ({ value, label: LOSS_LABELS[value] })),
-      (loss) => this.#apply({ loss }),
-    );
-    this.#link = new ChoiceGroup(
-      'link',
-      'link to B',
-      LAB_LINKS.map((value) => ({ value, label: LINK_LABELS[value] })),
-      (link) => this.#apply({ link }),
-    );
-    this.#cc = new ChoiceGroup('cc', 'rate control', plain(rateControls), (cc) => this.#apply({ cc }));
+    this.#controls = new LabControls(state.choices, (change) => void this.#apply(change));
+    this.#charts = new LabCharts(state.queuePairs);
+    this.#player = new PacketPlayer(state.queuePairs, async () => (await getJson<LabPackets>('packets')).packets);
   }
 
   /** What keys do here. */
   get keys(): readonly KeyAction[] {
-    return [
-      { key: ' ', name: 'space', does: 'pause and go on', run: () => this.togglePause() },
-      ...this.#state.choices.schemes.slice(0, 9).map((scheme, i) => ({
-        key: String(i + 1),
-        name: String(i + 1),
-        does: scheme,
-        run: () => this.#apply({ scheme }),
-      })),
-      ...LAB_LOSS_RULES.map((loss, i) => ({
-        key: 'nqwe'[i],
-        name: 'nqwe'[i],
-        does: `lose ${LOSS_LABELS[loss]}`,
-        run: () => this.#apply({ loss }),
-      })),
-    ];
+    const pause = { key: ' ', name: 'space', does: 'pause and go on', run: () => this.togglePause() };
+    return [pause, ...this.#controls.keys];
   }
 
   /** Builds the page and follows the stream. */
@@ -141,29 +73,16 @@ export class LiveView {
     const { messageBytes, mtu } = this.#state;
     byId('title').textContent = `${messageBytes / 2 ** 20} MiB messages in packets of ${mtu} bytes, A to B`;
     view.append(
-      panel(
-        'Controls',
-        'wide',
-        element(
-          'div',
-          { class: 'controls' },
-          ...[this.#scheme, this.#loss, this.#op, this.#link, this.#cc].map((group) => group.element),
-        ),
-      ),
-      panel('Now', 'wide', this.#readouts.element),
+      this.#controls.element,
+      panel('Now', 'wide', this.#verdict, this.#readouts.element),
       panel('Packets in slow motion', 'wide', this.#player.element),
-      panel('Throughput', 'half', this.#throughput.element),
-      panel('Repairs, packets a second', 'half', this.#packets.element),
-      panel('Goodput by queue pair', 'third', this.#perQp.element),
-      panel('Rate that DCQCN allows', 'third', this.#rates.element),
-      panel('DCQCN’s alpha', 'third', this.#alphas.element),
-      panel('Queue of the switch', 'third', this.#queue.element),
+      ...this.#charts.panels,
       panel('Message latency', 'third', this.#histogram.element),
       panel('Events', 'third', this.#events.element),
     );
     byId('pause').addEventListener('click', () => this.togglePause());
     byId('pause').setAttribute('aria-pressed', String(this.#isPaused));
-    for (const event of this.#state.events) this.#events.add(event);
+    for (const event of this.#state.events) this.#take(event);
     this.#show();
     this.#listen();
   }
@@ -185,45 +104,39 @@ export class LiveView {
         if (!this.#isPaused) this.#show();
       },
       event: (event) => {
-        this.#events.add(event);
+        this.#take(event);
         if (event.kind === 'settings') this.#player.restart();
       },
     });
   }
 
+  #take(event: LabMessages['event']): void {
+    this.#events.add(event);
+    this.#charts.mark(event);
+  }
+
   #show(): void {
-    const samples = this.#samples;
-    const now = samples.at(-1);
+    const now = this.#samples.at(-1);
     if (now === undefined) return;
-    const x = samples.map(({ timeNs }) => timeNs / 1e9);
-    this.#throughput.show(x, [samples.map((s) => s.goodputBps), samples.map((s) => s.linkBps)]);
-    this.#packets.show(x, [samples.map((s) => s.retransmittedPerSecond), samples.map((s) => s.droppedPerSecond)]);
-    const perQp = <T>(value: (queuePair: LabQueuePair) => T) =>
-      now.queuePairs.map((_, i) => samples.map((s) => value(s.queuePairs[i])));
-    this.#perQp.show(
-      x,
-      perQp(({ goodputBps }) => goodputBps),
-    );
-    this.#rates.show(
-      x,
-      perQp(({ rateBps }) => rateBps),
-    );
-    this.#alphas.show(
-      x,
-      perQp(({ alpha }) => alpha),
-    );
-    this.#queue.show(x, [samples.map(({ queueBytes }) => queueBytes)]);
+    this.#charts.show(this.#samples.slice());
     this.#histogram.show(now.latency);
     this.#readouts.show(now, now.number);
+    this.#sayVerdict(now);
     for (const { name, packetsPerSecond } of now.ports) {
-      if (name === 'a' || name === 'b') this.#player.label(name, `sends ${formatCount(packetsPerSecond)} packets/s`);
+      if (name === 'a' || name === 'b') {
+        this.#player.label(name, ['sends', formatCounted(packetsPerSecond, 'packet', '/s')]);
+      }
     }
-    this.#player.label('switch', `loses ${formatCount(now.droppedPerSecond)} packets/s`);
-    this.#op.show(now.settings.op);
-    this.#scheme.show(now.settings.scheme);
-    this.#loss.show(now.settings.loss);
-    this.#link.show(now.settings.link);
-    this.#cc.show(now.settings.cc);
+    this.#player.label('switch', ['loses', formatCounted(now.droppedPerSecond, 'packet', '/s')]);
+    this.#controls.show(now.settings);
+  }
+
+  #sayVerdict(now: LabSample): void {
+    const { isBad, title, text } = labVerdict(this.#state, now);
+    this.#verdict.classList.toggle('bad', isBad);
+    // A screen reader reads out what changes in a status: the title, and not the numbers behind it four times a second.
+    if (this.#title.textContent !== title) this.#title.textContent = title;
+    this.#why.textContent = text;
   }
 
   async #apply(change: Partial<LabSettings>): Promise<void> {

@@ -6,21 +6,32 @@
 import type { LabPacket } from '../messages/lab.js';
 import { element, svgElement } from './dom.js';
 
-const WIDTH = 960;
 const HEIGHT = 190;
-const MIDDLE = 95;
-const X_A = 90;
-const X_SWITCH = WIDTH / 2;
-const X_B = WIDTH - 90;
+const MIDDLE = 85;
+/** Where there is less room than this, nodes are small and words stand below each other. */
+const NARROW = 640;
+/** Half of a node's width. */
+const NODE = { wide: 62, narrow: 38 } as const;
+const NODE_MARGIN = { wide: 90, narrow: 48 } as const;
+const LINE_HEIGHT = 18;
 const FLIGHT_MS = 2400;
 /** Packets of the queue pairs run beside each other, within the height of a node. */
 const LANE_GAP_MAX = 26;
 const LANES_HEIGHT = 60;
 
+const PLACES = ['a', 'switch', 'b'] as const;
+type Place = (typeof PLACES)[number];
+
 interface Flying {
   readonly packet: LabPacket;
   readonly group: SVGGElement;
   startMs: number;
+}
+
+/** What stands on a packet: its number in the connection. */
+function wordOn({ kind, relativePsn }: LabPacket): string {
+  if (relativePsn === null) return kind.toUpperCase();
+  return kind === 'nak' ? `NAK ${relativePsn}` : String(relativePsn);
 }
 
 /** Plays one stretch of packets after the other. */
@@ -29,13 +40,16 @@ export class PacketPlayer {
   readonly element: HTMLElement;
   readonly #svg = svgElement('svg', {
     class: 'topology',
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    height: HEIGHT,
     role: 'img',
     'aria-label': 'endpoint A, the switch and endpoint B, with packets on the links',
   });
   readonly #caption = element('output');
   readonly #speed = element('input', { type: 'range', min: 1, max: 20, value: 4, 'aria-label': 'packets a second' });
-  readonly #rates = new Map<string, SVGTextElement>();
+  readonly #nodes = svgElement('g');
+  readonly #rates = new Map<string, { readonly text: SVGTextElement; lines: readonly string[] }>();
+  /** In pixels of the screen, so that words are as large on a phone. */
+  #width = 960;
   readonly #lanes: number;
   readonly #laneGap: number;
   readonly #load: () => Promise<readonly LabPacket[]>;
@@ -51,7 +65,10 @@ export class PacketPlayer {
     this.#lanes = lanes;
     this.#laneGap = Math.min(LANE_GAP_MAX, LANES_HEIGHT / lanes);
     this.#load = load;
+    for (const place of PLACES) this.#rates.set(place, { text: svgElement('text', { class: 'small' }), lines: [] });
+    this.#svg.append(this.#nodes);
     this.#draw();
+    new ResizeObserver(() => this.#resize()).observe(this.#svg);
     const keys = [
       ['data', 'new data'],
       ['repeated', 'sent again'],
@@ -81,32 +98,56 @@ export class PacketPlayer {
     this.#waiting = [];
   }
 
-  /** The text under a link or node: `a`, `switch`, `b`. */
-  label(place: 'a' | 'switch' | 'b', text: string): void {
-    this.#rates.get(place)!.textContent = text;
+  /** The text under a node, of one line where there is room, else of several. */
+  label(place: Place, lines: readonly string[]): void {
+    const rate = this.#rates.get(place)!;
+    rate.lines = lines;
+    this.#write(rate);
+  }
+
+  get #isNarrow(): boolean {
+    return this.#width < NARROW;
+  }
+
+  #resize(): void {
+    const width = Math.floor(this.#svg.clientWidth);
+    if (width === 0 || width === this.#width) return;
+    this.#width = width;
+    this.#draw();
+  }
+
+  /** Where a node stands, from the left. */
+  #xOf(place: Place): number {
+    const margin = this.#isNarrow ? NODE_MARGIN.narrow : NODE_MARGIN.wide;
+    return { a: margin, switch: this.#width / 2, b: this.#width - margin }[place];
   }
 
   #draw(): void {
-    for (const [from, to] of [
-      [X_A, X_SWITCH],
-      [X_SWITCH, X_B],
-    ]) {
-      this.#svg.append(svgElement('line', { class: 'link', x1: from, x2: to, y1: MIDDLE, y2: MIDDLE }));
-    }
-    const nodes = [
-      ['a', X_A, 'endpoint A'],
-      ['switch', X_SWITCH, 'switch'],
-      ['b', X_B, 'endpoint B'],
-    ] as const;
-    for (const [place, x, name] of nodes) {
-      const rate = svgElement('text', { class: 'small', x, y: MIDDLE + 62 });
-      this.#rates.set(place, rate);
-      this.#svg.append(
-        svgElement('rect', { class: 'node', x: x - 62, y: MIDDLE - 42, width: 124, height: 84, rx: 10 }),
-        svgElement('text', { x, y: MIDDLE - 52 }, name),
-        rate,
+    this.#svg.setAttribute('viewBox', `0 0 ${this.#width} ${HEIGHT}`);
+    const half = this.#isNarrow ? NODE.narrow : NODE.wide;
+    const names: Readonly<Record<Place, string>> = this.#isNarrow
+      ? { a: 'A', switch: 'switch', b: 'B' }
+      : { a: 'endpoint A', switch: 'switch', b: 'endpoint B' };
+    const link = { class: 'link', x1: this.#xOf('a'), x2: this.#xOf('b'), y1: MIDDLE, y2: MIDDLE };
+    this.#nodes.replaceChildren(svgElement('line', link));
+    for (const place of PLACES) {
+      const x = this.#xOf(place);
+      const rate = this.#rates.get(place)!;
+      rate.text.setAttribute('x', String(x));
+      rate.text.setAttribute('y', String(MIDDLE + 62));
+      this.#write(rate);
+      this.#nodes.append(
+        svgElement('rect', { class: 'node', x: x - half, y: MIDDLE - 42, width: 2 * half, height: 84, rx: 10 }),
+        svgElement('text', { x, y: MIDDLE - 52 }, names[place]),
+        rate.text,
       );
     }
+  }
+
+  #write({ text, lines }: { readonly text: SVGTextElement; readonly lines: readonly string[] }): void {
+    const shown = this.#isNarrow ? lines.flatMap((line) => line.split(/ (?=packets?)/)) : [lines.join(' ')];
+    const x = text.getAttribute('x') ?? 0;
+    text.replaceChildren(...shown.map((line, i) => svgElement('tspan', { x, dy: i === 0 ? 0 : LINE_HEIGHT }, line)));
   }
 
   #frame(nowMs: number): void {
@@ -131,14 +172,15 @@ export class PacketPlayer {
     }
     this.#launchedMs = nowMs;
     const { kind, psn, relativePsn, lane, isDropped, isRepeated, from, operation } = packet;
-    const text = svgElement('text', { y: 4 }, kind === 'nak' ? `NAK ${relativePsn}` : String(relativePsn));
+    const text = svgElement('text', { y: 4 }, wordOn(packet));
     const width = 14 + 8 * text.textContent!.length;
     const group = svgElement('g', { class: `packet ${kind}${isRepeated ? ' repeated' : ''}` });
     group.append(svgElement('rect', { x: -width / 2, y: -11, width, height: 22, rx: 5 }), text);
     this.#svg.append(group);
     this.#flying.push({ packet, group, startMs: nowMs });
     const direction = from === 'a' ? 'A → B' : 'B → A';
-    const number = `PSN ${relativePsn} (0x${psn.toString(16).padStart(6, '0')})`;
+    const wire = `PSN 0x${psn.toString(16).padStart(6, '0')}`;
+    const number = relativePsn === null ? wire : `packet ${relativePsn} of the connection (${wire})`;
     const fate = isDropped ? ': lost' : isRepeated ? ': sent again' : '';
     this.#caption.textContent = `${direction}, QP ${lane + 1}: ${operation}, ${number}${fate}`;
   }
@@ -164,7 +206,8 @@ export class PacketPlayer {
     }
     if (isDropping) group.classList.add('dropped');
     const way = isDropping ? 0.5 : share;
-    const x = packet.from === 'a' ? X_A + (X_B - X_A) * way : X_B + (X_A - X_B) * way;
+    const [start, end] = packet.from === 'a' ? [this.#xOf('a'), this.#xOf('b')] : [this.#xOf('b'), this.#xOf('a')];
+    const x = start + (end - start) * way;
     const fall = isDropping ? (share - 0.5) * 2 * (HEIGHT - MIDDLE) : 0;
     group.setAttribute(
       'transform',

@@ -1,11 +1,36 @@
-/** A chart of several series over time, drawn by uPlot in the colours of the theme and as wide as its panel. */
+/**
+ * A chart of several series over time, drawn by uPlot in the colours of the theme and as wide as its panel. Its legend tells the newest
+ * values, or those under the mouse; marks tell when something was changed; a note says why there is nothing to draw.
+ */
 
 import { element } from './dom.js';
 import { onThemeChange, themeColor } from './theme.js';
 import { uPlot } from './uplot.js';
 
+type Plot = InstanceType<typeof uPlot>;
+
 const HEIGHT = 200;
 const HUES = 8;
+const MARK_FONT_PX = 11;
+/** Between a mark and its words, which stand in rows by turns so that those of neighbours can be read. */
+const MARK_GAP_PX = 5;
+const MARK_ROWS = 3;
+
+/** Something that happened at a moment of the chart. */
+export interface ChartMark {
+  /** As the values of x. */
+  readonly x: number;
+  /** In a few words. */
+  readonly text: string;
+}
+
+/** A stretch of the axis of time. */
+export interface Stretch {
+  /** As the values of x. */
+  readonly from: number;
+  /** Larger than `from`. */
+  readonly to: number;
+}
 
 interface TimeChartOptions {
   readonly labels: readonly string[];
@@ -13,21 +38,27 @@ interface TimeChartOptions {
   readonly format: (value: number) => string;
   /** Unit of the values of x; default seconds. */
   readonly xLabel?: string;
+  /** A stretch was dragged out with the mouse. */
+  readonly onSelect?: (stretch: Stretch) => void;
 }
 
 /** One chart with a fixed number of series. */
 export class TimeChart {
   /** To be put on the page. */
-  readonly element = element('div');
+  readonly element = element('div', { class: 'chart' });
+  readonly #note = element('p', { class: 'chart-note', hidden: '' });
   readonly #options: TimeChartOptions;
-  #plot: InstanceType<typeof uPlot> | undefined;
+  #plot: Plot | undefined;
   #data: Array<ReadonlyArray<number | null>>;
+  #marks: readonly ChartMark[] = [];
+  #stretch: Stretch | undefined;
   readonly #size = new ResizeObserver(() => this.#resize());
   readonly #stopTheme: () => void;
 
   constructor(options: TimeChartOptions) {
     this.#options = options;
     this.#data = [[], ...options.labels.map(() => [])];
+    this.element.append(this.#note);
     this.#size.observe(this.element);
     this.#stopTheme = onThemeChange(() => this.#plot?.redraw());
   }
@@ -42,7 +73,25 @@ export class TimeChart {
   /** `x` ascends; one list of values for each label, null where there is none. */
   show(x: readonly number[], values: ReadonlyArray<ReadonlyArray<number | null>>): void {
     this.#data = [x, ...values];
-    this.#plot?.setData(this.#data as Parameters<InstanceType<typeof uPlot>['setData']>[0]);
+    this.#draw();
+  }
+
+  /** Draws no more than this stretch; undefined: all there is. Takes effect with the next `show`. */
+  zoom(stretch: Stretch | undefined): void {
+    this.#stretch = stretch;
+  }
+
+  /** Draws a line at each of these moments. Takes effect with the next `show`. */
+  marks(marks: readonly ChartMark[]): void {
+    this.#marks = marks;
+    this.element.dataset['marks'] = marks.map(({ text }) => text).join('; ');
+  }
+
+  /** Says over the chart why it has no data; undefined: it has. */
+  note(text: string | undefined): void {
+    this.#note.hidden = text === undefined;
+    this.#note.textContent = text ?? '';
+    this.element.classList.toggle('has-note', text !== undefined);
   }
 
   /** Puts the cursor on a point, as if the mouse were there. */
@@ -52,22 +101,26 @@ export class TimeChart {
     plot.setCursor({ left: plot.valToPos(plot.data[0][index], 'x'), top: 0 });
   }
 
+  #draw(): void {
+    this.#plot?.setData(this.#data as Parameters<Plot['setData']>[0]);
+  }
+
   #resize(): void {
     const width = Math.floor(this.element.clientWidth);
     if (width === 0) return;
-    if (this.#plot === undefined) this.#plot = this.#draw(width);
+    if (this.#plot === undefined) this.#plot = this.#newPlot(width);
     else this.#plot.setSize({ width, height: HEIGHT });
   }
 
-  #draw(width: number): InstanceType<typeof uPlot> {
-    const { labels, format, xLabel = 's' } = this.#options;
+  #newPlot(width: number): Plot {
+    const { labels, format, xLabel = 's', onSelect } = this.#options;
     const axis = { stroke: () => themeColor('--muted'), grid: { stroke: () => themeColor('--grid') } };
     const options = {
       width,
       height: HEIGHT,
-      cursor: { y: false },
+      cursor: { y: false, drag: { x: onSelect !== undefined, y: false, setScale: false } },
       scales: {
-        x: { time: false },
+        x: { time: false, range: (_: unknown, min: number, max: number) => this.#xRange(min, max) },
         y: { range: (_: unknown, _min: number, max: number) => [0, max > 0 ? 1.1 * max : 1] },
       },
       axes: [
@@ -79,11 +132,64 @@ export class TimeChart {
         ...labels.map((label, i) => ({
           label,
           width: 2,
+          points: { show: false },
           stroke: () => themeColor(`--hue${i % HUES}`),
-          value: (_: unknown, y: number | null) => (y === null || y === undefined ? '' : format(y)),
+          value: (_: unknown, y: number | null) => (y === null || y === undefined ? '–' : format(y)),
         })),
       ],
+      hooks: {
+        draw: [(plot: Plot) => this.#drawMarks(plot)],
+        setLegend: [(plot: Plot) => this.#tellNewest(plot)],
+        setSelect: [(plot: Plot) => this.#selected(plot)],
+      },
     };
     return new uPlot(options as unknown as uPlot.Options, this.#data as uPlot.AlignedData, this.element);
+  }
+
+  #xRange(min: number, max: number): [number, number] {
+    return this.#stretch === undefined ? [min, max] : [this.#stretch.from, this.#stretch.to];
+  }
+
+  /** uPlot empties the legend when the mouse is elsewhere. */
+  #tellNewest(plot: Plot): void {
+    const [x] = plot.data;
+    if (typeof plot.cursor.idx === 'number' || x.length === 0) return;
+    const to = this.#stretch?.to ?? Number.POSITIVE_INFINITY;
+    const newest = x.findLastIndex((value) => value <= to);
+    plot.setLegend({ idx: Math.max(newest, 0) }, false);
+  }
+
+  #selected(plot: Plot): void {
+    const { left, width } = plot.select;
+    if (width === 0) return;
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    this.#options.onSelect?.({ from: plot.posToVal(left, 'x'), to: plot.posToVal(left + width, 'x') });
+  }
+
+  #drawMarks(plot: Plot): void {
+    const { ctx, bbox } = plot;
+    const { min, max } = plot.scales['x'];
+    const ratio = devicePixelRatio;
+    const shown = this.#marks.filter(({ x }) => x >= (min ?? 0) && x <= (max ?? 0));
+    ctx.save();
+    ctx.strokeStyle = themeColor('--text');
+    ctx.fillStyle = themeColor('--text');
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([4 * ratio, 3 * ratio]);
+    ctx.font = `${MARK_FONT_PX * ratio}px system-ui, sans-serif`;
+    ctx.textBaseline = 'top';
+    for (const [i, { x, text }] of shown.entries()) {
+      const left = plot.valToPos(x, 'x', true);
+      ctx.beginPath();
+      ctx.moveTo(left, bbox.top);
+      ctx.lineTo(left, bbox.top + bbox.height);
+      ctx.stroke();
+      const gap = MARK_GAP_PX * ratio;
+      const fitsRight = left + gap + ctx.measureText(text).width <= bbox.left + bbox.width;
+      ctx.textAlign = fitsRight ? 'left' : 'right';
+      const top = bbox.top + (2 + (i % MARK_ROWS) * (MARK_FONT_PX + 2)) * ratio;
+      ctx.fillText(text, left + (fitsRight ? gap : -gap), top);
+    }
+    ctx.restore();
   }
 }

@@ -1,0 +1,135 @@
+/** The charts of the lab over one stretch of time, which the strip above them chooses; changes of settings are marked in all of them. */
+
+import type { LabEvent, LabQueuePair, LabSample } from '../messages/lab.js';
+import { panel } from './dom.js';
+import { formatBytes, formatClock, formatPerSecond, formatRate } from './format.js';
+import { type ChartMark, TimeChart } from './time-chart.js';
+import { TimeRange } from './time-range.js';
+
+/** Shown while it follows the newest. */
+const FOLLOW_SECONDS = 60;
+
+interface LabChart {
+  readonly title: string;
+  readonly size: 'half' | 'third';
+  readonly chart: TimeChart;
+  /** A list of values for each line. */
+  readonly values: (samples: readonly LabSample[]) => ReadonlyArray<ReadonlyArray<number | null>>;
+  /** Why there is nothing to draw; undefined: there is something. */
+  readonly why: (shown: readonly LabSample[]) => string | undefined;
+}
+
+const HAS_DATA = () => undefined;
+
+/** All charts of the lab. */
+export class LabCharts {
+  /** To be put on the page, in this order. */
+  readonly panels: readonly HTMLElement[];
+  readonly #charts: readonly LabChart[];
+  readonly #range = new TimeRange({
+    label: 'time',
+    format: (seconds) => formatClock(seconds * 1e9),
+    followSpan: FOLLOW_SECONDS,
+    onChange: () => this.#draw(),
+  });
+  #samples: readonly LabSample[] = [];
+  #marks: ChartMark[] = [];
+
+  /** With this many queue pairs. */
+  constructor(queuePairs: number) {
+    this.#charts = chartsOf(queuePairs, (stretch) => this.#range.select(stretch));
+    this.panels = [
+      panel('Time: drag the window, pull its edges', 'wide', this.#range.element),
+      ...this.#charts.map(({ title, size, chart }) => panel(title, size, chart.element)),
+    ];
+  }
+
+  /** Marks the moment of an event, if it was a change of settings. */
+  mark({ kind, timeNs, text }: LabEvent): void {
+    if (kind === 'settings') this.#marks.push({ x: timeNs / 1e9, text });
+  }
+
+  /** Draws these samples, of which the newest is the last. */
+  show(samples: readonly LabSample[]): void {
+    this.#samples = samples;
+    const startS = samples.length === 0 ? 0 : samples[0].timeNs / 1e9;
+    this.#marks = this.#marks.filter(({ x }) => x >= startS);
+    this.#range.show(
+      samples.map(({ timeNs }) => timeNs / 1e9),
+      samples.map(({ linkBps }) => linkBps),
+      this.#marks,
+    );
+    this.#draw();
+  }
+
+  #draw(): void {
+    const samples = this.#samples;
+    const { from, to } = this.#range.stretch;
+    const shown = samples.filter(({ timeNs }) => timeNs >= from * 1e9 && timeNs <= to * 1e9);
+    const x = samples.map(({ timeNs }) => timeNs / 1e9);
+    for (const { chart, values, why } of this.#charts) {
+      chart.zoom(this.#range.stretch);
+      chart.marks(this.#marks);
+      chart.note(why(shown));
+      chart.show(x, values(samples));
+    }
+  }
+}
+
+function chartsOf(queuePairs: number, onSelect: (stretch: { from: number; to: number }) => void): LabChart[] {
+  const labels = Array.from({ length: queuePairs }, (_, i) => `QP ${i + 1}`);
+  const perQp = (value: (queuePair: LabQueuePair) => number | null) => (samples: readonly LabSample[]) =>
+    labels.map((_, i) => samples.map((s) => (s.queuePairs[i] === undefined ? null : value(s.queuePairs[i]))));
+  const lacks = (value: (queuePair: LabQueuePair) => number | null) => (shown: readonly LabSample[]) =>
+    shown.every((s) => s.queuePairs.every((queuePair) => value(queuePair) === null));
+  const chart = (names: readonly string[], format: (value: number) => string) =>
+    new TimeChart({ labels: names, format, onSelect });
+  const [lacksRate, lacksAlpha] = [lacks(({ rateBps }) => rateBps), lacks(({ alpha }) => alpha)];
+  return [
+    {
+      title: 'Throughput',
+      size: 'half',
+      chart: chart(['goodput', 'on the link'], formatRate),
+      values: (samples) => [samples.map((s) => s.goodputBps), samples.map((s) => s.linkBps)],
+      why: HAS_DATA,
+    },
+    {
+      title: 'Repairs, packets a second',
+      size: 'half',
+      chart: chart(['sent again', 'lost'], formatPerSecond),
+      values: (samples) => [samples.map((s) => s.retransmittedPerSecond), samples.map((s) => s.droppedPerSecond)],
+      why: HAS_DATA,
+    },
+    {
+      title: 'Goodput by queue pair',
+      size: 'third',
+      chart: chart(labels, formatRate),
+      values: perQp(({ goodputBps }) => goodputBps),
+      why: (shown) => (shown.every((s) => s.goodputBps === 0) ? 'No message completed in this time.' : undefined),
+    },
+    {
+      title: 'Rate that rate control allows',
+      size: 'third',
+      chart: chart(labels, formatRate),
+      values: perQp(({ rateBps }) => rateBps),
+      why: (shown) => (lacksRate(shown) ? 'Nothing limits the rate: rate control was “none”.' : undefined),
+    },
+    {
+      title: 'DCQCN’s alpha',
+      size: 'third',
+      chart: chart(labels, (alpha) => alpha.toFixed(2)),
+      values: perQp(({ alpha }) => alpha),
+      why: (shown) => (lacksAlpha(shown) ? 'Only DCQCN has an alpha: choose the rate control “dcqcn”.' : undefined),
+    },
+    {
+      title: 'Queue of the switch',
+      size: 'third',
+      chart: chart(['towards B'], formatBytes),
+      values: (samples) => [samples.map(({ queueBytes }) => queueBytes)],
+      why: (shown) =>
+        shown.every(({ settings }) => settings.link === 'fast')
+          ? 'On the fast link the switch has no queue: choose a link of 200 Mb/s.'
+          : undefined,
+    },
+  ];
+}
