@@ -1,12 +1,12 @@
 /** One run of the command line, from arguments to exit code, without touching the process: tests call it as main.ts does. */
 
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { loadExtensions } from '../driver/extensions.js';
 import { COMMANDS, type CommandEntry } from './commands.js';
 import { CommandFailure, describeFailure, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, exitCodeOf } from './exit.js';
 import { extensionFilesOf } from './extensions.js';
 import type { CliIo } from './output.js';
+import { packageVersion } from './package-version.js';
 
 /** `args` without node and script. Resolves to the exit code; never rejects. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
@@ -88,9 +88,4 @@ function emptyProgram(io: CliIo): Command {
 /** What parsers say about a value follows a full stop. */
 function asSentences(text: string): string {
   return text.replace(/(?<= is invalid\. )\p{Ll}/u, (letter) => letter.toUpperCase());
-}
-
-function packageVersion(): string {
-  const url = new URL('../../package.json', import.meta.url); // the same from src/cli and dist/cli
-  return (JSON.parse(readFileSync(url, 'utf8')) as { version: string }).version;
 }

@@ -10,7 +10,9 @@ th,td{padding:.2rem .8rem;text-align:right;border-bottom:1px solid #e7e5e4}
 th:first-child,td:first-child{text-align:left}
 .failed{color:#be123c;font-weight:600}
 code{font-size:13px}
-@media (prefers-color-scheme:dark){body{color:#f5f5f4;background:#161412}a{color:#60a5fa}th,td{border-color:#3a3633}.failed{color:#fb7185}}
+.origin{font-size:13px;color:#57534e}
+.differs{font-size:13px;border-left:3px solid #c2410c;padding-left:.8rem}
+@media (prefers-color-scheme:dark){body{color:#f5f5f4;background:#161412}a{color:#60a5fa}th,td{border-color:#3a3633}.failed{color:#fb7185}.origin{color:#a8a29e}}
 `;
 
 /** `body` is HTML; the title is text. */

@@ -17,7 +17,7 @@ export interface ChartPanel {
   readonly yLabel: string;
   /** Lines; each has as many values as the chart has x values. */
   readonly series: readonly ChartSeries[];
-  /** Makes the axis logarithmic from this value up; smaller values are drawn on it. Linear if left out. */
+  /** Makes the axis logarithmic from this value up, and its label say so; smaller values are drawn on it. Linear if left out. */
   readonly logFrom?: number;
 }
 
@@ -144,9 +144,10 @@ function renderPanel(
     svg.push(`<line class="grid" x1="${px(value)}" x2="${px(value)}" y1="${plotTop}" y2="${bottom}"/>`);
   }
   svg.push(`<path class="axis" fill="none" d="M${LEFT} ${plotTop}V${bottom}H${LEFT + PLOT_WIDTH}"/>`);
+  const label = panel.logFrom === undefined ? panel.yLabel : `${panel.yLabel}, logarithmic`;
   const middle = plotTop + PLOT_HEIGHT / 2;
   svg.push(
-    `<text x="22" y="${middle}" text-anchor="middle" transform="rotate(-90 22 ${middle})">${escapeXml(panel.yLabel)}</text>`,
+    `<text x="22" y="${middle}" text-anchor="middle" transform="rotate(-90 22 ${middle})">${escapeXml(label)}</text>`,
   );
   panel.series.forEach((series, index) => {
     const points = x.map((at, i) => `${px(at)},${py(series.values[i])}`).join(' ');

@@ -33,6 +33,8 @@ describe('renderLineChart', () => {
   it('on a logarithmic axis gives every decade the same height and draws what lies below it on the axis', () => {
     const series = [{ name: 's', values: [0, 1, 10, 100, 1000] }];
     const ys = points(chart({ yLabel: 'y', series, logFrom: 1 }, [0, 1, 2, 3, 4])).map(([, y]) => y);
+    expect(chart({ yLabel: 'Queue (KB)', series, logFrom: 1 }, [0, 1, 2, 3, 4])).toContain('>Queue (KB), logarithmic<');
+    expect(chart({ yLabel: 'Queue (KB)', series }, [0, 1, 2, 3, 4])).toContain('>Queue (KB)<');
     expect(ys[0]).toBe(ys[1]);
     expect(ys[1] - ys[2]).toBeCloseTo(ys[2] - ys[3], 0);
     expect(ys[2] - ys[3]).toBeCloseTo(ys[3] - ys[4], 0);

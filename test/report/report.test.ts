@@ -75,11 +75,103 @@ describe('rocev2 report', () => {
   });
 
   it('knows a document by its form, and takes no other for it', () => {
-    expect(sectionOf(JSON.stringify(LIVELOCK))!.title).toBe('Livelock');
+    expect(sectionOf(LIVELOCK)!.title).toBe('Livelock');
     const other = { runs: [{ op: 'write', speed: 3 }] };
-    expect(sectionOf(JSON.stringify(other))!.title).toBe('Measurements');
-    for (const nothing of ['null', '"text"', '[]', '{}', '{"rows":[]}', '[[1,2]]'])
+    expect(sectionOf(other)!.title).toBe('Measurements');
+    for (const nothing of [undefined, null, 'text', [], {}, { rows: [] }, [[1, 2]]])
       expect(sectionOf(nothing)).toBeUndefined();
+  });
+});
+
+const HEAD = {
+  schema: 'livelock',
+  schemaVersion: 1,
+  toolVersion: '9.8.7',
+  command: 'rocev2 livelock --drop "a<b" --json',
+  host: { cores: 2, cpu: 'A Processor', node: 'v20.1.2', platform: 'linux', arch: 'x64' },
+  start: '2026-01-02T03:04:05.678Z',
+  end: '2026-01-02T03:04:09.000Z',
+};
+
+/** A folder with one document a file, and the page that `rocev2 report` makes of it. */
+async function pageOf(files: Record<string, unknown>, ...args: readonly string[]): Promise<string> {
+  const results = await mkdtemp(join(folder, 'results-'));
+  for (const [name, document] of Object.entries(files)) await writeFile(join(results, name), JSON.stringify(document));
+  const { exitCode, stdout } = await run(['report', results, '--json', ...args]);
+  expect(exitCode).toBe(0);
+  return readFile((JSON.parse(stdout) as { page: string }).page, 'utf8');
+}
+
+describe('the page of a report', () => {
+  it('says of each document which command made it, when, by which versions, on which machine', async () => {
+    const page = await pageOf({
+      'livelock.json': { ...HEAD, ...LIVELOCK },
+      'bench.json': { ...HEAD, rows: [{ n: 1 }] },
+    });
+    expect(page.match(/<code>rocev2 livelock --drop &quot;a&lt;b&quot; --json<\/code>/g)).toHaveLength(2);
+    expect(page).toContain('2026-01-02 03:04:05 UTC');
+    expect(page).toContain('rocev2 9.8.7, Node.js 20.1.2');
+    expect(page).toContain('2 cores, A Processor, linux, x64');
+    expect(page).not.toContain('schemaVersion');
+    expect(page).toMatch(/written \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC by rocev2 \d/);
+  });
+
+  it('says nothing of a document that says nothing of itself, and takes no other value for a head', async () => {
+    const page = await pageOf({
+      'a.json': LIVELOCK,
+      'b.json': { command: 7, host: 'here', start: [], rows: [{ n: 1 }] },
+    });
+    expect(page.match(/class="origin"/g)).toHaveLength(1); // the page's own
+  });
+
+  it('has the name of a run once as a heading, and none of its figures repeats it', async () => {
+    const { stdout } = await run(['sim', 'run', 'livelock-go-back-n', '--set', 'duration=1ms', '--json']);
+    const page = await pageOf({ 'sim.json': JSON.parse(stdout) });
+    const { title } = JSON.parse(stdout) as { title: string };
+    expect(page.split(`>${title}<`)).toHaveLength(3); // in the list of contents and as heading
+    expect(page).toContain('>Queues, rates and signals over time</text>');
+  });
+});
+
+describe('a comparison of two runs', () => {
+  const runWith = (change: object) => ({ ...HEAD, runs: [{ ...LIVELOCK.runs[0], goodputBps: 8e8, ...change }] });
+
+  it('sets numbers of the same name side by side with their ratio', async () => {
+    const base = await mkdtemp(join(folder, 'base-'));
+    await writeFile(join(base, 'a.json'), JSON.stringify(runWith({ goodputBps: 4e8 })));
+    await writeFile(join(base, 'old.json'), JSON.stringify(LIVELOCK));
+    const page = await pageOf({ 'a.json': runWith({}), 'new.json': LIVELOCK }, '--compare', base);
+    expect(page).toContain('<td>WRITE go-back-0: goodput</td><td>400 Mb/s</td><td>800 Mb/s</td><td>2</td>');
+    expect(page).toContain('<td>WRITE go-back-0: link use</td><td>90.00 %</td><td>90.00 %</td><td>1</td>');
+    expect(page).toContain('new.json has nothing to be compared with.');
+    expect(page).toContain('old.json is in the base only.');
+    expect(page).not.toContain('The runs differ.');
+  });
+
+  it('says where command, versions or machine differ', async () => {
+    const base = await mkdtemp(join(folder, 'base-'));
+    await writeFile(join(base, 'a.json'), JSON.stringify({ ...runWith({}), host: { ...HEAD.host, cores: 64 } }));
+    const page = await pageOf({ 'a.json': runWith({}) }, '--compare', base);
+    expect(page).toContain('The runs differ.<br>machine: 64 cores, A Processor, linux, x64 / 2 cores, A Processor');
+    expect(page).not.toContain('versions:');
+  });
+
+  it('has no ratio to nothing, and fails where there is nothing to compare with', async () => {
+    const base = await mkdtemp(join(folder, 'base-'));
+    expect(await run(['report', base, '--compare', join(folder, 'nowhere')])).toMatchObject({ exitCode: 1 });
+    await writeFile(join(base, 'a.json'), JSON.stringify(runWith({ goodputBps: 0 })));
+    const page = await pageOf({ 'a.json': runWith({}) }, '--compare', base);
+    expect(page).toContain('goodput</td><td>0 b/s</td><td>800 Mb/s</td><td></td>');
+    expect(await run(['report', base, '--compare', join(folder, 'nowhere')])).toMatchObject({ exitCode: 1 });
+  });
+
+  it('knows records of benches by their texts, else by their place', () => {
+    const section = sectionOf({ rows: [{ name: 'a', p: { x: 1 } }, { name: 'a', p: { x: 2 } }, { y: 3 }] })!;
+    expect(section.measures.map(({ name, value }) => [name, value])).toEqual([
+      ['rows a: p.x', 1],
+      ['rows a 2: p.x', 2],
+      ['rows 3: y', 3],
+    ]);
   });
 });
 

@@ -2,14 +2,17 @@
 
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { wallMs } from '../../driver/system-clock.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
 import { type CliIo, Output } from '../output.js';
 import { writeOutputFile } from '../output-file.js';
-import { readReport, reportPage } from '../report/report.js';
+import { packageVersion } from '../package-version.js';
+import { type ReportEntry, readReport, reportPage } from '../report/report.js';
 
 interface ReportOptions {
   readonly output?: string;
   readonly title: string;
+  readonly compare?: string;
   readonly json?: true;
 }
 
@@ -23,6 +26,7 @@ export function register(program: Command, io: CliIo): void {
     )
     .argument('<dir>', 'the folder; its *.json files are read')
     .option('-o, --output <file>', 'where to write the page (default: report.html in the folder)')
+    .option('--compare <dir>', 'folder of another run: files of the same name are compared, number by number')
     .option('--title <text>', 'heading of the page', 'rocev2 report')
     .option('--json', 'print {"page", "sections": [{"file", "title"}]} instead of words')
     .addHelpText(
@@ -31,6 +35,7 @@ export function register(program: Command, io: CliIo): void {
 Examples:
   rocev2 report results
   rocev2 report results -o page.html --title 'Tuesday'
+  rocev2 report after --compare before
 where results is filled for example by
   rocev2 livelock --ops write --json > results/livelock.json
   rocev2 sim run dcqcn-n10-85us --json > results/sim.json`,
@@ -38,18 +43,28 @@ where results is filled for example by
     .action((folder: string, options: ReportOptions) => report(folder, options, new Output(io, options.json === true)));
 }
 
-async function report(folder: string, { output: path, title }: ReportOptions, output: Output): Promise<void> {
-  const entries = await readReport(folder).catch((cause: Error) => {
-    throw new CommandFailure(EXIT_FAILED, `cannot read ${folder}: ${cause.message}`, { cause });
-  });
-  for (const { file } of entries.filter(({ section }) => section === undefined)) {
-    output.note(`rocev2: ${file} left out: it is not the JSON of a command that can be shown`);
-  }
+async function report(folder: string, options: ReportOptions, output: Output): Promise<void> {
+  const { output: path, title, compare } = options;
+  const entries = await readFolder(folder, output);
+  const base = compare === undefined ? undefined : { folder: compare, entries: await readFolder(compare, output) };
   const shown = entries.flatMap(({ file, section }) => (section === undefined ? [] : [{ file, title: section.title }]));
-  if (shown.length === 0) throw new CommandFailure(EXIT_FAILED, `${folder} has no JSON document that can be shown`);
   const page = path ?? join(folder, 'report.html');
-  await writeOutputFile(page, reportPage(title, entries));
+  const made = { date: new Date(wallMs()).toISOString(), version: packageVersion() };
+  await writeOutputFile(page, reportPage({ title, entries, base, made }));
   for (const section of shown) output.line(`  ${section.file}: ${section.title}`);
   output.line(page);
   output.document({ page, sections: shown });
+}
+
+/** Says which files are left out. Throws where none can be shown. */
+async function readFolder(folder: string, output: Output): Promise<ReportEntry[]> {
+  const entries = await readReport(folder).catch((cause: Error) => {
+    throw new CommandFailure(EXIT_FAILED, `cannot read ${folder}: ${cause.message}`, { cause });
+  });
+  const unknown = entries.filter(({ section }) => section === undefined);
+  for (const { file } of unknown)
+    output.note(`rocev2: ${file} left out: it is not the JSON of a command that can be shown`);
+  if (unknown.length === entries.length)
+    throw new CommandFailure(EXIT_FAILED, `${folder} has no JSON document that can be shown`);
+  return entries;
 }

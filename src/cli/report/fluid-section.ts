@@ -31,11 +31,31 @@ export const fluidSection: SectionReader = (document) => {
   const shown = (value: number | null | undefined, format: (value: number) => string) =>
     value === null || value === undefined ? 'none' : format(value);
   const degrees = (value: number) => `${value.toFixed(1)} degrees`;
+  const quantities = [
+    {
+      name: 'queue at rest',
+      value: fixedPoint?.queueBytes,
+      format: (bytes: number) => `${(bytes / 1000).toFixed(1)} KB`,
+    },
+    { name: 'rate of a flow at rest', value: fixedPoint?.rateBps, format: formatRate },
+    {
+      name: 'marking probability',
+      value: fixedPoint?.markProbability,
+      format: (p: number) => `${(p * 100).toPrecision(4)} %`,
+    },
+    { name: 'alpha', value: fixedPoint?.alpha, format: (alpha: number) => alpha.toFixed(4) },
+    { name: 'phase margin, exact', value: phaseMarginDegrees.exact, format: degrees },
+    { name: "phase margin, authors' linearisation", value: phaseMarginDegrees.authors, format: degrees },
+    { name: 'critical delay', value: criticalDelayNs, format: formatNs },
+  ];
   return {
     title,
+    measures: quantities.flatMap(({ name, value, format }) =>
+      value === null || value === undefined ? [] : [{ name, value, text: format(value) }],
+    ),
     body: [
       renderLineChart({
-        title,
+        title: 'Queue and rates over time',
         subtitle: `phase margin ${shown(phaseMarginDegrees.exact, degrees)}`,
         xLabel: 'Time (ms)',
         x: trace.timeNs.map((ns) => ns / 1e6),
@@ -55,15 +75,7 @@ export const fluidSection: SectionReader = (document) => {
       }),
       htmlTable(
         ['Quantity', 'Value'],
-        [
-          ['queue at rest', shown(fixedPoint?.queueBytes, (bytes) => `${(bytes / 1000).toFixed(1)} KB`)],
-          ['rate of a flow at rest', shown(fixedPoint?.rateBps, formatRate)],
-          ['marking probability', shown(fixedPoint?.markProbability, (p) => `${(p * 100).toPrecision(4)} %`)],
-          ['alpha', shown(fixedPoint?.alpha, (alpha) => alpha.toFixed(4))],
-          ['phase margin, exact', shown(phaseMarginDegrees.exact, degrees)],
-          ["phase margin, authors' linearisation", shown(phaseMarginDegrees.authors, degrees)],
-          ['critical delay', shown(criticalDelayNs, formatNs)],
-        ],
+        quantities.map(({ name, value, format }) => [name, shown(value, format)]),
       ),
     ],
   };

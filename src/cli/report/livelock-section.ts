@@ -43,6 +43,14 @@ export const livelockSection: SectionReader = (document) => {
   const subtitle = `the switch drops ${[...new Set(runs.map(({ lossRule }) => lossRule))].join(', ')}`;
   return {
     title: 'Livelock',
+    measures: runs.flatMap((run) => {
+      const name = `${run.op.toUpperCase()} ${run.scheme}`;
+      return [
+        { name: `${name}: goodput`, value: run.goodputBps, text: formatRate(run.goodputBps) },
+        { name: `${name}: useful packets`, value: run.efficiency, text: percent(run.efficiency) },
+        { name: `${name}: link use`, value: run.linkUtilization, text: percent(run.linkUtilization) },
+      ];
+    }),
     body: [
       renderBarChart({ title: 'Goodput', subtitle, bars: bars((run) => run.goodputBps), format: formatRate }),
       renderBarChart({

@@ -2,7 +2,7 @@
 
 import { htmlTable } from '../../plot/html-page.js';
 import { escapeXml } from '../../plot/svg.js';
-import type { SectionReader } from './section.js';
+import type { Measure, SectionReader } from './section.js';
 
 type Plain = string | number | boolean | null;
 type PlainRecord = Readonly<Record<string, unknown>>;
@@ -17,6 +17,7 @@ export const recordsSection: SectionReader = (document) => {
   const facts = lists.filter((entry): entry is readonly [string, Plain] => isPlain(entry[1]));
   return {
     title: 'Measurements',
+    measures: tables.flatMap(([name, records]) => measuresOf(name, records)),
     body: [
       facts.length === 0
         ? ''
@@ -25,6 +26,20 @@ export const recordsSection: SectionReader = (document) => {
     ],
   };
 };
+
+/** Every number of a list. A record is known by its texts, and where two have the same ones, by its place. */
+function measuresOf(list: string, records: readonly PlainRecord[]): Measure[] {
+  const names = new Set<string>();
+  return records.slice(0, ROWS_MAX).flatMap((record, row) => {
+    const fields = [...flatten(record)];
+    const texts = fields.flatMap(([, value]) => (typeof value === 'string' ? [value] : [])).join(' ');
+    const name = [list, texts === '' || names.has(texts) ? `${texts} ${row + 1}`.trim() : texts].join(' ').trim();
+    names.add(texts);
+    return fields.flatMap(([field, value]) =>
+      typeof value === 'number' ? [{ name: `${name}: ${field}`, value, text: text(value) }] : [],
+    );
+  });
+}
 
 function tableOf(records: readonly PlainRecord[]): string {
   const flat = records.slice(0, ROWS_MAX).map(flatten);

@@ -4,8 +4,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { htmlPage } from '../../plot/html-page.js';
 import { escapeXml } from '../../plot/svg.js';
+import { comparisonBody } from './comparison.js';
 import { fluidSection } from './fluid-section.js';
 import { livelockSection } from './livelock-section.js';
+import { type Origin, originLine, originOf, readableDate, withoutHead } from './origin.js';
 import { recordsSection } from './records-section.js';
 import { scenarioSection } from './scenario-section.js';
 import type { Section, SectionReader } from './section.js';
@@ -20,48 +22,77 @@ const READERS: readonly SectionReader[] = [
   recordsSection,
 ];
 
-interface ReportEntry {
+/** One JSON file of a folder. */
+export interface ReportEntry {
+  /** Its name in the folder. */
   readonly file: string;
   /** Undefined for what nobody understands. */
   readonly section: Section | undefined;
+  /** Which command made it, when and where. */
+  readonly origin: Origin;
+}
+
+/** What stands on a page. */
+export interface Report {
+  /** The heading of the page. */
+  readonly title: string;
+  /** In the order of the page; only those with sections are shown. */
+  readonly entries: readonly ReportEntry[];
+  /** Another run to compare with, and the name of its folder. */
+  readonly base?: { readonly folder: string; readonly entries: readonly ReportEntry[] } | undefined;
+  /** When the page is made, as ISO 8601, and by which version. */
+  readonly made: { readonly date: string; readonly version: string };
 }
 
 /** The JSON files of a folder in alphabetical order. Rejects when the folder cannot be read. */
 export async function readReport(folder: string): Promise<ReportEntry[]> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
   return Promise.all(
-    files.map(async (file) => ({ file, section: sectionOf(await readFile(join(folder, file), 'utf8')) })),
+    files.map(async (file) => {
+      const document = parse(await readFile(join(folder, file), 'utf8'));
+      return { file, section: sectionOf(document), origin: originOf(document) };
+    }),
   );
 }
 
-/** The section for one document; undefined for what is no JSON or has nothing to show. */
-export function sectionOf(text: string): Section | undefined {
-  let document: unknown;
+/** Undefined for what is no JSON. */
+function parse(text: string): unknown {
   try {
-    document = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+/** The section for one document; undefined for what has nothing to show. */
+export function sectionOf(document: unknown): Section | undefined {
+  const result = withoutHead(document);
   for (const read of READERS) {
-    const section = read(document);
+    const section = read(result);
     if (section !== undefined) return section;
   }
   return undefined;
 }
 
-/** Only entries with sections. */
-export function reportPage(title: string, entries: readonly ReportEntry[]): string {
+/** The page as HTML. */
+export function reportPage({ title, entries, base, made }: Report): string {
   const shown = entries.filter((entry): entry is ReportEntry & { section: Section } => entry.section !== undefined);
   return htmlPage(title, [
     `<h1>${escapeXml(title)}</h1>`,
+    `<p class="origin">${escapeXml(`written ${readableDate(made.date)} by rocev2 ${made.version}`)}</p>`,
     '<ol>',
+    ...(base === undefined ? [] : ['<li><a href="#comparison">Comparison</a></li>']),
     ...shown.map(
       ({ file, section }, i) => `<li><a href="#s${i}">${escapeXml(section.title)}</a> (${escapeXml(file)})</li>`,
     ),
     '</ol>',
-    ...shown.flatMap(({ file, section }, i) => [
+    ...(base === undefined
+      ? []
+      : [`<h2 id="comparison">Compared with ${escapeXml(base.folder)}</h2>`, ...comparisonBody(entries, base.entries)]),
+    ...shown.flatMap(({ file, section, origin }, i) => [
       `<h2 id="s${i}">${escapeXml(section.title)}</h2>`,
       `<p><code>${escapeXml(file)}</code></p>`,
+      originLine(origin),
       ...section.body,
     ]),
   ]);

@@ -1,12 +1,41 @@
 /** `rocev2 sim run --json` in a report. */
 
+import { formatBytes, formatRate } from '../../core/units.js';
+import type { Summary } from '../../sim/scenario/result.js';
 import { scenarioBody } from '../sim/page.js';
 import { isScenarioResult } from '../sim/result-schema.js';
-import type { SectionReader } from './section.js';
+import type { Measure, SectionReader } from './section.js';
+
+const count = (value: number) => String(value);
+const bytes = (value: number) => formatBytes(Math.round(value));
+
+/** What of a summary is compared. */
+const MEASURES = [
+  ['goodput', 'goodputBps', formatRate],
+  ['share of what payload can have', 'efficiency', (value: number) => `${(value * 100).toFixed(2)} %`],
+  ['Jain index', 'jain', (value: number) => value.toFixed(4)],
+  ['slowest flow', 'minGoodputBps', formatRate],
+  ['fastest flow', 'maxGoodputBps', formatRate],
+  ['queue, mean', 'queueMeanBytes', bytes],
+  ['queue, p99', 'queueP99Bytes', bytes],
+  ['packets marked', 'markedPackets', count],
+  ['CNPs', 'cnps', count],
+  ['pause frames', 'pauseFrames', count],
+  ['packets dropped', 'droppedPackets', count],
+  ['packets sent again', 'retransmittedPackets', count],
+] as const;
 
 /** Undefined for documents of another kind. */
 export const scenarioSection: SectionReader = (document) => {
   if (!isScenarioResult(document)) return undefined;
-  const { title, scenario } = document;
-  return { title: title === '' ? scenario : title, body: scenarioBody(document, 3) };
+  const { title, scenario, summary } = document;
+  return { title: title === '' ? scenario : title, body: scenarioBody(document, 3), measures: measuresOf(summary) };
 };
+
+/** The schema of results knows few fields of a summary: one of another version may lack some. */
+function measuresOf(summary: Partial<Summary>): Measure[] {
+  return MEASURES.flatMap(([name, field, format]) => {
+    const value = summary[field];
+    return typeof value === 'number' ? [{ name, value, text: format(value) }] : [];
+  });
+}

@@ -34,8 +34,15 @@ export const transferSection: SectionReader = (document) => {
     value,
     group: 0,
   }));
+  const { messagesPerSecond } = result;
   return {
     title,
+    measures: [
+      { name: 'goodput', value: goodputBps, text: formatRate(goodputBps) },
+      { name: 'messages a second', value: messagesPerSecond, text: String(Math.round(messagesPerSecond)) },
+      ...latencies.map(({ label, value }) => ({ name: `latency ${label}`, value, text: formatNs(value) })),
+      ...Object.entries(counters).map(([name, value]) => ({ name, value, text: String(value) })),
+    ],
     body: [
       `<p${verified ? '' : ' class="failed"'}>${verified ? 'data verified' : 'the data was WRONG'}</p>`,
       htmlTable(
@@ -43,7 +50,7 @@ export const transferSection: SectionReader = (document) => {
         [
           ['goodput', formatRate(goodputBps)],
           ['messages', iterations],
-          ['messages a second', Math.round(result.messagesPerSecond)],
+          ['messages a second', Math.round(messagesPerSecond)],
           ['time', `${seconds.toFixed(2)} s`],
           ['recovery, rate control', `${recovery}, ${cc}`],
           ['engine, I/O', `${engine}, ${io}`],
@@ -52,7 +59,7 @@ export const transferSection: SectionReader = (document) => {
       ),
       latencies.length === 0
         ? ''
-        : renderBarChart({ title: 'Latency', subtitle: title, bars: latencies, format: formatNs }),
+        : renderBarChart({ title: 'Latency', subtitle: '', bars: latencies, format: formatNs }),
     ],
   };
 };

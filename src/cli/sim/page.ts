@@ -50,7 +50,7 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
     `<ul>${summaryLines(result)
       .map(({ label, text }) => `<li>${escapeXml(label)}: ${escapeXml(text)}</li>`)
       .join('')}</ul>`,
-    scenarioChart(result),
+    scenarioChart(result, 'Queues, rates and signals over time'),
     completionChart(result) ?? '',
     assertions.length === 0 ? '' : heading('Assertions'),
     ...assertions.map(
@@ -80,13 +80,13 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
   ];
 }
 
-/** Queues, rates and signals over time, as SVG. */
-export function scenarioChart(result: ScenarioResult): string {
-  const { title, scenario, seed, series, summary } = result;
+/** Queues, rates and signals over time, as SVG; on a page that has the name of the run already, `title` says what the figure shows. */
+export function scenarioChart(result: ScenarioResult, title = result.title || result.scenario): string {
+  const { scenario, seed, series, summary } = result;
   const jain = `Jain ${summary.jain.toFixed(3)}`;
   const panels = [queuePanel(result), ratePanel(result), signalPanel(series)];
   return renderLineChart({
-    title: title === '' ? scenario : title,
+    title,
     subtitle: `${scenario}, seed ${seed}: ${formatRate(summary.goodputBps)}, ${jain}, queue ${formatBytes(Math.round(summary.queueMeanBytes))} mean, over ${formatNs(series.timeNs.at(-1) ?? 0)}`,
     xLabel: 'Time (ms)',
     x: series.timeNs.map((ns) => ns / 1e6),
@@ -132,7 +132,7 @@ function signalPanel({ timeNs, cnps, pauseFrames }: Series): ChartPanel {
 }
 
 /** The distribution of completion times, where so many flows end that there is one. */
-function completionChart({ title, scenario, flows }: ScenarioResult): string | undefined {
+function completionChart({ flows }: ScenarioResult): string | undefined {
   const timesOf = (some: readonly FlowResult[]) =>
     some.flatMap(({ completionNs }) => (completionNs === null ? [] : completionNs / 1e3)).sort((a, b) => a - b);
   const all = timesOf(flows);
@@ -144,8 +144,8 @@ function completionChart({ title, scenario, flows }: ScenarioResult): string | u
     values: percentiles.map((percentile) => quantile(times, percentile / 100)),
   });
   return renderLineChart({
-    title: title === '' ? scenario : title,
-    subtitle: 'Completion times: so many percent of the flows took at most as long',
+    title: 'Completion times',
+    subtitle: 'This percentage of the flows completed within this time',
     xLabel: 'Percent of flows',
     x: percentiles,
     panels: [
