@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
 const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
-const PICTURES = fileURLToPath(new URL('../docs/pictures/', import.meta.url));
+/** `node scripts/screenshots.js FOLDER` writes the pictures elsewhere. */
+const PICTURES = process.argv[2] ?? fileURLToPath(new URL('../docs/pictures/', import.meta.url));
 const executablePath =
   process.env['CHROMIUM'] ?? ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((path) => existsSync(path));
 if (executablePath === undefined) throw new Error('there is no Chromium here; CHROMIUM may name one');
@@ -21,9 +22,31 @@ const browser = await chromium.launch({ executablePath, args: process.getuid?.()
 export const runtime = await mkdtemp(join(tmpdir(), 'rocev2-pictures-'));
 const env = { ...process.env, XDG_RUNTIME_DIR: runtime };
 
+/** Whatever ends this script ends what it has started. */
+const programs = new Set();
+process.on('exit', () => {
+  for (const program of programs) program.kill('SIGKILL');
+});
+
 /** Runs `rocev2 ARGS`. */
-export const start = (...args) =>
-  spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+export function start(...args) {
+  const program = spawn(process.execPath, [MAIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  programs.add(program.once('exit', () => programs.delete(program)));
+  return program;
+}
+
+/** Resolves when the program has said `words`, which a busy machine may delay. */
+export async function said(program, words) {
+  let text = '';
+  await new Promise((resolve, reject) => {
+    for (const stream of [program.stdout, program.stderr])
+      stream.setEncoding('utf8').on('data', (more) => {
+        text += more;
+        if (words.test(text)) resolve();
+      });
+    program.once('exit', () => reject(new Error(`it ended before it said ${words}:\n${text}`)));
+  });
+}
 
 export async function end(program) {
   if (program.exitCode !== null || program.signalCode !== null) return; // As the receiver does when its sender has ended.
@@ -44,7 +67,7 @@ export async function dashboard(args, colorScheme, act) {
   await end(program);
 }
 
-export const shoot = (page, name) => page.screenshot({ path: `${PICTURES}${name}.png`, fullPage: true });
+export const shoot = (page, name) => page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
 
 export async function finish() {
   await browser.close();

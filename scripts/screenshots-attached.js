@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openBackend } from '../dist/storage-rpc/index.js';
-import { dashboard, end, finish, runtime, shoot, start } from './dashboard-pages.js';
+import { dashboard, end, finish, runtime, said, shoot, start } from './dashboard-pages.js';
 
 /** Writes and reads on the disk of an NBD export until the signal. */
 async function useDisk(uri, signal) {
@@ -23,7 +23,7 @@ const programs = [
   start('switch', ...TWO_LINKS, '--ecn', '20KB,120KB,0.2', '--loss', 'random=0.0002', '--estats'),
   start('disk', 'serve', '--backend', 'memory', '--size', '64MiB', '--bind', '127.61.2.1', '-p', '18562', '--estats'),
 ];
-await delay(1500);
+await Promise.all([said(programs[0], /127\.61\.2\.3:5002/), said(programs[1], /serving/)]);
 programs.push(
   start('bw', 'write', '--frame', '127.61.2.3:5001,1Gbps', '--bind', '10.0.0.1', '-p', '18572', '--estats'),
   start(
@@ -40,7 +40,7 @@ programs.push(
     '--estats',
   ),
 );
-await delay(1500);
+await Promise.all([said(programs[2], /waiting for/), said(programs[3], /serving/)]);
 const sender = [
   '--frame',
   '127.61.2.3:5002,1Gbps',
