@@ -41,6 +41,17 @@ export const durationOption = parser(parsedText(parseDurationNs));
 export const positiveDurationOption = parser(
   parsedText(parseDurationNs).refine((ns) => ns > 0, { error: 'a time above 0 is needed' }),
 );
+/** A time above nothing, in seconds where no unit is given: `3`, `3s`, `500ms` -> nanoseconds. */
+export const secondsOption = (text: string): number =>
+  positiveDurationOption(/^\d+(\.\d+)?$/.test(text) ? `${text}s` : text);
+/** A number above 0, with or without a fraction. */
+export const positiveNumberOption = parser(
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?$/, { error: 'a number is needed, such as 1000 or 9.5' })
+    .transform(Number)
+    .refine((value) => value > 0, { error: 'a number above 0 is needed' }),
+);
 /** At least 1. */
 export const countOption = parser(parsedText((text) => parseCount(text, 1)));
 /** A whole number in [min, max]. */

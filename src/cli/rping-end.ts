@@ -11,8 +11,8 @@ import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { Output } from './output.js';
 
-/** As rping: room for the longest beginning of a text, and its buffer. */
-export const SIZE_MIN_BYTES = 26;
+/** As rping: room for the longest beginning of a text, `rdma-ping-2147483647: ` and its zero byte. */
+export const SIZE_MIN_BYTES = 23;
 /** Longest text of a ping: what a server has to be ready for. */
 export const SIZE_MAX_BYTES = 64 * 1024 - 1;
 /** Address (8), rkey (4) and length (4) of a buffer, big-endian. */

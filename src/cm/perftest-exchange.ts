@@ -48,20 +48,21 @@ export interface PerftestReport {
 
 /**
  * The order of a test: keys of every queue pair; a barrier for every queue pair and `barriers` more; the traffic; where there is a report a
- * barrier and the report; then `finish`. Both sides must be able to receive before the first barrier.
+ * barrier and the report; then `finish`. Both sides must be able to receive before the first barrier. With `-a` and `-b` there are more
+ * steps: the last of the `barriers` comes before each size where `barrierEachSize` says so.
  */
-const ONE_SIDED_BANDWIDTH = { barriers: 1, report: true, leavesSilently: false };
-const LATENCY = { barriers: 2, report: false, leavesSilently: false };
+const ONE_SIDED_BANDWIDTH = { barriers: 1, report: true, leavesSilently: false, barrierEachSize: false };
+const LATENCY = { barriers: 2, report: false, leavesSilently: false, barrierEachSize: false };
 /** The steps of each tool's test, by the tool's name without `ib_`. */
 export const PERFTEST_TOOLS = {
   write_bw: ONE_SIDED_BANDWIDTH,
   read_bw: ONE_SIDED_BANDWIDTH,
   atomic_bw: ONE_SIDED_BANDWIDTH,
-  send_bw: { barriers: 2, report: false, leavesSilently: false },
+  send_bw: { barriers: 2, report: false, leavesSilently: false, barrierEachSize: true },
   /** Version 6.06 ends it without the last barrier. */
   write_lat: { ...LATENCY, leavesSilently: true },
   read_lat: LATENCY,
-  send_lat: LATENCY,
+  send_lat: { ...LATENCY, barrierEachSize: true },
   atomic_lat: LATENCY,
 } as const;
 
@@ -144,9 +145,9 @@ export class PerftestExchange {
     this.#wire.keys.parse(await this.#swap(this.#keys, 'its readiness', timeoutMs));
   }
 
-  /** Tells the own result and learns of the peer's, whose numbers may be without meaning. */
-  async exchangeReport(own: PerftestReport): Promise<PerftestReport> {
-    const whole = async (value: bigint) => (await this.#swap(u64(value), 'its report')).readBigUInt64BE();
+  /** Tells the own result and learns of the peer's, whose numbers may be without meaning; it may need up to `timeoutMs` to come to it. */
+  async exchangeReport(own: PerftestReport, timeoutMs?: number): Promise<PerftestReport> {
+    const whole = async (value: bigint) => (await this.#swap(u64(value), 'its report', timeoutMs)).readBigUInt64BE();
     const real = async (value: number) => (await this.#swap(f64(value), 'its report')).readDoubleBE();
     return {
       sizeBytes: await whole(own.sizeBytes),
@@ -158,7 +159,7 @@ export class PerftestExchange {
   }
 
   /**
-   * Server: resolves when the client has come to the last barrier, which `finish` then answers. `mayBeGone`: a peer that left without a word has
+   * Server: resolves when the client has come to a barrier, which `answerBarrier`, or `finish` if it is the last one, then answers. `mayBeGone`: a peer that left without a word has
    * done its part, too.
    */
   async clientIsDone(timeoutMs?: number, mayBeGone = false): Promise<void> {
@@ -166,6 +167,12 @@ export class PerftestExchange {
     await this.#unlessGone(mayBeGone, async () => {
       this.#wire.keys.parse(await this.#wire.read(this.#keys.length, 'its last word', timeoutMs));
     });
+  }
+
+  /** Server: answers a barrier to which the client has come, and goes on. */
+  answerBarrier(): void {
+    this.#peerIsDone = false;
+    this.#wire.write(this.#keys);
   }
 
   /** The last barrier, and good-bye. `mayBeGone` as for `clientIsDone`. */

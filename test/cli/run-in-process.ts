@@ -32,11 +32,13 @@ export interface RunOptions {
   readonly interrupted?: AbortSignal;
   /** Called with all of stderr so far, whenever there is more. */
   readonly onStderr?: (soFar: string) => void;
+  /** The same of stdout. */
+  readonly onStdout?: (soFar: string) => void;
 }
 
 /** The command line as a shell would call it, without the process. */
 export async function run(args: readonly string[], options: RunOptions = {}): Promise<CliResult> {
-  const stdout = new Collected(options.tty ?? false);
+  const stdout = new Collected(options.tty ?? false, options.onStdout);
   const stderr = new Collected(options.tty ?? false, options.onStderr);
   const io: CliIo = {
     stdout,

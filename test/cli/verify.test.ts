@@ -29,7 +29,8 @@ describe('the client judges what the server holds', () => {
     ['other bytes where something was sent', ['abcd', RIGHT[1]], [1, 0], false],
   ])('%s', async (_what, digests, counts, verdict) => {
     const { endpoint, told } = clientOf(digests);
-    expect(await verifyAsClient(endpoint, counts)).toEqual({ verified: verdict, arrived: undefined });
-    expect(told).toEqual([{ done: counts }, { verified: verdict }]);
+    const { verified, arrived, returned } = await verifyAsClient(endpoint, { counts, stopped: false, last: true });
+    expect({ verified, arrived, returned }).toEqual({ verified: verdict, arrived: undefined, returned: undefined });
+    expect(told).toEqual([{ done: counts, stopped: false, last: true }, { verified: verdict }]);
   });
 });

@@ -48,7 +48,7 @@ async function refusal(words: readonly string[], mentioned = false): Promise<str
     const { command, rest } = commandOf(program, words);
     const known = new Set(['-h', '--help', ...command.options.flatMap(({ short, long }) => [short, long])]);
     for (const word of rest) {
-      const option = /^\[*(--?[a-zA-Z][a-z-]*)/.exec(word)?.[1];
+      const option = /^\[*(--?[a-zA-Z][a-z_-]*)/.exec(word)?.[1];
       if (option !== undefined && !known.has(option)) return `'${command.name()}' has no ${option}`;
     }
     // What an extension registers is not known here: test/extending runs those.

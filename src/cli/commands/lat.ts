@@ -1,44 +1,20 @@
 /** `rocev2 lat`: latency between two endpoints, in the manner of ib_write_lat, ib_read_lat, ib_send_lat and ib_atomic_lat. */
 
 import type { Command } from 'commander';
-import { type CliIo, Output } from '../output.js';
-import { addTransferOptions, runTransfer, type TransferOptions, type TransferTool } from '../transfer/command.js';
+import type { CliIo } from '../output.js';
+import { addTransferOptions, type TransferOptions, transferAction } from '../transfer/command.js';
 import type { TransferOp } from '../transfer/endpoint.js';
-import { answerLatency, measureLatency, NOTHING_IS_LOST } from '../transfer/latency.js';
-import { runPerftest } from '../transfer/perftest.js';
-import { printLatency } from '../transfer/result.js';
-import { prepare } from '../transfer/run.js';
-import { optionsForTransport } from '../transfer/transport.js';
+import { latency } from '../transfer/tool.js';
 
 /** One message is in flight; its completion may be polled a few rounds late. */
-const TX_DEPTH = 16;
-
-const latency: TransferTool = {
-  name: 'lat',
-  title: 'Latency',
-  prepare,
-  measure: async (endpoint, options, loss, output) => {
-    const progress = output.progress(100);
-    try {
-      return await measureLatency(endpoint, output.io, options.events === true ? 'events' : 'poll', loss, progress);
-    } finally {
-      progress.stop();
-    }
-  },
-  // However long the client's next message takes: its end is the end of the connection.
-  serve: (endpoint, options) => answerLatency(endpoint, options.events === true ? 'events' : 'poll', NOTHING_IS_LOST),
-  print: printLatency,
-};
+const LATENCY_OPTIONS = { qp: 1, txDepth: 16, postList: 1, cqMod: 1 } as const;
 
 /** Adds `rocev2 lat` to `program`. */
 export function register(program: Command, io: CliIo): void {
   addTransferOptions(
     program.command('lat').description('Measure latency of RDMA WRITE, READ, SEND or atomics between two endpoints.'),
-    { size: '2', iterations: 1000 },
+    'lat',
   )
-    .option('-e, --events', 'sleep on completion events instead of asking in every turn of the event loop')
-    .option('--perftest', 'the other side is the stock ib_write_lat, ib_read_lat, ib_send_lat or ib_atomic_lat')
-    .option('-R, --rdma-cm', 'with --perftest: connect through rdma_cm, as perftest -R does')
     .addHelpText(
       'after',
       `
@@ -51,12 +27,10 @@ Examples:
   rocev2 lat read
   rocev2 lat read 127.0.0.1 -s 4096
   rocev2 lat send 127.0.0.1 -e --json
+  rocev2 lat send 127.0.0.1 -a -n 100                # all sizes from 2 bytes to 8 MiB
   rocev2 lat write 192.0.2.7 --perftest -n 1000      # the server runs: ib_write_lat -x GID_INDEX -n 1000`,
     )
-    .action((op: TransferOp, host: string | undefined, given: TransferOptions, command: Command) => {
-      const options = { ...optionsForTransport(op, given, command), qp: 1, txDepth: TX_DEPTH };
-      return options.perftest === true
-        ? runPerftest('lat', op, host, options, new Output(io, options.json === true))
-        : runTransfer(latency, op, host, options, io);
-    });
+    .action((op: TransferOp, host: string | undefined, given: TransferOptions, command: Command) =>
+      transferAction({ tool: latency, op, host, options: { ...given, ...LATENCY_OPTIONS } }, command, io),
+    );
 }

@@ -50,7 +50,7 @@ export function register(program: Command, io: CliIo): void {
     .requiredOption('-a, --address <address>', 'the server (with -s: the address to listen on)', addressOption)
     .option('-p, --port <port>', 'port of rdma_cm', portOption, DEFAULT_PORT)
     .option('-C, --count <n>', 'pings (default: until Ctrl-C); a server fails when there were fewer', countOption)
-    .option('-S, --size <size>', 'size of a ping, 26 bytes to 64 KiB - 1', sizeOption, DEFAULT_SIZE_BYTES)
+    .option('-S, --size <size>', 'size of a ping, 23 bytes to 64 KiB - 1', sizeOption, DEFAULT_SIZE_BYTES)
     .option('-v, --verbose', 'print the text of every ping')
     .option('-V, --validate', 'check the contents of every ping')
     .option('--bind <address>', 'client: RoCE address of this side (default: what the route says)', addressOption)

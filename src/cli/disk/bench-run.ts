@@ -5,7 +5,7 @@ import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { fillPattern } from '../pattern.js';
-import { type LatencyNs, LatencySamples } from '../transfer/result.js';
+import { type LatencyNs, LatencySamples } from '../transfer/samples.js';
 
 /** What one request can do. */
 export const BENCH_OPS = ['randread', 'randwrite'] as const;

@@ -6,22 +6,14 @@ import { chooseIo } from '../../driver/port-io.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { frameOption } from '../frame-wire.js';
-import { endingInTime, FIGURES_MS, orInterrupted } from '../interruption.js';
+import { endingInTime, FIGURES_MS } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
-import {
-  addressOption,
-  allowHostOption,
-  countOption,
-  messageSizeOption,
-  mtuOption,
-  optionWithDefault,
-  portOption,
-  positiveDurationOption,
-  rangeOption,
-} from '../options.js';
+import { addressOption, allowHostOption, countOption, portOption, rangeOption, secondsOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { addRecoveryOptions } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
+import { consistentOptions } from './consistent-options.js';
+import { cpuLoad } from './cpu-load.js';
 import {
   connectToServer,
   type Endpoint,
@@ -29,14 +21,17 @@ import {
   serveOneClient,
   TRANSFER_OPS,
   type TransferOp,
-  type TransferPlan,
 } from './endpoint.js';
-import { LOST_IS_SKIPPED, type LossRule, NOTHING_IS_LOST } from './latency.js';
-import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
-import { figuresOf, movedCounters, printHead, type TransferResult } from './result.js';
-import { arrivedMessages, type Tally } from './run.js';
-import { addTransportOption } from './transport.js';
-import { verifyAsClient, verifyAsServer } from './verify.js';
+import { acceptedFlagsText, addPerftestFlags, perftestFlagNotes } from './flag-options.js';
+import type { ToolName } from './flags.js';
+import { runPerftest } from './perftest.js';
+import { planOf } from './plan.js';
+import { addRateControlOptions, type RateControlFlags } from './rate-control.js';
+import { expectLimits, figuresOf, movedCounters, printHead, type TransferResult } from './result.js';
+import { type RoundContext, type RoundOutcome, roundAsClient, roundsAsServer } from './rounds.js';
+import { arrivedMessages, beginRound, prepare, sizesOf } from './run.js';
+import type { TransferTool } from './tool.js';
+import { optionsForTransport } from './transport.js';
 
 /** Options of both commands, in the program's units. */
 export interface TransferOptions extends EndpointOptions, RateControlFlags {
@@ -50,6 +45,28 @@ export interface TransferOptions extends EndpointOptions, RateControlFlags {
   readonly duration?: number;
   /** Queue pairs. */
   readonly qp: number;
+  /** Every power of two from 2 bytes to `size`. */
+  readonly all?: true;
+  /** No end but Ctrl-C; `duration` is then the time between two lines. */
+  readonly runInfinitely?: true;
+  /** Both sides send. */
+  readonly bidirectional?: true;
+  /** Messages posted with one doorbell. */
+  readonly postList: number;
+  /** Every nth message has a completion. */
+  readonly cqMod: number;
+  /** No search for the peak. */
+  readonly noPeak?: true;
+  /** Gb/s instead of MiB/s. */
+  readonly reportGbits?: true;
+  /** Tell how busy the processors were. */
+  readonly cpuUtil?: true;
+  /** The least average that is a success, in the unit of the report. */
+  readonly limitBw?: number;
+  /** The least message rate that is a success, in millions a second. */
+  readonly limitMsgrate?: number;
+  /** Nanoseconds between two lines of progress. */
+  readonly interval?: number;
   /** Sleep on completion events. */
   readonly events?: true;
   /** The other side is perftest. */
@@ -60,22 +77,12 @@ export interface TransferOptions extends EndpointOptions, RateControlFlags {
   readonly json?: true;
 }
 
-/** perftest's defaults where it has one. */
-const TRANSFER_PORT = 18515;
-const ATOMIC_BYTES = 8;
-
-/** Adds the operation, HOST and all options. */
-export function addTransferOptions(command: Command, defaults: { size: string; iterations: number }): Command {
+/** Adds the operation, HOST and all options: those of perftest, then ours. */
+export function addTransferOptions(command: Command, tool: ToolName): Command {
   command
     .addArgument(new Argument('<op>', 'what to measure').choices(TRANSFER_OPS))
-    .argument('[host]', 'the server; without it this is the server')
-    .option('-p, --port <port>', 'TCP port on which the two sides meet', portOption, TRANSFER_PORT)
-    .addOption(
-      optionWithDefault('-s, --size <bytes>', 'message size (4096, 64KiB, 4MiB)', messageSizeOption, defaults.size),
-    )
-    .option('-n, --iters <n>', 'messages per queue pair', countOption, defaults.iterations)
-    .option('-D, --duration <time>', 'run for a time (2s) instead of a number of messages', positiveDurationOption)
-    .option('-m, --mtu <bytes>', 'path MTU: 256, 512, 1024, 2048 or 4096', mtuOption, 4096)
+    .argument('[host]', 'the server; without it this is the server');
+  addPerftestFlags(command, tool)
     .option(
       '--bind <address>',
       'IP address of this endpoint (server: 127.0.0.1; client: what the route says)',
@@ -90,20 +97,11 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
     .option(
-      '-u, --timeout <code>',
-      'local ACK timeout, 4.096 us x 2^code; 0 waits for ever (default: 14)',
-      rangeOption(0, 31),
-    )
-    .option('--retry-cnt <n>', 'retries before the connection fails, 1 to 7 (default: 7)', rangeOption(1, 7))
-    .option(
       '--total-timeout <code>',
       'how long the peer may be silent, coded like --timeout; 0: as long as --timeout and --retry-cnt say, the default with either of them and with --perftest (default: 22, 17 s)',
       rangeOption(0, 31),
     );
-  addTransportOption(
-    command,
-    'as -c of perftest; uc has write and send, ud send of one packet, and neither repeats what is lost',
-  );
+  if (tool === 'bw') command.option('-i, --interval <time>', 'print a line every so often (1 is 1s)', secondsOption);
   addNicOptions(command)
     .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
     .option('--estats', "let 'rocev2 estats' look into this endpoint (docs/estats.md)")
@@ -113,40 +111,25 @@ export function addTransferOptions(command: Command, defaults: { size: string; i
       '--trace <file>',
       'write packets, losses, timeouts and rates of this endpoint as JSON lines (docs/events.md)',
     )
-    .option('--json', 'print one JSON document');
+    .option(
+      '--perftest',
+      `the other side is the stock ib_write_${tool}, ib_read_${tool}, ib_send_${tool} or ib_atomic_${tool}`,
+    )
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', `\n${acceptedFlagsText()}`);
   addRecoveryOptions(command);
   addRateControlOptions(command);
   return command.addOption(extensionOption());
 }
 
-/** How a tool does its part. */
-export interface TransferTool {
-  /** The command. */
-  readonly name: 'bw' | 'lat';
-  /** As perftest heads its output. */
-  readonly title: 'BW' | 'Latency';
-  /** Client: the measurement. */
-  measure(endpoint: Endpoint, options: TransferOptions, loss: LossRule, output: Output): Promise<Tally>;
-  /** Before either side may start: data, receives. */
-  prepare(endpoint: Endpoint, role: 'client' | 'server'): void;
-  /** Server: what it does while the client measures; ends when the endpoint closes. */
-  serve(endpoint: Endpoint, options: TransferOptions): Promise<unknown>;
-  /** The result for people. */
-  print(output: Output, result: TransferResult): void;
-}
-
 /** Runs the client against `host`, or the server without one. Exit code 4 when the data was wrong. */
-export async function runTransfer(
+async function runTransfer(
   tool: TransferTool,
   op: TransferOp,
   host: string | undefined,
   options: TransferOptions,
-  io: CliIo,
+  output: Output,
 ): Promise<void> {
-  const output = new Output(io, options.json === true);
-  if (options.rdmaCm === true) {
-    throw new RoceError('ERR_ROCE_CONFLICT', '-R needs --perftest', 'two of our own meet over TCP');
-  }
   if (tool.name === 'lat' && options.size === 0 && op === 'write') {
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
@@ -160,17 +143,27 @@ export async function runTransfer(
   else await runClient(tool, op, await resolveHost(host), options, output);
 }
 
-function planOf(tool: TransferTool, op: TransferOp, options: TransferOptions): TransferPlan {
-  return {
-    tool: tool.name,
-    op,
-    transport: options.transport,
-    sizeBytes: op === 'atomic' ? ATOMIC_BYTES : options.size,
-    iterations: options.duration === undefined ? options.iters : 0,
-    durationNs: options.duration ?? 0,
-    qps: options.qp,
-    rateControl: rateControlOf(options),
-  };
+/** What was typed. */
+export interface TypedTransfer {
+  /** The command. */
+  readonly tool: TransferTool;
+  /** What to measure. */
+  readonly op: TransferOp;
+  /** The server; without it this is the server. */
+  readonly host: string | undefined;
+  /** As commander reads them. */
+  readonly options: TransferOptions;
+}
+
+/** What both commands do with what was typed; `command` knows which options were. */
+export async function transferAction(typed: TypedTransfer, command: Command, io: CliIo): Promise<void> {
+  const { tool, op, host, options: given } = typed;
+  const output = new Output(io, given.json === true);
+  const notes = perftestFlagNotes(command);
+  const options = consistentOptions(op, optionsForTransport(op, given, command), command);
+  for (const note of notes) output.note(note);
+  if (options.perftest === true) await runPerftest(tool, op, host, options, output);
+  else await runTransfer(tool, op, host, options, output);
 }
 
 async function runClient(
@@ -181,41 +174,42 @@ async function runClient(
   output: Output,
 ): Promise<void> {
   const { interrupted } = output.io;
-  const endpoint = await connectToServer(host, options, planOf(tool, op, options), interrupted);
+  const endpoint = await connectToServer(host, options, planOf(tool.name, op, options), interrupted);
   try {
     printHead(output, endpoint, tool.title);
-    tool.prepare(endpoint, 'client');
-    const work = measure(tool, endpoint, options, output);
-    const { measured, verified, arrived } = await endingInTime(work, interrupted, FIGURES_MS);
-    const tally = arrived === undefined ? measured : { ...measured, ...arrivalsOf(measured, arrived) };
-    const moved = tally.counts.some((count) => count > 0);
-    const result = resultOf(endpoint, options, tally, verified && moved);
-    tool.print(output, result);
-    output.document(result);
-    if (!moved && tally.lost !== 0 && !interrupted.aborted)
-      throw new CommandFailure(EXIT_FAILED, `all of the ${tally.lost} messages were lost`);
-    if (!verified)
+    prepare(endpoint, 'client');
+    const results = await measureSizes({ tool, options, output }, endpoint);
+    tool.print(output, results, options);
+    const result = results.at(-1)!;
+    output.document(options.all === true ? { ...result, sizes: results } : result);
+    const moved = results.some(({ iterations }) => iterations > 0);
+    if (!moved && result.lost !== 0 && !interrupted.aborted)
+      throw new CommandFailure(EXIT_FAILED, `all of the ${result.lost} messages were lost`);
+    if (!results.every(({ verified, iterations }) => verified || iterations === 0))
       throw new CommandFailure(EXIT_VERIFICATION_FAILED, 'the data that arrived is not the data that was sent');
     if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    expectLimits(result, options);
   } finally {
     await endpoint.close();
   }
 }
 
-/** Client: the traffic, and what the server then says of it. */
-async function measure(tool: TransferTool, endpoint: Endpoint, options: TransferOptions, output: Output) {
-  await endpoint.channel.barrier('ready');
-  const measured = await tool.measure(endpoint, options, lossRuleOf(options), output);
-  return { measured, ...(await verifyAsClient(endpoint, measured.counts)) };
-}
-
-function lossRuleOf({ transport }: TransferOptions): LossRule {
-  return transport === 'rc' ? NOTHING_IS_LOST : LOST_IS_SKIPPED;
-}
-
-/** What a sender that nobody acknowledges has sent, as its receiver counts it. */
-function arrivalsOf({ counts }: Tally, arrived: number): Pick<Tally, 'counts' | 'lost'> {
-  return { counts: [arrived], lost: counts.reduce((sum, count) => sum + count, 0) - arrived };
+/** Client: one round for each size, until Ctrl-C. */
+async function measureSizes(context: RoundContext, endpoint: Endpoint): Promise<TransferResult[]> {
+  const { tool, options, output } = context;
+  const { interrupted } = output.io;
+  const serve = endpoint.plan.bidirectional ? tool.answer(endpoint, options) : undefined;
+  const sizes = sizesOf(endpoint.plan);
+  const results: TransferResult[] = [];
+  for (const size of sizes) {
+    const round = beginRound(endpoint, size);
+    const load = cpuLoad();
+    const playing = roundAsClient(context, round, serve, size === sizes.at(-1));
+    const outcome = await endingInTime(playing, interrupted, FIGURES_MS);
+    results.push(resultOf(round, options, outcome, load()));
+    if (interrupted.aborted) break;
+  }
+  return results;
 }
 
 async function runServer(tool: TransferTool, op: TransferOp, options: TransferOptions, output: Output): Promise<void> {
@@ -228,13 +222,11 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
   });
   try {
     printHead(output, endpoint, tool.title);
-    tool.prepare(endpoint, 'server');
-    await endingInTime(endpoint.channel.barrier('ready'), output.io.interrupted);
-    const serving = tool.serve(endpoint, options);
-    // Whichever ends first: the client being done, or trouble in serving.
-    const verdict = Promise.race([verifyAsServer(endpoint), serving.then(() => verifyAsServer(endpoint))]);
-    const verified = await orInterrupted(verdict, output.io.interrupted);
-    if (verified === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
+    prepare(endpoint, 'server');
+    const serve = tool.answer(endpoint, options);
+    const served = await roundsAsServer({ tool, options, output }, endpoint, sizesOf(endpoint.plan), serve);
+    if (served === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
+    const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
     const counted = tool.name === 'bw' && transport !== 'rc' ? { arrived: arrivedMessages(endpoint) } : {};
     output.document({ role: 'server', op, transport, verified, ...counted, counters: movedCounters(endpoint) });
@@ -244,16 +236,24 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
   }
 }
 
-function resultOf(endpoint: Endpoint, options: TransferOptions, tally: Tally, verified: boolean): TransferResult {
-  const { plan, lanes } = endpoint;
+function resultOf(
+  round: Endpoint,
+  options: TransferOptions,
+  outcome: RoundOutcome,
+  cpuPercent: number,
+): TransferResult {
+  const { plan, lanes } = round;
+  const { tally, returned, verified } = outcome;
+  const figures = figuresOf(plan, tally, returned);
   return {
     op: plan.op,
-    ...figuresOf(plan, tally),
-    verified,
+    ...figures,
+    cpuPercent: options.cpuUtil === true ? cpuPercent : null,
+    verified: verified && figures.iterations > 0,
     recovery: options.transport === 'rc' ? options.recovery : 'none',
     io: chooseIo(options.io).io,
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,
-    counters: movedCounters(endpoint),
+    counters: movedCounters(round),
   };
 }

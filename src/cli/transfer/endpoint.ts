@@ -27,6 +27,7 @@ import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { CliIo } from '../output.js';
 import { type RecoveryFlags, recoveryOf } from '../recovery-options.js';
+import { Arrivals } from './arrivals.js';
 import { WaitingClients } from './waiting-clients.js';
 
 /** Operations that can be measured. */
@@ -48,6 +49,10 @@ const planSchema = z.object({
   iterations: z.number().int().min(0),
   durationNs: z.number().min(0),
   qps: z.number().int().min(1).max(1024),
+  /** `sizeBytes` is the largest of all powers of two that are run. */
+  allSizes: z.boolean().default(false),
+  /** Both sides measure at a time. */
+  bidirectional: z.boolean().default(false),
   /** Both sides': the server sends the data of READs. */
   rateControl,
 });
@@ -90,6 +95,12 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags {
   readonly retryCnt?: number;
   /** How long the peer may be silent, as a code; see {@link ExchangeOptions}. */
   readonly totalTimeout?: number;
+  /** Receives a lane keeps posted in SEND tests; default: see {@link receiveDepth}. */
+  readonly rxDepth?: number;
+  /** READs and atomics in flight on each queue pair. */
+  readonly outs: number;
+  /** The largest message that is copied into its work request. */
+  readonly inlineSize: number;
 }
 
 /** One connected queue pair of the test. */
@@ -98,14 +109,10 @@ export interface Lane {
   readonly qp: QueuePair;
   /** What both ends agreed on. */
   readonly agreement: Agreement;
-  /** Where this lane's data lies in the region. */
+  /** Where this lane's data lies in the region: what the peer reads and writes. */
   readonly offset: number;
-}
-
-/** What a server of SEND has received so far. */
-export interface Arrivals {
-  /** Of all lanes. */
-  messages: number;
+  /** Where own messages leave from, or READs go to, in a test whose sides both have the word. */
+  readonly secondOffset: number;
 }
 
 /** One end of a test, connected. */
@@ -128,18 +135,26 @@ export interface Endpoint {
   readonly plan: TransferPlan;
   /** Moves as messages come. */
   readonly arrivals: Arrivals;
+  /** The largest message of all rounds. */
+  readonly largestBytes: number;
+  /** Receives a lane keeps posted, where the command line says so. */
+  readonly rxDepth: number | undefined;
+  /** Messages of up to so many bytes are copied into their work requests. */
+  readonly inlineBytes: number;
+  /** Messages that came before this round. */
+  readonly arrivedBefore: number;
   /** Closes channel and device. */
   close(): Promise<void>;
 }
 
 /** The area a message takes: whole pages, so that atomics are aligned. */
-export function areaBytes(plan: TransferPlan): number {
+function areaBytes(plan: TransferPlan): number {
   return Math.ceil(Math.max(plan.sizeBytes, 1) / 4096) * 4096;
 }
 
 /** A lane's part of the region: one area that the peer reads and writes, and one to send from where both happen at once. */
 function laneBytes(plan: TransferPlan): number {
-  return areaBytes(plan) * (plan.tool === 'lat' ? 2 : 1);
+  return areaBytes(plan) * (plan.tool === 'lat' || plan.bidirectional ? 2 : 1);
 }
 
 /** Receive work requests a lane keeps posted in SEND tests: a sender that finds none waits, ... */
@@ -150,8 +165,9 @@ const UNRELIABLE_RECEIVE_DEPTH = 16_384;
 /** A datagram's receive: one element for its GRH, one for its data. */
 export const RECEIVE_SGES = 2;
 
-/** Of a lane. */
-export function receiveDepth({ tool, op, transport, iterations }: TransferPlan): number {
+/** Receives a lane keeps posted: as many as somebody `asked` for, else what the plan needs. */
+export function receiveDepth({ tool, op, transport, iterations }: TransferPlan, asked: number | undefined): number {
+  if (asked !== undefined) return asked;
   if (transport === 'rc' || tool === 'lat' || op !== 'send') return RECEIVE_DEPTH;
   if (iterations === 0) return UNRELIABLE_RECEIVE_DEPTH;
   return Math.max(RECEIVE_DEPTH, Math.min(UNRELIABLE_RECEIVE_DEPTH, iterations));
@@ -225,7 +241,7 @@ async function establish(
   try {
     const depth = Math.max(options.txDepth, 1);
     const sendCq = note(await device.createCq(depth * plan.qps * 2));
-    const maxRecvWr = receiveDepth(plan);
+    const maxRecvWr = receiveDepth(plan, options.rxDepth);
     const recvCq = note(await device.createCq(maxRecvWr * plan.qps * 2));
     const pd = note(await device.createPd());
     const region = await pd.regMr(laneBytes(plan) * plan.qps + grhBytes(plan), Access.REMOTE_ALL);
@@ -239,6 +255,7 @@ async function establish(
         maxSendWr: depth,
         maxRecvWr,
         maxRecvSge: RECEIVE_SGES,
+        maxInlineBytes: options.inlineSize,
       });
       const agreement = await exchange(channel, {
         qp,
@@ -249,18 +266,22 @@ async function establish(
         ...(options.retryCnt !== undefined && { retryCnt: options.retryCnt }),
         ...(options.totalTimeout !== undefined && { totalTimeout: options.totalTimeout }),
         ...(plan.transport !== 'ud' && { rateControl: plan.rateControl }),
+        maxRdAtomic: options.outs,
         purpose: plan,
         region: { addr: region.addr + BigInt(offset), rkey: region.rkey, length: laneBytes(plan) },
         allowForeignGid: isTcpElsewhere(options),
       });
       if (plan.transport === 'ud') checkDatagramSize(plan.sizeBytes, agreement.mtu);
-      lanes.push({ qp, agreement, offset });
+      lanes.push({ qp, agreement, offset, secondOffset: offset + areaBytes(plan) });
     }
     const close = async () => {
       channel.close();
       await device.close();
     };
-    return { device, pd, sendCq, recvCq, region, lanes, channel, plan, arrivals: { messages: 0 }, close };
+    const arrivals = new Arrivals(plan.sizeBytes);
+    const { rxDepth, inlineSize: inlineBytes } = options;
+    const sizes = { largestBytes: plan.sizeBytes, inlineBytes, arrivedBefore: 0 };
+    return { device, pd, sendCq, recvCq, region, lanes, channel, plan, arrivals, ...sizes, rxDepth, close };
   } catch (error) {
     channel.close();
     for (const resource of made) await resource.close();

@@ -6,9 +6,8 @@ import { NS_PER_MS, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { CompletionQueue, WorkCompletion } from '../../verbs/completion-queue.js';
 import type { CliIo, Progress } from '../output.js';
-import { areaBytes } from './endpoint.js';
-import { LatencySamples } from './result.js';
-import { check, checkLength, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
+import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
+import { LatencySamples } from './samples.js';
 
 /** How long a latency test without acknowledgements waits for its answer, and what it does when none comes. */
 export interface LossRule {
@@ -64,7 +63,7 @@ class WritePingPong {
 
   constructor(endpoint: TrafficEndpoint) {
     this.#endpoint = endpoint;
-    this.#sourceOffset = endpoint.lanes[0].offset + areaBytes(endpoint.plan);
+    this.#sourceOffset = endpoint.lanes[0].secondOffset;
   }
 
   get #mark(): number {
@@ -77,9 +76,9 @@ class WritePingPong {
     const { region, plan, lanes } = this.#endpoint;
     const [{ qp, agreement }] = lanes;
     region.bytes[this.#sourceOffset + plan.sizeBytes - 1] = round;
-    const sges = [region.sge(this.#sourceOffset, plan.sizeBytes)];
+    const data = messageData(this.#endpoint, this.#sourceOffset);
     const { addr, rkey } = agreement.region!;
-    qp.postSend({ opcode: 'RDMA_WRITE', sges, remoteAddr: addr, rkey, wrId: round });
+    qp.postSend({ opcode: 'RDMA_WRITE', ...data, remoteAddr: addr, rkey, wrId: round });
   }
 
   /** Waits until the peer's message `round` has landed; false when it has not for `limitMs`. */
@@ -216,7 +215,7 @@ export async function answerLatency(
   loss: LossRule,
   rounds = Number.POSITIVE_INFINITY,
 ): Promise<number> {
-  const { plan, lanes, recvCq, region } = endpoint;
+  const { plan, lanes, recvCq } = endpoint;
   const [{ qp, offset, agreement }] = lanes;
   let answered = 0;
   try {
@@ -233,10 +232,10 @@ export async function answerLatency(
         const message = await nextCompletion(recvCq, waiting, endpoint, loss.waitMs);
         if (message === undefined) return answered;
         checkLength(message, endpoint);
-        endpoint.arrivals.messages++;
+        endpoint.arrivals.add();
         postReceive(endpoint, 0);
         checkSends(endpoint);
-        qp.postSend({ opcode: 'SEND', sges: [region.sge(offset, plan.sizeBytes)], ...agreement.destination });
+        qp.postSend({ opcode: 'SEND', ...messageData(endpoint, offset), ...agreement.destination });
       }
     }
   } catch (error) {

@@ -4,25 +4,13 @@ import type { TransportName } from '../../cm/transport.js';
 import type { RateControlName } from '../../dcqcn/schemes.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { EngineName } from '../../verbs/open-device.js';
+import { CommandFailure, EXIT_FAILED } from '../exit.js';
 import type { Column, Output } from '../output.js';
 import type { Endpoint, TransferOp, TransferPlan } from './endpoint.js';
+import type { Interval } from './intervals.js';
 import type { Tally } from './run.js';
-
-/** Quantiles of the samples, in nanoseconds. */
-export interface LatencyNs {
-  /** Least sample. */
-  readonly min: number;
-  /** Median. */
-  readonly p50: number;
-  /** 90th percentile. */
-  readonly p90: number;
-  /** 99th percentile. */
-  readonly p99: number;
-  /** 99.9th percentile. */
-  readonly p999: number;
-  /** Largest sample. */
-  readonly max: number;
-}
+import type { LatencyNs } from './samples.js';
+import type { Returned } from './verify.js';
 
 /** The fields of `bw --json` and `lat --json`. */
 export interface TransferResult {
@@ -32,19 +20,29 @@ export interface TransferResult {
   readonly transport: TransportName;
   /** Bytes of a message. */
   readonly sizeBytes: number;
+  /** Both sides sent at a time. */
+  readonly bidirectional: boolean;
   /** Messages that arrived, as far as this side knows (`lost`); of a latency test those that were answered. */
   readonly iterations: number;
   /** Messages that were sent and did not arrive, or that nothing answered; null where only the receiver knows, and `iterations` were sent. */
   readonly lost: number | null;
-  /** Payload of these messages. */
+  /** Payload of these messages, in both directions if there are two. */
   readonly bytes: number;
-  /** Time it took. */
+  /** Time it took; of two directions the longer one. */
   readonly seconds: number;
   /** `bytes` in bits, over `seconds`. */
   readonly goodputBps: number;
   /** `iterations` over `seconds`. */
   readonly messagesPerSecond: number;
-  /** Null for `bw`. */
+  /** Bits a second in the best run of neighbouring messages, as perftest defines its peak. Null: nobody looked for it. */
+  readonly peakBps: number | null;
+  /** What each side sent, where both do: this one first. Null: only one did. */
+  readonly directions: readonly Direction[] | null;
+  /** What was moved in each interval of `--interval`, this side's messages. */
+  readonly intervals: readonly Interval[];
+  /** How busy all processors of this host were, in percent, with `--cpu_util`. */
+  readonly cpuPercent: number | null;
+  /** From post to completion in a bandwidth test; one way in a latency test. */
   readonly latencyNs: LatencyNs | null;
   /** The data was checked and right. */
   readonly verified: boolean;
@@ -64,50 +62,45 @@ export interface TransferResult {
   readonly counters: Partial<Record<CounterName, number>>;
 }
 
-/** Samples kept for percentiles; later ones of a longer test are left out. */
-const LATENCY_SAMPLES_MAX = 1_000_000;
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
-/** Latency samples in nanoseconds. */
-export class LatencySamples {
-  readonly #samples = new Float64Array(LATENCY_SAMPLES_MAX);
-  #count = 0;
-
-  /** One more; beyond a bound they are left out. */
-  add(ns: number): void {
-    if (this.#count < LATENCY_SAMPLES_MAX) this.#samples[this.#count++] = ns;
-  }
-
-  /** Null when there are no samples. */
-  summary(): LatencyNs | null {
-    if (this.#count === 0) return null;
-    const sorted = this.#samples.slice(0, this.#count).sort();
-    const at = (q: number) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))]);
-    return {
-      min: at(0),
-      p50: at(0.5),
-      p90: at(0.9),
-      p99: at(0.99),
-      p999: at(0.999),
-      max: Math.round(sorted[sorted.length - 1]),
-    };
-  }
+/** One direction of a run in both. */
+export interface Direction {
+  /** Messages that arrived. */
+  readonly iterations: number;
+  /** Time it took. */
+  readonly seconds: number;
+  /** Their payload in bits, over this time. */
+  readonly goodputBps: number;
 }
 
-/** What a run's plan and its tally say. */
-export function figuresOf(plan: TransferPlan, tally: Tally) {
-  const iterations = tally.counts.reduce((sum, count) => sum + count, 0);
+function directionOf({ sizeBytes }: TransferPlan, iterations: number, seconds: number): Direction {
+  return { iterations, seconds, goodputBps: (iterations * sizeBytes * 8) / seconds };
+}
+
+/** What a run's plan and its tally say, with what came back, if both sides sent. */
+export function figuresOf(plan: TransferPlan, tally: Tally, returned?: Returned) {
+  const sent = directionOf(plan, sum(tally.counts), tally.seconds);
+  const back = returned && directionOf(plan, returned.arrived ?? sum(returned.counts), returned.seconds);
+  const lostBack = returned === undefined ? 0 : sum(returned.counts) - (returned.arrived ?? sum(returned.counts));
+  const iterations = sent.iterations + (back?.iterations ?? 0);
+  const seconds = Math.max(sent.seconds, back?.seconds ?? 0);
   const bytes = iterations * plan.sizeBytes;
   return {
     transport: plan.transport,
     sizeBytes: plan.sizeBytes,
     qps: plan.qps,
+    bidirectional: plan.bidirectional,
     cc: plan.rateControl.name,
     iterations,
-    lost: tally.lost,
+    lost: tally.lost === null ? null : tally.lost + lostBack,
     bytes,
-    seconds: tally.seconds,
-    goodputBps: (bytes * 8) / tally.seconds,
-    messagesPerSecond: iterations / tally.seconds,
+    seconds,
+    goodputBps: (bytes * 8) / seconds,
+    messagesPerSecond: iterations / seconds,
+    peakBps: tally.peakBps ?? null,
+    directions: back === undefined ? null : [sent, back],
+    intervals: tally.intervals ?? [],
     latencyNs: tally.latency.summary(),
   };
 }
@@ -156,63 +149,90 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
 const right = (title: string): Column => ({ title, align: 'right' });
 const MIB = 1024 * 1024;
 
-/** As perftest prints its bandwidth tests. */
-export function printBandwidth(output: Output, result: TransferResult): void {
-  output.table(
-    [
-      right('#bytes'),
-      right('#iterations'),
-      right('BW average[MiB/sec]'),
-      right('BW average[Gb/sec]'),
-      right('MsgRate[Mpps]'),
-    ],
-    [
-      [
-        result.sizeBytes,
-        result.iterations,
-        (result.goodputBps / 8 / MIB).toFixed(2),
-        (result.goodputBps / 1e9).toFixed(3),
-        (result.messagesPerSecond / 1e6).toFixed(6),
-      ],
-    ],
-  );
-  printTail(output, result);
+/** Bits a second in the unit of the report. */
+function bandwidthIn({ reportGbits }: ReportUnit, bps: number): number {
+  return reportGbits === true ? bps / 1e9 : bps / 8 / MIB;
 }
 
-/** As perftest prints its latency tests. */
-export function printLatency(output: Output, result: TransferResult): void {
-  const latency = result.latencyNs;
+/** The unit of a bandwidth report. */
+export interface ReportUnit {
+  /** Gb/s instead of MiB/s. */
+  readonly reportGbits?: true;
+}
+
+/** As perftest prints its bandwidth tests: a line a size. */
+export function printBandwidth(
+  output: Output,
+  results: readonly TransferResult[],
+  options: ReportUnit & { readonly cpuUtil?: true },
+): void {
+  const unit = options.reportGbits === true ? 'Gb/sec' : 'MiB/sec';
+  const digits = options.reportGbits === true ? 3 : 2;
+  const titles = ['#bytes', '#iterations', `BW peak[${unit}]`, `BW average[${unit}]`];
+  if (options.reportGbits !== true) titles.push('BW average[Gb/sec]');
+  titles.push('MsgRate[Mpps]');
+  if (options.cpuUtil === true) titles.push('CPU_Util[%]');
+  const rows = results.map((result) => [
+    result.sizeBytes,
+    result.iterations,
+    bandwidthIn(options, result.peakBps ?? 0).toFixed(digits), // As perftest: 0 where it has not looked for it.
+    bandwidthIn(options, result.goodputBps).toFixed(digits),
+    ...(options.reportGbits === true ? [] : [(result.goodputBps / 1e9).toFixed(3)]),
+    (result.messagesPerSecond / 1e6).toFixed(6),
+    ...(options.cpuUtil === true ? [(result.cpuPercent ?? 0).toFixed(2)] : []),
+  ]);
+  output.table(titles.map(right), rows);
+  printTail(output, results);
+}
+
+/** One interval of a long run. */
+export function intervalLine({ fromSeconds, toSeconds, messages, goodputBps }: Interval, options: ReportUnit): string {
+  const span = `${fromSeconds.toFixed(2)}-${toSeconds.toFixed(2)} s`;
+  const unit = options.reportGbits === true ? 'Gb/sec' : 'MiB/sec';
+  return ` ${span.padEnd(18)} ${String(messages).padStart(9)} messages  ${bandwidthIn(options, goodputBps).toFixed(2).padStart(9)} ${unit}`;
+}
+
+/** Throws a CommandFailure with exit code 1 when the result is below the limits of `-w` and `-y`. */
+export function expectLimits(
+  { goodputBps, messagesPerSecond }: Pick<TransferResult, 'goodputBps' | 'messagesPerSecond'>,
+  options: ReportUnit & { readonly limitBw?: number; readonly limitMsgrate?: number },
+): void {
+  const { limitBw = 0, limitMsgrate = 0 } = options;
+  const bandwidth = bandwidthIn(options, goodputBps);
+  if (bandwidth < limitBw) {
+    const unit = options.reportGbits === true ? 'Gb/s' : 'MiB/s';
+    throw new CommandFailure(EXIT_FAILED, `the bandwidth of ${bandwidth.toFixed(2)} ${unit} is below the limit of -w`);
+  }
+  const rate = messagesPerSecond / 1e6;
+  if (rate < limitMsgrate) {
+    throw new CommandFailure(EXIT_FAILED, `the rate of ${rate.toFixed(6)} million messages/s is below the limit of -y`);
+  }
+}
+
+/** As perftest prints its latency tests: a line a size. */
+export function printLatency(output: Output, results: readonly TransferResult[]): void {
   const us = (ns: number | undefined) => (ns === undefined ? '-' : (ns / 1000).toFixed(2));
-  output.table(
-    [
-      '#bytes',
-      '#iterations',
-      't_min[usec]',
-      't_typical[usec]',
-      '90%[usec]',
-      '99%[usec]',
-      '99.9%[usec]',
-      't_max[usec]',
-    ].map(right),
-    [
-      [
-        result.sizeBytes,
-        result.iterations,
-        us(latency?.min),
-        us(latency?.p50),
-        us(latency?.p90),
-        us(latency?.p99),
-        us(latency?.p999),
-        us(latency?.max),
-      ],
-    ],
-  );
-  printTail(output, result);
+  const titles = ['t_min[usec]', 't_typical[usec]', '90%[usec]', '99%[usec]', '99.9%[usec]', 't_max[usec]'];
+  const rows = results.map(({ sizeBytes, iterations, latencyNs }) => [
+    sizeBytes,
+    iterations,
+    us(latencyNs?.min),
+    us(latencyNs?.p50),
+    us(latencyNs?.p90),
+    us(latencyNs?.p99),
+    us(latencyNs?.p999),
+    us(latencyNs?.max),
+  ]);
+  output.table(['#bytes', '#iterations', ...titles].map(right), rows);
+  printTail(output, results);
 }
 
 /** What perftest does not say: whether the data is right, and what recovery had to do. */
-function printTail(output: Output, result: TransferResult): void {
-  const { counters, colors } = { counters: result.counters, colors: output.colors };
+function printTail(output: Output, results: readonly TransferResult[]): void {
+  const result = results.at(-1)!;
+  const { counters } = result;
+  const { colors } = output;
+  const verified = results.every((each) => each.verified);
   const troubles: CounterName[] = [
     'tx_retransmitted',
     'packet_seq_err',
@@ -224,7 +244,7 @@ function printTail(output: Output, result: TransferResult): void {
   const repairs = seen.length === 0 ? ['no retransmissions'] : seen;
   output.line(RULE);
   output.line(
-    ` data ${result.verified ? colors.green('verified') : colors.yellow('not verified')}; ${(result.transport === 'rc' ? repairs : [lossText(result)]).join(', ')}`,
+    ` data ${verified ? colors.green('verified') : colors.yellow('not verified')}; ${(result.transport === 'rc' ? repairs : [lossText(result)]).join(', ')}`,
   );
 }
 

@@ -2,22 +2,47 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
-import { NS_PER_MS, NS_PER_S } from '../../core/units.js';
+import { NS_PER_MS } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import { completionError, type WorkCompletion } from '../../verbs/completion-queue.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
-import type { CliIo, Progress } from '../output.js';
 import { fillPattern } from '../pattern.js';
-import { type Endpoint, grhBytes, type Lane, receiveDepth, type TransferOp } from './endpoint.js';
-import { LatencySamples } from './result.js';
+import { type Endpoint, grhBytes, type Lane, receiveDepth, type TransferOp, type TransferPlan } from './endpoint.js';
+import type { Interval } from './intervals.js';
+import type { LatencySamples } from './samples.js';
 
 /** What bandwidth traffic needs of an endpoint, whichever exchange connected it. */
 export type TrafficEndpoint = Pick<
   Endpoint,
-  'device' | 'plan' | 'lanes' | 'region' | 'sendCq' | 'recvCq' | 'arrivals'
+  | 'device'
+  | 'plan'
+  | 'lanes'
+  | 'region'
+  | 'sendCq'
+  | 'recvCq'
+  | 'arrivals'
+  | 'largestBytes'
+  | 'rxDepth'
+  | 'inlineBytes'
+  | 'arrivedBefore'
 > & {
   readonly channel: { readonly isOpen: boolean };
 };
+
+/** All message sizes of a test: one, or with `-a` the powers of two up to the plan's. */
+export function sizesOf({ allSizes, sizeBytes }: TransferPlan): number[] {
+  if (!allSizes) return [sizeBytes];
+  const sizes: number[] = [];
+  for (let bytes = 2; bytes <= sizeBytes; bytes *= 2) sizes.push(bytes);
+  return sizes;
+}
+
+/** The endpoint with the plan of one size. From now on messages that arrive must have it; memory and receives are those of the largest. */
+export function beginRound<E extends TrafficEndpoint>(endpoint: E, sizeBytes: number): E {
+  endpoint.arrivals.expectedBytes = sizeBytes;
+  const arrivedBefore = arrivedMessages(endpoint) + endpoint.arrivedBefore;
+  return { ...endpoint, plan: { ...endpoint.plan, sizeBytes }, arrivedBefore };
+}
 
 /** What a client measured. */
 export interface Tally {
@@ -29,6 +54,10 @@ export interface Tally {
   readonly seconds: number;
   /** Samples of single operations. */
   readonly latency: LatencySamples;
+  /** Of the best run of neighbouring messages, bits a second; null where nobody looked for it. */
+  readonly peakBps?: number | null;
+  /** What was moved when, where somebody asked for it. */
+  readonly intervals?: readonly Interval[];
 }
 
 /** Throws with what failed and, if it is so, that the peer is gone. */
@@ -37,135 +66,89 @@ export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   throw completionError(wc, !endpoint.channel.isOpen);
 }
 
-/** The work request of one operation on a lane: all of the lane's buffer, at the same place of the peer's. */
+/**
+ * The work request of one operation on a lane: a message of the plan's size between the lane's own buffer and the peer's. A message of up to
+ * `inlineBytes` is copied into the work request, where the operation sends one.
+ */
 export function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane): SendWorkRequest {
-  const { region, plan } = endpoint;
+  const { plan } = endpoint;
   const remote = lane.agreement.region!;
   const target = { remoteAddr: remote.addr, rkey: remote.rkey };
-  const sges = [region.sge(lane.offset, plan.sizeBytes)];
+  const from = ownOffset(plan, lane);
+  const sges = [endpoint.region.sge(from, plan.sizeBytes)];
+  const data = messageData(endpoint, from);
   switch (op) {
     case 'write':
-      return { opcode: 'RDMA_WRITE', sges, ...target };
+      return { opcode: 'RDMA_WRITE', ...data, ...target };
     case 'read':
       return { opcode: 'RDMA_READ', sges, ...target };
     case 'send':
-      return { opcode: 'SEND', sges, ...lane.agreement.destination };
+      return { opcode: 'SEND', ...data, ...lane.agreement.destination };
     default:
       return { opcode: 'ATOMIC_FETCH_AND_ADD', add: 1n, sges, ...target };
   }
 }
 
-/** The side that holds the original fills it: the client for WRITE and SEND, the server for READ. */
+/** What a work request takes as its data: bytes that it copies, if they are few, or a part of the region. */
+export function messageData({ region, plan, inlineBytes }: TrafficEndpoint, from: number) {
+  const { sizeBytes } = plan;
+  if (sizeBytes > 0 && sizeBytes <= inlineBytes) return { inline: region.bytes.subarray(from, from + sizeBytes) };
+  return { sges: [region.sge(from, sizeBytes)] };
+}
+
+/** Where a side's own operations have their buffer: in both directions at a time it is not the one that the peer's operations touch. */
+export function ownOffset({ bidirectional }: TransferPlan, { offset, secondOffset }: Lane): number {
+  return bidirectional ? secondOffset : offset;
+}
+
+/** The side that holds the original fills it: the client for WRITE and SEND, the server for READ; in both directions both do. */
 function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
   const { plan, region, lanes } = endpoint;
-  if (plan.op === 'atomic' || (plan.op === 'read') !== (role === 'server')) return;
+  if (plan.op === 'atomic') return;
+  if (!plan.bidirectional && (plan.op === 'read') !== (role === 'server')) return;
   lanes.forEach((lane, i) => {
-    fillPattern(region.bytes.subarray(lane.offset, lane.offset + plan.sizeBytes), i);
+    const at = plan.op === 'read' ? lane.offset : ownOffset(plan, lane);
+    const seed = plan.bidirectional && role === 'server' ? plan.qps + i : i;
+    fillPattern(region.bytes.subarray(at, at + plan.sizeBytes), seed);
   });
-}
-
-/** One lane of the client: how far it is, and when each operation in flight was posted. */
-class Stream {
-  readonly lane: Lane;
-  readonly #request: SendWorkRequest;
-  readonly #postedNs: Float64Array;
-  posted = 0;
-  completed = 0;
-
-  constructor(lane: Lane, request: SendWorkRequest, depth: number) {
-    this.lane = lane;
-    this.#request = request;
-    this.#postedNs = new Float64Array(depth);
-  }
-
-  get isFull(): boolean {
-    return this.posted - this.completed >= this.#postedNs.length;
-  }
-
-  post(): void {
-    this.#postedNs[this.posted % this.#postedNs.length] = nowNs();
-    this.lane.qp.postSend({ ...this.#request, wrId: this.posted });
-    this.posted++;
-  }
-
-  /** The oldest operation is done; its latency. Completions come in order. */
-  complete(timeNs: number): number {
-    return timeNs - this.#postedNs[this.completed++ % this.#postedNs.length];
-  }
-}
-
-/** Client of a bandwidth test: keeps `depth` operations in flight on every lane until the plan is done or Ctrl-C. */
-export async function pump(endpoint: TrafficEndpoint, io: CliIo, depth: number, progress: Progress): Promise<Tally> {
-  const { plan, lanes, sendCq } = endpoint;
-  const latency = new LatencySamples();
-  const streams = new Map(
-    lanes.map((lane) => [lane.qp.qpn, new Stream(lane, operation(plan.op, endpoint, lane), depth)]),
-  );
-  const startNs = nowNs();
-  const { durationNs } = plan;
-  let polledNs = startNs;
-  const wantsMore = (stream: Stream) =>
-    !io.interrupted.aborted && (durationNs > 0 ? polledNs - startNs < durationNs : stream.posted < plan.iterations);
-
-  for (;;) {
-    let inFlight = 0;
-    let done = 0;
-    for (const stream of streams.values()) {
-      while (!stream.isFull && wantsMore(stream)) stream.post();
-      inFlight += stream.posted - stream.completed;
-      done += stream.completed;
-    }
-    if (inFlight === 0) break;
-    const share = durationNs > 0 ? (polledNs - startNs) / durationNs : done / (plan.iterations * plan.qps);
-    progress.update(Math.round(share * 100), `${done} messages`);
-    await sendCq.wait();
-    polledNs = nowNs();
-    for (const wc of sendCq.poll(sendCq.depth)) {
-      check(wc, endpoint);
-      latency.add(streams.get(wc.qpn)!.complete(polledNs));
-    }
-  }
-  const counts = [...streams.values()].map((stream) => stream.completed);
-  const lost = plan.transport === 'rc' ? 0 : null;
-  return { counts, lost, seconds: (nowNs() - startNs) / NS_PER_S, latency };
 }
 
 /** Posts a receive into the lane's area; wr_id is the lane's place. */
 export function postReceive(endpoint: TrafficEndpoint, lane: number): void {
-  const { lanes, region, plan } = endpoint;
+  const { lanes, region, plan, largestBytes } = endpoint;
   const grh = grhBytes(plan);
-  const data = region.sge(lanes[lane].offset, plan.sizeBytes);
+  const data = region.sge(lanes[lane].offset, largestBytes);
   lanes[lane].qp.postRecv({ wrId: lane, sges: grh === 0 ? [data] : [region.sge(region.length - grh, grh), data] });
 }
 
-/** Throws ERR_ROCE_MISMATCH for a message of another length than the plan's: perftest's `-a`, or another `-s`. */
-export function checkLength(wc: WorkCompletion, { plan }: TrafficEndpoint): void {
+/** Throws ERR_ROCE_MISMATCH for a message of another length than the round's: another `-s`, or `-a` on one side only. */
+export function checkLength(wc: WorkCompletion, { plan, arrivals }: TrafficEndpoint): void {
   const bytes = wc.byteLen - grhBytes(plan);
-  if (bytes === plan.sizeBytes) return;
+  const expected = arrivals.expectedBytes;
+  if (bytes === expected) return;
   throw new RoceError(
     'ERR_ROCE_MISMATCH',
-    `a message of ${bytes} bytes has arrived, and ${plan.sizeBytes} were expected`,
-    'give both sides the same -s; perftest must run without -a',
+    `a message of ${bytes} bytes has arrived, and ${expected} were expected`,
+    'give both sides the same -s, and -a to both or to none',
   );
 }
 
-/** Fills the receive queues: before the client may send. */
+/** Fills the receive queues: before the peer may send. */
 export function postReceives(endpoint: TrafficEndpoint): void {
   if (endpoint.plan.op !== 'send') return;
-  const depth = receiveDepth(endpoint.plan);
+  const depth = receiveDepth(endpoint.plan, endpoint.rxDepth);
   endpoint.lanes.forEach((_, lane) => {
     for (let i = 0; i < depth; i++) postReceive(endpoint, lane);
   });
 }
 
-/** Server of a SEND bandwidth test: keeps the receive queues full until it has `messages`, or the endpoint is closed. */
-export async function drainReceives(endpoint: TrafficEndpoint, messages = Number.POSITIVE_INFINITY): Promise<void> {
-  const { arrivals } = endpoint;
+/** Receiver of a SEND bandwidth test: keeps the receive queues full and counts what arrives, until the endpoint is closed. */
+export async function drainReceives(endpoint: TrafficEndpoint): Promise<void> {
   for await (const wc of endpoint.recvCq) {
     check(wc, endpoint);
     checkLength(wc, endpoint);
     postReceive(endpoint, Number(wc.wrId));
-    if (++arrivals.messages === messages) return;
+    endpoint.arrivals.add();
   }
 }
 
@@ -186,13 +169,13 @@ export async function settledArrivals(endpoint: TrafficEndpoint, sent: number): 
   return last;
 }
 
-/** Messages that this side has taken whole: receives completed, or WRITEs that its NIC has executed. */
-export function arrivedMessages({ plan, arrivals, device }: TrafficEndpoint): number {
-  return plan.op === 'send' ? arrivals.messages : device.counters().rx_write_requests;
+/** Messages of this round that this side has taken whole: receives completed, or WRITEs that its NIC has executed. */
+export function arrivedMessages({ plan, arrivals, device, arrivedBefore }: TrafficEndpoint): number {
+  return (plan.op === 'send' ? arrivals.messages : device.counters().rx_write_requests) - arrivedBefore;
 }
 
 /** What has to be there before either side may start. */
 export function prepare(endpoint: Endpoint, role: 'client' | 'server'): void {
   prepareData(endpoint, role);
-  if (role === 'server') postReceives(endpoint);
+  if (role === 'server' || endpoint.plan.bidirectional) postReceives(endpoint);
 }

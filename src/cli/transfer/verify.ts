@@ -7,23 +7,51 @@ import { z } from 'zod';
 import { crc32 } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
 import type { Endpoint, Lane } from './endpoint.js';
-import { settledArrivals } from './run.js';
+import { ownOffset, settledArrivals } from './run.js';
 
-const doneSchema = z.object({ done: z.array(z.number().int().min(0)) });
-const digestSchema = z.object({ digest: z.array(z.string()), arrived: z.number().int().min(0).optional() });
+const countsSchema = z.array(z.number().int().min(0));
+const doneSchema = z.object({
+  done: countsSchema,
+  /** The client was told to end. */
+  stopped: z.boolean().default(false),
+  /** No other size follows. */
+  last: z.boolean().default(true),
+});
+const digestSchema = z.object({
+  digest: z.array(z.string()),
+  arrived: z.number().int().min(0).optional(),
+  /** In both directions: what the server has done. */
+  returned: z.object({ counts: countsSchema, seconds: z.number().min(0), digest: z.array(z.string()) }).optional(),
+});
 const verdictSchema = z.object({ verified: z.boolean() });
 
-/** One text a lane: the CRC-32 of its data, or its counter. */
-function digestOf(endpoint: Endpoint, of: (lane: Lane, bytes: Buffer) => string): string[] {
-  const { region, plan } = endpoint;
+/** One text a lane: the CRC-32 of its data from `offsetOf`, or with atomics its counter. */
+function digestOf(endpoint: Endpoint, offsetOf: (lane: Lane) => number): string[] {
+  const { region, plan, lanes } = endpoint;
+  const isCounter = plan.op === 'atomic';
   // A WRITE ping-pong numbers its messages in their last byte; where the last one was lost the two sides differ there, and nowhere else.
   const marked = plan.transport !== 'rc' && plan.tool === 'lat' && plan.op === 'write' ? 1 : 0;
   const length = plan.sizeBytes - marked;
-  return endpoint.lanes.map((lane) => of(lane, region.bytes.subarray(lane.offset, lane.offset + length)));
+  return lanes.map((lane) => {
+    const bytes = region.bytes.subarray(offsetOf(lane), offsetOf(lane) + length);
+    return isCounter ? bytes.readBigUInt64LE(0).toString() : crc32(bytes).toString(16);
+  });
 }
 
-const crcText = (_: Lane, bytes: Buffer) => crc32(bytes).toString(16);
-const counterText = (_: Lane, bytes: Buffer) => bytes.readBigUInt64LE(0).toString();
+/** What the peer reads and writes. */
+const shared = (lane: Lane) => lane.offset;
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
+
+/** What a server has sent back, where both sides send. */
+export interface Returned {
+  /** Operations completed on each lane. */
+  readonly counts: readonly number[];
+  /** From its first message to its last completion. */
+  readonly seconds: number;
+  /** Of the server's messages those that were taken here, where nothing acknowledges them; undefined: all of them. */
+  readonly arrived: number | undefined;
+}
 
 /** What the client knows at the end. */
 export interface Verification {
@@ -31,34 +59,78 @@ export interface Verification {
   readonly verified: boolean;
   /** Messages that the server has taken, where nothing acknowledges them; undefined: all of them. */
   readonly arrived: number | undefined;
+  /** The other direction, if there is one. */
+  readonly returned: Returned | undefined;
 }
 
-/**
- * Client: after the last completion. `counts`: operations completed on each lane; one that carried nothing, because the run was interrupted, has
- * nothing to be wrong. Tells the server the verdict.
- */
-export async function verifyAsClient(endpoint: Endpoint, counts: readonly number[]): Promise<Verification> {
+/** How the client came to its end. */
+export interface ClientEnd {
+  /** Operations completed on each lane; one that carried nothing has nothing to be wrong. */
+  readonly counts: readonly number[];
+  /** It was told to end, and so must the server. */
+  readonly stopped: boolean;
+  /** No other size follows. */
+  readonly last: boolean;
+}
+
+/** Client: after the last completion. Tells the server the verdict. */
+export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promise<Verification> {
   const { channel, plan } = endpoint;
-  channel.send({ done: counts });
-  const answer = digestSchema.safeParse(await channel.receive());
+  const { counts, stopped, last } = end;
+  channel.send({ done: counts, stopped, last });
+  // A server that sends, too, may have as much before it as there was altogether.
+  const answer = digestSchema.safeParse(
+    await channel.receive(plan.bidirectional ? Number.POSITIVE_INFINITY : undefined),
+  );
   if (!answer.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the server did not say what it holds');
-  const own = plan.op === 'atomic' ? counts.map(String) : digestOf(endpoint, crcText);
-  const { digest, arrived } = answer.data;
-  const isRight = own.every((text, i) => counts[i] === 0 || text === digest[i]);
-  const verified = digest.length === own.length && (arrived === 0 || isRight);
+  const { digest, arrived, returned } = answer.data;
+  const own = plan.op === 'atomic' ? counts.map(String) : digestOf(endpoint, (lane) => ownOffset(plan, lane));
+  const isRight = digest.length === own.length && own.every((text, i) => counts[i] === 0 || text === digest[i]);
+  const back = returned === undefined ? undefined : await checkReturned(endpoint, returned);
+  const verified = (arrived === 0 || isRight) && (back === undefined || back.isRight);
   channel.send({ verified });
-  return { verified, arrived };
+  return { verified, arrived, returned: back?.returned };
 }
 
-/** Server: waits for the client to be done, shows what it holds, and hears the verdict. */
-export async function verifyAsServer(endpoint: Endpoint): Promise<boolean> {
-  const { channel, plan } = endpoint;
-  const counts = doneSchema.safeParse(await channel.receive(Number.POSITIVE_INFINITY));
-  if (!counts.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not say what it has done');
-  const isCounted = plan.transport !== 'rc' && plan.tool === 'bw';
-  const sent = counts.data.done.reduce((sum, count) => sum + count, 0);
-  const arrived = isCounted ? await settledArrivals(endpoint, sent) : undefined;
-  channel.send({ digest: digestOf(endpoint, plan.op === 'atomic' ? counterText : crcText), arrived });
+/** The other direction: this side holds the copy, or with READ the original. */
+async function checkReturned(
+  endpoint: Endpoint,
+  { counts, seconds, digest }: NonNullable<z.infer<typeof digestSchema>['returned']>,
+): Promise<{ readonly isRight: boolean; readonly returned: Returned }> {
+  const arrived = await countedArrivals(endpoint, sum(counts));
+  const theirs = endpoint.plan.op === 'atomic' ? counts.map(String) : digest;
+  const held = digestOf(endpoint, shared);
+  const isRight = arrived === 0 || held.every((text, i) => counts[i] === 0 || text === theirs[i]);
+  return { isRight, returned: { counts, seconds, arrived } };
+}
+
+/** Messages of `sent` that were taken here, where nothing acknowledges them; undefined: all of them. */
+async function countedArrivals(endpoint: Endpoint, sent: number): Promise<number | undefined> {
+  const { plan } = endpoint;
+  return plan.transport !== 'rc' && plan.tool === 'bw' ? settledArrivals(endpoint, sent) : undefined;
+}
+
+/** What a server does meanwhile, where both sides send. */
+export interface OwnTraffic {
+  /** Resolves when it is done. */
+  readonly done: Promise<Pick<Returned, 'counts' | 'seconds'>>;
+  /** Ends it before its time. */
+  stop(): void;
+}
+
+/** Server: waits for the client to be done, shows what it holds, and hears the verdict; `last`: there is no other size. */
+export async function verifyAsServer(
+  endpoint: Endpoint,
+  own?: OwnTraffic,
+): Promise<{ readonly verified: boolean; readonly last: boolean }> {
+  const { channel } = endpoint;
+  const end = doneSchema.safeParse(await channel.receive(Number.POSITIVE_INFINITY));
+  if (!end.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not say what it has done');
+  if (end.data.stopped) own?.stop();
+  const done = await own?.done;
+  const returned = done && { ...done, digest: digestOf(endpoint, (lane) => lane.secondOffset) };
+  const arrived = await countedArrivals(endpoint, sum(end.data.done));
+  channel.send({ digest: digestOf(endpoint, shared), arrived, returned });
   const answer = verdictSchema.safeParse(await channel.receive());
-  return answer.success && answer.data.verified;
+  return { verified: answer.success && answer.data.verified, last: end.data.last };
 }

@@ -1,0 +1,35 @@
+/** Options that must agree with each other: what perftest refuses is refused here, with what to do. */
+
+import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import type { TransferOptions } from './command.js';
+import type { TransferOp } from './endpoint.js';
+
+/** The largest size of `-a`, as in perftest. */
+const LARGEST_SIZE_BYTES = 2 ** 23;
+
+function refuse(text: string, hint: string): never {
+  throw new RoceError('ERR_ROCE_CONFLICT', text, hint);
+}
+
+/** The options, with the largest size where all are run. Throws ERR_ROCE_CONFLICT. */
+export function consistentOptions(op: TransferOp, options: TransferOptions, command: Command): TransferOptions {
+  const { all, runInfinitely, duration, postList, txDepth, inlineSize, perftest, rdmaCm, bidirectional } = options;
+  const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
+  if (rdmaCm === true && perftest !== true) refuse('-R needs --perftest', 'two of our own meet over TCP');
+  if (postList > txDepth) {
+    refuse(`-l ${postList} does not fit ${txDepth} messages in flight`, `give -t ${postList} or more`);
+  }
+  if (inlineSize > 0 && (op === 'read' || op === 'atomic')) {
+    refuse(`-I is not for ${op}`, 'only write and send carry data in their requests');
+  }
+  if (runInfinitely === true && bidirectional === true && op === 'send' && perftest === true) {
+    refuse('perftest has no --run_infinitely with -b of send', 'give -D');
+  }
+  if (all !== true) return options;
+  if (op === 'atomic') refuse('-a is not for atomic', 'an atomic moves 8 bytes');
+  if (duration !== undefined || runInfinitely === true) refuse('-a runs a number of messages a size', 'give -n');
+  if (isGiven('size')) refuse('-a and -s contradict each other', 'give one of them');
+  const size = options.transport === 'ud' ? options.mtu : LARGEST_SIZE_BYTES;
+  return { ...options, size };
+}

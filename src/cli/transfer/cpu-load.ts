@@ -1,0 +1,23 @@
+/** How busy the processors of this host are, all programs together, as `--cpu_util` of perftest tells it. */
+
+import { cpus } from 'node:os';
+
+function ticks(): { readonly busy: number; readonly all: number } {
+  let busy = 0;
+  let all = 0;
+  for (const { times } of cpus()) {
+    const sum = times.user + times.nice + times.sys + times.irq + times.idle;
+    all += sum;
+    busy += sum - times.idle;
+  }
+  return { busy, all };
+}
+
+/** Starts to measure; the function it returns says how busy all processors were since, in percent. */
+export function cpuLoad(): () => number {
+  const start = ticks();
+  return () => {
+    const now = ticks();
+    return now.all === start.all ? 0 : (100 * (now.busy - start.busy)) / (now.all - start.all);
+  };
+}

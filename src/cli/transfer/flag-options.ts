@@ -1,0 +1,66 @@
+/** Makes options of a command from the table of perftest's flags, and says what became of those without effect here. */
+
+import { type Command, Option } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import {
+  ACCEPTED_FLAGS,
+  isFor,
+  MISSING_FLAGS,
+  presetFor,
+  TAKEN_FLAGS,
+  type TakenFlag,
+  type ToolName,
+} from './flags.js';
+
+/** Adds every flag of perftest: those that are taken to the help, the others hidden, so that they can be answered. */
+export function addPerftestFlags(command: Command, tool: ToolName): Command {
+  for (const entry of TAKEN_FLAGS.filter((flag) => isFor(tool, flag))) addTaken(command, tool, entry);
+  for (const { flags } of [...ACCEPTED_FLAGS, ...MISSING_FLAGS]) command.addOption(new Option(flags).hideHelp());
+  return command;
+}
+
+function addTaken(command: Command, tool: ToolName, entry: TakenFlag): void {
+  const option = new Option(entry.flags, entry.meaning);
+  // Commander makes camel case of hyphens only, and some of perftest's names have underscores.
+  const attribute = option.name().replaceAll(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase());
+  option.attributeName = () => attribute;
+  const { parse } = entry;
+  if (parse !== undefined) option.argParser(parse);
+  const preset = presetFor(tool, entry);
+  if (preset !== undefined) option.default(parse === undefined ? preset : parse(preset), preset);
+  command.addOption(option);
+  const value = / <.*/.exec(entry.flags)?.[0] ?? '';
+  for (const name of entry.also ?? []) {
+    const alias = new Option(`${name}${value}`).hideHelp();
+    if (parse !== undefined) alias.argParser(parse);
+    command.addOption(alias);
+    command.on(`option:${alias.name()}`, () => {
+      command.setOptionValueWithSource(attribute, command.getOptionValue(alias.attributeName()), 'cli');
+    });
+  }
+}
+
+/** One line for `--help` on the flags that change nothing. */
+export function acceptedFlagsText(): string {
+  const names = ACCEPTED_FLAGS.map(({ flags }) => flags.replace(/ <.*/, '').split(', ')[0]);
+  return `Accepted without effect, as perftest spells them:\n${names.join(' ')} (docs/perftest.md has every flag).`;
+}
+
+/**
+ * What the given flags without effect are replaced by, a line each. Throws ERR_ROCE_INVALID_ARGUMENT for a flag of perftest that is not there.
+ */
+export function perftestFlagNotes(command: Command): string[] {
+  const isGiven = (flags: string) => command.getOptionValueSource(new Option(flags).attributeName()) === 'cli';
+  for (const { flags, reason } of MISSING_FLAGS) {
+    if (!isGiven(flags)) continue;
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${nameOf(flags)} of perftest is not supported`, reason);
+  }
+  return ACCEPTED_FLAGS.filter(({ flags }) => isGiven(flags)).map(
+    ({ flags, instead }) => `${nameOf(flags)} changes nothing here: ${instead}`,
+  );
+}
+
+/** `-x, --gid-index`, without the value. */
+function nameOf(flags: string): string {
+  return flags.replace(/ <.*/, '');
+}

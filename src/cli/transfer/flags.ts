@@ -1,0 +1,251 @@
+/**
+ * The flags of perftest, one entry each: its spelling, its value, what it means here. `bw` and `lat` take their options from this table, and
+ * docs/perftest.md is made of it (`node scripts/perftest-doc.js`). Options that perftest does not have stand in `command.ts`.
+ */
+
+import { TRANSPORTS } from '../../cm/transport.js';
+import {
+  choiceOption,
+  countOption,
+  messageSizeOption,
+  mtuOption,
+  portOption,
+  positiveNumberOption,
+  rangeOption,
+  secondsOption,
+} from '../options.js';
+
+/** One of the two commands. */
+export type ToolName = 'bw' | 'lat';
+
+/** What every entry has. */
+interface FlagEntry {
+  /** Spelling for commander: `-Q, --cq-mod <n>`. */
+  readonly flags: string;
+  /** Other long names of the same, perftest's where ours differs. */
+  readonly also?: readonly string[];
+  /** The commands that have it. Default: both. */
+  readonly tools?: readonly ToolName[];
+}
+
+/** A flag that does here what it does in perftest. */
+export interface TakenFlag extends FlagEntry {
+  /** One line of `--help`. */
+  readonly meaning: string;
+  /** From the text of the value. */
+  readonly parse?: (text: string) => unknown;
+  /** As one would type it, if it has one; by command where they differ. */
+  readonly preset?: string | Readonly<Record<ToolName, string>>;
+}
+
+/** A flag that is taken without effect, with what does its work here. */
+export interface AcceptedFlag extends FlagEntry {
+  /** What does its work here; a sentence without its full stop. */
+  readonly instead: string;
+}
+
+/** A flag that is refused. */
+export interface MissingFlag extends FlagEntry {
+  /** Why, and what to do; a sentence without its full stop. */
+  readonly reason: string;
+}
+
+const BW = ['bw'] as const;
+const LAT = ['lat'] as const;
+
+/** `RC` and `rc` alike. */
+const transportOption = choiceOption(TRANSPORTS);
+const anyCaseTransport = Object.assign((text: string) => transportOption(text.toLowerCase()), {
+  choices: TRANSPORTS,
+});
+
+/** What `bw` and `lat` take, in the order of their help. */
+export const TAKEN_FLAGS: readonly TakenFlag[] = [
+  { flags: '-p, --port <port>', parse: portOption, preset: '18515', meaning: 'TCP port on which the two sides meet' },
+  {
+    flags: '-s, --size <bytes>',
+    parse: messageSizeOption,
+    preset: { bw: '64KiB', lat: '2' },
+    meaning: 'message size (4096, 64KiB, 4MiB)',
+  },
+  { flags: '-a, --all', meaning: 'run all sizes from 2 bytes to 8 MiB (UD: to the path MTU), a line each' },
+  {
+    flags: '-n, --iters <n>',
+    parse: countOption,
+    preset: { bw: '5000', lat: '1000' },
+    meaning: 'messages per queue pair',
+  },
+  {
+    flags: '-D, --duration <time>',
+    parse: secondsOption,
+    meaning: 'run for a time (3 is 3s; 500ms) instead of a number of messages',
+  },
+  {
+    flags: '--run_infinitely',
+    tools: BW,
+    meaning: 'run until Ctrl-C, and print a line every -D (default 5s)',
+  },
+  {
+    flags: '-c, --transport <type>',
+    also: ['--connection'],
+    parse: anyCaseTransport,
+    preset: 'rc',
+    meaning: 'RC, UC or UD; UC has write and send, UD has send of one packet, and neither repeats what is lost',
+  },
+  {
+    flags: '-b, --bidirectional',
+    also: ['--bidir'],
+    tools: BW,
+    meaning: 'both sides send at a time; the result is the sum',
+  },
+  { flags: '-q, --qp <n>', parse: countOption, preset: '1', tools: BW, meaning: 'queue pairs' },
+  {
+    flags: '-t, --tx-depth <n>',
+    parse: countOption,
+    preset: '128',
+    tools: BW,
+    meaning: 'messages in flight per queue pair',
+  },
+  {
+    flags: '-r, --rx-depth <n>',
+    parse: rangeOption(1, 16_384),
+    meaning: 'receives posted per queue pair in send tests (default 512; UC and UD: one a message, to 16384)',
+  },
+  {
+    flags: '-l, --post_list <n>',
+    parse: countOption,
+    tools: BW,
+    preset: '1',
+    meaning: 'post so many messages with one doorbell',
+  },
+  {
+    flags: '-Q, --cq-mod <n>',
+    parse: countOption,
+    tools: BW,
+    preset: '1',
+    meaning: 'ask for a completion of every nth message only (perftest: 100)',
+  },
+  {
+    flags: '-I, --inline_size <bytes>',
+    parse: rangeOption(0, 65_536),
+    preset: '0',
+    meaning: 'copy messages up to this size into the work request (write and send)',
+  },
+  {
+    flags: '-o, --outs <n>',
+    parse: rangeOption(1, 255),
+    preset: '16',
+    meaning: 'READs and atomics in flight per queue pair',
+  },
+  {
+    flags: '-e, --events',
+    meaning: 'sleep on completion events; bw always does, lat else asks in every turn of the event loop',
+  },
+  { flags: '-m, --mtu <bytes>', parse: mtuOption, preset: '4096', meaning: 'path MTU: 256, 512, 1024, 2048 or 4096' },
+  {
+    flags: '-u, --timeout <code>',
+    also: ['--qp-timeout'],
+    parse: rangeOption(0, 31),
+    meaning: 'local ACK timeout, 4.096 us x 2^code; 0 waits for ever (default: 14)',
+  },
+  {
+    flags: '--retry-cnt <n>',
+    also: ['--retry_count'],
+    parse: rangeOption(1, 7),
+    meaning: 'retries before the connection fails, 1 to 7 (default: 7)',
+  },
+  {
+    flags: '-R, --rdma-cm',
+    also: ['--rdma_cm'],
+    meaning: 'with --perftest: connect through rdma_cm, as perftest -R does',
+  },
+  { flags: '-N, --noPeak', tools: BW, meaning: 'do not compute the peak (above 20000 messages and with -D: never)' },
+  { flags: '--report_gbits', tools: BW, meaning: 'report Gb/s instead of MiB/s; -w counts in the same unit' },
+  { flags: '--cpu_util', tools: BW, meaning: 'report how busy the processors of this host were, in percent' },
+  {
+    flags: '-w, --limit_bw <value>',
+    parse: positiveNumberOption,
+    tools: BW,
+    meaning: 'exit code 1 when the average is below this many MiB/s (Gb/s with --report_gbits)',
+  },
+  {
+    flags: '-y, --limit_msgrate <value>',
+    parse: positiveNumberOption,
+    tools: BW,
+    meaning: 'exit code 1 when there are fewer than this many million messages a second',
+  },
+];
+
+/** What is taken so that command lines for perftest run here, and changes nothing. */
+export const ACCEPTED_FLAGS: readonly AcceptedFlag[] = [
+  { flags: '-d, --ib-dev <dev>', instead: 'there are no devices to choose from; --bind chooses the address' },
+  { flags: '--ib-port <port>', instead: 'a software NIC has one port; -i is --interval here' },
+  { flags: '-x, --gid-index <index>', instead: 'there is no GID table; --bind chooses the address' },
+  { flags: '-F, --CPU-freq', instead: 'time is measured in nanoseconds, whatever the frequency of the processor' },
+  {
+    flags: '-S, --sl <sl>',
+    instead: 'an UDP socket sends no VLAN priority; the switch configuration sorts traffic by DSCP',
+  },
+  { flags: '-f, --margin <seconds>', instead: 'all of the time of -D counts' },
+  { flags: '--ipv6', instead: 'the address that --bind names decides' },
+  { flags: '--force-link <type>', instead: 'the link is always Ethernet' },
+];
+
+/** What perftest has and this does not. */
+export const MISSING_FLAGS: readonly MissingFlag[] = [
+  { flags: '-A, --atomic_type <type>', reason: 'atomics are FETCH_AND_ADD' },
+  { flags: '-C, --report-cycles', tools: LAT, reason: 'times are in microseconds' },
+  {
+    flags: '-H, --report-histogram',
+    tools: LAT,
+    reason: '--json has the percentiles, and `rocev2 estats hist` a histogram',
+  },
+  { flags: '-U, --report-unsorted', tools: LAT, reason: 'single samples are not printed' },
+  { flags: '--latency_gap <ns>', tools: LAT, reason: 'messages follow each other at once' },
+  { flags: '-g, --mcg', reason: 'there is no multicast' },
+  { flags: '-M, --MGID <gid>', reason: 'there is no multicast' },
+  { flags: '-L, --hop_limit <n>', reason: 'the hop limit is the one of the UDP socket' },
+  { flags: '-O, --dualport', reason: 'a NIC has one port; start two runs' },
+  { flags: '-T, --tos <value>', reason: 'there is no option for it; programs set `trafficClass` of an address vector' },
+  { flags: '--tclass <value>', reason: 'there is no option for it; programs set `trafficClass` of an address vector' },
+  { flags: '-W, --report-counters <names>', reason: 'the counters that moved are in --json' },
+  { flags: '-X, --vector <n>', reason: 'there are no completion vectors' },
+  { flags: '-z, --com_rdma_cm', reason: '-R connects through rdma_cm' },
+  { flags: '--out_json', reason: '--json prints the document on standard output' },
+  { flags: '--out_json_file <file>', reason: '--json prints the document on standard output' },
+  { flags: '--output <units>', reason: '--json has bandwidth, message rate and latency' },
+  { flags: '--dlid <lid>', reason: 'RoCE has no LIDs' },
+  { flags: '--dont_xchg_versions', reason: 'the exchange is how the two sides agree on an MTU' },
+  { flags: '--source_ip <address>', reason: '--bind chooses the address' },
+  { flags: '--mr_per_qp', reason: 'all queue pairs share one region' },
+  { flags: '--odp', reason: 'memory of the process needs no pinning' },
+  { flags: '--mmap <file>', reason: 'messages leave from memory of the process' },
+  { flags: '--use_hugepages', reason: 'messages leave from memory of the process' },
+  { flags: '--perform_warm_up', reason: 'repeat the run; the first one warms up' },
+  { flags: '--pkey_index <n>', reason: 'the P_Key is 0xffff' },
+  { flags: '--report-both', tools: BW, reason: '--json has both directions of -b' },
+  { flags: '--report-per-port', tools: BW, reason: 'a NIC has one port' },
+  { flags: '--reversed', tools: BW, reason: 'start the client on the other host' },
+  { flags: '--recv_post_list <n>', reason: 'receives are posted one by one' },
+  { flags: '--inline_recv <bytes>', reason: 'receives go to registered memory' },
+  { flags: '--use-srq', reason: '-r posts receives per queue pair' },
+  { flags: '--use_old_post_send', reason: 'there is one way to post' },
+  { flags: '--wait_destroy <seconds>', reason: 'resources are freed at once' },
+  { flags: '--disable_pcie_relaxed', reason: 'there is no PCIe' },
+  { flags: '--rate_limit <rate>', tools: BW, reason: '--rate 10Gbps paces the sender' },
+  { flags: '--rate_units <units>', tools: BW, reason: '--rate takes its unit with the number' },
+  { flags: '--rate_limit_type <type>', tools: BW, reason: '--rate paces the sender' },
+  { flags: '--burst_size <n>', tools: BW, reason: '--rate paces every packet' },
+  { flags: '--typical_pkt_size <bytes>', tools: BW, reason: '--rate paces every packet' },
+  { flags: '--aes_xts', reason: 'there is no encryption in the NIC' },
+];
+
+/** Whether a command has the flag. */
+export function isFor(tool: ToolName, { tools }: FlagEntry): boolean {
+  return tools === undefined || tools.includes(tool);
+}
+
+/** What the flag is set to when nobody says it, as one would type it. */
+export function presetFor(tool: ToolName, { preset }: TakenFlag): string | undefined {
+  return typeof preset === 'object' ? preset[tool] : preset;
+}

@@ -1,0 +1,70 @@
+/** What a long run has moved in each interval of it. */
+
+import { NS_PER_S } from '../../core/units.js';
+
+/** One interval. */
+export interface Interval {
+  /** When it began, in seconds from the first message. */
+  readonly fromSeconds: number;
+  /** When it ended. */
+  readonly toSeconds: number;
+  /** Messages that were completed in it. */
+  readonly messages: number;
+  /** Their payload in bits, over its length. */
+  readonly goodputBps: number;
+}
+
+/** Intervals that are kept; of a run without end the oldest are dropped. */
+const INTERVALS_MAX = 10_000;
+
+/** Counts messages interval by interval. It has no timer: what completes moves it on. */
+export class IntervalLog {
+  readonly #startNs: number;
+  readonly #intervalNs: number;
+  readonly #sizeBytes: number;
+  readonly #tell: (interval: Interval) => void;
+  readonly #intervals: Interval[] = [];
+  #beginNs: number;
+  #messages = 0;
+
+  /** `intervalNs` of 0: no intervals. */
+  constructor(
+    startNs: number,
+    { intervalNs, onInterval }: { readonly intervalNs: number; onInterval(interval: Interval): void },
+    sizeBytes: number,
+  ) {
+    this.#startNs = startNs;
+    this.#beginNs = startNs;
+    this.#intervalNs = intervalNs;
+    this.#sizeBytes = sizeBytes;
+    this.#tell = onInterval;
+  }
+
+  /** So many messages were completed by then. */
+  add(messages: number, timeNs: number): void {
+    if (this.#intervalNs === 0) return;
+    this.#messages += messages;
+    if (timeNs - this.#beginNs >= this.#intervalNs) this.#close(timeNs);
+  }
+
+  /** All intervals; what has begun since the last one is one, too, unless it is empty. */
+  finish(timeNs: number): readonly Interval[] {
+    if (this.#messages > 0) this.#close(timeNs);
+    return this.#intervals;
+  }
+
+  #close(timeNs: number): void {
+    const seconds = (timeNs - this.#beginNs) / NS_PER_S;
+    const interval = {
+      fromSeconds: (this.#beginNs - this.#startNs) / NS_PER_S,
+      toSeconds: (timeNs - this.#startNs) / NS_PER_S,
+      messages: this.#messages,
+      goodputBps: seconds > 0 ? (this.#messages * this.#sizeBytes * 8) / seconds : 0,
+    };
+    this.#intervals.push(interval);
+    if (this.#intervals.length > INTERVALS_MAX) this.#intervals.shift();
+    this.#tell(interval);
+    this.#beginNs = timeNs;
+    this.#messages = 0;
+  }
+}

@@ -1,0 +1,27 @@
+/** The plan of a test, from the options. */
+
+import type { TransferOptions } from './command.js';
+import type { TransferOp, TransferPlan } from './endpoint.js';
+import type { ToolName } from './flags.js';
+import { rateControlOf } from './rate-control.js';
+
+const ATOMIC_BYTES = 8;
+/** A run without end has one that nobody will see: 104 days. */
+const ENDLESS_NS = Number.MAX_SAFE_INTEGER;
+
+/** What the client asks for. */
+export function planOf(tool: ToolName, op: TransferOp, options: TransferOptions): TransferPlan {
+  const isTimed = options.runInfinitely === true || options.duration !== undefined;
+  return {
+    tool,
+    op,
+    transport: options.transport,
+    sizeBytes: op === 'atomic' ? ATOMIC_BYTES : options.size,
+    iterations: isTimed ? 0 : options.iters,
+    durationNs: options.runInfinitely === true ? ENDLESS_NS : (options.duration ?? 0),
+    qps: options.qp,
+    allSizes: options.all === true,
+    bidirectional: options.bidirectional === true,
+    rateControl: rateControlOf(options),
+  };
+}

@@ -1,0 +1,134 @@
+/** The sending side of a bandwidth test: keeps work requests in flight on every lane until the plan is done or Ctrl-C. */
+
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import type { SendWorkRequest } from '../../verbs/send-work-request.js';
+import type { Progress } from '../output.js';
+import type { Lane } from './endpoint.js';
+import { type Interval, IntervalLog } from './intervals.js';
+import { check, operation, type Tally, type TrafficEndpoint } from './run.js';
+import { LatencySamples, PeakFinder } from './samples.js';
+
+/** How messages are posted, and what is told meanwhile. */
+export interface PumpOptions {
+  /** Messages in flight on each lane. */
+  readonly depth: number;
+  /** Messages posted with one doorbell; not more than `depth`. */
+  readonly postList: number;
+  /** Every nth message has a completion; not more than `depth`. */
+  readonly cqMod: number;
+  /** Look for the peak. */
+  readonly wantsPeak: boolean;
+  /** Tell of every so many nanoseconds; 0: never. */
+  readonly intervalNs: number;
+  /** Hears of each of them. */
+  onInterval(interval: Interval): void;
+}
+
+/** One lane of the client: how far it is, and when each operation in flight was posted. */
+class Stream {
+  readonly #lane: Lane;
+  readonly #request: SendWorkRequest;
+  readonly #postedNs: Float64Array;
+  readonly #options: PumpOptions;
+  posted = 0;
+  completed = 0;
+  /** The newest message has no completion of its own: nothing tells when it is done. */
+  hasSilentTail = false;
+
+  constructor(lane: Lane, request: SendWorkRequest, options: PumpOptions) {
+    this.#lane = lane;
+    this.#request = request;
+    this.#options = options;
+    this.#postedNs = new Float64Array(options.depth);
+  }
+
+  get inFlight(): number {
+    return this.posted - this.completed;
+  }
+
+  get room(): number {
+    return this.#postedNs.length - this.inFlight;
+  }
+
+  /** Posts `count` messages with one doorbell. The last one has a completion if `isLast`, as every nth has. */
+  post(count: number, timeNs: number, isLast: boolean): void {
+    const requests: SendWorkRequest[] = [];
+    for (let i = 1; i <= count; i++) {
+      const wrId = this.posted++;
+      this.#postedNs[wrId % this.#postedNs.length] = timeNs;
+      const signaled = this.posted % this.#options.cqMod === 0 || (isLast && i === count);
+      requests.push({ ...this.#request, wrId, signaled });
+      this.hasSilentTail = !signaled;
+    }
+    this.#lane.qp.postSend(...requests);
+  }
+
+  /** Message `wrId` is done, and with it all before it; tells of each how long it took. */
+  complete(wrId: number, timeNs: number, tell: (latencyNs: number) => void): number {
+    const before = this.completed;
+    while (this.completed <= wrId) tell(timeNs - this.#postedNs[this.completed++ % this.#postedNs.length]);
+    return this.completed - before;
+  }
+}
+
+/** Runs a bandwidth test's sender to its end. */
+export async function pump(
+  endpoint: TrafficEndpoint,
+  interrupted: AbortSignal,
+  options: PumpOptions,
+  progress: Progress,
+): Promise<Tally> {
+  const { plan, lanes, sendCq } = endpoint;
+  const { durationNs, iterations } = plan;
+  const latency = new LatencySamples();
+  const peak = PeakFinder.forPlan(plan, options.wantsPeak);
+  const request = (lane: Lane) => operation(plan.op, endpoint, lane);
+  const streams = new Map(lanes.map((lane) => [lane.qp.qpn, new Stream(lane, request(lane), options)]));
+  const startNs = nowNs();
+  const log = new IntervalLog(startNs, options, plan.sizeBytes);
+  let polledNs = startNs;
+  const isOver = () => interrupted.aborted || (durationNs > 0 && polledNs - startNs >= durationNs);
+  const left = (stream: Stream) => (durationNs > 0 ? Number.POSITIVE_INFINITY : iterations - stream.posted);
+
+  for (;;) {
+    let inFlight = 0;
+    let done = 0;
+    for (const stream of streams.values()) {
+      for (let batch = options.postList; !isOver() && left(stream) > 0 && stream.room > 0; ) {
+        batch = Math.min(batch, left(stream));
+        if (stream.room < batch) break;
+        const timeNs = nowNs();
+        stream.post(batch, timeNs, left(stream) === batch);
+        peak?.posted(batch, timeNs);
+      }
+      // One more message, with a completion, says when those before it are done.
+      if (isOver() && stream.hasSilentTail && stream.room > 0) {
+        stream.post(1, nowNs(), true);
+        peak?.posted(1, nowNs());
+      }
+      inFlight += stream.inFlight;
+      done += stream.completed;
+    }
+    if (inFlight === 0) break;
+    const share = durationNs > 0 ? (polledNs - startNs) / durationNs : done / (iterations * plan.qps);
+    progress.update(Math.round(share * 100), `${done} messages`);
+    await sendCq.wait();
+    polledNs = nowNs();
+    for (const wc of sendCq.poll(sendCq.depth)) {
+      check(wc, endpoint);
+      const moved = streams.get(wc.qpn)!.complete(Number(wc.wrId), polledNs, (ns) => latency.add(ns));
+      peak?.completed(moved, polledNs);
+      log.add(moved, polledNs);
+    }
+  }
+  const counts = [...streams.values()].map((stream) => stream.completed);
+  return {
+    counts,
+    lost: plan.transport === 'rc' ? 0 : null,
+    seconds: (nowNs() - startNs) / NS_PER_S,
+    latency,
+    peakBps: peak?.peakBps(plan.sizeBytes) ?? null,
+    intervals: log.finish(nowNs()),
+  };
+}
