@@ -1,5 +1,6 @@
 // Makes the pictures of docs/dashboard.md of the lab and of a simulation: npm run build && node scripts/screenshots.js
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { dashboard, finish, shoot } from './dashboard-pages.js';
 
 /** Runs a dashboard, lets `act` play with its page, and takes the picture. */
@@ -22,6 +23,10 @@ await picture('dashboard-dcqcn', ['-q', '4'], async (page) => {
   await delay(8000);
   await choose(page, 'dcqcn');
   await delay(15_000);
+});
+const capture = fileURLToPath(new URL('../test/golden/loss-req-send-rc-v4.pcapng', import.meta.url));
+await picture('dashboard-capture', ['--capture', capture], async (page) => {
+  for (let i = 0; i < 3; i++) await page.keyboard.press('n');
 });
 await picture('dashboard-recording', ['--sim', 'dcqcn-n10-85us'], async (page) => {
   for (let i = 0; i < 300; i++) await page.keyboard.press('ArrowRight');

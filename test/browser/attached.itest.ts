@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AttachedProgram, AttachedState } from '../../src/dashboard/messages/attached.js';
+import { connectionName } from '../../src/dashboard/page/connection-name.js';
 import { formatByteRate, formatBytes, formatCount, formatRate, formatShare } from '../../src/dashboard/page/format.js';
 import { openBackend } from '../../src/storage-rpc/open-backend.js';
 import { Program } from '../e2e/executable.js';
@@ -217,7 +218,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     expect(two.alpha).toBeGreaterThan(0);
     for (const title of ['Rate that is allowed', 'DCQCN’s alpha']) {
       const legend = page.getByRole('region', { name: title }).locator('.u-legend');
-      for (const { conn } of [one, two]) await legend.getByText(conn).waitFor();
+      for (const { conn } of [one, two]) await legend.getByText(connectionName(conn)).waitFor();
     }
     const parts = (await page.evaluate(
       `[...document.querySelectorAll('.stage-bar[data-op="RDMA_WRITE"] .part')].map((part) => [Number(part.dataset.share), part.textContent])`,
@@ -228,7 +229,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     expect(text).toMatch(new RegExp(`^T\\d-T\\d ${formatShare(share)}$`));
     const { conn, owner } = detail.verdicts[0];
     expect(owner).toMatch(/^(sender|pacing|network|responder|application)$/);
-    await page.getByRole('table', { name: 'who owns the latency' }).getByText(conn).first().waitFor();
+    await page.getByRole('table', { name: 'who owns the latency' }).getByText(connectionName(conn)).first().waitFor();
     await page.locator('.latencies [data-op="RDMA_WRITE"]').waitFor();
     await line('endpoint', RECEIVER).click();
     const allowedRate = page.locator('section', { hasText: 'Rate that is allowed' });
@@ -309,6 +310,29 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     await events().getByText(`endpoint ${pid} on ${SENDER} ended`).waitFor();
     await expect.poll(() => line('endpoint', SENDER).count()).toBe(0);
     expect(await page.locator('.programs li[aria-selected="true"]').count()).toBe(1); // Another one is chosen.
+  });
+
+  it('opens on the program with trouble, and stays where a person went', async () => {
+    const opened = await openPage(browser, dashboard.url);
+    // As if the last of the list were the only one in trouble.
+    await opened.page.route('**/state', async (route) => {
+      const real = (await (await route.fetch()).json()) as AttachedState;
+      const last = Math.max(...real.programs.map(({ pid }) => pid));
+      const programs = real.programs.map((program) => ({
+        ...program,
+        health: program.pid === last ? { isGood: false, text: 'timeouts' } : { isGood: true, text: 'good' },
+      }));
+      await route.fulfill({ json: { ...real, programs } });
+    });
+    await opened.page.reload();
+    const chosen = opened.page.locator('.programs li[aria-selected="true"]');
+    await expect
+      .poll(async () => Number((await chosen.locator('.place').textContent())!.split(' ')[0]))
+      .toBe(Math.max(...(await state()).programs.map(({ pid }) => pid)));
+    const first = opened.page.locator('.programs li').first();
+    await first.click();
+    expect(await first.getAttribute('aria-selected')).toBe('true');
+    await opened.page.close();
   });
 
   it('is as good in the dark, and in a narrow window', async () => {

@@ -212,6 +212,15 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     );
   });
 
+  it('draws the same packets as a ladder', async () => {
+    const rungs = page.locator('.rung');
+    await rungs.first().waitFor();
+    await rungs.first().dispatchEvent('click');
+    expect(await page.locator('.ladder-detail').textContent()).toMatch(
+      /^Packet 1: .*endpoint [AB] → endpoint [AB], at 0 ns/,
+    );
+  });
+
   it('has names on all controls, and help behind ?', async () => {
     for (const legend of ['recovery scheme (keys 1, 2, 3)', 'the switch loses', 'operation', 'link to B']) {
       expect(await page.getByRole('group', { name: legend }).getByRole('radio').count()).toBeGreaterThanOrEqual(3);

@@ -1,18 +1,23 @@
 /** `rocev2 dashboard`: a web page on which a live lab can be watched and changed, running programs followed, a simulation looked at. */
 
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { Attachment } from '../../dashboard/attached/attachment.js';
 import { QUEUE_PAIRS_MAX } from '../../dashboard/lab/endpoint.js';
 import { Lab } from '../../dashboard/lab/lab.js';
+import { captureSource, captureState } from '../../dashboard/ladder/source.js';
+import type { CaptureState } from '../../dashboard/messages/ladder.js';
 import { loadPageFiles } from '../../dashboard/page-files.js';
 import { recordingSource } from '../../dashboard/recording.js';
 import { type DashboardSource, openDashboardServer } from '../../dashboard/server.js';
 import type { IpAddress } from '../../packet/address.js';
-import { CommandFailure, EXIT_USAGE } from '../exit.js';
+import { ROCE_UDP_PORT } from '../../port/datagram.js';
+import { CommandFailure, EXIT_FAILED, EXIT_USAGE } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { orInterrupted } from '../interruption.js';
-import { addressOption, allowHostOption, rangeOption } from '../options.js';
+import { addressOption, allowHostOption, portOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { loadResult } from '../sim/load-result.js';
 
@@ -24,6 +29,8 @@ interface DashboardOptions {
   readonly port: number;
   readonly qp: number;
   readonly sim?: string;
+  readonly capture?: string;
+  readonly udpPort: number;
   readonly allowHost?: readonly string[];
   readonly attach?: true | readonly string[];
   readonly json?: true;
@@ -39,7 +46,7 @@ export function register(program: Command, io: CliIo): void {
     )
     .option(
       '--bind <address>',
-      'address to serve on (default: 127.0.0.1); any other needs the token in the URL, and so does --attach',
+      'address to serve on (default: 127.0.0.1); any other needs the token in the URL, and so do --attach and --capture',
       addressOption,
     )
     .addOption(allowHostOption())
@@ -49,6 +56,8 @@ export function register(program: Command, io: CliIo): void {
       '--sim <scenario>',
       'show a simulation instead: a result of `sim run --json`, or a scenario by name or file',
     )
+    .option('--capture <file>', 'show the packets of a pcapng or pcap file, or of a --trace, as a ladder instead')
+    .option('--udp-port <port>', 'the UDP port RoCEv2 is looked for on in a capture', portOption, ROCE_UDP_PORT)
     .option(
       '--attach [which...]',
       'follow running programs that have --estats instead: endpoints, switches, disks; by process number, IP address, control socket or URL (default: all of this user on this host)',
@@ -62,6 +71,7 @@ Examples:
   rocev2 dashboard
   rocev2 dashboard -q 2                              # two queue pairs share the link
   rocev2 dashboard --sim dcqcn-n2-85us               # queues, rates, CNPs and pauses, with a time slider
+  rocev2 dashboard --capture trace.pcapng            # who sent what when: losses, NAKs, what was sent again
   rocev2 dashboard --attach                          # whatever runs with --estats, as it comes and goes
   rocev2 dashboard --bind 192.0.2.7 --port 8080      # for a projector: the URL that is printed has the token`,
     )
@@ -69,9 +79,16 @@ Examples:
 }
 
 async function dashboard(options: DashboardOptions, output: Output): Promise<void> {
+  const { attach, sim, capture } = options;
+  if ([attach, sim, capture].filter((source) => source !== undefined).length > 1) {
+    throw new CommandFailure(EXIT_USAGE, 'only one of --attach, --sim and --capture');
+  }
   const files = await loadPageFiles();
+  if (capture !== undefined) {
+    const source = captureSource(await loadCapture(capture, options.udpPort));
+    return serve(source, new Promise(() => {}), files, options, output);
+  }
   if (options.attach !== undefined) {
-    if (options.sim !== undefined) throw new CommandFailure(EXIT_USAGE, 'either --attach or --sim');
     await using attachment = new Attachment(options.attach === true ? [] : options.attach);
     await attachment.open();
     return await serve(attachment, attachment.died, files, options, output);
@@ -93,12 +110,12 @@ async function serve(
   source: DashboardSource,
   died: Promise<never>,
   files: Awaited<ReturnType<typeof loadPageFiles>>,
-  { bind, port, attach, allowHost: allowHosts = [] }: DashboardOptions,
+  { bind, port, attach, capture, allowHost: allowHosts = [] }: DashboardOptions,
   output: Output,
 ): Promise<void> {
   const host = bind?.text ?? '127.0.0.1';
   // What only their owner may look into does not become public on loopback either.
-  const isPublic = attach === undefined && (bind === undefined || isLoopback(bind));
+  const isPublic = attach === undefined && capture === undefined && (bind === undefined || isLoopback(bind));
   const token = isPublic ? undefined : randomBytes(TOKEN_BYTES).toString('hex');
   const server = await openDashboardServer({ host, port, token, allowHosts, files, source });
   try {
@@ -109,6 +126,21 @@ async function serve(
   } finally {
     await server.close();
   }
+}
+
+async function loadCapture(path: string, udpPort: number): Promise<CaptureState> {
+  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+    const why = cause.code === 'ENOENT' ? 'there is no such file' : cause.message;
+    throw new CommandFailure(EXIT_FAILED, `cannot read ${path}: ${why}`, { cause });
+  });
+  const state = await Promise.resolve()
+    .then(() => captureState(basename(path), bytes, udpPort))
+    .catch((cause: Error) => {
+      throw new CommandFailure(EXIT_FAILED, `cannot show ${path}: ${cause.message}`, { cause });
+    });
+  if (state.connections.length > 0) return state;
+  const hint = state.format === 'capture' ? `; --udp-port names another UDP port than ${udpPort}` : '';
+  throw new CommandFailure(EXIT_FAILED, `there are no RoCEv2 packets in ${path}${hint}`);
 }
 
 function isLoopback({ text }: IpAddress): boolean {

@@ -35,6 +35,8 @@ export class AttachedView {
   readonly #detail = element('div', { class: 'detail' });
   #shownKind: AttachedProgram['kind'] | undefined;
   #chosen: string | undefined;
+  /** By a person, or because it was in trouble when the page was opened: the page does not jump any more. */
+  #hasChosen = false;
   #isPaused = false;
 
   constructor(state: AttachedState) {
@@ -98,6 +100,7 @@ export class AttachedView {
 
   #choose(id: string | undefined): void {
     if (id === undefined) return;
+    this.#hasChosen = true;
     this.#chosen = id;
     this.#show();
   }
@@ -129,8 +132,12 @@ export class AttachedView {
   }
 
   #show(): void {
-    if (this.#chosen === undefined || !this.#programs.has(this.#chosen)) {
-      this.#chosen = this.#ordered[0]?.id;
+    if (this.#chosen !== undefined && !this.#programs.has(this.#chosen)) this.#hasChosen = false;
+    if (!this.#hasChosen) {
+      const troubled = this.#ordered.find(({ health }) => !health.isGood);
+      this.#hasChosen = troubled !== undefined;
+      const last = this.#ordered.find(({ id }) => id === this.#chosen);
+      this.#chosen = (troubled ?? last ?? this.#ordered[0])?.id;
     }
     this.#list.show(this.#ordered, this.#chosen);
     const chosen = this.#chosen === undefined ? undefined : this.#programs.get(this.#chosen);

@@ -1,6 +1,7 @@
 /** An endpoint: throughput by connection, rate control, repairs, latency and who owns it. */
 
 import type { AttachedConnection, AttachedEndpoint, EndpointSample } from '../messages/attached.js';
+import { connectionName } from './connection-name.js';
 import { element, panel } from './dom.js';
 import { formatCount, formatNs, formatPerSecond, formatRate } from './format.js';
 import { LatencyList } from './latency-list.js';
@@ -61,10 +62,10 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
       `its event loop is late by ${formatNs(loopDelayP99Ns)} (p99)`;
     if (now === undefined) this.#readouts.clear();
     else this.#readouts.show(now, now.number);
-    const labels = shown.map(({ conn }) => conn);
+    const labels = shown.map(({ conn }) => connectionName(conn));
     const ofConnection =
       (value: (connection: AttachedConnection) => number | null) => (s: EndpointSample, label: string) => {
-        const connection = s.connections.find(({ conn }) => conn === label);
+        const connection = s.connections.find(({ conn }) => connectionName(conn) === label);
         return connection === undefined ? null : value(connection);
       };
     this.#sent.show(
@@ -93,7 +94,13 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
     this.#latency.show(latency);
     this.#stages.show(stages);
     this.#verdicts.show(
-      verdicts.map(({ conn, op, meanNs, owner, because }) => [conn, op, formatNs(meanNs), owner, because]),
+      verdicts.map(({ conn, op, meanNs, owner, because }) => [
+        connectionName(conn),
+        op,
+        formatNs(meanNs),
+        owner,
+        because,
+      ]),
     );
   }
 }

@@ -1,6 +1,6 @@
 /** The page over a live lab: controls, what happens and why, packets in slow motion and as a ladder, charts, latency, events. */
 
-import type { LabMessages, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab.js';
+import type { LabMessages, LabPacket, LabPackets, LabSample, LabSettings, LabState } from '../messages/lab.js';
 import { byId, element, panel } from './dom.js';
 import { EventList } from './event-list.js';
 import { formatBytes, formatCount, formatCounted, formatRate, formatShare } from './format.js';
@@ -8,7 +8,9 @@ import { HistogramView } from './histogram.js';
 import type { KeyAction } from './keyboard.js';
 import { LabCharts } from './lab-charts.js';
 import { LabControls } from './lab-controls.js';
+import { ladderPacketOf } from './lab-ladder.js';
 import { labVerdict } from './lab-verdict.js';
+import { LadderView } from './ladder-view.js';
 import { PacketPlayer } from './packet-player.js';
 import { Readouts } from './readouts.js';
 import { followStream, getJson, postJson, say } from './server-link.js';
@@ -52,6 +54,7 @@ export class LiveView {
   });
   readonly #events = new EventList();
   readonly #player: PacketPlayer;
+  readonly #ladder = new LadderView({ a: 'endpoint A', b: 'endpoint B' });
   #isPaused = false;
 
   constructor(state: LabState) {
@@ -59,7 +62,7 @@ export class LiveView {
     this.#samples = [...state.samples];
     this.#controls = new LabControls(state.choices, (change) => void this.#apply(change));
     this.#charts = new LabCharts(state.queuePairs);
-    this.#player = new PacketPlayer(state.queuePairs, async () => (await getJson<LabPackets>('packets')).packets);
+    this.#player = new PacketPlayer(state.queuePairs, () => this.#nextStretch());
   }
 
   /** What keys do here. */
@@ -76,6 +79,7 @@ export class LiveView {
       this.#controls.element,
       panel('Now', 'wide', this.#verdict, this.#readouts.element),
       panel('Packets in slow motion', 'wide', this.#player.element),
+      panel('The same packets as a ladder', 'wide', this.#ladder.element),
       ...this.#charts.panels,
       panel('Message latency', 'third', this.#histogram.element),
       panel('Events', 'third', this.#events.element),
@@ -94,6 +98,12 @@ export class LiveView {
     byId('pause').setAttribute('aria-pressed', String(this.#isPaused));
     say(this.#isPaused ? 'paused: the lab goes on' : 'live');
     if (!this.#isPaused) this.#show();
+  }
+
+  async #nextStretch(): Promise<LabPacket[]> {
+    const { packets } = await getJson<LabPackets>('packets');
+    this.#ladder.show(packets.map((packet, i) => ladderPacketOf(packet, i + 1, this.#state.queuePairs)));
+    return [...packets];
   }
 
   #listen(): void {

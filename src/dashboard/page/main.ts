@@ -2,8 +2,10 @@
 
 import type { AttachedState } from '../messages/attached.js';
 import type { LabState } from '../messages/lab.js';
+import type { CaptureState } from '../messages/ladder.js';
 import type { RecordingState } from '../messages/recording.js';
 import { AttachedView } from './attached-view.js';
+import { CaptureView } from './capture-view.js';
 import { byId } from './dom.js';
 import { type KeyAction, startKeyboard } from './keyboard.js';
 import { LiveView } from './live-view.js';
@@ -11,7 +13,7 @@ import { RecordingView } from './recording-view.js';
 import { getJson } from './server-link.js';
 import { startTheme } from './theme.js';
 
-type State = LabState | RecordingState | AttachedState;
+type State = LabState | RecordingState | AttachedState | CaptureState;
 
 interface View {
   readonly keys: readonly KeyAction[];
@@ -24,6 +26,8 @@ function viewOf(state: State): View {
       return new LiveView(state);
     case 'recording':
       return new RecordingView(state.result);
+    case 'capture':
+      return new CaptureView(state);
     case 'attached':
       return new AttachedView(state);
   }

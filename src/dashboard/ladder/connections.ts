@@ -1,0 +1,102 @@
+/**
+ * Which two directions of traffic belong to one connection. A packet of a connected queue pair has the number of the receiving one alone; but
+ * an acknowledgement has a PSN that the other direction has sent, and PSNs begin at random places.
+ */
+
+import { OP_READ_RESPONSE, OPCODES } from '../../packet/opcode.js';
+import { psnAdd, psnDiff } from '../../packet/psn.js';
+import type { Sighting } from './sighting.js';
+
+/** The smallest path MTU: an upper bound for the PSNs of a READ. */
+const SMALLEST_MTU = 256;
+
+/** One direction to one queue pair, seen at one interface. */
+export interface Direction {
+  /** Address of the sender. */
+  readonly source: string;
+  /** Address of the receiver. */
+  readonly destination: string;
+  /** Where it was seen. */
+  readonly interfaceId: number;
+  /** The receiving queue pair. */
+  readonly destQpn: number;
+  /** In order of time. */
+  readonly packets: Sighting[];
+}
+
+/** Two directions; the second one is undefined where nothing came back. */
+export interface DirectionPair {
+  /** The one that was seen first. */
+  readonly forward: Direction;
+  /** What came back. */
+  readonly backward: Direction | undefined;
+}
+
+/** Whether its PSN is one that the other end counts: of an acknowledgement, a READ response, an atomic answer. */
+export function isAnswer({ opcode, answer }: Pick<Sighting, 'opcode' | 'answer'>): boolean {
+  return answer !== undefined || OPCODES[opcode]?.kind === OP_READ_RESPONSE;
+}
+
+/** In order of appearance. */
+export function pairDirections(packets: readonly Sighting[]): DirectionPair[] {
+  const directions = directionsOf(packets);
+  const scores = directions.flatMap((one, i) =>
+    directions.slice(i + 1).map((other) => ({ one, other, score: scoreOf(one, other) })),
+  );
+  const partners = new Map<Direction, Direction>();
+  for (const { one, other, score } of scores.sort((a, b) => b.score - a.score)) {
+    if (score <= 0 || partners.has(one) || partners.has(other)) continue;
+    partners.set(one, other);
+    partners.set(other, one);
+  }
+  return directions
+    .filter(
+      (direction) => (directions.indexOf(partners.get(direction)!) + 1 || Infinity) > directions.indexOf(direction),
+    )
+    .map((forward) => ({ forward, backward: partners.get(forward) }));
+}
+
+function directionsOf(packets: readonly Sighting[]): Direction[] {
+  const directions = new Map<string, Direction>();
+  for (const packet of packets) {
+    const { source, destination, interfaceId, destQpn } = packet;
+    const key = `${interfaceId} ${source} ${destination} ${destQpn}`;
+    let direction = directions.get(key);
+    if (direction === undefined) {
+      direction = { source, destination, interfaceId, destQpn, packets: [] };
+      directions.set(key, direction);
+    }
+    direction.packets.push(packet);
+  }
+  return [...directions.values()];
+}
+
+/** How many packets of each say that they belong to the other; 0 if they cannot. */
+function scoreOf(one: Direction, other: Direction): number {
+  const isBack =
+    one.source === other.destination && one.destination === other.source && one.interfaceId === other.interfaceId;
+  if (!isBack) return 0;
+  return answersTo(one, other) + answersTo(other, one) + datagramsTo(one, other) + datagramsTo(other, one);
+}
+
+/** Answers of `to` whose PSN is among the requests of `from`. */
+function answersTo(from: Direction, to: Direction): number {
+  const requests = from.packets.filter((packet) => !isAnswer(packet));
+  if (requests.length === 0) return 0;
+  const first = requests[0].psn;
+  const offsets = requests.flatMap(({ psn, readBytes }) => {
+    const span = Math.max(1, Math.ceil(readBytes / SMALLEST_MTU));
+    return [psnDiff(psn, first), psnDiff(psnAdd(psn, span - 1), first)];
+  });
+  const lowest = offsets.reduce((least, offset) => Math.min(least, offset), 0);
+  const highest = offsets.reduce((most, offset) => Math.max(most, offset), 0);
+  return to.packets.filter((packet) => {
+    const offset = psnDiff(packet.psn, first);
+    return isAnswer(packet) && offset >= lowest && offset <= highest;
+  }).length;
+}
+
+/** Datagrams say who sent them. */
+function datagramsTo(from: Direction, to: Direction): number {
+  return from.packets.filter(({ sourceQpn }) => sourceQpn === to.destQpn).length;
+}

@@ -1,0 +1,158 @@
+/** From packets that were seen, a ladder for each connection: who sent what to whom, what was lost, asked for again and sent again. */
+
+import { OP_CNP, OP_READ_REQUEST, OPCODES, opcodeName, PLACE_NONE } from '../../packet/opcode.js';
+import { psnAdd, psnDiff } from '../../packet/psn.js';
+import type { LadderConnection, LadderPacket } from '../messages/ladder.js';
+import { type DirectionPair, isAnswer, pairDirections } from './connections.js';
+import type { Sighting } from './sighting.js';
+
+const NAK_SEQUENCE = 'NAK PSN_SEQUENCE_ERROR';
+/** Connection management: every endpoint's QP1. */
+const GSI_QPN = 1;
+
+type Open = { -readonly [N in keyof LadderPacket]: LadderPacket[N] };
+
+/** In order of appearance. */
+export function laddersOf(packets: readonly Sighting[]): LadderConnection[] {
+  const hasInterfaces = packets.some(({ interfaceId }) => interfaceId !== packets[0].interfaceId);
+  return pairDirections(packets).map((pair) => ladderOf(pair, hasInterfaces));
+}
+
+function ladderOf({ forward, backward }: DirectionPair, hasInterfaces: boolean): LadderConnection {
+  const qpnOf = (qpn: number | undefined) => (qpn === undefined ? '' : ` QP 0x${qpn.toString(16)}`);
+  const a = `${forward.source}${qpnOf(backward?.destQpn)}`;
+  const b = `${forward.destination}${qpnOf(forward.destQpn)}`;
+  const what = forward.destQpn === GSI_QPN ? 'connection management, ' : '';
+  const where = hasInterfaces ? `, interface ${forward.interfaceId}` : '';
+  const seen = [...forward.packets, ...(backward?.packets ?? [])].sort((x, y) => x.number - y.number);
+  return { name: `${what}${a} ↔ ${b}${where}`, ends: { a, b }, packets: new Ladder(seen, forward.source).packets };
+}
+
+class Ladder {
+  readonly packets: Open[] = [];
+  readonly #a: string;
+  /** By the end that counts the PSNs. */
+  readonly #numbers: Readonly<Record<'a' | 'b', PsnNumbers>>;
+
+  constructor(seen: readonly Sighting[], a: string) {
+    this.#a = a;
+    const counted = (end: 'a' | 'b') =>
+      seen.filter((sighting) => hasPsn(sighting) && this.#counterOf(sighting) === end);
+    this.#numbers = { a: new PsnNumbers(counted('a')), b: new PsnNumbers(counted('b')) };
+    for (const sighting of seen) this.#add(sighting);
+  }
+
+  #fromOf({ source }: Sighting): 'a' | 'b' {
+    return source === this.#a ? 'a' : 'b';
+  }
+
+  #counterOf(sighting: Sighting): 'a' | 'b' {
+    const from = this.#fromOf(sighting);
+    return isAnswer(sighting) === (from === 'a') ? 'b' : 'a';
+  }
+
+  #add(sighting: Sighting): void {
+    const { number, timeNs, opcode, psn, answer, isRepeated, missing, isLost, notes } = sighting;
+    const from = this.#fromOf(sighting);
+    const kind = kindOf(sighting);
+    const numbers = this.#numbers[this.#counterOf(sighting)];
+    const isBare = kind === 'ack' || kind === 'nak';
+    const common = { sentNs: timeNs, arrivedNs: null, from };
+    if (missing > 0) {
+      const first = psnAdd(psn, -missing);
+      this.packets.push({
+        ...common,
+        number: null,
+        operation: missing === 1 ? 'a packet that is missing' : `${missing} packets that are missing`,
+        psn: first,
+        relativePsn: numbers.of(first),
+        kind: 'data',
+        isLost: true,
+        isRepeated: false,
+        notes: ['Lost before this place, or not captured.'],
+      });
+    }
+    const packet: Open = {
+      ...common,
+      number,
+      operation: isBare && answer !== undefined ? answer.meaning : opcodeName(opcode),
+      psn,
+      relativePsn: hasPsn(sighting) ? numbers.of(psn) : null,
+      kind,
+      isLost,
+      isRepeated,
+      notes: [...notes],
+    };
+    if (isRepeated) packet.notes = [...packet.notes, this.#whyAgain(packet, isAnswer(sighting))];
+    this.packets.push(packet);
+    if (packet.operation === NAK_SEQUENCE) this.#blame(packet);
+  }
+
+  /** The NAK asks for a packet: if that was seen before, it did not arrive, or came while the receiver was not ready. */
+  #blame(nak: Open): void {
+    const at = this.#newestOf(nak.from === 'a' ? 'b' : 'a', nak.psn);
+    const lost = this.packets[at];
+    if (lost === undefined || lost.isLost) return;
+    nak.notes = [...nak.notes, `It asks for packet ${lost.number} again, and for all behind it.`];
+    const wasReady = this.packets
+      .slice(at)
+      .every(({ kind, psn, operation }) => kind !== 'nak' || psn !== nak.psn || operation === NAK_SEQUENCE);
+    if (!wasReady) return;
+    lost.isLost = true;
+    lost.notes = [...lost.notes, `It did not arrive: packet ${nak.number} is a NAK that asks for it.`];
+  }
+
+  #whyAgain(packet: Open, isAnswering: boolean): string {
+    const at = this.#newestOf(packet.from, packet.psn);
+    const first = at < 0 ? '' : ` Packet ${this.packets[at].number} was the one before.`;
+    if (isAnswering) return `Sent again, as its request was.${first}`;
+    const nak = this.packets
+      .slice(Math.max(at, 0))
+      .findLast(({ from, kind }) => from !== packet.from && kind === 'nak');
+    return nak === undefined
+      ? `Sent again without a NAK.${first}`
+      : `Sent again after the NAK of packet ${nak.number}.${first}`;
+  }
+
+  /** Place of the newest packet that this end sent with this PSN, acknowledgements apart; negative without one. */
+  #newestOf(end: 'a' | 'b', psn: number): number {
+    return this.packets.findLastIndex(
+      (packet) =>
+        packet.from === end && packet.psn === psn && packet.number !== null && !['ack', 'nak'].includes(packet.kind),
+    );
+  }
+}
+
+/** PSNs of one end as numbers from the first that was seen, which is 0, however far they go and wherever they go back to. */
+class PsnNumbers {
+  #last: { psn: number; number: number };
+
+  /** Of all packets with PSNs of this end, in order. */
+  constructor(seen: readonly Sighting[]) {
+    this.#last = { psn: seen[0]?.psn ?? 0, number: 0 };
+    // What is missing, and what is sent again, may stand before the first packet.
+    const lowest = seen.reduce(
+      (least, { psn, missing }) => Math.min(least, this.of(psn), this.of(psnAdd(psn, -missing))),
+      0,
+    );
+    this.#last = { psn: seen[0]?.psn ?? 0, number: -lowest };
+  }
+
+  /** Of a PSN that follows, or goes back, less than 2^23. */
+  of(psn: number): number {
+    this.#last = { psn, number: this.#last.number + psnDiff(psn, this.#last.psn) };
+    return this.#last.number;
+  }
+}
+
+function hasPsn({ opcode }: Sighting): boolean {
+  return OPCODES[opcode]?.kind !== OP_CNP;
+}
+
+function kindOf({ opcode, answer }: Sighting): LadderPacket['kind'] {
+  const info = OPCODES[opcode];
+  if (info?.kind === OP_CNP) return 'cnp';
+  if (info?.kind === OP_READ_REQUEST) return 'request';
+  if (answer === undefined || (info !== undefined && info.place !== PLACE_NONE)) return 'data';
+  return answer.kind === 'ack' ? 'ack' : 'nak';
+}
