@@ -128,13 +128,17 @@ export class TimeChart {
         { ...axis, size: 84, values: (_: unknown, ticks: readonly number[]) => ticks.map(format) },
       ],
       series: [
-        { label: 'time', value: (_: unknown, x: number | null) => (x === null ? '' : `${x.toFixed(2)} ${xLabel}`) },
+        {
+          label: 'time', // The list may have become shorter than where the mouse, or the newest value, was.
+          value: (_: unknown, x: number | null | undefined) =>
+            typeof x === 'number' ? `${x.toFixed(2)} ${xLabel}` : '',
+        },
         ...labels.map((label, i) => ({
           label,
           width: 2,
           points: { show: false },
           stroke: () => themeColor(`--hue${i % HUES}`),
-          value: (_: unknown, y: number | null) => (y === null || y === undefined ? '–' : format(y)),
+          value: (_: unknown, y: number | null | undefined) => (typeof y === 'number' ? format(y) : '–'),
         })),
       ],
       hooks: {
