@@ -226,10 +226,10 @@ const engine = {
   responderNs: median(runs.map((run) => run.responderNs)),
 };
 if (process.argv.includes('--json'))
-  console.log(JSON.stringify({ node: process.version, crc32: crc32Backend, rows, engine }));
+  console.log(JSON.stringify({ node: process.version, crc32: crc32Backend(), rows, engine }));
 else {
   console.log(
-    `node ${process.version}, CRC-32 by ${crc32Backend}; nanoseconds, mean of tinybench (includes about 30 ns of its own clock)`,
+    `node ${process.version}, CRC-32 by ${crc32Backend()}; nanoseconds, mean of tinybench (includes about 30 ns of its own clock)`,
   );
   for (const { name, meanNs } of rows) console.log(`${name.padEnd(26)}${meanNs.toFixed(0).padStart(7)}`);
   console.log(

@@ -9,76 +9,18 @@
  *       barrier "connected"              <->   barrier "connected"
  */
 
-import { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import type { RateControlOptions } from '../dcqcn/schemes.js';
-import { IpAddress } from '../packet/address.js';
-import { PATH_MTUS } from '../packet/path-mtu.js';
-import { PSN_MASK } from '../packet/psn.js';
+import type { IpAddress } from '../packet/address.js';
 import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/schemes.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
+import { BUDGET_MAX, EXCHANGE_VERSION, type Hello, parseHello, parseRefusal, type RemoteRegion } from './hello.js';
 import { printable } from './printable.js';
 import { connectQueuePair, type Destination, initializeQueuePair } from './transport.js';
 
-const EXCHANGE_VERSION = 1;
-const RKEY_MAX = 0xffff_ffff;
-/** Budgets are small numbers; a port without limit says this. */
-const BUDGET_MAX = 0x7fffffff;
-/** Longest message of a queue pair (IBTA vol. 1 §9.4.3). */
-const MESSAGE_BYTES_MAX = 2 ** 31;
-
-/** Memory offered to the peer. */
-export interface RemoteRegion {
-  /** Virtual address of the first byte. */
-  readonly addr: bigint;
-  /** Remote key, 32 bits. */
-  readonly rkey: number;
-  /** Bytes. */
-  readonly length: number;
-}
-
-const hexBigint = z
-  .string()
-  .regex(/^0x[0-9a-f]{1,16}$/)
-  .transform((text) => BigInt(text));
-
-const helloSchema = z.object({
-  rocev2: z.literal(EXCHANGE_VERSION),
-  transport: z.enum(['RC', 'UC', 'UD']).default('RC'),
-  gid: z
-    .string()
-    .regex(/^[0-9a-f]{32}$/)
-    .transform((hex) => IpAddress.fromBytes(Buffer.from(hex, 'hex')))
-    .refine((address) => address.isUnicast, { error: 'an address that no host has' }),
-  udpPort: z.number().int().min(1).max(65535),
-  /** UDP source port of what the sender of this hello sends; `flow`: it follows from both QPNs. Absent from older peers: learned. */
-  sourcePort: z.union([z.literal('flow'), z.number().int().min(0).max(65535)]).optional(),
-  qpn: z.number().int().min(2).max(0xfffffe),
-  psn: z.number().int().min(0).max(PSN_MASK),
-  mtu: z.literal([...PATH_MTUS]),
-  recovery: z.string(),
-  /** Those parameters of the scheme that both sides need to be the same; absent where it has none. */
-  recoveryParameters: z.record(z.string(), z.number()).default({}),
-  receiveBudgetPackets: z.number().int().min(2).max(BUDGET_MAX),
-  maxDestRdAtomic: z.number().int().min(0).max(128),
-  region: z
-    .object({ addr: hexBigint, rkey: z.number().int().min(0).max(RKEY_MAX), length: z.number().int().min(0) })
-    .optional(),
-  /** Longest message this side has receives for; absent where tools agree on it otherwise. */
-  messageBytesMax: z.number().int().min(0).max(MESSAGE_BYTES_MAX).optional(),
-  /** What the tool on the other end wants, for tools to read and check. */
-  purpose: z.record(z.string(), z.unknown()),
-});
-
-const refusalSchema = z.object({
-  refused: z.string(),
-  /** Nothing is wrong with this peer: it may come again. */
-  busy: z.boolean().default(false),
-});
-
-type Hello = z.infer<typeof helloSchema>;
+export type { RemoteRegion } from './hello.js';
 
 /** What the peer's hello must fit; known before anything is made for it. */
 export interface ExchangeTerms {
@@ -213,21 +155,16 @@ async function receiveHello(
   terms: ExchangeTerms,
 ): Promise<Hello> {
   const message = await channel.receive();
-  const refusal = refusalSchema.safeParse(message);
-  if (refusal.success) {
-    const { refused, busy } = refusal.data;
-    throw new RoceError(busy ? 'ERR_ROCE_CONNECT' : 'ERR_ROCE_MISMATCH', `the peer refuses: ${printable(refused)}`);
+  const refusal = parseRefusal(message);
+  if (refusal !== undefined) {
+    const code = refusal.busy ? 'ERR_ROCE_CONNECT' : 'ERR_ROCE_MISMATCH';
+    throw new RoceError(code, `the peer refuses: ${printable(refusal.refused)}`);
   }
-  const { success, data: hello, error } = helloSchema.safeParse(message);
-  const mismatch = success ? mismatchOf(hello, channel, device, type, terms) : malformed(error);
-  if (success && mismatch === undefined) return hello;
+  const hello = parseHello(message);
+  const mismatch = typeof hello === 'string' ? hello : mismatchOf(hello, channel, device, type, terms);
+  if (typeof hello !== 'string' && mismatch === undefined) return hello;
   channel.refuse(mismatch!);
   throw new RoceError('ERR_ROCE_MISMATCH', mismatch!);
-}
-
-function malformed(error: z.ZodError): string {
-  const { path, message } = error.issues[0];
-  return printable(`the peer's ${path.join('.') || 'message'} is not as expected: ${message}`);
 }
 
 /**

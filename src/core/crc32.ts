@@ -6,29 +6,31 @@
  * short ranges go through tables in JavaScript.
  */
 
-import { createRequire } from 'node:module';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import { crcOfRange, crcTables } from './crc-tables.js';
+import { requirePackage } from './packages.js';
 
 type NativeCrc32 = (bytes: Uint8Array, seed?: number) => number;
 
-function loadFastest(): { name: '@node-rs/crc32' | 'zlib'; crc32: NativeCrc32 } {
+/** CRC-32 of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. The first call loads the fastest one there is. */
+export let crc32: NativeCrc32 = (bytes, seed) => {
+  crc32 = fastest().crc32;
+  return crc32(bytes, seed);
+};
+
+/** Which implementation {@link crc32} calls. */
+export function crc32Backend(): '@node-rs/crc32' | 'zlib' {
+  return fastest().name;
+}
+
+function fastest(): { name: '@node-rs/crc32' | 'zlib'; crc32: NativeCrc32 } {
   try {
-    const optional = createRequire(import.meta.url)('@node-rs/crc32') as { crc32: NativeCrc32 };
-    return { name: '@node-rs/crc32', crc32: optional.crc32 };
+    return { name: '@node-rs/crc32', crc32: requirePackage<{ crc32: NativeCrc32 }>('@node-rs/crc32').crc32 };
   } catch {
     // Not installed, or no prebuilt binary for this platform: zlib's takes about twice as long.
     return { name: 'zlib', crc32: zlibCrc32 };
   }
 }
-
-const fastest = loadFastest();
-
-/** Which implementation {@link crc32} calls. */
-export const crc32Backend: '@node-rs/crc32' | 'zlib' = fastest.name;
-
-/** CRC-32 of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
-export const crc32: NativeCrc32 = fastest.crc32;
 
 /** At and below this many bytes {@link crc32Range} is faster than {@link crc32} on a view that has to be made first (measured). */
 export const CRC32_RANGE_BYTES = 192;

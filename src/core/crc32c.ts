@@ -3,8 +3,8 @@
  * another sum than the ICRC of the packets. Values chain as in {@link crc32}.
  */
 
-import { createRequire } from 'node:module';
 import { crcOfRange, crcTables } from './crc-tables.js';
+import { requirePackage } from './packages.js';
 
 type Crc32c = (bytes: Uint8Array, seed?: number) => number;
 
@@ -19,13 +19,16 @@ export function portableCrc32c(bytes: Uint8Array, seed = 0): number {
 
 let tables: Int32Array | undefined;
 
+/** CRC-32C of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. The first call loads the fastest one there is. */
+export let crc32c: Crc32c = (bytes, seed) => {
+  crc32c = fastest();
+  return crc32c(bytes, seed);
+};
+
 function fastest(): Crc32c {
   try {
-    return (createRequire(import.meta.url)('@node-rs/crc32') as { crc32c: Crc32c }).crc32c;
+    return requirePackage<{ crc32c: Crc32c }>('@node-rs/crc32').crc32c;
   } catch {
     return portableCrc32c; // Not installed, or no prebuilt binary for this platform.
   }
 }
-
-/** CRC-32C of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
-export const crc32c: Crc32c = fastest();

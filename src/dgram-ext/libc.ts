@@ -5,8 +5,8 @@
  * whoever takes an {@link LibC.addressOf} must hold the buffer for as long as the kernel may use the address.
  */
 
-import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
+import { requirePackage } from '../core/packages.js';
 
 /** Functions as in the manual pages, sections 2 and 3. What fails returns -1; {@link LibC.errno} says why. */
 export interface LibC {
@@ -57,7 +57,7 @@ export function libC(): LibC | string {
 function load(): LibC | string {
   if (process.platform !== 'linux') return `socket options are set on Linux only, this is ${process.platform}`;
   try {
-    const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
+    const koffi = requirePackage<typeof import('koffi')>(`@koromix/koffi-linux-${process.arch}`);
     // The structures are laid out for these machines: x64, arm64, and most others that run Node.
     if (koffi.sizeof('void *') !== 8 || endianness() !== 'LE')
       return 'structures are known for 64-bit little-endian only';
@@ -90,6 +90,6 @@ function load(): LibC | string {
       errno: () => koffi.errno(),
     };
   } catch (error) {
-    return `koffi cannot be loaded: ${(error as Error).message.split('\n')[0]}`;
+    return (error as Error).message;
   }
 }

@@ -17,7 +17,7 @@ const loads = new Map<string, Promise<void>>();
  */
 export async function loadExtensions(modules: ReadonlyArray<string | URL>): Promise<void> {
   for (const module of modules) {
-    const href = hrefOf(module);
+    const href = moduleHref('extension', module);
     if (!loads.has(href)) loads.set(href, load(href));
     await loads.get(href);
   }
@@ -28,7 +28,8 @@ export function loadedExtensions(): readonly string[] {
   return [...loads.keys()];
 }
 
-function hrefOf(module: unknown): string {
+/** The URL of a module that a program names by a URL or an absolute path; `what` it is, for the error. Throws ERR_ROCE_MALFORMED for anything else. */
+export function moduleHref(what: string, module: unknown): string {
   if (module instanceof URL) return module.href;
   if (typeof module === 'string') {
     if (isAbsolute(module)) return pathToFileURL(module).href;
@@ -36,8 +37,8 @@ function hrefOf(module: unknown): string {
   }
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
-    `extension '${String(module)}' is neither a URL nor an absolute path`,
-    "new URL('./my-scheme.js', import.meta.url)",
+    `${what} '${String(module)}' is neither a URL nor an absolute path`,
+    "new URL('./my-module.js', import.meta.url)",
   );
 }
 

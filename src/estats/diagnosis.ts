@@ -15,7 +15,7 @@
 
 import { formatNs } from '../core/units.js';
 import type { WaitCause } from '../ring/telemetry-page.js';
-import type { EstatsSnapshot, GroupRow, QpRow } from './snapshot.js';
+import type { EstatsSnapshot, GroupRow, QpRow } from './endpoint-document.js';
 import { CONSECUTIVE_STAGES, type StageName } from './stages.js';
 
 /** Who can own a latency. */

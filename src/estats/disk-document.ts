@@ -1,7 +1,7 @@
 /** What a watched disk program, a storage server or an NBD gateway, answers to `GET /estats.json`. Counts are totals since it was started. */
 
 import { z } from 'zod';
-import { opLatencySchema } from './op-latency.js';
+import { opLatencySchema } from './op-latency-document.js';
 
 const number = z.number();
 

@@ -10,27 +10,38 @@
  */
 
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { z } from 'zod';
 import { send, sendJson } from './control-socket.js';
 import type { Estats } from './estats.js';
 import { toHgrm } from './hgrm.js';
 import { BUCKETS, bucketStartNs, Histogram } from './histogram.js';
 import { urlOf } from './http-server.js';
-import { prometheusRegistry } from './prometheus.js';
+import { prometheusMetrics } from './prometheus.js';
 import { type EndpointIdentity, recentWindows, snapshotOf } from './snapshot.js';
 import { STAGES, type StageName } from './stages.js';
 import { mergeWindows } from './window-merge.js';
 
 const MINUTES_MAX = 60;
 
-const querySchema = z.object({
-  minutes: z.coerce.number().min(0).max(MINUTES_MAX).default(1),
-  stage: z.enum(STAGES as [StageName, ...StageName[]]).default('t6_t1'),
-  conn: z.string().optional(),
-  op: z.string().optional(),
-  status: z.string().optional(),
-});
-type HistogramQuery = z.infer<typeof querySchema>;
+/** What a request selects. Undefined: everything. */
+interface HistogramQuery {
+  /** So far back, 0..60. */
+  readonly minutes: number;
+  readonly stage: StageName;
+  readonly conn: string | undefined;
+  readonly op: string | undefined;
+  readonly status: string | undefined;
+}
+
+/** Returns a text that says what is wrong where a parameter cannot be. */
+function parseQuery(parameters: URLSearchParams): HistogramQuery | string {
+  const minutes = Number(parameters.get('minutes') ?? 1);
+  if (!(minutes >= 0 && minutes <= MINUTES_MAX)) return `minutes: it must be a number from 0 to ${MINUTES_MAX}`;
+  const named = parameters.get('stage') ?? 't6_t1';
+  const stage = STAGES.find((name) => name === named);
+  if (stage === undefined) return `stage: it must be one of ${STAGES.join(', ')}`;
+  const text = (name: string) => parameters.get(name) ?? undefined;
+  return { minutes, stage, conn: text('conn'), op: text('op'), status: text('status') };
+}
 
 /** What `/histogram.json` answers. */
 export interface HistogramDocument {
@@ -55,14 +66,17 @@ interface EstatsHandlers {
  * The request listeners of an endpoint: one for its control socket, which may ask for dumps, one for TCP, which may only read.
  */
 export function estatsHandlers(estats: Estats, identity: EndpointIdentity): EstatsHandlers {
-  const registry = prometheusRegistry(estats);
+  const metrics = prometheusMetrics(estats);
   const reads: Readonly<Record<string, Answer>> = {
     '/estats.json': async ({ minutes }, response) =>
       sendJson(response, snapshotOf(estats, identity, minutes, await estats.allowedRates())),
     '/histogram.json': (query, response) => sendJson(response, histogramDocument(query.stage, select(estats, query))),
     '/histogram.hgrm': (query, response) => send(response, 200, 'text/plain', toHgrm(select(estats, query))),
     '/dumps.json': (_, response) => sendJson(response, estats.dumpLog.dumps),
-    '/metrics': async (_, response) => send(response, 200, registry.contentType, await registry.metrics()),
+    '/metrics': async (_, response) => {
+      const { contentType, text } = await metrics();
+      send(response, 200, contentType, text);
+    },
   };
   const writes: Readonly<Record<string, Answer>> = {
     '/dumps': async (_, response) => {
@@ -93,13 +107,9 @@ async function answer(
     send(response, 404, 'text/plain', `there is no ${request.method} ${url.pathname} here\n`);
     return;
   }
-  const query = querySchema.safeParse(Object.fromEntries(url.searchParams));
-  if (!query.success) {
-    const [{ path, message }] = query.error.issues;
-    send(response, 400, 'text/plain', `${path.join('.')}: ${message}\n`);
-    return;
-  }
-  await route(query.data, response);
+  const query = parseQuery(url.searchParams);
+  if (typeof query === 'string') send(response, 400, 'text/plain', `${query}\n`);
+  else await route(query, response);
 }
 
 /** All samples of one stage that fit the query, in one histogram. */

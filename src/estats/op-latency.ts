@@ -1,31 +1,7 @@
-/** Latency of one operation as a document carries it: quantiles, and bars for a picture. Nanoseconds. */
+/** Latency of one operation as a document carries it. */
 
-import { z } from 'zod';
 import type { Histogram } from './histogram.js';
-
-const number = z.number();
-
-/** Count, sum, bounds and quantiles in nanoseconds. */
-export const summarySchema = z.object({
-  count: number,
-  sumNs: number,
-  minNs: number,
-  p50Ns: number,
-  p90Ns: number,
-  p99Ns: number,
-  p999Ns: number,
-  maxNs: number,
-});
-
-/** Parses {@link OpLatency}. */
-export const opLatencySchema = summarySchema.extend({
-  op: z.string(),
-  /** Those that hold something, in ascending order: a quarter of an octave each. */
-  bars: z.array(z.object({ fromNs: number, toNs: number, count: number })),
-});
-
-/** Latency of one operation. */
-export type OpLatency = z.infer<typeof opLatencySchema>;
+import type { OpLatency } from './op-latency-document.js';
 
 /** A bar is so many of the histogram's 32 buckets an octave. */
 const BUCKETS_PER_BAR = 8;

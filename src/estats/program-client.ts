@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from 'node:http';
 import path from 'node:path';
 import { RoceError } from '../core/errors.js';
 import { checkControlDirectory, controlDirectoryPath } from './control-directory.js';
-import type { EstatsSnapshot } from './snapshot.js';
+import type { EstatsSnapshot } from './endpoint-document.js';
 import { parseWatched, type WatchedDocument } from './watched.js';
 
 const TIMEOUT_MS = 10_000;

@@ -3,7 +3,8 @@
  * in the JSON document.
  */
 
-import { Gauge, type Metric, Registry } from 'prom-client';
+import type { Metric, Registry } from 'prom-client';
+import { requirePackage } from '../core/packages.js';
 import { NS_PER_S } from '../core/units.js';
 import { COUNTER_NAMES, COUNTER_TEXTS } from '../ring/counters.js';
 import type { Estats } from './estats.js';
@@ -11,12 +12,29 @@ import { OCTAVE_BOUNDS_NS, type OctaveSeries, OctaveTotals } from './octave-tota
 
 const LATENCY = 'roce_op_latency_seconds';
 
-/** A registry of this endpoint's metrics, collected when they are asked for. */
-export function prometheusRegistry(estats: Estats): Registry {
-  const registry = new Registry();
+/** Adds up this endpoint's latencies from now on. What is returned gives the text of its metrics as they are when it is called. */
+export function prometheusMetrics(estats: Estats): () => Promise<MetricsText> {
   const totals = new OctaveTotals();
   estats.onWindow = (window) => totals.addWindow(window.groups);
+  let registry: Registry | undefined;
+  return async () => {
+    registry ??= registryOf(estats, totals);
+    return { contentType: registry.contentType, text: await registry.metrics() };
+  };
+}
 
+/** What a scraper reads. */
+export interface MetricsText {
+  /** Media type, with the version of the format. */
+  readonly contentType: string;
+  /** In the exposition format of Prometheus. */
+  readonly text: string;
+}
+
+/** A registry of this endpoint's metrics, collected when they are asked for. */
+function registryOf(estats: Estats, totals: OctaveTotals): Registry {
+  const { Gauge, Registry } = requirePackage<typeof import('prom-client')>('prom-client');
+  const registry = new Registry();
   register(
     registry,
     LATENCY,

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { type DiskDocument, diskSchema } from './disk-document.js';
-import { type EstatsSnapshot, endpointSchema } from './snapshot.js';
+import { type EstatsSnapshot, endpointSchema } from './endpoint-document.js';
 import { type SwitchDocument, switchSchema } from './switch-document.js';
 
 /** A document of any kind; its `kind` tells which. */

@@ -38,11 +38,11 @@ const RESIDUE = 0x2144df1c;
 function contributions(after: number): Int32Array {
   const table = new Int32Array(256);
   const zeros = new Uint8Array(after + 1);
-  const base = crc32(zeros);
+  const base = crc32Range(zeros, 0, zeros.length, 0);
   const bytes = zeros.slice();
   for (let value = 0; value < 256; value++) {
     bytes[0] = value;
-    table[value] = crc32(bytes) ^ base;
+    table[value] = crc32Range(bytes, 0, bytes.length, 0) ^ base;
   }
   return table;
 }

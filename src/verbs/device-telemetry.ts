@@ -20,9 +20,8 @@ export interface EstatsOptions {
 
 const ESTATS_OPTIONS: OptionNames<EstatsOptions> = { http: true, allowHosts: true };
 
-/** What is asked for; undefined: no telemetry. Throws ERR_ROCE_MALFORMED when `http` is not an address and a port. */
-export function telemetryWanted(estats: boolean | EstatsOptions | undefined): EndpointServerOptions | undefined {
-  if (estats === undefined || estats === false) return undefined;
+/** How it is served. Throws ERR_ROCE_MALFORMED when `http` is not an address and a port. */
+export function telemetryWanted(estats: true | EstatsOptions): EndpointServerOptions {
   if (estats !== true) checkOptions('estats of openDevice', estats, ESTATS_OPTIONS);
   if (estats === true || estats.http === undefined) return {};
   const { host, port } = parseUdpEndpoint(estats.http);

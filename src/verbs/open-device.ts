@@ -2,14 +2,16 @@
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { loadExtensions } from '../driver/extensions.js';
+import { loadExtensions, moduleHref } from '../driver/extensions.js';
 import { InlineEngine } from '../driver/inline-engine.js';
 import { openPort, type PortOptions } from '../driver/open-port.js';
 import { PORT_IOS } from '../driver/port-io.js';
 import { systemRandom } from '../driver/system-random.js';
 import { WorkerEngine } from '../driver/worker/worker-engine.js';
+import type { EngineLink } from '../ring/engine-link.js';
 import { RdmaDevice } from './device.js';
-import { type EstatsOptions, openWatchedDevice, telemetryWanted } from './device-telemetry.js';
+import type { EstatsOptions } from './device-telemetry.js';
+import { loadTelemetry } from './telemetry-loader.js';
 
 /** Names of all engines. */
 export const ENGINES = ['inline', 'worker'] as const;
@@ -29,6 +31,11 @@ export interface DeviceOptions extends PortOptions {
    * makes round trips several times shorter. Default true.
    */
   readonly spin?: boolean;
+  /**
+   * Worker engine, in a bundled program: the file that the bundler made of `rocev2/engine-thread`, as a URL or an absolute path. Default:
+   * `engine-thread.js` beside the bundle; programs that are not bundled have it in the package (docs/packaging.md).
+   */
+  readonly workerUrl?: string | URL;
   /**
    * Modules that register rate controls or recovery schemes: URLs, or absolute paths (docs/extending.md). They are loaded before the device is
    * opened, here and in the thread of a worker engine. Each module is loaded once; later devices know its schemes, too.
@@ -50,6 +57,7 @@ const DEVICE_OPTIONS: OptionNames<DeviceOptions> = {
   trace: true,
   engine: true,
   spin: true,
+  workerUrl: true,
   extensions: true,
   estats: true,
 };
@@ -69,7 +77,7 @@ const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
  * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT
  * without an address, ERR_ROCE_MALFORMED for one that is none, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other options that cannot be,
  * ERR_ROCE_UNSUPPORTED where this system lacks what they ask for, ERR_ROCE_NOT_FOUND or ERR_ROCE_INVALID_ARGUMENT for an extension that is
- * missing or throws.
+ * missing or throws, ERR_ROCE_NOT_FOUND in a bundle that lacks the file of `workerUrl`, or telemetry.
  */
 export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   if (typeof options?.address !== 'string') {
@@ -81,16 +89,24 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   }
   checkOptions('openDevice', options, DEVICE_OPTIONS);
   if (options.frame !== undefined) checkOptions('frame of openDevice', options.frame, FRAME_OPTIONS);
-  const { engine = 'inline', spin = true, extensions = [], estats, ...port } = options;
+  const { engine = 'inline', spin = true, workerUrl, extensions = [], estats, ...port } = options;
   checkName('engine', engine, ENGINES);
   checkName('io', port.io ?? 'auto', PORT_IOS);
-  const telemetry = telemetryWanted(estats);
+  const thread = workerUrl === undefined ? undefined : new URL(moduleHref('workerUrl', workerUrl));
+  const telemetry = estats === undefined || estats === false ? undefined : await telemetryFor(estats);
   await loadExtensions(extensions);
   const link =
     engine === 'worker'
-      ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin)
+      ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin, thread)
       : new InlineEngine(await openPort(port), systemRandom());
-  return telemetry === undefined ? RdmaDevice.over(link) : openWatchedDevice(link, engine, telemetry);
+  return telemetry === undefined ? RdmaDevice.over(link) : telemetry(link, engine);
+}
+
+/** Checks how it is to be served before the device is opened. */
+async function telemetryFor(estats: true | EstatsOptions) {
+  const { openWatchedDevice, telemetryWanted } = await loadTelemetry();
+  const wanted = telemetryWanted(estats);
+  return (link: EngineLink, engine: EngineName) => openWatchedDevice(link, engine, wanted);
 }
 
 /** A name that is not known must not pass for the default. */

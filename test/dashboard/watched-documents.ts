@@ -2,8 +2,9 @@
 
 import type { DiskDocument, DiskOp } from '../../src/estats/disk-document.js';
 import { DISK_OPS } from '../../src/estats/disk-document.js';
+import type { EstatsSnapshot } from '../../src/estats/endpoint-document.js';
 import { Estats } from '../../src/estats/estats.js';
-import { type EstatsSnapshot, snapshotOf } from '../../src/estats/snapshot.js';
+import { snapshotOf } from '../../src/estats/snapshot.js';
 import type { SwitchDocument } from '../../src/estats/switch-document.js';
 import { parseWatched } from '../../src/estats/watched.js';
 import { COUNTER_NAMES, type CounterName } from '../../src/ring/counters.js';

@@ -1,29 +1,12 @@
 /** The types that the package publishes: they are enough for programs that use it, and nothing in them is our own affair. */
 
-import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt } from '../e2e/executable.js';
+import { manifestOfPackage, projectWithPackage } from '../support/installed-package.js';
 import { parseSource, sourceFiles } from './source-files.js';
-
-interface Manifest {
-  readonly exports: Record<string, unknown>;
-  readonly dependencies: Record<string, string>;
-  readonly optionalDependencies: Record<string, string>;
-}
 
 const OPTIONS: ts.CompilerOptions = {
   strict: true,
@@ -31,11 +14,16 @@ const OPTIONS: ts.CompilerOptions = {
   skipLibCheck: false,
   target: ts.ScriptTarget.ES2023,
   lib: ['lib.es2023.d.ts', 'lib.esnext.disposable.d.ts'],
-  module: ts.ModuleKind.NodeNext,
-  moduleResolution: ts.ModuleResolutionKind.NodeNext,
   types: ['node'],
   typeRoots: [resolve('node_modules/@types')],
 };
+
+/** The ways in which TypeScript finds the files of a package. */
+const RESOLUTIONS: ReadonlyArray<readonly [name: string, options: ts.CompilerOptions]> = [
+  ['node16', { module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16 }],
+  ['nodenext', { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext }],
+  ['bundler', { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }],
+];
 
 /** A program of a user: it must compile. */
 const PROGRAM = `
@@ -69,6 +57,37 @@ export const done = (qp: QueuePair) => qp.sendDone;
 export const made = () => new Connection();
 `;
 
+/** A third, whose every mistake is expected: one that passed would be a complaint. */
+const MISTAKEN = `
+import { openDevice, type QueuePair } from 'rocev2';
+// @ts-expect-error: only what package.json exports can be imported
+import {} from 'rocev2/dist/index.js';
+// @ts-expect-error: there is no such entry
+import {} from 'rocev2/nothing';
+// @ts-expect-error: a device needs an address
+export const nowhere = openDevice({});
+// @ts-expect-error: an engine of another name
+export const engine = openDevice({ address: '127.0.0.1', engine: 'thread' });
+// @ts-expect-error: a URL or a path
+export const worker = openDevice({ address: '127.0.0.1', engine: 'worker', workerUrl: 1 });
+// @ts-expect-error: an opcode that is none
+export const posted = (qp: QueuePair) => qp.postSend({ opcode: 'SENT' });
+`;
+
+const PARSED = new Map<string, ts.SourceFile | undefined>();
+
+/** The declarations of TypeScript and Node are the same for every resolution, and are parsed once. */
+function hostWithMemory(): ts.CompilerHost {
+  const host = ts.createCompilerHost(OPTIONS);
+  const read = host.getSourceFile.bind(host);
+  host.getSourceFile = (path, ...rest) => {
+    if (!/\/node_modules\/(typescript|@types)\//.test(path)) return read(path, ...rest);
+    if (!PARSED.has(path)) PARSED.set(path, read(path, ...rest));
+    return PARSED.get(path);
+  };
+  return host;
+}
+
 /** Members of classes that are marked as internal, as `QueuePair.create`; constructors have no name. */
 function internalMembers(file: ts.SourceFile): string[] {
   return file.statements.filter(ts.isClassDeclaration).flatMap((owner) =>
@@ -80,42 +99,27 @@ function internalMembers(file: ts.SourceFile): string[] {
 }
 
 describe.runIf(isBuilt)('published types', () => {
-  const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
   let project: string;
-  let installed: string;
-
-  /** A project that has installed the package, and nothing that the package does not name as a dependency. */
   beforeAll(() => {
-    project = realpathSync(mkdtempSync(join(tmpdir(), 'rocev2-types-')));
-    const modules = join(project, 'node_modules');
-    installed = join(modules, 'rocev2');
-    const [{ files }] = JSON.parse(
-      execFileSync('npm', ['pack', '--dry-run', '--ignore-scripts', '--json'], {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      }),
-    ) as [{ files: readonly { readonly path: string }[] }];
-    for (const { path } of files) cpSync(path, join(installed, path));
-    for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
-      mkdirSync(dirname(join(modules, name)), { recursive: true });
-      symlinkSync(resolve('node_modules', name), join(modules, name));
-    }
-    writeFileSync(join(project, 'package.json'), '{"type": "module"}');
+    project = projectWithPackage();
   }, 60_000);
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-  it('are enough for programs that use the package, and refuse those that use what is internal', () => {
+  it.each(RESOLUTIONS)('under %s are enough for programs that use the package, and refuse mistakes and what is internal', (_, how) => {
     const programs = {
-      'everything.ts': Object.keys(manifest.exports)
+      'everything.ts': Object.keys(manifestOfPackage().exports)
+        .filter((entry) => !entry.endsWith('.json'))
         .map((entry, i) => `export * as entry${i} from '${entry.replace('.', 'rocev2')}';`)
         .join('\n'),
       'program.ts': PROGRAM,
       'trespasser.ts': TRESPASSER,
+      'mistaken.ts': MISTAKEN,
     };
     for (const [name, text] of Object.entries(programs)) writeFileSync(join(project, name), text);
     const program = ts.createProgram(
       Object.keys(programs).map((name) => join(project, name)),
-      OPTIONS,
+      { ...OPTIONS, ...how },
+      hostWithMemory(),
     );
     // The programs and our declarations; those of Node and of other packages are their makers' affair.
     const checked = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(project));
@@ -138,6 +142,7 @@ describe.runIf(isBuilt)('published types', () => {
   it('have no member that is marked as internal', () => {
     const marked = sourceFiles().flatMap(internalMembers);
     expect(marked).toEqual(expect.arrayContaining(['RdmaDevice.link', 'QueuePair.sendDone', 'Connection.over']));
+    const installed = join(project, 'node_modules/rocev2');
     const published = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.d.ts'))
       .map((path) => parseSource(path, readFileSync(join(installed, 'dist', path), 'utf8')));

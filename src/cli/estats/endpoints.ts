@@ -1,8 +1,8 @@
 /** Which endpoints a command looks at: those of this user on this host, one of them, or one that serves HTTP somewhere else. */
 
 import { RoceError } from '../../core/errors.js';
+import type { EstatsSnapshot } from '../../estats/endpoint-document.js';
 import { askSnapshot, findPrograms, type ProgramTarget } from '../../estats/program-client.js';
-import type { EstatsSnapshot } from '../../estats/snapshot.js';
 import { isMeant, type WatchedDocument } from '../../estats/watched.js';
 
 /** Options of all `estats` commands. */

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatNs, formatRate, NS_PER_MS } from '../../core/units.js';
-import type { EstatsSnapshot, GroupRow } from '../../estats/snapshot.js';
+import type { EstatsSnapshot, GroupRow } from '../../estats/endpoint-document.js';
 import { CONSECUTIVE_STAGES, stageLabel } from '../../estats/stages.js';
 import type { Column, Output } from '../output.js';
 import { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './endpoints.js';

@@ -2,7 +2,7 @@
 
 import { formatNs } from '../../core/units.js';
 import { diagnose } from '../../estats/diagnosis.js';
-import type { EstatsSnapshot, QpRow } from '../../estats/snapshot.js';
+import type { EstatsSnapshot, QpRow } from '../../estats/endpoint-document.js';
 import { CONSECUTIVE_STAGES, stageLabel, stageText } from '../../estats/stages.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { QpCounterName } from '../../ring/telemetry-page.js';

@@ -1,10 +1,12 @@
 /**
- * The thread of a worker engine: a port and a NIC on memory shared with the application's thread. What the peer reads and writes is
- * served here, whatever the application does meanwhile.
+ * `rocev2/engine-thread`: the thread of a worker engine: a port and a NIC on memory shared with the application's thread. What the peer reads and
+ * writes is served here, whatever the application does meanwhile. Programs do not import it; bundlers make a file of it (docs/packaging.md).
+ *
+ * @module rocev2/engine-thread
  */
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { serializeError } from '../../core/errors.js';
+import { RoceError, serializeError } from '../../core/errors.js';
 import { copyableView } from '../../dgram-ext/shared-memory.js';
 import { Nic } from '../../nic/nic.js';
 import { IpAddress } from '../../packet/address.js';
@@ -19,10 +21,17 @@ import { nowNs } from '../system-clock.js';
 import { systemRandom } from '../system-random.js';
 import { IdlePolicy } from './idle-policy.js';
 import { PollingCrank } from './polling-crank.js';
-import { type FromThread, type ThreadData, type ToThread, WORD_INTERRUPTS } from './protocol.js';
+import { ENGINE_THREAD, type FromThread, type ThreadData, type ToThread, WORD_INTERRUPTS } from './protocol.js';
 
-const application = parentPort!;
 const data = workerData as ThreadData;
+if (data?.role !== ENGINE_THREAD) {
+  throw new RoceError(
+    'ERR_ROCE_INVALID_STATE',
+    'rocev2/engine-thread is the thread of a NIC, which openDevice starts',
+    'name its file to openDevice by workerUrl; do not import it',
+  );
+}
+const application = parentPort!;
 
 function say(message: FromThread): void {
   application.postMessage(message);
@@ -86,9 +95,9 @@ function run(opened: OpenPort): void {
   say({ type: 'ready', portDescription: port.description, wakeFd: polled?.wakeFd ?? -1, udpPort: port.udpPort });
 }
 
-try {
+async function start(): Promise<void> {
   await loadExtensions(data.extensions);
   run(await openPort(data.port, 'polled'));
-} catch (error) {
-  say({ type: 'failed', error: serializeError(error) });
 }
+
+start().catch((error) => say({ type: 'failed', error: serializeError(error) })); // CommonJS bundles cannot await here.

@@ -21,8 +21,13 @@ export const ASLEEP = 0;
 /** The NIC looks at its doorbells by itself. */
 export const AWAKE = 1;
 
+/** Tells the thread of a NIC from other threads of a program. */
+export const ENGINE_THREAD = 'rocev2 engine thread';
+
 /** What the thread is started with. All memory is shared. */
 export interface ThreadData {
+  /** Always {@link ENGINE_THREAD}. */
+  readonly role: typeof ENGINE_THREAD;
   /** Which port to open. */
   readonly port: PortOptions;
   /** Modules to load before anything is created. */

@@ -4,8 +4,10 @@
  */
 
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { dirname, join } from 'node:path';
+import { Worker, workerData } from 'node:worker_threads';
 import { RoceError } from '../../core/errors.js';
+import { CODE_FILE } from '../../core/packages.js';
 import { eventFdWaker } from '../../dgram-ext/readiness.js';
 import { IpAddress } from '../../packet/address.js';
 import { AttachedMemory } from '../../ring/attached-memory.js';
@@ -22,6 +24,7 @@ import {
   ASLEEP,
   AWAKE,
   CONTROL_WORDS,
+  ENGINE_THREAD,
   type FromThread,
   type ThreadData,
   type ToThread,
@@ -35,6 +38,63 @@ const SPINNER = new SharedArrayBuffer(4);
 
 function shared(bytes: number): SharedArrayBuffer {
   return new SharedArrayBuffer(bytes);
+}
+
+/** In a bundle `import.meta.url` is the bundle's, and there is none in CommonJS, where `__filename` is. Webpack knows the first form. */
+function startThread(module: URL | undefined, workerData: ThreadData): Worker {
+  try {
+    if (module !== undefined) return new Worker(module, { workerData });
+    if (import.meta.url !== undefined) {
+      return new Worker(new URL('./engine-thread.js', import.meta.url), { workerData });
+    }
+    return new Worker(join(dirname(CODE_FILE), 'engine-thread.js'), { workerData });
+  } catch (cause) {
+    throw noEngineThread(cause as Error); // A path that cannot be one.
+  }
+}
+
+/** What the thread says first. Rejects when it ends before it says something. */
+async function firstMessage(worker: Worker): Promise<FromThread> {
+  const exited = once(worker, 'exit').then(
+    ([code]) => {
+      throw new RoceError(
+        'ERR_ROCE_CLOSED',
+        `the NIC's thread ended with code ${code} before it was ready`,
+        WORKER_HINT,
+      );
+    },
+    () => {}, // An error: the other promise has it.
+  );
+  exited.catch(() => {}); // Once it is ready, its end is reported to the device.
+  try {
+    const [message] = (await Promise.race([once(worker, 'message'), exited])) as [FromThread];
+    return typeof message?.type === 'string' ? message : ({ type: 'closed' } as const);
+  } catch (error) {
+    if (error instanceof RoceError) throw error;
+    throw noEngineThread(error as Error);
+  }
+}
+
+const WORKER_HINT =
+  'bundles need rocev2/engine-thread as a file of its own, beside the bundle or named by workerUrl: docs/packaging.md';
+
+function noEngineThread(cause: Error): RoceError {
+  const why = cause.message.split('\n')[0];
+  return new RoceError('ERR_ROCE_NOT_FOUND', `the NIC's thread cannot be started: ${why}`, WORKER_HINT, { cause });
+}
+
+function notAnEngineThread(why: string): RoceError {
+  return new RoceError(
+    'ERR_ROCE_INVALID_ARGUMENT',
+    `workerUrl does not name rocev2/engine-thread: ${why}`,
+    WORKER_HINT,
+  );
+}
+
+/** A program that is its own `workerUrl` would start itself without end. */
+function refuseInsideThread(): void {
+  if ((workerData as Partial<ThreadData> | null | undefined)?.role !== ENGINE_THREAD) return;
+  throw notAnEngineThread('it names a program that opens devices itself');
 }
 
 interface Request {
@@ -67,18 +127,21 @@ export class WorkerEngine implements EngineLink {
   #failure: RoceError | undefined;
 
   /**
-   * Starts the thread. `spin`: it may look again for a few microseconds before it sleeps. Rejects with what opening the port says.
+   * Starts the thread. `spin`: it may look again for a few microseconds before it sleeps. `module`: where `rocev2/engine-thread` is, if not
+   * beside this file. Rejects with what opening the port says, and with ERR_ROCE_NOT_FOUND where there is no such module.
    * The thread loads what {@link loadedExtensions} names here.
    */
-  static async open(port: PortOptions, spin: boolean): Promise<WorkerEngine> {
-    const engine = new WorkerEngine(port, spin);
+  static async open(port: PortOptions, spin: boolean, module?: URL): Promise<WorkerEngine> {
+    refuseInsideThread();
+    const engine = new WorkerEngine(port, spin, module);
     await engine.#started();
     return engine;
   }
 
-  private constructor(port: PortOptions, spin: boolean) {
+  private constructor(port: PortOptions, spin: boolean, module: URL | undefined) {
     this.#port = port;
     const data = {
+      role: ENGINE_THREAD,
       port: { ...port },
       extensions: loadedExtensions(),
       spin,
@@ -89,17 +152,16 @@ export class WorkerEngine implements EngineLink {
       counters: this.counters.buffer as SharedArrayBuffer,
       spinner: SPINNER,
     } satisfies ThreadData;
-    this.#worker = new Worker(new URL('./engine-thread.js', import.meta.url), { workerData: data });
+    this.#worker = startThread(module, data);
   }
 
   async #started(): Promise<void> {
-    const exited = once(this.#worker, 'exit').then(([code]) => {
-      throw new RoceError('ERR_ROCE_CLOSED', `the NIC's thread ended with code ${code} before it was ready`);
-    });
-    exited.catch(() => {}); // Once it is ready, its end is reported to the device.
-    const [message] = (await Promise.race([once(this.#worker, 'message'), exited])) as [FromThread];
+    const message = await firstMessage(this.#worker);
     if (message.type === 'failed') throw new RoceError(message.error.code, message.error.message);
-    if (message.type !== 'ready') throw new TypeError(`the NIC's thread began with '${message.type}'`);
+    if (message.type !== 'ready') {
+      void this.#worker.terminate();
+      throw notAnEngineThread('it began with a message that is not of a NIC');
+    }
     this.#portDescription = `${message.portDescription}, NIC in a worker`;
     if (this.#port.frame === undefined) {
       this.#surroundings = new UdpSurroundings(IpAddress.parse(this.#port.address), message.udpPort);

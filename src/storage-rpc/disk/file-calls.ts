@@ -5,8 +5,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { getSystemErrorName } from 'node:util';
+import { requirePackage } from '../../core/packages.js';
 
 /** <sys/file.h>: LOCK_EX | LOCK_NB. */
 const LOCK_NOW = 2 | 4;
@@ -32,7 +32,7 @@ function calls(): Calls | undefined {
 function load(): Calls | 'absent' {
   if (process.platform !== 'linux') return 'absent';
   try {
-    const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi');
+    const koffi = requirePackage<typeof import('koffi')>(`@koromix/koffi-linux-${process.arch}`);
     const lib = koffi.load(null);
     return {
       posixFallocate: lib.func('int posix_fallocate(int, int64_t, int64_t)'),
