@@ -18,8 +18,16 @@ describe('a hello', () => {
       region: undefined,
       messageBytesMax: undefined,
     });
-    const full = said({ sourcePort: 'flow', messageBytesMax: 0, region: { addr: '0x7f00', rkey: 0xffffffff, length: 0 } });
-    expect(parseHello(full)).toMatchObject({ sourcePort: 'flow', messageBytesMax: 0, region: { addr: 0x7f00n, length: 0 } });
+    const full = said({
+      sourcePort: 'flow',
+      messageBytesMax: 0,
+      region: { addr: '0x7f00', rkey: 0xffffffff, length: 0 },
+    });
+    expect(parseHello(full)).toMatchObject({
+      sourcePort: 'flow',
+      messageBytesMax: 0,
+      region: { addr: 0x7f00n, length: 0 },
+    });
     expect(parseHello({ ...(said() as object), addedLater: [1] })).toMatchObject({ qpn: 77 });
   });
 
@@ -43,7 +51,8 @@ describe('a hello', () => {
     ['messageBytesMax', 2 ** 31 + 1, 'a whole number from 0 to 2147483648'],
     ['purpose', 'x', 'an object'],
   ])('with %s %j is refused: it must be %s', (field, value, what) =>
-    expect(parseHello(said({ [field]: value }))).toBe(`the peer's ${field} must be ${what}`));
+    expect(parseHello(said({ [field]: value }))).toBe(`the peer's ${field} must be ${what}`),
+  );
 
   it.each([
     [{ addr: 'x', rkey: 1, length: 1 }, 'region.addr must be 0x and up to 16 hexadecimal digits'],
@@ -51,7 +60,8 @@ describe('a hello', () => {
     [{ addr: '0x1', rkey: 1, length: -1 }, 'region.length must be a whole number from 0 to 9007199254740991'],
     [null, 'region must be an object'],
   ])('with the region %j is refused: its %s', (region, what) =>
-    expect(parseHello(said({ region }))).toBe(`the peer's ${what}`));
+    expect(parseHello(said({ region }))).toBe(`the peer's ${what}`),
+  );
 
   it('that is no object, or names parameters that terminals obey, is refused in printable words', () => {
     expect(parseHello([])).toBe("the peer's message must be an object");
@@ -67,5 +77,6 @@ describe('a refusal', () => {
   });
 
   it.each([[said()], [null], ['refused'], [{ refused: 1 }], [{ refused: 'no', busy: 1 }]])('is not %j', (message) =>
-    expect(parseRefusal(message)).toBeUndefined());
+    expect(parseRefusal(message)).toBeUndefined(),
+  );
 });

@@ -19,7 +19,9 @@ describe.runIf(isBuilt)('the package', () => {
 
   it('holds its executable and all its entries, with types', () => {
     const { bin, exports } = manifestOfPackage();
-    const targets = Object.values(exports).flatMap((entry) => (typeof entry === 'string' ? [entry] : Object.values(entry)));
+    const targets = Object.values(exports).flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry),
+    );
     const entries = [...Object.values(bin), ...targets];
     expect(entries.filter((path) => !paths.has(path.replace(/^\.\//, '')))).toEqual([]);
   });

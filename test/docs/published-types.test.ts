@@ -105,39 +105,46 @@ describe.runIf(isBuilt)('published types', () => {
   }, 60_000);
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-  it.each(RESOLUTIONS)('under %s are enough for programs that use the package, and refuse mistakes and what is internal', (_, how) => {
-    const programs = {
-      'everything.ts': Object.keys(manifestOfPackage().exports)
-        .filter((entry) => !entry.endsWith('.json'))
-        .map((entry, i) => `export * as entry${i} from '${entry.replace('.', 'rocev2')}';`)
-        .join('\n'),
-      'program.ts': PROGRAM,
-      'trespasser.ts': TRESPASSER,
-      'mistaken.ts': MISTAKEN,
-    };
-    for (const [name, text] of Object.entries(programs)) writeFileSync(join(project, name), text);
-    const program = ts.createProgram(
-      Object.keys(programs).map((name) => join(project, name)),
-      { ...OPTIONS, ...how },
-      hostWithMemory(),
-    );
-    // The programs and our declarations; those of Node and of other packages are their makers' affair.
-    const checked = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(project));
-    expect(checked.length).toBeGreaterThan(100);
-    const complaints = [
-      ...program.getOptionsDiagnostics(),
-      ...checked.flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]),
-    ].map(
-      ({ file, code, messageText }) =>
-        `${relative(project, file?.fileName ?? '')} TS${code} ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
-    );
-    expect(complaints).toEqual([
-      "trespasser.ts TS2339 Property 'link' does not exist on type 'RdmaDevice'.",
-      "trespasser.ts TS2339 Property 'ring' does not exist on type 'CompletionQueue'.",
-      "trespasser.ts TS2339 Property 'sendDone' does not exist on type 'QueuePair'.",
-      "trespasser.ts TS2673 Constructor of class 'Connection' is private and only accessible within the class declaration.",
-    ]);
-  }, 60_000);
+  it.each(RESOLUTIONS)(
+    'under %s are enough for programs that use the package, and refuse mistakes and what is internal',
+    (_, how) => {
+      const programs = {
+        'everything.ts': Object.keys(manifestOfPackage().exports)
+          .filter((entry) => !entry.endsWith('.json'))
+          .map((entry, i) => `export * as entry${i} from '${entry.replace('.', 'rocev2')}';`)
+          .join('\n'),
+        'program.ts': PROGRAM,
+        'trespasser.ts': TRESPASSER,
+        'mistaken.ts': MISTAKEN,
+      };
+      for (const [name, text] of Object.entries(programs)) writeFileSync(join(project, name), text);
+      const program = ts.createProgram(
+        Object.keys(programs).map((name) => join(project, name)),
+        { ...OPTIONS, ...how },
+        hostWithMemory(),
+      );
+      // The programs and our declarations; those of Node and of other packages are their makers' affair.
+      const checked = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(project));
+      expect(checked.length).toBeGreaterThan(100);
+      const complaints = [
+        ...program.getOptionsDiagnostics(),
+        ...checked.flatMap((file) => [
+          ...program.getSyntacticDiagnostics(file),
+          ...program.getSemanticDiagnostics(file),
+        ]),
+      ].map(
+        ({ file, code, messageText }) =>
+          `${relative(project, file?.fileName ?? '')} TS${code} ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+      );
+      expect(complaints).toEqual([
+        "trespasser.ts TS2339 Property 'link' does not exist on type 'RdmaDevice'.",
+        "trespasser.ts TS2339 Property 'ring' does not exist on type 'CompletionQueue'.",
+        "trespasser.ts TS2339 Property 'sendDone' does not exist on type 'QueuePair'.",
+        "trespasser.ts TS2673 Constructor of class 'Connection' is private and only accessible within the class declaration.",
+      ]);
+    },
+    60_000,
+  );
 
   it('have no member that is marked as internal', () => {
     const marked = sourceFiles().flatMap(internalMembers);
