@@ -31,6 +31,8 @@ export {
 } from './cm/listener.js';
 export type { CmCounters } from './cm/protocol-parts.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
+export type { ConnectionStream, StreamOptions } from './cm/stream/duplex.js';
+export type { WebStreams } from './cm/stream/web.js';
 export type { CmTiming } from './cm/timing.js';
 export type { Destination } from './cm/transport.js';
 export { RoceError, type RoceErrorCode } from './core/errors.js';

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { OptionNames } from '../core/arguments.js';
+import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
 import { Access } from '../verbs/access.js';
@@ -22,6 +22,9 @@ import { Resource } from '../verbs/resource.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
 import { Inbox, type Message } from './inbox.js';
 import { type Operation, Operations } from './operations.js';
+import { ConnectionStream, type StreamOptions } from './stream/duplex.js';
+import { MessageStream } from './stream/message-stream.js';
+import { type WebStreams, webStreamsOver } from './stream/web.js';
 
 /** What a connection is made of; made by `listen` and `connect`. */
 export interface ConnectionParts {
@@ -65,6 +68,7 @@ export interface ReceiveOptions extends WaitOptions {
 }
 
 const SEND_OPTIONS: OptionNames<SendOptions> = { ...WAIT_OPTIONS, immediate: true };
+const STREAM_OPTIONS: OptionNames<StreamOptions> = { highWaterMark: true };
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { ...WAIT_OPTIONS, view: true };
 
 /** One scatter/gather element: the whole of what is registered. */
@@ -88,6 +92,8 @@ export class Connection extends Resource {
   readonly #inbox: Inbox;
   /** Ends when its completion queues are closed. */
   readonly #served: Promise<unknown>;
+  /** What the messages of the connection belong to, if not to the program. */
+  #claimedBy: string | undefined;
   /** Why the connection is of no use any more: the first failure, not the flushes after it. */
   #failure: RoceError | undefined;
   /** The peer has ended the connection: no message will come. */
@@ -147,6 +153,7 @@ export class Connection extends Resource {
    * arrive all the same, and `data` must not change until the error's `released` has resolved.
    */
   async send(data: Uint8Array, options?: SendOptions): Promise<void> {
+    this.#expectUnclaimed();
     const patience = Patience.of('send', options, SEND_OPTIONS, this.device.clock);
     const immediate = options?.immediate;
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
@@ -167,13 +174,65 @@ export class Connection extends Resource {
    * ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the message that comes next is then for the next call.
    */
   async receive(options?: ReceiveOptions): Promise<Message> {
+    this.#expectUnclaimed();
     const patience = Patience.of('receive', options, RECEIVE_OPTIONS, this.device.clock);
-    const asked = { view: options?.view === true };
+    return this.#receive({ view: options?.view === true }, patience);
+  }
+
+  async #receive(asked: { readonly view: boolean }, patience?: Patience): Promise<Message> {
     const message = this.#inbox.take(asked);
     if (message !== undefined) return message;
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#isLeft) throw leftByPeer();
     return this.#inbox.wait(asked, patience);
+  }
+
+  /**
+   * The connection as a stream of Node: bytes in both directions, with backpressure and half close (docs/streams.md). Both sides call it, or
+   * `webStreams`; from then on the messages of the connection are the stream's. Throws ERR_ROCE_BUSY when they are something else's already.
+   */
+  stream(options: StreamOptions = {}): ConnectionStream {
+    checkOptions('stream', options, STREAM_OPTIONS);
+    return new ConnectionStream(new MessageStream(this), options);
+  }
+
+  /** The same as web streams. */
+  webStreams(): WebStreams {
+    return webStreamsOver(new MessageStream(this));
+  }
+
+  /** The messages belong to `what` from now on. Throws ERR_ROCE_BUSY. @internal */
+  claim(what: string): void {
+    this.#expectUnclaimed();
+    if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
+    this.#claimedBy = what;
+  }
+
+  #expectUnclaimed(): void {
+    if (this.#claimedBy === undefined) return;
+    throw new RoceError('ERR_ROCE_BUSY', `the messages of this connection are those of ${this.#claimedBy}`);
+  }
+
+  /** Receives that the peer can use, and the bytes of each. @internal */
+  get receives(): { readonly receiveDepth: number; readonly messageBytesMax: number } {
+    const { receivePool, messageBytesMax } = this.#parts;
+    return { receiveDepth: Math.floor(receivePool.length / messageBytesMax), messageBytesMax };
+  }
+
+  /** Posts an operation for whoever has claimed the messages. @internal */
+  post(operation: Operation): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    return this.#operations.run(operation);
+  }
+
+  /** The next message, as a view, for whoever has claimed the messages. @internal */
+  nextMessage(): Promise<Message> {
+    return this.#receive({ view: true });
+  }
+
+  /** Registered memory of the library's own; whoever asked gives its bytes back to the scratch of the device behind `close`. @internal */
+  registerScratch(bytes: number): Promise<MemoryRegion> {
+    return this.#parts.pd.regMr(this.device.scratch.take(bytes), Access.LOCAL_WRITE | Access.REMOTE_READ);
   }
 
   /**

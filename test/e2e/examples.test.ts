@@ -7,6 +7,7 @@ describe.runIf(isBuilt)('examples', () => {
   it.each([
     ['examples/hello.js', /server received: hello over RoCEv2\n[\s\S]*written by the peer\n[\s\S]*saw 42n and left 7n/],
     ['examples/verbs.js', /receiver RECV 9 bytes: a message\nwritten {2}inline data\nbad key {2}REM_ACCESS_ERR/],
+    ['examples/stream.js', /sent 2097152 bytes; the checksum of the peer is right\n/],
     ['examples/storage.js', /64 MiB over rdma\n64 writes done over \w+, 1 failover\nback on rdma: 64 of 64 blocks/],
   ])('%s runs and prints what it says', async (file, expected) => {
     const program = new Program(file, []);

@@ -1,0 +1,333 @@
+/**
+ * A byte stream in both directions over the messages of a connection, without a face: `duplex.ts` and `web.ts` put one on. Credits bound what
+ * the peer may send: it never has more unread than the receives that were set aside for it.
+ */
+
+import { RoceError } from '../../core/errors.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { Connection } from '../connection.js';
+import type { Message } from '../inbox.js';
+import { printable } from '../printable.js';
+import {
+  CREDIT,
+  DATA,
+  decodeTerms,
+  encodeReason,
+  encodeTerms,
+  FIN,
+  FIN_ACK,
+  immediateOf,
+  malformed,
+  OPEN,
+  RESET,
+  readImmediate,
+  type Terms,
+} from './frame.js';
+
+/** Receives that stay free for frames without data: OPEN, two CREDIT, FIN, FIN_ACK, RESET. */
+const CONTROL_RECEIVES = 6;
+/** Memory of frames on their way. */
+const SEND_BYTES = 4 << 20;
+/** How long the reason of a reset may take to reach the peer before the connection is closed all the same. */
+const RESET_GRACE_NS = 1e9;
+
+/** Memory of one frame on its way. */
+interface Slot {
+  readonly offset: number;
+  readonly bytes: Buffer;
+}
+
+/** Both directions of one byte stream. */
+export class MessageStream {
+  /** Something can be taken, or the peer has ended its direction. */
+  onReadable: () => void = () => {};
+  /** Nothing works any more. Called once. Undefined: this program has closed the connection, which is no error. */
+  onFailure: (error: Error | undefined) => void = () => {};
+  readonly #connection: Connection;
+  readonly #own: Terms;
+  #peer: Terms | undefined;
+  #region: MemoryRegion | undefined;
+  readonly #free: Slot[] = [];
+  /** DATA frames that may be sent. */
+  #credits = 0;
+  /** The one writer, while it waits for the peer's OPEN, a credit or a slot. */
+  #wake: (() => void) | undefined;
+  /** Received and not read. */
+  readonly #held: Message[] = [];
+  /** DATA frames whose credits have not been given back. */
+  #charged = 0;
+  /** Read, and not yet told. */
+  #freed = 0;
+  #isCrediting = false;
+  #isDiscarding = false;
+  #hasPeerEnded = false;
+  /** The end of this direction has been sent, and the peer has said that it got it. */
+  #hasEnded = false;
+  #isEndKnown = false;
+  /** Settles when the peer knows that its end is known. */
+  #farewell: Promise<void> | undefined;
+  /** Settles when no more messages come. */
+  readonly #served: Promise<void>;
+  #failure: Error | undefined;
+  #closing: Promise<void> | undefined;
+
+  /** Takes the connection over. Throws ERR_ROCE_BUSY when it carries something else, ERR_ROCE_LIMIT when it has too few receives. */
+  constructor(connection: Connection) {
+    const { receiveDepth, messageBytesMax } = connection.receives;
+    if (receiveDepth < CONTROL_RECEIVES + 2 || messageBytesMax < 64) {
+      throw new RoceError(
+        'ERR_ROCE_LIMIT',
+        `a stream needs ${CONTROL_RECEIVES + 2} receives of 64 bytes; this connection has ${receiveDepth} of ${messageBytesMax}`,
+        'raise `receiveDepth` or `messageBytesMax`',
+      );
+    }
+    connection.claim('a stream');
+    this.#connection = connection;
+    this.#own = { window: receiveDepth - CONTROL_RECEIVES, frameBytes: messageBytesMax };
+    this.#post(OPEN, encodeTerms(this.#own)).catch((error: Error) => this.#fail(error));
+    this.#served = this.#serve();
+  }
+
+  /** Nothing works any more. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** The peer has ended its direction, and all of it was taken. */
+  get isAtEnd(): boolean {
+    return this.#hasPeerEnded && this.#held.length === 0;
+  }
+
+  /** A copy of the next bytes; undefined when there are none now. */
+  take(): Buffer | undefined {
+    const message = this.#held.shift();
+    if (message === undefined) return undefined;
+    const bytes = Buffer.from(message.data);
+    this.#release(message);
+    return bytes;
+  }
+
+  /** What comes from now on is thrown away. */
+  discard(): void {
+    this.#isDiscarding = true;
+    for (const message of this.#held.splice(0)) this.#release(message);
+  }
+
+  /** Resolves when all pieces have been copied: they may change then. One call at a time. Rejects when the stream fails. */
+  async write(pieces: readonly Uint8Array[]): Promise<void> {
+    let slot: Slot | undefined;
+    let filled = 0;
+    const flush = () => {
+      if (slot === undefined) return;
+      this.#sendData(slot, filled);
+      slot = undefined;
+      filled = 0;
+    };
+    for (const piece of pieces) {
+      for (let at = 0; at < piece.length; ) {
+        slot ??= await this.#nextSlot();
+        const count = Math.min(slot.bytes.length - filled, piece.length - at);
+        slot.bytes.set(piece.subarray(at, at + count), filled);
+        filled += count;
+        at += count;
+        if (filled === slot.bytes.length) flush();
+      }
+    }
+    flush();
+  }
+
+  /** Ends this direction. Resolves when the peer has everything. */
+  async end(): Promise<void> {
+    while (this.#peer === undefined && this.#failure === undefined) await this.#change(); // It has no receives before.
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#hasEnded = true;
+    this.#post(FIN).catch((error: Error) => this.#fail(error));
+    while (!this.#isEndKnown && this.#failure === undefined) await this.#change();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** Ends both directions, and the connection. Without an error, and before both sides have ended, the peer hears of a reset, too. */
+  close(error?: Error | null): Promise<void> {
+    this.#closing ??= this.#close(error);
+    return this.#closing;
+  }
+
+  async #close(error: Error | null | undefined): Promise<void> {
+    const hasFailed = this.#failure !== undefined;
+    this.#failure ??= error ?? new RoceError('ERR_ROCE_CLOSED', 'the stream is closed');
+    this.#wake?.();
+    this.discard();
+    if (this.#isOver) await Promise.race([this.#farewell, this.#served]);
+    else if (!hasFailed) await this.#reset(error?.message ?? 'the stream was destroyed');
+    await this.#connection.close();
+    if (this.#region !== undefined) this.#connection.device.scratch.give(this.#region.bytes);
+  }
+
+  /** Both sides have said all, and this one knows it. */
+  get #isOver(): boolean {
+    return this.#isEndKnown && this.#hasPeerEnded;
+  }
+
+  /** Tells the peer why, unless it takes too long. */
+  async #reset(reason: string): Promise<void> {
+    const { clock } = this.#connection.device;
+    await new Promise<void>((resolve) => {
+      const cancel = clock.wakeAt(clock.nowNs() + RESET_GRACE_NS, resolve);
+      const done = () => {
+        cancel();
+        resolve();
+      };
+      this.#post(RESET, encodeReason(reason)).then(done, done);
+    });
+  }
+
+  #post(kind: number, body?: Buffer): Promise<void> {
+    const credits = this.#freed;
+    this.#freed = 0;
+    this.#charged -= credits;
+    return this.#connection.post({
+      opcode: 'SEND_WITH_IMM',
+      immediate: immediateOf(kind, credits),
+      ...(body !== undefined && { inline: body }),
+    });
+  }
+
+  async #nextSlot(): Promise<Slot> {
+    for (;;) {
+      if (this.#failure !== undefined) throw this.#failure;
+      const slot = this.#credits > 0 ? this.#free.pop() : undefined;
+      if (slot !== undefined) {
+        this.#credits--;
+        return slot;
+      }
+      await this.#change();
+    }
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #sendData(slot: Slot, length: number): void {
+    const credits = this.#freed;
+    this.#freed = 0;
+    this.#charged -= credits;
+    const operation = {
+      opcode: 'SEND_WITH_IMM',
+      immediate: immediateOf(DATA, credits),
+      sges: [this.#region!.sge(slot.offset, length)],
+    } as const;
+    this.#connection.post(operation).then(
+      () => {
+        this.#free.push(slot);
+        this.#wake?.();
+      },
+      (error: Error) => this.#fail(error),
+    );
+  }
+
+  async #serve(): Promise<void> {
+    try {
+      for (;;) await this.#onMessage(await this.#connection.nextMessage());
+    } catch (error) {
+      this.#fail((error as RoceError).code === 'ERR_ROCE_CLOSED' ? leftEarly(error) : (error as Error));
+    }
+  }
+
+  async #onMessage(message: Message): Promise<void> {
+    const { kind, credits } = readImmediate(message.immediate);
+    if ((this.#peer === undefined) !== (kind === OPEN)) throw malformed(`frame ${kind} out of turn`);
+    if (kind === OPEN) await this.#onOpen(decodeTerms(message.data));
+    else this.#onCredits(credits);
+    if (kind === DATA) {
+      this.#onData(message);
+      return;
+    }
+    if (kind === RESET) throw resetByPeer(message.data);
+    message.release();
+    if (kind === FIN) this.#onPeerEnd();
+    else if (kind === FIN_ACK) this.#onEndKnown();
+    else if (kind !== OPEN && kind !== CREDIT) throw malformed(`frame ${kind} is not known`);
+  }
+
+  async #onOpen(terms: Terms): Promise<void> {
+    const frameBytes = Math.min(terms.frameBytes, SEND_BYTES / 2);
+    const count = Math.min(terms.window, Math.floor(SEND_BYTES / frameBytes));
+    this.#region = await this.#connection.registerScratch(count * frameBytes);
+    for (let offset = 0; offset < count * frameBytes; offset += frameBytes) {
+      this.#free.push({ offset, bytes: this.#region.bytes.subarray(offset, offset + frameBytes) });
+    }
+    this.#peer = terms;
+    this.#credits = terms.window;
+    this.#wake?.();
+  }
+
+  #onPeerEnd(): void {
+    if (this.#hasPeerEnded) throw malformed('it ended twice');
+    this.#hasPeerEnded = true;
+    this.#farewell = this.#post(FIN_ACK).catch((error: Error) => this.#fail(error));
+    this.onReadable();
+  }
+
+  #onEndKnown(): void {
+    if (!this.#hasEnded || this.#isEndKnown) throw malformed('it acknowledges an end that there was not');
+    this.#isEndKnown = true;
+    this.#wake?.();
+  }
+
+  #onCredits(credits: number): void {
+    if (credits === 0) return;
+    this.#credits += credits;
+    if (this.#credits > this.#peer!.window) throw malformed('it gives back credits that it never had');
+    this.#wake?.();
+  }
+
+  #onData(message: Message): void {
+    if (this.#hasPeerEnded) throw malformed('it sent data behind its end');
+    if (++this.#charged > this.#own.window) throw malformed('it sent more than its credits allow');
+    if (this.#isDiscarding || message.data.length === 0) this.#release(message);
+    else {
+      this.#held.push(message);
+      this.onReadable();
+    }
+  }
+
+  /** The receive of a DATA frame is free again. */
+  #release(message: Message): void {
+    message.release();
+    this.#freed++;
+    this.#tellCredits();
+  }
+
+  /** Half a window at a time; the other half is enough to keep the peer busy. One frame on its way at most. */
+  #tellCredits(): void {
+    if (this.#isCrediting || this.#hasPeerEnded || this.#failure !== undefined) return;
+    if (this.#freed < Math.max(1, this.#own.window >> 1)) return;
+    this.#isCrediting = true;
+    this.#post(CREDIT).then(
+      () => {
+        this.#isCrediting = false;
+        this.#tellCredits();
+      },
+      (error: Error) => this.#fail(error),
+    );
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined || this.#isOver) return; // Who has said all, and heard all, may leave.
+    this.#failure = error;
+    this.#wake?.();
+    this.onFailure(this.#connection.isClosed ? undefined : error);
+  }
+}
+
+function leftEarly(cause: unknown): RoceError {
+  const message = 'the peer left before the end of its stream';
+  return new RoceError('ERR_ROCE_CONNECT', message, 'what was received may not be all', { cause });
+}
+
+function resetByPeer(reason: Buffer): RoceError {
+  return new RoceError('ERR_ROCE_CONNECT', `the peer destroyed the stream: ${printable(reason.toString())}`);
+}
