@@ -40,6 +40,7 @@ const layers = {
   ],
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
+  rpc: ['core', 'verbs', 'cm'],
   processes: ['core', 'packet', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
   dashboard: [
     'core',

@@ -225,14 +225,29 @@ export class Connection extends Resource {
     return this.#operations.run(operation);
   }
 
+  /** Bytes of the longest message that the peer takes; where it does not say, this side's own. @internal */
+  get sendBytesMax(): number {
+    return this.agreement.messageBytesMax ?? this.#parts.messageBytesMax;
+  }
+
+  /** Sends a message for whoever has claimed the messages. @internal */
+  sendClaimed(data: Uint8Array): Promise<void> {
+    return this.#transfer(data, undefined, (sges) => ({ opcode: 'SEND', sges }));
+  }
+
+  /** Reads any memory of the peer that it has told of; `into` is memory of the scratch. @internal */
+  readClaimed(into: Uint8Array, remoteAddr: bigint, rkey: number): Promise<void> {
+    return this.#transfer(into, undefined, (sges) => ({ opcode: 'RDMA_READ', sges, remoteAddr, rkey }));
+  }
+
   /** The next message, as a view, for whoever has claimed the messages. @internal */
   nextMessage(): Promise<Message> {
     return this.#receive({ view: true });
   }
 
   /** Registered memory of the library's own; whoever asked gives its bytes back to the scratch of the device behind `close`. @internal */
-  registerScratch(bytes: number): Promise<MemoryRegion> {
-    return this.#parts.pd.regMr(this.device.scratch.take(bytes), Access.LOCAL_WRITE | Access.REMOTE_READ);
+  registerScratch(bytes: number, access: number = Access.LOCAL_WRITE): Promise<MemoryRegion> {
+    return this.#parts.pd.regMr(this.device.scratch.take(bytes), access);
   }
 
   /**

@@ -48,6 +48,8 @@ export const ERROR_CODES = [
   'ERR_ROCE_ABORTED',
   /** The call did not finish within its `timeoutMs`. */
   'ERR_ROCE_TIMEOUT',
+  /** A method at the peer failed; `remoteCode` says how. */
+  'ERR_ROCE_REMOTE',
 ] as const;
 
 /** Stable code of a {@link RoceError}. */

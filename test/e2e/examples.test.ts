@@ -8,6 +8,10 @@ describe.runIf(isBuilt)('examples', () => {
     ['examples/hello.js', /server received: hello over RoCEv2\n[\s\S]*written by the peer\n[\s\S]*saw 42n and left 7n/],
     ['examples/verbs.js', /receiver RECV 9 bytes: a message\nwritten {2}inline data\nbad key {2}REM_ACCESS_ERR/],
     ['examples/stream.js', /sent 2097152 bytes; the checksum of the peer is right\n/],
+    [
+      'examples/rpc.js',
+      /2 \+ 3 = 5\n1048576 bytes, checksum right\nprogress: 1, 2, 3\nNOT_FOUND: there is no file 'x'\n/,
+    ],
     ['examples/storage.js', /64 MiB over rdma\n64 writes done over \w+, 1 failover\nback on rdma: 64 of 64 blocks/],
   ])('%s runs and prints what it says', async (file, expected) => {
     const program = new Program(file, []);

@@ -18,7 +18,7 @@ import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
 import { BufferPool } from '../pool/buffer-pool.js';
 import type { SkServerChannel, TransportName } from '../sk/channel.js';
-import { Permits } from '../sk/permits.js';
+import { Permits } from '../../core/permits.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
 import type { SkServerCounters } from '../sk/server-session.js';

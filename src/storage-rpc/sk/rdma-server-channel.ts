@@ -14,7 +14,7 @@ import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import { serveCompletions } from '../link/completions.js';
 import type { BufferPool, Lease } from '../pool/buffer-pool.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
-import { Permits } from './permits.js';
+import { Permits } from '../../core/permits.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
   REQUEST_BYTES,

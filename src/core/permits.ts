@@ -1,9 +1,9 @@
 /**
- * So many units at a time, first come, first served. Server pull pacing is made of it: READs outstanding on a queue pair (ORD), and bytes
- * that all READs of a server have asked for, which is the one place where incast can be held down: only the receiver knows its sum.
+ * So many units at a time, first come, first served. The pacing of READs is made of it: those outstanding on a queue pair (ORD), and the bytes that
+ * all of a server have asked for, which is the one place where incast can be held down: only the receiver knows its sum.
  */
 export class Permits {
-  readonly #total: number;
+  #total: number;
   #taken = 0;
   readonly #waiters: Array<{ readonly units: number; readonly go: () => void }> = [];
 
@@ -33,6 +33,12 @@ export class Permits {
       this.#taken += next;
       go();
     }
+  }
+
+  /** Lets everybody go on who waits, now and later: there is nothing left to share. */
+  freeAll(): void {
+    this.#total = Number.POSITIVE_INFINITY;
+    this.give(0);
   }
 
   #fits(units: number): boolean {

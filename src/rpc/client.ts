@@ -1,0 +1,277 @@
+/** The calling end of a service. */
+
+import type { Connection } from '../cm/connection.js';
+import { Permits } from '../core/permits.js';
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
+import { ItemCredits, ItemQueue } from './items.js';
+import { completeLimits } from './limits.js';
+import { RpcError } from './rpc-error.js';
+import { type Limits, type RpcLimits, RpcLink } from './rpc-link.js';
+import { validated } from './schema.js';
+import type { Method, Methods, Service } from './service.js';
+import { decodeValue, encodeValue } from './value.js';
+
+/** The calling end; made by {@link connectRpc}. */
+export interface RpcClient<S extends Service> extends AsyncDisposable {
+  /** A function for each method. */
+  readonly methods: Methods<S>;
+  /** Calls that the server has not answered. */
+  readonly openCalls: number;
+  /** Ends the connection; calls that are open reject with ERR_ROCE_CLOSED. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/**
+ * Calls the methods of a service over a connection whose other end serves it. The messages of the connection are the RPC's from then on. Throws
+ * ERR_ROCE_BUSY when they are something else's already.
+ */
+export function connectRpc<S extends Service>(
+  connection: Connection,
+  service: S,
+  limits: RpcLimits = {},
+): RpcClient<S> {
+  const caller = new Caller(connection, completeLimits('connectRpc', limits));
+  const methods = Object.entries(service).map(([name, method]) => [
+    name,
+    (input: unknown, options?: WaitOptions) => caller.call(name, method, input, options),
+  ]);
+  return {
+    methods: Object.fromEntries(methods) as Methods<S>,
+    get openCalls() {
+      return caller.openCalls;
+    },
+    close: () => caller.close(),
+    [Symbol.asyncDispose]: () => caller.close(),
+  };
+}
+
+/** A call that the server has not answered. */
+interface OpenCall {
+  readonly outputs: ItemQueue;
+  readonly inputs: ItemCredits;
+  /** The caller's promise of a call with one output. */
+  readonly settle: (output: Promise<unknown>) => void;
+}
+
+class Caller {
+  readonly #link: RpcLink;
+  readonly #limits: Limits;
+  readonly #open = new Map<number, OpenCall>();
+  #places: Permits | undefined;
+  #peer: Limits | undefined;
+  #onHello: () => void = () => {};
+  readonly #ready: Promise<void>;
+  #nextId = 1;
+
+  constructor(connection: Connection, limits: Limits) {
+    this.#limits = limits;
+    this.#ready = new Promise((resolve) => {
+      this.#onHello = resolve;
+    });
+    this.#link = new RpcLink(connection, limits, {
+      onHello: (peer) => {
+        this.#peer = peer;
+        this.#places = new Permits(peer.callsMax);
+        this.#onHello();
+      },
+      onFrame: (frame, body) => this.#onFrame(frame, body),
+      onEnd: (error) => this.#onEnd(error),
+    });
+  }
+
+  get openCalls(): number {
+    return this.#open.size;
+  }
+
+  close(): Promise<void> {
+    return this.#link.close();
+  }
+
+  /** A promise of the output, or the iterable of outputs. */
+  call(name: string, method: Method, input: unknown, options: WaitOptions | undefined): unknown {
+    const streamsOut = method.stream === 'output' || method.stream === 'both';
+    if (!streamsOut) return this.#unary(name, method, input, options);
+    return this.#streaming(name, method, input, options);
+  }
+
+  async #unary(name: string, method: Method, input: unknown, options: WaitOptions | undefined): Promise<unknown> {
+    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.connection.device.clock);
+    return waitFor(patience, async (givenUp) => {
+      let settle: (output: Promise<unknown>) => void = () => {};
+      const output = new Promise<unknown>((resolve) => {
+        settle = resolve;
+      });
+      output.catch(() => {});
+      const { id } = await this.#begin(name, method, input, { givenUp, timeoutMs: options?.timeoutMs, settle });
+      givenUp.onEnd = (error) => {
+        this.#cancel(id);
+        settle(Promise.reject(error));
+      };
+      if (givenUp.error !== undefined) givenUp.onEnd(givenUp.error);
+      return output;
+    });
+  }
+
+  async *#streaming(
+    name: string,
+    method: Method,
+    input: unknown,
+    options: WaitOptions | undefined,
+  ): AsyncGenerator<unknown, void, undefined> {
+    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.connection.device.clock);
+    const givenUp: GivenUp = { error: undefined, onEnd: undefined };
+    const stop = patience?.watch((error) => {
+      givenUp.error = error;
+      givenUp.onEnd?.(error);
+    });
+    try {
+      const begun = this.#begin(name, method, input, { givenUp, timeoutMs: options?.timeoutMs, settle: () => {} });
+      const { id, outputs } = await untilGivenUp(begun, givenUp);
+      givenUp.onEnd = (error) => {
+        this.#cancel(id);
+        outputs.fail(error);
+      };
+      if (givenUp.error !== undefined) givenUp.onEnd(givenUp.error);
+      yield* outputs;
+    } finally {
+      stop?.();
+    }
+  }
+
+  async #begin(
+    name: string,
+    method: Method,
+    input: unknown,
+    { givenUp, timeoutMs, settle }: { givenUp: GivenUp; timeoutMs: number | undefined; settle: OpenCall['settle'] },
+  ): Promise<{ readonly id: number; readonly outputs: ItemQueue }> {
+    const streamsIn = method.stream === 'input' || method.stream === 'both';
+    const streamsOut = method.stream === 'output' || method.stream === 'both';
+    const parts = [nameBytes(name), ...(streamsIn ? [] : encodeValue(input))];
+    await this.#ready;
+    await this.#places?.take(1);
+    if (givenUp.error !== undefined || this.#link.end !== undefined) {
+      this.#places?.give(1);
+      throw givenUp.error ?? this.#link.end!;
+    }
+    const id = this.#nextId;
+    this.#nextId = (id % 0xffff_ffff) + 1;
+    const outputs = new ItemQueue(
+      this.#limits.itemsMax,
+      async (count) => this.#link.send({ kind: CREDIT, call: id, a: count }, []),
+      () => this.#cancel(id),
+    );
+    const call: OpenCall = {
+      outputs,
+      inputs: new ItemCredits(this.#peer!.itemsMax),
+      settle: (body) => {
+        const output = streamsOut
+          ? body
+          : body.then((value) => validated(method.output, value, `the output of ${name}`));
+        output.catch(() => {}); // The caller may have given up.
+        settle(output);
+      },
+    };
+    this.#open.set(id, call);
+    this.#checkOutputs(call, method, name);
+    const deadlineMs = timeoutMs === undefined || timeoutMs >= NO_DEADLINE ? NO_DEADLINE : Math.ceil(timeoutMs);
+    try {
+      await this.#link.send({ kind: CALL, call: id, a: deadlineMs }, parts);
+    } catch (error) {
+      this.#close(id); // The server has not heard of it.
+      throw error;
+    }
+    if (streamsIn) void this.#sendItems(id, call, input as AsyncIterable<unknown>);
+    return { id, outputs };
+  }
+
+  /** Each item of the server is validated when it is asked for. */
+  #checkOutputs(call: OpenCall, method: Method, name: string): void {
+    const push = call.outputs.push.bind(call.outputs);
+    call.outputs.push = (item) => push(item.then((value) => validated(method.output, value, `an item of ${name}`)));
+  }
+
+  async #sendItems(id: number, { inputs }: OpenCall, items: AsyncIterable<unknown>): Promise<void> {
+    try {
+      for await (const item of items) {
+        if (!(await inputs.take())) return;
+        await this.#link.send({ kind: ITEM, call: id }, encodeValue(item));
+      }
+      if (this.#open.has(id)) this.#link.post({ kind: END, call: id });
+    } catch (error) {
+      // The program's own iterable has failed, or an item cannot be sent.
+      const call = this.#open.get(id);
+      if (call === undefined) return;
+      this.#cancel(id);
+      call.settle(Promise.reject(error));
+      call.outputs.fail(error as Error);
+    }
+  }
+
+  #cancel(id: number): void {
+    const call = this.#open.get(id);
+    if (call === undefined || this.#link.end !== undefined) return;
+    call.inputs.stop();
+    this.#link.post({ kind: CANCEL, call: id });
+  }
+
+  #close(id: number): void {
+    this.#open.get(id)?.inputs.stop();
+    if (this.#open.delete(id)) this.#places!.give(1);
+  }
+
+  #onFrame({ kind, call: id, a }: Frame, body: () => Promise<Buffer>): void {
+    const call = this.#open.get(id);
+    if (kind === CREDIT && call === undefined) return; // It was on its way when the method ended.
+    if (call === undefined) throw broken('an answer to a call that is not open');
+    if (kind === ITEM) call.outputs.push(body().then(decodeValue));
+    else if (kind === CREDIT) call.inputs.give(a);
+    else if (kind === RESULT || kind === ERROR) this.#onAnswer(id, call, kind, body());
+    else throw broken(`a frame of kind ${kind} from the server`);
+  }
+
+  #onAnswer(id: number, call: OpenCall, kind: number, body: Promise<Buffer>): void {
+    this.#close(id);
+    body.catch(() => {});
+    if (kind === RESULT) {
+      call.settle(body.then((bytes) => (bytes.length === 0 ? undefined : decodeValue(bytes))));
+      call.outputs.end();
+      return;
+    }
+    const failed = body.then((bytes) => {
+      throw errorIn(bytes);
+    });
+    failed.catch((error: Error) => call.outputs.fail(error));
+    call.settle(failed);
+  }
+
+  #onEnd(error: Error): void {
+    this.#onHello();
+    this.#places?.freeAll();
+    for (const [id, call] of [...this.#open]) {
+      this.#close(id);
+      call.settle(Promise.reject(error));
+      call.outputs.fail(error);
+    }
+  }
+}
+
+/** The error in the body of ERROR, whatever a hostile server made of it. */
+function errorIn(body: Buffer): RpcError {
+  const { code, message } = (decodeValue(body) ?? {}) as { code?: unknown; message?: unknown };
+  return new RpcError(String(code).slice(0, 64), String(message).slice(0, 1024));
+}
+
+/** A method's name as a CALL carries it. */
+function nameBytes(name: string): Buffer {
+  const bytes = Buffer.from(name);
+  return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+}
+
+/** The caller of a stream waits for its begin no longer than it has patience. */
+function untilGivenUp<T>(begun: Promise<T>, givenUp: GivenUp): Promise<T> {
+  return new Promise((resolve, reject) => {
+    givenUp.onEnd = reject;
+    begun.then(resolve, reject);
+  });
+}

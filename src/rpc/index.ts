@@ -1,0 +1,13 @@
+/**
+ * `rocev2/rpc`: calls over a connection. Methods have schemas, deadlines and cancellation, and may stream in either direction; large values are read
+ * by the receiver out of the sender's memory.
+ *
+ * @module rocev2/rpc
+ */
+
+export { connectRpc, type RpcClient } from './client.js';
+export { RPC_CODES, RpcError } from './rpc-error.js';
+export type { RpcLimits } from './rpc-link.js';
+export type { InputOf, OutputOf, SchemaIssue, SchemaResult, StandardSchema } from './schema.js';
+export { type RpcCounters, type RpcServer, type ServeOptions, serveRpc } from './server.js';
+export { type CallContext, defineService, type Handlers, type Method, type Methods, type Service } from './service.js';

@@ -1,0 +1,132 @@
+/** Streams of items: what one side sends of them, and what the other holds until the program asks. Credits bound what is held. */
+
+import { broken } from './frame.js';
+
+/** Items that have arrived and wait for the program: an iterable, once. */
+export class ItemQueue implements AsyncIterableIterator<unknown> {
+  readonly #window: number;
+  readonly #onConsumed: (count: number) => Promise<void>;
+  readonly #onLeft: () => void;
+  readonly #items: Promise<unknown>[] = [];
+  /** Items whose credits the peer does not have. */
+  #charged = 0;
+  #consumed = 0;
+  #isTelling = false;
+  #isEnded = false;
+  #failure: Error | undefined;
+  #wake: () => void = () => {};
+
+  /** `onConsumed` gives credits back, `onLeft` hears that the program wants no more. */
+  constructor(window: number, onConsumed: (count: number) => Promise<void>, onLeft: () => void) {
+    this.#window = window;
+    this.#onConsumed = onConsumed;
+    this.#onLeft = onLeft;
+  }
+
+  /** One more item. Throws ERR_ROCE_MISMATCH when the peer had no credit for it. */
+  push(item: Promise<unknown>): void {
+    item.catch(() => {}); // It is told when it is asked for.
+    if (++this.#charged > this.#window) throw broken('it sent more items than its credits allow');
+    if (this.#isEnded) throw broken('it sent an item behind the end of its stream');
+    if (this.#failure === undefined) this.#items.push(item);
+    this.#wake();
+  }
+
+  /** No more items come. */
+  end(): void {
+    this.#isEnded = true;
+    this.#wake();
+  }
+
+  /** The stream has failed: what is here is still handed out only if it came before. */
+  fail(error: Error): void {
+    if (this.#isEnded) return;
+    this.#failure ??= error;
+    this.#wake();
+  }
+
+  /** The next item. */
+  async next(): Promise<IteratorResult<unknown, undefined>> {
+    for (;;) {
+      const item = this.#items.shift();
+      if (item !== undefined) {
+        const value = await item;
+        this.#consumed++;
+        void this.#tell();
+        return { done: false, value };
+      }
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#isEnded) return { done: true, value: undefined };
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** The program wants no more. */
+  async return(): Promise<IteratorResult<unknown, undefined>> {
+    if (!this.#isEnded) this.#onLeft();
+    this.end();
+    this.#items.length = 0;
+    return { done: true, value: undefined };
+  }
+
+  /** Itself. */
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** Half a window at a time, and one frame on its way at most. */
+  async #tell(): Promise<void> {
+    const due = this.#consumed;
+    if (this.#isTelling || this.#isEnded || due < Math.max(1, this.#window >> 1)) return;
+    this.#isTelling = true;
+    this.#consumed = 0;
+    this.#charged -= due;
+    try {
+      await this.#onConsumed(due);
+      this.#isTelling = false;
+      await this.#tell();
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+}
+
+/** What may be sent of a stream. */
+export class ItemCredits {
+  readonly #window: number;
+  #left: number;
+  #isStopped = false;
+  #wake: () => void = () => {};
+
+  constructor(window: number) {
+    this.#window = window;
+    this.#left = window;
+  }
+
+  /** Resolves when one item may be sent: false when none may any more. */
+  async take(): Promise<boolean> {
+    while (this.#left === 0 && !this.#isStopped) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#isStopped) return false;
+    this.#left--;
+    return true;
+  }
+
+  /** The peer has consumed items. Throws ERR_ROCE_MISMATCH for more than it was sent. */
+  give(count: number): void {
+    this.#left += count;
+    if (this.#left > this.#window) throw broken('it gives back credits that were never taken');
+    this.#wake();
+  }
+
+  /** Nobody wants more. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#wake();
+  }
+}

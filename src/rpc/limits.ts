@@ -1,0 +1,17 @@
+/** The limits of an end, complete and checked. */
+
+import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import type { Limits, RpcLimits } from './rpc-link.js';
+
+const NAMES: OptionNames<RpcLimits> = { callsMax: true, itemsMax: true, valueBytesMax: true, bulkBytesMax: true };
+
+/** Throws ERR_ROCE_OUT_OF_RANGE and ERR_ROCE_UNKNOWN_NAME. */
+export function completeLimits(call: string, limits: RpcLimits): Limits {
+  checkOptions(call, limits, NAMES);
+  const { callsMax = 64, itemsMax = 16, valueBytesMax = 16 << 20, bulkBytesMax = 64 << 20 } = limits;
+  checkWhole('callsMax', callsMax, 1, 0xffff);
+  checkWhole('itemsMax', itemsMax, 1, 0xffff);
+  checkWhole('valueBytesMax', valueBytesMax, 1, 0x7fff_ffff);
+  checkWhole('bulkBytesMax', bulkBytesMax, 1, 0x7fff_ffff);
+  return { callsMax, itemsMax, valueBytesMax, bulkBytesMax };
+}

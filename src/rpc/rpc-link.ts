@@ -1,0 +1,202 @@
+/**
+ * Frames and their bodies over one connection. Small bodies travel in the SEND. Large ones stay in the sender's memory: the SEND tells where, the
+ * receiver reads them from there when it has room, and says when it is done.
+ */
+
+import type { Connection } from '../cm/connection.js';
+import { RoceError } from '../core/errors.js';
+import { Permits } from '../core/permits.js';
+import { Access } from '../verbs/access.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
+
+/** What one side takes of the other. */
+export interface RpcLimits {
+  /** Calls at a time, 1 to 65,535. Of those beyond the caller waits. Default 64. */
+  readonly callsMax?: number;
+  /** Items of one stream that may wait unread, 1 to 65,535. Default 16. */
+  readonly itemsMax?: number;
+  /** Longest value, encoded, in bytes. Default 16 MiB. */
+  readonly valueBytesMax?: number;
+  /** Bytes of large values that are on their way at a time, in each direction. Default 64 MiB. */
+  readonly bulkBytesMax?: number;
+}
+
+/** All limits, complete. */
+export type Limits = Required<RpcLimits>;
+
+/** What a link tells its owner. Errors that these throw end the link. */
+export interface LinkEvents {
+  /** The peer has said what it takes. */
+  onHello(peer: Limits): void;
+  /** A frame; `body` reads what it carries, once. */
+  onFrame(frame: Frame, body: () => Promise<Buffer>): void;
+  /** Nothing more comes. Called once. */
+  onEnd(error: Error): void;
+}
+
+/** One connection that speaks frames. */
+export class RpcLink {
+  /** The connection, which is the link's. */
+  readonly connection: Connection;
+  readonly #limits: Limits;
+  readonly #events: LinkEvents;
+  readonly #sendBulk: Permits;
+  readonly #readBulk: Permits;
+  /** Bodies that the peer has not read yet, by number. */
+  readonly #lent = new Map<number, MemoryRegion>();
+  #nextBulk = 1;
+  #peer: Limits | undefined;
+  #end: Error | undefined;
+
+  /** Takes the messages of the connection. Throws ERR_ROCE_BUSY when they are something else's. */
+  constructor(connection: Connection, limits: Limits, events: LinkEvents) {
+    connection.claim('an RPC');
+    this.connection = connection;
+    this.#limits = limits;
+    this.#events = events;
+    this.#sendBulk = new Permits(limits.bulkBytesMax);
+    this.#readBulk = new Permits(limits.bulkBytesMax);
+    const { callsMax, itemsMax, valueBytesMax } = limits;
+    this.post({ kind: HELLO, a: callsMax, b: itemsMax, length: valueBytesMax });
+    void this.#serve();
+  }
+
+  /** Why it has ended, if it has. */
+  get end(): Error | undefined {
+    return this.#end;
+  }
+
+  /** Sends a frame without a body. What fails ends the link. */
+  post(frame: Partial<Frame>): void {
+    this.#send(frame).catch((error: Error) => this.fail(error));
+  }
+
+  /** Sends a frame without a body. Resolves when the peer has it. */
+  async #send(frame: Partial<Frame>, parts: readonly Uint8Array[] = []): Promise<void> {
+    const length = lengthOf(parts);
+    const message = Buffer.allocUnsafe(HEADER_BYTES + length);
+    writeFrame(message, { length, ...frame });
+    place(parts, message, HEADER_BYTES);
+    await this.connection.sendClaimed(message);
+  }
+
+  /**
+   * Sends a frame with a body. Resolves when the peer's NIC has it, or has been told of it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer
+   * takes. The parts may change as soon as this resolves.
+   */
+  async send(frame: Partial<Frame>, parts: readonly Uint8Array[]): Promise<void> {
+    const length = lengthOf(parts);
+    const max = this.#peer?.valueBytesMax ?? 0;
+    if (length > max) {
+      const message = `a value of ${length} bytes, encoded, is longer than the ${max} that the peer takes`;
+      throw new RoceError(
+        'ERR_ROCE_LIMIT',
+        message,
+        'send it in pieces, as a stream, or let the peer raise `valueBytesMax`',
+      );
+    }
+    if (HEADER_BYTES + length <= this.connection.sendBytesMax) return this.#send(frame, parts);
+    await this.#sendBulk.take(length);
+    if (this.#end !== undefined) throw this.#end;
+    const region = await this.connection.registerScratch(length, Access.REMOTE_READ);
+    place(parts, region.bytes, 0);
+    const number = this.#nextBulk;
+    this.#nextBulk = (number % 0xffff_ffff) + 1;
+    this.#lent.set(number, region);
+    const { rkey, addr } = region;
+    return this.#send({ ...frame, flags: BULK, b: number, length, rkey, addr });
+  }
+
+  async #serve(): Promise<void> {
+    try {
+      for (;;) {
+        const message = await this.connection.nextMessage();
+        const frame = readFrame(message.data);
+        const inline = Buffer.from(message.data.subarray(HEADER_BYTES));
+        message.release();
+        this.#onFrame(frame, inline);
+      }
+    } catch (error) {
+      this.fail(error as Error);
+    }
+  }
+
+  #onFrame(frame: Frame, inline: Buffer): void {
+    if ((this.#peer === undefined) !== (frame.kind === HELLO))
+      throw broken(`a frame of kind ${frame.kind} out of turn`);
+    if (frame.kind === HELLO) {
+      if (frame.a < 1 || frame.b < 1) throw broken('a HELLO of a side that takes nothing');
+      const { bulkBytesMax } = this.#limits;
+      this.#peer = { callsMax: frame.a, itemsMax: frame.b, valueBytesMax: frame.length, bulkBytesMax };
+      this.#events.onHello(this.#peer);
+      return;
+    }
+    if (frame.kind === RELEASE) {
+      void this.#onRelease(frame.a);
+      return;
+    }
+    if (frame.length > this.#limits.valueBytesMax) throw broken(`a body of ${frame.length} bytes`);
+    this.#events.onFrame(frame, frame.flags === BULK ? () => this.#read(frame) : () => Promise.resolve(inline));
+  }
+
+  async #onRelease(number: number): Promise<void> {
+    const region = this.#lent.get(number);
+    this.#lent.delete(number);
+    if (region === undefined) {
+      this.fail(broken('it releases a body that it was not lent'));
+      return;
+    }
+    const { bytes } = region;
+    await region.close().catch(() => {}); // Then it goes with the connection.
+    this.connection.device.scratch.give(bytes);
+    this.#sendBulk.give(bytes.length);
+  }
+
+  /** A large body, out of the peer's memory. */
+  async #read({ addr, rkey, length, b }: Frame): Promise<Buffer> {
+    await this.#readBulk.take(length);
+    try {
+      if (this.#end !== undefined) throw this.#end;
+      const { scratch } = this.connection.device;
+      const memory = scratch.take(length);
+      await this.connection.readClaimed(memory, addr, rkey);
+      const body = Buffer.from(memory);
+      scratch.give(memory);
+      await this.#send({ kind: RELEASE, a: b }); // A peer that takes no messages gets no more bodies read, either.
+      return body;
+    } finally {
+      this.#readBulk.give(length);
+    }
+  }
+
+  /** Ends the link and its connection. The first cause counts. */
+  fail(error: Error): void {
+    if (this.#end !== undefined) return;
+    this.#end = error;
+    this.#sendBulk.freeAll();
+    this.#readBulk.freeAll();
+    this.#events.onEnd(error);
+    void this.close();
+  }
+
+  /** Ends the connection. */
+  async close(): Promise<void> {
+    await this.connection.close().catch(() => {}); // Then it is closed with the device.
+    this.fail(new RoceError('ERR_ROCE_CLOSED', 'the RPC is closed'));
+    for (const { bytes } of this.#lent.values()) this.connection.device.scratch.give(bytes);
+    this.#lent.clear();
+  }
+}
+
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0);
+}
+
+function place(parts: readonly Uint8Array[], into: Buffer, from: number): void {
+  let at = from;
+  for (const part of parts) {
+    into.set(part, at);
+    at += part.length;
+  }
+}

@@ -1,0 +1,290 @@
+/** The serving end of a service. Whatever a caller sends ends its own connection at most; nothing of it is thrown at the program. */
+
+import type { Connection } from '../cm/connection.js';
+import { RoceError } from '../core/errors.js';
+import { Permits } from '../core/permits.js';
+import { NS_PER_MS } from '../core/units.js';
+import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
+import { ItemCredits, ItemQueue } from './items.js';
+import { completeLimits } from './limits.js';
+import { RpcError } from './rpc-error.js';
+import { type Limits, type RpcLimits, RpcLink } from './rpc-link.js';
+import { validated } from './schema.js';
+import type { Handlers, Method, Service } from './service.js';
+import { decodeValue, encodeValue } from './value.js';
+
+/** What {@link serveRpc} takes. */
+export interface ServeOptions extends RpcLimits {
+  /** Hears of what a handler threw that was no RpcError; the caller gets `INTERNAL` and no text. Default: nobody. */
+  readonly onError?: (error: unknown, method: string) => void;
+}
+
+/** What has become of the calls of a server. */
+export interface RpcCounters {
+  /** Calls that came. */
+  calls: number;
+  /** Answered with an output, or all of them. */
+  done: number;
+  /** Answered with an error of the method, the schemas or the library. */
+  failed: number;
+  /** The caller gave up, its time was over, or its connection ended. */
+  cancelled: number;
+  /** Connections that ended because the peer broke the protocol. */
+  refused_peers: number;
+}
+
+/** The serving end; made by {@link serveRpc}. */
+export interface RpcServer extends AsyncDisposable {
+  /** A copy. */
+  counters(): RpcCounters;
+  /** Connections that are served. */
+  readonly connections: number;
+  /** Ends all connections. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/**
+ * Serves the methods of a service on a connection, or on each connection of an iterable, such as a listener. The messages of the connections are the
+ * RPC's from then on.
+ */
+export function serveRpc<S extends Service>(
+  source: Connection | AsyncIterable<Connection>,
+  service: S,
+  handlers: Handlers<S>,
+  options: ServeOptions = {},
+): RpcServer {
+  const { onError, ...limits } = options;
+  const server = new Server(service, handlers as AnyHandlers, completeLimits('serveRpc', limits), onError);
+  if ('qp' in source) server.add(source);
+  else void server.addAll(source);
+  return {
+    counters: () => ({ ...server.counters }),
+    get connections() {
+      return server.links.size;
+    },
+    close: () => server.close(),
+    [Symbol.asyncDispose]: () => server.close(),
+  };
+}
+
+type AnyHandlers = Readonly<Record<string, (input: unknown, context: { readonly signal: AbortSignal }) => unknown>>;
+
+/** Longest code and message of an error that cross. */
+const CODE_MAX = 64;
+const MESSAGE_MAX = 1024;
+
+class Server {
+  readonly counters: RpcCounters = { calls: 0, done: 0, failed: 0, cancelled: 0, refused_peers: 0 };
+  readonly links = new Set<RpcLink>();
+  readonly service: Service;
+  readonly handlers: AnyHandlers;
+  readonly limits: Limits;
+  readonly onError: ServeOptions['onError'];
+  #isClosed = false;
+
+  constructor(service: Service, handlers: AnyHandlers, limits: Limits, onError: ServeOptions['onError']) {
+    this.service = service;
+    this.handlers = handlers;
+    this.limits = limits;
+    this.onError = onError;
+  }
+
+  add(connection: Connection): void {
+    new ServedConnection(this, connection);
+  }
+
+  async addAll(connections: AsyncIterable<Connection>): Promise<void> {
+    for await (const connection of connections) {
+      if (this.#isClosed) await connection.close();
+      else this.add(connection);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.links].map((link) => link.close()));
+  }
+}
+
+/** A call that is not answered yet. It holds a place of the caller until its answer has been sent. */
+interface ServedCall {
+  readonly abort: AbortController;
+  readonly inputs: ItemQueue;
+  readonly outputs: ItemCredits;
+  readonly stopTimer: () => void;
+}
+
+class ServedConnection {
+  readonly #server: Server;
+  readonly #link: RpcLink;
+  readonly #calls = new Map<number, ServedCall>();
+  /** Calls that run, and answers that the peer has not taken: one that takes none gets no more calls served. */
+  readonly #served: Permits;
+  /** Items of calls that have been answered. */
+  #strays = 0;
+  #peer: Limits | undefined;
+
+  constructor(server: Server, connection: Connection) {
+    this.#server = server;
+    this.#served = new Permits(2 * server.limits.callsMax);
+    this.#link = new RpcLink(connection, server.limits, {
+      onHello: (peer) => {
+        this.#peer = peer;
+      },
+      onFrame: (frame, body) => this.#onFrame(frame, body),
+      onEnd: (error) => this.#onEnd(error),
+    });
+    server.links.add(this.#link);
+  }
+
+  #onFrame(frame: Frame, body: () => Promise<Buffer>): void {
+    const { kind, call: id, a } = frame;
+    const call = this.#calls.get(id);
+    if (kind === CALL) {
+      if (call !== undefined) throw broken('two calls with one number');
+      if (this.#calls.size >= this.#server.limits.callsMax) throw broken('more calls at a time than it was told');
+      void this.#serve(id, this.#newCall(id, a), body());
+    } else if (kind === ITEM) {
+      // An item of a call that has been answered meanwhile is still to be taken out of the peer's memory.
+      const item = body();
+      if (call === undefined) this.#takeStray(item);
+      else call.inputs.push(item.then(decodeValue));
+    } else if (kind === END) call?.inputs.end();
+    else if (kind === CREDIT) call?.outputs.give(a);
+    else if (kind === CANCEL) call?.abort.abort(new RpcError('CANCELLED', 'the caller gave up'));
+    else throw broken(`a frame of kind ${kind} from a caller`);
+  }
+
+  /** As many may be on their way as an honest caller can have sent before it heard of the answers. */
+  #takeStray(item: Promise<Buffer>): void {
+    const { callsMax, itemsMax } = this.#server.limits;
+    const done = () => {
+      this.#strays--;
+    };
+    this.#strays++;
+    item.then(done, done);
+    if (this.#strays > callsMax * itemsMax) throw broken('items of calls that are not open');
+  }
+
+  #newCall(id: number, deadlineMs: number): ServedCall {
+    const { counters, limits } = this.#server;
+    const { clock } = this.#link.connection.device;
+    counters.calls++;
+    const abort = new AbortController();
+    const late = () => abort.abort(new RpcError('TIMEOUT', `the caller waits no longer than ${deadlineMs} ms`));
+    const call: ServedCall = {
+      abort,
+      inputs: new ItemQueue(
+        limits.itemsMax,
+        async (count) => this.#link.send({ kind: CREDIT, call: id, a: count }, []),
+        () => {},
+      ),
+      outputs: new ItemCredits(this.#peer!.itemsMax),
+      stopTimer: deadlineMs === NO_DEADLINE ? () => {} : clock.wakeAt(clock.nowNs() + deadlineMs * NS_PER_MS, late),
+    };
+    abort.signal.addEventListener('abort', () => {
+      call.inputs.fail(abort.signal.reason as Error);
+      call.outputs.stop();
+    });
+    this.#calls.set(id, call);
+    return call;
+  }
+
+  async #serve(id: number, call: ServedCall, body: Promise<Buffer>): Promise<void> {
+    const { counters } = this.#server;
+    const { signal } = call.abort;
+    let name = '?';
+    body.catch(() => {});
+    await this.#served.take(1);
+    try {
+      const bytes = await body;
+      name = nameIn(bytes);
+      const method = Object.hasOwn(this.#server.service, name) ? this.#server.service[name] : undefined;
+      if (method === undefined) throw new RpcError('UNKNOWN_METHOD', 'the server has no such method');
+      const parts = await untilAborted(this.#run(id, call, name, method, bytes), signal);
+      this.#calls.delete(id); // The caller may use its place as soon as it has the answer.
+      await this.#link.send({ kind: RESULT, call: id }, parts);
+      counters.done++;
+    } catch (error) {
+      if (signal.aborted) counters.cancelled++;
+      else counters.failed++;
+      this.#calls.delete(id);
+      await this.#answerError(id, this.#told(error, name));
+    } finally {
+      call.stopTimer();
+      call.outputs.stop();
+      call.inputs.fail(new RpcError('CANCELLED', 'the method has ended'));
+      this.#served.give(1);
+    }
+  }
+
+  /** Runs the handler; resolves to the parts of the output. */
+  async #run(id: number, call: ServedCall, name: string, method: Method, body: Buffer): Promise<Uint8Array[]> {
+    const valueAt = 1 + Buffer.byteLength(name);
+    const streamsIn = method.stream === 'input' || method.stream === 'both';
+    const input = streamsIn
+      ? validatedItems(call.inputs, method, name)
+      : await validated(method.input, decodeValue(body.subarray(valueAt)), `the input of ${name}`);
+    const output = this.#server.handlers[name](input, { signal: call.abort.signal });
+    if (method.stream !== 'output' && method.stream !== 'both') return encodeValue(await output);
+    for await (const item of output as AsyncIterable<unknown>) {
+      if (!(await call.outputs.take())) break;
+      await this.#link.send({ kind: ITEM, call: id }, encodeValue(item));
+    }
+    return [];
+  }
+
+  /** What the caller hears: only what was meant for it. */
+  #told(error: unknown, name: string): RpcError {
+    if (error instanceof RpcError) return error;
+    if (error instanceof RoceError && error.code === 'ERR_ROCE_LIMIT') return new RpcError('TOO_LARGE', error.message);
+    if (error instanceof RoceError && error.code === 'ERR_ROCE_MALFORMED')
+      return new RpcError('INVALID', error.message);
+    try {
+      this.#server.onError?.(error, name);
+    } catch {
+      // A hook that throws must not reach the peer's frames.
+    }
+    return new RpcError('INTERNAL', 'the method failed');
+  }
+
+  async #answerError(id: number, { remoteCode, message }: RpcError): Promise<void> {
+    if (this.#link.end !== undefined) return;
+    const told = { code: remoteCode.slice(0, CODE_MAX), message: message.slice(0, MESSAGE_MAX) };
+    await this.#link.send({ kind: ERROR, call: id }, encodeValue(told)).catch((error: Error) => this.#link.fail(error));
+  }
+
+  #onEnd(error: Error): void {
+    this.#served.freeAll();
+    this.#server.links.delete(this.#link);
+    if ((error as RoceError).code === 'ERR_ROCE_MISMATCH') this.#server.counters.refused_peers++;
+    for (const { abort } of [...this.#calls.values()]) abort.abort(error);
+  }
+}
+
+/** The method's name at the head of a CALL's body. Throws an RpcError. */
+function nameIn(body: Buffer): string {
+  const length = body.length > 0 ? body[0] : 0;
+  if (length === 0 || body.length < 1 + length) throw new RpcError('INVALID', 'a call without a name');
+  const name = body.toString('utf8', 1, 1 + length);
+  if (Buffer.byteLength(name) !== length) throw new RpcError('INVALID', 'a name that is no UTF-8');
+  return name;
+}
+
+async function* validatedItems(
+  items: ItemQueue,
+  method: Method,
+  name: string,
+): AsyncGenerator<unknown, void, undefined> {
+  for await (const item of items) yield await validated(method.input, item, `an item of ${name}`);
+}
+
+/** A caller that gave up is answered at once; the handler ends in its own time. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work.then(resolve, reject);
+  });
+}

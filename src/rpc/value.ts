@@ -1,0 +1,72 @@
+/**
+ * Values as they travel: JSON, and beside it the bytes of every Uint8Array in the value, unchanged.
+ *
+ *     json bytes 4   pieces 4   bytes of each piece 4 ...   JSON   pieces
+ *
+ * In the JSON a piece is the string NUL + its number; a string of the program that begins with NUL gets a second one.
+ */
+
+import { RoceError } from '../core/errors.js';
+
+const MARK = '\0';
+/** No value of a sane program has more. */
+const PIECES_MAX = 1024;
+
+/** Parts of an encoded value, in order. Pieces are the program's own bytes: they must not change until they are sent. */
+export function encodeValue(value: unknown): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  const json = Buffer.from(
+    JSON.stringify(value === undefined ? null : value, function (this: Record<string, unknown>, key, shown: unknown) {
+      const raw = this[key]; // A Buffer has been through its toJSON.
+      if (raw instanceof Uint8Array) return `${MARK}${pieces.push(raw) - 1}`;
+      if (typeof shown === 'bigint') throw unsupported('a bigint', 'pass it as a string');
+      return typeof shown === 'string' && shown.startsWith(MARK) ? MARK + shown : shown;
+    }) ?? 'null',
+  );
+  if (pieces.length > PIECES_MAX) throw unsupported(`${pieces.length} byte arrays`, `${PIECES_MAX} at most`);
+  const head = Buffer.alloc(8 + 4 * pieces.length);
+  head.writeUInt32LE(json.length, 0);
+  head.writeUInt32LE(pieces.length, 4);
+  for (const [k, piece] of pieces.entries()) head.writeUInt32LE(piece.length, 8 + 4 * k);
+  return [head, json, ...pieces];
+}
+
+function unsupported(what: string, hint: string): RoceError {
+  return new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a value with ${what} cannot be sent`, hint);
+}
+
+/** The value in `body`; its byte arrays are views of that. Throws ERR_ROCE_MALFORMED for whatever is no encoded value. */
+export function decodeValue(body: Buffer): unknown {
+  const count = body.length >= 8 ? body.readUInt32LE(4) : PIECES_MAX + 1;
+  const headBytes = 8 + 4 * count;
+  if (count > PIECES_MAX || body.length < headBytes) throw malformed('a body without a head');
+  const jsonEnd = headBytes + body.readUInt32LE(0);
+  const pieces: Buffer[] = [];
+  let at = jsonEnd;
+  for (let k = 0; k < count; k++) {
+    const end = at + body.readUInt32LE(8 + 4 * k);
+    pieces.push(body.subarray(at, end));
+    at = end;
+  }
+  if (at !== body.length) throw malformed('lengths that do not add up');
+  try {
+    return JSON.parse(body.toString('utf8', headBytes, jsonEnd), (_key, value: unknown) =>
+      typeof value === 'string' && value.startsWith(MARK) ? unmarked(value, pieces) : value,
+    );
+  } catch (error) {
+    if (error instanceof RoceError) throw error;
+    throw malformed('no JSON'); // Or JSON nested so deeply that the stack ends.
+  }
+}
+
+function unmarked(text: string, pieces: readonly Buffer[]): unknown {
+  const rest = text.slice(1);
+  if (rest.startsWith(MARK)) return rest;
+  const piece = /^\d{1,4}$/.test(rest) ? pieces[Number(rest)] : undefined;
+  if (piece === undefined) throw malformed('a piece that is not there');
+  return piece;
+}
+
+function malformed(what: string): RoceError {
+  return new RoceError('ERR_ROCE_MALFORMED', `the peer sent ${what}`);
+}

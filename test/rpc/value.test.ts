@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeValue, encodeValue } from '../../src/rpc/value.js';
+
+const there = (value: unknown) => decodeValue(Buffer.concat(encodeValue(value)));
+
+describe('values of the RPC', () => {
+  it('come back as they went: JSON, bytes anywhere in it, strings of any kind', () => {
+    const leaf = fc.oneof(
+      fc.string(),
+      fc.string().map((text) => `\0${text}`),
+      fc.integer(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes)),
+    );
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof(
+        { depthSize: 'small' },
+        leaf,
+        fc.array(tie('any')),
+        fc.dictionary(
+          fc.string().filter((key) => key !== '__proto__'),
+          tie('any'),
+        ),
+      ),
+    })).any;
+    fc.assert(
+      fc.property(value, (v) => {
+        expect(there(v)).toEqual(v);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('whatever bytes a stranger sends are a value or ERR_ROCE_MALFORMED', () => {
+    const good = Buffer.concat(encodeValue({ a: [Buffer.from('x'), '\0'], b: 'text' }));
+    const cut = fc.nat(good.length).map((end) => good.subarray(0, end));
+    const changed = fc.tuple(fc.nat(good.length - 1), fc.nat(255)).map(([at, to]) => {
+      const bytes = Buffer.from(good);
+      bytes[at] = to;
+      return bytes;
+    });
+    const any = fc.uint8Array({ maxLength: 64 }).map((bytes) => Buffer.from(bytes));
+    fc.assert(
+      fc.property(fc.oneof(cut, changed, any), (bytes) => {
+        try {
+          decodeValue(bytes);
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
+        }
+      }),
+      { numRuns: 2000 },
+    );
+    const deep = Buffer.from(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
+    const head = Buffer.alloc(8);
+    head.writeUInt32LE(deep.length, 0);
+    expect(() => decodeValue(Buffer.concat([head, deep]))).toThrow(/no JSON/);
+    expect((there(JSON.parse('{"__proto__":{"x":1}}')) as { x?: number }).x).toBeUndefined();
+    expect(() => encodeValue({ n: 1n })).toThrow(/bigint/);
+  });
+});
