@@ -6,6 +6,7 @@
  */
 
 import { RoceError } from '../../core/errors.js';
+import { Permits } from '../../core/permits.js';
 import { Access } from '../../verbs/access.js';
 import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -14,7 +15,6 @@ import type { SendWorkRequest } from '../../verbs/send-work-request.js';
 import { serveCompletions } from '../link/completions.js';
 import type { BufferPool, Lease } from '../pool/buffer-pool.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
-import { Permits } from '../../core/permits.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
   REQUEST_BYTES,

@@ -1,6 +1,7 @@
 /** A storage server and a client on two simulated hosts, with RDMA and TCP between them, in virtual time. */
 
 import type { Clock } from '../../../src/core/clock.js';
+import { Permits } from '../../../src/core/permits.js';
 import { type RandomSource, SeededRandom } from '../../../src/core/random.js';
 import { SimLink } from '../../../src/sim/sim-link.js';
 import { virtualClock } from '../../../src/sim/virtual-clock.js';
@@ -10,7 +11,6 @@ import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { HostConnections, type HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
 import type { SkServerChannel } from '../../../src/storage-rpc/sk/channel.js';
 import { ClientSession, type ClientSessionOptions, type SkIo } from '../../../src/storage-rpc/sk/client-session.js';
-import { Permits } from '../../../src/core/permits.js';
 import { RdmaClientChannel } from '../../../src/storage-rpc/sk/rdma-client-channel.js';
 import { SK_CLIENT_QP, SK_SERVER_QP, type SkRdmaParts } from '../../../src/storage-rpc/sk/rdma-parts.js';
 import { RdmaServerChannel } from '../../../src/storage-rpc/sk/rdma-server-channel.js';
