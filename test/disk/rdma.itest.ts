@@ -1,12 +1,13 @@
 /** The whole chain as separate processes: NBD clients, the gateway, sK-RDMA, the storage server, a disk in a file. */
 
 import { describe, expect, test } from 'vitest';
+import { casesOfRound, timesOfRound } from '../support/rounds.js';
 import * as acceptance from './support/acceptance.js';
 import { describeStack, gatewayToServer, type Stack } from './support/stack.js';
 
 const SIZE = acceptance.DISK_BYTES;
-const FAILOVERS = 100;
-const KILLS = 20;
+const FAILOVERS = timesOfRound(100);
+const KILLS = timesOfRound(20);
 
 /** What server and gateway say at their end: nothing that was not asked for went wrong. */
 function clean(stack: () => Stack): void {
@@ -28,7 +29,7 @@ describeStack('over RDMA', gatewayToServer(SIZE, undefined, '--transport', 'rdma
   clean(stack);
 });
 
-describe.each(['random=0.001', 'random=0.01'])('each side loses %s', (loss) => {
+describe.each(casesOfRound(['random=0.001', 'random=0.01']))('each side loses %s', (loss) => {
   describeStack('over RDMA', gatewayToServer(SIZE, loss, '--transport', 'rdma'), (stack) => {
     acceptance.identity(stack);
     acceptance.verifiedFio(stack, ['v1', 'v3', 'v4', 'v6']);

@@ -6,13 +6,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { timesOfRound } from '../../support/rounds.js';
 import type { Stack } from './stack.js';
 import { mountRefusal } from './tools.js';
 
 export const DISK_BYTES = 384 << 20;
 const NEGATIVE_REQUESTS = fileURLToPath(new URL('negative-requests.py', import.meta.url));
 
-const KILLS = 100;
+const KILLS = timesOfRound(100);
 
 const FIO = 'fio --ioengine=nbd --uri="$U" --verify_fatal=1 --output-format=terse';
 

@@ -1,7 +1,7 @@
 /** One cell of the interop matrix: a test, and what stands for it in the table that the suite prints at its end. */
 
 import { test } from 'vitest';
-import { chosenRound, isTurnOf, joinGroup, ROUNDS } from './rounds.js';
+import { isTurn, ROUND, ROUNDS } from '../../support/rounds.js';
 
 export interface Cell {
   /** The other side: `ib_write_bw -R`. */
@@ -21,7 +21,15 @@ declare module 'vitest' {
   }
 }
 
-const round = chosenRound();
+/** Cells with the same peer and the same `what` differ in parameters alone: role, address family, MTU. By group: how many there are. */
+const groupSizes = new Map<string, number>();
+
+/** The place of a new cell in its group; from 0. */
+function joinGroup(group: string): number {
+  const size = groupSizes.get(group) ?? 0;
+  groupSizes.set(group, size + 1);
+  return size;
+}
 
 /** Registers the cell as a test, under its own facts as name; a round that is not its own skips it. */
 export function cell(facts: Cell, run: () => Promise<void>, options: { readonly retry?: number } = {}): void {
@@ -32,10 +40,12 @@ export function cell(facts: Cell, run: () => Promise<void>, options: { readonly 
     ...(mtu === undefined ? [] : [`path MTU ${mtu}`]),
     ...(what === undefined ? [] : [what]),
   ].join(', ');
-  const place = joinGroup(facts);
+  const group = `${tool}, ${what}`;
+  const place = joinGroup(group);
   test(name, options, async ({ task, skip }) => {
     task.meta.cell = facts;
-    if (round !== undefined && !isTurnOf(facts, place, round)) skip(`not in round ${round + 1} of ${ROUNDS}`);
+    // All cells of the file are known by now.
+    if (!isTurn(place, groupSizes.get(group)!)) skip(`not in round ${ROUND! + 1} of ${ROUNDS}`);
     await run();
   });
 }
