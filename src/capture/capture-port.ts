@@ -11,7 +11,7 @@ import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, IcrcFlow } from '../packet/icrc
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../packet/ipv4.js';
 import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
-import { UDP_BYTES, writeUdp } from '../packet/udp.js';
+import { UDP_BYTES, writeUdp, writeUdpChecksumV6 } from '../packet/udp.js';
 import { ECN_CE, IP_ID_UNKNOWN, type Port, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
 import type { PacketSink } from './pcapng-file.js';
@@ -135,8 +135,12 @@ export class CapturePort extends PortWrapper {
       source.family === 4
         ? writeIpv4(this.#packet, 0, from, to, IP_PROTOCOL_UDP, trafficClass, HOP_LIMIT, ipId, udpBytes)
         : writeIpv6(this.#packet, 0, from, to, IP_PROTOCOL_UDP, trafficClass, 0, HOP_LIMIT, udpBytes);
+    const udpOffset = end;
     end = writeUdp(this.#packet, end, sourcePort, destinationPort, payload.length);
     this.#packet.set(payload, end);
-    return this.#packet.subarray(0, end + payload.length);
+    const packet = this.#packet.subarray(0, end + payload.length);
+    // The kernel fills it in over IPv6, where zero is no checksum that Wireshark takes without a remark.
+    if (source.family === 6) writeUdpChecksumV6(packet, 0, udpOffset);
+    return packet;
   }
 }

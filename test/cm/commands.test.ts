@@ -66,7 +66,7 @@ describe('usage', () => {
   it.each([
     [['rping', '-a', '127.0.0.1'], 'give -s or -c'],
     [['rping', '-s', '-c', '-a', '127.0.0.1'], 'cannot be used with'],
-    [['rping', '-s', '-a', '127.0.0.1', '-S', '20'], 'it may have 26 to 65535'],
+    [['rping', '-s', '-a', '127.0.0.1', '-S', '20'], 'it may have 23 to 65535'],
     [['rping', '-s'], 'required option'],
     [['pingpong', '-m', '1000'], 'The path MTU is one of'],
   ])('%j is refused', async (args, words) => {
