@@ -37,7 +37,7 @@ export async function decodeTrace(
     counts.set(name, (counts.get(name) ?? 0) + 1);
     if (!onlyNews || !PACKETS.includes(name)) {
       output.line(eventLine(record, output));
-      output.document({ type: 'event', ...record });
+      output.jsonLine({ type: 'event', ...record });
     }
     if (++shown === limit) break;
   }
@@ -49,7 +49,7 @@ export async function decodeTrace(
     ],
     [...counts],
   );
-  output.document({ type: 'summary', events: Object.fromEntries(counts) });
+  output.document('decode', { type: 'summary', events: Object.fromEntries(counts) });
 }
 
 function eventLine({ timeMs, name, data }: TraceRecord, { colors }: Output): string {

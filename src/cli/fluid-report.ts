@@ -7,8 +7,26 @@ import type { Column } from './output.js';
 
 const MODEL_NAMES = { dcqcn: 'DCQCN', timely: 'TIMELY', 'patched-timely': 'Patched TIMELY' } as const;
 
+/** The fields of `fluid --json`. */
+export interface FluidResult
+  extends Pick<FluidStudy, 'model' | 'fixedPoint' | 'phaseMarginDegrees' | 'criticalDelayNs'> {
+  /** How many. */
+  readonly flows: number;
+  /** Feedback delay. */
+  readonly delayNs: number;
+  /** Queue and rates over time. */
+  readonly trace: {
+    /** Model time of each sample. */
+    readonly timeNs: readonly number[];
+    /** Length of the queue at each sample. */
+    readonly queueBytes: readonly number[];
+    /** By flow, the rate at each sample. */
+    readonly rateBps: readonly (readonly number[])[];
+  };
+}
+
 /** The document of --json. */
-export function fluidDocument(study: FluidStudy, delayNs: number, trace: FluidTrace): object {
+export function fluidDocument(study: FluidStudy, delayNs: number, trace: FluidTrace): FluidResult {
   return {
     model: study.model,
     flows: flowCount(study.groups),

@@ -8,6 +8,9 @@ import type { Writable } from 'node:stream';
 import { SingleBar } from 'cli-progress';
 import Table from 'cli-table3';
 import picocolors from 'picocolors';
+import { wallMs } from '../driver/system-clock.js';
+import { documentHead } from './document-head.js';
+import type { EventLine, PacketLine, Results } from './documents.js';
 
 /** The environment variables that are looked at. */
 export interface CliEnvironment {
@@ -23,6 +26,8 @@ export interface CliEnvironment {
 
 /** What a command may use of the process. */
 export interface CliIo {
+  /** The command line, without node and script. */
+  readonly args: readonly string[];
   /** For results. */
   readonly stdout: Writable & { readonly isTTY?: boolean };
   /** For progress and diagnostics. */
@@ -65,6 +70,7 @@ export class Output {
   readonly io: CliIo;
   /** One document on stdout, and nothing else. */
   readonly json: boolean;
+  readonly #startMs = wallMs();
   /** Colours, or functions that do nothing. */
   readonly colors: ReturnType<typeof picocolors.createColors>;
 
@@ -89,8 +95,18 @@ export class Output {
     this.io.stderr.write(`${text}\n`);
   }
 
-  /** The document of --json (or one of its lines); nothing without --json. A bigint becomes a decimal string. */
-  document(value: unknown): void {
+  /** The document of --json, by the name of its schema; nothing without --json. */
+  document<Name extends keyof Results>(name: Name, result: Results[Name]): void {
+    this.#write({ ...documentHead(name, this.io.args, this.#startMs), ...result });
+  }
+
+  /** A line of `decode --json`. */
+  jsonLine(line: PacketLine | EventLine): void {
+    this.#write(line);
+  }
+
+  /** A bigint becomes a decimal string. */
+  #write(value: object): void {
     if (!this.json) return;
     this.io.stdout.write(`${JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? v.toString() : v))}\n`);
   }

@@ -9,7 +9,8 @@ import type { CliIo } from './output.js';
 import { packageVersion } from './package-version.js';
 
 /** `args` without node and script. Resolves to the exit code; never rejects. */
-export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
+export async function runCli(args: readonly string[], streams: Omit<CliIo, 'args'>): Promise<number> {
+  const io: CliIo = { ...streams, args };
   try {
     await loadExtensions(extensionFilesOf(args));
     const program = await buildProgram(args, io);

@@ -61,7 +61,7 @@ export interface SparseHistogram {
   readonly counts: Uint32Array;
 }
 
-interface LatencySummary {
+export interface LatencySummary {
   readonly count: number;
   readonly sumNs: number;
   readonly minNs: number;

@@ -13,7 +13,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { send, sendJson } from './control-socket.js';
 import type { Estats } from './estats.js';
 import { toHgrm } from './hgrm.js';
-import { BUCKETS, bucketStartNs, Histogram } from './histogram.js';
+import { BUCKETS, bucketStartNs, Histogram, type LatencySummary } from './histogram.js';
 import { urlOf } from './http-server.js';
 import { prometheusMetrics } from './prometheus.js';
 import { type EndpointIdentity, recentWindows, snapshotOf } from './snapshot.js';
@@ -48,7 +48,7 @@ export interface HistogramDocument {
   /** Which stage. */
   readonly stage: StageName;
   /** Count, sum, bounds and quantiles in nanoseconds. */
-  readonly summary: ReturnType<Histogram['summary']>;
+  readonly summary: LatencySummary;
   /** Buckets that hold something: from (inclusive), to (exclusive), samples. Nanoseconds; null is without end. */
   readonly buckets: ReadonlyArray<readonly [fromNs: number, toNs: number | null, count: number]>;
 }

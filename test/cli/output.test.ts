@@ -14,7 +14,13 @@ function outputTo(isTTY: boolean, json: boolean, env: CliEnvironment = {}) {
       }),
       { isTTY },
     );
-  const io = { stdout: stream('stdout'), stderr: stream('stderr'), env, interrupted: new AbortController().signal };
+  const io = {
+    args: ['bw', 'write', 'a b'],
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    env,
+    interrupted: new AbortController().signal,
+  };
   return { output: new Output(io, json), texts };
 }
 
@@ -52,8 +58,9 @@ describe('output', () => {
     output.line('for people');
     output.table(COLUMNS, [['write', 1]]);
     output.note('a diagnostic');
-    output.document({ va: 2n ** 60n });
-    expect(texts).toEqual({ stdout: '{"va":"1152921504606846976"}\n', stderr: 'a diagnostic\n' });
+    output.document('dashboard', { url: 'http://127.0.0.1/' });
+    expect(JSON.parse(texts.stdout)).toMatchObject({ schema: 'dashboard', url: 'http://127.0.0.1/' });
+    expect(texts.stderr).toBe('a diagnostic\n');
   });
 
   it('progress is silent unless stderr is a terminal', () => {

@@ -41,6 +41,7 @@ export async function run(args: readonly string[], options: RunOptions = {}): Pr
   const stdout = new Collected(options.tty ?? false, options.onStdout);
   const stderr = new Collected(options.tty ?? false, options.onStderr);
   const io: CliIo = {
+    args,
     stdout,
     stderr,
     env: options.env ?? {},
@@ -59,5 +60,5 @@ export function silentIo(heard: (text: string) => void): CliIo {
         done();
       },
     });
-  return { stdout: stream(), stderr: stream(), env: {}, interrupted: new AbortController().signal };
+  return { args: [], stdout: stream(), stderr: stream(), env: {}, interrupted: new AbortController().signal };
 }

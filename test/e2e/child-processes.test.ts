@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { childrenOf, isAlive, isBuilt, isLinux, Program } from './executable.js';
 
@@ -32,7 +33,7 @@ describe.skipIf(!isBuilt || !isLinux)('the processes of a command', () => {
     const { livelock, children } = await startLivelock();
     for (const pid of [livelock.process.pid!, ...children]) process.kill(pid, 'SIGINT'); // As a terminal does.
     expect(await livelock.ended()).toBe(130);
-    expect(JSON.parse(livelock.stdout)).toEqual({ runs: [], references: [] });
+    expect(documentOf('livelock', livelock.stdout)).toMatchObject({ runs: [], references: [] });
     expect(livelock.stderr).toContain('interrupted');
     expect(children.filter(isAlive)).toEqual([]);
   });

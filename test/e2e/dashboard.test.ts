@@ -5,13 +5,14 @@ import { describe, expect, it } from 'vitest';
 import type { AttachedState } from '../../src/dashboard/messages/attached.js';
 import type { LabState } from '../../src/dashboard/messages/lab.js';
 import type { RecordingState } from '../../src/dashboard/messages/recording.js';
+import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { childrenOf, isAlive, isBuilt, isLinux, Program } from './executable.js';
 
 async function start(...args: readonly string[]): Promise<{ dashboard: Program; url: string }> {
   const dashboard = Program.rocev2('dashboard', '--json', '--bind', '127.58.5.1', ...args);
   const [line] = await dashboard.writes('stdout', /^\{.*\}\n/);
-  return { dashboard, url: (JSON.parse(line) as { url: string }).url };
+  return { dashboard, url: String(documentOf('dashboard', line)['url']) };
 }
 
 const document = async <T>(url: string): Promise<T> => (await (await fetch(url)).json()) as T;

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { DemoResult } from '../../src/cli/documents.js';
+import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 
 describe.skipIf(!isBuilt)('rocev2 demo', () => {
   it('verifies every operation and shows the livelock', async () => {
     const demo = Program.rocev2('demo', '--json', '--seconds', '0.3');
     expect(await demo.ended(), demo.stderr).toBe(0);
-    const { verified, operations, livelock } = JSON.parse(demo.stdout);
+    const { verified, operations, livelock } = documentOf('demo', demo.stdout) as unknown as DemoResult;
     expect(verified).toBe(true);
     expect(operations.steps.map((s: { step: string; verified: boolean }) => [s.step, s.verified])).toEqual([
       ['SEND', true],

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
+import { documentOf as valid } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { isBuilt, Program } from './executable.js';
 import { KILLED_DISK_BYTES, killAgainAndAgain, page } from './killed-gateway.js';
@@ -187,7 +188,7 @@ describe.skipIf(!isBuilt)('rocev2 disk bench', () => {
   it('prints a row for each transport, operation, size and depth', async () => {
     const program = rocev2Disk('bench', ...few, '--json');
     expect(await program.ended(), program.stderr).toBe(0);
-    const { rows } = JSON.parse(program.stdout) as { rows: Array<Record<string, unknown>> };
+    const { rows } = valid('disk-bench', program.stdout) as { rows: Array<Record<string, unknown>> };
     const cells = rows.map(({ op, queueDepth, transport }) => `${op} ${queueDepth} ${transport}`);
     expect(cells).toEqual(
       ['randread', 'randwrite'].flatMap((op) => [1, 4].flatMap((d) => [`${op} ${d} rdma`, `${op} ${d} tcp`])),

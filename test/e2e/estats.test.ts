@@ -2,7 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Results } from '../../src/cli/documents.js';
 import type { Diagnosis, Owner } from '../../src/estats/diagnosis.js';
+import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { isBuilt, isLinux, Program } from './executable.js';
 
@@ -27,7 +29,9 @@ afterAll(async () => {
 
 async function ask<T>(...args: string[]): Promise<T | undefined> {
   const command = Program.rocev2('estats', ...args, '--json');
-  return (await command.ended()) === 0 ? (JSON.parse(command.stdout) as T) : undefined;
+  return (await command.ended()) === 0
+    ? (documentOf(`estats-${args[0]}` as keyof Results, command.stdout)['endpoints'] as T)
+    : undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Ctrl-C in the middle of long work: exit code 130, with --json one document or none, and no stack. */
 
 import { describe, expect, it } from 'vitest';
+import { documentOf } from '../support/documents.js';
 import { isBuilt, rocev2Starter } from './executable.js';
 import { underLoad } from './watched.js';
 
@@ -15,7 +16,7 @@ describe.runIf(isBuilt)('Ctrl-C', () => {
     await sweep.writes('stderr', /12 runs, 2 at a time\n/);
     sweep.kill('SIGINT');
     expect(await sweep.ended()).toBe(130);
-    expect(JSON.parse(sweep.stdout)).toBeInstanceOf(Array);
+    expect(documentOf('sim-sweep', sweep.stdout)['runs']).toBeInstanceOf(Array);
     expect(sweep.stderr).toBe('12 runs, 2 at a time\nrocev2: interrupted: some runs are missing\n');
   });
 
@@ -24,7 +25,7 @@ describe.runIf(isBuilt)('Ctrl-C', () => {
     await bench.writes('stderr', /measuring/);
     bench.kill('SIGINT');
     expect(await bench.ended(), bench.stderr).toBe(130);
-    expect(JSON.parse(bench.stdout)).toHaveProperty('rows');
+    expect(documentOf('disk-bench', bench.stdout)).toHaveProperty('rows');
   });
 
   it('ends the server of a transfer under way, and the client hears of it', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LivelockRun } from '../../src/cli/livelock/comparison.js';
 import { run } from '../cli/run-in-process.js';
+import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 
 const SMALL = ['livelock', '--json', '--message', '1MiB', '--seconds', '0.3'];
@@ -11,7 +12,7 @@ const OTHER_PACKETS_MAX = 16;
 async function runsOf(...args: string[]): Promise<LivelockRun[]> {
   const livelock = Program.rocev2(...SMALL, ...args);
   expect(await livelock.ended(), livelock.stderr).toBe(0);
-  return JSON.parse(livelock.stdout).runs;
+  return documentOf('livelock', livelock.stdout)['runs'] as LivelockRun[];
 }
 
 describe.skipIf(!isBuilt)('rocev2 livelock', () => {

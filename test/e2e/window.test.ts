@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { WindowResult } from '../../src/cli/window/experiment.js';
+import { documentOf } from '../support/documents.js';
 import { isBuilt, Program } from './executable.js';
 
 async function runOf(...args: string[]): Promise<WindowResult> {
   const window = Program.rocev2('window', '--json', '--block', '64KiB', '--total', '16MiB', ...args);
   expect(await window.ended(), window.stderr).toBe(0);
-  return JSON.parse(window.stdout);
+  return documentOf('window', window.stdout) as unknown as WindowResult;
 }
 
 describe.skipIf(!isBuilt)('rocev2 window', () => {

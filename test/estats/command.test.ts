@@ -2,12 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Results } from '../../src/cli/documents.js';
 import { connect, listen } from '../../src/cm/listen-connect.js';
 import type { Dump } from '../../src/estats/dump-log.js';
 import { parseWatched } from '../../src/estats/watched.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
+import { documentOf } from '../support/documents.js';
 
 const SERVER = '127.57.1.1';
 const CLIENT = '127.57.1.2';
@@ -43,7 +45,7 @@ afterAll(async () => {
 async function json<T>(...args: string[]): Promise<T> {
   const { exitCode, stdout, stderr } = await run(['estats', ...args, '--json']);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  return JSON.parse(stdout) as T;
+  return documentOf(`estats-${args[0]}` as keyof Results, stdout)['endpoints'] as T;
 }
 
 async function text(...args: string[]): Promise<string> {

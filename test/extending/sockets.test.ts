@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isBuilt, rocev2Starter } from '../e2e/executable.js';
+import { documentOf } from '../support/documents.js';
 import { PageFolder } from './page.js';
 
 const run = promisify(execFile);
@@ -69,8 +70,8 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
     const axes = ['--over', 'nic.recovery=irn', '--over', 'nic.cc=none,delay-window', '--set', 'duration=1ms'];
     const { code, stdout, stderr } = await rocev2(...args, ...axes, '--json');
     expect([code, stderr]).toEqual([expect.any(Number), expect.not.stringContaining('ERR_')]);
-    const results = JSON.parse(stdout) as Array<{ result: { traceHash: string } }>;
-    expect(new Set(results.map(({ result }) => result.traceHash)).size).toBe(2);
+    const { runs } = documentOf('sim-sweep', stdout) as { runs: Array<{ result: { traceHash: string } }> };
+    expect(new Set(runs.map(({ result }) => result.traceHash)).size).toBe(2);
   });
 
   it('its types are those of the options', async () => {

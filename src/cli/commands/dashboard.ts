@@ -63,7 +63,7 @@ export function register(program: Command, io: CliIo): void {
       'follow running programs that have --estats instead: endpoints, switches, disks; by process number, IP address, control socket or URL (default: all of this user on this host)',
     )
     .addOption(extensionOption())
-    .option('--json', 'print {"url": ...} instead of words')
+    .option('--json', 'print one JSON document with the URL')
     .addHelpText(
       'after',
       `
@@ -120,7 +120,7 @@ async function serve(
   const server = await openDashboardServer({ host, port, token, allowHosts, files, source });
   try {
     output.line(server.url);
-    output.document({ url: server.url });
+    output.document('dashboard', { url: server.url });
     output.note('open it in a browser; Ctrl-C ends it');
     await orInterrupted(died, output.io.interrupted);
   } finally {

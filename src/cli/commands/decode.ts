@@ -103,7 +103,7 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
     const events = tracker.observe(packet);
     if (options.flow !== true || events.length > 0) {
       output.line(lines.next(packet, events));
-      output.document({ type: 'packet', ...packet, ...(captured.comment && { comment: captured.comment }), events });
+      output.jsonLine({ type: 'packet', ...packet, ...(captured.comment && { comment: captured.comment }), events });
     }
     if (packets === options.limit) break;
   }
@@ -112,7 +112,13 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   const flows = tracker.summaries;
   const damage = reader.damage;
   printSummary(output, flows, packets, number - packets);
-  output.document({ type: 'summary', packets, otherPackets: number - packets, flows, ...(damage && { damage }) });
+  output.document('decode', {
+    type: 'summary',
+    packets,
+    otherPackets: number - packets,
+    flows,
+    ...(damage && { damage }),
+  });
   for (const linkType of unknownLinkTypes) {
     output.note(`rocev2: packets of link type ${linkType} left out: only Ethernet (1) and RAW IP (101) are understood`);
   }

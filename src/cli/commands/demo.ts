@@ -30,7 +30,7 @@ export function register(program: Command, io: CliIo): void {
         'while packets are lost, then the livelock of go-back-0. Needs no hardware and no privileges.',
     )
     .option('--seconds <s>', 'how long each run of the livelock takes', secondsOption, 1.5)
-    .option('--json', 'one JSON document on stdout')
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
@@ -97,7 +97,7 @@ async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
     output.line();
     output.line(dim('More: rocev2 livelock, rocev2 bw, rocev2 --help'));
   }
-  output.document({ verified: failure === undefined, operations, livelock: comparison });
+  output.document('demo', { verified: failure === undefined, operations, livelock: comparison });
   if (!comparison.isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole demo');
   if (failure !== undefined) throw new CommandFailure(EXIT_VERIFICATION_FAILED, failure);
 }

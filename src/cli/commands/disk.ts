@@ -39,7 +39,7 @@ function registerServe(disk: Command, io: CliIo): void {
     .requiredOption('--backend <store>', BACKEND_HELP)
     .option('--size <size>', SIZE_HELP, sizeOption);
   addTelemetryOption(addRdmaOptions(command))
-    .option('--json', 'one JSON document on stdout, at the end')
+    .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
       `
@@ -77,7 +77,7 @@ function registerNbd(disk: Command, io: CliIo): void {
       durationOption,
     );
   addTelemetryOption(addRdmaOptions(command))
-    .option('--json', 'one JSON document on stdout, at the end')
+    .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
       `
@@ -117,7 +117,7 @@ function registerBench(disk: Command, io: CliIo): void {
     .option('--reps <n>', 'runs, of which the median counts', countOption, 3)
     .addOption(optionWithDefault('--size <size>', 'of the disk in memory', sizeOption, '256MiB'));
   addRdmaOptions(command)
-    .option('--json', 'one JSON document on stdout')
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `

@@ -72,7 +72,7 @@ Examples:
 Examples:
   rocev2 estats dump
   rocev2 estats dump --now -e 127.0.0.2
-  rocev2 estats dump --json | jq '.[].dumps'`,
+  rocev2 estats dump --json | jq '.endpoints[].dumps'`,
     )
     .action((options: DumpOptions) => dump(options, new Output(io, options.json === true)));
 

@@ -148,7 +148,7 @@ async function fluid(name: ModelName, options: FluidOptions, output: Output): Pr
     await writeOutputFile(options.plot, fluidChart(study, options.delay, run.trace));
     output.note(`wrote ${options.plot}`);
   }
-  output.document(fluidDocument(study, options.delay, run.trace));
+  output.document('fluid', fluidDocument(study, options.delay, run.trace));
   if (!output.json) print(study, options, run, output);
 }
 

@@ -64,7 +64,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--window <packets>', 'packets in flight', windowOption, DEFAULT_WINDOW_PACKETS)
     .option('--seed <n>', 'of random fault rules', (text) => parseCount(text), 1)
     .option('--trace <file>', "write endpoint A's trace of every run beside this name, as JSON lines (docs/events.md)")
-    .option('--json', 'one JSON document on stdout')
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
@@ -107,7 +107,7 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
     'Link use: packets per second, relative to the most this operation reached here. Useful: packets of completed',
   );
   output.line('messages / packets sent. In theory: the closed form for the measured W (docs/livelock.md).');
-  output.document({ runs, references });
+  output.document('livelock', { runs, references });
   if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   const failed = runs.find(({ failure }) => failure !== null);
   if (failed !== undefined) {

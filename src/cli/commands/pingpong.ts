@@ -31,6 +31,7 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { openDevice } from '../../verbs/open-device.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
+import type { PingpongResult } from '../documents.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { endingInTime } from '../interruption.js';
 import { addressOption, countOption, mtuOption, portOption, sizeOption } from '../options.js';
@@ -65,17 +66,6 @@ interface PingpongOptions {
   readonly bind?: IpAddress;
   readonly chk?: boolean;
   readonly json?: boolean;
-}
-
-interface PingpongResult {
-  readonly role: 'client' | 'server';
-  readonly transport: TransportName;
-  readonly peer: string;
-  readonly iterations: number;
-  readonly sizeBytes: number;
-  readonly seconds: number;
-  /** False when nothing was checked, too. */
-  readonly verified: boolean;
 }
 
 /** Adds `rocev2 pingpong` to `program`. */
@@ -321,7 +311,7 @@ function report(
     seconds,
     verified: options.chk === true && faults === 0,
   };
-  output.document(result);
+  output.document('pingpong', result);
   if (faults > 0)
     throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${faults} of ${options.iters} messages`);
 }

@@ -28,7 +28,7 @@ export function register(program: Command, io: CliIo): void {
     .option('-o, --output <file>', 'where to write the page (default: report.html in the folder)')
     .option('--compare <dir>', 'folder of another run: files of the same name are compared, number by number')
     .option('--title <text>', 'heading of the page', 'rocev2 report')
-    .option('--json', 'print {"page", "sections": [{"file", "title"}]} instead of words')
+    .option('--json', 'print one JSON document (docs/json.md)')
     .addHelpText(
       'after',
       `
@@ -53,7 +53,7 @@ async function report(folder: string, options: ReportOptions, output: Output): P
   await writeOutputFile(page, reportPage({ title, entries, base, made }));
   for (const section of shown) output.line(`  ${section.file}: ${section.title}`);
   output.line(page);
-  output.document({ page, sections: shown });
+  output.document('report', { page, sections: shown });
 }
 
 /** Says which files are left out. Throws where none can be shown. */

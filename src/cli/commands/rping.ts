@@ -86,7 +86,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   const { interrupted } = output.io;
   const tally = await (server === true ? serve : ping)(cm, options, output);
   output.line(`${tally.pings} pings of ${size} bytes in ${tally.seconds.toFixed(2)} seconds`);
-  output.document({
+  output.document('rping', {
     role: server === true ? 'server' : 'client',
     peer: tally.peer.text,
     iterations: tally.pings,

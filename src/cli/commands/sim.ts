@@ -66,7 +66,7 @@ Examples:
     .option('--seed <n>', 'the seed of everything random', countOption)
     .option('--report <file>', 'write an HTML page with figures and tables')
     .option('--plot <file>', 'write queues, rates and signals as an SVG chart')
-    .option('--json', 'one JSON document on stdout')
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
@@ -81,13 +81,13 @@ Fields of a scenario file: docs/lab.md.`,
   sim
     .command('list')
     .description('The built-in scenarios.')
-    .option('--json', 'the scenario files as one JSON document')
+    .option('--json', 'print the scenario files in one JSON document')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 sim list
-  rocev2 sim list --json | jq '.[] | select(.name == "pfc-n2")' > mine.json      # a scenario to begin with`,
+  rocev2 sim list --json | jq '.scenarios[] | select(.name == "pfc-n2")' > mine.json      # a scenario to begin with`,
     )
     .action((options: { json?: true }) => list(new Output(io, options.json === true)));
   sim
@@ -98,7 +98,7 @@ Examples:
     .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
     .option('--seed <n>', 'the seed of all runs', countOption)
     .option('--jobs <n>', 'runs at a time', countOption, availableParallelism())
-    .option('--json', 'one JSON document on stdout: [{point, result}]')
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
@@ -129,7 +129,7 @@ async function run(name: string, options: RunOptions, output: Output): Promise<v
     output,
   );
   print(result, output);
-  output.document(result);
+  output.document('sim-run', result);
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
 }
@@ -178,7 +178,7 @@ function list(output: Output): void {
     ],
     BUILT_IN_SCENARIOS.map(({ name, title }) => [name, title ?? '']),
   );
-  output.document(BUILT_IN_SCENARIOS);
+  output.document('sim-list', { scenarios: BUILT_IN_SCENARIOS });
 }
 
 async function sweep(name: string, options: SweepOptions, output: Output): Promise<void> {
@@ -212,7 +212,7 @@ async function sweep(name: string, options: SweepOptions, output: Output): Promi
     ],
     results.map(sweepRow),
   );
-  output.document(results);
+  output.document('sim-sweep', { runs: results });
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
 }

@@ -62,7 +62,7 @@ export function register(program: Command, io: CliIo): void {
     )
     .option('--duration <time>', 'end by itself after this time', durationOption)
     .option('--estats', "let 'rocev2 dashboard --attach' follow ports and queues (docs/dashboard.md)")
-    .option('--json', 'one JSON document on stdout, at the end')
+    .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
       `
@@ -128,7 +128,7 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   const snapshot = live.snapshot();
   await live.close();
   report(output, names, counters, snapshot, faults?.hits ?? []);
-  output.document({
+  output.document('switch', {
     seconds,
     ports: names.map((name) => ({
       name,

@@ -42,7 +42,7 @@ export function register(program: Command, io: CliIo): void {
     .addOption(optionWithDefault('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, '5ms'))
     .option('--grow-to <n>', 'let the pool grow when it is exhausted again and again', countOption);
   addNicOptions(command)
-    .option('--json', 'one JSON document on stdout')
+    .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
@@ -103,7 +103,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
   output.line(
     result.verified ? 'Every block arrived as it was sent, in order.' : 'The blocks that arrived are NOT those sent.',
   );
-  output.document(result);
+  output.document('window', result);
   if (!result.verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
 }

@@ -53,7 +53,7 @@ export async function runBench(host: string | undefined, options: BenchOptions, 
     const work = benchmark(host, server, options, output, opened);
     const rows = server === undefined ? await work : await whileAlive([server], work);
     printRows(rows, output);
-    output.document({ rows });
+    output.document('disk-bench', { rows });
   } finally {
     for (const close of opened.reverse()) await close();
   }

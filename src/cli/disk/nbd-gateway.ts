@@ -91,7 +91,7 @@ async function serveNbd(
   output.line(
     `${connections} connections, ${requests} requests, ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`,
   );
-  output.document({
+  output.document('disk-nbd', {
     uri,
     sizeBytes: device.sizeBytes,
     seconds,

@@ -51,5 +51,5 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const { executed, cachedReplies, crcMismatches } = server.counters;
   output.line(`${executed} requests, ${cachedReplies} answered again, ${crcMismatches} with a wrong CRC`);
-  output.document({ port: server.port, sizeBytes: disk.sizeBytes, seconds, ...server.counters });
+  output.document('disk-serve', { port: server.port, sizeBytes: disk.sizeBytes, seconds, ...server.counters });
 }

@@ -4,6 +4,7 @@ import { formatNs } from '../../core/units.js';
 import { type Diagnosis, diagnose, type Owner } from '../../estats/diagnosis.js';
 import { askSnapshot, findEndpoints } from '../../estats/program-client.js';
 import { stageLabel, stageText } from '../../estats/stages.js';
+import type { EndpointDiagnosis } from '../documents.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
@@ -19,7 +20,7 @@ export async function diagnoseEndpoints(options: DiagnoseOptions, output: Output
   // The other ends of the connections: those on this host are found, the others have to be named.
   const here = (await findEndpoints(options.minutes)).map(({ snapshot }) => snapshot);
   const named = await Promise.all((options.peer ?? []).map((url) => askSnapshot({ url }, options.minutes)));
-  const documents: unknown[] = [];
+  const documents: EndpointDiagnosis[] = [];
   for (const { snapshot } of endpoints) {
     const found = diagnose(snapshot, [...here, ...named]);
     documents.push({ pid: snapshot.pid, address: snapshot.address, connections: found });
@@ -28,7 +29,7 @@ export async function diagnoseEndpoints(options: DiagnoseOptions, output: Output
     if (found.length === 0) output.line('  no work request was completed and polled in this time');
     output.line();
   }
-  output.document(documents);
+  output.document('estats-diagnose', { endpoints: documents });
 }
 
 function print({ conn, op, count, meanNs, p99Ns, stage, share, owner, because }: Diagnosis, output: Output): void {

@@ -3,6 +3,7 @@
 import { formatNs } from '../../core/units.js';
 import type { Dump } from '../../estats/dump-log.js';
 import { askProgram } from '../../estats/program-client.js';
+import type { EndpointDumps } from '../documents.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
@@ -14,7 +15,7 @@ export interface DumpOptions extends EndpointOptions {
 
 /** Prints the dumps of each endpoint. */
 export async function dump(options: DumpOptions, output: Output): Promise<void> {
-  const documents: unknown[] = [];
+  const documents: EndpointDumps[] = [];
   for (const { target, snapshot } of await attach(options.endpoint, options.minutes)) {
     const text =
       options.now === true ? await askProgram(target, '/dumps', 'POST') : await askProgram(target, '/dumps.json');
@@ -24,7 +25,7 @@ export async function dump(options: DumpOptions, output: Output): Promise<void> 
     for (const one of dumps) print(one, output);
     if (dumps.length === 0) output.line("  nothing was slow and nothing failed; '--now' dumps what is there");
   }
-  output.document(documents);
+  output.document('estats-dump', { endpoints: documents });
 }
 
 function print({ time, reason, conn, op, status, stagesNs, qp, totals, packets, device }: Dump, output: Output): void {

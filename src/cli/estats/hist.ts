@@ -4,6 +4,7 @@ import { formatNs } from '../../core/units.js';
 import type { HistogramDocument } from '../../estats/http-handler.js';
 import { askProgram } from '../../estats/program-client.js';
 import { type StageName, stageText } from '../../estats/stages.js';
+import type { EndpointHistogram } from '../documents.js';
 import type { Output } from '../output.js';
 import { attach, type EndpointOptions, endpointName } from './endpoints.js';
 
@@ -31,7 +32,7 @@ export async function hist(options: HistOptions, output: Output): Promise<void> 
     const value = options[name];
     if (value !== undefined) query.set(name, value);
   }
-  const documents: unknown[] = [];
+  const documents: EndpointHistogram[] = [];
   for (const { target, snapshot } of endpoints) {
     if (options.hgrm === true && !output.json) {
       output.line(`#[endpoint ${endpointName(snapshot)}, ${options.stage}, microseconds]`);
@@ -44,7 +45,7 @@ export async function hist(options: HistOptions, output: Output): Promise<void> 
     draw(document, output);
     output.line();
   }
-  output.document(documents);
+  output.document('estats-hist', { endpoints: documents });
 }
 
 function draw({ summary, buckets }: HistogramDocument, output: Output): void {

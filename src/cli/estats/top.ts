@@ -44,7 +44,7 @@ export async function top(options: TopOptions, output: Output): Promise<void> {
       );
       show(snapshot, earlier?.snapshot, output);
     }
-    output.document(endpoints.map(({ snapshot }) => snapshot));
+    output.document('estats-top', { endpoints: endpoints.map(({ snapshot }) => snapshot) });
     if (!refreshes) return;
     before = endpoints;
     await delay(options.interval / NS_PER_MS, undefined, { signal: interrupted }).catch(() => {});

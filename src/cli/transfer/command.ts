@@ -181,7 +181,7 @@ async function runClient(
     const results = await measureSizes({ tool, options, output }, endpoint);
     tool.print(output, results, options);
     const result = results.at(-1)!;
-    output.document(options.all === true ? { ...result, sizes: results } : result);
+    output.document(tool.name, { role: 'client', ...result, ...(options.all === true && { sizes: results }) });
     const moved = results.some(({ iterations }) => iterations > 0);
     if (!moved && result.lost !== 0 && !interrupted.aborted)
       throw new CommandFailure(EXIT_FAILED, `all of the ${result.lost} messages were lost`);
@@ -229,7 +229,7 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
     const counted = tool.name === 'bw' && transport !== 'rc' ? { arrived: arrivedMessages(endpoint) } : {};
-    output.document({ role: 'server', op, transport, verified, ...counted, counters: movedCounters(endpoint) });
+    output.document(tool.name, { role: 'server', op, transport, verified, ...counted, counters: movedCounters(endpoint) });
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   } finally {
     await endpoint.close();

@@ -77,7 +77,7 @@ export async function runPerftest(
     tool.print(output, results, options);
     output.line(' perftest neither fills nor checks its buffers');
     const result = results.at(-1)!;
-    output.document(options.all === true ? { ...result, sizes: results } : result);
+    output.document(tool.name, { role, ...result, ...(options.all === true && { sizes: results }) });
     if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     if (result.unfinished !== undefined) throw new CommandFailure(EXIT_FAILED, result.unfinished);
     expectLimits(result, options);

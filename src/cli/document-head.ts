@@ -1,0 +1,64 @@
+/** What every document of `--json` begins with: which schema it follows, and where and when the command ran. */
+
+import { availableParallelism, cpus, homedir } from 'node:os';
+import { wallMs } from '../driver/system-clock.js';
+import { packageVersion } from './package-version.js';
+
+/** The machine, without the names of host and user. */
+export interface HostFacts {
+  /** Cores that this process may use. */
+  readonly cores: number;
+  /** Model of the processor, as the operating system names it; empty where it names none. */
+  readonly cpu: string;
+  /** Version of Node.js. */
+  readonly node: string;
+  /** `linux`, `darwin` or `win32`. */
+  readonly platform: string;
+  /** `x64` or `arm64`. */
+  readonly arch: string;
+}
+
+/** The head of a document. */
+export interface DocumentHead {
+  /** Name of the schema: `rocev2/schemas/NAME.json`. */
+  readonly schema: string;
+  /** Rises when a field changes its meaning or goes. A new field does not raise it. */
+  readonly schemaVersion: number;
+  /** Version of rocev2. */
+  readonly toolVersion: string;
+  /** The command line; `~` stands for the home directory. */
+  readonly command: string;
+  /** Where the command ran. */
+  readonly host: HostFacts;
+  /** When the command began, ISO 8601 in UTC. */
+  readonly start: string;
+  /** When the document was made, ISO 8601 in UTC. */
+  readonly end: string;
+}
+
+/** Version of all schemas. */
+export const SCHEMA_VERSION = 1;
+
+/** Makes the head. `args`: without node and script; `startMs`: since the Unix epoch. */
+export function documentHead(schema: string, args: readonly string[], startMs: number): DocumentHead {
+  return {
+    schema,
+    schemaVersion: SCHEMA_VERSION,
+    toolVersion: packageVersion(),
+    command: ['rocev2', ...args.map(quoted)].join(' ').replaceAll(homedir(), '~'),
+    host: hostFacts(),
+    start: new Date(startMs).toISOString(),
+    end: new Date(wallMs()).toISOString(),
+  };
+}
+
+/** What this process can see of the machine. */
+function hostFacts(): HostFacts {
+  const { platform, arch, versions } = process;
+  return { cores: availableParallelism(), cpu: cpus()[0]?.model.trim() ?? '', node: versions.node, platform, arch };
+}
+
+/** As a shell takes it back. */
+function quoted(arg: string): string {
+  return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,169 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir, hostname, tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { documentHead } from '../../src/cli/document-head.js';
+import type { Results } from '../../src/cli/documents.js';
+import { wholeProgram } from '../../src/cli/run.js';
+import { documentOf, problemsOf, SCHEMA_NAMES } from '../support/documents.js';
+import { bothSides, freePort } from './both-sides.js';
+import { run, silentIo } from './run-in-process.js';
+
+const HERE = '127.0.4.1';
+const THERE = '127.0.4.2';
+
+/** Runs a command that ends by itself. */
+async function ran(name: keyof Results, ...args: string[]): Promise<Record<string, unknown>> {
+  const { stdout, stderr, exitCode } = await run([...args, '--json']);
+  expect(exitCode, stderr).toBe(0);
+  return documentOf(name, stdout);
+}
+
+/** Runs a command that ends by Ctrl-C, once it says that it has begun. */
+async function interrupted(name: keyof Results, ...args: string[]): Promise<Record<string, unknown>> {
+  const interrupt = new AbortController();
+  const onStderr = (soFar: string) => void (soFar.includes('Ctrl-C') && interrupt.abort());
+  const { exitCode, stdout, stderr } = await run([...args, '--json'], { interrupted: interrupt.signal, onStderr });
+  expect(exitCode, stderr).toBe(0);
+  return documentOf(name, stdout);
+}
+
+/** The paths of all commands that can print a document. */
+async function commandsWithJson(): Promise<string[]> {
+  const leaves = (command: Command, path: readonly string[]): string[] =>
+    command.commands.length > 0
+      ? command.commands.flatMap((child) => leaves(child, [...path, child.name()]))
+      : command.options.some(({ long }) => long === '--json')
+        ? [path.join('-')]
+        : [];
+  return leaves(await wholeProgram(silentIo(() => {})), []);
+}
+
+it('each command with --json has a schema', async () => {
+  expect([...(await commandsWithJson()), 'decode-line'].sort()).toEqual([...SCHEMA_NAMES].sort());
+});
+
+describe('documents of --json follow their schemas', () => {
+  it.each(['bw', 'lat'] as const)('%s: client and server have the same fields and figures', async (tool) => {
+    const common = ['-p', String(await freePort()), '-n', '20', '-s', '4096', '--json'];
+    const client = [tool, 'write', HERE, ...common, '--bind', THERE];
+    const [server, { stdout }] = await bothSides([tool, 'write', ...common, '--bind', HERE], client);
+    const [atServer, atClient] = [documentOf(tool, server.stdout), documentOf(tool, stdout)];
+    expect(Object.keys(atServer)).toEqual(Object.keys(atClient));
+    expect(atServer).toMatchObject({ role: 'server', verified: true });
+    expect(atClient).toMatchObject({ role: 'client', verified: true, command: `rocev2 ${client.join(' ')}` });
+    for (const field of ['iterations', 'lost', 'seconds', 'goodputBps', 'latencyNs', 'mtu', 'cc', 'recovery'])
+      expect(atServer[field], field).toEqual(atClient[field]);
+  });
+
+  it('pingpong: both sides have the same fields', async () => {
+    const common = ['-p', String(await freePort()), '-n', '10', '--json', '--bind'];
+    const [server, client] = await bothSides(['pingpong', ...common, HERE], ['pingpong', HERE, ...common, THERE]);
+    const atServer = documentOf('pingpong', server.stdout);
+    expect(Object.keys(atServer)).toEqual(Object.keys(documentOf('pingpong', client.stdout)));
+  });
+
+  it('rping: both sides have the same fields', async () => {
+    const common = ['-p', String(await freePort()), '--json'];
+    const [server, client] = await bothSides(
+      ['rping', '-s', '-a', HERE, ...common],
+      ['rping', '-c', '-a', HERE, '--bind', THERE, '-C', '5', ...common],
+    );
+    const atServer = documentOf('rping', server.stdout);
+    expect(Object.keys(atServer)).toEqual(Object.keys(documentOf('rping', client.stdout)));
+  });
+
+  it('sim list, sim run, fluid, and the report of them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rocev2-documents-'));
+    const { scenarios } = await ran('sim-list', 'sim', 'list');
+    expect(scenarios).not.toHaveLength(0);
+    const short = ['--set', 'duration=200us', '--set', 'warmup=0us'];
+    await ran('sim-run', 'sim', 'run', 'dcqcn-n2-4us', ...short);
+    const study = await ran('fluid', 'fluid', 'dcqcn', '--duration', '1ms');
+    writeFileSync(join(folder, 'fluid.json'), JSON.stringify(study));
+    expect(await ran('report', 'report', folder)).toMatchObject({ sections: [{ file: 'fluid.json' }] });
+  });
+
+  it('switch', async () => {
+    const ports = [
+      '--port',
+      `a=${HERE}:0`,
+      '--port',
+      `b=${HERE}:0`,
+      '--loss',
+      'every=2',
+      '--pfc',
+      '3',
+      '--rate',
+      '1Gbps',
+    ];
+    await ran('switch', 'switch', ...ports, '--duration', '10ms');
+  });
+
+  it.each(['atomic-rc-v4', 'cm-rping-v6'])('decode of %s: a line a packet, and the summary', async (name) => {
+    const capture = fileURLToPath(new URL(`../golden/${name}.pcapng`, import.meta.url));
+    const { stdout } = await run(['decode', capture, '--json', '--limit', '20']);
+    const lines = stdout.trimEnd().split('\n');
+    for (const line of lines.slice(0, -1)) documentOf('decode-line', line);
+    expect(documentOf('decode', lines.at(-1)!)).toMatchObject({ type: 'summary', packets: lines.length - 1 });
+  });
+
+  it('disk serve, disk nbd', async () => {
+    const disk = ['--backend', 'memory', '--size', '1MiB'];
+    await interrupted(
+      'disk-serve',
+      'disk',
+      'serve',
+      ...disk,
+      '--engine',
+      'inline',
+      '-p',
+      String(await freePort()),
+      '--bind',
+      HERE,
+    );
+    await interrupted('disk-nbd', 'disk', 'nbd', ...disk, '--listen', '127.0.0.1:0');
+  });
+
+  it('a document without a field, or with one more, is refused', async () => {
+    const { seconds, ...without } = await ran(
+      'switch',
+      'switch',
+      '--port',
+      `a=${HERE}:0`,
+      '--port',
+      `b=${HERE}:0`,
+      '--duration',
+      '1ms',
+    );
+    expect(problemsOf('switch', { ...without, seconds })).toEqual([]);
+    expect(problemsOf('switch', without)).toMatchObject([{ keyword: 'required' }]);
+    expect(problemsOf('switch', { ...without, seconds, more: 1 })).toMatchObject([{ keyword: 'additionalProperties' }]);
+  });
+});
+
+describe('the head of a document', () => {
+  it('has versions, machine and times, and no name of host or user', () => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    const head = documentHead('fluid', ['fluid', 'dcqcn'], 0);
+    expect(head).toMatchObject({
+      schema: 'fluid',
+      schemaVersion: 1,
+      toolVersion: version,
+      command: 'rocev2 fluid dcqcn',
+    });
+    expect(head.host).toMatchObject({ node: process.versions.node, platform: process.platform, arch: process.arch });
+    expect(head.start).toBe('1970-01-01T00:00:00.000Z');
+    expect(Date.parse(head.end)).toBeGreaterThan(Date.parse('2026-01-01'));
+    const words = JSON.stringify(head).split(/\W+/);
+    expect(words).not.toContain(hostname());
+    expect(words).not.toContain(userInfo().username);
+  });
+
+  it('has a command line that a shell takes back, without the home directory', () => {
+    const { command } = documentHead('report', ['report', join(homedir(), 'runs'), '--title', "Ann's run"], 0);
+    expect(command).toBe(`rocev2 report ~/runs --title 'Ann'\\''s run'`);
+  });
+});

@@ -1,0 +1,44 @@
+/** Documents of `--json` against the published schemas. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
+import { expect } from 'vitest';
+import type { Results } from '../../src/cli/documents.js';
+
+const SCHEMAS = new URL('../../schemas/', import.meta.url);
+
+/** A published schema leaves unknown fields to newer versions; here none may be unknown. */
+function closed(node: unknown): unknown {
+  if (node === null || typeof node !== 'object') return node;
+  if (Array.isArray(node)) return node.map(closed);
+  const entries = Object.entries(node).map(([key, value]) => [key, closed(value)]);
+  const isObject = 'properties' in node && !('additionalProperties' in node);
+  return Object.fromEntries(isObject ? [...entries, ['additionalProperties', false]] : entries);
+}
+
+const validators = new Map<string, ValidateFunction>();
+
+function validator(name: string): ValidateFunction {
+  const known = validators.get(name);
+  if (known !== undefined) return known;
+  const schema = JSON.parse(readFileSync(new URL(`${name}.json`, SCHEMAS), 'utf8'));
+  const made = new Ajv({ strictTypes: false, allErrors: true }).compile(closed(schema) as AnySchema);
+  validators.set(name, made);
+  return made;
+}
+
+/** The names of all published schemas. */
+export const SCHEMA_NAMES = readdirSync(SCHEMAS).map((file) => file.replace(/\.json$/, ''));
+
+/** What is wrong with a document. */
+export function problemsOf(name: keyof Results | 'decode-line', document: unknown): unknown[] {
+  const validate = validator(name);
+  return validate(document) ? [] : validate.errors!;
+}
+
+/** The document in the text, which must follow the schema. */
+export function documentOf(name: keyof Results | 'decode-line', text: string): Record<string, unknown> {
+  const document = JSON.parse(text);
+  expect(problemsOf(name, document), name).toEqual([]);
+  return document;
+}
