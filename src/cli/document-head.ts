@@ -18,7 +18,7 @@ export interface HostFacts {
   readonly arch: string;
 }
 
-/** The head of a document. */
+/** The fields that every document begins with (docs/json.md). */
 export interface DocumentHead {
   /** Name of the schema: `rocev2/schemas/NAME.json`. */
   readonly schema: string;

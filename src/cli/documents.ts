@@ -146,16 +146,16 @@ export interface EndpointName {
   readonly address: string;
 }
 
-/** The histogram of an endpoint. */
+/** What `estats hist --json` prints for one process. */
 export interface EndpointHistogram extends EndpointName, HistogramDocument {}
 
-/** The dumps of an endpoint. */
+/** What `estats dump --json` prints for one process. */
 export interface EndpointDumps extends EndpointName {
   /** Oldest first. */
   readonly dumps: readonly Dump[];
 }
 
-/** The diagnosis of an endpoint. */
+/** What `estats diagnose --json` prints for one process. */
 export interface EndpointDiagnosis extends EndpointName {
   /** One for each connection and operation. */
   readonly connections: readonly Diagnosis[];

@@ -61,14 +61,23 @@ export interface SparseHistogram {
   readonly counts: Uint32Array;
 }
 
+/** Samples in a few numbers, nanoseconds; all 0 without samples. */
 export interface LatencySummary {
+  /** How many samples. */
   readonly count: number;
+  /** All samples added up. */
   readonly sumNs: number;
+  /** Least sample. */
   readonly minNs: number;
+  /** Median. */
   readonly p50Ns: number;
+  /** 90th percentile. */
   readonly p90Ns: number;
+  /** 99th percentile. */
   readonly p99Ns: number;
+  /** 99.9th percentile. */
   readonly p999Ns: number;
+  /** Largest sample. */
   readonly maxNs: number;
 }
 
