@@ -5,6 +5,7 @@
 
 import { InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
+import { nearestName } from '../core/did-you-mean.js';
 import { parseCount, parseDurationNs, parseRateBps, parseSizeBytes } from '../core/units.js';
 import { IpAddress } from '../packet/address.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
@@ -82,7 +83,13 @@ export function optionWithDefault(
 export function choiceOption<const T extends string>(
   choices: readonly T[],
 ): ((text: string) => T) & { readonly choices: readonly T[] } {
-  const words = z.enum(choices as readonly [T, ...T[]], { error: `it is one of ${choices.join(', ')}` });
+  const words = z.enum(choices as readonly [T, ...T[]], {
+    error: ({ input }) => {
+      const meant = nearestName(String(input), choices);
+      const question = meant === undefined ? '' : ` (did you mean ${meant}?)`;
+      return `it is one of ${choices.join(', ')}${question}`;
+    },
+  });
   return Object.assign(parser(words as z.ZodType<T>), { choices });
 }
 

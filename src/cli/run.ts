@@ -18,9 +18,7 @@ export async function runCli(args: readonly string[], streams: Omit<CliIo, 'args
       program.outputHelp({ error: true });
       return EXIT_USAGE;
     }
-    // Help for what is no command is refused as the word itself is: the nearest command is named.
-    const isStray = args[0] === 'help' && args.length > 1 && !COMMANDS.some(({ name }) => name === args[1]);
-    await program.parseAsync(isStray ? args.slice(1) : args, { from: 'user' });
+    await program.parseAsync(args[0] === 'help' ? helpArguments(program, args.slice(1)) : args, { from: 'user' });
     return EXIT_OK;
   } catch (error) {
     // Commander has printed its own message; help and version are not failures.
@@ -33,6 +31,18 @@ export async function runCli(args: readonly string[], streams: Omit<CliIo, 'args
     if (text !== '') io.stderr.write(`${text}\n`);
     return exitCodeOf(error);
   }
+}
+
+/** `help sim run` is `sim run --help`. A word that names no command is refused as it is without `help`: the nearest command is named. */
+function helpArguments(program: Command, words: readonly string[]): readonly string[] {
+  let command = program;
+  for (const [i, word] of words.entries()) {
+    if (command.commands.length === 0) return [...words.slice(0, i), '--help'];
+    const child = command.commands.find((candidate) => candidate.name() === word);
+    if (child === undefined) return words.slice(0, i + 1);
+    command = child;
+  }
+  return [...words, '--help'];
 }
 
 /** With the command that `args` asks for; the others are only named. */

@@ -1,6 +1,5 @@
 /** What a live switch is made of: a JSON file, and the options that change it. */
 
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { SeededRandom } from '../core/random.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
@@ -8,9 +7,11 @@ import type { LiveSwitchOptions, LiveSwitchPort } from '../driver/live-switch.js
 import { FaultPlan } from '../faults/fault-plan.js';
 import { parseFaultRules } from '../faults/grammar.js';
 import { parsedText } from '../schema/parsed-text.js';
+import { plainWords } from '../schema/plain-words.js';
 import { switchFields, switchPortFields } from '../schema/switch-config.js';
 import type { MarkingConfig, SwitchPortConfig } from '../switch/switch-config.js';
 import { CommandFailure, EXIT_USAGE } from './exit.js';
+import { readJsonFile } from './input-file.js';
 
 const endpoint = parsedText(parseUdpEndpoint);
 
@@ -38,18 +39,13 @@ type SwitchFile = z.output<typeof configSchema>;
 /** What holds without `--config`. */
 export const EMPTY_SWITCH_FILE: SwitchFile = { ports: [] };
 
-/** Throws a CommandFailure (usage) that names the file and the field. */
+/** Throws ERR_ROCE_IO for a file that cannot be read, and a CommandFailure (usage) that names the file and the field. */
 export async function readSwitchFile(path: string): Promise<SwitchFile> {
-  let value: unknown;
-  try {
-    value = JSON.parse(await readFile(path, 'utf8'));
-  } catch (cause) {
-    throw new CommandFailure(EXIT_USAGE, `cannot read ${path}: ${(cause as Error).message}`, { cause });
-  }
+  const value = await readJsonFile(path);
   const config = configSchema.safeParse(value);
   if (config.success) return config.data;
-  const problems = config.error.issues.map(({ path: field, message }) => `  ${fieldName(field)}: ${message}`);
-  throw new CommandFailure(EXIT_USAGE, `${path} is no switch configuration:\n${problems.join('\n')}`);
+  const problems = config.error.issues.map((issue) => `  ${fieldName(issue.path)}: ${plainWords(issue)}`);
+  throw new CommandFailure(EXIT_USAGE, `${path} is not a switch configuration:\n${problems.join('\n')}`);
 }
 
 /** `ports[1].local` */

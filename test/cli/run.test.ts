@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { CommandFailure, describeFailure, exitCodeOf } from '../../src/cli/exit.js';
@@ -40,6 +42,54 @@ describe('rocev2', () => {
     expect(stdout).toBe('');
     expect(stderr).toContain("rocev2: unknown command 'decod'\n(Did you mean decode?)");
     expect((await run(['help', 'decode'])).stdout).toContain('Usage: rocev2 decode');
+  });
+
+  it('help for a command of a command is its --help; a word that is none is refused', async () => {
+    const { exitCode, stdout } = await run(['help', 'sim', 'run']);
+    expect([exitCode, stdout]).toEqual([0, (await run(['sim', 'run', '--help'])).stdout]);
+    expect(stdout).toContain('Usage: rocev2 sim run');
+    expect((await run(['help', 'bw', 'write'])).stdout).toContain('Usage: rocev2 bw');
+    const stray = await run(['help', 'sim', 'rn']);
+    expect([stray.exitCode, stray.stderr]).toEqual([2, expect.stringContaining('Did you mean run?')]);
+  });
+
+  it.each([
+    [['sim', 'run', 'dcqcn-n2-4su'], "there is no scenario 'dcqcn-n2-4su' (did you mean 'dcqcn-n2-4us'?)"],
+    [['sim', 'run', 'xyzzy'], "there is no scenario 'xyzzy' ('rocev2 sim list' shows all)"],
+    [['bw', 'write', '--recovery', 'go-bak-n'], '(did you mean go-back-n?)'],
+    [['bw', 'write', '--cc-params', 'nonsense=1'], 'nonsense'],
+    [['bw', 'write', '--cc', 'dcqcn', '--cc-params', 'preset=x'], 'there is no preset x'],
+    [['lat', 'send', '--recovery-params', 'x'], "'x' is not parameter=value"],
+    [['disk', 'bench', '--recovery-params', 'x'], "'x' is not parameter=value"],
+  ])('%j exits 2 before anything is started', async (args, words) => {
+    const { exitCode, stderr } = await run(args);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(words)]);
+  });
+
+  it.each([
+    [['decode', '/none/x']],
+    [['sim', 'run', '/none/x']],
+    [['switch', '--config', '/none/x']],
+    [['report', '/none/x']],
+  ])('%j: a file that is not there exits 1, in the same words', async (args) => {
+    expect(await run(args)).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'rocev2: cannot read /none/x: there is no such file\n',
+    });
+  });
+
+  it.each([
+    [{ name: 'x' }, ['duration: is missing', 'topology: is missing']],
+    [{ name: 'x', topology: 5 }, ['topology: ']],
+    [[], ['the file: must be an object']],
+  ])('a scenario file with %j: what is wrong is said without words of a library', async (scenario, words) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'rocev2-words-')), 'scenario.json');
+    writeFileSync(file, JSON.stringify(scenario));
+    const { exitCode, stderr } = await run(['sim', 'run', file]);
+    expect(exitCode).toBe(2);
+    for (const word of words) expect(stderr).toContain(word);
+    expect(stderr).not.toMatch(/Invalid input|received|expected/);
   });
 
   it('an error in a command of a command names the help of just that one', async () => {

@@ -59,7 +59,7 @@ describe.skipIf(!isBuilt || !isLinux)('rocev2 dashboard', () => {
     await writeFile(kept, JSON.stringify({ ...state.result, series: { timeNs: [] } }));
     const refused = Program.rocev2('dashboard', '--sim', kept);
     expect(await refused.ended()).toBe(1);
-    expect(refused.stderr).toMatch(/kept\.json is no result of 'rocev2 sim run --json': series\./);
+    expect(refused.stderr).toMatch(/kept\.json is not a result of 'rocev2 sim run --json': series\./);
     await rm(folder, { recursive: true });
   });
 

@@ -71,7 +71,7 @@ describe('rocev2 report', () => {
   it('fails where there is nothing to show', async () => {
     const empty = await mkdtemp(join(folder, 'empty-'));
     expect(await run(['report', empty])).toMatchObject({ exitCode: 1, stdout: '' });
-    expect((await run(['report', join(folder, 'nowhere')])).stderr).toMatch(/cannot read .*ENOENT/);
+    expect((await run(['report', join(folder, 'nowhere')])).stderr).toMatch(/cannot read .*: there is no such file/);
   });
 
   it('knows a document by its form, and takes no other for it', () => {

@@ -50,7 +50,7 @@ export function register(program: Command, io: CliIo): void {
       addressOption,
     )
     .addOption(allowHostOption())
-    .option('-p, --port <port>', 'TCP port; 0 is of the system’s choice', rangeOption(0, 65535), 0)
+    .option('-p, --port <port>', 'TCP port; 0: the system chooses', rangeOption(0, 65535), 0)
     .option('-q, --qp <n>', `queue pairs from A to B, at most ${QUEUE_PAIRS_MAX}`, rangeOption(1, QUEUE_PAIRS_MAX), 1)
     .option(
       '--sim <scenario>',

@@ -1,6 +1,5 @@
 /** `rocev2 decode`: what is in a capture of RoCEv2 traffic, packet by packet and flow by flow. */
 
-import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { CaptureReader } from '../../capture/capture-reader.js';
@@ -12,6 +11,7 @@ import { ROCE_UDP_PORT } from '../../port/datagram.js';
 import { PacketLines, sixDigits } from '../decode-lines.js';
 import { decodeTrace } from '../decode-trace.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
+import { readInputFile } from '../input-file.js';
 import { countOption, portOption, qpnOption } from '../options.js';
 import { type CliIo, type Column, Output } from '../output.js';
 
@@ -68,9 +68,7 @@ Examples:
 }
 
 async function decode(path: string, options: DecodeOptions, output: Output): Promise<void> {
-  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new CommandFailure(EXIT_FAILED, `cannot read ${path}: ${whyUnreadable(cause)}`, { cause });
-  });
+  const bytes = await readInputFile(path);
   if (isTrace(bytes)) return traceStory(path, bytes, options, output);
   const reader = openCapture(path, bytes);
   const tracker = new FlowTracker();
@@ -147,21 +145,6 @@ function openCapture(path: string, bytes: Uint8Array): CaptureReader {
     return new CaptureReader(bytes);
   } catch (cause) {
     throw new CommandFailure(EXIT_FAILED, `cannot decode ${path}: ${(cause as Error).message}`, { cause });
-  }
-}
-
-function whyUnreadable(cause: NodeJS.ErrnoException): string {
-  switch (cause.code) {
-    case 'ENOENT':
-      return 'there is no such file';
-    case 'EISDIR':
-      return 'it is a directory';
-    case 'EACCES':
-      return 'permission denied';
-    case 'ERR_FS_FILE_TOO_LARGE':
-      return 'it is larger than 2 GiB (split it with: editcap -c 1000000 IN OUT)';
-    default:
-      return cause.message;
   }
 }
 

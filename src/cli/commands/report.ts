@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { wallMs } from '../../driver/system-clock.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
+import { whyUnreadable } from '../input-file.js';
 import { type CliIo, Output } from '../output.js';
 import { writeOutputFile } from '../output-file.js';
 import { packageVersion } from '../package-version.js';
@@ -58,8 +59,8 @@ async function report(folder: string, options: ReportOptions, output: Output): P
 
 /** Says which files are left out. Throws where none can be shown. */
 async function readFolder(folder: string, output: Output): Promise<ReportEntry[]> {
-  const entries = await readReport(folder).catch((cause: Error) => {
-    throw new CommandFailure(EXIT_FAILED, `cannot read ${folder}: ${cause.message}`, { cause });
+  const entries = await readReport(folder).catch((cause: NodeJS.ErrnoException) => {
+    throw new CommandFailure(EXIT_FAILED, `cannot read ${folder}: ${whyUnreadable(cause)}`, { cause });
   });
   const unknown = entries.filter(({ section }) => section === undefined);
   for (const { file } of unknown)

@@ -48,6 +48,7 @@ type Opened = Array<() => Promise<unknown>>;
 /** Runs the benchmark against `host`, or against a server process of its own. */
 export async function runBench(host: string | undefined, options: BenchOptions, output: Output): Promise<void> {
   const opened: Opened = [];
+  recoveryOf(options); // Refused before a process is started.
   try {
     const server = host === undefined ? await startServer(opened) : undefined;
     const work = benchmark(host, server, options, output, opened);

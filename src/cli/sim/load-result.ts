@@ -25,5 +25,5 @@ async function keptResult(path: string): Promise<ScenarioResult | undefined> {
   if (document === null || typeof document !== 'object' || !('series' in document)) return undefined;
   if (isScenarioResult(document)) return document;
   const problem = resultProblem(document);
-  throw new CommandFailure(EXIT_FAILED, `${path} is no result of 'rocev2 sim run --json': ${problem}`);
+  throw new CommandFailure(EXIT_FAILED, `${path} is not a result of 'rocev2 sim run --json': ${problem}`);
 }

@@ -1,10 +1,11 @@
 /** Where `rocev2 sim` finds scenarios: built in by name, or in a JSON file. */
 
-import { readFile } from 'node:fs/promises';
+import { nearestName } from '../../core/did-you-mean.js';
+import { RoceError } from '../../core/errors.js';
 import { override } from '../../sim/scenario/overrides.js';
 import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
-import { CommandFailure, EXIT_USAGE } from '../exit.js';
+import { readJsonFile } from '../input-file.js';
 
 /** Which scenario, and what to change in it. */
 export interface ScenarioChoice {
@@ -16,16 +17,20 @@ export interface ScenarioChoice {
 
 /** The scenario with the overrides. Throws for what is neither a built-in name nor a readable file, and for a file that is wrong. */
 export async function loadScenario({ name, set }: ScenarioChoice): Promise<Scenario> {
-  const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name) ?? (await readJson(name));
+  const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name) ?? (await readScenario(name));
   return parseScenario(override(file, set));
 }
 
-async function readJson(path: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8'));
-  } catch (cause) {
-    const hint =
-      path.includes('.') || path.includes('/') ? '' : ": no such scenario, see 'rocev2 sim list'; as a file,";
-    throw new CommandFailure(EXIT_USAGE, `${path}${hint} ${(cause as Error).message}`, { cause });
-  }
+/** A word without a dot or a slash is a name; anything else is a file. */
+async function readScenario(path: string): Promise<unknown> {
+  if (path.includes('.') || path.includes('/')) return await readJsonFile(path);
+  return await readJsonFile(path).catch((cause: Error) => {
+    if (!(cause instanceof RoceError) || cause.code !== 'ERR_ROCE_IO') throw cause;
+    const meant = nearestName(
+      path,
+      BUILT_IN_SCENARIOS.map(({ name }) => name),
+    );
+    const hint = meant === undefined ? "'rocev2 sim list' shows all" : `did you mean '${meant}'?`;
+    throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no scenario '${path}'`, hint, { cause });
+  });
 }

@@ -1,6 +1,7 @@
 /** Whether a JSON document is a result of `rocev2 sim run --json`, as far as those who show it read it. */
 
 import { z } from 'zod';
+import { plainWords } from '../../schema/plain-words.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 
 const numbers = z.array(z.number());
@@ -32,5 +33,5 @@ export function isScenarioResult(document: unknown): document is ScenarioResult 
 /** What is wrong with a document that looks like a result: `series.timeNs: ...`. */
 export function resultProblem(document: unknown): string | undefined {
   const issue = resultSchema.safeParse(document).error?.issues[0];
-  return issue && `${issue.path.join('.')}: ${issue.message}`;
+  return issue && `${issue.path.join('.')}: ${plainWords(issue)}`;
 }

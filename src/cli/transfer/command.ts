@@ -10,7 +10,7 @@ import { endingInTime, FIGURES_MS } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
 import { addressOption, allowHostOption, countOption, portOption, rangeOption, secondsOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
-import { addRecoveryOptions } from '../recovery-options.js';
+import { addRecoveryOptions, recoveryOf } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
 import { consistentOptions } from './consistent-options.js';
 import { cpuLoad } from './cpu-load.js';
@@ -93,7 +93,11 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
       'plug into this port of a rocev2 switch, over a link of this rate (default 10Gbps); --bind says the address there',
       frameOption,
     )
-    .option('--udp-port <port>', 'UDP port of this endpoint, for hosts with one address (default 4791)', portOption)
+    .option(
+      '--udp-port <port>',
+      'UDP port of this endpoint, for hosts with one address; 0: the system chooses (default: 4791)',
+      rangeOption(0, 65535),
+    )
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
     .option(
@@ -137,6 +141,9 @@ async function runTransfer(
       'the receiver waits for it to change',
     );
   }
+  // A server uses the client's; what it was told itself is checked all the same.
+  rateControlOf(options);
+  recoveryOf(options);
   const { reason } = chooseIo(options.io);
   if (reason !== undefined) output.note(`node:dgram carries the packets, without batches and ECN: ${reason}`);
   if (host === undefined) await runServer(tool, op, options, output);

@@ -8,6 +8,7 @@ import { parseFaultRules } from '../../faults/grammar.js';
 import { PATH_MTUS } from '../../packet/path-mtu.js';
 import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { parsedText } from '../../schema/parsed-text.js';
+import { plainWords } from '../../schema/plain-words.js';
 import { rate, size, time } from '../../schema/quantities.js';
 import { switchConfigSchema } from '../../schema/switch-config.js';
 import { rateControl, recovery } from './schemes.js';
@@ -197,8 +198,8 @@ export type Assertion = Scenario['assertions'][number];
 export function parseScenario(value: unknown): Scenario {
   const result = scenarioSchema.safeParse(value);
   if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => `${fieldName(path)}: ${message}`);
-  throw new RoceError('ERR_ROCE_MALFORMED', `this is no scenario: ${problems.join('; ')}`);
+  const problems = result.error.issues.map((issue) => `${fieldName(issue.path)}: ${plainWords(issue)}`);
+  throw new RoceError('ERR_ROCE_MALFORMED', `this is not a scenario: ${problems.join('; ')}`);
 }
 
 /** `flows[1].from` */
