@@ -8,7 +8,7 @@ import { extensionOption } from '../extensions.js';
 import { frameOption } from '../frame-wire.js';
 import { endingInTime, FIGURES_MS } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
-import { addressOption, allowHostOption, countOption, portOption, rangeOption, secondsOption } from '../options.js';
+import { addressOption, allowHostOption, countOption, rangeOption, secondsOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { addRecoveryOptions, recoveryOf } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
@@ -26,7 +26,7 @@ import { acceptedFlagsText, addPerftestFlags, perftestFlagNotes } from './flag-o
 import type { ToolName } from './flags.js';
 import { runPerftest } from './perftest.js';
 import { planOf } from './plan.js';
-import { addRateControlOptions, type RateControlFlags } from './rate-control.js';
+import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
 import { expectLimits, figuresOf, movedCounters, printHead, type TransferResult } from './result.js';
 import { type RoundContext, type RoundOutcome, roundAsClient, roundsAsServer } from './rounds.js';
 import { arrivedMessages, beginRound, prepare, sizesOf } from './run.js';
