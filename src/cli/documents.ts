@@ -11,7 +11,7 @@ import type { LiveSwitchPortCounters } from '../driver/live-switch.js';
 import type { Diagnosis } from '../estats/diagnosis.js';
 import type { Dump } from '../estats/dump-log.js';
 import type { HistogramDocument } from '../estats/http-handler.js';
-import type { EstatsSnapshot } from '../estats/snapshot.js';
+import type { EstatsSnapshot } from '../estats/endpoint-document.js';
 import type { ScenarioResult } from '../sim/scenario/result.js';
 import type { ScenarioFile } from '../sim/scenario/schema.js';
 import type { StorageClientReport } from '../storage-rpc/live/storage-client.js';
