@@ -24,19 +24,22 @@ function delayFor(packets: number): string {
 
 describe('one packet in 256, always the same', () => {
   // The two that livelock stand apart, so that each round has one and others.
-  test.each([...casesOfRound([16, 64, 128, 200, 300, 512]), ...casesOfRound([255, 511])])('go-back-N, W = %i', async (packets) => {
-    const { summary, flows } = await runBuiltIn(
-      'livelock-go-back-n',
-      delayFor(packets),
-      'duration=60ms',
-      'nic.timeout=12',
-    );
-    const rounds = Math.ceil((packets + 1) / K);
-    const expected = 1 - (packets + 1) / (rounds * K);
-    if (expected === 0)
-      expect(flows[0].bytes).toBe(0); // W+1 a multiple of 256: it livelocks, too.
-    else expect(Math.abs(summary.efficiency / expected - 1)).toBeLessThan(0.01);
-  });
+  test.each([...casesOfRound([16, 64, 128, 200, 300, 512]), ...casesOfRound([255, 511])])(
+    'go-back-N, W = %i',
+    async (packets) => {
+      const { summary, flows } = await runBuiltIn(
+        'livelock-go-back-n',
+        delayFor(packets),
+        'duration=60ms',
+        'nic.timeout=12',
+      );
+      const rounds = Math.ceil((packets + 1) / K);
+      const expected = 1 - (packets + 1) / (rounds * K);
+      if (expected === 0)
+        expect(flows[0].bytes).toBe(0); // W+1 a multiple of 256: it livelocks, too.
+      else expect(Math.abs(summary.efficiency / expected - 1)).toBeLessThan(0.01);
+    },
+  );
 
   test('W is what the delay makes it', async () => {
     const result = await runBuiltIn('livelock-go-back-n', delayFor(64));

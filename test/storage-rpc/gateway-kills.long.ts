@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { timesOfRound } from '../support/rounds.js';
 import { isBuilt, Program } from '../e2e/executable.js';
 import { KILLED_DISK_BYTES, killAgainAndAgain } from '../e2e/killed-gateway.js';
+import { timesOfRound } from '../support/rounds.js';
 
 const KILLS = timesOfRound(100);
 const SERVER = '127.54.0.3';

@@ -236,7 +236,14 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
     const counted = tool.name === 'bw' && transport !== 'rc' ? { arrived: arrivedMessages(endpoint) } : {};
-    output.document(tool.name, { role: 'server', op, transport, verified, ...counted, counters: movedCounters(endpoint) });
+    output.document(tool.name, {
+      role: 'server',
+      op,
+      transport,
+      verified,
+      ...counted,
+      counters: movedCounters(endpoint),
+    });
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   } finally {
     await endpoint.close();
