@@ -8,8 +8,8 @@ const PROCESSES = 'test/e2e/**/*.test.ts';
 /** The suite of `npm test`: everything that needs only Node. The long suites have vitest.long.config.ts. */
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     ...reporters('default'),
     projects: [
       {

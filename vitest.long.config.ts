@@ -6,8 +6,8 @@ import { reporters } from './vitest.report.js';
 export default defineConfig({
   test: {
     include: ['test/**/*.long.ts'],
-    testTimeout: 300_000,
-    hookTimeout: 30_000,
+    testTimeout: 600_000,
+    hookTimeout: 60_000,
     maxWorkers: availableParallelism(), // Vitest would leave a core to itself.
     ...reporters('dot'),
   },

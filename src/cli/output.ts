@@ -97,17 +97,16 @@ export class Output {
 
   /** The document of --json, by the name of its schema; nothing without --json. */
   document<Name extends keyof Results>(name: Name, result: Results[Name]): void {
-    this.#write({ ...documentHead(name, this.io.args, this.#startMs), ...result });
+    if (this.json) this.#write({ ...documentHead(name, this.io.args, this.#startMs), ...result });
   }
 
   /** A line of `decode --json`. */
   jsonLine(line: PacketLine | EventLine): void {
-    this.#write(line);
+    if (this.json) this.#write(line);
   }
 
   /** A bigint becomes a decimal string. */
   #write(value: object): void {
-    if (!this.json) return;
     this.io.stdout.write(`${JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? v.toString() : v))}\n`);
   }
 

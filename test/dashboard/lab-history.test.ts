@@ -32,7 +32,7 @@ const newHistory = () =>
     messageBytes: 1000,
     mtu: 100,
     queuePairs: 2,
-    choices: { schemes: [], rateControls: [] },
+    choices: { schemes: [], schemeSummaries: {}, rateControls: [] },
   });
 
 describe('the history of the lab', () => {

@@ -102,7 +102,7 @@ describe.runIf(isBuilt)('published types', () => {
   let project: string;
   beforeAll(() => {
     project = projectWithPackage();
-  }, 60_000);
+  }, 180_000);
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 
   it.each(RESOLUTIONS)(
@@ -143,7 +143,7 @@ describe.runIf(isBuilt)('published types', () => {
         "trespasser.ts TS2673 Constructor of class 'Connection' is private and only accessible within the class declaration.",
       ]);
     },
-    60_000,
+    180_000,
   );
 
   it('have no member that is marked as internal', () => {

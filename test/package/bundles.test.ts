@@ -18,7 +18,7 @@ describe.runIf(isBuilt)('a bundle of esbuild', () => {
   beforeAll(() => {
     project = projectWithPackage();
     bare = realpathSync(mkdtempSync(join(tmpdir(), 'rocev2-bare-')));
-  }, 60_000);
+  }, 180_000);
   afterAll(() => {
     for (const folder of [project, bare]) rmSync(folder, { recursive: true, force: true });
   });

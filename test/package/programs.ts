@@ -38,7 +38,7 @@ export interface Run {
 /** Runs a program to its end. */
 export function run(file: string): Promise<Run> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [file], { timeout: 60_000 }, (error, stdout, stderr) =>
+    execFile(process.execPath, [file], { timeout: 180_000 }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr }),
     );
   });

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
 import { rateControlNames } from '../../dcqcn/schemes.js';
-import { recoveryNamesByWaste } from '../../retransmit/schemes.js';
+import { recoveryNamesByWaste, recoverySchemes } from '../../retransmit/schemes.js';
 import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab.js';
 
 function choice<const T extends string>(choices: readonly [T, ...T[]]) {
@@ -17,7 +17,9 @@ function oneOf(choices: () => readonly string[]) {
 
 /** What the registries know. */
 export function choices(): LabChoices {
-  return { schemes: recoveryNamesByWaste(), rateControls: rateControlNames() };
+  const schemes = recoveryNamesByWaste();
+  const schemeSummaries = Object.fromEntries(schemes.map((name) => [name, recoverySchemes.get(name).summary]));
+  return { schemes, schemeSummaries, rateControls: rateControlNames() };
 }
 
 const settingsSchema = z

@@ -168,6 +168,8 @@ export interface LabPackets {
 export interface LabChoices {
   /** Names of recovery schemes, from those that send most again after a loss to those that send least. */
   readonly schemes: readonly string[];
+  /** What each of them does after a loss, in a few words, by its name. */
+  readonly schemeSummaries: Readonly<Record<string, string>>;
   /** Names of rate controls. */
   readonly rateControls: readonly string[];
 }

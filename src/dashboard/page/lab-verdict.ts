@@ -1,6 +1,6 @@
 /** What happens in the lab, and why, in a sentence or two: what a lecturer would say beside the picture. From the settings and numbers alone. */
 
-import type { LabSample, LabState } from '../messages/lab.js';
+import type { LabChoices, LabSample, LabState } from '../messages/lab.js';
 import { formatBytes, formatCount, formatRate, formatShare } from './format.js';
 
 /** What is said over the numbers. */
@@ -21,13 +21,13 @@ const RANDOM_LOSS: Readonly<Partial<Record<LabSample['settings']['loss'], number
 /** Packets from one loss to the next under the rule `ip-id-lsb=0xff`. */
 const RULE_PERIOD = 256;
 
-type Plan = Pick<LabState, 'messageBytes' | 'mtu'>;
+type Plan = Pick<LabState, 'messageBytes' | 'mtu'> & { readonly choices: Pick<LabChoices, 'schemeSummaries'> };
 
 /** In words, of the newest sample. */
 export function labVerdict(plan: Plan, sample: LabSample): Verdict {
   const { settings, linkBps, goodputBps, latency } = sample;
   if (linkBps === 0) return good('Nothing is on the link', 'A has sent no data in the last second.');
-  if (goodputBps > 0) return delivers(sample);
+  if (goodputBps > 0) return delivers(plan, sample);
   if (settings.loss !== 'none' && settings.scheme === 'go-back-0') return livelock(plan, sample);
   const since =
     latency.count === 0
@@ -57,7 +57,7 @@ function whatIsLost(plan: Plan, { settings, queuePairs }: LabSample): string {
   return `the switch loses ${formatShare(chance)} of them: one message in ${formatCount(Math.round(1 / whole))} gets through without a loss`;
 }
 
-function delivers(sample: LabSample): Verdict {
+function delivers({ choices }: Plan, sample: LabSample): Verdict {
   const { settings, goodputBps, linkBps, queueBytes } = sample;
   const useful = `${formatShare(Math.min(1, goodputBps / linkBps))} of what A sends is useful.`;
   if (settings.loss === 'none') {
@@ -65,14 +65,9 @@ function delivers(sample: LabSample): Verdict {
       settings.link === 'fast' ? '' : ` The link to B is the bottleneck; ${formatBytes(queueBytes)} wait before it.`;
     return good('Messages arrive', `The switch loses nothing.${queue}`);
   }
-  return good('Messages arrive, and losses are repaired', `${HOW_REPAIRED[settings.scheme] ?? ''} ${useful}`.trim());
+  const { scheme } = settings;
+  return good('Messages arrive, and losses are repaired', `${scheme}: ${choices.schemeSummaries[scheme]}. ${useful}`);
 }
-
-const HOW_REPAIRED: Readonly<Record<string, string>> = {
-  'go-back-0': 'Go-back-0 sends the whole message again after each loss.',
-  'go-back-n': 'Go-back-N goes on from the lost packet, and sends again what was already behind it.',
-  'selective-repeat': 'Selective repeat sends the lost packets again, and no others.',
-};
 
 function repeatedOf({ mtu }: Plan, { retransmittedPerSecond, linkBps }: LabSample): string {
   const share = Math.min(1, (retransmittedPerSecond * mtu * 8) / linkBps);
