@@ -2,13 +2,16 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
+import type { CliIo } from './output.js';
 
 /** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before we hear of it ourselves. */
 const GRACE_MS = 250;
 /** What Ctrl-C leaves to work that comes to its end by itself. */
 const LAST_WORDS_MS = 400;
 /** The same for work that ends with figures. The peer has a part in them, and its machine may be busy: less would throw away what a long run has measured. */
-export const FIGURES_MS = 2_000;
+const FIGURES_MS = 2_000;
+/** Beyond them: to close what the work used. */
+const CLOSING_MS = 700;
 
 /** Resolves when Ctrl-C was pressed. `forget` ends the waiting: then it never resolves, and leaves no listener behind. */
 export function untilInterrupted(signal: AbortSignal, forget?: AbortSignal): Promise<undefined> {
@@ -51,4 +54,10 @@ export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, lim
   } finally {
     done.abort();
   }
+}
+
+/** The same for work that ends with figures: two seconds. */
+export function endingWithFigures<T>(work: Promise<T>, io: CliIo): Promise<T> {
+  io.allowAfterInterruption?.(FIGURES_MS + CLOSING_MS);
+  return endingInTime(work, io.interrupted, FIGURES_MS);
 }

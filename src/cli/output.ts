@@ -36,6 +36,8 @@ export interface CliIo {
   readonly env: CliEnvironment;
   /** Aborted by the first Ctrl-C: stop, print what there is, exit 130. */
   readonly interrupted: AbortSignal;
+  /** Asks for so long between Ctrl-C and the end of the process, instead of 900 ms: for figures that need the peer. */
+  readonly allowAfterInterruption?: (limitMs: number) => void;
 }
 
 /** A column of a table. */

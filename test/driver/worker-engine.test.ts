@@ -1,11 +1,10 @@
-/** The NIC in a thread of its own. */
+/** The NIC in a thread of its own. `test/soak/engines.long.ts` has more of the contracts on it. */
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { DeviceOptions, RdmaDevice } from '../../src/index.js';
 import { connectionContract } from '../contracts/connection-contract.js';
-import { streamContract } from '../contracts/stream-contract.js';
 import { waitingContract } from '../contracts/waiting-contract.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
 
@@ -17,12 +16,6 @@ if (isBuilt) {
   const addresses = { server: '127.53.2.1', client: '127.53.2.2' };
   connectionContract('worker engine', { api, options: { engine: 'worker' }, ...addresses });
   waitingContract('signal and timeoutMs, worker engine', { api, options: { engine: 'worker' }, ...addresses });
-  streamContract('streams, worker engine', { api, options: { engine: 'worker' }, ...addresses });
-  connectionContract('worker engine on node:dgram, without spinning', {
-    api,
-    options: { engine: 'worker', io: 'dgram', spin: false },
-    ...addresses,
-  });
 }
 
 const open: Array<{ close(): Promise<void> }> = [];

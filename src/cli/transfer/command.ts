@@ -6,7 +6,7 @@ import { chooseIo } from '../../driver/port-io.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { frameOption } from '../frame-wire.js';
-import { endingInTime, FIGURES_MS } from '../interruption.js';
+import { endingWithFigures } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
 import { addressOption, allowHostOption, countOption, rangeOption, secondsOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
@@ -212,7 +212,7 @@ async function measureSizes(context: RoundContext, endpoint: Endpoint): Promise<
     const round = beginRound(endpoint, size);
     const load = cpuLoad();
     const playing = roundAsClient(context, round, serve, size === sizes.at(-1));
-    const outcome = await endingInTime(playing, interrupted, FIGURES_MS);
+    const outcome = await endingWithFigures(playing, output.io);
     results.push(resultOf(round, options, outcome, load()));
     if (interrupted.aborted) break;
   }

@@ -11,7 +11,7 @@ import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
-import { endingInTime } from '../interruption.js';
+import { endingInTime, endingWithFigures } from '../interruption.js';
 import type { Output } from '../output.js';
 import { expectTransport } from '../peer-transport.js';
 import type { TransferOptions } from './command.js';
@@ -73,7 +73,7 @@ export async function runPerftest(
     const { exchange } = met;
     const role = host === undefined ? 'server' : 'client';
     const talk = converse({ tool: tool.name, op, role, device, meeting: met, exchange, options, output });
-    const results = await endingInTime(talk, interrupted);
+    const results = await endingWithFigures(talk, output.io);
     tool.print(output, results, options);
     output.line(' perftest neither fills nor checks its buffers');
     const result = results.at(-1)!;

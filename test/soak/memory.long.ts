@@ -1,8 +1,8 @@
 /** Connections that come and go leave no memory behind, in neither thread of a worker engine. */
 
 import { expect, it } from 'vitest';
-import { comeAndGo, least } from './coming-and-going.js';
-import { isBuilt } from './executable.js';
+import { comeAndGo, least } from '../e2e/coming-and-going.js';
+import { isBuilt } from '../e2e/executable.js';
 
 const MIB = 1 << 20;
 const CONNECTS = 600;
