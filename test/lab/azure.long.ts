@@ -4,14 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { AZURE_SCENARIOS } from '../../src/sim/scenarios/azure.js';
 import { CHUNK_SCENARIOS } from '../../src/sim/scenarios/chunks.js';
 import { RECOVERY_SCENARIOS } from '../../src/sim/scenarios/recovery.js';
+import { casesOfRound } from '../support/rounds.js';
 import { failuresOf, runBuiltIn } from './run-built-in.js';
 
-test.each([...AZURE_SCENARIOS, ...CHUNK_SCENARIOS, ...RECOVERY_SCENARIOS].map(({ name, title }) => [name, title]))(
-  '%s: %s',
-  async (name) => {
-    expect(failuresOf(await runBuiltIn(name))).toEqual([]);
-  },
+const SCENARIOS = [AZURE_SCENARIOS, CHUNK_SCENARIOS, RECOVERY_SCENARIOS].flatMap((ofOneKind) =>
+  casesOfRound(ofOneKind),
 );
+
+test.each(SCENARIOS.map(({ name, title }) => [name, title]))('%s: %s', async (name) => {
+  expect(failuresOf(await runBuiltIn(name))).toEqual([]);
+});
 
 describe('incast of eight on shallow buffers', () => {
   test('selective repeat without pauses comes close to pauses, go-back-N without pauses does not', async () => {

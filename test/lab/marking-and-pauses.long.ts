@@ -2,13 +2,14 @@
 
 import { describe, expect, test } from 'vitest';
 import { headroomBytes } from '../../src/switch/headroom.js';
+import { casesOfRound } from '../support/rounds.js';
 import { failuresOf, queueOf, runBuiltIn } from './run-built-in.js';
 
-test.each([2, 10, 16, 64])('100 Gb/s: %i flows', async (flows) => {
+test.each(casesOfRound([2, 10, 16, 64]))('100 Gb/s: %i flows', async (flows) => {
   expect(failuresOf(await runBuiltIn(`dcqcn-100g-n${flows}`))).toEqual([]);
 });
 
-test.each([10, 64])('a PI controller holds the queue of %i flows at its reference', async (flows) => {
+test.each(casesOfRound([10, 64]))('a PI controller holds the queue of %i flows at its reference', async (flows) => {
   expect(failuresOf(await runBuiltIn(`dcqcn-pi-n${flows}`))).toEqual([]);
 });
 
@@ -28,7 +29,7 @@ describe('PFC alone', () => {
   /** What arrives after an XOFF: two cables of 1 us full, and a frame at either end. */
   const UNDER_WAY_BYTES = 2 * 5000 + 2 * 1184;
 
-  test.each([2, 10, 16, 64])(
+  test.each(casesOfRound([2, 10, 16, 64]))(
     '%i ingress queues fill their dynamic thresholds, and of their headroom a part',
     async (flows) => {
       const result = await runBuiltIn(`pfc-n${flows}`);
