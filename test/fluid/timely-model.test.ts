@@ -218,7 +218,7 @@ describe('PI control from end-to-end delay', () => {
 
   it('leaves ten flows as unequal as their start, in the same order', () => {
     const start = starting(...Array.from({ length: 10 }, (_, k) => ((k + 1) * 10) / 55));
-    const rates = gbpsOf(held(start, 'per-flow', 8));
+    const rates = gbpsOf(held(start, 'per-flow', 3));
     for (let i = 1; i < rates.length; i++) expect(rates[i]).toBeGreaterThan(rates[i - 1]);
     // Published: 0.39 to 1.45 Gb/s.
     expect(rates[0]).toSatisfy(between(0.3, 0.45));

@@ -14,7 +14,7 @@ import { CMD, goData, metaData, OPT, option, request, u16, u32, u64 } from './ra
 
 const SIZE = 1 << 20;
 const EXPORTS = [{ name: 'disk0', description: 'fuzzed', sizeBytes: SIZE, blockBytes: 1 }];
-const MESSAGES = 100_000;
+const MESSAGES = 40_000;
 /** What a client may make the server keep: one WRITE. */
 const KEPT_BYTES_MAX = (32 << 20) + (1 << 17);
 
