@@ -15,7 +15,10 @@ import { decodeValue, encodeValue } from './value.js';
 
 /** What {@link serveRpc} takes. */
 export interface ServeOptions extends RpcLimits {
-  /** Hears of what a handler threw that was no RpcError; the caller gets `INTERNAL` and no text. Default: nobody. */
+  /**
+   * Hears of what a handler threw that was no RpcError; the caller gets `INTERNAL` and no text. With an empty method: of why no more connections
+   * come, when the iterable of them failed. Default: nobody.
+   */
   readonly onError?: (error: unknown, method: string) => void;
 }
 
@@ -56,7 +59,7 @@ export function serveRpc<S extends Service>(
   const { onError, ...limits } = options;
   const server = new Server(service, handlers as AnyHandlers, completeLimits('serveRpc', limits), onError);
   if ('qp' in source) server.add(source);
-  else void server.addAll(source);
+  else server.addAll(source).catch((error: unknown) => onError?.(error, ''));
   return {
     counters: () => ({ ...server.counters }),
     get connections() {

@@ -222,4 +222,17 @@ describe('rpc', () => {
     await caller.close();
     expect([caller.openCalls, served.connections]).toEqual([0, 0]);
   });
+
+  it('tells of a listener that fails, and throws nothing into the process', async () => {
+    const told: unknown[] = [];
+    const failure = new Error('the device is gone');
+    const connections: AsyncIterable<never> = {
+      [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(failure) }),
+    };
+    const ping = defineService({ ping: { input: z.null(), output: z.null() } });
+    const served = serveRpc(connections, ping, { ping: () => null }, { onError: (...what) => told.push(what) });
+    await eventually(() => told.length > 0);
+    expect(told).toEqual([[failure, '']]);
+    await served.close();
+  });
 });
