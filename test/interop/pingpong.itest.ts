@@ -12,6 +12,9 @@ const FAMILIES = [
 ] as const;
 const SIZES = [1, 3, 1024, 1025, 4096, 65_536, 2 ** 20];
 
+/** On a busy machine the requester of Soft-RoCE can stand still for ever when an ACK crosses its repetition: docs/interop.md. */
+const AGAIN = { retry: 1 };
+
 await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
   const cells = FAMILIES.flatMap(({ family, gidIndex }) => SIZES.map((size) => ({ family, gidIndex, size })));
   const addressOf = (family: 4 | 6) => (family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6);
@@ -43,15 +46,17 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
   for (const { size, ...where } of cells) {
     const iterations = size > 100_000 ? 20 : 200;
     const facts = { tool: 'ibv_rc_pingpong', family: where.family, mtu: 1024, what: `${size} bytes` };
-    cell({ ...facts, role: 'client' }, async () => {
+    const asClientOfIt = async () => {
       const result = await asClient({ ...where, size, mtu: 1024, iterations });
       expect(result).toMatchObject({ role: 'client', iterations, sizeBytes: size, verified: true });
       expect(result['peer']).toBe(where.family === 4 ? rig().guests[0].ip4 : rig().guests[0].ip6);
-    });
-    cell({ ...facts, role: 'server' }, async () => {
+    };
+    const asServerOfIt = async () => {
       const result = await asServer({ ...where, size, mtu: 1024, iterations });
       expect(result).toMatchObject({ role: 'server', iterations, sizeBytes: size, verified: true });
-    });
+    };
+    cell({ ...facts, role: 'client' }, asClientOfIt, AGAIN);
+    cell({ ...facts, role: 'server' }, asServerOfIt, AGAIN);
   }
 
   for (const mtu of [256, 512, 2048, 4096]) {
