@@ -10,4 +10,17 @@ export { RPC_CODES, RpcError } from './rpc-error.js';
 export type { RpcLimits } from './rpc-link.js';
 export type { InputOf, OutputOf, SchemaIssue, SchemaResult, StandardSchema } from './schema.js';
 export { type RpcCounters, type RpcServer, type ServeOptions, serveRpc } from './server.js';
-export { type CallContext, defineService, type Handlers, type Method, type Methods, type Service } from './service.js';
+export {
+  type Answered,
+  type CallContext,
+  defineService,
+  type Got,
+  type Handlers,
+  type Method,
+  type Methods,
+  type Sent,
+  type Service,
+  type StreamsIn,
+  type StreamsOut,
+  type Taken,
+} from './service.js';

@@ -10,22 +10,49 @@ export interface SchemaIssue {
   /** For people. */
   readonly message: string;
   /** Where in the value: keys, or objects that hold one. */
-  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined;
+  readonly path?:
+    | ReadonlyArray<
+        | PropertyKey
+        | {
+            /** The key. */
+            readonly key: PropertyKey;
+          }
+      >
+    | undefined;
 }
 
 /** What a validation yields. */
 export type SchemaResult<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | { readonly issues: readonly SchemaIssue[] };
+  | {
+      /** What the schema makes of the value. */
+      readonly value: Output;
+      /** None. */
+      readonly issues?: undefined;
+    }
+  | {
+      /** Why it does not fit. */
+      readonly issues: readonly SchemaIssue[];
+    };
 
 /** A schema of any library that implements Standard Schema. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   /** The interface, version 1. */
   readonly '~standard': {
+    /** Of the interface. */
     readonly version: 1;
+    /** Name of the library. */
     readonly vendor: string;
+    /** Checks a value, and may change it. */
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    /** For the compiler only. */
+    readonly types?:
+      | {
+          /** What goes in. */
+          readonly input: Input;
+          /** What comes out. */
+          readonly output: Output;
+        }
+      | undefined;
   };
 }
 

@@ -24,16 +24,33 @@ export interface CallContext {
   readonly signal: AbortSignal;
 }
 
-type StreamsIn<M extends Method> = M extends { readonly stream: 'input' | 'both' } ? true : false;
-type StreamsOut<M extends Method> = M extends { readonly stream: 'output' | 'both' } ? true : false;
-type Sent<M extends Method> =
+/** Whether the caller sends a stream. */
+export type StreamsIn<M extends Method> = M extends {
+  /** As in {@link Method}. */
+  readonly stream: 'input' | 'both';
+}
+  ? true
+  : false;
+/** Whether the server sends a stream. */
+export type StreamsOut<M extends Method> = M extends {
+  /** As in {@link Method}. */
+  readonly stream: 'output' | 'both';
+}
+  ? true
+  : false;
+/** What a caller passes to a method: a value, or the items of a stream. */
+export type Sent<M extends Method> =
   StreamsIn<M> extends true ? AsyncIterable<InputOf<M['input']>> | Iterable<InputOf<M['input']>> : InputOf<M['input']>;
-type Taken<M extends Method> = StreamsIn<M> extends true ? AsyncIterable<OutputOf<M['input']>> : OutputOf<M['input']>;
-type Answered<M extends Method> =
+/** What a handler gets of it. */
+export type Taken<M extends Method> =
+  StreamsIn<M> extends true ? AsyncIterable<OutputOf<M['input']>> : OutputOf<M['input']>;
+/** What a handler answers. */
+export type Answered<M extends Method> =
   StreamsOut<M> extends true
     ? AsyncIterable<InputOf<M['output']>> | Iterable<InputOf<M['output']>>
     : InputOf<M['output']> | Promise<InputOf<M['output']>>;
-type Got<M extends Method> =
+/** What the caller gets of it. */
+export type Got<M extends Method> =
   StreamsOut<M> extends true ? AsyncIterableIterator<OutputOf<M['output']>> : Promise<OutputOf<M['output']>>;
 
 /** A function for each method of the service: what the server does. It gets what the schemas made of the input. */
