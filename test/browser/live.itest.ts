@@ -110,7 +110,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
       await expect.poll(() => chart.getAttribute('data-marks')).toBe('scheme: go-back-n');
     }
     const verdict = () => page.locator('.verdict').textContent();
-    await expect.poll(verdict, { timeout: 20_000 }).toMatch(/^Messages arrive.*Go-back-N goes on/);
+    await expect.poll(verdict, { timeout: 20_000 }).toMatch(/^Messages arrive.*by go-back-n \(.*the first lost packet/);
   });
 
   it('shows the stretch of time that is dragged out, and follows the newest again', async () => {

@@ -69,7 +69,7 @@ describe('what the page says of the lab', () => {
 
   it('says how losses are repaired, and how much of the link is useful', () => {
     expect(labVerdict(PLAN, sample({ scheme: 'of-my-own' }, { goodputBps: 80e6 })).text).toBe(
-      'of-my-own: all is sent twice. 80.0 % of what A sends is useful.',
+      'Recovery by of-my-own (all is sent twice). 80.0 % of what A sends is useful.',
     );
   });
 });

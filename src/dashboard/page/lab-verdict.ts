@@ -66,7 +66,10 @@ function delivers({ choices }: Plan, sample: LabSample): Verdict {
     return good('Messages arrive', `The switch loses nothing.${queue}`);
   }
   const { scheme } = settings;
-  return good('Messages arrive, and losses are repaired', `${scheme}: ${choices.schemeSummaries[scheme]}. ${useful}`);
+  return good(
+    'Messages arrive, and losses are repaired',
+    `Recovery by ${scheme} (${choices.schemeSummaries[scheme]}). ${useful}`,
+  );
 }
 
 function repeatedOf({ mtu }: Plan, { retransmittedPerSecond, linkBps }: LabSample): string {
