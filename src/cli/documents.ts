@@ -218,14 +218,12 @@ export interface EventLine extends TraceRecord {
   readonly type: 'event';
 }
 
-/** The fields of `bw --json` and `lat --json`. A server of ours leaves the figures to its client. */
-export interface TransferDocument
-  extends Pick<TransferResult, 'op' | 'transport' | 'verified' | 'counters'>,
-    Partial<Omit<TransferResult, 'op' | 'transport' | 'verified' | 'counters'>> {
+/** The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a server of ours has the figures from it. */
+export interface TransferDocument extends TransferResult {
   /** This side. */
   readonly role: 'client' | 'server';
-  /** Server, where nothing is acknowledged: messages that it has taken. */
-  readonly arrived?: number;
+  /** Fields beside this one that say nothing, because perftest does not tell this side: they are null or false. Empty between two of ours. */
+  readonly unknown: ReadonlyArray<keyof TransferResult>;
   /** With --all: the result of each size; the fields beside are those of the last one. */
   readonly sizes?: readonly TransferResult[];
   /** With --perftest: why the test did not come to its end; missing when it did. */

@@ -14,6 +14,12 @@ import { run, silentIo } from './run-in-process.js';
 const HERE = '127.0.4.1';
 const THERE = '127.0.4.2';
 
+/** Figures of a test; the rest of its document is about one side of it. */
+const OF_THE_TEST = [
+  ...['op', 'transport', 'sizeBytes', 'bidirectional', 'iterations', 'lost', 'bytes', 'seconds', 'goodputBps'],
+  ...['messagesPerSecond', 'peakBps', 'latencyNs', 'verified', 'recovery', 'cc', 'mtu', 'qps'],
+];
+
 /** Runs a command that ends by itself. */
 async function ran(name: keyof Results, ...args: string[]): Promise<Record<string, unknown>> {
   const { stdout, stderr, exitCode } = await run([...args, '--json']);
@@ -51,15 +57,46 @@ describe('documents of --json follow their schemas', () => {
     const client = [tool, 'write', HERE, ...common, '--bind', THERE];
     const [server, { stdout }] = await bothSides([tool, 'write', ...common, '--bind', HERE], client);
     const atServer = documentOf(tool, server.stdout);
-    expect(atServer).toMatchObject({ role: 'server', op: 'write', verified: true });
-    expect(documentOf(tool, stdout)).toMatchObject({
+    const atClient = documentOf(tool, stdout);
+    expect(atServer).toMatchObject({ role: 'server', op: 'write', verified: true, unknown: [] });
+    expect(atClient).toMatchObject({
       role: 'client',
       op: 'write',
       verified: true,
       iterations: 20,
+      unknown: [],
       command: `rocev2 ${client.join(' ')}`,
     });
+    expect(Object.keys(atServer)).toEqual(Object.keys(atClient));
+    expect(OF_THE_TEST.map((field) => atServer[field])).toEqual(OF_THE_TEST.map((field) => atClient[field]));
   });
+
+  it('bw -a -b: the server, too, has a result of each size, and its own direction first', async () => {
+    const common = ['-p', String(await freePort()), '-n', '5', '-a', '-b', '-c', 'UD', '--json', '--bind'];
+    const [server, client] = await bothSides(['bw', 'send', ...common, HERE], ['bw', 'send', HERE, ...common, THERE]);
+    const [atServer, atClient] = [server, client].map(({ stdout }) => documentOf('bw', stdout));
+    const sizes = (document: Record<string, unknown>) =>
+      (document['sizes'] as Array<Record<string, unknown>>).map(({ sizeBytes, seconds }) => [sizeBytes, seconds]);
+    expect(sizes(atServer)).toEqual(sizes(atClient));
+    expect(sizes(atServer)).toHaveLength(12);
+    expect(atServer['directions']).toEqual((atClient['directions'] as unknown[]).toReversed());
+  });
+
+  it.each(['bw', 'lat'] as const)(
+    '%s --perftest: a server names the figures that only its client has',
+    async (tool) => {
+      const common = ['-p', String(await freePort()), '-n', '20', '-s', '4096', '--perftest', '--json', '--bind'];
+      const [server, client] = await bothSides(
+        [tool, 'send', ...common, HERE],
+        [tool, 'send', '127.0.0.1', ...common, THERE],
+      );
+      const [atServer, atClient] = [server, client].map(({ stdout }) => documentOf(tool, stdout));
+      expect(Object.keys(atServer)).toEqual(Object.keys(atClient));
+      expect(atServer).toMatchObject({ role: 'server', unknown: ['verified', 'latencyNs', 'peakBps'] });
+      expect(atServer).toMatchObject({ latencyNs: null, peakBps: null });
+      expect(atClient).toMatchObject({ role: 'client', unknown: ['verified'] });
+    },
+  );
 
   it('pingpong: both sides have the same fields', async () => {
     const common = ['-p', String(await freePort()), '-n', '10', '--json', '--bind'];

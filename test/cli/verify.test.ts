@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Endpoint } from '../../src/cli/transfer/endpoint.js';
-import { verifyAsClient } from '../../src/cli/transfer/verify.js';
+import { verifyAsClient, verifyAsServer } from '../../src/cli/transfer/verify.js';
 import { crc32 } from '../../src/core/crc32.js';
 
 const OWN = Buffer.from('what was sent, twice 0123456789');
@@ -31,6 +31,33 @@ describe('the client judges what the server holds', () => {
     const { endpoint, told } = clientOf(digests);
     const { verified, arrived, returned } = await verifyAsClient(endpoint, { counts, stopped: false, last: true });
     expect({ verified, arrived, returned }).toEqual({ verified: verdict, arrived: undefined, returned: undefined });
-    expect(told).toEqual([{ done: counts, stopped: false, last: true }, { verified: verdict }]);
+    expect(told).toEqual([{ done: counts, stopped: false, last: true }]);
+  });
+});
+
+describe('the server hears what its client has measured', () => {
+  const MEASURED = { iterations: 3, lost: 0, seconds: 1, peakBps: null, directions: null, latencyNs: null };
+
+  function serverThatHears(verdict: unknown): Endpoint {
+    const heard = [{ done: [3], stopped: false, last: true }, verdict];
+    const { endpoint } = clientOf([]);
+    return { ...endpoint, channel: { send: () => {}, receive: async () => heard.shift() } } as unknown as Endpoint;
+  }
+
+  it('and takes its figures', async () => {
+    const verdict = { verified: true, measured: MEASURED };
+    expect(await verifyAsServer(serverThatHears(verdict))).toEqual({ ...verdict, last: true });
+  });
+
+  it.each([
+    ['no figures', { verified: true }],
+    ['figures below zero', { verified: true, measured: { ...MEASURED, seconds: -1 } }],
+    ['half a message', { verified: true, measured: { ...MEASURED, iterations: 2.5 } }],
+    ['nothing', null],
+  ])('%s: it says so', async (_what, verdict) => {
+    await expect(verifyAsServer(serverThatHears(verdict))).rejects.toMatchObject({
+      code: 'ERR_ROCE_MISMATCH',
+      message: expect.stringContaining('did not say what it has measured'),
+    });
   });
 });

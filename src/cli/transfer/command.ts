@@ -13,7 +13,6 @@ import { type CliIo, Output } from '../output.js';
 import { addRecoveryOptions, recoveryOf } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
 import { consistentOptions } from './consistent-options.js';
-import { cpuLoad } from './cpu-load.js';
 import {
   connectToServer,
   type Endpoint,
@@ -27,9 +26,9 @@ import type { ToolName } from './flags.js';
 import { runPerftest } from './perftest.js';
 import { planOf } from './plan.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from './rate-control.js';
-import { expectLimits, figuresOf, movedCounters, printHead, type TransferResult } from './result.js';
-import { type RoundContext, type RoundOutcome, roundAsClient, roundsAsServer } from './rounds.js';
-import { arrivedMessages, beginRound, prepare, sizesOf } from './run.js';
+import { documentOf, expectLimits, printHead, resultOf, type TransferResult } from './result.js';
+import { type RoundContext, roundAsClient, roundsAsServer } from './rounds.js';
+import { beginRound, prepare, sizesOf } from './run.js';
 import type { TransferTool } from './tool.js';
 import { optionsForTransport } from './transport.js';
 
@@ -188,7 +187,7 @@ async function runClient(
     const results = await measureSizes({ tool, options, output }, endpoint);
     tool.print(output, results, options);
     const result = results.at(-1)!;
-    output.document(tool.name, { role: 'client', ...result, ...(options.all === true && { sizes: results }) });
+    output.document(tool.name, documentOf('client', results, endpoint.plan.allSizes));
     const moved = results.some(({ iterations }) => iterations > 0);
     if (!moved && result.lost !== 0 && !interrupted.aborted)
       throw new CommandFailure(EXIT_FAILED, `all of the ${result.lost} messages were lost`);
@@ -210,10 +209,8 @@ async function measureSizes(context: RoundContext, endpoint: Endpoint): Promise<
   const results: TransferResult[] = [];
   for (const size of sizes) {
     const round = beginRound(endpoint, size);
-    const load = cpuLoad();
     const playing = roundAsClient(context, round, serve, size === sizes.at(-1));
-    const outcome = await endingWithFigures(playing, output.io);
-    results.push(resultOf(round, options, outcome, load()));
+    results.push(resultOf(options, await endingWithFigures(playing, output.io)));
     if (interrupted.aborted) break;
   }
   return results;
@@ -235,39 +232,9 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     if (served === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
-    const counted = tool.name === 'bw' && transport !== 'rc' ? { arrived: arrivedMessages(endpoint) } : {};
-    output.document(tool.name, {
-      role: 'server',
-      op,
-      transport,
-      verified,
-      ...counted,
-      counters: movedCounters(endpoint),
-    });
+    output.document(tool.name, documentOf('server', served, endpoint.plan.allSizes));
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   } finally {
     await endpoint.close();
   }
-}
-
-function resultOf(
-  round: Endpoint,
-  options: TransferOptions,
-  outcome: RoundOutcome,
-  cpuPercent: number,
-): TransferResult {
-  const { plan, lanes } = round;
-  const { tally, returned, verified } = outcome;
-  const figures = figuresOf(plan, tally, returned);
-  return {
-    op: plan.op,
-    ...figures,
-    cpuPercent: options.cpuUtil === true ? cpuPercent : null,
-    verified: verified && figures.iterations > 0,
-    recovery: options.transport === 'rc' ? options.recovery : 'none',
-    io: chooseIo(options.io).io,
-    engine: options.engine,
-    mtu: lanes[0].agreement.mtu,
-    counters: movedCounters(round),
-  };
 }

@@ -6,10 +6,10 @@
 import { PERFTEST_TOOLS, type PerftestExchange } from '../../cm/perftest-exchange.js';
 import { TRANSPORTS } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
-import { chooseIo } from '../../driver/port-io.js';
 import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { TransferDocument } from '../documents.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
 import { endingInTime, endingWithFigures } from '../interruption.js';
 import type { Output } from '../output.js';
@@ -17,14 +17,14 @@ import { expectTransport } from '../peer-transport.js';
 import type { TransferOptions } from './command.js';
 import { cpuLoad } from './cpu-load.js';
 import { clientPort, openEndpointDevice, type TransferOp } from './endpoint.js';
+import { measuredOf } from './figures.js';
 import { connectLanes } from './perftest-lanes.js';
 import { meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
-import { expectLimits, figuresOf, movedCounters, type TransferResult } from './result.js';
+import { ATOMIC_BYTES } from './plan.js';
+import { documentOf, expectLimits, resultOf, type TransferResult } from './result.js';
 import { postReceives } from './run.js';
 import type { TransferTool } from './tool.js';
-
-const ATOMIC_BYTES = 8;
 
 /** One side of a perftest run that has met its peer. */
 export interface Conversation {
@@ -77,7 +77,7 @@ export async function runPerftest(
     tool.print(output, results, options);
     output.line(' perftest neither fills nor checks its buffers');
     const result = results.at(-1)!;
-    output.document(tool.name, { role, ...result, ...(options.all === true && { sizes: results }) });
+    output.document(tool.name, documentOf(role, results, options.all === true, unknownFields(role, result)));
     if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     if (result.unfinished !== undefined) throw new CommandFailure(EXIT_FAILED, result.unfinished);
     expectLimits(result, options);
@@ -103,8 +103,8 @@ async function converse(conversation: Conversation): Promise<PerftestResult[]> {
       const before = traffic.lanes.length + barriers - (barrierEachSize ? 1 : 0);
       for (let i = 0; i < before; i++) await exchange.barrier();
       const outcomes = await runSizes(conversation, traffic);
-      const cpuPercent = options.cpuUtil === true ? load() : null;
-      return outcomes.map((outcome) => resultOf(conversation, outcome, cpuPercent));
+      const cpuPercent = load();
+      return outcomes.map((outcome) => perftestResult(conversation, outcome, cpuPercent));
     },
     // UD has no WRITE.
     TRANSPORTS.filter((other) => other !== options.transport && (op === 'send' || other !== 'ud')),
@@ -118,24 +118,27 @@ function sumOf(region: MemoryRegion): bigint {
   return sum;
 }
 
-function resultOf(
-  { op, role, device, options }: Conversation,
+function perftestResult(
+  { op, role, options }: Conversation,
   { round, tally, returned, unfinished }: PerftestOutcome,
-  cpuPercent: number | null,
+  cpuPercent: number,
 ): PerftestResult {
-  const { plan, lanes, region } = round;
-  const figures = figuresOf(plan, tally, returned);
-  const isCounted = op === 'atomic' && role === 'server' && figures.iterations > 0 && !plan.bidirectional;
+  const { plan, region } = round;
+  const measured = measuredOf(plan, tally, returned);
+  const isCounted = op === 'atomic' && role === 'server' && !plan.bidirectional;
+  const verified = isCounted && sumOf(region) === BigInt(measured.iterations);
+  const { intervals = [] } = tally;
   return {
-    op,
-    ...figures,
-    cpuPercent,
-    verified: isCounted && sumOf(region) === BigInt(figures.iterations),
-    recovery: plan.transport === 'rc' ? STANDARD_RECOVERY : 'none',
-    io: chooseIo(options.io).io,
-    engine: options.engine,
-    mtu: lanes[0].agreement.mtu,
-    counters: movedCounters({ device }),
+    ...resultOf(options, { round, measured, intervals, verified, cpuPercent }),
     ...(unfinished !== undefined && { unfinished }),
   };
+}
+
+/** perftest tells a server nothing of its client's latencies and peak, and neither side what was lost or whether the data is right. */
+function unknownFields(role: 'client' | 'server', result: TransferResult): TransferDocument['unknown'] {
+  const unknown: Array<keyof TransferResult> = [];
+  if (!result.verified) unknown.push('verified');
+  if (role === 'server' && !result.bidirectional) unknown.push('latencyNs', 'peakBps');
+  if (result.lost === null) unknown.push('lost');
+  return unknown;
 }

@@ -1,16 +1,18 @@
-/** The result of a transfer test, as JSON (the fields of design for all transfer tools) and as perftest prints it. */
+/** The result of a transfer test, as JSON (one shape for both tools and both sides) and as perftest prints it. */
 
 import type { TransportName } from '../../cm/transport.js';
 import type { RateControlName } from '../../dcqcn/schemes.js';
+import { chooseIo } from '../../driver/port-io.js';
 import type { CounterName } from '../../ring/counters.js';
 import type { EngineName } from '../../verbs/open-device.js';
+import type { TransferDocument } from '../documents.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
 import type { Column, Output } from '../output.js';
-import type { Endpoint, TransferOp, TransferPlan } from './endpoint.js';
+import type { TransferOptions } from './command.js';
+import type { Endpoint, Lane, TransferOp } from './endpoint.js';
+import { type Direction, figuresOf, type Measured } from './figures.js';
 import type { Interval } from './intervals.js';
-import type { Tally } from './run.js';
 import type { LatencyNs } from './samples.js';
-import type { Returned } from './verify.js';
 
 /** The fields of `bw --json` and `lat --json`. */
 export interface TransferResult {
@@ -42,7 +44,7 @@ export interface TransferResult {
   readonly intervals: readonly Interval[];
   /** How busy all processors of this host were, in percent, with `--cpu_util`. */
   readonly cpuPercent: number | null;
-  /** From post to completion in a bandwidth test; one way in a latency test. */
+  /** From post to completion in a bandwidth test; one way in a latency test. Null: not measured. */
   readonly latencyNs: LatencyNs | null;
   /** The data was checked and right. */
   readonly verified: boolean;
@@ -62,47 +64,45 @@ export interface TransferResult {
   readonly counters: Partial<Record<CounterName, number>>;
 }
 
-const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
-
-/** One direction of a run in both. */
-export interface Direction {
-  /** Messages that arrived. */
-  readonly iterations: number;
-  /** Time it took. */
-  readonly seconds: number;
-  /** Their payload in bits, over this time. */
-  readonly goodputBps: number;
+/** What one message size came to. */
+export interface Outcome {
+  /** The endpoint, with the plan of this size. */
+  readonly round: Pick<Endpoint, 'device' | 'plan'> & { readonly lanes: ReadonlyArray<Pick<Lane, 'agreement'>> };
+  /** By this side, or by a client that has told it. */
+  readonly measured: Measured;
+  /** What this side moved in each interval. */
+  readonly intervals: readonly Interval[];
+  /** The data was checked and right. */
+  readonly verified: boolean;
+  /** How busy the processors of this host were, in percent. */
+  readonly cpuPercent: number;
 }
 
-function directionOf({ sizeBytes }: TransferPlan, iterations: number, seconds: number): Direction {
-  return { iterations, seconds, goodputBps: (iterations * sizeBytes * 8) / seconds };
-}
-
-/** What a run's plan and its tally say, with what came back, if both sides sent. */
-export function figuresOf(plan: TransferPlan, tally: Tally, returned?: Returned) {
-  const sent = directionOf(plan, sum(tally.counts), tally.seconds);
-  const back = returned && directionOf(plan, returned.arrived ?? sum(returned.counts), returned.seconds);
-  const lostBack = returned === undefined ? 0 : sum(returned.counts) - (returned.arrived ?? sum(returned.counts));
-  const iterations = sent.iterations + (back?.iterations ?? 0);
-  const seconds = Math.max(sent.seconds, back?.seconds ?? 0);
-  const bytes = iterations * plan.sizeBytes;
+/** The result of one message size at this side. */
+export function resultOf(options: TransferOptions, outcome: Outcome): TransferResult {
+  const { round, measured, intervals, verified, cpuPercent } = outcome;
+  const { plan, lanes } = round;
   return {
-    transport: plan.transport,
-    sizeBytes: plan.sizeBytes,
-    qps: plan.qps,
-    bidirectional: plan.bidirectional,
-    cc: plan.rateControl.name,
-    iterations,
-    lost: tally.lost === null ? null : tally.lost + lostBack,
-    bytes,
-    seconds,
-    goodputBps: (bytes * 8) / seconds,
-    messagesPerSecond: iterations / seconds,
-    peakBps: tally.peakBps ?? null,
-    directions: back === undefined ? null : [sent, back],
-    intervals: tally.intervals ?? [],
-    latencyNs: tally.latency.summary(),
+    op: plan.op,
+    ...figuresOf(plan, measured, intervals),
+    cpuPercent: options.cpuUtil === true ? cpuPercent : null,
+    verified: verified && measured.iterations > 0,
+    recovery: plan.transport === 'rc' ? options.recovery : 'none',
+    io: chooseIo(options.io).io,
+    engine: options.engine,
+    mtu: lanes[0].agreement.mtu,
+    counters: movedCounters(round),
   };
+}
+
+/** The document of a test, from the results of all its sizes. `unknown`: fields that this side cannot fill in. */
+export function documentOf(
+  role: 'client' | 'server',
+  results: readonly TransferResult[],
+  isOfAllSizes: boolean,
+  unknown: TransferDocument['unknown'] = [],
+): TransferDocument {
+  return { role, ...results.at(-1)!, unknown, ...(isOfAllSizes && { sizes: results }) };
 }
 
 /** Counters that moved; a table of zeros helps nobody. */

@@ -6,11 +6,14 @@
 import { orInterrupted } from '../interruption.js';
 import { type Output, SILENT_PROGRESS } from '../output.js';
 import type { TransferOptions } from './command.js';
+import { cpuLoad } from './cpu-load.js';
 import type { Endpoint } from './endpoint.js';
+import { measuredOf, mirrored } from './figures.js';
 import { LOST_IS_SKIPPED, type LossRule, NOTHING_IS_LOST } from './latency.js';
+import { type Outcome, resultOf, type TransferResult } from './result.js';
 import { beginRound, type Tally } from './run.js';
 import { aloud, type TransferTool } from './tool.js';
-import { type Returned, verifyAsClient, verifyAsServer } from './verify.js';
+import { tellVerdict, verifyAsClient, verifyAsServer } from './verify.js';
 
 /** What both sides need beside the endpoint. */
 export interface RoundContext {
@@ -20,16 +23,6 @@ export interface RoundContext {
   readonly options: TransferOptions;
   /** For people, or the document. */
   readonly output: Output;
-}
-
-/** What came of one size. */
-export interface RoundOutcome {
-  /** What the client measured. */
-  readonly tally: Tally;
-  /** The other direction, if there is one. */
-  readonly returned: Returned | undefined;
-  /** Whoever holds the copy holds what was sent. */
-  readonly verified: boolean;
 }
 
 /** What answers the peer in one round; ends with the round. */
@@ -53,7 +46,8 @@ export async function roundAsClient(
   round: Endpoint,
   serve: Serve | undefined,
   last: boolean,
-): Promise<RoundOutcome> {
+): Promise<Outcome> {
+  const load = cpuLoad();
   await round.channel.barrier('ready');
   const serving = serve?.(round);
   const { interrupted } = output.io;
@@ -63,20 +57,15 @@ export async function roundAsClient(
     return { tally, ...(await verifyAsClient(round, end)) };
   };
   const { tally, verified, arrived, returned } = await unlessItFails(play(), serving);
-  return { tally: arrived === undefined ? tally : { ...tally, ...arrivalsOf(tally, arrived) }, returned, verified };
+  const known = arrived === undefined ? tally : { ...tally, ...arrivalsOf(tally, arrived) };
+  const measured = measuredOf(round.plan, known, returned);
+  tellVerdict(round, { verified, measured });
+  return { round, measured, intervals: tally.intervals ?? [], verified, cpuPercent: load() };
 }
 
 /** What a sender that nobody acknowledges has sent, as its receiver counts it. */
 function arrivalsOf({ counts }: Tally, arrived: number): Pick<Tally, 'counts' | 'lost'> {
   return { counts: [arrived], lost: counts.reduce((sum, count) => sum + count, 0) - arrived };
-}
-
-/** What the server has seen, one entry a size. */
-export interface ServedRound {
-  /** The endpoint, with the plan of this size. */
-  readonly round: Endpoint;
-  /** The client found the data right. */
-  readonly verified: boolean;
 }
 
 /** The server's part of all rounds, until the client says that it was the last one; undefined after Ctrl-C. */
@@ -85,14 +74,17 @@ export async function roundsAsServer(
   endpoint: Endpoint,
   sizes: readonly number[],
   serve: Serve,
-): Promise<ServedRound[] | undefined> {
-  const served: ServedRound[] = [];
+): Promise<TransferResult[] | undefined> {
+  const served: TransferResult[] = [];
   for (const size of sizes) {
     const round = beginRound(endpoint, size);
-    const verdict = await roundAsServer(context, round, serve);
-    if (verdict === undefined) return undefined;
-    served.push({ round, verified: verdict.verified });
-    if (verdict.last) break;
+    const load = cpuLoad();
+    const heard = await roundAsServer(context, round, serve);
+    if (heard === undefined) return undefined;
+    const { verified, measured, last, intervals } = heard;
+    const outcome = { round, measured: mirrored(measured), intervals, verified, cpuPercent: load() };
+    served.push(resultOf(context.options, outcome));
+    if (last) break;
   }
   return served;
 }
@@ -121,8 +113,9 @@ async function roundAsServer({ tool, options, output }: RoundContext, round: End
     return { done, stop: () => ownEnd.abort() };
   };
   try {
-    const verdict = verifyAsServer(round, round.plan.bidirectional ? own() : undefined);
-    return await orInterrupted(unlessItFails(verdict, serving), interrupted);
+    const traffic = round.plan.bidirectional ? own() : undefined;
+    const verdict = await orInterrupted(unlessItFails(verifyAsServer(round, traffic), serving), interrupted);
+    return verdict && { ...verdict, intervals: (await traffic?.done)?.intervals ?? [] };
   } finally {
     isOver = true;
     serving.catch(() => {}); // Told above, or of no interest any more.

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { crc32 } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
 import type { Endpoint, Lane } from './endpoint.js';
+import { measuredSchema } from './figures.js';
 import { ownOffset, settledArrivals } from './run.js';
 
 const countsSchema = z.array(z.number().int().min(0));
@@ -23,7 +24,9 @@ const digestSchema = z.object({
   /** In both directions: what the server has done. */
   returned: z.object({ counts: countsSchema, seconds: z.number().min(0), digest: z.array(z.string()) }).optional(),
 });
-const verdictSchema = z.object({ verified: z.boolean() });
+const verdictSchema = z.object({ verified: z.boolean(), measured: measuredSchema });
+/** The client's last word on one message size. */
+export type Verdict = z.infer<typeof verdictSchema>;
 
 /** One text a lane: the CRC-32 of its data from `offsetOf`, or with atomics its counter. */
 function digestOf(endpoint: Endpoint, offsetOf: (lane: Lane) => number): string[] {
@@ -73,7 +76,7 @@ export interface ClientEnd {
   readonly last: boolean;
 }
 
-/** Client: after the last completion. Tells the server the verdict. */
+/** Client: after the last completion. {@link tellVerdict} ends the conversation. */
 export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promise<Verification> {
   const { channel, plan } = endpoint;
   const { counts, stopped, last } = end;
@@ -88,8 +91,12 @@ export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promis
   const isRight = digest.length === own.length && own.every((text, i) => counts[i] === 0 || text === digest[i]);
   const back = returned === undefined ? undefined : await checkReturned(endpoint, returned);
   const verified = (arrived === 0 || isRight) && (back === undefined || back.isRight);
-  channel.send({ verified });
   return { verified, arrived, returned: back?.returned };
+}
+
+/** Client: tells the server what it found and what it measured, so that both sides report the same. */
+export function tellVerdict({ channel }: Endpoint, verdict: Verdict): void {
+  channel.send(verdict);
 }
 
 /** The other direction: this side holds the copy, or with READ the original. */
@@ -122,15 +129,20 @@ export interface OwnTraffic {
 export async function verifyAsServer(
   endpoint: Endpoint,
   own?: OwnTraffic,
-): Promise<{ readonly verified: boolean; readonly last: boolean }> {
+): Promise<Verdict & { readonly last: boolean }> {
   const { channel } = endpoint;
   const end = doneSchema.safeParse(await channel.receive(Number.POSITIVE_INFINITY));
   if (!end.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not say what it has done');
   if (end.data.stopped) own?.stop();
   const done = await own?.done;
-  const returned = done && { ...done, digest: digestOf(endpoint, (lane) => lane.secondOffset) };
+  const returned = done && {
+    counts: done.counts,
+    seconds: done.seconds,
+    digest: digestOf(endpoint, (lane) => lane.secondOffset),
+  };
   const arrived = await countedArrivals(endpoint, sum(end.data.done));
   channel.send({ digest: digestOf(endpoint, shared), arrived, returned });
   const answer = verdictSchema.safeParse(await channel.receive());
-  return { verified: answer.success && answer.data.verified, last: end.data.last };
+  if (!answer.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not say what it has measured');
+  return { ...answer.data, last: end.data.last };
 }

@@ -1,0 +1,97 @@
+/** What a transfer test comes to: the figures that both sides report, and the message in which a client tells them to its server. */
+
+import { z } from 'zod';
+import type { TransferPlan } from './endpoint.js';
+import type { Interval } from './intervals.js';
+import type { Tally } from './run.js';
+import type { Returned } from './verify.js';
+
+const count = z.number().int().min(0);
+const seconds = z.number().min(0);
+const perSecondSchema = z.number().min(0);
+
+/** One direction of a run in both. */
+export interface Direction {
+  /** Messages that arrived. */
+  readonly iterations: number;
+  /** Time it took. */
+  readonly seconds: number;
+  /** Their payload in bits, over this time. */
+  readonly goodputBps: number;
+}
+
+const directionSchema: z.ZodType<Direction> = z.object({ iterations: count, seconds, goodputBps: perSecondSchema });
+
+const latencySchema = z.object({
+  min: z.number(),
+  p50: z.number(),
+  p90: z.number(),
+  p99: z.number(),
+  p999: z.number(),
+  max: z.number(),
+});
+
+/** What only the side that measures knows. The rest of the figures follows from it and the plan. */
+export const measuredSchema = z.object({
+  iterations: count,
+  lost: count.nullable(),
+  seconds,
+  peakBps: perSecondSchema.nullable(),
+  /** Of the side that measures first. */
+  directions: z.array(directionSchema).nullable(),
+  latencyNs: latencySchema.nullable(),
+});
+/** What only the side that measures knows. */
+export type Measured = z.infer<typeof measuredSchema>;
+
+const sum = (counts: readonly number[]) => counts.reduce((total, each) => total + each, 0);
+
+/** Nothing in no time is nothing a second. */
+const perSecond = (amount: number, duration: number) => (duration > 0 ? amount / duration : 0);
+
+function directionOf({ sizeBytes }: TransferPlan, iterations: number, duration: number): Direction {
+  return { iterations, seconds: duration, goodputBps: perSecond(iterations * sizeBytes * 8, duration) };
+}
+
+/** What the tally of a run says, with what came back, if both sides sent. */
+export function measuredOf(plan: TransferPlan, tally: Tally, returned?: Returned): Measured {
+  const sent = directionOf(plan, sum(tally.counts), tally.seconds);
+  const back = returned && directionOf(plan, returned.arrived ?? sum(returned.counts), returned.seconds);
+  const lostBack = returned === undefined ? 0 : sum(returned.counts) - (returned.arrived ?? sum(returned.counts));
+  return {
+    iterations: sent.iterations + (back?.iterations ?? 0),
+    lost: tally.lost === null ? null : tally.lost + lostBack,
+    seconds: Math.max(sent.seconds, back?.seconds ?? 0),
+    peakBps: tally.peakBps ?? null,
+    directions: back === undefined ? null : [sent, back],
+    latencyNs: tally.latency.summary(),
+  };
+}
+
+/** The same, as the other side has it. */
+export function mirrored(measured: Measured): Measured {
+  return { ...measured, directions: measured.directions?.toReversed() ?? null };
+}
+
+/** The figures of a run by their names in the document. `intervals` are this side's own. */
+export function figuresOf(plan: TransferPlan, measured: Measured, intervals: readonly Interval[] = []) {
+  const { iterations, lost, directions, latencyNs, peakBps } = measured;
+  const bytes = iterations * plan.sizeBytes;
+  return {
+    transport: plan.transport,
+    sizeBytes: plan.sizeBytes,
+    qps: plan.qps,
+    bidirectional: plan.bidirectional,
+    cc: plan.rateControl.name,
+    iterations,
+    lost,
+    bytes,
+    seconds: measured.seconds,
+    goodputBps: perSecond(bytes * 8, measured.seconds),
+    messagesPerSecond: perSecond(iterations, measured.seconds),
+    peakBps,
+    directions,
+    intervals,
+    latencyNs,
+  };
+}
