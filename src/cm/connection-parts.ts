@@ -6,8 +6,11 @@ import type { RateControlOptions } from '../dcqcn/schemes.js';
 import { PSN_COUNT } from '../packet/psn.js';
 import { type RecoveryOptions, STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import { Access } from '../verbs/access.js';
+import type { CompletionQueue } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
-import type { ConnectionParts } from './connection.js';
+import type { MemoryRegion } from '../verbs/memory-region.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ConnectionManager } from './connection-manager.js';
 import type { ExchangeOptions, ExchangeTerms } from './exchange.js';
 
@@ -65,6 +68,22 @@ export const CONNECTION_OPTIONS: OptionNames<ConnectionOptions> = {
 const MTU_MAX = 4096;
 const MESSAGE_BYTES_DEFAULT = 64 * 1024;
 const RECEIVE_DEPTH_DEFAULT = 64;
+/** What a connection is made of; made by `listen` and `connect`. */
+export interface ConnectionParts {
+  /** Protection domain of the rest. */
+  readonly pd: ProtectionDomain;
+  /** In RTS. */
+  readonly qp: QueuePair;
+  /** Where its sends complete. */
+  readonly sendCq: CompletionQueue;
+  /** Where its receives complete. */
+  readonly recvCq: CompletionQueue;
+  /** Memory of all receive buffers, one after another; the connection gives it back to the device's scratch. */
+  readonly receivePool: MemoryRegion;
+  /** Bytes of each receive buffer in the pool: the longest message that can be received. */
+  readonly messageBytesMax: number;
+}
+
 /** The parts of one connection, and what an exchange says of them. */
 export type MadeParts = readonly [ConnectionParts, ExchangeOptions];
 

@@ -6,51 +6,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { Patience, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
 import { Access } from '../verbs/access.js';
-import {
-  type CompletionQueue,
-  completionError,
-  describeCompletion,
-  type WorkCompletion,
-} from '../verbs/completion-queue.js';
+import { completionError, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
-import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { Resource } from '../verbs/resource.js';
+import type { ConnectionParts } from './connection-parts.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
 import { Inbox, type Message } from './inbox.js';
 import { type Operation, Operations } from './operations.js';
+import type { PeerPresence } from './peer-presence.js';
+import { ATOMIC_BYTES, atomicTargetIn, type RemoteTarget, targetIn } from './remote-target.js';
 import { ConnectionStream, type StreamOptions } from './stream/duplex.js';
 import { MessageStream } from './stream/message-stream.js';
 import { type WebStreams, webStreamsOver } from './stream/web.js';
-
-/** What a connection is made of; made by `listen` and `connect`. */
-export interface ConnectionParts {
-  /** Protection domain of the rest. */
-  readonly pd: ProtectionDomain;
-  /** In RTS. */
-  readonly qp: QueuePair;
-  /** Where its sends complete. */
-  readonly sendCq: CompletionQueue;
-  /** Where its receives complete. */
-  readonly recvCq: CompletionQueue;
-  /** Memory of all receive buffers, one after another; the connection gives it back to the device's scratch. */
-  readonly receivePool: MemoryRegion;
-  /** Bytes of each receive buffer in the pool: the longest message that can be received. */
-  readonly messageBytesMax: number;
-}
-
-/** How the two sides know of each other beside the queue pair: a TCP connection, or the connection manager. */
-export interface PeerPresence {
-  /** False once the peer has ended the connection, or is gone. */
-  readonly isOpen: boolean;
-  /** Resolves when the peer has ended the connection, or is gone. */
-  readonly ended: Promise<void>;
-  /** Ends it from this side. */
-  close(): Promise<void>;
-}
+import { type Elements, Transfers } from './transfers.js';
 
 /** What {@link Connection.send} takes. */
 export interface SendOptions extends WaitOptions {
@@ -71,9 +43,6 @@ const SEND_OPTIONS: OptionNames<SendOptions> = { ...WAIT_OPTIONS, immediate: tru
 const STREAM_OPTIONS: OptionNames<StreamOptions> = { highWaterMark: true };
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { ...WAIT_OPTIONS, view: true };
 
-/** One scatter/gather element: the whole of what is registered. */
-type Elements = readonly [ReturnType<MemoryRegion['sge']>];
-
 /** Far more than an engine in another thread needs to report what it has done. */
 const FLUSH_GRACE_MS = 100;
 
@@ -89,13 +58,12 @@ export class Connection extends Resource {
   readonly #peer: PeerPresence;
   readonly #onClosed: () => void;
   readonly #operations: Operations;
+  readonly #transfers: Transfers;
   readonly #inbox: Inbox;
   /** Ends when its completion queues are closed. */
   readonly #served: Promise<unknown>;
   /** What the messages of the connection belong to, if not to the program. */
   #claimedBy: string | undefined;
-  /** Why the connection is of no use any more: the first failure, not the flushes after it. */
-  #failure: RoceError | undefined;
   /** The peer has ended the connection: no message will come. */
   #isLeft = false;
   /** It has done so while nothing was wrong: what fails from then on, fails because nobody is there. */
@@ -109,6 +77,7 @@ export class Connection extends Resource {
     this.agreement = agreement;
     this.qp = parts.qp;
     this.#operations = new Operations(parts.qp);
+    this.#transfers = new Transfers(parts.qp.device, parts.pd, this.#operations);
     this.#inbox = new Inbox(parts.qp, parts.receivePool, parts.messageBytesMax);
     this.#served = Promise.all([
       this.#serveSends().catch((error: RoceError) => this.#lose(error)),
@@ -135,6 +104,11 @@ export class Connection extends Resource {
   /** The peer has left, and the program has taken what came before. @internal */
   get isSpent(): boolean {
     return this.#isLeft && this.#inbox.isEmpty;
+  }
+
+  /** Why the connection is of no use any more: the first failure, not the flushes after it. */
+  get #failure(): RoceError | undefined {
+    return this.#operations.failure;
   }
 
   /** Memory the peer opened for us; undefined when it opened none. */
@@ -164,7 +138,7 @@ export class Connection extends Resource {
         'send it in pieces, write it into memory the peer opens, or let the peer pass a larger `messageBytesMax`',
       );
     }
-    await this.#transfer(data, patience, (sges) =>
+    await this.#transfers.run(data, patience, (sges) =>
       immediate === undefined ? { opcode: 'SEND', sges } : { opcode: 'SEND_WITH_IMM', immediate, sges },
     );
   }
@@ -221,7 +195,6 @@ export class Connection extends Resource {
 
   /** Posts an operation for whoever has claimed the messages. @internal */
   post(operation: Operation): Promise<void> {
-    if (this.#failure !== undefined) return Promise.reject(this.#failure);
     return this.#operations.run(operation);
   }
 
@@ -232,12 +205,12 @@ export class Connection extends Resource {
 
   /** Sends a message for whoever has claimed the messages. @internal */
   sendClaimed(data: Uint8Array): Promise<void> {
-    return this.#transfer(data, undefined, (sges) => ({ opcode: 'SEND', sges }));
+    return this.#transfers.run(data, undefined, (sges) => ({ opcode: 'SEND', sges }));
   }
 
   /** Reads any memory of the peer that it has told of; `into` is memory of the scratch. @internal */
   readClaimed(into: Uint8Array, remoteAddr: bigint, rkey: number): Promise<void> {
-    return this.#transfer(into, undefined, (sges) => ({ opcode: 'RDMA_READ', sges, remoteAddr, rkey }));
+    return this.#transfers.run(into, undefined, (sges) => ({ opcode: 'RDMA_READ', sges, remoteAddr, rkey }));
   }
 
   /** The next message, as a view, for whoever has claimed the messages. @internal */
@@ -256,8 +229,8 @@ export class Connection extends Resource {
    */
   async write(data: Uint8Array, offset = 0, options?: WaitOptions): Promise<void> {
     const patience = Patience.of('write', options, WAIT_OPTIONS, this.device.clock);
-    const target = this.#target(offset, data.length);
-    await this.#transfer(data, patience, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
+    const target = targetIn(this.remote, offset, data.length);
+    await this.#transfers.run(data, patience, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
   }
 
   /**
@@ -268,9 +241,9 @@ export class Connection extends Resource {
   async read(lengthOrInto: number | Uint8Array, offset = 0, options?: WaitOptions): Promise<Buffer> {
     const patience = Patience.of('read', options, WAIT_OPTIONS, this.device.clock);
     const isInto = lengthOrInto instanceof Uint8Array;
-    const target = this.#target(offset, isInto ? lengthOrInto.length : lengthOrInto);
+    const target = targetIn(this.remote, offset, isInto ? lengthOrInto.length : lengthOrInto);
     const into = isInto ? lengthOrInto : this.device.allocate(lengthOrInto);
-    await this.#transfer(into, patience, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
+    await this.#transfers.run(into, patience, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
     return Buffer.isBuffer(into) ? into : Buffer.from(into.buffer, into.byteOffset, into.length);
   }
 
@@ -302,75 +275,13 @@ export class Connection extends Resource {
     call: string,
     offset: number,
     options: WaitOptions | undefined,
-    operation: (sges: Elements, target: { remoteAddr: bigint; rkey: number }) => Operation,
+    operation: (sges: Elements, target: RemoteTarget) => Operation,
   ): Promise<bigint> {
     const patience = Patience.of(call, options, WAIT_OPTIONS, this.device.clock);
-    const target = this.#target(offset, 8);
-    if (target.remoteAddr % 8n !== 0n) {
-      // The peer would refuse it, and the connection end.
-      throw new RoceError(
-        'ERR_ROCE_OUT_OF_RANGE',
-        `an atomic operation at offset ${offset}, which is address 0x${target.remoteAddr.toString(16)} of the peer`,
-        'the address must be a multiple of 8',
-      );
-    }
-    const result = this.device.allocate(8);
-    await this.#transfer(result, patience, (sges) => operation(sges, target));
+    const target = atomicTargetIn(this.remote, offset);
+    const result = this.device.allocate(ATOMIC_BYTES);
+    await this.#transfers.run(result, patience, (sges) => operation(sges, target));
     return result.readBigUInt64LE();
-  }
-
-  #target(offset: number, length: number): { remoteAddr: bigint; rkey: number } {
-    const { remote } = this;
-    if (remote === undefined) {
-      throw new RoceError(
-        'ERR_ROCE_INVALID_STATE',
-        'the peer opened no memory',
-        'it has to pass `region` when it listens or connects',
-      );
-    }
-    const isRange = Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0;
-    if (!isRange || length > remote.length - offset) {
-      throw new RoceError(
-        'ERR_ROCE_OUT_OF_RANGE',
-        `[${offset}, ${offset} + ${length}) is not inside the peer's region of ${remote.length} bytes`,
-      );
-    }
-    return { remoteAddr: remote.addr + BigInt(offset), rkey: remote.rkey };
-  }
-
-  /** One operation on `data`, as long as the caller has patience; what has begun by then ends in its own time. */
-  async #transfer(
-    data: Uint8Array,
-    patience: Patience | undefined,
-    operation: (sges: Elements) => Operation,
-  ): Promise<void> {
-    if (!(data instanceof Uint8Array)) {
-      throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
-        `data is bytes, not a ${typeof data}`,
-        'pass a Buffer or Uint8Array: Buffer.from(text)',
-      );
-    }
-    if (this.#failure !== undefined) throw this.#failure;
-    await waitFor(patience, (givenUp) => this.#perform(data, operation, givenUp));
-  }
-
-  /** Registers `data` for the time of one operation. */
-  async #perform(data: Uint8Array, operation: (sges: Elements) => Operation, givenUp: GivenUp): Promise<void> {
-    const { scratch } = this.device;
-    // What the NIC cannot reach goes through memory that it can.
-    const copy = this.device.reaches(data) ? undefined : scratch.take(data.length);
-    copy?.set(data);
-    const mr = await this.#parts.pd.regMr(copy ?? data, Access.LOCAL_WRITE);
-    try {
-      const request = operation([mr.sge()]);
-      await this.#operations.run(request, givenUp);
-      // Memory of a caller that waits no more is left alone where that is possible.
-      if (copy !== undefined && request.opcode === 'RDMA_READ' && givenUp.error === undefined) data.set(copy);
-    } finally {
-      await mr.close();
-      if (copy !== undefined) scratch.give(copy);
-    }
   }
 
   async #serveSends(): Promise<void> {
@@ -427,9 +338,9 @@ export class Connection extends Resource {
   }
 
   #end(error: RoceError): void {
-    this.#failure ??= error;
-    this.#inbox.fail(this.#failure);
-    this.#operations.fail(this.#failure);
+    const first = this.#failure ?? error;
+    this.#inbox.fail(first);
+    this.#operations.fail(first);
   }
 
   /** A completion queue has overrun, or the NIC is gone: nothing that is pending will complete. */

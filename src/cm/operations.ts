@@ -35,6 +35,11 @@ export class Operations {
     this.#qp = qp;
   }
 
+  /** Why nothing is posted any more. */
+  get failure(): RoceError | undefined {
+    return this.#failure;
+  }
+
   /** Operations that have not ended. */
   get count(): number {
     return this.#pending.size + this.#queued.size;

@@ -3,10 +3,11 @@
 import { STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { CmConnection } from './cm-connection.js';
-import { Connection, type PeerPresence } from './connection.js';
+import { Connection } from './connection.js';
 import { discard, type MadeParts, postReceives } from './connection-parts.js';
 import type { ControlChannel } from './control-channel.js';
 import type { Agreement, exchangeAsClient } from './exchange.js';
+import type { PeerPresence } from './peer-presence.js';
 import { initializeQp } from './qp-parameters.js';
 import { decodeRegion, encodeRegion } from './region-data.js';
 

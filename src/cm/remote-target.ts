@@ -1,0 +1,45 @@
+/** Ranges of the memory that the peer opened, as work requests name them. */
+
+import { RoceError } from '../core/errors.js';
+import type { RemoteRegion } from './hello.js';
+
+/** Where a one-sided operation begins in the peer's memory. */
+export interface RemoteTarget {
+  /** Virtual address. */
+  readonly remoteAddr: bigint;
+  /** Key of the region. */
+  readonly rkey: number;
+}
+
+/** Bytes that an atomic operation changes (IBTA 9.4.5). */
+export const ATOMIC_BYTES = 8;
+
+/** `length` bytes from `offset` of the region. Throws ERR_ROCE_INVALID_STATE without a region, ERR_ROCE_OUT_OF_RANGE. */
+export function targetIn(remote: RemoteRegion | undefined, offset: number, length: number): RemoteTarget {
+  if (remote === undefined) {
+    throw new RoceError(
+      'ERR_ROCE_INVALID_STATE',
+      'the peer opened no memory',
+      'it has to pass `region` when it listens or connects',
+    );
+  }
+  const isRange = Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0;
+  if (!isRange || length > remote.length - offset) {
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `[${offset}, ${offset} + ${length}) is not inside the peer's region of ${remote.length} bytes`,
+    );
+  }
+  return { remoteAddr: remote.addr + BigInt(offset), rkey: remote.rkey };
+}
+
+/** The number at `offset` that an atomic operation changes. Throws as {@link targetIn}; where the address is no multiple of 8 the peer would end the connection. */
+export function atomicTargetIn(remote: RemoteRegion | undefined, offset: number): RemoteTarget {
+  const target = targetIn(remote, offset, ATOMIC_BYTES);
+  if (target.remoteAddr % BigInt(ATOMIC_BYTES) === 0n) return target;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `an atomic operation at offset ${offset}, which is address 0x${target.remoteAddr.toString(16)} of the peer`,
+    'the address must be a multiple of 8',
+  );
+}
