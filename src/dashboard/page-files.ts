@@ -23,9 +23,11 @@ export async function loadPageFiles(): Promise<Map<string, PageFile>> {
   };
   try {
     await add('index.html', new URL('page/index.html', BUILT));
-    await add('messages/lab.js', new URL('messages/lab.js', BUILT));
-    for (const name of await readdir(new URL('page/', BUILT))) {
-      if (['.js', '.css'].includes(extname(name))) await add(`page/${name}`, new URL(`page/${name}`, BUILT));
+    for (const folder of ['messages', 'page']) {
+      for (const name of await readdir(new URL(`${folder}/`, BUILT))) {
+        if (['.js', '.css'].includes(extname(name)))
+          await add(`${folder}/${name}`, new URL(`${folder}/${name}`, BUILT));
+      }
     }
   } catch (cause) {
     throw new RoceError('ERR_ROCE_IO', 'the page of the dashboard is not there', 'npm run build makes it', { cause });

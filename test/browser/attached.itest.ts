@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { AttachedProgram, AttachedState } from '../../src/dashboard/messages/attached.js';
-import { connectionName } from '../../src/dashboard/page/connection-name.js';
+import { connectionName } from '../../src/dashboard/messages/connection-name.js';
 import { formatByteRate, formatBytes, formatCount, formatRate, formatShare } from '../../src/dashboard/page/format.js';
 import { openBackend } from '../../src/storage-rpc/open-backend.js';
 import { Program } from '../e2e/executable.js';
@@ -263,6 +263,51 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
       .getByText(/switch .*: packet dropped/)
       .first()
       .waitFor();
+  });
+
+  it('shows the stretch of time that is dragged out in a chart in all charts, of other programs, too, until it follows again', async () => {
+    await line('endpoint', SENDER).click();
+    const enough = async () => (await programOf('endpoint', SENDER)).samples.length;
+    await expect.poll(enough, SLOW).toBeGreaterThan(4);
+    const shown = () => page.locator('.time-range output').textContent();
+    const newest = page.getByRole('button', { name: 'Follow the newest' });
+    expect(await newest.isVisible()).toBe(false);
+    const times = () => page.locator('.detail .u-legend tr:first-child .u-value').allTextContents();
+    const plot = page.getByRole('region', { name: 'Sent by connection' }).locator('.u-over');
+    await plot.scrollIntoViewIfNeeded();
+    const box = (await plot.boundingBox())!;
+    await page.mouse.move(box.x + box.width * 0.2, box.y + box.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2, { steps: 4 });
+    await page.mouse.up();
+    await page.mouse.move(0, 0); // Its legend has the newest value again.
+    await newest.waitFor();
+    const stretch = await shown();
+    const { number, timeNs } = (await programOf('endpoint', SENDER)).samples.at(-1)!;
+    const held = async () => [...new Set((await times()).map(Number.parseFloat))];
+    await expect.poll(async () => (await held()).length).toBe(1);
+    expect((await held())[0]).toBeLessThan(timeNs / 1e9);
+
+    await line('switch', SWITCH).click();
+    await expect
+      .poll(async () => (await programOf('endpoint', SENDER)).samples.at(-1)!.number, SLOW)
+      .toBeGreaterThan(number + 1);
+    expect(await shown()).toBe(stretch);
+    await expect.poll(async () => Math.max(...(await held()))).toBeLessThan(timeNs / 1e9);
+
+    const edge = page.getByRole('slider', { name: 'time: end of the stretch' });
+    const before = Number(await edge.getAttribute('aria-valuenow'));
+    await edge.press('ArrowRight');
+    expect(Number(await edge.getAttribute('aria-valuenow'))).toBeGreaterThan(before);
+    await newest.click();
+    await expect.poll(() => newest.isVisible()).toBe(false);
+    await expect.poll(async () => Math.min(...(await held())), SLOW).toBeGreaterThan(timeNs / 1e9);
+  });
+
+  it('names connections in events as the list of connections does', async () => {
+    const texts = await events().locator('li').allTextContents();
+    expect(texts.length).toBeGreaterThan(5);
+    expect(texts.filter((text) => /0x[0-9a-f]+>/.test(text))).toEqual([]);
   });
 
   it('shows of a disk the numbers that the state has, and a failover while it goes on', async () => {

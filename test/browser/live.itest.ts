@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { LabPackets, LabSample, LabState } from '../../src/dashboard/messages/lab.js';
+import type { LabPacket, LabPackets, LabSample, LabState } from '../../src/dashboard/messages/lab.js';
 import { formatCount, formatRate } from '../../src/dashboard/page/format.js';
 import { eventually } from '../support/eventually.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
@@ -10,6 +10,34 @@ const reason = chromiumPath === undefined ? ' (skipped: there is no Chromium her
 /** For the page: the large numbers that are wider than their tile. */
 const TILES_THAT_COLLIDE = `[...document.querySelectorAll('.readouts dd')]
   .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)`;
+
+/** For the page: the names of packets in the ladder that the line of a packet runs through. */
+const NAMES_CROSSED = `(() => {
+  const lines = [...document.querySelectorAll('.rung line')].map((line) => ['x1', 'y1', 'x2', 'y2'].map((name) => Number(line.getAttribute(name))));
+  const runsThrough = ([x1, y1, x2, y2], { x, y, width, height }) => Array.from({ length: 201 }, (_, i) => i / 200)
+    .map((part) => [x1 + part * (x2 - x1), y1 + part * (y2 - y1)])
+    .some(([atX, atY]) => atX > x && atX < x + width && atY > y && atY < y + height);
+  return [...document.querySelectorAll('.rung .name')]
+    .filter((name) => lines.some((line) => runsThrough(line, name.getBBox())))
+    .map((name) => name.textContent);
+})()`;
+
+/** So many packets of four queue pairs, all sent before the first arrives, and answers to them under way meanwhile. */
+function burst(count: number): LabPacket[] {
+  const packet = (i: number, from: 'a' | 'b'): LabPacket => ({
+    timeNs: 100 * i + (from === 'a' ? 0 : 50),
+    arrivedNs: 100 * (count + i),
+    from,
+    operation: `QP ${(i % 4) + 1} ${from === 'a' ? 'RC RDMA_WRITE_MIDDLE' : 'ACK'}`, // As where there are several.
+    psn: i,
+    relativePsn: i,
+    lane: i % 4,
+    kind: from === 'a' ? 'data' : 'ack',
+    isDropped: false,
+    isRepeated: false,
+  });
+  return Array.from({ length: count }, (_, i) => packet(i, i % 5 === 4 ? 'b' : 'a'));
+}
 
 describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}`, () => {
   let browser: Browser;
@@ -219,6 +247,24 @@ describe.skipIf(chromiumPath === undefined)(`the page over the live lab${reason}
     expect(await page.locator('.ladder-detail').textContent()).toMatch(
       /^Packet 1: .*endpoint [AB] → endpoint [AB], at 0 ns/,
     );
+  });
+
+  it.each([
+    ['on a desk', 1280],
+    ['on a phone', 390],
+  ])('draws no line of the ladder through a name, however many packets are under way: %s', async (_, width) => {
+    const busy = await openPage(browser, dashboard.url, { viewport: { width, height: 844 } });
+    const packets = burst(60);
+    await busy.page.route('**/packets', (route) => route.fulfill({ json: { packets } }));
+    await busy.page.reload();
+    const names = busy.page.locator('.rung .name');
+    await expect.poll(() => names.allTextContents().then((texts) => texts.at(-1))).toMatch(/ 59$/);
+    expect(await names.count()).toBe(packets.length);
+    expect(await busy.page.evaluate(NAMES_CROSSED)).toEqual([]);
+    const room = (await busy.page.locator('.rung line').first().boundingBox())!.width;
+    expect(room).toBeGreaterThan(60);
+    await busy.page.close();
+    expect(busy.troubles).toEqual([]);
   });
 
   it('has names on all controls, and help behind ?', async () => {

@@ -131,6 +131,17 @@ describe('events', () => {
     expect(kinds[1]).toBe('slow');
   });
 
+  it('name the connection of a dump as the list of connections does', () => {
+    const conn = '0x11>10.0.0.2/0x22';
+    const dumps = [
+      { reason: 'slow' as const, time: '2026-01-01T00:00:01Z', conn, op: 'SEND', status: 'SUCCESS', wholeNs: 1e6 },
+    ];
+    const { texts } = readEach(endpointDocument({}), endpointDocument({ uptimeSeconds: 2, rest: { dumps } }));
+    expect(texts.at(-1)).toBe(
+      'endpoint 7 on 192.0.2.1: slow: SEND after 1.00 ms, to 10.0.0.2 (QP 0x11 → 0x22); dumped',
+    );
+  });
+
   it('tell of dumps of the same kind of work together, with the longest', () => {
     const dump = { reason: 'error' as const, op: 'RDMA_READ', status: 'RETRY_EXC_ERR' };
     const dumps = [1, 3, 2].map((n) => ({ ...dump, time: `2026-01-01T00:00:0${n}Z`, conn: `c${n}`, wholeNs: n * 1e9 }));

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { captureState } from '../../src/dashboard/ladder/source.js';
+import { connectionName } from '../../src/dashboard/messages/connection-name.js';
 import type { LadderConnection } from '../../src/dashboard/messages/ladder.js';
-import { connectionName } from '../../src/dashboard/page/connection-name.js';
 
 const UDP_PORT = 4791;
 const GOLDEN = new URL('../golden/', import.meta.url);

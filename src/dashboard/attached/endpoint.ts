@@ -8,6 +8,7 @@ import type { CounterName } from '../../ring/counters.js';
 import type { QpCounterName } from '../../ring/telemetry-page.js';
 import { pauseFrames } from '../../switch/switch-counters.js';
 import type { AttachedConnection, AttachedStages, EndpointDetail } from '../messages/attached.js';
+import { connectionName } from '../messages/connection-name.js';
 import { latencyRows } from './latency-rows.js';
 import { counted, firstTrouble, type ProgramEvent, type ProgramKind } from './program-kind.js';
 import { type Change, growth, type Interval, moved, sum } from './rates.js';
@@ -129,7 +130,7 @@ function newDumps({ now, before }: Change<EstatsSnapshot>): ProgramEvent[] {
     const dumps = fresh.filter((dump) => workOf(dump) === work);
     const [{ reason, op, status, conn }] = dumps;
     const longestNs = Math.max(...dumps.map(({ wholeNs = 0 }) => wholeNs));
-    const where = dumps.length === 1 ? conn : `${dumps.length} times`;
+    const where = dumps.length === 1 ? connectionName(conn) : `${dumps.length} times`;
     return reason === 'slow'
       ? { kind: 'slow', text: `slow: ${op} after ${formatNs(longestNs)}, ${where}; dumped` }
       : { kind: 'failure', text: `${op} failed with ${status} after ${formatNs(longestNs)}, ${where}; dumped` };

@@ -8,6 +8,7 @@ import type {
   AttachedState,
   AttachedSwitch,
 } from '../messages/attached.js';
+import { ChartGroup } from './chart-group.js';
 import { DiskDetailView } from './disk-detail.js';
 import { byId, element, panel } from './dom.js';
 import { EndpointDetailView } from './endpoint-detail.js';
@@ -26,10 +27,15 @@ export class AttachedView {
   readonly #programs = new Map<string, AttachedProgram>();
   readonly #list = new ProgramList((id) => this.#choose(id));
   readonly #events = new EventList();
+  readonly #charts = new ChartGroup();
   readonly #details: Readonly<Record<AttachedProgram['kind'], ProgramDetail<AttachedProgram>>> = {
-    endpoint: new EndpointDetailView() satisfies ProgramDetail<AttachedEndpoint> as ProgramDetail<AttachedProgram>,
-    switch: new SwitchDetailView() satisfies ProgramDetail<AttachedSwitch> as ProgramDetail<AttachedProgram>,
-    disk: new DiskDetailView() satisfies ProgramDetail<AttachedDisk> as ProgramDetail<AttachedProgram>,
+    endpoint: new EndpointDetailView(
+      this.#charts,
+    ) satisfies ProgramDetail<AttachedEndpoint> as ProgramDetail<AttachedProgram>,
+    switch: new SwitchDetailView(
+      this.#charts,
+    ) satisfies ProgramDetail<AttachedSwitch> as ProgramDetail<AttachedProgram>,
+    disk: new DiskDetailView(this.#charts) satisfies ProgramDetail<AttachedDisk> as ProgramDetail<AttachedProgram>,
   };
   /** Panels of the program that is chosen. */
   readonly #detail = element('div', { class: 'detail' });

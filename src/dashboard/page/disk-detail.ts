@@ -1,12 +1,13 @@
 /** A storage server or an NBD gateway: requests, bytes and latency by operation, connections, failovers. */
 
 import type { AttachedDisk, DiskDetail, DiskSample } from '../messages/attached.js';
+import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
 import { formatByteRate, formatBytes, formatCount, formatPerSecond } from './format.js';
 import { LatencyList } from './latency-list.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';
-import { SeriesChart } from './series-chart.js';
+import type { SeriesChart } from './series-chart.js';
 
 const isSome = (count: number) => count > 0;
 
@@ -28,22 +29,33 @@ export class DiskDetailView implements ProgramDetail<AttachedDisk> {
     { label: 'failovers', value: ({ totals }) => totals.failovers, format: formatCount },
     { label: 'sent again', value: ({ totals }) => totals.resentRequests, format: formatCount },
   ]);
-  readonly #requests = new SeriesChart(formatPerSecond);
-  readonly #bytes = new SeriesChart(formatByteRate);
+  readonly #charts: ChartGroup;
+  readonly #requests: SeriesChart;
+  readonly #bytes: SeriesChart;
   readonly #latency = new LatencyList();
 
-  readonly panels = [
-    panel('Disk', 'wide', this.#about, this.#readouts.element),
-    panel('Requests by operation', 'half', this.#requests.element),
-    panel('Bytes by operation', 'half', this.#bytes.element),
-    panel('Latency at the disk', 'wide', this.#latency.element),
-  ];
+  readonly panels: readonly HTMLElement[];
+
+  /** Its charts are of `charts`. */
+  constructor(charts: ChartGroup) {
+    this.#charts = charts;
+    this.#requests = charts.chart(formatPerSecond);
+    this.#bytes = charts.chart(formatByteRate);
+    this.panels = [
+      panel('Disk', 'wide', this.#about, this.#readouts.element),
+      charts.panel,
+      panel('Requests by operation', 'half', this.#requests.element),
+      panel('Bytes by operation', 'half', this.#bytes.element),
+      panel('Latency at the disk', 'wide', this.#latency.element),
+    ];
+  }
 
   show({ samples, detail }: AttachedDisk): void {
     const now = samples.at(-1);
     this.#about.textContent = about(detail);
     if (now === undefined) this.#readouts.clear();
     else this.#readouts.show(now, now.number);
+    this.#charts.show(samples);
     const value = (of: (op: DiskSample['ops'][number]) => number) => (sample: DiskSample, label: string) => {
       const op = sample.ops.find((candidate) => candidate.op === label);
       return op === undefined ? null : of(op);

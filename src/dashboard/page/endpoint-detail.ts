@@ -1,13 +1,14 @@
 /** An endpoint: throughput by connection, rate control, repairs, latency and who owns it. */
 
 import type { AttachedConnection, AttachedEndpoint, EndpointSample } from '../messages/attached.js';
-import { connectionName } from './connection-name.js';
+import { connectionName } from '../messages/connection-name.js';
+import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
 import { formatCount, formatNs, formatPerSecond, formatRate } from './format.js';
 import { LatencyList } from './latency-list.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';
-import { SeriesChart } from './series-chart.js';
+import type { SeriesChart } from './series-chart.js';
 import { StageBars } from './stage-bars.js';
 import { Table } from './table.js';
 
@@ -29,28 +30,43 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
     { label: 'pauses', value: ({ totals }) => totals.pauses, format: formatCount },
     { label: 'failed', value: ({ totals }) => totals.errors, format: formatCount, isBad: isSome },
   ]);
-  readonly #sent = new SeriesChart(formatRate);
-  readonly #received = new SeriesChart(formatRate);
-  readonly #rates = new SeriesChart(formatRate);
-  readonly #alphas = new SeriesChart((alpha) => alpha.toFixed(2));
-  readonly #repairs = new SeriesChart(formatPerSecond);
+  readonly #charts: ChartGroup;
+  readonly #sent: SeriesChart;
+  readonly #received: SeriesChart;
+  readonly #rates: SeriesChart;
+  readonly #alphas: SeriesChart;
+  readonly #repairs: SeriesChart;
   readonly #latency = new LatencyList();
   readonly #stages = new StageBars();
   readonly #verdicts = new Table('who owns the latency', ['connection', 'operation', 'mean', 'owner', 'because']);
-  readonly #ratePanel = panel('Rate that is allowed', 'half', this.#rates.element);
-  readonly #alphaPanel = panel('DCQCN’s alpha', 'half', this.#alphas.element);
+  readonly #ratePanel: HTMLElement;
+  readonly #alphaPanel: HTMLElement;
 
-  readonly panels = [
-    panel('Endpoint', 'wide', this.#about, this.#readouts.element),
-    panel('Sent by connection', 'third', this.#sent.element),
-    panel('Received by connection', 'third', this.#received.element),
-    panel('Packets sent again', 'third', this.#repairs.element),
-    this.#ratePanel,
-    this.#alphaPanel,
-    panel('Latency, posted to polled', 'half', this.#latency.element),
-    panel('Where the time goes', 'half', this.#stages.element),
-    panel('Who owns the latency', 'wide', this.#verdicts.element),
-  ];
+  readonly panels: readonly HTMLElement[];
+
+  /** Its charts are of `charts`. */
+  constructor(charts: ChartGroup) {
+    this.#charts = charts;
+    this.#sent = charts.chart(formatRate);
+    this.#received = charts.chart(formatRate);
+    this.#rates = charts.chart(formatRate);
+    this.#alphas = charts.chart((alpha) => alpha.toFixed(2));
+    this.#repairs = charts.chart(formatPerSecond);
+    this.#ratePanel = panel('Rate that is allowed', 'half', this.#rates.element);
+    this.#alphaPanel = panel('DCQCN’s alpha', 'half', this.#alphas.element);
+    this.panels = [
+      panel('Endpoint', 'wide', this.#about, this.#readouts.element),
+      charts.panel,
+      panel('Sent by connection', 'third', this.#sent.element),
+      panel('Received by connection', 'third', this.#received.element),
+      panel('Packets sent again', 'third', this.#repairs.element),
+      this.#ratePanel,
+      this.#alphaPanel,
+      panel('Latency, posted to polled', 'half', this.#latency.element),
+      panel('Where the time goes', 'half', this.#stages.element),
+      panel('Who owns the latency', 'wide', this.#verdicts.element),
+    ];
+  }
 
   show({ samples, detail }: AttachedEndpoint): void {
     const { port, connectionCount, loopDelayP99Ns, latency, stages, verdicts } = detail;
@@ -62,6 +78,7 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
       `its event loop is late by ${formatNs(loopDelayP99Ns)} (p99)`;
     if (now === undefined) this.#readouts.clear();
     else this.#readouts.show(now, now.number);
+    this.#charts.show(samples);
     const labels = shown.map(({ conn }) => connectionName(conn));
     const ofConnection =
       (value: (connection: AttachedConnection) => number | null) => (s: EndpointSample, label: string) => {

@@ -1,6 +1,7 @@
 /**
  * Packets as a ladder, as protocols are drawn: the two ends as upright lines, time downwards, a line from the sender to the receiver for each
  * packet. What was lost ends in a cross half way. Packets stand below each other in the order of time, not to its scale: pauses are written.
+ * Words stand outside the two upright lines, each beside its sender, so that no packet's line crosses them however many are under way.
  */
 
 import type { LadderConnection, LadderPacket } from '../messages/ladder.js';
@@ -18,7 +19,32 @@ const PAUSE_HEIGHT = 28;
 const PAUSE_FACTOR = 20;
 const TOP = 46;
 const NARROW = 640;
-const TIME_WIDTH = { wide: 92, narrow: 62 } as const;
+/** Between a word and the upright line beside it, and between two words. */
+const GAP = 10;
+
+/** For phones. */
+const SHORTER = [
+  ['QP ', '#'],
+  ['RDMA_', ''],
+  ['_MIDDLE', ''],
+  ['_RESPONSE', ''],
+  ['PSN_SEQUENCE_ERROR', 'PSN'],
+] as const;
+/** Of `.ladder text` in style.css. */
+const FONT_PX = 12;
+/** Measures words; nothing is drawn on it. */
+const measuring = document.createElement('canvas').getContext('2d')!;
+
+/** Where things stand from left to right. */
+interface Columns {
+  /** Times end here. */
+  readonly time: number;
+  /** The two upright lines. */
+  readonly a: number;
+  readonly b: number;
+  /** All of it. */
+  readonly width: number;
+}
 
 interface Rung {
   readonly packet: LadderPacket;
@@ -110,31 +136,44 @@ export class LadderView {
 
   #draw(): void {
     if (this.#width === 0) return;
+    const isNarrow = this.#width < NARROW;
     const { rungs, pauses, height } = layOut(this.#packets);
-    const timeWidth = this.#width < NARROW ? TIME_WIDTH.narrow : TIME_WIDTH.wide;
-    const x = { a: timeWidth + 12, b: this.#width - 24 };
-    const endY = this.#width < NARROW ? 32 : 16; // Below the other end, where both do not stand side by side.
+    const columns = this.#columns(isNarrow);
+    const endY = isNarrow ? 32 : 16; // Below the other end, where both do not stand side by side.
     this.#svg.setAttribute('viewBox', `0 0 ${this.#width} ${height}`);
     this.#svg.setAttribute('height', String(height));
     this.#groups = rungs.map((rung, i) => {
-      const group = rungOf(rung, x, this.#ends, this.#width < NARROW);
+      const group = rungOf(rung, columns, this.#ends, isNarrow);
       group.addEventListener('click', () => this.choose(i));
       return group;
     });
     this.#svg.replaceChildren(
-      svgElement('text', { class: 'end', x: x.a, y: 16, 'text-anchor': 'start' }, this.#ends.a),
-      svgElement('text', { class: 'end', x: x.b, y: endY, 'text-anchor': 'end' }, this.#ends.b),
-      ...[x.a, x.b].map((at) => svgElement('line', { class: 'life', x1: at, x2: at, y1: endY + 6, y2: height })),
+      svgElement('text', { class: 'end', x: 0, y: 16, 'text-anchor': 'start' }, this.#ends.a),
+      svgElement('text', { class: 'end', x: this.#width, y: endY, 'text-anchor': 'end' }, this.#ends.b),
+      ...[columns.a, columns.b].map((x) =>
+        svgElement('line', { class: 'life', x1: x, x2: x, y1: endY + 6, y2: height }),
+      ),
       ...pauses.map(({ y, ns }) =>
         svgElement(
           'text',
-          { class: 'pause', x: (x.a + x.b) / 2, y: y - 10, 'text-anchor': 'middle' },
-          `${formatNs(ns)} pass`,
+          { class: 'pause', x: columns.a - GAP, y: y - 10, 'text-anchor': 'end' },
+          `${formatNs(ns)} later`,
         ),
       ),
       ...this.#groups,
     );
     if (this.#chosen !== undefined) this.#groups[this.#chosen]?.classList.add('chosen');
+  }
+
+  /** As wide as the longest words on either side need. */
+  #columns(isNarrow: boolean): Columns {
+    measuring.font = `${FONT_PX}px ${getComputedStyle(this.#svg).fontFamily}`;
+    const widest = (texts: readonly string[]) =>
+      Math.ceil(texts.reduce((width, text) => Math.max(width, measuring.measureText(text).width), 0));
+    const namesOf = (end: 'a' | 'b') =>
+      widest(this.#packets.filter(({ from }) => from === end).map((packet) => labelOf(packet, isNarrow)));
+    const time = widest(this.#packets.map(({ sentNs }) => formatNs(sentNs)));
+    return { time, a: time + GAP + namesOf('a') + GAP, b: this.#width - namesOf('b') - GAP, width: this.#width };
   }
 }
 
@@ -168,12 +207,12 @@ function layOut(packets: readonly LadderPacket[]): { rungs: Rung[]; pauses: Paus
 
 function rungOf(
   { packet, sentY, arrivedY }: Rung,
-  x: Readonly<Record<'a' | 'b', number>>,
+  columns: Columns,
   ends: LadderConnection['ends'],
   isNarrow: boolean,
 ): SVGGElement {
   const { from, isLost, isRepeated, kind, sentNs } = packet;
-  const [x1, whole] = from === 'a' ? [x.a, x.b] : [x.b, x.a];
+  const [x1, whole] = from === 'a' ? [columns.a, columns.b] : [columns.b, columns.a];
   const x2 = isLost ? (x1 + whole) / 2 : whole;
   const y2 = isLost && packet.arrivedNs === null ? sentY + SLOPE / 2 : arrivedY;
   const direction = Math.sign(whole - x1);
@@ -185,19 +224,20 @@ function rungOf(
     'data-psn': packet.relativePsn ?? '',
     'aria-label': wordsOf(packet, ends),
   });
-  const label = `${shortName(packet.operation, isNarrow)}${packet.relativePsn === null ? '' : ` ${packet.relativePsn}`}`;
+  const name = { class: 'name', x: x1 - GAP * direction, y: sentY + 4, 'text-anchor': from === 'a' ? 'end' : 'start' };
   group.append(
-    svgElement('rect', { class: 'hit', x: 0, y: sentY - 14, width: Math.max(x.a, x.b), height: SENT_HEIGHT }),
-    svgElement('text', { class: 'time', x: x.a - 12, y: sentY + 4, 'text-anchor': 'end' }, formatNs(sentNs)),
+    svgElement('rect', { class: 'hit', x: 0, y: sentY - SENT_HEIGHT / 2, width: columns.width, height: SENT_HEIGHT }),
+    svgElement('text', { class: 'time', x: columns.time, y: sentY + 4, 'text-anchor': 'end' }, formatNs(sentNs)),
+    svgElement('text', name, labelOf(packet, isNarrow)),
     svgElement('line', { x1, y1: sentY, x2, y2 }),
     isLost ? cross(x2, y2) : head(x2, y2, direction),
-    svgElement(
-      'text',
-      { class: 'name', x: x1 + 10 * direction, y: sentY - 3, 'text-anchor': from === 'a' ? 'start' : 'end' },
-      label,
-    ),
   );
   return group;
+}
+
+/** The name of a packet and its number; shorter where there is little room. */
+function labelOf({ operation, relativePsn }: LadderPacket, isNarrow: boolean): string {
+  return `${shortName(operation, isNarrow)}${relativePsn === null ? '' : ` ${relativePsn}`}`;
 }
 
 function cross(x: number, y: number): SVGPathElement {
@@ -214,7 +254,8 @@ function head(x: number, y: number, direction: number): SVGPathElement {
 /** Without what all packets have in common; shorter still where there is little room. */
 function shortName(operation: string, isNarrow: boolean): string {
   const name = operation.replace(/\b(RC|UC|UD) /, '');
-  return isNarrow ? name.replace('RDMA_', '').replace('PSN_SEQUENCE_ERROR', 'PSN') : name;
+  if (!isNarrow) return name;
+  return SHORTER.reduce((short, [long, replacement]) => short.replace(long, replacement), name);
 }
 
 function wordsOf(packet: LadderPacket, ends: LadderConnection['ends']): string {

@@ -1,18 +1,33 @@
 /** A chart over time whose series come and go: it is drawn anew when their names change. */
 
 import { element } from './dom.js';
-import { TimeChart } from './time-chart.js';
+import { type Stretch, TimeChart } from './time-chart.js';
 
 /** One chart at a time, made for the names shown last. */
 export class SeriesChart {
   /** To be put on the page. */
   readonly element = element('div');
   readonly #format: (value: number) => string;
+  readonly #onSelect: (stretch: Stretch) => void;
+  #stretch: Stretch | undefined;
   #labels: readonly string[] = [];
   #chart: TimeChart | undefined;
 
-  constructor(format: (value: number) => string) {
+  /** `onSelect`: a stretch was dragged out with the mouse. */
+  constructor(format: (value: number) => string, onSelect: (stretch: Stretch) => void) {
     this.#format = format;
+    this.#onSelect = onSelect;
+  }
+
+  /** Draws no more than this stretch. Takes effect with the next `show` or `redraw`. */
+  zoom(stretch: Stretch): void {
+    this.#stretch = stretch;
+    this.#chart?.zoom(stretch);
+  }
+
+  /** Draws again what was shown last. */
+  redraw(): void {
+    this.#chart?.redraw();
   }
 
   /** `pick` of each moment and label; null where there is none. */
@@ -24,7 +39,8 @@ export class SeriesChart {
     if (this.#chart === undefined || labels.join('\n') !== this.#labels.join('\n')) {
       this.#chart?.close();
       this.#labels = labels;
-      this.#chart = new TimeChart({ labels, format: this.#format });
+      this.#chart = new TimeChart({ labels, format: this.#format, onSelect: this.#onSelect });
+      this.#chart.zoom(this.#stretch);
       this.element.replaceChildren(this.#chart.element);
     }
     this.#chart.show(

@@ -1,17 +1,18 @@
 /** A switch: what its ports carry, hold, drop, mark and pause. */
 
 import type { AttachedPort, AttachedSwitch, SwitchPortDetail, SwitchSample } from '../messages/attached.js';
+import type { ChartGroup } from './chart-group.js';
 import { panel } from './dom.js';
 import { formatBytes, formatCount, formatPerSecond, formatRate } from './format.js';
 import type { ProgramDetail } from './program-detail.js';
 import { Readouts } from './readouts.js';
-import { SeriesChart } from './series-chart.js';
+import type { SeriesChart } from './series-chart.js';
 import { Table } from './table.js';
 
 /** Lines in a chart; more of them say nothing. All ports are in the table. */
 const PORTS_DRAWN = 8;
 
-/** Charts by port: title, how values are written, value. */
+/** Titles, how values are written, values. */
 const CHARTS: ReadonlyArray<readonly [string, (value: number) => string, (port: AttachedPort) => number]> = [
   ['Sent by port', formatRate, ({ sentBps }) => sentBps],
   ['Received by port', formatRate, ({ receivedBps }) => receivedBps],
@@ -34,7 +35,8 @@ export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
     { label: 'pauses received', value: ({ totals }) => totals.pausesReceived, format: formatCount },
     { label: 'storms', value: ({ totals }) => totals.storms, format: formatCount, isBad: (count) => count > 0 },
   ]);
-  readonly #charts = CHARTS.map(([title, format, value]) => ({ title, value, chart: new SeriesChart(format) }));
+  readonly #group: ChartGroup;
+  readonly #charts: ReadonlyArray<{ readonly chart: SeriesChart; readonly value: (port: AttachedPort) => number }>;
   readonly #ports = new Table('ports', [
     'port',
     'at',
@@ -49,17 +51,27 @@ export class SwitchDetailView implements ProgramDetail<AttachedSwitch> {
   readonly #rules = new Table('fault rules', ['fault rule', 'struck']);
   readonly #rulePanel = panel('Fault rules', 'wide', this.#rules.element);
 
-  readonly panels = [
-    panel('Switch', 'wide', this.#readouts.element),
-    ...this.#charts.map(({ title, chart }) => panel(title, 'third', chart.element)),
-    panel('Ports', 'wide', this.#ports.element),
-    this.#rulePanel,
-  ];
+  readonly panels: readonly HTMLElement[];
+
+  /** Its charts are of `group`. */
+  constructor(group: ChartGroup) {
+    this.#group = group;
+    const charts = CHARTS.map(([title, format, value]) => ({ title, value, chart: group.chart(format) }));
+    this.#charts = charts;
+    this.panels = [
+      panel('Switch', 'wide', this.#readouts.element),
+      group.panel,
+      ...charts.map(({ title, chart }) => panel(title, 'third', chart.element)),
+      panel('Ports', 'wide', this.#ports.element),
+      this.#rulePanel,
+    ];
+  }
 
   show({ samples, detail: { ports, rules } }: AttachedSwitch): void {
     const now = samples.at(-1);
     if (now === undefined) this.#readouts.clear();
     else this.#readouts.show(now, now.number);
+    this.#group.show(samples);
     const labels = ports.slice(0, PORTS_DRAWN).map(({ name }) => name);
     for (const { chart, value } of this.#charts) {
       chart.show(labels, samples, (sample, label) => {

@@ -73,10 +73,15 @@ export class TimeChart {
   /** `x` ascends; one list of values for each label, null where there is none. */
   show(x: readonly number[], values: ReadonlyArray<ReadonlyArray<number | null>>): void {
     this.#data = [x, ...values];
-    this.#draw();
+    this.redraw();
   }
 
-  /** Draws no more than this stretch; undefined: all there is. Takes effect with the next `show`. */
+  /** Draws again what was shown last. */
+  redraw(): void {
+    this.#plot?.setData(this.#data as Parameters<Plot['setData']>[0]);
+  }
+
+  /** Draws no more than this stretch; undefined: all there is. Takes effect with the next `show` or `redraw`. */
   zoom(stretch: Stretch | undefined): void {
     this.#stretch = stretch;
   }
@@ -99,10 +104,6 @@ export class TimeChart {
     const plot = this.#plot;
     if (plot === undefined) return;
     plot.setCursor({ left: plot.valToPos(plot.data[0][index], 'x'), top: 0 });
-  }
-
-  #draw(): void {
-    this.#plot?.setData(this.#data as Parameters<Plot['setData']>[0]);
   }
 
   #resize(): void {

@@ -1,4 +1,4 @@
-/** Names of connections as people read them. */
+/** Names of connections as people read them: in the events that the server writes, and on the page. */
 
 /** `0x11>10.0.0.2/0x22`, as telemetry names a connected queue pair. */
 const CONNECTED = /^(0x[0-9a-f]+)>(.+)\/(0x[0-9a-f]+)$/;
