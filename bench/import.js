@@ -1,6 +1,7 @@
 // How long the first import of an entry point takes, in a process of its own each time: `npm run bench:import -- --reps 15 [--base FOLDER]`. Medians; `--base` is another
-// checkout with its dist/, run in turns with this one, so that what else the machine does falls on both.
+// checkout or unpacked tarball, run in turns with this one, so that what else the machine does falls on both.
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
@@ -9,34 +10,37 @@ const { values } = parseArgs({ options: { reps: { type: 'string', default: '11' 
 const reps = Number(values.reps);
 const here = new URL('../', import.meta.url).pathname;
 const folders = { here, ...(values.base !== undefined && { base: resolve(values.base) }) };
-const ENTRIES = {
-  rocev2: 'dist/index.js',
-  'rocev2/packet': 'dist/packet/index.js',
-  'rocev2/storage': 'dist/storage-rpc/index.js',
-  'rocev2/window': 'dist/window/index.js',
-};
+const ENTRIES = ['.', './packet', './storage', './window', './rpc'];
 const PROGRAM = `
 const began = performance.now();
-const { user: before } = process.cpuUsage();
+const before = process.cpuUsage();
 await import(process.argv[1]);
-console.log(JSON.stringify({ ms: performance.now() - began, cpuMs: (process.cpuUsage().user - before) / 1000 }));`;
+const { user, system } = process.cpuUsage(before);
+console.log(JSON.stringify({ ms: performance.now() - began, cpuMs: (user + system) / 1000 }));`;
+
+/** The file that Node loads for an entry point of the package in a folder, or undefined where it has none of that name. */
+function fileOf(folder, entry) {
+  const { exports } = JSON.parse(readFileSync(resolve(folder, 'package.json'), 'utf8'));
+  return exports[entry] && resolve(folder, exports[entry].default);
+}
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
-const rows = Object.keys(ENTRIES).flatMap((entry) =>
-  Object.keys(folders).map((folder) => ({ entry, folder, ms: [], cpuMs: [] })),
-);
+const rows = ENTRIES.flatMap((entry) =>
+  Object.entries(folders).map(([name, folder]) => ({ entry, name, file: fileOf(folder, entry), ms: [], cpuMs: [] })),
+).filter(({ file }) => file !== undefined);
 for (let rep = 0; rep < reps; rep++) {
   for (const row of rows) {
-    const file = resolve(folders[row.folder], ENTRIES[row.entry]);
-    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', PROGRAM, file], { encoding: 'utf8' });
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', PROGRAM, row.file], {
+      encoding: 'utf8',
+    });
     const { ms, cpuMs } = JSON.parse(stdout);
     row.ms.push(ms);
     row.cpuMs.push(cpuMs);
   }
 }
 console.log(`cold import, node ${process.version}, medians of ${reps}: elapsed ms, processor ms of the program`);
-for (const { entry, folder, ms, cpuMs } of rows) {
+for (const { entry, name, ms, cpuMs } of rows) {
   console.log(
-    `${entry.padEnd(16)} ${folder.padEnd(5)} ${median(ms).toFixed(0).padStart(5)} ${median(cpuMs).toFixed(0).padStart(5)}`,
+    `${entry.replace('.', 'rocev2').padEnd(16)} ${name.padEnd(5)} ${median(ms).toFixed(0).padStart(5)} ${median(cpuMs).toFixed(0).padStart(5)}`,
   );
 }

@@ -1,5 +1,6 @@
 /** The rate controls: one registry, from which names, options and parameters everywhere follow. */
 
+import { onceInThread } from '../core/once-in-thread.js';
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { fixed, none } from './constant-rate.js';
@@ -57,10 +58,9 @@ function withAddedParameters(definition: RateControlDefinition): RateControlDefi
 }
 
 /** All rate controls of this thread. */
-export const rateControls = new SchemeRegistry<RateControlDefinition>(
-  'rate control',
-  ['create'],
-  BUILT_IN.map(withAddedParameters),
+export const rateControls = onceInThread(
+  'rate controls',
+  () => new SchemeRegistry<RateControlDefinition>('rate control', ['create'], BUILT_IN.map(withAddedParameters)),
 );
 
 /**

@@ -1,5 +1,6 @@
 /** The recovery schemes: one registry, from which names, options and parameters everywhere follow. */
 
+import { onceInThread } from '../core/once-in-thread.js';
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { goBack0 } from './go-back-0.js';
@@ -40,10 +41,9 @@ export type RecoverySettings = {
 export const STANDARD_RECOVERY = goBackN.name;
 
 /** All recovery schemes of this thread. */
-export const recoverySchemes = new SchemeRegistry<RecoveryDefinition>(
-  'recovery scheme',
-  ['sender', 'receiver'],
-  BUILT_IN,
+export const recoverySchemes = onceInThread(
+  'recovery schemes',
+  () => new SchemeRegistry<RecoveryDefinition>('recovery scheme', ['sender', 'receiver'], BUILT_IN),
 );
 
 /**
