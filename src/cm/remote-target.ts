@@ -1,6 +1,7 @@
 /** Ranges of the memory that the peer opened, as work requests name them. */
 
 import { RoceError } from '../core/errors.js';
+import { ATOMIC_BYTES } from '../packet/roce.js';
 import type { RemoteRegion } from './hello.js';
 
 /** Where a one-sided operation begins in the peer's memory. */
@@ -10,9 +11,6 @@ export interface RemoteTarget {
   /** Key of the region. */
   readonly rkey: number;
 }
-
-/** Bytes that an atomic operation changes (IBTA 9.4.5). */
-export const ATOMIC_BYTES = 8;
 
 /** `length` bytes from `offset` of the region. Throws ERR_ROCE_INVALID_STATE without a region, ERR_ROCE_OUT_OF_RANGE. */
 export function targetIn(remote: RemoteRegion | undefined, offset: number, length: number): RemoteTarget {

@@ -41,6 +41,8 @@ export const DETH_BYTES = 8;
 export const IMM_BYTES = 4;
 /** Length of the invalidate extended header. */
 export const IETH_BYTES = 4;
+/** Bytes of the number that an atomic operation reads and changes (IBTA vol. 1 §9.4.5). */
+export const ATOMIC_BYTES = 8;
 /** The longest bitmap of a SACK: 1024 PSNs. */
 export const SACK_BITMAP_BYTES_MAX = 128;
 

@@ -16,7 +16,7 @@ import {
 } from '../packet/aeth.js';
 import { OP_ACK, OP_ATOMIC_ACK, RC_READ_RESPONSE_MIDDLE, VENDOR_SACK } from '../packet/opcode.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
-import type { RocePacket } from '../packet/roce.js';
+import { ATOMIC_BYTES, type RocePacket } from '../packet/roce.js';
 import { LOSS_REPORTED } from '../retransmit/recovery.js';
 import { COUNTER } from '../ring/counters.js';
 import {
@@ -35,8 +35,6 @@ import type { Retirement } from './retirement.js';
 import type { Retransmitter } from './retransmitter.js';
 import type { SendSide } from './send-side.js';
 import type { QpShared } from './shared.js';
-
-const ATOMIC_BYTES = 8;
 
 /** What a reliable connection makes of responses. */
 export class Completer {

@@ -7,7 +7,15 @@ import { MemoryRange } from '../memory/memory-range.js';
 import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS, SYNDROME_ACK } from '../packet/aeth.js';
 import * as op from '../packet/opcode.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
-import { BTH_MIGREQ, BTH_PAD_SHIFT, type RocePacket, writeAeth, writeAtomicAckEth, writeBth } from '../packet/roce.js';
+import {
+  ATOMIC_BYTES,
+  BTH_MIGREQ,
+  BTH_PAD_SHIFT,
+  type RocePacket,
+  writeAeth,
+  writeAtomicAckEth,
+  writeBth,
+} from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { REPLAY_REWIND, type ReceiverRecovery } from '../retransmit/recovery.js';
 import { COUNTER } from '../ring/counters.js';
@@ -27,7 +35,6 @@ import {
 import type { QpShared } from './shared.js';
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
-const ATOMIC_BYTES = 8;
 
 /** {@link ReadResponder.execute}: the request cannot be executed, see `refusedSyndrome`. */
 export const REQUEST_REFUSED = -1;

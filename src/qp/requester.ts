@@ -8,6 +8,7 @@
 
 import type { RateControl } from '../dcqcn/rate-control.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
+import { ATOMIC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { COUNTER } from '../ring/counters.js';
 import {
@@ -47,7 +48,6 @@ const ACKS_PER_WINDOW = 4;
 const ACK_EVERY_PACKETS_MAX = 128;
 /** No message may take more PSNs than this: half of what PSN comparison can tell apart. 1 GiB at the smallest MTU. */
 const MESSAGE_PSNS_MAX = 1 << 22;
-const ATOMIC_BYTES = 8;
 
 /** The sending half of a reliable connection. */
 export class Requester {

@@ -6,6 +6,7 @@
 import { PERFTEST_TOOLS, type PerftestExchange } from '../../cm/perftest-exchange.js';
 import { TRANSPORTS } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
+import { ATOMIC_BYTES } from '../../packet/roce.js';
 import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
@@ -21,7 +22,6 @@ import { measuredOf } from './figures.js';
 import { connectLanes } from './perftest-lanes.js';
 import { meetOverTcp, meetThroughManager, type PerftestMeeting } from './perftest-meeting.js';
 import { type PerftestOutcome, runSizes } from './perftest-rounds.js';
-import { ATOMIC_BYTES } from './plan.js';
 import { documentOf, expectLimits, resultOf, type TransferResult } from './result.js';
 import { postReceives } from './run.js';
 import type { TransferTool } from './tool.js';

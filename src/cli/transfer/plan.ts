@@ -1,12 +1,11 @@
 /** The plan of a test, from the options. */
 
+import { ATOMIC_BYTES } from '../../packet/roce.js';
 import type { TransferOptions } from './command.js';
 import type { TransferOp, TransferPlan } from './endpoint.js';
 import type { ToolName } from './flags.js';
 import { rateControlOf } from './rate-control.js';
 
-/** What an atomic operation moves (IBTA vol. 1 §9.4.5). */
-export const ATOMIC_BYTES = 8;
 /** A run without end has one that nobody will see: 104 days. */
 const ENDLESS_NS = Number.MAX_SAFE_INTEGER;
 
