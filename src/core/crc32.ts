@@ -3,33 +3,87 @@
  * `crc32(b, crc32(a))` is the CRC of `a` followed by `b`.
  *
  * A native function is fastest from some 200 bytes on; below that the call and the view it needs cost more than the sum itself, so
- * short ranges go through tables in JavaScript.
+ * short ranges go through tables in JavaScript. Which native function is called is the thread's choice ({@link useCrc32}): devices take the
+ * fastest of those that are there (`driver/crc32`), whatever runs without a device takes the package, or zlib.
  */
 
-import { crc32 as zlibCrc32 } from 'node:zlib';
+import { crc32 as zlibSum } from 'node:zlib';
 import { crcOfRange, crcTables } from './crc-tables.js';
 import { requirePackage } from './packages.js';
+import { rememberedView } from './view-cache.js';
 
-type NativeCrc32 = (bytes: Uint8Array, seed?: number) => number;
+/** A way to compute CRC-32. All give the same values. */
+export interface Crc32Implementation {
+  /** For people, and for `ROCEV2_CRC32`. */
+  readonly name: string;
+  /** As {@link crc32}. */
+  readonly sum: (bytes: Uint8Array, seed: number) => number;
+  /** As {@link crc32At}. */
+  readonly sumAt: (bytes: Uint8Array, offset: number, length: number, seed: number, view?: Uint8Array) => number;
+}
 
-/** CRC-32 of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. The first call loads the fastest one there is. */
-export let crc32: NativeCrc32 = (bytes, seed) => {
-  crc32 = fastest().crc32;
+let implementation: Crc32Implementation | undefined;
+
+/** CRC-32 of `bytes`, continuing from `seed` (an earlier result; 0 to start). Unsigned. */
+export let crc32 = (bytes: Uint8Array, seed = 0): number => {
+  useCrc32(packagedCrc32());
   return crc32(bytes, seed);
 };
 
-/** Which implementation {@link crc32} calls. */
-export function crc32Backend(): '@node-rs/crc32' | 'zlib' {
-  return fastest().name;
+/**
+ * CRC-32 of `bytes[offset, offset + length)`, `length` > 0, of an array that lives long, such as a slab: what an implementation learns about the array
+ * is remembered. `view`, if the caller has one, is a view of exactly these bytes.
+ */
+export let crc32At: Crc32Implementation['sumAt'] = (bytes, offset, length, seed, view) => {
+  useCrc32(packagedCrc32());
+  return crc32At(bytes, offset, length, seed, view);
+};
+
+/** From now on this thread computes CRC-32 in this way. */
+export function useCrc32(chosen: Crc32Implementation): void {
+  implementation = chosen;
+  const { sum, sumAt } = chosen;
+  crc32 = (bytes, seed = 0) => sum(bytes, seed);
+  crc32At = sumAt;
 }
 
-function fastest(): { name: '@node-rs/crc32' | 'zlib'; crc32: NativeCrc32 } {
+/** Which implementation {@link crc32} calls in this thread. */
+export function crc32Backend(): string {
+  if (implementation === undefined) useCrc32(packagedCrc32());
+  return implementation!.name;
+}
+
+function packagedCrc32(): Crc32Implementation {
   try {
-    return { name: '@node-rs/crc32', crc32: requirePackage<{ crc32: NativeCrc32 }>('@node-rs/crc32').crc32 };
+    return nodeRsCrc32();
   } catch {
-    // Not installed, or no prebuilt binary for this platform: zlib's takes about twice as long.
-    return { name: 'zlib', crc32: zlibCrc32 };
+    return zlibCrc32(); // Not installed, or no prebuilt binary for this platform.
   }
+}
+
+/** `@node-rs/crc32`, an optional dependency. Throws ERR_ROCE_UNSUPPORTED where it cannot be loaded. */
+export function nodeRsCrc32(): Crc32Implementation {
+  const { crc32: sum } = requirePackage<{ crc32: Crc32Implementation['sum'] }>('@node-rs/crc32');
+  return viewSums('@node-rs/crc32', sum);
+}
+
+/** What every Node has. */
+export function zlibCrc32(): Crc32Implementation {
+  return viewSums('zlib', zlibSum);
+}
+
+/** Tables in JavaScript, which need nothing: {@link crc32Range}. */
+export function javaScriptCrc32(): Crc32Implementation {
+  return { name: 'javascript', sum: (bytes, seed) => crc32Range(bytes, 0, bytes.length, seed), sumAt: crc32Range };
+}
+
+/** An implementation of a function that takes a view of the bytes. */
+function viewSums(name: string, sum: Crc32Implementation['sum']): Crc32Implementation {
+  return {
+    name,
+    sum,
+    sumAt: (bytes, offset, length, seed, view) => sum(view ?? rememberedView(bytes, offset, length), seed),
+  };
 }
 
 /** At and below this many bytes {@link crc32Range} is faster than {@link crc32} on a view that has to be made first (measured). */

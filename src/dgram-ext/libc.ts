@@ -48,6 +48,11 @@ export interface LibC {
 
 let loaded: LibC | string | undefined;
 
+/** The package that calls native code. Throws ERR_ROCE_UNSUPPORTED where it cannot be loaded; only where {@link libC} gives functions it can be. */
+export function koffiPackage(): typeof import('koffi') {
+  return requirePackage(`@koromix/koffi-linux-${process.arch}`);
+}
+
 /** The C library, or the reason why it cannot be called, for people. Loaded once, on first use. */
 export function libC(): LibC | string {
   loaded ??= load();
@@ -57,7 +62,7 @@ export function libC(): LibC | string {
 function load(): LibC | string {
   if (process.platform !== 'linux') return `socket options are set on Linux only, this is ${process.platform}`;
   try {
-    const koffi = requirePackage<typeof import('koffi')>(`@koromix/koffi-linux-${process.arch}`);
+    const koffi = koffiPackage();
     // The structures are laid out for these machines: x64, arm64, and most others that run Node.
     if (koffi.sizeof('void *') !== 8 || endianness() !== 'LE')
       return 'structures are known for 64-bit little-endian only';

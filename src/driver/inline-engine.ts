@@ -22,7 +22,7 @@ export class InlineEngine extends Engine {
   }
 
   override get portDescription(): string {
-    return this.#opened.port.description;
+    return this.#opened.description;
   }
 
   override resolve(address: IpAddress): Promise<void> {

@@ -15,6 +15,7 @@ import { FaultyPort } from '../faults/faulty-port.js';
 import { openFramePort } from '../frame-port/frame-port.js';
 import { IpAddress } from '../packet/address.js';
 import type { Port } from '../port/datagram.js';
+import { chooseCrc32 } from './crc32/choice.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { nowNs, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
@@ -58,6 +59,8 @@ export interface PortOptions {
 export interface OpenPort {
   /** With everything around it that was asked for. */
   readonly port: Port;
+  /** For people: the port, what is around it, and which CRC-32 makes its ICRCs. */
+  readonly description: string;
   /** The batched port at the bottom, when it was asked to be polled: whoever turns the crank calls it. */
   readonly polled: BatchedUdpPort | undefined;
   /** To be told of the NIC, when a trace was asked for. */
@@ -71,11 +74,12 @@ export interface OpenPort {
 }
 
 /**
- * Throws ERR_ROCE_CONFLICT for options that exclude each other, ERR_ROCE_UNSUPPORTED for an `io` that cannot be had here, and
- * ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
+ * Throws ERR_ROCE_CONFLICT for options that exclude each other, ERR_ROCE_UNSUPPORTED for an `io` or a CRC-32 that cannot be had here,
+ * ERR_ROCE_UNKNOWN_NAME for a CRC-32 that does not exist, and ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
  */
 export async function openPort(options: PortOptions, driving: 'itself' | 'polled' = 'itself'): Promise<OpenPort> {
   const address = IpAddress.parse(options.address);
+  const crc32 = chooseCrc32();
   const framePort = options.frame === undefined ? undefined : makeFramePort(options, address);
   const batched = framePort === undefined ? makeBatchedPort(options, address, driving === 'polled') : undefined;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
@@ -108,6 +112,7 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
   }
   return {
     port,
+    description: `${port.description}, CRC-32 by ${crc32}`,
     polled: driving === 'polled' ? batched : undefined,
     trace,
     resolve: async (peer) => {

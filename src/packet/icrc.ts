@@ -10,9 +10,8 @@
  */
 
 import { readU16 } from '../core/bytes.js';
-import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32Range } from '../core/crc32.js';
+import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32At, crc32Range } from '../core/crc32.js';
 import { RoceError } from '../core/errors.js';
-import { rememberedView } from '../core/view-cache.js';
 import type { IpAddress } from './address.js';
 import { IP_PROTOCOL_UDP, IPV4_BYTES } from './ipv4.js';
 import { IPV6_BYTES } from './ipv6.js';
@@ -127,7 +126,8 @@ function maskIp(ip: Uint8Array): void {
 
 /**
  * Computes and stores the ICRC of the packet `bytes[offset, offset + length)`, whose last four bytes are room for it. `checkView`, if
- * given, is a view of exactly `bytes[offset, offset + length - 4)`: making one costs more than the CRC of a short packet.
+ * given, is a view of exactly `bytes[offset, offset + length - 4)`, and `bytes` is an array that lives long: making a view costs more than the CRC of a
+ * short packet.
  */
 export function sealIcrc(
   flow: IcrcFlow,
@@ -142,10 +142,10 @@ export function sealIcrc(
   const congestion = bytes[offset + 4];
   bytes[offset + 4] = 0xff;
   const seed = flow.prefix(length, ipId);
-  const crc =
-    covered <= CRC32_RANGE_BYTES
-      ? crc32Range(bytes, offset, covered, seed)
-      : crc32(checkView ?? bytes.subarray(offset, end), seed);
+  let crc: number;
+  if (covered <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, covered, seed);
+  else if (checkView === undefined) crc = crc32(bytes.subarray(offset, end), seed);
+  else crc = crc32At(bytes, offset, covered, seed, checkView);
   bytes[offset + 4] = congestion;
   bytes[end] = crc;
   bytes[end + 1] = crc >>> 8;
@@ -167,7 +167,7 @@ export function checkIcrc(flow: IcrcFlow, bytes: Uint8Array, offset: number, len
   let crc: number;
   if (length <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, length, seed);
   else if (length === bytes.length) crc = crc32(bytes, seed);
-  else crc = crc32(rememberedView(bytes, offset, length), seed);
+  else crc = crc32At(bytes, offset, length, seed);
   bytes[offset + 4] = congestion;
   if (crc === RESIDUE) return ICRC_OK;
   if (ipId >= 0 || flow.family === 6) return ICRC_BAD;

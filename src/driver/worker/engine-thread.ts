@@ -92,7 +92,7 @@ function run(opened: OpenPort): void {
     }
     if (crank instanceof EventLoopCrank) crank.turnSoon();
   });
-  say({ type: 'ready', portDescription: port.description, wakeFd: polled?.wakeFd ?? -1, udpPort: port.udpPort });
+  say({ type: 'ready', portDescription: opened.description, wakeFd: polled?.wakeFd ?? -1, udpPort: port.udpPort });
 }
 
 async function start(): Promise<void> {

@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest';
+import { type Crc32Implementation, crc32Range, javaScriptCrc32, zlibCrc32 } from '../../src/core/crc32.js';
+import { randomInt, SeededRandom } from '../../src/core/random.js';
+import { CRC32_CANDIDATES, CRC32_VARIABLE, fastestCrc32, namedCrc32 } from '../../src/driver/crc32/choice.js';
+import { nativeCrc32 } from '../../src/driver/crc32/native-sum.js';
+import { sumsRight } from '../../src/driver/crc32/self-test.js';
+import { naiveCrc32 } from '../support/naive-codec.js';
+
+const right = javaScriptCrc32();
+
+/** The right sums, but for those that `wrong` picks, which have one bit flipped. */
+function flawed(name: string, wrong: (length: number, offset: number, seed: number) => boolean): Crc32Implementation {
+  const sumAt: Crc32Implementation['sumAt'] = (bytes, offset, length, seed) =>
+    (crc32Range(bytes, offset, length, seed) ^ (wrong(length, offset, seed) ? 1 : 0)) >>> 0;
+  return { name, sumAt, sum: (bytes, seed) => sumAt(bytes, 0, bytes.length, seed) };
+}
+
+const cheap = (name: string) => (implementation: Crc32Implementation) => (implementation.name === name ? 1 : 2);
+
+test('the one that costs least is taken', () => {
+  const candidates = [zlibCrc32, javaScriptCrc32];
+  expect(fastestCrc32(candidates, cheap('zlib')).name).toBe('zlib');
+  expect(fastestCrc32(candidates, cheap('javascript')).name).toBe('javascript');
+});
+
+test.each<[string, Crc32Implementation]>([
+  ['in all sums', flawed('flawed', () => true)],
+  ['in long ones', flawed('flawed', (length) => length > 4096)],
+  ['in lengths that are no multiple of 16', flawed('flawed', (length) => length % 16 !== 0)],
+  ['at odd places', flawed('flawed', (_, offset) => offset % 2 === 1)],
+  ['in continued sums', flawed('flawed', (_length, _offset, seed) => seed !== 0)],
+  ['in the highest bit of the seed', flawed('flawed', (_length, _offset, seed) => seed > 0x7fffffff)],
+  ['in its sign', { ...right, name: 'flawed', sumAt: (...range) => right.sumAt(...range) | 0 }],
+])('one that is wrong %s is not taken, however quick', (_, implementation) => {
+  expect(sumsRight(right)).toBe(true);
+  expect(sumsRight(implementation)).toBe(false);
+  expect(fastestCrc32([() => implementation, javaScriptCrc32], cheap('flawed')).name).toBe('javascript');
+  expect(() => namedCrc32('flawed', { flawed: () => implementation })).toThrow(
+    expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED', message: expect.stringContaining('it gives wrong sums') }),
+  );
+});
+
+test('one that is missing is not taken; asked for by name it is refused with the reason', () => {
+  const missing = () =>
+    nativeCrc32({ name: 'missing', library: 'librocev2-has-no-such-library.so.0', symbol: 'crc32_gzip_refl' });
+  expect(fastestCrc32([missing, javaScriptCrc32], cheap('missing')).name).toBe('javascript');
+  expect(() => namedCrc32('missing', { missing, zlib: zlibCrc32 })).toThrow(
+    expect.objectContaining({
+      code: 'ERR_ROCE_UNSUPPORTED',
+      message: expect.stringMatching(/^ROCEV2_CRC32 asks for missing: \S/),
+      hint: expect.stringContaining('missing, zlib'),
+    }),
+  );
+  expect(() => namedCrc32('crc64', CRC32_CANDIDATES)).toThrow(
+    expect.objectContaining({
+      code: 'ERR_ROCE_UNKNOWN_NAME',
+      message: `${CRC32_VARIABLE} is 'crc64' (it is one of libdeflate, isa-l, @node-rs/crc32, zlib, javascript)`,
+    }),
+  );
+  expect(() => fastestCrc32([missing])).toThrow(expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED' }));
+});
+
+/** An implementation of the list, or undefined where the system lacks it: the tests above say what is done then. */
+function had(name: string): Crc32Implementation | undefined {
+  try {
+    return CRC32_CANDIDATES[name]();
+  } catch {
+    return undefined;
+  }
+}
+
+test.for(Object.keys(CRC32_CANDIDATES))(
+  '%s, where it can be had, agrees with an independent implementation',
+  (name, { skip }) => {
+    const implementation = had(name) ?? skip(`no ${name} on this system`);
+    const random = new SeededRandom(7).stream(name);
+    const slab = Uint8Array.from({ length: 20_000 }, () => random.u32());
+    for (let n = 0; n < 50; n++) {
+      const offset = randomInt(random, 0, 10_000);
+      const length = randomInt(random, 1, 9_000);
+      const view = slab.subarray(offset, offset + length);
+      const expected = naiveCrc32(view);
+      const half = length >> 1;
+      expect(implementation.sum(view, 0)).toBe(expected);
+      expect(implementation.sumAt(slab, offset, length, 0)).toBe(expected);
+      const first = implementation.sum(view.subarray(0, half), 0);
+      expect(implementation.sum(view.subarray(half), first)).toBe(expected);
+      if (half > 0) expect(implementation.sumAt(slab, offset + half, length - half, first)).toBe(expected);
+    }
+  },
+);
+
+test('a native sum reads nothing outside its array, nor what an array has given away', ({ skip }) => {
+  const native = had('libdeflate') ?? had('isa-l') ?? skip('no such library on this system');
+  const bytes = new Uint8Array(1024);
+  expect(native.sumAt(bytes, 0, 1024, 0)).toBe(crc32Range(bytes, 0, 1024, 0));
+  expect(() => native.sumAt(bytes, 1, 1024, 0)).toThrow(RangeError);
+  expect(() => native.sumAt(bytes, -1, 1024, 0)).toThrow(RangeError);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  expect(() => native.sumAt(bytes, 0, 1024, 0)).toThrow(RangeError);
+});
