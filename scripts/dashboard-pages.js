@@ -67,7 +67,9 @@ export async function dashboard(args, colorScheme, act) {
   await end(program);
 }
 
-export const shoot = (page, name) => page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+/** A picture of the whole page, or of what a screen shows of it. */
+export const shoot = (page, name, { fullPage = true } = {}) =>
+  page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage });
 
 export async function finish() {
   await browser.close();

@@ -1,4 +1,4 @@
-// Makes the pictures of docs/dashboard.md of the lab and of a simulation: npm run build && node scripts/screenshots.js
+// Makes the pictures of README.md, and those of docs/dashboard.md of the lab and of a simulation: npm run build && node scripts/screenshots.js
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { dashboard, finish, shoot } from './dashboard-pages.js';
@@ -15,6 +15,7 @@ const choose = (page, name) => page.locator('label.choice', { hasText: new RegEx
 
 await picture('dashboard-livelock', [], async (page) => {
   await delay(8000);
+  await shoot(page, 'dashboard-first-screen', { fullPage: false });
   await choose(page, 'go-back-n');
   await delay(8000);
 });
