@@ -1,6 +1,6 @@
 /**
  * A connection for programs that want results rather than completions: every operation is a promise. Buffers are registered for the
- * time of one operation; programs that care for speed post work requests on `connection.qp` themselves.
+ * time of one operation; programs that need the last bit of speed post work requests on `connection.qp` themselves.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -34,8 +34,8 @@ export interface SendOptions extends WaitOptions {
 /** What {@link Connection.receive} takes. */
 export interface ReceiveOptions extends WaitOptions {
   /**
-   * The message is a view of its receive buffer, not a copy: valid until `message.release()`, which has to be called. Until then the peer has one
-   * receive less. Default false.
+   * The message is a view of its receive buffer, not a copy. It is valid until the program calls `message.release()`, which it must do: until then
+   * the peer has one receive less. Default false.
    */
   readonly view?: boolean;
 }
@@ -51,9 +51,9 @@ const FLUSH_GRACE_MS = 100;
 export class Connection extends Resource {
   /** Before what it is made of, which the device closes too. */
   override readonly closeRank = -1;
-  /** For work requests of the program's own. Completions belong to the connection. */
+  /** The queue pair, for work requests that the program posts itself. Their completions belong to the connection. */
   readonly qp: QueuePair;
-  /** Path MTU, recovery scheme and what else was agreed. */
+  /** What both ends have agreed on: path MTU, recovery scheme and more. */
   readonly agreement: Agreement;
   readonly #parts: ConnectionParts;
   readonly #peer: PeerPresence;
@@ -164,7 +164,7 @@ export class Connection extends Resource {
 
   /**
    * The connection as a stream of Node: bytes in both directions, with backpressure and half close (docs/streams.md). Both sides call it, or
-   * `webStreams`; from then on the messages of the connection are the stream's. Throws ERR_ROCE_BUSY when they are something else's already.
+   * `webStreams`; from then on the stream owns the messages of the connection. Throws ERR_ROCE_BUSY when something else owns them.
    */
   stream(options: StreamOptions = {}): ConnectionStream {
     checkOptions('stream', options, STREAM_OPTIONS);
@@ -235,7 +235,7 @@ export class Connection extends Resource {
   }
 
   /**
-   * Reads the peer's memory from `offset` of the region it opened: so many bytes into a new buffer, or as many as `into` has room for, into that.
+   * Reads the peer's memory from `offset` of the region it opened: a given number of bytes into a new buffer, or as many as `into` holds into `into`.
    * Resolves to the bytes. Memory of `device.allocate` is read into in place, whatever the engine. When the wait ends early, the NIC may
    * write into `into` until the error's `released` has resolved.
    */

@@ -1,6 +1,6 @@
 /**
- * Accepts connections. Set-ups run side by side, and nothing is made for a peer before its hello has been read and fits. Whatever one peer
- * does ends its own set-up alone: it is counted and told as an event, and neither `accept` nor iteration hears of it.
+ * Accepts connections. Set-ups run side by side, and nothing is made for a peer before its hello has been read and fits. A peer
+ * that misbehaves ends only its own set-up. A counter and an event report it; `accept` and iteration do not.
  */
 
 import { EventEmitter } from 'node:events';
@@ -32,19 +32,19 @@ export interface ListenOptions extends ConnectionOptions {
   readonly maxConnectionsPerAddress?: number;
 }
 
-/** What has become of the peers of a listener so far. */
+/** What became of the peers of a listener so far. */
 export interface ListenerCounters {
   /** Connections made. */
   established: number;
-  /** It spoke something else, had other options, or claimed an address that is not its own. */
+  /** The peer spoke another protocol, had other options, or claimed an address that is not its own. */
   refused_mismatch: number;
-  /** Its address, or all addresses together, had as many connections as are allowed; or nobody accepted those that were ready. */
+  /** Its address, or all addresses together, had the maximum of connections, or the program did not accept those that were ready. */
   refused_full: number;
-  /** It said nothing whole within 10 s, or left before. */
+  /** The peer sent no complete hello within 10 s, or left before. */
   timed_out: number;
-  /** It was silent, or had stopped in its set-up, and was the oldest such when another peer needed its place. */
+  /** The peer was silent, or had stopped in its set-up, and was the oldest of these when another peer needed its place. */
   crowded_out: number;
-  /** This process could not: no memory, no descriptor, a defect. */
+  /** This process could not serve it: no memory, no descriptor, a defect. */
   failed: number;
 }
 
@@ -57,11 +57,11 @@ export interface Refusal {
   readonly reason: RefusalReason;
   /** `host:port` of the peer. */
   readonly peer: string;
-  /** What it was told, or would have been. */
+  /** The reason in words, as the peer receives it if it still listens. */
   readonly error: Error;
 }
 
-/** Events of a listener. Peers cause them, at whatever pace they like. */
+/** Events of a listener. Peers cause them, at any rate. */
 export interface ListenerEvents {
   /** A peer did not become a connection. */
   REFUSED: [refusal: Refusal];
@@ -170,7 +170,7 @@ export class Listener extends Resource {
   }
 
   /**
-   * The next connection. Peers that do not fit are refused, told why, and left out: no stranger can fail this call. Rejects with ERR_ROCE_CLOSED
+   * The next connection. A peer that does not fit is refused with the reason and left out; no stranger can make this call fail. Rejects with ERR_ROCE_CLOSED
    * when the listener is closed, and for a mistake in its own options that comes to light with the first peer, such as a region that
    * cannot be registered. ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say: the connection that comes next is then for the next call.
    */
@@ -308,7 +308,7 @@ export class Listener extends Resource {
     process.emitWarning(error);
   }
 
-  /** Takes no more connections, and closes those that nobody has accepted; others stay. */
+  /** Takes no more connections, and closes those that the program has not accepted; others stay. */
   protected override async release(): Promise<void> {
     this.#isListening = false;
     this.#cm?.close();

@@ -9,7 +9,7 @@ import { RoceError } from './errors.js';
 
 /** One parameter: a number between `min` and `max`, both included. */
 export interface ParameterRange {
-  /** The value of whoever names none. */
+  /** The value if the user names none. */
   readonly default: number;
   /** The smallest value. */
   readonly min: number;

@@ -1,5 +1,5 @@
 /**
- * How long a caller waits: until an `AbortSignal` is aborted, or a time is up. Whatever waits for a peer takes the same two options and ends with
+ * How long a caller waits: until an `AbortSignal` is aborted, or a time is up. Every call that waits for a peer takes the same two options and ends with
  * the same error.
  */
 
@@ -11,7 +11,7 @@ import { NS_PER_MS } from './units.js';
 
 /** Ends a call that waits. Without both options it waits as long as it takes. */
 export interface WaitOptions {
-  /** The call rejects with ERR_ROCE_ABORTED when this is aborted. If it is aborted already, the call does nothing at all. */
+  /** The call rejects with ERR_ROCE_ABORTED when this signal is aborted. If it is aborted already, the call does nothing. */
   readonly signal?: AbortSignal;
   /** The call rejects with ERR_ROCE_TIMEOUT after this time. Milliseconds, 0 to 2^31 - 1, or Infinity. Measured by the device's clock. */
   readonly timeoutMs?: number;
@@ -27,8 +27,8 @@ const RELEASED = Promise.resolve();
 /** The caller's patience ended a call: ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT. */
 export class WaitEnded extends RoceError {
   /**
-   * Resolves when the call holds nothing any more. Until then the NIC may still read, or write, the memory that was passed: a work request that
-   * was posted cannot be taken back. Never rejects.
+   * Resolves when the call no longer uses anything of the program's. Until then the NIC may read or write the memory that was passed, because a
+   * posted work request cannot be taken back. Never rejects.
    */
   readonly released: Promise<void>;
 

@@ -125,7 +125,7 @@ export abstract class ReceiverRecovery {
     return undefined;
   }
 
-  /** A packet behind the expected PSN differs from the one that was kept, and taken, with its PSN. Nobody who sends again sends something else. */
+  /** A packet behind the expected PSN differs from the one that was kept, and taken, with its PSN. An honest sender repeats the same bytes. */
   isOtherThanTaken(_psn: number, _bytes: Uint8Array, _offset: number, _length: number): boolean {
     return false;
   }
@@ -150,7 +150,7 @@ export interface KeptPacket {
 /** What a loss rule does to the packets of one direction: one in `period`, K, or each by itself with `probability` p, 0..1. */
 export type LossModel =
   | {
-      /** One packet in so many, retransmissions counted along. */
+      /** One packet in this many is lost; retransmissions count, too. */
       readonly kind: 'regular';
       /** K: every K-th packet is lost. */
       readonly period: number;

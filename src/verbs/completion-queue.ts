@@ -18,7 +18,7 @@ import type { RdmaDevice } from './device.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
 
-/** What a work request carries through to its completion. */
+/** The program's own mark of a work request; its completion carries it, too. */
 export type WrId = number | bigint;
 
 /** A work completion (`ibv_wc`). When `status` is not 0 only `wrId`, `status`, `qpn` and `vendorError` mean something. */
@@ -85,11 +85,11 @@ const COMPLETION_WAIT_OPTIONS: OptionNames<CompletionWaitOptions> = { ...WAIT_OP
 /** A completion queue (`ibv_cq`), made by {@link RdmaDevice.createCq}. */
 export class CompletionQueue extends Resource {
   override readonly closeRank = 4;
-  /** Tells it from other objects of the device. */
+  /** Unique among the objects of the device. */
   readonly kind = 'CQ';
   /** The device that it belongs to. */
   readonly device: RdmaDevice;
-  /** The NIC's number of it. */
+  /** The number that the NIC gave it. */
   readonly handle: number;
   readonly #ring: CompletionRing;
   readonly #memoryId: number;

@@ -34,13 +34,13 @@ import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
-/** What a device can do, as `ibv_query_device` and `ibv_query_port` would say. */
+/** What a device can do, as `ibv_query_device` and `ibv_query_port` say. */
 export interface DeviceAttributes {
   /** The IP address it was opened on: its GID. */
   readonly address: IpAddress;
   /** UDP port that peers send to. */
   readonly udpPort: number;
-  /** UDP source port of what it sends; `flow`: each connection has one of its own, which follows from both QPNs. */
+  /** UDP source port of sent packets; `flow`: each connection has one of its own, computed from both QPNs. */
   readonly sourcePort: number | 'flow';
   /** Largest path MTU in bytes. */
   readonly pathMtuMax: number;
@@ -56,14 +56,14 @@ export interface DeviceEvents {
   SQ_DRAINED: [qp: QueuePair];
   /** The queue pair went to ERR by an error of its own. */
   QP_FATAL: [qp: QueuePair];
-  /** The queue pair, in ERR, takes nothing more from its shared receive queue. */
+  /** The queue pair is in ERR and takes no more receives from its shared receive queue. */
   QP_LAST_WQE_REACHED: [qp: QueuePair];
   /**
    * A packet came from the peer's address, but from another UDP source port than the peer's: dropped, and counted in `rx_drop_source_port`. A
    * stranger's, unless the peer changes its port. Once a connection.
    */
   QP_SOURCE_PORT: [qp: QueuePair];
-  /** A response named a PSN that was never sent: ignored, and counted in `unsent_response`. A stranger's. Once a connection. */
+  /** A response, probably forged, named a PSN that was never sent: ignored, and counted in `unsent_response`. Once a connection. */
   QP_UNSENT_RESPONSE: [qp: QueuePair];
   /**
    * Two different packets came with one PSN: one of them is a stranger's. Selective repeat only; counted in `reorder_conflicts`. Once a
@@ -190,7 +190,7 @@ export class RdmaDevice extends Resource {
     return CompletionQueue.create(this, depth);
   }
 
-  /** Memory the NIC can reach, zeroed: what `regMr` makes when it is given a length. */
+  /** New zeroed memory that the NIC can reach, as `regMr` makes it for a length. */
   allocate(bytes: number): Buffer {
     return Buffer.from(this.#link.allocate(bytes));
   }
@@ -314,7 +314,7 @@ export class RdmaDevice extends Resource {
     this.events.emit(name, qp);
   }
 
-  /** Where the telemetry of this device can be looked at; undefined when it was opened without. */
+  /** Where the telemetry of this device is served; undefined if it was opened without telemetry. */
   get telemetry():
     | {
         /** Path of the control socket. */

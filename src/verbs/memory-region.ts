@@ -8,7 +8,7 @@ import { Resource } from './resource.js';
 /** A memory region (`ibv_mr`), made by {@link ProtectionDomain.regMr}. */
 export class MemoryRegion extends Resource {
   override readonly closeRank = 2;
-  /** The NIC's number of it. */
+  /** The number that the NIC gave it. */
   readonly handle: number;
   /** Local key, for scatter/gather elements. */
   readonly lkey: number;
@@ -66,11 +66,11 @@ export class MemoryRegion extends Resource {
 
 /**
  * A region that work requests register (REG_MR) and invalidate (LOCAL_INV, or the peer's SEND_WITH_INV), as kernel storage drivers use
- * it: mapping costs no command. The index of the key stays, its low 8 bits are the owner's to change.
+ * it: mapping costs no command. The index of the key stays; the owner may change its low 8 bits.
  */
 export class FastRegisterMemoryRegion extends Resource {
   override readonly closeRank = 2;
-  /** The NIC's number of it. */
+  /** The number that the NIC gave it. */
   readonly handle: number;
   /** All memory that may be mapped. */
   readonly bytes: Buffer;

@@ -27,7 +27,7 @@ export interface DeviceOptions extends PortOptions {
    */
   readonly engine?: EngineName;
   /**
-   * Worker engine: before it sleeps it looks again for up to 50 us where that has paid lately and the system has a core to spare, which
+   * Worker engine: the NIC polls for up to 50 us before it sleeps, if that has paid lately and the system has a core to spare. This
    * makes round trips several times shorter. Default true.
    */
   readonly spin?: boolean;
@@ -77,7 +77,7 @@ const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
  *
  * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects with ERR_ROCE_IO when
  * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT
- * without an address, ERR_ROCE_MALFORMED for one that is none, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other options that cannot be,
+ * without an address, ERR_ROCE_MALFORMED for text that is no address, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT for other options that cannot be,
  * ERR_ROCE_UNSUPPORTED where this system lacks what they ask for, ERR_ROCE_NOT_FOUND or ERR_ROCE_INVALID_ARGUMENT for an extension that is
  * missing or throws, ERR_ROCE_NOT_FOUND in a bundle that lacks the file of `workerUrl`, or telemetry.
  */

@@ -26,7 +26,7 @@ const SRQ_INIT: OptionNames<{ depth: number; maxSge?: number }> = { depth: true,
 export class ProtectionDomain extends Resource {
   /** The device that it belongs to. */
   readonly device: RdmaDevice;
-  /** The NIC's number of it. */
+  /** The number that the NIC gave it. */
   readonly handle: number;
 
   /** @internal */

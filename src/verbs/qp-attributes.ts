@@ -99,18 +99,18 @@ export interface QpAttr {
   /** Local ACK timeout, 4.096 us x 2^timeout, 0..31; 0: never. */
   readonly timeout?: number;
   /**
-   * Total retransmission timeout, 4.096 us x 2^totalTimeout, 0..31: so long the peer may be silent before the queue pair gives up. While
+   * Total retransmission timeout, 4.096 us x 2^totalTimeout, 0..31: how long the peer may be silent before the queue pair gives up. While
    * nothing is heard the ACK timeout doubles, up to a sixteenth of it, and `retryCnt` counts sequence NAKs only. 0, the default: `retryCnt`
    * counts timeouts, too, and all are of one length (IBTA §9.7.6.1.3). It may change while the queue pair is connected.
    */
   readonly totalTimeout?: number;
-  /** 0..7. */
+  /** Timeouts and sequence NAKs before the queue pair gives up, 0..7. */
   readonly retryCnt?: number;
-  /** 0..7; 7 means without end. */
+  /** RNR NAKs before the queue pair gives up, 0..7; 7 means no limit. */
   readonly rnrRetry?: number;
   /** How losses are recovered; both ends must agree, and third parties speak go-back-n (the default) only. */
   readonly recovery?: RecoveryOptions;
-  /** Packets the peer's socket can hold; all QPs to it have a fair share of what each was told. Default 128. */
+  /** Packets that the peer's socket can hold; the QPs to one socket share it fairly. Default 128. */
   readonly inflightPackets?: number;
   /**
    * The UDP source port of the peer; packets from another one are dropped (`rx_drop_source_port`). A port, 0..65535; `flow`: the one that follows
@@ -126,7 +126,7 @@ export interface QpAttr {
 export interface QpInfo {
   /** The NIC's view; a queue pair may have gone to ERR by itself. */
   readonly state: QpStateName;
-  /** In SQD: what was begun is not finished yet. */
+  /** In SQD: work that has begun is not finished yet. */
   readonly sqDraining: boolean;
   /** What the peer may do: flags of {@link Access}. */
   readonly accessFlags: number;
@@ -146,7 +146,7 @@ export interface QpInfo {
   readonly totalTimeout: number;
   /** Timeouts and sequence NAKs before giving up, 0 to 7. */
   readonly retryCnt: number;
-  /** RNR NAKs before giving up, 0 to 7; 7 means without end. */
+  /** RNR NAKs before giving up, 0 to 7; 7 means no limit. */
   readonly rnrRetry: number;
   /** READs and atomics this side has outstanding. */
   readonly maxRdAtomic: number;

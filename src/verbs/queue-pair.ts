@@ -133,7 +133,7 @@ interface QueuePairParts {
 
 /** A queue pair (`ibv_qp`), made by {@link ProtectionDomain.createQp}. */
 export class QueuePair extends Resource {
-  /** Tells it from other objects of the device. */
+  /** Unique among the objects of the device. */
   readonly kind = 'QP';
   /** The device that it belongs to. */
   readonly device: RdmaDevice;

@@ -17,7 +17,7 @@ export interface PoolOwnerOptions {
   readonly blocks: number;
   /** m. */
   readonly blockBytes: number;
-  /** The pool may grow to so many blocks; the link must have been made for them. Default: `blocks`, it stays as it is. */
+  /** The pool may grow to this number of blocks; the link must have been made for them. Default: `blocks`, so the pool does not grow. */
   readonly blocksMax?: number;
   /** When freed blocks are acknowledged. */
   readonly policy: ReleasePolicy;

@@ -36,7 +36,7 @@ export const POLICY_NAMES = ['nodelay', 'nagle'] as const;
 
 /** When the Nagle policy acknowledges; both conditions must be reachable, or the pool deadlocks. */
 export interface NagleParameters {
-  /** MAS: acknowledge when so many blocks are free. 1..M. */
+  /** MAS: acknowledge when this number of blocks is free. 1..M. */
   readonly maxAvailableSegments: number;
   /** MAT: or when the oldest free one has waited so long, in ns. Finite and above zero. */
   readonly maxAckTimeNs: number;
