@@ -162,7 +162,7 @@ export class CompletionQueue extends Resource {
 
   /**
    * Resolves when there is something to poll. Rejects with ERR_ROCE_CLOSED when closed, ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say.
-   * When nothing more will come and what had come is taken, it rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the
+   * When nothing more will come and everything that came has been taken, it rejects with ERR_ROCE_LIMIT if the queue has overrun, ERR_ROCE_CLOSED if the
    * NIC has ended.
    */
   async wait(options?: CompletionWaitOptions): Promise<void> {
@@ -216,7 +216,7 @@ export class CompletionQueue extends Resource {
 
   /**
    * A completion in hex and decoded, for debugging. `index` counts from 0 for the first one ever written; default: the newest. The queue
-   * remembers as many as it is long.
+   * remembers its last `depth` completions.
    */
   dumpCqe(index = (this.#ring.producer - 1) >>> 0): string {
     return dumpCqe(this.#ring, index);

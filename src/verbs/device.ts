@@ -59,14 +59,14 @@ export interface DeviceEvents {
   /** The queue pair is in ERR and takes no more receives from its shared receive queue. */
   QP_LAST_WQE_REACHED: [qp: QueuePair];
   /**
-   * A packet came from the peer's address, but from another UDP source port than the peer's: dropped, and counted in `rx_drop_source_port`. A
-   * stranger's, unless the peer changes its port. Once a connection.
+   * A packet came from the peer's address, but from another UDP source port than the peer's: dropped, and counted in `rx_drop_source_port`. It is
+   * forged, unless the peer changes its port. Once a connection.
    */
   QP_SOURCE_PORT: [qp: QueuePair];
   /** A response, probably forged, named a PSN that was never sent: ignored, and counted in `unsent_response`. Once a connection. */
   QP_UNSENT_RESPONSE: [qp: QueuePair];
   /**
-   * Two different packets came with one PSN: one of them is a stranger's. Selective repeat only; counted in `reorder_conflicts`. Once a
+   * Two different packets came with one PSN: one of them is forged. Selective repeat only; counted in `reorder_conflicts`. Once a
    * connection.
    */
   QP_REORDER_CONFLICT: [qp: QueuePair];
@@ -75,7 +75,7 @@ export interface DeviceEvents {
   /** Completions were lost because nobody polled; queue pairs that complete here stop. */
   CQ_ERR: [cq: CompletionQueue];
   /**
-   * Congestion notifications have come that no packet of the queue pair can have caused: somebody forges them in the name of `peer`, or its
+   * Congestion notifications came that no packet of the queue pair can have caused: they are forged in the name of `peer`, or the peer's
    * NIC is broken. At most once in two seconds.
    */
   CNP_SUSPICIOUS: [qp: QueuePair, peer: IpAddress];
