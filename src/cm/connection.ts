@@ -3,10 +3,9 @@
  * time of one operation; programs that need the last bit of speed post work requests on `connection.qp` themselves.
  */
 
-import { setTimeout as delay } from 'node:timers/promises';
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
-import { Patience, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
+import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import { Access } from '../verbs/access.js';
 import { completionError, describeCompletion, type WorkCompletion } from '../verbs/completion-queue.js';
@@ -304,7 +303,7 @@ export class Connection extends Resource {
 
   /** A flush follows from something else: the end of the connection, when RDMA CM tells of it, is heard of a moment later. */
   async #onFlushedReceive(wc: WorkCompletion): Promise<void> {
-    await this.peerClosed(FLUSH_GRACE_MS);
+    await this.peerClosed({ timeoutMs: FLUSH_GRACE_MS }).catch(() => {}); // Not yet: then it is something else.
     if (!this.#isLeft) this.#fail(wc);
   }
 
@@ -365,10 +364,13 @@ export class Connection extends Resource {
     }
   }
 
-  /** Waits until the peer closes its end too or is gone, at most `timeoutMs`. */
-  async peerClosed(timeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
-    if (timeoutMs === Number.POSITIVE_INFINITY) await this.#peer.ended;
-    else await Promise.race([this.#peer.ended, delay(timeoutMs, undefined, { ref: false })]);
+  /**
+   * Resolves when the peer has closed its end, or is gone; at once when that is so already. Rejects with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the
+   * options say.
+   */
+  async peerClosed(options?: WaitOptions): Promise<void> {
+    const patience = Patience.of('peerClosed', options, WAIT_OPTIONS, this.device.clock);
+    await waitForEvent(patience, this.#peer.ended);
   }
 
   /** Ends the connection on this side; the peer's next operation fails. */

@@ -172,12 +172,26 @@ export function waitFor<T>(
   });
 }
 
-function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+/** Waits for something that goes on whether or not anybody waits, as long as `patience` lasts. */
+export async function waitForEvent<T>(patience: Patience | undefined, event: Promise<T>): Promise<T> {
+  if (patience === undefined) return event;
+  const { promise: ended, reject } = withResolvers();
+  const stop = patience.watch(reject);
+  return Promise.race([event, ended as Promise<never>]).finally(stop);
+}
+
+function withResolvers(): {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+} {
   let resolve = () => {};
-  const promise = new Promise<void>((done) => {
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<void>((done, failed) => {
     resolve = done;
+    reject = failed;
   });
-  return { promise, resolve };
+  return { promise, resolve, reject };
 }
 
 interface Waiter<T, R> {

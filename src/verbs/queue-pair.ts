@@ -29,7 +29,7 @@ import type { ProtectionDomain } from './protection-domain.js';
 import { decodeAttributes, encodeAttributes, type QpAttr, type QpInfo } from './qp-attributes.js';
 import { ReceiveRing, type RecvWorkRequest } from './receive-ring.js';
 import { Resource } from './resource.js';
-import { encodeSend, type SendWorkRequest } from './send-work-request.js';
+import { checkFields, encodeSend, type SendWorkRequest } from './send-work-request.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
 /** `ibv_qp_init_attr`. */
@@ -71,6 +71,8 @@ const QUEUE_PAIR_INIT: OptionNames<QueuePairInit> = {
 
 /** Those that have one peer, and telemetry about it. */
 const CONNECTED_TYPES: ReadonlySet<QpTypeName> = new Set(['RC', 'UC']);
+/** Misspelt fields show in the first requests of a program; the rest are not slowed down by looking for them. */
+const REQUESTS_CHECKED = 64;
 const DEPTH_DEFAULT = 128;
 const INLINE_DEFAULT = 64;
 /** Bytes of inline data a work request, at most. */
@@ -151,6 +153,8 @@ export class QueuePair extends Resource {
   readonly #sendWrIds: WrId[];
   /** Send work requests up to here (exclusive) are known to be done. */
   #sendReleased: number;
+  /** Requests whose fields are still to be checked. */
+  #requestsToCheck = REQUESTS_CHECKED;
   readonly #memoryIds: number[];
   readonly #recorder: WorkRecorder;
   #state: number = QPS_RESET;
@@ -302,7 +306,8 @@ export class QueuePair extends Resource {
   /**
    * Posts send work requests. Throws ERR_ROCE_QUEUE_FULL, ERR_ROCE_INVALID_STATE before RTS and on the way to RESET, ERR_ROCE_CLOSED,
    * ERR_ROCE_LIMIT for more SGEs or inline bytes than the queue takes, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_CONFLICT or
-   * ERR_ROCE_INVALID_ARGUMENT for a request that cannot be; the requests before the refused one are posted. Everything that goes wrong
+   * ERR_ROCE_INVALID_ARGUMENT for a request that cannot be, ERR_ROCE_UNKNOWN_NAME for a field that there is not (the first 64 requests of a queue
+   * pair are checked for that: the check costs too much for all); the requests before the refused one are posted. Everything that goes wrong
    * later is in the completion.
    */
   postSend(...requests: readonly SendWorkRequest[]): void {
@@ -322,6 +327,10 @@ export class QueuePair extends Resource {
         `the send queue holds ${this.#sq.depth} work requests, none of them known to be done`,
         'poll the completion queue, signal at least one request a queue length, or make the queue deeper',
       );
+    }
+    if (this.#requestsToCheck > 0) {
+      this.#requestsToCheck--;
+      checkFields(request);
     }
     const index = this.#sq.producer;
     let flags = request.signaled === false ? 0 : SEND_SIGNALED;

@@ -1,6 +1,6 @@
 /** Send work requests (`ibv_send_wr`) as users write them, one shape per opcode. */
 
-import { checkWhole, shown } from '../core/arguments.js';
+import { checkOptions, checkWhole, type OptionNames, shown } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { ACCESS_ALL, SEND_INLINE, WR_OPCODES } from '../ring/enums.js';
 import type { SendWqeFields, Sge } from '../ring/work-queue.js';
@@ -142,6 +142,41 @@ interface Datagram {
   readonly remoteQpn?: number;
   /** Q_Key of the receiver, 32 bits. With bit 31 set, the queue pair's own Q_Key is sent instead (IBTA vol. 1 §10.2.5). */
   readonly remoteQkey?: number;
+}
+
+type FieldsOf<T> = T extends unknown ? keyof T : never;
+
+/** The fields of all opcodes together. */
+const FIELDS: OptionNames<Record<FieldsOf<SendWorkRequest>, unknown>> = {
+  opcode: true,
+  wrId: true,
+  signaled: true,
+  fence: true,
+  sges: true,
+  inline: true,
+  solicited: true,
+  remoteAddr: true,
+  rkey: true,
+  immediate: true,
+  invalidateRkey: true,
+  compare: true,
+  swap: true,
+  add: true,
+  ah: true,
+  remoteQpn: true,
+  remoteQkey: true,
+  mw: true,
+  mr: true,
+  key: true,
+  offset: true,
+  length: true,
+  iova: true,
+  access: true,
+};
+
+/** Throws ERR_ROCE_UNKNOWN_NAME for a field that no opcode has. */
+export function checkFields(request: SendWorkRequest): void {
+  checkOptions('postSend', request, FIELDS);
 }
 
 /** Requests that send data from here. */

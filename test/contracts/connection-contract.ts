@@ -380,7 +380,7 @@ export function connectionContract(
       it('tells the other side when it is closed', async () => {
         const { server, client } = await managedPair();
         await client.close();
-        await server.peerClosed(5000);
+        await server.peerClosed({ timeoutMs: 5000 });
         await expect(server.send(Buffer.from('late'))).rejects.toThrow();
       });
 

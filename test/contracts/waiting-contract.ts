@@ -83,6 +83,26 @@ export function waitingContract(name: string, { api, options, server: SERVER, cl
       closeLater(await accepting);
     });
 
+    it('peerClosed gives up as any other wait, and resolves once the peer has closed', async () => {
+      const { server, client } = await pair();
+      expect(await failureOf(server.peerClosed({ timeoutMs: 10 }))).toMatchObject({
+        code: 'ERR_ROCE_TIMEOUT',
+        message: 'peerClosed did not finish within 10 ms',
+      });
+      const stop = new AbortController();
+      const waiting = failureOf(server.peerClosed({ signal: stop.signal }));
+      stop.abort(new Error('enough'));
+      expect(await waiting).toMatchObject({ code: 'ERR_ROCE_ABORTED', cause: { message: 'enough' } });
+      expect(listenersOf(stop.signal)).toBe(0);
+      expect(await failureOf(server.peerClosed(10 as WaitOptions))).toMatchObject({
+        code: 'ERR_ROCE_INVALID_ARGUMENT',
+      });
+      const patient = server.peerClosed({ timeoutMs: 20_000 });
+      await client.close();
+      await patient;
+      await server.peerClosed({ timeoutMs: 20_000 });
+    });
+
     it('a signal that is aborted already does nothing at all', async () => {
       const memory = Buffer.from(new SharedArrayBuffer(64));
       const { server, client, listener } = await pair({ region: memory });

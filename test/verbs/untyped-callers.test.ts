@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Access, connect, listen, openDevice, type RdmaDevice } from '../../src/index.js';
+import { MemoryDevice, NbdServer, StorageClient, StorageServer, SuEndpoint } from '../../src/storage-rpc/index.js';
 
 const ADDRESS = '127.65.2.1';
 let device: RdmaDevice;
@@ -96,4 +97,64 @@ it('a datagram to a QPN above 24 bits is refused where it is posted', async () =
   const send = (remoteQpn: number) => qp.postSend({ opcode: 'SEND', ah, remoteQpn, remoteQkey: 1 });
   expect(() => send(2 ** 24)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_OUT_OF_RANGE' }));
   expect(() => send(2 ** 24 - 1)).not.toThrow();
+});
+
+const DISK = new MemoryDevice(1 << 16);
+const STORAGE = { disks: [DISK], host: ADDRESS, port: 0 };
+const NBD = { listen: { host: ADDRESS, port: 0 }, exportName: '', description: '', device: DISK };
+
+it.each([
+  ['StorageServer.open', 'poolBytesMax', () => StorageServer.open(anything({ ...STORAGE, poolBytsMax: 1 }))],
+  ['StorageClient.connect', 'sessions', () => StorageClient.connect(anything({ host: ADDRESS, port: 1, session: 2 }))],
+  [
+    'path of StorageClient.connect',
+    'holdDownNs',
+    () => StorageClient.connect({ host: ADDRESS, port: 1, path: anything({ holdDwnNs: 1 }) }),
+  ],
+  ['NbdServer.open', 'exportName', () => NbdServer.open(anything({ ...NBD, exportNam: 'x' }))],
+  ['SuEndpoint.open', 'slotBytes', () => SuEndpoint.open(device, anything({ slotByte: 4096 }))],
+])('%s refuses a misspelt option, and says that %s was meant', async (call, meant, refused) => {
+  await expect(refused()).rejects.toMatchObject({
+    code: 'ERR_ROCE_UNKNOWN_NAME',
+    message: expect.stringMatching(new RegExp(`^${call} has no option '\\w+' \\(did you mean '${meant}'\\?\\)$`)),
+  });
+});
+
+it('the same options, rightly spelt, are taken', async () => {
+  await using server = await StorageServer.open({ ...STORAGE, poolBytesMax: 1 << 20 });
+  await using nbd = await NbdServer.open(NBD);
+  await using endpoint = await SuEndpoint.open(device, { slotBytes: 4096, poolBytesMax: 1 << 20 });
+  await using client = await StorageClient.connect({
+    host: ADDRESS,
+    port: server.port,
+    sessions: 1,
+    path: { holdDownNs: 1e9 },
+  });
+  expect([client.disk.sizeBytes, nbd.uri.startsWith('nbd://'), endpoint.pools.local]).toEqual([
+    1 << 16,
+    true,
+    expect.anything(),
+  ]);
+});
+
+it('postSend refuses a misspelt field in the first requests of a queue pair; what is right goes on', async () => {
+  const pd = await device.createPd();
+  const cq = await device.createCq(128);
+  const qp = await pd.createQp({ type: 'UD', sendCq: cq, maxSendWr: 128 });
+  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: 1 });
+  await qp.modify({ state: 'RTR' });
+  await qp.modify({ state: 'RTS', sqPsn: 0 });
+  const ah = await pd.createAh(device.address);
+  const request = { opcode: 'SEND', ah, remoteQpn: 77, remoteQkey: 1 } as const;
+  qp.postSend(request);
+  expect(() => qp.postSend(anything({ ...request, imediate: 1 }))).toThrow(
+    expect.objectContaining({
+      code: 'ERR_ROCE_UNKNOWN_NAME',
+      message: "postSend has no option 'imediate' (did you mean 'immediate'?)",
+    }),
+  );
+  expect(() => qp.postSend(anything({ ...request, wrid: 1 }))).toThrow(/did you mean 'wrId'/);
+  const room = qp.sendRoom;
+  qp.postSend(request);
+  expect(qp.sendRoom).toBe(room - 1); // The refused ones have taken none.
 });

@@ -4,6 +4,7 @@ import { randomInt } from 'node:crypto';
 import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -41,6 +42,24 @@ export interface StorageClientOptions {
   /** Requests fail when the server could not be reached for so long; default 60 s. */
   readonly giveUpNs?: number;
 }
+
+const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
+  host: true,
+  port: true,
+  device: true,
+  tcp: true,
+  recovery: true,
+  disk: true,
+  sessions: true,
+  inlineWriteBytesMax: true,
+  path: true,
+  giveUpNs: true,
+};
+const PATH_OPTIONS: OptionNames<NonNullable<StorageClientOptions['path']>> = {
+  holdDownNs: true,
+  holdDownMaxNs: true,
+  cleanNs: true,
+};
 
 /** What a client has been through, for people and benchmarks. */
 export interface StorageClientReport {
@@ -86,8 +105,10 @@ export class StorageClient implements AsyncDisposable {
     );
   }
 
-  /** Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport. */
+  /** Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_UNKNOWN_NAME for an option that there is not. */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
+    checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
+    if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
     const { device, tcp = true, disk, inlineWriteBytesMax, path, giveUpNs, sessions = 1 } = options;
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
@@ -47,6 +48,16 @@ export interface StorageServerOptions {
   readonly pullBytesMax?: number;
 }
 
+const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
+  disks: true,
+  host: true,
+  port: true,
+  device: true,
+  recovery: true,
+  inlineWriteBytesMax: true,
+  poolBytesMax: true,
+  pullBytesMax: true,
+};
 const PULL_BYTES_MAX = 4 << 20;
 /** From the connection to its session: who connects says at once what for. */
 const SESSION_TIMEOUT_MS = 10_000;
@@ -89,8 +100,9 @@ export class StorageServer implements AsyncDisposable {
     listener.on('connection', (socket: Socket) => this.#onConnection(socket));
   }
 
-  /** Rejects with ERR_ROCE_IO when the port is taken. */
+  /** Rejects with ERR_ROCE_IO when the port is taken, ERR_ROCE_UNKNOWN_NAME for an option that there is not. */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
+    checkOptions('StorageServer.open', options, SERVER_OPTIONS);
     const { host, port, device } = options;
     const rdma = device === undefined ? undefined : await openRdma(device, options);
     const server = new StorageServer(options, createServer({ pauseOnConnect: false }), rdma);

@@ -3,6 +3,7 @@
 import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -19,6 +20,17 @@ export interface SuEndpointOptions extends SuOptions {
   /** Registered memory of each of the two pools, all connections together; default 64 MiB. */
   readonly poolBytesMax?: number;
 }
+
+const ENDPOINT_OPTIONS: OptionNames<SuEndpointOptions> = {
+  smallBytesMax: true,
+  slotBytes: true,
+  slots: true,
+  chunkBytes: true,
+  idleNs: true,
+  silenceNs: true,
+  recovery: true,
+  poolBytesMax: true,
+};
 
 /** Listens and connects on one device. */
 export class SuEndpoint implements AsyncDisposable {
@@ -41,8 +53,9 @@ export class SuEndpoint implements AsyncDisposable {
     this.pools = { local: pool(Access.LOCAL_WRITE), exposed: pool(Access.LOCAL_WRITE | Access.REMOTE_READ) };
   }
 
-  /** The device stays the caller's to close. */
+  /** The device stays the caller's to close. Rejects with ERR_ROCE_UNKNOWN_NAME for an option that there is not. */
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
+    checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
     return new SuEndpoint(await device.createPd(), options);
   }
 

@@ -2,6 +2,7 @@
 
 import { unlink } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
@@ -22,6 +23,13 @@ export interface NbdServerOptions {
   /** The disk. It stays the caller's to close. */
   readonly device: BlockDevice;
 }
+
+const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
+  listen: true,
+  exportName: true,
+  description: true,
+  device: true,
+};
 
 /** Requests that are executed at once, over all clients. */
 const SLOTS = 128;
@@ -57,8 +65,12 @@ export class NbdServer implements AsyncDisposable {
     this.#door = new Door({ total: CLIENTS_MAX, perAddress });
   }
 
-  /** Listens. Rejects with ERR_ROCE_IO when the address is taken. The disk stays the caller's to close. */
+  /**
+   * Listens. Rejects with ERR_ROCE_IO when the address is taken, ERR_ROCE_UNKNOWN_NAME for an option that there is not. The disk stays the
+   * caller's to close.
+   */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
+    checkOptions('NbdServer.open', options, SERVER_OPTIONS);
     const server = new NbdServer(options);
     try {
       await listenOn(server.#server, options.listen);
