@@ -34,6 +34,8 @@ export interface LibC {
   sendmmsg(fd: number, messages: number, count: number, flags: number): number;
   /** recvmmsg(2) into `struct mmsghdr`s; messages received. */
   recvmmsg(fd: number, messages: number, count: number, flags: number, timeout: number): number;
+  /** madvise(2). */
+  madvise(address: number, length: number, advice: number): number;
   /** Blocks the calling thread. */
   ppoll(fds: number, count: number, timeout: number, signals: number): number;
   /** Blocks a thread of Node's pool; the promise gives what poll returns. */
@@ -82,6 +84,7 @@ function load(): LibC | string {
       write: lib.func('long write(int, uintptr_t, size_t)') as LibC['write'],
       sendmmsg: lib.func('int sendmmsg(int, uintptr_t, uint, int)') as LibC['sendmmsg'],
       recvmmsg: lib.func('int recvmmsg(int, uintptr_t, uint, int, uintptr_t)') as LibC['recvmmsg'],
+      madvise: lib.func('int madvise(uintptr_t, size_t, int)') as LibC['madvise'],
       ppoll: lib.func('int ppoll(uintptr_t, ulong, uintptr_t, uintptr_t)') as LibC['ppoll'],
       pollInPool: (fds, count, timeoutMs) =>
         new Promise((resolve, reject) => {

@@ -6,6 +6,7 @@ import type { IpAddress } from '../packet/address.js';
 import { PACING_CATCH_UP_NS } from './crank.js';
 import { EventLoopCrank } from './event-loop-crank.js';
 import type { OpenPort } from './open-port.js';
+import { populate } from './populate.js';
 import { nowNs, SYSTEM_CLOCK } from './system-clock.js';
 
 /** The engine whose doorbells and interrupts are calls. */
@@ -35,6 +36,10 @@ export class InlineEngine extends Engine {
 
   override refreshCounters(): void {
     this.#opened.surroundings?.refreshCounters(this.counters);
+  }
+
+  override populate(memory: ArrayBufferLike): void {
+    populate(memory);
   }
 
   override nowNs(): number {

@@ -51,6 +51,9 @@ export abstract class Engine implements EngineLink {
   /** A driver whose packets arrive through the system asks it. */
   refreshCounters(): void {}
 
+  /** A driver whose memory is the system's asks it. */
+  populate(_memory: ArrayBufferLike): void {}
+
   /** Something was asked of the NIC, or has happened to it: it may want to send, or to be woken earlier. */
   protected abstract turnSoon(): void;
 

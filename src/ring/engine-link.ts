@@ -14,6 +14,8 @@ import type { EventRing } from './event-ring.js';
 export interface EngineLink extends Clock {
   /** Plain or shared memory, whichever the NIC can reach. */
   allocate(bytes: number): ArrayBufferLike;
+  /** Gives memory that {@link EngineLink.allocate} has just made its pages, so that no transfer waits for them; where there is a system that does so. */
+  populate(memory: ArrayBufferLike): void;
   /** Whether the NIC can reach memory of this kind: a NIC in another thread only shared memory. */
   reaches(memory: ArrayBufferLike): boolean;
   /** Makes memory reachable for the NIC and names it; command arguments carry the number. Throws when the NIC cannot reach this kind. */

@@ -18,6 +18,7 @@ import type { EngineLink } from '../../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../../ring/event-ring.js';
 import { loadedExtensions } from '../extensions.js';
 import type { PortOptions } from '../open-port.js';
+import { populate } from '../populate.js';
 import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
 import { UdpSurroundings } from '../udp-surroundings.js';
 import {
@@ -206,6 +207,10 @@ export class WorkerEngine implements EngineLink {
 
   allocate(bytes: number): ArrayBufferLike {
     return shared(bytes);
+  }
+
+  populate(memory: ArrayBufferLike): void {
+    populate(memory);
   }
 
   reaches(memory: ArrayBufferLike): boolean {
