@@ -61,9 +61,24 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/pingpong.js'),
   },
   {
+    name: 'srq-pingpong',
+    summary: 'messages back and forth on queue pairs that share their receives, with ibv_srq_pingpong',
+    load: () => import('./commands/srq-pingpong.js'),
+  },
+  {
     name: 'rping',
     summary: 'ping over rdma_cm with rping',
     load: () => import('./commands/rping.js'),
+  },
+  {
+    name: 'ucmatose',
+    summary: 'connections over rdma_cm, and messages both ways, with ucmatose',
+    load: () => import('./commands/ucmatose.js'),
+  },
+  {
+    name: 'cmtime',
+    summary: 'how long connections over rdma_cm take, with cmtime',
+    load: () => import('./commands/cmtime.js'),
   },
   {
     name: 'window',

@@ -50,6 +50,52 @@ export interface PingpongResult extends PingResult {
   readonly transport: 'rc' | 'uc' | 'ud';
 }
 
+/** The fields of `srq-pingpong --json`. */
+export interface SrqPingpongResult extends PingResult {
+  /** That share the receives. */
+  readonly queuePairs: number;
+}
+
+/** The fields of `ucmatose --json`. */
+export interface UcmatoseResult {
+  /** This side. */
+  readonly role: 'client' | 'server';
+  /** IP address of the other side. */
+  readonly peer: string;
+  /** Made at once. */
+  readonly connections: number;
+  /** Messages each way on each connection. */
+  readonly iterations: number;
+  /** Bytes of a message. */
+  readonly sizeBytes: number;
+  /** From the first message to the end of the last connection. */
+  readonly seconds: number;
+}
+
+/** The fields of `cmtime --json`. */
+export interface CmtimeResult {
+  /** This side. */
+  readonly role: 'client' | 'server';
+  /** IP address of the other side. */
+  readonly peer: string;
+  /** Made at once. */
+  readonly connections: number;
+  /** In their order; empty on the server, which does not measure. */
+  readonly steps: readonly CmtimeStep[];
+}
+
+/** One step that all connections take at once. */
+export interface CmtimeStep {
+  /** What is done: `create qp`, `connect`, `disconnect`, `destroy`. */
+  readonly name: string;
+  /** From the beginning of the step to the end of the last connection's, in nanoseconds. */
+  readonly totalNs: number;
+  /** The same for the first one that was done. */
+  readonly minNs: number;
+  /** The same for the last one that was done. */
+  readonly maxNs: number;
+}
+
 /** The fields of `switch --json`. */
 export interface SwitchResult {
   /** How long the switch ran. */
@@ -238,8 +284,14 @@ export interface Results {
   readonly lat: TransferDocument;
   /** `rocev2 pingpong`. */
   readonly pingpong: PingpongResult;
+  /** `rocev2 srq-pingpong`. */
+  readonly 'srq-pingpong': SrqPingpongResult;
   /** `rocev2 rping`. */
   readonly rping: PingResult;
+  /** `rocev2 ucmatose`. */
+  readonly ucmatose: UcmatoseResult;
+  /** `rocev2 cmtime`. */
+  readonly cmtime: CmtimeResult;
   /** `rocev2 decode`, its last line. */
   readonly decode: DecodeSummary;
   /** `rocev2 demo`. */

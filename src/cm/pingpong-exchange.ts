@@ -1,7 +1,7 @@
 /**
  * How ibv_rc_pingpong, ibv_uc_pingpong and ibv_ud_pingpong tell their peer where to send (rdma-core, libibverbs/examples): one line of text each
  * way over TCP, and a word from the client when it has read its own. The PSN in the line is the one its sender begins with. The line does
- * not say the transport. ibv_srq_pingpong sends sixteen lines before it reads one.
+ * not say the transport. ibv_srq_pingpong sends 256 lines before it reads one.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -13,15 +13,17 @@ import type { FirstMessage } from './fixed-listener.js';
 export const PINGPONG_TCP_PORT = 18515;
 
 /** `LLLL:QQQQQQ:PPPPPP:` and 32 digits of GID, in hex, with a zero byte. */
-const LINE_BYTES = 52;
+export const PINGPONG_LINE_BYTES = 52;
 const LINE = /^([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{32})\0$/i;
 const DONE = Buffer.from('done\0');
+/** The client's last word. */
+export const PINGPONG_DONE_BYTES = DONE.length;
 /** How a second line begins where `done` should stand. */
 const SECOND_LINE = /^[0-9a-f]{4}:/i;
 
 /** The client's line. */
 export const PINGPONG_FIRST_MESSAGE: FirstMessage = {
-  bytes: LINE_BYTES,
+  bytes: PINGPONG_LINE_BYTES,
   isRight: (message) => LINE.test(message.toString('latin1')),
 };
 
@@ -58,15 +60,20 @@ export function parseDestination(line: Uint8Array): PingpongDestination {
   };
 }
 
+/** The client has read what the server told. */
+export function writePingpongDone(channel: FixedChannel): void {
+  channel.write(DONE);
+}
+
 /** The client's part: says where it is, learns where the server is, and that its QP is ready. */
 export async function exchangeAsPingpongClient(
   channel: FixedChannel,
   own: PingpongDestination,
 ): Promise<PingpongDestination> {
   channel.write(encodeDestination(own));
-  const what = 'its QP (ibv_srq_pingpong would wait for sixteen of ours)';
-  const peer = parseDestination(await channel.read(LINE_BYTES, what));
-  channel.write(DONE);
+  const what = 'its QP (ibv_srq_pingpong would wait for 256 lines of ours)';
+  const peer = parseDestination(await channel.read(PINGPONG_LINE_BYTES, what));
+  writePingpongDone(channel);
   channel.close();
   return peer;
 }
@@ -77,13 +84,17 @@ export async function exchangeAsPingpongServer(
   own: PingpongDestination,
   prepare: (peer: PingpongDestination) => Promise<void>,
 ): Promise<PingpongDestination> {
-  const peer = parseDestination(await channel.read(LINE_BYTES, 'its QP'));
+  const peer = parseDestination(await channel.read(PINGPONG_LINE_BYTES, 'its QP'));
   await prepare(peer);
   channel.write(encodeDestination(own));
-  const last = await channel.read(DONE.length, "'done'");
+  const last = await channel.read(PINGPONG_DONE_BYTES, "'done'");
   channel.close();
   if (SECOND_LINE.test(last.toString('latin1'))) {
-    throw new RoceError('ERR_ROCE_MISMATCH', 'the peer is ibv_srq_pingpong', 'start ibv_rc_pingpong, _uc_ or _ud_');
+    throw new RoceError(
+      'ERR_ROCE_MISMATCH',
+      'the peer is ibv_srq_pingpong',
+      'start ibv_rc_pingpong, _uc_ or _ud_, or rocev2 srq-pingpong here',
+    );
   }
   return peer;
 }

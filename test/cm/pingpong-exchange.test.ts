@@ -7,6 +7,7 @@ import {
   exchangeAsPingpongServer,
   parseDestination,
 } from '../../src/cm/pingpong-exchange.js';
+import { exchangeAsSrqClient, exchangeAsSrqServer } from '../../src/cm/srq-pingpong-exchange.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { tcpPair } from './tcp-pair.js';
 
@@ -82,5 +83,30 @@ describe('the exchange', () => {
     const { port } = listener;
     listener.close();
     await expect(dialFixed('127.0.0.1', port)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+  });
+});
+
+describe('the exchange of ibv_srq_pingpong', () => {
+  const many = (count: number, first: number) => Array.from({ length: count }, (_, k) => ({ ...OWN, qpn: first + k }));
+
+  it('has 256 lines each way, those behind the last queue pair empty', async () => {
+    const { client, server } = await tcpPair();
+    const asking = exchangeAsSrqClient(client, many(3, 0x20));
+    const lines = (await server.read(256 * 52, 'lines')).toString('latin1');
+    server.unread(Buffer.from(lines, 'latin1'));
+    expect(lines.slice(2 * 52, 4 * 52)).toBe(
+      `0000:000022:123456:00000000000000000000ffffc0000201\0${'0000:000000:000000:'}${'0'.repeat(32)}\0`,
+    );
+    const atServer = await exchangeAsSrqServer(server, many(3, 0x40), async () => {});
+    expect([await asking, atServer]).toEqual([many(3, 0x40), many(3, 0x20)]);
+  });
+
+  it('is refused with another number of queue pairs', async () => {
+    const { client, server } = await tcpPair();
+    exchangeAsSrqClient(client, many(3, 0x20)).catch(() => {});
+    const asked = exchangeAsSrqServer(server, many(4, 0x40), async () => {});
+    await expect(asked).rejects.toThrow('the peer has 3 queue pairs, and this side 4 (give both sides the same -q)');
+    server.abort();
+    client.abort();
   });
 });

@@ -68,6 +68,36 @@ await describeWithRig('the connection manager', {}, (rig) => {
     });
   }
 
+  const MANY = ['-c', '4', '-C', '10', '-S', '3000'];
+  const TEN = ['-c', '10'];
+  const commands = [
+    { tool: 'ucmatose', flags: MANY, theirs: MANY, result: { connections: 4, iterations: 10, sizeBytes: 3000 } },
+    { tool: 'cmtime', flags: TEN, theirs: [], result: { connections: 10 } },
+  ];
+  for (const { tool, flags, theirs: serverFlags, result } of commands) {
+    for (const family of [4, 6] as const) {
+      cell({ tool, role: 'client', family, what: `rocev2 ${tool}` }, async () => {
+        const server = await rig().background('server', [tool, ...serverFlags].join(' '));
+        try {
+          await rig().listening(UCMATOSE_PORT);
+          const client = startRocev2(rig(), [tool, '-s', theirs(family), '-b', ours(family), ...flags, '--json']);
+          expect(await jsonResult(client)).toMatchObject({ role: 'client', peer: theirs(family), ...result });
+          // The server of cmtime waits for more.
+          if (tool === 'ucmatose') expect((await server.wait()).exitCode).toBe(0);
+        } finally {
+          await server.kill();
+        }
+      });
+      cell({ tool, role: 'server', family, what: `rocev2 ${tool}` }, async () => {
+        const server = startRocev2(rig(), [tool, '-b', ours(family), ...flags, '--json']);
+        await saysOnStderr(server, 'listening');
+        const client = await rig().exec([tool, '-s', ours(family), ...flags].join(' '));
+        expect(client.exitCode, client.stdout + client.stderr).toBe(0);
+        expect(await jsonResult(server)).toMatchObject({ role: 'server', peer: theirs(family), ...result });
+      });
+    }
+  }
+
   cell({ tool: 'udaddy', role: 'server', family: 4, what: 'a datagram service is refused' }, async () => {
     const server = await acceptor(rig().hostSide.ip4, '1');
     const client = await rig().exec(`udaddy -s ${rig().hostSide.ip4} -c 1 -C 0`, { timeoutMs: 10_000 });

@@ -67,6 +67,28 @@ await describeWithRig('rocev2 pingpong', { mtu: 4200 }, (rig) => {
     });
   }
 
+  for (const family of [4, 6] as const) {
+    const facts = { tool: 'ibv_srq_pingpong', family, what: 'sixteen queue pairs' };
+    const numbers = ['-n', '200'];
+    const theirs = ['ibv_srq_pingpong', '-g', family === 4 ? '1' : '2', ...numbers].join(' ');
+    const expected = { queuePairs: 16, iterations: 200, sizeBytes: 4096 };
+    const bind = () => ['--bind', family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6];
+    cell({ ...facts, role: 'client' }, async () => {
+      const server = await rig().background('server', theirs);
+      await rig().listening(18515);
+      const ours = ['srq-pingpong', rig().guests[0].ip4, ...bind(), ...numbers, '-c', '--json'];
+      expect(await jsonResult(startRocev2(rig(), ours))).toMatchObject({ ...expected, verified: true });
+      expect((await server.wait()).exitCode).toBe(0);
+    });
+    // Without -c: the client does not mark its first message on each queue pair.
+    cell({ ...facts, role: 'server' }, async () => {
+      const server = startRocev2(rig(), ['srq-pingpong', ...bind(), ...numbers, '--json']);
+      await saysOnStderr(server, 'waiting for a client');
+      await succeeds(`${theirs} ${rig().hostSide.ip4}`);
+      expect(await jsonResult(server)).toMatchObject(expected);
+    });
+  }
+
   for (const direction of ['to1', 'from1'] as const) {
     const what = `every 50th packet ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
     cell({ tool: 'ibv_rc_pingpong', role: 'both', family: 4, mtu: 1024, what }, async () => {

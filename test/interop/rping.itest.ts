@@ -8,7 +8,8 @@ import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 
 const PORT = 7174;
 const FAMILIES = [4, 6] as const;
-const SIZES = [64, 1000, 5000, 65_535];
+/** From the smallest that stock rping takes. */
+const SIZES = [23, 64, 1000, 5000, 65_535];
 
 await describeWithRig('rocev2 rping', {}, (rig) => {
   const ours = (family: 4 | 6) => (family === 4 ? rig().hostSide.ip4 : rig().hostSide.ip6);

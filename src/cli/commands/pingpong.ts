@@ -3,11 +3,9 @@
 import { randomInt } from 'node:crypto';
 import type { Command } from 'commander';
 import { dialFixed, type FixedChannel } from '../../cm/fixed-channel.js';
-import { FixedListener } from '../../cm/fixed-listener.js';
 import {
   exchangeAsPingpongClient,
   exchangeAsPingpongServer,
-  PINGPONG_FIRST_MESSAGE,
   PINGPONG_RC_ATTRIBUTES,
   PINGPONG_TCP_PORT,
   type PingpongDestination,
@@ -32,21 +30,17 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import { openDevice } from '../../verbs/open-device.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import type { PingpongResult } from '../documents.js';
-import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { CommandFailure, EXIT_FAILED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { endingInTime } from '../interruption.js';
 import { addressOption, countOption, mtuOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { expectTransport } from '../peer-transport.js';
 import { linger, type Silence, watched } from '../peer-watch.js';
+import { acceptPingpongClient, describeDestination, fillMessage, printPace } from '../pingpong-parts.js';
 import { resolveHost } from '../resolve-host.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
 import { addTransportOption } from '../transfer/transport.js';
 
-/** What ibv_rc_pingpong fills its buffer with, ... */
-const FILL = 0x7b;
-/** ... but for the first byte of every page, when it is to be checked. */
-const PAGE_BYTES = 4096;
-const PAGE_MARK = 0;
 const RECEIVES = 500;
 const SIZE_DEFAULT_BYTES = 4096;
 const SIZE_MAX_BYTES = 2 ** 30;
@@ -55,7 +49,7 @@ const LOST_AFTER_MS = 10_000;
 /** A server that waits for more than one line says nothing that would name it. */
 const SILENT_SERVER_MS = 2_000;
 const SILENT_SERVER =
-  'the server does not answer: ibv_srq_pingpong would not, because it waits for sixteen queue pairs; start ibv_rc_pingpong, _uc_ or _ud_ there';
+  'the server does not answer: ibv_srq_pingpong would not, because it waits for more; start ibv_rc_pingpong, _uc_ or _ud_ there, or rocev2 srq-pingpong here';
 
 interface PingpongOptions {
   readonly port: number;
@@ -108,7 +102,7 @@ async function pingpong(host: string | undefined, options: PingpongOptions, outp
   const { interrupted } = output.io;
   const meeting =
     host === undefined
-      ? acceptOne(options.port, output)
+      ? acceptPingpongClient(options.port, output)
       : resolveHost(host).then((address) => dialFixed(address, options.port));
   const channel = await endingInTime(meeting, interrupted);
   interrupted.addEventListener('abort', () => channel.abort());
@@ -121,22 +115,6 @@ async function pingpong(host: string | undefined, options: PingpongOptions, outp
   const run = { role: host === undefined ? ('server' as const) : ('client' as const), peer, options };
   await linger();
   report({ ...run, seconds, faults: player.faults }, output);
-}
-
-async function acceptOne(port: number, output: Output): Promise<FixedChannel> {
-  const listener = await FixedListener.open(port, {
-    firstMessage: PINGPONG_FIRST_MESSAGE,
-    onStranger: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
-  });
-  output.note(`waiting for a client on port ${port}`);
-  try {
-    return await listener.accept(output.io.interrupted);
-  } catch (error) {
-    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
-    throw error;
-  } finally {
-    listener.close();
-  }
 }
 
 /** One side of the game: a QP, a buffer to send and one to receive. */
@@ -186,7 +164,7 @@ class Player {
     });
     await initializeQueuePair(qp);
     const player = new Player(device, qp, cq, mr, options);
-    player.#fillOutgoing();
+    fillMessage(player.#outgoing, player.#check);
     for (let i = 0; i < Math.min(RECEIVES, options.iters); i++) player.#postReceive();
     return player;
   }
@@ -212,11 +190,6 @@ class Player {
     return this.#mr.bytes.subarray(begin, begin + this.#size);
   }
 
-  #fillOutgoing(): void {
-    this.#outgoing.fill(FILL);
-    if (this.#check) for (let at = 0; at < this.#size; at += PAGE_BYTES) this.#outgoing[at] = PAGE_MARK;
-  }
-
   #postReceive(): void {
     this.#qp.postRecv({ sges: [this.#mr.sge(this.#size, this.#grhBytes + this.#size)] });
   }
@@ -228,9 +201,9 @@ class Player {
   /** Exchanges addresses and takes the QP to RTS; the address of the peer. */
   async connect(channel: FixedChannel, isServer: boolean, pathMtu: number, output: Output): Promise<IpAddress> {
     const own = { qpn: this.#qp.qpn, psn: randomInt(PSN_COUNT), address: this.#address };
-    output.line(`  local address:  ${describe(own)}`);
+    output.line(`  local address:  ${describeDestination(own)}`);
     const prepare = async (peer: PingpongDestination) => {
-      output.line(`  remote address: ${describe(peer)}`);
+      output.line(`  remote address: ${describeDestination(peer)}`);
       const terms = { psn: own.psn, pathMtu, reliable: PINGPONG_RC_ATTRIBUTES };
       this.#destination = await connectQueuePair(this.#qp, terms, peer);
     };
@@ -279,13 +252,6 @@ class Player {
   }
 }
 
-/** As ibv_rc_pingpong writes it. */
-function describe({ qpn, psn, address }: PingpongDestination): string {
-  const hex6 = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
-  const gid = address.family === 4 ? `::ffff:${address}` : address.text;
-  return `LID 0x0000, QPN ${hex6(qpn)}, PSN ${hex6(psn)}, GID ${gid}`;
-}
-
 function report(
   run: {
     role: 'client' | 'server';
@@ -297,11 +263,7 @@ function report(
   output: Output,
 ): void {
   const { role, peer, options, seconds, faults } = run;
-  const bytes = 2 * options.size * options.iters;
-  output.line(`${bytes} bytes in ${seconds.toFixed(2)} seconds = ${((bytes * 8) / seconds / 1e6).toFixed(2)} Mbit/sec`);
-  output.line(
-    `${options.iters} iters in ${seconds.toFixed(2)} seconds = ${((seconds * 1e6) / options.iters).toFixed(2)} usec/iter`,
-  );
+  printPace(output, { sizeBytes: options.size, iterations: options.iters, seconds });
   const result: PingpongResult = {
     role,
     transport: options.transport,

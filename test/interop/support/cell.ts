@@ -21,7 +21,7 @@ declare module 'vitest' {
   }
 }
 
-/** Cells with the same peer and the same `what` differ in parameters alone: role, address family, MTU. By group: how many there are. */
+/** By group of cells that differ in parameters alone: how many there are. */
 const groupSizes = new Map<string, number>();
 
 /** The place of a new cell in its group; from 0. */
@@ -31,8 +31,16 @@ function joinGroup(group: string): number {
   return size;
 }
 
+/** How a cell is run. */
+export interface CellOptions {
+  /** Further attempts, where the peer is known to fail now and then. */
+  readonly retry?: number;
+  /** Cells of one group take turns in the rounds. Default: those with the same peer and the same `what`. */
+  readonly group?: string;
+}
+
 /** Registers the cell as a test, under its own facts as name; a round that is not its own skips it. */
-export function cell(facts: Cell, run: () => Promise<void>, options: { readonly retry?: number } = {}): void {
+export function cell(facts: Cell, run: () => Promise<void>, { group: given, ...options }: CellOptions = {}): void {
   const { tool, role, family, mtu, what } = facts;
   const name = [
     `${tool}, ${role}`,
@@ -40,7 +48,7 @@ export function cell(facts: Cell, run: () => Promise<void>, options: { readonly 
     ...(mtu === undefined ? [] : [`path MTU ${mtu}`]),
     ...(what === undefined ? [] : [what]),
   ].join(', ');
-  const group = `${tool}, ${what}`;
+  const group = given ?? `${tool}, ${what}`;
   const place = joinGroup(group);
   test(name, options, async ({ task, skip }) => {
     task.meta.cell = facts;

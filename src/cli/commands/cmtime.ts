@@ -1,0 +1,102 @@
+/**
+ * `rocev2 cmtime`: a peer of cmtime (rdma-core, librdmacm/examples/cmtime.c), which measures how long connections of rdma_cm take. The client
+ * makes all of them at once and ends them; the server accepts them and waits for their end.
+ */
+
+import type { Command } from 'commander';
+import type { CmConnection } from '../../cm/cm-connection.js';
+import type { ConnectionManager } from '../../cm/connection-manager.js';
+import { NS_PER_MS, NS_PER_US } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import type { CmtimeStep } from '../documents.js';
+import { type CliIo, Output } from '../output.js';
+import {
+  acceptAll,
+  addManyConnectionsOptions,
+  connectTo,
+  type ManyConnectionsOptions,
+  withManager,
+} from '../rdma-cm/many-connections.js';
+import { MessageEnd } from '../rdma-cm/message-end.js';
+
+const NO_MESSAGES = { count: 0, sizeBytes: 0 };
+
+/** Adds `rocev2 cmtime` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  const command = program
+    .command('cmtime')
+    .description('Measure how long connections over rdma_cm take, with cmtime or with another rocev2 cmtime.');
+  addManyConnectionsOptions(command)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+The server ends when it has had as many connections as -c says. The client
+prints, for each step, the time for all connections together, and the fastest
+and the slowest of them.
+
+Examples:
+  rocev2 cmtime -b 127.0.0.2 -c 100
+  rocev2 cmtime -s 127.0.0.2 -b 127.0.0.1 -c 100
+  rocev2 cmtime -s 192.0.2.7 -c 100                      # the server runs: cmtime`,
+    )
+    .action((options: ManyConnectionsOptions) => cmtime(options, new Output(io, options.json === true)));
+}
+
+async function cmtime(options: ManyConnectionsOptions, output: Output): Promise<void> {
+  const isServer = options.server === undefined;
+  const { peer, steps } = await withManager(options, output, (cm) => (isServer ? serve : measure)(cm, options, output));
+  const { connections } = options;
+  if (isServer) output.line(`${connections} connection${connections === 1 ? '' : 's'} from ${peer}`);
+  else print(steps, connections, output);
+  output.document('cmtime', { role: isServer ? 'server' : 'client', peer, connections, steps });
+}
+
+interface Outcome {
+  readonly peer: string;
+  readonly steps: readonly CmtimeStep[];
+}
+
+async function serve(cm: ConnectionManager, options: ManyConnectionsOptions, output: Output): Promise<Outcome> {
+  const all = await acceptAll(cm, options, (device) => MessageEnd.create(device, NO_MESSAGES), output);
+  await Promise.all(all.map(({ connection }) => connection.disconnected));
+  return { peer: all[0].connection.remote.text, steps: [] };
+}
+
+async function measure(cm: ConnectionManager, options: ManyConnectionsOptions, output: Output): Promise<Outcome> {
+  const steps: CmtimeStep[] = [];
+  /** Takes one step for all connections at once. */
+  const step = async <A, B>(name: string, items: readonly A[], work: (item: A) => Promise<B>): Promise<B[]> => {
+    const startNs = nowNs();
+    const each: number[] = [];
+    const results = await Promise.all(
+      items.map(async (item) => {
+        const result = await work(item);
+        each.push(nowNs() - startNs);
+        return result;
+      }),
+    );
+    steps.push({ name, totalNs: nowNs() - startNs, minNs: Math.min(...each), maxNs: Math.max(...each) });
+    return results;
+  };
+  const places = Array.from({ length: options.connections }, (_, place) => place);
+  const ends = await step('create qp', places, () => MessageEnd.create(cm.device, NO_MESSAGES));
+  const connections: CmConnection[] = await step('connect', ends, (end) => connectTo(cm, options, end, output));
+  await step('disconnect', connections, (connection) => connection.disconnect());
+  await step('destroy', ends, (end) => end.close());
+  return { peer: connections[0].remote.text, steps };
+}
+
+function print(steps: readonly CmtimeStep[], connections: number, output: Output): void {
+  const number = (value: number, width: number) => value.toFixed(2).padStart(width);
+  output.line('step              total ms     max ms     min us  us / conn');
+  for (const { name, totalNs, minNs, maxNs } of steps) {
+    const columns = [
+      number(totalNs / NS_PER_MS, 11),
+      number(maxNs / NS_PER_MS, 11),
+      number(minNs / NS_PER_US, 11),
+      number(totalNs / NS_PER_US / connections, 11),
+    ];
+    output.line(`${name.padEnd(13)}: ${columns.join('')}`);
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * `rocev2 srq-pingpong`: a peer of ibv_srq_pingpong (rdma-core, libibverbs/examples/srq_pingpong.c). Several RC queue pairs send messages back and
+ * forth, and take their receives from one shared receive queue; the number of messages is that of all queue pairs together.
+ */
+
+import { randomInt } from 'node:crypto';
+import type { Command } from 'commander';
+import { dialFixed, type FixedChannel } from '../../cm/fixed-channel.js';
+import { PINGPONG_RC_ATTRIBUTES, PINGPONG_TCP_PORT, type PingpongDestination } from '../../cm/pingpong-exchange.js';
+import { exchangeAsSrqClient, exchangeAsSrqServer } from '../../cm/srq-pingpong-exchange.js';
+import { connectQueuePair, initializeQueuePair } from '../../cm/transport.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import type { IpAddress } from '../../packet/address.js';
+import { PSN_COUNT } from '../../packet/psn.js';
+import { Access } from '../../verbs/access.js';
+import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import { openDevice } from '../../verbs/open-device.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+import type { SharedReceiveQueue } from '../../verbs/shared-receive-queue.js';
+import { CommandFailure, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { endingInTime } from '../interruption.js';
+import { addressOption, countOption, mtuOption, portOption, rangeOption, sizeOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+import { linger, watched } from '../peer-watch.js';
+import { acceptPingpongClient, describeDestination, fillMessage, printPace } from '../pingpong-parts.js';
+import { resolveHost } from '../resolve-host.js';
+
+const QUEUE_PAIRS_DEFAULT = 16;
+const QUEUE_PAIRS_MAX = 127;
+const RECEIVES_DEFAULT = 500;
+const RECEIVES_MAX = 16_384;
+const SIZE_DEFAULT_BYTES = 4096;
+
+interface SrqPingpongOptions {
+  readonly port: number;
+  readonly size: number;
+  readonly mtu: number;
+  readonly qp: number;
+  readonly rxDepth: number;
+  readonly iters: number;
+  readonly bind?: IpAddress;
+  readonly chk?: boolean;
+  readonly json?: boolean;
+}
+
+/** Adds `rocev2 srq-pingpong` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('srq-pingpong')
+    .description(
+      'Send messages back and forth on queue pairs that share their receives, with ibv_srq_pingpong or another rocev2.',
+    )
+    .argument('[host]', 'the server; without it this is the server')
+    .option('-p, --port <port>', 'TCP port of the exchange', portOption, PINGPONG_TCP_PORT)
+    .option('-s, --size <size>', 'size of a message', sizeOption, SIZE_DEFAULT_BYTES)
+    .option('-m, --mtu <bytes>', 'path MTU', mtuOption, 1024)
+    .option('-q, --qp <n>', 'queue pairs', rangeOption(1, QUEUE_PAIRS_MAX), QUEUE_PAIRS_DEFAULT)
+    .option('-r, --rx-depth <n>', 'receives that they share', rangeOption(1, RECEIVES_MAX), RECEIVES_DEFAULT)
+    .option('-n, --iters <n>', 'messages each way, of all queue pairs together', countOption, 1000)
+    .option('--bind <address>', 'RoCE address of this side (default: the one the TCP connection uses)', addressOption)
+    .option('-c, --chk', 'check the contents of every message')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Size, MTU, number of queue pairs and of messages must be the same on both sides.
+The peer needs -g with the index of a RoCE v2 GID.
+
+Examples:
+  rocev2 srq-pingpong --bind 127.0.0.2
+  rocev2 srq-pingpong 127.0.0.2 --bind 127.0.0.1 -q 4 -c
+  rocev2 srq-pingpong 192.0.2.7 -n 500                   # the server runs: ibv_srq_pingpong -g GID_INDEX -n 500`,
+    )
+    .action((host: string | undefined, options: SrqPingpongOptions) =>
+      srqPingpong(host, options, new Output(io, options.json === true)),
+    );
+}
+
+async function srqPingpong(host: string | undefined, options: SrqPingpongOptions, output: Output): Promise<void> {
+  const { interrupted } = output.io;
+  const meeting =
+    host === undefined
+      ? acceptPingpongClient(options.port, output)
+      : resolveHost(host).then((address) => dialFixed(address, options.port));
+  const channel = await endingInTime(meeting, interrupted);
+  interrupted.addEventListener('abort', () => channel.abort());
+  await using device = await openDevice({ address: (options.bind ?? channel.localAddress).text });
+  const players = await Players.create(device, options);
+  const peer = await players.connect(channel, host === undefined, output);
+  const seconds = await watched(device, interrupted, (alive) => players.play(host !== undefined, alive));
+  await linger();
+  const { size: sizeBytes, iters: iterations, qp: queuePairs, chk } = options;
+  printPace(output, { sizeBytes, iterations, seconds });
+  const role = host === undefined ? ('server' as const) : ('client' as const);
+  const verified = chk === true && players.faults === 0;
+  output.document('srq-pingpong', { role, peer: peer.text, iterations, sizeBytes, seconds, verified, queuePairs });
+  if (players.faults > 0)
+    throw new CommandFailure(EXIT_VERIFICATION_FAILED, `invalid data in ${players.faults} messages`);
+}
+
+/** One queue pair, and what it waits for before it sends again: its own message to be delivered, and one to come. */
+interface Player {
+  readonly qp: QueuePair;
+  readonly psn: number;
+  isDelivered: boolean;
+  hasReceived: boolean;
+}
+
+/** All queue pairs of one side. */
+class Players {
+  /** Messages that were not what they should be. */
+  faults = 0;
+  readonly #options: SrqPingpongOptions;
+  readonly #address: IpAddress;
+  readonly #cq: CompletionQueue;
+  readonly #srq: SharedReceiveQueue;
+  readonly #mr: MemoryRegion;
+  readonly #byQpn: ReadonlyMap<number, Player>;
+
+  private constructor(
+    options: SrqPingpongOptions,
+    device: RdmaDevice,
+    { cq, srq, mr }: { cq: CompletionQueue; srq: SharedReceiveQueue; mr: MemoryRegion },
+    players: readonly Player[],
+  ) {
+    this.#options = options;
+    this.#address = device.address;
+    this.#cq = cq;
+    this.#srq = srq;
+    this.#mr = mr;
+    this.#byQpn = new Map(players.map((player) => [player.qp.qpn, player]));
+    fillMessage(this.#outgoing, options.chk === true);
+    for (let slot = 0; slot < options.rxDepth; slot++) this.#postReceive(slot);
+  }
+
+  static async create(device: RdmaDevice, options: SrqPingpongOptions): Promise<Players> {
+    const { qp: queuePairs, rxDepth, size } = options;
+    const cq = await device.createCq(queuePairs + rxDepth);
+    const pd = await device.createPd();
+    // One message to send, and room for as many as may come before they are looked at.
+    const mr = await pd.regMr((1 + rxDepth) * size, Access.LOCAL_WRITE);
+    const srq = await pd.createSrq({ depth: rxDepth });
+    const players: Player[] = [];
+    while (players.length < queuePairs) {
+      const qp = await pd.createQp({ sendCq: cq, srq, maxSendWr: 1 });
+      await initializeQueuePair(qp);
+      players.push({ qp, psn: randomInt(PSN_COUNT), isDelivered: true, hasReceived: false });
+    }
+    return new Players(options, device, { cq, srq, mr }, players);
+  }
+
+  get #outgoing(): Buffer {
+    return this.#mr.bytes.subarray(0, this.#options.size);
+  }
+
+  #postReceive(slot: number): void {
+    const { size } = this.#options;
+    this.#srq.postRecv({ wrId: slot, sges: [this.#mr.sge((1 + slot) * size, size)] });
+  }
+
+  #send(player: Player): void {
+    player.qp.postSend({ opcode: 'SEND', sges: [this.#mr.sge(0, this.#options.size)] });
+    player.isDelivered = false;
+    player.hasReceived = false;
+  }
+
+  /** Exchanges addresses and takes the queue pairs to RTS; the address of the peer. */
+  async connect(channel: FixedChannel, isServer: boolean, output: Output): Promise<IpAddress> {
+    const players = [...this.#byQpn.values()];
+    const own = players.map(({ qp, psn }) => ({ qpn: qp.qpn, psn, address: this.#address }));
+    for (const destination of own) output.line(`  local address:  ${describeDestination(destination)}`);
+    const prepare = async (peers: readonly PingpongDestination[]) => {
+      for (const [k, { qp, psn }] of players.entries()) {
+        output.line(`  remote address: ${describeDestination(peers[k])}`);
+        await connectQueuePair(qp, { psn, pathMtu: this.#options.mtu, reliable: PINGPONG_RC_ATTRIBUTES }, peers[k]);
+      }
+    };
+    if (isServer) return (await exchangeAsSrqServer(channel, own, prepare))[0].address;
+    const peers = await exchangeAsSrqClient(channel, own);
+    await prepare(peers);
+    return peers[0].address;
+  }
+
+  /** All messages, both ways; seconds. The client begins on every queue pair. */
+  async play(sendsFirst: boolean, alive: () => void): Promise<number> {
+    const { iters } = this.#options;
+    const startNs = nowNs();
+    let sent = 0;
+    let received = 0;
+    if (sendsFirst) for (const player of this.#byQpn.values()) this.#send(player);
+    while (sent < iters || received < iters) {
+      const { opcode, qpn, wrId } = checkCompletion(await this.#cq.next());
+      alive();
+      const player = this.#byQpn.get(qpn)!;
+      if (opcode === 'SEND') {
+        player.isDelivered = true;
+        sent++;
+      } else {
+        player.hasReceived = true;
+        received++;
+        this.#take(Number(wrId));
+      }
+      if (sent < iters && player.isDelivered && player.hasReceived) this.#send(player);
+    }
+    return (nowNs() - startNs) / NS_PER_S;
+  }
+
+  /** Checks what has come, and gives its place back. */
+  #take(slot: number): void {
+    const { size, chk } = this.#options;
+    if (chk === true) {
+      const message = this.#mr.bytes.subarray((1 + slot) * size, (2 + slot) * size);
+      if (!message.equals(this.#outgoing)) this.faults++;
+      message.fill(0); // What came must not be taken for what comes next.
+    }
+    this.#postReceive(slot);
+  }
+}

@@ -1,0 +1,55 @@
+/** What the commands that play pingpong have in common: their messages, their listener, and what they print. */
+
+import type { FixedChannel } from '../cm/fixed-channel.js';
+import { FixedListener } from '../cm/fixed-listener.js';
+import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from '../cm/pingpong-exchange.js';
+import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
+import type { Output } from './output.js';
+
+/** What ibv_rc_pingpong fills its buffer with, ... */
+const FILL = 0x7b;
+/** ... but for the first byte of every page, when it is to be checked. */
+const PAGE_BYTES = 4096;
+const PAGE_MARK = 0;
+
+/** Writes the contents of a message; `check`: as a peer expects them that checks. */
+export function fillMessage(message: Uint8Array, check: boolean): void {
+  message.fill(FILL);
+  if (check) for (let at = 0; at < message.length; at += PAGE_BYTES) message[at] = PAGE_MARK;
+}
+
+/** Waits for the client's TCP connection. Rejects with exit code 130 after Ctrl-C. */
+export async function acceptPingpongClient(port: number, output: Output): Promise<FixedChannel> {
+  const listener = await FixedListener.open(port, {
+    firstMessage: PINGPONG_FIRST_MESSAGE,
+    onStranger: (peer, { message }) => output.note(`${peer} was not the client: ${message}`),
+  });
+  output.note(`waiting for a client on port ${port}`);
+  try {
+    return await listener.accept(output.io.interrupted);
+  } catch (error) {
+    if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    throw error;
+  } finally {
+    listener.close();
+  }
+}
+
+/** As ibv_rc_pingpong writes it. */
+export function describeDestination({ qpn, psn, address }: PingpongDestination): string {
+  const hex6 = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
+  const gid = address.family === 4 ? `::ffff:${address}` : address.text;
+  return `LID 0x0000, QPN ${hex6(qpn)}, PSN ${hex6(psn)}, GID ${gid}`;
+}
+
+/** What a run has moved, and how fast: the two lines at the end of ibv_rc_pingpong. */
+export function printPace(
+  output: Output,
+  { sizeBytes, iterations, seconds }: { sizeBytes: number; iterations: number; seconds: number },
+): void {
+  const bytes = 2 * sizeBytes * iterations;
+  const megabits = ((bytes * 8) / seconds / 1e6).toFixed(2);
+  output.line(`${bytes} bytes in ${seconds.toFixed(2)} seconds = ${megabits} Mbit/sec`);
+  const each = ((seconds * 1e6) / iterations).toFixed(2);
+  output.line(`${iterations} iters in ${seconds.toFixed(2)} seconds = ${each} usec/iter`);
+}

@@ -1,0 +1,101 @@
+/** Several connections of RDMA CM at once, as `ucmatose` and `cmtime` (rdma-core, librdmacm/examples) make them: options, device, both roles. */
+
+import type { Command } from 'commander';
+import type { CmConnection } from '../../cm/cm-connection.js';
+import { ConnectionManager } from '../../cm/connection-manager.js';
+import { acceptSideBySide, type Established, type SetUpEnd } from '../../cm/side-by-side.js';
+import type { IpAddress } from '../../packet/address.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import { endingInTime } from '../interruption.js';
+import { localAddressTowards } from '../local-address.js';
+import { addressOption, portOption, rangeOption } from '../options.js';
+import type { Output } from '../output.js';
+
+const DEFAULT_PORT = 7471;
+const CONNECTIONS_MAX = 1024;
+const LOOPBACK = '127.0.0.1';
+
+/** The options of all commands that make several connections. */
+export interface ManyConnectionsOptions {
+  /** The server; without it this is the server. */
+  readonly server?: IpAddress;
+  /** RoCE address of this side. */
+  readonly bind?: IpAddress;
+  /** Of RDMA_PS_TCP. */
+  readonly port: number;
+  /** How many. */
+  readonly connections: number;
+  /** Print one JSON document. */
+  readonly json?: boolean;
+}
+
+/** Adds the options, in the spelling of the stock tools. */
+export function addManyConnectionsOptions(command: Command): Command {
+  return command
+    .option('-s, --server <address>', 'the server; without it this is the server', addressOption)
+    .option(
+      '-b, --bind <address>',
+      `RoCE address of this side (default: ${LOOPBACK}; client: what the route says)`,
+      addressOption,
+    )
+    .option('-p, --port <port>', 'port of rdma_cm', portOption, DEFAULT_PORT)
+    .option('-c, --connections <n>', 'connections at once', rangeOption(1, CONNECTIONS_MAX), 1);
+}
+
+/** Opens NIC and connection manager, and does the work until it ends or Ctrl-C. */
+export async function withManager<T>(
+  { server, bind, connections }: ManyConnectionsOptions,
+  output: Output,
+  work: (cm: ConnectionManager) => Promise<T>,
+): Promise<T> {
+  const { interrupted } = output.io;
+  const local = bind?.text ?? (server === undefined ? LOOPBACK : (await localAddressTowards(server)).text);
+  await using device = await openDevice({ address: local });
+  // One peer may ask for all of them at once.
+  const limits = { halfOpen: 2 * connections, halfOpenPerAddress: connections + 1 };
+  await using cm = await ConnectionManager.open(device, { limits });
+  const result = await endingInTime(work(cm), interrupted).catch((error) => {
+    throw interrupted.aborted ? new CommandFailure(EXIT_INTERRUPTED) : error;
+  });
+  if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  return result;
+}
+
+/** The server's part: waits for all of them. */
+export async function acceptAll<E extends SetUpEnd>(
+  cm: ConnectionManager,
+  { port, connections }: ManyConnectionsOptions,
+  makeEnd: (device: RdmaDevice) => Promise<E>,
+  output: Output,
+): Promise<Array<Established<E>>> {
+  const listener = cm.listen(port);
+  const stop = () => listener.close();
+  output.io.interrupted.addEventListener('abort', stop, { once: true });
+  output.note(`listening on ${cm.device.address} port ${port}`);
+  try {
+    return await acceptSideBySide(listener, connections, {
+      makeEnd: () => makeEnd(cm.device),
+      responderResources: 1,
+      initiatorDepth: 1,
+    });
+  } finally {
+    output.io.interrupted.removeEventListener('abort', stop);
+    listener.close();
+  }
+}
+
+/** The client's part, for one connection. */
+export function connectTo<E extends SetUpEnd>(
+  cm: ConnectionManager,
+  { server, port }: ManyConnectionsOptions,
+  end: E,
+  output: Output,
+): Promise<CmConnection> {
+  return cm.connect(server!, port, end.qp, {
+    responderResources: 1,
+    initiatorDepth: 1,
+    signal: output.io.interrupted,
+  });
+}
