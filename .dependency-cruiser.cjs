@@ -41,7 +41,7 @@ const layers = {
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
   rpc: ['core', 'verbs', 'cm'],
-  processes: ['core', 'packet', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
+  processes: ['core', 'packet', 'schema', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
   dashboard: [
     'core',
     'packet',
@@ -52,6 +52,7 @@ const layers = {
     'capture',
     'driver',
     'estats',
+    'schema',
     'sim',
     'verbs',
     'processes',

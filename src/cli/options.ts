@@ -59,6 +59,8 @@ export const countOption = parser(parsedText((text) => parseCount(text, 1)));
 export const rangeOption = (min: number, max: number) => parser(parsedText((text) => parseCount(text, min, max)));
 /** TCP or UDP port. */
 export const portOption = rangeOption(1, 65535);
+/** The same, and 0, with which the system chooses. */
+export const portOrAnyOption = rangeOption(0, 65535);
 /** Queue pair number, decimal or `0x...`. */
 export const qpnOption = rangeOption(0, 0xffffff);
 /** A literal IPv4 or IPv6 address. */
@@ -91,6 +93,11 @@ export function choiceOption<const T extends string>(
     },
   });
   return Object.assign(parser(words as z.ZodType<T>), { choices });
+}
+
+/** One or more of what `parse` takes, with commas between. */
+export function listOption<T>(parse: (text: string) => T): (text: string) => T[] {
+  return (text) => [...new Set(text.split(',').map((item) => parse(item.trim())))];
 }
 
 /** `--allow-host NAME`, which may be repeated. */

@@ -2,6 +2,7 @@
 
 import { open, writeFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
+import { whyUnreadable } from './input-file.js';
 
 /** Asked before the work whose result goes there. What the file holds stays. */
 export async function checkWritable(path: string | undefined): Promise<void> {
@@ -13,6 +14,11 @@ export async function writeOutputFile(path: string, text: string): Promise<void>
   await writeFile(path, text).catch((cause) => refuse(path, cause));
 }
 
-function refuse(path: string, cause: Error): never {
-  throw new RoceError('ERR_ROCE_IO', `cannot write ${path}: ${cause.message}`, undefined, { cause });
+/** Why the operating system refuses to write a file. */
+function whyUnwritable(cause: NodeJS.ErrnoException): string {
+  return cause.code === 'ENOENT' ? 'there is no such folder' : whyUnreadable(cause);
+}
+
+function refuse(path: string, cause: NodeJS.ErrnoException): never {
+  throw new RoceError('ERR_ROCE_IO', `cannot write ${path}: ${whyUnwritable(cause)}`, undefined, { cause });
 }

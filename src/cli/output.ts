@@ -131,17 +131,31 @@ export class Output {
     for (const text of lines) this.line(text);
   }
 
-  /** A bar on stderr while a person waits there; silent when stderr is not a terminal. */
+  /** A bar on stderr while a person waits there: it renews itself, with the time so far. Silent when stderr is not a terminal. */
   progress(total: number): Progress {
+    return this.#bar(total, '{bar} {percentage}%  {duration_formatted}  {text}');
+  }
+
+  /** The same for work whose end is not known: `text`, and the time so far. Ends with the work. */
+  async during<T>(text: string, work: Promise<T>): Promise<T> {
+    const line = this.#bar(1, '{text}: {duration_formatted}', text);
+    try {
+      return await work;
+    } finally {
+      line.stop();
+    }
+  }
+
+  #bar(total: number, format: string, text = ''): Progress {
     if (this.io.stderr.isTTY !== true) return SILENT_PROGRESS;
     const bar = new SingleBar({
       stream: this.io.stderr as NodeJS.WritableStream,
-      format: '{bar} {percentage}%  {text}',
+      format,
       clearOnComplete: true,
       hideCursor: true,
       barsize: 30,
     });
-    bar.start(total, 0, { text: '' });
+    bar.start(total, 0, { text });
     return { update: (done, text) => bar.update(done, { text }), stop: () => bar.stop() };
   }
 

@@ -1,6 +1,6 @@
 /** Checks of what a program passes: a value that cannot be is refused by name, with what it must be, before anything is done with it. */
 
-import { nearestName } from './did-you-mean.js';
+import { namesHint, nearestName } from './did-you-mean.js';
 import { RoceError } from './errors.js';
 
 /** A value as an error shows it. Nothing of the value is called: it may be an object of any kind. */
@@ -22,7 +22,7 @@ export function checkOneOf<T>(name: string, value: unknown, all: readonly T[]): 
   const place = all.indexOf(value as T);
   if (place >= 0) return place;
   const code = typeof value === 'number' ? 'ERR_ROCE_OUT_OF_RANGE' : 'ERR_ROCE_UNKNOWN_NAME';
-  throw new RoceError(code, `${name} is ${shown(value)}`, `it must be one of ${all.join(', ')}`);
+  throw new RoceError(code, `${name} is ${shown(value)}`, namesHint(value, all.map(String), 'it must be one of'));
 }
 
 /** Throws ERR_ROCE_INVALID_ARGUMENT for a value that is not `right`; `what` says what it must be. */

@@ -16,6 +16,13 @@ export function nearestName(name: string, names: Iterable<string>): string | und
   return nearest;
 }
 
+/** The hint of an error about a name: all names after `list`, such as `there are`, and before them the one that was probably meant. */
+export function namesHint(name: unknown, names: readonly string[], list: string): string {
+  const meant = typeof name === 'string' ? nearestName(name, names) : undefined;
+  const all = `${list} ${names.join(', ')}`;
+  return meant === undefined ? all : `did you mean '${meant}'? ${all[0].toUpperCase()}${all.slice(1)}`;
+}
+
 /** Letters to insert, remove, replace or swap with their neighbour (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];

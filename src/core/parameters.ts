@@ -5,6 +5,7 @@
  */
 
 import { shown } from './arguments.js';
+import { namesHint } from './did-you-mean.js';
 import { RoceError } from './errors.js';
 
 /** One parameter: a number between `min` and `max`, both included. */
@@ -72,7 +73,7 @@ export function completeParameters<T extends ParameterTable>(
   throw new RoceError(
     'ERR_ROCE_UNKNOWN_NAME',
     `there is no ${kind} parameter ${stranger} here`,
-    names.length === 0 ? 'this scheme has none' : `there are ${names.join(', ')}`,
+    names.length === 0 ? 'this scheme has none' : namesHint(stranger, names, 'there are'),
   );
 }
 

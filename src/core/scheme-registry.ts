@@ -4,6 +4,7 @@
  */
 
 import { shown } from './arguments.js';
+import { namesHint } from './did-you-mean.js';
 import { RoceError } from './errors.js';
 import {
   completeParameters,
@@ -61,11 +62,8 @@ export class SchemeRegistry<D extends SchemeDefinition> {
   get(name: unknown): D {
     const definition = typeof name === 'string' ? this.#schemes.get(name) : undefined;
     if (definition !== undefined) return definition;
-    throw new RoceError(
-      'ERR_ROCE_UNKNOWN_NAME',
-      `there is no ${this.#kind} ${shown(name)}`,
-      `there are ${this.names.join(', ')}`,
-    );
+    const hint = namesHint(name, this.names, 'there are');
+    throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no ${this.#kind} ${shown(name)}`, hint);
   }
 
   /** Adds a scheme. Throws ERR_ROCE_INVALID_ARGUMENT for what {@link check} refuses. */

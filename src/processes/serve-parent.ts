@@ -3,8 +3,10 @@
  * even when the parent is killed.
  */
 
+import type { z } from 'zod';
 import { RoceError } from '../core/errors.js';
 import { loadExtensions } from '../driver/extensions.js';
+import { plainWords } from '../schema/plain-words.js';
 import { type Answer, callSchema, type Service } from './calls.js';
 
 /** Loads the extensions that the parent named, then serves until the parent is gone. Started by hand, without a parent, it says so and exits. */
@@ -26,13 +28,20 @@ export function serveParent(service: Service): void {
   });
 }
 
+/** `rateBps must be a number`. */
+function problemOf({ issues: [issue] }: z.ZodError): string {
+  return `${issue.path.join('.') || 'the argument'} ${plainWords(issue)}`;
+}
+
 async function answer(service: Service, message: unknown, extensions: Promise<void>): Promise<Answer> {
   const { id, method: name, args } = callSchema.parse(message);
   try {
     await extensions;
     const method = Object.hasOwn(service, name) ? service[name] : undefined;
     if (method === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no method ${name}`);
-    return { id, result: await method.run(method.args.parse(args)) };
+    const parsed = method.args.safeParse(args);
+    if (!parsed.success) throw new RoceError('ERR_ROCE_MALFORMED', `${name}: ${problemOf(parsed.error)}`);
+    return { id, result: await method.run(parsed.data) };
   } catch (error) {
     if (error instanceof RoceError) return { id, error: { message: error.message, code: error.code } };
     return { id, error: { message: error instanceof Error ? (error.stack ?? error.message) : String(error) } };

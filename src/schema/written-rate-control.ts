@@ -1,5 +1,6 @@
 /** Rate controls as people write them, in scenario files and on command lines: numbers with units, and presets by name. */
 
+import { namesHint } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
 import { DCQCN_PRESETS, type DcqcnPresetName } from '../dcqcn/presets.js';
 import { type RateControlOptions, rateControlSettings } from '../dcqcn/schemes.js';
@@ -24,6 +25,6 @@ function presetNamed(scheme: string, preset: unknown) {
   throw new RoceError(
     'ERR_ROCE_UNKNOWN_NAME',
     `there is no preset ${preset} of ${scheme}`,
-    `dcqcn has ${Object.keys(DCQCN_PRESETS).join(', ')}`,
+    scheme === 'dcqcn' ? namesHint(preset, Object.keys(DCQCN_PRESETS), 'there are') : 'only dcqcn has presets',
   );
 }

@@ -1,6 +1,7 @@
 /** Opens an RDMA device: a port, a NIC on it, and the verbs objects over it. */
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
+import { namesHint } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
 import { loadExtensions, moduleHref } from '../driver/extensions.js';
 import { InlineEngine } from '../driver/inline-engine.js';
@@ -114,7 +115,7 @@ async function telemetryFor(estats: true | EstatsOptions) {
 /** A name that is not known must not pass for the default. */
 function checkName(option: string, name: string, names: readonly string[]): void {
   if (names.includes(name)) return;
-  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${name}'`, `it is one of ${names.join(', ')}`);
+  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${name}'`, namesHint(name, names, 'it is one of'));
 }
 
 /** Frame ports and ports without koffi do not choose. */

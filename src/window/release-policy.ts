@@ -59,6 +59,28 @@ export class NoDelayPolicy implements ReleasePolicy {
   }
 }
 
+/**
+ * Throws ERR_ROCE_OUT_OF_RANGE for parameters that deadlock: with MAS > M all blocks can be free without an acknowledgement being due, and
+ * with an infinite MAT none ever becomes due.
+ */
+export function checkNagle(parameters: NagleParameters, poolBlocks: number): void {
+  const { maxAvailableSegments: mas, maxAckTimeNs: mat } = parameters;
+  if (!Number.isInteger(mas) || mas < 1 || mas > poolBlocks) {
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `MAS is ${mas} in a pool of ${poolBlocks} blocks`,
+      `it must be 1 to ${poolBlocks}: with more, the writer runs out of blocks before an acknowledgement is due`,
+    );
+  }
+  if (!(mat > 0) || mat === Number.POSITIVE_INFINITY) {
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `MAT is ${mat} ns`,
+      'it must be finite and above zero: without it the last blocks of a burst are never given back',
+    );
+  }
+}
+
 /** Acknowledges several blocks at once, by count. */
 export class NaglePolicy implements ReleasePolicy {
   readonly #parameters: NagleParameters;
@@ -69,26 +91,9 @@ export class NaglePolicy implements ReleasePolicy {
   #available = 0;
   #oldestFreeNs = 0;
 
-  /**
-   * Throws ERR_ROCE_OUT_OF_RANGE for parameters that deadlock: with MAS > M all blocks can be free without an acknowledgement
-   * being due, and with an infinite MAT none ever becomes due.
-   */
+  /** Throws as {@link checkNagle}. */
   constructor(parameters: NagleParameters, poolBlocks: number) {
-    const { maxAvailableSegments: mas, maxAckTimeNs: mat } = parameters;
-    if (!Number.isInteger(mas) || mas < 1 || mas > poolBlocks) {
-      throw new RoceError(
-        'ERR_ROCE_OUT_OF_RANGE',
-        `MAS is ${mas} in a pool of ${poolBlocks} blocks`,
-        `it must be 1 to ${poolBlocks}: with more, the writer runs out of blocks before an acknowledgement is due`,
-      );
-    }
-    if (!(mat > 0) || mat === Number.POSITIVE_INFINITY) {
-      throw new RoceError(
-        'ERR_ROCE_OUT_OF_RANGE',
-        `MAT is ${mat} ns`,
-        'it must be finite and above zero: without it the last blocks of a burst are never given back',
-      );
-    }
+    checkNagle(parameters, poolBlocks);
     this.#parameters = parameters;
   }
 

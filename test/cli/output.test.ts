@@ -70,4 +70,20 @@ describe('output', () => {
     progress.stop();
     expect(texts).toEqual({ stdout: '', stderr: '' });
   });
+
+  it.each([true, false])(
+    'with --json %s, a terminal shows the time of work without a known end on stderr alone',
+    async (json) => {
+      const { output, texts } = outputTo(true, json);
+      expect(await output.during('starting the lab', Promise.resolve('started'))).toBe('started');
+      expect(texts.stdout).toBe('');
+      expect(texts.stderr).toContain('starting the lab: 0s');
+    },
+  );
+
+  it('work that fails takes its line with it, and a pipe shows none', async () => {
+    const { output, texts } = outputTo(false, false);
+    await expect(output.during('starting', Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(texts).toEqual({ stdout: '', stderr: '' });
+  });
 });

@@ -57,7 +57,7 @@ describe.skipIf(!isBuilt)('a child process', () => {
     expect(JSON.parse(parent.stdout)).toEqual({
       unknown: 'the switch: there is no method explode',
       inherited: 'the switch: there is no method toString',
-      misfit: expect.stringContaining('expected array'),
+      misfit: 'the switch: open: ports must be a list',
       alive: { a: expect.stringMatching(/^127\.0\.0\.1:\d+$/), b: expect.stringMatching(/^127\.0\.0\.1:\d+$/) },
     });
   });

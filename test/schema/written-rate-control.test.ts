@@ -40,7 +40,10 @@ describe('--cc, --rate and --cc-params', () => {
     [{ cc: 'dcqcn', ccParams: 'gain=much' }, /gain is no number/],
     [{ cc: 'dcqcn', ccParams: 'gain=2' }, /gain is 2 \(it must be from 0 to 1\)/],
     [{ cc: 'dcqcn', ccParams: 'rateTimerNs=55' }, /'55' is not a time/],
-    [{ cc: 'dcqcn', ccParams: 'preset=mlx6' }, /no preset mlx6 of dcqcn \(dcqcn has sigcomm15,.*mlx5/],
+    [
+      { cc: 'dcqcn', ccParams: 'preset=mlx6' },
+      /no preset mlx6 of dcqcn \(did you mean 'mlx5'\? There are sigcomm15,.*mlx5/,
+    ],
     [{ cc: 'timely', ccParams: 'preset=mlx5' }, /no preset mlx5 of timely/],
     [
       { cc: 'timely', ccParams: 'rateTimerNs=55us' },

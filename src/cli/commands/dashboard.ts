@@ -99,7 +99,10 @@ async function dashboard(options: DashboardOptions, output: Output): Promise<voi
   }
   await using lab = new Lab(options.qp);
   const opened = await orInterrupted(
-    lab.open().then(() => true),
+    output.during(
+      'starting the lab',
+      lab.open().then(() => true),
+    ),
     output.io.interrupted,
   );
   if (opened !== undefined) await serve(lab, lab.died, files, options, output);

@@ -8,7 +8,15 @@ import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe, type ServeOptions } from '../disk/serve.js';
-import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption, textOption } from '../options.js';
+import {
+  choiceOption,
+  countOption,
+  durationOption,
+  listOption,
+  optionWithDefault,
+  sizeOption,
+  textOption,
+} from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
@@ -103,16 +111,16 @@ function registerBench(disk: Command, io: CliIo): void {
       optionWithDefault(
         '--transports <list>',
         BENCH_TRANSPORTS.join(', '),
-        listOf(choiceOption(BENCH_TRANSPORTS)),
+        listOption(choiceOption(BENCH_TRANSPORTS)),
         BENCH_TRANSPORTS.join(),
       ),
     )
     .option('--nbd <uri>', 'measure an NBD export beside them; what it holds is overwritten')
     .addOption(
-      optionWithDefault('--ops <list>', BENCH_OPS.join(', '), listOf(choiceOption(BENCH_OPS)), BENCH_OPS.join()),
+      optionWithDefault('--ops <list>', BENCH_OPS.join(', '), listOption(choiceOption(BENCH_OPS)), BENCH_OPS.join()),
     )
-    .addOption(optionWithDefault('--blocks <list>', 'sizes of a request', listOf(blockOption), '8KiB,1MiB'))
-    .addOption(optionWithDefault('--depths <list>', 'requests under way', listOf(countOption), '1,16,32'))
+    .addOption(optionWithDefault('--blocks <list>', 'sizes of a request', listOption(blockOption), '8KiB,1MiB'))
+    .addOption(optionWithDefault('--depths <list>', 'requests under way', listOption(countOption), '1,16,32'))
     .addOption(optionWithDefault('-D, --duration <time>', 'of one run', durationOption, '500ms'))
     .option('--reps <n>', 'runs, of which the median counts', countOption, 3)
     .addOption(optionWithDefault('--size <size>', 'of the disk in memory', sizeOption, '256MiB'));
@@ -129,11 +137,6 @@ Examples:
     .action((host: string | undefined, options: BenchOptions & { readonly json?: true }) =>
       runBench(host, options, new Output(io, options.json === true)),
     );
-}
-
-/** Values with commas between them. */
-function listOf<T>(parse: (text: string) => T): (text: string) => T[] {
-  return (text) => text.split(',').map((part) => parse(part.trim()));
 }
 
 function blockOption(text: string): number {

@@ -1,6 +1,8 @@
 /** `rocev2 fluid`: the fluid models of DCQCN and TIMELY: fixed point, stability, and how queue and rates move. */
 
+import { setImmediate } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
+import { namesHint } from '../../core/did-you-mean.js';
 import { RoceError } from '../../core/errors.js';
 import { SeededRandom } from '../../core/random.js';
 import { formatNs, parseDurationNs, parseRateBps, parseSizeBytes } from '../../core/units.js';
@@ -22,6 +24,7 @@ import {
   timelyStudy,
   togetherAtStart,
 } from '../../fluid/index.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import { fluidChart, fluidDocument, fluidHeadline, fluidTheory, SWING_COLUMNS, swingRow } from '../fluid-report.js';
 import { choiceOption, countOption, durationOption, rateOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
@@ -143,13 +146,14 @@ async function fluid(name: ModelName, options: FluidOptions, output: Output): Pr
   checkOptions(name, options);
   await checkWritable(options.plot);
   const study = studyOf(name, options);
-  const run = simulateAt(study, options, options.delay);
+  const runs = await simulateAll(study, options, output);
+  const run = runs.get(options.delay)!;
   if (options.plot !== undefined) {
     await writeOutputFile(options.plot, fluidChart(study, options.delay, run.trace));
     output.note(`wrote ${options.plot}`);
   }
   output.document('fluid', fluidDocument(study, options.delay, run.trace));
-  if (!output.json) print(study, options, run, output);
+  if (!output.json) print(study, options, runs, output);
 }
 
 function checkOptions(name: ModelName, options: FluidOptions): void {
@@ -245,8 +249,8 @@ class Settings {
   refuseUnknown(): void {
     for (const name of this.#texts.keys()) {
       if (this.#known.has(name)) continue;
-      const known = [...this.#known].join(', ');
-      throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `--set: there is no parameter '${name}'`, `there are ${known}`);
+      const hint = namesHint(name, [...this.#known], 'there are');
+      throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `--set: there is no parameter '${name}'`, hint);
     }
   }
 }
@@ -276,7 +280,30 @@ function simulateAt(study: FluidStudy, options: FluidOptions, delayNs: number): 
     : simulate(model, { durationNs: options.duration, traceSamples: TRACE_SAMPLES });
 }
 
-function print(study: FluidStudy, options: FluidOptions, run: FluidRun, output: Output): void {
+/** By delay: the one that was asked for, and for people those of the table. */
+async function simulateAll(
+  study: FluidStudy,
+  options: FluidOptions,
+  output: Output,
+): Promise<ReadonlyMap<number, FluidRun>> {
+  const shown = output.json ? [] : TABLE_DELAYS_NS;
+  const delays = [...new Set([...shown, options.delay])].sort((x, y) => x - y);
+  const progress = output.progress(delays.length);
+  const runs = new Map<number, FluidRun>();
+  try {
+    for (const delay of delays) {
+      progress.update(runs.size, `feedback delay ${formatNs(delay)}`);
+      await setImmediate(); // Lets Ctrl-C and the progress through.
+      if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+      runs.set(delay, simulateAt(study, options, delay));
+    }
+  } finally {
+    progress.stop();
+  }
+  return runs;
+}
+
+function print(study: FluidStudy, options: FluidOptions, runs: ReadonlyMap<number, FluidRun>, output: Output): void {
   output.line(output.colors.bold(fluidHeadline(study, options.delay)));
   output.line();
   for (const { label, text } of fluidTheory(study)) output.line(`  ${label.padEnd(22)}${text}`);
@@ -285,12 +312,8 @@ function print(study: FluidStudy, options: FluidOptions, run: FluidRun, output: 
   const observedNs = options.duration === undefined ? study.observeNs : options.duration / 3;
   output.line(`Integrated in time for ${formatNs(durationNs)}; over the last ${formatNs(observedNs)}:`);
   output.line();
-  const delays = [...new Set([...TABLE_DELAYS_NS, options.delay])].sort((x, y) => x - y);
   output.table(
     SWING_COLUMNS,
-    delays.map((delay) => {
-      const asked = delay === options.delay;
-      return swingRow(asked, delay, asked ? run : simulateAt(study, options, delay));
-    }),
+    [...runs].map(([delay, run]) => swingRow(delay === options.delay, delay, run)),
   );
 }

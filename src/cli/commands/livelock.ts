@@ -10,7 +10,7 @@ import { extensionOption } from '../extensions.js';
 import { compareSchemes } from '../livelock/comparison.js';
 import { LIVELOCK_OPS, type LivelockOp } from '../livelock/ops.js';
 import { printRuns } from '../livelock/table.js';
-import { durationOption, mtuOption, sizeOption, textOption } from '../options.js';
+import { choiceOption, durationOption, listOption, messageSizeOption, mtuOption, textOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 /** The rule of the paper: IP identifications are sequential, so it takes exactly one packet in 256. */
@@ -47,12 +47,12 @@ export function register(program: Command, io: CliIo): void {
     )
     .addOption(
       new Option('--ops <list>', 'operations')
-        .argParser(listOption(LIVELOCK_OPS))
+        .argParser(listOption(choiceOption(LIVELOCK_OPS)))
         .default(LIVELOCK_OPS, 'send,write,read'),
     )
     .addOption(
       new Option('--schemes <list>', 'recovery schemes')
-        .argParser(listOption(schemes))
+        .argParser(listOption(choiceOption(schemes)))
         .default(schemes, schemes.join()),
     )
     .addOption(
@@ -122,18 +122,8 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
   }
 }
 
-function listOption<const T extends string>(choices: readonly T[]): (text: string) => T[] {
-  return (text) => {
-    const chosen = text.split(',').map((word) => word.trim());
-    if (!chosen.every((word): word is T => (choices as readonly string[]).includes(word))) {
-      throw new InvalidArgumentError(`write one or more of ${choices.join(',')}.`);
-    }
-    return [...new Set(chosen)];
-  };
-}
-
 function messageOption(text: string): number {
-  const bytes = sizeOption(text);
+  const bytes = messageSizeOption(text);
   if (bytes === 0) throw new InvalidArgumentError('a message has at least one byte.');
   return bytes;
 }

@@ -3,6 +3,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { formatBytes, formatRate } from '../../core/units.js';
+import { checkPool } from '../../window/block-memory.js';
+import { checkNagle } from '../../window/release-policy.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { addNicOptions, type NicOptions } from '../nic-options.js';
 import { choiceOption, countOption, durationOption, optionWithDefault, sizeOption } from '../options.js';
@@ -64,7 +66,13 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
       policy === 'baseline' ? 'the baseline has no window' : `the pool begins with ${blocks} blocks`,
     );
   }
+  const mas = options.mas ?? Math.max(1, blocks >>> 1);
+  checkPool(growTo ?? blocks, block);
+  if (policy === 'nagle') checkNagle({ maxAvailableSegments: mas, maxAckTimeNs: options.mat }, blocks);
   output.line(`${formatBytes(total)} in blocks of ${formatBytes(block)}, a pool of ${blocks}, policy ${policy}`);
+  const progress = output.progress(total);
+  const { interrupted } = output.io;
+  const onSent = (bytes: number) => progress.update(bytes, formatBytes(bytes));
   const result = await runWindow(
     {
       policy,
@@ -72,12 +80,12 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
       blockBytes: block,
       totalBytes: total,
       blocksMax: growTo ?? blocks,
-      mas: options.mas ?? Math.max(1, blocks >>> 1),
+      mas,
       matNs: options.mat,
       nic: { io, engine, spin },
     },
-    output.io.interrupted,
-  );
+    { interrupted, onSent },
+  ).finally(() => progress.stop());
   output.line();
   output.table(
     [

@@ -79,18 +79,21 @@ async function benchmark(
   const contenders = await connectAll(host, server, options, opened, output);
   const { interrupted } = output.io;
   for (const contender of contenders) {
-    await fillArea(contender.disk);
-    await warmUp(contender, options, interrupted);
+    const { transport, disk } = contender;
+    await output.during(`filling the disk over ${transport}`, fillArea(disk));
+    await output.during(`warming up over ${transport}`, warmUp(contender, options, interrupted));
   }
   const cells = options.ops.flatMap((op) =>
     options.blocks.flatMap((blockBytes) => options.depths.map((queueDepth) => ({ op, blockBytes, queueDepth }))),
   );
   output.note(`measuring ${cells.length} cells, ${options.reps} times ${formatNs(options.duration)} for each disk`);
-  const progress = output.progress(cells.length);
+  const progress = output.progress(cells.length * options.reps * contenders.length);
   const rows: BenchRow[] = [];
-  for (const [i, cell] of cells.entries()) {
-    progress.update(i, `${cell.op} ${formatBytes(cell.blockBytes)}, queue depth ${cell.queueDepth}`);
-    const turns = await runTurns(contenders, cell, options, interrupted);
+  let runs = 0;
+  for (const cell of cells) {
+    const text = `${cell.op} ${formatBytes(cell.blockBytes)}, queue depth ${cell.queueDepth}`;
+    const onRun = () => progress.update(runs++, text);
+    const turns = await runTurns(contenders, cell, options, { interrupted, onRun });
     if (interrupted.aborted) break; // Half a run says nothing.
     rows.push(...turns);
   }
@@ -149,11 +152,12 @@ async function runTurns(
   contenders: readonly Contender[],
   cell: BenchCell,
   { duration, reps, seed = 1 }: BenchOptions,
-  interrupted: AbortSignal,
+  { interrupted, onRun }: { readonly interrupted: AbortSignal; onRun(): void },
 ): Promise<BenchRow[]> {
   const runs: BenchRow[][] = contenders.map(() => []);
   for (let rep = 0; rep < reps && !(interrupted.aborted && rep > 0); rep++) {
     for (const [i, contender] of contenders.entries()) {
+      onRun();
       const random = new SeededRandom(seed).stream(`offsets ${rep}`);
       runs[i].push(await runCell(contender, cell, duration, random, interrupted));
     }

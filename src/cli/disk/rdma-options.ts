@@ -6,7 +6,7 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { extensionOption } from '../extensions.js';
 import { addNicOptions, type NicOptions } from '../nic-options.js';
-import { addressOption, countOption, portOption } from '../options.js';
+import { addressOption, countOption, portOption, portOrAnyOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags } from '../recovery-options.js';
 
 /** Of those that are worth watching: servers and gateways. */
@@ -45,7 +45,11 @@ export function addRdmaOptions(command: Command): Command {
       'IP address of this side (server: 127.0.0.1; client: what the route says)',
       addressOption,
     )
-    .option('--udp-port <port>', 'UDP port of this side, for hosts with one address (default 4791)', portOption)
+    .option(
+      '--udp-port <port>',
+      'UDP port of this side, for hosts with one address; 0: the system chooses (default: 4791)',
+      portOrAnyOption,
+    )
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption);
   addRecoveryOptions(command);

@@ -11,6 +11,7 @@ import { nowNs } from '../../driver/system-clock.js';
 import { type RecoveryName, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { orInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
+import { checkWritable } from '../output-file.js';
 import { type LivelockMeasurement, LivelockRig, type LivelockSettings } from './experiment.js';
 import type { LivelockOp } from './ops.js';
 
@@ -40,6 +41,7 @@ const REFERENCE_SECONDS_MAX = 1;
 /** Runs every scheme under every operation. Ctrl-C ends it with the runs made so far. Rejects as `LivelockRig.run` does. */
 export async function compareSchemes(settings: ComparisonSettings, output: Output): Promise<Comparison> {
   const plan = planOf(settings);
+  await checkWritable(plan.find(({ trace }) => trace !== undefined)?.trace); // Before processes start.
   const references: LivelockMeasurement[] = [];
   const measurements: LivelockMeasurement[] = [];
   const progress = output.progress(plan.reduce((sum, { seconds }) => sum + seconds, 0));

@@ -8,7 +8,14 @@ import { extensionOption } from '../extensions.js';
 import { frameOption } from '../frame-wire.js';
 import { endingWithFigures } from '../interruption.js';
 import { addNicOptions } from '../nic-options.js';
-import { addressOption, allowHostOption, countOption, rangeOption, secondsOption } from '../options.js';
+import {
+  addressOption,
+  allowHostOption,
+  countOption,
+  portOrAnyOption,
+  rangeOption,
+  secondsOption,
+} from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { addRecoveryOptions, recoveryOf } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
@@ -95,7 +102,7 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
     .option(
       '--udp-port <port>',
       'UDP port of this endpoint, for hosts with one address; 0: the system chooses (default: 4791)',
-      rangeOption(0, 65535),
+      portOrAnyOption,
     )
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
     .option('--seed <n>', 'seed of random fault rules', countOption)
@@ -140,9 +147,6 @@ async function runTransfer(
       'the receiver waits for it to change',
     );
   }
-  // A server uses the client's; what it was told itself is checked all the same.
-  rateControlOf(options);
-  recoveryOf(options);
   const { reason } = chooseIo(options.io);
   if (reason !== undefined) output.note(`node:dgram carries the packets, without batches and ECN: ${reason}`);
   if (host === undefined) await runServer(tool, op, options, output);
@@ -167,6 +171,9 @@ export async function transferAction(typed: TypedTransfer, command: Command, io:
   const output = new Output(io, given.json === true);
   const notes = perftestFlagNotes(command);
   const options = consistentOptions(op, optionsForTransport(op, given, command), command);
+  // A server uses the client's; what it was told itself is checked all the same, before it waits for anybody.
+  rateControlOf(options);
+  recoveryOf(options);
   for (const note of notes) output.note(note);
   if (options.perftest === true) await runPerftest(tool, op, host, options, output);
   else await runTransfer(tool, op, host, options, output);

@@ -30,6 +30,14 @@ interface WindowSettings {
   readonly nic: NicOptions;
 }
 
+/** How a run is watched and ended. */
+export interface WindowRun {
+  /** Ends it before its time. */
+  readonly interrupted: AbortSignal;
+  /** Called for each block, with all bytes so far. */
+  onSent(bytes: number): void;
+}
+
 /** The fields of `window --json`. */
 export interface WindowResult {
   /** As set. */
@@ -59,15 +67,15 @@ const GROW_AFTER_STALLS = 8;
 const SOURCE_BLOCKS_MIN = 3;
 
 /** Runs until all bytes are written, or `interrupted`; then `totalBytes` of the result says how far it came. */
-export async function runWindow(settings: WindowSettings, interrupted: AbortSignal): Promise<WindowResult> {
+export async function runWindow(settings: WindowSettings, { interrupted, onSent }: WindowRun): Promise<WindowResult> {
   await using server = new ChildService<WindowServerService>('server', new URL('./server-process.js', import.meta.url));
-  return await whileAlive([server], writeAll(server, settings, interrupted));
+  return await whileAlive([server], writeAll(server, settings, { interrupted, onSent }));
 }
 
 async function writeAll(
   server: ChildService<WindowServerService>,
   settings: WindowSettings,
-  interrupted: AbortSignal,
+  run: WindowRun,
 ): Promise<WindowResult> {
   const { policy, blocks, blockBytes, blocksMax, mas, matNs, nic } = settings;
   const port = await server.call('listen', { policy, blocks, blocksMax, blockBytes, mas, matNs, nic });
@@ -87,7 +95,7 @@ async function writeAll(
     const source = await end.pd.regMr(sourceBlocks * blockBytes, Access.LOCAL_WRITE);
     fillPattern(source.bytes, 0);
     const setUpMessages = end.link.counters.sent;
-    const { totalBytes, seconds, digest } = await pump(writer, source, settings, interrupted);
+    const { totalBytes, seconds, digest } = await pump(writer, source, settings, run);
     const result = await settled(server, totalBytes);
     const descriptions = policy === 'baseline' ? 0 : 1;
     return {
@@ -113,7 +121,7 @@ async function pump(
   writer: { write(source: MemoryRegion, offset: number, length: number): Promise<void> },
   source: MemoryRegion,
   { policy, blockBytes, totalBytes }: WindowSettings,
-  interrupted: AbortSignal,
+  { interrupted, onSent }: WindowRun,
 ): Promise<{ totalBytes: number; seconds: number; digest: number }> {
   const places = source.length / blockBytes;
   const under = Array<Promise<void> | undefined>(places).fill(undefined);
@@ -131,6 +139,7 @@ async function pump(
     under[place] = write;
     lengths.push(length);
     sent += length;
+    onSent(sent);
   }
   await Promise.all(under);
   const seconds = (nowNs() - startNs) / NS_PER_S;

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
 import { rateControlNames } from '../../dcqcn/schemes.js';
 import { recoveryNamesByWaste, recoverySchemes } from '../../retransmit/schemes.js';
+import { plainWords } from '../../schema/plain-words.js';
 import { LAB_LINKS, LAB_LOSS_RULES, LAB_OPS, type LabChoices, type LabSettings } from '../messages/lab.js';
 
 function choice<const T extends string>(choices: readonly [T, ...T[]]) {
@@ -36,6 +37,6 @@ const settingsSchema = z
 export function parseSettings(value: unknown): Partial<LabSettings> {
   const parsed = settingsSchema.safeParse(value);
   if (parsed.success) return parsed.data as Partial<LabSettings>;
-  const { path, message } = parsed.error.issues[0];
-  throw new RoceError('ERR_ROCE_MALFORMED', path.length === 0 ? message : `${path.join('.')}: ${message}`);
+  const [issue] = parsed.error.issues;
+  throw new RoceError('ERR_ROCE_MALFORMED', `${issue.path.join('.') || 'the settings'}: ${plainWords(issue)}`);
 }
