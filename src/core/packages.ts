@@ -8,9 +8,10 @@ import { RoceError } from './errors.js';
 
 /**
  * The file that this code runs from, as a path or a `file:` URL: this module, or the bundle that contains it. CommonJS bundles know their file
- * by `__filename` only; ES modules do not have that name.
+ * by `__filename` only; ES modules do not have that name, except under `node -e`, where it is a global and says `[eval]`.
  */
-export const CODE_FILE: string = typeof __filename === 'string' ? __filename : import.meta.url;
+export const CODE_FILE: string =
+  typeof __filename === 'string' && !__filename.startsWith('[') ? __filename : import.meta.url;
 
 /** The exports of an installed package, searched from {@link CODE_FILE}. Throws ERR_ROCE_UNSUPPORTED where there is none, or it does not work. */
 export function requirePackage<T>(name: string): T {

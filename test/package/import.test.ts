@@ -106,6 +106,16 @@ describe.runIf(isBuilt)('an import from Node', () => {
     expect(run(program)).toBe('closed\n');
   });
 
+  it('finds the packages beside it under node -e, too, where __filename is a global', () => {
+    const described = `
+      const device = await openDevice({ address: '127.0.2.9', udpPort: 0, engine: 'inline' });
+      console.log(device.portDescription.replace(/, CRC.*/, '')); // The CRC is chosen by a measurement.
+      await device.close();`;
+    const ofProgram = run(`import { openDevice } from 'rocev2';${described}`);
+    const script = `import('rocev2').then(async ({ openDevice }) => {${described}})`;
+    expect(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8', cwd: project })).toBe(ofProgram);
+  });
+
   it('finds a file of its own for each entry, and nothing there that no build has made', () => {
     const entries = Object.values(manifestOfPackage().exports).flatMap((entry) =>
       typeof entry === 'string' ? [] : [entry['default']],
