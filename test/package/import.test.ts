@@ -116,6 +116,19 @@ describe.runIf(isBuilt)('an import from Node', () => {
     expect(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8', cwd: project })).toBe(ofProgram);
   });
 
+  it('starts the thread of the NIC from a program that Node has as a string', () => {
+    const program = `
+      import { openDevice } from 'rocev2';
+      const device = await openDevice({ address: '127.0.2.9', udpPort: 0, engine: 'worker' });
+      await device.close();
+      console.log('closed');`;
+    const said = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+      encoding: 'utf8',
+      cwd: project,
+    });
+    expect(said).toBe('closed\n');
+  });
+
   it('finds a file of its own for each entry, and nothing there that no build has made', () => {
     const entries = Object.values(manifestOfPackage().exports).flatMap((entry) =>
       typeof entry === 'string' ? [] : [entry['default']],

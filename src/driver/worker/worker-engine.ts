@@ -5,7 +5,7 @@
 
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
-import { Worker, workerData } from 'node:worker_threads';
+import { Worker, type WorkerOptions, workerData } from 'node:worker_threads';
 import { RoceError } from '../../core/errors.js';
 import { CODE_FILE } from '../../core/packages.js';
 import { eventFdWaker } from '../../dgram-ext/readiness.js';
@@ -43,15 +43,19 @@ function shared(bytes: number): SharedArrayBuffer {
 
 /** In a bundle `import.meta.url` is the bundle's, and there is none in CommonJS, where `__filename` is. Webpack knows the first form. */
 function startThread(module: URL | undefined, workerData: ThreadData): Worker {
+  const options: WorkerOptions = { workerData, ...(isFromString() && { execArgv: [] }) };
   try {
-    if (module !== undefined) return new Worker(module, { workerData });
-    if (import.meta.url !== undefined) {
-      return new Worker(new URL('./engine-thread.js', import.meta.url), { workerData });
-    }
-    return new Worker(join(dirname(CODE_FILE), 'engine-thread.js'), { workerData });
+    if (module !== undefined) return new Worker(module, options);
+    if (import.meta.url !== undefined) return new Worker(new URL('./engine-thread.js', import.meta.url), options);
+    return new Worker(join(dirname(CODE_FILE), 'engine-thread.js'), options);
   } catch (cause) {
     throw noEngineThread(cause as Error); // A path that cannot be one.
   }
+}
+
+/** `node --input-type=module -e ...`: a thread inherits the option, and Node then refuses its file. */
+function isFromString(): boolean {
+  return process.execArgv.some((option) => option.startsWith('--input-type'));
 }
 
 /** What the thread says first. Rejects when it ends before it says something. */
