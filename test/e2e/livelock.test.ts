@@ -79,8 +79,11 @@ describe.skipIf(!isBuilt)('rocev2 livelock', () => {
 });
 
 it.each([
-  [['--ops', 'jump'], /--ops.*Write one or more of send,write,read/],
-  [['--schemes', 'go-back-1'], /--schemes.*go-back-0,go-back-n,selective-repeat/],
+  [['--ops', 'jump'], /--ops.*'jump'.*one of send, write, read/],
+  [
+    ['--schemes', 'go-back-1'],
+    /--schemes.*'go-back-1'.*one of go-back-0, go-back-n, selective-repeat.*did you mean go-back-0/,
+  ],
   [['--drop', 'sometimes'], /--drop.*'sometimes'/],
   [['--seconds', '0'], /--seconds.*at most 3600 s/],
   [['--message', '0'], /--message.*at least one byte/],
