@@ -91,7 +91,7 @@ export class NaglePolicy implements ReleasePolicy {
   #available = 0;
   #oldestFreeNs = 0;
 
-  /** Throws as {@link checkNagle}. */
+  /** Throws ERR_ROCE_OUT_OF_RANGE for parameters that deadlock. */
   constructor(parameters: NagleParameters, poolBlocks: number) {
     checkNagle(parameters, poolBlocks);
     this.#parameters = parameters;
