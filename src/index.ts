@@ -29,6 +29,7 @@ export {
   type Refusal,
   type RefusalReason,
 } from './cm/listener.js';
+export type { Memory } from './cm/memory.js';
 export type { CmCounters } from './cm/protocol-parts.js';
 export type { CmConnectionOptions } from './cm/qp-parameters.js';
 export type { ConnectionStream, StreamOptions } from './cm/stream/duplex.js';
@@ -95,7 +96,7 @@ export {
 } from './verbs/completion-queue.js';
 export type { DeviceAttributes, DeviceEvents, RdmaDevice } from './verbs/device.js';
 export type { EstatsOptions } from './verbs/device-telemetry.js';
-export type { FastRegisterMemoryRegion, MemoryRegion } from './verbs/memory-region.js';
+export type { FastRegisterMemoryRegion, MemoryRegion, MemorySlice } from './verbs/memory-region.js';
 export type { MemoryWindow } from './verbs/memory-window.js';
 export { type DeviceOptions, type EngineName, openDevice } from './verbs/open-device.js';
 export type { ProtectionDomain, RegisterOptions } from './verbs/protection-domain.js';

@@ -1,6 +1,6 @@
 /**
- * A connection for programs that want results rather than completions: every operation is a promise. Buffers are registered for the
- * time of one operation; programs that need the last bit of speed post work requests on `connection.qp` themselves.
+ * A connection for programs that want results rather than completions: every operation is a promise. Bytes are registered for the time of one operation,
+ * memory of `register` once for all; programs that need the last bit of speed post work requests on `connection.qp` themselves.
  */
 
 import { checkOptions, type OptionNames } from '../core/arguments.js';
@@ -16,6 +16,7 @@ import { Resource } from '../verbs/resource.js';
 import type { ConnectionParts } from './connection-parts.js';
 import type { Agreement, RemoteRegion } from './exchange.js';
 import { Inbox, type Message } from './inbox.js';
+import { bytesOf, checkMemory, type Memory } from './memory.js';
 import { type Operation, Operations } from './operations.js';
 import type { PeerPresence } from './peer-presence.js';
 import { atomicTargetIn, type RemoteTarget, targetIn } from './remote-target.js';
@@ -122,12 +123,24 @@ export class Connection extends Resource {
   }
 
   /**
-   * Sends one message. Resolves when the peer's NIC has acknowledged it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer's
-   * receives (`messageBytesMax` of its options, 64 KiB by default). When the wait ends early (ERR_ROCE_ABORTED, ERR_ROCE_TIMEOUT) the message may
-   * arrive all the same, and `data` must not change until the error's `released` has resolved.
+   * Registers memory once, for any number of operations of this connection: a buffer of the program's, in place, or so many bytes of fresh zeroed
+   * memory, which every engine reaches. Pass the region, or a `slice` of it, to `send`, `write` and `read` (docs/buffers.md). `access` combines flags of
+   * `Access`. Close the region when its last operation has settled, or leave it to the connection. Rejects with ERR_ROCE_UNSUPPORTED for memory that a NIC
+   * in a worker cannot reach, ERR_ROCE_CLOSED when the connection is closed.
    */
-  async send(data: Uint8Array, options?: SendOptions): Promise<void> {
+  async register(memory: Uint8Array | number, access: number = Access.LOCAL_WRITE): Promise<MemoryRegion> {
+    if (this.isClosed) throw closedHere();
+    return this.#parts.pd.regMr(memory, access);
+  }
+
+  /**
+   * Sends one message. Resolves when the peer's NIC has acknowledged it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer's
+   * receives (`messageBytesMax` of its options, 64 KiB by default). `data` must not change before; when the wait ends early (ERR_ROCE_ABORTED,
+   * ERR_ROCE_TIMEOUT) not until the error's `released` has resolved, and the message may arrive all the same.
+   */
+  async send(data: Memory, options?: SendOptions): Promise<void> {
     this.#expectUnclaimed();
+    checkMemory(data);
     const patience = Patience.of('send', options, SEND_OPTIONS, this.device.clock);
     const immediate = options?.immediate;
     const { messageBytesMax = Number.POSITIVE_INFINITY } = this.agreement;
@@ -178,7 +191,7 @@ export class Connection extends Resource {
   /** The messages belong to `what` from now on. Throws ERR_ROCE_BUSY. @internal */
   claim(what: string): void {
     this.#expectUnclaimed();
-    if (this.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
+    if (this.isClosed) throw closedHere();
     this.#claimedBy = what;
   }
 
@@ -224,10 +237,11 @@ export class Connection extends Resource {
   }
 
   /**
-   * Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. When the wait ends early the bytes may be written all
-   * the same, and `data` must not change until the error's `released` has resolved.
+   * Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. `data` must not change before the promise settles; when
+   * the wait ends early not until the error's `released` has resolved, and the bytes may be written all the same.
    */
-  async write(data: Uint8Array, offset = 0, options?: WaitOptions): Promise<void> {
+  async write(data: Memory, offset = 0, options?: WaitOptions): Promise<void> {
+    checkMemory(data);
     const patience = Patience.of('write', options, WAIT_OPTIONS, this.device.clock);
     const target = targetIn(this.remote, offset, data.length);
     await this.#transfers.run(data, patience, (sges) => ({ opcode: 'RDMA_WRITE', sges, ...target }));
@@ -235,16 +249,17 @@ export class Connection extends Resource {
 
   /**
    * Reads the peer's memory from `offset` of the region it opened: a given number of bytes into a new buffer, or as many as `into` holds into `into`.
-   * Resolves to the bytes. Memory of `device.allocate` is read into in place, whatever the engine. When the wait ends early, the NIC may
-   * write into `into` until the error's `released` has resolved.
+   * Resolves to the bytes. Registered memory and memory of `device.allocate` are read into in place, whatever the engine. When the wait ends early, the
+   * NIC may write into `into` until the error's `released` has resolved.
    */
-  async read(lengthOrInto: number | Uint8Array, offset = 0, options?: WaitOptions): Promise<Buffer> {
+  async read(lengthOrInto: number | Memory, offset = 0, options?: WaitOptions): Promise<Buffer> {
     const patience = Patience.of('read', options, WAIT_OPTIONS, this.device.clock);
-    const isInto = lengthOrInto instanceof Uint8Array;
-    const target = targetIn(this.remote, offset, isInto ? lengthOrInto.length : lengthOrInto);
-    const into = isInto ? lengthOrInto : this.device.allocate(lengthOrInto);
+    const isLength = typeof lengthOrInto === 'number';
+    if (!isLength) checkMemory(lengthOrInto);
+    const target = targetIn(this.remote, offset, isLength ? lengthOrInto : lengthOrInto.length);
+    const into = isLength ? this.device.allocate(lengthOrInto) : lengthOrInto;
     await this.#transfers.run(into, patience, (sges) => ({ opcode: 'RDMA_READ', sges, ...target }));
-    return Buffer.isBuffer(into) ? into : Buffer.from(into.buffer, into.byteOffset, into.length);
+    return bytesOf(into);
   }
 
   /**
@@ -375,7 +390,7 @@ export class Connection extends Resource {
 
   /** Ends the connection on this side; the peer's next operation fails. */
   protected override async release(): Promise<void> {
-    this.#end(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
+    this.#end(closedHere());
     this.#operations.abandon();
     await this.#peer.close();
     await this.#parts.pd.close();
@@ -391,4 +406,8 @@ export class Connection extends Resource {
 
 function leftByPeer(): RoceError {
   return new RoceError('ERR_ROCE_CLOSED', 'the peer has closed the connection');
+}
+
+function closedHere(): RoceError {
+  return new RoceError('ERR_ROCE_CLOSED', 'the connection is closed');
 }

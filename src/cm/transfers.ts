@@ -1,4 +1,7 @@
-/** Operations on memory of the caller's: registered for the time of one operation, and copied where the NIC cannot reach it. */
+/**
+ * Operations on memory of the caller's. A registered region, or a slice of one, is used in place. Bytes are registered for the time of one operation,
+ * and copied where the NIC cannot reach them.
+ */
 
 import { RoceError } from '../core/errors.js';
 import { type GivenUp, type Patience, waitFor } from '../core/wait.js';
@@ -6,12 +9,13 @@ import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import { bytesOf, checkMemory, type Memory, sliceOf } from './memory.js';
 import type { Operation, Operations } from './operations.js';
 
 /** One scatter/gather element: the whole of what is registered. */
 export type Elements = readonly [ReturnType<MemoryRegion['sge']>];
 
-/** Registers, posts, and takes back. */
+/** Posts work requests on memory, and takes back what it registers for them. */
 export class Transfers {
   readonly #device: RdmaDevice;
   readonly #pd: ProtectionDomain;
@@ -24,23 +28,45 @@ export class Transfers {
   }
 
   /**
-   * One operation on `data`, as long as the caller has patience; what has begun by then ends in its own time. Throws ERR_ROCE_INVALID_ARGUMENT where
-   * `data` is not bytes.
+   * One operation on `memory`, as long as the caller has patience; what has begun by then ends in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for what
+   * is no memory, and for a region that the NIC may not write where it has to; ERR_ROCE_CONFLICT for a region of another protection domain,
+   * ERR_ROCE_CLOSED for one that is closed.
    */
-  async run(data: Uint8Array, patience: Patience | undefined, operation: (sges: Elements) => Operation): Promise<void> {
-    if (!(data instanceof Uint8Array)) {
+  async run(memory: Memory, patience: Patience | undefined, operation: (sges: Elements) => Operation): Promise<void> {
+    checkMemory(memory);
+    if (this.#operations.failure !== undefined) throw this.#operations.failure;
+    const slice = sliceOf(memory);
+    if (slice === undefined) {
+      await waitFor(patience, (givenUp) => this.#registered(bytesOf(memory), operation, givenUp));
+      return;
+    }
+    const { region, offset, length } = slice;
+    const request = operation([region.sge(offset, length)]);
+    this.#checkUsable(region, request);
+    await waitFor(patience, (givenUp) => this.#operations.run(request, givenUp));
+  }
+
+  /** The NIC would find the same, and end the connection. */
+  #checkUsable(region: MemoryRegion, { opcode }: Operation): void {
+    if (region.isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the region is closed');
+    if (region.pd !== this.#pd) {
       throw new RoceError(
-        'ERR_ROCE_INVALID_ARGUMENT',
-        `data is bytes, not a ${typeof data}`,
-        'pass a Buffer or Uint8Array: Buffer.from(text)',
+        'ERR_ROCE_CONFLICT',
+        'the region is not registered for this connection',
+        'register the memory with connection.register() of this very connection; the same memory may be registered for several',
       );
     }
-    if (this.#operations.failure !== undefined) throw this.#operations.failure;
-    await waitFor(patience, (givenUp) => this.#perform(data, operation, givenUp));
+    if (opcode === 'RDMA_READ' && (region.access & Access.LOCAL_WRITE) === 0) {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        'the NIC may not write into this region, as a READ does',
+        'register it with Access.LOCAL_WRITE',
+      );
+    }
   }
 
   /** Registers `data` for the time of one operation. */
-  async #perform(data: Uint8Array, operation: (sges: Elements) => Operation, givenUp: GivenUp): Promise<void> {
+  async #registered(data: Uint8Array, operation: (sges: Elements) => Operation, givenUp: GivenUp): Promise<void> {
     const { scratch } = this.#device;
     // What the NIC cannot reach goes through memory that it can.
     const copy = this.#device.reaches(data) ? undefined : scratch.take(data.length);

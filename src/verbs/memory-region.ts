@@ -20,7 +20,8 @@ export class MemoryRegion extends Resource {
   readonly access: number;
   /** The registered bytes themselves. */
   readonly bytes: Buffer;
-  readonly #pd: ProtectionDomain;
+  /** The protection domain that it belongs to: only its queue pairs can use the region. */
+  readonly pd: ProtectionDomain;
   readonly #memoryId: number;
 
   /** @internal */
@@ -37,7 +38,7 @@ export class MemoryRegion extends Resource {
     },
   ) {
     super(pd);
-    this.#pd = pd;
+    this.pd = pd;
     this.handle = init.handle;
     this.lkey = init.lkey;
     this.rkey = init.rkey;
@@ -58,9 +59,40 @@ export class MemoryRegion extends Resource {
     return { addr: this.addr + BigInt(offset), length, lkey: this.lkey };
   }
 
+  /**
+   * The bytes [offset, offset + length) of the region, for `send`, `write` and `read` of a connection. Throws ERR_ROCE_OUT_OF_RANGE when the range
+   * reaches outside. It costs nothing on the NIC, and lives as long as the region.
+   */
+  slice(offset = 0, length: number = this.length - offset): MemorySlice {
+    return new MemorySlice(this, offset, length);
+  }
+
   protected override async release(): Promise<void> {
-    await this.#pd.device.command('deregMr', { mr: this.handle });
-    this.#pd.device.link.detach(this.#memoryId);
+    await this.pd.device.command('deregMr', { mr: this.handle });
+    this.pd.device.link.detach(this.#memoryId);
+  }
+}
+
+/** A range of a {@link MemoryRegion}, made by its `slice`. */
+export class MemorySlice {
+  /** The region that it is a part of. */
+  readonly region: MemoryRegion;
+  /** Bytes from the beginning of the region to the slice. */
+  readonly offset: number;
+  /** Bytes. */
+  readonly length: number;
+
+  /** @internal */
+  constructor(region: MemoryRegion, offset: number, length: number) {
+    checkInside(offset, length, region.length);
+    this.region = region;
+    this.offset = offset;
+    this.length = length;
+  }
+
+  /** The bytes themselves: a view of the region's. */
+  get bytes(): Buffer {
+    return this.region.bytes.subarray(this.offset, this.offset + this.length);
   }
 }
 

@@ -5,6 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { DeviceOptions, RdmaDevice } from '../../src/index.js';
 import { connectionContract } from '../contracts/connection-contract.js';
+import { registeredMemoryContract } from '../contracts/registered-memory-contract.js';
 import { waitingContract } from '../contracts/waiting-contract.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
 
@@ -16,6 +17,7 @@ if (isBuilt) {
   const addresses = { server: '127.53.2.1', client: '127.53.2.2' };
   connectionContract('worker engine', { api, options: { engine: 'worker' }, ...addresses });
   waitingContract('signal and timeoutMs, worker engine', { api, options: { engine: 'worker' }, ...addresses });
+  registeredMemoryContract('registered memory, worker engine', { api, options: { engine: 'worker' }, ...addresses });
 }
 
 const open: Array<{ close(): Promise<void> }> = [];
