@@ -46,7 +46,7 @@ function call(name: string, id: number): Buffer {
 }
 
 describe('a hostile caller', () => {
-  const pair = connectionPairs('127.0.2.6');
+  const pair = connectionPairs({ address: '127.0.2.6' });
 
   async function victim() {
     const { server, client } = await pair();
@@ -125,7 +125,7 @@ describe('a hostile caller', () => {
 });
 
 describe('a hostile server', () => {
-  const pair = connectionPairs('127.0.2.7');
+  const pair = connectionPairs({ address: '127.0.2.7' });
 
   it.each<[string, Buffer[]]>([
     ['an answer to a call that was not made', [hello, message({ kind: RESULT, call: 99 })]],

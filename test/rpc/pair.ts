@@ -1,24 +1,26 @@
 /** Two connections in one process, on addresses of the caller alone, closed after each test. */
 
 import { afterEach } from 'vitest';
-import {
-  type Connection,
-  type ConnectionOptions,
-  connect,
-  listen,
-  openDevice,
-  type RdmaDevice,
-} from '../../src/index.js';
+import type { Connection, ConnectionOptions, DeviceOptions, RdmaDevice } from '../../src/index.js';
+import * as sourceApi from '../../src/index.js';
 
-export function connectionPairs(address: string) {
+export interface PairsUnderTest {
+  /** Default the sources, on the inline engine. */
+  readonly api?: Pick<typeof sourceApi, 'connect' | 'listen' | 'openDevice'>;
+  readonly options?: Omit<DeviceOptions, 'address'>;
+  readonly address: string;
+}
+
+export function connectionPairs({ api = sourceApi, options: deviceOptions = {}, address }: PairsUnderTest) {
+  const { connect, listen, openDevice } = api;
   const devices: RdmaDevice[] = [];
   afterEach(async () => {
     for (const device of devices.splice(0).reverse()) await device.close();
   });
   return async (options: ConnectionOptions = {}): Promise<{ server: Connection; client: Connection }> => {
     const [serverDevice, clientDevice] = [
-      await openDevice({ address, udpPort: 0 }),
-      await openDevice({ address, udpPort: 0 }),
+      await openDevice({ ...deviceOptions, address, udpPort: 0 }),
+      await openDevice({ ...deviceOptions, address, udpPort: 0 }),
     ];
     devices.push(serverDevice, clientDevice);
     const listener = await listen(serverDevice, { port: 0, ...options });

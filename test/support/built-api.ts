@@ -19,4 +19,9 @@ export function builtStorage(): Promise<typeof import('../../src/storage-rpc/ind
   return import(pathToFileURL('dist/storage-rpc/index.js').href);
 }
 
+/** `rocev2/rpc` as built. */
+export function builtRpc(): Promise<typeof import('../../src/rpc/index.js')> {
+  return import(pathToFileURL('dist/rpc/index.js').href);
+}
+
 export { isBuilt };
