@@ -92,7 +92,13 @@ export class ProtectionDomain extends Resource {
         'pass a Buffer, or a number of bytes',
       );
     }
-    return this.device.allocate(memory);
+    try {
+      return this.device.allocate(memory);
+    } catch (cause) {
+      const { message } = cause as RangeError;
+      const text = `a region of ${memory} bytes is not possible`;
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', text, `take less memory: ${message}`, { cause });
+    }
   }
 
   /** A memory window of type 1 (any QP of the PD) or 2 (one QP, can be invalidated); usable once a BIND_MW has completed. */

@@ -40,6 +40,13 @@ describe.skipIf(!isBuilt)('rocev2 window', () => {
     expect(result).toMatchObject({ blocks: 8, verified: true });
   });
 
+  it('says what failed at the server once it had its client', async () => {
+    const window = Program.rocev2('window', '--blocks', '64', '--block', '1GiB', '--total', '1GiB');
+    expect(await window.ended()).toBe(2);
+    expect(window.stderr).toMatch(/server: a region of 68719476736 bytes is not possible/);
+    expect(window.stderr).not.toMatch(/control connection|^ +at /m);
+  });
+
   it.each([
     [['--policy', 'nagle', '--mas', '17'], /MAS is 17 in a pool of 16/],
     [['--blocks', '8', '--grow-to', '4'], /begins with 8 blocks/],

@@ -1,17 +1,18 @@
 /** The traffic of latency tests, once connected: messages to and fro, one at a time. */
 
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
-import { NS_PER_MS, NS_PER_S } from '../../core/units.js';
+import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { CompletionQueue, WorkCompletion } from '../../verbs/completion-queue.js';
 import type { CliIo, Progress } from '../output.js';
 import { check, checkLength, messageData, operation, postReceive, type Tally, type TrafficEndpoint } from './run.js';
 import { LatencySamples } from './samples.js';
+import { WaitedTime } from './waited-time.js';
 
 /** How long a latency test without acknowledgements waits for its answer, and what it does when none comes. */
 export interface LossRule {
-  /** Infinity where the transport repeats what is lost. */
+  /** Counted while the process runs ({@link WaitedTime}). Infinity where the transport repeats what is lost. */
   readonly waitMs: number;
   /** A peer that waits for the very message that was lost waits for ever: the test ends. */
   readonly endsRun: boolean;
@@ -34,19 +35,26 @@ async function nextCompletion(
   endpoint: TrafficEndpoint,
   limitMs = Number.POSITIVE_INFINITY,
 ): Promise<WorkCompletion | undefined> {
-  const endNs = nowNs() + limitMs * NS_PER_MS;
+  const waited = new WaitedTime(limitMs);
   for (;;) {
     const wc = cq.pollOne();
     if (wc !== undefined) {
       check(wc, endpoint);
       return wc;
     }
-    const leftNs = endNs - nowNs();
-    if (leftNs <= 0) return undefined;
+    if (waited.isOver()) return undefined;
     if (waiting === 'poll') await nextTurn();
     else if (limitMs === Number.POSITIVE_INFINITY) await cq.wait();
-    else await Promise.race([cq.wait(), delay(leftNs / NS_PER_MS, undefined, { ref: false })]);
+    else await waitAtMost(cq, waited.sleepMs);
     if (!endpoint.channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
+  }
+}
+
+async function waitAtMost(cq: CompletionQueue, timeoutMs: number): Promise<void> {
+  try {
+    await cq.wait({ timeoutMs });
+  } catch (error) {
+    if ((error as RoceError).code !== 'ERR_ROCE_TIMEOUT') throw error;
   }
 }
 
@@ -94,10 +102,10 @@ class WritePingPong {
   /** The peer's CPU told us nothing: we look at the memory. */
   async #until(holds: (mark: number) => boolean, limitMs: number): Promise<boolean> {
     const { channel } = this.#endpoint;
-    const endNs = nowNs() + limitMs * NS_PER_MS;
+    const waited = new WaitedTime(limitMs);
     while (!holds(this.#mark)) {
       await nextTurn();
-      if (nowNs() >= endNs) return false;
+      if (waited.isOver()) return holds(this.#mark);
       if (!channel.isOpen) throw new RoceError('ERR_ROCE_CONNECT', 'the peer process is gone');
     }
     checkSends(this.#endpoint);

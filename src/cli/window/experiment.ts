@@ -69,7 +69,17 @@ const SOURCE_BLOCKS_MIN = 3;
 /** Runs until all bytes are written, or `interrupted`; then `totalBytes` of the result says how far it came. */
 export async function runWindow(settings: WindowSettings, { interrupted, onSent }: WindowRun): Promise<WindowResult> {
   await using server = new ChildService<WindowServerService>('server', new URL('./server-process.js', import.meta.url));
-  return await whileAlive([server], writeAll(server, settings, { interrupted, onSent }));
+  return await whileAlive([server], unlessFailed(server, writeAll(server, settings, { interrupted, onSent })));
+}
+
+/** What `work` comes to. If it fails because the server has, the server's own error counts. */
+async function unlessFailed<T>(server: ChildService<WindowServerService>, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    await server.call('failed', {});
+    throw error;
+  }
 }
 
 async function writeAll(

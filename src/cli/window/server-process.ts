@@ -23,6 +23,8 @@ interface Serving {
 
 let listener: ControlListener | undefined;
 let serving: Promise<Serving> | undefined;
+/** Why the last peer could not be served. */
+let failure: unknown;
 /** CRC over the CRCs of the blocks, in the order they arrived, and how many bytes they held. */
 let digest = 0;
 let received = 0;
@@ -73,8 +75,9 @@ const service = {
           return;
         }
         serving = serve(channel);
-        serving.catch(() => {
-          serving = undefined; // It was not the client.
+        serving.catch((error: unknown) => {
+          failure = error; // Of the client, or of a stranger before it.
+          serving = undefined;
           channel.close();
         });
       },
@@ -86,6 +89,10 @@ const service = {
     if (serving === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'nobody has connected');
     const { end } = await serving;
     return { digest, received, controlMessages: end.link.counters.sent };
+  }),
+  /** Throws what has failed at this side, if anything has: the client has only seen the control connection close. */
+  failed: method({}, async () => {
+    if (serving === undefined && failure !== undefined) throw failure;
   }),
   close: method({}, async () => {
     listener?.close();
