@@ -56,7 +56,7 @@ for (const blockBytes of BLOCK_SIZES) {
         nic,
       };
       const result = await runWindow(settings, signal);
-      if (!result.verified) throw new Error(`${policy}: the data that arrived is not the data that was sent`);
+      if (!result.verified) throw new Error(`${policy}: the received data differs from the data sent`);
       runs[policy].seconds.push(result.seconds);
       runs[policy].controlMessages.push((result.controlMessages * 1024 * blockBytes) / totalBytes);
     }

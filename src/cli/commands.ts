@@ -1,20 +1,20 @@
 /**
- * The list of commands. Only the one that was asked for is loaded, so that `rocev2 --help` does not pay for all of them.
+ * The list of commands. Only the command to run is loaded, so that `rocev2 --help` does not load all of them.
  */
 
 import type { Command } from 'commander';
 import type { CliIo } from './output.js';
 
-/** Adds the command to the program. `wholeProgram` makes one with all commands, for those that speak about them. */
+/** Adds the command to the program. `wholeProgram` makes a program with all commands, for commands that describe them. */
 export type Register = (program: Command, io: CliIo, wholeProgram: () => Promise<Command>) => void;
 
-/** A command before it is loaded. */
+/** A command that is not loaded yet. */
 export interface CommandEntry {
-  /** The word on the command line. */
+  /** Name on the command line. */
   readonly name: string;
   /** One line for `rocev2 --help`. */
   readonly summary: string;
-  /** Imports the module that registers it. */
+  /** Imports the module that registers the command. */
   load(): Promise<{ readonly register: Register }>;
 }
 
@@ -47,42 +47,42 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'decode',
-    summary: 'print the RoCEv2 packets of a capture, or the events of a trace, and what happened to each flow',
+    summary: 'print the RoCEv2 packets of a capture or the events of a trace, and a summary of each flow',
     load: () => import('./commands/decode.js'),
   },
   {
     name: 'estats',
-    summary: 'look into running endpoints: latency by stage, histograms, dumps, who owns the latency',
+    summary: 'inspect running endpoints: latency by stage, histograms, dumps, who owns the latency',
     load: () => import('./commands/estats.js'),
   },
   {
     name: 'pingpong',
-    summary: 'messages back and forth with ibv_rc_pingpong',
+    summary: 'exchange messages with ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong',
     load: () => import('./commands/pingpong.js'),
   },
   {
     name: 'srq-pingpong',
-    summary: 'messages back and forth on queue pairs that share their receives, with ibv_srq_pingpong',
+    summary: 'exchange messages with ibv_srq_pingpong, over queue pairs that share a receive queue',
     load: () => import('./commands/srq-pingpong.js'),
   },
   {
     name: 'rping',
-    summary: 'ping over rdma_cm with rping',
+    summary: 'ping over rdma_cm; the peer is rping',
     load: () => import('./commands/rping.js'),
   },
   {
     name: 'ucmatose',
-    summary: 'connections over rdma_cm, and messages both ways, with ucmatose',
+    summary: 'connect over rdma_cm and send messages both ways; the peer is ucmatose',
     load: () => import('./commands/ucmatose.js'),
   },
   {
     name: 'cmtime',
-    summary: 'how long connections over rdma_cm take, with cmtime',
+    summary: 'measure how long connections over rdma_cm take; the peer is cmtime',
     load: () => import('./commands/cmtime.js'),
   },
   {
     name: 'window',
-    summary: 'writes into a sliding-window memory pool, against a request for memory before every write',
+    summary: 'compare a sliding-window memory pool with a memory request before every write',
     load: () => import('./commands/window.js'),
   },
   {
@@ -92,7 +92,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'disk',
-    summary: 'disks for every program that knows NBD: in memory, in a file, behind another NBD server',
+    summary: 'disks for any NBD client: in memory, in a file, or behind another NBD server',
     load: () => import('./commands/disk.js'),
   },
   {
@@ -102,17 +102,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'dashboard',
-    summary: 'a web page that shows a live lab, and lets one change it',
+    summary: 'a web page to watch and change a live lab',
     load: () => import('./commands/dashboard.js'),
   },
   {
     name: 'report',
-    summary: 'one page with plots and tables from the JSON documents of a folder',
+    summary: 'one HTML page with plots and tables from a folder of JSON documents',
     load: () => import('./commands/report.js'),
   },
   {
     name: 'completion',
-    summary: 'a script that completes commands and options in bash, zsh or fish',
+    summary: 'print a completion script for bash, zsh or fish',
     load: () => import('./commands/completion.js'),
   },
 ];

@@ -1,4 +1,4 @@
-/** The readable form of `rocev2 decode`: one line a packet, and the words for what happened to it. */
+/** The text output of `rocev2 decode`: one line per packet, with the events at it. */
 
 import type { DecodedBth, DecodedPacket, IcrcVerdict } from '../capture/decoded-packet.js';
 import type { FlowEvent } from '../capture/flow-tracker.js';
@@ -43,7 +43,7 @@ const TITLES: Cells = {
 
 const ICRC_WORDS: Readonly<Record<IcrcVerdict, string>> = { ok: 'ok', bad: 'BAD', cut: 'cut', unchecked: '-' };
 
-/** Formats packets in order. The address columns are as wide as the longest address so far, so that a capture can stream through. */
+/** Formats packets in order. The address columns are as wide as the longest address so far, so that a capture can be streamed. */
 export class PacketLines {
   readonly #colors: Colors;
   #addressWidth = 0;
@@ -52,7 +52,7 @@ export class PacketLines {
     this.#colors = colors;
   }
 
-  /** The line of the next packet; before the first one, the titles. */
+  /** The line of the next packet; the titles precede the first one. */
   next(packet: DecodedPacket, events: readonly FlowEvent[]): string {
     const isFirst = this.#addressWidth === 0;
     this.#addressWidth = Math.max(this.#addressWidth, packet.source.length, packet.destination.length);
@@ -101,13 +101,13 @@ function hasNak({ aeth }: DecodedPacket): boolean {
   return aeth?.kind === 'nak' || aeth?.kind === 'rnr_nak';
 }
 
-/** What to say of an event next to its packet; a NAK and a bad ICRC stand in columns of their own. */
+/** The text of an event next to its packet. A NAK and a bad ICRC have columns of their own. */
 function describeEvent(event: FlowEvent): string {
   if (event.kind === 'gap') return `gap: ${event.missing} PSN${event.missing === 1 ? '' : 's'} missing before`;
   return event.kind === 'retransmission' ? 'resent' : '';
 }
 
-/** The names of the specification, their long words cut as rxe and perftest do, so that lines fit a wide terminal. */
+/** The names of the specification, with long words shortened as rxe and perftest do, so that lines fit a wide terminal. */
 function shortOperation(operation: string): string {
   return operation
     .replace('_WITH_IMMEDIATE', '_IMM')

@@ -1,4 +1,4 @@
-/** `rocev2 decode` of a trace: a line an event, and how often each happened. */
+/** `rocev2 decode` of a trace: one line per event, then how often each event happened. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readTrace, type TraceRecord } from '../capture/trace-reader.js';
@@ -9,15 +9,15 @@ const RECORDS_PER_TURN = 512;
 interface TraceDecoding {
   /** Only events of this queue pair. */
   readonly qpn: number | undefined;
-  /** Stop after so many. */
+  /** Stop after this many events. */
   readonly limit: number | undefined;
-  /** Leave plain packets out. */
+  /** Leave out packets without events. */
   readonly onlyNews: boolean;
 }
 
 const PACKETS = ['roce:packet_sent', 'roce:packet_received'];
 
-/** Throws ERR_ROCE_MALFORMED where the file is damaged; what stands before is printed. */
+/** Prints the trace. Throws ERR_ROCE_MALFORMED at damage in the file, after it has printed what precedes it. */
 export async function decodeTrace(
   text: string,
   { qpn, limit, onlyNews }: TraceDecoding,
@@ -58,7 +58,7 @@ function eventLine({ timeMs, name, data }: TraceRecord, { colors }: Output): str
   return PACKETS.includes(name) ? line : colors.yellow(line);
 }
 
-/** QPNs and PSNs in hex, as in packets. */
+/** The text of a field: QPNs and PSNs in hex, as for packets. */
 function fieldText(field: string, value: string | number | boolean): string {
   const isHex = typeof value === 'number' && /(qpn|psn)$/.test(field);
   return isHex ? value.toString(16).padStart(6, '0') : String(value);

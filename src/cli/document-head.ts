@@ -1,4 +1,4 @@
-/** What every document of `--json` begins with: which schema it follows, and where and when the command ran. */
+/** The head of every `--json` document: its schema, and where and when the command ran. */
 
 import { availableParallelism, cpus, homedir } from 'node:os';
 import { wallMs } from '../driver/system-clock.js';
@@ -8,7 +8,7 @@ import { packageVersion } from './package-version.js';
 export interface HostFacts {
   /** Cores that this process may use. */
   readonly cores: number;
-  /** Model of the processor, as the operating system names it; empty where it names none. */
+  /** Processor model as the operating system names it; empty if it is unknown. */
   readonly cpu: string;
   /** Version of Node.js. */
   readonly node: string;
@@ -22,7 +22,7 @@ export interface HostFacts {
 export interface DocumentHead {
   /** Name of the schema: `rocev2/schemas/NAME.json`. */
   readonly schema: string;
-  /** Rises when a field changes its meaning or goes. A new field does not raise it. */
+  /** Incremented when a field changes its meaning or is removed. A new field does not increment it. */
   readonly schemaVersion: number;
   /** Version of rocev2. */
   readonly toolVersion: string;
@@ -52,13 +52,13 @@ export function documentHead(schema: string, args: readonly string[], startMs: n
   };
 }
 
-/** What this process can see of the machine. */
+/** The machine as this process sees it. */
 function hostFacts(): HostFacts {
   const { platform, arch, versions } = process;
   return { cores: availableParallelism(), cpu: cpus()[0]?.model.trim() ?? '', node: versions.node, platform, arch };
 }
 
-/** As a shell takes it back. */
+/** The argument, quoted for a shell. */
 function quoted(arg: string): string {
   return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`;
 }

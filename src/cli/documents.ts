@@ -30,69 +30,69 @@ import type { WindowResult } from './window/experiment.js';
 
 /** The fields of `rping --json`, and with `transport` those of `pingpong --json`. */
 export interface PingResult {
-  /** This side. */
+  /** Role of this side. */
   readonly role: 'client' | 'server';
-  /** IP address of the other side. */
+  /** IP address of the peer. */
   readonly peer: string;
-  /** Pings, or messages each way. */
+  /** Number of pings, or of messages each way. */
   readonly iterations: number;
-  /** Bytes of a ping or message. */
+  /** Size of a ping or message in bytes. */
   readonly sizeBytes: number;
-  /** From the first to the last. */
+  /** Time from the first to the last. */
   readonly seconds: number;
-  /** The contents were checked and right. False also when nothing was checked. */
+  /** Whether the contents were checked and correct. False if nothing was checked. */
   readonly verified: boolean;
 }
 
 /** The fields of `pingpong --json`. */
 export interface PingpongResult extends PingResult {
-  /** Of the queue pair. */
+  /** Transport of the queue pair. */
   readonly transport: 'rc' | 'uc' | 'ud';
 }
 
 /** The fields of `srq-pingpong --json`. */
 export interface SrqPingpongResult extends PingResult {
-  /** That share the receives. */
+  /** Number of queue pairs that share the receive queue. */
   readonly queuePairs: number;
 }
 
 /** The fields of `ucmatose --json`. */
 export interface UcmatoseResult {
-  /** This side. */
+  /** Role of this side. */
   readonly role: 'client' | 'server';
-  /** IP address of the other side. */
+  /** IP address of the peer. */
   readonly peer: string;
-  /** Made at once. */
+  /** Number of simultaneous connections. */
   readonly connections: number;
   /** Messages each way on each connection. */
   readonly iterations: number;
-  /** Bytes of a message. */
+  /** Size of a message in bytes. */
   readonly sizeBytes: number;
-  /** From the first message to the end of the last connection. */
+  /** Time from the first message to the end of the last connection. */
   readonly seconds: number;
 }
 
 /** The fields of `cmtime --json`. */
 export interface CmtimeResult {
-  /** This side. */
+  /** Role of this side. */
   readonly role: 'client' | 'server';
-  /** IP address of the other side. */
+  /** IP address of the peer. */
   readonly peer: string;
-  /** Made at once. */
+  /** Number of simultaneous connections. */
   readonly connections: number;
-  /** In their order; empty on the server, which does not measure. */
+  /** The steps in order; empty on the server, which does not measure. */
   readonly steps: readonly CmtimeStep[];
 }
 
-/** One step that all connections take at once. */
+/** One step, which all connections take at the same time. */
 export interface CmtimeStep {
-  /** What is done: `create qp`, `connect`, `disconnect`, `destroy`. */
+  /** Name of the step: `create qp`, `connect`, `disconnect`, `destroy`. */
   readonly name: string;
-  /** From the beginning of the step to the end of the last connection's, in nanoseconds. */
+  /** Time from the start of the step until the last connection has done it, in nanoseconds. */
   readonly totalNs: number;
-  /** The same for the first one that was done. */
+  /** Time of the fastest connection. */
   readonly minNs: number;
-  /** The same for the last one that was done. */
+  /** Time of the slowest connection. */
   readonly maxNs: number;
 }
 
@@ -100,11 +100,11 @@ export interface CmtimeStep {
 export interface SwitchResult {
   /** How long the switch ran. */
   readonly seconds: number;
-  /** In the order of the command line. */
+  /** The ports, in the order of the command line. */
   readonly ports: readonly SwitchPortResult[];
   /** The shared buffer; missing without one. */
   readonly pools?: BufferPools | undefined;
-  /** Fault rules, and how often each struck. */
+  /** The fault rules, and how often each one applied. */
   readonly rules: readonly RuleHits[];
 }
 
@@ -114,21 +114,21 @@ export interface SwitchPortResult extends SwitchPortSnapshot {
   readonly name: string;
   /** `HOST:PORT` of its socket. */
   readonly local: string;
-  /** Totals; docs/switch.md has their meaning. */
+  /** Counters of the port; docs/switch.md explains them. */
   readonly counters: LiveSwitchPortCounters;
 }
 
 /** A fault rule. */
 export interface RuleHits {
-  /** As written. */
+  /** The rule as it was written. */
   readonly rule: string;
-  /** How often it struck. */
+  /** How often the rule applied. */
   readonly hits: number;
 }
 
 /** The fields of `livelock --json`. */
 export interface LivelockResult {
-  /** In the order in which they were made. */
+  /** The runs, in the order in which they were made. */
   readonly runs: readonly LivelockRun[];
   /** Packets per second of the lossless references. */
   readonly references: Comparison['references'];
@@ -136,11 +136,11 @@ export interface LivelockResult {
 
 /** The fields of `demo --json`. */
 export interface DemoResult {
-  /** Every byte was right, and go-back-0 alone delivered nothing. */
+  /** Whether every byte was correct, and only go-back-0 delivered nothing. */
   readonly verified: boolean;
-  /** The first part. */
+  /** First part: every operation, verified. */
   readonly operations: VerifiedOperations;
-  /** The second part. */
+  /** Second part: the livelock of go-back-0. */
   readonly livelock: Comparison;
 }
 
@@ -152,13 +152,13 @@ export interface ScenarioList {
 
 /** The fields of `sim sweep --json`. */
 export interface SweepResults {
-  /** In the order of the points. */
+  /** The results, in the order of the points. */
   readonly runs: readonly SweepResult[];
 }
 
 /** The fields of `disk serve --json`. */
 export interface DiskServeResult extends SkServerCounters {
-  /** TCP port. */
+  /** TCP port of the server. */
   readonly port: number;
   /** Size of the disk. */
   readonly sizeBytes: number;
@@ -168,23 +168,23 @@ export interface DiskServeResult extends SkServerCounters {
 
 /** The fields of `disk nbd --json`. */
 export interface DiskNbdResult extends NbdCounters {
-  /** Where clients find the disk. */
+  /** NBD URI of the disk. */
   readonly uri: string;
   /** Size of the disk. */
   readonly sizeBytes: number;
   /** How long the server ran. */
   readonly seconds: number;
-  /** The connection to the storage server; missing for a disk of its own. */
+  /** The connection to the storage server; missing if the gateway has its own disk. */
   readonly storage?: StorageClientReport;
 }
 
 /** The fields of `disk bench --json`. */
 export interface DiskBenchResult {
-  /** A row for each disk, operation, block size and depth. */
+  /** One row for each combination of disk, operation, block size and queue depth. */
   readonly rows: readonly BenchRow[];
 }
 
-/** Which program a part of a document is about. */
+/** The program that a part of a document describes. */
 export interface EndpointName {
   /** Process number. */
   readonly pid: number;
@@ -197,52 +197,52 @@ export interface EndpointHistogram extends EndpointName, HistogramDocument {}
 
 /** What `estats dump --json` prints for one process. */
 export interface EndpointDumps extends EndpointName {
-  /** Oldest first. */
+  /** The dumps, oldest first. */
   readonly dumps: readonly Dump[];
 }
 
 /** What `estats diagnose --json` prints for one process. */
 export interface EndpointDiagnosis extends EndpointName {
-  /** One for each connection and operation. */
+  /** One entry for each connection and operation. */
   readonly connections: readonly Diagnosis[];
 }
 
 /** The fields of `estats top|hist|dump|diagnose --json`. */
 export interface Endpoints<T> {
-  /** One for each endpoint that answered. */
+  /** One entry for each endpoint that answered. */
   readonly endpoints: readonly T[];
 }
 
 /** The fields of `dashboard --json`, printed when the page can be opened. */
 export interface DashboardResult {
-  /** Open it in a browser. */
+  /** URL of the page. */
   readonly url: string;
 }
 
 /** The fields of `report --json`. */
 export interface ReportResult {
-  /** The file written. */
+  /** Path of the page. */
   readonly page: string;
-  /** What the page shows. */
+  /** The sections of the page. */
   readonly sections: ReadonlyArray<{
-    /** Name of the document. */
+    /** File name of the document. */
     readonly file: string;
-    /** Heading of its section. */
+    /** Heading of the section. */
     readonly title: string;
   }>;
 }
 
-/** The last line of `decode --json`; it alone has the head. */
+/** The last line of `decode --json`, the only one with a head. */
 export interface DecodeSummary {
-  /** Which line. */
+  /** Type of the line. */
   readonly type: 'summary';
-  /** Capture: RoCEv2 packets printed or left out by --flow. */
+  /** Capture: number of RoCEv2 packets, including those that --flow leaves out. */
   readonly packets?: number;
-  /** Capture: other packets. */
+  /** Capture: number of other packets. */
   readonly otherPackets?: number;
-  /** Capture: one for each direction to a queue pair. */
+  /** Capture: one entry for each flow, that is, each direction to a queue pair. */
   readonly flows?: readonly FlowSummary[];
-  /** Capture: where the file cannot be read on; missing for a whole file. */
+  /** Capture: where and why the file cannot be read further; missing for an intact file. */
   readonly damage?: CaptureDamage;
   /** Trace: how often each event happened, by name. */
   readonly events?: Readonly<Record<string, number>>;
@@ -250,29 +250,29 @@ export interface DecodeSummary {
 
 /** A line of `decode --json` for a packet of a capture. 64-bit values are decimal strings. */
 export interface PacketLine extends DecodedPacket {
-  /** Which line. */
+  /** Type of the line. */
   readonly type: 'packet';
   /** Comment of the packet in the file. */
   readonly comment?: string;
-  /** What is remarkable about the packet. */
+  /** Events at this packet, such as gaps and retransmissions. */
   readonly events: readonly FlowEvent[];
 }
 
 /** A line of `decode --json` for an event of a trace. */
 export interface EventLine extends TraceRecord {
-  /** Which line. */
+  /** Type of the line. */
   readonly type: 'event';
 }
 
-/** The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a server of ours has the figures from it. */
+/** The fields of `bw --json` and `lat --json`, the same on both sides. The client measures; a rocev2 server gets the figures from it. */
 export interface TransferDocument extends TransferResult {
-  /** This side. */
+  /** Role of this side. */
   readonly role: 'client' | 'server';
-  /** Fields beside this one that say nothing, because perftest does not tell this side: they are null or false. Empty between two of ours. */
+  /** Names of fields that this side cannot know, because perftest does not send them: they are null or false. Empty between two rocev2 programs. */
   readonly unknown: ReadonlyArray<keyof TransferResult>;
-  /** With --all: the result of each size; the fields beside are those of the last one. */
+  /** With --all: the result of each size. The other fields are those of the last size. */
   readonly sizes?: readonly TransferResult[];
-  /** With --perftest: why the test did not come to its end; missing when it did. */
+  /** With --perftest: why the test did not finish; missing if it did. */
   readonly unfinished?: string;
 }
 
@@ -330,9 +330,9 @@ export interface Results {
   readonly report: ReportResult;
 }
 
-/** What scripts/schemas.js makes `schemas/*.json` of. */
+/** The types from which scripts/schemas.js makes `schemas/*.json`. */
 export interface SchemaSources extends Results {
-  /** Begins every document. */
+  /** The head of every document. */
   readonly head: DocumentHead;
   /** Lines of `rocev2 decode` before the last. */
   readonly 'decode-line': PacketLine | EventLine;

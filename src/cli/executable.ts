@@ -3,20 +3,20 @@
 import { EXIT_INTERRUPTED, EXIT_OK } from './exit.js';
 import { runCli } from './run.js';
 
-/** From Ctrl-C to the end, at most: whatever a command still waits for then, a peer or a disk, it has been told to stop waiting. */
+/** Limit from Ctrl-C to the end of the command. By then every wait, for a peer or a disk, has been told to stop. */
 let interruptedLimitMs = 900;
-/** From a command's end to that of the process, at most: a connection to a host that has died, say, would hold it for minutes. */
+/** Limit from the end of the command to the end of the process. A connection to a dead host, for example, would hold it for minutes. */
 const LEFT_OPEN_LIMIT_MS = 300;
 
 const interrupt = new AbortController();
 process.on('SIGINT', () => {
-  // The second Ctrl-C means it.
+  // The second Ctrl-C ends the process at once.
   if (interrupt.signal.aborted) process.exit(EXIT_INTERRUPTED);
   interrupt.abort();
   setTimeout(() => process.exit(EXIT_INTERRUPTED), interruptedLimitMs).unref();
 });
 
-// The reader of a pipe went away, as `head` does when it has enough: nothing more to say to anybody.
+// The reader of the pipe has closed it, as `head` does. Nobody reads further output.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit(EXIT_OK);
@@ -32,5 +32,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
   },
 });
 
-// Once all is written: whoever reads slowly gets the rest.
+// After all output is written, so that a slow reader gets all of it.
 process.stdout.write('', () => setTimeout(() => process.exit(), LEFT_OPEN_LIMIT_MS).unref());

@@ -1,23 +1,23 @@
-/** Exit codes, and how a failure becomes one line on stderr and one of them. */
+/** Exit codes, and how a failure becomes an exit code and a line on stderr. */
 
 import { isArgumentError, RoceError } from '../core/errors.js';
 import { ProcessFailure } from '../processes/child-service.js';
 import type { CliEnvironment } from './output.js';
 
-/** All went well. */
+/** Success. */
 export const EXIT_OK = 0;
 /** The run failed. */
 export const EXIT_FAILED = 1;
-/** The command line cannot be understood or done. */
+/** The command line is wrong. */
 export const EXIT_USAGE = 2;
-/** No peer was reached. */
+/** No connection to the peer. */
 export const EXIT_NO_CONNECTION = 3;
 /** The data was wrong. */
 export const EXIT_VERIFICATION_FAILED = 4;
-/** As a shell reports a program ended by SIGINT. */
+/** Interrupted: the code a shell reports for a program that SIGINT ended. */
 export const EXIT_INTERRUPTED = 130;
 
-/** Thrown by a command that has already said what there is to say, or says it in `message`. */
+/** Thrown by a command to end with an exit code. `message` is printed, unless it is empty. */
 export class CommandFailure extends Error {
   /** Always `CommandFailure`. */
   override readonly name = 'CommandFailure';
@@ -45,7 +45,7 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * What to print for a failure. Expected ones (ours, those of processes we started, the operating system's) are a line without a stack;
+ * The text to print for a failure. Expected failures (of rocev2, its child processes, the operating system) are one line without a stack;
  * anything else is a defect of this program and keeps its stack. ROCEV2_DEBUG=1 shows the stack of all.
  */
 export function describeFailure(error: unknown, env: CliEnvironment): string {

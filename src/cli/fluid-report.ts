@@ -10,7 +10,7 @@ const MODEL_NAMES = { dcqcn: 'DCQCN', timely: 'TIMELY', 'patched-timely': 'Patch
 /** The fields of `fluid --json`. */
 export interface FluidResult
   extends Pick<FluidStudy, 'model' | 'fixedPoint' | 'phaseMarginDegrees' | 'criticalDelayNs'> {
-  /** How many. */
+  /** Number of flows. */
   readonly flows: number;
   /** Feedback delay. */
   readonly delayNs: number;
@@ -82,13 +82,13 @@ export function fluidTheory(study: FluidStudy): LabelledText[] {
 
 /** Stability in a few words. */
 function fluidVerdict({ fixedPoint, phaseMarginDegrees, groups }: FluidStudy): string {
-  if (fixedPoint === null) return 'no fixed point: the rates of TIMELY never stand still';
+  if (fixedPoint === null) return 'no fixed point: the rates of TIMELY never settle';
   if (fixedPoint.queueBytes === null)
     return 'no fixed point: RED would have to mark more than Pmax (margins: same slope, longer ramp)';
-  if (fixedPoint.rateBps === null) return 'no single fixed point: the hosts hold the queue, any shares will do';
-  if (flowCount(groups) === 1) return 'alone, a flow is held to the line rate and builds no queue';
+  if (fixedPoint.rateBps === null) return 'no single fixed point: the hosts hold the queue with any split of the rates';
+  if (flowCount(groups) === 1) return 'a single flow is limited to the line rate and builds no queue';
   const { exact } = phaseMarginDegrees;
-  if (exact === null) return 'one fixed point; its margin is not computed';
+  if (exact === null) return 'one fixed point; its phase margin is not computed';
   return exact > 0 ? 'stable: queue and rates settle' : 'unstable: queue and rates swing';
 }
 

@@ -1,4 +1,4 @@
-/** `--frame`: an endpoint plugged into a software switch instead of bound to a UDP port. */
+/** `--frame`: an endpoint connected to a software switch instead of bound to a UDP port. */
 
 import { parseRateBps } from '../core/units.js';
 import { parseUdpEndpoint, type UdpEndpoint } from '../dgram-ext/udp-endpoint.js';
@@ -7,19 +7,19 @@ import { CommandFailure, EXIT_USAGE } from './exit.js';
 import { localAddressTowards } from './local-address.js';
 import { textOption } from './options.js';
 
-/** Where `--frame` leads. */
+/** The value of `--frame`. */
 export interface FrameWire {
   /** The switch's port. */
   readonly remote: UdpEndpoint;
-  /** Of the emulated link. */
+  /** Rate of the emulated link. */
   readonly rateBps: number | undefined;
 }
 
-/** What is told of an endpoint that may be plugged into a switch. */
+/** Options of an endpoint that may be connected to a switch. */
 export interface FrameFlags {
-  /** The wire; left out: a UDP port. */
+  /** The link to the switch; undefined: a UDP port. */
   readonly frame?: FrameWire;
-  /** The endpoint's own address, which the switch's wire has no way to suggest. */
+  /** The endpoint's own address, which has no default on a switch. */
   readonly bind?: { readonly text: string };
   /** UDP port of this end of the wire; default: any. */
   readonly framePort?: number;
@@ -33,17 +33,17 @@ export const frameOption = textOption((text): FrameWire => {
   return { remote: parseUdpEndpoint(remote), rateBps: rate === undefined ? undefined : parseRateBps(rate) };
 });
 
-/** The address of this host from which frames leave to the switch: there the endpoints meet over TCP. */
+/** The address of this host from which frames leave for the switch. The endpoints use it for TCP. */
 export async function hostOfWire({ remote }: FrameWire): Promise<string> {
   return (await localAddressTowards(remote.host)).text;
 }
 
-/** What `openDevice` needs to know; empty without a wire. Throws a CommandFailure (usage) without an address. */
+/** The options for `openDevice`; empty without `--frame`. Throws a CommandFailure (usage) if the address is missing. */
 export async function frameDeviceOptions(flags: FrameFlags): Promise<Pick<PortOptions, 'frame'>> {
   const { frame, bind, framePort = 0, linkMtu } = flags;
   if (frame === undefined) {
     if (flags.framePort === undefined && linkMtu === undefined) return {};
-    throw new CommandFailure(EXIT_USAGE, '--frame-port and --link-mtu go with --frame');
+    throw new CommandFailure(EXIT_USAGE, '--frame-port and --link-mtu need --frame');
   }
   if (bind === undefined) {
     throw new CommandFailure(EXIT_USAGE, '--frame needs --bind: the IP address of this endpoint behind the switch');

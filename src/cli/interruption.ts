@@ -1,19 +1,19 @@
-/** Ctrl-C: what servers wait for, and what ends all other work early. */
+/** Ctrl-C, which ends servers normally and all other work early. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 import type { CliIo } from './output.js';
 
-/** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before we hear of it ourselves. */
+/** A terminal sends Ctrl-C to all its processes at once: a child may die of it a moment before this process receives it. */
 const GRACE_MS = 250;
-/** What Ctrl-C leaves to work that comes to its end by itself. */
+/** Time after Ctrl-C for work that ends by itself. */
 const LAST_WORDS_MS = 400;
-/** The same for work that ends with figures. The peer has a part in them, and its machine may be busy: less would throw away what a long run has measured. */
+/** Time after Ctrl-C for work that ends with figures. The peer takes part in them, and its machine may be busy: a shorter limit would lose the results of a long run. */
 const FIGURES_MS = 2_000;
-/** Beyond them: to close what the work used. */
+/** Additional time to close the resources of the work. */
 const CLOSING_MS = 700;
 
-/** Resolves when Ctrl-C was pressed. `forget` ends the waiting: then it never resolves, and leaves no listener behind. */
+/** Resolves after Ctrl-C. `forget` ends the wait: the promise then never resolves, and no listener stays behind. */
 export function untilInterrupted(signal: AbortSignal, forget?: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(undefined);
@@ -21,7 +21,7 @@ export function untilInterrupted(signal: AbortSignal, forget?: AbortSignal): Pro
   });
 }
 
-/** The result of the work, or undefined once it was interrupted, also if that made the work fail. */
+/** The result of the work; undefined after an interruption, even if it made the work fail. */
 export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const done = new AbortController();
   const interruption = untilInterrupted(signal, done.signal);
@@ -37,8 +37,8 @@ export async function orInterrupted<T>(work: Promise<T>, signal: AbortSignal): P
 }
 
 /**
- * The result of the work, which after Ctrl-C has `limitMs` to come to its end. Then this rejects with exit code 130, whatever the work still waits
- * for, and the caller closes what the work uses.
+ * The result of the work, which has `limitMs` to end after Ctrl-C. After that this rejects with exit code 130, whatever the work still waits
+ * for, and the caller closes the resources of the work.
  */
 export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, limitMs = LAST_WORDS_MS): Promise<T> {
   const done = new AbortController();
@@ -56,7 +56,7 @@ export async function endingInTime<T>(work: Promise<T>, signal: AbortSignal, lim
   }
 }
 
-/** The same for work that ends with figures: two seconds. */
+/** The same with two seconds, for work that ends with figures. */
 export function endingWithFigures<T>(work: Promise<T>, io: CliIo): Promise<T> {
   io.allowAfterInterruption?.(FIGURES_MS + CLOSING_MS);
   return endingInTime(work, io.interrupted, FIGURES_MS);

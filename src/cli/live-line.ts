@@ -1,4 +1,4 @@
-/** One line on stderr that is written over while a person watches; silent when stderr is not a terminal. */
+/** A status line on stderr that overwrites itself; silent when stderr is not a terminal. */
 
 import type { CliIo } from './output.js';
 
@@ -13,14 +13,14 @@ export class LiveLine {
     this.#io = io;
   }
 
-  /** Writes `text` over the line. */
+  /** Replaces the line with `text`. */
   update(text: string): void {
     if (this.#io.stderr.isTTY !== true) return;
     this.#io.stderr.write(`${CLEAR_LINE}${text}`);
     this.#isShown = true;
   }
 
-  /** Removes the line, so that what is printed next stands in its place. */
+  /** Removes the line, so that the next output takes its place. */
   clear(): void {
     if (this.#isShown) this.#io.stderr.write(CLEAR_LINE);
     this.#isShown = false;

@@ -1,10 +1,10 @@
-/** Which address of this host a peer will see. */
+/** The address of this host that a peer sees. */
 
 import { createSocket } from 'node:dgram';
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 
-/** Any port does: connecting a UDP socket sends nothing, and makes the system look up the route. */
+/** Any port will do: connecting a UDP socket sends nothing, but makes the system look up the route. */
 const DISCARD_PORT = 9;
 
 /** The local address packets to `peer` leave from, as the routing table says. Rejects with ERR_ROCE_CONNECT when there is no route. */

@@ -1,6 +1,6 @@
 /**
- * Option values of all commands: each is a zod schema from text to the program's unit, and a parser for commander made of it. A refusal
- * says what is allowed.
+ * Option values of all commands: each is a zod schema from text to the program's unit, and a parser for commander made from it. An error
+ * says which values are allowed.
  */
 
 import { InvalidArgumentError, Option } from 'commander';
@@ -12,7 +12,7 @@ import { PATH_MTUS } from '../packet/path-mtu.js';
 import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
 import { parsedText } from '../schema/parsed-text.js';
 
-/** What commander calls with the text of an option or argument. */
+/** A parser that commander calls with the text of an option or argument. */
 function parser<T>(schema: z.ZodType<T>): (text: string) => T {
   return (text) => {
     const result = schema.safeParse(text);
@@ -21,7 +21,7 @@ function parser<T>(schema: z.ZodType<T>): (text: string) => T {
   };
 }
 
-/** Text of another form, by a parser that throws RoceError. */
+/** An option with a text format of its own; `parse` throws RoceError. */
 export function textOption<T>(parse: (text: string) => T): (text: string) => T {
   return parser(parsedText(parse));
 }
@@ -30,36 +30,38 @@ const count = parsedText((text) => parseCount(text));
 
 /** `4096`, `64KiB` -> bytes. */
 export const sizeOption = parser(parsedText(parseSizeBytes));
-/** The same, as far as one message goes (IBTA vol. 1 §9.7.7: 2^31 bytes). */
+/** A size of at most one message (IBTA vol. 1 §9.7.7: 2^31 bytes). */
 export const messageSizeOption = parser(
-  parsedText(parseSizeBytes).refine((bytes) => bytes <= MESSAGE_BYTES_MAX, { error: 'a message has at most 2GiB' }),
+  parsedText(parseSizeBytes).refine((bytes) => bytes <= MESSAGE_BYTES_MAX, {
+    error: 'a message can have at most 2GiB',
+  }),
 );
 /** `25Gbps` -> bits per second. */
 export const rateOption = parser(parsedText(parseRateBps));
 /** `67us` -> nanoseconds. */
 export const durationOption = parser(parsedText(parseDurationNs));
-/** The same, and not nothing. */
+/** A duration above 0. */
 export const positiveDurationOption = parser(
-  parsedText(parseDurationNs).refine((ns) => ns > 0, { error: 'a time above 0 is needed' }),
+  parsedText(parseDurationNs).refine((ns) => ns > 0, { error: 'the time must be above 0' }),
 );
-/** A time above nothing, in seconds where no unit is given: `3`, `3s`, `500ms` -> nanoseconds. */
+/** A time above 0, in seconds unless a unit is given: `3`, `3s`, `500ms` -> nanoseconds. */
 export const secondsOption = (text: string): number =>
   positiveDurationOption(/^\d+(\.\d+)?$/.test(text) ? `${text}s` : text);
 /** A number above 0, with or without a fraction. */
 export const positiveNumberOption = parser(
   z
     .string()
-    .regex(/^\d+(\.\d+)?$/, { error: 'a number is needed, such as 1000 or 9.5' })
+    .regex(/^\d+(\.\d+)?$/, { error: 'write a number, such as 1000 or 9.5' })
     .transform(Number)
-    .refine((value) => value > 0, { error: 'a number above 0 is needed' }),
+    .refine((value) => value > 0, { error: 'the number must be above 0' }),
 );
-/** At least 1. */
+/** A whole number of at least 1. */
 export const countOption = parser(parsedText((text) => parseCount(text, 1)));
 /** A whole number in [min, max]. */
 export const rangeOption = (min: number, max: number) => parser(parsedText((text) => parseCount(text, min, max)));
 /** TCP or UDP port. */
 export const portOption = rangeOption(1, 65535);
-/** The same, and 0, with which the system chooses. */
+/** TCP or UDP port, or 0, with which the system chooses. */
 export const portOrAnyOption = rangeOption(0, 65535);
 /** Queue pair number, decimal or `0x...`. */
 export const qpnOption = rangeOption(0, 0xffffff);
@@ -71,7 +73,7 @@ export const mtuOption = Object.assign(
   { choices: PATH_MTUS.map(String) },
 );
 
-/** An option whose default is written, and shown by --help, as one would type it. */
+/** An option whose default is text, which --help shows as a user would type it. */
 export function optionWithDefault(
   flags: string,
   description: string,
@@ -81,7 +83,7 @@ export function optionWithDefault(
   return new Option(flags, description).argParser(parse).default(parse(text), text);
 }
 
-/** One of a few words. The parser carries them along, for the shell's completion. */
+/** One of a few words. The parser has the words as a property, for shell completion. */
 export function choiceOption<const T extends string>(
   choices: readonly T[],
 ): ((text: string) => T) & { readonly choices: readonly T[] } {
@@ -95,7 +97,7 @@ export function choiceOption<const T extends string>(
   return Object.assign(parser(words as z.ZodType<T>), { choices });
 }
 
-/** One or more of what `parse` takes, with commas between. */
+/** A comma-separated list of values, each read by `parse`. */
 export function listOption<T>(parse: (text: string) => T): (text: string) => T[] {
   return (text) => [...new Set(text.split(',').map((item) => parse(item.trim())))];
 }
@@ -104,6 +106,6 @@ export function listOption<T>(parse: (text: string) => T): (text: string) => T[]
 export function allowHostOption(): Option {
   return new Option(
     '--allow-host <name>',
-    'a name by which browsers and scrapers may ask for what is served, beside addresses and localhost; may be repeated',
+    'also accept HTTP requests for this host name, besides addresses and localhost; may be repeated',
   ).argParser((name: string, before: readonly string[] = []) => [...before, name]);
 }

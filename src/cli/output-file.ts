@@ -1,15 +1,15 @@
-/** Files that a command writes at its end. Both functions throw ERR_ROCE_IO, with the file's name, when it cannot be written. */
+/** Files that a command writes at its end. Both functions throw ERR_ROCE_IO, with the file's name, if it cannot be written. */
 
 import { open, writeFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
 import { whyUnreadable } from './input-file.js';
 
-/** Asked before the work whose result goes there. What the file holds stays. */
+/** Checks before the work that its result can be written. The contents of the file do not change. */
 export async function checkWritable(path: string | undefined): Promise<void> {
   if (path !== undefined) await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
 }
 
-/** Writes the whole file, over what was there. */
+/** Writes the whole file, and replaces an existing one. */
 export async function writeOutputFile(path: string, text: string): Promise<void> {
   await writeFile(path, text).catch((cause) => refuse(path, cause));
 }

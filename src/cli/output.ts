@@ -1,6 +1,6 @@
 /**
- * Where a command's words go: results to stdout, progress and diagnostics to stderr, and with --json one document (or JSON lines)
- * on stdout and nothing else there. Colour and drawing only where a person looks: a terminal, and NO_COLOR not set.
+ * Where a command's output goes: results to stdout, progress and diagnostics to stderr, and with --json one document (or JSON lines)
+ * on stdout and nothing else there. Colour and progress bars appear only on a terminal, and colour only if NO_COLOR is not set.
  */
 
 import { once } from 'node:events';
@@ -12,19 +12,19 @@ import { wallMs } from '../driver/system-clock.js';
 import { documentHead } from './document-head.js';
 import type { EventLine, PacketLine, Results } from './documents.js';
 
-/** The environment variables that are looked at. */
+/** The environment variables in use. */
 export interface CliEnvironment {
   /** Not empty: no colour (no-color.org). */
   readonly NO_COLOR?: string | undefined;
-  /** Not empty: colour even where no person looks. */
+  /** Not empty: colour even without a terminal. */
   readonly FORCE_COLOR?: string | undefined;
   /** `dumb`: no colour. */
   readonly TERM?: string | undefined;
-  /** `1`: show stacks. */
+  /** `1`: show stack traces. */
   readonly ROCEV2_DEBUG?: string | undefined;
 }
 
-/** What a command may use of the process. */
+/** The parts of the process that a command may use. */
 export interface CliIo {
   /** The command line, without node and script. */
   readonly args: readonly string[];
@@ -36,7 +36,7 @@ export interface CliIo {
   readonly env: CliEnvironment;
   /** Aborted by the first Ctrl-C: stop, print what there is, exit 130. */
   readonly interrupted: AbortSignal;
-  /** Asks for so long between Ctrl-C and the end of the process, instead of 900 ms: for figures that need the peer. */
+  /** Extends the time between Ctrl-C and the end of the process from 900 ms to this, for figures that need the peer. */
   readonly allowAfterInterruption?: (limitMs: number) => void;
 }
 
@@ -44,19 +44,19 @@ export interface CliIo {
 export interface Column {
   /** Its heading. */
   readonly title: string;
-  /** Numbers stand to the right. */
+  /** Alignment; numbers are aligned to the right. */
   readonly align: 'left' | 'right';
 }
 
-/** Progress of something long, on stderr where a person looks. */
+/** Progress of a long task, shown on stderr if it is a terminal. */
 export interface Progress {
-  /** `done` of the total, and a few words. */
+  /** Shows `done` of the total, and a few words. */
   update(done: number, text: string): void;
-  /** Takes it off the screen. */
+  /** Removes it from the screen. */
   stop(): void;
 }
 
-/** For work that nobody watches. */
+/** Progress that is not shown. */
 export const SILENT_PROGRESS: Progress = { update: () => {}, stop: () => {} };
 
 const NO_BORDERS = Object.fromEntries(
@@ -66,20 +66,20 @@ const NO_BORDERS = Object.fromEntries(
   ].map((place) => [place, '']),
 ); // biome-ignore format: one group a line
 
-/** The words of one command. */
+/** The output of one command. */
 export class Output {
   /** The process's streams. */
   readonly io: CliIo;
-  /** One document on stdout, and nothing else. */
+  /** Print one document on stdout, and nothing else. */
   readonly json: boolean;
   readonly #startMs = wallMs();
-  /** Colours, or functions that do nothing. */
+  /** Colour functions; they do nothing if colour is off. */
   readonly colors: ReturnType<typeof picocolors.createColors>;
 
   constructor(
     /** The process's streams. */
     io: CliIo,
-    /** One document on stdout, and nothing else. */
+    /** Print one document on stdout, and nothing else. */
     json: boolean,
   ) {
     this.io = io;
@@ -87,32 +87,32 @@ export class Output {
     this.colors = picocolors.createColors(!json && wantsColor(io));
   }
 
-  /** A line for people on stdout; nothing with --json. */
+  /** Prints a line on stdout; nothing with --json. */
   line(text = ''): void {
     if (!this.json) this.io.stdout.write(`${text}\n`);
   }
 
-  /** A diagnostic on stderr, with --json too. */
+  /** Prints a diagnostic on stderr, also with --json. */
   note(text: string): void {
     this.io.stderr.write(`${text}\n`);
   }
 
-  /** The document of --json, by the name of its schema; nothing without --json. */
+  /** Prints the document of --json, by the name of its schema; nothing without --json. */
   document<Name extends keyof Results>(name: Name, result: Results[Name]): void {
     if (this.json) this.#write({ ...documentHead(name, this.io.args, this.#startMs), ...result });
   }
 
-  /** A line of `decode --json`. */
+  /** Prints a line of `decode --json`. */
   jsonLine(line: PacketLine | EventLine): void {
     if (this.json) this.#write(line);
   }
 
-  /** A bigint becomes a decimal string. */
+  /** Prints JSON; a bigint becomes a decimal string. */
   #write(value: object): void {
     this.io.stdout.write(`${JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? v.toString() : v))}\n`);
   }
 
-  /** A table for people: titles, a rule, rows; columns two spaces apart. Nothing with --json. */
+  /** Prints a table: titles, a rule, rows; columns two spaces apart. Nothing with --json. */
   table(columns: readonly Column[], rows: ReadonlyArray<readonly (string | number)[]>): void {
     if (this.json) return;
     const table = new Table({
@@ -131,12 +131,12 @@ export class Output {
     for (const text of lines) this.line(text);
   }
 
-  /** A bar on stderr while a person waits there: it renews itself, with the time so far. Silent when stderr is not a terminal. */
+  /** A progress bar on stderr with the time so far, which renews itself. Silent if stderr is not a terminal. */
   progress(total: number): Progress {
     return this.#bar(total, '{bar} {percentage}%  {duration_formatted}  {text}');
   }
 
-  /** The same for work whose end is not known: `text`, and the time so far. Ends with the work. */
+  /** A line for work of unknown length: `text` and the time so far. Ends with the work. */
   async during<T>(text: string, work: Promise<T>): Promise<T> {
     const line = this.#bar(1, '{text}: {duration_formatted}', text);
     try {
@@ -159,19 +159,19 @@ export class Output {
     return { update: (done, text) => bar.update(done, { text }), stop: () => bar.stop() };
   }
 
-  /** Waits until a slow reader of stdout has caught up, so that long output is not held in memory. */
+  /** Waits for a slow reader of stdout, so that long output does not fill memory. */
   async drained(): Promise<void> {
     if (this.io.stdout.writableNeedDrain) await once(this.io.stdout, 'drain');
   }
 }
 
 function wantsColor({ stdout, env }: CliIo): boolean {
-  if (env.NO_COLOR) return false; // https://no-color.org: any value but the empty one
+  if (env.NO_COLOR) return false; // https://no-color.org: any value except the empty one
   if (env.FORCE_COLOR) return true;
   return stdout.isTTY === true && env.TERM !== 'dumb';
 }
 
-/** Characters a terminal shows, colour codes left out. */
+/** Number of characters that a terminal shows, without colour codes. */
 export function visibleWidth(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with one
   return text.replaceAll(/\u001b\[[0-9;]*m/g, '').length;

@@ -2,7 +2,7 @@
 
 import { RoceError } from '../core/errors.js';
 
-/** Values as they are written. Throws ERR_ROCE_MALFORMED. */
+/** The values as text, by name. Throws ERR_ROCE_MALFORMED. */
 export function parameterPairs(text: string): Record<string, string> {
   return Object.fromEntries(
     text.split(',').map((pair) => {

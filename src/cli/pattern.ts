@@ -1,6 +1,6 @@
-/** Bytes that tell where they belong: a packet placed elsewhere, missing or of another message does not match. */
+/** A data pattern that depends on the position: a packet that is misplaced, missing or from another message does not match. */
 
-/** A hash of the index (the first steps of MurmurHash3's finalizer): no two stretches as long as a packet are alike. */
+/** A hash of the index (the first steps of MurmurHash3's finalizer): no two packets have the same bytes. */
 function patternByte(seed: number, i: number): number {
   const mixed = Math.imul(i ^ (seed << 24), 0x85ebca6b);
   return Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35) >>> 24;

@@ -1,6 +1,6 @@
 /**
- * A peer that was started with another transport: none of the exchanges of perftest and ibv_*_pingpong says which it has, but its packets do.
- * The NIC drops and counts them; a test in which that happens can only wait in vain, so it ends at once.
+ * Detects a peer that was started with another transport. The exchanges of perftest and ibv_*_pingpong do not name the transport, but packets do.
+ * The NIC drops and counts such packets. A test in which that happens would wait in vain, so it ends at once.
  */
 
 import { TRANSPORTS, type TransportName } from '../cm/transport.js';
@@ -10,8 +10,8 @@ import type { RdmaDevice } from '../verbs/device.js';
 const CHECK_INTERVAL_MS = 50;
 
 /**
- * Runs `work`, and rejects with ERR_ROCE_MISMATCH when a packet comes that is not of `transport`. All queue pairs of the device must be of
- * that transport. `others`: the transports the peer may have instead.
+ * Runs `work`, and rejects with ERR_ROCE_MISMATCH when a packet of another transport than `transport` arrives. All queue pairs of the device must be of
+ * that transport. `others`: the transports that the peer may have instead.
  */
 export async function expectTransport<T>(
   device: RdmaDevice,
@@ -25,7 +25,7 @@ export async function expectTransport<T>(
     const names = others.map((other) => other.toUpperCase()).join(' or ');
     return new RoceError(
       'ERR_ROCE_MISMATCH',
-      `the peer sends packets of ${names}, and this side has ${transport.toUpperCase()}`,
+      `the peer sends ${names} packets, and this side has ${transport.toUpperCase()}`,
       'give both sides the same transport: --transport here; -c of perftest, ibv_rc_, _uc_ or _ud_pingpong there',
     );
   };
@@ -39,16 +39,13 @@ export async function expectTransport<T>(
   });
   try {
     const result = await Promise.race([work(), foreign]);
-    const error = foreignPackets(); // What came since the last look.
+    const error = foreignPackets(); // Packets since the last check.
     if (error !== undefined) throw error;
     return result;
   } catch (error) {
     const wasSilent = error instanceof RoceError && error.code === 'ERR_ROCE_COMPLETION' && neverAnswered();
     if (!wasSilent || transport !== 'rc') throw error;
-    throw new RoceError(
-      error.code,
-      `${error.message}; it has answered nothing at all: was it started with -c UC or UD?`,
-    );
+    throw new RoceError(error.code, `${error.message}; it has not answered at all: was it started with -c UC or UD?`);
   } finally {
     clearInterval(timer);
   }

@@ -1,25 +1,25 @@
-/** Ends a run that waits for completions that will not come: the user has had enough, or the peer is silent and no connection tells why. */
+/** Ends a run that waits for completions in vain: after Ctrl-C, or when the peer is silent and no connection reports the reason. */
 
 import type { RdmaDevice } from '../verbs/device.js';
 import { CommandFailure, EXIT_INTERRUPTED, EXIT_NO_CONNECTION } from './exit.js';
 
-/** How long a peer may be silent, and what it is then. */
+/** How long a peer may be silent, and the failure after that. */
 export interface Silence {
-  /** Milliseconds without anything from the peer. */
+  /** Milliseconds without a message from the peer. */
   readonly limitMs: number;
-  /** What the command then ends with. */
+  /** The failure that then ends the command. */
   readonly failure: () => CommandFailure;
 }
 
 const SILENCE_MS = 30_000;
 const SILENT_PEER: Silence = {
   limitMs: SILENCE_MS,
-  failure: () => new CommandFailure(EXIT_NO_CONNECTION, `the peer has said nothing for ${SILENCE_MS / 1000} s`),
+  failure: () => new CommandFailure(EXIT_NO_CONNECTION, `the peer has been silent for ${SILENCE_MS / 1000} s`),
 };
 
 /**
- * Runs `work`; when it is to end before its time the device is closed under it, and the failure says why. `work` calls `alive` whenever
- * something came from the peer.
+ * Runs `work`. To end it early, the device is closed under it, and the failure says why. `work` calls `alive` for every
+ * message from the peer.
  */
 export async function watched<T>(
   device: RdmaDevice,
@@ -30,7 +30,7 @@ export async function watched<T>(
   let reason: CommandFailure | undefined;
   const end = (failure: CommandFailure) => {
     reason ??= failure;
-    device.close().catch(() => {}); // Whoever owns the device closes it again, and hears of it.
+    device.close().catch(() => {}); // The owner of the device closes it again and sees the error.
   };
   const onInterrupt = () => end(new CommandFailure(EXIT_INTERRUPTED));
   const silence = setTimeout(() => end(failure()), limitMs);
@@ -45,10 +45,10 @@ export async function watched<T>(
   }
 }
 
-/** How long a side stays after its last message: should the last ACK be lost, the peer asks again (ACK timeout 14 is 67 ms). */
+/** How long a side stays after its last message: if the last ACK is lost, the peer retransmits (ACK timeout 14 is 67 ms). */
 const LINGER_MS = 200;
 
-/** Waits a moment, so that the peer may still be answered. */
+/** Waits a moment, so that a retransmission of the peer is still answered. */
 export function linger(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, LINGER_MS));
 }

@@ -1,4 +1,4 @@
-/** What the commands that play pingpong have in common: their messages, their listener, and what they print. */
+/** Common parts of the pingpong commands: messages, listener and output. */
 
 import type { FixedChannel } from '../cm/fixed-channel.js';
 import { FixedListener } from '../cm/fixed-listener.js';
@@ -6,13 +6,13 @@ import { PINGPONG_FIRST_MESSAGE, type PingpongDestination } from '../cm/pingpong
 import { CommandFailure, EXIT_INTERRUPTED } from './exit.js';
 import type { Output } from './output.js';
 
-/** What ibv_rc_pingpong fills its buffer with, ... */
+/** The byte with which ibv_rc_pingpong fills its buffer, ... */
 const FILL = 0x7b;
-/** ... but for the first byte of every page, when it is to be checked. */
+/** ... except for the first byte of every page when contents are checked. */
 const PAGE_BYTES = 4096;
 const PAGE_MARK = 0;
 
-/** Writes the contents of a message; `check`: as a peer expects them that checks. */
+/** Writes the contents of a message; with `check`, as a checking peer expects them. */
 export function fillMessage(message: Uint8Array, check: boolean): void {
   message.fill(FILL);
   if (check) for (let at = 0; at < message.length; at += PAGE_BYTES) message[at] = PAGE_MARK;
@@ -35,14 +35,14 @@ export async function acceptPingpongClient(port: number, output: Output): Promis
   }
 }
 
-/** As ibv_rc_pingpong writes it. */
+/** An address in the format of ibv_rc_pingpong. */
 export function describeDestination({ qpn, psn, address }: PingpongDestination): string {
   const hex6 = (value: number) => `0x${value.toString(16).padStart(6, '0')}`;
   const gid = address.family === 4 ? `::ffff:${address}` : address.text;
   return `LID 0x0000, QPN ${hex6(qpn)}, PSN ${hex6(psn)}, GID ${gid}`;
 }
 
-/** What a run has moved, and how fast: the two lines at the end of ibv_rc_pingpong. */
+/** Prints the bytes and the speed of a run: the last two lines of ibv_rc_pingpong. */
 export function printPace(
   output: Output,
   { sizeBytes, iterations, seconds }: { sizeBytes: number; iterations: number; seconds: number },

@@ -1,4 +1,4 @@
-/** `--recovery` and `--recovery-params`: how losses are repaired. */
+/** `--recovery` and `--recovery-params`: the recovery scheme. */
 
 import type { Command } from 'commander';
 import { type RecoveryName, type RecoveryOptions, recoveryNames, STANDARD_RECOVERY } from '../retransmit/schemes.js';
@@ -6,25 +6,25 @@ import { readRecovery } from '../schema/written-recovery.js';
 import { choiceOption } from './options.js';
 import { parameterPairs } from './parameter-pairs.js';
 
-/** The two options as commander reads them. */
+/** Values of the two options. */
 export interface RecoveryFlags {
-  /** Which scheme; the same on both sides. */
+  /** The scheme; the same on both sides. */
   readonly recovery: RecoveryName;
   /** Its parameters, `k=v,...`. */
   readonly recoveryParams?: string;
 }
 
-/** For commands with a reliable transport; the choices are those of the registry. */
+/** Adds the options to a command with a reliable transport. The choices are the registered schemes. */
 export function addRecoveryOptions(command: Command): Command {
   const names = recoveryNames();
   return command
     .option(
       '--recovery <scheme>',
-      `${names.join(', ')}; the same on both sides`,
+      `${names.join(', ')}; must be the same on both sides`,
       choiceOption(names),
       STANDARD_RECOVERY,
     )
-    .option('--recovery-params <k=v,...>', 'its parameters (docs/recovery.md)');
+    .option('--recovery-params <k=v,...>', 'parameters of the scheme (docs/recovery.md)');
 }
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for parameters that the scheme does not have, ERR_ROCE_OUT_OF_RANGE for a value. */

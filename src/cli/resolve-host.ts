@@ -4,13 +4,13 @@ import { lookup } from 'node:dns/promises';
 import { RoceError } from '../core/errors.js';
 
 /**
- * An address for a name or a literal address. IPv4 where there is a choice: servers wait at 127.0.0.1 unless told otherwise.
- * Rejects with ERR_ROCE_CONNECT when nobody knows the name.
+ * The address of a host name or a literal address. IPv4 is preferred, because servers wait at 127.0.0.1 by default.
+ * Rejects with ERR_ROCE_CONNECT if the name has no address.
  */
 export async function resolveHost(host: string): Promise<string> {
   try {
     return (await lookup(host, { order: 'ipv4first' })).address;
   } catch (cause) {
-    throw new RoceError('ERR_ROCE_CONNECT', `no address is known for '${host}'`, 'is the name right?', { cause });
+    throw new RoceError('ERR_ROCE_CONNECT', `the host name '${host}' has no address`, 'check the name', { cause });
   }
 }

@@ -11,20 +11,20 @@ import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { Output } from './output.js';
 
-/** As rping: room for the longest beginning of a text, `rdma-ping-2147483647: ` and its zero byte. */
+/** Room for the longest heading of a text, `rdma-ping-2147483647: `, and its zero byte, as in rping. */
 export const SIZE_MIN_BYTES = 23;
-/** Longest text of a ping: what a server has to be ready for. */
+/** Longest text of a ping, which a server must be ready for. */
 export const SIZE_MAX_BYTES = 64 * 1024 - 1;
 /** Address (8), rkey (4) and length (4) of a buffer, big-endian. */
 const ADVERTISEMENT_BYTES = 16;
 /** The letters of the text. */
 const FIRST_LETTER = 65;
 const LETTERS = 122 - FIRST_LETTER + 1;
-/** What a run was told of its pings. */
+/** Options of a run that concern its pings. */
 export interface PingOptions {
-  /** This is the side that is pinged. */
+  /** This side is the server. */
   readonly server?: boolean;
-  /** Bytes of a ping's text. */
+  /** Size of a ping's text in bytes. */
   readonly size: number;
   /** Print the text of every ping. */
   readonly verbose?: boolean;
@@ -32,19 +32,19 @@ export interface PingOptions {
   readonly validate?: boolean;
 }
 
-/** How a run went. */
+/** Result of a run. */
 export interface Tally {
-  /** The other side. */
+  /** Address of the peer. */
   readonly peer: IpAddress;
-  /** Pings that came to their end. */
+  /** Completed pings. */
   pings: number;
-  /** Pings whose text was wrong. */
+  /** Pings with wrong text. */
   faults: number;
-  /** From the first ping to the last. */
+  /** Time from the first ping to the last. */
   seconds: number;
 }
 
-/** The text of ping number `n`, as rping makes it: a heading, letters that begin one further every time, a zero byte. */
+/** The text of ping number `n`, as rping makes it: a heading, letters that start one further each time, and a zero byte. */
 function pingText(n: number, sizeBytes: number): Buffer {
   const text = Buffer.alloc(sizeBytes);
   const heading = text.write(`rdma-ping-${n}: `, 'latin1');
@@ -99,12 +99,12 @@ export class RpingEnd {
     return end;
   }
 
-  /** Gives everything back. */
+  /** Releases all resources. */
   async close(): Promise<void> {
     for (const resource of [this.qp, this.#cq, ...this.#regions, this.#pd]) await resource.close();
   }
 
-  /** The client's part of one ping. */
+  /** Does the client's part of one ping. */
   async ask(tally: Tally, output: Output): Promise<void> {
     const text = pingText(tally.pings, this.#options.size);
     this.#text.bytes.set(text);
@@ -117,7 +117,7 @@ export class RpingEnd {
     if (this.#options.validate === true && !this.#sink.bytes.equals(text)) tally.faults++;
   }
 
-  /** The server's part of one ping; false when the client has gone instead. */
+  /** Does the server's part of one ping; false if the client has disconnected instead. */
   async answer(tally: Tally, output: Output): Promise<boolean> {
     if (!(await this.#messageOrEnd())) return false;
     const source = this.#advertised();
@@ -141,9 +141,9 @@ export class RpingEnd {
     this.qp.postRecv({ sges: [this.#incoming.sge()] });
   }
 
-  /** Tells the peer of a buffer. In the server's messages nobody looks at the contents. */
+  /** Announces a buffer to the peer. Nobody reads the contents of the server's messages. */
   async #advertise(region: MemoryRegion): Promise<void> {
-    while (this.qp.sendRoom === 0) await this.#nextCompletion(); // ACKs were lost: the peer answers ahead of them.
+    while (this.qp.sendRoom === 0) await this.#nextCompletion(); // ACKs were lost, and the peer's answer has overtaken them.
     const message = this.#outgoing.bytes;
     message.writeBigUInt64BE(region.addr, 0);
     message.writeUInt32BE(region.rkey, 8);
@@ -157,7 +157,7 @@ export class RpingEnd {
     if (length > this.#text.length) {
       throw new RoceError(
         'ERR_ROCE_MISMATCH',
-        `the client pings with ${length} bytes; ${this.#text.length} is the most`,
+        `the client pings with ${length} bytes; the most is ${this.#text.length}`,
       );
     }
     return { address: message.readBigUInt64BE(0), rkey: message.readUInt32BE(8), length };
@@ -167,7 +167,7 @@ export class RpingEnd {
     if (!(await this.#messageOrEnd())) throw disconnected();
   }
 
-  /** Waits for a message of the peer's; false when the connection has ended. */
+  /** Waits for a message from the peer; false when the connection has ended. */
   async #messageOrEnd(): Promise<boolean> {
     while (!this.#hasMessage) if ((await this.#nextCompletion()) === undefined) return false;
     this.#hasMessage = false;
@@ -181,17 +181,17 @@ export class RpingEnd {
     }
   }
 
-  /** What has completed; undefined when the connection has ended. */
+  /** The next completion; undefined when the connection has ended. */
   async #nextCompletion(): Promise<string | undefined> {
     const wc = await this.#cq.next();
     if (wc.statusName === 'WR_FLUSH_ERR') return undefined;
     const { opcode, byteLen } = checkCompletion(wc);
     if (opcode === 'RECV') {
       if (byteLen !== ADVERTISEMENT_BYTES) {
-        throw new RoceError('ERR_ROCE_MISMATCH', `a message of ${byteLen} bytes`, 'is the peer rping?');
+        throw new RoceError('ERR_ROCE_MISMATCH', `the peer sent a message of ${byteLen} bytes`, 'is the peer rping?');
       }
       this.#hasMessage = true;
-      this.#postReceive(); // The buffer is not written again before the peer has our answer.
+      this.#postReceive(); // The peer does not write to the buffer again before it has our answer.
     }
     return opcode;
   }

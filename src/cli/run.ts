@@ -23,7 +23,7 @@ export async function runCli(args: readonly string[], streams: Omit<CliIo, 'args
   } catch (error) {
     // Commander has printed its own message; help and version are not failures.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
-    // What fails after Ctrl-C fails of it, unless the command has judged that itself.
+    // Any failure after Ctrl-C counts as an interruption, unless the command has set its own exit code.
     if (io.interrupted.aborted && !(error instanceof CommandFailure) && io.env['ROCEV2_DEBUG'] !== '1') {
       return EXIT_INTERRUPTED;
     }
@@ -33,7 +33,7 @@ export async function runCli(args: readonly string[], streams: Omit<CliIo, 'args
   }
 }
 
-/** `help sim run` is `sim run --help`. A word that names no command is refused as it is without `help`: the nearest command is named. */
+/** Turns `help sim run` into `sim run --help`. An unknown command is refused as without `help`, with the nearest command as a hint. */
 function helpArguments(program: Command, words: readonly string[]): readonly string[] {
   let command = program;
   for (const [i, word] of words.entries()) {
@@ -45,7 +45,7 @@ function helpArguments(program: Command, words: readonly string[]): readonly str
   return [...words, '--help'];
 }
 
-/** With the command that `args` asks for; the others are only named. */
+/** The program with the command that `args` asks for; the other commands have only their names. */
 async function buildProgram(args: readonly string[], io: CliIo): Promise<Command> {
   // The first word names the command, or the one after `help`; later words may be values that are spelled like a command.
   const [first, second] = args.filter((arg) => !arg.startsWith('-'));
@@ -72,7 +72,7 @@ async function addCommand(program: Command, { name, summary, load }: CommandEntr
   nameHelpAfterErrors(command, `rocev2 ${name}`);
 }
 
-/** Whoever is refused is told where the help of just this command is. */
+/** Adds a hint to usage errors: the help of this very command. */
 function nameHelpAfterErrors(command: Command, path: string): void {
   command.showHelpAfterError(`Run '${path} --help' for its options and examples.`);
   for (const child of command.commands) nameHelpAfterErrors(child, `${path} ${child.name()}`);
@@ -96,7 +96,7 @@ function emptyProgram(io: CliIo): Command {
   return program;
 }
 
-/** What parsers say about a value follows a full stop. */
+/** Puts what a parser says about a value into a sentence of its own. */
 function asSentences(text: string): string {
   return text.replace(/(?<= is invalid\. )\p{Ll}/u, (letter) => letter.toUpperCase());
 }

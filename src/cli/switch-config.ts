@@ -1,4 +1,4 @@
-/** What a live switch is made of: a JSON file, and the options that change it. */
+/** Configuration of a live switch: a JSON file, and the options that override it. */
 
 import { z } from 'zod';
 import { SeededRandom } from '../core/random.js';
@@ -36,7 +36,7 @@ const configSchema = z.strictObject({
 
 type SwitchFile = z.output<typeof configSchema>;
 
-/** What holds without `--config`. */
+/** The configuration without `--config`. */
 export const EMPTY_SWITCH_FILE: SwitchFile = { ports: [] };
 
 /** Throws ERR_ROCE_IO for a file that cannot be read, and a CommandFailure (usage) that names the file and the field. */
@@ -54,38 +54,38 @@ function fieldName(path: readonly PropertyKey[]): string {
   return name.replace(/^\./, '') || 'the file';
 }
 
-/** A link rate for one port, or for all without a name. */
+/** A link rate for one port, or for all ports. */
 export interface PortRate {
-  /** Undefined: all ports. */
+  /** Name of the port; undefined: all ports. */
   readonly port: string | undefined;
   /** Bits per second. */
   readonly rateBps: number;
 }
 
-/** What the command line says beside the file, and before it. */
+/** Settings from the command line, which take precedence over the file. */
 export interface SwitchOverrides {
-  /** Ports beside those of the file. */
+  /** Ports in addition to those of the file. */
   readonly port?: readonly LiveSwitchPort[];
   /** Link rates. */
   readonly rate?: readonly PortRate[];
-  /** Marking at every port. */
+  /** ECN marking at every port. */
   readonly ecn?: MarkingConfig;
   /** Lossless priorities. */
   readonly pfc?: readonly number[];
   /** Fault rules. */
   readonly loss?: string;
-  /** Seed of random fault rules and marks. */
+  /** Seed for random fault rules and marks. */
   readonly seed?: number;
 }
 
 /**
- * After an XOFF everything a host has in flight still comes, and its event loop hears of the pause late: a good deal more than on a cable.
- * This is what a host's receive budget lets others send to it.
+ * After an XOFF, everything that a host has in flight still arrives, and its event loop sees the pause late: much more than on a cable.
+ * This is as much as a host's receive budget lets others send to it.
  */
 const LIVE_HEADROOM_BYTES = 4 * 2 ** 20;
 const LIVE_SHARED_BYTES = 16 * 2 ** 20;
 
-/** The switch that file and command line describe together, and its fault rules. Throws a CommandFailure (usage) for ports that do not exist. */
+/** The switch from file and command line, and its fault rules. Throws a CommandFailure (usage) for unknown ports. */
 export function liveSwitchOptions(
   file: SwitchFile,
   overrides: SwitchOverrides,
@@ -118,7 +118,7 @@ export function liveSwitchOptions(
   return { options, faults };
 }
 
-/** PFC for these priorities, with room for what live hosts have in flight where the file does not say otherwise. */
+/** PFC for these priorities. The default headroom holds what live hosts have in flight. */
 function lossless(priorities: readonly number[], ports: number, file: Omit<SwitchFile, 'ports' | 'loss' | 'seed'>) {
   const headroomBytes = file.portDefaults?.headroomBytes ?? LIVE_HEADROOM_BYTES;
   const totalBytes = LIVE_SHARED_BYTES + ports * priorities.length * headroomBytes;

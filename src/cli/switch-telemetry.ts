@@ -1,4 +1,4 @@
-/** A switch as others see it: the document of its control socket. */
+/** The telemetry document of a switch, which its control socket serves. */
 
 import { formatUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import type { LiveSwitch, LiveSwitchOptions } from '../driver/live-switch.js';

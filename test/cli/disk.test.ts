@@ -9,8 +9,8 @@ test.each([
   ['serve', '--backend'],
   ['serve --backend memory', 'needs a size'],
   ['serve --backend tape', 'no backend'],
-  ['nbd --listen unix:x', '--backend and --connect'],
-  ['nbd --listen unix:x --backend memory --connect 127.0.0.1', '--backend and --connect'],
+  ['nbd --listen unix:x', '--backend or --connect'],
+  ['nbd --listen unix:x --backend memory --connect 127.0.0.1', '--backend or --connect'],
   ['nbd --listen nowhere --backend memory', 'HOST:PORT'],
   ['nbd --listen unix:x --connect 127.0.0.1 --transport pigeon', 'one of auto, rdma, tcp'],
 ])('disk %s is a mistake, and says which', async (args, words) => {

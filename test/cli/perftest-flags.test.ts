@@ -167,14 +167,14 @@ describe('flags that are not taken', () => {
     const flags = ['-d', 'mlx5_0', '-x', '3', '-F', '-S', '1', '--ib-port', '1', '-p', port, '--udp-port', '1'];
     const { stderr } = await run(['bw', 'write', '127.0.0.1', ...flags]);
     for (const name of ['-d, --ib-dev', '-x, --gid-index', '-F, --CPU-freq', '-S, --sl', '--ib-port']) {
-      expect(stderr).toContain(`${name} changes nothing here: `);
+      expect(stderr).toContain(`${name} has no effect here: `);
     }
     expect(stderr).toContain('--bind chooses the address');
   });
 
   it.each([
     ['bw write -T 3', 'there is no option for it'],
-    ['bw write --mmap f', 'memory of the process'],
+    ['bw write --mmap f', 'process memory'],
     ['lat send -H', '--json has the percentiles'],
   ])('%s is refused with the reason', async (line, reason) => {
     const { exitCode, stderr } = await run(line.split(' '));
@@ -184,10 +184,10 @@ describe('flags that are not taken', () => {
   });
 
   it.each([
-    ['bw atomic -a', 'an atomic moves 8 bytes'],
+    ['bw atomic -a', 'an atomic operation is always 8 bytes'],
     ['bw write -a -D 1', 'give -n'],
-    ['bw write -a -s 4', 'give one of them'],
-    ['bw read -I 16', '-I is not for read'],
+    ['bw write -a -s 4', 'give only one of them'],
+    ['bw read -I 16', '-I cannot be used with read'],
     ['bw write -l 200', 'give -t 200 or more'],
     ['bw send -b --run_infinitely --perftest', 'give -D'],
     ['bw write -R', '-R needs --perftest'],

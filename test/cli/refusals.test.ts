@@ -61,7 +61,7 @@ describe('a name that is nearly right: exit code 2, and the name that was meant'
 
 describe('a value that cannot be is refused before anything starts', () => {
   it.each([
-    ['message has at most 2GiB', 'livelock', '--message', '3GiB'],
+    ['message can have at most 2GiB', 'livelock', '--message', '3GiB'],
     ['MAS is 100 in a pool of 4 blocks', 'window', '--mas', '100', '--blocks', '4'],
     ['a pool cannot have 16 blocks of 3221225472 bytes', 'window', '--block', '3GiB'],
     ['a pool cannot have 100000 blocks', 'window', '--blocks', '2', '--grow-to', '100000'],

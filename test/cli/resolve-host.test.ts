@@ -11,5 +11,5 @@ it('localhost is where servers wait', async () => {
 });
 
 it('a name that nobody knows is named', async () => {
-  await expect(resolveHost('rocev2.invalid')).rejects.toThrow(/no address is known for 'rocev2.invalid'/);
+  await expect(resolveHost('rocev2.invalid')).rejects.toThrow(/the host name 'rocev2.invalid' has no address/);
 });

@@ -119,17 +119,17 @@ describe('what a transport does not have is refused before anything is opened', 
     ['bw write --transport ud', 'UD has no WRITE (it has SEND)'],
     ['bw read --transport uc', 'UC has no READ (it has WRITE and SEND)'],
     ['lat atomic --transport uc', 'UC has no atomics'],
-    ['bw send --transport ud -s 5000', 'a UD message is one packet: 5000 bytes do not fit the path MTU of 4096'],
-    ['lat send --transport ud -s 2000 -m 1024', '2000 bytes do not fit the path MTU of 1024 (give -s 1024 or less)'],
-    ['bw send --transport uc --recovery go-back-n', '--recovery is not for UC (it repeats nothing'],
-    ['bw send --transport uc --recovery-params a=1', '--recovery-params is not for UC'],
-    ['bw send --transport ud -u 14', '--timeout is not for UD'],
-    ['bw send --transport ud --retry-cnt 7', '--retry-cnt is not for UD'],
-    ['bw send --transport ud --rate 1Gbps', '--rate is not for UD (a rate belongs to a connection'],
-    ['bw send --transport uc --perftest -R', '--rdma-cm is not for UC'],
-    ['bw send --transport ud --perftest -R', '--rdma-cm is not for UD'],
+    ['bw send --transport ud -s 5000', 'a UD message is one packet: 5000 bytes are more than the path MTU of 4096'],
+    ['lat send --transport ud -s 2000 -m 1024', '2000 bytes are more than the path MTU of 1024 (give -s 1024 or less)'],
+    ['bw send --transport uc --recovery go-back-n', '--recovery cannot be used with UC (it does not retransmit'],
+    ['bw send --transport uc --recovery-params a=1', '--recovery-params cannot be used with UC'],
+    ['bw send --transport ud -u 14', '--timeout cannot be used with UD'],
+    ['bw send --transport ud --retry-cnt 7', '--retry-cnt cannot be used with UD'],
+    ['bw send --transport ud --rate 1Gbps', '--rate cannot be used with UD (rate control works on a connection'],
+    ['bw send --transport uc --perftest -R', '--rdma-cm cannot be used with UC'],
+    ['bw send --transport ud --perftest -R', '--rdma-cm cannot be used with UD'],
     ['bw send --transport xrc', 'It is one of rc, uc, ud'],
-    ['pingpong --transport ud -s 2000', '2000 bytes do not fit the path MTU of 1024'],
+    ['pingpong --transport ud -s 2000', '2000 bytes are more than the path MTU of 1024'],
   ])('%s', async (line, text) => {
     const { exitCode, stderr } = await run(line.split(' '));
     expect(exitCode).toBe(2);
@@ -180,17 +180,17 @@ describe.skipIf(process.platform !== 'linux')('with the exchange of perftest', (
     });
     expect(exitCodes).toEqual([1, 1]);
     for (const text of [serverSaid, clientSaid]) {
-      expect(text).toContain("a message was lost, and 'ib_send_lat -c UD' waits for it for ever");
+      expect(text).toContain("a message was lost, and 'ib_send_lat -c UD' waits for it forever");
     }
     expect(atClient).toMatchObject({ iterations: 7, lost: 1 });
     expect(atServer).toMatchObject({ iterations: 7, lost: 1 });
   });
 
   it.each([
-    ['write', 'rc', 'uc', 'the peer sends packets of UC, and this side has RC'],
-    ['write', 'uc', 'rc', 'the peer sends packets of RC, and this side has UC'],
-    ['send', 'rc', 'ud', 'the peer sends packets of UC or UD, and this side has RC'],
-    ['send', 'ud', 'uc', 'the peer sends packets of RC or UC, and this side has UD'],
+    ['write', 'rc', 'uc', 'the peer sends UC packets, and this side has RC'],
+    ['write', 'uc', 'rc', 'the peer sends RC packets, and this side has UC'],
+    ['send', 'rc', 'ud', 'the peer sends UC or UD packets, and this side has RC'],
+    ['send', 'ud', 'uc', 'the peer sends RC or UC packets, and this side has UD'],
   ])('%s: a server of %s ends at once when the client has %s', async (op, server, client, text) => {
     const words = ['bw', op, '--perftest', '-s', '1000', '-n', '20'];
     const { exitCodes, serverSaid } = await pair(words, {
@@ -203,9 +203,9 @@ describe.skipIf(process.platform !== 'linux')('with the exchange of perftest', (
   });
 
   it.each([
-    ['send', 'a message of 50 bytes has arrived, and 100 were expected'],
-    ['write', 'the client moved messages of 50 bytes, and this side was told 100'],
-    ['read', 'the client moved messages of 50 bytes, and this side was told 100'],
+    ['send', 'received a message of 50 bytes; expected 100'],
+    ['write', 'the client moved messages of 50 bytes; this side expected 100'],
+    ['read', 'the client moved messages of 50 bytes; this side expected 100'],
   ])('%s: another size than the one this side was told is not taken for it', async (op, text) => {
     const words = ['bw', op, '--perftest', '-n', '5'];
     const { exitCodes, serverSaid } = await pair(words, { server: ['-s', '100'], client: ['-s', '50'] });
@@ -262,6 +262,6 @@ describe.skipIf(process.platform !== 'linux')('pingpong', () => {
       client: ['--transport', 'uc'],
     });
     expect(exitCodes[0]).toBe(1);
-    expect(serverSaid).toContain('the peer sends packets of UC or UD, and this side has RC');
+    expect(serverSaid).toContain('the peer sends UC or UD packets, and this side has RC');
   });
 });

@@ -57,7 +57,7 @@ describe('the server hears what its client has measured', () => {
   ])('%s: it says so', async (_what, verdict) => {
     await expect(verifyAsServer(serverThatHears(verdict))).rejects.toMatchObject({
       code: 'ERR_ROCE_MISMATCH',
-      message: expect.stringContaining('did not say what it has measured'),
+      message: expect.stringContaining('did not send its figures'),
     });
   });
 });

@@ -153,7 +153,7 @@ describe.skipIf(!isBuilt)('rocev2 disk serve and a gateway to it', () => {
       const busy = keepBusy(device, () => isBroken);
       await busy.begun;
       gateway.kill('SIGUSR2');
-      await gateway.writes('stderr', /RDMA is broken/);
+      await gateway.writes('stderr', /broke the RDMA connections/);
       isBroken = true;
       expect(await busy.rounds).toBeGreaterThan(0);
       await device.close();

@@ -65,7 +65,7 @@ describe.skipIf(!isBuilt)('rocev2 livelock', () => {
     const rest = ['--ops', 'write', '--schemes', 'go-back-n', '--drop', 'a>b:every=1'];
     const livelock = Program.rocev2(...SMALL, ...rest);
     expect(await livelock.ended()).toBe(1);
-    expect(livelock.stderr).toBe('rocev2: write under go-back-n: the QP gave up with RETRY_EXC_ERR\n');
+    expect(livelock.stderr).toBe('rocev2: write under go-back-n: the queue pair failed with RETRY_EXC_ERR\n');
     expect(JSON.parse(livelock.stdout).runs).toMatchObject([
       { messagesCompleted: 0, goodputBps: 0, efficiency: 0, verified: null, failure: 'RETRY_EXC_ERR' },
     ]);

@@ -118,9 +118,9 @@ describe('rocev2 fluid for people', () => {
     [['dcqcn', '--flows', '10001'], /at most 10000/],
     [['dcqcn', '--pi', 'host'], /--pi switch/],
     [['dcqcn', '--delay', '1s'], /at most/],
-    [['timely', '--pi'], /--pi is for/],
-    [['timely', '--preset', 'sigcomm15'], /--preset is for dcqcn/],
-    [['timely', '--marking', 'enqueue'], /--marking is for dcqcn/],
+    [['timely', '--pi'], /--pi is only for/],
+    [['timely', '--preset', 'sigcomm15'], /--preset is only for dcqcn/],
+    [['timely', '--marking', 'enqueue'], /--marking is only for dcqcn/],
   ])('refuses %j with exit code 2 and a reason', async (args, expected) => {
     const { exitCode, stdout, stderr } = await run(['fluid', ...args]);
     expect(exitCode).toBe(2);

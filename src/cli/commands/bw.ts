@@ -16,7 +16,7 @@ export function register(program: Command, io: CliIo): void {
       'after',
       `
 Start the server first, then the client in another terminal. The data is
-verified at the end; exit code 4 says it was wrong.
+verified at the end; exit code 4 means that it was wrong.
 
 Examples:
   rocev2 bw write

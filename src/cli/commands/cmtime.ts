@@ -25,15 +25,15 @@ const NO_MESSAGES = { count: 0, sizeBytes: 0 };
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('cmtime')
-    .description('Measure how long connections over rdma_cm take, with cmtime or with another rocev2 cmtime.');
+    .description('Measure how long connections over rdma_cm take. The peer is cmtime or another rocev2 cmtime.');
   addManyConnectionsOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-The server ends when it has had as many connections as -c says. The client
-prints, for each step, the time for all connections together, and the fastest
-and the slowest of them.
+The server ends after the number of connections that -c gives. For each step, the
+client prints the time for all connections together, and for the fastest and the
+slowest connection.
 
 Examples:
   rocev2 cmtime -b 127.0.0.2 -c 100

@@ -14,7 +14,7 @@ export function register(program: Command, io: CliIo, wholeProgram: () => Promis
   program
     .command('completion')
     .description('Print a script that completes commands, options and their values in a shell.')
-    .addArgument(new Argument('<shell>', 'which one').choices(Object.keys(SCRIPTS)))
+    .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(SCRIPTS)))
     .addHelpText(
       'after',
       `

@@ -1,4 +1,4 @@
-/** `rocev2 dashboard`: a web page on which a live lab can be watched and changed, running programs followed, a simulation looked at. */
+/** `rocev2 dashboard`: a web page that shows and changes a live lab, follows running programs, or shows a simulation. */
 
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -41,26 +41,23 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('dashboard')
     .description(
-      'A web page that shows two endpoints and a switch on this machine while they work: rates, losses, retransmissions, latency, ' +
-        'packets in slow motion. Recovery scheme, operation and loss can be changed while it runs. Or running programs, or a simulation. Ctrl-C ends it.',
+      'Serve a web page that shows two endpoints and a switch on this machine: rates, losses, retransmissions, latency, ' +
+        'packets in slow motion. You can change recovery scheme, operation and loss while it runs. Or show running programs or a simulation. Ctrl-C ends it.',
     )
     .option(
       '--bind <address>',
-      'address to serve on (default: 127.0.0.1); any other needs the token in the URL, and so do --attach and --capture',
+      'address to serve on (default: 127.0.0.1); with another address, --attach or --capture, the URL contains a token',
       addressOption,
     )
     .addOption(allowHostOption())
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', rangeOption(0, 65535), 0)
     .option('-q, --qp <n>', `queue pairs from A to B, at most ${QUEUE_PAIRS_MAX}`, rangeOption(1, QUEUE_PAIRS_MAX), 1)
-    .option(
-      '--sim <scenario>',
-      'show a simulation instead: a result of `sim run --json`, or a scenario by name or file',
-    )
-    .option('--capture <file>', 'show the packets of a pcapng or pcap file, or of a --trace, as a ladder instead')
-    .option('--udp-port <port>', 'the UDP port RoCEv2 is looked for on in a capture', portOption, ROCE_UDP_PORT)
+    .option('--sim <scenario>', "show a simulation: a result of 'sim run --json', or a scenario by name or file")
+    .option('--capture <file>', 'show the packets of a pcapng, pcap or --trace file as a ladder')
+    .option('--udp-port <port>', 'UDP port of the RoCEv2 packets in a capture', portOption, ROCE_UDP_PORT)
     .option(
       '--attach [which...]',
-      'follow running programs that have --estats instead: endpoints, switches, disks; by process number, IP address, control socket or URL (default: all of this user on this host)',
+      'follow running programs with --estats: endpoints, switches, disks; by process number, IP address, control socket or URL (default: all of this user on this host)',
     )
     .addOption(extensionOption())
     .option('--json', 'print one JSON document with the URL')
@@ -71,9 +68,9 @@ Examples:
   rocev2 dashboard
   rocev2 dashboard -q 2                              # two queue pairs share the link
   rocev2 dashboard --sim dcqcn-n2-85us               # queues, rates, CNPs and pauses, with a time slider
-  rocev2 dashboard --capture trace.pcapng            # who sent what when: losses, NAKs, what was sent again
-  rocev2 dashboard --attach                          # whatever runs with --estats, as it comes and goes
-  rocev2 dashboard --bind 192.0.2.7 --port 8080      # for a projector: the URL that is printed has the token`,
+  rocev2 dashboard --capture trace.pcapng            # packets over time: losses, NAKs, retransmissions
+  rocev2 dashboard --attach                          # all programs with --estats, as they start and end
+  rocev2 dashboard --bind 192.0.2.7 --port 8080      # for a projector: the printed URL contains the token`,
     )
     .action((options: DashboardOptions) => dashboard(options, new Output(io, options.json === true)));
 }
@@ -81,7 +78,7 @@ Examples:
 async function dashboard(options: DashboardOptions, output: Output): Promise<void> {
   const { attach, sim, capture } = options;
   if ([attach, sim, capture].filter((source) => source !== undefined).length > 1) {
-    throw new CommandFailure(EXIT_USAGE, 'only one of --attach, --sim and --capture');
+    throw new CommandFailure(EXIT_USAGE, 'give only one of --attach, --sim and --capture');
   }
   const files = await loadPageFiles();
   if (capture !== undefined) {
@@ -142,7 +139,7 @@ async function loadCapture(path: string, udpPort: number): Promise<CaptureState>
       throw new CommandFailure(EXIT_FAILED, `cannot show ${path}: ${cause.message}`, { cause });
     });
   if (state.connections.length > 0) return state;
-  const hint = state.format === 'capture' ? `; --udp-port names another UDP port than ${udpPort}` : '';
+  const hint = state.format === 'capture' ? `; give --udp-port if they do not use port ${udpPort}` : '';
   throw new CommandFailure(EXIT_FAILED, `there are no RoCEv2 packets in ${path}${hint}`);
 }
 

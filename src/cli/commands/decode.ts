@@ -32,13 +32,13 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('decode')
     .description(
-      'Print the RoCEv2 packets of a pcapng or pcap file, or the events of a --trace, and what happened to each flow.',
+      'Print the RoCEv2 packets of a pcapng or pcap file, or the events of a --trace file, and a summary of each flow.',
     )
     .argument('<file>', 'a capture of Ethernet, 802.1Q or RAW IP packets, or a trace (docs/events.md)')
-    .option('--flow', 'only packets with news: gaps, retransmissions, NAKs, bad ICRCs')
-    .option('--qp <qpn>', 'only packets to, or from, this queue pair (59 or 0x3b)', qpnOption)
+    .option('--flow', 'only packets with events: gaps, retransmissions, NAKs, bad ICRCs')
+    .option('--qp <qpn>', 'only packets to or from this queue pair (59 or 0x3b)', qpnOption)
     .option('--limit <n>', 'stop after n packets', countOption)
-    .option('--udp-port <port>', 'the UDP port RoCEv2 is looked for on', portOption, ROCE_UDP_PORT)
+    .option('--udp-port <port>', 'UDP port of the RoCEv2 packets', portOption, ROCE_UDP_PORT)
     .option('--no-icrc', 'do not verify the ICRC')
     .option('--json', 'print JSON lines')
     .addHelpText(
@@ -46,13 +46,13 @@ export function register(program: Command, io: CliIo): void {
       `
 Flags: A acknowledge requested, SE solicited event, M migration state, FECN and
 BECN, CE congestion experienced.
-A PSN behind the newest one of its flow counts as resent; a PSN skipped is a
-gap. Both are as seen at the point of capture.
+A PSN behind the newest PSN of its flow counts as resent; a skipped PSN is a
+gap. Both are as seen where the capture was made.
 QPN and PSN are in hex.
-A source queue pair is known only of UD packets, so --qp finds connected traffic
+Only UD packets name their source queue pair, so --qp finds connected traffic
 by its destination.
 
---json prints one object a packet,
+--json prints one object per packet,
 {"type":"packet",number,timeNs,source,destination,icrc,bth,...,events}, and then
 one {"type":"summary",packets,otherPackets,flows,damage}. Virtual addresses and
 other 64-bit values are decimal strings.
@@ -118,10 +118,10 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
     ...(damage && { damage }),
   });
   for (const linkType of unknownLinkTypes) {
-    output.note(`rocev2: packets of link type ${linkType} left out: only Ethernet (1) and RAW IP (101) are understood`);
+    output.note(`rocev2: packets of link type ${linkType} are left out; decode reads Ethernet (1) and RAW IP (101)`);
   }
   if (output.io.interrupted.aborted) {
-    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole file');
+    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');
   }
   if (damage !== undefined) {
     throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
@@ -136,7 +136,7 @@ async function traceStory(path: string, bytes: Buffer, options: DecodeOptions, o
     throw new CommandFailure(EXIT_FAILED, `${path} is damaged at ${(cause as Error).message}`, { cause });
   }
   if (output.io.interrupted.aborted) {
-    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole file');
+    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');
   }
 }
 

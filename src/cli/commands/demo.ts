@@ -26,10 +26,10 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('demo')
     .description(
-      'Two endpoint processes and a switch process on this machine: SEND, WRITE, READ and atomics with every byte verified ' +
-        'while packets are lost, then the livelock of go-back-0. Needs no hardware and no privileges.',
+      'Run two endpoint processes and a switch process on this machine. SEND, WRITE, READ and atomics are verified byte by byte ' +
+        'while packets are lost; then the livelock of go-back-0. Needs no hardware and no privileges.',
     )
-    .option('--seconds <s>', 'how long each run of the livelock takes', secondsOption, 1.5)
+    .option('--seconds <s>', 'duration of each livelock run', secondsOption, 1.5)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -48,7 +48,7 @@ async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
     'Three processes run on this machine: endpoint A, endpoint B, and an Ethernet switch between them. Each endpoint is',
   );
   output.line(
-    'a NIC in software; they exchange RoCEv2 packets, byte for byte as hardware does, in Ethernet frames over loopback.',
+    'a software NIC. They exchange RoCEv2 packets, the same bytes as hardware, in Ethernet frames over loopback.',
   );
   output.line();
   output.line(bold('1. Every operation, every byte checked'));
@@ -61,12 +61,12 @@ async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
   const { packetsForwarded, packetsDropped } = operations;
   output.line();
   output.line(
-    `The switch forwarded ${packetsForwarded} packets and lost ${packetsDropped}; the NICs sent those again.`,
+    `The switch forwarded ${packetsForwarded} packets and lost ${packetsDropped}; the NICs retransmitted them.`,
   );
   output.line();
-  output.line(bold('2. How to send again matters: the livelock of go-back-0'));
+  output.line(bold('2. Why the recovery scheme matters: the livelock of go-back-0'));
   output.line(
-    dim('A 4 MiB message is 4096 packets. The switch drops one packet in 256, as in an experiment of SIGCOMM 2016.'),
+    dim('A 4 MiB message is 4096 packets. The switch drops one packet in 256, as in a SIGCOMM 2016 experiment.'),
   );
   output.line();
   const comparison = await compareSchemes(
@@ -88,17 +88,18 @@ async function demo({ seconds }: DemoOptions, output: Output): Promise<void> {
   const failure = failureOf(operations, comparison);
   if (failure === undefined && comparison.isComplete) {
     output.line(
-      'go-back-0 starts a message over after every loss; a message longer than the distance between losses never',
+      'go-back-0 restarts the message after every loss. A message longer than the distance between losses never',
     );
     output.line(
-      'arrives, however busy the link is. go-back-N resumes at the lost packet and wastes what was in flight (W);',
+      'arrives, however busy the link is. go-back-N restarts at the lost packet and wastes the packets in flight (W).',
     );
-    output.line('selective repeat sends the lost packet alone.');
+    output.line('Selective repeat retransmits only the lost packet.');
     output.line();
     output.line(dim('More: rocev2 livelock, rocev2 bw, rocev2 --help'));
   }
   output.document('demo', { verified: failure === undefined, operations, livelock: comparison });
-  if (!comparison.isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: this is not the whole demo');
+  if (!comparison.isComplete)
+    throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the demo did not run to its end');
   if (failure !== undefined) throw new CommandFailure(EXIT_VERIFICATION_FAILED, failure);
 }
 
@@ -110,13 +111,13 @@ function stepLine({ step, text, seconds, verified }: VerifiedStep, { colors }: O
 /** The first thing that is not as it has to be. */
 function failureOf(operations: VerifiedOperations, { runs }: Comparison): string | undefined {
   const wrong = operations.steps.find(({ verified }) => !verified);
-  if (wrong !== undefined) return `${wrong.step}: the bytes are not those that were sent`;
+  if (wrong !== undefined) return `${wrong.step}: the data is wrong`;
   return runs.map(shapeOf).find((failure) => failure !== undefined);
 }
 
 function shapeOf({ op, scheme, messagesCompleted, verified, failure }: LivelockRun): string | undefined {
-  if (failure !== null) return `${op} under ${scheme}: the QP gave up with ${failure}`;
-  if (verified === false) return `${op} under ${scheme} delivered other bytes than were sent`;
+  if (failure !== null) return `${op} under ${scheme}: the queue pair failed with ${failure}`;
+  if (verified === false) return `${op} under ${scheme} delivered wrong data`;
   const isLivelocked = messagesCompleted === 0;
   if (isLivelocked === senderTraits(scheme).restartsMessages) return undefined;
   return `${op} under ${scheme} completed ${messagesCompleted} messages`;

@@ -20,13 +20,13 @@ import {
 import { type CliIo, Output } from '../output.js';
 
 const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
-const SIZE_HELP = 'of a disk in memory or in a new file';
+const SIZE_HELP = 'size of a disk in memory or in a new file';
 
 /** Adds `rocev2 disk` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const disk = program
     .command('disk')
-    .description('Serve disks over RDMA, and use them from any program that knows NBD.')
+    .description('Serve disks over RDMA, and use them from any NBD client.')
     .addHelpText(
       'after',
       `
@@ -43,7 +43,7 @@ Examples:
 function registerServe(disk: Command, io: CliIo): void {
   const command = disk
     .command('serve')
-    .description('A storage server: clients use its disk over RDMA, or over TCP. It runs until Ctrl-C.')
+    .description('Run a storage server. Clients use its disk over RDMA or TCP. It runs until Ctrl-C.')
     .requiredOption('--backend <store>', BACKEND_HELP)
     .option('--size <size>', SIZE_HELP, sizeOption);
   addTelemetryOption(addRdmaOptions(command))
@@ -65,23 +65,23 @@ function registerNbd(disk: Command, io: CliIo): void {
   const command = disk
     .command('nbd')
     .description(
-      'An NBD server: qemu, nbdcopy, nbdfuse and fio find a disk there, that of a storage server or one of its own. It runs until ' +
-        'Ctrl-C, then says what it did. SIGUSR2 breaks its RDMA connections, as a failing NIC would.',
+      'Run an NBD server for qemu, nbdcopy, nbdfuse, fio and others. Its disk is that of a storage server, or its own. It runs until ' +
+        'Ctrl-C, then prints its counters. SIGUSR2 breaks its RDMA connections, as a failing NIC would.',
     )
     .requiredOption('--listen <address>', 'unix:PATH or HOST:PORT', listenOption)
     .option('--connect <address>', 'the storage server')
-    .option('--backend <store>', `a disk of its own instead: ${BACKEND_HELP}`)
+    .option('--backend <store>', `its own disk instead: ${BACKEND_HELP}`)
     .option('--size <size>', SIZE_HELP, sizeOption)
-    .option('--export <name>', 'the name clients ask for; the empty name finds the disk, too', 'disk0')
+    .option('--export <name>', 'export name; clients may also ask for the empty name', 'disk0')
     .option(
       '--transport <name>',
-      `${TRANSPORTS.join(', ')}; auto is RDMA, and TCP while that fails`,
+      `${TRANSPORTS.join(', ')}; auto uses RDMA, and TCP while RDMA fails`,
       choiceOption(TRANSPORTS),
       'auto',
     )
     .option(
       '--hold-down <time>',
-      'after a failure, leave RDMA alone for this time (default: 10s, and longer)',
+      'do not retry RDMA for this time after a failure (default: 10s, longer after each failure)',
       durationOption,
     );
   addTelemetryOption(addRdmaOptions(command))
@@ -103,10 +103,10 @@ function registerBench(disk: Command, io: CliIo): void {
   const command = disk
     .command('bench')
     .description(
-      'Measure IOPS, latency and CPU time of a disk over RDMA and over TCP, side by side. Without HOST it starts a server with a disk in memory, ' +
-        'whose CPU time is then counted, too.',
+      'Compare IOPS, latency and CPU time of a disk over RDMA and over TCP. Without HOST it starts a server with a disk in memory ' +
+        'and includes its CPU time.',
     )
-    .argument('[host]', 'a storage server; what its disk holds is overwritten')
+    .argument('[host]', 'a storage server; its disk is OVERWRITTEN')
     .addOption(
       optionWithDefault(
         '--transports <list>',
@@ -115,15 +115,17 @@ function registerBench(disk: Command, io: CliIo): void {
         BENCH_TRANSPORTS.join(),
       ),
     )
-    .option('--nbd <uri>', 'measure an NBD export beside them; what it holds is overwritten')
+    .option('--nbd <uri>', 'also measure an NBD export; it is OVERWRITTEN')
     .addOption(
       optionWithDefault('--ops <list>', BENCH_OPS.join(', '), listOption(choiceOption(BENCH_OPS)), BENCH_OPS.join()),
     )
-    .addOption(optionWithDefault('--blocks <list>', 'sizes of a request', listOption(blockOption), '8KiB,1MiB'))
-    .addOption(optionWithDefault('--depths <list>', 'requests under way', listOption(countOption), '1,16,32'))
-    .addOption(optionWithDefault('-D, --duration <time>', 'of one run', durationOption, '500ms'))
-    .option('--reps <n>', 'runs, of which the median counts', countOption, 3)
-    .addOption(optionWithDefault('--size <size>', 'of the disk in memory', sizeOption, '256MiB'));
+    .addOption(optionWithDefault('--blocks <list>', 'request sizes', listOption(blockOption), '8KiB,1MiB'))
+    .addOption(
+      optionWithDefault('--depths <list>', 'queue depths: requests in flight', listOption(countOption), '1,16,32'),
+    )
+    .addOption(optionWithDefault('-D, --duration <time>', 'duration of one run', durationOption, '500ms'))
+    .option('--reps <n>', 'runs of each combination; the median counts', countOption, 3)
+    .addOption(optionWithDefault('--size <size>', 'size of the disk in memory', sizeOption, '256MiB'));
   addRdmaOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -142,7 +144,7 @@ Examples:
 function blockOption(text: string): number {
   const bytes = sizeOption(text);
   if (bytes > 0 && bytes % 512 === 0) return bytes;
-  throw new InvalidArgumentError('a block has a multiple of 512 bytes.');
+  throw new InvalidArgumentError('the block size must be a multiple of 512 bytes.');
 }
 
 const listenOption = textOption(parseSocketAddress);

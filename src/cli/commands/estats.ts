@@ -14,8 +14,8 @@ export function register(program: Command, io: CliIo): void {
   const estats = program
     .command('estats')
     .description(
-      'Looks into endpoints that run with telemetry (bw, lat: --estats; openDevice({estats: true})): the latency of every work ' +
-        'request from posted (T1) over sent (T2, T3), answered (T4) and completed (T5) to polled (T6). Without -e all endpoints of this user on this host.',
+      'Inspect endpoints that run with telemetry (bw, lat: --estats; openDevice({estats: true})): the latency of every work ' +
+        'request, from posted (T1) through sent (T2, T3), answered (T4) and completed (T5) to polled (T6). Without -e: all endpoints of this user on this host.',
     )
     .addHelpText(
       'after',
@@ -25,12 +25,12 @@ Examples:
   rocev2 estats diagnose                            # who owns the latency: sender, pacing, network, responder, application
   rocev2 estats hist --stage t4_t3 --op RDMA_WRITE
   rocev2 estats dump --now -e 127.0.0.2
-  rocev2 bw write 127.0.0.1 -D 60s --estats         # an endpoint to look into`,
+  rocev2 bw write 127.0.0.1 -D 60s --estats         # an endpoint to inspect`,
     );
 
-  attachOptions(estats.command('top').description('What every connection does and where its time goes.'))
-    .addOption(optionWithDefault('--interval <time>', 'between two looks', durationOption, '1s'))
-    .option('--once', 'look once, also on a terminal')
+  attachOptions(estats.command('top').description('Show the traffic of every connection and where its time goes.'))
+    .addOption(optionWithDefault('--interval <time>', 'time between two updates', durationOption, '1s'))
+    .option('--once', 'print once and end, also on a terminal')
     .addHelpText(
       'after',
       `
@@ -41,17 +41,17 @@ Examples:
     )
     .action((options: TopOptions) => top(options, new Output(io, options.json === true)));
 
-  attachOptions(estats.command('hist').description('The latency of one stage as quantiles and a picture.'))
+  attachOptions(estats.command('hist').description('Show the latency of one stage: quantiles and a histogram.'))
     .option('--stage <stage>', STAGES.join(', '), choiceOption(STAGES), 't6_t1')
     .option('--op <name>', 'only this operation, e.g. RDMA_WRITE')
-    .option('--conn <name>', "only this connection, as 'top' names it")
-    .option('--status <name>', 'only work that ended so, e.g. SUCCESS')
-    .option('--hgrm', 'as .hgrm text for HdrHistogram plotters, in microseconds')
+    .option('--conn <name>', "only this connection, by its name in 'top'")
+    .option('--status <name>', 'only work requests with this status, e.g. SUCCESS')
+    .option('--hgrm', 'print .hgrm text for HdrHistogram plotters, in microseconds')
     .addHelpText(
       'after',
       `
 Stages: T1 posted, T2 first packet, T3 last packet, T4 answered, T5 completed,
-T6 polled; t4_t3 is what lies between T3 and T4.
+T6 polled; t4_t3 is the time between T3 and T4.
 
 Examples:
   rocev2 estats hist -e 127.0.0.2
@@ -63,7 +63,7 @@ Examples:
   attachOptions(
     estats
       .command('dump')
-      .description('How queue pairs looked when something was slow or failed, with their last packets.'),
+      .description('Show the state of queue pairs when a work request was slow or failed, with their last packets.'),
   )
     .option('--now', 'dump every connection now')
     .addHelpText(
@@ -76,10 +76,10 @@ Examples:
     )
     .action((options: DumpOptions) => dump(options, new Output(io, options.json === true)));
 
-  attachOptions(estats.command('diagnose').description('Which side owns the latency of each connection, and why.'))
+  attachOptions(estats.command('diagnose').description('Show which side owns the latency of each connection, and why.'))
     .option(
       '--peer <url>',
-      'telemetry of an endpoint on another host (its --estats-http), for its side of the story; may be repeated',
+      'telemetry URL of the peer on another host (its --estats-http); may be repeated',
       (url: string, before: readonly string[] = []) => [...before, url],
     )
     .addHelpText(
@@ -97,6 +97,6 @@ Examples:
 function attachOptions(command: Command): Command {
   return command
     .option('-e, --endpoint <which>', 'process number, IP address, control socket or http://HOST:PORT')
-    .option('--minutes <n>', 'how far to look back, besides the minute that goes on', countOption, 1)
+    .option('--minutes <n>', 'how many minutes to look back, besides the current one', countOption, 1)
     .option('--json', 'print one JSON document');
 }

@@ -67,12 +67,12 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('fluid')
     .description(
-      'Fluid models of congestion control: fixed point, phase margin, critical delay, swing of queue and rates.',
+      'Evaluate fluid models of congestion control: fixed point, phase margin, critical delay, swing of queue and rates.',
     )
     .argument('<model>', MODELS.join(', '), choiceOption(MODELS))
-    .option('--flows <n>', 'flows that share the link (default: 2)', countOption)
+    .option('--flows <n>', 'number of flows that share the link (default: 2)', countOption)
     .addOption(
-      new Option('--delay <time>', 'feedback delay; for TIMELY its propagation part')
+      new Option('--delay <time>', 'feedback delay; TIMELY: the propagation delay in it')
         .argParser(durationOption)
         .default(4000, '4us'),
     )
@@ -91,9 +91,9 @@ export function register(program: Command, io: CliIo): void {
     .option('--rates <list>', 'initial rate of each flow: 7Gbps,3Gbps', listOf(rateOption))
     .option('--starts <list>', 'start of each flow: 0ms,10ms', listOf(durationOption))
     .option('--marking <where>', 'DCQCN: mark at egress or at enqueue', choiceOption(['egress', 'enqueue']))
-    .option('--jitter <time>', 'add a random delay up to this to the feedback', durationOption)
+    .option('--jitter <time>', 'add a random delay up to this value to the feedback', durationOption)
     .option('--seed <n>', 'seed of the jitter', countOption, 1)
-    .option('--duration <time>', 'model time to integrate; the last third of it is observed', durationOption)
+    .option('--duration <time>', 'model time to integrate; the figures are from its last third', durationOption)
     .option('--plot <file>', 'write queue and rates as an SVG chart')
     .option('--json', 'print one JSON document')
     .addHelpText('after', helpText())
@@ -133,7 +133,7 @@ ${names(publishedHostPi(TIMELY_SIGCOMM15))}
 
 --json prints {model, flows, delayNs, fixedPoint, phaseMarginDegrees:{authors,
 exact}, criticalDelayNs, trace:{timeNs, queueBytes, rateBps}}, rateBps with one
-series a flow; null stands for what does not exist.
+series per flow; null means that the value does not exist.
 
 Examples:
   rocev2 fluid dcqcn --flows 10 --delay 85us --plot dcqcn.svg
@@ -163,10 +163,10 @@ function checkOptions(name: ModelName, options: FluidOptions): void {
   const tooLong = (message: string): never => {
     throw new RoceError('ERR_ROCE_OUT_OF_RANGE', message);
   };
-  if (name !== 'dcqcn' && options.preset !== undefined) refuse('--preset is for dcqcn');
-  if (name !== 'dcqcn' && options.marking !== undefined) refuse('--marking is for dcqcn: TIMELY uses no marks');
-  if (name === 'timely' && options.pi !== undefined) refuse('--pi is for dcqcn and patched-timely');
-  if (name === 'dcqcn' && options.pi === 'host') refuse('DCQCN has its PI controller at the switch: --pi switch');
+  if (name !== 'dcqcn' && options.preset !== undefined) refuse('--preset is only for dcqcn');
+  if (name !== 'dcqcn' && options.marking !== undefined) refuse('--marking is only for dcqcn: TIMELY uses no marks');
+  if (name === 'timely' && options.pi !== undefined) refuse('--pi is only for dcqcn and patched-timely');
+  if (name === 'dcqcn' && options.pi === 'host') refuse('DCQCN has its PI controller at the switch: give --pi switch');
   if (options.delay > MAX_DELAY_NS) tooLong(`--delay is at most ${formatNs(MAX_DELAY_NS)}`);
   if ((options.duration ?? 0) > MAX_DURATION_NS) tooLong(`--duration is at most ${formatNs(MAX_DURATION_NS)}`);
 }
@@ -178,7 +178,7 @@ function groupsOf({ flows, rates, starts }: FluidOptions): FlowGroup[] {
     throw new RoceError('ERR_ROCE_CONFLICT', `--flows, --rates and --starts disagree: ${counts.join(', ')} flows`);
   }
   const count = counts[0] ?? 2;
-  if (count > MAX_FLOWS) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `at most ${MAX_FLOWS} flows`);
+  if (count > MAX_FLOWS) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `there can be at most ${MAX_FLOWS} flows`);
   if (rates === undefined && starts === undefined) return togetherAtStart(count);
   return Array.from({ length: count }, (_, i) => ({
     count: 1,

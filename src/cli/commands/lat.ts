@@ -18,10 +18,10 @@ export function register(program: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-WRITE and SEND are echoed and half of the round trip is shown; READ and atomics
-are one-sided and shown whole. Both sides ask for completions in every turn of
-the event loop, which costs a core; -e sleeps instead. WRITE always asks: it
-waits for memory to change.
+WRITE and SEND are echoed, and the result is half of the round trip. For READ
+and atomics, which are one-sided, it is the whole round trip. Both sides poll in
+every turn of the event loop, which takes a core each; -e sleeps instead. WRITE
+always polls, because it waits for memory to change.
 
 Examples:
   rocev2 lat read

@@ -59,20 +59,28 @@ export function register(program: Command, io: CliIo): void {
       new Option('--message <size>', 'message size').argParser(messageOption).default(PAPER_MESSAGE_BYTES, '4MiB'),
     )
     .option('--mtu <bytes>', 'path MTU', mtuOption, PAPER_MTU)
-    .option('--drop <rules>', 'fault rules of the switch, ports a and b; none loses nothing', dropOption, PAPER_RULE)
-    .option('--seconds <s>', 'how long each run posts messages', secondsOption, 2)
+    .option(
+      '--drop <rules>',
+      'fault rules of the switch, whose ports are a and b; none: no loss',
+      dropOption,
+      PAPER_RULE,
+    )
+    .option('--seconds <s>', 'duration of each run', secondsOption, 2)
     .option('--window <packets>', 'packets in flight', windowOption, DEFAULT_WINDOW_PACKETS)
-    .option('--seed <n>', 'of random fault rules', (text) => parseCount(text), 1)
-    .option('--trace <file>', "write endpoint A's trace of every run beside this name, as JSON lines (docs/events.md)")
+    .option('--seed <n>', 'seed for random fault rules', (text) => parseCount(text), 1)
+    .option(
+      '--trace <file>',
+      'trace endpoint A in every run, as JSON lines; the run is added to this file name (docs/events.md)',
+    )
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 livelock                                    # all operations and schemes, about 30 s
-  rocev2 livelock --drop none                        # the same without loss: go-back-0 is fine
+  rocev2 livelock --drop none                        # without loss: go-back-0 works
   rocev2 livelock --ops write --drop 'a>b:random=0.001'
-  rocev2 livelock --window 200 --schemes go-back-n   # deep pipelines make go-back-N pay`,
+  rocev2 livelock --window 200 --schemes go-back-n   # a deep pipeline makes go-back-N wasteful`,
     )
     .action((options: LivelockOptions) => livelock(options, new Output(io, options.json === true)));
   command.addOption(extensionOption());
@@ -104,27 +112,27 @@ async function livelock(options: LivelockOptions, output: Output): Promise<void>
   if (runs.length > 0) printRuns(output, runs);
   output.line();
   output.line(
-    'Link use: packets per second, relative to the most this operation reached here. Useful: packets of completed',
+    'Link use: packets per second, relative to the highest rate of this operation here. Useful: packets of completed',
   );
   output.line('messages / packets sent. In theory: the closed form for the measured W (docs/livelock.md).');
   output.document('livelock', { runs, references });
   if (!isComplete) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   const failed = runs.find(({ failure }) => failure !== null);
   if (failed !== undefined) {
-    throw new CommandFailure(EXIT_FAILED, `${failed.op} under ${failed.scheme}: the QP gave up with ${failed.failure}`);
+    throw new CommandFailure(
+      EXIT_FAILED,
+      `${failed.op} under ${failed.scheme}: the queue pair failed with ${failed.failure}`,
+    );
   }
   const damaged = runs.find(({ verified }) => verified === false);
   if (damaged !== undefined) {
-    throw new CommandFailure(
-      EXIT_VERIFICATION_FAILED,
-      `${damaged.op} under ${damaged.scheme} delivered other bytes than were sent`,
-    );
+    throw new CommandFailure(EXIT_VERIFICATION_FAILED, `${damaged.op} under ${damaged.scheme} delivered wrong data`);
   }
 }
 
 function messageOption(text: string): number {
   const bytes = messageSizeOption(text);
-  if (bytes === 0) throw new InvalidArgumentError('a message has at least one byte.');
+  if (bytes === 0) throw new InvalidArgumentError('a message must have at least one byte.');
   return bytes;
 }
 
@@ -139,6 +147,6 @@ const dropOption = textOption((text) => {
 export function secondsOption(text: string): number {
   const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : durationOption(text) / 1e9;
   if (!(seconds > 0 && seconds <= 3600))
-    throw new InvalidArgumentError('a run takes more than nothing and at most 3600 s.');
+    throw new InvalidArgumentError('a run must take more than 0 s and at most 3600 s.');
   return seconds;
 }

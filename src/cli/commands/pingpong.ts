@@ -49,7 +49,7 @@ const LOST_AFTER_MS = 10_000;
 /** A server that waits for more than one line says nothing that would name it. */
 const SILENT_SERVER_MS = 2_000;
 const SILENT_SERVER =
-  'the server does not answer: ibv_srq_pingpong would not, because it waits for more; start ibv_rc_pingpong, _uc_ or _ud_ there, or rocev2 srq-pingpong here';
+  'the server does not answer: if it is ibv_srq_pingpong, it waits for more; start ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong there, or rocev2 srq-pingpong here';
 
 interface PingpongOptions {
   readonly port: number;
@@ -67,23 +67,23 @@ export function register(program: Command, io: CliIo): void {
   const command = program
     .command('pingpong')
     .description(
-      'Send messages back and forth with ibv_rc_, ibv_uc_ or ibv_ud_pingpong, or with another rocev2 pingpong.',
+      'Send messages back and forth. The peer is ibv_rc_pingpong, ibv_uc_pingpong, ibv_ud_pingpong or another rocev2 pingpong.',
     )
-    .argument('[host]', 'the server; without it this is the server')
+    .argument('[host]', 'the server to connect to; leave it out to be the server')
     .option('-p, --port <port>', 'TCP port of the exchange', portOption, PINGPONG_TCP_PORT)
-    .option('-s, --size <size>', 'size of a message (default 4096, with ud the path MTU)', sizeOption)
+    .option('-s, --size <size>', 'message size (default 4096; ud: the path MTU)', sizeOption)
     .option('-m, --mtu <bytes>', 'path MTU', mtuOption, 1024)
     .option('-n, --iters <n>', 'messages each way', countOption, 1000)
-    .option('--bind <address>', 'RoCE address of this side (default: the one the TCP connection uses)', addressOption)
+    .option('--bind <address>', 'RoCE address of this side (default: the address of the TCP connection)', addressOption)
     .option('-c, --chk', 'check the contents of every message')
     .option('--json', 'print one JSON document');
   addTransportOption(command, 'the peer is ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong')
     .addHelpText(
       'after',
       `
-Size, MTU, number and transport must be the same on both sides. The peer needs
--g with the index of a RoCE v2 GID. uc and ud repeat nothing: one lost message
-ends the game.
+Size, MTU, transport and number of messages must be the same on both sides. Stock
+-g with the index of a RoCE v2 GID. uc and ud do not retransmit: the run ends with
+the first lost message.
 
 Examples:
   rocev2 pingpong --bind 127.0.0.2
@@ -97,7 +97,7 @@ Examples:
 }
 
 async function pingpong(host: string | undefined, options: PingpongOptions, output: Output): Promise<void> {
-  if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a message has at most 1 GiB');
+  if (options.size > SIZE_MAX_BYTES) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a message can have at most 1 GiB');
   if (options.transport === 'ud') checkDatagramSize(options.size, options.mtu);
   const { interrupted } = output.io;
   const meeting =
@@ -175,8 +175,8 @@ class Player {
     const failure = () =>
       new CommandFailure(
         EXIT_FAILED,
-        `nothing has come for ${LOST_AFTER_MS / 1000} s, after ${this.#received} of ${this.#iterations} messages: ` +
-          `one was lost, and ${this.#transport.toUpperCase()} repeats nothing; or the peer has another transport`,
+        `nothing has arrived for ${LOST_AFTER_MS / 1000} s, after ${this.#received} of ${this.#iterations} messages: ` +
+          `one was lost, and ${this.#transport.toUpperCase()} does not retransmit; or the peer has another transport`,
       );
     return { limitMs: LOST_AFTER_MS, failure };
   }

@@ -22,12 +22,12 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('report')
     .description(
-      'One HTML page that stands alone, with plots and tables, from the JSON documents in a folder: of livelock, sim run, fluid, bw, ' +
-        'lat and the benches, each with --json.',
+      'Make one self-contained HTML page with plots and tables from the JSON documents in a folder: those of livelock, sim run, fluid, bw, ' +
+        'lat and the benches.',
     )
     .argument('<dir>', 'the folder; its *.json files are read')
     .option('-o, --output <file>', 'where to write the page (default: report.html in the folder)')
-    .option('--compare <dir>', 'folder of another run: files of the same name are compared, number by number')
+    .option('--compare <dir>', 'folder of another run; compares the numbers of files with the same name')
     .option('--title <text>', 'heading of the page', 'rocev2 report')
     .option('--json', 'print one JSON document (docs/json.md)')
     .addHelpText(
@@ -37,7 +37,7 @@ Examples:
   rocev2 report results
   rocev2 report results -o page.html --title 'Tuesday'
   rocev2 report after --compare before
-where results is filled for example by
+Fill the folder first, for example:
   rocev2 livelock --ops write --json > results/livelock.json
   rocev2 sim run dcqcn-n10-85us --json > results/sim.json`,
     )
@@ -64,8 +64,8 @@ async function readFolder(folder: string, output: Output): Promise<ReportEntry[]
   });
   const unknown = entries.filter(({ section }) => section === undefined);
   for (const { file } of unknown)
-    output.note(`rocev2: ${file} left out: it is not the JSON of a command that can be shown`);
+    output.note(`rocev2: ${file} is left out: it is not a JSON document that report can show`);
   if (unknown.length === entries.length)
-    throw new CommandFailure(EXIT_FAILED, `${folder} has no JSON document that can be shown`);
+    throw new CommandFailure(EXIT_FAILED, `${folder} has no JSON document that report can show`);
   return entries;
 }

@@ -44,17 +44,21 @@ export function register(program: Command, io: CliIo): void {
   program
     .enablePositionalOptions() // -V behind the command is rping's, not the version
     .command('rping')
-    .description('Ping over rdma_cm with rping, or with another rocev2 rping: SEND, RDMA READ and RDMA WRITE.')
-    .addOption(new Option('-s, --server', 'wait for a client, and answer it').conflicts('client'))
-    .addOption(new Option('-c, --client', 'ping a server'))
+    .description('Ping over rdma_cm with SEND, RDMA READ and RDMA WRITE. The peer is rping or another rocev2 rping.')
+    .addOption(new Option('-s, --server', 'be the server: wait for a client and answer it').conflicts('client'))
+    .addOption(new Option('-c, --client', 'be the client: ping a server'))
     .requiredOption('-a, --address <address>', 'the server (with -s: the address to listen on)', addressOption)
-    .option('-p, --port <port>', 'port of rdma_cm', portOption, DEFAULT_PORT)
-    .option('-C, --count <n>', 'pings (default: until Ctrl-C); a server fails when there were fewer', countOption)
-    .option('-S, --size <size>', 'size of a ping, 23 bytes to 64 KiB - 1', sizeOption, DEFAULT_SIZE_BYTES)
+    .option('-p, --port <port>', 'rdma_cm port', portOption, DEFAULT_PORT)
+    .option(
+      '-C, --count <n>',
+      'number of pings (default: until Ctrl-C); a server fails if there were fewer',
+      countOption,
+    )
+    .option('-S, --size <size>', 'ping size, 23 to 65535 bytes', sizeOption, DEFAULT_SIZE_BYTES)
     .option('-v, --verbose', 'print the text of every ping')
     .option('-V, --validate', 'check the contents of every ping')
-    .option('--bind <address>', 'client: RoCE address of this side (default: what the route says)', addressOption)
-    .option('--frame <host:port[,rate]>', 'plug into this port of a rocev2 switch, or into a QEMU guest', frameOption)
+    .option('--bind <address>', 'client: RoCE address of this side (default: from the routing table)', addressOption)
+    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
     .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
     .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
     .option('--json', 'print one JSON document')
@@ -74,8 +78,8 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
   if (size < SIZE_MIN_BYTES || size > SIZE_MAX_BYTES) {
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
-      `a ping of ${size} bytes`,
-      `it may have ${SIZE_MIN_BYTES} to ${SIZE_MAX_BYTES}`,
+      `a ping cannot have ${size} bytes`,
+      `give ${SIZE_MIN_BYTES} to ${SIZE_MAX_BYTES}`,
     );
   }
   if (server !== true && client !== true) throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'give -s or -c');
@@ -94,7 +98,7 @@ async function rping(options: RpingOptions, output: Output): Promise<void> {
     seconds: tally.seconds,
     verified: options.validate === true && tally.faults === 0,
   });
-  if (tally.faults > 0) throw new CommandFailure(EXIT_VERIFICATION_FAILED, `${tally.faults} pings had wrong contents`);
+  if (tally.faults > 0) throw new CommandFailure(EXIT_VERIFICATION_FAILED, `${tally.faults} pings had wrong data`);
   if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   if (tally.pings < (options.count ?? 0)) {
     throw new CommandFailure(EXIT_FAILED, `the client ended after ${tally.pings} of ${options.count} pings`);

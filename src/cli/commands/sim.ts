@@ -49,7 +49,7 @@ const FLOWS_SHOWN = 24;
 export function register(program: Command, io: CliIo): void {
   const sim = program
     .command('sim')
-    .description('Scenarios in virtual time: the NIC and the switch of this program on links of any rate and length.')
+    .description('Run scenarios in virtual time: the real NIC and switch code on links of any rate and length.')
     .addHelpText(
       'after',
       `
@@ -60,10 +60,10 @@ Examples:
     );
   sim
     .command('run')
-    .description('Runs one scenario; exit code 1 when one of its assertions does not hold.')
-    .argument('<scenario>', 'a name from `rocev2 sim list`, or a JSON file')
+    .description('Run one scenario. The exit code is 1 if one of its assertions fails.')
+    .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--set <path=value>', 'override a field; may be repeated', collect)
-    .option('--seed <n>', 'the seed of everything random', countOption)
+    .option('--seed <n>', 'seed of all random numbers', countOption)
     .option('--report <file>', 'write an HTML page with figures and tables')
     .option('--plot <file>', 'write queues, rates and signals as an SVG chart')
     .option('--json', 'print one JSON document')
@@ -80,24 +80,24 @@ Fields of a scenario file: docs/lab.md.`,
     .action((name: string, options: RunOptions) => run(name, options, new Output(io, options.json === true)));
   sim
     .command('list')
-    .description('The built-in scenarios.')
+    .description('List the built-in scenarios.')
     .option('--json', 'print the scenario files in one JSON document')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 sim list
-  rocev2 sim list --json | jq '.scenarios[] | select(.name == "pfc-n2")' > mine.json      # a scenario to begin with`,
+  rocev2 sim list --json | jq '.scenarios[] | select(.name == "pfc-n2")' > mine.json      # a copy to start from`,
     )
     .action((options: { json?: true }) => list(new Output(io, options.json === true)));
   sim
     .command('sweep')
-    .description('Runs a scenario with every combination of seeds and values, on all cores.')
-    .argument('<scenario>', 'a name from `rocev2 sim list`, or a JSON file')
+    .description('Run a scenario with every combination of seeds and values, on all cores.')
+    .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
     .option('--over <path=values>', 'an axis: seed=1..8 or nic.cc=none,dcqcn; may be repeated', collect)
     .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
     .option('--seed <n>', 'the seed of all runs', countOption)
-    .option('--jobs <n>', 'runs at a time', countOption, availableParallelism())
+    .option('--jobs <n>', 'runs in parallel', countOption, availableParallelism())
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -156,7 +156,7 @@ function print(result: ScenarioResult, output: Output): void {
   for (const { label, text } of summaryLines(result)) output.line(`  ${label.padEnd(14)}${text}`);
   output.line();
   if (result.flows.length <= FLOWS_SHOWN) output.table(FLOW_COLUMNS, result.flows.map(flowRow));
-  else output.line(`${result.flows.length} flows: --json or --report shows each`);
+  else output.line(`${result.flows.length} flows; --json and --report show each`);
   output.line();
   output.table(QUEUE_COLUMNS, result.queues.filter(isTelling).map(queueRow));
   if (result.buffers.length > 0) {
@@ -185,7 +185,7 @@ async function sweep(name: string, options: SweepOptions, output: Output): Promi
   const axes = options.over ?? [];
   const wrong = axes.find((axis) => !/^[\w.[\]-]+=./.test(axis));
   if (axes.length === 0 || wrong !== undefined) {
-    throw new CommandFailure(EXIT_USAGE, `--over ${wrong ?? 'is missing'}: write for example --over seed=1..8`);
+    throw new CommandFailure(EXIT_USAGE, `--over ${wrong ?? 'is missing'}: write, for example, --over seed=1..8`);
   }
   const choice = choiceOf(name, options);
   const points = sweepPoints(axes);

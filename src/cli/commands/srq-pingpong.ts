@@ -51,23 +51,28 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('srq-pingpong')
     .description(
-      'Send messages back and forth on queue pairs that share their receives, with ibv_srq_pingpong or another rocev2.',
+      'Send messages back and forth over queue pairs that share a receive queue. The peer is ibv_srq_pingpong or another rocev2 srq-pingpong.',
     )
-    .argument('[host]', 'the server; without it this is the server')
+    .argument('[host]', 'the server to connect to; leave it out to be the server')
     .option('-p, --port <port>', 'TCP port of the exchange', portOption, PINGPONG_TCP_PORT)
-    .option('-s, --size <size>', 'size of a message', sizeOption, SIZE_DEFAULT_BYTES)
+    .option('-s, --size <size>', 'message size', sizeOption, SIZE_DEFAULT_BYTES)
     .option('-m, --mtu <bytes>', 'path MTU', mtuOption, 1024)
     .option('-q, --qp <n>', 'queue pairs', rangeOption(1, QUEUE_PAIRS_MAX), QUEUE_PAIRS_DEFAULT)
-    .option('-r, --rx-depth <n>', 'receives that they share', rangeOption(1, RECEIVES_MAX), RECEIVES_DEFAULT)
-    .option('-n, --iters <n>', 'messages each way, of all queue pairs together', countOption, 1000)
-    .option('--bind <address>', 'RoCE address of this side (default: the one the TCP connection uses)', addressOption)
+    .option(
+      '-r, --rx-depth <n>',
+      'receives in the shared receive queue',
+      rangeOption(1, RECEIVES_MAX),
+      RECEIVES_DEFAULT,
+    )
+    .option('-n, --iters <n>', 'messages each way, over all queue pairs together', countOption, 1000)
+    .option('--bind <address>', 'RoCE address of this side (default: the address of the TCP connection)', addressOption)
     .option('-c, --chk', 'check the contents of every message')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Size, MTU, number of queue pairs and of messages must be the same on both sides.
-The peer needs -g with the index of a RoCE v2 GID.
+Size, MTU and the numbers of queue pairs and messages must be the same on both
+sides. Stock ibv_srq_pingpong needs -g with the index of a RoCE v2 GID.
 
 Examples:
   rocev2 srq-pingpong --bind 127.0.0.2

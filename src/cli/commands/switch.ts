@@ -38,30 +38,30 @@ export function register(program: Command, io: CliIo): void {
   program
     .command('switch')
     .description(
-      'An Ethernet switch whose ports are UDP sockets: one frame a datagram, as frame ports, QEMU -netdev dgram and GNS3 send ' +
-        'them. It runs until Ctrl-C and then prints what it counted.',
+      'Run an Ethernet switch whose ports are UDP sockets. A datagram holds one frame, as with frame ports, QEMU -netdev ' +
+        'dgram and GNS3. It runs until Ctrl-C, then prints its counters.',
     )
     .option(
       '--port <name=host:port[,host:port]>',
-      'a port, and its peer (default: the first on this host that speaks); at least two',
+      'a port and its peer (default: the first sender on this host); give at least two',
       each(parseSwitchPort),
     )
-    .option('--config <file>', 'JSON: ports and everything else a switch can be told (docs/switch.md)')
+    .option('--config <file>', 'JSON file with ports and all other settings (docs/switch.md)')
     .option('--rate <[name=]rate>', 'emulated link rate of a port, or of all: 1Gbps, b=100Mbps', each(parseRate))
-    .option('--ecn <kmin,kmax,pmax>', 'mark packets, as DCQCN wants: 100KB,400KB,0.2', textOption(parseMarking))
+    .option('--ecn <kmin,kmax,pmax>', 'ECN marking for DCQCN: 100KB,400KB,0.2', textOption(parseMarking))
     .option(
       '--pfc <priorities>',
-      'lossless priorities, such as 3,4: pause senders instead of dropping',
+      'lossless priorities, such as 3,4: pause senders, do not drop',
       textOption(parsePriorities),
     )
     .option('--loss <rules>', 'fault rules between ports (docs/faults.md)')
     .option(
       '--seed <n>',
-      'of random fault rules and marks (default: 1)',
+      'seed for random fault rules and marks (default: 1)',
       textOption((text) => parseCount(text)),
     )
-    .option('--duration <time>', 'end by itself after this time', durationOption)
-    .option('--estats', "let 'rocev2 dashboard --attach' follow ports and queues (docs/dashboard.md)")
+    .option('--duration <time>', 'stop after this time', durationOption)
+    .option('--estats', "publish ports and queues for 'rocev2 dashboard --attach' (docs/dashboard.md)")
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
@@ -84,7 +84,7 @@ function parseRate(text: string): PortRate {
   const [, port, rate] = /^(?:([^=]+)=)?(.*)$/.exec(text)!;
   const rateBps = parseRateBps(rate);
   if (rateBps > 0) return { port, rateBps };
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a link rate is more than 0');
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a link rate must be above 0');
 }
 
 function parseMarking(text: string): RedConfig {
@@ -93,7 +93,7 @@ function parseMarking(text: string): RedConfig {
   if (pmax === undefined || pmax.trim() === '' || rest.length > 0 || !(probability >= 0 && probability <= 1)) {
     throw new RoceError(
       'ERR_ROCE_MALFORMED',
-      `'${text}' is no marking`,
+      `'${text}' is not an ECN marking`,
       'write KMIN,KMAX,PMAX such as 100KB,400KB,0.2; PMAX is 0 to 1',
     );
   }
@@ -110,7 +110,7 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   if (liveOptions.ports.length < 2) {
     throw new CommandFailure(
       EXIT_USAGE,
-      'a switch needs two ports or more: --port a=127.0.0.1:5001 --port b=127.0.0.1:5002, or --config FILE',
+      'a switch needs at least two ports: --port a=127.0.0.1:5001 --port b=127.0.0.1:5002, or --config FILE',
     );
   }
   const live = await openLiveSwitch(liveOptions);

@@ -34,20 +34,20 @@ interface UcmatoseOptions extends ManyConnectionsOptions {
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('ucmatose')
-    .description('Connect over rdma_cm with ucmatose, or with another rocev2 ucmatose, and send messages both ways.');
+    .description('Connect over rdma_cm and send messages both ways. The peer is ucmatose or another rocev2 ucmatose.');
   addManyConnectionsOptions(command)
     .option(
       '-C, --count <n>',
-      'messages each way on each connection; 0: none',
+      'messages each way on each connection, 0 for none',
       rangeOption(0, COUNT_MAX),
       DEFAULT_COUNT,
     )
-    .option('-S, --size <size>', 'size of a message', sizeOption, DEFAULT_SIZE_BYTES)
+    .option('-S, --size <size>', 'message size', sizeOption, DEFAULT_SIZE_BYTES)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
-Connections, number and size of the messages must be the same on both sides.
+-c, -C and -S must be the same on both sides.
 
 Examples:
   rocev2 ucmatose -b 127.0.0.2

@@ -28,21 +28,28 @@ export function register(program: Command, io: CliIo): void {
   const command = program
     .command('window')
     .description(
-      'Writes into a pool of blocks that a server process has described once: each write carries its block, no request precedes ' +
-        'it, and the server gives blocks back as it empties them. The baseline asks for memory before every write.',
+      'Write into a pool of blocks that a server process describes once. A write names its block; no request precedes ' +
+        'it. The server gives blocks back when it has emptied them. The baseline asks for memory before every write.',
     )
-    .option('--blocks <n>', 'M, blocks in the pool', countOption, 16)
-    .addOption(optionWithDefault('--block <size>', 'm, size of a block', positiveSize, '1MiB'))
-    .addOption(optionWithDefault('--total <size>', 'how much is written', positiveSize, '1GiB'))
+    .option('--blocks <n>', 'blocks in the pool (M)', countOption, 16)
+    .addOption(optionWithDefault('--block <size>', 'block size (m)', positiveSize, '1MiB'))
+    .addOption(optionWithDefault('--total <size>', 'bytes to write', positiveSize, '1GiB'))
     .option(
       '--policy <name>',
-      `how blocks are given back: ${WINDOW_POLICIES.join(', ')}`,
+      `how the server gives blocks back: ${WINDOW_POLICIES.join(', ')}`,
       choiceOption(WINDOW_POLICIES),
       'nagle',
     )
-    .option('--mas <n>', 'nagle: acknowledge when so many blocks are free (default: half the pool)', countOption)
-    .addOption(optionWithDefault('--mat <time>', 'nagle: or when the oldest has waited so long', durationOption, '5ms'))
-    .option('--grow-to <n>', 'let the pool grow when it is exhausted again and again', countOption);
+    .option('--mas <n>', 'nagle: acknowledge when this many blocks are free (default: half of the pool)', countOption)
+    .addOption(
+      optionWithDefault(
+        '--mat <time>',
+        'nagle: or when the oldest free block has waited this long',
+        durationOption,
+        '5ms',
+      ),
+    )
+    .option('--grow-to <n>', 'let a pool that is often exhausted grow to this many blocks', countOption);
   addNicOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -50,8 +57,8 @@ export function register(program: Command, io: CliIo): void {
       `
 Examples:
   rocev2 window                                   # 16 blocks of 1 MiB, 1 GiB in all
-  rocev2 window --policy baseline                 # the same, asking before every write
-  rocev2 window --blocks 2 --grow-to 32           # a pool that begins too small
+  rocev2 window --policy baseline                 # the same, with a request before every write
+  rocev2 window --blocks 2 --grow-to 32           # a pool that starts too small
   rocev2 window --engine worker                   # NICs in threads of their own`,
     )
     .action((options: WindowOptions) => window(options, new Output(io, options.json === true)));
@@ -62,7 +69,7 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
   if (growTo !== undefined && (growTo < blocks || policy === 'baseline')) {
     throw new RoceError(
       'ERR_ROCE_CONFLICT',
-      `--grow-to ${growTo} makes no sense here`,
+      `--grow-to ${growTo} cannot be used here`,
       policy === 'baseline' ? 'the baseline has no window' : `the pool begins with ${blocks} blocks`,
     );
   }
@@ -109,7 +116,9 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
   );
   output.line();
   output.line(
-    result.verified ? 'Every block arrived as it was sent, in order.' : 'The blocks that arrived are NOT those sent.',
+    result.verified
+      ? 'Every block arrived intact and in order.'
+      : 'The received data is WRONG: it differs from the data sent.',
   );
   output.document('window', result);
   if (!result.verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
@@ -118,6 +127,6 @@ async function window(options: WindowOptions, output: Output): Promise<void> {
 
 function positiveSize(text: string): number {
   const bytes = sizeOption(text);
-  if (bytes === 0) throw new InvalidArgumentError('at least one byte.');
+  if (bytes === 0) throw new InvalidArgumentError('it must be at least one byte.');
   return bytes;
 }

@@ -1,4 +1,4 @@
-/** The completion script for fish: one `complete` for each thing that can be said. */
+/** The completion script for fish: one `complete` line for each word. */
 
 import type { CompletableCommand, CompletableOption } from './model.js';
 

@@ -1,4 +1,4 @@
-/** What can be completed, taken from the commander program: the scripts for the shells are made of it. */
+/** The words to complete, from the commander program. The scripts for the shells are made from them. */
 
 import type { Command, Option } from 'commander';
 
@@ -8,9 +8,9 @@ export interface CompletableOption {
   readonly names: readonly string[];
   /** As the help has it. */
   readonly description: string;
-  /** A word must follow. */
+  /** The option has a value. */
   readonly takesValue: boolean;
-  /** Empty: anything, a file perhaps. */
+  /** Possible values; empty: any value, perhaps a file. */
   readonly choices: readonly string[];
 }
 
@@ -20,11 +20,11 @@ export interface CompletableCommand {
   readonly path: readonly string[];
   /** As the help has it. */
   readonly summary: string;
-  /** Words that may follow it. */
+  /** Its subcommands. */
   readonly subcommands: readonly { readonly name: string; readonly summary: string }[];
   /** In the order of the help. */
   readonly options: readonly CompletableOption[];
-  /** Words that its arguments may be. */
+  /** Possible values of its arguments. */
   readonly argumentChoices: readonly string[];
 }
 
@@ -50,7 +50,7 @@ function walk(command: Command, path: readonly string[]): CompletableCommand[] {
   return [own, ...children.flatMap((child) => walk(child, [...path, child.name()]))];
 }
 
-/** Commander keeps it apart from the other options. */
+/** The help option, which commander keeps apart from the others. */
 const helpOption: CompletableOption = {
   names: ['-h', '--help'],
   description: 'print the help',

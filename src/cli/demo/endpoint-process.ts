@@ -11,14 +11,14 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { fillPattern, patternMismatch } from '../pattern.js';
 
-/** The TCP connection on which the two agree; the data goes over the switch. */
+/** The TCP connection for connection set-up; the data goes over the switch. */
 const TCP_HOST = '127.0.0.1';
 const RECEIVE_DEPTH = 4;
 
 let device: RdmaDevice | undefined;
 let listener: Listener | undefined;
 let connection: Connection | undefined;
-/** What the peer may reach. */
+/** Memory that the peer may access. */
 let region = Buffer.alloc(0);
 
 function required<T>(value: T | undefined, what: string): T {
@@ -40,7 +40,7 @@ const service = {
     device = await openDevice({ address, frame: { local: `${TCP_HOST}:0`, remote: switchPort } });
     return device.portDescription;
   }),
-  /** Listens and opens fresh memory to the peer; answers the TCP port. */
+  /** Listens, and opens new memory to the peer; returns the TCP port. */
   listen: method({ regionBytes: z.number().int() }, async ({ regionBytes }) => {
     region = Buffer.alloc(regionBytes);
     listener = await listen(required(device, 'device'), {
@@ -61,14 +61,14 @@ const service = {
     const { mtu, recovery } = connection.agreement;
     return { mtu, recovery };
   }),
-  /** Each of these moves a pattern; where it arrives it is compared byte by byte. */
+  /** Each of these calls moves a pattern; the receiving end compares it byte by byte. */
   send: method(patternArgs, ({ bytes, seed }) => connected().send(patterned(bytes, seed))),
   receive: method(patternArgs, async ({ bytes, seed }) => {
     const { data } = await connected().receive();
     return data.length === bytes && patternMismatch(data, seed) < 0;
   }),
   write: method(patternArgs, ({ bytes, seed }) => connected().write(patterned(bytes, seed))),
-  /** Whether our own memory, which only the peer has written to, holds the pattern. */
+  /** Whether this end's memory, which only the peer has written to, holds the pattern. */
   hasPattern: method(patternArgs, ({ bytes, seed }) => patternMismatch(region.subarray(0, bytes), seed) < 0),
   fillRegion: method(patternArgs, ({ bytes, seed }) => fillPattern(region.subarray(0, bytes), seed)),
   read: method(patternArgs, async ({ bytes, seed }) => {
@@ -79,7 +79,7 @@ const service = {
     region.writeBigUInt64LE(value);
   }),
   number: method({}, () => region.readBigUInt64LE()),
-  /** Adds `count` times; answers whether each answer was the sum of what came before. */
+  /** Adds `count` times; returns whether each answer was the sum of all earlier additions. */
   fetchAdd: method({ count: z.number().int(), add: z.bigint() }, async ({ count, add }) => {
     const before = await Promise.all(Array.from({ length: count }, () => connected().fetchAdd(0, add)));
     return before.every((value, i) => value === BigInt(i) * add);
@@ -95,7 +95,7 @@ const service = {
   }),
 };
 
-/** What the process can be asked. */
+/** The calls that the process answers. */
 export type DemoEndpointService = typeof service;
 
 serveParent(service);

@@ -1,6 +1,6 @@
 /**
- * SEND, WRITE, READ, FETCH_ADD and CMP_SWAP between two processes over a switch that loses packets, each checked where its result is:
- * what B received and what is in B's memory by B, what A read and what an atomic returned by A.
+ * SEND, WRITE, READ, FETCH_ADD and CMP_SWAP between two processes over a switch that loses packets, each verified where its result is:
+ * B checks what it received and what is in its memory; A checks what it read and what an atomic returned.
  */
 
 import { NS_PER_S } from '../../core/units.js';
@@ -15,7 +15,7 @@ const ADDRESS_B = '198.18.0.2';
 const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 
-/** What the switch loses while the operations run. */
+/** The fault rule of the switch while the operations run. */
 export const DEMO_LOSS_RULE = 'random=0.01';
 const SEED = 1;
 
@@ -24,31 +24,31 @@ const REGION_BYTES = 4 * MIB;
 const ADDS = 100;
 const ADDEND = 3n;
 
-/** One operation and what came of it. */
+/** One operation and its result. */
 export interface VerifiedStep {
-  /** Its name, such as `WRITE`. */
+  /** Name of the step, such as `WRITE`. */
   readonly step: string;
-  /** What was done, for people. */
+  /** Description of the step. */
   readonly text: string;
   /** Payload moved. */
   readonly bytes: number;
-  /** Time it took. */
+  /** Duration. */
   readonly seconds: number;
-  /** Every byte was as it should be. */
+  /** Whether every byte was correct. */
   readonly verified: boolean;
 }
 
-/** What the first part of `demo --json` holds. */
+/** The first part of `demo --json`. */
 export interface VerifiedOperations {
   /** Path MTU in bytes. */
   readonly mtu: number;
   /** Recovery scheme of both ends. */
   readonly recovery: string;
-  /** In the order in which they were done. */
+  /** The steps, in order. */
   readonly steps: readonly VerifiedStep[];
-  /** By the switch. */
+  /** Packets that the switch forwarded. */
   readonly packetsForwarded: number;
-  /** By the switch's fault rule. */
+  /** Packets that the switch's fault rule dropped. */
   readonly packetsDropped: number;
 }
 
@@ -58,14 +58,14 @@ interface Operation {
   readonly step: string;
   readonly text: string;
   readonly bytes: number;
-  /** Does it and says whether every byte was right. */
+  /** Performs the operation; returns whether every byte was correct. */
   run(a: Endpoint, b: Endpoint): Promise<boolean>;
 }
 
 const OPERATIONS: readonly Operation[] = [
   {
     step: 'SEND',
-    text: 'A sends 1 MiB; B had posted a buffer for it',
+    text: 'A sends 1 MiB into a buffer that B has posted',
     bytes: MIB,
     async run(a, b) {
       const [, isRight] = await Promise.all([
@@ -77,7 +77,7 @@ const OPERATIONS: readonly Operation[] = [
   },
   {
     step: 'WRITE',
-    text: "A writes 4 MiB into B's memory; B's program does nothing",
+    text: "A writes 4 MiB into B's memory; B's program is not involved",
     bytes: REGION_BYTES,
     async run(a, b) {
       await a.call('write', { bytes: REGION_BYTES, seed: 2 });
@@ -95,7 +95,7 @@ const OPERATIONS: readonly Operation[] = [
   },
   {
     step: 'FETCH_ADD',
-    text: `A adds 3 to a number in B's memory, ${ADDS} times; none is lost, none done twice`,
+    text: `A adds 3 to a number in B's memory ${ADDS} times; none is lost, none happens twice`,
     bytes: ADDS * 8,
     async run(a, b) {
       await b.call('setNumber', { value: 0n });
@@ -105,7 +105,7 @@ const OPERATIONS: readonly Operation[] = [
   },
   {
     step: 'CMP_SWAP',
-    text: 'A takes a lock, and fails to take it again',
+    text: 'A takes a lock, and cannot take it a second time',
     bytes: 16,
     async run(a, b) {
       await b.call('setNumber', { value: 0n });
@@ -116,7 +116,7 @@ const OPERATIONS: readonly Operation[] = [
   },
 ];
 
-/** Runs them one after the other. Rejects when a process dies or a connection fails. */
+/** Runs the operations one after the other. Rejects if a process dies or a connection fails. */
 export async function runVerifiedOperations(onStep: (step: VerifiedStep) => void): Promise<VerifiedOperations> {
   await using fabric = new ChildService<SwitchService>('the switch', SWITCH_PROGRAM);
   await using a = new ChildService<DemoEndpointService>('endpoint a', ENDPOINT_PROGRAM);

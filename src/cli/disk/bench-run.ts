@@ -7,28 +7,28 @@ import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { fillPattern } from '../pattern.js';
 import { type LatencyNs, LatencySamples } from '../transfer/samples.js';
 
-/** What one request can do. */
+/** Kinds of requests. */
 export const BENCH_OPS = ['randread', 'randwrite'] as const;
 /** One of {@link BENCH_OPS}. */
 export type BenchOp = (typeof BENCH_OPS)[number];
 
-/** What one run does. */
+/** Parameters of one run. */
 export interface BenchCell {
-  /** Reads or writes, at random places. */
+  /** Reads or writes, at random offsets. */
   readonly op: BenchOp;
-  /** Bytes of a request. */
+  /** Size of a request in bytes. */
   readonly blockBytes: number;
-  /** Requests under way at a time. */
+  /** Requests in flight. */
   readonly queueDepth: number;
 }
 
-/** A disk that takes part. */
+/** A disk to measure. */
 export interface Contender {
   /** Its name in the table. */
   readonly transport: string;
-  /** Where requests go. */
+  /** The disk itself. */
   readonly disk: BlockDevice;
-  /** CPU time spent on its behalf so far, in nanoseconds. */
+  /** CPU time spent for it so far, in nanoseconds. */
   cpuNs(): Promise<number>;
 }
 
@@ -36,21 +36,21 @@ export interface Contender {
 export interface BenchRow extends BenchCell {
   /** Name of the disk. */
   readonly transport: string;
-  /** Requests completed a second. */
+  /** Requests completed per second. */
   readonly iops: number;
-  /** Payload. */
+  /** Payload rate. */
   readonly bytesPerSecond: number;
-  /** Of single requests. */
+  /** Latency of a request. */
   readonly latencyNs: LatencyNs;
-  /** User and system time of this process, and of the server's where the benchmark has started it. */
+  /** User and system time of this process, and of the server process if the benchmark started it. */
   readonly cpuNsPerIo: number;
 }
 
-/** Reads and writes stay in as much: more would only measure how fast memory is filled beforehand. */
+/** Reads and writes stay in an area of this size. A larger one would only take longer to fill first. */
 const AREA_BYTES_MAX = 128 << 20;
 const FILL_BYTES = 1 << 20;
 
-/** Puts data where the runs will read, so that nothing is a hole. */
+/** Fills the area with data, so that the runs read no holes. */
 export async function fillArea(disk: BlockDevice): Promise<void> {
   const bytes = Buffer.alloc(FILL_BYTES);
   fillPattern(bytes, 1);
@@ -58,7 +58,7 @@ export async function fillArea(disk: BlockDevice): Promise<void> {
   for (let at = 0; at < end; at += FILL_BYTES) await disk.write(at, bytes.subarray(0, Math.min(FILL_BYTES, end - at)));
 }
 
-/** Keeps `queueDepth` requests under way for `durationNs`, or until interrupted; at least one is done. */
+/** Keeps `queueDepth` requests in flight for `durationNs` or until interrupted; completes at least one. */
 export async function runCell(
   { transport, disk, cpuNs }: Contender,
   cell: BenchCell,

@@ -15,7 +15,7 @@ const LOOPBACK = '127.0.0.1';
 let close = async (): Promise<void> => {};
 
 const service = {
-  /** Answers the TCP port clients have to come to. */
+  /** Returns the TCP port to connect to. */
   open: method(
     { sizeBytes: z.number().int(), recovery: z.custom<RecoveryOptions>(), ...nicOptionsShape },
     async ({ sizeBytes, recovery, io, engine, spin }) => {
@@ -37,7 +37,7 @@ const service = {
   close: method({}, () => close()),
 };
 
-/** What the process can be asked. */
+/** The calls that the process answers. */
 export type BenchServerService = typeof service;
 
 serveParent(service);

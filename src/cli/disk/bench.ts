@@ -21,34 +21,34 @@ export const BENCH_TRANSPORTS = ['rdma', 'tcp'] as const;
 
 /** Options of `rocev2 disk bench`; each combination of operation, block and depth is run. */
 export interface BenchOptions extends RdmaOptions {
-  /** Which take part. */
+  /** Transports to measure. */
   readonly transports: ReadonlyArray<(typeof BENCH_TRANSPORTS)[number]>;
   /** URI of an NBD export. */
   readonly nbd?: string;
   /** Operations. */
   readonly ops: readonly BenchOp[];
-  /** Bytes of a request. */
+  /** Size of a request in bytes. */
   readonly blocks: readonly number[];
-  /** Requests under way at a time. */
+  /** Requests in flight. */
   readonly depths: readonly number[];
   /** Nanoseconds of one run. */
   readonly duration: number;
-  /** Runs of each cell; the median counts. */
+  /** Runs of each combination; the median counts. */
   readonly reps: number;
-  /** Bytes of the disk, where the benchmark makes it. */
+  /** Size in bytes of the disk that the benchmark makes. */
   readonly size: number;
 }
 
 const LOOPBACK = '127.0.0.1';
 const WARM_UP_DEPTH = 4;
 
-/** What is open, to be closed in reverse. */
+/** Open resources, closed in reverse order. */
 type Opened = Array<() => Promise<unknown>>;
 
 /** Runs the benchmark against `host`, or against a server process of its own. */
 export async function runBench(host: string | undefined, options: BenchOptions, output: Output): Promise<void> {
   const opened: Opened = [];
-  recoveryOf(options); // Refused before a process is started.
+  recoveryOf(options); // Checks the options before a process is started.
   try {
     const server = host === undefined ? await startServer(opened) : undefined;
     const work = benchmark(host, server, options, output, opened);
@@ -94,7 +94,7 @@ async function benchmark(
     const text = `${cell.op} ${formatBytes(cell.blockBytes)}, queue depth ${cell.queueDepth}`;
     const onRun = () => progress.update(runs++, text);
     const turns = await runTurns(contenders, cell, options, { interrupted, onRun });
-    if (interrupted.aborted) break; // Half a run says nothing.
+    if (interrupted.aborted) break; // An incomplete run does not count.
     rows.push(...turns);
   }
   progress.stop();
@@ -112,7 +112,7 @@ async function connectAll(
   const recovery = recoveryOf(options);
   const port =
     server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io, engine, spin });
-  // Beside a server of its own it needs no address of its own.
+  // With a server process of its own, the client needs no address.
   const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };
   const cpuNs = async (): Promise<number> => {
     const { user, system } = process.cpuUsage();
@@ -133,12 +133,15 @@ async function connectAll(
   for (const { transport, disk } of contenders) {
     const largest = Math.max(...options.blocks);
     if (disk.sizeBytes >= largest) continue;
-    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `the disk over ${transport} has no block of ${largest} bytes`);
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `the disk over ${transport} is smaller than one block of ${largest} bytes`,
+    );
   }
   return contenders;
 }
 
-/** Code is slow until it has been compiled, and who is first must not pay for the others: the same for each, and not counted. */
+/** Warms up the compiled code with the same work for each disk, so that the first one measured has no disadvantage. Not counted. */
 async function warmUp(contender: Contender, { ops, blocks, duration }: BenchOptions, interrupted: AbortSignal) {
   const random = new SeededRandom(0).stream('warm-up');
   const blockBytes = Math.min(...blocks);
@@ -147,7 +150,7 @@ async function warmUp(contender: Contender, { ops, blocks, duration }: BenchOpti
   }
 }
 
-/** Every contender in turn, again and again; the median run of each. */
+/** Measures the disks in turn, `reps` times; returns the median run of each. */
 async function runTurns(
   contenders: readonly Contender[],
   cell: BenchCell,

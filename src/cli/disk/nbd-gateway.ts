@@ -15,26 +15,26 @@ import { type DiskFacts, diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk nbd`. */
 export interface NbdGatewayOptions extends RemoteDiskOptions {
-  /** Where NBD clients come to. */
+  /** The address for NBD clients. */
   readonly listen: SocketAddress;
-  /** The disk itself; either this or `connect`. */
+  /** The gateway's own disk; either this or `connect`. */
   readonly backend?: string;
   /** The storage server's host; either this or `backend`. */
   readonly connect?: string;
-  /** Bytes of a backend that is to be made. */
+  /** Size in bytes of a new backend. */
   readonly size?: number;
   /** Name of the export. */
   readonly export: string;
 }
 
-/** Breaks the RDMA connections, to see what a failing NIC would do. Node keeps SIGUSR1 for its debugger. */
+/** The signal that breaks the RDMA connections, as a failing NIC would. Node uses SIGUSR1 for its debugger. */
 const FAILOVER_SIGNAL = 'SIGUSR2';
 
-/** Ends well when it is interrupted: that is how a server ends. */
+/** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runNbdGateway(options: NbdGatewayOptions, output: Output): Promise<void> {
   const { backend, connect, size } = options;
   if ((backend === undefined) === (connect === undefined)) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'say where the disk is', 'one of --backend and --connect');
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no disk is given', 'give either --backend or --connect');
   }
   if (backend !== undefined) {
     await using device = await openBackend(backend, size);
@@ -46,7 +46,9 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   if (device !== undefined) output.note(`RDMA by ${device.portDescription}`);
   const failover = (): void => {
     const { rdma } = client.report.sessions;
-    output.note(rdma === 0 ? 'there is no RDMA to break now' : 'RDMA is broken on request');
+    output.note(
+      rdma === 0 ? 'there is no RDMA connection to break now' : 'broke the RDMA connections, as SIGUSR2 requests',
+    );
     client.failover();
   };
   process.on(FAILOVER_SIGNAL, failover);
@@ -57,11 +59,11 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
   }
 }
 
-/** What is served. */
+/** The disk to serve. */
 interface Store {
   readonly device: BlockDevice;
   readonly where: string;
-  /** Of a disk of a storage server. */
+  /** The client, if the disk is that of a storage server. */
   readonly client?: StorageClient;
 }
 

@@ -9,20 +9,20 @@ import { addNicOptions, type NicOptions } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags } from '../recovery-options.js';
 
-/** Of those that are worth watching: servers and gateways. */
+/** `--estats` of servers and gateways. */
 export function addTelemetryOption(command: Command): Command {
   return command.option(
     '--estats',
-    "let 'rocev2 dashboard --attach' follow disk and RDMA device (docs/dashboard.md, docs/estats.md)",
+    "publish disk and RDMA device for 'rocev2 dashboard --attach' (docs/dashboard.md, docs/estats.md)",
   );
 }
 
-/** Where client and server of a disk meet over TCP. */
+/** Default TCP port for connection set-up. */
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */
 export interface RdmaOptions extends NicOptions, RecoveryFlags {
-  /** TCP port on which client and server meet. */
+  /** TCP port for connection set-up. */
   readonly port: number;
   /** IP address of this side. */
   readonly bind?: IpAddress;
@@ -32,17 +32,17 @@ export interface RdmaOptions extends NicOptions, RecoveryFlags {
   readonly loss?: string;
   /** Seed of random fault rules. */
   readonly seed?: number;
-  /** With telemetry. */
+  /** Collect telemetry. */
   readonly estats?: boolean;
 }
 
 /** Adds the options, and those of the NIC, to a command. */
 export function addRdmaOptions(command: Command): Command {
   command
-    .option('-p, --port <port>', 'TCP port on which client and server meet', portOption, DISK_PORT)
+    .option('-p, --port <port>', 'TCP port for connection set-up', portOption, DISK_PORT)
     .option(
       '--bind <address>',
-      'IP address of this side (server: 127.0.0.1; client: what the route says)',
+      'IP address of this side (default: 127.0.0.1; client: from the routing table)',
       addressOption,
     )
     .option(
@@ -51,7 +51,7 @@ export function addRdmaOptions(command: Command): Command {
       portOrAnyOption,
     )
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
-    .option('--seed <n>', 'seed of random fault rules', countOption);
+    .option('--seed <n>', 'seed for random fault rules', countOption);
   addRecoveryOptions(command);
   addNicOptions(command, 'worker');
   return command.addOption(extensionOption());

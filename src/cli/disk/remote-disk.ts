@@ -1,4 +1,4 @@
-/** The disk of a storage server, as commands use it. */
+/** A client of a storage server, as commands use it. */
 
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -7,16 +7,16 @@ import { resolveHost } from '../resolve-host.js';
 import { clientPort } from '../transfer/endpoint.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 
-/** `auto`: RDMA, and TCP while that fails. */
+/** `auto`: RDMA, and TCP while RDMA fails. */
 export const TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
-/** Which transports a client may use. */
+/** The transports that a client may use. */
 export type Transport = (typeof TRANSPORTS)[number];
 
 /** Options of commands that use a storage server's disk. */
 export interface RemoteDiskOptions extends RdmaOptions {
-  /** Both, or only one of them. */
+  /** `auto`, or only one transport. */
   readonly transport: Transport;
-  /** How long after a failure RDMA is left alone, the first time. */
+  /** How long RDMA is not retried after its first failure. */
   readonly holdDown?: number;
 }
 
@@ -24,7 +24,7 @@ export interface RemoteDiskOptions extends RdmaOptions {
 export class ConnectedDisk implements AsyncDisposable {
   /** The client; its `disk` takes requests. */
   readonly client: StorageClient;
-  /** Absent where only TCP is used. */
+  /** Undefined if only TCP is used. */
   readonly device: RdmaDevice | undefined;
 
   private constructor(
@@ -36,7 +36,7 @@ export class ConnectedDisk implements AsyncDisposable {
     this.device = device;
   }
 
-  /** Opens a device where RDMA may be used, and connects. Rejects with ERR_ROCE_CONNECT when the server cannot be reached. */
+  /** Opens a device if RDMA may be used, and connects. Rejects with ERR_ROCE_CONNECT if the server cannot be reached. */
   static async connect(name: string, options: RemoteDiskOptions): Promise<ConnectedDisk> {
     const host = await resolveHost(name);
     const { transport, port, holdDown } = options;

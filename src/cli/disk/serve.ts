@@ -14,13 +14,13 @@ import { diskTelemetry } from './telemetry.js';
 export interface ServeOptions extends RdmaOptions {
   /** `memory` or `file:PATH`. */
   readonly backend: string;
-  /** Bytes of a disk that is to be made. */
+  /** Size in bytes of a new disk. */
   readonly size?: number;
 }
 
 const LOOPBACK = '127.0.0.1';
 
-/** Ends well when it is interrupted: that is how a server ends. */
+/** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runServe(options: ServeOptions, output: Output): Promise<void> {
   const { backend, size, port, bind, udpPort } = options;
   const host = bind?.text ?? LOOPBACK;
@@ -50,6 +50,6 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const { executed, cachedReplies, crcMismatches } = server.counters;
-  output.line(`${executed} requests, ${cachedReplies} answered again, ${crcMismatches} with a wrong CRC`);
+  output.line(`${executed} requests, ${cachedReplies} repeated replies, ${crcMismatches} CRC errors`);
   output.document('disk-serve', { port: server.port, sizeBytes: disk.sizeBytes, seconds, ...server.counters });
 }

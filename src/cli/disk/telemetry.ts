@@ -1,4 +1,4 @@
-/** Telemetry of disk programs: their disk is followed, and their control socket says how it does. */
+/** Telemetry of disk programs: counts the requests of their disk, and serves the counts on the control socket. */
 
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs, wallMs } from '../../driver/system-clock.js';
@@ -7,20 +7,20 @@ import type { DiskDocument } from '../../estats/disk-document.js';
 import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { WatchedDisk } from '../../storage-rpc/disk/watched-disk.js';
 
-/** What the program knows, when it is asked. */
+/** The present state of the program. */
 export type DiskFacts = Pick<
   DiskDocument,
   'role' | 'address' | 'store' | 'nbdClients' | 'connections' | 'crcMismatches' | 'path'
 >;
 
 interface DiskTelemetry {
-  /** To be served in place of the disk itself. */
+  /** The watched disk, to serve in place of the disk itself. */
   readonly disk: BlockDevice;
-  /** Answers on the control socket from now on. Rejects with ERR_ROCE_IO when there can be none. */
+  /** Starts to answer on the control socket. Rejects with ERR_ROCE_IO if the socket cannot be made. */
   serve(facts: () => DiskFacts): Promise<AsyncDisposable>;
 }
 
-/** Follows the disk, or, where nobody has asked for that, leaves it alone. */
+/** Wraps the disk in a watched one if telemetry is on; otherwise leaves it unchanged. */
 export function diskTelemetry(disk: BlockDevice, isWanted: boolean): DiskTelemetry {
   if (!isWanted) return { disk, serve: async () => ({ [Symbol.asyncDispose]: async () => {} }) };
   const startNs = nowNs();

@@ -26,7 +26,7 @@ export async function diagnoseEndpoints(options: DiagnoseOptions, output: Output
     documents.push({ pid: snapshot.pid, address: snapshot.address, connections: found });
     output.line(output.colors.bold(endpointName(snapshot)));
     for (const diagnosis of found) print(diagnosis, output);
-    if (found.length === 0) output.line('  no work request was completed and polled in this time');
+    if (found.length === 0) output.line('  no work request was completed and polled in this period');
     output.line();
   }
   output.document('estats-diagnose', { endpoints: documents });

@@ -23,7 +23,7 @@ export async function dump(options: DumpOptions, output: Output): Promise<void> 
     documents.push({ pid: snapshot.pid, address: snapshot.address, dumps });
     output.line(`${output.colors.bold(endpointName(snapshot))}  ${dumps.length} dumps`);
     for (const one of dumps) print(one, output);
-    if (dumps.length === 0) output.line("  nothing was slow and nothing failed; '--now' dumps what is there");
+    if (dumps.length === 0) output.line("  no work request was slow or failed; '--now' dumps the present state");
   }
   output.document('estats-dump', { endpoints: documents });
 }

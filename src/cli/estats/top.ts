@@ -70,7 +70,7 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
     );
   }
   const rows = snapshot.groups.filter(({ stage }) => stage === 't6_t1').sort((a, b) => b.count - a.count);
-  if (rows.length === 0) output.line('  no work request was completed and polled in this time');
+  if (rows.length === 0) output.line('  no work request was completed and polled in this period');
   else {
     output.table(
       COLUMNS,

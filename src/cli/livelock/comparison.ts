@@ -1,7 +1,7 @@
 /**
- * Several runs of the experiment, and what only all of them together tell: how busy each kept the link.
+ * Several runs of the experiment, and the link utilisation of each, which needs all of them.
  *
- * A software link has no rated speed. What it can carry is measured: the highest packet rate that any run of the same operation reached,
+ * A software link has no nominal speed. Its capacity is measured: the highest packet rate that any run of the same operation reached,
  * with or without loss, a lossless go-back-N reference included. Link utilisation is a run's packet rate divided by that.
  */
 
@@ -20,7 +20,7 @@ interface ComparisonSettings extends Omit<LivelockSettings, 'op' | 'scheme'> {
   readonly schemes: readonly RecoveryName[];
 }
 
-/** A run, compared with the others. */
+/** A run with its link utilisation. */
 export interface LivelockRun extends LivelockMeasurement {
   /** 0..1: packets per second, relative to the most that this operation reached on this machine. */
   readonly linkUtilization: number;
@@ -28,11 +28,11 @@ export interface LivelockRun extends LivelockMeasurement {
 
 /** All runs of `rocev2 livelock`. */
 export interface Comparison {
-  /** In the order in which they were made. */
+  /** The runs, in the order in which they were made. */
   readonly runs: readonly LivelockRun[];
   /** Packets per second of the lossless references. */
   readonly references: ReadonlyArray<{ readonly op: LivelockOp; readonly packetsPerSecond: number }>;
-  /** False when it was interrupted: some runs are missing. */
+  /** False after an interruption: some runs are missing. */
   readonly isComplete: boolean;
 }
 

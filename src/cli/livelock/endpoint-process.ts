@@ -26,7 +26,7 @@ import { LIVELOCK_OPS } from './ops.js';
 const MESSAGES_POSTED = 2;
 const RECEIVES_POSTED = 8;
 const PATTERN_SEED = 0x5a;
-/** What was begun before the time was over may finish, so that no packet is counted whose message is not. */
+/** Messages that are in progress when the time is over may finish, so that their packets are not counted in vain. */
 const DRAIN_LIMIT_MS = 5_000;
 
 interface Endpoint {
@@ -51,7 +51,7 @@ async function serveReceives({ qp, recvCq, memory }: Endpoint): Promise<void> {
   const post = () => qp.postRecv({ sges: [memory.sge()] });
   for (let i = 0; i < RECEIVES_POSTED; i++) post();
   for await (const wc of recvCq) {
-    if (wc.status !== 0 || qp.isClosed) return; // Flushed, or closed: the run is over.
+    if (wc.status !== 0 || qp.isClosed) return; // Flushed or closed: the run is over.
     post();
   }
 }
@@ -59,7 +59,7 @@ async function serveReceives({ qp, recvCq, memory }: Endpoint): Promise<void> {
 const remoteSchema = { remoteAddr: z.bigint(), rkey: z.number().int() };
 
 const service = {
-  /** A fresh NIC and queue pair. The buffer is filled with data if this end is the source of it, else with zeros. */
+  /** Opens a new NIC and queue pair. The buffer is filled with data at the source, and with zeros at the other end. */
   open: method(
     {
       address: z.string(),
@@ -105,7 +105,7 @@ const service = {
       if (receives) void serveReceives(self);
     },
   ),
-  /** Posts messages for `seconds`, then waits for those begun; not under go-back-0 if none has got through until then. Ends when the QP fails. */
+  /** Posts messages for `seconds`, then waits for those in progress, except under go-back-0 if none has arrived. Ends when the QP fails. */
   transfer: method({ op: z.enum(LIVELOCK_OPS), seconds: z.number(), ...remoteSchema }, async (args) => {
     const { qp, sendCq, memory, recovery } = endpoint();
     const { remoteAddr, rkey } = args;
@@ -142,7 +142,7 @@ const service = {
     return { messagesCompleted, seconds, failure };
   }),
   status: method({}, () => ({ messagesCompleted, counters: endpoint().device.counters() })),
-  /** Whether the buffer holds the source's data, every byte. */
+  /** Whether every byte in the buffer is that of the source. */
   hasData: method({}, () => patternMismatch(endpoint().memory.bytes, PATTERN_SEED) < 0),
   close: method({}, async () => {
     await current?.device.close();
@@ -160,7 +160,7 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What the process can be asked. */
+/** The calls that the process answers. */
 export type LivelockEndpointService = typeof service;
 
 serveParent(service);

@@ -21,9 +21,9 @@ const STATUS_INTERVAL_MS = 250;
 const SWITCH_PROGRAM = new URL('../../processes/switch-process.js', import.meta.url);
 const ENDPOINT_PROGRAM = new URL('./endpoint-process.js', import.meta.url);
 
-/** What one run does. */
+/** Parameters of one run. */
 export interface LivelockSettings {
-  /** How the data gets from A to B. */
+  /** The operation that moves the data from A to B. */
   readonly op: LivelockOp;
   /** Recovery scheme of both ends. */
   readonly scheme: RecoveryName;
@@ -43,37 +43,37 @@ export interface LivelockSettings {
   readonly trace: string | undefined;
 }
 
-/** What one run measured. */
+/** Result of one run. */
 export interface LivelockMeasurement {
-  /** As set. */
+  /** Operation of the run. */
   readonly op: LivelockOp;
-  /** As set. */
+  /** Recovery scheme of both ends. */
   readonly scheme: RecoveryName;
-  /** As set; `none` without one. */
+  /** Fault rules of the switch; `none` without rules. */
   readonly lossRule: string;
-  /** As set. */
+  /** Size of a message. */
   readonly messageBytes: number;
-  /** As set. */
+  /** Path MTU in bytes. */
   readonly mtu: number;
-  /** From the first message posted to the last one completed, or to the end of the run if none was. */
+  /** Time from the first message posted to the last one completed, or to the end of the run if none was. */
   readonly seconds: number;
-  /** Whole messages. */
+  /** Completed messages. */
   readonly messagesCompleted: number;
   /** Payload of completed messages. */
   readonly goodputBps: number;
-  /** Packets with payload that A sent, first or again. */
+  /** Packets with payload that A sent, retransmissions included. */
   readonly packetsSent: number;
-  /** Those of them that the rule took. */
+  /** Packets with payload that the fault rule dropped. */
   readonly packetsDropped: number;
-  /** Packets with payload that A sent again. */
+  /** Packets with payload that A retransmitted. */
   readonly packetsRetransmitted: number;
-  /** Packets with payload that A sent, a second. */
+  /** Packets with payload that A sent per second. */
   readonly packetsPerSecond: number;
-  /** Acknowledgements, NAKs and READ requests from B that the rule took. */
+  /** Acknowledgements, NAKs and READ requests from B that the fault rule dropped. */
   readonly reverseDropped: number;
   /** Of both ends. */
   readonly ackTimeouts: number;
-  /** As set. */
+  /** Packets that may be in flight. */
   readonly windowPackets: number;
   /** W of go-back-N: packets sent, on average, between a loss and the restart. Null for the other schemes, or without a loss. */
   readonly pipelineDepth: number | null;
@@ -81,13 +81,13 @@ export interface LivelockMeasurement {
   readonly efficiency: number;
   /** The same in closed form for this W; null where there is none. */
   readonly closedForm: number | null;
-  /** Every byte at B is A's; null if no message arrived. */
+  /** Whether B holds exactly the data of A; null if no message arrived. */
   readonly verified: boolean | null;
-  /** The completion status that ended the run early, or null: nothing got through for a whole round of retries. */
+  /** The completion status that ended the run early, when all retries had failed; else null. */
   readonly failure: string | null;
 }
 
-/** What to show while a run goes on. */
+/** Progress of a run. */
 interface LivelockStatus {
   readonly messagesCompleted: number;
   readonly packetsSent: number;
@@ -99,7 +99,7 @@ export class LivelockRig implements AsyncDisposable {
   readonly #a = new ChildService<LivelockEndpointService>('endpoint a', ENDPOINT_PROGRAM);
   readonly #b = new ChildService<LivelockEndpointService>('endpoint b', ENDPOINT_PROGRAM);
 
-  /** One run. Rejects when a process dies. */
+  /** Makes one run. Rejects if a process dies. */
   run(settings: LivelockSettings, onStatus: (status: LivelockStatus) => void): Promise<LivelockMeasurement> {
     return whileAlive([this.#switch, this.#a, this.#b], this.#run(settings, onStatus));
   }
@@ -157,7 +157,7 @@ export class LivelockRig implements AsyncDisposable {
       ]);
       onStatus({ messagesCompleted, packetsSent: counters.tx_data_packets });
     } catch {
-      // The run itself reports what went wrong.
+      // The run itself reports the error.
     }
   }
 

@@ -1,4 +1,4 @@
-/** Which loss model a fault rule has. */
+/** The loss model of a fault rule. */
 
 import { parseFaultRules } from '../../faults/grammar.js';
 import type { LossModel } from '../../fluid/recovery-efficiency.js';
@@ -12,13 +12,13 @@ export function lossModelOf(lossRule: string | undefined): LossModel | undefined
     return undefined;
   const [kind, value] = text.slice(text.indexOf('>') < 0 ? 0 : text.indexOf(':') + 1).split('=');
   if (kind === 'ip-id-lsb') return { kind: 'regular', period: 256 };
-  // Without a direction the count runs over the acknowledgements too.
+  // Without a direction, the rule counts the acknowledgements, too.
   if (kind === 'every' && ingress === 'a') return { kind: 'regular', period: Number(value) };
   if (kind === 'random') return { kind: 'random', probability: probabilityOf(value) };
   return undefined;
 }
 
-/** As the rules are written: `0.004` or `1/256`. */
+/** Parses a share, written as `0.004` or `1/256`. */
 function probabilityOf(text: string): number {
   const [numerator, denominator = '1'] = text.split('/');
   return Number(numerator) / Number(denominator);

@@ -1,4 +1,4 @@
-/** The runs of a comparison as a table for people. */
+/** The runs of a comparison as a table. */
 
 import { formatRate } from '../../core/units.js';
 import type { Column, Output } from '../output.js';
@@ -20,7 +20,7 @@ const COLUMNS: readonly RunColumn[] = [
   { title: 'In theory', align: 'right', value: (run) => (run.closedForm === null ? '' : percent(run.closedForm, 2)) },
 ];
 
-/** One line a run. */
+/** Prints one line per run. */
 export function printRuns(output: Output, runs: readonly LivelockRun[]): void {
   output.table(
     COLUMNS,

@@ -19,13 +19,13 @@ const LOOPBACK = '127.0.0.1';
 
 /** The options of all commands that make several connections. */
 export interface ManyConnectionsOptions {
-  /** The server; without it this is the server. */
+  /** The server; undefined: this side is the server. */
   readonly server?: IpAddress;
   /** RoCE address of this side. */
   readonly bind?: IpAddress;
-  /** Of RDMA_PS_TCP. */
+  /** Port in RDMA_PS_TCP. */
   readonly port: number;
-  /** How many. */
+  /** Number of connections. */
   readonly connections: number;
   /** Print one JSON document. */
   readonly json?: boolean;
@@ -34,17 +34,17 @@ export interface ManyConnectionsOptions {
 /** Adds the options, in the spelling of the stock tools. */
 export function addManyConnectionsOptions(command: Command): Command {
   return command
-    .option('-s, --server <address>', 'the server; without it this is the server', addressOption)
+    .option('-s, --server <address>', 'the server to connect to; leave it out to be the server', addressOption)
     .option(
       '-b, --bind <address>',
-      `RoCE address of this side (default: ${LOOPBACK}; client: what the route says)`,
+      `RoCE address of this side (default: ${LOOPBACK}; client: from the routing table)`,
       addressOption,
     )
-    .option('-p, --port <port>', 'port of rdma_cm', portOption, DEFAULT_PORT)
-    .option('-c, --connections <n>', 'connections at once', rangeOption(1, CONNECTIONS_MAX), 1);
+    .option('-p, --port <port>', 'rdma_cm port', portOption, DEFAULT_PORT)
+    .option('-c, --connections <n>', 'simultaneous connections', rangeOption(1, CONNECTIONS_MAX), 1);
 }
 
-/** Opens NIC and connection manager, and does the work until it ends or Ctrl-C. */
+/** Opens NIC and connection manager, and runs `work` until it ends or Ctrl-C. */
 export async function withManager<T>(
   { server, bind, connections }: ManyConnectionsOptions,
   output: Output,
@@ -53,7 +53,7 @@ export async function withManager<T>(
   const { interrupted } = output.io;
   const local = bind?.text ?? (server === undefined ? LOOPBACK : (await localAddressTowards(server)).text);
   await using device = await openDevice({ address: local });
-  // One peer may ask for all of them at once.
+  // One peer may request all connections at once.
   const limits = { halfOpen: 2 * connections, halfOpenPerAddress: connections + 1 };
   await using cm = await ConnectionManager.open(device, { limits });
   const result = await endingInTime(work(cm), interrupted).catch((error) => {
@@ -63,7 +63,7 @@ export async function withManager<T>(
   return result;
 }
 
-/** The server's part: waits for all of them. */
+/** The server's part: waits for all connections. */
 export async function acceptAll<E extends SetUpEnd>(
   cm: ConnectionManager,
   { port, connections }: ManyConnectionsOptions,

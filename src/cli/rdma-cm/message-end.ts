@@ -9,11 +9,11 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 
-/** What is sent. */
+/** The messages of a run. */
 export interface Messages {
-  /** Messages each way; 0: the connection is all. */
+  /** Messages each way; 0: only connect. */
   readonly count: number;
-  /** Bytes of a message. */
+  /** Size of a message in bytes. */
   readonly sizeBytes: number;
 }
 
@@ -54,18 +54,18 @@ export class MessageEnd {
     return end;
   }
 
-  /** Posts all messages; they leave one behind the other. */
+  /** Posts all messages. */
   send(): void {
     const { count, sizeBytes } = this.#messages;
     for (let i = 0; i < count; i++) this.qp.postSend({ opcode: 'SEND', sges: [this.#mr.sge(0, sizeBytes)] });
   }
 
-  /** Resolves when all messages of the peer have come. Rejects with ERR_ROCE_CONNECT when the peer hangs up before. */
+  /** Resolves when all messages of the peer have arrived. Rejects with ERR_ROCE_CONNECT if the peer disconnects first. */
   async received(alive: () => void): Promise<void> {
     while (this.#received < this.#messages.count) await this.#next(alive);
   }
 
-  /** Resolves when the peer has acknowledged all messages. Rejects with ERR_ROCE_CONNECT when the peer hangs up before. */
+  /** Resolves when the peer has acknowledged all messages. Rejects with ERR_ROCE_CONNECT if the peer disconnects first. */
   async sent(alive: () => void): Promise<void> {
     while (this.#sent < this.#messages.count) await this.#next(alive);
   }
@@ -79,7 +79,7 @@ export class MessageEnd {
     alive();
   }
 
-  /** Gives everything back. */
+  /** Releases all resources. */
   async close(): Promise<void> {
     for (const resource of [this.qp, this.#cq, this.#mr, this.#pd]) await resource.close();
   }

@@ -5,7 +5,7 @@ import { escapeXml } from '../../plot/svg.js';
 import type { Origin } from './origin.js';
 import type { ReportEntry } from './report.js';
 
-/** HTML: for each file that both folders have, a table of its numbers; then what only one of them has. */
+/** HTML: a table of numbers for each file that both folders have, then the files that only one has. */
 export function comparisonBody(entries: readonly ReportEntry[], base: readonly ReportEntry[]): string[] {
   const baseOf = new Map(base.map((entry) => [entry.file, entry]));
   const body: string[] = [];
@@ -15,7 +15,7 @@ export function comparisonBody(entries: readonly ReportEntry[], base: readonly R
     baseOf.delete(file);
     if (section === undefined) continue;
     if (other?.section === undefined) {
-      lonely.push(`${file} has nothing to be compared with.`);
+      lonely.push(`${file} is in this run only.`);
       continue;
     }
     const before = new Map(other.section.measures.map((measure) => [measure.name, measure]));
@@ -24,7 +24,7 @@ export function comparisonBody(entries: readonly ReportEntry[], base: readonly R
       return measure === undefined ? [] : [{ name: after.name, before: measure, after }];
     });
     if (shared.length === 0) {
-      lonely.push(`${file} has no number that both runs have.`);
+      lonely.push(`${file} has no number in common.`);
       continue;
     }
     body.push(
@@ -41,7 +41,7 @@ export function comparisonBody(entries: readonly ReportEntry[], base: readonly R
   return [...body, ...lonely.map((text) => `<p>${escapeXml(text)}</p>`)];
 }
 
-/** What makes two runs hard to compare. */
+/** The facts in which two runs differ, which make them hard to compare. */
 function differences(base: Origin, run: Origin): string[] {
   const named = (['command', 'versions', 'machine'] as const).filter((name) => base.get(name) !== run.get(name));
   if (named.length === 0) return [];

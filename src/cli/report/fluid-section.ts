@@ -19,7 +19,7 @@ const documentSchema = z.looseObject({
   trace: z.object({ timeNs: numbers.min(2), queueBytes: numbers, rateBps: z.array(numbers) }),
 });
 
-/** Lines in a figure; more of them say nothing. */
+/** Most lines in a figure; more would be unreadable. */
 const LINES_MAX = 10;
 
 /** Undefined for documents of another kind. */
@@ -81,7 +81,7 @@ export const fluidSection: SectionReader = (document) => {
   };
 };
 
-/** Flows that began alike stay alike, and are one line: those that are not told apart from their neighbour. */
+/** Groups of equal flows. Flows that start alike stay alike, so one line stands for a group. */
 function distinctRates(rates: readonly (readonly number[])[]): { name: string; values: readonly number[] }[] {
   const starts = rates.flatMap((values, i) =>
     i > 0 && values.every((value, at) => value === rates[i - 1][at]) ? [] : [i],

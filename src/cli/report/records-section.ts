@@ -1,4 +1,4 @@
-/** Any other JSON with lists of like records, such as benches print: each list as a table of its plain fields. */
+/** Any other JSON with lists of similar records, such as the output of benches. Each list becomes a table of its plain fields. */
 
 import { htmlTable } from '../../plot/html-page.js';
 import { escapeXml } from '../../plot/svg.js';
@@ -27,7 +27,7 @@ export const recordsSection: SectionReader = (document) => {
   };
 };
 
-/** Every number of a list. A record is known by its texts, and where two have the same ones, by its place. */
+/** All numbers of a list. The name of a record is made of its text fields, and of its position if those are not unique. */
 function measuresOf(list: string, records: readonly PlainRecord[]): Measure[] {
   const names = new Set<string>();
   return records.slice(0, ROWS_MAX).flatMap((record, row) => {
@@ -50,7 +50,7 @@ function tableOf(records: readonly PlainRecord[]): string {
   );
 }
 
-/** `{a: {b: 1}}` -> `a.b: 1`; lists inside are left out. */
+/** Flattens an object: `{a: {b: 1}}` becomes `a.b: 1`. Lists inside are left out. */
 function flatten(record: PlainRecord): Map<string, Plain> {
   const fields = new Map<string, Plain>();
   for (const [name, value] of Object.entries(record)) {

@@ -1,4 +1,4 @@
-/** A folder of JSON documents as one HTML page that stands alone. */
+/** A folder of JSON documents as one self-contained HTML page. */
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { scenarioSection } from './scenario-section.js';
 import type { Section, SectionReader } from './section.js';
 import { transferSection } from './transfer-section.js';
 
-/** The first that understands a document has it. */
+/** The kinds of sections. The first one that recognises a document is used. */
 const READERS: readonly SectionReader[] = [
   livelockSection,
   scenarioSection,
@@ -24,23 +24,23 @@ const READERS: readonly SectionReader[] = [
 
 /** One JSON file of a folder. */
 export interface ReportEntry {
-  /** Its name in the folder. */
+  /** File name in the folder. */
   readonly file: string;
-  /** Undefined for what nobody understands. */
+  /** Undefined for an unknown kind of document. */
   readonly section: Section | undefined;
-  /** Which command made it, when and where. */
+  /** Command, date and machine of the document. */
   readonly origin: Origin;
 }
 
-/** What stands on a page. */
+/** Content of a page. */
 export interface Report {
   /** The heading of the page. */
   readonly title: string;
-  /** In the order of the page; only those with sections are shown. */
+  /** The files in the order of the page; only those with sections are shown. */
   readonly entries: readonly ReportEntry[];
-  /** Another run to compare with, and the name of its folder. */
+  /** The run to compare with, and the name of its folder. */
   readonly base?: { readonly folder: string; readonly entries: readonly ReportEntry[] } | undefined;
-  /** When the page is made, as ISO 8601, and by which version. */
+  /** Date (ISO 8601) and version of the page. */
   readonly made: { readonly date: string; readonly version: string };
 }
 
@@ -55,7 +55,7 @@ export async function readReport(folder: string): Promise<ReportEntry[]> {
   );
 }
 
-/** Undefined for what is no JSON. */
+/** The parsed document; undefined if the text is not JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -64,7 +64,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The section for one document; undefined for what has nothing to show. */
+/** The section for one document; undefined if there is nothing to show. */
 export function sectionOf(document: unknown): Section | undefined {
   const result = withoutHead(document);
   for (const read of READERS) {

@@ -9,7 +9,7 @@ import type { Measure, SectionReader } from './section.js';
 const count = (value: number) => String(value);
 const bytes = (value: number) => formatBytes(Math.round(value));
 
-/** What of a summary is compared. */
+/** The numbers of a summary that are compared. */
 const MEASURES = [
   ['goodput', 'goodputBps', formatRate],
   ['share of what payload can have', 'efficiency', (value: number) => `${(value * 100).toFixed(2)} %`],
@@ -32,7 +32,7 @@ export const scenarioSection: SectionReader = (document) => {
   return { title: title === '' ? scenario : title, body: scenarioBody(document, 3), measures: measuresOf(summary) };
 };
 
-/** The schema of results knows few fields of a summary: one of another version may lack some. */
+/** A result of another version may lack some fields of the summary, because the schema names only few of them. */
 function measuresOf(summary: Partial<Summary>): Measure[] {
   return MEASURES.flatMap(([name, field, format]) => {
     const value = summary[field];

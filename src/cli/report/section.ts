@@ -1,10 +1,10 @@
-/** A part of a report: what one JSON document has to show. */
+/** A section of a report, made from one JSON document. */
 export interface Section {
   /** Its heading. */
   readonly title: string;
-  /** HTML; the figures say what they show and do not repeat the heading. */
+  /** HTML. The figures have their own titles and do not repeat the heading. */
   readonly body: readonly string[];
-  /** Numbers that can be compared with those of another run of the same command. */
+  /** Numbers to compare with another run of the same command. */
   readonly measures: readonly Measure[];
 }
 
@@ -14,9 +14,9 @@ export interface Measure {
   readonly name: string;
   /** In the unit of the document. */
   readonly value: number;
-  /** The value as people read it, with its unit. */
+  /** The value as text, with its unit. */
   readonly text: string;
 }
 
-/** Makes the section of a document, or says that it is of another kind by undefined. */
+/** Makes the section of a document; undefined for documents of another kind. */
 export type SectionReader = (document: unknown) => Section | undefined;

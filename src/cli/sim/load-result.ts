@@ -1,4 +1,4 @@
-/** The result of a simulation: one that was kept, or one of a scenario that is run now. */
+/** The result of a simulation: from a file, or from a scenario that is run now. */
 
 import { readFile } from 'node:fs/promises';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
@@ -8,7 +8,7 @@ import { loadScenario } from './load.js';
 import { isScenarioResult, resultProblem } from './result-schema.js';
 import { runWatched } from './run-watched.js';
 
-/** A file of `sim run --json`; or else a scenario, by name or file, which is run. */
+/** Reads a file of `sim run --json`, or runs a scenario, given by name or file. */
 export async function loadResult(name: string, output: Output): Promise<ScenarioResult> {
   const kept = await keptResult(name);
   if (kept !== undefined) return kept;

@@ -7,7 +7,7 @@ import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { readJsonFile } from '../input-file.js';
 
-/** Which scenario, and what to change in it. */
+/** A scenario and its overrides. */
 export interface ScenarioChoice {
   /** The name of a built-in scenario, or the path of a file. */
   readonly name: string;
@@ -15,7 +15,7 @@ export interface ScenarioChoice {
   readonly set: readonly string[];
 }
 
-/** The scenario with the overrides. Throws for what is neither a built-in name nor a readable file, and for a file that is wrong. */
+/** The scenario with the overrides. Throws if `name` is neither a built-in scenario nor a readable file, and if the file is invalid. */
 export async function loadScenario({ name, set }: ScenarioChoice): Promise<Scenario> {
   const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name) ?? (await readScenario(name));
   return parseScenario(override(file, set));

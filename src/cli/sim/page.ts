@@ -1,4 +1,4 @@
-/** A scenario's result as one HTML page that stands alone: the figures as SVG, and the tables. */
+/** A scenario's result as one self-contained HTML page: the figures as SVG, and the tables. */
 
 import { formatBytes, formatNs, formatRate } from '../../core/units.js';
 import { htmlPage, htmlTable } from '../../plot/html-page.js';
@@ -19,17 +19,17 @@ import {
   summaryLines,
 } from './tables.js';
 
-/** Lines in a figure; more of them say nothing. */
+/** Most lines in a figure; more would be unreadable. */
 const LINES_MAX = 10;
 const QUEUES_MAX = 4;
-/** Flows in the table. */
+/** Most flows in the table. */
 const FLOWS_MAX = 200;
-/** How often its p99 a queue must have been at some time for a logarithmic axis. */
+/** A queue with a peak of this many times its p99 gets a logarithmic axis. */
 const TOWERING = 4;
-/** Flows that must have ended for a distribution. */
+/** Fewest completed flows for a figure of their distribution. */
 const COMPLETIONS_MIN = 50;
 
-/** `command` made it, from `scenario`. */
+/** The page; `command` is the command line that made the result of `scenario`. */
 export function scenarioPage(result: ScenarioResult, command: string, scenario: Scenario): string {
   const { name, title, source } = scenario;
   return htmlPage(name, [
@@ -41,7 +41,7 @@ export function scenarioPage(result: ScenarioResult, command: string, scenario: 
   ]);
 }
 
-/** Figures and tables without the page around them; headings are of this level. */
+/** Figures and tables without the page around them; `level` is that of the headings. */
 export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
   const { assertions, flows, queues, buffers } = result;
   const used = queues.filter(isTelling);
@@ -80,7 +80,7 @@ export function scenarioBody(result: ScenarioResult, level: 2 | 3): string[] {
   ];
 }
 
-/** Queues, rates and signals over time, as SVG; on a page that has the name of the run already, `title` says what the figure shows. */
+/** Queues, rates and signals over time, as SVG; on a page that already names the run, `title` says what the figure shows. */
 export function scenarioChart(result: ScenarioResult, title = result.title || result.scenario): string {
   const { scenario, seed, series, summary } = result;
   const jain = `Jain ${summary.jain.toFixed(3)}`;
@@ -94,7 +94,7 @@ export function scenarioChart(result: ScenarioResult, title = result.title || re
   });
 }
 
-/** The fullest queues. Where the start towers above all that follows, on a logarithmic axis, as the publications have it. */
+/** The fullest queues. The axis is logarithmic, as in the publications, if the start is far above the rest. */
 function queuePanel({ queues, series, summary }: ScenarioResult): ChartPanel {
   const fullest = [...queues]
     .sort((a, b) => b.meanBytes - a.meanBytes)
@@ -131,7 +131,7 @@ function signalPanel({ timeNs, cnps, pauseFrames }: Series): ChartPanel {
   };
 }
 
-/** The distribution of completion times, where so many flows end that there is one. */
+/** The distribution of completion times, if enough flows have completed. */
 function completionChart({ flows }: ScenarioResult): string | undefined {
   const timesOf = (some: readonly FlowResult[]) =>
     some.flatMap(({ completionNs }) => (completionNs === null ? [] : completionNs / 1e3)).sort((a, b) => a - b);

@@ -1,4 +1,4 @@
-/** Whether a JSON document is a result of `rocev2 sim run --json`, as far as those who show it read it. */
+/** Checks that a JSON document is a result of `rocev2 sim run --json`, as far as its readers need. */
 
 import { z } from 'zod';
 import { plainWords } from '../../schema/plain-words.js';
@@ -30,7 +30,7 @@ export function isScenarioResult(document: unknown): document is ScenarioResult 
   return resultSchema.safeParse(document).success;
 }
 
-/** What is wrong with a document that looks like a result: `series.timeNs: ...`. */
+/** The first error in a document that looks like a result: `series.timeNs: ...`. */
 export function resultProblem(document: unknown): string | undefined {
   const issue = resultSchema.safeParse(document).error?.issues[0];
   return issue && `${issue.path.join('.')}: ${plainWords(issue)}`;

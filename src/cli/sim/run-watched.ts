@@ -1,4 +1,4 @@
-/** Runs a scenario with progress on stderr, until it is done or Ctrl-C. */
+/** Runs a scenario with progress on stderr, until it is done or Ctrl-C is pressed. */
 
 import { setImmediate } from 'node:timers/promises';
 import { formatNs } from '../../core/units.js';
@@ -8,7 +8,7 @@ import { runScenario } from '../../sim/scenario/run.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import type { Output } from '../output.js';
 
-/** What had happened until Ctrl-C is a result as well. */
+/** The result; after Ctrl-C, that of the time until then. */
 export async function runWatched(scenario: Scenario, output: Output): Promise<ScenarioResult> {
   const progress = output.progress(100);
   return await runScenario(scenario, {

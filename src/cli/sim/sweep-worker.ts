@@ -6,9 +6,9 @@ import { nowNs } from '../../driver/system-clock.js';
 import { runScenario } from '../../sim/scenario/run.js';
 import { loadScenario, type ScenarioChoice } from './load.js';
 
-/** What the thread is started with. */
+/** The parameters of the thread. */
 export interface SweepRun {
-  /** Which scenario, with the overrides of this run. */
+  /** The scenario, with the overrides of this run. */
   readonly choice: ScenarioChoice;
   /** Modules to load before the scenario is read. */
   readonly extensions: readonly string[];

@@ -1,5 +1,5 @@
 /**
- * Many runs of one scenario at once: every combination of seeds and parameter values, one run a worker thread, as many threads as asked.
+ * Many runs of one scenario in parallel: every combination of seeds and parameter values, one worker thread per run, up to a given number of threads.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -13,7 +13,7 @@ import type { SweepRun } from './sweep-worker.js';
 /** One run of a sweep: its overrides, seed included. */
 export type SweepPoint = readonly string[];
 
-/** `nic.cc=none,dcqcn` and `seed=1..4` as all their combinations, the last one varying fastest. Throws for a range that is empty. */
+/** All combinations of axes such as `nic.cc=none,dcqcn` and `seed=1..4`; the last axis varies fastest. Throws for an empty range. */
 export function sweepPoints(axes: readonly string[]): SweepPoint[] {
   let points: SweepPoint[] = [[]];
   for (const axis of axes) {
@@ -25,25 +25,25 @@ export function sweepPoints(axes: readonly string[]): SweepPoint[] {
   return points;
 }
 
-/** `1..4` is 1, 2, 3, 4; otherwise a list with commas. */
+/** The values of an axis: `1..4` is 1, 2, 3, 4; any other text is a comma-separated list. */
 function valuesOf(text: string): string[] {
   const range = /^(\d+)\.\.(\d+)$/.exec(text);
   if (range === null) return text.split(',');
   const [first, last] = [Number(range[1]), Number(range[2])];
-  if (last < first) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${text} is an empty range`, 'write 1..4');
+  if (last < first) throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${text} is an empty range`, 'write it as 1..4');
   return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
 }
 
 /** One run of a sweep. */
 export interface SweepResult {
-  /** `path=value` of each axis. */
+  /** `path=value` for each axis. */
   readonly point: SweepPoint;
-  /** What the run reported. */
+  /** The result of the run. */
   readonly result: ScenarioResult;
 }
 
 /**
- * Results in the order of the points; when `signal` comes, of the runs that are done by then. Rejects with the first failure, which ends the other runs.
+ * The results, in the order of the points; after `signal`, only those of completed runs. Rejects with the first failure, which ends the other runs.
  */
 export async function runSweep(
   base: ScenarioChoice,
@@ -69,7 +69,7 @@ export async function runSweep(
   }
 }
 
-/** Undefined when the signal came first. */
+/** The result of one run; undefined if the signal came first. */
 function runInWorker(choice: ScenarioChoice, signal: AbortSignal): Promise<ScenarioResult | undefined> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./sweep-worker.js', import.meta.url), {
@@ -84,7 +84,7 @@ function runInWorker(choice: ScenarioChoice, signal: AbortSignal): Promise<Scena
     worker.once('error', reject);
     worker.once('exit', (code) => {
       signal.removeEventListener('abort', stop);
-      reject(new Error(`a run ended with code ${code}`)); // Too late if there was a result.
+      reject(new Error(`a run ended with code ${code}`)); // Without effect if there was a result.
     });
   });
 }

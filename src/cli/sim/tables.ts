@@ -1,4 +1,4 @@
-/** A scenario's result in words and columns. */
+/** A scenario's result as text and table rows. */
 
 import { formatBytes, formatNs, formatRate } from '../../core/units.js';
 import type {
@@ -21,7 +21,7 @@ export const FLOW_COLUMNS: readonly Column[] = [
   { title: 'CNPs', align: 'right' },
 ];
 
-/** One flow. */
+/** The row of one flow. */
 export function flowRow(flow: FlowResult): (string | number)[] {
   const { id, from, to, goodputBps, completionNs, retransmittedPackets, cnps, failure } = flow;
   const completed = completionNs === null ? '' : formatNs(completionNs);
@@ -42,12 +42,12 @@ export const QUEUE_COLUMNS: readonly Column[] = [
   { title: 'received', align: 'right' },
 ];
 
-/** Whether a queue held packets, or its port asked for pauses or was asked: acknowledgements alone do not count. */
+/** Whether a queue held packets, or its port sent or received pauses. Acknowledgements alone do not count. */
 export function isTelling({ meanBytes, pauseFrames, receivedPauseFrames, droppedPackets }: QueueResult): boolean {
   return meanBytes >= 1 || pauseFrames > 0 || receivedPauseFrames > 0 || droppedPackets > 0;
 }
 
-/** One egress queue; lengths in KB. */
+/** The row of one egress queue; lengths in KB. */
 export function queueRow(queue: QueueResult): (string | number)[] {
   return [
     queue.port,
@@ -67,18 +67,18 @@ export function queueRow(queue: QueueResult): (string | number)[] {
 export const BUFFER_COLUMNS: readonly Column[] = [
   { title: 'Memory of', align: 'left' },
   { title: 'Shared', align: 'right' },
-  { title: 'used at most', align: 'right' },
+  { title: 'peak', align: 'right' },
   { title: 'Headroom', align: 'right' },
-  { title: 'used at most', align: 'right' },
+  { title: 'peak', align: 'right' },
 ];
 
-/** The memory of one switch, in KB. */
+/** The row of one switch's memory, in KB. */
 export function bufferRow(buffer: BufferResult): (string | number)[] {
   const { sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes } = buffer;
   return [buffer.switch, ...[sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes].map(kilobytes)];
 }
 
-/** The run in a few lines. */
+/** The run as a few lines of text. */
 export function summaryLines(result: ScenarioResult): Array<{ readonly label: string; readonly text: string }> {
   const { summary, virtualSeconds, wallSeconds, packetEvents, eventsPerSecond, seed, traceHash } = result;
   const lines = [
@@ -89,7 +89,7 @@ export function summaryLines(result: ScenarioResult): Array<{ readonly label: st
     { label: 'trace', text: `${traceHash} (seed ${seed})` },
     {
       label: 'goodput',
-      text: `${formatRate(summary.goodputBps)}, ${(summary.efficiency * 100).toFixed(2)} % of what payload can have of a host's link`,
+      text: `${formatRate(summary.goodputBps)}, ${(summary.efficiency * 100).toFixed(2)} % of the payload rate that a host's link can carry`,
     },
     {
       label: 'shares',

@@ -1,4 +1,4 @@
-/** What `rocev2 bw` and `rocev2 lat` have in common: options, both roles, and the way out. */
+/** Common parts of `rocev2 bw` and `rocev2 lat`: options, both roles, and the exit code. */
 
 import { Argument, type Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
@@ -41,9 +41,9 @@ import { optionsForTransport } from './transport.js';
 
 /** Options of both commands, in the program's units. */
 export interface TransferOptions extends EndpointOptions, RateControlFlags {
-  /** Bytes of a message. */
+  /** Size of a message in bytes. */
   readonly size: number;
-  /** UD: the size is not what somebody asked for, and follows the path MTU. */
+  /** UD: the size was not given, so it is the path MTU. */
   readonly mayShrink?: true;
   /** Messages on each queue pair. */
   readonly iters: number;
@@ -53,7 +53,7 @@ export interface TransferOptions extends EndpointOptions, RateControlFlags {
   readonly qp: number;
   /** Every power of two from 2 bytes to `size`. */
   readonly all?: true;
-  /** No end but Ctrl-C; `duration` is then the time between two lines. */
+  /** Run until Ctrl-C; `duration` is then the time between two lines. */
   readonly runInfinitely?: true;
   /** Both sides send. */
   readonly bidirectional?: true;
@@ -61,15 +61,15 @@ export interface TransferOptions extends EndpointOptions, RateControlFlags {
   readonly postList: number;
   /** Every nth message has a completion. */
   readonly cqMod: number;
-  /** No search for the peak. */
+  /** Do not compute the peak. */
   readonly noPeak?: true;
   /** Gb/s instead of MiB/s. */
   readonly reportGbits?: true;
-  /** Tell how busy the processors were. */
+  /** Report the processor load. */
   readonly cpuUtil?: true;
-  /** The least average that is a success, in the unit of the report. */
+  /** Lowest acceptable average, in the unit of the report. */
   readonly limitBw?: number;
-  /** The least message rate that is a success, in millions a second. */
+  /** Lowest acceptable message rate, in millions per second. */
   readonly limitMsgrate?: number;
   /** Nanoseconds between two lines of progress. */
   readonly interval?: number;
@@ -83,20 +83,20 @@ export interface TransferOptions extends EndpointOptions, RateControlFlags {
   readonly json?: true;
 }
 
-/** Adds the operation, HOST and all options: those of perftest, then ours. */
+/** Adds the operation, HOST and all options: first those of perftest. */
 export function addTransferOptions(command: Command, tool: ToolName): Command {
   command
     .addArgument(new Argument('<op>', 'what to measure').choices(TRANSFER_OPS))
-    .argument('[host]', 'the server; without it this is the server');
+    .argument('[host]', 'the server to connect to; leave it out to be the server');
   addPerftestFlags(command, tool)
     .option(
       '--bind <address>',
-      'IP address of this endpoint (server: 127.0.0.1; client: what the route says)',
+      'IP address of this endpoint (default: 127.0.0.1; client: from the routing table)',
       addressOption,
     )
     .option(
       '--frame <host:port[,rate]>',
-      'plug into this port of a rocev2 switch, over a link of this rate (default 10Gbps); --bind says the address there',
+      'connect to this port of a rocev2 switch over a link of this rate (default 10Gbps); needs --bind for the address there',
       frameOption,
     )
     .option(
@@ -105,25 +105,29 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
       portOrAnyOption,
     )
     .option('--loss <rules>', 'fault rules on this endpoint, e.g. random=0.001 or every=256 (docs/faults.md)')
-    .option('--seed <n>', 'seed of random fault rules', countOption)
+    .option('--seed <n>', 'seed for random fault rules', countOption)
     .option(
       '--total-timeout <code>',
-      'how long the peer may be silent, coded like --timeout; 0: as long as --timeout and --retry-cnt say, the default with either of them and with --perftest (default: 22, 17 s)',
+      'longest silence of the peer, as a code like --timeout; 0: set by --timeout and --retry-cnt, which is the default with either of them and with --perftest (default: 22, 17 s)',
       rangeOption(0, 31),
     );
-  if (tool === 'bw') command.option('-i, --interval <time>', 'print a line every so often (1 is 1s)', secondsOption);
+  if (tool === 'bw')
+    command.option('-i, --interval <time>', 'print a line at this interval (1 means 1s)', secondsOption);
   addNicOptions(command)
-    .option('--pcap <file>', 'write what this endpoint sends and receives to a pcapng file')
-    .option('--estats', "let 'rocev2 estats' look into this endpoint (docs/estats.md)")
-    .option('--estats-http <host:port>', 'the same, and serve /metrics (Prometheus) and /estats.json there')
+    .option('--pcap <file>', 'capture the packets of this endpoint to a pcapng file')
+    .option('--estats', "collect telemetry for 'rocev2 estats' (docs/estats.md)")
+    .option(
+      '--estats-http <host:port>',
+      'collect telemetry, and serve /metrics (Prometheus) and /estats.json at this address',
+    )
     .addOption(allowHostOption())
     .option(
       '--trace <file>',
-      'write packets, losses, timeouts and rates of this endpoint as JSON lines (docs/events.md)',
+      'trace packets, losses, timeouts and rates of this endpoint as JSON lines (docs/events.md)',
     )
     .option(
       '--perftest',
-      `the other side is the stock ib_write_${tool}, ib_read_${tool}, ib_send_${tool} or ib_atomic_${tool}`,
+      `the peer is the stock ib_write_${tool}, ib_read_${tool}, ib_send_${tool} or ib_atomic_${tool}`,
     )
     .option('--json', 'print one JSON document')
     .addHelpText('after', `\n${acceptedFlagsText()}`);
@@ -132,7 +136,7 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
   return command.addOption(extensionOption());
 }
 
-/** Runs the client against `host`, or the server without one. Exit code 4 when the data was wrong. */
+/** Runs the client against `host`, or the server without a host. Exit code 4 if the data was wrong. */
 async function runTransfer(
   tool: TransferTool,
   op: TransferOp,
@@ -143,35 +147,35 @@ async function runTransfer(
   if (tool.name === 'lat' && options.size === 0 && op === 'write') {
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
-      'a latency test of WRITE needs at least 1 byte',
-      'the receiver waits for it to change',
+      'a WRITE latency test needs messages of at least 1 byte',
+      'the receiver waits for the last byte to change',
     );
   }
   const { reason } = chooseIo(options.io);
-  if (reason !== undefined) output.note(`node:dgram carries the packets, without batches and ECN: ${reason}`);
+  if (reason !== undefined) output.note(`packets go through node:dgram, without batches and ECN: ${reason}`);
   if (host === undefined) await runServer(tool, op, options, output);
   else await runClient(tool, op, await resolveHost(host), options, output);
 }
 
-/** What was typed. */
+/** The parsed command line. */
 export interface TypedTransfer {
   /** The command. */
   readonly tool: TransferTool;
-  /** What to measure. */
+  /** Operation to measure. */
   readonly op: TransferOp;
-  /** The server; without it this is the server. */
+  /** The server; undefined: this side is the server. */
   readonly host: string | undefined;
-  /** As commander reads them. */
+  /** The options as commander parses them. */
   readonly options: TransferOptions;
 }
 
-/** What both commands do with what was typed; `command` knows which options were. */
+/** Runs either command; `command` knows which options were given. */
 export async function transferAction(typed: TypedTransfer, command: Command, io: CliIo): Promise<void> {
   const { tool, op, host, options: given } = typed;
   const output = new Output(io, given.json === true);
   const notes = perftestFlagNotes(command);
   const options = consistentOptions(op, optionsForTransport(op, given, command), command);
-  // A server uses the client's; what it was told itself is checked all the same, before it waits for anybody.
+  // A server uses the client's options. Its own are checked nevertheless, before it waits for a client.
   rateControlOf(options);
   recoveryOf(options);
   for (const note of notes) output.note(note);
@@ -199,7 +203,7 @@ async function runClient(
     if (!moved && result.lost !== 0 && !interrupted.aborted)
       throw new CommandFailure(EXIT_FAILED, `all of the ${result.lost} messages were lost`);
     if (!results.every(({ verified, iterations }) => verified || iterations === 0))
-      throw new CommandFailure(EXIT_VERIFICATION_FAILED, 'the data that arrived is not the data that was sent');
+      throw new CommandFailure(EXIT_VERIFICATION_FAILED, 'the received data differs from the data sent');
     if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     expectLimits(result, options);
   } finally {
@@ -238,7 +242,7 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     const served = await roundsAsServer({ tool, options, output }, endpoint, sizesOf(endpoint.plan), serve);
     if (served === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     const verified = served.every((round) => round.verified);
-    output.line(verified ? ' data verified by the client' : ' the client found the data WRONG');
+    output.line(verified ? ' data verified by the client' : ' data WRONG, says the client');
     output.document(tool.name, documentOf('server', served, endpoint.plan.allSizes));
     if (!verified) throw new CommandFailure(EXIT_VERIFICATION_FAILED);
   } finally {

@@ -16,20 +16,21 @@ function refuse(text: string, hint: string): never {
 export function consistentOptions(op: TransferOp, options: TransferOptions, command: Command): TransferOptions {
   const { all, runInfinitely, duration, postList, txDepth, inlineSize, perftest, rdmaCm, bidirectional } = options;
   const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
-  if (rdmaCm === true && perftest !== true) refuse('-R needs --perftest', 'two of our own meet over TCP');
+  if (rdmaCm === true && perftest !== true) refuse('-R needs --perftest', 'two rocev2 programs connect over TCP');
   if (postList > txDepth) {
-    refuse(`-l ${postList} does not fit ${txDepth} messages in flight`, `give -t ${postList} or more`);
+    refuse(`-l ${postList} is more than the ${txDepth} messages in flight`, `give -t ${postList} or more`);
   }
   if (inlineSize > 0 && (op === 'read' || op === 'atomic')) {
-    refuse(`-I is not for ${op}`, 'only write and send carry data in their requests');
+    refuse(`-I cannot be used with ${op}`, 'only write and send carry data in their requests');
   }
   if (runInfinitely === true && bidirectional === true && op === 'send' && perftest === true) {
-    refuse('perftest has no --run_infinitely with -b of send', 'give -D');
+    refuse('perftest does not support --run_infinitely with send -b', 'give -D');
   }
   if (all !== true) return options;
-  if (op === 'atomic') refuse('-a is not for atomic', 'an atomic moves 8 bytes');
-  if (duration !== undefined || runInfinitely === true) refuse('-a runs a number of messages a size', 'give -n');
-  if (isGiven('size')) refuse('-a and -s contradict each other', 'give one of them');
+  if (op === 'atomic') refuse('-a cannot be used with atomic', 'an atomic operation is always 8 bytes');
+  if (duration !== undefined || runInfinitely === true)
+    refuse('-a cannot run for a time', 'give -n, the number of messages of each size');
+  if (isGiven('size')) refuse('-a and -s exclude each other', 'give only one of them');
   const size = options.transport === 'ud' ? options.mtu : LARGEST_SIZE_BYTES;
   return { ...options, size };
 }

@@ -79,7 +79,7 @@ export interface EndpointOptions extends NicOptions, RecoveryFlags {
   readonly seed?: number;
   /** Where to write a capture. */
   readonly pcap?: string;
-  /** With telemetry. */
+  /** Collect telemetry. */
   readonly estats?: true;
   /** `HOST:PORT` to serve telemetry on. */
   readonly estatsHttp?: string;
@@ -220,7 +220,7 @@ export function checkDatagramSize(sizeBytes: number, mtuBytes: number): void {
   if (sizeBytes <= mtuBytes) return;
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
-    `a UD message is one packet: ${sizeBytes} bytes do not fit the path MTU of ${mtuBytes}`,
+    `a UD message is one packet: ${sizeBytes} bytes are more than the path MTU of ${mtuBytes}`,
     `give -s ${mtuBytes} or less`,
   );
 }

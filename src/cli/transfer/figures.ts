@@ -14,9 +14,9 @@ const perSecondSchema = z.number().min(0);
 export interface Direction {
   /** Messages that arrived. */
   readonly iterations: number;
-  /** Time it took. */
+  /** Duration. */
   readonly seconds: number;
-  /** Their payload in bits, over this time. */
+  /** Payload rate, in bits per second. */
   readonly goodputBps: number;
 }
 

@@ -43,7 +43,7 @@ function addTaken(command: Command, tool: ToolName, entry: TakenFlag): void {
 /** One line for `--help` on the flags that change nothing. */
 export function acceptedFlagsText(): string {
   const names = ACCEPTED_FLAGS.map(({ flags }) => flags.replace(/ <.*/, '').split(', ')[0]);
-  return `Accepted without effect, as perftest spells them:\n${names.join(' ')} (docs/perftest.md has every flag).`;
+  return `Accepted for compatibility with perftest, without effect:\n${names.join(' ')} (docs/perftest.md has every flag).`;
 }
 
 /**
@@ -56,7 +56,7 @@ export function perftestFlagNotes(command: Command): string[] {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `${nameOf(flags)} of perftest is not supported`, reason);
   }
   return ACCEPTED_FLAGS.filter(({ flags }) => isGiven(flags)).map(
-    ({ flags, instead }) => `${nameOf(flags)} changes nothing here: ${instead}`,
+    ({ flags, instead }) => `${nameOf(flags)} has no effect here: ${instead}`,
   );
 }
 

@@ -4,13 +4,13 @@ import { NS_PER_S } from '../../core/units.js';
 
 /** One interval. */
 export interface Interval {
-  /** When it began, in seconds from the first message. */
+  /** Start of the interval, in seconds from the first message. */
   readonly fromSeconds: number;
-  /** When it ended. */
+  /** End of the interval, in seconds from the first message. */
   readonly toSeconds: number;
-  /** Messages that were completed in it. */
+  /** Messages completed in the interval. */
   readonly messages: number;
-  /** Their payload in bits, over its length. */
+  /** Payload rate of the interval, in bits per second. */
   readonly goodputBps: number;
 }
 

@@ -115,7 +115,7 @@ class WritePingPong {
 
 /** What a round of a latency test came to, beside its latency in ns. */
 const UNMEASURED = undefined;
-const LOST = Symbol('nothing answered');
+const LOST = Symbol('no answer');
 
 /** The rounds of a latency test: 1, 2, ... until the plan is done or Ctrl-C. `body` runs one. */
 async function rounds(

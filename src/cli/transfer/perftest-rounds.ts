@@ -50,7 +50,7 @@ const NOTHING_MEASURED = { counts: [0], seconds: 1 };
 
 /** A UC client of `ib_write_bw` cannot tell silence from success: not even a server with another transport answers anything. */
 const UNVERIFIED =
-  'unverified: UC acknowledges nothing, and ib_write_bw does not count what is written into its memory; only its host knows what has arrived';
+  'unverified: UC has no acknowledgements, and ib_write_bw does not count what is written into its memory; only its host knows what has arrived';
 
 /** What came of one size. */
 export interface PerftestOutcome {
@@ -120,7 +120,7 @@ async function playAsClient(conversation: Conversation, { round, isLast }: Round
   if (await comesWithin(exchange.finish(UNRELIABLE_DONE_MS))) return { tally };
   return {
     tally,
-    unfinished: 'the server does not say that it has all messages: some were lost, how many only it knows',
+    unfinished: 'the server did not confirm all messages: some were lost; only the server knows how many',
   };
 }
 
@@ -167,7 +167,7 @@ async function comesWithin(lastWord: Promise<void>): Promise<boolean> {
 }
 
 function waitsForEver({ op, tool, options }: Conversation): string {
-  return `a message was lost, and 'ib_${op}_${tool} -c ${options.transport.toUpperCase()}' waits for it for ever`;
+  return `a message was lost, and 'ib_${op}_${tool} -c ${options.transport.toUpperCase()}' waits for it forever`;
 }
 
 function lossRuleOf({ transport }: TransferOptions): LossRule {
@@ -315,7 +315,7 @@ async function bothEnd(work: Promise<unknown>, clientIsDone: Promise<void>, roun
 function checkReport({ plan, device }: TrafficEndpoint, { sizeBytes, iterations }: PerftestReport): void {
   const hint = 'give both sides the same -s and -n, and -a to both or to none';
   if (Number(sizeBytes) !== plan.sizeBytes) {
-    const text = `the client moved messages of ${sizeBytes} bytes, and this side was told ${plan.sizeBytes}`;
+    const text = `the client moved messages of ${sizeBytes} bytes; this side expected ${plan.sizeBytes}`;
     throw new RoceError('ERR_ROCE_MISMATCH', text, hint);
   }
   // Only RC promises that they are equal. A READ that was repeated counts twice, and with a duration the first and last seconds are not told.
@@ -324,7 +324,7 @@ function checkReport({ plan, device }: TrafficEndpoint, { sizeBytes, iterations 
   const arrived = plan.op === 'write' ? counters.rx_write_requests : counters.rx_atomic_requests;
   const told = Number(iterations) * sizesOf(plan).length;
   if (arrived === told) return;
-  throw new RoceError('ERR_ROCE_MISMATCH', `${arrived} messages have arrived, and the client tells of ${told}`, hint);
+  throw new RoceError('ERR_ROCE_MISMATCH', `${arrived} messages have arrived; the client reports ${told}`, hint);
 }
 
 function report(

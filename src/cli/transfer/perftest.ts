@@ -1,6 +1,6 @@
 /**
- * `rocev2 bw|lat --perftest`: the other side of the stock ib_write_bw, ib_read_lat and their like, as server and as client. perftest neither
- * fills nor checks its buffers, so nothing can be said about the data; only what atomics add up to is known.
+ * `rocev2 bw|lat --perftest`: the peer of the stock ib_write_bw, ib_read_lat and so on, as server and as client. perftest does not
+ * fill or check its buffers, so the data cannot be verified; only the sum of atomics is known.
  */
 
 import { PERFTEST_TOOLS, type PerftestExchange } from '../../cm/perftest-exchange.js';
@@ -26,11 +26,11 @@ import { documentOf, expectLimits, resultOf, type TransferResult } from './resul
 import { postReceives } from './run.js';
 import type { TransferTool } from './tool.js';
 
-/** One side of a perftest run that has met its peer. */
+/** One side of a perftest run, after the exchange with its peer. */
 export interface Conversation {
   /** The command. */
   readonly tool: 'bw' | 'lat';
-  /** What is measured. */
+  /** Operation of the test. */
   readonly op: TransferOp;
   /** Of this side. */
   readonly role: 'client' | 'server';
@@ -38,15 +38,15 @@ export interface Conversation {
   readonly device: RdmaDevice;
   /** How the queue pairs are connected. */
   readonly meeting: PerftestMeeting;
-  /** What the two sides tell each other. */
+  /** The exchange between the two sides. */
   readonly exchange: PerftestExchange;
   /** Of this side. */
   readonly options: TransferOptions;
-  /** For people, or the document. */
+  /** Output of the command. */
   readonly output: Output;
 }
 
-/** Runs the client against `host`, or the server without one. Rejects with ERR_ROCE_UNSUPPORTED what perftest cannot do. */
+/** Runs the client against `host`, or the server without a host. Rejects with ERR_ROCE_UNSUPPORTED for options that perftest does not support. */
 export async function runPerftest(
   tool: TransferTool,
   op: TransferOp,
@@ -57,8 +57,8 @@ export async function runPerftest(
   if (options.recovery !== STANDARD_RECOVERY) {
     throw new RoceError(
       'ERR_ROCE_UNSUPPORTED',
-      `perftest does not know ${options.recovery}`,
-      `it recovers by ${STANDARD_RECOVERY}`,
+      `perftest does not support ${options.recovery}`,
+      `it recovers with ${STANDARD_RECOVERY}`,
     );
   }
   const port = host === undefined ? { address: options.bind?.text ?? '127.0.0.1' } : await clientPort(host, options);
@@ -75,7 +75,7 @@ export async function runPerftest(
     const talk = converse({ tool: tool.name, op, role, device, meeting: met, exchange, options, output });
     const results = await endingWithFigures(talk, output.io);
     tool.print(output, results, options);
-    output.line(' perftest neither fills nor checks its buffers');
+    output.line(' perftest does not fill or check its buffers');
     const result = results.at(-1)!;
     output.document(tool.name, documentOf(role, results, options.all === true, unknownFields(role, result)));
     if (interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
@@ -87,7 +87,7 @@ export async function runPerftest(
   }
 }
 
-/** A result, and why it is no success, if it is none: the peer did not come to its end, or nobody knows what arrived. */
+/** A result, and the reason if it is a failure: the peer did not finish, or nobody knows what arrived. */
 type PerftestResult = TransferResult & { readonly unfinished?: string };
 
 async function converse(conversation: Conversation): Promise<PerftestResult[]> {
@@ -111,7 +111,7 @@ async function converse(conversation: Conversation): Promise<PerftestResult[]> {
   );
 }
 
-/** Atomics of the peer add one each, somewhere in a lane's area. */
+/** Every atomic of the peer adds 1, somewhere in a lane's area. */
 function sumOf(region: MemoryRegion): bigint {
   let sum = 0n;
   for (let offset = 0; offset < region.length; offset += ATOMIC_BYTES) sum += region.bytes.readBigUInt64LE(offset);
@@ -134,7 +134,7 @@ function perftestResult(
   };
 }
 
-/** perftest tells a server nothing of its client's latencies and peak, and neither side what was lost or whether the data is right. */
+/** perftest does not send the client's latencies and peak to the server, and tells neither side what was lost or whether the data is correct. */
 function unknownFields(role: 'client' | 'server', result: TransferResult): TransferDocument['unknown'] {
   const unknown: Array<keyof TransferResult> = [];
   if (!result.verified) unknown.push('verified');

@@ -28,12 +28,12 @@ export function addRateControlOptions(command: Command): Command {
     .option('--cc <control>', `rate control of the data sender: ${names.join(', ')}`, choiceOption(names), UNCONTROLLED)
     .option(
       '--rate <rate>',
-      'with --cc none the rate to send at, else the line rate (10Gbps); frames on the link count',
+      'with --cc none: the rate to send at; else: the line rate (10Gbps); counts whole frames',
       rateOption,
     )
     .option(
       '--cc-params <k=v,...>',
-      `its parameters (docs/congestion-control.md); dcqcn: preset=NAME of ${Object.keys(DCQCN_PRESETS).join(', ')}`,
+      `parameters of the rate control (docs/congestion-control.md); dcqcn: preset=NAME, one of ${Object.keys(DCQCN_PRESETS).join(', ')}`,
     );
 }
 

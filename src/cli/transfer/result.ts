@@ -16,43 +16,43 @@ import type { LatencyNs } from './samples.js';
 
 /** The fields of `bw --json` and `lat --json`. */
 export interface TransferResult {
-  /** As asked for. */
+  /** Operation of the test. */
   readonly op: TransferOp;
-  /** Of the queue pairs. */
+  /** Transport of the queue pairs. */
   readonly transport: TransportName;
-  /** Bytes of a message. */
+  /** Size of a message in bytes. */
   readonly sizeBytes: number;
-  /** Both sides sent at a time. */
+  /** Both sides sent at the same time. */
   readonly bidirectional: boolean;
-  /** Messages that arrived, as far as this side knows (`lost`); of a latency test those that were answered. */
+  /** Messages that arrived, as far as this side knows (see `lost`). Latency test: messages that were answered. */
   readonly iterations: number;
-  /** Messages that were sent and did not arrive, or that nothing answered; null where only the receiver knows, and `iterations` were sent. */
+  /** Messages that were lost or not answered. Null: only the receiver knows; `iterations` then counts messages sent. */
   readonly lost: number | null;
-  /** Payload of these messages, in both directions if there are two. */
+  /** Payload of these messages, summed over both directions. */
   readonly bytes: number;
-  /** Time it took; of two directions the longer one. */
+  /** Duration; of two directions, the longer one. */
   readonly seconds: number;
-  /** `bytes` in bits, over `seconds`. */
+  /** `bytes` in bits, divided by `seconds`. */
   readonly goodputBps: number;
-  /** `iterations` over `seconds`. */
+  /** `iterations` divided by `seconds`. */
   readonly messagesPerSecond: number;
-  /** Bits a second in the best run of neighbouring messages, as perftest defines its peak. Null: nobody looked for it. */
+  /** Highest rate of any run of consecutive messages, as perftest defines its peak, in bits per second. Null: not computed. */
   readonly peakBps: number | null;
-  /** What each side sent, where both do: this one first. Null: only one did. */
+  /** What each side sent, this side first. Null: only one side sent. */
   readonly directions: readonly Direction[] | null;
-  /** What was moved in each interval of `--interval`, this side's messages. */
+  /** What this side moved in each interval of `--interval`. */
   readonly intervals: readonly Interval[];
-  /** How busy all processors of this host were, in percent, with `--cpu_util`. */
+  /** Load of all processors of this host in percent, with `--cpu_util`. */
   readonly cpuPercent: number | null;
-  /** From post to completion in a bandwidth test; one way in a latency test. Null: not measured. */
+  /** Time from post to completion in a bandwidth test; one-way time in a latency test. Null: not measured. */
   readonly latencyNs: LatencyNs | null;
-  /** The data was checked and right. */
+  /** The data was checked and is correct. */
   readonly verified: boolean;
-  /** Recovery scheme; `none` where what is lost stays lost. */
+  /** Recovery scheme; `none` if the transport does not retransmit. */
   readonly recovery: string;
   /** Rate control of the data sender. */
   readonly cc: RateControlName;
-  /** How datagrams got in and out. */
+  /** How datagrams were sent and received. */
   readonly io: 'dgram' | 'mmsg';
   /** Where the NIC ran. */
   readonly engine: EngineName;
@@ -60,7 +60,7 @@ export interface TransferResult {
   readonly mtu: number;
   /** Queue pairs. */
   readonly qps: number;
-  /** Counters of this side's NIC that moved. */
+  /** Counters of this side's NIC that are not 0. */
   readonly counters: Partial<Record<CounterName, number>>;
 }
 
@@ -72,7 +72,7 @@ export interface Outcome {
   readonly measured: Measured;
   /** What this side moved in each interval. */
   readonly intervals: readonly Interval[];
-  /** The data was checked and right. */
+  /** The data was checked and is correct. */
   readonly verified: boolean;
   /** How busy the processors of this host were, in percent. */
   readonly cpuPercent: number;

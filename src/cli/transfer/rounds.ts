@@ -21,7 +21,7 @@ export interface RoundContext {
   readonly tool: TransferTool;
   /** Of this side. */
   readonly options: TransferOptions;
-  /** For people, or the document. */
+  /** Output of the command. */
   readonly output: Output;
 }
 

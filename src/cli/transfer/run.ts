@@ -1,4 +1,4 @@
-/** The traffic of bandwidth tests, once connected, and what latency tests share with it. */
+/** The traffic of bandwidth tests after connection set-up, and the parts that latency tests share. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from '../../core/errors.js';
@@ -11,7 +11,7 @@ import { type Endpoint, grhBytes, type Lane, receiveDepth, type TransferOp, type
 import type { Interval } from './intervals.js';
 import type { LatencySamples } from './samples.js';
 
-/** What bandwidth traffic needs of an endpoint, whichever exchange connected it. */
+/** The parts of an endpoint that traffic needs, whichever exchange connected it. */
 export type TrafficEndpoint = Pick<
   Endpoint,
   | 'device'
@@ -29,7 +29,7 @@ export type TrafficEndpoint = Pick<
   readonly channel: { readonly isOpen: boolean };
 };
 
-/** All message sizes of a test: one, or with `-a` the powers of two up to the plan's. */
+/** All message sizes of a test: one, or with `-a` the powers of two up to the size of the plan. */
 export function sizesOf({ allSizes, sizeBytes }: TransferPlan): number[] {
   if (!allSizes) return [sizeBytes];
   const sizes: number[] = [];
@@ -37,30 +37,30 @@ export function sizesOf({ allSizes, sizeBytes }: TransferPlan): number[] {
   return sizes;
 }
 
-/** The endpoint with the plan of one size. From now on messages that arrive must have it; memory and receives are those of the largest. */
+/** The endpoint with the plan of one size. From now on, received messages must have that size. Memory and receives are those of the largest size. */
 export function beginRound<E extends TrafficEndpoint>(endpoint: E, sizeBytes: number): E {
   endpoint.arrivals.expectedBytes = sizeBytes;
   const arrivedBefore = arrivedMessages(endpoint) + endpoint.arrivedBefore;
   return { ...endpoint, plan: { ...endpoint.plan, sizeBytes }, arrivedBefore };
 }
 
-/** What a client measured. */
+/** The figures that a client measured. */
 export interface Tally {
-  /** Operations completed on each lane; round trips of a latency test. */
+  /** Operations completed on each lane; in a latency test, round trips. */
   readonly counts: readonly number[];
-  /** Messages that did not arrive, or that nothing answered. Null: only the receiver knows. */
+  /** Messages that did not arrive or were not answered. Null: only the receiver knows. */
   readonly lost: number | null;
-  /** From the first message to the last completion. */
+  /** Time from the first message to the last completion. */
   readonly seconds: number;
-  /** Samples of single operations. */
+  /** Latency samples of single operations. */
   readonly latency: LatencySamples;
-  /** Of the best run of neighbouring messages, bits a second; null where nobody looked for it. */
+  /** Highest rate of any run of consecutive messages, in bits per second; null if it was not computed. */
   readonly peakBps?: number | null;
-  /** What was moved when, where somebody asked for it. */
+  /** What was moved in each interval, if intervals were requested. */
   readonly intervals?: readonly Interval[];
 }
 
-/** Throws with what failed and, if it is so, that the peer is gone. */
+/** Throws an error that says what failed, and whether the peer is gone. */
 export function check(wc: WorkCompletion, endpoint: TrafficEndpoint): void {
   if (wc.status === 0) return;
   throw completionError(wc, !endpoint.channel.isOpen);
@@ -89,19 +89,19 @@ export function operation(op: TransferOp, endpoint: TrafficEndpoint, lane: Lane)
   }
 }
 
-/** What a work request takes as its data: bytes that it copies, if they are few, or a part of the region. */
+/** The data of a work request: inline bytes if they are few, else a part of the region. */
 export function messageData({ region, plan, inlineBytes }: TrafficEndpoint, from: number) {
   const { sizeBytes } = plan;
   if (sizeBytes > 0 && sizeBytes <= inlineBytes) return { inline: region.bytes.subarray(from, from + sizeBytes) };
   return { sges: [region.sge(from, sizeBytes)] };
 }
 
-/** Where a side's own operations have their buffer: in both directions at a time it is not the one that the peer's operations touch. */
+/** Offset of the buffer for a side's own operations. If both sides send, it is not the buffer that the peer's operations use. */
 export function ownOffset({ bidirectional }: TransferPlan, { offset, secondOffset }: Lane): number {
   return bidirectional ? secondOffset : offset;
 }
 
-/** The side that holds the original fills it: the client for WRITE and SEND, the server for READ; in both directions both do. */
+/** Fills the buffer on the side that holds the original: the client for WRITE and SEND, the server for READ, both if both send. */
 function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
   const { plan, region, lanes } = endpoint;
   if (plan.op === 'atomic') return;
@@ -113,7 +113,7 @@ function prepareData(endpoint: Endpoint, role: 'client' | 'server'): void {
   });
 }
 
-/** Posts a receive into the lane's area; wr_id is the lane's place. */
+/** Posts a receive into the lane's area; wr_id is the index of the lane. */
 export function postReceive(endpoint: TrafficEndpoint, lane: number): void {
   const { lanes, region, plan, largestBytes } = endpoint;
   const grh = grhBytes(plan);
@@ -121,19 +121,19 @@ export function postReceive(endpoint: TrafficEndpoint, lane: number): void {
   lanes[lane].qp.postRecv({ wrId: lane, sges: grh === 0 ? [data] : [region.sge(region.length - grh, grh), data] });
 }
 
-/** Throws ERR_ROCE_MISMATCH for a message of another length than the round's: another `-s`, or `-a` on one side only. */
+/** Throws ERR_ROCE_MISMATCH for a message of an unexpected length: the peer has another `-s`, or only one side has `-a`. */
 export function checkLength(wc: WorkCompletion, { plan, arrivals }: TrafficEndpoint): void {
   const bytes = wc.byteLen - grhBytes(plan);
   const expected = arrivals.expectedBytes;
   if (bytes === expected) return;
   throw new RoceError(
     'ERR_ROCE_MISMATCH',
-    `a message of ${bytes} bytes has arrived, and ${expected} were expected`,
+    `received a message of ${bytes} bytes; expected ${expected}`,
     'give both sides the same -s, and -a to both or to none',
   );
 }
 
-/** Fills the receive queues: before the peer may send. */
+/** Fills the receive queues before the peer may send. */
 export function postReceives(endpoint: TrafficEndpoint): void {
   if (endpoint.plan.op !== 'send') return;
   const depth = receiveDepth(endpoint.plan, endpoint.rxDepth);
@@ -142,7 +142,7 @@ export function postReceives(endpoint: TrafficEndpoint): void {
   });
 }
 
-/** Receiver of a SEND bandwidth test: keeps the receive queues full and counts what arrives, until the endpoint is closed. */
+/** Receiver of a SEND bandwidth test: keeps the receive queues full and counts messages until the endpoint is closed. */
 export async function drainReceives(endpoint: TrafficEndpoint): Promise<void> {
   for await (const wc of endpoint.recvCq) {
     check(wc, endpoint);
@@ -152,11 +152,11 @@ export async function drainReceives(endpoint: TrafficEndpoint): Promise<void> {
   }
 }
 
-/** Nothing has come for so long: what was sent and is not here is lost. */
+/** After this long without a message, missing messages count as lost. */
 const QUIET_NS = 300 * NS_PER_MS;
 const QUIET_CHECK_MS = 20;
 
-/** Server without acknowledgements: waits until all of `sent` messages are here, or no more come; how many are here. */
+/** Server without acknowledgements: waits until all `sent` messages have arrived, or no more arrive. Returns the number that arrived. */
 export async function settledArrivals(endpoint: TrafficEndpoint, sent: number): Promise<number> {
   let last = -1;
   for (let sinceNs = nowNs(); nowNs() - sinceNs < QUIET_NS; ) {
@@ -169,12 +169,12 @@ export async function settledArrivals(endpoint: TrafficEndpoint, sent: number): 
   return last;
 }
 
-/** Messages of this round that this side has taken whole: receives completed, or WRITEs that its NIC has executed. */
+/** Messages of this round that this side has completely received: completed receives, or WRITEs that its NIC has executed. */
 export function arrivedMessages({ plan, arrivals, device, arrivedBefore }: TrafficEndpoint): number {
   return (plan.op === 'send' ? arrivals.messages : device.counters().rx_write_requests) - arrivedBefore;
 }
 
-/** What has to be there before either side may start. */
+/** Preparations before either side may start. */
 export function prepare(endpoint: Endpoint, role: 'client' | 'server'): void {
   prepareData(endpoint, role);
   if (role === 'server' || endpoint.plan.bidirectional) postReceives(endpoint);

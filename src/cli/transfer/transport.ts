@@ -12,7 +12,7 @@ export function addTransportOption(command: Command, text: string): Command {
   return command.option('--transport <type>', `${TRANSPORTS.join(', ')}: ${text}`, choiceOption(TRANSPORTS), 'rc');
 }
 
-const REPEATS_NOTHING = 'it repeats nothing and waits for no acknowledgement';
+const REPEATS_NOTHING = 'it does not retransmit or wait for acknowledgements';
 /** Options that mean nothing there, by their names in TransferOptions, with the reason. */
 const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, string>>>> = {
   rc: {},
@@ -22,7 +22,7 @@ const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, st
     timeout: REPEATS_NOTHING,
     retryCnt: REPEATS_NOTHING,
     totalTimeout: REPEATS_NOTHING,
-    rdmaCm: 'rdma_cm connects no UC queue pairs; perftest -R does not either',
+    rdmaCm: 'rdma_cm does not connect UC queue pairs; perftest -R does not either',
   },
   ud: {
     recovery: REPEATS_NOTHING,
@@ -30,10 +30,10 @@ const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, st
     timeout: REPEATS_NOTHING,
     retryCnt: REPEATS_NOTHING,
     totalTimeout: REPEATS_NOTHING,
-    rdmaCm: 'rdma_cm resolves datagrams by SIDR, which is not spoken here',
-    cc: 'a rate belongs to a connection, and it has none',
-    rate: 'a rate belongs to a connection, and it has none',
-    ccParams: 'a rate belongs to a connection, and it has none',
+    rdmaCm: 'rdma_cm resolves datagrams by SIDR, which bw and lat do not support',
+    cc: 'rate control works on a connection, and UD has none',
+    rate: 'rate control works on a connection, and UD has none',
+    ccParams: 'rate control works on a connection, and UD has none',
   },
 };
 const OPERATIONS: Readonly<Record<TransportName, readonly TransferOp[]>> = {
@@ -61,7 +61,7 @@ export function optionsForTransport(op: TransferOp, options: TransferOptions, co
   for (const [option, reason] of Object.entries(REFUSED_OPTIONS[transport])) {
     if (!isGiven(option)) continue;
     const flag = command.options.find((known) => known.attributeName() === option)?.long;
-    throw new RoceError('ERR_ROCE_CONFLICT', `${flag} is not for ${name}`, reason);
+    throw new RoceError('ERR_ROCE_CONFLICT', `${flag} cannot be used with ${name}`, reason);
   }
   if (transport !== 'ud') return options;
   if (!isGiven('size')) return { ...options, size: Math.min(size, mtu), mayShrink: true };

@@ -85,7 +85,7 @@ export async function verifyAsClient(endpoint: Endpoint, end: ClientEnd): Promis
   const answer = digestSchema.safeParse(
     await channel.receive(plan.bidirectional ? Number.POSITIVE_INFINITY : undefined),
   );
-  if (!answer.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the server did not say what it holds');
+  if (!answer.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the server did not send its checksums');
   const { digest, arrived, returned } = answer.data;
   const own = plan.op === 'atomic' ? counts.map(String) : digestOf(endpoint, (lane) => ownOffset(plan, lane));
   const isRight = digest.length === own.length && own.every((text, i) => counts[i] === 0 || text === digest[i]);
@@ -121,7 +121,7 @@ async function countedArrivals(endpoint: Endpoint, sent: number): Promise<number
 export interface OwnTraffic {
   /** Resolves when it is done. */
   readonly done: Promise<Pick<Returned, 'counts' | 'seconds'>>;
-  /** Ends it before its time. */
+  /** Ends the run early. */
   stop(): void;
 }
 
@@ -132,7 +132,7 @@ export async function verifyAsServer(
 ): Promise<Verdict & { readonly last: boolean }> {
   const { channel } = endpoint;
   const end = doneSchema.safeParse(await channel.receive(Number.POSITIVE_INFINITY));
-  if (!end.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not say what it has done');
+  if (!end.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not send its counts');
   if (end.data.stopped) own?.stop();
   const done = await own?.done;
   const returned = done && {
@@ -143,6 +143,6 @@ export async function verifyAsServer(
   const arrived = await countedArrivals(endpoint, sum(end.data.done));
   channel.send({ digest: digestOf(endpoint, shared), arrived, returned });
   const answer = verdictSchema.safeParse(await channel.receive());
-  if (!answer.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not say what it has measured');
+  if (!answer.success) throw new RoceError('ERR_ROCE_MISMATCH', 'the client did not send its figures');
   return { ...answer.data, last: end.data.last };
 }

@@ -20,7 +20,7 @@ export class WaitingClients {
   /** One more. */
   add(channel: ControlChannel): void {
     if (this.#channels.length >= WAITING_MAX) {
-      channel.refuse('the server looks at other clients', { busy: true });
+      channel.refuse('the server is busy with other clients', { busy: true });
       return;
     }
     this.#channels.push(channel);
@@ -41,6 +41,6 @@ export class WaitingClients {
 
   /** The server has its client. */
   close(): void {
-    for (const channel of this.#channels.splice(0)) channel.refuse('the server has its client', { busy: true });
+    for (const channel of this.#channels.splice(0)) channel.refuse('the server already has a client', { busy: true });
   }
 }

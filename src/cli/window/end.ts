@@ -1,4 +1,4 @@
-/** One end of the window experiment: a NIC on a UDP port of the system's choice, a queue pair deep enough for the pool, and a link over it. */
+/** One end of the window experiment: a NIC on a UDP port that the system chooses, a queue pair deep enough for the pool, and a link over it. */
 
 import { randomInt } from 'node:crypto';
 import type { ControlChannel } from '../../cm/control-channel.js';
@@ -13,15 +13,15 @@ import type { QueuePair } from '../../verbs/queue-pair.js';
 import { WindowLink, windowQueueDepths } from '../../window/window-link.js';
 import type { NicOptions } from '../nic-options.js';
 
-/** Where both processes are. */
+/** The addresses of both processes. */
 export const LOOPBACK = '127.0.0.1';
 const MTU = 4096;
 
-/** An end, and what it was made of. */
+/** One end and its parts. */
 export interface WindowEnd {
   /** The NIC. */
   readonly device: RdmaDevice;
-  /** Of its queue pair. */
+  /** Completion queue of the queue pair. */
   readonly pd: ProtectionDomain;
   /** The queue pair. */
   readonly qp: QueuePair;

@@ -30,9 +30,9 @@ interface WindowSettings {
   readonly nic: NicOptions;
 }
 
-/** How a run is watched and ended. */
+/** Callbacks and the signal of a run. */
 export interface WindowRun {
-  /** Ends it before its time. */
+  /** Ends the run early. */
   readonly interrupted: AbortSignal;
   /** Called for each block, with all bytes so far. */
   onSent(bytes: number): void;
@@ -40,7 +40,7 @@ export interface WindowRun {
 
 /** The fields of `window --json`. */
 export interface WindowResult {
-  /** As set. */
+  /** Release policy, or the baseline. */
   readonly policy: WindowPolicy;
   /** Blocks in the pool at the end. */
   readonly blocks: number;
@@ -48,25 +48,25 @@ export interface WindowResult {
   readonly blockBytes: number;
   /** Bytes written. */
   readonly totalBytes: number;
-  /** Time it took. */
+  /** Duration. */
   readonly seconds: number;
-  /** `totalBytes` in bits, over `seconds`. */
+  /** `totalBytes` in bits, divided by `seconds`. */
   readonly goodputBps: number;
-  /** Acknowledgements, requests and replies, both directions; not the descriptions of the pool. */
+  /** Acknowledgements, requests and replies in both directions, without the descriptions of the pool. */
   readonly controlMessages: number;
-  /** Times that data was waiting and no block was free. */
+  /** How often data waited because no block was free. */
   readonly windowStalls: number;
-  /** The server received every byte, and its digest is that of what was written. */
+  /** Whether the server received every byte, with the right digest. */
   readonly verified: boolean;
 }
 
-/** The pool is asked to grow when it was exhausted so often. */
+/** The writer asks the pool to grow after this many exhaustions. */
 const GROW_AFTER_STALLS = 8;
 
-/** Different blocks in turn, so that one in another's place is noticed. */
+/** Different blocks in turn, so that a misplaced block is noticed. */
 const SOURCE_BLOCKS_MIN = 3;
 
-/** Runs until all bytes are written, or `interrupted`; then `totalBytes` of the result says how far it came. */
+/** Runs until all bytes are written or the signal aborts; `totalBytes` of the result says how many were written. */
 export async function runWindow(settings: WindowSettings, { interrupted, onSent }: WindowRun): Promise<WindowResult> {
   await using server = new ChildService<WindowServerService>('server', new URL('./server-process.js', import.meta.url));
   return await whileAlive([server], unlessFailed(server, writeAll(server, settings, { interrupted, onSent })));
@@ -126,7 +126,7 @@ async function writeAll(
   }
 }
 
-/** Keeps as many blocks under way as the source has room for. */
+/** Keeps as many blocks in flight as the source has room for. */
 async function pump(
   writer: { write(source: MemoryRegion, offset: number, length: number): Promise<void> },
   source: MemoryRegion,
@@ -143,7 +143,7 @@ async function pump(
     await under[place];
     const length = Math.min(blockBytes, totalBytes - sent);
     const write = writer.write(source, place * blockBytes, length);
-    write.catch(() => {}); // Awaited below or when its place comes round.
+    write.catch(() => {}); // Awaited below, or when its slot is used again.
     // The baseline asks for the next block when the last one is written.
     if (policy === 'baseline') await write;
     under[place] = write;
@@ -156,7 +156,7 @@ async function pump(
   return { totalBytes: sent, seconds, digest: digestOf(source.bytes, blockBytes, lengths) };
 }
 
-/** What the server must have computed. */
+/** The digest that the server must have computed. */
 function digestOf(bytes: Buffer, blockBytes: number, lengths: readonly number[]): number {
   const places = bytes.length / blockBytes;
   const word = Buffer.alloc(4);

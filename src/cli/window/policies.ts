@@ -1,8 +1,8 @@
-/** What `rocev2 window` compares: the two ack policies of the pool, and the protocol without one. */
+/** The policies that `rocev2 window` compares: the two ack policies of the pool, and the baseline without a pool. */
 
 import { POLICY_NAMES } from '../../window/release-policy.js';
 
-/** What `--policy` takes. */
+/** Values of `--policy`. */
 export const WINDOW_POLICIES = [...POLICY_NAMES, 'baseline'] as const;
 /** One of {@link WINDOW_POLICIES}. */
 export type WindowPolicy = (typeof WINDOW_POLICIES)[number];

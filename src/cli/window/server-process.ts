@@ -47,9 +47,9 @@ const poolShape = {
 };
 
 const service = {
-  /** Serves one client; answers the TCP port it has to come to. */
+  /** Starts to serve one client; returns the TCP port to connect to. */
   listen: method(poolShape, async ({ policy, mas, matNs, nic, ...pool }) => {
-    // Refuses bad parameters before anybody connects.
+    // Refuses bad parameters before a client connects.
     const release =
       policy === 'nagle'
         ? new NaglePolicy({ maxAvailableSegments: mas, maxAckTimeNs: matNs }, pool.blocks)
@@ -61,7 +61,7 @@ const service = {
           ? await BlockServer.open(end.link, { ...pool, onBlock })
           : await PoolOwner.open(end.link, { ...pool, policy: release, onBlock });
       end.link.onFailure = (error) => {
-        console.error(error.message); // The client is told with this process's end.
+        console.error(error.message); // The client notices the end of this process.
         process.exit(1);
       };
       // The client asks for a block only when this side can answer.
@@ -71,7 +71,7 @@ const service = {
     listener = await ControlListener.open(LOOPBACK, 0, {
       onPeer: (channel) => {
         if (serving !== undefined) {
-          channel.refuse('this server has its client');
+          channel.refuse('this server already has a client');
           return;
         }
         serving = serve(channel);
@@ -86,7 +86,7 @@ const service = {
   }),
   /** What arrived, and the control messages this side sent. */
   result: method({}, async () => {
-    if (serving === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'nobody has connected');
+    if (serving === undefined) throw new RoceError('ERR_ROCE_INVALID_STATE', 'no client has connected');
     const { end } = await serving;
     return { digest, received, controlMessages: end.link.counters.sent };
   }),
