@@ -1,4 +1,4 @@
-/** When a fault rule strikes. Each condition sees every packet of its direction exactly once, in order. */
+/** Conditions of fault rules. Each condition sees every packet of its direction exactly once, in order. */
 
 import { type RandomSource, randomUnit } from '../core/random.js';
 import { psnInRange } from '../packet/psn.js';
@@ -6,7 +6,7 @@ import type { FaultSubject } from './fault-subject.js';
 
 /** The state of one rule's condition. */
 export interface Condition {
-  /** Whether the rule strikes this packet. Counts and draws random numbers: ask once a packet. */
+  /** Whether the rule applies to this packet. Counts and draws random numbers: call it once per packet. */
   matches(subject: FaultSubject): boolean;
 }
 
@@ -39,7 +39,7 @@ export class EveryNth implements Condition {
   }
 }
 
-/** Each packet by itself, with the same probability. */
+/** Every packet independently, with the same probability. */
 export class AtRandom implements Condition {
   readonly #rate: number;
   readonly #random: RandomSource;
@@ -55,7 +55,7 @@ export class AtRandom implements Condition {
 }
 
 /**
- * Gilbert-Elliott: a two-state Markov chain that moves once a packet. Nothing is lost in the good state. The long-run share of bad
+ * Gilbert-Elliott: a two-state Markov chain that moves once per packet. Nothing is lost in the good state. The long-run share of bad
  * packets is goodToBad / (goodToBad + badToGood), a stay in the bad state lasts 1 / badToGood packets on average.
  */
 export class GilbertElliott implements Condition {

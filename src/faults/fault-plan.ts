@@ -1,5 +1,5 @@
 /**
- * A list of fault rules in action. Rules are asked in order and the first that strikes decides; the ones after it do not see the
+ * A list of fault rules in action. Rules are tested in order, and the first that applies decides; the rules after it do not see the
  * packet. The same seed and the same packets give the same verdicts.
  */
 
@@ -23,7 +23,7 @@ const UNCOVERED_BYTE = 4;
 
 class FaultRule {
   readonly spec: FaultRuleSpec;
-  /** How often the rule has struck. */
+  /** How often the rule has applied. */
   hits = 0;
   readonly #condition: Condition;
 
@@ -42,7 +42,7 @@ class FaultRule {
   }
 }
 
-/** Rules with their state: what they have counted, drawn and struck. */
+/** Rules with their state: counters and random streams. */
 export class FaultPlan {
   readonly #random: SeededRandom;
   readonly #bits: RandomSource;
@@ -60,7 +60,7 @@ export class FaultPlan {
     return new FaultPlan(parseFaultRules(text), random);
   }
 
-  /** Other rules from the next packet on, as if they had been there from the start: they have struck nothing yet. */
+  /** Replaces the rules from the next packet on; their counters start at 0. */
   replaceRules(specs: readonly FaultRuleSpec[]): void {
     this.#rules = [];
     for (const spec of specs) {
@@ -70,7 +70,7 @@ export class FaultPlan {
     }
   }
 
-  /** Every rule as written with how often it has struck. */
+  /** The text of every rule, with how often it has applied. */
   get hits(): ReadonlyArray<{ readonly rule: string; readonly hits: number }> {
     return this.#rules.map(({ spec, hits }) => ({ rule: spec.text, hits }));
   }

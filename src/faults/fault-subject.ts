@@ -1,4 +1,4 @@
-/** What a fault rule may look at: one RoCE packet on its way from one place to another. */
+/** The fields of a RoCE packet that a fault rule can test, with the direction of the packet. */
 
 import { readU24 } from '../core/bytes.js';
 import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
@@ -28,7 +28,7 @@ export function newFaultSubject(): FaultSubject {
 
 /**
  * Reads the BTH at `offset` into the subject. False, with the subject unchanged, when there is no room for a RoCE packet: such
- * bytes are nothing a rule could mean.
+ * bytes match no rule.
  */
 export function readBth(subject: FaultSubject, bytes: Uint8Array, offset: number, length: number): boolean {
   if (length < BTH_BYTES + ICRC_BYTES) return false;

@@ -16,7 +16,7 @@ import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js'
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from './grammar.js';
 import { HeldBack } from './held-back.js';
 
-/** Hears of a datagram that a rule took: BTH to ICRC is `bytes[offset, offset + length)`, valid during the call. */
+/** Called with a datagram that a rule dropped: BTH to ICRC is `bytes[offset, offset + length)`, valid during the call. */
 export type OnDropped = (direction: 'sent' | 'received', bytes: Uint8Array, offset: number, length: number) => void;
 
 /** A port whose traffic a {@link FaultPlan} drops, corrupts, duplicates and reorders in both directions. */
@@ -38,7 +38,7 @@ export class FaultyPort extends PortWrapper {
   /** Datagrams lost because the port had no batch free to rebuild into. */
   #unsent = 0;
 
-  /** `onDropped` hears of every datagram a rule takes; the bytes are valid during the call. */
+  /** `onDropped` is called with every datagram that a rule drops; the bytes are valid during the call. */
   constructor(inner: Port, plan: FaultPlan, onDropped: OnDropped = () => {}) {
     super(inner);
     this.#plan = plan;

@@ -4,7 +4,7 @@
  *     rules     = rule { ";" rule }
  *     rule      = [ ingress ">" egress ":" ] kind "=" value { "," value } [ ":" limit ]
  *     ingress, egress = a port's name, or "*"
- *     limit     = "once" | "x" count          strikes at most so often
+ *     limit     = "once" | "x" count          applies at most this often
  *
  *     ip-id-lsb=0xff      drops IPv4 packets whose identification ends in this byte
  *     every=256           drops every 256th packet
@@ -25,9 +25,9 @@ import { OPCODES } from '../packet/opcode.js';
 import { PSN_MASK } from '../packet/psn.js';
 import { AtRandom, type Condition, EveryNth, GilbertElliott, IpIdLowByte, OpcodeIn, PsnRange } from './conditions.js';
 
-/** Verdict: no rule strikes, the packet goes on as it is. */
+/** Verdict: no rule applies; the packet passes unchanged. */
 export const FAULT_PASS = 0;
-/** Verdict: the packet is gone. */
+/** Verdict: the packet is dropped. */
 export const FAULT_DROP = 1;
 /** Verdict: one bit that the ICRC covers is flipped. */
 export const FAULT_CORRUPT = 2;
@@ -39,19 +39,19 @@ export const FAULT_DELAY = 4;
 /** A held-back packet occupies memory until it is let go. */
 const REORDER_BEHIND_MAX = 1024;
 
-/** A rule as written: immutable, and without state until a plan starts it. */
+/** A parsed rule: immutable, without state until a plan starts it. */
 export interface FaultRuleSpec {
-  /** As the user wrote it. */
+  /** Text of the rule. */
   readonly text: string;
   /** `*` matches any port. */
   readonly ingress: string;
   /** `*` matches any port. */
   readonly egress: string;
-  /** What happens to a packet that the rule strikes: FAULT_DROP, FAULT_CORRUPT, FAULT_DUPLICATE or FAULT_DELAY. */
+  /** What happens to a packet to which the rule applies: FAULT_DROP, FAULT_CORRUPT, FAULT_DUPLICATE or FAULT_DELAY. */
   readonly action: number;
   /** For FAULT_DELAY: how many packets overtake. */
   readonly behind: number;
-  /** How often the rule may strike; Infinity without a limit. */
+  /** How often the rule may apply; Infinity without a limit. */
   readonly limit: number;
   /** The condition in its initial state. */
   start(random: RandomSource): Condition;
@@ -89,7 +89,7 @@ function parseRule(text: string): FaultRuleSpec {
   if (parts === null) throw ruleError(text, 'is not of the form [FROM>TO:]KIND=VALUE[:once|:xN]');
   const [, ingress = '*', egress = '*', kindName, valueText, limitText] = parts.map((part) => part?.trim());
   const kind = KINDS.get(kindName);
-  if (kind === undefined) throw ruleError(text, `has no known kind '${kindName}'`);
+  if (kind === undefined) throw ruleError(text, `has the unknown kind '${kindName}'`);
   const outcome = kind.parse(valueText.split(',').map((value) => value.trim()));
   if (outcome === undefined) throw ruleError(text, `needs the form ${kind.form}, with probabilities in 0..1`);
   const limit = parseLimit(limitText);

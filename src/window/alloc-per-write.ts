@@ -1,6 +1,6 @@
 /**
  * The baseline: the writer asks for a block before each write, waits for the answer, writes, and asks again. A round trip and both CPUs for
- * every block; two control messages a block. It exists to be compared with.
+ * every block, and two control messages per block. It is the baseline of comparisons.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -10,19 +10,19 @@ import { BlockMemory, checkPool } from './block-memory.js';
 import type { BlockConsumer } from './block-releaser.js';
 import type { WindowLink } from './window-link.js';
 
-/** Memory of the baseline’s server, and who empties it. */
+/** Options of the baseline's server. */
 export interface BlockServerOptions {
   /** Blocks to hand out. */
   readonly blocks: number;
   /** Bytes of each. */
   readonly blockBytes: number;
-  /** Empties a block that was written. */
+  /** Called to empty a written block. */
   readonly onBlock: BlockConsumer;
 }
 
 /** Hands out blocks on request. */
 export class BlockServer {
-  /** Notices that named no block, or one that was not handed out: ignored. */
+  /** Ignored notices: they named no block, or one that was not handed out. */
   invalidNotices = 0;
   readonly #link: WindowLink;
   readonly #memory: BlockMemory;
@@ -37,7 +37,7 @@ export class BlockServer {
     this.#consume = options.onBlock;
   }
 
-  /** Registers the blocks and begins to answer. Rejects with ERR_ROCE_OUT_OF_RANGE for a pool that cannot be. */
+  /** Registers the blocks and begins to answer. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size. */
   static async open(link: WindowLink, options: BlockServerOptions): Promise<BlockServer> {
     checkPool(options.blocks, options.blockBytes);
     const server = new BlockServer(link, options);
@@ -48,7 +48,7 @@ export class BlockServer {
     return server;
   }
 
-  /** Frees the blocks. The queue pair has to be closed, or in ERR, by then. */
+  /** Frees the blocks. The queue pair must be closed or in ERR before. */
   async close(): Promise<void> {
     this.#link.close();
     await this.#memory.close();
@@ -95,7 +95,7 @@ export class BlockServer {
   }
 }
 
-/** Asks for a block, fills it, asks for the next. */
+/** The writer of the baseline: asks for a block, fills it, asks for the next. */
 export class BlockRequester {
   readonly #link: WindowLink;
   #waiter: { resolve: (block: Allocated) => void; reject: (error: Error) => void } | undefined;
@@ -127,7 +127,7 @@ export class BlockRequester {
     }
   }
 
-  /** A request that waits is refused with ERR_ROCE_CLOSED. */
+  /** Closes the writer; a waiting request rejects with ERR_ROCE_CLOSED. */
   close(): void {
     this.#link.close();
     this.#waiter?.reject(new RoceError('ERR_ROCE_CLOSED', 'the writer is closed'));

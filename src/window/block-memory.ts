@@ -21,7 +21,7 @@ export function checkPool(blocks: number, blockBytes: number): void {
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
     `a pool cannot have ${blocks} blocks of ${blockBytes} bytes`,
-    'it has 1 to 65535 blocks of 1 byte to 2 GiB',
+    'give 1 to 65535 blocks of 1 byte to 2 GiB',
   );
 }
 

@@ -3,10 +3,10 @@
 import type { ReleasePolicy } from './release-policy.js';
 import type { WindowLink } from './window-link.js';
 
-/** Empties a block. The bytes are valid until it returns, or until its promise resolves. */
+/** Empties a block. The bytes are valid until the function returns, or until its promise resolves. */
 export type BlockConsumer = (bytes: Uint8Array, id: number) => void | Promise<void>;
 
-/** Calls the consumer for each full block, and sends the acknowledgements that the policy asks for. */
+/** Calls the consumer for each full block, and sends the acknowledgements of the policy. */
 export class BlockReleaser {
   /** Acknowledgements sent. */
   acknowledgements = 0;
@@ -28,7 +28,7 @@ export class BlockReleaser {
     this.#version = version;
   }
 
-  /** Block `id` is full. `onFreed` is called when the consumer is done with it, before the peer hears of it. */
+  /** Notes that block `id` is full. Calls `onFreed` when the consumer is done with it, before the acknowledgement. */
   take(id: number, bytes: Uint8Array, onFreed: () => void): void {
     this.#policy.onUsed(id);
     const free = () => {
@@ -45,7 +45,7 @@ export class BlockReleaser {
     }
   }
 
-  /** No acknowledgement is sent by time any more. */
+  /** Stops timed acknowledgements. */
   close(): void {
     this.#cancelWake();
   }
@@ -61,7 +61,7 @@ export class BlockReleaser {
   }
 
   #wakeAt(timeNs: number): void {
-    if (timeNs >= this.#wakeNs) return; // A wake that comes early finds that nothing is due, and asks again.
+    if (timeNs >= this.#wakeNs) return; // An early wake-up finds nothing due and sets the timer again.
     this.#cancelWake();
     this.#wakeNs = timeNs;
     this.#cancelWake = this.#link.clock.wakeAt(timeNs, () => {

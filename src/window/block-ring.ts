@@ -1,8 +1,8 @@
 /**
- * The ring of block ids on the side that fills blocks (sliding-window memory pool, protocol steps 3, 4 and 6). From head to tail stand the
- * blocks in use, in the order they were used; from tail to head the free ones.
+ * The ring of block ids on the side that fills blocks (sliding-window memory pool, protocol steps 3, 4 and 6). From head to tail are the
+ * blocks in use, in the order of use; from tail to head are the free blocks.
  *
- * Invariant: every id of the pool stands in exactly one of the two parts.
+ * Invariant: every id of the pool is in exactly one of the two parts.
  */
 
 import { invariant } from '../core/errors.js';

@@ -3,7 +3,7 @@
  *
  *     0 type   1..3 zero   4 version   8 id   12 count   16 bytes   20 rkey   24 address (8)
  *
- * Which fields mean something depends on the type; the others are zero. What cannot be read is dropped by the receiver and counted.
+ * The type decides which fields are used; the others are zero. The receiver drops and counts messages that it cannot parse.
  */
 
 /** Types in the order of their numbers on the wire, from 1. */
@@ -14,15 +14,15 @@ export const MESSAGE_TYPES = [
   'ACK_ID',
   /** The `count` blocks used longest ago are free. */
   'ACK_COUNT',
-  /** Please add `count` blocks to the pool of `version`. */
+  /** Request to add `count` blocks to the pool of `version`. */
   'GROW',
   /** The pool of `version` stays as it is. */
   'GROW_REFUSED',
-  /** Read pool: block `id` holds `bytes` bytes to be read; 0 bytes: that was all. */
+  /** Read pool: block `id` holds `bytes` bytes to read; 0 bytes: end of the data. */
   'GRANT',
-  /** Alloc-per-write: a block, please. */
+  /** Alloc-per-write: request for a block. */
   'ALLOC',
-  /** Alloc-per-write: write `bytes` at most to `address`, and name it `id`. */
+  /** Alloc-per-write: write at most `bytes` to `address`; the id of the block is `id`. */
   'ALLOCATED',
 ] as const;
 /** Name of a control message. */
@@ -30,9 +30,9 @@ export type MessageType = (typeof MESSAGE_TYPES)[number];
 
 /** A control message; fields that its type does not use are 0. */
 export interface ControlMessage {
-  /** What it says; see the list of types. */
+  /** Type of the message; see the list of types. */
   readonly type: MessageType;
-  /** Version of the pool it speaks of, from 1. */
+  /** Version of the pool, from 1. */
   readonly version: number;
   /** A block, or the first of several. */
   readonly id: number;

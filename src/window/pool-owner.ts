@@ -11,23 +11,23 @@ import type { ControlMessage } from './messages.js';
 import type { ReleasePolicy } from './release-policy.js';
 import type { WindowLink } from './window-link.js';
 
-/** The pool, its bound, and who empties it. */
+/** Options of the pool's owner. */
 export interface PoolOwnerOptions {
-  /** M: blocks to begin with, 1..65535. */
+  /** Initial number of blocks (M), 1..65535. */
   readonly blocks: number;
   /** m. */
   readonly blockBytes: number;
-  /** The pool may grow to this number of blocks; the link must have been made for them. Default: `blocks`, so the pool does not grow. */
+  /** Most blocks that the pool may grow to; the link must have been made for as many. Default: `blocks`, so that the pool does not grow. */
   readonly blocksMax?: number;
   /** When freed blocks are acknowledged. */
   readonly policy: ReleasePolicy;
-  /** Empties a block that was written. */
+  /** Called to empty a written block. */
   readonly onBlock: BlockConsumer;
 }
 
 /** The side that owns the pool others write to. */
 export class PoolOwner {
-  /** Notices that named no block of the pool, or one that was still full. */
+  /** Ignored notices: they named no block of the pool, or one that was still full. */
   invalidNotices = 0;
   readonly #link: WindowLink;
   readonly #memory: BlockMemory;
@@ -44,7 +44,7 @@ export class PoolOwner {
     this.#blocksMax = options.blocksMax ?? options.blocks;
   }
 
-  /** Allocates the pool and sends its description. Rejects with ERR_ROCE_OUT_OF_RANGE for a pool that cannot be. */
+  /** Allocates the pool and sends its description. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size. */
   static async open(link: WindowLink, options: PoolOwnerOptions): Promise<PoolOwner> {
     checkPool(options.blocks, options.blockBytes);
     const owner = new PoolOwner(link, options);
@@ -69,7 +69,7 @@ export class PoolOwner {
     return this.#releaser.acknowledgements;
   }
 
-  /** Frees the pool. The queue pair has to be closed, or in ERR, by then. */
+  /** Frees the pool. The queue pair must be closed or in ERR before. */
   async close(): Promise<void> {
     this.#link.close();
     this.#releaser.close();

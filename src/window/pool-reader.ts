@@ -12,21 +12,21 @@ import type { ReleasePolicy } from './release-policy.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
 
-/** Bounds of the reader, and who takes what was read. */
+/** Options of the reader. */
 export interface PoolReaderOptions {
-  /** The largest pool this side takes; the link must have been made for it. */
+  /** Most blocks in the pool that this side accepts; the link must have been made for as many. */
   readonly blocksMax: number;
-  /** READs outstanding at a time; at most the QP's max_rd_atomic. */
+  /** Most outstanding READs; at most the QP's max_rd_atomic. */
   readonly readsMax: number;
   /** When emptied blocks are acknowledged. */
   readonly policy: ReleasePolicy;
-  /** Takes the data of a block. */
+  /** Called with the data of each block. */
   readonly onBlock: BlockConsumer;
 }
 
 /** The side that reads granted blocks. */
 export class PoolReader {
-  /** Grants of blocks that are not in the pool, or were granted already: ignored. */
+  /** Ignored grants: of blocks that are not in the pool or were granted already. */
   invalidGrants = 0;
   readonly #link: WindowLink;
   readonly #options: PoolReaderOptions;
@@ -40,8 +40,8 @@ export class PoolReader {
   #ended = false;
   #settle!: { resolve: () => void; reject: (error: Error) => void };
   /**
-   * Resolves when the source has said that was all and everything has been consumed. Rejects with ERR_ROCE_MISMATCH when it
-   * breaks the protocol, ERR_ROCE_CLOSED when the reader is closed before, and with what ended the connection.
+   * Resolves when the source has sent its end and all data has been consumed. Rejects with ERR_ROCE_MISMATCH if the source
+   * breaks the protocol, ERR_ROCE_CLOSED if the reader is closed first, and with the error that ended the connection.
    */
   readonly finished: Promise<void>;
 
@@ -62,7 +62,7 @@ export class PoolReader {
     return this.#releaser.acknowledgements;
   }
 
-  /** Frees the landing area. The queue pair has to be closed, or in ERR, by then. */
+  /** Frees the landing area. The queue pair must be closed or in ERR before. */
   async close(): Promise<void> {
     this.#link.close();
     this.#releaser.close();
@@ -81,7 +81,7 @@ export class PoolReader {
       throw new RoceError(
         'ERR_ROCE_MISMATCH',
         `the peer describes a pool of ${message.count} blocks that cannot be used`,
-        `this side takes ${this.#options.blocksMax} blocks at most`,
+        `this side accepts at most ${this.#options.blocksMax} blocks`,
       );
     }
     this.#releaser.version = message.version;

@@ -9,14 +9,14 @@ import { BlockRing } from './block-ring.js';
 import type { ControlMessage } from './messages.js';
 import type { WindowLink } from './window-link.js';
 
-/** Fills a block and says with how many bytes; 0: there is nothing more. */
+/** Fills a block and returns the number of bytes; 0 at the end of the data. */
 export type BlockProducer = (block: Uint8Array) => number | Promise<number>;
 
-/** Blocks of a pool that is read, and how they are given back. */
+/** Options of the source. */
 export interface PoolSourceOptions {
-  /** M: blocks of the pool. */
+  /** Blocks in the pool (M). */
   readonly blocks: number;
-  /** m: bytes of each. */
+  /** Block size in bytes (m). */
   readonly blockBytes: number;
   /** Fills a free block. */
   readonly fill: BlockProducer;
@@ -26,9 +26,9 @@ export interface PoolSourceOptions {
 export class PoolSource {
   /** Grants sent. */
   grants = 0;
-  /** Acknowledgements that named blocks which were not granted: ignored. */
+  /** Ignored acknowledgements: they named blocks that were not granted. */
   invalidAcks = 0;
-  /** Times that every block was granted and none came back yet. */
+  /** How often every block was granted. */
   windowStalls = 0;
   readonly #link: WindowLink;
   readonly #memory: BlockMemory;
@@ -44,7 +44,7 @@ export class PoolSource {
   }
 
   /**
-   * Allocates the pool, describes it, and begins to fill blocks. Rejects with ERR_ROCE_OUT_OF_RANGE for a pool that cannot be.
+   * Allocates the pool, describes it, and begins to fill blocks. Rejects with ERR_ROCE_OUT_OF_RANGE for an impossible size.
    */
   static async open(link: WindowLink, options: PoolSourceOptions): Promise<PoolSource> {
     checkPool(options.blocks, options.blockBytes);
@@ -59,7 +59,7 @@ export class PoolSource {
     return source;
   }
 
-  /** Frees the pool. The queue pair has to be closed, or in ERR, by then. */
+  /** Frees the pool. The queue pair must be closed or in ERR before. */
   async close(): Promise<void> {
     this.#ended = true;
     this.#link.close();

@@ -1,7 +1,7 @@
 /**
- * Client of the write protocol (sliding-window memory pool, protocol steps 3, 4, 6 and 7): as long as the window has free blocks, writes need
- * no word from the server; each carries its block's id as immediate data. When the window is exhausted it waits for acknowledgements, and
- * when that happens again and again it asks for a larger pool.
+ * Client of the write protocol (sliding-window memory pool, protocol steps 3, 4, 6 and 7). While the window has free blocks, writes need
+ * no message from the server; each carries the id of its block as immediate data. When the window is exhausted, the client waits for acknowledgements;
+ * when that happens often, it asks for a larger pool.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -11,11 +11,11 @@ import type { ControlMessage } from './messages.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
 
-/** Bounds of the writer. */
+/** Options of the writer. */
 export interface PoolWriterOptions {
-  /** The largest pool this side takes; the link must have been made for it. */
+  /** Most blocks in the pool that this side accepts; the link must have been made for as many. */
   readonly blocksMax: number;
-  /** Ask for twice the blocks when the window was exhausted so often under one version of the pool. Default: never. */
+  /** Ask for twice as many blocks after this many exhaustions under one version of the pool. Default: never. */
   readonly growAfterStalls?: number;
 }
 
@@ -33,9 +33,9 @@ interface Job {
 
 /** The side that writes into the peer's pool. */
 export class PoolWriter {
-  /** Times that data was waiting and no block was free. */
+  /** How often data waited because no block was free. */
   windowStalls = 0;
-  /** Acknowledgements that named blocks which were not in use: ignored. */
+  /** Ignored acknowledgements: they named blocks that were not in use. */
   invalidAcks = 0;
   readonly #link: WindowLink;
   readonly #options: PoolWriterOptions;
@@ -47,7 +47,7 @@ export class PoolWriter {
   #growthAsked = false;
   #failure: Error | undefined;
   #ready!: { resolve: () => void; reject: (error: Error) => void };
-  /** Resolves when the pool's description is here. */
+  /** Resolves when the pool's description has arrived. */
   readonly ready: Promise<void>;
 
   constructor(link: WindowLink, options: PoolWriterOptions) {
@@ -56,31 +56,31 @@ export class PoolWriter {
     this.ready = new Promise((resolve, reject) => {
       this.#ready = { resolve, reject };
     });
-    this.ready.catch(() => {}); // Who writes hears of it there.
+    this.ready.catch(() => {}); // `write` reports the error.
     link.onMessage = (message) => this.#onMessage(message);
     link.onFailure = (error) => this.#onFailure(error);
   }
 
-  /** M as it is now; 0 before the description. */
+  /** Present number of blocks (M); 0 before the description. */
   get blocks(): number {
     return this.#ring.size;
   }
 
-  /** m; 0 before the description. */
+  /** Block size in bytes (m); 0 before the description. */
   get blockBytes(): number {
     return this.#blocks.blockBytes;
   }
 
-  /** Blocks that were written and not yet given back. */
+  /** Number of written blocks that were not given back yet. */
   get blocksInUse(): number {
     return this.#ring.inUse;
   }
 
   /**
    * Writes [offset, offset + length) of `source` into ceil(length / m) blocks of the pool. Resolves when the data has arrived in
-   * the peer's memory; until then `source` must not change. Calls are carried out in order and may overlap. Throws as
+   * the peer's memory; until then, `source` must not change. Calls run in order and may overlap. Throws like
    * `source.sge` does for a range outside; rejects with ERR_ROCE_CLOSED after {@link close}, ERR_ROCE_MISMATCH when the peer
-   * breaks the protocol, and with what ended the connection.
+   * breaks the protocol, and with the error that ended the connection.
    */
   write(source: MemoryRegion, offset = 0, length = source.length - offset): Promise<void> {
     source.sge(offset, length); // Throws for a range outside.
@@ -92,7 +92,7 @@ export class PoolWriter {
     });
   }
 
-  /** Writes under way and later ones are refused with ERR_ROCE_CLOSED. */
+  /** Closes the writer; present and later writes reject with ERR_ROCE_CLOSED. */
   close(): void {
     this.#link.close();
     this.#onFailure(new RoceError('ERR_ROCE_CLOSED', 'the writer is closed'));
@@ -106,13 +106,13 @@ export class PoolWriter {
         this.#onExhausted();
         return;
       }
-      if (this.#link.room <= 0) return; // A completion that was not polled yet makes room.
+      if (this.#link.room <= 0) return; // The next polled completion makes room.
       this.#stalled = false;
       this.#writeBlock(job, Math.min(blockBytes, job.length - job.posted));
     }
   }
 
-  /** The oldest job with bytes to post. Completions come in order, so only the newest jobs have any. */
+  /** The oldest job with bytes to post. Completions arrive in order, so only the newest jobs have any. */
   #nextJob(): Job | undefined {
     return this.#jobs.find(({ posted, length }) => posted < length);
   }
@@ -170,7 +170,7 @@ export class PoolWriter {
         new RoceError(
           'ERR_ROCE_MISMATCH',
           `the peer describes a pool (version ${message.version}, ${message.count} blocks from ${message.id}) that cannot be used`,
-          `this side takes ${this.#options.blocksMax} blocks at most`,
+          `this side accepts at most ${this.#options.blocksMax} blocks`,
         ),
       );
       return;

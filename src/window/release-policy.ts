@@ -1,5 +1,5 @@
 /**
- * When the side that empties blocks tells the other that they are free again (sliding-window memory pool, ack policies).
+ * Ack policies of the sliding-window memory pool: when the side that empties blocks acknowledges them as free.
  *
  * - NoDelay: at once, by id.
  * - Nagle: when MAS blocks are free (SegAvail >= MAS) or the oldest of them has waited for MAT (TimeWait >= MAT), by count. A count means "the
@@ -8,37 +8,37 @@
 
 import { RoceError } from '../core/errors.js';
 
-/** By id, or by count of the blocks used longest ago. */
+/** An acknowledgement: by id, or by the number of oldest blocks. */
 export type Acknowledgement =
   | {
-      /** This block is free. */
+      /** Id of the free block. */
       readonly id: number;
     }
   | {
-      /** So many blocks, those used longest ago, are free. */
+      /** Number of free blocks, counted from the one used longest ago. */
       readonly count: number;
     };
 
-/** Decides what to acknowledge, and when. Times are nanoseconds of the caller's clock. */
+/** An ack policy: decides what to acknowledge, and when. Times are nanoseconds of the caller's clock. */
 export interface ReleasePolicy {
-  /** The peer has used this block; calls come in the order of use. */
+  /** Notes that the peer has used this block; calls are in the order of use. */
   onUsed(id: number): void;
-  /** The block is free. */
+  /** Notes that the block is free. */
   onFreed(id: number, nowNs: number): void;
-  /** An acknowledgement to send now, to be asked for until there is none. */
+  /** The next acknowledgement to send now; call it until it returns none. */
   due(nowNs: number): Acknowledgement | undefined;
-  /** When `due` has to be asked without anything else happening; Infinity: never. */
+  /** When to call `due` next if nothing else happens; Infinity: never. */
   readonly deadlineNs: number;
 }
 
-/** The policies as the command line names them. */
+/** Names of the policies on the command line. */
 export const POLICY_NAMES = ['nodelay', 'nagle'] as const;
 
 /** When the Nagle policy acknowledges; both conditions must be reachable, or the pool deadlocks. */
 export interface NagleParameters {
   /** MAS: acknowledge when this number of blocks is free. 1..M. */
   readonly maxAvailableSegments: number;
-  /** MAT: or when the oldest free one has waited so long, in ns. Finite and above zero. */
+  /** MAT: or when the oldest free block has waited this long, in ns. Finite and above zero. */
   readonly maxAckTimeNs: number;
 }
 

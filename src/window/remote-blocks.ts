@@ -1,4 +1,4 @@
-/** The blocks of a pool as the other side knows them: what the descriptions said so far, and where each id lies in the peer's memory. */
+/** The blocks of a pool as the peer of the owner knows them from the descriptions: the address and key of each id. */
 
 import type { ControlMessage } from './messages.js';
 

@@ -61,7 +61,7 @@ export class WindowLink {
   onMessage: (message: ControlMessage) => void = () => {};
   /** A block has been written: its id, and how many bytes. */
   onNotice: (id: number, bytes: number) => void = () => {};
-  /** Called once, with what ended the connection. */
+  /** Called once, with the error that ended the connection. */
   onFailure: (error: Error) => void = () => {};
   readonly #qp: QueuePair;
   readonly #receives: MemoryRegion;
@@ -113,12 +113,12 @@ export class WindowLink {
     this.#completions.push(onDone);
   }
 
-  /** Nothing more is handed to this end; failures are no longer reported. */
+  /** Stops this end: nothing more is delivered to it, and failures are no longer reported. */
   close(): void {
     this.#closed = true;
   }
 
-  /** Ends this end with `error`, once; later calls and those after {@link close} do nothing. */
+  /** Fails this end with `error`, once; later calls, and calls after {@link close}, do nothing. */
   fail(error: Error): void {
     if (this.#failure !== undefined || this.#closed) return;
     this.#failure = error;
