@@ -1,4 +1,4 @@
-/** The calling end of a service. */
+/** The client side of a service. */
 
 import type { Connection } from '../cm/connection.js';
 import { Permits } from '../core/permits.js';
@@ -12,19 +12,19 @@ import { validated } from './schema.js';
 import type { Method, Methods, Service } from './service.js';
 import { decodeValue, encodeValue } from './value.js';
 
-/** The calling end; made by {@link connectRpc}. */
+/** A client; made by {@link connectRpc}. */
 export interface RpcClient<S extends Service> extends AsyncDisposable {
   /** A function for each method. */
   readonly methods: Methods<S>;
-  /** Calls that the server has not answered. */
+  /** Number of calls that the server has not answered. */
   readonly openCalls: number;
   /** Ends the connection; calls that are open reject with ERR_ROCE_CLOSED. Safe to call twice. */
   close(): Promise<void>;
 }
 
 /**
- * Calls the methods of a service over a connection whose other end serves it. The messages of the connection are the RPC's from then on. Throws
- * ERR_ROCE_BUSY when they are something else's already.
+ * Calls the methods of a service over a connection whose peer serves it. The RPC takes over all messages of the connection. Throws
+ * ERR_ROCE_BUSY if the messages of the connection are in use already.
  */
 export function connectRpc<S extends Service>(
   connection: Connection,
@@ -88,7 +88,7 @@ class Caller {
     return this.#link.close();
   }
 
-  /** A promise of the output, or the iterable of outputs. */
+  /** Makes a call; returns a promise of the output, or the iterable of outputs. */
   call(name: string, method: Method, input: unknown, options: WaitOptions | undefined): unknown {
     const streamsOut = method.stream === 'output' || method.stream === 'both';
     if (!streamsOut) return this.#unary(name, method, input, options);
@@ -178,14 +178,14 @@ class Caller {
     try {
       await this.#link.send({ kind: CALL, call: id, a: deadlineMs }, parts);
     } catch (error) {
-      this.#close(id); // The server has not heard of it.
+      this.#close(id); // The server does not know the call.
       throw error;
     }
     if (streamsIn) void this.#sendItems(id, call, input as AsyncIterable<unknown>);
     return { id, outputs };
   }
 
-  /** Each item of the server is validated when it is asked for. */
+  /** Validates each item of the server when the program asks for it. */
   #checkOutputs(call: OpenCall, method: Method, name: string): void {
     const push = call.outputs.push.bind(call.outputs);
     call.outputs.push = (item) => push(item.then((value) => validated(method.output, value, `an item of ${name}`)));
@@ -199,7 +199,7 @@ class Caller {
       }
       if (this.#open.has(id)) this.#link.post({ kind: END, call: id });
     } catch (error) {
-      // The program's own iterable has failed, or an item cannot be sent.
+      // The program's iterable has failed, or an item cannot be sent.
       const call = this.#open.get(id);
       if (call === undefined) return;
       this.#cancel(id);
@@ -222,12 +222,12 @@ class Caller {
 
   #onFrame({ kind, call: id, a }: Frame, body: () => Promise<Buffer>): void {
     const call = this.#open.get(id);
-    if (kind === CREDIT && call === undefined) return; // It was on its way when the method ended.
-    if (call === undefined) throw broken('an answer to a call that is not open');
+    if (kind === CREDIT && call === undefined) return; // The credit was sent before the method ended.
+    if (call === undefined) throw broken('it answered a call that is not open');
     if (kind === ITEM) call.outputs.push(body().then(decodeValue));
     else if (kind === CREDIT) call.inputs.give(a);
     else if (kind === RESULT || kind === ERROR) this.#onAnswer(id, call, kind, body());
-    else throw broken(`a frame of kind ${kind} from the server`);
+    else throw broken(`a server cannot send a frame of kind ${kind}`);
   }
 
   #onAnswer(id: number, call: OpenCall, kind: number, body: Promise<Buffer>): void {
@@ -256,7 +256,7 @@ class Caller {
   }
 }
 
-/** The error in the body of ERROR, whatever a hostile server made of it. */
+/** The error in the body of ERROR, which may be hostile. */
 function errorIn(body: Buffer): RpcError {
   const { code, message } = (decodeValue(body) ?? {}) as { code?: unknown; message?: unknown };
   return new RpcError(String(code).slice(0, 64), String(message).slice(0, 1024));

@@ -6,44 +6,44 @@
 
 import { RoceError } from '../core/errors.js';
 
-/** The first frame of each side. `a`: calls at a time, `b`: items a stream, `length`: bytes of the longest body it takes. */
+/** The first frame of each side. `a`: most concurrent calls, `b`: most unread items per stream, `length`: longest body in bytes. */
 export const HELLO = 1;
-/** A call. `a`: milliseconds that the caller waits, or {@link NO_DEADLINE}. Body: name and input. */
+/** A call. `a`: deadline in milliseconds, or {@link NO_DEADLINE}. Body: name and input. */
 export const CALL = 2;
-/** The method has ended. Body: its output; none for a stream of outputs. */
+/** The method has completed. Body: its output; none for a stream of outputs. */
 export const RESULT = 3;
 /** The method has failed. Body: code and message. */
 export const ERROR = 4;
-/** One item of a stream, of either side. */
+/** One item of a stream, from either side. */
 export const ITEM = 5;
 /** The caller's stream has ended. */
 export const END = 6;
 /** `a` items were consumed. */
 export const CREDIT = 7;
-/** The caller has given up. It is answered with RESULT or ERROR all the same. */
+/** The caller has given up. The server still answers with RESULT or ERROR. */
 export const CANCEL = 8;
-/** The body number `a` was read: its memory is the sender's again. */
+/** The receiver has read body number `a`: the sender may use its memory again. */
 export const RELEASE = 9;
 
-/** Flag: the body is in the sender's memory, to be read there; `b` is its number. */
+/** Flag: the receiver reads the body from the sender's memory; `b` is its number. */
 export const BULK = 1;
-/** `a` of a call that waits as long as it takes. */
+/** `a` of a call without a deadline. */
 export const NO_DEADLINE = 0xffff_ffff;
-/** Of every frame. */
+/** Size of the header in bytes. */
 export const HEADER_BYTES = 32;
 const VERSION = 1;
 
 /** A frame's header. */
 export interface Frame {
-  /** What it is. */
+  /** Kind of the frame. */
   readonly kind: number;
   /** {@link BULK} or 0. */
   readonly flags: number;
-  /** The call it belongs to, chosen by the caller; 0 for HELLO and RELEASE. */
+  /** Number of the call, chosen by the caller; 0 for HELLO and RELEASE. */
   readonly call: number;
-  /** As the kind says. */
+  /** Depends on the kind. */
   readonly a: number;
-  /** As the kind says, or the number of a bulk body. */
+  /** Depends on the kind, or the number of a bulk body. */
   readonly b: number;
   /** Bytes of the body. */
   readonly length: number;
@@ -53,7 +53,7 @@ export interface Frame {
   readonly addr: bigint;
 }
 
-/** Writes the header of a frame; what is left out is 0. */
+/** Writes the header of a frame; omitted fields are 0. */
 export function writeFrame(out: Buffer, frame: Partial<Frame>): void {
   out[0] = frame.kind ?? 0;
   out[1] = VERSION;
@@ -67,10 +67,10 @@ export function writeFrame(out: Buffer, frame: Partial<Frame>): void {
   out.writeBigUInt64LE(frame.addr ?? 0n, 24);
 }
 
-/** The header of a message. Throws ERR_ROCE_MISMATCH for what is no frame. */
+/** The header of a message. Throws ERR_ROCE_MISMATCH if the message is not a frame. */
 export function readFrame(message: Buffer): Frame {
   if (message.length < HEADER_BYTES || message[1] !== VERSION || message[2] > BULK || message[3] !== 0) {
-    throw broken('a message that is no frame of version 1');
+    throw broken('it sent a message that is not a frame of version 1');
   }
   const frame = {
     kind: message[0],
@@ -82,10 +82,10 @@ export function readFrame(message: Buffer): Frame {
     rkey: message.readUInt32LE(20),
     addr: message.readBigUInt64LE(24),
   };
-  if (frame.kind < HELLO || frame.kind > RELEASE) throw broken(`a frame of kind ${frame.kind}`);
+  if (frame.kind < HELLO || frame.kind > RELEASE) throw broken(`it sent a frame of unknown kind ${frame.kind}`);
   const inline = message.length - HEADER_BYTES;
   const carries = frame.flags === BULK || frame.kind === HELLO ? 0 : frame.length;
-  if (inline !== carries) throw broken(`${inline} bytes where the header says ${carries}`);
+  if (inline !== carries) throw broken(`it sent ${inline} bytes, but the header says ${carries}`);
   return frame;
 }
 
@@ -94,6 +94,6 @@ export function broken(what: string): RoceError {
   return new RoceError(
     'ERR_ROCE_MISMATCH',
     `the peer does not speak rocev2/rpc: ${what}`,
-    'one end serves, the other calls',
+    'one side must call serveRpc, the other connectRpc',
   );
 }

@@ -1,14 +1,14 @@
-/** Streams of items: what one side sends of them, and what the other holds until the program asks. Credits bound what is held. */
+/** Streams of items: the sending side, and the receiving side, which holds items until the program asks for them. Credits bound their number. */
 
 import { broken } from './frame.js';
 
-/** Items that have arrived and wait for the program: an iterable, once. */
+/** Items that have arrived and wait for the program. Can be iterated once. */
 export class ItemQueue implements AsyncIterableIterator<unknown> {
   readonly #window: number;
   readonly #onConsumed: (count: number) => Promise<void>;
   readonly #onLeft: () => void;
   readonly #items: Promise<unknown>[] = [];
-  /** Items whose credits the peer does not have. */
+  /** Items whose credits were not given back yet. */
   #charged = 0;
   #consumed = 0;
   #isTelling = false;
@@ -16,18 +16,18 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
   #failure: Error | undefined;
   #wake: () => void = () => {};
 
-  /** `onConsumed` gives credits back, `onLeft` hears that the program wants no more. */
+  /** `onConsumed` gives credits back; `onLeft` is called when the program stops the iteration. */
   constructor(window: number, onConsumed: (count: number) => Promise<void>, onLeft: () => void) {
     this.#window = window;
     this.#onConsumed = onConsumed;
     this.#onLeft = onLeft;
   }
 
-  /** One more item. Throws ERR_ROCE_MISMATCH when the peer had no credit for it. */
+  /** Adds an item. Throws ERR_ROCE_MISMATCH if the peer had no credit for it. */
   push(item: Promise<unknown>): void {
-    item.catch(() => {}); // It is told when it is asked for.
+    item.catch(() => {}); // The iteration reports the error.
     if (++this.#charged > this.#window) throw broken('it sent more items than its credits allow');
-    if (this.#isEnded) throw broken('it sent an item behind the end of its stream');
+    if (this.#isEnded) throw broken('it sent an item after the end of its stream');
     if (this.#failure === undefined) this.#items.push(item);
     this.#wake();
   }
@@ -38,7 +38,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
     this.#wake();
   }
 
-  /** The stream has failed: what is here is still handed out only if it came before. */
+  /** The stream has failed. Items that arrived before are still delivered. */
   fail(error: Error): void {
     if (this.#isEnded) return;
     this.#failure ??= error;
@@ -63,7 +63,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
     }
   }
 
-  /** The program wants no more. */
+  /** The program stops the iteration. */
   async return(): Promise<IteratorResult<unknown, undefined>> {
     if (!this.#isEnded) this.#onLeft();
     this.end();
@@ -93,7 +93,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
   }
 }
 
-/** What may be sent of a stream. */
+/** The credits of a stream for sending. */
 export class ItemCredits {
   readonly #window: number;
   #left: number;
@@ -105,7 +105,7 @@ export class ItemCredits {
     this.#left = window;
   }
 
-  /** Resolves when one item may be sent: false when none may any more. */
+  /** Resolves when one item may be sent; false if no more items may be sent. */
   async take(): Promise<boolean> {
     while (this.#left === 0 && !this.#isStopped) {
       await new Promise<void>((resolve) => {
@@ -117,10 +117,10 @@ export class ItemCredits {
     return true;
   }
 
-  /** The peer has consumed items. Throws ERR_ROCE_MISMATCH for more than it was sent. */
+  /** The peer has consumed items. Throws ERR_ROCE_MISMATCH if it gives back more credits than were used. */
   give(count: number): void {
     this.#left += count;
-    if (this.#left > this.#window) throw broken('it gives back credits that were never taken');
+    if (this.#left > this.#window) throw broken('it gave back credits that were never used');
     this.#wake();
   }
 

@@ -1,4 +1,4 @@
-/** The limits of an end, complete and checked. */
+/** The limits of one side, complete and checked. */
 
 import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import type { Limits, RpcLimits } from './rpc-link.js';

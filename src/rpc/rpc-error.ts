@@ -1,32 +1,32 @@
-/** Errors that cross from the server to the caller. */
+/** Errors that the server sends to the caller. */
 
 import { RoceError } from '../core/errors.js';
 
-/** Codes that the library itself gives; methods may give others. */
+/** Error codes of the library; methods may use others. */
 export const RPC_CODES = [
   /** The server has no such method. */
   'UNKNOWN_METHOD',
   /** A value does not fit its schema. */
   'INVALID',
-  /** The caller's `timeoutMs` was over when the method ended. */
+  /** The caller's `timeoutMs` passed before the method completed. */
   'TIMEOUT',
   /** The caller gave up. */
   'CANCELLED',
-  /** The method threw something that was not meant for callers. */
+  /** The method failed with an error that is not sent to callers. */
   'INTERNAL',
-  /** A value is larger than the caller takes. */
+  /** A value is larger than the caller accepts. */
   'TOO_LARGE',
 ] as const;
 
 /**
- * A method failed. A handler throws it with a code of its own, and the caller gets one with the same `remoteCode` and message. The `code` is always
+ * The error of a failed method. A handler throws it with its own code; the caller gets an error with the same `remoteCode` and message. `code` is always
  * `ERR_ROCE_REMOTE`.
  */
 export class RpcError extends RoceError {
-  /** What failed, for programs: one of {@link RPC_CODES}, or a code of the method. */
+  /** Error code: one of {@link RPC_CODES}, or a code of the method. */
   readonly remoteCode: string;
 
-  /** `remoteCode` is at most 64 characters, `message` at most 1024; more is cut off on the wire. */
+  /** `remoteCode` is at most 64 characters, `message` at most 1024; longer ones are cut. */
   constructor(remoteCode: string, message: string) {
     super('ERR_ROCE_REMOTE', message);
     this.remoteCode = remoteCode;

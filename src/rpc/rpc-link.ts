@@ -1,6 +1,6 @@
 /**
- * Frames and their bodies over one connection. Small bodies travel in the SEND. Large ones stay in the sender's memory: the SEND tells where, the
- * receiver reads them from there when it has room, and says when it is done.
+ * Frames and their bodies over one connection. Small bodies are part of the SEND. Large ones stay in the sender's memory: the SEND says where, the
+ * receiver reads them when it has room, and confirms that.
  */
 
 import type { Connection } from '../cm/connection.js';
@@ -10,34 +10,34 @@ import { Access } from '../verbs/access.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
 
-/** What one side takes of the other. */
+/** Limits that one side sets for its peer. */
 export interface RpcLimits {
-  /** Calls at a time, 1 to 65,535. Of those beyond the caller waits. Default 64. */
+  /** Most concurrent calls, 1 to 65,535. Further calls wait at the caller. Default 64. */
   readonly callsMax?: number;
-  /** Items of one stream that may wait unread, 1 to 65,535. Default 16. */
+  /** Most unread items of one stream, 1 to 65,535. Default 16. */
   readonly itemsMax?: number;
-  /** Longest value, encoded, in bytes. Default 16 MiB. */
+  /** Longest encoded value in bytes. Default 16 MiB. */
   readonly valueBytesMax?: number;
-  /** Bytes of large values that are on their way at a time, in each direction. Default 64 MiB. */
+  /** Most bytes of large values in flight, in each direction. Default 64 MiB. */
   readonly bulkBytesMax?: number;
 }
 
 /** All limits, complete. */
 export type Limits = Required<RpcLimits>;
 
-/** What a link tells its owner. Errors that these throw end the link. */
+/** Callbacks of a link. Errors that they throw end the link. */
 export interface LinkEvents {
-  /** The peer has said what it takes. */
+  /** The peer has sent its limits. */
   onHello(peer: Limits): void;
-  /** A frame; `body` reads what it carries, once. */
+  /** A frame has arrived; `body` reads its body, once. */
   onFrame(frame: Frame, body: () => Promise<Buffer>): void;
-  /** Nothing more comes. Called once. */
+  /** The link has ended. Called once. */
   onEnd(error: Error): void;
 }
 
-/** One connection that speaks frames. */
+/** One connection that carries frames. */
 export class RpcLink {
-  /** The connection, which is the link's. */
+  /** The connection, which the link owns. */
   readonly connection: Connection;
   readonly #limits: Limits;
   readonly #events: LinkEvents;
@@ -49,7 +49,7 @@ export class RpcLink {
   #peer: Limits | undefined;
   #end: Error | undefined;
 
-  /** Takes the messages of the connection. Throws ERR_ROCE_BUSY when they are something else's. */
+  /** Takes over the messages of the connection. Throws ERR_ROCE_BUSY if they are in use already. */
   constructor(connection: Connection, limits: Limits, events: LinkEvents) {
     connection.claim('an RPC');
     this.connection = connection;
@@ -62,12 +62,12 @@ export class RpcLink {
     void this.#serve();
   }
 
-  /** Why it has ended, if it has. */
+  /** Why the link has ended; undefined while it is open. */
   get end(): Error | undefined {
     return this.#end;
   }
 
-  /** Sends a frame without a body. What fails ends the link. */
+  /** Sends a frame without a body. A failure ends the link. */
   post(frame: Partial<Frame>): void {
     this.#send(frame).catch((error: Error) => this.fail(error));
   }
@@ -82,14 +82,14 @@ export class RpcLink {
   }
 
   /**
-   * Sends a frame with a body. Resolves when the peer's NIC has it, or has been told of it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer
-   * takes. The parts may change as soon as this resolves.
+   * Sends a frame with a body. Resolves when the peer's NIC has the body, or knows where it is. Rejects with ERR_ROCE_LIMIT if it is longer than the peer
+   * accepts. The parts may change after this resolves.
    */
   async send(frame: Partial<Frame>, parts: readonly Uint8Array[]): Promise<void> {
     const length = lengthOf(parts);
     const max = this.#peer?.valueBytesMax ?? 0;
     if (length > max) {
-      const message = `a value of ${length} bytes, encoded, is longer than the ${max} that the peer takes`;
+      const message = `a value of ${length} bytes, encoded, is longer than the ${max} that the peer accepts`;
       throw new RoceError(
         'ERR_ROCE_LIMIT',
         message,
@@ -124,9 +124,9 @@ export class RpcLink {
 
   #onFrame(frame: Frame, inline: Buffer): void {
     if ((this.#peer === undefined) !== (frame.kind === HELLO))
-      throw broken(`a frame of kind ${frame.kind} out of turn`);
+      throw broken(`it sent a frame of kind ${frame.kind} at the wrong time`);
     if (frame.kind === HELLO) {
-      if (frame.a < 1 || frame.b < 1) throw broken('a HELLO of a side that takes nothing');
+      if (frame.a < 1 || frame.b < 1) throw broken('its HELLO has a limit of 0');
       const { bulkBytesMax } = this.#limits;
       this.#peer = { callsMax: frame.a, itemsMax: frame.b, valueBytesMax: frame.length, bulkBytesMax };
       this.#events.onHello(this.#peer);
@@ -136,7 +136,7 @@ export class RpcLink {
       void this.#onRelease(frame.a);
       return;
     }
-    if (frame.length > this.#limits.valueBytesMax) throw broken(`a body of ${frame.length} bytes`);
+    if (frame.length > this.#limits.valueBytesMax) throw broken(`it sent a body of ${frame.length} bytes, which is too long`);
     this.#events.onFrame(frame, frame.flags === BULK ? () => this.#read(frame) : () => Promise.resolve(inline));
   }
 
@@ -144,16 +144,16 @@ export class RpcLink {
     const region = this.#lent.get(number);
     this.#lent.delete(number);
     if (region === undefined) {
-      this.fail(broken('it releases a body that it was not lent'));
+      this.fail(broken('it released a body that is not in use'));
       return;
     }
     const { bytes } = region;
-    await region.close().catch(() => {}); // Then it goes with the connection.
+    await region.close().catch(() => {}); // Otherwise it is freed with the connection.
     this.connection.device.scratch.give(bytes);
     this.#sendBulk.give(bytes.length);
   }
 
-  /** A large body, out of the peer's memory. */
+  /** Reads a large body from the peer's memory. */
   async #read({ addr, rkey, length, b }: Frame): Promise<Buffer> {
     await this.#readBulk.take(length);
     try {
@@ -163,14 +163,14 @@ export class RpcLink {
       await this.connection.readClaimed(memory, addr, rkey);
       const body = Buffer.from(memory);
       scratch.give(memory);
-      await this.#send({ kind: RELEASE, a: b }); // A peer that takes no messages gets no more bodies read, either.
+      await this.#send({ kind: RELEASE, a: b }); // Without room for messages at the peer, no more bodies are read.
       return body;
     } finally {
       this.#readBulk.give(length);
     }
   }
 
-  /** Ends the link and its connection. The first cause counts. */
+  /** Ends the link and its connection. Only the first error is kept. */
   fail(error: Error): void {
     if (this.#end !== undefined) return;
     this.#end = error;
@@ -182,7 +182,7 @@ export class RpcLink {
 
   /** Ends the connection. */
   async close(): Promise<void> {
-    await this.connection.close().catch(() => {}); // Then it is closed with the device.
+    await this.connection.close().catch(() => {}); // Otherwise the device closes it.
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the RPC is closed'));
     for (const { bytes } of this.#lent.values()) this.connection.device.scratch.give(bytes);
     this.#lent.clear();

@@ -1,15 +1,15 @@
 /**
- * What the package takes from schema libraries: the interface of Standard Schema (https://standardschema.dev), version 1, which zod, valibot, arktype
- * and others implement. No library is loaded for it.
+ * The interface to schema libraries: Standard Schema (https://standardschema.dev), version 1, which zod, valibot, arktype
+ * and others implement. It loads no library.
  */
 
 import { RpcError } from './rpc-error.js';
 
-/** Why a value does not fit. */
+/** An issue: why a value does not fit the schema. */
 export interface SchemaIssue {
   /** For people. */
   readonly message: string;
-  /** Where in the value: keys, or objects that hold one. */
+  /** Path to the place in the value: keys, or objects with a key. */
   readonly path?:
     | ReadonlyArray<
         | PropertyKey
@@ -21,16 +21,16 @@ export interface SchemaIssue {
     | undefined;
 }
 
-/** What a validation yields. */
+/** Result of a validation. */
 export type SchemaResult<Output> =
   | {
-      /** What the schema makes of the value. */
+      /** The value after validation. */
       readonly value: Output;
-      /** None. */
+      /** Undefined: the value is valid. */
       readonly issues?: undefined;
     }
   | {
-      /** Why it does not fit. */
+      /** The issues. */
       readonly issues: readonly SchemaIssue[];
     };
 
@@ -56,15 +56,15 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
-/** What a program passes for a schema. */
+/** The type that a schema accepts. */
 export type InputOf<S extends StandardSchema> = NonNullable<S['~standard']['types']>['input'];
-/** What the schema makes of it. */
+/** The type after validation. */
 export type OutputOf<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-/** Longest text about issues that crosses the wire, in characters. */
+/** Longest text about issues that is sent, in characters. */
 const TEXT_MAX = 500;
 
-/** The value as the schema makes it. Rejects with an RpcError `INVALID`, which names the first places that do not fit. */
+/** Validates a value. Rejects with an RpcError `INVALID`, which names the first issues. */
 export async function validated(schema: StandardSchema, value: unknown, what: string): Promise<unknown> {
   const result = await schema['~standard'].validate(value);
   if (result.issues === undefined) return result.value;

@@ -1,6 +1,8 @@
-/** The serving end of a service. Whatever a caller sends ends its own connection at most; nothing of it is thrown at the program. */
+/** The server side of a service. A misbehaving caller ends its own connection at most; no error of it reaches the program. */
 
 import type { Connection } from '../cm/connection.js';
+import { printable } from '../cm/printable.js';
+import { nearestName } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
 import { Permits } from '../core/permits.js';
 import { NS_PER_MS } from '../core/units.js';
@@ -13,42 +15,42 @@ import { validated } from './schema.js';
 import type { Handlers, Method, Service } from './service.js';
 import { decodeValue, encodeValue } from './value.js';
 
-/** What {@link serveRpc} takes. */
+/** Options of {@link serveRpc}. */
 export interface ServeOptions extends RpcLimits {
   /**
-   * Hears of what a handler threw that was no RpcError; the caller gets `INTERNAL` and no text. With an empty method: of why no more connections
-   * come, when the iterable of them failed. Default: nobody.
+   * Called with an error of a handler that is not an RpcError; the caller gets `INTERNAL` without its text. Called with an empty method name
+   * if the iterable of connections fails. Default: errors are ignored.
    */
   readonly onError?: (error: unknown, method: string) => void;
 }
 
-/** What has become of the calls of a server. */
+/** Counters of a server. */
 export interface RpcCounters {
-  /** Calls that came. */
+  /** Calls received. */
   calls: number;
-  /** Answered with an output, or all of them. */
+  /** Calls answered with an output, or with a complete stream. */
   done: number;
-  /** Answered with an error of the method, the schemas or the library. */
+  /** Calls answered with an error of the method, the schemas or the library. */
   failed: number;
-  /** The caller gave up, its time was over, or its connection ended. */
+  /** Calls that ended because the caller gave up, its deadline passed, or its connection ended. */
   cancelled: number;
   /** Connections that ended because the peer broke the protocol. */
   refused_peers: number;
 }
 
-/** The serving end; made by {@link serveRpc}. */
+/** A server; made by {@link serveRpc}. */
 export interface RpcServer extends AsyncDisposable {
-  /** A copy. */
+  /** A copy of the counters. */
   counters(): RpcCounters;
-  /** Connections that are served. */
+  /** Number of open connections. */
   readonly connections: number;
   /** Ends all connections. Safe to call twice. */
   close(): Promise<void>;
 }
 
 /**
- * Serves the methods of a service on a connection, or on each connection of an iterable, such as a listener. The messages of the connections are the
- * RPC's from then on.
+ * Serves the methods of a service on a connection, or on each connection of an iterable, such as a listener. The RPC takes over all messages of
+ * the connections.
  */
 export function serveRpc<S extends Service>(
   source: Connection | AsyncIterable<Connection>,
@@ -72,7 +74,7 @@ export function serveRpc<S extends Service>(
 
 type AnyHandlers = Readonly<Record<string, (input: unknown, context: { readonly signal: AbortSignal }) => unknown>>;
 
-/** Longest code and message of an error that cross. */
+/** Longest code and message of an error that are sent, in characters. */
 const CODE_MAX = 64;
 const MESSAGE_MAX = 1024;
 
@@ -109,7 +111,7 @@ class Server {
   }
 }
 
-/** A call that is not answered yet. It holds a place of the caller until its answer has been sent. */
+/** A call that is not answered yet. It counts towards the caller's limit until its answer has been sent. */
 interface ServedCall {
   readonly abort: AbortController;
   readonly inputs: ItemQueue;
@@ -121,7 +123,7 @@ class ServedConnection {
   readonly #server: Server;
   readonly #link: RpcLink;
   readonly #calls = new Map<number, ServedCall>();
-  /** Calls that run, and answers that the peer has not taken: one that takes none gets no more calls served. */
+  /** Running calls, and answers that the peer has not received. A peer that receives no answers gets no more calls served. */
   readonly #served: Permits;
   /** Items of calls that have been answered. */
   #strays = 0;
@@ -144,21 +146,21 @@ class ServedConnection {
     const { kind, call: id, a } = frame;
     const call = this.#calls.get(id);
     if (kind === CALL) {
-      if (call !== undefined) throw broken('two calls with one number');
-      if (this.#calls.size >= this.#server.limits.callsMax) throw broken('more calls at a time than it was told');
+      if (call !== undefined) throw broken('it used the number of an open call again');
+      if (this.#calls.size >= this.#server.limits.callsMax) throw broken('it made more concurrent calls than allowed');
       void this.#serve(id, this.#newCall(id, a), body());
     } else if (kind === ITEM) {
-      // An item of a call that has been answered meanwhile is still to be taken out of the peer's memory.
+      // An item of a call that has been answered meanwhile must still be read from the peer's memory.
       const item = body();
       if (call === undefined) this.#takeStray(item);
       else call.inputs.push(item.then(decodeValue));
     } else if (kind === END) call?.inputs.end();
     else if (kind === CREDIT) call?.outputs.give(a);
     else if (kind === CANCEL) call?.abort.abort(new RpcError('CANCELLED', 'the caller gave up'));
-    else throw broken(`a frame of kind ${kind} from a caller`);
+    else throw broken(`a caller cannot send a frame of kind ${kind}`);
   }
 
-  /** As many may be on their way as an honest caller can have sent before it heard of the answers. */
+  /** An honest caller can have sent this many items before it received the answers. */
   #takeStray(item: Promise<Buffer>): void {
     const { callsMax, itemsMax } = this.#server.limits;
     const done = () => {
@@ -166,7 +168,7 @@ class ServedConnection {
     };
     this.#strays++;
     item.then(done, done);
-    if (this.#strays > callsMax * itemsMax) throw broken('items of calls that are not open');
+    if (this.#strays > callsMax * itemsMax) throw broken('it sent items of calls that are not open');
   }
 
   #newCall(id: number, deadlineMs: number): ServedCall {
@@ -174,7 +176,7 @@ class ServedConnection {
     const { clock } = this.#link.connection.device;
     counters.calls++;
     const abort = new AbortController();
-    const late = () => abort.abort(new RpcError('TIMEOUT', `the caller waits no longer than ${deadlineMs} ms`));
+    const late = () => abort.abort(new RpcError('TIMEOUT', `the caller's deadline of ${deadlineMs} ms has passed`));
     const call: ServedCall = {
       abort,
       inputs: new ItemQueue(
@@ -203,9 +205,9 @@ class ServedConnection {
       const bytes = await body;
       name = nameIn(bytes);
       const method = Object.hasOwn(this.#server.service, name) ? this.#server.service[name] : undefined;
-      if (method === undefined) throw new RpcError('UNKNOWN_METHOD', 'the server has no such method');
+      if (method === undefined) throw unknownMethod(name, this.#server.service);
       const parts = await untilAborted(this.#run(id, call, name, method, bytes), signal);
-      this.#calls.delete(id); // The caller may use its place as soon as it has the answer.
+      this.#calls.delete(id); // The caller may start another call as soon as it has the answer.
       await this.#link.send({ kind: RESULT, call: id }, parts);
       counters.done++;
     } catch (error) {
@@ -237,7 +239,7 @@ class ServedConnection {
     return [];
   }
 
-  /** What the caller hears: only what was meant for it. */
+  /** The error for the caller, without internal details. */
   #told(error: unknown, name: string): RpcError {
     if (error instanceof RpcError) return error;
     if (error instanceof RoceError && error.code === 'ERR_ROCE_LIMIT') return new RpcError('TOO_LARGE', error.message);
@@ -246,7 +248,7 @@ class ServedConnection {
     try {
       this.#server.onError?.(error, name);
     } catch {
-      // A hook that throws must not reach the peer's frames.
+      // An error of the hook must not end the connection.
     }
     return new RpcError('INTERNAL', 'the method failed');
   }
@@ -268,10 +270,17 @@ class ServedConnection {
 /** The method's name at the head of a CALL's body. Throws an RpcError. */
 function nameIn(body: Buffer): string {
   const length = body.length > 0 ? body[0] : 0;
-  if (length === 0 || body.length < 1 + length) throw new RpcError('INVALID', 'a call without a name');
+  if (length === 0 || body.length < 1 + length) throw new RpcError('INVALID', 'the call has no method name');
   const name = body.toString('utf8', 1, 1 + length);
-  if (Buffer.byteLength(name) !== length) throw new RpcError('INVALID', 'a name that is no UTF-8');
+  if (Buffer.byteLength(name) !== length) throw new RpcError('INVALID', 'the method name is not valid UTF-8');
   return name;
+}
+
+/** The error for a call of a method that the service does not have; it names the nearest method, and no others. */
+function unknownMethod(name: string, service: Service): RpcError {
+  const meant = nearestName(name, Object.keys(service));
+  const hint = meant === undefined ? '' : `; did you mean '${meant}'?`;
+  return new RpcError('UNKNOWN_METHOD', `the server has no method '${printable(name)}'${hint}`);
 }
 
 async function* validatedItems(
@@ -282,7 +291,7 @@ async function* validatedItems(
   for await (const item of items) yield await validated(method.input, item, `an item of ${name}`);
 }
 
-/** A caller that gave up is answered at once; the handler ends in its own time. */
+/** Rejects at once when the caller gives up; the handler may still run. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

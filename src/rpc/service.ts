@@ -1,4 +1,4 @@
-/** What a service is: methods by name, each with the schemas of what goes in and comes out. Both ends share it. */
+/** A service: methods by name, each with the schemas of its input and output. Both sides share the definition. */
 
 import { checkKind, checkObject } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
@@ -7,20 +7,20 @@ import type { InputOf, OutputOf, StandardSchema } from './schema.js';
 
 /** One method. */
 export interface Method {
-  /** Of the input, or of each item where the caller streams. */
+  /** Schema of the input, or of each item if the caller streams. */
   readonly input: StandardSchema;
-  /** Of the output, or of each item where the server streams. */
+  /** Schema of the output, or of each item if the server streams. */
   readonly output: StandardSchema;
-  /** Which side sends a stream of items instead of one value. Default: neither. */
+  /** The side that sends a stream of items instead of one value. Default: neither. */
   readonly stream?: 'input' | 'output' | 'both';
 }
 
 /** Methods by name. */
 export type Service = Readonly<Record<string, Method>>;
 
-/** What a handler knows beside its input. */
+/** Second argument of a handler. */
 export interface CallContext {
-  /** Aborted when the caller gives up, its time is over, or the connection ends. Nobody waits for the output then. */
+  /** Aborted when the caller gives up, its deadline passes, or the connection ends. The output is then discarded. */
   readonly signal: AbortSignal;
 }
 
@@ -38,27 +38,27 @@ export type StreamsOut<M extends Method> = M extends {
 }
   ? true
   : false;
-/** What a caller passes to a method: a value, or the items of a stream. */
+/** The argument of a call: a value, or the items of a stream. */
 export type Sent<M extends Method> =
   StreamsIn<M> extends true ? AsyncIterable<InputOf<M['input']>> | Iterable<InputOf<M['input']>> : InputOf<M['input']>;
-/** What a handler gets of it. */
+/** The input of a handler: a value, or the items of a stream. */
 export type Taken<M extends Method> =
   StreamsIn<M> extends true ? AsyncIterable<OutputOf<M['input']>> : OutputOf<M['input']>;
-/** What a handler answers. */
+/** The return value of a handler. */
 export type Answered<M extends Method> =
   StreamsOut<M> extends true
     ? AsyncIterable<InputOf<M['output']>> | Iterable<InputOf<M['output']>>
     : InputOf<M['output']> | Promise<InputOf<M['output']>>;
-/** What the caller gets of it. */
+/** The result of a call. */
 export type Got<M extends Method> =
   StreamsOut<M> extends true ? AsyncIterableIterator<OutputOf<M['output']>> : Promise<OutputOf<M['output']>>;
 
-/** A function for each method of the service: what the server does. It gets what the schemas made of the input. */
+/** The handlers of a server: a function for each method of the service. It gets the input after validation. */
 export type Handlers<S extends Service> = {
   readonly [K in keyof S]: (input: Taken<S[K]>, context: CallContext) => Answered<S[K]>;
 };
 
-/** A function for each method of the service: what the client calls. */
+/** The methods of a client: a function for each method of the service. */
 export type Methods<S extends Service> = {
   readonly [K in keyof S]: (input: Sent<S[K]>, options?: WaitOptions) => Got<S[K]>;
 };
@@ -66,7 +66,7 @@ export type Methods<S extends Service> = {
 /** Longest name of a method, in bytes. */
 export const NAME_BYTES_MAX = 255;
 
-/** Checks a service and returns it. Throws ERR_ROCE_INVALID_ARGUMENT for what has no schemas, ERR_ROCE_OUT_OF_RANGE for a name that is too long. */
+/** Checks a service and returns it. Throws ERR_ROCE_INVALID_ARGUMENT for a method without schemas, ERR_ROCE_OUT_OF_RANGE for a name that is too long. */
 export function defineService<const S extends Service>(methods: S): S {
   checkObject('a service', methods, 'an object of methods: {name: {input, output}}');
   for (const [name, method] of Object.entries(methods)) {

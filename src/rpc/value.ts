@@ -1,23 +1,23 @@
 /**
- * Values as they travel: JSON, and beside it the bytes of every Uint8Array in the value, unchanged.
+ * Encoding of values: JSON, and after it the unchanged bytes of every Uint8Array in the value.
  *
  *     json bytes 4   pieces 4   bytes of each piece 4 ...   JSON   pieces
  *
- * In the JSON a piece is the string NUL + its number; a string of the program that begins with NUL gets a second one.
+ * In the JSON, the string NUL + number stands for a piece. A string of the program that begins with NUL gets a second NUL.
  */
 
 import { RoceError } from '../core/errors.js';
 
 const MARK = '\0';
-/** No value of a sane program has more. */
+/** Most byte arrays in a value. */
 const PIECES_MAX = 1024;
 
-/** Parts of an encoded value, in order. Pieces are the program's own bytes: they must not change until they are sent. */
+/** Parts of an encoded value, in order. Pieces are the program's own bytes, which must not change until they are sent. */
 export function encodeValue(value: unknown): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   const json = Buffer.from(
     JSON.stringify(value === undefined ? null : value, function (this: Record<string, unknown>, key, shown: unknown) {
-      const raw = this[key]; // A Buffer has been through its toJSON.
+      const raw = this[key]; // The original: toJSON of a Buffer has changed the value.
       if (raw instanceof Uint8Array) return `${MARK}${pieces.push(raw) - 1}`;
       if (typeof shown === 'bigint') throw unsupported('a bigint', 'pass it as a string');
       return typeof shown === 'string' && shown.startsWith(MARK) ? MARK + shown : shown;
@@ -35,11 +35,11 @@ function unsupported(what: string, hint: string): RoceError {
   return new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a value with ${what} cannot be sent`, hint);
 }
 
-/** The value in `body`; its byte arrays are views of that. Throws ERR_ROCE_MALFORMED for whatever is no encoded value. */
+/** The value in `body`; its byte arrays are views of `body`. Throws ERR_ROCE_MALFORMED if `body` is not an encoded value. */
 export function decodeValue(body: Buffer): unknown {
   const count = body.length >= 8 ? body.readUInt32LE(4) : PIECES_MAX + 1;
   const headBytes = 8 + 4 * count;
-  if (count > PIECES_MAX || body.length < headBytes) throw malformed('a body without a head');
+  if (count > PIECES_MAX || body.length < headBytes) throw malformed('a body without a header');
   const jsonEnd = headBytes + body.readUInt32LE(0);
   const pieces: Buffer[] = [];
   let at = jsonEnd;
@@ -55,7 +55,7 @@ export function decodeValue(body: Buffer): unknown {
     );
   } catch (error) {
     if (error instanceof RoceError) throw error;
-    throw malformed('no JSON'); // Or JSON nested so deeply that the stack ends.
+    throw malformed('a body without valid JSON'); // Or nested too deeply for the stack.
   }
 }
 
@@ -63,7 +63,7 @@ function unmarked(text: string, pieces: readonly Buffer[]): unknown {
   const rest = text.slice(1);
   if (rest.startsWith(MARK)) return rest;
   const piece = /^\d{1,4}$/.test(rest) ? pieces[Number(rest)] : undefined;
-  if (piece === undefined) throw malformed('a piece that is not there');
+  if (piece === undefined) throw malformed('a reference to a missing piece');
   return piece;
 }
 

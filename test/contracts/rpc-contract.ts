@@ -135,11 +135,20 @@ export function rpcContract(title: string, { rpc, ...under }: RpcUnderTest): voi
       expect(served.counters()).toMatchObject({ failed: 4, refused_peers: 0 });
     });
 
-    it('says that the server has no such method', async () => {
+    it('says that the server has no such method, and which name is near', async () => {
       const { server, client } = await pair();
-      serveRpc(server, defineService({}), {});
-      const { methods } = connectRpc(client, defineService({ toString: { input: z.null(), output: z.null() } }));
-      await expect(methods.toString(null)).rejects.toMatchObject({ remoteCode: 'UNKNOWN_METHOD' });
+      const method = { input: z.null(), output: z.null() };
+      serveRpc(server, defineService({ read: method, secret: method }), { read: () => null, secret: () => null });
+      const { methods } = connectRpc(client, defineService({ toString: method, raed: method, 'a\u001b': method }));
+      await expect(methods.toString(null)).rejects.toMatchObject({
+        remoteCode: 'UNKNOWN_METHOD',
+        message: expect.stringMatching(/the server has no method 'toString'$/), // No list: a caller learns no names.
+      });
+      await expect(methods.raed(null)).rejects.toMatchObject({
+        remoteCode: 'UNKNOWN_METHOD',
+        message: expect.stringMatching(/the server has no method 'raed'; did you mean 'read'\?$/),
+      });
+      await expect(methods['a\u001b'](null)).rejects.toMatchObject({ message: expect.not.stringContaining('\u001b') });
     });
 
     it('deadlines and aborts reach the method; the call ends at once', async () => {

@@ -55,7 +55,7 @@ describe('values of the RPC', () => {
     const deep = Buffer.from(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
     const head = Buffer.alloc(8);
     head.writeUInt32LE(deep.length, 0);
-    expect(() => decodeValue(Buffer.concat([head, deep]))).toThrow(/no JSON/);
+    expect(() => decodeValue(Buffer.concat([head, deep]))).toThrow(/without valid JSON/);
     expect((there(JSON.parse('{"__proto__":{"x":1}}')) as { x?: number }).x).toBeUndefined();
     expect(() => encodeValue({ n: 1n })).toThrow(/bigint/);
   });

@@ -104,7 +104,7 @@ const service = {
   }),
 };
 
-/** What the process can be asked. */
+/** The calls that the process answers. */
 export type WindowServerService = typeof service;
 
 serveParent(service);
