@@ -5,6 +5,7 @@
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
+import { whyUnwritable } from '../core/file-errors.js';
 import {
   type CaptureInterface,
   enhancedPacketBytes,
@@ -135,6 +136,5 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
 }
 
 function writeError(path: string, cause: unknown): RoceError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new RoceError('ERR_ROCE_IO', `cannot write capture ${path}: ${reason}`, undefined, { cause });
+  return new RoceError('ERR_ROCE_IO', `cannot write capture ${path}: ${whyUnwritable(cause)}`, undefined, { cause });
 }

@@ -8,6 +8,7 @@
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
+import { whyUnwritable } from '../core/file-errors.js';
 import { NS_PER_MS } from '../core/units.js';
 import type { EventData, EventName } from './events.js';
 
@@ -140,6 +141,5 @@ export class TraceFile {
 }
 
 function writeError(path: string, cause: unknown): RoceError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new RoceError('ERR_ROCE_IO', `cannot write trace ${path}: ${reason}`, undefined, { cause });
+  return new RoceError('ERR_ROCE_IO', `cannot write trace ${path}: ${whyUnwritable(cause)}`, undefined, { cause });
 }

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
+import { whyUnreadable } from '../core/file-errors.js';
 
 /** The whole file. Throws ERR_ROCE_IO, which names the file and says why it cannot be read. */
 export async function readInputFile(path: string): Promise<Buffer> {
@@ -17,23 +18,5 @@ export async function readJsonFile(path: string): Promise<unknown> {
     return JSON.parse(text);
   } catch (cause) {
     throw new RoceError('ERR_ROCE_MALFORMED', `${path} is not JSON: ${(cause as Error).message}`, undefined, { cause });
-  }
-}
-
-/** Why the operating system refuses a file or folder. */
-export function whyUnreadable(cause: NodeJS.ErrnoException): string {
-  switch (cause.code) {
-    case 'ENOENT':
-      return 'there is no such file';
-    case 'EISDIR':
-      return 'it is a directory';
-    case 'ENOTDIR':
-      return 'it is not a directory';
-    case 'EACCES':
-      return 'permission denied';
-    case 'ERR_FS_FILE_TOO_LARGE':
-      return 'it is larger than 2 GiB (split it with: editcap -c 1000000 IN OUT)';
-    default:
-      return cause.message;
   }
 }

@@ -2,7 +2,7 @@
 
 import { open, writeFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
-import { whyUnreadable } from './input-file.js';
+import { whyUnwritable } from '../core/file-errors.js';
 
 /** Checks before the work that its result can be written. The contents of the file do not change. */
 export async function checkWritable(path: string | undefined): Promise<void> {
@@ -12,11 +12,6 @@ export async function checkWritable(path: string | undefined): Promise<void> {
 /** Writes the whole file, and replaces an existing one. */
 export async function writeOutputFile(path: string, text: string): Promise<void> {
   await writeFile(path, text).catch((cause) => refuse(path, cause));
-}
-
-/** Why the operating system refuses to write a file. */
-function whyUnwritable(cause: NodeJS.ErrnoException): string {
-  return cause.code === 'ENOENT' ? 'there is no such folder' : whyUnreadable(cause);
 }
 
 function refuse(path: string, cause: NodeJS.ErrnoException): never {

@@ -1,7 +1,6 @@
 /** `rocev2 dashboard`: a web page that shows and changes a live lab, follows running programs, or shows a simulation. */
 
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { Attachment } from '../../dashboard/attached/attachment.js';
@@ -16,6 +15,7 @@ import type { IpAddress } from '../../packet/address.js';
 import { ROCE_UDP_PORT } from '../../port/datagram.js';
 import { CommandFailure, EXIT_FAILED, EXIT_USAGE } from '../exit.js';
 import { extensionOption } from '../extensions.js';
+import { readInputFile } from '../input-file.js';
 import { orInterrupted } from '../interruption.js';
 import { addressOption, allowHostOption, portOption, rangeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
@@ -129,10 +129,7 @@ async function serve(
 }
 
 async function loadCapture(path: string, udpPort: number): Promise<CaptureState> {
-  const bytes = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
-    const why = cause.code === 'ENOENT' ? 'there is no such file' : cause.message;
-    throw new CommandFailure(EXIT_FAILED, `cannot read ${path}: ${why}`, { cause });
-  });
+  const bytes = await readInputFile(path);
   const state = await Promise.resolve()
     .then(() => captureState(basename(path), bytes, udpPort))
     .catch((cause: Error) => {

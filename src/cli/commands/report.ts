@@ -2,9 +2,9 @@
 
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { whyUnreadable } from '../../core/file-errors.js';
 import { wallMs } from '../../driver/system-clock.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import { whyUnreadable } from '../input-file.js';
 import { type CliIo, Output } from '../output.js';
 import { writeOutputFile } from '../output-file.js';
 import { packageVersion } from '../package-version.js';

@@ -13,6 +13,7 @@ import { dirname } from 'node:path';
 import PQueue from 'p-queue';
 import { crc32c } from '../../core/crc32c.js';
 import { RoceError } from '../../core/errors.js';
+import { whyUnreadable, whyUnwritable } from '../../core/file-errors.js';
 import { BlockChecksums, readFully, writeFully } from './block-checksums.js';
 import {
   type BlockDevice,
@@ -121,7 +122,10 @@ export class FileDevice implements BlockDevice {
     } catch (error) {
       for (const handle of handles) await handle.close();
       if (!(error instanceof Error) || !('syscall' in error)) throw error;
-      throw new RoceError('ERR_ROCE_IO', `cannot use ${path}: ${error.message}`, undefined, { cause: error });
+      const isMissing = sizeBytes === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT';
+      const why = isMissing ? whyUnreadable(error) : whyUnwritable(error);
+      const hint = isMissing ? 'give a size to make it' : undefined;
+      throw new RoceError('ERR_ROCE_IO', `cannot use ${path}: ${why}`, hint, { cause: error });
     }
   }
 

@@ -199,3 +199,12 @@ test.skipIf(process.platform !== 'linux')('a file that is served is not served a
   await disk.close();
   await (await FileDevice.open({ path })).close();
 });
+
+test.each([
+  [{}, 'there is no such file', /give a size/],
+  [{ sizeBytes: SIZE }, 'there is no such folder', /folder$/],
+])('a path in a folder that is not there, with %o: %s', async (options, words, end) => {
+  const opening = FileDevice.open({ path: `${path}-none/disk`, ...options });
+  await expect(opening).rejects.toMatchObject({ code: 'ERR_ROCE_IO', message: expect.stringContaining(words) });
+  await expect(opening).rejects.toThrow(end);
+});
