@@ -239,7 +239,8 @@ async function runServer(tool: TransferTool, op: TransferOp, options: TransferOp
     printHead(output, endpoint, tool.title);
     prepare(endpoint, 'server');
     const serve = tool.answer(endpoint, options);
-    const served = await roundsAsServer({ tool, options, output }, endpoint, sizesOf(endpoint.plan), serve);
+    const rounds = roundsAsServer({ tool, options, output }, endpoint, sizesOf(endpoint.plan), serve);
+    const served = await output.during(`serving ${endpoint.lanes[0].agreement.peer}`, rounds);
     if (served === undefined) throw new CommandFailure(EXIT_INTERRUPTED);
     const verified = served.every((round) => round.verified);
     output.line(verified ? ' data verified by the client' : ' data WRONG, says the client');

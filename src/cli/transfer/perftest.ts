@@ -73,7 +73,9 @@ export async function runPerftest(
     const { exchange } = met;
     const role = host === undefined ? 'server' : 'client';
     const talk = converse({ tool: tool.name, op, role, device, meeting: met, exchange, options, output });
-    const results = await endingWithFigures(talk, output.io);
+    // A side that measures shows its progress itself.
+    const watched = role === 'server' && !options.bidirectional ? output.during('serving the client', talk) : talk;
+    const results = await endingWithFigures(watched, output.io);
     tool.print(output, results, options);
     output.line(' perftest does not fill or check its buffers');
     const result = results.at(-1)!;
