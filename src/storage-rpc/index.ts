@@ -1,5 +1,5 @@
 /**
- * `rocev2/storage`: disks over RDMA with TCP to fall back on, and the byte stream between storage nodes.
+ * `rocev2/storage`: disks over RDMA with failover to TCP, and the byte stream between storage nodes.
  *
  * @module rocev2/storage
  */

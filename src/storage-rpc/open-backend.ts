@@ -23,9 +23,9 @@ export async function openBackend(spec: string, sizeBytes: number | undefined): 
   }
   if (/^nbd(\+unix)?:/.test(spec)) {
     if (sizeBytes !== undefined) {
-      throw new RoceError('ERR_ROCE_CONFLICT', 'the size of an NBD export is what its server says');
+      throw new RoceError('ERR_ROCE_CONFLICT', 'the server sets the size of an NBD export');
     }
     return NbdDevice.open(spec.replace(/^nbd:(?=nbd)/, ''));
   }
-  throw new RoceError('ERR_ROCE_MALFORMED', `'${spec}' is no backend`, 'memory, file:PATH or nbd:URI');
+  throw new RoceError('ERR_ROCE_MALFORMED', `'${spec}' is not a backend`, 'give memory, file:PATH or nbd:URI');
 }

@@ -8,7 +8,7 @@ test.each([
   ['bench --transports carrier-pigeon', 'one of rdma, tcp'],
   ['serve', '--backend'],
   ['serve --backend memory', 'needs a size'],
-  ['serve --backend tape', 'no backend'],
+  ['serve --backend tape', 'not a backend'],
   ['nbd --listen unix:x', '--backend or --connect'],
   ['nbd --listen unix:x --backend memory --connect 127.0.0.1', '--backend or --connect'],
   ['nbd --listen nowhere --backend memory', 'HOST:PORT'],

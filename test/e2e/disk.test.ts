@@ -70,7 +70,7 @@ describe.skipIf(!isBuilt)('rocev2 disk nbd', () => {
     };
     expect(await run('--listen', '127.54.0.1:0', '--backend', 'tape')).toEqual([
       2,
-      expect.stringContaining('no backend'),
+      expect.stringContaining('not a backend'),
     ]);
     expect(await run('--listen', 'nowhere', '--backend', 'memory')).toEqual([2, expect.stringContaining('HOST:PORT')]);
     const behind = ['--backend', 'nbd://127.54.0.1:1'];

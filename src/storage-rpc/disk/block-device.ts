@@ -1,26 +1,26 @@
 /**
- * What a disk is to everything that stores on one or serves one: the memory and file backends, a client of an NBD export, the remote
- * disk over sK-RDMA; above them the NBD gateway and the storage server.
+ * The interface of disks. Memory and file backends, the client of an NBD export and the remote disk over sK-RDMA
+ * implement it; the NBD gateway and the storage server use it.
  *
- * Any number of requests may be under way at once and may complete in any order. Requests that overlap take effect one after another, in
+ * Any number of requests may be in flight, and they may complete in any order. Overlapping requests take effect one after another, in
  * no promised order. Errors are {@link BlockDeviceError}s, whose number is that of NBD (proto.md, "Error values").
  */
 
-/** Errors a disk answers with, by the number they have in the NBD protocol. */
+/** Errors of disks, with their numbers in the NBD protocol. */
 export const BLOCK_ERRNOS = {
   /** The disk cannot be written. */
   EPERM: 1,
-  /** The store failed, or what it holds is not what was written. */
+  /** The store failed, or its data is damaged. */
   EIO: 5,
-  /** No memory for the request now. */
+  /** No memory for the request at present. */
   ENOMEM: 12,
-  /** A request that makes no sense, or reads past the end. */
+  /** The request is invalid, or reads past the end. */
   EINVAL: 22,
-  /** A write past the end, or the store is full. */
+  /** The request writes past the end, or the store is full. */
   ENOSPC: 28,
   /** The request is too large. */
   EOVERFLOW: 75,
-  /** Not something this disk does. */
+  /** The disk does not support the request. */
   ENOTSUP: 95,
   /** The disk is closed or closing. */
   ESHUTDOWN: 108,
@@ -31,13 +31,13 @@ export type BlockErrno = keyof typeof BLOCK_ERRNOS;
 
 /** Why a disk refused or failed a request. */
 export class BlockDeviceError extends Error {
-  /** Tells this class from others where `instanceof` cannot. */
+  /** Always this name, for use where `instanceof` does not work. */
   override readonly name = 'BlockDeviceError';
-  /** Why, as programs see it. */
+  /** Name of the error. */
   readonly errno: BlockErrno;
 
   constructor(
-    /** Why, as programs see it. */
+    /** Name of the error. */
     errno: BlockErrno,
     message: string,
     options?: ErrorOptions,
@@ -47,7 +47,7 @@ export class BlockDeviceError extends Error {
   }
 }
 
-/** What one checksum of a disk covers, from a multiple of this on. */
+/** Bytes that one checksum of a disk covers, from a multiple of this on. */
 export const CHECKED_BLOCK_BYTES = 4096;
 
 interface DurabilityOptions {
@@ -55,22 +55,22 @@ interface DurabilityOptions {
   readonly fua?: boolean;
 }
 
-/** How a write is done. */
+/** Options of a write. */
 export interface WriteOptions extends DurabilityOptions {
   /** CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not make them again. */
   readonly crcs?: Uint32Array;
 }
 
-/** How a range is zeroed. */
+/** Options of writing zeros. */
 export interface WriteZeroesOptions extends DurabilityOptions {
-  /** The range keeps its space in the store: a later write to it does not fail for want of space. */
+  /** The range keeps its space in the store, so that a later write to it does not fail for lack of space. */
   readonly noHole?: boolean;
 }
 
 /** Nobody needs to be told of more runs at once: who wants to know of the rest asks again. */
 export const EXTENTS_MAX = 4096;
 
-/** A run of the disk of one kind. */
+/** A range of the disk of one kind. */
 export interface BlockExtent {
   /** Bytes of the run, at least 1. */
   readonly lengthBytes: number;
@@ -92,22 +92,22 @@ export interface BlockDevice extends AsyncDisposable {
   /** Offsets and lengths are multiples of it; a power of two, 1 where any will do. */
   readonly blockBytes: number;
 
-  /** Fills `into[0, length)` from `offset`. What was never written reads as zeros. EINVAL past the end. */
+  /** Reads `length` bytes at `offset` into the start of `into`. Unwritten ranges read as zeros. EINVAL past the end. */
   read(offset: number, length: number, into: Uint8Array): Promise<void>;
 
   /** The same for whole checked blocks of a disk that keeps their CRC-32C, with which it resolves: the bytes have been held against them. */
   readChecked?(offset: number, length: number, into: Uint8Array): Promise<Uint32Array>;
 
-  /** Writes all of `data`, which must not change until the promise settles. ENOSPC past the end. */
+  /** Writes all of `data` at `offset`. `data` must not change until the promise settles. ENOSPC past the end. */
   write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void>;
 
-  /** Every write that had resolved when this was called is durable when it resolves. */
+  /** Makes all completed writes durable: every write that had resolved before the call. */
   flush(): Promise<void>;
 
-  /** The range is no longer needed: it may read as anything until it is written again, here as zeros or as before. EINVAL past the end. */
+  /** Marks the range as unused. Until it is written again it reads as zeros or as before. EINVAL past the end. */
   trim(offset: number, length: number): Promise<void>;
 
-  /** The range reads as zeros. ENOSPC past the end. */
+  /** Fills the range with zeros. ENOSPC past the end. */
   writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void>;
 
   /**
@@ -116,7 +116,7 @@ export interface BlockDevice extends AsyncDisposable {
    */
   blockStatus?(offset: number, length: number): Promise<readonly BlockExtent[]>;
 
-  /** Lets requests under way finish, makes everything durable and gives the store back. Later requests fail with ESHUTDOWN. */
+  /** Waits for requests in flight, makes everything durable and releases the store. Later requests fail with ESHUTDOWN. */
   close(): Promise<void>;
 }
 
@@ -134,10 +134,10 @@ export function checkRange(
 ): void {
   const { sizeBytes, blockBytes } = device;
   if (!(Number.isInteger(offset) && offset >= 0 && Number.isInteger(length) && length >= 0)) {
-    throw new BlockDeviceError('EINVAL', `there is no range of ${length} bytes at ${offset}`);
+    throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} is not a valid range`);
   }
   if (offset > sizeBytes || length > sizeBytes - offset) {
-    throw new BlockDeviceError(errno, `${length} bytes at ${offset} reach past the end at ${sizeBytes}`);
+    throw new BlockDeviceError(errno, `${length} bytes at ${offset} reach past the end of the disk at ${sizeBytes}`);
   }
   if (offset % blockBytes !== 0 || length % blockBytes !== 0) {
     throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} are not whole blocks of ${blockBytes}`);

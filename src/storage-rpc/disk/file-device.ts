@@ -42,21 +42,21 @@ interface Blocks {
   readonly count: number;
 }
 
-/** Which file, and how large. */
+/** Options of a disk in a file. */
 export interface FileDeviceOptions {
-  /** Of the data; the sums are in `PATH.crc32c`. */
+  /** Path of the data; the checksums are in `PATH.crc32c`. */
   readonly path: string;
-  /** Of a file that is to be made; one that is there must have it. Default: as the file is. */
+  /** Size of a new file in bytes; an existing file must have this size. Default: the size of the file. */
   readonly sizeBytes?: number;
 }
 
-/** A disk in a file that one process at a time may have open. */
+/** A disk in a file. Only one process at a time can open it. */
 export class FileDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
   /** What was written and not synced is gone when the system starts anew, not before. */
   readonly storeId: bigint;
-  /** Blocks whose bytes were not what was written there, each time one was read. */
+  /** Number of reads of damaged blocks. */
   checksumErrors = 0;
   readonly #data: FileHandle;
   readonly #sums: FileHandle;
@@ -81,9 +81,9 @@ export class FileDevice implements BlockDevice {
   }
 
   /**
-   * Opens the disk, making it if there is none. A file without checksums is taken as it is and gets them. Rejects with
-   * ERR_ROCE_OUT_OF_RANGE for a size that cannot be, ERR_ROCE_MISMATCH where files and size do not fit, ERR_ROCE_BUSY where another
-   * process serves the file, ERR_ROCE_IO.
+   * Opens the disk, or makes it if the file does not exist. A file without checksums gets them, and keeps its data. Rejects with
+   * ERR_ROCE_OUT_OF_RANGE for an impossible size, ERR_ROCE_MISMATCH if files and size do not match, ERR_ROCE_BUSY if another
+   * process uses the file, and ERR_ROCE_IO.
    */
   static async open({ path, sizeBytes }: FileDeviceOptions): Promise<FileDevice> {
     const handles: FileHandle[] = [];
@@ -91,7 +91,7 @@ export class FileDevice implements BlockDevice {
     try {
       const data = await openOrCreate(path, sizeBytes !== undefined);
       handles.push(data);
-      if (!(await lockFile(data.fd))) throw new RoceError('ERR_ROCE_BUSY', `another process serves ${path}`);
+      if (!(await lockFile(data.fd))) throw new RoceError('ERR_ROCE_BUSY', `another process uses ${path}`);
       const stat = await data.stat();
       const isNew = stat.size === 0;
       const size = sizeOf(stat, path, sizeBytes);
@@ -109,7 +109,7 @@ export class FileDevice implements BlockDevice {
         throw new RoceError(
           'ERR_ROCE_MISMATCH',
           `${path}.crc32c does not belong to ${path}`,
-          'remove it to take the disk as it is',
+          'remove it to use the disk without these checksums',
         );
       }
       const checksums = found === 'none' ? await BlockChecksums.create(sums, blocks) : found;
@@ -261,7 +261,7 @@ export class FileDevice implements BlockDevice {
       if (this.#checksums.matches(first + i, crcs[i])) continue;
       this.checksumErrors++;
       const at = (first + i) * CHECKED_BLOCK_BYTES;
-      throw new BlockDeviceError('EIO', `the 4 KiB at ${at} are not what was written there`);
+      throw new BlockDeviceError('EIO', `the 4 KiB at ${at} are damaged: their checksum is wrong`);
     }
     return into;
   }
@@ -315,7 +315,7 @@ export class FileDevice implements BlockDevice {
       await this.#sums.datasync();
       await this.#data.datasync();
     } catch (error) {
-      this.#failure ??= new BlockDeviceError('EIO', 'a sync failed: what was written may be lost', { cause: error });
+      this.#failure ??= new BlockDeviceError('EIO', 'a sync failed: written data may be lost', { cause: error });
       throw this.#failure;
     }
   }
@@ -393,8 +393,8 @@ function sizeOf(stat: Stats, path: string, asked: number | undefined): number {
 
 function checkSize(sizeBytes: number): void {
   if (sizeBytes > 0 && sizeBytes % CHECKED_BLOCK_BYTES === 0) return;
-  const hint = `a multiple of ${CHECKED_BLOCK_BYTES}`;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk of ${sizeBytes} bytes cannot be`, hint);
+  const hint = `give a multiple of ${CHECKED_BLOCK_BYTES}`;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk cannot have ${sizeBytes} bytes`, hint);
 }
 
 /** A file is there for good when its folder says so. */

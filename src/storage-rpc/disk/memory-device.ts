@@ -1,11 +1,11 @@
-/** A disk in memory: what was written takes space, in pieces of 64 KiB, and nothing else does. */
+/** A disk in memory. Only written data takes space, in pieces of 64 KiB. */
 
 import { randomBytes } from 'node:crypto';
 import { type BlockDevice, BlockDeviceError, type BlockExtent, checkRange } from './block-device.js';
 
 const PIECE_BYTES = 64 * 1024;
 
-/** A disk that ends with its process; a flush does nothing. */
+/** A disk whose data is lost when its process ends; a flush does nothing. */
 export class MemoryDevice implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes = 1;
@@ -15,7 +15,7 @@ export class MemoryDevice implements BlockDevice {
   readonly #pieces = new Map<number, Uint8Array>();
   #closed = false;
 
-  /** Holds nothing yet, whatever the size. */
+  /** Makes an empty disk, which takes no space yet. */
   constructor(sizeBytes: number) {
     this.sizeBytes = sizeBytes;
   }

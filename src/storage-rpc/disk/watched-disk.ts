@@ -1,4 +1,4 @@
-/** A disk that counts and times what is asked of it, and is otherwise the disk that it wraps. */
+/** A wrapper of a disk that counts and times its requests. */
 
 import type { DiskDocument, DiskOp } from '../../estats/disk-document.js';
 import { DISK_OPS } from '../../estats/disk-document.js';

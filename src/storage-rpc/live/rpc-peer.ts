@@ -11,16 +11,16 @@ import { nowNs } from '../../driver/system-clock.js';
 import { MessageReader } from '../stream/message-reader.js';
 import { encodeRpc, isIntact, RPC_BODY_BYTES_MAX, RPC_FRAMES, type RpcHeader } from '../stream/rpc-frame.js';
 
-/** Answers a request. What it throws reaches the caller as an error with that message. */
+/** Answers a request. An error that it throws reaches the caller with its message. */
 export type RpcHandler = (request: Buffer) => Promise<Uint8Array> | Uint8Array;
 
-/** Who answers, how long to wait, and how much at a time. */
+/** Options of an RPC peer. */
 export interface RpcPeerOptions {
-  /** Without it every request is answered with an error. */
+  /** Answers the peer's requests. Without it, every request is answered with an error. */
   readonly handler?: RpcHandler;
   /** Default 5 s. */
   readonly timeoutMs?: number;
-  /** Requests worked on at a time; default 64. */
+  /** Most concurrent requests; default 64. */
   readonly concurrency?: number;
 }
 
@@ -32,9 +32,9 @@ interface Call {
   readonly reject: (error: Error) => void;
 }
 
-/** One end of an RPC stream: asks, and answers. */
+/** One end of an RPC stream, which sends and answers requests. */
 export class RpcPeer {
-  /** Bodies that were not what their sender summed. */
+  /** Bodies with a wrong checksum. */
   crcMismatches = 0;
   readonly #stream: Duplex;
   readonly #options: RpcPeerOptions;
@@ -44,7 +44,7 @@ export class RpcPeer {
   #nextId = 1n;
   #failure: Error | undefined;
 
-  /** Takes over the stream; it is destroyed when the peer sends what is no frame. */
+  /** Takes over the stream, which is destroyed if the peer sends an invalid frame. */
   constructor(stream: Duplex, options: RpcPeerOptions = {}) {
     this.#stream = stream;
     this.#options = options;
@@ -61,20 +61,20 @@ export class RpcPeer {
   }
 
   /**
-   * Asks the peer. Rejects with ERR_ROCE_OUT_OF_RANGE for a request that is too long, ERR_ROCE_IO and the peer's words when it
-   * fails there, ERR_ROCE_CONNECT when there is no answer in time, ERR_ROCE_CLOSED or what ended the stream.
+   * Sends a request. Rejects with ERR_ROCE_OUT_OF_RANGE for a request that is too long, ERR_ROCE_IO with the peer's message if it
+   * fails there, ERR_ROCE_CONNECT without an answer in time, ERR_ROCE_CLOSED or the error that ended the stream.
    */
   call(request: Uint8Array, timeoutMs = this.#options.timeoutMs ?? TIMEOUT_MS): Promise<Buffer> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (request.length > RPC_BODY_BYTES_MAX) {
       const message = `a request of ${request.length} bytes is too long`;
-      return Promise.reject(new RoceError('ERR_ROCE_OUT_OF_RANGE', message, `${RPC_BODY_BYTES_MAX} at most`));
+      return Promise.reject(new RoceError('ERR_ROCE_OUT_OF_RANGE', message, `at most ${RPC_BODY_BYTES_MAX}`));
     }
     const id = this.#nextId++;
     return new Promise<Buffer>((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#calls.delete(id);
-        reject(new RoceError('ERR_ROCE_CONNECT', `no answer for ${timeoutMs} ms`));
+        reject(new RoceError('ERR_ROCE_CONNECT', `no answer within ${timeoutMs} ms`));
       }, timeoutMs);
       const settled = () => clearTimeout(timer);
       this.#calls.set(id, {
@@ -96,12 +96,12 @@ export class RpcPeer {
     if (!intact) this.crcMismatches++;
     if (header.kind === 'request') {
       if (intact) this.#enqueue(header, body);
-      else this.#answer('error', header.id, Buffer.from('the request was damaged on its way'));
+      else this.#answer('error', header.id, Buffer.from('the request was damaged in transit'));
       return;
     }
     const call = this.#calls.get(header.id);
     this.#calls.delete(header.id);
-    if (!intact) call?.reject(new RoceError('ERR_ROCE_IO', 'the answer was damaged on its way'));
+    if (!intact) call?.reject(new RoceError('ERR_ROCE_IO', 'the answer was damaged in transit'));
     else if (header.kind === 'response') call?.resolve(body);
     else call?.reject(new RoceError('ERR_ROCE_IO', body.toString()));
   }
@@ -115,7 +115,7 @@ export class RpcPeer {
       if (nowNs() >= dueNs) return; // Nobody waits for it any more.
       try {
         const { handler } = this.#options;
-        if (handler === undefined) throw new Error('nothing is served here');
+        if (handler === undefined) throw new Error('this side serves no requests');
         this.#answer('response', id, await handler(body));
       } catch (error) {
         this.#answer('error', id, Buffer.from((error as Error).message));

@@ -1,4 +1,4 @@
-/** A disk of a storage server, over RDMA as long as that works and over TCP otherwise. */
+/** A disk of a storage server, over RDMA while it works and over TCP otherwise. */
 
 import { randomInt } from 'node:crypto';
 import { connectSocket } from '../../cm/connect-socket.js';
@@ -19,27 +19,27 @@ import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
-/** Which server and disk, over which transports. */
+/** Options of a storage client. */
 export interface StorageClientOptions {
   /** Name or address of the server. */
   readonly host: string;
-  /** Its TCP port, which RDMA is agreed on over, too. */
+  /** TCP port of the server, also for the set-up of RDMA. */
   readonly port: number;
-  /** For RDMA; without it TCP is used. It stays the caller's to close. */
+  /** Device for RDMA; without it the client uses TCP. The caller closes it. */
   readonly device?: RdmaDevice;
-  /** False: no TCP to fall back on. Default true. */
+  /** False: no failover to TCP. Default true. */
   readonly tcp?: boolean;
-  /** Default go-back-n; the server must use the same. */
+  /** Recovery scheme; must be the same at the server. Default go-back-n. */
   readonly recovery?: RecoveryOptions;
-  /** Which of the server's disks; default 0. */
+  /** Index of the server's disk; default 0. */
   readonly disk?: number;
-  /** Sessions, each with a connection and 128 requests of its own; default 1. */
+  /** Number of sessions, each with its own connection and 128 requests; default 1. */
   readonly sessions?: number;
-  /** Writes up to here are sent with their request, 0..8192; default 8192. */
+  /** Largest write in bytes that is part of its request, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** When to return to RDMA after a failure; see HostPath. */
   readonly path?: HostConnectionsOptions['path'];
-  /** Requests fail when the server could not be reached for so long; default 60 s. */
+  /** Requests fail after this long without a connection to the server; default 60 s. */
   readonly giveUpNs?: number;
 }
 
@@ -61,34 +61,34 @@ const PATH_OPTIONS: OptionNames<NonNullable<StorageClientOptions['path']>> = {
   cleanNs: true,
 };
 
-/** What a client has been through, for people and benchmarks. */
+/** Statistics of a client. */
 export interface StorageClientReport {
-  /** What the path to the server is doing. */
+  /** State of the path to the server. */
   readonly state: PathState;
   /** Sessions by transport. */
   readonly sessions: Readonly<Record<TransportName, number>>;
-  /** Times that RDMA failed and sessions went over to TCP. */
+  /** How often RDMA failed and sessions moved to TCP. */
   readonly failovers: number;
-  /** Sessions that were moved to another transport with nothing lost. */
+  /** Sessions moved to another transport without a failure. */
   readonly moves: number;
-  /** Moves that had to be given up; the session stayed where it was. */
+  /** Failed moves; the session stayed on its transport. */
   readonly failedMoves: number;
-  /** Trials of RDMA after a hold-down. */
+  /** Probes of RDMA after a hold-down. */
   readonly probes: number;
   /** Requests sent again over a new connection. */
   readonly resentRequests: number;
-  /** Answers whose data was not what the server had checked: asked for again. */
+  /** Responses with wrong data, which were requested again. */
   readonly crcMismatches: number;
-  /** Times that a session found another life of the server. */
+  /** How often a session found a restarted server. */
   readonly serverRestarts: number;
 }
 
-/** Registered memory of one connection, at most. */
+/** Most registered memory of one connection. */
 const POOL_BYTES_MAX = 32 << 20;
 
 /** A client of one disk of a storage server; fails over between RDMA and TCP under running I/O. */
 export class StorageClient implements AsyncDisposable {
-  /** The disk; requests take the sessions in turn. */
+  /** The disk; its requests use the sessions in turn. */
   readonly disk: RemoteDisk;
   readonly #connections: HostConnections;
   readonly #keepers: readonly SessionKeeper[];
@@ -105,7 +105,7 @@ export class StorageClient implements AsyncDisposable {
     );
   }
 
-  /** Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_UNKNOWN_NAME for an option that there is not. */
+  /** Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_UNKNOWN_NAME for an unknown option. */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
@@ -134,7 +134,7 @@ export class StorageClient implements AsyncDisposable {
     }
   }
 
-  /** What it has been through so far. */
+  /** The statistics so far. */
   get report(): StorageClientReport {
     const { state, counters } = this.#connections;
     const sum = (name: 'resent' | 'crcMismatches' | 'serverRestarts') =>
@@ -154,20 +154,20 @@ export class StorageClient implements AsyncDisposable {
 
   /** Breaks all RDMA connections as a failing NIC would: requests go on over TCP, and RDMA is tried again after its hold-down. */
   failover(): void {
-    this.#connections.failRdma('a failover was asked for');
+    this.#connections.failRdma('a failover was requested');
   }
 
-  /** Moves to a transport without a gap, whatever the state of the path. */
+  /** Moves all sessions to a transport without a gap, whatever the state of the path. */
   moveTo(transport: TransportName): Promise<void> {
     return this.#connections.moveAll(transport);
   }
 
-  /** Takes RDMA out of use, so that its device can be serviced; nothing of it is registered on the device when this resolves. */
+  /** Takes RDMA out of use, so that its device can be serviced. When this resolves, nothing is registered on the device. */
   drainRdma(): Promise<void> {
     return this.#connections.drain();
   }
 
-  /** Takes RDMA back into use: probed first, then gradually. */
+  /** Takes RDMA back into use: probes it first, then moves sessions gradually. */
   restoreRdma(): void {
     this.#connections.restore();
   }

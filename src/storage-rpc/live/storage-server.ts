@@ -1,6 +1,6 @@
 /**
- * Serves disks to clients over RDMA and TCP. One TCP port takes both: a connection that begins with `{` wants to exchange queue pairs, any
- * other speaks sK over TCP.
+ * Serves disks to clients over RDMA and TCP. One TCP port is for both: a connection that begins with `{` exchanges queue pairs; any
+ * other carries sK over TCP.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -28,23 +28,23 @@ import { TcpServerChannel } from '../sk/tcp-channels.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
-/** Which disks, where, and how much memory for data under way. */
+/** Options of a storage server. */
 export interface StorageServerOptions {
-  /** Clients name them by their index. They stay the caller's to close. */
+  /** The disks; clients select one by its index. The caller closes them. */
   readonly disks: readonly BlockDevice[];
   /** Address to listen on. */
   readonly host: string;
-  /** 0 lets the system choose. */
+  /** TCP port; with 0 the system chooses. */
   readonly port: number;
-  /** For RDMA; without it only TCP is served. It stays the caller's to close. */
+  /** Device for RDMA; without it the server uses only TCP. The caller closes it. */
   readonly device?: RdmaDevice;
-  /** How losses are recovered; clients must say the same. Default go-back-n. */
+  /** Recovery scheme; must be the same at the clients. Default go-back-n. */
   readonly recovery?: RecoveryOptions;
-  /** Writes up to here may come with their request, 0..8192. Default 8192. */
+  /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number;
-  /** Registered memory for data under way, all clients together. Default 64 MiB. */
+  /** Bytes of registered memory for data in flight, for all clients together. Default 64 MiB. */
   readonly poolBytesMax?: number;
-  /** Bytes that READs from all clients together may have asked for: about what the port's link holds. Default 4 MiB. */
+  /** Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB. */
   readonly pullBytesMax?: number;
 }
 
@@ -59,13 +59,13 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   pullBytesMax: true,
 };
 const PULL_BYTES_MAX = 4 << 20;
-/** From the connection to its session: who connects says at once what for. */
+/** Time limit from the connection to its session. */
 const SESSION_TIMEOUT_MS = 10_000;
-/** Connections at a time; who has no session yet makes room. */
+/** Most connections; those without a session make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
 const EXCHANGE_BEGINS = '{'.charCodeAt(0);
 
-/** A connection of TCP, and what came of it. */
+/** A TCP connection and its sK channel. */
 interface Guest {
   channel: SkServerChannel | undefined;
 }
@@ -100,7 +100,7 @@ export class StorageServer implements AsyncDisposable {
     listener.on('connection', (socket: Socket) => this.#onConnection(socket));
   }
 
-  /** Rejects with ERR_ROCE_IO when the port is taken, ERR_ROCE_UNKNOWN_NAME for an option that there is not. */
+  /** Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option. */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkOptions('StorageServer.open', options, SERVER_OPTIONS);
     const { host, port, device } = options;
@@ -121,27 +121,27 @@ export class StorageServer implements AsyncDisposable {
     return (this.#listener.address() as { port: number }).port;
   }
 
-  /** Connections closed because there was no place: newcomers, or ones without a session that made room for them. */
+  /** Connections closed for lack of room: new ones, or ones without a session that made room. */
   get turnedAway(): number {
     return this.#door.turnedAway;
   }
 
-  /** What its sessions have counted. */
+  /** Counters of all sessions. */
   get counters(): Readonly<SkServerCounters> {
     return this.#server.counters;
   }
 
-  /** Connections of either transport that are being served. */
+  /** Number of connections, over both transports. */
   get connections(): number {
     return this.#server.connections;
   }
 
-  /** The same by transport. */
+  /** Number of connections by transport. */
   get transports(): Readonly<Record<TransportName, number>> {
     return { rdma: this.#server.connectionsOver('rdma'), tcp: this.#server.connectionsOver('tcp') };
   }
 
-  /** Memory for data under way; undefined without RDMA. */
+  /** Memory for data in flight; undefined without RDMA. */
   get pool():
     | {
         /** Bytes of all slabs. */
@@ -153,13 +153,13 @@ export class StorageServer implements AsyncDisposable {
     return this.#rdma?.share.pool;
   }
 
-  /** Ends all connections and sessions; disks and device stay open. */
+  /** Ends all connections and sessions. Disks and device stay open. */
   async close(): Promise<void> {
     this.#listener.close();
     await this.#server.close();
     for (const socket of this.#sockets) socket.destroy();
     await Promise.all(this.#accepting);
-    await this.#server.close(); // What was accepted meanwhile.
+    await this.#server.close(); // Connections accepted meanwhile.
     await this.#closeRdma();
   }
 
@@ -176,7 +176,7 @@ export class StorageServer implements AsyncDisposable {
   #onConnection(socket: Socket): void {
     const guest: Guest = { channel: undefined };
     const isServed = () => guest.channel !== undefined && this.#server.serves(guest.channel);
-    socket.on('error', () => {}); // A connection that breaks closes; who serves it hears of that.
+    socket.on('error', () => {}); // `close` follows, and the channel reports the failure.
     if (!this.#door.admit(socket, isServed)) return;
     this.#sockets.add(socket);
     const timer = setTimeout(() => {
@@ -212,7 +212,7 @@ export class StorageServer implements AsyncDisposable {
       return;
     }
     try {
-      control.unread(await control.receive()); // A stranger who never finishes his hello costs no queue pair.
+      control.unread(await control.receive()); // A stranger who never completes the hello gets no queue pair.
       const { pd, share } = rdma;
       const recovery = this.#options.recovery ?? STANDARD_RECOVERY;
       const terms = { service: 'sk-rdma', recovery, totalTimeout: SK_TOTAL_TIMEOUT } as const;
@@ -223,7 +223,7 @@ export class StorageServer implements AsyncDisposable {
         return channel;
       });
     } catch {
-      control.close(); // The client has been told why, or is gone.
+      control.close(); // The client has the reason, or is gone.
     }
   }
 }

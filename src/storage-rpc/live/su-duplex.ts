@@ -1,4 +1,4 @@
-/** An sU connection as a Node stream, so that existing code can pipe. Backpressure is the protocol's: what is not read is not granted again. */
+/** An sU connection as a Node stream, so that existing code can pipe. The protocol has backpressure: it grants no credits for unread data. */
 
 import { Duplex } from 'node:stream';
 import type { SuConnection } from '../su/su-connection.js';
@@ -12,7 +12,7 @@ export class SuDuplex extends Duplex {
   #wanted = false;
   #peerEnded = false;
 
-  /** Takes the connection over; it is closed when both directions have ended, or with the stream. */
+  /** Takes over the connection, which is closed when both directions have ended, or with the stream. */
   constructor(connection: SuConnection) {
     super({ allowHalfOpen: true });
     this.#connection = connection;

@@ -1,4 +1,4 @@
-/** sU-RDMA on real devices: one endpoint a device, whose connections share its protection domain and its registered buffers. */
+/** sU-RDMA on real devices: one endpoint per device, whose connections share its protection domain and registered buffers. */
 
 import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
@@ -15,9 +15,9 @@ import { connectChannel } from './rdma-exchange.js';
 
 /** Sizes, recovery and memory of an endpoint's connections. */
 export interface SuEndpointOptions extends SuOptions {
-  /** Default go-back-n; both sides need the same. */
+  /** Recovery scheme; must be the same on both sides. Default go-back-n. */
   readonly recovery?: RecoveryOptions;
-  /** Registered memory of each of the two pools, all connections together; default 64 MiB. */
+  /** Bytes of registered memory in each of the two pools, for all connections together; default 64 MiB. */
   readonly poolBytesMax?: number;
 }
 
@@ -32,7 +32,7 @@ const ENDPOINT_OPTIONS: OptionNames<SuEndpointOptions> = {
   poolBytesMax: true,
 };
 
-/** Listens and connects on one device. */
+/** An endpoint, which listens and connects on one device. */
 export class SuEndpoint implements AsyncDisposable {
   /** Registered buffers that all connections share. */
   readonly pools: SuPools;
@@ -53,7 +53,7 @@ export class SuEndpoint implements AsyncDisposable {
     this.pools = { local: pool(Access.LOCAL_WRITE), exposed: pool(Access.LOCAL_WRITE | Access.REMOTE_READ) };
   }
 
-  /** The device stays the caller's to close. Rejects with ERR_ROCE_UNKNOWN_NAME for an option that there is not. */
+  /** Opens an endpoint. The caller closes the device. Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option. */
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
     checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
     return new SuEndpoint(await device.createPd(), options);
@@ -61,7 +61,7 @@ export class SuEndpoint implements AsyncDisposable {
 
   /**
    * Connects to a listening endpoint. Rejects with ERR_ROCE_CONNECT or ERR_ROCE_MISMATCH, saying why, and with
-   * ERR_ROCE_OUT_OF_RANGE for sizes that cannot be.
+   * ERR_ROCE_OUT_OF_RANGE for impossible sizes.
    */
   async connect(host: string, port: number): Promise<SuConnection> {
     const control = await dial(host, port, this.#pd.device.address);
@@ -73,7 +73,7 @@ export class SuEndpoint implements AsyncDisposable {
     }
   }
 
-  /** Accepts connections until the endpoint closes; resolves with the TCP port, which 0 leaves to the system. */
+  /** Accepts connections until the endpoint closes. Resolves with the TCP port; for port 0 the system chooses. */
   async listen(host: string, port: number, onConnection: (connection: SuConnection) => void): Promise<number> {
     const listener = await ControlListener.open(host, port, {
       onPeer: (control) => {
@@ -84,7 +84,7 @@ export class SuEndpoint implements AsyncDisposable {
     return listener.port;
   }
 
-  /** Closes its listeners and connections, and frees the buffers; the device stays open. */
+  /** Closes all listeners and connections, and frees the buffers. The device stays open. */
   async close(): Promise<void> {
     for (const listener of this.#listeners) listener.close();
     for (const connection of [...this.#connections]) await connection.close();

@@ -21,7 +21,7 @@ export async function execute(
   allocate: (bytes: number) => Uint8Array,
 ): Promise<readonly Uint8Array[]> {
   const refusal = refusalOf(request, agreement);
-  if (refusal !== undefined) return failure(request, agreement, refusal, 'the request makes no sense here');
+  if (refusal !== undefined) return failure(request, agreement, refusal, 'the request is invalid here');
   try {
     return await success(request, agreement, allocate);
   } catch (error) {

@@ -227,7 +227,7 @@ export class NbdDevice implements BlockDevice {
 function negotiate(socket: Socket, exportName: string, input: ByteQueue): Promise<RemoteExport> {
   const negotiation = new ClientNegotiation(exportName, (bytes) => socket.write(bytes));
   return new Promise<RemoteExport>((resolve, reject) => {
-    const onClose = () => reject(new Error('the server hung up'));
+    const onClose = () => reject(new Error('the server closed the connection'));
     const onData = (bytes: Buffer) => {
       input.push(bytes);
       try {

@@ -22,17 +22,17 @@ const FINISH_TIMEOUT_MS = 30_000;
 
 /** What all connections of a server have counted. */
 export interface NbdCounters {
-  /** Clients that came, served or not. */
+  /** Clients that connected. */
   connections: number;
-  /** Sessions ended because the client did not speak the protocol or asked for an export that is not there. */
+  /** Sessions ended because the client broke the protocol or asked for an unknown export. */
   refusedConnections: number;
-  /** Connections closed because there was no place: newcomers, or silent ones that made room for them. */
+  /** Connections closed for lack of room: new ones, or silent ones that made room. */
   turnedAway: number;
-  /** Requests taken, failed ones included. */
+  /** Requests received, including failed ones. */
   requests: number;
-  /** Bytes that READs asked for. */
+  /** Bytes requested by READs. */
   bytesRead: number;
-  /** Bytes that WRITEs brought. */
+  /** Bytes received with WRITEs. */
   bytesWritten: number;
 }
 

@@ -1,4 +1,4 @@
-/** An NBD server on a TCP or Unix socket: disks of ours for every program that knows NBD. */
+/** An NBD server on a TCP or Unix socket: serves a disk to any NBD client. */
 
 import { unlink } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
@@ -12,15 +12,15 @@ import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import { Slots } from './slots.js';
 import type { SocketAddress } from './socket-address.js';
 
-/** What is served, where, and under which name. */
+/** Options of an NBD server. */
 export interface NbdServerOptions {
-  /** A Unix socket, or TCP. */
+  /** Address to listen on: a Unix socket, or TCP. */
   readonly listen: SocketAddress;
-  /** The name clients ask for; the empty name finds it, too. */
+  /** Name of the export; clients may also ask for the empty name. */
   readonly exportName: string;
-  /** For people; clients may show it. */
+  /** Description of the export, which clients may show. */
   readonly description: string;
-  /** The disk. It stays the caller's to close. */
+  /** The disk. The caller closes it. */
   readonly device: BlockDevice;
 }
 
@@ -66,8 +66,8 @@ export class NbdServer implements AsyncDisposable {
   }
 
   /**
-   * Listens. Rejects with ERR_ROCE_IO when the address is taken, ERR_ROCE_UNKNOWN_NAME for an option that there is not. The disk stays the
-   * caller's to close.
+   * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option. The caller closes the
+   * disk.
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);
@@ -76,13 +76,13 @@ export class NbdServer implements AsyncDisposable {
       await listenOn(server.#server, options.listen);
     } catch (error) {
       const { message, code } = error as NodeJS.ErrnoException;
-      const hint = code === 'EADDRINUSE' ? 'another server is there' : undefined;
+      const hint = code === 'EADDRINUSE' ? 'another server uses the address' : undefined;
       throw new RoceError('ERR_ROCE_IO', `cannot listen: ${message}`, hint, { cause: error });
     }
     return server;
   }
 
-  /** Where clients find it, as libnbd and qemu write it. */
+  /** NBD URI of the export, in the format of libnbd and qemu. */
   get uri(): string {
     const address = this.#server.address();
     const name = this.#exports[0].name;
@@ -92,12 +92,12 @@ export class NbdServer implements AsyncDisposable {
     return `nbd://${host}:${address.port}/${name}`;
   }
 
-  /** Clients connected now. */
+  /** Number of connected clients. */
   get clients(): number {
     return this.#connections.size;
   }
 
-  /** Takes no more clients, answers what is under way, and hangs up. */
+  /** Accepts no more clients, answers the requests in flight, and closes the connections. */
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const connection of this.#connections.values()) connection.finish(FINISH_TIMEOUT_MS);

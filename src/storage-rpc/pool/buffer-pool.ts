@@ -151,7 +151,7 @@ export class BufferPool<S extends Slab> {
    */
   acquire(bytes: number): Promise<Lease<S>> {
     if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
-      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `no buffer has ${bytes} bytes`, `1 to ${PIECE_BYTES_MAX}`);
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a buffer cannot have ${bytes} bytes`, `give 1 to ${PIECE_BYTES_MAX}`);
     }
     if (this.#closed) return Promise.reject(closedError());
     const lease = this.#waiters.length === 0 ? this.#take(bytes) : undefined;
@@ -162,7 +162,7 @@ export class BufferPool<S extends Slab> {
     if (this.#waiters.length >= this.#limits.waitersMax) {
       this.counters.refused++;
       return Promise.reject(
-        new RoceError('ERR_ROCE_LIMIT', `${this.#waiters.length} requests wait for a buffer already`),
+        new RoceError('ERR_ROCE_LIMIT', `too many requests: ${this.#waiters.length} wait for a buffer`),
       );
     }
     this.counters.misses++;

@@ -129,7 +129,7 @@ export class SessionKeeper {
   /** Tries each transport once. Undefined when connected; else why the last attempt failed. */
   async #connectOnce(): Promise<Error | undefined> {
     const { dial, order, onFailure } = this.#options;
-    let failure: Error = new RoceError('ERR_ROCE_CONNECT', 'there is no way to the server');
+    let failure: Error = new RoceError('ERR_ROCE_CONNECT', 'no transport to the server is configured');
     for (const transport of order()) {
       const connect = dial[transport];
       if (connect === undefined || this.#closed) continue;

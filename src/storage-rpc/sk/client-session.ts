@@ -53,7 +53,7 @@ export interface ClientSessionOptions {
   readonly clock: Clock;
   /** Makes the session id. */
   readonly random: RandomSource;
-  /** Which of the server's disks; default 0. */
+  /** Index of the server's disk; default 0. */
   readonly disk?: number;
   /** Writes up to here are sent with their request if the server agrees, 0..8192; default 8192. */
   readonly inlineWriteBytesMax?: number;
@@ -163,7 +163,7 @@ export class ClientSession {
   submit(io: SkIo): Promise<void> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     if (this.#waiting.length >= this.#limits.queueMax) {
-      return Promise.reject(new BlockDeviceError('ENOMEM', `${this.#waiting.length} requests wait already`));
+      return Promise.reject(new BlockDeviceError('ENOMEM', `too many requests: ${this.#waiting.length} are waiting`));
     }
     return new Promise((resolve, reject) => {
       const checks = io.data === undefined ? NO_CHECKS : checksOf(io.data);
@@ -304,7 +304,7 @@ export class ClientSession {
     if (response.slot === SK_NO_SLOT) return; // A PING was answered.
     const { request, seq } = this.#slots[response.slot];
     if (request === undefined || seq !== response.slotSeq) {
-      this.#lose(new RoceError('ERR_ROCE_MISMATCH', `slot ${response.slot} has not asked for what was answered`));
+      this.#lose(new RoceError('ERR_ROCE_MISMATCH', `there is a response for slot ${response.slot}, which has no request`));
       return;
     }
     if (response.status === 'BAD_SEQ') {
@@ -334,7 +334,7 @@ export class ClientSession {
   #settle({ io, changes, resolve, reject }: Request): void {
     const { op, flags = 0 } = io;
     if (op === 'FLUSH' && !this.#durability.flushed(changes)) {
-      reject(new BlockDeviceError('EIO', 'the store was restarted and may have lost what had not been flushed'));
+      reject(new BlockDeviceError('EIO', 'the store was restarted and may have lost data that was not flushed'));
       return;
     }
     if (CHANGES.has(op) && (flags & SK_FUA) === 0) this.#durability.onChange();
@@ -346,7 +346,7 @@ export class ClientSession {
     this.counters.crcMismatches++;
     this.#mismatches++;
     if (this.#mismatches < MISMATCHES_MAX) this.#send(slot);
-    else this.#lose(new RoceError('ERR_ROCE_CONNECT', `${this.#mismatches} data checks failed one after another`));
+    else this.#lose(new RoceError('ERR_ROCE_CONNECT', `${this.#mismatches} data checks failed in a row`));
   }
 
   #release(slot: number): void {
@@ -385,7 +385,7 @@ export class ClientSession {
       look: (nowNs) => this.#withdrawLate(channel, nowNs),
       ask: () => channel.send({ request, data: undefined, checks: NO_CHECKS }),
       onSilent: () => {
-        this.#lose(new RoceError('ERR_ROCE_CONNECT', `the server said nothing for ${silenceNs / 1e9} s`));
+        this.#lose(new RoceError('ERR_ROCE_CONNECT', `the server was silent for ${silenceNs / 1e9} s`));
       },
     });
   }

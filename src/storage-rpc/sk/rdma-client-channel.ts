@@ -225,7 +225,7 @@ export class RdmaClientChannel implements SkClientChannel {
     const mine = this.#calls[place];
     if (mine === undefined || mine.answer !== undefined || mine.call.request.slotSeq !== response.slotSeq) {
       this.counters.unexpected++;
-      this.fail(protocolError(`slot ${response.slot} has not asked for what was answered`));
+      this.fail(protocolError(`there is a response for slot ${response.slot}, which has no request`));
       return;
     }
     mine.answer = { response, body: message.subarray(RESPONSE_BYTES) };

@@ -100,7 +100,7 @@ export class RemoteDisk implements BlockDevice {
           },
         });
         const covered = found.reduce((sum, { lengthBytes }) => sum + lengthBytes, 0);
-        if (covered === 0) throw new BlockDeviceError('EIO', 'the server says nothing about the range');
+        if (covered === 0) throw new BlockDeviceError('EIO', 'the server sent no extents for the range');
         for (const extent of found) append(extents, extent);
         at += covered;
       }

@@ -56,7 +56,7 @@ const FAREWELL_TIMEOUT_NS = 100e6;
 
 /** One connection: a stream to write and a stream to read. */
 export class SuConnection {
-  /** Called once, when the connection ends otherwise than by `close` or `abort`. */
+  /** Called once if the connection ends in another way than by `close` or `abort`. */
   onFailure: (error: Error) => void = () => {};
   readonly #parts: SuParts;
   readonly #port: MessagePort;
@@ -153,15 +153,15 @@ export class SuConnection {
   }
 
   /**
-   * Sends bytes. Resolves when they have reached the peer's memory, whether it has looked at them or not; until then they must
-   * not change. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, ERR_ROCE_CLOSED after {@link close}, and with what ended
+   * Sends bytes. Resolves when they have reached the peer's memory, whether the peer has read them or not; until then they must
+   * not change. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, ERR_ROCE_CLOSED after {@link close}, and with the error that ended
    * the connection.
    */
   write(data: Uint8Array): Promise<void> {
     return this.#sender.write(data);
   }
 
-  /** Writes nothing more. Resolves when the peer has everything. */
+  /** Ends the stream in this direction. Resolves when the peer has all data. */
   async end(): Promise<void> {
     await this.#sender.end();
     this.#ownEnd = true;
@@ -178,7 +178,7 @@ export class SuConnection {
     await this.close();
   }
 
-  /** Ends the connection at once and gives everything back; the peer sees a failure unless both sides had ended. */
+  /** Ends the connection at once and releases all resources. The peer sees a failure unless both sides had ended. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -231,7 +231,7 @@ export class SuConnection {
         break;
       case 'READ_DONE': {
         const status = decodeReadStatus(body);
-        if (status === undefined || !this.#sender.onReadDone(status)) this.#refuse('a read that was not asked for');
+        if (status === undefined || !this.#sender.onReadDone(status)) this.#refuse('a READ_DONE without a request');
         break;
       }
       case 'PING':
@@ -282,7 +282,7 @@ export class SuConnection {
 
   #onDrain({ streamOff }: SuHeader): void {
     if (streamOff !== this.#receiver.receivedOff) {
-      this.#refuse('the stream ends where it is not');
+      this.#refuse('the end of the stream is at the wrong offset');
       return;
     }
     this.#peerEnd = true;
@@ -329,7 +329,7 @@ export class SuConnection {
       ask: () => {
         if (this.#agreed !== undefined) this.#tell({ type: 'PING' });
       },
-      onSilent: () => void this.#giveUp('silent', `nothing was heard for ${silenceNs / 1e9} s`),
+      onSilent: () => void this.#giveUp('silent', `the peer was silent for ${silenceNs / 1e9} s`),
     });
   }
 

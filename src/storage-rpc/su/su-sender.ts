@@ -173,7 +173,7 @@ export class SuSender {
         if (!this.#port.isOpen) throw endedEarly();
         if (status === 'ok') return;
         if (attempt === ATTEMPTS_MAX) {
-          const why = `the peer read other data than was written, ${attempt} times`;
+          const why = `the peer read wrong data ${attempt} times`;
           this.#giveUp('crc', why);
           throw new RoceError('ERR_ROCE_CONNECT', why);
         }

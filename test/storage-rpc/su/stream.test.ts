@@ -111,7 +111,7 @@ test('a peer that falls silent is given up', async () => {
   const ends = await TwoEnds.connected({ attrA: { retryCnt: 7, timeout: 20 } });
   for (const { host } of [ends.pair.a, ends.pair.b]) host.connect(() => ends.pair.events.nowNs + 1000);
   await ends.pass(5 * SECOND);
-  expect(ends.client.failure?.message).toContain('nothing was heard for 3 s');
+  expect(ends.client.failure?.message).toContain('the peer was silent for 3 s');
   await expect(ends.until(ends.client.connection.write(pattern(1, 1)))).rejects.toMatchObject({ code: /ERR_ROCE_/ });
 });
 

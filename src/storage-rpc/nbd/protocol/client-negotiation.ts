@@ -85,7 +85,7 @@ export class ClientNegotiation {
       const header = { option: readU32(bytes, 8), type: readU32(bytes, 12), length: readU32(bytes, 16) };
       const isExpected = wire.hasMagic(bytes, 0, wire.OPTION_REPLY_MAGIC) && header.option === this.#option;
       if (!isExpected || header.length > REPLY_BYTES_MAX) {
-        throw new RoceError('ERR_ROCE_MISMATCH', 'the NBD server answers an option in a way nobody understands');
+        throw new RoceError('ERR_ROCE_MISMATCH', 'the NBD server sent an invalid reply to an option');
       }
       this.#header = header;
     }

@@ -103,7 +103,7 @@ export class ClientSession {
       case wire.STRUCTURED_REPLY_MAGIC:
         return this.#readChunkHeader(input);
       default:
-        throw broken('a reply begins with no magic number');
+        throw broken('a reply does not begin with a magic number');
     }
   }
 
@@ -133,7 +133,7 @@ export class ClientSession {
     if (bytes === undefined) return false;
     const { cookie, pending } = this.#pendingOf(bytes);
     const lengthBytes = readU32(bytes, 16);
-    if (!this.#export.structuredReplies) throw broken('a structured reply that nobody asked for');
+    if (!this.#export.structuredReplies) throw broken('it sent a structured reply without negotiation');
     if (lengthBytes > CHUNK_BYTES_MAX) throw broken(`a chunk of ${lengthBytes} bytes`);
     const isDone = (readU16(bytes, 4) & wire.REPLY_FLAG_DONE) !== 0;
     const type = readU16(bytes, 6);
@@ -177,7 +177,7 @@ export class ClientSession {
       case wire.REPLY_TYPE_NONE:
         return;
       case wire.REPLY_TYPE_OFFSET_HOLE:
-        if (payload.length !== 12) throw broken('a hole without its place');
+        if (payload.length !== 12) throw broken('it sent a hole without its offset');
         this.#place(pending, wire.readU64(payload, 0), readU32(payload, 8)).fill(0);
         return;
       case wire.REPLY_TYPE_BLOCK_STATUS:
@@ -194,7 +194,7 @@ export class ClientSession {
     if (lengthBytes === 0) return NOWHERE;
     const at = offset - pending.offset;
     if (pending.into === undefined || at < 0 || lengthBytes > pending.lengthBytes - at) {
-      throw broken(`data for ${lengthBytes} bytes at ${offset}, which nobody asked for`);
+      throw broken(`it sent data for ${lengthBytes} bytes at ${offset}, which were not requested`);
     }
     pending.arrivedBytes += lengthBytes;
     return pending.into.subarray(at, at + lengthBytes);
@@ -202,7 +202,7 @@ export class ClientSession {
 
   #extents(pending: Pending, payload: Uint8Array): void {
     if (pending.type !== wire.CMD_BLOCK_STATUS || payload.length < 12 || payload.length % 8 !== 4) {
-      throw broken('extents that make no sense');
+      throw broken('it sent invalid extents');
     }
     if (readU32(payload, 0) !== this.#export.allocationContextId) return;
     if (pending.extents.length > 0) throw broken('the same extents twice');
@@ -220,7 +220,7 @@ export class ClientSession {
   #pendingOf(header: Uint8Array): { cookie: number; pending: Pending } {
     const cookie = readU32(header, 12);
     const pending = readU32(header, 8) === 0 ? this.#pending.get(cookie) : undefined;
-    if (pending === undefined) throw broken('a reply to no request');
+    if (pending === undefined) throw broken('it sent a reply without a request');
     return { cookie, pending };
   }
 }
