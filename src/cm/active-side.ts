@@ -68,7 +68,7 @@ export class ActiveSide {
     const { address, timing, limits } = options;
     const { sourcePort, remote, privateData } = parameters;
     if (!table.makeRoom(remote, true)) {
-      throw new RoceError('ERR_ROCE_LIMIT', `there are ${limits.endpoints} connections already`);
+      throw new RoceError('ERR_ROCE_LIMIT', `there are already ${limits.endpoints} connections`);
     }
     const endpoint = table.add(remote, 'REQ_SENT', onEvent);
     endpoint.transactionId = this.#transactionBase | BigInt(endpoint.localCommId);

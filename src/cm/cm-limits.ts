@@ -1,24 +1,24 @@
-/** How much strangers may hold of a connection manager. Each bound has an outcome that is counted in `CmCounters`. */
+/** Bounds on what peers may occupy in a connection manager. `CmCounters` counts the effects of each. */
 
 import type { Pace } from '../core/token-bucket.js';
 
-/** Bounds of a connection manager. All are whole numbers from 1 on. */
+/** Bounds of a connection manager. All are whole numbers of at least 1. */
 export interface CmLimits {
-  /** Endpoints at a time, those in TIMEWAIT included. Beyond: `crowdedOut`, else REJ 3. */
+  /** Most endpoints, including those in TIMEWAIT. Beyond: `crowdedOut`, else REJ 3. */
   readonly endpoints: number;
-  /** Requests that are not connections yet, of all peers. Beyond: `crowdedOut`. */
+  /** Most pending requests of all peers. Beyond: `crowdedOut`. */
   readonly halfOpen: number;
-  /** ... and of one address. Beyond: `crowdedOut`. */
+  /** Most pending requests of one address. Beyond: `crowdedOut`. */
   readonly halfOpenPerAddress: number;
-  /** Connections that peers of one address have made. Beyond: REJ 3. */
+  /** Most connections from one address. Beyond: REJ 3. */
   readonly connectionsPerAddress: number;
-  /** Endpoints in TIMEWAIT of one address. Beyond: the oldest is over, counted in `timewaitCut`. */
+  /** Most endpoints in TIMEWAIT of one address. Beyond: the oldest ends, counted in `timewaitCut`. */
   readonly timewaitPerAddress: number;
-  /** How long a reply waits for its RTU, in ms. An MRA may prolong it once, by 69 s at most. Beyond: ERR_ROCE_CONNECT, counted in `expired`. */
+  /** How long a REP waits for its RTU, in ms. An MRA can extend it once, by at most 69 s. Beyond: ERR_ROCE_CONNECT, counted in `expired`. */
   readonly halfOpenMs: number;
 }
 
-/** What is not said otherwise. */
+/** Default limits. */
 export const LIMITS_DEFAULT: CmLimits = {
   endpoints: 4096,
   halfOpen: 512,

@@ -61,7 +61,7 @@ export class CmListener implements AsyncDisposable {
   async next(options?: WaitOptions): Promise<CmRequest> {
     const patience = Patience.of('next', options, WAIT_OPTIONS, this.#clock);
     for (;;) {
-      if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `nobody listens on port ${this.port} any more`);
+      if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `the listener on port ${this.port} is closed`);
       const request = this.#take();
       if (request !== undefined) return request;
       await this.#waiting.wait(patience, undefined); // A request, or the end of the listener.

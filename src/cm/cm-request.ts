@@ -101,5 +101,5 @@ export class CmRequest {
 /** Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkPrivateData(data: Uint8Array, maxBytes: number): void {
   if (data.length <= maxBytes) return;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${data.length} bytes of private data`, `there is room for ${maxBytes}`);
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${data.length} bytes of private data are too many`, `at most ${maxBytes} fit`);
 }

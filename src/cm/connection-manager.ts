@@ -40,15 +40,15 @@ const BACKLOG_DEFAULT = 128;
 const DYNAMIC_PORT_MIN = 49152;
 const DYNAMIC_PORTS = 16384;
 
-/** What a {@link ConnectionManager} may be given. Nothing is required. */
+/** Options of a {@link ConnectionManager}. All are optional. */
 export interface ConnectionManagerOptions {
-  /** Timeouts and retries; what is left out is as in Linux. */
+  /** Timeouts and retries. Defaults: those of Linux. */
   readonly timing?: Partial<CmTiming>;
-  /** How much strangers may hold of this manager; what is left out is as {@link CmLimits} says. Throws ERR_ROCE_OUT_OF_RANGE. */
+  /** Bounds on what peers may occupy. Defaults: see {@link CmLimits}. Throws ERR_ROCE_OUT_OF_RANGE. */
   readonly limits?: Partial<CmLimits>;
   /**
-   * Which addresses a request may name as its own: `source`, those of its datagram (default), or `any`, where something between changes addresses, as NAT
-   * does. Packets go to where the datagram came from in either case.
+   * The addresses that a request may name as its own: `source`, those of its datagram (default), or `any`, if something like NAT changes addresses
+   * on the way. In both cases, packets go to the source address of the datagram.
    */
   readonly claimedAddress?: 'source' | 'any';
   /** Default: the device's. */
@@ -57,11 +57,11 @@ export interface ConnectionManagerOptions {
   readonly random?: RandomSource;
 }
 
-/** What the active side says of a connection. */
+/** Options of the active side of a connection. */
 export interface CmConnectOptions extends CmConnectionOptions, WaitOptions {
-  /** In bytes. Default: the largest this device's port can do. */
+  /** Path MTU in bytes. Default: the largest that this device's port supports. */
   readonly pathMtu?: number;
-  /** How often either side repeats a request that is not acknowledged, 0..7. Default 7. */
+  /** Retries of a request without acknowledgement, 0..7, on both sides. Default 7. */
   readonly retryCount?: number;
 }
 
@@ -76,9 +76,9 @@ const CM_CONNECT_OPTIONS: OptionNames<CmConnectOptions> = { ...CM_ACCEPT_OPTIONS
 
 /** A rejected connection: `ERR_ROCE_CONNECT` with the REJ's reason and private data. */
 export class ConnectionRejected extends RoceError {
-  /** IBTA reason code: 8 nobody listens, 10 stale, 28 the program refused. */
+  /** IBTA reason code: 8 no listener, 10 stale connection, 28 rejected by the program. */
   readonly reason: number;
-  /** 148 bytes. */
+  /** Private data of the REJ, 148 bytes. */
   readonly privateData: Uint8Array;
 
   constructor(message: string, reason: number, privateData: Uint8Array) {
@@ -90,7 +90,7 @@ export class ConnectionRejected extends RoceError {
 
 /** RDMA CM of one device, made by {@link ConnectionManager.open}. */
 export class ConnectionManager implements AsyncDisposable {
-  /** Whose QP1 it has. */
+  /** The device whose QP1 it uses. */
   readonly device: RdmaDevice;
   readonly #clock: Clock;
   readonly #random: RandomSource;
@@ -122,7 +122,7 @@ export class ConnectionManager implements AsyncDisposable {
     });
   }
 
-  /** Takes QP1 of the device. One a device; rejects with ERR_ROCE_BUSY when there is one already. */
+  /** Opens the connection manager, which takes QP1 of the device. Rejects with ERR_ROCE_BUSY if the device has one already. */
   static async open(device: RdmaDevice, options: ConnectionManagerOptions = {}): Promise<ConnectionManager> {
     checkOptions('ConnectionManager.open', options, MANAGER_OPTIONS);
     const manager = new ConnectionManager(device, options);
@@ -140,8 +140,8 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be taken; of more, the oldest of the address that has the most makes
-   * room (`crowdedOut`), and comes again if its peer is honest. Throws ERR_ROCE_BUSY when the port has a listener.
+   * Listens on a port of RDMA_PS_TCP, 1..65535. At most `backlog` requests wait to be accepted. Beyond that, the oldest request of the address with the most makes
+   * room (`crowdedOut`); an honest peer repeats it. Throws ERR_ROCE_BUSY if the port has a listener.
    */
   listen(port: number, options: { readonly backlog?: number } = {}): CmListener {
     checkPort(port);
@@ -158,8 +158,8 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener. Rejects with ERR_ROCE_CONNECT when nobody answers, and with
-   * ConnectionRejected when somebody says no; ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say. The QP is then unchanged or in ERR.
+   * Connects `qp`, in RESET or INIT (`initializeQp`), to a listener. Rejects with ERR_ROCE_CONNECT if there is no answer, with
+   * ConnectionRejected if the peer rejects, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the options say. The QP is then unchanged or in ERR.
    */
   async connect(remote: IpAddress, port: number, qp: QueuePair, options: CmConnectOptions = {}): Promise<CmConnection> {
     checkPort(port);
@@ -237,7 +237,7 @@ export class ConnectionManager implements AsyncDisposable {
     const parameters = passiveParameters(endpoint.remote, request.fields, own);
     const peer = `the peer at ${endpoint.remote}`;
     const expectPending = () => {
-      if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} no longer waits`);
+      if (endpoint.state !== 'REQ_RCVD') throw new RoceError('ERR_ROCE_CONNECT', `${peer} is not waiting any more`);
     };
     expectPending();
     await this.#bringUp(endpoint, qp, async () => {
@@ -261,7 +261,7 @@ export class ConnectionManager implements AsyncDisposable {
     });
   }
 
-  /** Runs the last steps to a connection; when one fails the peer is told and the QP is given up. */
+  /** Runs the last steps to a connection. If one fails, the peer is notified and the QP is closed. */
   async #bringUp(endpoint: CmEndpoint, qp: QueuePair, change: () => Promise<void>): Promise<void> {
     try {
       await change();
@@ -348,7 +348,7 @@ export class ConnectionManager implements AsyncDisposable {
     });
   }
 
-  /** Ends all listening and all connections, telling each peer once, and gives QP1 back. Safe to call twice. */
+  /** Ends all listeners and connections, notifies each peer once, and releases QP1. Safe to call twice. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -376,7 +376,7 @@ export class ConnectionManager implements AsyncDisposable {
 
 function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port`, 'it must be 1 to 65535');
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port number`, 'it must be 1 to 65535');
 }
 
 function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
@@ -385,13 +385,13 @@ function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
     throw new RoceError(
       'ERR_ROCE_OUT_OF_RANGE',
       `the limit ${name} is ${value}`,
-      'it must be a whole number from 1 on',
+      'it must be a whole number of at least 1',
     );
   }
   return { ...LIMITS_DEFAULT, ...limits };
 }
 
-/** A start PSN nobody can guess. */
+/** A random start PSN. */
 function randomPsn(random: RandomSource): number {
   return randomInt(random, 0, PSN_MASK);
 }

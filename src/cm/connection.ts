@@ -197,7 +197,7 @@ export class Connection extends Resource {
 
   #expectUnclaimed(): void {
     if (this.#claimedBy === undefined) return;
-    throw new RoceError('ERR_ROCE_BUSY', `the messages of this connection are those of ${this.#claimedBy}`);
+    throw new RoceError('ERR_ROCE_BUSY', `the messages of this connection belong to ${this.#claimedBy}`);
   }
 
   /** Receives that the peer can use, and the bytes of each. @internal */

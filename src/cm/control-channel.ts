@@ -1,6 +1,6 @@
 /**
- * A TCP connection that carries JSON messages, one a line: how two of our endpoints agree before RDMA works, and meet between the phases
- * of a test. Lines are bounded, waits have a limit, and a peer that goes away is said so.
+ * A TCP connection that carries JSON messages, one per line. Two rocev2 endpoints use it to set up RDMA, and to synchronise between the phases
+ * of a test. Lines and waits are bounded, and the end of the peer is reported.
  */
 
 import type { Socket } from 'node:net';
@@ -12,16 +12,16 @@ import { tcpAddress } from './tcp-address.js';
 
 /** No message of ours comes near it; a peer that sends more is something else. */
 const LINE_BYTES_MAX = 65_536;
-/** Our messages are flat. What walks through a message may do so by recursion: nobody can make it deeper than this. */
+/** Deepest nesting of a message, so that code may walk through a message by recursion. */
 const NESTING_MAX = 16;
-/** Messages that wait to be asked for. Two endpoints take turns; a peer that sends more is something else, too. */
+/** Most unread messages. Two endpoints take turns, so a peer that sends more is another program. */
 const UNREAD_MAX = 64;
 /**
  * A host that has died says nothing: after so long without a word its kernel is asked, once a second. Ten questions without an answer (libuv's
  * number) end the connection: 20 s after the death at the latest. The kernel of a process that stands still answers.
  */
 const KEEPALIVE_IDLE_MS = 10_000;
-/** What was written has so long to reach the kernel: a peer whose process stands still, or whose host is gone, takes nothing. */
+/** Time limit for written data to reach the kernel: a peer that is stopped, or whose host is gone, receives nothing. */
 const FLUSH_TIMEOUT_MS = 1_000;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
 const MESSAGE_TIMEOUT_MS = 10_000;
@@ -33,11 +33,11 @@ interface Waiter {
 
 /** One end of a control connection. */
 export class ControlChannel {
-  /** Resolves when the other end is gone, or this one has closed. */
+  /** Resolves when the peer is gone, or this end has closed. */
   readonly closed: Promise<void>;
-  /** `host:port` of the other end. */
+  /** `host:port` of the peer. */
   readonly peer: string;
-  /** Where TCP comes from, which nobody can pretend; undefined for a connection that was gone at once. */
+  /** The peer's TCP address, which cannot be forged; undefined if the connection ended at once. */
   readonly remoteAddress: IpAddress | undefined;
   readonly #socket: Socket;
   #buffered = '';
@@ -61,17 +61,17 @@ export class ControlChannel {
     socket.on('close', () => this.#fail(new RoceError('ERR_ROCE_CONNECT', 'the peer closed the control connection')));
   }
 
-  /** False once the other end is gone. */
+  /** False once the peer is gone. */
   get isOpen(): boolean {
     return this.#failure === undefined;
   }
 
-  /** Sends one message; a peer that is gone is noticed by {@link ControlChannel.receive}. */
+  /** Sends one message. {@link ControlChannel.receive} reports a peer that is gone. */
   send(message: object): void {
     if (this.#failure === undefined && this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** The next message. Rejects with ERR_ROCE_CONNECT when the peer goes away or says nothing for `timeoutMs` (Infinity: waits). */
+  /** The next message. Rejects with ERR_ROCE_CONNECT if the peer ends the connection or is silent for `timeoutMs` (Infinity: no limit). */
   receive(timeoutMs = MESSAGE_TIMEOUT_MS): Promise<unknown> {
     if (this.#messages.length > 0) return Promise.resolve(this.#messages.shift());
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
@@ -81,7 +81,7 @@ export class ControlChannel {
           ? undefined
           : setTimeout(() => {
               this.#waiter = undefined;
-              reject(new RoceError('ERR_ROCE_CONNECT', `${this.peer} said nothing for ${timeoutMs} ms`));
+              reject(new RoceError('ERR_ROCE_CONNECT', `${this.peer} was silent for ${timeoutMs} ms`));
             }, timeoutMs);
       this.#waiter = {
         resolve: (message) => {
@@ -96,12 +96,12 @@ export class ControlChannel {
     });
   }
 
-  /** Gives back a message that was received, for the next `receive`. */
+  /** Puts a received message back, for the next `receive`. */
   unread(message: unknown): void {
     this.#messages.unshift(message);
   }
 
-  /** Both sides call it; both return when both have. */
+  /** A barrier: both sides call it, and it resolves when both have. */
   async barrier(name: string, timeoutMs = MESSAGE_TIMEOUT_MS): Promise<void> {
     this.send({ barrier: name });
     const message = (await this.receive(timeoutMs)) as { barrier?: unknown } | null;
@@ -153,7 +153,7 @@ export class ControlChannel {
     this.#waiter = undefined;
     if (waiter !== undefined) waiter.resolve(message);
     else if (this.#messages.length < UNREAD_MAX) this.#messages.push(message);
-    else this.#refuse('the peer sends more than it is asked for');
+    else this.#refuse('the peer sent too many messages');
   }
 
   #refuse(why: string): void {

@@ -24,13 +24,13 @@ export interface RemoteIdentity {
   readonly localQpn: number;
 }
 
-/** What became of endpoints by the bounds; part of `CmCounters`. */
+/** Effects of the bounds on endpoints; part of `CmCounters`. */
 export interface TableCounters {
   /** Half-open connections that made room for others. */
   crowdedOut: number;
   /** Endpoints whose TIMEWAIT was cut short to make room. */
   timewaitCut: number;
-  /** For a connection that does not exist, or from somebody else than its peer. */
+  /** Datagrams for an unknown connection, or not from its peer. */
   unmatched: number;
 }
 

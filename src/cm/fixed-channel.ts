@@ -18,7 +18,7 @@ const GOODBYE_MS = 2_000;
 
 /** One end of such a connection. */
 export class FixedChannel {
-  /** `host:port` of the other end. */
+  /** `host:port` of the peer. */
   readonly peer: string;
   /** IP address of the other end; undefined for a peer that was gone at once. */
   readonly remoteAddress: IpAddress | undefined;
@@ -43,7 +43,7 @@ export class FixedChannel {
   /** This end's address: the one the peer can reach. Throws ERR_ROCE_CONNECT for a peer that was gone at once. */
   get localAddress(): IpAddress {
     if (this.#localAddress === undefined) {
-      throw new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection as soon as it was made');
+      throw new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection at once');
     }
     return tcpAddress(this.#localAddress)!;
   }
@@ -58,7 +58,7 @@ export class FixedChannel {
     if (this.#failure === undefined) this.#socket.write(message);
   }
 
-  /** The next `bytes` bytes. Rejects with ERR_ROCE_CONNECT when they do not come in time; `what` says in the error what was expected. */
+  /** The next `bytes` bytes. Rejects with ERR_ROCE_CONNECT if they do not arrive in time; `what` names them in the error. */
   async read(bytes: number, what: string, timeoutMs = MESSAGE_TIMEOUT_MS): Promise<Buffer> {
     const timer = setTimeout(() => this.#fail(`nothing for ${timeoutMs / 1000} s`), timeoutMs);
     try {
@@ -86,7 +86,7 @@ export class FixedChannel {
 
   #onData(bytes: Buffer): void {
     if (this.#unread.length + bytes.length > UNREAD_BYTES_MAX) {
-      this.#fail('it sends more than the exchange has');
+      this.#fail('it sent more than the exchange has');
       this.#socket.destroy();
       return;
     }

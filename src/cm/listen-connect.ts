@@ -22,11 +22,11 @@ import { exchangeAsClient } from './exchange.js';
 import { Listener, type ListenOptions } from './listener.js';
 import { setUpOverChannel, setUpThroughManager } from './set-up.js';
 
-/** What {@link connect} takes. */
+/** Options of {@link connect}. */
 export interface ConnectOptions extends ConnectionOptions, WaitOptions {
-  /** TCP address of the listening peer, or with `manager` its IP address. */
+  /** TCP address of the listener; with `manager`, its IP address. */
   readonly host: string;
-  /** Port that it listens on, of TCP or with `manager` of RDMA CM. */
+  /** TCP port of the listener; with `manager`, its RDMA CM port. */
   readonly port: number;
 }
 
@@ -39,7 +39,7 @@ const LISTEN_OPTIONS: OptionNames<ListenOptions> = {
 };
 const CONNECT_OPTIONS: OptionNames<ConnectOptions> = { ...CONNECTION_OPTIONS, ...WAIT_OPTIONS, host: true, port: true };
 
-/** What the types say, for callers without types. */
+/** Checks the types at run time, for callers without TypeScript. */
 function checkValues(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
   const { port, recovery, rateControl, manager } = options ?? {};
   if (!Number.isInteger(port) || typeof host !== 'string') {
@@ -51,14 +51,14 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
   }
   const { name } = recoverySettings(recovery ?? STANDARD_RECOVERY);
   if (manager !== undefined && name !== STANDARD_RECOVERY) {
-    throw new RoceError('ERR_ROCE_UNSUPPORTED', `RDMA CM cannot agree on ${name}`, 'connect over TCP for that');
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `RDMA CM does not support ${name}`, 'connect over TCP instead');
   }
   if (rateControl !== undefined) rateControlSettings(rateControl);
 }
 
 /**
- * Connects to a listening peer. Rejects with ERR_ROCE_CONNECT when nobody answers, ERR_ROCE_MISMATCH when the sides do not fit, ERR_ROCE_ABORTED or
- * ERR_ROCE_TIMEOUT as `signal` and `timeoutMs` say: then no connection is left, on either side.
+ * Connects to a listener. Rejects with ERR_ROCE_CONNECT if there is no answer, ERR_ROCE_MISMATCH if the two sides do not match, ERR_ROCE_ABORTED or
+ * ERR_ROCE_TIMEOUT as `signal` and `timeoutMs` say. After a rejection, neither side has a connection.
  */
 export async function connect(device: RdmaDevice, options: ConnectOptions): Promise<Connection> {
   checkValues('connect', options, options?.host);
@@ -109,7 +109,7 @@ async function connectOverTcp(device: RdmaDevice, options: ConnectOptions, given
   }
 }
 
-/** Listens for peers. Rejects with ERR_ROCE_IO when the TCP port is taken. */
+/** Listens for connections. Rejects with ERR_ROCE_IO if the TCP port is in use. */
 export async function listen(device: RdmaDevice, options: ListenOptions): Promise<Listener> {
   checkValues('listen', options, options?.host ?? device.address.text);
   checkOptions('listen', options, LISTEN_OPTIONS);

@@ -281,7 +281,7 @@ export class Listener extends Resource {
       connection.close().catch(() => {}); // Then it is closed with the device.
       return;
     }
-    const error = new RoceError('ERR_ROCE_CONNECT', 'the set-up stood still, and another peer needed its place');
+    const error = new RoceError('ERR_ROCE_CONNECT', 'the set-up made no progress, and another peer needed the room');
     visitor.abort?.(error.message);
     this.#turnAway('crowded_out', visitor.peer, error);
   }
@@ -351,7 +351,7 @@ function reasonOf(error: unknown): RefusalReason {
 
 /** A stranger need not know more of what is wrong here. */
 function toldOf(error: unknown): string {
-  return error instanceof RoceError ? error.message : 'the other side has failed';
+  return error instanceof RoceError ? error.message : 'the peer has failed';
 }
 
 function closed(): RoceError {

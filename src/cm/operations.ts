@@ -96,7 +96,7 @@ export class Operations {
     this.post();
   }
 
-  /** Nothing more is posted. The first failure counts. */
+  /** Stops posting. Only the first failure is kept. */
   fail(error: RoceError): void {
     this.#failure ??= error;
     this.post();

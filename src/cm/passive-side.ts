@@ -59,7 +59,7 @@ export class PassiveSide {
   /** Throws ERR_ROCE_BUSY when the service ID has a listener. */
   listen(serviceId: bigint, handler: RequestHandler): void {
     if (this.#listeners.has(serviceId)) {
-      throw new RoceError('ERR_ROCE_BUSY', `somebody listens on port ${serviceId & 0xffffn} already`);
+      throw new RoceError('ERR_ROCE_BUSY', `port ${serviceId & 0xffffn} already has a listener`);
     }
     this.#listeners.set(serviceId, handler);
   }

@@ -71,7 +71,7 @@ export async function exchangeAsPingpongClient(
   own: PingpongDestination,
 ): Promise<PingpongDestination> {
   channel.write(encodeDestination(own));
-  const what = 'its QP (ibv_srq_pingpong would wait for 256 lines of ours)';
+  const what = 'its QP (ibv_srq_pingpong would wait for 256 lines)';
   const peer = parseDestination(await channel.read(PINGPONG_LINE_BYTES, what));
   writePingpongDone(channel);
   channel.close();
@@ -93,7 +93,7 @@ export async function exchangeAsPingpongServer(
     throw new RoceError(
       'ERR_ROCE_MISMATCH',
       'the peer is ibv_srq_pingpong',
-      'start ibv_rc_pingpong, _uc_ or _ud_, or rocev2 srq-pingpong here',
+      'start ibv_rc_pingpong, ibv_uc_pingpong or ibv_ud_pingpong, or rocev2 srq-pingpong here',
     );
   }
   return peer;

@@ -36,7 +36,7 @@ const TEXTS: ReadonlyMap<number, string> = new Map([
   [REJ_INVALID_TRANSPORT, 'invalid transport type'],
   [REJ_STALE_CONNECTION, 'stale connection'],
   [11, 'the reliable datagram channel does not exist'],
-  [REJ_INVALID_GID, 'the path names an address that is not ours'],
+  [REJ_INVALID_GID, 'the path names an address of another host'],
   [REJ_INVALID_PATH_MTU, 'invalid path MTU'],
   [27, 'insufficient responder resources'],
   [REJ_CONSUMER_DEFINED, 'refused by the listening program'],

@@ -17,8 +17,8 @@ export function targetIn(remote: RemoteRegion | undefined, offset: number, lengt
   if (remote === undefined) {
     throw new RoceError(
       'ERR_ROCE_INVALID_STATE',
-      'the peer opened no memory',
-      'it has to pass `region` when it listens or connects',
+      'the peer has not opened any memory',
+      'it must pass `region` to listen or connect',
     );
   }
   const isRange = Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0;

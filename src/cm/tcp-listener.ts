@@ -57,7 +57,7 @@ export class TcpListener {
         new RoceError(
           'ERR_ROCE_IO',
           `a connection could not be accepted: ${cause.message}`,
-          'the listener goes on; is `ulimit -n` too low for the connections of this process?',
+          'the listener continues; is `ulimit -n` too low for the connections of this process?',
           { cause },
         ),
       ),

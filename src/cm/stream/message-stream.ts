@@ -163,7 +163,7 @@ export class MessageStream {
     if (this.#region !== undefined) this.#connection.device.scratch.give(this.#region.bytes);
   }
 
-  /** Both sides have said all, and this one knows it. */
+  /** Both directions have ended, and this side knows it. */
   get #isOver(): boolean {
     return this.#isEndKnown && this.#hasPeerEnded;
   }
@@ -325,7 +325,7 @@ export class MessageStream {
 
 function leftEarly(cause: unknown): RoceError {
   const message = 'the peer left before the end of its stream';
-  return new RoceError('ERR_ROCE_CONNECT', message, 'what was received may not be all', { cause });
+  return new RoceError('ERR_ROCE_CONNECT', message, 'the received data may be incomplete', { cause });
 }
 
 function resetByPeer(reason: Buffer): RoceError {

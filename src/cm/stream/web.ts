@@ -82,7 +82,7 @@ function bytesOf(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
   throw new RoceError(
     'ERR_ROCE_INVALID_ARGUMENT',
-    `a chunk is bytes, not a ${typeof chunk}`,
+    `a chunk must be bytes, not a ${typeof chunk}`,
     'pipe text through a TextEncoderStream',
   );
 }
