@@ -42,7 +42,7 @@ const RECEIVE_SLOTS = 8;
 const EIO = 5;
 const EINVAL = 22;
 
-/** What {@link openBatchedUdpPort} takes. */
+/** Options of {@link openBatchedUdpPort}. */
 export interface BatchedUdpPortOptions extends UdpSocketOptions {
   /** The owner calls `receive` and `wait`; the port does nothing by itself. Default false. */
   readonly polled?: boolean;
@@ -50,24 +50,24 @@ export interface BatchedUdpPortOptions extends UdpSocketOptions {
   readonly nowNs: () => number;
 }
 
-/** What the owner of a polled port calls. */
+/** A polled port: its owner calls these methods. */
 export interface BatchedUdpPort extends Port {
-  /** Hands over what has arrived; returns how many datagrams. Never waits. */
+  /** Delivers the datagrams that have arrived, and returns their number. Never waits. */
   receive(): number;
-  /** Blocks the calling thread until something arrives, somebody adds to `wakeFd`, or the time is over. */
+  /** Blocks the calling thread until a datagram arrives, `wakeFd` is written to, or the time is over. */
   wait(timeoutNs: number): void;
   /** An eventfd. Known once open. */
   readonly wakeFd: number;
 }
 
-/** Undefined when batched ports can be opened here; otherwise the reason why not, for people. */
+/** Undefined if batched ports can be opened here; otherwise a text that says why not. */
 export function batchedUdpAvailable(): string | undefined {
   const lib = libC();
   return typeof lib === 'string' ? lib : undefined;
 }
 
 /**
- * A batched port; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT for a wildcard address, and ERR_ROCE_UNSUPPORTED where there is
+ * A batched port; call `open` to bind it. Throws ERR_ROCE_INVALID_ARGUMENT for a wildcard address, and ERR_ROCE_UNSUPPORTED if the system has
  * none.
  */
 export function openBatchedUdpPort(options: BatchedUdpPortOptions): BatchedUdpPort {

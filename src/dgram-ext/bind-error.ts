@@ -1,4 +1,4 @@
-/** What a failed bind means to the person who started the endpoint. */
+/** Error hints for a failed bind. */
 
 import { RoceError } from '../core/errors.js';
 import { ROCE_UDP_PORT } from '../port/datagram.js';

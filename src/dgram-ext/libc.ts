@@ -1,5 +1,5 @@
 /**
- * The few functions of the C library that node:dgram has no words for, called through koffi (an optional dependency; Linux only).
+ * The few functions of the C library that node:dgram does not offer, called through koffi (an optional dependency; Linux only).
  *
  * Pointers are numbers: koffi converts those fastest, and every structure is laid out by hand. A number does not keep its memory alive:
  * whoever takes an {@link LibC.addressOf} must hold the buffer for as long as the kernel may use the address.
@@ -8,7 +8,7 @@
 import { endianness } from 'node:os';
 import { requirePackage } from '../core/packages.js';
 
-/** Functions as in the manual pages, sections 2 and 3. What fails returns -1; {@link LibC.errno} says why. */
+/** Functions as in the manual pages, sections 2 and 3. A call that fails returns -1; {@link LibC.errno} says why. */
 export interface LibC {
   /** socket(2): a descriptor. */
   socket(family: number, type: number, protocol: number): number;
@@ -50,12 +50,12 @@ export interface LibC {
 
 let loaded: LibC | string | undefined;
 
-/** The package that calls native code. Throws ERR_ROCE_UNSUPPORTED where it cannot be loaded; only where {@link libC} gives functions it can be. */
+/** The package that calls native code. Throws ERR_ROCE_UNSUPPORTED if it cannot be loaded; it can if {@link libC} returns functions. */
 export function koffiPackage(): typeof import('koffi') {
   return requirePackage(`@koromix/koffi-linux-${process.arch}`);
 }
 
-/** The C library, or the reason why it cannot be called, for people. Loaded once, on first use. */
+/** The C library, or a text that says why it cannot be called. Loaded once, on first use. */
 export function libC(): LibC | string {
   loaded ??= load();
   return loaded;

@@ -39,7 +39,7 @@ const IPV6_RECVTCLASS = 66;
 const UDP_SEGMENT = 103;
 const UDP_GRO = 104;
 
-/** Undefined when sockets can be prepared for exact ICRCs; otherwise the reason why not, for people. */
+/** Undefined if sockets can be prepared for exact ICRCs; otherwise a text that says why not. */
 export function nativeUdpAvailable(): string | undefined {
   const lib = libC();
   return typeof lib === 'string' ? lib : undefined;
@@ -48,7 +48,7 @@ export function nativeUdpAvailable(): string | undefined {
 /**
  * A bound, unconnected, non-blocking UDP socket with every option above. Returns its file descriptor, which the caller must hand to
  * Node or close. Buffer sizes beyond the system's limit are granted to privileged processes and clamped for others.
- * Throws ERR_ROCE_IO when the address cannot be bound. Only call it when {@link nativeUdpAvailable} gives undefined.
+ * Throws ERR_ROCE_IO when the address cannot be bound. Call it only if {@link nativeUdpAvailable} returns undefined.
  */
 export function openNativeSocket(
   address: IpAddress,

@@ -1,11 +1,11 @@
-/** Where a UDP socket is, as people write it: `127.0.0.1:5000`, `[::1]:5000`. */
+/** The address of a UDP socket as text: `127.0.0.1:5000`, `[::1]:5000`. */
 
 import { RoceError } from '../core/errors.js';
 import { IpAddress } from '../packet/address.js';
 
 /** An IP address and a UDP port. */
 export interface UdpEndpoint {
-  /** Where the socket is. */
+  /** IP address of the socket. */
   readonly host: IpAddress;
   /** 0..65535; 0 lets the system choose when it is bound. */
   readonly port: number;

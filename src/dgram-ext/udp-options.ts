@@ -3,29 +3,29 @@
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 
-/** What every UDP port takes. */
+/** Options of all UDP ports. */
 export interface UdpSocketOptions {
   /** A local address; not the wildcard, because the ICRC covers the address packets are sent to. */
   readonly address: IpAddress;
-  /** Default 4791. 0 lets the system choose: `udpPort` tells which one, once open. */
+  /** UDP port. Default 4791. With 0 the system chooses; `udpPort` of the open port says which one. */
   readonly udpPort?: number;
   /** Default 4 MiB; the system may grant less. */
   readonly receiveBufferBytes?: number;
   /** Default 4 MiB; the system may grant less. */
   readonly sendBufferBytes?: number;
-  /** Datagrams a batch. */
+  /** Datagrams per batch. */
   readonly batchSlots?: number;
-  /** Batches in use at a time. The defaults are the port's own. */
+  /** Batches in use at the same time. The default depends on the port. */
   readonly batches?: number;
 }
 
-/** Throws ERR_ROCE_INVALID_ARGUMENT for an address that no port can be bound to. */
+/** Throws ERR_ROCE_INVALID_ARGUMENT for an address that a port cannot be bound to. */
 export function checkPortAddress(address: IpAddress): void {
   if (address.bytes.some((byte) => byte !== 0)) return;
   throw new RoceError(
     'ERR_ROCE_INVALID_ARGUMENT',
     `a RoCE port cannot be bound to the wildcard address ${address.text}`,
-    'the ICRC covers the IP addresses: name the address peers send to',
+    'the ICRC covers the IP addresses: name the address to which peers send',
   );
 }
 

@@ -26,7 +26,7 @@ import { nativeUdpAvailable } from './native-socket.js';
 import { PortSocket } from './port-socket.js';
 import { checkPortAddress, receiveBudgetOf, type UdpSocketOptions } from './udp-options.js';
 
-/** What {@link openUdpPort} takes. */
+/** Options of {@link openUdpPort}. */
 export interface UdpPortOptions extends UdpSocketOptions {
   /** `auto` (default) prepares the socket through koffi where it can; `off` never does. */
   readonly native?: 'auto' | 'off';

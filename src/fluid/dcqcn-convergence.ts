@@ -9,7 +9,7 @@
 import { type DcqcnParameters, dcqcnInPackets } from './dcqcn-parameters.js';
 import { bisect } from './root.js';
 
-/** What {@link dcqcnConvergence} says about equal flows (CoNEXT'16, section 3.3). */
+/** Result of {@link dcqcnConvergence} for equal flows (CoNEXT'16, section 3.3). */
 export interface DcqcnConvergence {
   /** alpha at the start of each cycle, once it no longer changes. */
   readonly alpha: number;

@@ -1,5 +1,5 @@
 /**
- * Where DCQCN comes to rest: equal shares, and the one marking probability that balances cuts and increases (CoNEXT'16, section
+ * The fixed point of DCQCN: equal shares, and the one marking probability that balances cuts and increases (CoNEXT'16, section
  * 3.1: the left side of the balance grows with p, so the solution is unique).
  */
 

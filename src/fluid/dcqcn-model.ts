@@ -40,7 +40,7 @@ const MAX_QUEUEING_SECONDS = 0.01;
 
 /**
  * DCQCN in time (CoNEXT'16, equations 1 to 5). Flows start at line rate with alpha 1 unless their group says otherwise. Throws
- * ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for flow groups and parameters that cannot be, ERR_ROCE_LIMIT for a delay whose past
+ * ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for invalid flow groups and parameters, ERR_ROCE_LIMIT for a delay whose past
  * does not fit the memory allowed.
  */
 export class DcqcnModel implements FluidModel {

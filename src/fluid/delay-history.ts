@@ -33,7 +33,7 @@ export class DelayHistory {
     if (!(capacity * initial.length <= MAX_VALUES)) {
       throw new RoceError(
         'ERR_ROCE_LIMIT',
-        `a past of ${maxAgeSeconds * 1e3} ms is too long`,
+        `a delay of ${maxAgeSeconds * 1e3} ms needs too much memory`,
         'use a shorter delay, fewer separate flows or a higher rate',
       );
     }

@@ -5,13 +5,13 @@
 
 import { type RandomSource, randomUnit } from '../core/random.js';
 
-/** How irregularly feedback arrives. */
+/** Parameters of the jitter. */
 export interface JitterParameters {
   /** The largest extra age, in nanoseconds. */
   readonly maxNs: number;
   /** How long one draw holds, in nanoseconds of model time. */
   readonly periodNs: number;
-  /** The stream to draw from; one stream a run makes runs repeatable. */
+  /** The random stream; with one stream per run, runs are repeatable. */
   readonly random: RandomSource;
 }
 

@@ -7,7 +7,7 @@ import { add, type Complex, complex, divide, multiply, product, scale, subtract,
 import type { OpenLoop } from './phase-margin.js';
 import { type PatchedTimelyParameters, timelyInBits } from './timely-parameters.js';
 
-/** Where patched TIMELY comes to rest (CoNEXT'16, section 4.3). */
+/** The fixed point of patched TIMELY (CoNEXT'16, section 4.3). */
 export interface PatchedTimelyFixedPoint {
   /** The queue at which increase and decrease balance. */
   readonly queueBytes: number;

@@ -24,7 +24,7 @@ export interface FluidModel {
   step(): void;
 }
 
-/** How far a quantity moved in the stretch that was observed. */
+/** Range of a quantity over the observed part of a run. */
 export interface Swing {
   /** Average over the steps observed. */
   readonly mean: number;
@@ -44,7 +44,7 @@ export interface FluidTrace {
   readonly rateBps: number[][];
 }
 
-/** What {@link simulate} reports. */
+/** Result of {@link simulate}. */
 export interface FluidRun {
   /** The whole run, thinned. */
   readonly trace: FluidTrace;
@@ -56,7 +56,7 @@ export interface FluidRun {
   readonly utilization: number;
 }
 
-/** How long to run, and what to look at. */
+/** Duration of a run, and the part to observe. */
 export interface SimulateOptions {
   /** Model time to run for. */
   readonly durationNs: number;

@@ -26,7 +26,7 @@ import {
 } from './timely-parameters.js';
 import { type HostPiGains, HostPiLaw, OriginalTimelyLaw, PatchedTimelyLaw } from './timely-rate-laws.js';
 
-/** Where the model comes to rest; null what the model does not have, or has no single value of. */
+/** The fixed point of the model; null for values that the model does not have, or has no single value of. */
 export interface FluidFixedPoint {
   /** 0..1; of models that mark. */
   readonly markProbability: number | null;
@@ -40,11 +40,11 @@ export interface FluidFixedPoint {
   readonly alpha: number | null;
 }
 
-/** Theory of one case, and the model to check it by. */
+/** The theory of one case, and the model to check it with. */
 export interface FluidStudy {
   /** Which algorithm. */
   readonly model: 'dcqcn' | 'timely' | 'patched-timely';
-  /** The flows the study is of. */
+  /** The flows of the study. */
   readonly groups: readonly FlowGroup[];
   /** Capacity of the bottleneck. */
   readonly linkRateBps: number;
@@ -52,18 +52,18 @@ export interface FluidStudy {
   readonly piAt: 'switch' | 'host' | null;
   /** null when the model has no fixed point at all. */
   readonly fixedPoint: FluidFixedPoint | null;
-  /** By the published linearisation and by the model's own; null where there is none. */
+  /** Phase margins from the published linearisation and from the model's own; null if there is none. */
   readonly phaseMarginDegrees: {
-    /** By the closed form behind the published figure. */
+    /** From the closed form behind the published figure. */
     readonly authors: number | null;
-    /** By linearising the model's own equations at its exact fixed point. */
+    /** From the linearisation of the model's own equations at its exact fixed point. */
     readonly exact: number | null;
   };
-  /** Where the exact margin reaches zero: 0 if it is negative without any delay, null if there is none up to 2 ms. */
+  /** The delay at which the exact margin reaches zero: 0 if it is negative without delay, null if it stays positive up to 2 ms. */
   readonly criticalDelayNs: number | null;
   /** The published bound on the time until unequal flows differ by no more than a tenth of a fair share. */
   readonly convergenceBoundNs: number | null;
-  /** How long a run shows the behaviour, and how much of its end to look at. */
+  /** Suggested duration of a run, and of the part at its end to observe. */
   readonly durationNs: number;
   /** The last part of the run, over which swings are taken. */
   readonly observeNs: number;

@@ -16,7 +16,7 @@ import type { TimelyRateLaw } from './timely-rate-laws.js';
 export interface TimelyModelOptions {
   /** Link and sender parameters. */
   readonly parameters: TimelyParameters;
-  /** What a sender does with a delay sample. */
+  /** The sender's reaction to a delay sample. */
   readonly law: TimelyRateLaw;
   /** The flows, at least one group. */
   readonly groups: readonly FlowGroup[];
@@ -33,7 +33,7 @@ const MAX_QUEUEING_SECONDS = 0.01;
 
 /**
  * TIMELY in time (CoNEXT'16, section 4). Flows start at a fair share unless their group says otherwise. Throws
- * ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for flow groups and parameters that cannot be, ERR_ROCE_LIMIT for a delay whose past
+ * ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_CONFLICT for invalid flow groups and parameters, ERR_ROCE_LIMIT for a delay whose past
  * does not fit the memory allowed.
  */
 export class TimelyModel implements FluidModel {

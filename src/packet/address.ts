@@ -14,7 +14,7 @@ export class IpAddress {
   readonly bytes: Uint8Array;
   /** 16 bytes in network order. */
   readonly gid: Uint8Array;
-  /** As a person writes it: `127.0.0.1`, `fd77::1`. */
+  /** Text form: `127.0.0.1`, `fd77::1`. */
   readonly text: string;
 
   private constructor(family: 4 | 6, bytes: Uint8Array, text: string) {
@@ -57,7 +57,7 @@ export class IpAddress {
     return this === other || equalBytes(this.bytes, other.bytes);
   }
 
-  /** Whether it can be one host's: not the unspecified address, not multicast, not IPv4's 255.255.255.255 and reserved 240/4. */
+  /** Whether a single host can have the address: not the unspecified address, multicast, or IPv4's 255.255.255.255 and reserved 240/4. */
   get isUnicast(): boolean {
     const { family, bytes } = this;
     return family === 4 ? bytes[0] !== 0 && bytes[0] < 224 : bytes[0] !== 0xff && bytes.some((byte) => byte !== 0);

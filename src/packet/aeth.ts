@@ -22,7 +22,7 @@ export const NAK_REMOTE_OPERATION = 0x63;
 export const SYNDROME_KIND_ACK = 0;
 /** Receiver not ready; the low five bits are the timer code. */
 export const SYNDROME_KIND_RNR = 1;
-/** None that the standard defines. */
+/** Reserved by the standard. */
 export const SYNDROME_KIND_RESERVED = 2;
 /** Negative acknowledgement; the low five bits are the NAK code. */
 export const SYNDROME_KIND_NAK = 3;

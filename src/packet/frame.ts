@@ -20,7 +20,7 @@ import { UDP_BYTES } from './udp.js';
 export const FRAME_OK = 0;
 /** Another EtherType than IPv4 and IPv6: ARP, MAC control. */
 export const FRAME_NOT_IP = 2;
-/** IP with another payload: ICMPv6, TCP. */
+/** An IP packet with another payload than UDP: ICMPv6, TCP. */
 export const FRAME_NOT_UDP = 8;
 const TOO_SHORT = 1;
 const BAD_IP_VERSION = 3;
@@ -62,7 +62,7 @@ export class FrameInfo {
   vlanId = -1;
   /** Priority of the tag, 0 without one. */
   pcp = 0;
-  /** Behind the tag, if there is one. */
+  /** The EtherType, after the tag if there is one. */
   ethertype = 0;
   /** 4, 6, or 0 when the frame carries no IP. */
   family = 0;

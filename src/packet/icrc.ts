@@ -18,11 +18,11 @@ import { IPV6_BYTES } from './ipv6.js';
 import { BTH_BYTES, ICRC_BYTES } from './roce.js';
 import { UDP_BYTES } from './udp.js';
 
-/** The packet is as it was sent. */
+/** The ICRC is right: the packet is as it was sent. */
 export const ICRC_OK = 0;
 /** Good if the identification is `flow.solvedId`; 16 bits of check remain. */
 export const ICRC_OK_ID_SOLVED = 1;
-/** A covered bit differs: the packet has to be dropped. */
+/** The ICRC is wrong: the packet must be dropped. */
 export const ICRC_BAD = 2;
 
 /**
@@ -55,9 +55,9 @@ const V4_ID_LOW = contributions(IPV4_BYTES + UDP_BYTES - 6);
 const V6_LENGTH_HIGH = contributions(IPV6_BYTES + UDP_BYTES - 5);
 const V6_LENGTH_LOW = contributions(IPV6_BYTES + UDP_BYTES - 6);
 
-/** What the ICRCs of one direction between two UDP ports have in common. */
+/** The common part of all ICRCs of one direction between two UDP ports. */
 export class IcrcFlow {
-  /** Of both addresses. */
+  /** Address family of both addresses. */
   readonly family: 4 | 6;
   /** The identification that {@link checkIcrc} found, after ICRC_OK_ID_SOLVED. */
   solvedId = 0;
@@ -67,7 +67,7 @@ export class IcrcFlow {
   /** Throws ERR_ROCE_ADDRESS_FAMILY when the addresses are not of one family. */
   constructor(source: IpAddress, destination: IpAddress, sourcePort: number, destinationPort: number) {
     if (source.family !== destination.family) {
-      throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${source} and ${destination} are not of one address family`);
+      throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${source} and ${destination} have different address families`);
     }
     this.family = source.family;
     const ip = this.family === 4 ? maskedIpv4(source, destination) : maskedIpv6(source, destination);

@@ -26,9 +26,9 @@ export const HDR_SACK = 256;
 export const OP_SEND = 1;
 /** RDMA WRITE. */
 export const OP_WRITE = 2;
-/** RDMA READ, the question. */
+/** RDMA READ request. */
 export const OP_READ_REQUEST = 3;
-/** RDMA READ, the data. */
+/** RDMA READ response, with the data. */
 export const OP_READ_RESPONSE = 4;
 /** Acknowledgement, positive or negative. */
 export const OP_ACK = 5;
@@ -47,7 +47,7 @@ export const PLACE_MIDDLE = 2;
 export const PLACE_LAST = 3;
 /** The whole message in one packet: the payload is 0 bytes to the path MTU. */
 export const PLACE_ONLY = 4;
-/** No part of a message: there is no payload. */
+/** Not part of a message: there is no payload. */
 export const PLACE_NONE = 5;
 
 /** Transport service of an opcode; RoCEv2 adds CNP, and the codes from 0xC0 on belong to manufacturers. */
@@ -59,7 +59,7 @@ export interface OpcodeInfo {
   readonly opcode: number;
   /** The spec's name, e.g. `RDMA_WRITE_FIRST`. */
   readonly name: string;
-  /** Which queue pairs take it. */
+  /** The transport of the queue pairs that accept it. */
   readonly transport: Transport;
   /** One of the OP_ constants. */
   readonly kind: number;
@@ -71,7 +71,7 @@ export interface OpcodeInfo {
   readonly extBytes: number;
 }
 
-/** What the opcodes of a transport have in their upper three bits: those of SEND and WRITE are `base | operation`, in RC and UC alike. */
+/** Upper three bits of the opcodes of reliable connections. Opcodes of SEND and WRITE are `base | operation`, in RC and UC alike. */
 export const RC_BASE = 0x00;
 /** The same for unreliable connections. */
 export const UC_BASE = 0x20;
@@ -199,7 +199,7 @@ const TABLE: readonly OpcodeInfo[] = [
   info(VENDOR_SACK, 'SACK', 'VENDOR', OP_ACK, PLACE_NONE, HDR_AETH | HDR_SACK),
 ];
 
-/** Indexed by opcode; `undefined` where the opcode is reserved or not spoken here. */
+/** The table, indexed by opcode; `undefined` for opcodes that are reserved or not supported. */
 export const OPCODES: ReadonlyArray<OpcodeInfo | undefined> = Array.from({ length: 256 }, (_, opcode) =>
   TABLE.find((entry) => entry.opcode === opcode),
 );

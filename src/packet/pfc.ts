@@ -4,7 +4,7 @@
  *
  *   destination 01-80-C2-00-00-01 | source | 0x8808 | opcode 0x0101 | class enable vector | 8 pause times | zeroes to 60 bytes
  *
- * A pause time counts quanta of 512 bit times of the link; 0 lets the priority go on. Only priorities whose bit is set are meant.
+ * A pause time counts quanta of 512 bit times of the link; 0 lets the priority go on. Only priorities whose bit is set are affected.
  */
 
 import { readU16, writeU16 } from '../core/bytes.js';
@@ -31,7 +31,7 @@ const PFC_BYTES = 2 + 2 + 2 * PRIORITIES;
 
 /** Made once and filled again. */
 export class PfcFrame {
-  /** Bit i: `quanta[i]` is meant. */
+  /** Bit i: `quanta[i]` applies. */
   enabled = 0;
   /** By priority: how many times 512 bit times to stop for; 0 lets it go on. */
   readonly quanta: Uint16Array = new Uint16Array(PRIORITIES);
@@ -67,7 +67,7 @@ export function parsePfc(bytes: Uint8Array, offset: number, length: number, out:
   return true;
 }
 
-/** How long so many quanta last on a link of `rateBps`. */
+/** Duration of this many quanta on a link of `rateBps`, in ns. */
 export function pauseNs(quanta: number, rateBps: number): number {
   return (quanta * QUANTUM_BITS * 1e9) / rateBps;
 }

@@ -5,7 +5,7 @@
 
 /** The low 24 bits, and the highest PSN. */
 export const PSN_MASK = 0xffffff;
-/** How many there are: the range of a random start value. */
+/** Number of PSNs: the range of a random start value. */
 export const PSN_COUNT = PSN_MASK + 1;
 /** A PSN this far ahead or further counts as behind: the half-window of the sequence space. */
 export const PSN_HALF = 0x800000;

@@ -63,7 +63,7 @@ export const BTH_BECN = 0x40;
 /** The default partition, as a full member: the only P_Key that RoCEv2 has. */
 export const PKEY_DEFAULT = 0xffff;
 
-/** The packet is well formed; its ICRC has still to be checked. */
+/** The packet is well formed; its ICRC is not checked yet. */
 export const PARSE_OK = 0;
 const TOO_SHORT = 1;
 const UNKNOWN_OPCODE = 2;
@@ -96,7 +96,7 @@ export class RocePacket {
   opcode = 0;
   /** The row of the opcode table: how to read the rest. */
   info: OpcodeInfo = NO_INFO;
-  /** Asks the receiver for an event. */
+  /** Solicited event: requests a completion event at the receiver. */
   solicited = false;
   /** The migration bit. */
   migReq = false;
@@ -341,9 +341,9 @@ export function writeDeth(b: Uint8Array, o: number, qkey: number, sourceQpn: num
   return o + DETH_BYTES;
 }
 
-/** The fields of a packet to be made; what is left out is zero or false, and the P_Key 0xffff. */
+/** The fields of a packet to make. Omitted fields are zero or false; the P_Key is 0xffff. */
 export type RoceFields = {
-  /** One that the opcode table has. */
+  /** An opcode of the table. */
   readonly opcode: number;
 } & Partial<Readonly<Omit<RocePacket, 'opcode' | 'info' | 'padBytes' | 'payloadOffset' | 'payloadBytes'>>>;
 

@@ -1,6 +1,6 @@
 /**
- * A packet in words, for decoders and test messages. Lenient where roce.ts is strict: it says what is wrong and shows every field the
- * bytes have room for, sense or nonsense. Allocates freely; not for the packet path.
+ * A packet as text, for decoders and test messages. Lenient where roce.ts is strict: it says what is wrong and shows every field the
+ * bytes have room for, valid or not. Allocates freely; not for the packet path.
  */
 
 import { toHex } from '../core/bytes.js';
@@ -28,10 +28,10 @@ import {
   readExtensions,
 } from './roce.js';
 
-/** Values of a header by name, for people and JSON. */
+/** Fields of a header by name, for text and JSON. */
 export type Fields = Record<string, string | number | boolean>;
 
-/** What {@link describeRoce} has to say of a packet. */
+/** Result of {@link describeRoce}. */
 export interface RoceDescription {
   /** `ok`, or why the packet would be dropped (see PARSE_REASONS). */
   readonly reason: string;
@@ -39,7 +39,7 @@ export interface RoceDescription {
   readonly name: string;
   /** Fields in the order of the wire. Addresses and keys are hex strings. */
   readonly fields: Readonly<Fields>;
-  /** Payload without pad; 0 when the lengths make no sense. */
+  /** Payload without pad; 0 if the lengths are inconsistent. */
   readonly payloadBytes: number;
   /** One line: name, fields, payload, and the reason unless it is `ok`. */
   readonly text: string;
