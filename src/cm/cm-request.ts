@@ -101,5 +101,9 @@ export class CmRequest {
 /** Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkPrivateData(data: Uint8Array, maxBytes: number): void {
   if (data.length <= maxBytes) return;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${data.length} bytes of private data are too many`, `at most ${maxBytes} fit`);
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `${data.length} bytes of private data are too many`,
+    `at most ${maxBytes} fit`,
+  );
 }

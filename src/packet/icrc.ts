@@ -67,7 +67,10 @@ export class IcrcFlow {
   /** Throws ERR_ROCE_ADDRESS_FAMILY when the addresses are not of one family. */
   constructor(source: IpAddress, destination: IpAddress, sourcePort: number, destinationPort: number) {
     if (source.family !== destination.family) {
-      throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${source} and ${destination} do not have the same address family`);
+      throw new RoceError(
+        'ERR_ROCE_ADDRESS_FAMILY',
+        `${source} and ${destination} do not have the same address family`,
+      );
     }
     this.family = source.family;
     const ip = this.family === 4 ? maskedIpv4(source, destination) : maskedIpv6(source, destination);

@@ -136,7 +136,8 @@ export class RpcLink {
       void this.#onRelease(frame.a);
       return;
     }
-    if (frame.length > this.#limits.valueBytesMax) throw broken(`it sent a body of ${frame.length} bytes, which is too long`);
+    if (frame.length > this.#limits.valueBytesMax)
+      throw broken(`it sent a body of ${frame.length} bytes, which is too long`);
     this.#events.onFrame(frame, frame.flags === BULK ? () => this.#read(frame) : () => Promise.resolve(inline));
   }
 

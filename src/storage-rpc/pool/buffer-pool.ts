@@ -151,7 +151,11 @@ export class BufferPool<S extends Slab> {
    */
   acquire(bytes: number): Promise<Lease<S>> {
     if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
-      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a buffer cannot have ${bytes} bytes`, `give 1 to ${PIECE_BYTES_MAX}`);
+      throw new RoceError(
+        'ERR_ROCE_OUT_OF_RANGE',
+        `a buffer cannot have ${bytes} bytes`,
+        `give 1 to ${PIECE_BYTES_MAX}`,
+      );
     }
     if (this.#closed) return Promise.reject(closedError());
     const lease = this.#waiters.length === 0 ? this.#take(bytes) : undefined;

@@ -304,7 +304,9 @@ export class ClientSession {
     if (response.slot === SK_NO_SLOT) return; // A PING was answered.
     const { request, seq } = this.#slots[response.slot];
     if (request === undefined || seq !== response.slotSeq) {
-      this.#lose(new RoceError('ERR_ROCE_MISMATCH', `there is a response for slot ${response.slot}, which has no request`));
+      this.#lose(
+        new RoceError('ERR_ROCE_MISMATCH', `there is a response for slot ${response.slot}, which has no request`),
+      );
       return;
     }
     if (response.status === 'BAD_SEQ') {
