@@ -8,16 +8,24 @@
 
 export type { CmConnection } from './cm/cm-connection.js';
 export type { CmLimits } from './cm/cm-limits.js';
-export type { CmListener } from './cm/cm-listener.js';
+export type { CmListener, WaitingRequest } from './cm/cm-listener.js';
 export type { CmAcceptOptions, CmRequest } from './cm/cm-request.js';
 export { Connection, type ReceiveOptions, type SendOptions } from './cm/connection.js';
 export {
   type CmConnectOptions,
   ConnectionManager,
   type ConnectionManagerOptions,
-  ConnectionRejected,
 } from './cm/connection-manager.js';
 export type { ConnectionOptions } from './cm/connection-parts.js';
+export { ConnectionRejected } from './cm/connection-rejected.js';
+export {
+  type DatagramAcceptOptions,
+  type DatagramRequest,
+  type DatagramService,
+  type ResolveOptions,
+  ServiceRejected,
+  startDatagrams,
+} from './cm/datagram-services.js';
 export type { Agreement, RemoteRegion } from './cm/exchange.js';
 export type { Message } from './cm/inbox.js';
 export { type ConnectOptions, connect, listen } from './cm/listen-connect.js';
@@ -54,6 +62,7 @@ export {
   registerRateControl,
 } from './dcqcn/schemes.js';
 export { IpAddress } from './packet/address.js';
+export { senderInGrh } from './packet/grh.js';
 export { GoBackNReceiver, GoBackNSender } from './retransmit/go-back-n.js';
 export {
   AHEAD_CONFLICT,

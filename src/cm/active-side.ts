@@ -6,7 +6,7 @@ import type { CmEndpoint, CmEventHandler } from './endpoint.js';
 import { encodeIpPrivateData } from './ip-addressing.js';
 import { ABOUT_REP } from './mad-sender.js';
 import type { MessageFields } from './messages.js';
-import { NO_DATA, type ProtocolParts, QPN_MIN } from './protocol-parts.js';
+import { DEFAULT_PKEY, NO_DATA, type ProtocolParts, QPN_MIN } from './protocol-parts.js';
 import { REJ_INVALID_COMM_ID, REJ_STALE_CONNECTION } from './reject-reason.js';
 import type { Repetition } from './repetition.js';
 import type { Teardown } from './teardown.js';
@@ -14,7 +14,6 @@ import { ackTimeoutCode, codeToNs, resendNs } from './timing.js';
 
 /** IBTA code of reliable connections in a REQ. */
 export const TRANSPORT_RC = 0;
-const DEFAULT_PKEY = 0xffff;
 const PERMISSIVE_LID = 0xffff;
 const HOP_LIMIT = 64;
 

@@ -1,18 +1,22 @@
 /** Bounds on what peers may occupy in a connection manager. `CmCounters` counts the effects of each. */
 
+import { RoceError } from '../core/errors.js';
 import type { Pace } from '../core/token-bucket.js';
 
-/** Bounds of a connection manager. All are whole numbers of at least 1. */
+/** Bounds of a connection manager. All are whole numbers of at least 1. Requests for datagram services are counted apart from connections. */
 export interface CmLimits {
-  /** Most endpoints, including those in TIMEWAIT. Beyond: `crowdedOut`, else REJ 3. */
+  /**
+   * Most endpoints, including those in TIMEWAIT. Beyond: `crowdedOut`, else REJ 3. Also the most answers to requests for datagram services that the
+   * manager keeps in case a peer repeats a request. Beyond: the oldest answer is forgotten.
+   */
   readonly endpoints: number;
-  /** Most pending requests of all peers. Beyond: `crowdedOut`. */
+  /** Most pending requests of all peers, for connections and for datagram services. Beyond: `crowdedOut`. */
   readonly halfOpen: number;
   /** Most pending requests of one address. Beyond: `crowdedOut`. */
   readonly halfOpenPerAddress: number;
   /** Most connections from one address. Beyond: REJ 3. */
   readonly connectionsPerAddress: number;
-  /** Most endpoints in TIMEWAIT of one address. Beyond: the oldest ends, counted in `timewaitCut`. */
+  /** Most endpoints in TIMEWAIT, and kept answers, of one address. Beyond: the oldest ends; endpoints are counted in `timewaitCut`. */
   readonly timewaitPerAddress: number;
   /** How long a REP waits for its RTU, in ms. An MRA can extend it once, by at most 69 s. Beyond: ERR_ROCE_CONNECT, counted in `expired`. */
   readonly halfOpenMs: number;
@@ -27,6 +31,19 @@ export const LIMITS_DEFAULT: CmLimits = {
   timewaitPerAddress: 512,
   halfOpenMs: 20_000,
 };
+
+/** The limits completed with defaults. Throws ERR_ROCE_OUT_OF_RANGE. */
+export function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
+  for (const [name, value] of Object.entries(limits)) {
+    if (Number.isSafeInteger(value) && value >= 1) continue;
+    throw new RoceError(
+      'ERR_ROCE_OUT_OF_RANGE',
+      `the limit ${name} is ${value}`,
+      'it must be a whole number of at least 1',
+    );
+  }
+  return { ...LIMITS_DEFAULT, ...limits };
+}
 
 /** Peers whose address is remembered as proved; the one longest unheard is forgotten first. */
 export const PROVED_PEERS_MAX = 4096;

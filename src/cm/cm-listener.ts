@@ -3,13 +3,31 @@
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { Patience, WAIT_OPTIONS, WaitList, type WaitOptions } from '../core/wait.js';
+import type { IpAddress } from '../packet/address.js';
 import type { CmRequest } from './cm-request.js';
 import { Crowd } from './crowd.js';
 import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from './set-up-pace.js';
 
-/** A port that is listened on; made by {@link ConnectionManager.listen}. */
-export class CmListener implements AsyncDisposable {
-  /** Of RDMA_PS_TCP, 1..65535. */
+/** What a request shows to the listener that it waits in. */
+export interface WaitingRequest {
+  /** IP address of the peer. */
+  readonly remote: IpAddress;
+  /** The peer is known to receive at the address. */
+  readonly hasProved: boolean;
+  /** It may still be accepted or rejected. */
+  readonly isPending: boolean;
+  /** Says no. */
+  reject(): void;
+  /** Gives its place to others, without a word. @internal */
+  crowdOut(): void;
+}
+
+/**
+ * A port that is listened on; made by {@link ConnectionManager.listen} for connections, and by {@link ConnectionManager.listenForDatagrams} for
+ * requests of datagram services.
+ */
+export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDisposable {
+  /** Of RDMA_PS_TCP, for datagrams of RDMA_PS_UDP; 1..65535. */
   readonly port: number;
   readonly #backlog: number;
   readonly #clock: Clock;
@@ -17,7 +35,7 @@ export class CmListener implements AsyncDisposable {
   readonly #unprovedPace = new SetUpPace(UNPROVED_PACE);
   readonly #provedPace = new SetUpPace(PROVED_PACE);
   #cancelWake: () => void = () => {};
-  #requests: CmRequest[] = [];
+  #requests: R[] = [];
   readonly #waiting = new WaitList<void>();
   #closed = false;
 
@@ -33,7 +51,7 @@ export class CmListener implements AsyncDisposable {
    * One more request that nobody has taken yet. Beyond the backlog, one of a peer that has proved nothing makes room: the oldest of the address that has
    * the most. False: all have proved more than this one. @internal
    */
-  push(request: CmRequest): boolean {
+  push(request: R): boolean {
     this.#requests = this.#requests.filter(({ isPending }) => isPending);
     if (this.#requests.length >= this.#backlog) {
       const first = this.#whoMakesRoom(request.hasProved);
@@ -46,9 +64,9 @@ export class CmListener implements AsyncDisposable {
     return true;
   }
 
-  #whoMakesRoom(hasProved: boolean): CmRequest | undefined {
-    const unproved = new Crowd<CmRequest>();
-    const proved = new Crowd<CmRequest>();
+  #whoMakesRoom(hasProved: boolean): R | undefined {
+    const unproved = new Crowd<R>();
+    const proved = new Crowd<R>();
     for (const waiting of this.#requests) (waiting.hasProved ? proved : unproved).add(waiting);
     return unproved.oldestOfFullest() ?? (hasProved ? proved.oldestOfFullest() : undefined);
   }
@@ -58,7 +76,7 @@ export class CmListener implements AsyncDisposable {
    * pace, a slower one while its peers have proved nothing. Rejects with ERR_ROCE_CLOSED when the listener is closed, ERR_ROCE_ABORTED or
    * ERR_ROCE_TIMEOUT as the options say.
    */
-  async next(options?: WaitOptions): Promise<CmRequest> {
+  async next(options?: WaitOptions): Promise<R> {
     const patience = Patience.of('next', options, WAIT_OPTIONS, this.#clock);
     for (;;) {
       if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', `the listener on port ${this.port} is closed`);
@@ -69,7 +87,7 @@ export class CmListener implements AsyncDisposable {
   }
 
   /** The oldest request that may be taken now. Where all have to wait for their pace, somebody who waits is woken when the first may. */
-  #take(): CmRequest | undefined {
+  #take(): R | undefined {
     this.#requests = this.#requests.filter(({ isPending }) => isPending);
     const now = this.#clock.nowNs();
     let opensNs = Number.POSITIVE_INFINITY;
@@ -91,7 +109,7 @@ export class CmListener implements AsyncDisposable {
   }
 
   /** Every request, until the listener is closed. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<CmRequest, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<R, void, undefined> {
     while (!this.#closed) {
       try {
         yield await this.next();

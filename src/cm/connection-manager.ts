@@ -12,14 +12,22 @@ import { Patience, type WaitOptions } from '../core/wait.js';
 import type { IpAddress } from '../packet/address.js';
 import { PSN_MASK } from '../packet/psn.js';
 import type { RdmaDevice } from '../verbs/device.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import { CmConnection } from './cm-connection.js';
-import { type CmLimits, LIMITS_DEFAULT } from './cm-limits.js';
+import { type CmLimits, checkedLimits } from './cm-limits.js';
 import { CmListener } from './cm-listener.js';
 import { CM_ACCEPT_OPTIONS, type CmAcceptOptions, CmRequest, checkPrivateData } from './cm-request.js';
-import { type CmEndpoint, type CmEvent, describeRefusal } from './endpoint.js';
+import { refusal } from './connection-rejected.js';
+import {
+  type DatagramRequest,
+  type DatagramService,
+  DatagramServices,
+  type ResolveOptions,
+} from './datagram-services.js';
+import type { CmEndpoint, CmEvent } from './endpoint.js';
 import { GsiChannel } from './gsi.js';
-import { REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
+import { checkFamily, checkPort, dynamicPort, REQUEST_DATA_BYTES, tcpServiceId } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { IncomingRequest } from './passive-side.js';
 import { CmProtocol } from './protocol.js';
@@ -36,9 +44,6 @@ import {
 import { ackTimeoutCode, type CmTiming, LINUX_TIMING } from './timing.js';
 
 const BACKLOG_DEFAULT = 128;
-/** Ports for connections that do not ask for one: the dynamic range (RFC 6335). */
-const DYNAMIC_PORT_MIN = 49152;
-const DYNAMIC_PORTS = 16384;
 
 /** Options of a {@link ConnectionManager}. All are optional. */
 export interface ConnectionManagerOptions {
@@ -74,21 +79,7 @@ const MANAGER_OPTIONS: OptionNames<ConnectionManagerOptions> = {
 };
 const CM_CONNECT_OPTIONS: OptionNames<CmConnectOptions> = { ...CM_ACCEPT_OPTIONS, pathMtu: true, retryCount: true };
 
-/** A rejected connection: `ERR_ROCE_CONNECT` with the REJ's reason and private data. */
-export class ConnectionRejected extends RoceError {
-  /** IBTA reason code: 8 no listener, 10 stale connection, 28 rejected by the program. */
-  readonly reason: number;
-  /** Private data of the REJ, 148 bytes. */
-  readonly privateData: Uint8Array;
-
-  constructor(message: string, reason: number, privateData: Uint8Array) {
-    super('ERR_ROCE_CONNECT', message);
-    this.reason = reason;
-    this.privateData = privateData;
-  }
-}
-
-/** RDMA CM of one device, made by {@link ConnectionManager.open}. */
+/** RDMA CM of one device: connections (RDMA_PS_TCP) and datagram services (RDMA_PS_UDP). Made by {@link ConnectionManager.open}. */
 export class ConnectionManager implements AsyncDisposable {
   /** The device whose QP1 it uses. */
   readonly device: RdmaDevice;
@@ -96,6 +87,7 @@ export class ConnectionManager implements AsyncDisposable {
   readonly #random: RandomSource;
   readonly #timing: CmTiming;
   readonly #protocol: CmProtocol;
+  readonly #datagrams: DatagramServices;
   readonly #listeners = new Set<CmListener>();
   /** Accepted, and waiting for RTU or the first packet: by QPN. */
   readonly #accepting = new Map<number, CmEndpoint>();
@@ -119,6 +111,14 @@ export class ConnectionManager implements AsyncDisposable {
       limits: checkedLimits(options.limits),
       anyClaimedAddress: options.claimedAddress === 'any',
       send: (to, mad) => this.#gsi?.send(to, mad),
+    });
+    this.#datagrams = new DatagramServices({
+      device,
+      clock: this.#clock,
+      random: this.#random,
+      protocol: this.#protocol,
+      expectOpen: () => this.#expectOpen(),
+      onDeadlineChange: () => this.#setTimer(),
     });
   }
 
@@ -166,12 +166,7 @@ export class ConnectionManager implements AsyncDisposable {
     const patience = Patience.of('connect', options, CM_CONNECT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, REQUEST_DATA_BYTES);
-    if (remote.family !== this.device.address.family) {
-      throw new RoceError(
-        'ERR_ROCE_ADDRESS_FAMILY',
-        `${remote} cannot be reached from ${this.device.address}: other address family`,
-      );
-    }
+    checkFamily(this.device.address, remote);
     await this.device.link.resolve(remote);
     await initializeQp(qp);
     this.#expectOpen();
@@ -185,7 +180,7 @@ export class ConnectionManager implements AsyncDisposable {
       ...own,
       remote,
       serviceId: tcpServiceId(port),
-      sourcePort: DYNAMIC_PORT_MIN + (this.#random.u32() % DYNAMIC_PORTS),
+      sourcePort: dynamicPort(this.#random),
       qpn: qp.qpn,
       privateData,
     };
@@ -207,6 +202,29 @@ export class ConnectionManager implements AsyncDisposable {
       pathMtu: pathMtuBytes(own.pathMtuCode),
       maxRdAtomic: parameters.toRts.maxRdAtomic!,
     });
+  }
+
+  /**
+   * Serves datagrams on a port of RDMA_PS_UDP, 1..65535: the listener yields requests of peers that look for a queue pair to send to. `backlog`, and
+   * who makes room in it, as for {@link listen}. Throws ERR_ROCE_BUSY when the port is served already.
+   */
+  listenForDatagrams(port: number, options: { readonly backlog?: number } = {}): CmListener<DatagramRequest> {
+    checkOptions('listenForDatagrams', options, { backlog: true });
+    return this.#datagrams.listen(port, options.backlog ?? BACKLOG_DEFAULT);
+  }
+
+  /**
+   * Finds the queue pair that serves datagrams on a port of RDMA_PS_UDP at `remote` (`rdma_connect` of a UD queue pair). The address handle is of `pd`.
+   * Rejects with ERR_ROCE_CONNECT when nobody answers, and with ServiceRejected when somebody says no; ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the
+   * options say.
+   */
+  resolve(
+    remote: IpAddress,
+    port: number,
+    pd: ProtectionDomain,
+    options: ResolveOptions = {},
+  ): Promise<DatagramService> {
+    return this.#datagrams.resolve(remote, port, pd, options);
   }
 
   #newRequest(endpoint: CmEndpoint, request: IncomingRequest): CmRequest {
@@ -358,6 +376,7 @@ export class ConnectionManager implements AsyncDisposable {
     this.#cancelWake();
     this.device.events.off('COMM_EST', this.#onCommunicationEstablished);
     for (const listener of [...this.#listeners]) listener.close();
+    this.#datagrams.close();
     const ends = [...this.#connected.values()];
     for (const endpoint of this.#protocol.liveEndpoints()) {
       const { onEvent } = endpoint;
@@ -374,30 +393,7 @@ export class ConnectionManager implements AsyncDisposable {
   }
 }
 
-function checkPort(port: number): void {
-  if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port number`, 'it must be 1 to 65535');
-}
-
-function checkedLimits(limits: Partial<CmLimits> = {}): CmLimits {
-  for (const [name, value] of Object.entries(limits)) {
-    if (Number.isSafeInteger(value) && value >= 1) continue;
-    throw new RoceError(
-      'ERR_ROCE_OUT_OF_RANGE',
-      `the limit ${name} is ${value}`,
-      'it must be a whole number of at least 1',
-    );
-  }
-  return { ...LIMITS_DEFAULT, ...limits };
-}
-
 /** A random start PSN. */
 function randomPsn(random: RandomSource): number {
   return randomInt(random, 0, PSN_MASK);
-}
-
-function refusal(target: string, event: CmEvent): RoceError {
-  const message = `cannot connect to ${target}: ${describeRefusal(event)}`;
-  if (event.type === 'REJECTED') return new ConnectionRejected(message, event.reason, event.privateData);
-  return new RoceError('ERR_ROCE_CONNECT', message);
 }

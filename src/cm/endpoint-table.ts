@@ -11,6 +11,7 @@ import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
 import { type CmLimits, PROVED_PEERS_MAX } from './cm-limits.js';
 import { Crowd } from './crowd.js';
+import { DueSet } from './due-set.js';
 import { CmEndpoint, type CmEventHandler, type CmState } from './endpoint.js';
 import { ProvedPeers } from './proved-peers.js';
 
@@ -50,8 +51,7 @@ export class EndpointTable {
   readonly #timewait = new Crowd<CmEndpoint>();
   /** Whatever peers have made, and is neither half-open nor over. */
   readonly #connected = new Crowd<CmEndpoint>();
-  /** Not later than the truth. */
-  #nextDeadlineNs = Number.POSITIVE_INFINITY;
+  readonly #waiting = new DueSet<CmEndpoint>();
 
   constructor(limits: CmLimits, random: RandomSource, counters: TableCounters) {
     this.#limits = limits;
@@ -118,6 +118,7 @@ export class EndpointTable {
     while (localCommId === 0 || this.#byLocalId.has(localCommId)) localCommId = this.#random.u32();
     const endpoint = new CmEndpoint(localCommId, remote, state, onEvent);
     this.#byLocalId.set(localCommId, endpoint);
+    this.#waiting.add(endpoint);
     return endpoint;
   }
 
@@ -164,6 +165,7 @@ export class EndpointTable {
   remove(endpoint: CmEndpoint): void {
     this.enter(endpoint, 'CLOSED');
     this.#byLocalId.delete(endpoint.localCommId);
+    this.#waiting.delete(endpoint);
     const { remote, remoteCaGuid, remoteCommId, remoteQpn } = endpoint;
     removeIf(this.#byRemoteId, key(remote, remoteCaGuid, remoteCommId), endpoint);
     removeIf(this.#byRemoteQpn, key(remote, remoteCaGuid, remoteQpn), endpoint);
@@ -200,32 +202,24 @@ export class EndpointTable {
 
   /** A copy of the list. */
   all(): CmEndpoint[] {
-    return [...this.#byLocalId.values()];
+    return this.#waiting.all();
   }
 
   // ---- time
 
   /** When something is due, or earlier; Infinity: never. */
   get nextDeadlineNs(): number {
-    return this.#nextDeadlineNs;
+    return this.#waiting.nextDeadlineNs;
   }
 
   /** Something is due for the endpoint at this time, instead of any other. */
   arm(endpoint: CmEndpoint, deadlineNs: number): void {
-    endpoint.deadlineNs = deadlineNs;
-    this.#nextDeadlineNs = Math.min(this.#nextDeadlineNs, deadlineNs);
+    this.#waiting.arm(endpoint, deadlineNs);
   }
 
   /** Those whose time has come. */
   due(now: number): CmEndpoint[] {
-    const due: CmEndpoint[] = [];
-    let next = Number.POSITIVE_INFINITY;
-    for (const endpoint of this.#byLocalId.values()) {
-      if (endpoint.deadlineNs <= now) due.push(endpoint);
-      else next = Math.min(next, endpoint.deadlineNs);
-    }
-    this.#nextDeadlineNs = next;
-    return due;
+    return this.#waiting.due(now);
   }
 }
 

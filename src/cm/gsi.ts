@@ -4,7 +4,8 @@
  */
 
 import type { RoceError } from '../core/errors.js';
-import { IpAddress } from '../packet/address.js';
+import type { IpAddress } from '../packet/address.js';
+import { senderInGrh } from '../packet/grh.js';
 import { GRH_BYTES } from '../packet/roce.js';
 import { Access } from '../verbs/access.js';
 import type { AddressHandle } from '../verbs/address-handle.js';
@@ -119,7 +120,7 @@ export class GsiChannel {
     const slot = Number(wc.wrId);
     const start = slot * SLOT_BYTES;
     const grh = this.#mr.bytes.subarray(start, start + GRH_BYTES);
-    this.#onMad(sourceOf(grh), this.#mr.bytes.subarray(start + GRH_BYTES, start + wc.byteLen));
+    this.#onMad(senderInGrh(grh), this.#mr.bytes.subarray(start + GRH_BYTES, start + wc.byteLen));
     this.#postReceive(slot);
   }
 
@@ -135,9 +136,4 @@ export class GsiChannel {
     await this.#cq.close();
     await this.#loop;
   }
-}
-
-function sourceOf(grh: Uint8Array): IpAddress {
-  const isIpv6 = grh[0] >> 4 === 6;
-  return IpAddress.fromBytes(isIpv6 ? grh.subarray(8, 24) : grh.subarray(32, 36));
 }

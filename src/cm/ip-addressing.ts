@@ -1,18 +1,49 @@
 /**
  * How connection management names IP endpoints (IBTA annex A11, "RDMA IP CM Service"): the service ID stands for protocol and port, and
- * the private data of a REQ begin with a header of both addresses and the source port.
+ * the private data of a REQ or SIDR_REQ begin with a header of both addresses and the source port.
  */
 
+import { RoceError } from '../core/errors.js';
+import type { RandomSource } from '../core/random.js';
 import { IpAddress } from '../packet/address.js';
 import { bits, bytes, type Layout, readFields, u8, u16, writeFields } from './field-layout.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 
-/** The port space of `rdma_create_id` for reliable connections. */
+/** The port spaces of `rdma_create_id`: reliable connections, and datagrams. */
 const RDMA_PS_TCP = 0x0106n;
+const RDMA_PS_UDP = 0x0111n;
+
+/** Q_Key of queue pairs of RDMA_PS_UDP (`RDMA_UDP_QKEY` in Linux). */
+export const UDP_QKEY = 0x01234567;
+/** Ports for whom asks and needs none in particular: the dynamic range (RFC 6335). */
+const DYNAMIC_PORT_MIN = 49152;
+const DYNAMIC_PORTS = 16384;
 
 /** The service ID a listener on `port` of RDMA_PS_TCP has: 0x0000000001061c06 for rping's 7174. */
 export function tcpServiceId(port: number): bigint {
   return (RDMA_PS_TCP << 16n) | BigInt(port);
+}
+
+/** The service ID a datagram service on `port` of RDMA_PS_UDP has: 0x0000000001111c06 for udaddy's 7174. */
+export function udpServiceId(port: number): bigint {
+  return (RDMA_PS_UDP << 16n) | BigInt(port);
+}
+
+/** A port of the dynamic range. */
+export function dynamicPort(random: RandomSource): number {
+  return DYNAMIC_PORT_MIN + (random.u32() % DYNAMIC_PORTS);
+}
+
+/** Throws ERR_ROCE_OUT_OF_RANGE. */
+export function checkPort(port: number): void {
+  if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port`, 'it must be 1 to 65535');
+}
+
+/** Throws ERR_ROCE_ADDRESS_FAMILY. */
+export function checkFamily(local: IpAddress, remote: IpAddress): void {
+  if (remote.family === local.family) return;
+  throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${remote} cannot be reached from ${local}: other address family`);
 }
 
 const HEADER = {
@@ -26,6 +57,8 @@ const HEADER_BYTES = 36;
 
 /** Bytes of private data that are left to the user in a REQ. */
 export const REQUEST_DATA_BYTES = PRIVATE_DATA_BYTES.REQ - HEADER_BYTES;
+/** ... and in a SIDR_REQ. */
+export const SERVICE_REQUEST_DATA_BYTES = PRIVATE_DATA_BYTES.SIDR_REQ - HEADER_BYTES;
 
 /** Who connects to whom. */
 export interface IpEndpoints {
@@ -37,9 +70,9 @@ export interface IpEndpoints {
   readonly sourcePort: number;
 }
 
-/** The private data of a REQ: the header, then the user's own. */
+/** The private data of a REQ or SIDR_REQ: the header, then the user's own. */
 export function encodeIpPrivateData(endpoints: IpEndpoints, userData: Uint8Array): Uint8Array {
-  const data = new Uint8Array(PRIVATE_DATA_BYTES.REQ);
+  const data = new Uint8Array(HEADER_BYTES + userData.length);
   const { source, destination, sourcePort } = endpoints;
   writeFields(
     HEADER,

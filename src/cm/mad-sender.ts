@@ -50,7 +50,13 @@ export class MadSender {
     transactionId: bigint,
     fields: Partial<MessageFields<N>>,
   ): void {
-    this.#send(to, buildMad(name, transactionId, fields));
+    this.pass(to, buildMad(name, transactionId, fields));
+  }
+
+  /** Sends what anybody may have: a request of our own, or the one answer to a datagram. */
+  pass(to: IpAddress, mad: Uint8Array): void {
+    this.#counters.sent++;
+    this.#transmit(to, mad);
   }
 
   /** A message of an endpoint, in its transaction and with the IDs of both ends. */
@@ -67,7 +73,7 @@ export class MadSender {
       this.#counters.withheld++;
       return;
     }
-    this.#send(endpoint.remote, mad);
+    this.pass(endpoint.remote, mad);
   }
 
   /** Refuses what the peer of the endpoint has said. */
@@ -81,10 +87,5 @@ export class MadSender {
     new DataView(info.buffer).setBigUint64(0, this.#caGuid);
     const tired = reason === REJ_TIMEOUT ? { infoLength: GUID_BYTES, info } : {};
     this.send(endpoint, this.message(endpoint, 'REJ', { message: about, reason, privateData, ...tired }), now);
-  }
-
-  #send(to: IpAddress, mad: Uint8Array): void {
-    this.#counters.sent++;
-    this.#transmit(to, mad);
   }
 }

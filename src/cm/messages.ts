@@ -38,8 +38,8 @@ const HEADER = {
   attributeModifier: u32(20),
 } as const satisfies Layout;
 
-/** User data a message has room for, in bytes. A REQ of RDMA_PS_TCP gives 36 of its 92 to the IP addressing header. */
-export const PRIVATE_DATA_BYTES = { REQ: 92, REP: 196, REJ: 148 } as const;
+/** User data a message has room for, in bytes. REQ and SIDR_REQ give 36 of it to the IP addressing header. */
+export const PRIVATE_DATA_BYTES = { REQ: 92, REP: 196, REJ: 148, SIDR_REQ: 216, SIDR_REP: 136 } as const;
 
 /** One path of a REQ (§12.6.5): the primary, or the alternate 44 bytes further. */
 function pathLayout<P extends string>(prefix: P, offset: number) {
@@ -145,7 +145,7 @@ const SIDR_REQ = {
   requestId: u32(0),
   pkey: u16(4),
   serviceId: u64(8),
-  privateData: bytes(16, 216),
+  privateData: bytes(16, PRIVATE_DATA_BYTES.SIDR_REQ),
 } as const satisfies Layout;
 
 const SIDR_REP = {
@@ -156,7 +156,7 @@ const SIDR_REP = {
   serviceId: u64(12),
   qkey: u32(20),
   info: bytes(24, 72),
-  privateData: bytes(96, 136),
+  privateData: bytes(96, PRIVATE_DATA_BYTES.SIDR_REP),
 } as const satisfies Layout;
 
 const MESSAGES = {

@@ -13,7 +13,7 @@ import type { CmEndpoint } from './endpoint.js';
 import { type IpEndpoints, parseIpPrivateData } from './ip-addressing.js';
 import { ABOUT_OTHER, ABOUT_REQ } from './mad-sender.js';
 import type { MessageFields } from './messages.js';
-import { type ProtocolParts, QPN_MIN } from './protocol-parts.js';
+import { claimsRightly, type ProtocolParts, QPN_MIN } from './protocol-parts.js';
 import {
   REJ_INVALID_COMM_ID,
   REJ_INVALID_GID,
@@ -120,15 +120,10 @@ export class PassiveSide {
 
   /** The path and the IP addressing header of a REQ name the addresses of its datagram. */
   #claimsRightly(source: IpAddress, fields: MessageFields<'REQ'>, claimed: IpEndpoints): boolean {
-    const { address, anyClaimedAddress } = this.#parts.options;
-    if (!claimed.source.isUnicast || !claimed.destination.isUnicast) return false;
-    if (anyClaimedAddress) return true;
-    return (
-      equalBytes(fields.primaryLocalGid, source.gid) &&
-      equalBytes(fields.primaryRemoteGid, address.gid) &&
-      claimed.source.equals(source) &&
-      claimed.destination.equals(address)
-    );
+    const { options } = this.#parts;
+    if (!claimsRightly(options, source, claimed)) return false;
+    if (options.anyClaimedAddress) return true;
+    return equalBytes(fields.primaryLocalGid, source.gid) && equalBytes(fields.primaryRemoteGid, options.address.gid);
   }
 
   #onDuplicateRequest(endpoint: CmEndpoint, transactionId: bigint, now: number): void {

@@ -4,6 +4,7 @@ import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CmLimits } from './cm-limits.js';
 import type { EndpointTable, TableCounters } from './endpoint-table.js';
+import type { IpEndpoints } from './ip-addressing.js';
 import type { MadSender, SenderCounters } from './mad-sender.js';
 import type { CmTiming } from './timing.js';
 
@@ -59,7 +60,16 @@ export interface ProtocolParts {
   readonly mads: MadSender;
 }
 
+/** The IP addressing header of a request names the addresses of its datagram, or it need not. */
+export function claimsRightly(options: CmProtocolOptions, source: IpAddress, claimed: IpEndpoints): boolean {
+  if (!claimed.source.isUnicast || !claimed.destination.isUnicast) return false;
+  if (options.anyClaimedAddress) return true;
+  return claimed.source.equals(source) && claimed.destination.equals(options.address);
+}
+
 /** No private data. */
 export const NO_DATA: Uint8Array = new Uint8Array(0);
+/** The default partition, with full membership. */
+export const DEFAULT_PKEY = 0xffff;
 /** QPNs below are those of management (QP0, QP1) and no ends of connections. */
 export const QPN_MIN = 2;

@@ -1,7 +1,8 @@
 /**
- * The connection protocol (IBTA vol. 1 §12.9): both sides of REQ, REP, RTU, DREQ and DREP, with their repetition over a lossy QP1. Sans-IO:
- * datagrams, decisions and the time come in; datagrams and events go out. This is its face; the work is done by its parts: the side that asks
- * (`active-side`), the side that listens (`passive-side`), repetition, and teardown, over one table of endpoints.
+ * The connection protocol (IBTA vol. 1 §12.9): both sides of REQ, REP, RTU, DREQ and DREP, with their repetition over a lossy QP1; and both sides of
+ * SIDR, which resolves datagram services (§12.11). Sans-IO: datagrams, decisions and the time come in; datagrams and events go out. This is its face;
+ * the work is done by its parts: the side that asks (`active-side`), the side that listens (`passive-side`), repetition, and teardown, over one table
+ * of endpoints; and apart from them `sidr-requester` and `sidr-responder`.
  *
  * Invariants: an endpoint is in the table until its TIMEWAIT is over, so that late datagrams find it; a datagram is heeded only when it comes from
  * the address of the endpoint's peer; every wait has a deadline of our own; one datagram is answered by one at most.
@@ -12,11 +13,17 @@ import { ActiveSide, type ConnectionResources, type RequestParameters } from './
 import type { CmEndpoint, CmEventHandler } from './endpoint.js';
 import { EndpointTable } from './endpoint-table.js';
 import { MadSender } from './mad-sender.js';
-import { type CmMad, type MadFault, type MessageFields, parseMad } from './messages.js';
+import { type CmMad, type MadFault, parseMad } from './messages.js';
 import { PassiveSide, type RequestHandler } from './passive-side.js';
 import type { CmCounters, CmProtocolOptions, ProtocolParts } from './protocol-parts.js';
-import { SIDR_UNSUPPORTED } from './reject-reason.js';
 import { Repetition } from './repetition.js';
+import { type ServiceEventHandler, type ServiceQuestion, SidrRequester } from './sidr-requester.js';
+import {
+  type ServiceAnswer,
+  type ServiceRequest,
+  type ServiceRequestHandler,
+  SidrResponder,
+} from './sidr-responder.js';
 import { Teardown } from './teardown.js';
 
 /** All endpoints of one device. */
@@ -42,6 +49,8 @@ export class CmProtocol {
   readonly #active: ActiveSide;
   readonly #passive: PassiveSide;
   readonly #teardown: Teardown;
+  readonly #requester: SidrRequester;
+  readonly #responder: SidrResponder;
 
   constructor(options: CmProtocolOptions) {
     const { random, limits, send } = options;
@@ -53,6 +62,8 @@ export class CmProtocol {
     this.#teardown = new Teardown(this.#parts, this.#repetition);
     this.#active = new ActiveSide(this.#parts, this.#repetition, this.#teardown);
     this.#passive = new PassiveSide(this.#parts, this.#repetition, this.#teardown);
+    this.#requester = new SidrRequester(this.#parts);
+    this.#responder = new SidrResponder(this.#parts);
   }
 
   // ---- what the local program asks
@@ -117,16 +128,61 @@ export class CmProtocol {
     return this.#parts.table.all().filter(({ state }) => state !== 'TIMEWAIT');
   }
 
+  // ---- datagram services
+
+  /** As {@link SidrResponder.listen}. */
+  listenForDatagrams(serviceId: bigint, handler: ServiceRequestHandler): void {
+    this.#responder.listen(serviceId, handler);
+  }
+
+  /** As {@link SidrResponder.unlisten}. */
+  unlistenForDatagrams(serviceId: bigint): void {
+    this.#responder.unlisten(serviceId);
+  }
+
+  /** As {@link SidrResponder.answer}. */
+  answer(request: ServiceRequest, answer: ServiceAnswer, now: number): void {
+    this.#responder.answer(request, answer, now);
+  }
+
+  /** As {@link SidrResponder.crowdOut}. */
+  crowdOutRequest(request: ServiceRequest): void {
+    this.#responder.crowdOut(request);
+  }
+
+  /** As {@link SidrRequester.ask}. */
+  ask(question: ServiceQuestion, onEvent: ServiceEventHandler, now: number): number {
+    return this.#requester.ask(question, onEvent, now);
+  }
+
+  /** As {@link SidrRequester.cancel}. */
+  cancel(requestId: number): void {
+    this.#requester.cancel(requestId);
+  }
+
+  /** As {@link SidrRequester.close}. */
+  closeRequests(): void {
+    this.#requester.close();
+  }
+
+  /** As {@link SidrResponder.size}. */
+  get serviceRequests(): number {
+    return this.#responder.size;
+  }
+
   // ---- time
 
   /** When `onDeadline` has something to do, or earlier; Infinity: never. */
   get nextDeadlineNs(): number {
-    return this.#parts.table.nextDeadlineNs;
+    const { table } = this.#parts;
+    return Math.min(table.nextDeadlineNs, this.#requester.nextDeadlineNs, this.#responder.nextDeadlineNs);
   }
 
   /** Sends again, gives up, and forgets what is over at `now` (ns). Call it when {@link nextDeadlineNs} has come; earlier does no harm. */
   onDeadline(now: number): void {
     this.#repetition.onDeadline(now);
+    this.#requester.onDeadline(now);
+    this.#responder.onDeadline(now);
   }
 
   // ---- datagrams
@@ -169,15 +225,10 @@ export class CmProtocol {
         this.#teardown.onDisconnectReply(source, mad.fields, now);
         break;
       case 'SIDR_REQ':
-        this.#onServiceIdRequest(source, transactionId, mad.fields);
+        this.#responder.onRequest(source, transactionId, mad.fields, now);
         break;
       case 'SIDR_REP':
-        this.counters.unmatched++;
+        this.#requester.onReply(source, mad.fields);
     }
-  }
-
-  /** We have no datagram services. */
-  #onServiceIdRequest(source: IpAddress, transactionId: bigint, { requestId, serviceId }: MessageFields<'SIDR_REQ'>) {
-    this.#parts.mads.answer(source, 'SIDR_REP', transactionId, { requestId, serviceId, status: SIDR_UNSUPPORTED });
   }
 }

@@ -21,8 +21,14 @@ export const REJ_INVALID_PATH_MTU = 26;
 /** The listening program itself says no (`rdma_reject`). */
 export const REJ_CONSUMER_DEFINED = 28;
 
+/** SIDR_REP status: the answer has queue pair and Q_Key. */
+export const SIDR_VALID = 0;
 /** SIDR_REP status: nobody serves this service ID. */
 export const SIDR_UNSUPPORTED = 1;
+/** SIDR_REP status: the program that serves it says no. */
+export const SIDR_REJECTED = 2;
+/** SIDR_REP status: there is no room for another request. */
+export const SIDR_NO_QP = 3;
 
 const TEXTS: ReadonlyMap<number, string> = new Map([
   [1, 'no queue pair available'],
@@ -47,6 +53,19 @@ const TEXTS: ReadonlyMap<number, string> = new Map([
   [33, 'invalid alternate flow label'],
   [35, 'vendor option not supported'],
 ]);
+
+const SIDR_TEXTS: ReadonlyMap<number, string> = new Map([
+  [SIDR_UNSUPPORTED, 'nobody serves datagrams on that port'],
+  [SIDR_REJECTED, 'refused by the serving program'],
+  [SIDR_NO_QP, 'no queue pair available'],
+  [4, 'redirected to another port'],
+  [5, 'unsupported version'],
+]);
+
+/** A status of SIDR_REP in words. */
+export function sidrStatusText(status: number): string {
+  return SIDR_TEXTS.get(status) ?? `status ${status}`;
+}
 
 /** In words. */
 export function rejectReasonText(reason: number): string {

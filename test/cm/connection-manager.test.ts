@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConnectionManager, ConnectionRejected } from '../../src/cm/connection-manager.js';
+import { ConnectionManager } from '../../src/cm/connection-manager.js';
+import { ConnectionRejected } from '../../src/cm/connection-rejected.js';
 import type { MessageName } from '../../src/cm/messages.js';
 import { codeToNs } from '../../src/cm/timing.js';
 import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';

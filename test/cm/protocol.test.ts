@@ -201,7 +201,7 @@ describe('what belongs to no connection', () => {
     expect(bench.protocol.counters).toMatchObject({ received: 4, unmatched: 4 });
   });
 
-  it('SIDR_REQ: there are no datagram services', () => {
+  it('SIDR_REQ for a service that nobody has: is refused', () => {
     const bench = new Bench();
     bench.receive(buildMad('SIDR_REQ', 3n, { requestId: 77, serviceId: 5n }));
     expect(bench.sent).toMatchObject([

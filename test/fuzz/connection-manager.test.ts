@@ -6,9 +6,10 @@
 import { describe, expect, it } from 'vitest';
 import { LIMITS_DEFAULT } from '../../src/cm/cm-limits.js';
 import type { CmEndpoint } from '../../src/cm/endpoint.js';
-import { encodeIpPrivateData, tcpServiceId } from '../../src/cm/ip-addressing.js';
+import { encodeIpPrivateData, tcpServiceId, udpServiceId } from '../../src/cm/ip-addressing.js';
 import { buildMad, type MessageName, parseMad } from '../../src/cm/messages.js';
 import { CmProtocol } from '../../src/cm/protocol.js';
+import type { ServiceRequest } from '../../src/cm/sidr-responder.js';
 import { LINUX_TIMING } from '../../src/cm/timing.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
@@ -19,6 +20,7 @@ const HONEST = IpAddress.parse('192.0.2.2');
 const SOURCES = ['192.0.2.2', '192.0.2.3', '192.0.2.4', '0.0.0.0', '224.0.0.1'].map((text) => IpAddress.parse(text));
 const NAMES = ['REQ', 'MRA', 'REJ', 'REP', 'RTU', 'DREQ', 'DREP', 'SIDR_REQ', 'SIDR_REP'] as const;
 const SERVICE = tcpServiceId(7174);
+const DATAGRAM_SERVICE = udpServiceId(7174);
 const LIMITS = { ...LIMITS_DEFAULT, endpoints: 24, halfOpen: 12, halfOpenPerAddress: 6, timewaitPerAddress: 4 };
 const RESOURCES = {
   qpn: 9,
@@ -33,6 +35,10 @@ function run(seed: number, datagrams: number): void {
   const random = new SeededRandom(seed);
   const dice = new Dice(random.stream('attacker'));
   const known: CmEndpoint[] = [];
+  /** Requests for the datagram service, and IDs of our own requests. */
+  const asked: ServiceRequest[] = [];
+  const questions: number[] = [];
+  let answers = 0;
   let sent = 0;
   let now = 0;
   const protocol = new CmProtocol({
@@ -52,6 +58,10 @@ function run(seed: number, datagrams: number): void {
     known.push(endpoint);
     return dice.chance(0.9);
   });
+  protocol.listenForDatagrams(DATAGRAM_SERVICE, (request) => {
+    asked.push(request);
+    return dice.chance(0.9);
+  });
 
   function forged(source: IpAddress): Uint8Array {
     const name: MessageName = dice.pick(NAMES);
@@ -62,7 +72,10 @@ function run(seed: number, datagrams: number): void {
       remoteQpn: endpoint?.localQpn ?? 0,
       localQpn: dice.int(0, 40),
       localCaGuid: BigInt(dice.int(1, 2)),
-      serviceId: SERVICE,
+      serviceId: name === 'SIDR_REQ' ? DATAGRAM_SERVICE : SERVICE,
+      requestId: questions.length > 0 && dice.chance(0.5) ? dice.pick(questions.slice(-4)) : dice.int(0, 20),
+      status: dice.int(0, 5),
+      qpn: dice.int(0, 40),
       message: dice.int(0, 3),
       reason: dice.pick([4, 28, 10]),
       serviceTimeout: dice.int(0, 31),
@@ -72,7 +85,7 @@ function run(seed: number, datagrams: number): void {
       pathMtu: dice.int(0, 6),
       primaryLocalGid: source.gid,
       primaryRemoteGid: HERE.gid,
-      ...(name === 'REQ' && {
+      ...((name === 'REQ' || name === 'SIDR_REQ') && {
         privateData: encodeIpPrivateData({ source, destination: HERE, sourcePort: 1 }, new Uint8Array(0)),
       }),
     } as never);
@@ -91,10 +104,23 @@ function run(seed: number, datagrams: number): void {
     else if (dice.chance(0.1)) protocol.abandon(endpoint, now);
   }
 
+  /** ... with datagram services. */
+  function resolve(): void {
+    if (asked.length > 0 && dice.chance(0.5)) {
+      const answer = { status: dice.int(0, 3), qpn: 9, qkey: 1, privateData: new Uint8Array(0) };
+      protocol.answer(dice.pick(asked.slice(-20)), answer, now);
+    }
+    if (dice.chance(0.05) && questions.length < answers + 8) {
+      const question = { remote: HONEST, serviceId: 5n, sourcePort: 1, privateData: new Uint8Array(0) };
+      questions.push(protocol.ask(question, () => void answers++, now));
+    }
+  }
+
   for (let n = 0; n < datagrams; n++) {
     const source = dice.pick(SOURCES);
     protocol.receive(source, forged(source), now);
     if (known.length > 0 && dice.chance(0.5)) act();
+    resolve();
     if (dice.chance(0.02) && protocol.liveEndpoints().length < 8) {
       const parameters = { remote: HONEST, serviceId: 5n, sourcePort: 1, pathMtuCode: 3, retryCount: 7, ...RESOURCES };
       known.push(protocol.connect(parameters, () => {}, now));
@@ -104,6 +130,8 @@ function run(seed: number, datagrams: number): void {
     const halfOpen = protocol.liveEndpoints().filter((endpoint) => endpoint.isHalfOpen);
     expect(halfOpen.length).toBeLessThanOrEqual(LIMITS.halfOpen);
     expect(protocol.liveEndpoints().length).toBeLessThanOrEqual(LIMITS.endpoints);
+    expect(protocol.serviceRequests).toBeLessThanOrEqual(LIMITS.halfOpen + LIMITS.endpoints);
+    expect(asked.filter(({ isPending }) => isPending).length).toBeLessThanOrEqual(LIMITS.halfOpen);
   }
   expect(protocol.counters).toMatchObject({ received: datagrams, sent });
 
@@ -132,6 +160,9 @@ function run(seed: number, datagrams: number): void {
   const endNs = now + 40 * 60e9;
   while (protocol.nextDeadlineNs < endNs) protocol.onDeadline(protocol.nextDeadlineNs);
   expect(protocol.liveEndpoints()).toEqual([]);
+  expect(protocol.serviceRequests).toBe(0);
+  expect([questions.length > 0, answers]).toEqual([true, questions.length]);
+  expect(asked.length).toBeGreaterThan(0);
 }
 
 describe('connection management under hostile datagrams neither throws, nor keeps more than its limits', () => {

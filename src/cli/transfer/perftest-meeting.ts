@@ -6,7 +6,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CmConnection } from '../../cm/cm-connection.js';
-import { ConnectionManager, ConnectionRejected } from '../../cm/connection-manager.js';
+import { ConnectionManager } from '../../cm/connection-manager.js';
+import { ConnectionRejected } from '../../cm/connection-rejected.js';
 import { dialFixed } from '../../cm/fixed-channel.js';
 import { FixedListener } from '../../cm/fixed-listener.js';
 import { PERFTEST_FIRST_MESSAGE, PerftestExchange } from '../../cm/perftest-exchange.js';

@@ -30,7 +30,8 @@ const REFUSED_OPTIONS: Readonly<Record<TransportName, Readonly<Record<string, st
     timeout: REPEATS_NOTHING,
     retryCnt: REPEATS_NOTHING,
     totalTimeout: REPEATS_NOTHING,
-    rdmaCm: 'rdma_cm resolves datagrams by SIDR, which bw and lat do not support',
+    rdmaCm:
+      'bw and lat connect through rdma_cm, and datagrams have no connection; rocev2 udaddy resolves a datagram service',
     cc: 'rate control works on a connection, and UD has none',
     rate: 'rate control works on a connection, and UD has none',
     ccParams: 'rate control works on a connection, and UD has none',

@@ -1,0 +1,253 @@
+/**
+ * Datagram services of a connection manager (RDMA_PS_UDP; SIDR, IBTA vol. 1 §12.11): a program serves them on a port, and another one resolves the
+ * port to a queue pair number and a Q_Key. There is no connection: both go on by UD messages alone.
+ */
+
+import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import type { Clock } from '../core/clock.js';
+import { RoceError } from '../core/errors.js';
+import type { RandomSource } from '../core/random.js';
+import { Patience, WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
+import type { IpAddress } from '../packet/address.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
+import { CmListener } from './cm-listener.js';
+import { checkPrivateData } from './cm-request.js';
+import {
+  checkFamily,
+  checkPort,
+  dynamicPort,
+  SERVICE_REQUEST_DATA_BYTES,
+  UDP_QKEY,
+  udpServiceId,
+} from './ip-addressing.js';
+import { PRIVATE_DATA_BYTES } from './messages.js';
+import type { CmProtocol } from './protocol.js';
+import { SIDR_REJECTED, SIDR_VALID, sidrStatusText } from './reject-reason.js';
+import type { ServiceEvent, ServiceQuestion } from './sidr-requester.js';
+import type { ServiceAnswer, ServiceRequest } from './sidr-responder.js';
+import type { Destination } from './transport.js';
+
+/** What {@link ConnectionManager.resolve} may be given. */
+export interface ResolveOptions extends WaitOptions {
+  /** Handed to the serving program. At most 180 bytes. */
+  readonly privateData?: Uint8Array;
+}
+
+/** What {@link DatagramRequest.accept} may be given. */
+export interface DatagramAcceptOptions {
+  /** Handed to the program that asks. At most 136 bytes. */
+  readonly privateData?: Uint8Array;
+  /** Q_Key that the peer's messages must carry, 32 bits: that of the queue pair. Default 0x01234567, the one of RDMA_PS_UDP. */
+  readonly qkey?: number;
+}
+
+const RESOLVE_OPTIONS: OptionNames<ResolveOptions> = { ...WAIT_OPTIONS, privateData: true };
+const ACCEPT_OPTIONS: OptionNames<DatagramAcceptOptions> = { privateData: true, qkey: true };
+const NO_DATA = new Uint8Array(0);
+
+/** A datagram service that was found. A message to it: `qp.postSend({opcode: 'SEND', sges, ...service.destination})`. */
+export interface DatagramService {
+  /** Address handle, of the protection domain that was given, QPN and Q_Key. The caller closes the handle. */
+  readonly destination: Required<Destination>;
+  /** What the serving program sent along: 136 bytes, zeros behind what it set. */
+  readonly privateData: Uint8Array;
+}
+
+/** A request for a service was refused: `ERR_ROCE_CONNECT` with the status and private data of the SIDR_REP. */
+export class ServiceRejected extends RoceError {
+  /** IBTA status code: 1 nobody serves the port, 2 the program refused, 3 there is no queue pair. */
+  readonly status: number;
+  /** 136 bytes. */
+  readonly privateData: Uint8Array;
+
+  /** @internal */
+  constructor(message: string, status: number, privateData: Uint8Array) {
+    super('ERR_ROCE_CONNECT', message);
+    this.status = status;
+    this.privateData = privateData;
+  }
+}
+
+/** Takes a fresh UD queue pair to RTS, ready to send and to receive messages with the Q_Key of RDMA_PS_UDP. Rejects with ERR_ROCE_INVALID_STATE. */
+export async function startDatagrams(qp: QueuePair): Promise<void> {
+  await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: UDP_QKEY });
+  await qp.modify({ state: 'RTR' });
+  await qp.modify({ state: 'RTS', sqPsn: 0 });
+}
+
+/** What the connection manager does for a request. */
+interface RequestDecision {
+  answer(answer: ServiceAnswer): void;
+  crowdOut(): void;
+}
+
+/** A request for a datagram service (`RDMA_CM_EVENT_CONNECT_REQUEST` of RDMA_PS_UDP), to be accepted or rejected. */
+export class DatagramRequest {
+  /** IP address of the peer. */
+  readonly remote: IpAddress;
+  /** The peer's port, as UDP has one. */
+  readonly remotePort: number;
+  /** 180 bytes, zeros behind what the peer set. */
+  readonly privateData: Uint8Array;
+  /** Always false: one datagram proves nothing about who sent it. */
+  readonly hasProved: boolean = false;
+  readonly #request: ServiceRequest;
+  readonly #decision: RequestDecision;
+
+  /** @internal */
+  constructor(request: ServiceRequest, decision: RequestDecision) {
+    this.remote = request.remote;
+    this.remotePort = request.endpoints.sourcePort;
+    this.privateData = request.userData;
+    this.#request = request;
+    this.#decision = decision;
+  }
+
+  /** False once it was accepted or rejected, the peer gave up, or others needed the room. */
+  get isPending(): boolean {
+    return this.#request.isPending;
+  }
+
+  /**
+   * Tells the peer to send to `qp`, a UD queue pair that receives (`startDatagrams`). One queue pair may serve any number of peers. If the answer is
+   * lost the peer asks again, and gets it again. Harmless when the peer has given up. Throws ERR_ROCE_INVALID_ARGUMENT for a queue pair of
+   * another type, ERR_ROCE_INVALID_STATE for one that cannot receive, ERR_ROCE_OUT_OF_RANGE.
+   */
+  accept(qp: QueuePair, options: DatagramAcceptOptions = {}): void {
+    checkOptions('accept', options, ACCEPT_OPTIONS);
+    const { privateData = NO_DATA, qkey = UDP_QKEY } = options;
+    checkPrivateData(privateData, PRIVATE_DATA_BYTES.SIDR_REP);
+    checkWhole('qkey', qkey, 0, 0xffff_ffff);
+    if (qp.type !== 'UD') {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `the queue pair is of type ${qp.type}`,
+        'a datagram service has one of type UD',
+      );
+    }
+    if (qp.state !== 'RTR' && qp.state !== 'RTS') {
+      throw new RoceError(
+        'ERR_ROCE_INVALID_STATE',
+        `the queue pair is in ${qp.state}`,
+        'startDatagrams(qp) takes it to RTS',
+      );
+    }
+    this.#decision.answer({ status: SIDR_VALID, qpn: qp.qpn, qkey, privateData });
+  }
+
+  /** Says no; `privateData`, at most 136 bytes, may say why. Harmless when the peer has given up. */
+  reject(privateData: Uint8Array = NO_DATA): void {
+    checkPrivateData(privateData, PRIVATE_DATA_BYTES.SIDR_REP);
+    this.#decision.answer({ status: SIDR_REJECTED, qpn: 0, qkey: 0, privateData });
+  }
+
+  /** Gives its place to others, without a word. @internal */
+  crowdOut(): void {
+    this.#decision.crowdOut();
+  }
+}
+
+/** What the connection manager lends. */
+export interface ServicesHost {
+  /** Whose QP1 is used. */
+  readonly device: RdmaDevice;
+  /** The manager's. */
+  readonly clock: Clock;
+  /** The manager's. */
+  readonly random: RandomSource;
+  /** The manager's. */
+  readonly protocol: CmProtocol;
+  /** Throws ERR_ROCE_CLOSED. */
+  readonly expectOpen: () => void;
+  /** To be called when the protocol may have a new deadline. */
+  readonly onDeadlineChange: () => void;
+}
+
+/** Of one {@link ConnectionManager}. */
+export class DatagramServices {
+  readonly #host: ServicesHost;
+  readonly #listeners = new Set<CmListener<DatagramRequest>>();
+
+  constructor(host: ServicesHost) {
+    this.#host = host;
+  }
+
+  /** As {@link ConnectionManager.listenForDatagrams}. */
+  listen(port: number, backlog: number): CmListener<DatagramRequest> {
+    checkPort(port);
+    const { protocol, clock, expectOpen, onDeadlineChange } = this.#host;
+    expectOpen();
+    const serviceId = udpServiceId(port);
+    const listener = new CmListener<DatagramRequest>(port, backlog, clock, () => {
+      protocol.unlistenForDatagrams(serviceId);
+      this.#listeners.delete(listener);
+    });
+    protocol.listenForDatagrams(serviceId, (request) => {
+      const decision: RequestDecision = {
+        answer: (answer) => {
+          protocol.answer(request, answer, clock.nowNs());
+          onDeadlineChange();
+        },
+        crowdOut: () => protocol.crowdOutRequest(request),
+      };
+      return listener.push(new DatagramRequest(request, decision));
+    });
+    this.#listeners.add(listener);
+    return listener;
+  }
+
+  /** As {@link ConnectionManager.resolve}. */
+  async resolve(
+    remote: IpAddress,
+    port: number,
+    pd: ProtectionDomain,
+    options: ResolveOptions,
+  ): Promise<DatagramService> {
+    checkPort(port);
+    const { device, clock, random, expectOpen } = this.#host;
+    const patience = Patience.of('resolve', options, RESOLVE_OPTIONS, clock);
+    const privateData = options.privateData ?? NO_DATA;
+    checkPrivateData(privateData, SERVICE_REQUEST_DATA_BYTES);
+    checkFamily(device.address, remote);
+    await device.link.resolve(remote);
+    expectOpen();
+    const question = { remote, serviceId: udpServiceId(port), sourcePort: dynamicPort(random), privateData };
+    const event = await this.#ask(question, patience);
+    const target = `${remote} port ${port}`;
+    if (event.type === 'UNREACHABLE') throw new RoceError('ERR_ROCE_CONNECT', `cannot resolve ${target}: no answer`);
+    const { status, qpn, qkey, privateData: answer } = event.fields;
+    if (event.type === 'REFUSED') {
+      const message = `cannot resolve ${target}: ${sidrStatusText(status)} (${status})`;
+      throw new ServiceRejected(message, status, answer);
+    }
+    const destination = { ah: await pd.createAh(remote), remoteQpn: qpn, remoteQkey: qkey };
+    return { destination, privateData: answer };
+  }
+
+  #ask(question: ServiceQuestion, patience: Patience | undefined): Promise<ServiceEvent> {
+    const { protocol, clock, onDeadlineChange } = this.#host;
+    return new Promise((resolve, reject) => {
+      const requestId = protocol.ask(
+        question,
+        (event) => {
+          stop?.();
+          resolve(event);
+        },
+        clock.nowNs(),
+      );
+      const stop = patience?.watch((error) => {
+        protocol.cancel(requestId);
+        reject(error);
+      });
+      onDeadlineChange();
+    });
+  }
+
+  /** Refuses what nobody has taken, and everything from now on; who waits for an answer hears that there is none. */
+  close(): void {
+    for (const listener of [...this.#listeners]) listener.close();
+    this.#host.protocol.closeRequests();
+  }
+}

@@ -1,0 +1,14 @@
+/** The 40 bytes before every received datagram: an IPv6 header, or an IPv4 header behind 20 bytes that mean nothing (IBTA annex A17). */
+
+import { IpAddress } from './address.js';
+
+const IPV6_SOURCE = 8;
+const IPV4_SOURCE = 32;
+
+/** IP address of the sender of a UD message, from the first 40 bytes of its receive buffer. */
+export function senderInGrh(grh: Uint8Array): IpAddress {
+  const isIpv6 = grh[0] >> 4 === 6;
+  return IpAddress.fromBytes(
+    isIpv6 ? grh.subarray(IPV6_SOURCE, IPV6_SOURCE + 16) : grh.subarray(IPV4_SOURCE, IPV4_SOURCE + 4),
+  );
+}
