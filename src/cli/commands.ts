@@ -81,6 +81,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/cmtime.js'),
   },
   {
+    name: 'udaddy',
+    summary: 'datagrams both ways with udaddy, to a queue pair that rdma_cm has found',
+    load: () => import('./commands/udaddy.js'),
+  },
+  {
     name: 'window',
     summary: 'compare a sliding-window memory pool with a memory request before every write',
     load: () => import('./commands/window.js'),

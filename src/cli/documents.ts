@@ -72,6 +72,22 @@ export interface UcmatoseResult {
   readonly seconds: number;
 }
 
+/** The fields of `udaddy --json`. */
+export interface UdaddyResult {
+  /** This side. */
+  readonly role: 'client' | 'server';
+  /** IP address of the other side; of several, the one that came first. */
+  readonly peer: string;
+  /** Clients of the server, or queue pairs of the client. */
+  readonly connections: number;
+  /** Datagrams each way on each connection. */
+  readonly iterations: number;
+  /** Bytes of a datagram. */
+  readonly sizeBytes: number;
+  /** From the first datagram to the last. */
+  readonly seconds: number;
+}
+
 /** The fields of `cmtime --json`. */
 export interface CmtimeResult {
   /** Role of this side. */
@@ -290,6 +306,8 @@ export interface Results {
   readonly rping: PingResult;
   /** `rocev2 ucmatose`. */
   readonly ucmatose: UcmatoseResult;
+  /** `rocev2 udaddy`. */
+  readonly udaddy: UdaddyResult;
   /** `rocev2 cmtime`. */
   readonly cmtime: CmtimeResult;
   /** `rocev2 decode`, its last line. */

@@ -37,7 +37,7 @@ export function dynamicPort(random: RandomSource): number {
 /** Throws ERR_ROCE_OUT_OF_RANGE. */
 export function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port`, 'it must be 1 to 65535');
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port number`, 'it must be 1 to 65535');
 }
 
 /** Throws ERR_ROCE_ADDRESS_FAMILY. */

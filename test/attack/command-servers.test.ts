@@ -1,4 +1,4 @@
-/** Strangers who are there before the client of a command: a forged REQ that no RTU follows, a TCP connection that says nothing. The client is served at once. */
+/** Strangers who are there before the client of a command: a forged REQ that no RTU follows, a forged SIDR_REQ that no datagram follows, a TCP connection that says nothing. The client is served at once. */
 
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { freePort, serve } from '../cli/both-sides.js';
 import { run } from '../cli/run-in-process.js';
 import { Forger } from './toolkit/forged-packets.js';
-import { forgedReq, LONGEST_WAITS, sendMad } from './toolkit/forged-requests.js';
+import { forgedReq, forgedSidrReq, LONGEST_WAITS, sendMad } from './toolkit/forged-requests.js';
 
 const SERVER = '127.0.6.1';
 const CLIENT = '127.0.6.2';
@@ -17,14 +17,14 @@ const PROMPT_MS = 8_000;
 /** What the stranger does once the server waits, and what undoes it. */
 type Attack = (port: number) => Promise<() => void>;
 
-/** As many forged REQs, each of another connection. */
-function forgedRequests(count: number, source: string): Attack {
+/** As many forged REQs, each of another connection; or SIDR_REQs. */
+function forgedRequests(count: number, source: string, forge = forgedReq): Attack {
   return async (port) => {
     // A stranger on loopback can write the client's address, too.
     const forger = await Forger.open({ from: source, to: SERVER });
     for (let id = 1; id <= count; id++) {
       const request = { source, destination: SERVER, port, communicationId: id, fields: LONGEST_WAITS };
-      await sendMad(forger, forgedReq(request));
+      await sendMad(forger, forge(request));
     }
     return () => forger.close();
   };
@@ -80,6 +80,14 @@ const THROUGH_MANAGER: ReadonlyArray<[string, Commands]> = [
       client: ['rping', '-c', '-a', SERVER, '--bind', CLIENT, '-C', '10', '-V'],
     },
   ],
+  [
+    'ucmatose',
+    { server: ['ucmatose', '-b', SERVER, '-c', '2'], client: ['ucmatose', '-s', SERVER, '-b', CLIENT, '-c', '2'] },
+  ],
+  [
+    'cmtime',
+    { server: ['cmtime', '-b', SERVER, '-c', '3'], client: ['cmtime', '-s', SERVER, '-b', CLIENT, '-c', '3'] },
+  ],
   ...(['bw', 'lat'] as const).map((tool): [string, Commands] => {
     const numbers = ['--perftest', '-R', '-n', '20', '-s', '1000', ...(tool === 'bw' ? ['-q', '3'] : [])];
     return [
@@ -106,12 +114,36 @@ describe.skipIf(process.platform !== 'linux').each(THROUGH_MANAGER)('%s', (_, co
   });
 });
 
+describe.skipIf(process.platform !== 'linux')('udaddy', () => {
+  const commands = {
+    server: ['udaddy', '-b', SERVER, '-c', '2'],
+    client: ['udaddy', '-s', SERVER, '-b', CLIENT, '-c', '2'],
+  };
+
+  it.each<[string, Attack]>([
+    ['nothing: the negative twin', async () => () => {}],
+    ['one forged SIDR_REQ', forgedRequests(1, STRANGER, forgedSidrReq)],
+    ['300 forged SIDR_REQs', forgedRequests(300, STRANGER, forgedSidrReq)],
+    ["a forged SIDR_REQ with the client's address", forgedRequests(1, CLIENT, forgedSidrReq)],
+    ['300 forged REQs', forgedRequests(300, STRANGER)],
+  ])('serves its client after %s', { timeout: 40_000 }, async (_, attack) => {
+    await expectServed(commands, attack);
+  });
+});
+
 const OVER_TCP: ReadonlyArray<[string, Commands]> = [
   [
     'pingpong',
     {
       server: ['pingpong', '--bind', SERVER, '-n', '10'],
       client: ['pingpong', '127.0.0.1', '--bind', CLIENT, '-n', '10'],
+    },
+  ],
+  [
+    'srq-pingpong',
+    {
+      server: ['srq-pingpong', '--bind', SERVER, '-n', '10', '-q', '2'],
+      client: ['srq-pingpong', '127.0.0.1', '--bind', CLIENT, '-n', '10', '-q', '2'],
     },
   ],
   [
@@ -146,6 +178,10 @@ describe.skipIf(process.platform !== 'linux').each(OVER_TCP)('%s', (_, commands)
 
 it.skipIf(process.platform !== 'linux').each([
   ['rping', ['rping', '-s', '-a', SERVER], forgedRequests(1, STRANGER)],
+  ['ucmatose', ['ucmatose', '-b', SERVER], forgedRequests(1, STRANGER)],
+  ['cmtime', ['cmtime', '-b', SERVER], forgedRequests(1, STRANGER)],
+  ['udaddy', ['udaddy', '-b', SERVER], forgedRequests(1, STRANGER, forgedSidrReq)],
+  ['srq-pingpong', ['srq-pingpong', '--bind', SERVER], tcpConnections(1, '')],
   ['bw --perftest -R', ['bw', 'write', '--bind', SERVER, '--perftest', '-R'], forgedRequests(1, STRANGER)],
   ['pingpong', ['pingpong', '--bind', SERVER], tcpConnections(1, '')],
 ])('a %s server that a stranger has come to is interrupted at once', async (_, server, attack) => {

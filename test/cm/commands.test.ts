@@ -121,11 +121,43 @@ describe.skipIf(process.platform !== 'linux')('on two loopback addresses', () =>
     );
   });
 
+  it('udaddy: three connections, five datagrams each way on each', async () => {
+    const numbers = ['-c', '3', '-C', '5', '-S', '2000', '--json'];
+    const [server, client] = await bothSides(
+      ['udaddy', '-b', TWO_SIDES.server, ...numbers],
+      ['udaddy', '-s', TWO_SIDES.server, '-b', TWO_SIDES.client, ...numbers],
+    );
+    expect([server.exitCode, client.exitCode], server.stderr + client.stderr).toEqual([0, 0]);
+    const common = { connections: 3, iterations: 5, sizeBytes: 2000, seconds: expect.any(Number) };
+    expect(JSON.parse(server.stdout)).toMatchObject({ role: 'server', peer: TWO_SIDES.client, ...common });
+    expect(JSON.parse(client.stdout)).toMatchObject({ role: 'client', peer: TWO_SIDES.server, ...common });
+  });
+
+  it('udaddy: with no datagrams to send, finding the queue pair is all', async () => {
+    const [server, client] = await bothSides(
+      ['udaddy', '-b', TWO_SIDES.server, '-C', '0', '-c', '2'],
+      ['udaddy', '-s', TWO_SIDES.server, '-b', TWO_SIDES.client, '-C', '0', '-c', '2'],
+    );
+    expect([server.exitCode, client.exitCode], server.stderr + client.stderr).toEqual([0, 0]);
+    expect(client.stdout).toMatch(/^2 connections, 0 datagrams of 100 bytes each way, in \d+\.\d\d seconds$/m);
+  });
+
+  it('udaddy says that nobody serves the port', async () => {
+    const { waits, ended } = serve(['ucmatose', '-b', TWO_SIDES.server, '-C', '0']);
+    await waits;
+    const { exitCode, stderr } = await run(['udaddy', '-s', TWO_SIDES.server, '-b', TWO_SIDES.client, '-p', '7471']);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('nobody serves datagrams on that port');
+    await run(['ucmatose', '-s', TWO_SIDES.server, '-b', TWO_SIDES.client, '-C', '0']);
+    expect((await ended).exitCode).toBe(0);
+  });
+
   it.each([
     ['pingpong', ['pingpong', '-p']],
     ['rping', ['rping', '-s', '-a', TWO_SIDES.server, '-p']],
     ['ucmatose', ['ucmatose', '-b', TWO_SIDES.server, '-p']],
     ['cmtime', ['cmtime', '-b', TWO_SIDES.server, '-p']],
+    ['udaddy', ['udaddy', '-b', TWO_SIDES.server, '-p']],
   ])('a waiting %s server is interrupted', async (_, args) => {
     const stop = new AbortController();
     const { ended, waits } = serve([...args, `${await freePort()}`], { interrupted: stop.signal });
@@ -142,6 +174,8 @@ describe('usage', () => {
     [['rping', '-s', '-a', '127.0.0.1', '-S', '20'], 'it may have 23 to 65535'],
     [['rping', '-s'], 'required option'],
     [['ucmatose', '-c', '0'], 'is not a whole number from 1 to 1024'],
+    [['udaddy', '-c', '100', '-C', '1000'], '-c times -C is at most 16384'],
+    [['udaddy', '-b', '127.61.0.3', '-S', '4097'], 'give -S 4096 or less'],
     [['pingpong', '-m', '1000'], 'The path MTU is one of'],
   ])('%j is refused', async (args, words) => {
     const { exitCode, stderr } = await run(args);

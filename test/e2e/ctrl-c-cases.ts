@@ -224,6 +224,24 @@ const CASES: readonly Case[] = [
     begin: () => nobodyIsThere(start('rping', '-c', '-a', NOBODY, '--bind', '127.0.6.4'), '127.0.6.4'),
   },
   ...work('rping', rpings),
+  {
+    what: 'srq-pingpong',
+    phase: 'is asked by silence',
+    begin: () => askedBySilence((tcp) => start('srq-pingpong', '--bind', SERVER, '-p', tcp)),
+  },
+  {
+    what: 'srq-pingpong',
+    phase: 'asks silence',
+    begin: () => askingSilence((tcp) => start('srq-pingpong', SERVER, '--bind', CLIENT, '-p', tcp)),
+  },
+  ...['ucmatose', 'cmtime', 'udaddy'].flatMap((what): Case[] => [
+    { what, phase: 'waits for a client', begin: () => saying(start(what, '-b', SERVER), 'stderr', /listening/) },
+    {
+      what,
+      phase: 'asks where nobody is',
+      begin: () => nobodyIsThere(start(what, '-s', NOBODY, '-b', '127.0.6.4'), '127.0.6.4'),
+    },
+  ]),
   { what: 'window', phase: 'is at work', begin: () => withChildren(start('window', '--total', '100GiB'), 500) },
   {
     what: 'disk serve',

@@ -1,4 +1,4 @@
-/** The connection manager against librdmacm's examples on Linux: many connections, silence, and services we do not have. */
+/** The connection manager against librdmacm's examples on Linux: many connections, silence, datagram services, and services that nobody has. */
 
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
@@ -98,11 +98,58 @@ await describeWithRig('the connection manager', {}, (rig) => {
     }
   }
 
-  cell({ tool: 'udaddy', role: 'server', family: 4, what: 'a datagram service is refused' }, async () => {
+  const FOUR = ['-c', '4', '-C', '10', '-S', '1000'];
+  const datagrams = { connections: 4, iterations: 10, sizeBytes: 1000 };
+
+  async function udaddyClient(family: 4 | 6) {
+    const server = await rig().background('server', ['udaddy', ...FOUR].join(' '));
+    try {
+      await rig().listening(RPING_PORT);
+      const client = startRocev2(rig(), ['udaddy', '-s', theirs(family), '-b', ours(family), ...FOUR, '--json']);
+      expect(await jsonResult(client)).toMatchObject({ role: 'client', peer: theirs(family), ...datagrams });
+      expect((await server.wait()).exitCode).toBe(0);
+    } finally {
+      await server.kill();
+    }
+  }
+
+  async function udaddyServer(family: 4 | 6) {
+    const server = startRocev2(rig(), ['udaddy', '-b', ours(family), ...FOUR, '--json']);
+    await saysOnStderr(server, 'listening');
+    const client = await rig().exec(['udaddy', '-s', ours(family), ...FOUR].join(' '), { timeoutMs: 100_000 });
+    expect(client.exitCode, client.stdout + client.stderr).toBe(0);
+    expect(await jsonResult(server)).toMatchObject({ role: 'server', peer: theirs(family), ...datagrams });
+  }
+
+  for (const family of [4, 6] as const) {
+    cell({ tool: 'udaddy', role: 'client', family, what: 'rocev2 udaddy' }, () => udaddyClient(family));
+    cell({ tool: 'udaddy', role: 'server', family, what: 'rocev2 udaddy' }, () => udaddyServer(family));
+  }
+
+  for (const direction of ['to1', 'from1'] as const) {
+    const what = `every second CM message ${direction === 'to1' ? 'to' : 'from'} the guest lost`;
+    cell({ tool: 'udaddy', role: 'server', family: 4, what }, async () => {
+      const loss = await rig().loss({ every: 2, direction, gsiOnly: true });
+      try {
+        await udaddyServer(4);
+      } finally {
+        expect(await loss.stop()).toBeGreaterThan(0);
+      }
+    });
+  }
+
+  cell({ tool: 'udaddy', role: 'server', family: 4, what: 'a datagram service that nobody has' }, async () => {
     const server = await acceptor(rig().hostSide.ip4, '1');
     const client = await rig().exec(`udaddy -s ${rig().hostSide.ip4} -c 1 -C 0`, { timeoutMs: 10_000 });
     expect(client.exitCode).not.toBe(124);
     expect(client.stdout + client.stderr).toMatch(/RDMA_CM_EVENT_UNREACHABLE|error/);
     await server.stop();
+  });
+
+  cell({ tool: 'udaddy', role: 'client', family: 4, what: 'a datagram service that nobody has' }, async () => {
+    const client = startRocev2(rig(), ['udaddy', '-s', theirs(4), '-b', ours(4)]);
+    const { exitCode, stderr } = await client.wait(20_000);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('nobody serves datagrams on that port');
   });
 });

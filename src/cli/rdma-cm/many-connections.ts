@@ -1,4 +1,4 @@
-/** Several connections of RDMA CM at once, as `ucmatose` and `cmtime` (rdma-core, librdmacm/examples) make them: options, device, both roles. */
+/** Several connections of RDMA CM at once, as `ucmatose`, `cmtime` and `udaddy` (rdma-core, librdmacm/examples) make them: options, device, both roles. */
 
 import type { Command } from 'commander';
 import type { CmConnection } from '../../cm/cm-connection.js';
@@ -23,7 +23,7 @@ export interface ManyConnectionsOptions {
   readonly server?: IpAddress;
   /** RoCE address of this side. */
   readonly bind?: IpAddress;
-  /** Port in RDMA_PS_TCP. */
+  /** Port in RDMA_PS_TCP; for udaddy, in RDMA_PS_UDP. */
   readonly port: number;
   /** Number of connections. */
   readonly connections: number;
@@ -31,8 +31,8 @@ export interface ManyConnectionsOptions {
   readonly json?: boolean;
 }
 
-/** Adds the options, in the spelling of the stock tools. */
-export function addManyConnectionsOptions(command: Command): Command {
+/** Adds the options, in the spelling of the stock tools. `port` is theirs. */
+export function addManyConnectionsOptions(command: Command, port: number = DEFAULT_PORT): Command {
   return command
     .option('-s, --server <address>', 'the server to connect to; leave it out to be the server', addressOption)
     .option(
@@ -40,7 +40,7 @@ export function addManyConnectionsOptions(command: Command): Command {
       `RoCE address of this side (default: ${LOOPBACK}; client: from the routing table)`,
       addressOption,
     )
-    .option('-p, --port <port>', 'rdma_cm port', portOption, DEFAULT_PORT)
+    .option('-p, --port <port>', 'rdma_cm port', portOption, port)
     .option('-c, --connections <n>', 'simultaneous connections', rangeOption(1, CONNECTIONS_MAX), 1);
 }
 

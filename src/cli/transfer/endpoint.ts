@@ -216,12 +216,12 @@ export async function openEndpointDevice(
 }
 
 /** Throws ERR_ROCE_OUT_OF_RANGE for a UD message that is more than one packet. */
-export function checkDatagramSize(sizeBytes: number, mtuBytes: number): void {
+export function checkDatagramSize(sizeBytes: number, mtuBytes: number, flag = '-s'): void {
   if (sizeBytes <= mtuBytes) return;
   throw new RoceError(
     'ERR_ROCE_OUT_OF_RANGE',
     `a UD message is one packet: ${sizeBytes} bytes are more than the path MTU of ${mtuBytes}`,
-    `give -s ${mtuBytes} or less`,
+    `give ${flag} ${mtuBytes} or less`,
   );
 }
 

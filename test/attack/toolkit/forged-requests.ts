@@ -1,6 +1,6 @@
-/** REQs of RDMA CM as a stranger forges them, and the datagram to QP1 that carries them. */
+/** REQs and SIDR_REQs of RDMA CM as a stranger forges them, and the datagram to QP1 that carries them. */
 
-import { encodeIpPrivateData, tcpServiceId } from '../../../src/cm/ip-addressing.js';
+import { encodeIpPrivateData, tcpServiceId, udpServiceId } from '../../../src/cm/ip-addressing.js';
 import { buildMad, type MessageFields } from '../../../src/cm/messages.js';
 import { IpAddress } from '../../../src/packet/address.js';
 import { type ForgedPath, type Forger, forgePacket } from './forged-packets.js';
@@ -12,7 +12,7 @@ export interface ForgedRequest {
   /** The address that the REQ says it comes from. */
   readonly source: string;
   readonly destination: string;
-  /** Of RDMA_PS_TCP. */
+  /** Of RDMA_PS_TCP, or of RDMA_PS_UDP. */
   readonly port: number;
   /** Differs between requests that are not repetitions. */
   readonly communicationId: number;
@@ -46,6 +46,17 @@ export function forgedReq({ source, destination, port, communicationId, fields }
     primaryLocalAckTimeout: 17,
     privateData: encodeIpPrivateData({ source: from, destination: to, sourcePort: 50_000 }, new Uint8Array(0)),
     ...fields,
+  });
+}
+
+/** A SIDR_REQ of 256 bytes, as Linux would send it. `communicationId` is its request ID. */
+export function forgedSidrReq({ source, destination, port, communicationId }: ForgedRequest): Uint8Array {
+  const endpoints = { source: IpAddress.parse(source), destination: IpAddress.parse(destination), sourcePort: 50_000 };
+  return buildMad('SIDR_REQ', BigInt(communicationId) << 32n, {
+    requestId: communicationId,
+    pkey: 0xffff,
+    serviceId: udpServiceId(port),
+    privateData: encodeIpPrivateData(endpoints, new Uint8Array(0)),
   });
 }
 

@@ -1,0 +1,107 @@
+/** A UD queue pair that sends and receives datagrams of one size, with the memory for them. Each has the sender's QPN as immediate data, as udaddy's have. */
+
+import { startDatagrams } from '../../cm/datagram-services.js';
+import type { Destination } from '../../cm/transport.js';
+import type { IpAddress } from '../../packet/address.js';
+import { senderInGrh } from '../../packet/grh.js';
+import { GRH_BYTES } from '../../packet/roce.js';
+import { Access } from '../../verbs/access.js';
+import { type CompletionQueue, checkCompletion } from '../../verbs/completion-queue.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import type { QueuePair } from '../../verbs/queue-pair.js';
+
+/** Sends that wait at a time. */
+const SEND_DEPTH = 64;
+
+/** A datagram that has come. */
+export interface Arrival {
+  /** IP address of the sender. */
+  readonly source: IpAddress;
+  /** QPN of the sender. */
+  readonly qpn: number;
+}
+
+/** Datagrams of one queue pair. */
+export class DatagramEnd {
+  /** In RTS, with all receives posted. */
+  readonly qp: QueuePair;
+  /** Of the address handles that it sends to. */
+  readonly pd: ProtectionDomain;
+  /** Datagrams that did not fit a receive. */
+  tooLong = 0;
+  readonly #sendCq: CompletionQueue;
+  readonly #recvCq: CompletionQueue;
+  readonly #mr: MemoryRegion;
+  readonly #sizeBytes: number;
+  #underWay = 0;
+
+  private constructor(
+    qp: QueuePair,
+    cqs: { readonly sendCq: CompletionQueue; readonly recvCq: CompletionQueue },
+    mr: MemoryRegion,
+    sizeBytes: number,
+  ) {
+    this.qp = qp;
+    this.pd = qp.pd;
+    this.#sendCq = cqs.sendCq;
+    this.#recvCq = cqs.recvCq;
+    this.#mr = mr;
+    this.#sizeBytes = sizeBytes;
+  }
+
+  /** Brings a queue pair to RTS, with room for `receives` datagrams that nobody has taken yet. */
+  static async create(device: RdmaDevice, sizeBytes: number, receives: number): Promise<DatagramEnd> {
+    const depth = Math.max(receives, 1);
+    const sendCq = await device.createCq(SEND_DEPTH);
+    const recvCq = await device.createCq(depth);
+    const pd = await device.createPd();
+    const slotBytes = GRH_BYTES + sizeBytes;
+    const mr = await pd.regMr(slotBytes * (depth + 1), Access.LOCAL_WRITE);
+    const qp = await pd.createQp({ type: 'UD', sendCq, recvCq, maxSendWr: SEND_DEPTH, maxRecvWr: depth });
+    await startDatagrams(qp);
+    const end = new DatagramEnd(qp, { sendCq, recvCq }, mr, sizeBytes);
+    for (let slot = 0; slot < depth; slot++) end.#postReceive(slot);
+    return end;
+  }
+
+  #postReceive(slot: number): void {
+    const slotBytes = GRH_BYTES + this.#sizeBytes;
+    this.qp.postRecv({ wrId: slot, sges: [this.#mr.sge(slot * slotBytes, slotBytes)] });
+  }
+
+  /** Sends `count` datagrams to one destination; resolves when they have left. */
+  async send(count: number, destination: Destination): Promise<void> {
+    const sges = [this.#mr.sge(this.#mr.length - this.#sizeBytes, this.#sizeBytes)];
+    for (let i = 0; i < count; i++) {
+      if (this.#underWay === SEND_DEPTH) await this.#sent();
+      this.qp.postSend({ opcode: 'SEND_WITH_IMM', sges, immediate: this.qp.qpn, ...destination });
+      this.#underWay++;
+    }
+    while (this.#underWay > 0) await this.#sent();
+  }
+
+  async #sent(): Promise<void> {
+    checkCompletion(await this.#sendCq.next());
+    this.#underWay--;
+  }
+
+  /** The next datagram; its place takes another one. Those longer than ours are left out, and counted. */
+  async next(): Promise<Arrival> {
+    for (;;) {
+      const wc = await this.#recvCq.next();
+      const slot = Number(wc.wrId);
+      if (wc.statusName === 'LOC_LEN_ERR') {
+        this.tooLong++;
+        this.#postReceive(slot);
+        continue;
+      }
+      const { sourceQpn: qpn } = checkCompletion(wc);
+      const start = slot * (GRH_BYTES + this.#sizeBytes);
+      const source = senderInGrh(this.#mr.bytes.subarray(start, start + GRH_BYTES));
+      this.#postReceive(slot);
+      return { source, qpn };
+    }
+  }
+}
