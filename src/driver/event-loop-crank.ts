@@ -9,7 +9,7 @@ import { timeoutMs } from './system-clock.js';
 
 /** What happens around turns where the application is in another thread. */
 export interface TurnHooks {
-  /** Before each turn: takes in what was asked for meanwhile; true when something was. */
+  /** Before each turn, behind what was received: takes in what was asked for meanwhile; true when something was. */
   begin(): boolean;
   /** After each turn. False: take another one at once. */
   mayBlock(nowNs: number, worked: boolean): boolean;

@@ -7,7 +7,7 @@ import type { RandomSource } from '../core/random.js';
 import type { IpAddress } from '../packet/address.js';
 import { AttachedMemory } from '../ring/attached-memory.js';
 import { COMMAND_DEPTH, CommandRing } from '../ring/command-ring.js';
-import { COUNTER_NAMES } from '../ring/counters.js';
+import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../ring/event-ring.js';
 import { Nic, type NicTuning } from './nic.js';
@@ -71,6 +71,7 @@ export abstract class Engine implements EngineLink {
   #interrupt(): void {
     if (this.#interruptPending) return;
     this.#interruptPending = true;
+    this.counters[COUNTER.interrupts]++;
     void Promise.resolve().then(() => {
       this.#interruptPending = false;
       this.onInterrupt();

@@ -71,6 +71,7 @@ const COUNTERS = {
   uc_messages_dropped:
     'UC messages dropped whole: a packet was missing, no receive WQE was posted, or access was refused',
   events_lost: 'async events that found the event ring full',
+  interrupts: 'times the NIC told its application of new events; one may stand for many',
 } as const;
 
 /** Name of a counter of the NIC, as mlx5 and rxe spell it where they have it. */

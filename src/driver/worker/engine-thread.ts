@@ -14,14 +14,15 @@ import { CommandRing } from '../../ring/command-ring.js';
 import { DoorbellRing } from '../../ring/doorbell-ring.js';
 import { EventRing } from '../../ring/event-ring.js';
 import { PACING_CATCH_UP_NS } from '../crank.js';
-import { EventLoopCrank } from '../event-loop-crank.js';
+import { EventLoopCrank, type TurnHooks } from '../event-loop-crank.js';
 import { loadExtensions } from '../extensions.js';
 import { type OpenPort, openPort } from '../open-port.js';
 import { nowNs } from '../system-clock.js';
 import { systemRandom } from '../system-random.js';
 import { IdlePolicy } from './idle-policy.js';
+import { Interrupts } from './interrupts.js';
 import { PollingCrank } from './polling-crank.js';
-import { ENGINE_THREAD, type FromThread, type ThreadData, type ToThread, WORD_INTERRUPTS } from './protocol.js';
+import { ENGINE_THREAD, type FromThread, type ThreadData, type ToThread } from './protocol.js';
 
 const data = workerData as ThreadData;
 if (data?.role !== ENGINE_THREAD) {
@@ -43,6 +44,7 @@ function run(opened: OpenPort): void {
   const commands = new CommandRing(data.commands);
   const memory = new Map<number, SharedArrayBuffer>();
   const counters = new Float64Array(data.counters);
+  const interrupts = new Interrupts(control, counters);
   const nic = new Nic({
     port,
     random: systemRandom(),
@@ -54,14 +56,22 @@ function run(opened: OpenPort): void {
       return shared === undefined ? undefined : copyableView(shared);
     },
     tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
-    onEvent: () => {
-      Atomics.add(control, WORD_INTERRUPTS, 1);
-      Atomics.notify(control, WORD_INTERRUPTS);
-    },
+    onEvent: () => interrupts.raise(),
   });
   opened.trace?.watch({ counters, visitRates: (visit) => nic.visitRates(nowNs(), visit) });
   const idle = new IdlePolicy(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
-  const crank = polled === undefined ? new EventLoopCrank(nic, port, idle) : new PollingCrank(nic, port, polled, idle);
+  const hooks: TurnHooks = {
+    begin: () => {
+      interrupts.deliver();
+      return idle.begin();
+    },
+    mayBlock: (nowNs, worked) => {
+      interrupts.deliver();
+      return idle.mayBlock(nowNs, worked);
+    },
+  };
+  const crank =
+    polled === undefined ? new EventLoopCrank(nic, port, hooks) : new PollingCrank(nic, port, polled, hooks);
 
   application.on('message', async (message: ToThread) => {
     switch (message.type) {
@@ -73,6 +83,7 @@ function run(opened: OpenPort): void {
         return;
       case 'commands':
         nic.executeCommands(commands, nowNs(), message.end);
+        interrupts.deliver();
         break;
       case 'resolve':
         await opened.resolve(IpAddress.parse(message.address)).then(

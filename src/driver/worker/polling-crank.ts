@@ -10,8 +10,8 @@ import type { BatchedUdpPort } from '../../dgram-ext/batched-udp-port.js';
 import type { Nic } from '../../nic/nic.js';
 import type { Port } from '../../port/datagram.js';
 import { Crank } from '../crank.js';
+import type { TurnHooks } from '../event-loop-crank.js';
 import { nowNs } from '../system-clock.js';
-import type { IdlePolicy } from './idle-policy.js';
 
 const TURN_NS = 200_000;
 /** Files that a capture writes need the event loop, too. */
@@ -22,14 +22,14 @@ export class PollingCrank {
   readonly #nic: Nic;
   readonly #crank: Crank;
   readonly #socket: BatchedUdpPort;
-  readonly #idle: IdlePolicy;
+  readonly #hooks: TurnHooks;
   #closed = false;
 
   /** `port` is `socket`, or wrapped around it. */
-  constructor(nic: Nic, port: Port, socket: BatchedUdpPort, idle: IdlePolicy) {
+  constructor(nic: Nic, port: Port, socket: BatchedUdpPort, hooks: TurnHooks) {
     this.#nic = nic;
     this.#socket = socket;
-    this.#idle = idle;
+    this.#hooks = hooks;
     this.#crank = new Crank(nic, port, () => {});
     setImmediate(this.#turn);
   }
@@ -42,14 +42,14 @@ export class PollingCrank {
   readonly #turn = (): void => {
     if (this.#closed) return;
     const crank = this.#crank;
-    const idle = this.#idle;
+    const hooks = this.#hooks;
     const endNs = nowNs() + TURN_NS;
     do {
       crank.nowNs = nowNs(); // What arrives is stamped with it, perhaps after a sleep.
       const received = this.#socket.receive() > 0;
-      const rung = idle.begin();
+      const rung = hooks.begin();
       const sent = crank.turn();
-      if (idle.mayBlock(crank.nowNs, received || rung || sent || this.#nic.hasWork)) {
+      if (hooks.mayBlock(crank.nowNs, received || rung || sent || this.#nic.hasWork)) {
         this.#socket.wait(Math.max(0, Math.min(SLEEP_MAX_NS, this.#nic.nextDeadlineNs - nowNs())));
         break;
       }

@@ -11,7 +11,7 @@ import type { PortOptions } from '../open-port.js';
 
 /** Words of the control block. */
 export const WORD_STATE = 0;
-/** Counts up when the event ring has something new. */
+/** Counts up, once a turn, when the event ring has something new. */
 export const WORD_INTERRUPTS = 1;
 /** 32-bit words of the control block; those without a name are free. */
 export const CONTROL_WORDS = 16;
