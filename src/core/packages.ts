@@ -26,3 +26,9 @@ export function requirePackage<T>(name: string): T {
     );
   }
 }
+
+/** The machine code of a package that this thread has loaded: the path of its `.node` file. Undefined when it has none. */
+export function nativeFileOf(name: string): string | undefined {
+  const loaded = Object.keys(createRequire(CODE_FILE).cache);
+  return loaded.find((path) => path.includes(name) && path.endsWith('.node'));
+}

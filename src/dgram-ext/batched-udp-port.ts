@@ -5,9 +5,9 @@
  * The ICRC stays exact over IPv4: the socket is unconnected with DF forced, so a datagram leaves with identification 0, and a train's
  * datagrams with their place in it (`TxBatch.trainIndex`). The identification of what arrives is not shown, but guessed in the same way.
  *
- * On an event loop the port waits by itself. In a Worker somebody else turns the crank (`polled`): `receive`, then `wait`.
+ * On an event loop, libuv tells the port that something has arrived. In a Worker somebody else turns the crank (`polled`): `receive`, then `wait`.
  *
- * Invariants: batches go out in the order they were given; a descriptor is closed when no thread waits on it any more.
+ * Invariants: batches go out in the order they were given; nothing is received after `close`.
  */
 
 import { getSystemErrorName } from 'node:util';
@@ -25,6 +25,7 @@ import {
 import { DEFAULT_SOCKET_BUFFER_BYTES } from './bound-socket.js';
 import { type LibC, libC } from './libc.js';
 import { pathMtuForAddress } from './link-mtu.js';
+import { LoopReadiness } from './loop-readiness.js';
 import { boundUdpPort, enableBatching, openNativeSocket, receiveBufferBytesOf } from './native-socket.js';
 import { Readiness } from './readiness.js';
 import { ReceiveVector } from './receive-vector.js';
@@ -97,14 +98,17 @@ class MmsgPort implements BatchedUdpPort {
   readonly #unsent: SendVector[] = [];
   #state: 'new' | 'open' | 'closed' = 'new';
   #fd = -1;
+  /** For its owner, if it is polled. */
   #readiness: Readiness | undefined;
+  /** For itself, if it is not. */
+  #loop: LoopReadiness | undefined;
+  #turnPending = false;
   readonly #spin = new AdaptiveSpin();
   /** When something arrived last. */
   #receivedNs = 0;
   #udpPort: number;
   #receiveBudgetPackets = 0;
   #abilities = '';
-  #closing: Promise<void> | undefined;
 
   constructor(lib: LibC, options: BatchedUdpPortOptions) {
     checkPortAddress(options.address);
@@ -163,9 +167,19 @@ class MmsgPort implements BatchedUdpPort {
     this.#rx.destinationPort = this.#udpPort;
     this.#receiveBudgetPackets = receiveBudgetOf(receiveBufferBytesOf(this.#fd));
     this.#makeBatches(segmentation ? TRAIN_SEGMENTS_MAX : 1);
-    this.#readiness = new Readiness(this.#lib, this.#fd);
+    this.#watch();
     this.#state = 'open';
-    if (this.#options.polled !== true) setImmediate(this.#turn);
+  }
+
+  #watch(): void {
+    try {
+      if (this.#options.polled === true) this.#readiness = new Readiness(this.#lib, this.#fd);
+      else this.#loop = new LoopReadiness(this.#lib, this.#fd, this.#turnSoon);
+    } catch (error) {
+      this.#lib.close(this.#fd);
+      this.#fd = -1;
+      throw error;
+    }
   }
 
   #makeBatches(trainMax: number): void {
@@ -188,8 +202,10 @@ class MmsgPort implements BatchedUdpPort {
     const vector = batch as SendVector;
     if (this.#state !== 'open') return;
     vector.prepare();
-    if (this.#unsent.length > 0 || vector.send(this.#fd) === SEND_AGAIN) this.#unsent.push(vector);
-    else this.#finish(vector);
+    if (this.#unsent.length > 0 || vector.send(this.#fd) === SEND_AGAIN) {
+      this.#unsent.push(vector);
+      if (this.#loop !== undefined) this.#turnSoon(); // Nothing that arrives may come to remind it.
+    } else this.#finish(vector);
   }
 
   #flush(): void {
@@ -243,8 +259,16 @@ class MmsgPort implements BatchedUdpPort {
     this.#readiness?.block(timeoutNs);
   }
 
-  /** One turn of the event loop: looks again while there is traffic, and a while longer where that pays, then sleeps. */
+  /** Never reads in the loop's callback: what reading resolves has to run behind it, as behind every callback of Node. */
+  readonly #turnSoon = (): void => {
+    if (this.#turnPending) return;
+    this.#turnPending = true;
+    setImmediate(this.#turn);
+  };
+
+  /** One turn of the event loop: looks again while there is traffic, and a while longer where that pays, then leaves it to the loop. */
   readonly #turn = (): void => {
+    this.#turnPending = false;
     if (this.#state !== 'open') return;
     const nowNs = this.#options.nowNs();
     if (this.receive() > 0) {
@@ -252,18 +276,17 @@ class MmsgPort implements BatchedUdpPort {
       this.#receivedNs = nowNs;
     }
     const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);
-    if (looksAgain || this.#unsent.length > 0) setImmediate(this.#turn);
-    else void this.#readiness?.ready().then(this.#turn, (error: Error) => this.onError(error));
+    if (looksAgain || this.#unsent.length > 0) this.#turnSoon();
+    else this.#loop?.rest();
   };
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#state = 'closed';
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    await this.#readiness?.close();
-    if (this.#fd >= 0) this.#lib.close(this.#fd);
+    const fd = this.#fd;
+    this.#fd = -1;
+    this.#loop?.close();
+    if (fd < 0) return;
+    this.#readiness?.close();
+    this.#lib.close(fd);
   }
 }

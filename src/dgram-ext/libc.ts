@@ -6,7 +6,9 @@
  */
 
 import { endianness } from 'node:os';
-import { requirePackage } from '../core/packages.js';
+import { isMainThread } from 'node:worker_threads';
+import { RoceError } from '../core/errors.js';
+import { nativeFileOf, requirePackage } from '../core/packages.js';
 
 /** Functions as in the manual pages, sections 2 and 3. A call that fails returns -1; {@link LibC.errno} says why. */
 export interface LibC {
@@ -38,8 +40,11 @@ export interface LibC {
   madvise(address: number, length: number, advice: number): number;
   /** Blocks the calling thread. */
   ppoll(fds: number, count: number, timeout: number, signals: number): number;
-  /** Blocks a thread of Node's pool; the promise gives what poll returns. */
-  pollInPool(fds: number, count: number, timeoutMs: number): Promise<number>;
+  /**
+   * Lets the event loop of this thread poll a descriptor (uv_poll_t): `callback` runs in each of its rounds that finds it readable. A negative
+   * status is an error of the descriptor, and the last call.
+   */
+  pollOnLoop(fd: number, callback: (status: number) => void): LoopPoll;
   /** Where the first byte of an array stands. Arrays must be made over an ArrayBuffer, which never moves. */
   addressOf(bytes: Uint8Array): number;
   /** An ArrayBuffer over memory that somebody else keeps alive. */
@@ -48,11 +53,22 @@ export interface LibC {
   errno(): number;
 }
 
+/** A descriptor that an event loop polls. */
+export interface LoopPoll {
+  /** Goes on after an error. */
+  start(callback: (status: number) => void): void;
+  /** Ends it; the descriptor may be closed then. */
+  close(): void;
+}
+
+const KOFFI = `@koromix/koffi-linux-${process.arch}`;
+const RTLD_LAZY_NODELETE = 0x1 | 0x1000;
+
 let loaded: LibC | string | undefined;
 
 /** The package that calls native code. Throws ERR_ROCE_UNSUPPORTED if it cannot be loaded; it can if {@link libC} returns functions. */
 export function koffiPackage(): typeof import('koffi') {
-  return requirePackage(`@koromix/koffi-linux-${process.arch}`);
+  return requirePackage(KOFFI);
 }
 
 /** The C library, or a text that says why it cannot be called. Loaded once, on first use. */
@@ -70,7 +86,6 @@ function load(): LibC | string {
       return 'structures are known for 64-bit little-endian only';
     const lib = koffi.load(null);
     const memcpy = lib.func('uintptr_t memcpy(void *, void *, size_t)');
-    const poll = lib.func('int poll(uintptr_t, ulong, int)');
     return {
       socket: lib.func('int socket(int, int, int)') as LibC['socket'],
       setsockopt: lib.func('int setsockopt(int, int, int, const void *, uint32_t)') as LibC['setsockopt'],
@@ -86,13 +101,11 @@ function load(): LibC | string {
       recvmmsg: lib.func('int recvmmsg(int, uintptr_t, uint, int, uintptr_t)') as LibC['recvmmsg'],
       madvise: lib.func('int madvise(uintptr_t, size_t, int)') as LibC['madvise'],
       ppoll: lib.func('int ppoll(uintptr_t, ulong, uintptr_t, uintptr_t)') as LibC['ppoll'],
-      pollInPool: (fds, count, timeoutMs) =>
-        new Promise((resolve, reject) => {
-          poll.async(fds, count, timeoutMs, (error: Error | null, result: number) => {
-            if (error === null) resolve(result);
-            else reject(error);
-          });
-        }),
+      pollOnLoop: (fd, callback) => {
+        if (!isKeptLoaded) keepLoaded(lib.func('uintptr_t dlopen(const char *, int)') as DlOpen);
+        // Its types name the events alone; what it passes first is the status.
+        return (koffi.node.poll as unknown as LibC['pollOnLoop'])(fd, callback);
+      },
       addressOf: (bytes) => memcpy(bytes, bytes, 0) as number,
       view: (address, length) => koffi.view(address, length),
       errno: () => koffi.errno(),
@@ -100,4 +113,24 @@ function load(): LibC | string {
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+type DlOpen = (path: string, flags: number) => number;
+
+let isKeptLoaded = isMainThread;
+
+/**
+ * A thread that ends with an open handle closes it by a function of koffi, after Node has let go of koffi itself. So the code has to stay,
+ * even where no other thread has it. Throws ERR_ROCE_UNSUPPORTED when it cannot be made to.
+ */
+function keepLoaded(dlopen: DlOpen): void {
+  const path = nativeFileOf(KOFFI);
+  if (path === undefined || dlopen(path, RTLD_LAZY_NODELETE) === 0) {
+    throw new RoceError(
+      'ERR_ROCE_UNSUPPORTED',
+      `${KOFFI} cannot be kept loaded in a thread`,
+      'use the node:dgram port',
+    );
+  }
+  isKeptLoaded = true;
 }

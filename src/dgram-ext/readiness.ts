@@ -1,11 +1,9 @@
 /**
- * Waits until a socket has something to read or somebody else wants attention: poll(2) on the socket and an eventfd(2). On an event loop
- * the call blocks a thread of Node's pool, in a Worker the thread itself.
+ * Blocks a thread until a socket has something to read or another thread wants attention: ppoll(2) on the socket and an eventfd(2).
  *
- * Invariants: the descriptor list lives as long as this object; the eventfd is closed when nobody polls it any more.
+ * Invariant: the descriptor list lives as long as this object.
  */
 
-import process from 'node:process';
 import { NS_PER_S } from '../core/units.js';
 import { type LibC, libC } from './libc.js';
 
@@ -15,14 +13,7 @@ const TIMESPEC_OFFSET = 2 * POLLFD_BYTES;
 const TOKEN_OFFSET = TIMESPEC_OFFSET + 16;
 const EFD_CLOEXEC_NONBLOCK = 0o2000000 | 0o4000;
 
-/** `process.exit` waits for the threads of Node's pool: what ends the polls that run there. */
-const wakersAtExit = new Set<() => void>();
-
-function wakeAll(): void {
-  for (const wake of wakersAtExit) wake();
-}
-
-/** The wait of one thread, or one event loop, for one socket. */
+/** The wait of one thread for one socket. */
 export class Readiness {
   readonly #lib: LibC;
   readonly #memory = new ArrayBuffer(64);
@@ -30,16 +21,11 @@ export class Readiness {
   readonly #address: number;
   /** Whoever adds to it (a write of eight bytes) ends the waiting. */
   readonly eventFd: number;
-  readonly #wake: () => void;
-  #polling: Promise<unknown> = Promise.resolve();
 
   constructor(lib: LibC, fd: number) {
     this.#lib = lib;
     this.#address = lib.addressOf(new Uint8Array(this.#memory));
     this.eventFd = lib.eventfd(0, EFD_CLOEXEC_NONBLOCK);
-    this.#wake = eventFdWaker(this.eventFd);
-    if (wakersAtExit.size === 0) process.on('exit', wakeAll);
-    wakersAtExit.add(this.#wake);
     [fd, this.eventFd].forEach((watched, i) => {
       this.#view.setInt32(i * POLLFD_BYTES, watched, true);
       this.#view.setInt16(i * POLLFD_BYTES + 4, POLLIN, true);
@@ -55,19 +41,8 @@ export class Readiness {
     this.#clear();
   }
 
-  /** Resolves when there is something. One call at a time. */
-  async ready(): Promise<void> {
-    this.#polling = this.#lib.pollInPool(this.#address, 2, -1);
-    await this.#polling;
-    this.#clear();
-  }
-
-  /** Ends a wait that is running, then gives the eventfd back. */
-  async close(): Promise<void> {
-    this.#wake();
-    await this.#polling;
-    wakersAtExit.delete(this.#wake);
-    if (wakersAtExit.size === 0) process.off('exit', wakeAll);
+  /** Gives the eventfd back. */
+  close(): void {
     this.#lib.close(this.eventFd);
   }
 

@@ -1,4 +1,4 @@
-/** `process.exit()` of a program whose devices are open. */
+/** The end of a program, or of a thread, whose devices are open. */
 
 import { describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
@@ -13,6 +13,22 @@ describe.runIf(isBuilt)('process.exit() with open devices', () => {
         const program = Program.fixture('exits-with-open-devices.mjs', io, engine);
         try {
           expect(await program.ended(), program.stderr).toBe(7);
+        } finally {
+          program.kill('SIGKILL');
+        }
+      });
+    }
+  }
+});
+
+describe.runIf(isBuilt)('a thread that ends with an open device', () => {
+  for (const io of batched) {
+    for (const way of ['terminate', 'exit', 'throw']) {
+      it(`leaves the program alone: ${io}, ${way}`, { timeout: 30_000 }, async () => {
+        const program = Program.fixture('threads-with-open-devices.mjs', io, way);
+        try {
+          expect(await program.ended(), program.stderr).toBe(0);
+          expect(program.stdout).toContain('both threads have ended');
         } finally {
           program.kill('SIGKILL');
         }
