@@ -37,8 +37,10 @@ const TRAIN_SEGMENTS_MAX = 64;
 /** Four trains of fifteen 4 KiB packets. */
 const BATCH_SLOTS = 60;
 const BATCHES = 8;
-/** 64 KiB each: up to 120 packets of 4 KiB between two looks at what is to be sent. */
+/** 64 KiB each: up to 120 packets of 4 KiB. */
 const RECEIVE_SLOTS = 8;
+/** Datagrams after which what is to be sent has its turn. Short ones do not come in trains: many slots of them make one turn. */
+const RECEIVE_TURN = 120;
 /** Refusals that mean that the device cannot take trains: no checksum offload, or a tunnel. */
 const EIO = 5;
 const EINVAL = 22;
@@ -232,9 +234,19 @@ class MmsgPort implements BatchedUdpPort {
   receive(): number {
     if (this.#state !== 'open') return 0;
     if (this.#unsent.length > 0) this.#flush();
+    let datagrams = 0;
+    let slots: number;
+    do {
+      slots = this.#received.receive(this.#fd);
+      datagrams += this.#takeIn(slots);
+    } while (slots === RECEIVE_SLOTS && datagrams < RECEIVE_TURN && this.#state === 'open');
+    return datagrams;
+  }
+
+  /** Hands over what stands in the first `slots` slots. Returns how many datagrams that was. */
+  #takeIn(slots: number): number {
     const received = this.#received;
     const rx = this.#rx;
-    const slots = received.receive(this.#fd);
     let datagrams = 0;
     for (let slot = 0; slot < slots; slot++) {
       const count = received.open(slot);

@@ -13,6 +13,10 @@ import { nowNs } from './system-clock.js';
  */
 export const PACING_CATCH_UP_NS = 10e6;
 
+/** More datagrams than a socket holds: whoever has read so many has read all that had arrived before. */
+const ARRIVED_MAX = 8192;
+const NONE_DUE = -1;
+
 /** A NIC and its port under one clock. */
 export class Crank {
   /** What is turned. */
@@ -20,15 +24,18 @@ export class Crank {
   readonly #port: Port;
   /** The clock is read once a turn, and again for the first datagram after it: what arrived later must not look earlier. */
   nowNs = nowNs();
-  #heardSinceTurn = false;
+  /** Datagrams and pauses since the last turn. */
+  #heard = 0;
+  /** ... and since the first turn that found a timer due; {@link NONE_DUE}: none was. */
+  #heardSinceDue = NONE_DUE;
 
   /** Received datagrams and pauses go to the NIC from here on. */
   constructor(nic: Nic, port: Port, onReceived: () => void) {
     this.nic = nic;
     this.#port = port;
     const onHeard = () => {
-      if (!this.#heardSinceTurn) this.nowNs = nowNs();
-      this.#heardSinceTurn = true;
+      if (this.#heard === 0) this.nowNs = nowNs();
+      this.#heard++;
       onReceived();
     };
     port.onDatagram = (datagram: RxDatagram) => {
@@ -41,17 +48,43 @@ export class Crank {
     };
   }
 
+  /** A timer is due, and waits for what has arrived to be read: the next turn must come at once. */
+  get isReading(): boolean {
+    return this.#heardSinceDue !== NONE_DUE;
+  }
+
   /** Sends one batch at most: received datagrams wait in the kernel meanwhile, and their buffer is finite. True when it sent something. */
   turn(): boolean {
     const { nic } = this;
-    this.#heardSinceTurn = false;
+    const heard = this.#heard;
+    this.#heard = 0;
     this.nowNs = nowNs();
-    if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs);
+    const judges = this.#mayJudge(heard);
+    if (nic.nextDeadlineNs <= this.nowNs) nic.onDeadline(this.nowNs, judges);
     if (!nic.hasWork) return false;
     const batch = this.#port.beginBatch();
     if (batch === undefined) return false; // The kernel is behind: the next turn tries again.
     const packets = nic.transmit(batch, this.nowNs);
     this.#port.sendBatch(batch);
     return packets > 0;
+  }
+
+  /**
+   * A timer is judged in the first turn that comes with nothing new. A process that had to wait for a processor finds its timers due and its answers in
+   * the socket, and one that sent again without reading them would get as many answers more.
+   */
+  #mayJudge(heard: number): boolean {
+    if (this.nic.nextTimerNs > this.nowNs) {
+      this.#heardSinceDue = NONE_DUE; // Or none any more: what was read has answered it.
+      return false;
+    }
+    if (this.#heardSinceDue === NONE_DUE) {
+      this.#heardSinceDue = 0;
+      return false;
+    }
+    this.#heardSinceDue += heard;
+    if (heard > 0 && this.#heardSinceDue < ARRIVED_MAX) return false;
+    this.#heardSinceDue = NONE_DUE;
+    return true;
   }
 }

@@ -60,8 +60,9 @@ export class EventLoopCrank {
     const sent = this.#crank.turn();
     const worked = rung || sent || this.#received || this.#nic.hasWork;
     this.#received = false;
-    if (this.#nic.hasWork || hooks?.mayBlock(this.#crank.nowNs, worked) === false) this.turnSoon();
-    this.#setTimer();
+    const { isReading } = this.#crank;
+    if (isReading || this.#nic.hasWork || hooks?.mayBlock(this.#crank.nowNs, worked) === false) this.turnSoon();
+    if (!isReading) this.#setTimer();
   };
 
   #setTimer(): void {

@@ -245,9 +245,17 @@ export class Nic implements QpHost {
     return Math.min(this.#deadlines.nextNs, this.#pacing.nextNs, this.#pauses.nextNs);
   }
 
-  /** Does what is due at `now`: retransmissions, pacing, ends of pauses. */
-  onDeadline(now: number): void {
-    this.#deadlines.fire(now);
+  /** When the first timer of a queue pair runs out, as far as {@link nextDeadlineNs} comes from one: for an ACK, or for a receiver that was not ready. */
+  get nextTimerNs(): number {
+    return this.#deadlines.nextNs;
+  }
+
+  /**
+   * Does what is due at `now`: retransmissions, pacing, ends of pauses. `timersToo: false` leaves out the timers of queue pairs, while an answer may have
+   * arrived that the NIC has not been given yet.
+   */
+  onDeadline(now: number, timersToo = true): void {
+    if (timersToo) this.#deadlines.fire(now);
     this.#pacing.release(now);
     this.#pauses.expire(now);
   }

@@ -3,12 +3,13 @@
 import { afterAll, beforeAll, expect } from 'vitest';
 import { cell } from './support/cell.js';
 import { describeOnRig } from './support/describe-on-rig.js';
+import { PATIENCE } from './support/patience.js';
 import { Rig } from './support/rig.js';
 import { buildRocev2, jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 
 const PORT = 18515;
-const RUN = ['-s', '64KiB', '-n', '200'] as const;
-const STOCK = 'ib_write_bw -x 1 -s 65536 -n 200';
+const RUN = ['-s', '64KiB', '-n', '200', ...PATIENCE] as const;
+const STOCK = `ib_write_bw -x 1 -s 65536 -n 200 ${PATIENCE.join(' ')}`;
 /** An emulated guest takes milliseconds to answer: TIMELY would go down to its floor. */
 const FLOOR = ['--cc-params', 'minimumRateBps=200Mbps'] as const;
 /** Traffic class with ECT(0) and nothing else. */

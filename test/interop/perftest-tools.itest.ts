@@ -3,6 +3,7 @@
 import { expect } from 'vitest';
 import { cell } from './support/cell.js';
 import { describeWithRig } from './support/describe-on-rig.js';
+import { PATIENCE } from './support/patience.js';
 import { jsonResult, saysOnStderr, startRocev2 } from './support/rocev2.js';
 
 const PORT = 18515;
@@ -31,6 +32,7 @@ await describeWithRig('rocev2 bw and lat --perftest', { mtu: 4200 }, (rig) => {
   const numbersOf = ({ op, kind, mtu, both = [] }: Run) => [
     ...(op === 'atomic' ? [] : ['-s', `${BYTES[kind]}`]),
     ...(mtu === undefined ? [] : ['-m', `${mtu}`]),
+    ...(both.includes('-R') ? [] : PATIENCE),
     ...both,
   ];
   const lengthOf = ({ length }: Run) => length ?? { ours: ['-n', `${ITERATIONS}`], theirs: ['-n', `${ITERATIONS}`] };

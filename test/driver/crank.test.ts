@@ -1,0 +1,97 @@
+/**
+ * When a turn of the crank judges timers. A process that had to wait for a processor finds them due and the answers in its socket: it reads before it
+ * judges, or it would send again what has been answered, and get as many answers more.
+ */
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Crank } from '../../src/driver/crank.js';
+import type { Nic } from '../../src/nic/nic.js';
+import type { Port, RxDatagram } from '../../src/port/datagram.js';
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** A NIC whose timers and pacing are due when the test says so. */
+class DueNic {
+  nextTimerNs = NEVER;
+  nextPacingNs = NEVER;
+  hasWork = false;
+  received = 0;
+  timersJudged = 0;
+  paced = 0;
+
+  get nextDeadlineNs(): number {
+    return Math.min(this.nextTimerNs, this.nextPacingNs);
+  }
+
+  receive(): void {
+    this.received++;
+  }
+
+  onDeadline(_now: number, timersToo: boolean): void {
+    if (timersToo) {
+      this.timersJudged++;
+      this.nextTimerNs = NEVER;
+    }
+    if (this.nextPacingNs === 0) this.paced++;
+    this.nextPacingNs = NEVER;
+  }
+}
+
+describe('a crank', () => {
+  let nic: DueNic;
+  let port: Pick<Port, 'onDatagram' | 'onPause'>;
+  let crank: Crank;
+
+  const arrives = (datagrams: number) => {
+    for (let i = 0; i < datagrams; i++) port.onDatagram({} as RxDatagram);
+  };
+
+  beforeEach(() => {
+    nic = new DueNic();
+    port = { onDatagram: () => {}, onPause: () => {} };
+    crank = new Crank(nic as unknown as Nic, port as Port, () => {});
+  });
+
+  it('judges a timer in the turn after the one that found it due, when nothing comes', () => {
+    nic.nextTimerNs = 0;
+    crank.turn();
+    expect([crank.isReading, nic.timersJudged]).toEqual([true, 0]);
+    crank.turn();
+    expect([crank.isReading, nic.timersJudged]).toEqual([false, 1]);
+  });
+
+  it('reads everything first, and judges nothing that an answer has settled', () => {
+    nic.nextTimerNs = 0;
+    for (let turn = 0; turn < 20; turn++) {
+      crank.turn();
+      arrives(120);
+    }
+    expect([nic.received, nic.timersJudged, crank.isReading]).toEqual([2400, 0, true]);
+    nic.nextTimerNs = NEVER; // The answer was among them.
+    crank.turn();
+    expect([nic.timersJudged, crank.isReading]).toEqual([0, false]);
+    nic.nextTimerNs = 0; // Another timer: it gets the same patience.
+    crank.turn();
+    expect(nic.timersJudged).toBe(0);
+    crank.turn();
+    expect(nic.timersJudged).toBe(1);
+  });
+
+  it('judges under a flood, too: what arrives after the timer has run out is no answer in time', () => {
+    nic.nextTimerNs = 0;
+    let turns = 0;
+    for (; nic.timersJudged === 0 && turns < 1000; turns++) {
+      crank.turn();
+      arrives(120);
+    }
+    expect(nic.timersJudged).toBe(1);
+    expect(turns * 120).toBeGreaterThan(8000);
+  });
+
+  it('opens the pacer in the turn that finds it due, whatever the timers wait for', () => {
+    nic.nextTimerNs = 0;
+    nic.nextPacingNs = 0;
+    crank.turn();
+    expect([nic.paced, nic.timersJudged]).toEqual([1, 0]);
+  });
+});
