@@ -1,6 +1,6 @@
 /**
- * Datagram services of a connection manager (RDMA_PS_UDP; SIDR, IBTA vol. 1 §12.11): a program serves them on a port, and another one resolves the
- * port to a queue pair number and a Q_Key. There is no connection: both go on by UD messages alone.
+ * Datagram services of a connection manager (RDMA_PS_UDP; SIDR, IBTA vol. 1 §12.11). One program serves a port. Another program resolves the port to a
+ * queue pair number and a Q_Key. There is no connection: from then on both exchange UD messages.
  */
 
 import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
@@ -29,15 +29,15 @@ import type { ServiceEvent, ServiceQuestion } from './sidr-requester.js';
 import type { ServiceAnswer, ServiceRequest } from './sidr-responder.js';
 import type { Destination } from './transport.js';
 
-/** What {@link ConnectionManager.resolve} may be given. */
+/** Options of {@link ConnectionManager.resolve}. */
 export interface ResolveOptions extends WaitOptions {
-  /** Handed to the serving program. At most 180 bytes. */
+  /** Private data for the serving program, at most 180 bytes. */
   readonly privateData?: Uint8Array;
 }
 
-/** What {@link DatagramRequest.accept} may be given. */
+/** Options of {@link DatagramRequest.accept}. */
 export interface DatagramAcceptOptions {
-  /** Handed to the program that asks. At most 136 bytes. */
+  /** Private data for the requesting program, at most 136 bytes. */
   readonly privateData?: Uint8Array;
   /** Q_Key that the peer's messages must carry, 32 bits: that of the queue pair. Default 0x01234567, the one of RDMA_PS_UDP. */
   readonly qkey?: number;
@@ -47,19 +47,19 @@ const RESOLVE_OPTIONS: OptionNames<ResolveOptions> = { ...WAIT_OPTIONS, privateD
 const ACCEPT_OPTIONS: OptionNames<DatagramAcceptOptions> = { privateData: true, qkey: true };
 const NO_DATA = new Uint8Array(0);
 
-/** A datagram service that was found. A message to it: `qp.postSend({opcode: 'SEND', sges, ...service.destination})`. */
+/** A resolved datagram service. Send a message to it with `qp.postSend({opcode: 'SEND', sges, ...service.destination})`. */
 export interface DatagramService {
-  /** Address handle, of the protection domain that was given, QPN and Q_Key. The caller closes the handle. */
+  /** Address handle in the protection domain of the call, QPN and Q_Key. The caller closes the handle. */
   readonly destination: Required<Destination>;
-  /** What the serving program sent along: 136 bytes, zeros behind what it set. */
+  /** Private data of the serving program: 136 bytes, padded with zeros. */
   readonly privateData: Uint8Array;
 }
 
-/** A request for a service was refused: `ERR_ROCE_CONNECT` with the status and private data of the SIDR_REP. */
+/** A refused request for a service: `ERR_ROCE_CONNECT` with the status and private data of the SIDR_REP. */
 export class ServiceRejected extends RoceError {
-  /** IBTA status code: 1 nobody serves the port, 2 the program refused, 3 there is no queue pair. */
+  /** IBTA status code: 1 the port is not served, 2 rejected by the program, 3 no queue pair. */
   readonly status: number;
-  /** 136 bytes. */
+  /** Private data of the SIDR_REP, 136 bytes. */
   readonly privateData: Uint8Array;
 
   /** @internal */
@@ -77,7 +77,7 @@ export async function startDatagrams(qp: QueuePair): Promise<void> {
   await qp.modify({ state: 'RTS', sqPsn: 0 });
 }
 
-/** What the connection manager does for a request. */
+/** Actions of the connection manager on a request. */
 interface RequestDecision {
   answer(answer: ServiceAnswer): void;
   crowdOut(): void;
@@ -89,9 +89,9 @@ export class DatagramRequest {
   readonly remote: IpAddress;
   /** The peer's port, as UDP has one. */
   readonly remotePort: number;
-  /** 180 bytes, zeros behind what the peer set. */
+  /** Private data of the request: 180 bytes, padded with zeros. */
   readonly privateData: Uint8Array;
-  /** Always false: one datagram proves nothing about who sent it. */
+  /** Always false: one datagram proves nothing about its sender. */
   readonly hasProved: boolean = false;
   readonly #request: ServiceRequest;
   readonly #decision: RequestDecision;
@@ -105,14 +105,14 @@ export class DatagramRequest {
     this.#decision = decision;
   }
 
-  /** False once it was accepted or rejected, the peer gave up, or others needed the room. */
+  /** False after `accept` or `reject`, and if the request was dropped: the peer gave up, or a limit was reached. */
   get isPending(): boolean {
     return this.#request.isPending;
   }
 
   /**
-   * Tells the peer to send to `qp`, a UD queue pair that receives (`startDatagrams`). One queue pair may serve any number of peers. If the answer is
-   * lost the peer asks again, and gets it again. Harmless when the peer has given up. Throws ERR_ROCE_INVALID_ARGUMENT for a queue pair of
+   * Tells the peer to send to `qp`, a UD queue pair that receives (`startDatagrams`). One queue pair can serve any number of peers. If the answer is
+   * lost, the peer repeats its request and gets the answer again. No effect if the peer has given up. Throws ERR_ROCE_INVALID_ARGUMENT for a queue pair of
    * another type, ERR_ROCE_INVALID_STATE for one that cannot receive, ERR_ROCE_OUT_OF_RANGE.
    */
   accept(qp: QueuePair, options: DatagramAcceptOptions = {}): void {
@@ -137,35 +137,35 @@ export class DatagramRequest {
     this.#decision.answer({ status: SIDR_VALID, qpn: qp.qpn, qkey, privateData });
   }
 
-  /** Says no; `privateData`, at most 136 bytes, may say why. Harmless when the peer has given up. */
+  /** Rejects the request, with at most 136 bytes of private data for the peer. No effect if the peer has given up. */
   reject(privateData: Uint8Array = NO_DATA): void {
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.SIDR_REP);
     this.#decision.answer({ status: SIDR_REJECTED, qpn: 0, qkey: 0, privateData });
   }
 
-  /** Gives its place to others, without a word. @internal */
+  /** Drops the request without an answer. @internal */
   crowdOut(): void {
     this.#decision.crowdOut();
   }
 }
 
-/** What the connection manager lends. */
+/** The parts of the connection manager that the services use. */
 export interface ServicesHost {
-  /** Whose QP1 is used. */
+  /** The device whose QP1 is used. */
   readonly device: RdmaDevice;
-  /** The manager's. */
+  /** Clock of the manager. */
   readonly clock: Clock;
-  /** The manager's. */
+  /** Random source of the manager. */
   readonly random: RandomSource;
-  /** The manager's. */
+  /** Protocol of the manager. */
   readonly protocol: CmProtocol;
-  /** Throws ERR_ROCE_CLOSED. */
+  /** Throws ERR_ROCE_CLOSED if the manager is closed. */
   readonly expectOpen: () => void;
   /** To be called when the protocol may have a new deadline. */
   readonly onDeadlineChange: () => void;
 }
 
-/** Of one {@link ConnectionManager}. */
+/** Datagram services of one {@link ConnectionManager}. */
 export class DatagramServices {
   readonly #host: ServicesHost;
   readonly #listeners = new Set<CmListener<DatagramRequest>>();
@@ -245,7 +245,7 @@ export class DatagramServices {
     });
   }
 
-  /** Refuses what nobody has taken, and everything from now on; who waits for an answer hears that there is none. */
+  /** Refuses untaken and new requests. Pending `resolve` calls reject. */
   close(): void {
     for (const listener of [...this.#listeners]) listener.close();
     this.#host.protocol.closeRequests();

@@ -1,45 +1,45 @@
-/** Things each of which has a time at which something is due. */
+/** A set of members with deadlines. */
 
-/** What may wait in a {@link DueSet}. */
+/** A member of a {@link DueSet}. */
 export interface Due {
-  /** When something is due; Infinity: nothing is. */
+  /** Deadline in ns; Infinity: none. */
   deadlineNs: number;
 }
 
-/** A few thousand at most: who is due is found by looking at all of them, which happens when the earliest is. */
+/** Made for a few thousand members: when the earliest deadline passes, the set visits all members. */
 export class DueSet<T extends Due> {
   readonly #members = new Set<T>();
-  /** Not later than the truth. */
+  /** Lower bound of all deadlines. */
   #nextDeadlineNs = Number.POSITIVE_INFINITY;
 
-  /** How many wait, those for which nothing is due included. */
+  /** Number of members, including those without a deadline. */
   get size(): number {
     return this.#members.size;
   }
 
-  /** When something is due, or earlier; Infinity: never. */
+  /** The first deadline, or an earlier time; Infinity: none. */
   get nextDeadlineNs(): number {
     return this.#nextDeadlineNs;
   }
 
-  /** A new member. */
+  /** Adds a member. */
   add(member: T): void {
     this.#members.add(member);
     this.#nextDeadlineNs = Math.min(this.#nextDeadlineNs, member.deadlineNs);
   }
 
-  /** Harmless for one that is no member. */
+  /** Removes a member. No effect on others. */
   delete(member: T): void {
     this.#members.delete(member);
   }
 
-  /** Something is due for the member at this time (ns), instead of any other. */
+  /** Sets the deadline of a member, in ns. */
   arm(member: T, deadlineNs: number): void {
     member.deadlineNs = deadlineNs;
     this.#nextDeadlineNs = Math.min(this.#nextDeadlineNs, deadlineNs);
   }
 
-  /** Those whose time has come. */
+  /** The members whose deadline has passed. */
   due(now: number): T[] {
     const due: T[] = [];
     let next = Number.POSITIVE_INFINITY;
@@ -51,7 +51,7 @@ export class DueSet<T extends Due> {
     return due;
   }
 
-  /** A copy of the list, the oldest member first. */
+  /** All members, the oldest first. */
   all(): T[] {
     return [...this.#members];
   }

@@ -1,6 +1,6 @@
 /**
  * The side that asks for a datagram service: SIDR_REQ, sent again until its SIDR_REP comes (IBTA vol. 1 §12.11). The request ID is random, and only
- * the asked address learns it: who does not see the request cannot answer it.
+ * the address that is asked learns it: a stranger who does not see the request cannot answer it.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -12,42 +12,42 @@ import { DEFAULT_PKEY, type ProtocolParts, QPN_MIN } from './protocol-parts.js';
 import { SIDR_VALID } from './reject-reason.js';
 import { codeToNs } from './timing.js';
 
-/** What is asked for. */
+/** A request for a datagram service. */
 export interface ServiceQuestion {
-  /** IP address of the side that serves. */
+  /** IP address of the serving side. */
   readonly remote: IpAddress;
-  /** What it serves. */
+  /** Service ID of the requested service. */
   readonly serviceId: bigint;
-  /** Port of this side. */
+  /** Source port in RDMA_PS_UDP. */
   readonly sourcePort: number;
-  /** For the program on the other side. */
+  /** Private data for the serving program. */
   readonly privateData: Uint8Array;
 }
 
-/** What comes of a request; the last that is heard of it. */
+/** The outcome of a request. Each request has exactly one. */
 export type ServiceEvent =
-  /** The fields say QPN and Q_Key. */
+  /** The fields give QPN and Q_Key. */
   | { readonly type: 'RESOLVED'; readonly fields: MessageFields<'SIDR_REP'> }
-  /** The status says why. */
+  /** The status gives the reason. */
   | { readonly type: 'REFUSED'; readonly fields: MessageFields<'SIDR_REP'> }
-  /** Nobody answered in time. */
+  /** No answer within all retries. */
   | { readonly type: 'UNREACHABLE' };
 
-/** Takes what comes of one request, during the calls of `CmProtocol`. */
+/** Receives the outcome of one request, from within the calls of `CmProtocol`. */
 export type ServiceEventHandler = (event: ServiceEvent) => void;
 
-/** A request that has no answer yet. */
+/** A request without an answer. */
 interface Asked extends Due {
   readonly requestId: number;
   readonly remote: IpAddress;
   /** The datagram, as it is sent each time. */
   readonly mad: Uint8Array;
   readonly onEvent: ServiceEventHandler;
-  /** How often it was sent again. */
+  /** Number of retransmissions. */
   retries: number;
 }
 
-/** Of one `CmProtocol`. */
+/** Pending requests of one `CmProtocol`. */
 export class SidrRequester {
   readonly #parts: ProtocolParts;
   readonly #transactionBase: bigint;
@@ -59,7 +59,7 @@ export class SidrRequester {
     this.#transactionBase = BigInt(parts.options.random.u32()) << 32n;
   }
 
-  /** Sends a SIDR_REQ; its request ID. The outcome is one event. Throws ERR_ROCE_LIMIT. */
+  /** Sends a SIDR_REQ and returns its request ID. `onEvent` gets the outcome. Throws ERR_ROCE_LIMIT if too many requests are pending. */
   ask({ remote, serviceId, sourcePort, privateData }: ServiceQuestion, onEvent: ServiceEventHandler, now: number) {
     const { random, address, limits } = this.#parts.options;
     if (this.#byId.size >= limits.endpoints) {
@@ -85,7 +85,7 @@ export class SidrRequester {
     this.#parts.mads.pass(asked.remote, asked.mad);
   }
 
-  /** Nobody waits for the answer any more; there is no event. The peer is not told, because SIDR has no message for it. */
+  /** Forgets a request without an event. SIDR has no message that would tell the peer. */
   cancel(requestId: number): void {
     const asked = this.#byId.get(requestId);
     if (asked !== undefined) this.#forget(asked);
@@ -96,7 +96,7 @@ export class SidrRequester {
     this.#waiting.delete(asked);
   }
 
-  /** Takes a SIDR_REP. */
+  /** Processes a SIDR_REP. */
   onReply(source: IpAddress, fields: MessageFields<'SIDR_REP'>): void {
     const { counters } = this.#parts;
     const asked = this.#byId.get(fields.requestId);
@@ -114,7 +114,7 @@ export class SidrRequester {
     return this.#waiting.nextDeadlineNs;
   }
 
-  /** Sends again, and gives up. */
+  /** Retransmits what is due, and gives up after the last retry. */
   onDeadline(now: number): void {
     const { options, counters } = this.#parts;
     for (const asked of this.#waiting.due(now)) {
@@ -130,7 +130,7 @@ export class SidrRequester {
     }
   }
 
-  /** All of them end as if nobody had answered. */
+  /** Ends all requests as UNREACHABLE. */
   close(): void {
     for (const asked of this.#waiting.all()) {
       this.#forget(asked);

@@ -1,7 +1,7 @@
 /**
- * The side that serves datagrams: SIDR_REQ and SIDR_REP (IBTA vol. 1 §12.11). A request is one datagram and proves nothing about who sent it, so it
- * gets one datagram at most, of the same size, and what is kept of it is bounded. An answer is kept as long as the peer may repeat its request, and
- * the repetition gets the same answer: the program decides once.
+ * The serving side of datagram services: SIDR_REQ and SIDR_REP (IBTA vol. 1 §12.11). A request is one datagram and proves nothing about its sender.
+ * Therefore it gets at most one datagram of the same size, and the memory that it occupies is bounded. An answer is kept as long as the peer may repeat
+ * the request. A repetition gets the same answer: the program decides once.
  */
 
 import { RoceError } from '../core/errors.js';
@@ -14,42 +14,42 @@ import { claimsRightly, NO_DATA, type ProtocolParts } from './protocol-parts.js'
 import { SIDR_NO_QP, SIDR_UNSUPPORTED } from './reject-reason.js';
 import { codeToNs, LINUX_TIMING } from './timing.js';
 
-/** How long a peer may repeat a request: Linux sends it sixteen times. The same for a program that decides, and for an answer that is kept. */
+/** Linux sends a request up to sixteen times. So long the program may take to decide, and so long an answer is kept. */
 const REPEATED_NS = (LINUX_TIMING.maxRetries + 1) * codeToNs(LINUX_TIMING.responseTimeout);
 
-/** A request as the serving side sees it. */
+/** A received request. */
 export interface ServiceRequest extends Due {
-  /** Who asks. */
+  /** IP address of the peer. */
   readonly remote: IpAddress;
-  /** What for. */
+  /** Service ID of the requested service. */
   readonly serviceId: bigint;
-  /** Who asks, and whom, as the request says. */
+  /** Source and destination, as the request claims them. */
   readonly endpoints: IpEndpoints;
   /** Private data behind the IP addressing header: 180 bytes. */
   readonly userData: Uint8Array;
-  /** Tells it from other requests. */
+  /** Identifies the request. */
   readonly key: string;
-  /** Of the peer. */
+  /** Request ID that the peer chose. */
   readonly requestId: number;
-  /** Of the peer. */
+  /** Transaction ID that the peer chose. */
   readonly transactionId: bigint;
-  /** The program has not decided, and may. */
+  /** The program has yet to decide. */
   isPending: boolean;
-  /** What the program has decided, as it was sent. */
+  /** The SIDR_REP that was sent. */
   answer: Uint8Array;
 }
 
-/** What the program answers. */
+/** The program's decision. */
 export type ServiceAnswer = Pick<MessageFields<'SIDR_REP'>, 'status' | 'qpn' | 'qkey' | 'privateData'>;
 
-/** Takes a request, or says that there is no room for it. */
+/** Takes a request, or returns false if there is no room for it. */
 export type ServiceRequestHandler = (request: ServiceRequest) => boolean;
 
-/** Of one `CmProtocol`. */
+/** Datagram services of one `CmProtocol`. */
 export class SidrResponder {
   readonly #parts: ProtocolParts;
   readonly #services = new Map<bigint, ServiceRequestHandler>();
-  /** Pending and answered. */
+  /** Pending and answered requests. */
   readonly #byKey = new Map<string, ServiceRequest>();
   readonly #kept = new DueSet<ServiceRequest>();
   readonly #pending = new Crowd<ServiceRequest>();
@@ -59,7 +59,7 @@ export class SidrResponder {
     this.#parts = parts;
   }
 
-  /** Throws ERR_ROCE_BUSY when somebody serves the service ID. */
+  /** Serves a service ID. Throws ERR_ROCE_BUSY if it is served already. */
   listen(serviceId: bigint, handler: ServiceRequestHandler): void {
     if (this.#services.has(serviceId)) {
       throw new RoceError('ERR_ROCE_BUSY', `somebody serves datagrams on port ${serviceId & 0xffffn} already`);
@@ -67,12 +67,12 @@ export class SidrResponder {
     this.#services.set(serviceId, handler);
   }
 
-  /** New requests for the service ID are refused from now on; those that were answered get their answer as long as they are repeated. */
+  /** Refuses new requests for the service ID. Repetitions of answered requests still get their answer. */
   unlisten(serviceId: bigint): void {
     this.#services.delete(serviceId);
   }
 
-  /** Takes a SIDR_REQ. */
+  /** Processes a SIDR_REQ. */
   onRequest(source: IpAddress, transactionId: bigint, fields: MessageFields<'SIDR_REQ'>, now: number): void {
     const { counters, options } = this.#parts;
     const { requestId, serviceId } = fields;
@@ -128,7 +128,7 @@ export class SidrResponder {
     mads.answer(to, 'SIDR_REP', transactionId, reply);
   }
 
-  /** Of one more request than there may be, the oldest of its address makes room, or the oldest of the address that has the most. */
+  /** At a limit, drops the oldest request of the same address, or of the address that has the most. */
   #makeRoom(source: IpAddress): void {
     const { halfOpen, halfOpenPerAddress } = this.#parts.options.limits;
     const pending = this.#pending;
@@ -136,14 +136,14 @@ export class SidrResponder {
     else if (pending.size >= halfOpen) this.crowdOut(pending.oldestOfFullest()!);
   }
 
-  /** A pending request makes room; harmless for others. Its peer is not told: if it is honest it asks again, and is new. */
+  /** Drops a pending request; no effect on others. The peer is not told: an honest one repeats its request, which counts as new. */
   crowdOut(request: ServiceRequest): void {
     if (!request.isPending) return;
     this.#parts.counters.crowdedOut++;
     this.#forget(request);
   }
 
-  /** Answers a pending request, and each of its repetitions. Harmless for one whose peer has given up, or that has made room. */
+  /** Answers a pending request and each of its repetitions. No effect if the request was dropped. */
   answer(request: ServiceRequest, answer: ServiceAnswer, now: number): void {
     if (!request.isPending) return;
     const { limits } = this.#parts.options;
@@ -166,7 +166,7 @@ export class SidrResponder {
     this.#answered.delete(request);
   }
 
-  /** Requests that are kept: undecided ones, and those whose answer may have to be repeated. */
+  /** Number of requests that are pending, or whose answer may have to be repeated. */
   get size(): number {
     return this.#kept.size;
   }
@@ -176,7 +176,7 @@ export class SidrResponder {
     return this.#kept.nextDeadlineNs;
   }
 
-  /** Forgets requests that are not repeated any more. */
+  /** Forgets requests that the peer no longer repeats. */
   onDeadline(now: number): void {
     for (const request of this.#kept.due(now)) this.#forget(request);
   }
