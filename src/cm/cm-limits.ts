@@ -22,7 +22,7 @@ export interface CmLimits {
   readonly halfOpenMs: number;
 }
 
-/** Default limits. */
+/** Limits of a manager that is given none. */
 export const LIMITS_DEFAULT: CmLimits = {
   endpoints: 4096,
   halfOpen: 512,

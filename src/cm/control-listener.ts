@@ -33,16 +33,26 @@ export interface ControlListenerEvents {
 /** Accepts control connections until closed. */
 export class ControlListener {
   readonly #events: ControlListenerEvents;
+  readonly #firstMessageTimeoutMs: number;
   readonly #silent = new SilentPeers<ControlChannel>((channel) => this.#crowdOut(channel));
   #tcp!: TcpListener;
 
-  private constructor(events: ControlListenerEvents) {
+  private constructor(events: ControlListenerEvents, firstMessageTimeoutMs: number) {
     this.#events = events;
+    this.#firstMessageTimeoutMs = firstMessageTimeoutMs;
   }
 
-  /** Port 0 lets the system choose. Rejects with ERR_ROCE_IO when the port is taken. */
-  static async open(host: string, port: number, events: ControlListenerEvents): Promise<ControlListener> {
-    const listener = new ControlListener(events);
+  /**
+   * Port 0 lets the system choose. A first message has to be complete within `firstMessageTimeoutMs`, 10 s by default. Rejects with ERR_ROCE_IO when the
+   * port is taken.
+   */
+  static async open(
+    host: string,
+    port: number,
+    events: ControlListenerEvents,
+    firstMessageTimeoutMs: number = FIRST_MESSAGE_TIMEOUT_MS,
+  ): Promise<ControlListener> {
+    const listener = new ControlListener(events, firstMessageTimeoutMs);
     listener.#tcp = await TcpListener.open(
       { host, port },
       {
@@ -69,7 +79,7 @@ export class ControlListener {
     const { peer } = channel;
     return this.#silent.hear(
       channel,
-      async () => channel.unread(await channel.receive(FIRST_MESSAGE_TIMEOUT_MS)),
+      async () => channel.unread(await channel.receive(this.#firstMessageTimeoutMs)),
       () => this.#events.onPeer(channel),
       (error) => {
         channel.abort();

@@ -41,7 +41,7 @@ const REORDER_BEHIND_MAX = 1024;
 
 /** A parsed rule: immutable, without state until a plan starts it. */
 export interface FaultRuleSpec {
-  /** Text of the rule. */
+  /** The rule as the user wrote it. */
   readonly text: string;
   /** `*` matches any port. */
   readonly ingress: string;

@@ -5,7 +5,7 @@
 
 import { type RandomSource, randomUnit } from '../core/random.js';
 
-/** Parameters of the jitter. */
+/** Size and time scale of the jitter. */
 export interface JitterParameters {
   /** The largest extra age, in nanoseconds. */
   readonly maxNs: number;

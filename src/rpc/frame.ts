@@ -35,7 +35,7 @@ const VERSION = 1;
 
 /** A frame's header. */
 export interface Frame {
-  /** Kind of the frame. */
+  /** What the frame carries: {@link CALL}, {@link RESULT} or one of the other numbers above. */
   readonly kind: number;
   /** {@link BULK} or 0. */
   readonly flags: number;

@@ -12,7 +12,7 @@ import type { ReleasePolicy } from './release-policy.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
 
-/** Options of the reader. */
+/** How the reader uses its pool. */
 export interface PoolReaderOptions {
   /** Most blocks in the pool that this side accepts; the link must have been made for as many. */
   readonly blocksMax: number;

@@ -12,7 +12,7 @@ import type { WindowLink } from './window-link.js';
 /** Fills a block and returns the number of bytes; 0 at the end of the data. */
 export type BlockProducer = (block: Uint8Array) => number | Promise<number>;
 
-/** Options of the source. */
+/** Pool and producer of the source. */
 export interface PoolSourceOptions {
   /** Blocks in the pool (M). */
   readonly blocks: number;

@@ -11,7 +11,7 @@ import type { ControlMessage } from './messages.js';
 import { RemoteBlocks } from './remote-blocks.js';
 import type { WindowLink } from './window-link.js';
 
-/** Options of the writer. */
+/** How the writer uses the pool of its peer. */
 export interface PoolWriterOptions {
   /** Most blocks in the pool that this side accepts; the link must have been made for as many. */
   readonly blocksMax: number;

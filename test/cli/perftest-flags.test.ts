@@ -191,7 +191,7 @@ describe('flags that are not taken', () => {
     ['bw write -l 200', 'give -t 200 or more'],
     ['bw send -b --run_infinitely --perftest', 'give -D'],
     ['bw write -R', '-R needs --perftest'],
-    ['bw write -w -1', 'A number is needed'],
+    ['bw write -w -1', 'Write a number'],
   ])('%s contradicts itself', async (line, reason) => {
     const { exitCode, stderr } = await run(line.split(' '));
     expect(exitCode).toBe(2);

@@ -171,7 +171,7 @@ describe('usage', () => {
   it.each([
     [['rping', '-a', '127.0.0.1'], 'give -s or -c'],
     [['rping', '-s', '-c', '-a', '127.0.0.1'], 'cannot be used with'],
-    [['rping', '-s', '-a', '127.0.0.1', '-S', '20'], 'it may have 23 to 65535'],
+    [['rping', '-s', '-a', '127.0.0.1', '-S', '20'], 'give 23 to 65535'],
     [['rping', '-s'], 'required option'],
     [['ucmatose', '-c', '0'], 'is not a whole number from 1 to 1024'],
     [['udaddy', '-c', '100', '-C', '1000'], '-c times -C is at most 16384'],

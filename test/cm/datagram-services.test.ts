@@ -173,7 +173,7 @@ describe('who asks', () => {
   it.each([
     ['a port', [0], 'ERR_ROCE_OUT_OF_RANGE', '0 is not a port'],
     ['an option', [PORT, { timeout: 3 }], 'ERR_ROCE_UNKNOWN_NAME', "did you mean 'timeoutMs'?"],
-    ['private data', [PORT, { privateData: new Uint8Array(181) }], 'ERR_ROCE_OUT_OF_RANGE', 'room for 180'],
+    ['private data', [PORT, { privateData: new Uint8Array(181) }], 'ERR_ROCE_OUT_OF_RANGE', 'at most 180 fit'],
     ['an address', [PORT, {}, '2001:db8::2'], 'ERR_ROCE_ADDRESS_FAMILY', 'other address family'],
   ] as const)('%s that cannot be is refused', async (_, [port, options = {}, to = '192.0.2.2'], code, words) => {
     const { a } = await TwoManagers.create();
@@ -192,7 +192,7 @@ describe('who serves', () => {
     expect(() => request.accept(fresh)).toThrow(/in RESET \(startDatagrams\(qp\) takes it to RTS\)/);
     const connected = await b.newQp();
     expect(() => request.accept(connected)).toThrow(/of type RC/);
-    expect(() => request.accept(qp, { privateData: new Uint8Array(137) })).toThrow(/room for 136/);
+    expect(() => request.accept(qp, { privateData: new Uint8Array(137) })).toThrow(/at most 136 fit/);
     expect(() => request.accept(qp, { qkey: -1 })).toThrow(/qkey is -1/);
     expect(() => request.accept(qp, { key: 1 } as never)).toThrow(/accept has no option 'key'/);
     request.accept(qp, { qkey: 5 });

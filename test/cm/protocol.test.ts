@@ -439,7 +439,7 @@ describe('who makes room', () => {
     expect(bench.protocol.counters.timewaitCut).toBe(2);
     bench.connect();
     expect(bench.protocol.counters.timewaitCut).toBe(3);
-    expect(() => bench.connect()).toThrow(/there are 4 connections/);
+    expect(() => bench.connect()).toThrow(/there are already 4 connections/);
     expect(ours.every(({ state }) => state === 'REQ_SENT')).toBe(true);
   });
 });

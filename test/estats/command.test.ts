@@ -89,7 +89,7 @@ describe('rocev2 estats', () => {
     const [{ dumps }] = await json<Array<{ dumps: Dump[] }>>('dump', '-e', CLIENT);
     expect(dumps).toHaveLength(before.dumps.length + 1);
     expect(dumps.at(-1)?.reason).toBe('asked');
-    expect(await text('dump', '-e', SERVER)).toMatch(/0 dumps\n {2}nothing was slow/);
+    expect(await text('dump', '-e', SERVER)).toMatch(/0 dumps\n {2}no work request was slow/);
   });
 
   it('diagnose names an owner for each connection and operation', async () => {

@@ -217,9 +217,10 @@ describe('an endpoint answers', () => {
     expect(find('roce_op_latency_seconds_count')).toBe(count);
     expect(find('roce_op_latency_seconds_sum')).toBeCloseTo(sumNs / 1e9, 9);
     for (const name of COUNTER_NAMES) {
-      expect(families.get(`roce_${name}_total`)?.samples).toEqual([
-        { name: `roce_${name}_total`, labels: {}, value: pair.a.device.counters()[name] },
-      ]);
+      const now = pair.a.device.counters()[name];
+      // The NIC interrupts its program for the answer of this very question.
+      const value = name === 'interrupts' ? expect.toSatisfy((n: number) => n > 0 && n <= now) : now;
+      expect(families.get(`roce_${name}_total`)?.samples).toEqual([{ name: `roce_${name}_total`, labels: {}, value }]);
     }
   });
 

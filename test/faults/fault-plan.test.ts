@@ -213,7 +213,7 @@ describe('fault rule grammar', () => {
     ['random', 'not of the form'],
     ['random=0.1:', 'not of the form'],
     ['>b:random=0.1', 'not of the form'],
-    ['lose=0.1', "no known kind 'lose'"],
+    ['lose=0.1', "the unknown kind 'lose'"],
     ['random=2', 'random=0.004'],
     ['random=-1', 'random=0.004'],
     ['random=1/0', 'random=0.004'],

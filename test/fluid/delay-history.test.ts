@@ -39,6 +39,6 @@ describe('DelayHistory', () => {
   });
 
   it('refuses a past that would not fit memory', () => {
-    expect(() => new DelayHistory(1e-9, 10, [0])).toThrow(/too long/);
+    expect(() => new DelayHistory(1e-9, 10, [0])).toThrow(/too much memory/);
   });
 });

@@ -97,7 +97,7 @@ describe('rocev2 fluid for people', () => {
     [['timely'], /verdict +no fixed point/],
     [['dcqcn', '--flows', '64', '--preset', 'sigcomm15'], /verdict +no fixed point: RED/],
     [['dcqcn', '--flows', '10', '--preset', 'sigcomm15'], /fair within +35\.9 ms/],
-    [['dcqcn', '--flows', '1'], /verdict +alone/],
+    [['dcqcn', '--flows', '1'], /verdict +a single flow is limited to the line rate/],
     [['patched-timely', '--jitter', '100us'], /^>.* 72\.\d % +empty$/m],
     [['patched-timely', '--flows', '20'], /critical delay +none: unstable even without delay/],
     [['patched-timely', '--pi', '--duration', '30ms'], /verdict +no single fixed point/],

@@ -55,7 +55,7 @@ describe('rocev2 report', () => {
       sections: Array<{ file: string; title: string }>;
     };
     expect(sections.map(({ file }) => file)).toEqual(['bench.json', 'fluid.json', 'livelock.json', 'sim.json']);
-    expect(result.stderr).toMatch(/broken\.json left out.*\n.*odd\.json left out/);
+    expect(result.stderr).toMatch(/broken\.json is left out.*\n.*odd\.json is left out/);
     expect(result.stderr).not.toContain('notes.txt');
     const html = await readFile(page, 'utf8');
     expect(html).toContain('<h1>A &amp; B</h1>');

@@ -31,9 +31,9 @@ export function register(program: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-The server ends after the number of connections that -c gives. For each step, the
-client prints the time for all connections together, and for the fastest and the
-slowest connection.
+The server ends after the number of connections that -c gives. For each step,
+the client prints the time for all connections together, and for the fastest and
+the slowest connection.
 
 Examples:
   rocev2 cmtime -b 127.0.0.2 -c 100

@@ -81,9 +81,9 @@ export function register(program: Command, io: CliIo): void {
     .addHelpText(
       'after',
       `
-Size, MTU, transport and number of messages must be the same on both sides. Stock
--g with the index of a RoCE v2 GID. uc and ud do not retransmit: the run ends with
-the first lost message.
+Size, MTU, transport and number of messages must be the same on both sides.
+Stock tools need -g with the index of a RoCE v2 GID. uc and ud do not
+retransmit: the run ends with the first lost message.
 
 Examples:
   rocev2 pingpong --bind 127.0.0.2

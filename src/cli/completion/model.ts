@@ -20,7 +20,7 @@ export interface CompletableCommand {
   readonly path: readonly string[];
   /** As the help has it. */
   readonly summary: string;
-  /** Its subcommands. */
+  /** Subcommands, in the order of the help. */
   readonly subcommands: readonly { readonly name: string; readonly summary: string }[];
   /** In the order of the help. */
   readonly options: readonly CompletableOption[];

@@ -57,7 +57,7 @@ export interface LivelockMeasurement {
   readonly mtu: number;
   /** Time from the first message posted to the last one completed, or to the end of the run if none was. */
   readonly seconds: number;
-  /** Completed messages. */
+  /** Number of messages with a successful completion. */
   readonly messagesCompleted: number;
   /** Payload of completed messages. */
   readonly goodputBps: number;

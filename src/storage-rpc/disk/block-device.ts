@@ -55,7 +55,7 @@ interface DurabilityOptions {
   readonly fua?: boolean;
 }
 
-/** Options of a write. */
+/** How a write is to be executed. All fields are optional. */
 export interface WriteOptions extends DurabilityOptions {
   /** CRC-32C of each of the checked blocks that `data` consists of, known to be right; a disk that keeps them need not make them again. */
   readonly crcs?: Uint32Array;

@@ -14,7 +14,7 @@ import { encodeRpc, isIntact, RPC_BODY_BYTES_MAX, RPC_FRAMES, type RpcHeader } f
 /** Answers a request. An error that it throws reaches the caller with its message. */
 export type RpcHandler = (request: Buffer) => Promise<Uint8Array> | Uint8Array;
 
-/** Options of an RPC peer. */
+/** Limits and handlers of an RPC peer. All fields are optional. */
 export interface RpcPeerOptions {
   /** Answers the peer's requests. Without it, every request is answered with an error. */
   readonly handler?: RpcHandler;

@@ -19,7 +19,7 @@ import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
-/** Options of a storage client. */
+/** How a storage client connects and recovers. */
 export interface StorageClientOptions {
   /** Name or address of the server. */
   readonly host: string;

@@ -28,7 +28,7 @@ import { TcpServerChannel } from '../sk/tcp-channels.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
-/** Options of a storage server. */
+/** Where a storage server listens, and what it admits. */
 export interface StorageServerOptions {
   /** The disks; clients select one by its index. The caller closes them. */
   readonly disks: readonly BlockDevice[];

@@ -12,7 +12,7 @@ import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import { Slots } from './slots.js';
 import type { SocketAddress } from './socket-address.js';
 
-/** Options of an NBD server. */
+/** Where an NBD server listens, and what it exports. */
 export interface NbdServerOptions {
   /** Address to listen on: a Unix socket, or TCP. */
   readonly listen: SocketAddress;
