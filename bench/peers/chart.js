@@ -17,7 +17,7 @@ const STYLE = `
 
 const escape_ = (/** @type {string} */ text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 const number = (/** @type {number} */ value) =>
-  value >= 1000 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+  value >= 999.5 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
 
 const descending = (/** @type {number} */ a, /** @type {number} */ b) => b - a;
 

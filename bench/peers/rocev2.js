@@ -19,7 +19,7 @@ const NS_PER_MS = 1e6;
 /**
  * @typedef {object} Rocev2Options
  * @property {'inline' | 'worker'} engine
- * @property {'dgram' | 'mmsg'} io
+ * @property {'dgram' | 'mmsg' | 'shm'} io
  * @property {boolean} spin
  * @property {number} messageBytes
  * @property {number} messages

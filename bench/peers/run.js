@@ -27,7 +27,7 @@ const KIB = 1024;
 
 /** @typedef {{name: string, transport: string, options?: object}} Competitor */
 
-const ours = (/** @type {'inline'|'worker'} */ engine, /** @type {'dgram'|'mmsg'} */ io, spin = false) => ({
+const ours = (/** @type {'inline'|'worker'} */ engine, /** @type {'dgram'|'mmsg'|'shm'} */ io, spin = false) => ({
   name: `rocev2 ${io}/${engine}${spin ? ', spins' : ''}`,
   transport: 'rocev2',
   options: { engine, io, spin },
@@ -37,6 +37,8 @@ const OURS = [
   ours('worker', 'dgram', true),
   ours('inline', 'mmsg'),
   ours('worker', 'mmsg', true),
+  ours('inline', 'shm'),
+  ours('worker', 'shm', true),
 ];
 const THEIRS = ['net', 'http2', 'ws', 'grpc', 'udx'].map((transport) => ({ name: NAMES()[transport], transport }));
 
@@ -62,7 +64,10 @@ function measures(/** @type {{bulkBytes: number, seconds: number}} */ { bulkByte
     unit: 'us',
     better: 'less',
     runs: [
-      ...[...OURS, ours('worker', 'mmsg', false), ...THEIRS].map((c) => ({ ...c, measure: 'roundTrip' })),
+      ...[...OURS, ours('worker', 'mmsg'), ours('worker', 'shm'), ...THEIRS].map((c) => ({
+        ...c,
+        measure: 'roundTrip',
+      })),
       { name: 'bare datagrams', transport: 'dgram', measure: 'roundTrip' },
     ].map((run) => ({ ...run, with: { messageBytes, ...(run.transport === 'udx' ? few : many) } })),
     value: latencyP50,
@@ -72,7 +77,7 @@ function measures(/** @type {{bulkBytes: number, seconds: number}} */ { bulkByte
     unit: 'us',
     better: 'less',
     runs: [
-      ...[...OURS, ours('worker', 'mmsg', false)].map((c) => ({ ...c, measure })),
+      ...[...OURS, ours('worker', 'mmsg'), ours('worker', 'shm')].map((c) => ({ ...c, measure })),
       { ...THEIRS[0], name: 'node:net, a round trip', measure: 'roundTrip' },
     ].map((run) => ({ ...run, with: { messageBytes: 4 * KIB, ...many } })),
     value: latencyP50,
@@ -215,7 +220,7 @@ function installPeers() {
 }
 
 const round = (/** @type {number} */ value) =>
-  value >= 1000 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+  value >= 999.5 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
 
 function printTable(/** @type {any} */ { title, unit, rows }) {
   console.log(`\n${title} [${unit}]`);

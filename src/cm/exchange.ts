@@ -74,6 +74,8 @@ export interface Agreement {
   readonly mtu: number;
   /** Recovery scheme of both sides. */
   readonly recovery: RecoveryName;
+  /** Packets to the peer go through memory shared with it, as far as both sides' ports could do so at once. */
+  readonly sharesMemory: boolean;
   /** Memory the peer opened; undefined when it opened none. */
   readonly region: RemoteRegion | undefined;
   /** Longest message the peer can receive; undefined when it did not say. */
@@ -107,6 +109,7 @@ function helloOf(options: ExchangeOptions): object {
     recovery: recovery.name,
     ...(Object.keys(recoveryParameters).length > 0 && { recoveryParameters }),
     receiveBudgetPackets: Math.min(attributes.receiveBudgetPackets, BUDGET_MAX),
+    ...(options.qp.device.link.sharesMemory && { sharesMemory: true }),
     maxDestRdAtomic: options.maxRdAtomic ?? RD_ATOMIC_DEFAULT,
     ...(options.region !== undefined && {
       region: { ...options.region, addr: `0x${options.region.addr.toString(16)}` },
@@ -213,7 +216,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const peer = hello.gid;
   const mtu = Math.min(hello.mtu, options.mtu, device.attributes.pathMtuMax);
   const maxRdAtomic = options.maxRdAtomic ?? RD_ATOMIC_DEFAULT;
-  await device.link.resolve(peer);
+  const sharesMemory = await device.link.resolve(peer, hello.sharesMemory ? hello.udpPort : undefined);
   await initializeQueuePair(qp);
   const own = {
     psn: options.psn,
@@ -246,6 +249,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     remoteQpn: hello.qpn,
     mtu,
     recovery: recoverySettings(options.recovery).name,
+    sharesMemory,
     region: hello.region,
     messageBytesMax: hello.messageBytesMax,
     purpose: hello.purpose,

@@ -49,6 +49,8 @@ export interface Hello {
   readonly recoveryParameters: Readonly<Record<string, number>>;
   /** Packets of 4 KiB that its receive buffer holds, 2..2^31 - 1. */
   readonly receiveBudgetPackets: number;
+  /** Its port can share memory with peers of its host. */
+  readonly sharesMemory: boolean;
   /** READs and atomics that it serves at a time, 0..128. */
   readonly maxDestRdAtomic: number;
   /** Memory that it opens. */
@@ -86,7 +88,7 @@ export function parseHello(message: unknown): Hello | string {
 
 function helloFrom(fields: Record<string, unknown>): Hello {
   whole('rocev2', fields['rocev2'], EXCHANGE_VERSION, EXCHANGE_VERSION);
-  const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax } = fields;
+  const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax, sharesMemory } = fields;
   return {
     transport: oneOf('transport', transport, TRANSPORTS),
     gid: gidOf(fields['gid']),
@@ -99,6 +101,7 @@ function helloFrom(fields: Record<string, unknown>): Hello {
     recovery: text('recovery', fields['recovery']),
     recoveryParameters: numbersOf('recoveryParameters', recoveryParameters),
     receiveBudgetPackets: whole('receiveBudgetPackets', fields['receiveBudgetPackets'], 2, BUDGET_MAX),
+    sharesMemory: sharesMemory === true,
     maxDestRdAtomic: whole('maxDestRdAtomic', fields['maxDestRdAtomic'], 0, 128),
     region: region === undefined ? undefined : regionOf(region),
     messageBytesMax:

@@ -57,6 +57,7 @@ export async function setUpThroughManager(
       remoteQpn: (await parts.qp.query()).destQpn,
       mtu: cm.pathMtu,
       recovery: STANDARD_RECOVERY,
+      sharesMemory: false,
       region: decodeRegion(cm.privateData),
       messageBytesMax: undefined,
       purpose: {},

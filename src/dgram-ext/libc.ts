@@ -36,6 +36,14 @@ export interface LibC {
   sendmmsg(fd: number, messages: number, count: number, flags: number): number;
   /** recvmmsg(2) into `struct mmsghdr`s; messages received. */
   recvmmsg(fd: number, messages: number, count: number, flags: number, timeout: number): number;
+  /** memfd_create(2): an anonymous file in memory. */
+  memfd_create(name: string, flags: number): number;
+  /** fcntl(2) with a number as argument. */
+  fcntl(fd: number, command: number, argument: number): number;
+  /** mmap(2). -1 when it fails. */
+  mmap(address: number, length: number, protection: number, flags: number, fd: number, offset: number): number;
+  /** munmap(2). */
+  munmap(address: number, length: number): number;
   /** madvise(2). */
   madvise(address: number, length: number, advice: number): number;
   /** Blocks the calling thread. */
@@ -86,6 +94,7 @@ function load(): LibC | string {
       return 'structures are known for 64-bit little-endian only';
     const lib = koffi.load(null);
     const memcpy = lib.func('uintptr_t memcpy(void *, void *, size_t)');
+    const fcntl = lib.func('int fcntl(int, int, ...)');
     return {
       socket: lib.func('int socket(int, int, int)') as LibC['socket'],
       setsockopt: lib.func('int setsockopt(int, int, int, const void *, uint32_t)') as LibC['setsockopt'],
@@ -99,6 +108,10 @@ function load(): LibC | string {
       write: lib.func('long write(int, uintptr_t, size_t)') as LibC['write'],
       sendmmsg: lib.func('int sendmmsg(int, uintptr_t, uint, int)') as LibC['sendmmsg'],
       recvmmsg: lib.func('int recvmmsg(int, uintptr_t, uint, int, uintptr_t)') as LibC['recvmmsg'],
+      memfd_create: lib.func('int memfd_create(const char *, uint)') as LibC['memfd_create'],
+      fcntl: (fd, command, argument) => fcntl(fd, command, 'int', argument) as number,
+      mmap: lib.func('intptr_t mmap(uintptr_t, size_t, int, int, int, int64_t)') as LibC['mmap'],
+      munmap: lib.func('int munmap(uintptr_t, size_t)') as LibC['munmap'],
       madvise: lib.func('int madvise(uintptr_t, size_t, int)') as LibC['madvise'],
       ppoll: lib.func('int ppoll(uintptr_t, ulong, uintptr_t, uintptr_t)') as LibC['ppoll'],
       pollOnLoop: (fd, callback) => {

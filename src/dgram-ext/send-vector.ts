@@ -131,10 +131,11 @@ export class SendVector extends TxBatch {
     words[o + CMSG_WORDS + 3] = UDP_SEGMENT;
   }
 
-  /** Makes messages of the `count` slots: one a train. */
+  /** Makes messages of the `count` slots: one a train. Slots of length 0 are passed over: somebody else has taken what stood there. */
   prepare(): void {
     let message = -1;
     for (let slot = 0; slot < this.count; slot++) {
+      if (this.lengths[slot] === 0) continue;
       this.#words[this.#iovWord + slot * IOVEC_WORDS + IOVEC_WORD_LENGTH] = this.lengths[slot];
       if (this.trainIndex(slot) === 0) this.#beginMessage(++message, slot);
       this.#segments[message]++;

@@ -26,8 +26,12 @@ export class InlineEngine extends Engine {
     return this.#opened.description;
   }
 
-  override resolve(address: IpAddress): Promise<void> {
-    return this.#opened.resolve(address);
+  override resolve(address: IpAddress, sharingPort?: number): Promise<boolean> {
+    return this.#opened.resolve(address, sharingPort);
+  }
+
+  override get sharesMemory(): boolean {
+    return this.#opened.sharesMemory;
   }
 
   override pathMtuTowards(address: IpAddress): number | undefined {

@@ -15,6 +15,7 @@ import { FaultyPort } from '../faults/faulty-port.js';
 import { openFramePort } from '../frame-port/frame-port.js';
 import { IpAddress } from '../packet/address.js';
 import type { Port } from '../port/datagram.js';
+import { openShmPort, type SharedMemoryPort } from '../shm-port/shm-port.js';
 import { chooseCrc32 } from './crc32/choice.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { nowNs, wallClockNs, wallMs } from './system-clock.js';
@@ -65,8 +66,10 @@ export interface OpenPort {
   readonly polled: BatchedUdpPort | undefined;
   /** To be told of the NIC, when a trace was asked for. */
   readonly trace: TracePort | undefined;
-  /** Resolves a peer's link-layer address ahead of the first packet, where the port needs that. */
-  resolve(address: IpAddress): Promise<void>;
+  /** See `EngineLink.resolve`. */
+  resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
+  /** Whether the port can share memory with peers of its host. */
+  readonly sharesMemory: boolean;
   /** What the system knows beside the port; undefined for frame ports, whose datagrams are links. */
   readonly surroundings: UdpSurroundings | undefined;
   /** Closes the port, then the files of capture and trace. Rejects with ERR_ROCE_IO when those could not be written. */
@@ -81,7 +84,8 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
   const address = IpAddress.parse(options.address);
   const crc32 = chooseCrc32();
   const framePort = options.frame === undefined ? undefined : makeFramePort(options, address);
-  const batched = framePort === undefined ? makeBatchedPort(options, address, driving === 'polled') : undefined;
+  const udp = framePort === undefined ? makeBatchedPort(options, address, driving === 'polled') : undefined;
+  const batched = udp?.port;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
   const capture =
     options.pcap === undefined
@@ -115,9 +119,11 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
     description: `${port.description}, CRC-32 by ${crc32}`,
     polled: driving === 'polled' ? batched : undefined,
     trace,
-    resolve: async (peer) => {
+    resolve: async (peer, sharingPort) => {
       await framePort?.resolve(peer);
+      return sharingPort !== undefined && udp?.share !== undefined && (await udp.share(peer, sharingPort));
     },
+    sharesMemory: udp?.share !== undefined,
     surroundings: framePort === undefined ? new UdpSurroundings(port.address, port.udpPort) : undefined,
     close: async () => {
       await port.close();
@@ -135,14 +141,23 @@ async function createTrace(path: string, port: Port, capture: PcapngFile | undef
   }
 }
 
-function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boolean): BatchedUdpPort | undefined {
+/** A batched port, and how it shares memory if it can. */
+interface BatchedPort {
+  readonly port: BatchedUdpPort;
+  readonly share?: SharedMemoryPort['share'];
+}
+
+function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boolean): BatchedPort | undefined {
   const { io = 'dgram', native, udpPort } = options;
   if (native === 'off') {
-    if (io !== 'mmsg') return undefined;
-    throw new RoceError('ERR_ROCE_CONFLICT', 'mmsg is made of native calls', "leave native: 'off' out");
+    if (io !== 'mmsg' && io !== 'shm') return undefined;
+    throw new RoceError('ERR_ROCE_CONFLICT', `${io} is made of native calls`, "leave native: 'off' out");
   }
   if (chooseIo(io).io === 'dgram') return undefined;
-  return openBatchedUdpPort({ address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) });
+  const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
+  if (io !== 'shm') return { port: openBatchedUdpPort(batched) };
+  const port = openShmPort({ ...batched, random: systemRandom() });
+  return { port, share: (...peer) => port.share(...peer) };
 }
 
 function udpOptions(options: PortOptions, address: IpAddress) {
@@ -154,7 +169,7 @@ function udpOptions(options: PortOptions, address: IpAddress) {
 }
 
 function makeFramePort(options: PortOptions, address: IpAddress) {
-  if (options.io === 'mmsg') {
+  if (options.io === 'mmsg' || options.io === 'shm') {
     throw new RoceError('ERR_ROCE_CONFLICT', 'a frame port does its own I/O', 'leave io out');
   }
   if (options.udpPort !== undefined) {

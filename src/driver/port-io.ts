@@ -4,23 +4,26 @@ import { RoceError } from '../core/errors.js';
 import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
 
 /** All ways by name. */
-export const PORT_IOS = ['auto', 'dgram', 'mmsg'] as const;
-/** `dgram`: node:dgram, everywhere. `mmsg`: sendmmsg and recvmmsg with GSO and GRO (Linux, koffi). `auto`: mmsg where it can be had. */
+export const PORT_IOS = ['auto', 'dgram', 'mmsg', 'shm'] as const;
+/**
+ * `dgram`: node:dgram, everywhere. `mmsg`: sendmmsg and recvmmsg with GSO and GRO (Linux, koffi). `shm`: mmsg, and memory shared with peers of the same
+ * user on this host. `auto`: mmsg where it can be had.
+ */
 export type PortIo = (typeof PORT_IOS)[number];
 
 /** The way that was taken. */
 export interface ChosenIo {
   /** Never `auto`. */
-  readonly io: 'dgram' | 'mmsg';
+  readonly io: 'dgram' | 'mmsg' | 'shm';
   /** For people: why it is not mmsg although that was welcome. */
   readonly reason: string | undefined;
 }
 
-/** Throws ERR_ROCE_UNSUPPORTED when mmsg is asked for and cannot be had. */
+/** Throws ERR_ROCE_UNSUPPORTED when mmsg or shm is asked for and cannot be had. */
 export function chooseIo(wanted: PortIo): ChosenIo {
   if (wanted === 'dgram') return { io: 'dgram', reason: undefined };
   const reason = batchedUdpAvailable();
-  if (reason === undefined) return { io: 'mmsg', reason };
+  if (reason === undefined) return { io: wanted === 'shm' ? 'shm' : 'mmsg', reason };
   if (wanted === 'auto') return { io: 'dgram', reason };
   throw new RoceError('ERR_ROCE_UNSUPPORTED', `no batched UDP here: ${reason}`, 'say auto or dgram');
 }

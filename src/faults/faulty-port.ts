@@ -7,8 +7,7 @@
  * A packet that is held back leaves when enough others have followed; if none follow it stays, which the peer sees as a loss.
  */
 
-import { copyBytes } from '../core/bytes.js';
-import { renumberIcrc } from '../packet/icrc.js';
+import { appendSlot, copySlot } from '../port/append-slot.js';
 import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
 import { type FaultPlan, flipBit } from './fault-plan.js';
@@ -33,9 +32,9 @@ export class FaultyPort extends PortWrapper {
   readonly #inTrains: boolean;
   #txNumber = 0;
   #rxNumber = 0;
-  /** The batch being rebuilt. */
+  /** The batch that the next one is rebuilt into. */
   #out: TxBatch | undefined;
-  /** Datagrams lost because the port had no batch free to rebuild into. */
+  /** Datagrams lost because the port had no batch free for those that were added. */
   #unsent = 0;
 
   /** `onDropped` is called with every datagram that a rule drops; the bytes are valid during the call. */
@@ -55,6 +54,16 @@ export class FaultyPort extends PortWrapper {
   override get counters(): Readonly<PortCounters> {
     const counters = this.inner.counters;
     return this.#unsent === 0 ? counters : { ...counters, txErrors: counters.txErrors + this.#unsent };
+  }
+
+  /** A batch is given out once there is another one to rebuild it into. */
+  override beginBatch(): TxBatch | undefined {
+    const out = this.inner.beginBatch();
+    if (out === undefined) return undefined;
+    const batch = this.inner.beginBatch();
+    if (batch === undefined) this.inner.sendBatch(out);
+    else this.#out = out;
+    return batch;
   }
 
   /** Rebuilds the batch, so that the order on the wire is exactly what the rules say. */
@@ -94,16 +103,7 @@ export class FaultyPort extends PortWrapper {
     }
     this.#out ??= this.inner.beginBatch();
     if (this.#out === undefined) this.#unsent++;
-    else this.#append(from, slot, this.#out);
-  }
-
-  #append(from: TxBatch, slot: number, out: TxBatch): void {
-    const to = out.count++;
-    copySlot(from, slot, out, to);
-    if (!this.#inTrains) return;
-    const id = out.trainIndex(to);
-    if (id !== out.ipIds[to]) renumberIcrc(out.slab, out.payloadOffset(to), out.lengths[to], out.ipIds[to], id);
-    out.ipIds[to] = id;
+    else appendSlot(from, slot, this.#out, this.#inTrains);
   }
 
   protected override receive(datagram: RxDatagram): void {
@@ -125,18 +125,6 @@ export class FaultyPort extends PortWrapper {
     this.onDatagram(datagram);
     this.#heldRx.passed();
   }
-}
-
-function copySlot(from: TxBatch, fromSlot: number, to: TxBatch, toSlot: number): void {
-  copyBytes(from.slab, from.payloadOffset(fromSlot), to.slab, to.payloadOffset(toSlot), from.lengths[fromSlot]);
-  to.lengths[toSlot] = from.lengths[fromSlot];
-  to.ipIds[toSlot] = from.ipIds[fromSlot];
-  to.ecns[toSlot] = from.ecns[fromSlot];
-  to.dscps[toSlot] = from.dscps[fromSlot];
-  to.sourcePorts[toSlot] = from.sourcePorts[fromSlot];
-  to.destinationPorts[toSlot] = from.destinationPorts[fromSlot];
-  to.sources[toSlot] = from.sources[fromSlot];
-  to.destinations[toSlot] = from.destinations[fromSlot];
 }
 
 function takeSlot(batch: TxBatch, slot: number): TxBatch {

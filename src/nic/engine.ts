@@ -38,10 +38,15 @@ export abstract class Engine implements EngineLink {
   }
 
   abstract get portDescription(): string;
-  abstract resolve(address: IpAddress): Promise<void>;
+  abstract resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
   abstract close(): Promise<void>;
   abstract nowNs(): number;
   abstract wakeAt(timeNs: number, wake: () => void): () => void;
+
+  /** A driver whose port shares memory says so. */
+  get sharesMemory(): boolean {
+    return false;
+  }
 
   /** A driver whose packets leave through the system asks it. */
   pathMtuTowards(_address: IpAddress): number | undefined {

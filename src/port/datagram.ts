@@ -55,12 +55,14 @@ const TRAIN_BYTES_MAX = 65507;
  * at `payloadOffset(slot)` and fills the arrays; the port sends and then owns the slab until the kernel has taken it.
  */
 export class TxBatch {
-  /** Slots in the slab. */
-  readonly capacity: number;
+  /** Slots that may be used. */
+  capacity: number;
   /** Datagrams that may leave as one train (see {@link trainIndex}); 1: each leaves on its own. */
   readonly trainMax: number;
   /** All slots one after another, `TX_SLOT_BYTES` each. */
   readonly slab: Uint8Array;
+  /** Where in the slab slot 0 stands, in slots. */
+  first = 0;
   /** Slots in use, from slot 0 on; the engine counts up, the port starts again at 0. */
   count = 0;
   /** Slot where the train of the last {@link trainIndex} began. */
@@ -81,15 +83,21 @@ export class TxBatch {
   readonly sources: IpAddress[];
   /** IP address to send to. */
   readonly destinations: IpAddress[];
-  /** Cached views, one a slot, made anew only when the length differs from the last use of the slot. */
+  /** Cached views, one a slot of the slab, made anew only when the length differs from the last use of the slot. */
   readonly #payloadViews: Uint8Array[] = [];
   readonly #checkViews: Uint8Array[] = [];
   readonly #frameViews: Uint8Array[] = [];
 
-  constructor(capacity: number, placeholder: IpAddress, trainMax = 1) {
+  /** `slab`: new memory unless the caller has some, of whole slots. */
+  constructor(
+    capacity: number,
+    placeholder: IpAddress,
+    trainMax = 1,
+    slab = new Uint8Array(new ArrayBuffer(capacity * TX_SLOT_BYTES)),
+  ) {
     this.capacity = capacity;
     this.trainMax = trainMax;
-    this.slab = new Uint8Array(new ArrayBuffer(capacity * TX_SLOT_BYTES));
+    this.slab = slab;
     this.lengths = new Uint16Array(capacity);
     this.ipIds = new Uint16Array(capacity);
     this.ecns = new Uint8Array(capacity);
@@ -98,7 +106,7 @@ export class TxBatch {
     this.destinationPorts = new Uint16Array(capacity);
     this.sources = Array<IpAddress>(capacity).fill(placeholder);
     this.destinations = Array<IpAddress>(capacity).fill(placeholder);
-    for (let slot = 0; slot < capacity; slot++) {
+    for (let slot = 0; slot * TX_SLOT_BYTES < slab.length; slot++) {
       this.#payloadViews.push(this.slab.subarray(0, 0));
       this.#checkViews.push(this.slab.subarray(0, 0));
       this.#frameViews.push(this.slab.subarray(0, 0));
@@ -107,7 +115,7 @@ export class TxBatch {
 
   /** Where in the slab the BTH of a slot stands. */
   payloadOffset(slot: number): number {
-    return slot * TX_SLOT_BYTES + TX_HEADROOM_BYTES;
+    return (this.first + slot) * TX_SLOT_BYTES + TX_HEADROOM_BYTES;
   }
 
   /**
@@ -153,10 +161,11 @@ export class TxBatch {
   }
 
   #view(cache: Uint8Array[], slot: number, start: number, length: number): Uint8Array {
-    let view = cache[slot];
+    const place = this.first + slot;
+    let view = cache[place];
     if (view.length !== length) {
       view = this.slab.subarray(start, start + length);
-      cache[slot] = view;
+      cache[place] = view;
     }
     return view;
   }

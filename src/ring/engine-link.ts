@@ -39,8 +39,13 @@ export interface EngineLink extends Clock {
    * code ERR_ROCE_CLOSED.
    */
   onFailure: (cause: RoceError) => void;
-  /** Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. */
-  resolve(address: IpAddress): Promise<void>;
+  /**
+   * Makes sure that packets to this address can leave at once: resolves its link-layer address where the port has one. `sharingPort`: the UDP port of a
+   * peer that {@link EngineLink.sharesMemory}, too; a ring in memory is offered to it, and the promise waits a moment for the peer to take it. True: it has.
+   */
+  resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
+  /** Whether the port can share memory with peers of its host. */
+  readonly sharesMemory: boolean;
   /** The path MTU that gets through to this address as far as the system knows by now; undefined where it cannot say. */
   pathMtuTowards(address: IpAddress): number | undefined;
   /** Brings those of {@link EngineLink.counters} up to date that the system keeps, not the NIC. */

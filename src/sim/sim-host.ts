@@ -79,7 +79,9 @@ export class SimHost extends Engine {
     this.turnSoon();
   }
 
-  override async resolve(): Promise<void> {}
+  override async resolve(): Promise<boolean> {
+    return false;
+  }
 
   override async close(): Promise<void> {}
 

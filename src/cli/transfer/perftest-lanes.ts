@@ -43,6 +43,7 @@ export async function connectLanes(conversation: Conversation): Promise<TrafficE
       remoteQpn: peers[i].qpn,
       mtu: peers[i].pathMtu,
       recovery: STANDARD_RECOVERY,
+      sharesMemory: false,
       region: { addr: peers[i].remoteAddr, rkey: peers[i].rkey, length: plan.sizeBytes },
       messageBytesMax: undefined,
       purpose: {},

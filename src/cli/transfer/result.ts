@@ -1,5 +1,6 @@
 /** The result of a transfer test, as JSON (one shape for both tools and both sides) and as perftest prints it. */
 
+import type { Agreement } from '../../cm/exchange.js';
 import type { TransportName } from '../../cm/transport.js';
 import type { RateControlName } from '../../dcqcn/schemes.js';
 import { chooseIo } from '../../driver/port-io.js';
@@ -53,7 +54,7 @@ export interface TransferResult {
   /** Rate control of the data sender. */
   readonly cc: RateControlName;
   /** How datagrams were sent and received. */
-  readonly io: 'dgram' | 'mmsg';
+  readonly io: 'dgram' | 'mmsg' | 'shm';
   /** Where the NIC ran. */
   readonly engine: EngineName;
   /** Path MTU in bytes. */
@@ -88,11 +89,17 @@ export function resultOf(options: TransferOptions, outcome: Outcome): TransferRe
     cpuPercent: options.cpuUtil === true ? cpuPercent : null,
     verified: verified && measured.iterations > 0,
     recovery: plan.transport === 'rc' ? options.recovery : 'none',
-    io: chooseIo(options.io).io,
+    io: ioOf(options, lanes[0].agreement),
     engine: options.engine,
     mtu: lanes[0].agreement.mtu,
     counters: movedCounters(round),
   };
+}
+
+/** The way that packets took: a peer that shares no memory is reached by the socket. */
+function ioOf(options: TransferOptions, { sharesMemory }: Pick<Agreement, 'sharesMemory'>): TransferResult['io'] {
+  if (sharesMemory) return 'shm';
+  return chooseIo(options.io).io === 'dgram' ? 'dgram' : 'mmsg';
 }
 
 /** The document of a test, from the results of all its sizes. `unknown`: fields that this side cannot fill in. */
@@ -127,6 +134,7 @@ export function printHead(output: Output, endpoint: Endpoint, title: 'BW' | 'Lat
   output.line(RULE);
   output.line(`                    ${OP_TITLES[plan.op]} ${title} Test`);
   output.line(` Port           : ${device.portDescription}`);
+  if (lanes[0].agreement.sharesMemory) output.line(' Wire           : memory that both processes share');
   output.line(
     `${` Number of qps  : ${plan.qps}`.padEnd(33)}Transport type : ${plan.transport.toUpperCase()} over RoCEv2`,
   );

@@ -86,9 +86,9 @@ function run(opened: OpenPort): void {
         interrupts.deliver();
         break;
       case 'resolve':
-        await opened.resolve(IpAddress.parse(message.address)).then(
-          () => say({ type: 'resolved', request: message.request }),
-          (error) => say({ type: 'resolved', request: message.request, error: serializeError(error) }),
+        await opened.resolve(IpAddress.parse(message.address), message.sharingPort).then(
+          (shares) => say({ type: 'resolved', request: message.request, shares }),
+          (error) => say({ type: 'not resolved', request: message.request, error: serializeError(error) }),
         );
         return;
       case 'close':
@@ -103,7 +103,13 @@ function run(opened: OpenPort): void {
     }
     if (crank instanceof EventLoopCrank) crank.turnSoon();
   });
-  say({ type: 'ready', portDescription: opened.description, wakeFd: polled?.wakeFd ?? -1, udpPort: port.udpPort });
+  say({
+    type: 'ready',
+    portDescription: opened.description,
+    wakeFd: polled?.wakeFd ?? -1,
+    udpPort: port.udpPort,
+    sharesMemory: opened.sharesMemory,
+  });
 }
 
 async function start(): Promise<void> {

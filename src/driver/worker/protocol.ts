@@ -7,6 +7,7 @@
  */
 
 import type { SerializedRoceError } from '../../core/errors.js';
+import type { EngineLink } from '../../ring/engine-link.js';
 import type { PortOptions } from '../open-port.js';
 
 /** Words of the control block. */
@@ -55,7 +56,7 @@ export type ToThread =
   /** Up to this index only: memory that later ones name may still be on its way. */
   | { readonly type: 'commands'; readonly end: number }
   | { readonly type: 'wake' }
-  | { readonly type: 'resolve'; readonly request: number; readonly address: string }
+  | { readonly type: 'resolve'; readonly request: number; readonly address: string; readonly sharingPort?: number }
   | { readonly type: 'close' };
 
 /** Messages from the NIC's thread. The first is `ready` or `failed`. */
@@ -67,7 +68,10 @@ export type FromThread =
       readonly wakeFd: number;
       /** Bound; the system chose it where 0 was asked for. */
       readonly udpPort: number;
+      /** See {@link EngineLink.sharesMemory}. */
+      readonly sharesMemory: boolean;
     }
   | { readonly type: 'failed'; readonly error: SerializedRoceError }
-  | { readonly type: 'resolved'; readonly request: number; readonly error?: SerializedRoceError }
+  | { readonly type: 'resolved'; readonly request: number; readonly shares: boolean }
+  | { readonly type: 'not resolved'; readonly request: number; readonly error: SerializedRoceError }
   | { readonly type: 'closed' };

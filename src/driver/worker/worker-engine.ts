@@ -103,7 +103,7 @@ function refuseInsideThread(): void {
 }
 
 interface Request {
-  readonly resolve: () => void;
+  readonly resolve: (shares: boolean) => void;
   readonly reject: (error: RoceError) => void;
 }
 
@@ -124,6 +124,7 @@ export class WorkerEngine implements EngineLink {
   readonly #requests = new Map<number, Request>();
   #nextRequest = 0;
   #portDescription = '';
+  #sharesMemory = false;
   #wakeThread = () => this.#worker.postMessage({ type: 'wake' } satisfies ToThread);
   #wakesByMessage = true;
   #closed = false;
@@ -168,6 +169,7 @@ export class WorkerEngine implements EngineLink {
       throw notAnEngineThread('it began with a message that is not of a NIC');
     }
     this.#portDescription = `${message.portDescription}, NIC in a worker`;
+    this.#sharesMemory = message.sharesMemory;
     if (this.#port.frame === undefined) {
       this.#surroundings = new UdpSurroundings(IpAddress.parse(this.#port.address), message.udpPort);
     }
@@ -201,6 +203,10 @@ export class WorkerEngine implements EngineLink {
     this.onInterrupt(); // What it still answered.
     this.onFailure(this.#failure);
     Atomics.notify(this.#control, WORD_INTERRUPTS);
+  }
+
+  get sharesMemory(): boolean {
+    return this.#sharesMemory;
   }
 
   get portDescription(): string {
@@ -273,22 +279,27 @@ export class WorkerEngine implements EngineLink {
     if (!this.#wakesByMessage) this.#wakeThread();
   }
 
-  async resolve(address: IpAddress): Promise<void> {
+  async resolve(address: IpAddress, sharingPort?: number): Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure;
     const request = this.#nextRequest++;
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#requests.set(request, { resolve, reject });
-      this.#post({ type: 'resolve', request, address: address.text });
+      this.#post({
+        type: 'resolve',
+        request,
+        address: address.text,
+        ...(sharingPort !== undefined && { sharingPort }),
+      });
     });
   }
 
   // ---- from the NIC
 
   #onMessage(message: FromThread): void {
-    if (message.type !== 'resolved') return;
+    if (message.type !== 'resolved' && message.type !== 'not resolved') return;
     const request = this.#requests.get(message.request);
     this.#requests.delete(message.request);
-    if (message.error === undefined) request?.resolve();
+    if (message.type === 'resolved') request?.resolve(message.shares);
     else request?.reject(new RoceError(message.error.code, message.error.message));
   }
 

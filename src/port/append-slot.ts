@@ -1,0 +1,33 @@
+/** Moves a datagram from one batch to another. */
+
+import { copyBytes } from '../core/bytes.js';
+import { renumberIcrc } from '../packet/icrc.js';
+import type { TxBatch } from './datagram.js';
+
+/** Copies everything of a slot: `length` bytes of payload and what the arrays say. */
+export function copySlot(from: TxBatch, fromSlot: number, to: TxBatch, toSlot: number): void {
+  copyBytes(from.slab, from.payloadOffset(fromSlot), to.slab, to.payloadOffset(toSlot), from.lengths[fromSlot]);
+  to.lengths[toSlot] = from.lengths[fromSlot];
+  to.ipIds[toSlot] = from.ipIds[fromSlot];
+  to.ecns[toSlot] = from.ecns[fromSlot];
+  to.dscps[toSlot] = from.dscps[fromSlot];
+  to.sourcePorts[toSlot] = from.sourcePorts[fromSlot];
+  to.destinationPorts[toSlot] = from.destinationPorts[fromSlot];
+  to.sources[toSlot] = from.sources[fromSlot];
+  to.destinations[toSlot] = from.destinations[fromSlot];
+}
+
+/**
+ * Adds a slot to a batch that has room. `inTrains`: the IPv4 identification is the place in a train, which is another one here, and the ICRC is
+ * corrected for it.
+ */
+export function appendSlot(from: TxBatch, slot: number, to: TxBatch, inTrains: boolean): void {
+  const place = to.count++;
+  copySlot(from, slot, to, place);
+  if (!inTrains) return;
+  const id = to.trainIndex(place);
+  if (id !== to.ipIds[place]) {
+    renumberIcrc(to.slab, to.payloadOffset(place), to.lengths[place], to.ipIds[place], id);
+    to.ipIds[place] = id;
+  }
+}

@@ -1,0 +1,125 @@
+/** The rings that a port reads. */
+
+import process from 'node:process';
+import type { LibC } from '../dgram-ext/libc.js';
+import type { IpAddress } from '../packet/address.js';
+import type { RxDatagram } from '../port/datagram.js';
+import type { Introduction } from './introduction.js';
+import { PEERS_MAX } from './outgoing-rings.js';
+import { RING_BYTES, RingReader } from './packet-ring.js';
+import { isAlive } from './ring-link.js';
+import { Segment } from './segment.js';
+
+/** Packets after which what is to be sent has its turn. */
+const RECEIVE_TURN = 120;
+/** How often a port looks whether the processes that write its rings live. */
+const CHECK_NS = 1e9;
+
+interface Incoming {
+  readonly reader: RingReader;
+  readonly segment: Segment;
+  readonly pid: number;
+  readonly source: IpAddress;
+  readonly sourcePort: number;
+  /**
+   * What the peer sent before it wrote its ring may be in the socket: the ring is read once the socket has been empty after the ring's first packet.
+   * @see IncomingRings.socketIsEmpty
+   */
+  state: 'new' | 'has packets' | 'read';
+}
+
+/** Readers of a few peers' rings. */
+export class IncomingRings {
+  readonly #lib: LibC;
+  readonly #incoming: Incoming[] = [];
+  #newRings = 0;
+  #checkedNs = 0;
+
+  constructor(lib: LibC) {
+    this.#lib = lib;
+  }
+
+  /** There is no room for a further peer. */
+  get isFull(): boolean {
+    return this.#incoming.length === PEERS_MAX;
+  }
+
+  /** Opens a ring. False: it cannot be opened, and the peer goes on by the socket. */
+  open({ pid, fd, nonce }: Introduction, source: IpAddress, sourcePort: number): boolean {
+    const segment = Segment.open(this.#lib, pid, fd, RING_BYTES);
+    if (segment === undefined) return false;
+    const reader = RingReader.open(segment.memory, nonce, process.pid);
+    if (reader === undefined) {
+      segment.close();
+      return false;
+    }
+    this.#incoming.push({ reader, segment, pid, source, sourcePort, state: 'new' });
+    this.#newRings++;
+    return true;
+  }
+
+  /** Hands over what has been published, a turn's worth of each ring. Returns how many datagrams. */
+  receive(rx: RxDatagram, onDatagram: (datagram: RxDatagram) => void): number {
+    let received = 0;
+    for (const incoming of this.#incoming) {
+      const { reader, source, sourcePort } = incoming;
+      if (incoming.state !== 'read') {
+        if (reader.hasNews) incoming.state = 'has packets';
+        continue;
+      }
+      rx.source = source;
+      rx.sourcePort = sourcePort;
+      received += reader.receive(rx, RECEIVE_TURN, onDatagram);
+    }
+    return received;
+  }
+
+  /** A ring has its first packets, and waits for {@link socketIsEmpty}. */
+  get isWaiting(): boolean {
+    return this.#newRings > 0 && this.#incoming.some(({ state }) => state === 'has packets');
+  }
+
+  /** The socket was found empty after the last {@link receive}: nothing in it is older than what new rings hold. */
+  socketIsEmpty(): void {
+    if (this.#newRings === 0) return;
+    for (const incoming of this.#incoming) {
+      if (incoming.state !== 'has packets') continue;
+      incoming.state = 'read';
+      this.#newRings--;
+    }
+  }
+
+  /** Gives up rings whose writers have left, or died. */
+  forgetOver(nowNs: number): void {
+    const looks = nowNs - this.#checkedNs > CHECK_NS;
+    if (looks) this.#checkedNs = nowNs;
+    for (let i = this.#incoming.length - 1; i >= 0; i--) {
+      const { reader, pid } = this.#incoming[i];
+      if (reader.isOver || (looks && !isAlive(pid))) this.#forget(i);
+    }
+  }
+
+  /** Asks all writers to ring. False: there is something to read already. */
+  sleep(): boolean {
+    let mayBlock = true;
+    for (const { reader } of this.#incoming) if (!reader.sleep()) mayBlock = false;
+    return mayBlock;
+  }
+
+  /** No writer needs to ring. */
+  wake(): void {
+    for (const { reader } of this.#incoming) reader.wake();
+  }
+
+  #forget(i: number): void {
+    const [{ reader, segment, state }] = this.#incoming.splice(i, 1);
+    if (state !== 'read') this.#newRings--;
+    reader.close();
+    segment.close();
+  }
+
+  /** Closes all rings; not while one is being read. */
+  close(): void {
+    while (this.#incoming.length > 0) this.#forget(0);
+  }
+}

@@ -1,0 +1,166 @@
+/** The rings that a port writes: which packet goes through which, and what is put into them in place. */
+
+import type { RandomSource } from '../core/random.js';
+import type { LibC } from '../dgram-ext/libc.js';
+import type { IpAddress } from '../packet/address.js';
+import type { TxBatch } from '../port/datagram.js';
+import { DOORBELL_BYTES, INTRODUCTION_BYTES, writeDoorbell, writeIntroduction } from './introduction.js';
+import { isLocalAddress } from './local-addresses.js';
+import { RingLink } from './ring-link.js';
+
+/** Peers with a ring, each way; further ones use the socket. */
+export const PEERS_MAX = 32;
+/** Addresses of which a port remembers whether they are of its host. */
+const ADDRESSES_MAX = 4096;
+
+/** Sends a datagram that is no packet, of which `write` makes the bytes. It may be lost. */
+export type Greet = (
+  peer: IpAddress,
+  peerPort: number,
+  length: number,
+  write: (bytes: Uint8Array, offset: number) => void,
+) => void;
+
+/** What rings are made of. */
+export interface RingSurroundings {
+  /** The system. */
+  readonly lib: LibC;
+  /** The port's own address. */
+  readonly address: IpAddress;
+  /** Makes the numbers that introduce a ring. */
+  readonly random: RandomSource;
+  /** Tells a peer of a ring, or of what is in it. */
+  readonly greet: Greet;
+}
+
+/** Links to a few peers. A peer that takes no ring has one that has given up. */
+export class OutgoingRings {
+  readonly #surroundings: RingSurroundings;
+  readonly #links: RingLink[] = [];
+  /** By address, whether it is of this host. */
+  readonly #locality = new Map<string, boolean>();
+  /** The link that was looked up last. */
+  #lastDestination: IpAddress | undefined;
+  #lastPort = 0;
+  #lastLink: RingLink | undefined;
+  /** Whose slots are being filled: its memory has to stay. */
+  #lender: RingLink | undefined;
+  #lent: TxBatch | undefined;
+
+  constructor(surroundings: RingSurroundings) {
+    this.#surroundings = surroundings;
+  }
+
+  /** A batch in the ring that was used last; undefined where there is none, or while it is full. */
+  lend(slots: number, nowNs: number): TxBatch | undefined {
+    const link = this.#lastLink;
+    if (link === undefined || !link.isOpen(nowNs) || link.isOver(nowNs)) return undefined;
+    this.#lent = link.lend(slots);
+    if (this.#lent !== undefined) this.#lender = link;
+    return this.#lent;
+  }
+
+  /** The batch that has been lent and not come back. */
+  get lent(): TxBatch | undefined {
+    return this.#lent;
+  }
+
+  /** Takes back the lent batch: packets for the ring stay where they are, the others are handed to `other`. Returns how many stay. */
+  takeBack(batch: TxBatch, nowNs: number, other: (batch: TxBatch, slot: number) => void): number {
+    const lender = this.#lender as RingLink;
+    const { count, lengths, destinations, destinationPorts, ecns, dscps, ipIds } = batch;
+    let kept = 0;
+    for (let slot = 0; slot < count; slot++) {
+      if (this.linkTo(destinations[slot], destinationPorts[slot], nowNs) === lender) {
+        lender.keep(lengths[slot], (dscps[slot] << 2) | ecns[slot], ipIds[slot]);
+        kept++;
+      } else {
+        lender.skip();
+        other(batch, slot);
+      }
+    }
+    this.#lender = undefined;
+    this.#lent = undefined;
+    if (!this.#links.includes(lender)) lender.close();
+    return kept;
+  }
+
+  /** An open link, or undefined: the socket. */
+  linkTo(destination: IpAddress, port: number, nowNs: number): RingLink | undefined {
+    if (destination !== this.#lastDestination || port !== this.#lastPort) {
+      this.#lastDestination = destination;
+      this.#lastPort = port;
+      this.#lastLink = this.#find(destination, port);
+    }
+    const link = this.#lastLink;
+    if (link === undefined) return undefined;
+    if (link.isOver(nowNs)) {
+      this.#drop(link);
+      return undefined;
+    }
+    if (link.isOpen(nowNs)) return link;
+    const offer = link.offer(nowNs);
+    if (offer !== undefined) {
+      const { greet } = this.#surroundings;
+      greet(link.peer, link.peerPort, INTRODUCTION_BYTES, (bytes, at) => writeIntroduction(bytes, at, offer));
+    }
+    return undefined;
+  }
+
+  #find(destination: IpAddress, port: number): RingLink | undefined {
+    const known = this.#linkOf(destination, port);
+    if (known !== undefined || this.#links.length === PEERS_MAX || !this.isLocal(destination)) return known;
+    const { lib, address, random } = this.#surroundings;
+    const link = new RingLink(lib, address, destination, port, random.u32() | 0);
+    this.#links.push(link);
+    return link;
+  }
+
+  #linkOf(address: IpAddress, port: number): RingLink | undefined {
+    return this.#links.find(({ peer, peerPort }) => peerPort === port && peer.equals(address));
+  }
+
+  /** Whether a peer can be on this host. */
+  isLocal(address: IpAddress): boolean {
+    const { text } = address;
+    let isLocal = this.#locality.get(text);
+    if (isLocal === undefined) {
+      if (this.#locality.size === ADDRESSES_MAX) this.#locality.clear();
+      isLocal = isLocalAddress(address);
+      this.#locality.set(text, isLocal);
+    }
+    return isLocal;
+  }
+
+  /** A peer has offered a ring, so it knows rings: it is offered one again. */
+  heardFrom(address: IpAddress, port: number): void {
+    const link = this.#linkOf(address, port);
+    if (link?.hasGivenUp) this.#drop(link);
+    else link?.offerAgain();
+  }
+
+  /** Shows the peers what was put into their rings, and wakes those that sleep. */
+  publish(): void {
+    for (const link of this.#links) {
+      if (link.publish()) this.#surroundings.greet(link.peer, link.peerPort, DOORBELL_BYTES, writeDoorbell);
+    }
+  }
+
+  /** The peer has gone: the next packet goes through the socket, and the one after it offers a new ring. */
+  #drop(link: RingLink): void {
+    this.#links.splice(this.#links.indexOf(link), 1);
+    this.#forgetLast();
+    if (link !== this.#lender) link.close();
+  }
+
+  /** Closes all rings; not while a batch is {@link lent}. */
+  close(): void {
+    for (const link of this.#links.splice(0)) link.close();
+    this.#forgetLast();
+  }
+
+  #forgetLast(): void {
+    this.#lastDestination = undefined;
+    this.#lastLink = undefined;
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * One direction between two ports of a host: packets in memory that two processes share. One process writes, the other reads, and neither waits.
+ * Each takes the other's numbers for what a stranger may have written there: a number that cannot be ends the ring, never the process.
+ *
+ *     header, 256 bytes: what does not change | what the writer changes | what the reader changes
+ *     slots as in a batch: the headroom begins with length (0: nothing stands here), traffic class and IPv4 identification, 32 bits each; then the UDP
+ *     payload, whose data stand at a multiple of 8
+ *
+ * Invariant: head <= tail <= head + slots, counted modulo 2^32; slots [head, tail) are the reader's, the others the writer's.
+ */
+
+import type { IpAddress } from '../packet/address.js';
+import { type RxDatagram, TX_HEADROOM_BYTES, TX_PAYLOAD_BYTES_MAX, TX_SLOT_BYTES, TxBatch } from '../port/datagram.js';
+
+/** What may be in flight to a peer, and as many answers. */
+export const RING_SLOTS = 512;
+const HEADER_BYTES = 256;
+const SLOT_WORDS = TX_SLOT_BYTES / 4;
+const HEADER_WORDS = HEADER_BYTES / 4;
+/** Bytes of a ring: 2.2 MB. */
+export const RING_BYTES = HEADER_BYTES + RING_SLOTS * TX_SLOT_BYTES;
+
+/** "rsm1". */
+const MAGIC = 0x316d7372;
+const WORD_MAGIC = 0;
+const WORD_NONCE = 1;
+const WORD_TAIL = 16;
+const WORD_WRITER_CLOSED = 17;
+const WORD_HEAD = 32;
+const WORD_READER_OPEN = 33;
+const WORD_READER_PID = 34;
+const WORD_READER_ASLEEP = 48;
+
+const READER_WAITED_FOR = 0;
+const READER_OPEN = 1;
+const READER_CLOSED = 2;
+
+/** The writing end. It makes the ring. */
+export class RingWriter {
+  readonly #words: Int32Array;
+  readonly #bytes: Uint8Array;
+  /** Its slots are the ring's: packets are written where they will be read. */
+  readonly #inPlace: TxBatch;
+  #tail = 0;
+  #head = 0;
+  #isBroken = false;
+
+  /** `memory`: {@link RING_BYTES} zeros. `nonce`: 32 bits that the reader must know. `source`: where packets come from. */
+  constructor(memory: ArrayBuffer, nonce: number, source: IpAddress) {
+    this.#words = new Int32Array(memory);
+    this.#bytes = new Uint8Array(memory);
+    this.#inPlace = new TxBatch(RING_SLOTS, source, 1, new Uint8Array(memory, HEADER_BYTES));
+    this.#words[WORD_NONCE] = nonce;
+    Atomics.store(this.#words, WORD_MAGIC, MAGIC);
+  }
+
+  /** A reader has opened the ring and goes on reading. */
+  get isOpen(): boolean {
+    return !this.#isBroken && Atomics.load(this.#words, WORD_READER_OPEN) === READER_OPEN;
+  }
+
+  /** Process ID that the reader gives as its own. */
+  get readerPid(): number {
+    return this.#words[WORD_READER_PID];
+  }
+
+  /** The reader has left, or what it wrote cannot be. */
+  get isOver(): boolean {
+    return this.#isBroken || Atomics.load(this.#words, WORD_READER_OPEN) === READER_CLOSED;
+  }
+
+  /**
+   * A batch of `slots` at most that stands in the ring: {@link keep} or {@link skip} its packets in order, before anything else is pushed. Undefined
+   * while the ring is full.
+   */
+  lend(slots: number): TxBatch | undefined {
+    const room = this.#room(slots);
+    if (room === 0) return undefined;
+    const batch = this.#inPlace;
+    batch.first = this.#tail & (RING_SLOTS - 1);
+    batch.capacity = Math.min(slots, room, RING_SLOTS - batch.first);
+    batch.count = 0;
+    return batch;
+  }
+
+  /** The next packet of the lent batch is what stands in its slot. */
+  keep(length: number, trafficClass: number, ipId: number): void {
+    const word = HEADER_WORDS + (this.#tail & (RING_SLOTS - 1)) * SLOT_WORDS;
+    this.#words[word] = length;
+    this.#words[word + 1] = trafficClass;
+    this.#words[word + 2] = ipId;
+    this.#tail = (this.#tail + 1) | 0;
+  }
+
+  /** Nothing stands in the next slot of the lent batch. */
+  skip(): void {
+    this.keep(0, 0, 0);
+  }
+
+  /** Puts a packet into the ring; the reader sees it after {@link publish}. False: the ring is full. */
+  push(payload: Uint8Array, trafficClass: number, ipId: number): boolean {
+    if (this.#room(1) === 0) return false;
+    const slot = this.#tail & (RING_SLOTS - 1);
+    this.#bytes.set(payload, HEADER_BYTES + slot * TX_SLOT_BYTES + TX_HEADROOM_BYTES);
+    this.keep(payload.length, trafficClass, ipId);
+    return true;
+  }
+
+  /** Free slots, read anew only when fewer than `wanted` are known. */
+  #room(wanted: number): number {
+    const known = RING_SLOTS - ((this.#tail - this.#head) | 0);
+    if (known >= wanted) return known;
+    const head = Atomics.load(this.#words, WORD_HEAD);
+    const used = (this.#tail - head) | 0;
+    if (used < 0 || used > RING_SLOTS || ((head - this.#head) | 0) < 0) {
+      this.#isBroken = true;
+      return 0;
+    }
+    this.#head = head;
+    return RING_SLOTS - used;
+  }
+
+  /** Shows the reader what was pushed. True: the reader sleeps and has to be woken, which is told once. */
+  publish(): boolean {
+    Atomics.store(this.#words, WORD_TAIL, this.#tail);
+    return (
+      Atomics.load(this.#words, WORD_READER_ASLEEP) !== 0 && Atomics.exchange(this.#words, WORD_READER_ASLEEP, 0) !== 0
+    );
+  }
+
+  /** Nothing more will be pushed. */
+  close(): void {
+    Atomics.store(this.#words, WORD_WRITER_CLOSED, 1);
+  }
+}
+
+/** The reading end. */
+export class RingReader {
+  readonly #words: Int32Array;
+  readonly #bytes: Uint8Array;
+  #head = 0;
+  #isBroken = false;
+
+  private constructor(memory: ArrayBuffer) {
+    this.#words = new Int32Array(memory);
+    this.#bytes = new Uint8Array(memory);
+  }
+
+  /** Opens a ring that has no reader yet, as process `pid`. Undefined when `memory` holds no such ring. */
+  static open(memory: ArrayBuffer, nonce: number, pid: number): RingReader | undefined {
+    if (memory.byteLength !== RING_BYTES) return undefined;
+    const reader = new RingReader(memory);
+    const words = reader.#words;
+    if (Atomics.load(words, WORD_MAGIC) !== MAGIC || words[WORD_NONCE] !== nonce) return undefined;
+    words[WORD_READER_PID] = pid;
+    const before = Atomics.compareExchange(words, WORD_READER_OPEN, READER_WAITED_FOR, READER_OPEN);
+    return before === READER_WAITED_FOR ? reader : undefined;
+  }
+
+  /** Something has been published that is not read yet. */
+  get hasNews(): boolean {
+    return Atomics.load(this.#words, WORD_TAIL) !== this.#head;
+  }
+
+  /** The writer has left and everything is read, or what it wrote cannot be. */
+  get isOver(): boolean {
+    if (this.#isBroken) return true;
+    return Atomics.load(this.#words, WORD_WRITER_CLOSED) !== 0 && !this.hasNews;
+  }
+
+  /**
+   * Hands over packets that have been published, `budget` at most, in `rx`: its bytes, length, traffic class and identification. Returns how many.
+   * The slots are the writer's again afterwards.
+   */
+  receive(rx: RxDatagram, budget: number, onDatagram: (datagram: RxDatagram) => void): number {
+    const words = this.#words;
+    const available = (Atomics.load(words, WORD_TAIL) - this.#head) | 0;
+    if (available === 0 || this.#isBroken) return 0;
+    if (available < 0 || available > RING_SLOTS) {
+      this.#isBroken = true;
+      return 0;
+    }
+    const slots = Math.min(available, budget);
+    let handed = 0;
+    rx.bytes = this.#bytes;
+    for (let i = 0; i < slots && !this.#isBroken; i++) {
+      const slot = this.#head & (RING_SLOTS - 1);
+      const word = HEADER_WORDS + slot * SLOT_WORDS;
+      const length = words[word];
+      const trafficClass = words[word + 1];
+      this.#head = (this.#head + 1) | 0;
+      if (length === 0) continue;
+      if (length < 0 || length > TX_PAYLOAD_BYTES_MAX) {
+        this.#isBroken = true;
+        return handed;
+      }
+      rx.offset = HEADER_BYTES + slot * TX_SLOT_BYTES + TX_HEADROOM_BYTES;
+      rx.length = length;
+      rx.ecn = trafficClass & 3;
+      rx.dscp = (trafficClass >> 2) & 63;
+      rx.ipId = words[word + 2] & 0xffff;
+      handed++;
+      onDatagram(rx);
+    }
+    Atomics.store(words, WORD_HEAD, this.#head);
+    return handed;
+  }
+
+  /** Asks to be woken. False: something has been published meanwhile, look again. */
+  sleep(): boolean {
+    Atomics.store(this.#words, WORD_READER_ASLEEP, 1);
+    return !this.hasNews;
+  }
+
+  /** Need not be woken. */
+  wake(): void {
+    Atomics.store(this.#words, WORD_READER_ASLEEP, 0);
+  }
+
+  /** Nothing more will be read. */
+  close(): void {
+    Atomics.store(this.#words, WORD_READER_OPEN, READER_CLOSED);
+  }
+}

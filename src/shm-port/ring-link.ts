@@ -1,0 +1,146 @@
+/**
+ * The way to one peer through shared memory: a ring that this side writes. It is offered to the peer until the peer reads it, a few times; a peer that
+ * does not know rings drops the offers, and everything goes to it as before.
+ */
+
+import process from 'node:process';
+import type { LibC } from '../dgram-ext/libc.js';
+import type { IpAddress } from '../packet/address.js';
+import type { TxBatch } from '../port/datagram.js';
+import type { Introduction } from './introduction.js';
+import { RING_BYTES, RingWriter } from './packet-ring.js';
+import { Segment } from './segment.js';
+
+const OFFERS_MAX = 5;
+/** The first pause between offers, which doubles. */
+const OFFER_PAUSE_NS = 50e6;
+/** How often a sender looks whether the reading process lives. */
+const CHECK_NS = 50e6;
+/** A reader that has left the ring full for so long stands still: what is sent to it is lost, as in a full socket. */
+const FULL_MAX_NS = 500e6;
+
+/** The writing side of a ring, and what becomes of it. */
+export class RingLink {
+  /** IP address of the peer. */
+  readonly peer: IpAddress;
+  /** UDP port of the peer. */
+  readonly peerPort: number;
+  readonly #segment: Segment;
+  readonly #writer: RingWriter;
+  readonly #nonce: number;
+  #offers = 0;
+  #nextOfferNs = 0;
+  #checkedNs = 0;
+  #fullSinceNs = Number.POSITIVE_INFINITY;
+  #isOpen = false;
+  #hasNews = false;
+  #hasGivenUp = false;
+
+  /** `source`: the address of this end. Throws ERR_ROCE_IO when there is no memory for a ring. */
+  constructor(lib: LibC, source: IpAddress, peer: IpAddress, peerPort: number, nonce: number) {
+    this.peer = peer;
+    this.peerPort = peerPort;
+    this.#nonce = nonce;
+    this.#segment = Segment.create(lib, RING_BYTES);
+    this.#writer = new RingWriter(this.#segment.memory, nonce, source);
+  }
+
+  /** The peer has taken none of the offers: everything goes to it through the socket. */
+  get hasGivenUp(): boolean {
+    return this.#hasGivenUp;
+  }
+
+  /** What to tell the peer now; undefined: nothing, at the moment or ever. */
+  offer(nowNs: number): Introduction | undefined {
+    if (this.#isOpen || this.#hasGivenUp || nowNs < this.#nextOfferNs) return undefined;
+    if (this.#offers === OFFERS_MAX) {
+      this.close();
+      this.#hasGivenUp = true;
+      return undefined;
+    }
+    this.#nextOfferNs = nowNs + OFFER_PAUSE_NS * 2 ** this.#offers++;
+    return { pid: process.pid, fd: this.#segment.fd, nonce: this.#nonce };
+  }
+
+  /** The peer is there now: earlier offers were perhaps made to nobody. */
+  offerAgain(): void {
+    this.#offers = 0;
+    this.#nextOfferNs = 0;
+  }
+
+  /** The peer reads. To be asked before a batch is pushed. */
+  isOpen(nowNs: number): boolean {
+    if (!this.#isOpen) {
+      if (this.#hasGivenUp || !this.#writer.isOpen) return false;
+      this.#isOpen = true;
+      this.#checkedNs = nowNs;
+      this.#segment.forgetName();
+    }
+    return true;
+  }
+
+  /** The peer has left, died, or written what cannot be: the link is of no use any more. */
+  isOver(nowNs: number): boolean {
+    if (this.#hasGivenUp) return false;
+    if (this.#writer.isOver) return true;
+    if (!this.#isOpen || nowNs - this.#checkedNs < CHECK_NS) return false;
+    this.#checkedNs = nowNs;
+    return !isAlive(this.#writer.readerPid);
+  }
+
+  /** As {@link RingWriter.lend}. */
+  lend(slots: number): TxBatch | undefined {
+    return this.#writer.lend(slots);
+  }
+
+  /** As {@link RingWriter.keep}. */
+  keep(length: number, trafficClass: number, ipId: number): void {
+    this.#writer.keep(length, trafficClass, ipId);
+    this.#hasNews = true;
+    this.#fullSinceNs = Number.POSITIVE_INFINITY;
+  }
+
+  /** As {@link RingWriter.skip}. */
+  skip(): void {
+    this.#writer.skip();
+    this.#hasNews = true;
+  }
+
+  /** As {@link RingWriter.push}. */
+  push(payload: Uint8Array, trafficClass: number, ipId: number): boolean {
+    if (!this.#writer.push(payload, trafficClass, ipId)) return false;
+    this.#hasNews = true;
+    this.#fullSinceNs = Number.POSITIVE_INFINITY;
+    return true;
+  }
+
+  /** A push has found the ring full. True when that has been so for too long. */
+  standsStill(nowNs: number): boolean {
+    if (this.#fullSinceNs === Number.POSITIVE_INFINITY) this.#fullSinceNs = nowNs;
+    return nowNs - this.#fullSinceNs > FULL_MAX_NS;
+  }
+
+  /** Shows the peer what was pushed. True: the peer has to be woken. */
+  publish(): boolean {
+    if (!this.#hasNews) return false;
+    this.#hasNews = false;
+    return this.#writer.publish();
+  }
+
+  /** Nothing more is pushed. */
+  close(): void {
+    if (this.#hasGivenUp) return;
+    this.#writer.close();
+    this.#segment.close();
+  }
+}
+
+/** Whether there is such a process. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

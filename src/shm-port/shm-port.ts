@@ -1,0 +1,349 @@
+/**
+ * A UDP port that writes packets for peers on its own host into memory that it shares with them, and everything else into its socket. The wire is a
+ * ring in memory; packets, ICRC, recovery and rate control are the same. The socket stays: introductions and doorbells come through it, and so does
+ * everything of peers that do not share memory.
+ *
+ * Invariants: a batch goes out in order, ring by ring; a ring's memory is not touched after its link or reader is closed.
+ */
+
+import { setTimeout } from 'node:timers/promises';
+import { AdaptiveSpin } from '../core/adaptive-spin.js';
+import type { RandomSource } from '../core/random.js';
+import { type Pace, TokenBucket } from '../core/token-bucket.js';
+import { type BatchedUdpPort, type BatchedUdpPortOptions, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
+import { type LibC, libC } from '../dgram-ext/libc.js';
+import type { IpAddress } from '../packet/address.js';
+import { appendSlot } from '../port/append-slot.js';
+import type { IpIdPolicy, PortCounters, RxDatagram, TxBatch } from '../port/datagram.js';
+import { IncomingRings } from './incoming-rings.js';
+import { type Introduction, readGreeting } from './introduction.js';
+import { type Greet, OutgoingRings, PEERS_MAX } from './outgoing-rings.js';
+import { RING_SLOTS } from './packet-ring.js';
+
+/** Introductions that a port looks at: each costs system calls, and anybody can send them. */
+const INTRODUCTION_PACE: Pace = { burst: PEERS_MAX, perSecond: 100 };
+/** Packets that are written to a ring before its reader is told. */
+const BATCH_SLOTS = 60;
+/**
+ * Data in flight to a peer; what is left of the ring is for answers. A ring that is full makes its writer wait. A prime number: a fault rule that strikes
+ * every n-th packet would strike the same one each time that a window of a multiple of n is sent again.
+ */
+const BUDGET_PACKETS = RING_SLOTS - 129;
+/** How long a peer that says that it shares memory has to take a ring before the first packets go through the socket. */
+const SHARE_PATIENCE_NS = 1e9;
+const SHARE_POLL_MS = 1;
+/** How long a thread sleeps while a ring is full: nobody tells when it has room. */
+const FULL_SLEEP_NS = 50_000;
+
+/** Options of {@link openShmPort}. */
+export interface ShmPortOptions extends BatchedUdpPortOptions {
+  /** Makes the numbers that introduce a ring. */
+  readonly random: RandomSource;
+}
+
+/** A port through shared memory. */
+export interface SharedMemoryPort extends BatchedUdpPort {
+  /** Offers a ring to a peer ahead of the first packet, and waits a moment for the peer to take it. True: the peer reads it. */
+  share(address: IpAddress, udpPort: number): Promise<boolean>;
+}
+
+/** A port through shared memory; call `open` to bind its socket. Throws as `openBatchedUdpPort` does. */
+export function openShmPort(options: ShmPortOptions): SharedMemoryPort {
+  const base = openBatchedUdpPort(options);
+  return new ShmPort(libC() as LibC, base, options);
+}
+
+class ShmPort implements SharedMemoryPort {
+  readonly address: IpAddress;
+  onDatagram: (datagram: RxDatagram) => void = () => {};
+  readonly #base: BatchedUdpPort;
+  readonly #options: ShmPortOptions;
+  readonly #outgoing: OutgoingRings;
+  readonly #incoming: IncomingRings;
+  readonly #introductionPace = new TokenBucket(INTRODUCTION_PACE);
+  /** What of a lent batch goes through the socket, or another ring. */
+  #elsewhere: TxBatch | undefined;
+  /** Batches that a full ring has stopped, oldest first, and how far the first has come. */
+  readonly #waiting: TxBatch[] = [];
+  #waitingSlot = 0;
+  readonly #rx: RxDatagram;
+  readonly #spin = new AdaptiveSpin();
+  #receivedNs = 0;
+  #turnPending = false;
+  #isClosed = false;
+  /** Rings are being read: their memory has to stay. */
+  #isReading = false;
+  /** The socket is being read, and cannot be read again meanwhile. */
+  #isReadingSocket = false;
+  /** Of rings, plus what the socket counts, less greetings. */
+  readonly #own: PortCounters = { txDatagrams: 0, rxDatagrams: 0, txErrors: 0 };
+
+  constructor(lib: LibC, base: BatchedUdpPort, options: ShmPortOptions) {
+    this.#base = base;
+    this.address = base.address;
+    base.onDatagram = (datagram) => this.#fromSocket(datagram);
+    this.#options = options;
+    this.#outgoing = new OutgoingRings({
+      lib,
+      address: base.address,
+      random: options.random,
+      greet: this.#greet,
+    });
+    this.#incoming = new IncomingRings(lib);
+    this.#rx = {
+      bytes: new Uint8Array(0),
+      offset: 0,
+      length: 0,
+      source: options.address,
+      sourcePort: 0,
+      destination: options.address,
+      destinationPort: 0,
+      ecn: 0,
+      dscp: 0,
+      ipId: 0,
+    };
+  }
+
+  get description(): string {
+    return `${this.#base.description}, shared memory on this host`;
+  }
+
+  get udpPort(): number {
+    return this.#base.udpPort;
+  }
+
+  get pathMtuMax(): number {
+    return this.#base.pathMtuMax;
+  }
+
+  get ipIdPolicy(): IpIdPolicy {
+    return this.#base.ipIdPolicy;
+  }
+
+  get fixedSourcePort(): number | undefined {
+    return this.#base.fixedSourcePort;
+  }
+
+  get receiveBudgetPackets(): number {
+    return Math.min(this.#base.receiveBudgetPackets, BUDGET_PACKETS);
+  }
+
+  get onPause(): (priority: number, durationNs: number) => void {
+    return this.#base.onPause;
+  }
+
+  set onPause(handler: (priority: number, durationNs: number) => void) {
+    this.#base.onPause = handler;
+  }
+
+  get onError(): (error: Error) => void {
+    return this.#base.onError;
+  }
+
+  set onError(handler: (error: Error) => void) {
+    this.#base.onError = handler;
+  }
+
+  get counters(): Readonly<PortCounters> {
+    const { txDatagrams, rxDatagrams, txErrors } = this.#base.counters;
+    const own = this.#own;
+    return {
+      txDatagrams: txDatagrams + own.txDatagrams,
+      rxDatagrams: rxDatagrams + own.rxDatagrams,
+      txErrors: txErrors + own.txErrors,
+    };
+  }
+
+  get wakeFd(): number {
+    return this.#base.wakeFd;
+  }
+
+  async open(): Promise<void> {
+    await this.#base.open();
+    this.#rx.destinationPort = this.#base.udpPort;
+  }
+
+  // ---- sending
+
+  async share(address: IpAddress, udpPort: number): Promise<boolean> {
+    const { nowNs } = this.#options;
+    const endNs = nowNs() + SHARE_PATIENCE_NS;
+    while (!this.#isClosed && nowNs() < endNs) {
+      if (this.#outgoing.linkTo(address, udpPort, nowNs()) !== undefined) return true;
+      await setTimeout(SHARE_POLL_MS); // The peer takes it from its own thread, and tells nobody.
+    }
+    return false;
+  }
+
+  /** In the ring that was used last, if there is one: its packets are written where the peer reads them. */
+  beginBatch(): TxBatch | undefined {
+    if (this.#isClosed) return undefined;
+    if (this.#waiting.length > 0) this.#flush();
+    if (this.#waiting.length > 0 || this.#outgoing.lent !== undefined) return this.#base.beginBatch();
+    return this.#outgoing.lend(BATCH_SLOTS, this.#options.nowNs()) ?? this.#base.beginBatch();
+  }
+
+  sendBatch(batch: TxBatch): void {
+    if (batch === this.#outgoing.lent) this.#takeBack(batch);
+    else if (!this.#isClosed) this.#waiting.push(batch);
+    if (this.#isClosed) return;
+    if (this.#outgoing.lent === undefined) this.#flush();
+    if (this.#waiting.length > 0 && this.#options.polled !== true) this.#turnSoon();
+  }
+
+  #takeBack(batch: TxBatch): void {
+    if (this.#isClosed) batch.count = 0;
+    this.#own.txDatagrams += this.#outgoing.takeBack(batch, this.#options.nowNs(), this.#sendElsewhere);
+    if (this.#isClosed) {
+      this.#release();
+      return;
+    }
+    this.#outgoing.publish();
+    if (this.#elsewhere !== undefined) this.#waiting.push(this.#elsewhere);
+    this.#elsewhere = undefined;
+  }
+
+  readonly #sendElsewhere = (batch: TxBatch, slot: number): void => {
+    this.#elsewhere ??= this.#base.beginBatch();
+    if (this.#elsewhere === undefined) this.#own.txErrors++;
+    else appendSlot(batch, slot, this.#elsewhere, this.address.family === 4);
+  };
+
+  /** Until a ring is full. */
+  #flush(): void {
+    for (let batch = this.#waiting.at(0); batch !== undefined; batch = this.#waiting.at(0)) {
+      if (!this.#deliver(batch)) return;
+      this.#waiting.shift();
+      this.#waitingSlot = 0;
+      this.#base.sendBatch(batch); // What is left in it, and the batch itself.
+    }
+  }
+
+  /** Puts into rings what goes there, and takes it out of the batch (length 0). */
+  #deliver(batch: TxBatch): boolean {
+    const nowNs = this.#options.nowNs();
+    const { count, lengths, destinations, destinationPorts } = batch;
+    for (let slot = this.#waitingSlot; slot < count; slot++) {
+      const link = this.#outgoing.linkTo(destinations[slot], destinationPorts[slot], nowNs);
+      if (link === undefined) continue;
+      const trafficClass = (batch.dscps[slot] << 2) | batch.ecns[slot];
+      if (link.push(batch.payloadView(slot), trafficClass, batch.ipIds[slot])) {
+        lengths[slot] = 0;
+        this.#own.txDatagrams++;
+        continue;
+      }
+      if (!link.standsStill(nowNs)) {
+        this.#waitingSlot = slot;
+        this.#outgoing.publish();
+        return false;
+      }
+      lengths[slot] = 0;
+      this.#own.txErrors++;
+    }
+    this.#outgoing.publish();
+    return true;
+  }
+
+  /** Lost when the socket is full: it is sent again, or the peer is awake anyhow. */
+  readonly #greet: Greet = (peer, peerPort, length, write) => {
+    const batch = this.#base.beginBatch();
+    if (batch === undefined) return;
+    write(batch.slab, batch.payloadOffset(0));
+    batch.count = 1;
+    batch.lengths[0] = length;
+    batch.destinations[0] = peer;
+    batch.destinationPorts[0] = peerPort;
+    batch.ecns[0] = 0;
+    batch.dscps[0] = 0;
+    this.#own.txDatagrams--;
+    this.#base.sendBatch(batch);
+  };
+
+  // ---- receiving
+
+  #fromSocket(datagram: RxDatagram): void {
+    const greeting = readGreeting(datagram.bytes, datagram.offset, datagram.length);
+    if (greeting === undefined) {
+      this.onDatagram(datagram);
+      return;
+    }
+    this.#own.rxDatagrams--;
+    if (greeting !== 'doorbell') this.#onIntroduction(greeting, datagram);
+    if (this.#options.polled === true) return;
+    this.#isReadingSocket = true;
+    this.#turn(); // The socket is read in a turn of the loop, too.
+    this.#isReadingSocket = false;
+  }
+
+  /** A peer offers a ring. What cannot be opened is passed over: the peer goes on by the socket. */
+  #onIntroduction(introduction: Introduction, { source, sourcePort }: RxDatagram): void {
+    if (this.#incoming.isFull || !this.#outgoing.isLocal(source)) return;
+    if (!this.#introductionPace.take(this.#options.nowNs())) return;
+    if (this.#incoming.open(introduction, source, sourcePort)) this.#outgoing.heardFrom(source, sourcePort);
+  }
+
+  receive(): number {
+    if (this.#isClosed) return 0;
+    if (this.#waiting.length > 0 && this.#outgoing.lent === undefined) this.#flush();
+    const fromRings = this.#receiveRings();
+    const fromSocket = this.#base.receive();
+    if (fromSocket === 0) this.#incoming.socketIsEmpty();
+    return fromRings + fromSocket;
+  }
+
+  #receiveRings(): number {
+    this.#isReading = true;
+    const received = this.#incoming.receive(this.#rx, this.#handOver);
+    this.#isReading = false;
+    this.#own.rxDatagrams += received;
+    if (this.#isClosed) this.#release();
+    else this.#incoming.forgetOver(this.#options.nowNs());
+    return received;
+  }
+
+  readonly #handOver = (datagram: RxDatagram): void => {
+    if (!this.#isClosed) this.onDatagram(datagram);
+  };
+
+  wait(timeoutNs: number): void {
+    if (this.#isClosed) return;
+    if (this.#incoming.sleep()) {
+      this.#base.wait(this.#waiting.length > 0 ? Math.min(timeoutNs, FULL_SLEEP_NS) : timeoutNs);
+    }
+    this.#incoming.wake();
+  }
+
+  readonly #turnSoon = (): void => {
+    if (this.#turnPending) return;
+    this.#turnPending = true;
+    setImmediate(this.#turn);
+  };
+
+  /** One turn of the event loop, as the batched port has it for its socket. */
+  readonly #turn = (): void => {
+    this.#turnPending = false;
+    if (this.#isClosed) return;
+    if (this.#waiting.length > 0 && this.#outgoing.lent === undefined) this.#flush();
+    const nowNs = this.#options.nowNs();
+    if (this.#receiveRings() > 0) {
+      this.#spin.onGap(nowNs - this.#receivedNs, nowNs);
+      this.#receivedNs = nowNs;
+    }
+    if (this.#incoming.isWaiting && !this.#isReadingSocket && this.#base.receive() === 0)
+      this.#incoming.socketIsEmpty();
+    const looksAgain = nowNs - this.#receivedNs <= this.#spin.budgetNs(nowNs);
+    if (looksAgain || this.#waiting.length > 0 || !this.#incoming.sleep()) this.#turnSoon();
+  };
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#release();
+    await this.#base.close();
+  }
+
+  #release(): void {
+    if (this.#isReading || this.#outgoing.lent !== undefined) return; // Whoever uses the memory releases it.
+    this.#outgoing.close();
+    this.#incoming.close();
+  }
+}

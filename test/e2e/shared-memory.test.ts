@@ -1,0 +1,61 @@
+/** Two processes whose packets go through memory that they share. */
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
+import { isBuilt, type Program, rocev2Starter } from './executable.js';
+
+const SERVER = '127.42.9.1';
+const CLIENT = '127.42.9.2';
+let tcpPort = 26900;
+
+const start = rocev2Starter();
+
+async function pair(server: string[], client: string[], op = 'write'): Promise<{ server: Program; client: Program }> {
+  const port = String(tcpPort++);
+  const listening = start('bw', op, '-p', port, '--bind', SERVER, '--json', ...server);
+  await listening.writes('stderr', /waiting for/);
+  return { server: listening, client: start('bw', op, SERVER, '-p', port, '--bind', CLIENT, '--json', ...client) };
+}
+
+/** Rings that a process has mapped: those that it writes and those that it reads. */
+const ringsOf = ({ process: { pid } }: Program) =>
+  new Set(readFileSync(`/proc/${pid}/maps`, 'utf8').match(/\d+ +\/memfd:rocev2-ring/g)).size;
+
+describe.runIf(isBuilt && batchedUdpAvailable() === undefined)('--io shm between two processes', () => {
+  it.each(['inline', 'worker'])('moves verified data through two rings, with the NIC %s', async (engine) => {
+    const options = ['--io', 'shm', '--engine', engine];
+    const { server, client } = await pair(options, [...options, '-s', '1MiB', '-D', '2s']);
+    await expect.poll(() => [ringsOf(server), ringsOf(client)], { timeout: 20_000 }).toEqual([2, 2]);
+    expect(await client.ended()).toBe(0);
+    expect(JSON.parse(client.stdout)).toMatchObject({ verified: true, io: 'shm' });
+    expect(await server.ended()).toBe(0);
+    // Neither lost nor out of order: a process that had to wait may time out, but finds no gap.
+    expect(JSON.parse(server.stdout).counters).not.toHaveProperty('out_of_sequence');
+  });
+
+  it('speaks UDP with a peer that does not share memory', async () => {
+    const { server, client } = await pair(['--io', 'mmsg'], ['--io', 'shm', '-s', '1MiB', '-n', '20']);
+    expect(await client.ended()).toBe(0);
+    expect(JSON.parse(client.stdout)).toMatchObject({ verified: true, io: 'mmsg' });
+    expect(await server.ended()).toBe(0);
+  });
+
+  it('recovers from packets that fault rules take out of the ring', async () => {
+    const lossy = ['--io', 'shm', '-s', '100KB', '-n', '50', '--loss', 'every=61'];
+    const { server, client } = await pair(['--io', 'shm'], lossy);
+    expect(await client.ended()).toBe(0);
+    const { verified, counters } = JSON.parse(client.stdout);
+    expect(verified).toBe(true);
+    expect(counters.tx_retransmitted).toBeGreaterThan(0);
+    expect(await server.ended()).toBe(0);
+  });
+
+  it('ends when the peer is killed, as over UDP', async () => {
+    const { server, client } = await pair(['--io', 'shm'], ['--io', 'shm', '-s', '1MiB', '-D', '20s']);
+    await expect.poll(() => ringsOf(client), { timeout: 20_000 }).toBe(2);
+    server.kill('SIGKILL');
+    expect(await client.ended()).not.toBe(0);
+    expect(client.stderr).toMatch(/the peer|connection/);
+  });
+});

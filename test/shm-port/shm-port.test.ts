@@ -1,0 +1,160 @@
+/** The port through shared memory, over real sockets and rings of this process. */
+
+import { describe, expect, it } from 'vitest';
+import { SeededRandom } from '../../src/core/random.js';
+import { batchedUdpAvailable, openBatchedUdpPort } from '../../src/dgram-ext/index.js';
+import { nowNs } from '../../src/driver/system-clock.js';
+import { IpAddress } from '../../src/packet/address.js';
+import type { Port } from '../../src/port/datagram.js';
+import { RING_SLOTS } from '../../src/shm-port/packet-ring.js';
+import { openShmPort, type SharedMemoryPort } from '../../src/shm-port/shm-port.js';
+import { collect, type PortPair, portContract, sendAll, until } from '../contracts/port-contract.js';
+
+const A = IpAddress.parse('127.53.8.1');
+const B = IpAddress.parse('127.53.8.2');
+const C = IpAddress.parse('127.53.8.3');
+const missing = batchedUdpAvailable();
+let seed = 0;
+
+const shmPort = (address: IpAddress, udpPort = 0) =>
+  openShmPort({ nowNs, address, udpPort, random: new SeededRandom(++seed).stream('ring') });
+
+async function meet(a: SharedMemoryPort, b: SharedMemoryPort): Promise<void> {
+  let shares = [false, false];
+  for (let i = 0; i < 10 && shares.includes(false); i++) {
+    shares = await Promise.all([a.share(b.address, b.udpPort), b.share(a.address, a.udpPort)]);
+  }
+  expect(shares).toEqual([true, true]);
+}
+
+async function openPair(): Promise<PortPair & { readonly a: SharedMemoryPort; readonly b: SharedMemoryPort }> {
+  const [a, b] = [shmPort(A), shmPort(B)];
+  await Promise.all([a.open(), b.open()]);
+  await meet(a, b);
+  return { a, b, conflicting: () => shmPort(A, a.udpPort) };
+}
+
+if (missing === undefined) portContract('shared memory', { seesTrafficClass: true, seesIpId: true }, openPair);
+
+describe.skipIf(missing !== undefined)('a port through shared memory (needs koffi on Linux)', () => {
+  async function withPorts<T extends readonly Port[]>(ports: T, body: (...ports: T) => Promise<void>): Promise<void> {
+    await Promise.all(ports.map((port) => port.open()));
+    try {
+      await body(...ports);
+    } finally {
+      await Promise.all(ports.map((port) => port.close()));
+    }
+  }
+  const numbered = (count: number, from = 0) =>
+    Array.from({ length: count }, (_, i) => new Uint8Array(100).fill(from + i));
+
+  it('goes through the socket until the peer reads the ring, then through the ring, and loses nothing', () =>
+    withPorts([shmPort(A), shmPort(B)] as const, async (a, b) => {
+      const received = collect(b);
+      for (let i = 0; i < 40; i++) {
+        sendAll(a, b, numbered(1, i));
+        await until(() => received.length === i + 1, `datagram ${i}`);
+      }
+      expect(received.map(({ payload }) => payload[0])).toEqual([...Array(40).keys()]);
+      expect(await a.share(b.address, b.udpPort)).toBe(true);
+      expect(a.counters.txDatagrams).toBe(40);
+      expect(b.counters.rxDatagrams).toBe(40);
+    }));
+
+  it('speaks with a port that knows no rings as before: the offers are packets that it drops', () =>
+    withPorts([shmPort(A), openBatchedUdpPort({ nowNs, address: B, udpPort: 0 })] as const, async (a, b) => {
+      const received = collect(b);
+      sendAll(a, b, numbered(5));
+      await until(() => received.length === 6, 'all datagrams, and an offer');
+      expect(received.filter(({ payload }) => payload.length === 100)).toHaveLength(5);
+      expect(received.filter(({ payload }) => payload[0] === 0xff)).toHaveLength(1);
+      expect(await a.share(b.address, b.udpPort)).toBe(false);
+    }));
+
+  it('parts a batch between a ring and the socket', () =>
+    withPorts(
+      [shmPort(A), shmPort(B), openBatchedUdpPort({ nowNs, address: C, udpPort: 0 })] as const,
+      async (a, b, c) => {
+        await meet(a, b);
+        const [byRing, bySocket] = [collect(b), collect(c)];
+        const batch = a.beginBatch()!;
+        const to = [c, b, b, c, c, b, c];
+        to.forEach((port, slot) => {
+          batch.count++;
+          batch.slab.fill(slot, batch.payloadOffset(slot), batch.payloadOffset(slot) + 100);
+          batch.lengths[slot] = 100;
+          batch.sources[slot] = a.address;
+          batch.destinations[slot] = port.address;
+          batch.destinationPorts[slot] = port.udpPort;
+          batch.ecns[slot] = 0;
+          batch.dscps[slot] = 0;
+          batch.ipIds[slot] = batch.trainIndex(slot);
+        });
+        a.sendBatch(batch);
+        const isPacket = ({ payload }: { payload: Uint8Array }) => payload.length === 100;
+        await until(() => byRing.length === 3 && bySocket.filter(isPacket).length === 4, 'both parts');
+        expect(byRing.map(({ payload }) => payload[0])).toEqual([1, 2, 5]);
+        expect(bySocket.filter(isPacket).map(({ payload }) => payload[0])).toEqual([0, 3, 4, 6]);
+      },
+    ));
+
+  it('wakes a port that sleeps, each time', () =>
+    withPorts([shmPort(A), shmPort(B)] as const, async (a, b) => {
+      await meet(a, b);
+      const received = collect(b);
+      for (let i = 0; i < 20; i++) {
+        await new Promise((resolve) => setTimeout(resolve, 5)); // timer: until nobody spins any more
+        sendAll(a, b, numbered(1, i));
+        await until(() => received.length === i + 1, `datagram ${i}`);
+      }
+    }));
+
+  it('waits while a ring is full, and goes on in order', () =>
+    withPorts([shmPort(A), shmPort(B)] as const, async (a, b) => {
+      await meet(a, b);
+      const received = collect(b);
+      // More than the ring holds, less than the batches and the ring: nobody reads meanwhile.
+      const count = RING_SLOTS + 100;
+      sendAll(a, b, numbered(count));
+      expect(a.counters.txErrors).toBe(0);
+      await until(() => received.length === count, 'all datagrams');
+      expect(received.map(({ payload }) => payload[0])).toEqual([...Array(count).keys()].map((i) => i & 0xff));
+    }));
+
+  it('goes back to the socket when the peer closes, and finds the next one', () =>
+    withPorts([shmPort(A)] as const, async (a) => {
+      const first = shmPort(B);
+      await first.open();
+      const { udpPort } = first;
+      await meet(a, first);
+      await first.close();
+      expect(await a.share(B, udpPort)).toBe(false);
+      const second = shmPort(B, udpPort);
+      await second.open();
+      try {
+        const received = collect(second);
+        sendAll(a, second, numbered(3));
+        await until(() => received.length === 3, 'datagrams through the socket');
+        await meet(a, second);
+        sendAll(a, second, numbered(3));
+        await until(() => received.length === 6, 'datagrams through the ring');
+      } finally {
+        await second.close();
+      }
+    }));
+
+  it('lets a port close while a datagram is handed over', () =>
+    withPorts([shmPort(A), shmPort(B)] as const, async (a, b) => {
+      await meet(a, b);
+      let handed = 0;
+      let closing: Promise<void> | undefined;
+      b.onDatagram = () => {
+        handed++;
+        closing ??= b.close();
+      };
+      sendAll(a, b, numbered(50));
+      await until(() => closing !== undefined, 'the first datagram');
+      await closing;
+      expect(handed).toBe(1);
+    }));
+});
