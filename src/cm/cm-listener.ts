@@ -8,17 +8,17 @@ import type { CmRequest } from './cm-request.js';
 import { Crowd } from './crowd.js';
 import { PROVED_PACE, SetUpPace, UNPROVED_PACE } from './set-up-pace.js';
 
-/** What a request shows to the listener that it waits in. */
+/** A request that waits in a listener. */
 export interface WaitingRequest {
   /** IP address of the peer. */
   readonly remote: IpAddress;
-  /** The peer is known to receive at the address. */
+  /** The peer has proved that it receives at its address. */
   readonly hasProved: boolean;
   /** It may still be accepted or rejected. */
   readonly isPending: boolean;
-  /** Says no. */
+  /** Rejects the request. */
   reject(): void;
-  /** Gives its place to others, without a word. @internal */
+  /** Drops the request without an answer. @internal */
   crowdOut(): void;
 }
 
@@ -27,7 +27,7 @@ export interface WaitingRequest {
  * requests of datagram services.
  */
 export class CmListener<R extends WaitingRequest = CmRequest> implements AsyncDisposable {
-  /** Of RDMA_PS_TCP, for datagrams of RDMA_PS_UDP; 1..65535. */
+  /** Port in RDMA_PS_TCP, or for datagrams in RDMA_PS_UDP; 1..65535. */
   readonly port: number;
   readonly #backlog: number;
   readonly #clock: Clock;

@@ -205,8 +205,8 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Serves datagrams on a port of RDMA_PS_UDP, 1..65535: the listener yields requests of peers that look for a queue pair to send to. `backlog`, and
-   * who makes room in it, as for {@link listen}. Throws ERR_ROCE_BUSY when the port is served already.
+   * Serves datagrams on a port of RDMA_PS_UDP, 1..65535. The listener yields the requests of peers that look for a queue pair to send to. `backlog` works
+   * as for {@link listen}. Throws ERR_ROCE_BUSY if the port is served already.
    */
   listenForDatagrams(port: number, options: { readonly backlog?: number } = {}): CmListener<DatagramRequest> {
     checkOptions('listenForDatagrams', options, { backlog: true });
@@ -214,9 +214,9 @@ export class ConnectionManager implements AsyncDisposable {
   }
 
   /**
-   * Finds the queue pair that serves datagrams on a port of RDMA_PS_UDP at `remote` (`rdma_connect` of a UD queue pair). The address handle is of `pd`.
-   * Rejects with ERR_ROCE_CONNECT when nobody answers, and with ServiceRejected when somebody says no; ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT as the
-   * options say.
+   * Finds the queue pair that serves datagrams on a port of RDMA_PS_UDP at `remote` (`rdma_connect` of a UD queue pair). The address handle belongs to
+   * `pd`. Rejects with ERR_ROCE_CONNECT if there is no answer, with ServiceRejected if the peer rejects, and with ERR_ROCE_ABORTED or ERR_ROCE_TIMEOUT
+   * as the options say.
    */
   resolve(
     remote: IpAddress,

@@ -123,8 +123,8 @@ export class Connection extends Resource {
   }
 
   /**
-   * Registers memory once, for any number of operations of this connection: a buffer of the program's, in place, or so many bytes of fresh zeroed
-   * memory, which every engine reaches. Pass the region, or a `slice` of it, to `send`, `write` and `read` (docs/buffers.md). `access` combines flags of
+   * Registers memory once, for any number of operations of this connection: a buffer of the program in place, or, for a number, that many bytes of new
+   * memory, which are zero and which every engine reaches. Pass the region, or a `slice` of it, to `send`, `write` and `read` (docs/buffers.md). `access` combines flags of
    * `Access`. Close the region when its last operation has settled, or leave it to the connection. Rejects with ERR_ROCE_UNSUPPORTED for memory that a NIC
    * in a worker cannot reach, ERR_ROCE_CLOSED when the connection is closed.
    */
@@ -135,8 +135,8 @@ export class Connection extends Resource {
 
   /**
    * Sends one message. Resolves when the peer's NIC has acknowledged it. Rejects with ERR_ROCE_LIMIT when it is longer than the peer's
-   * receives (`messageBytesMax` of its options, 64 KiB by default). `data` must not change before; when the wait ends early (ERR_ROCE_ABORTED,
-   * ERR_ROCE_TIMEOUT) not until the error's `released` has resolved, and the message may arrive all the same.
+   * receives (`messageBytesMax` of its options, 64 KiB by default). Do not change `data` before the promise settles. If the wait ends early
+   * (ERR_ROCE_ABORTED, ERR_ROCE_TIMEOUT), the message may still arrive: do not change `data` before the error's `released` has resolved.
    */
   async send(data: Memory, options?: SendOptions): Promise<void> {
     this.#expectUnclaimed();
@@ -237,8 +237,8 @@ export class Connection extends Resource {
   }
 
   /**
-   * Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. `data` must not change before the promise settles; when
-   * the wait ends early not until the error's `released` has resolved, and the bytes may be written all the same.
+   * Writes into the peer's memory at `offset` of the region it opened; its CPU takes no part. Do not change `data` before the promise settles. If the
+   * wait ends early, the bytes may still be written: do not change `data` before the error's `released` has resolved.
    */
   async write(data: Memory, offset = 0, options?: WaitOptions): Promise<void> {
     checkMemory(data);

@@ -24,6 +24,7 @@ import {
 } from './ip-addressing.js';
 import { PRIVATE_DATA_BYTES } from './messages.js';
 import type { CmProtocol } from './protocol.js';
+import { NO_DATA } from './protocol-parts.js';
 import { SIDR_REJECTED, SIDR_VALID, sidrStatusText } from './reject-reason.js';
 import type { ServiceEvent, ServiceQuestion } from './sidr-requester.js';
 import type { ServiceAnswer, ServiceRequest } from './sidr-responder.js';
@@ -45,7 +46,6 @@ export interface DatagramAcceptOptions {
 
 const RESOLVE_OPTIONS: OptionNames<ResolveOptions> = { ...WAIT_OPTIONS, privateData: true };
 const ACCEPT_OPTIONS: OptionNames<DatagramAcceptOptions> = { privateData: true, qkey: true };
-const NO_DATA = new Uint8Array(0);
 
 /** A resolved datagram service. Send a message to it with `qp.postSend({opcode: 'SEND', sges, ...service.destination})`. */
 export interface DatagramService {

@@ -15,7 +15,7 @@ const RDMA_PS_UDP = 0x0111n;
 
 /** Q_Key of queue pairs of RDMA_PS_UDP (`RDMA_UDP_QKEY` in Linux). */
 export const UDP_QKEY = 0x01234567;
-/** Ports for whom asks and needs none in particular: the dynamic range (RFC 6335). */
+/** Source ports of requests: the dynamic range (RFC 6335). */
 const DYNAMIC_PORT_MIN = 49152;
 const DYNAMIC_PORTS = 16384;
 
@@ -29,18 +29,18 @@ export function udpServiceId(port: number): bigint {
   return (RDMA_PS_UDP << 16n) | BigInt(port);
 }
 
-/** A port of the dynamic range. */
+/** A random port of the dynamic range. */
 export function dynamicPort(random: RandomSource): number {
   return DYNAMIC_PORT_MIN + (random.u32() % DYNAMIC_PORTS);
 }
 
-/** Throws ERR_ROCE_OUT_OF_RANGE. */
+/** Throws ERR_ROCE_OUT_OF_RANGE for what is not a port number. */
 export function checkPort(port: number): void {
   if (Number.isInteger(port) && port >= 1 && port <= 65535) return;
   throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${port} is not a port number`, 'it must be 1 to 65535');
 }
 
-/** Throws ERR_ROCE_ADDRESS_FAMILY. */
+/** Throws ERR_ROCE_ADDRESS_FAMILY if the addresses are of different families. */
 export function checkFamily(local: IpAddress, remote: IpAddress): void {
   if (remote.family === local.family) return;
   throw new RoceError('ERR_ROCE_ADDRESS_FAMILY', `${remote} cannot be reached from ${local}: other address family`);

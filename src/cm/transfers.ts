@@ -9,7 +9,7 @@ import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
-import { bytesOf, checkMemory, type Memory, sliceOf } from './memory.js';
+import { bytesOf, type Memory, sliceOf } from './memory.js';
 import type { Operation, Operations } from './operations.js';
 
 /** One scatter/gather element: the whole of what is registered. */
@@ -28,12 +28,11 @@ export class Transfers {
   }
 
   /**
-   * One operation on `memory`, as long as the caller has patience; what has begun by then ends in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for what
-   * is no memory, and for a region that the NIC may not write where it has to; ERR_ROCE_CONFLICT for a region of another protection domain,
-   * ERR_ROCE_CLOSED for one that is closed.
+   * One operation on `memory`, which the caller has checked (`checkMemory`), as long as the caller has patience. An operation that has begun by then ends
+   * in its own time. Throws ERR_ROCE_INVALID_ARGUMENT for a region that the NIC must write and may not, ERR_ROCE_CONFLICT for a region of another
+   * protection domain, ERR_ROCE_CLOSED for a closed region.
    */
   async run(memory: Memory, patience: Patience | undefined, operation: (sges: Elements) => Operation): Promise<void> {
-    checkMemory(memory);
     if (this.#operations.failure !== undefined) throw this.#operations.failure;
     const slice = sliceOf(memory);
     if (slice === undefined) {

@@ -11,10 +11,10 @@ import type { LibC, LoopPoll } from './libc.js';
 export class LoopReadiness {
   readonly #poll: LoopPoll;
   readonly #onPoll: (status: number) => void;
-  /** libuv has stopped, because the socket had an error, which the next read takes away. */
+  /** libuv stops polling after a socket error. The next read clears the error. */
   #stopped = false;
 
-  /** `onReadable` is called outside of Node's callbacks: it must not throw, and only schedule what is to be done. */
+  /** `onReadable` runs outside of Node's callbacks: it must not throw, and must only schedule work. */
   constructor(lib: LibC, fd: number, onReadable: () => void) {
     this.#onPoll = (status) => {
       if (status < 0) this.#stopped = true;
@@ -23,14 +23,14 @@ export class LoopReadiness {
     this.#poll = lib.pollOnLoop(fd, this.#onPoll);
   }
 
-  /** To be called when everything has been read. */
+  /** Call it after everything has been read. */
   rest(): void {
     if (!this.#stopped) return;
     this.#stopped = false;
     this.#poll.start(this.#onPoll);
   }
 
-  /** Nothing is called any more. */
+  /** Ends the polling; `onReadable` is not called again. */
   close(): void {
     this.#stopped = false;
     this.#poll.close();

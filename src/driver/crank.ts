@@ -13,7 +13,7 @@ import { nowNs } from './system-clock.js';
  */
 export const PACING_CATCH_UP_NS = 10e6;
 
-/** More datagrams than a socket holds: whoever has read so many has read all that had arrived before. */
+/** More datagrams than a socket holds. After reading this many, everything that had arrived before has been read. */
 const ARRIVED_MAX = 8192;
 const NONE_DUE = -1;
 
@@ -26,7 +26,7 @@ export class Crank {
   nowNs = nowNs();
   /** Datagrams and pauses since the last turn. */
   #heard = 0;
-  /** ... and since the first turn that found a timer due; {@link NONE_DUE}: none was. */
+  /** Datagrams and pauses since the first turn that found a timer due; {@link NONE_DUE}: no timer is due. */
   #heardSinceDue = NONE_DUE;
 
   /** Received datagrams and pauses go to the NIC from here on. */
@@ -48,7 +48,7 @@ export class Crank {
     };
   }
 
-  /** A timer is due, and waits for what has arrived to be read: the next turn must come at once. */
+  /** A timer is due and waits until everything that has arrived is read: the next turn must come at once. */
   get isReading(): boolean {
     return this.#heardSinceDue !== NONE_DUE;
   }
@@ -70,8 +70,8 @@ export class Crank {
   }
 
   /**
-   * A timer is judged in the first turn that comes with nothing new. A process that had to wait for a processor finds its timers due and its answers in
-   * the socket, and one that sent again without reading them would get as many answers more.
+   * Whether this turn judges timers: the first turn without new datagrams does. A process that had to wait for a processor finds its timers due and the
+   * answers in its socket. If it sent again without reading them, it would get as many answers more.
    */
   #mayJudge(heard: number): boolean {
     if (this.nic.nextTimerNs > this.nowNs) {

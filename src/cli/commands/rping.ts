@@ -5,7 +5,7 @@
 
 import { type Command, Option } from 'commander';
 import { ConnectionManager } from '../../cm/connection-manager.js';
-import { acceptSideBySide, type Established } from '../../cm/side-by-side.js';
+import { acceptSideBySide } from '../../cm/side-by-side.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
@@ -18,6 +18,7 @@ import { localAddressTowards } from '../local-address.js';
 import { addressOption, countOption, portOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { linger, watched } from '../peer-watch.js';
+import { whileListening } from '../rdma-cm/while-listening.js';
 import { type PingOptions, RpingEnd, SIZE_MAX_BYTES, SIZE_MIN_BYTES, type Tally } from '../rping-end.js';
 
 const DEFAULT_PORT = 7174;
@@ -119,21 +120,13 @@ function wireOf({ server, address, bind, frame, framePort, linkMtu }: RpingOptio
 /** Answers one client until it is gone, or Ctrl-C. */
 async function serve(cm: ConnectionManager, options: RpingOptions, output: Output): Promise<Tally> {
   const { interrupted } = output.io;
-  const listener = cm.listen(options.port);
-  const stop = () => listener.close();
-  interrupted.addEventListener('abort', stop, { once: true });
-  output.note(`listening on ${cm.device.address} port ${options.port}`);
-  let client: Established<RpingEnd>;
-  try {
-    const makeEnd = () => RpingEnd.create(cm.device, options);
-    [client] = await acceptSideBySide(listener, 1, { makeEnd, responderResources: 1, initiatorDepth: 1 });
-  } catch (error) {
+  const makeEnd = () => RpingEnd.create(cm.device, options);
+  const accepted = whileListening(cm, cm.listen(options.port), output, (listener) =>
+    acceptSideBySide(listener, 1, { makeEnd, responderResources: 1, initiatorDepth: 1 }),
+  );
+  const [{ connection, end }] = await accepted.catch((error) => {
     throw interrupted.aborted ? new CommandFailure(EXIT_INTERRUPTED) : error;
-  } finally {
-    interrupted.removeEventListener('abort', stop);
-    listener.close();
-  }
-  const { connection, end } = client;
+  });
   const tally: Tally = { peer: connection.remote, pings: 0, faults: 0, seconds: 0 };
   const startNs = nowNs();
   const hangUp = () => void connection.disconnect();

@@ -9,41 +9,21 @@ import type { ConnectionManager } from '../../cm/connection-manager.js';
 import type { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import { rangeOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { linger, watched } from '../peer-watch.js';
-import {
-  acceptAll,
-  addManyConnectionsOptions,
-  connectTo,
-  type ManyConnectionsOptions,
-  withManager,
-} from '../rdma-cm/many-connections.js';
+import { addBothWaysOptions, type BothWaysOptions, reportBothWays } from '../rdma-cm/both-ways.js';
+import { acceptAll, addManyConnectionsOptions, connectTo, withManager } from '../rdma-cm/many-connections.js';
 import { MessageEnd } from '../rdma-cm/message-end.js';
-
-const DEFAULT_COUNT = 10;
-const DEFAULT_SIZE_BYTES = 100;
-const COUNT_MAX = 4096;
-
-interface UcmatoseOptions extends ManyConnectionsOptions {
-  readonly count: number;
-  readonly size: number;
-}
 
 /** Adds `rocev2 ucmatose` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const command = program
     .command('ucmatose')
     .description('Connect over rdma_cm and send messages both ways. The peer is ucmatose or another rocev2 ucmatose.');
-  addManyConnectionsOptions(command)
-    .option(
-      '-C, --count <n>',
-      'messages each way on each connection, 0 for none',
-      rangeOption(0, COUNT_MAX),
-      DEFAULT_COUNT,
-    )
-    .option('-S, --size <size>', 'message size', sizeOption, DEFAULT_SIZE_BYTES)
-    .option('--json', 'print one JSON document')
+  addBothWaysOptions(addManyConnectionsOptions(command), {
+    count: 'messages each way on each connection, 0 for none',
+    size: 'message size',
+  })
     .addHelpText(
       'after',
       `
@@ -54,30 +34,18 @@ Examples:
   rocev2 ucmatose -s 127.0.0.2 -b 127.0.0.1 -c 16
   rocev2 ucmatose -s 192.0.2.7 -C 100 -S 1KiB            # the server runs: ucmatose -C 100 -S 1024`,
     )
-    .action((options: UcmatoseOptions) => ucmatose(options, new Output(io, options.json === true)));
+    .action((options: BothWaysOptions) => ucmatose(options, new Output(io, options.json === true)));
 }
 
-async function ucmatose(options: UcmatoseOptions, output: Output): Promise<void> {
-  const { connections, count, size } = options;
+async function ucmatose(options: BothWaysOptions, output: Output): Promise<void> {
   const isServer = options.server === undefined;
-  const { peer, seconds } = await withManager(options, output, async (cm) => {
+  const outcome = await withManager(options, output, async (cm) => {
     const ends = await (isServer ? accept(cm, options, output) : connect(cm, options, output));
     const startNs = nowNs();
     await watched(cm.device, output.io.interrupted, (alive) => exchange(ends, isServer, alive));
     return { peer: ends[0].connection.remote, seconds: (nowNs() - startNs) / NS_PER_S };
   });
-  const messages = `${count} messages of ${size} bytes each way`;
-  output.line(
-    `${connections} connection${connections === 1 ? '' : 's'}, ${messages}, in ${seconds.toFixed(2)} seconds`,
-  );
-  output.document('ucmatose', {
-    role: isServer ? 'server' : 'client',
-    peer: peer.text,
-    connections,
-    iterations: count,
-    sizeBytes: size,
-    seconds,
-  });
+  reportBothWays('ucmatose', 'messages', options, outcome, output);
 }
 
 interface Connected {
@@ -85,15 +53,15 @@ interface Connected {
   readonly end: MessageEnd;
 }
 
-function endOf(cm: ConnectionManager, { count, size }: UcmatoseOptions): Promise<MessageEnd> {
+function endOf(cm: ConnectionManager, { count, size }: BothWaysOptions): Promise<MessageEnd> {
   return MessageEnd.create(cm.device, { count, sizeBytes: size });
 }
 
-function accept(cm: ConnectionManager, options: UcmatoseOptions, output: Output): Promise<Connected[]> {
+function accept(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Connected[]> {
   return acceptAll(cm, options, () => endOf(cm, options), output);
 }
 
-function connect(cm: ConnectionManager, options: UcmatoseOptions, output: Output): Promise<Connected[]> {
+function connect(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Connected[]> {
   const one = async () => {
     const end = await endOf(cm, options);
     return { end, connection: await connectTo(cm, options, end, output) };

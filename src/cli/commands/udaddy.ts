@@ -1,6 +1,6 @@
 /**
- * `rocev2 udaddy`: a peer of udaddy (rdma-core, librdmacm/examples/udaddy.c). The client finds the server's queue pair through rdma_cm (SIDR) and
- * sends its datagrams; the server has all of them and answers each sender with as many. Nothing is acknowledged, and nothing is repeated.
+ * `rocev2 udaddy`: a peer of udaddy (rdma-core, librdmacm/examples/udaddy.c). The client resolves the server's queue pair through rdma_cm (SIDR) and
+ * sends its datagrams. The server receives all of them and answers each client with as many. Nothing is acknowledged or retransmitted.
  */
 
 import type { Command } from 'commander';
@@ -11,29 +11,21 @@ import { UDP_QKEY } from '../../cm/ip-addressing.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import type { IpAddress } from '../../packet/address.js';
 import { CommandFailure, EXIT_FAILED } from '../exit.js';
-import { rangeOption, sizeOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { watched } from '../peer-watch.js';
+import { addBothWaysOptions, type BothWaysOptions, type Outcome, reportBothWays } from '../rdma-cm/both-ways.js';
 import { DatagramEnd } from '../rdma-cm/datagram-end.js';
 import { DatagramPeers } from '../rdma-cm/datagram-peers.js';
-import { addManyConnectionsOptions, type ManyConnectionsOptions, withManager } from '../rdma-cm/many-connections.js';
+import { addManyConnectionsOptions, withManager } from '../rdma-cm/many-connections.js';
+import { whileListening } from '../rdma-cm/while-listening.js';
 import { checkDatagramSize } from '../transfer/endpoint.js';
 
 const DEFAULT_PORT = 7174;
-const DEFAULT_COUNT = 10;
-const DEFAULT_SIZE_BYTES = 100;
-const COUNT_MAX = 4096;
-/** Nobody waits for a receive to be posted: all datagrams of all clients may come at once. */
+/** Most receives of a server. All datagrams of all clients may arrive at once, and a datagram without a posted receive is lost. */
 const RECEIVES_MAX = 16_384;
-/** A datagram that has not come by then was lost. */
+/** After this long without a datagram, missing datagrams count as lost. */
 const LOST_AFTER_MS = 10_000;
-
-interface UdaddyOptions extends ManyConnectionsOptions {
-  readonly count: number;
-  readonly size: number;
-}
 
 /** Adds `rocev2 udaddy` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -42,15 +34,10 @@ export function register(program: Command, io: CliIo): void {
     .description(
       'Find a queue pair through rdma_cm and exchange datagrams with udaddy, or with another rocev2 udaddy.',
     );
-  addManyConnectionsOptions(command, DEFAULT_PORT)
-    .option(
-      '-C, --count <n>',
-      'datagrams each way on each connection; 0: none',
-      rangeOption(0, COUNT_MAX),
-      DEFAULT_COUNT,
-    )
-    .option('-S, --size <size>', 'size of a datagram, at most the path MTU', sizeOption, DEFAULT_SIZE_BYTES)
-    .option('--json', 'print one JSON document')
+  addBothWaysOptions(addManyConnectionsOptions(command, DEFAULT_PORT), {
+    count: 'datagrams each way on each connection; 0: none',
+    size: 'size of a datagram, at most the path MTU',
+  })
     .addHelpText(
       'after',
       `
@@ -63,10 +50,10 @@ Examples:
   rocev2 udaddy -s 127.0.0.2 -b 127.0.0.1 -c 4
   rocev2 udaddy -s 192.0.2.7 -C 100 -S 1KiB              # the server runs: udaddy -C 100 -S 1024`,
     )
-    .action((options: UdaddyOptions) => udaddy(options, new Output(io, options.json === true)));
+    .action((options: BothWaysOptions) => udaddy(options, new Output(io, options.json === true)));
 }
 
-async function udaddy(options: UdaddyOptions, output: Output): Promise<void> {
+async function udaddy(options: BothWaysOptions, output: Output): Promise<void> {
   const { connections, count, size } = options;
   if (connections * count > RECEIVES_MAX) {
     throw new RoceError(
@@ -76,30 +63,14 @@ async function udaddy(options: UdaddyOptions, output: Output): Promise<void> {
     );
   }
   const isServer = options.server === undefined;
-  const { peer, seconds } = await withManager(options, output, async (cm) => {
+  const outcome = await withManager(options, output, async (cm) => {
     checkDatagramSize(size, cm.device.attributes.pathMtuMax, '-S');
     return (isServer ? serve : ask)(cm, options, output);
   });
-  const datagrams = `${count} datagrams of ${size} bytes each way`;
-  output.line(
-    `${connections} connection${connections === 1 ? '' : 's'}, ${datagrams}, in ${seconds.toFixed(2)} seconds`,
-  );
-  output.document('udaddy', {
-    role: isServer ? 'server' : 'client',
-    peer: peer.text,
-    connections,
-    iterations: count,
-    sizeBytes: size,
-    seconds,
-  });
+  reportBothWays('udaddy', 'datagrams', options, outcome, output);
 }
 
-interface Outcome {
-  readonly peer: IpAddress;
-  readonly seconds: number;
-}
-
-/** What it means when nothing comes any more. */
+/** The silence that ends a run, and its error. */
 function lost(progress: () => string, ends: readonly DatagramEnd[]) {
   const failure = () => {
     const tooLong = ends.reduce((sum, end) => sum + end.tooLong, 0);
@@ -111,17 +82,12 @@ function lost(progress: () => string, ends: readonly DatagramEnd[]) {
 
 // ---- the server
 
-async function serve(cm: ConnectionManager, options: UdaddyOptions, output: Output): Promise<Outcome> {
+async function serve(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Outcome> {
   const { port, connections, count, size } = options;
-  const { interrupted } = output.io;
   // One queue pair for all clients: a request that is forged, or repeated, costs no other one.
   const end = await DatagramEnd.create(cm.device, size, connections * count);
   const peers = new DatagramPeers(connections, count);
-  const listener = cm.listenForDatagrams(port);
-  const stop = () => listener.close();
-  interrupted.addEventListener('abort', stop, { once: true });
-  output.note(`listening on ${cm.device.address} port ${port}`);
-  try {
+  return whileListening(cm, cm.listenForDatagrams(port), output, async (listener) => {
     const accepting = acceptRequests(listener, end, peers);
     if (count === 0) {
       await accepting;
@@ -133,7 +99,7 @@ async function serve(cm: ConnectionManager, options: UdaddyOptions, output: Outp
     const silence = lost(() => `${peers.received} of ${connections * count} datagrams`, [end]);
     await watched(
       cm.device,
-      interrupted,
+      output.io.interrupted,
       async (alive) => {
         while (!peers.isComplete) {
           peers.count(await end.next());
@@ -147,13 +113,10 @@ async function serve(cm: ConnectionManager, options: UdaddyOptions, output: Outp
       silence,
     );
     return { peer: peers.firstAddress!, seconds: (nowNs() - startNs) / NS_PER_S };
-  } finally {
-    interrupted.removeEventListener('abort', stop);
-    listener.close();
-  }
+  });
 }
 
-/** Tells every client of the queue pair. Without datagrams to come, the requests themselves are what is counted. */
+/** Accepts every request. If no datagrams are to be sent, the requests are counted instead. */
 async function acceptRequests(
   listener: CmListener<DatagramRequest>,
   end: DatagramEnd,
@@ -166,14 +129,14 @@ async function acceptRequests(
   }
 }
 
-/** Resolves when the first client that may send has sent: until then a server waits as long as it takes. */
+/** Resolves with the first datagram of a client. Until then the server waits without a limit. */
 async function receiveFirst(end: DatagramEnd, peers: DatagramPeers): Promise<void> {
   while (peers.received === 0) peers.count(await end.next());
 }
 
 // ---- the client
 
-async function ask(cm: ConnectionManager, options: UdaddyOptions, output: Output): Promise<Outcome> {
+async function ask(cm: ConnectionManager, options: BothWaysOptions, output: Output): Promise<Outcome> {
   const { server, port, connections, count, size } = options;
   const { interrupted } = output.io;
   const found = await Promise.all(

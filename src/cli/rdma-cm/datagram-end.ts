@@ -12,10 +12,10 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 
-/** Sends that wait at a time. */
+/** Depth of the send queue. */
 const SEND_DEPTH = 64;
 
-/** A datagram that has come. */
+/** A received datagram. */
 export interface Arrival {
   /** IP address of the sender. */
   readonly source: IpAddress;
@@ -25,11 +25,11 @@ export interface Arrival {
 
 /** Datagrams of one queue pair. */
 export class DatagramEnd {
-  /** In RTS, with all receives posted. */
+  /** The queue pair, in RTS with all receives posted. */
   readonly qp: QueuePair;
-  /** Of the address handles that it sends to. */
+  /** Protection domain of the queue pair and of the address handles for it. */
   readonly pd: ProtectionDomain;
-  /** Datagrams that did not fit a receive. */
+  /** Number of datagrams that were too long for a receive. */
   tooLong = 0;
   readonly #sendCq: CompletionQueue;
   readonly #recvCq: CompletionQueue;
@@ -51,7 +51,7 @@ export class DatagramEnd {
     this.#sizeBytes = sizeBytes;
   }
 
-  /** Brings a queue pair to RTS, with room for `receives` datagrams that nobody has taken yet. */
+  /** Brings a queue pair to RTS, with `receives` posted receives. */
   static async create(device: RdmaDevice, sizeBytes: number, receives: number): Promise<DatagramEnd> {
     const depth = Math.max(receives, 1);
     const sendCq = await device.createCq(SEND_DEPTH);
@@ -87,7 +87,7 @@ export class DatagramEnd {
     this.#underWay--;
   }
 
-  /** The next datagram; its place takes another one. Those longer than ours are left out, and counted. */
+  /** The next datagram. Its receive is posted again. Datagrams that are too long are skipped and counted. */
   async next(): Promise<Arrival> {
     for (;;) {
       const wc = await this.#recvCq.next();

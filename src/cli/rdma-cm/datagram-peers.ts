@@ -1,9 +1,9 @@
-/** Who sends datagrams to a server, and how many have come of each. A queue pair of an address that has asked for the service is a client; others are not heeded. */
+/** Counts the datagrams of each client of a server. A client is a queue pair of an address that has requested the service; others are ignored. */
 
 import type { IpAddress } from '../../packet/address.js';
 import type { Arrival } from './datagram-end.js';
 
-/** Addresses that may be clients: the one that asked first is forgotten first. Anybody can forge a request. */
+/** Most addresses that are remembered; beyond that, the oldest is forgotten. Requests can be forged. */
 const ADDRESSES_MAX = 4096;
 
 interface Peer extends Arrival {
@@ -14,7 +14,7 @@ interface Peer extends Arrival {
 export class DatagramPeers {
   readonly #connections: number;
   readonly #datagrams: number;
-  /** How many queue pairs each address may have: as many as it has asked for. */
+  /** Queue pairs that each address may still have: one for each of its requests. */
   readonly #admitted = new Map<string, number>();
   readonly #peers = new Map<string, Peer>();
   #requests = 0;
@@ -22,13 +22,13 @@ export class DatagramPeers {
   #received = 0;
   #firstAddress: IpAddress | undefined;
 
-  /** It is complete when so many clients have sent so many datagrams each; with none to send, when as many have asked. */
+  /** Complete when `connections` clients have sent `datagrams` each; if that is 0, when there were as many requests. */
   constructor(connections: number, datagrams: number) {
     this.#connections = connections;
     this.#datagrams = datagrams;
   }
 
-  /** The address has asked for the service. */
+  /** Counts a request for the service from this address. */
   admit(address: IpAddress): void {
     this.#requests++;
     if (this.#datagrams === 0) this.#firstAddress ??= address;
@@ -38,7 +38,7 @@ export class DatagramPeers {
     if (this.#admitted.size > ADDRESSES_MAX) this.#admitted.delete(this.#admitted.keys().next().value!);
   }
 
-  /** One more datagram. What comes from others than clients, or after the last of a client, is not heeded. */
+  /** Counts a datagram. Those of strangers, and those beyond the last of a client, are ignored. */
   count({ source, qpn }: Arrival): void {
     const name = `${source} ${qpn}`;
     let peer = this.#peers.get(name);
@@ -56,22 +56,22 @@ export class DatagramPeers {
     if (peer.received === this.#datagrams) this.#complete++;
   }
 
-  /** Datagrams of all clients. */
+  /** Number of datagrams of all clients. */
   get received(): number {
     return this.#received;
   }
 
-  /** Whether all clients have sent, or asked for, all. */
+  /** Whether everything has arrived. */
   get isComplete(): boolean {
     return (this.#datagrams === 0 ? this.#requests : this.#complete) >= this.#connections;
   }
 
-  /** Those who have sent all. */
+  /** The clients that have sent all their datagrams. */
   complete(): readonly Arrival[] {
     return [...this.#peers.values()].filter(({ received }) => received === this.#datagrams);
   }
 
-  /** Of the first client; undefined while there is none. */
+  /** Address of the first client; undefined while there is none. */
   get firstAddress(): IpAddress | undefined {
     return this.#firstAddress;
   }

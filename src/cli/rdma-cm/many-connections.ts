@@ -12,6 +12,7 @@ import { endingInTime } from '../interruption.js';
 import { localAddressTowards } from '../local-address.js';
 import { addressOption, portOption, rangeOption } from '../options.js';
 import type { Output } from '../output.js';
+import { whileListening } from './while-listening.js';
 
 const DEFAULT_PORT = 7471;
 const CONNECTIONS_MAX = 1024;
@@ -31,7 +32,7 @@ export interface ManyConnectionsOptions {
   readonly json?: boolean;
 }
 
-/** Adds the options, in the spelling of the stock tools. `port` is theirs. */
+/** Adds the options, in the spelling of the stock tools. `port` is the default port of the stock tool. */
 export function addManyConnectionsOptions(command: Command, port: number = DEFAULT_PORT): Command {
   return command
     .option('-s, --server <address>', 'the server to connect to; leave it out to be the server', addressOption)
@@ -64,26 +65,19 @@ export async function withManager<T>(
 }
 
 /** The server's part: waits for all connections. */
-export async function acceptAll<E extends SetUpEnd>(
+export function acceptAll<E extends SetUpEnd>(
   cm: ConnectionManager,
   { port, connections }: ManyConnectionsOptions,
   makeEnd: (device: RdmaDevice) => Promise<E>,
   output: Output,
 ): Promise<Array<Established<E>>> {
-  const listener = cm.listen(port);
-  const stop = () => listener.close();
-  output.io.interrupted.addEventListener('abort', stop, { once: true });
-  output.note(`listening on ${cm.device.address} port ${port}`);
-  try {
-    return await acceptSideBySide(listener, connections, {
+  return whileListening(cm, cm.listen(port), output, (listener) =>
+    acceptSideBySide(listener, connections, {
       makeEnd: () => makeEnd(cm.device),
       responderResources: 1,
       initiatorDepth: 1,
-    });
-  } finally {
-    output.io.interrupted.removeEventListener('abort', stop);
-    listener.close();
-  }
+    }),
+  );
 }
 
 /** The client's part, for one connection. */

@@ -1,12 +1,12 @@
 /**
- * Interrupts of a NIC in a thread of its own, as the application's thread waits for them: one for all events since the last. A thread that is
- * woken for the first of many takes the processor away from the one that makes the others.
+ * Interrupts from a NIC in a thread of its own to the thread of the application: one for all events since the last one. A thread that is woken for the
+ * first of many events takes the processor away from the thread that produces the others.
  */
 
 import { COUNTER } from '../../ring/counters.js';
 import { WORD_INTERRUPTS } from './protocol.js';
 
-/** The NIC's end. Its driver delivers when what arrived has been processed, and again after each turn: never later than that. */
+/** The NIC's side. Its driver delivers after it has processed what arrived, and again after each turn. */
 export class Interrupts {
   readonly #control: Int32Array;
   readonly #counters: Float64Array;
@@ -18,12 +18,12 @@ export class Interrupts {
     this.#counters = counters;
   }
 
-  /** The event ring has something new. */
+  /** Marks that the event ring has new events. */
   raise(): void {
     this.#pending = true;
   }
 
-  /** Wakes the application if anything was raised. */
+  /** Wakes the application if an interrupt is pending. */
   deliver(): void {
     if (!this.#pending) return;
     this.#pending = false;

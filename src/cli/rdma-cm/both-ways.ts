@@ -1,0 +1,55 @@
+/** What `ucmatose` and `udaddy` have in common: so many messages of one size each way on each connection, and what is printed of them. */
+
+import type { Command } from 'commander';
+import type { IpAddress } from '../../packet/address.js';
+import { rangeOption, sizeOption } from '../options.js';
+import type { Output } from '../output.js';
+import type { ManyConnectionsOptions } from './many-connections.js';
+
+const DEFAULT_COUNT = 10;
+const DEFAULT_SIZE_BYTES = 100;
+const COUNT_MAX = 4096;
+
+/** The options of both commands. */
+export interface BothWaysOptions extends ManyConnectionsOptions {
+  /** Messages each way on each connection. */
+  readonly count: number;
+  /** Bytes of a message. */
+  readonly size: number;
+}
+
+/** Adds -C, -S and --json. `count` and `size` describe the first two. */
+export function addBothWaysOptions(command: Command, { count, size }: { count: string; size: string }): Command {
+  return command
+    .option('-C, --count <n>', count, rangeOption(0, COUNT_MAX), DEFAULT_COUNT)
+    .option('-S, --size <size>', size, sizeOption, DEFAULT_SIZE_BYTES)
+    .option('--json', 'print one JSON document');
+}
+
+/** Peer and duration of an exchange. */
+export interface Outcome {
+  /** IP address of the peer; of several, the first. */
+  readonly peer: IpAddress;
+  /** Duration of the exchange. */
+  readonly seconds: number;
+}
+
+/** Prints the line and the document of a command. `messages`: what it calls them, in the plural. */
+export function reportBothWays(
+  command: 'ucmatose' | 'udaddy',
+  messages: string,
+  { server, connections, count, size }: BothWaysOptions,
+  { peer, seconds }: Outcome,
+  output: Output,
+): void {
+  const each = `${count} ${messages} of ${size} bytes each way`;
+  output.line(`${connections} connection${connections === 1 ? '' : 's'}, ${each}, in ${seconds.toFixed(2)} seconds`);
+  output.document(command, {
+    role: server === undefined ? 'server' : 'client',
+    peer: peer.text,
+    connections,
+    iterations: count,
+    sizeBytes: size,
+    seconds,
+  });
+}

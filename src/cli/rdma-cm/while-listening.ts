@@ -1,0 +1,24 @@
+/** A server's listener of RDMA CM while a command works: Ctrl-C closes it, and so does the end of the work. */
+
+import type { CmListener, WaitingRequest } from '../../cm/cm-listener.js';
+import type { ConnectionManager } from '../../cm/connection-manager.js';
+import type { Output } from '../output.js';
+
+/** Says where `listener` listens and runs `work`. `work` hears of Ctrl-C through the listener: its `next` rejects with ERR_ROCE_CLOSED. */
+export async function whileListening<R extends WaitingRequest, T>(
+  cm: ConnectionManager,
+  listener: CmListener<R>,
+  output: Output,
+  work: (listener: CmListener<R>) => Promise<T>,
+): Promise<T> {
+  const { interrupted } = output.io;
+  const stop = () => listener.close();
+  interrupted.addEventListener('abort', stop, { once: true });
+  output.note(`listening on ${cm.device.address} port ${listener.port}`);
+  try {
+    return await work(listener);
+  } finally {
+    interrupted.removeEventListener('abort', stop);
+    listener.close();
+  }
+}
