@@ -66,6 +66,7 @@ async function connectedPair(/** @type {number} */ watched) {
   return { sides, request: new TxBatch(DEPTH, addresses[0]), answer: new TxBatch(DEPTH, addresses[1]) };
 }
 
+/** @type {import('../dist/port/datagram.js').RxDatagram} */
 const rx = {
   bytes: new Uint8Array(0),
   offset: 0,

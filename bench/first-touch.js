@@ -160,4 +160,4 @@ async function main() {
   }
 }
 
-await { main, client, server }[/** @type {'main'} */ (values.role)]();
+await /** @type {Record<string, () => Promise<void>>} */ ({ main, client, server })[values.role]();

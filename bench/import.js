@@ -26,7 +26,13 @@ function fileOf(folder, entry) {
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
 const rows = ENTRIES.flatMap((entry) =>
-  Object.entries(folders).map(([name, folder]) => ({ entry, name, file: fileOf(folder, entry), ms: [], cpuMs: [] })),
+  Object.entries(folders).map(([name, folder]) => ({
+    entry,
+    name,
+    file: fileOf(folder, entry),
+    ms: /** @type {number[]} */ ([]),
+    cpuMs: /** @type {number[]} */ ([]),
+  })),
 ).filter(({ file }) => file !== undefined);
 for (let rep = 0; rep < reps; rep++) {
   for (const row of rows) {

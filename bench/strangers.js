@@ -176,10 +176,7 @@ for (const attack of all) {
   /** @type {Child[]} */
   const children = [];
   try {
-    const result =
-      'runAlone' in attack
-        ? await attack.runAlone({ dist, seconds: Number(values.seconds) })
-        : await attackServer(attack, children);
+    const result = 'runAlone' in attack ? await attack.runAlone({ dist }) : await attackServer(attack, children);
     results.push({ ...result, load: os.loadavg()[0] });
     const service = (result.service ?? []).map(
       ({ name, success, p50, p99 }) =>

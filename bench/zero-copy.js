@@ -69,7 +69,7 @@ for (const size of SIZES) {
   const region = await client.register(size);
   const memories = { private: Buffer.alloc(size), allocated: clientDevice.allocate(size), registered: region };
   for (const [operation, run] of Object.entries(OPERATIONS)) {
-    if (operation === 'send' && size > client.sendBytesMax) continue;
+    if (operation === 'send' && size > (client.agreement.messageBytesMax ?? Infinity)) continue;
     /** @type {Record<string, Array<{us: number, cpuUs: number}>>} */
     const results = { private: [], allocated: [], registered: [] };
     for (let rep = -1; rep < reps; rep++) {

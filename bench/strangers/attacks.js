@@ -6,7 +6,7 @@
  * @typedef {{server: string, client: string, stranger: string, tcpPort: number, udpPort: number, cmPort: number, http?: string, pcap?: string,
  *   region: {addr: string, rkey: number}, serverQp: {qpn: number, rqPsn: number, sqPsn: number},
  *   clientQp: {qpn: number, rqPsn: number, sqPsn: number, sourcePort: number}, going: () => boolean}} Facts
- * @typedef {{seen: any, state: any, before: any, after: any, memory: string, goodputRatio: number}} Outcome
+ * @typedef {{seen: any, state: any, before: any, after: any, memory: string, goodputRatio: number, rateBps: number}} Outcome
  * @typedef {{name: string, title: string, from: string, recovery?: string, rateControl?: object, http?: boolean, pcap?: boolean,
  *   paused?: boolean, run: (facts: Facts) => Promise<any>, achieved: (outcome: Outcome) => {text: string, won: boolean}}} Attack
  */

@@ -213,9 +213,8 @@ export const PACKET_ATTACKS = [
       if (forger === undefined) return { skipped: 'needs a raw socket: root and koffi' };
       const packets = [...new CaptureReader(readFileSync(/** @type {string} */ (pcap)))]
         .map(udpOf)
-        .filter(
-          (udp) => udp !== undefined && udp.sourcePort === clientQp.sourcePort && udp.destination.text === server,
-        );
+        .filter((udp) => udp !== undefined)
+        .filter((udp) => udp.sourcePort === clientQp.sourcePort && udp.destination.text === server);
       await atPace(packets.length > 0 ? 5000 : 0, facts, forger, () =>
         forger.sendBytes(packets[Math.floor(Math.random() * packets.length)].payload),
       );
