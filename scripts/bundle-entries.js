@@ -10,8 +10,11 @@ import { build } from 'esbuild';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const { exports, engines } = JSON.parse(readFileSync(new URL('package.json', `file://${root}`), 'utf8'));
 const bundled = Object.values(exports).filter((entry) => entry.module !== undefined);
-/** What the library loads by its name, from beside the file that asks (verbs/telemetry-loader.ts). */
-const LOADED_BY_NAME = { 'device-telemetry': 'dist/verbs/device-telemetry.js' };
+/** What the library loads by its name, from beside the file that asks (core/optional-part.ts). */
+const LOADED_BY_NAME = {
+  'device-telemetry': 'dist/verbs/device-telemetry.js',
+  'shm-ports': 'dist/driver/shm-ports.js',
+};
 
 rmSync(`${root}dist/bundle`, { recursive: true, force: true });
 const { warnings } = await build({

@@ -15,9 +15,10 @@ import { FaultyPort } from '../faults/faulty-port.js';
 import { openFramePort } from '../frame-port/frame-port.js';
 import { IpAddress } from '../packet/address.js';
 import type { Port } from '../port/datagram.js';
-import { openShmPort, type SharedMemoryPort } from '../shm-port/shm-port.js';
+import type { SharedMemoryPort } from '../shm-port/shm-port.js';
 import { chooseCrc32 } from './crc32/choice.js';
 import { chooseIo, type PortIo } from './port-io.js';
+import { SHARED_MEMORY_PORTS } from './shm-loader.js';
 import { nowNs, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
 import { UdpSurroundings } from './udp-surroundings.js';
@@ -84,7 +85,7 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
   const address = IpAddress.parse(options.address);
   const crc32 = chooseCrc32();
   const framePort = options.frame === undefined ? undefined : makeFramePort(options, address);
-  const udp = framePort === undefined ? makeBatchedPort(options, address, driving === 'polled') : undefined;
+  const udp = framePort === undefined ? await makeBatchedPort(options, address, driving === 'polled') : undefined;
   const batched = udp?.port;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
   const capture =
@@ -147,7 +148,11 @@ interface BatchedPort {
   readonly share?: SharedMemoryPort['share'];
 }
 
-function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boolean): BatchedPort | undefined {
+async function makeBatchedPort(
+  options: PortOptions,
+  address: IpAddress,
+  polled: boolean,
+): Promise<BatchedPort | undefined> {
   const { io = 'dgram', native, udpPort } = options;
   if (native === 'off') {
     if (io !== 'mmsg' && io !== 'shm') return undefined;
@@ -156,6 +161,7 @@ function makeBatchedPort(options: PortOptions, address: IpAddress, polled: boole
   if (chooseIo(io).io === 'dgram') return undefined;
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
   if (io !== 'shm') return { port: openBatchedUdpPort(batched) };
+  const { openShmPort } = await SHARED_MEMORY_PORTS.load();
   const port = openShmPort({ ...batched, random: systemRandom() });
   return { port, share: (...peer) => port.share(...peer) };
 }

@@ -12,7 +12,7 @@ import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { RdmaDevice } from './device.js';
 import type { EstatsOptions } from './device-telemetry.js';
-import { loadTelemetry } from './telemetry-loader.js';
+import { TELEMETRY } from './telemetry-loader.js';
 
 /** Names of all engines. */
 export const ENGINES = ['inline', 'worker'] as const;
@@ -107,7 +107,7 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
 
 /** Checks how it is to be served before the device is opened. */
 async function telemetryFor(estats: true | EstatsOptions) {
-  const { openWatchedDevice, telemetryWanted } = await loadTelemetry();
+  const { openWatchedDevice, telemetryWanted } = await TELEMETRY.load();
   const wanted = telemetryWanted(estats);
   return (link: EngineLink, engine: EngineName) => openWatchedDevice(link, engine, wanted);
 }

@@ -6,8 +6,8 @@
  */
 
 import * as telemetry from './device-telemetry.js';
-import { provideTelemetry } from './telemetry-loader.js';
+import { TELEMETRY } from './telemetry-loader.js';
 
-provideTelemetry(telemetry);
+TELEMETRY.provide(telemetry);
 
 export type { EstatsOptions } from './device-telemetry.js';

@@ -17,6 +17,8 @@ import { PACING_CATCH_UP_NS } from '../crank.js';
 import { EventLoopCrank, type TurnHooks } from '../event-loop-crank.js';
 import { loadExtensions } from '../extensions.js';
 import { type OpenPort, openPort } from '../open-port.js';
+import { SHARED_MEMORY_PORTS } from '../shm-loader.js';
+import * as sharedMemoryPorts from '../shm-ports.js';
 import { nowNs } from '../system-clock.js';
 import { systemRandom } from '../system-random.js';
 import { IdlePolicy } from './idle-policy.js';
@@ -33,6 +35,8 @@ if (data?.role !== ENGINE_THREAD) {
   );
 }
 const application = parentPort!;
+// A bundler makes one file of this thread.
+SHARED_MEMORY_PORTS.provide(sharedMemoryPorts);
 
 function say(message: FromThread): void {
   application.postMessage(message);

@@ -1,0 +1,3 @@
+/** What {@link SHARED_MEMORY_PORTS} loads. */
+
+export { openShmPort } from '../shm-port/shm-port.js';
