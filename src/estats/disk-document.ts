@@ -32,6 +32,8 @@ export const diskSchema = z.object({
   /** For people: where the data is. */
   store: z.string(),
   sizeBytes: number,
+  /** What tells the disk from others; null where nothing does. */
+  identity: z.object({ uuid: z.string(), name: z.string(), generation: number }).nullable(),
   /** Requests that reached the disk. */
   ops: z.array(diskOpSchema),
   /** Time at the disk of those that succeeded in the last minute or two. */
@@ -42,6 +44,21 @@ export const diskSchema = z.object({
   connections: z.object({ rdma: number, tcp: number }),
   /** Data that was not what its sender had checked. */
   crcMismatches: number,
+  /** Of a server: clients refused because they are for another disk. Of a gateway: 1 while it refuses its server for that. */
+  wrongDisks: number,
+  /** Of a disk in a file that the program holds itself. */
+  file: z
+    .object({
+      /** Memory for the table of checksums. */
+      tableMemoryBytes: number,
+      /** Regions of 64 MiB that are still to be checked after a crash. */
+      unsettledRegions: number,
+      /** Reads that failed because a checksum was wrong. */
+      damagedReads: number,
+      /** Null: no scrubber was asked for. */
+      scrub: z.object({ passes: number, checkedBytes: number, damagedBlocks: number }).nullable(),
+    })
+    .nullable(),
   /** Of a gateway to a storage server: the state of the RDMA path, and what it has been through. */
   path: z
     .object({
@@ -50,6 +67,10 @@ export const diskSchema = z.object({
       moves: number,
       resentRequests: number,
       serverRestarts: number,
+      /** How often the server could not be reached at all. */
+      outages: number,
+      /** Why it cannot be reached now, and for how long; null: it can. */
+      outage: z.object({ seconds: number, reason: z.string(), isWrongDisk: z.boolean() }).nullable(),
     })
     .nullable(),
 });

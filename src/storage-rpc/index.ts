@@ -6,8 +6,11 @@
 
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from './disk/block-device.js';
 export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from './disk/block-device.js';
+export type { DiskIdentity } from './disk/disk-identity.js';
 export { FileDevice, type FileDeviceOptions } from './disk/file-device.js';
 export { MemoryDevice } from './disk/memory-device.js';
+export type { OpenFilesOptions, Provision } from './disk/open-files.js';
+export { type ScrubbedDisk, Scrubber, type ScrubberOptions } from './disk/scrubber.js';
 export { type RpcHandler, RpcPeer, type RpcPeerOptions } from './live/rpc-peer.js';
 export { StorageClient, type StorageClientOptions, type StorageClientReport } from './live/storage-client.js';
 export { StorageServer, type StorageServerOptions } from './live/storage-server.js';
@@ -17,7 +20,7 @@ export { NbdDevice } from './nbd/nbd-device.js';
 export { NbdServer, type NbdServerOptions } from './nbd/server.js';
 export type { NbdCounters } from './nbd/server-connection.js';
 export type { SocketAddress } from './nbd/socket-address.js';
-export { openBackend } from './open-backend.js';
+export { type FileBackendOptions, openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
 export type { HostPathOptions, PathState } from './session/host-path.js';
 export type { TransportName } from './sk/channel.js';

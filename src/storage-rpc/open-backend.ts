@@ -2,30 +2,53 @@
 
 import { RoceError } from '../core/errors.js';
 import type { BlockDevice } from './disk/block-device.js';
-import { FileDevice } from './disk/file-device.js';
+import { FileDevice, type FileDeviceOptions } from './disk/file-device.js';
 import { MemoryDevice } from './disk/memory-device.js';
 import { NbdDevice } from './nbd/nbd-device.js';
 
+/** What is said of a disk in a file, and of no other. All fields are optional. */
+export type FileBackendOptions = Omit<FileDeviceOptions, 'path' | 'sizeBytes'>;
+
 /**
  * Opens a backend. `sizeBytes` is needed for memory, makes a file that is not there, and must fit one that is; the size of an NBD export is
- * the server's to say. Rejects with ERR_ROCE_MALFORMED for a text that is no backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing,
- * ERR_ROCE_CONFLICT where it cannot be chosen, and as the backends do.
+ * the server's to say. Notices of a disk in a file go to `onNotice` of `options`. Rejects with ERR_ROCE_MALFORMED for a text that is no backend, ERR_ROCE_INVALID_ARGUMENT where the size is missing,
+ * ERR_ROCE_CONFLICT where it, or another option, cannot be chosen, and as the backends do.
  */
-export async function openBackend(spec: string, sizeBytes: number | undefined): Promise<BlockDevice> {
+export async function openBackend(
+  spec: string,
+  sizeBytes: number | undefined,
+  options: FileBackendOptions = {},
+): Promise<BlockDevice> {
+  if (spec.startsWith('file:') && spec.length > 'file:'.length) {
+    return FileDevice.open({
+      ...options,
+      path: spec.slice('file:'.length),
+      ...(sizeBytes !== undefined && { sizeBytes }),
+    });
+  }
+  const chosen = Object.entries(options).find(([name, value]) => name !== 'onNotice' && value !== undefined);
+  if (chosen !== undefined && isBackend(spec)) {
+    throw new RoceError('ERR_ROCE_CONFLICT', `only a disk in a file has the option ${chosen[0]}`, 'leave it out');
+  }
   if (spec === 'memory') {
     if (sizeBytes === undefined || sizeBytes === 0) {
       throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a disk in memory needs a size', 'for example 1GiB');
     }
     return new MemoryDevice(sizeBytes);
   }
-  if (spec.startsWith('file:') && spec.length > 'file:'.length) {
-    return FileDevice.open({ path: spec.slice('file:'.length), ...(sizeBytes !== undefined && { sizeBytes }) });
-  }
-  if (/^nbd(\+unix)?:/.test(spec)) {
+  if (isNbd(spec)) {
     if (sizeBytes !== undefined) {
       throw new RoceError('ERR_ROCE_CONFLICT', 'the server sets the size of an NBD export');
     }
     return NbdDevice.open(spec.replace(/^nbd:(?=nbd)/, ''));
   }
   throw new RoceError('ERR_ROCE_MALFORMED', `'${spec}' is not a backend`, 'give memory, file:PATH or nbd:URI');
+}
+
+function isNbd(spec: string): boolean {
+  return /^nbd(\+unix)?:/.test(spec);
+}
+
+function isBackend(spec: string): boolean {
+  return spec === 'memory' || isNbd(spec);
 }

@@ -15,6 +15,16 @@ function readEach(...documents: readonly WatchedDocument[]) {
   return { program: programs[0], texts: events.map(({ text }) => text), kinds: events.map(({ kind }) => kind) };
 }
 
+const PATH = {
+  state: 'RDMA',
+  failovers: 0,
+  moves: 0,
+  resentRequests: 0,
+  serverRestarts: 0,
+  outages: 0,
+  outage: null,
+} as const;
+
 describe('rates from two readings', () => {
   it('are what moved between them, an endpoint and its connections', () => {
     const { program } = readEach(
@@ -152,8 +162,28 @@ describe('events', () => {
     expect(kinds[1]).toBe('failure');
   });
 
+  it('tell of an outage of the storage server, of another disk behind its address, and of the end', () => {
+    const away = { seconds: 3, reason: 'ECONNREFUSED', isWrongDisk: false };
+    const documents = [
+      diskDocument(1, {}),
+      diskDocument(2, {}, { path: { ...PATH, outages: 1, outage: away } }),
+      diskDocument(3, {}, { path: { ...PATH, outages: 1, outage: { ...away, isWrongDisk: true } } }),
+      diskDocument(4, {}, { path: { ...PATH, outages: 1 } }),
+    ];
+    const healths = [2, 3, 4].map((count) => readEach(...documents.slice(0, count)).program.health.text);
+    expect(healths.slice(0, 2)).toEqual([
+      'the storage server cannot be reached',
+      'the storage server has another disk',
+    ]);
+    const { texts } = readEach(...documents);
+    expect(texts.slice(1).map((text) => text.replace(/^.*?: /, ''))).toEqual([
+      'the storage server cannot be reached',
+      'the storage server is back',
+    ]);
+  });
+
   it('tell of a failover and of the way back', () => {
-    const path = { state: 'RDMA', failovers: 0, moves: 0, resentRequests: 0, serverRestarts: 0 } as const;
+    const path = PATH;
     const tcp = { connections: { rdma: 0, tcp: 1 }, path: { ...path, state: 'HOLD_DOWN', failovers: 1 } } as const;
     const back = { path: { ...path, failovers: 1 } };
     const documents = [

@@ -92,7 +92,18 @@ export function diskDocument(
     nbdClients: 0,
     connections: { rdma: 1, tcp: 0 },
     crcMismatches: 0,
-    path: { state: 'RDMA', failovers: 0, moves: 0, resentRequests: 0, serverRestarts: 0 },
+    wrongDisks: 0,
+    identity: { uuid: '01234567-89ab-cdef-0123-456789abcdef', name: 'disk', generation: 1 },
+    file: null,
+    path: {
+      state: 'RDMA',
+      failovers: 0,
+      moves: 0,
+      resentRequests: 0,
+      serverRestarts: 0,
+      outages: 0,
+      outage: null,
+    },
     ...rest,
   }) as DiskDocument;
 }

@@ -95,8 +95,8 @@ class Chain {
     return new Chain(server, rocev2Disk('nbd', ...meet, ...listen, ...gatewayArgs, '--json'));
   }
 
-  static async serve(): Promise<Program> {
-    const backend = ['--backend', `file:${join(folder, 'disk')}`, '--size', `${BLOCKS * BLOCK}`];
+  static async serve(name = 'disk'): Promise<Program> {
+    const backend = ['--backend', `file:${join(folder, name)}`, '--size', `${BLOCKS * BLOCK}`];
     const program = rocev2Disk('serve', ...backend, '--bind', '127.54.0.1', '--json');
     await program.writes('stderr', /Ctrl-C ends it/);
     return program;
@@ -179,6 +179,46 @@ describe.skipIf(!isBuilt)('rocev2 disk serve and a gateway to it', () => {
     await device.close();
     expect(await documentOf(gateway)).toMatchObject({ storage: { serverRestarts: 1 } });
     await documentOf(heir);
+  }, 60_000);
+});
+
+describe.skipIf(!isBuilt)('a gateway whose server goes away', () => {
+  it('says so, refuses another disk behind the address, and goes on with the right one', async () => {
+    const { server, gateway } = await Chain.start();
+    const device = await NbdDevice.open(await uriOf(gateway));
+    await device.write(0, page(7), { fua: true });
+    server.kill('SIGKILL');
+    await server.ended();
+    const write = device.write(BLOCK, page(8));
+    await gateway.writes('stderr', /the storage server cannot be reached: .*; requests wait for it\n/);
+    const other = await Chain.serve('other');
+    await gateway.writes(
+      'stderr',
+      /REFUSED: the storage server has another disk: it has 'other' .* 'disk' .* was used/,
+    );
+    await other.writes('stderr', /refused a client of 'disk' .*: this server has 'other'/);
+    expect(await documentOf(other)).toMatchObject({ executed: 0, wrongDisks: expect.any(Number) });
+    const heir = await Chain.serve();
+    await write;
+    await gateway.writes('stderr', /the storage server is back after/);
+    const read = Buffer.alloc(2 * BLOCK);
+    await device.read(0, read.length, read);
+    expect(read.equals(Buffer.concat([page(7), page(8)]))).toBe(true);
+    await device.close();
+    expect(await documentOf(gateway)).toMatchObject({ storage: { outages: 1, outage: null } });
+    await documentOf(heir);
+  }, 60_000);
+
+  it('ends by Ctrl-C all the same', async () => {
+    const { server, gateway } = await Chain.start('--transport', 'tcp');
+    const device = await NbdDevice.open(await uriOf(gateway));
+    server.kill('SIGKILL');
+    await server.ended();
+    const read = device.read(0, BLOCK, Buffer.alloc(BLOCK)).catch(() => 'failed');
+    await gateway.writes('stderr', /cannot be reached/);
+    expect(await documentOf(gateway)).toMatchObject({ storage: { outages: 1 } });
+    expect(await read).toBe('failed');
+    await device.close();
   }, 60_000);
 });
 

@@ -75,6 +75,7 @@ describe.runIf(isBuilt && mayMount)('a file system that runs full under a remote
         expect(stderr).toBe('');
         expect(JSON.parse(stdout)).toEqual({
           tooLarge: 'ERR_ROCE_IO',
+          leftBehind: [],
           intoHole: 'ENOSPC',
           intoSpace: 'done',
           keptWhatWasAcknowledged: true,

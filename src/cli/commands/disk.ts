@@ -2,6 +2,7 @@
 
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
+import { addBackendOptions } from '../disk/backend-options.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
 import { BENCH_OPS } from '../disk/bench-run.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
@@ -14,13 +15,13 @@ import {
   durationOption,
   listOption,
   optionWithDefault,
+  positiveDurationOption,
   sizeOption,
   textOption,
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
 const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
-const SIZE_HELP = 'size of a disk in memory or in a new file';
 
 /** Adds `rocev2 disk` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -44,8 +45,8 @@ function registerServe(disk: Command, io: CliIo): void {
   const command = disk
     .command('serve')
     .description('Run a storage server. Clients use its disk over RDMA or TCP. It runs until Ctrl-C.')
-    .requiredOption('--backend <store>', BACKEND_HELP)
-    .option('--size <size>', SIZE_HELP, sizeOption);
+    .requiredOption('--backend <store>', BACKEND_HELP);
+  addBackendOptions(command);
   addTelemetryOption(addRdmaOptions(command))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
@@ -54,6 +55,7 @@ function registerServe(disk: Command, io: CliIo): void {
 Examples:
   rocev2 disk serve --backend memory --size 1GiB
   rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB --bind 192.0.2.7
+  rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB --provision thick --scrub 10MiB
   rocev2 disk serve --backend nbd://192.0.2.8/export`,
     )
     .action((options: ServeOptions & { readonly json?: true }) =>
@@ -71,7 +73,6 @@ function registerNbd(disk: Command, io: CliIo): void {
     .requiredOption('--listen <address>', 'unix:PATH or HOST:PORT', listenOption)
     .option('--connect <address>', 'the storage server')
     .option('--backend <store>', `its own disk instead: ${BACKEND_HELP}`)
-    .option('--size <size>', SIZE_HELP, sizeOption)
     .option('--export <name>', 'export name; clients may also ask for the empty name', 'disk0')
     .option(
       '--transport <name>',
@@ -83,7 +84,14 @@ function registerNbd(disk: Command, io: CliIo): void {
       '--hold-down <time>',
       'do not retry RDMA for this time after a failure (default: 10s, longer after each failure)',
       durationOption,
-    );
+    )
+    .option(
+      '--give-up <time>',
+      'without a server for this time, requests fail until it is back (default: they wait for ever)',
+      positiveDurationOption,
+    )
+    .option('--uuid <uuid>', 'refuse a server whose disk is not this one; it prints the UUID when it starts');
+  addBackendOptions(command);
   addTelemetryOption(addRdmaOptions(command))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
@@ -91,6 +99,7 @@ function registerNbd(disk: Command, io: CliIo): void {
       `
 Examples:
   rocev2 disk nbd --connect 127.0.0.1 --listen unix:/tmp/disk.sock
+  rocev2 disk nbd --connect 192.0.2.7 --give-up 60s --listen unix:/tmp/disk.sock
   rocev2 disk nbd --backend file:/var/tmp/disk --size 10GiB --listen 127.0.0.1:10809
   nbdinfo 'nbd+unix:///?socket=/tmp/disk.sock'`,
     )

@@ -7,22 +7,20 @@ import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import type { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import { NbdServer } from '../../storage-rpc/nbd/server.js';
 import type { SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
-import { openBackend } from '../../storage-rpc/open-backend.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
+import { type BackendFlags, DISK_CLOSING_MS, openOwnDisk } from './backend-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk nbd`. */
-export interface NbdGatewayOptions extends RemoteDiskOptions {
+export interface NbdGatewayOptions extends RemoteDiskOptions, BackendFlags {
   /** The address for NBD clients. */
   readonly listen: SocketAddress;
   /** The gateway's own disk; either this or `connect`. */
   readonly backend?: string;
   /** The storage server's host; either this or `backend`. */
   readonly connect?: string;
-  /** Size in bytes of a new backend. */
-  readonly size?: number;
   /** Name of the export. */
   readonly export: string;
 }
@@ -32,16 +30,17 @@ const FAILOVER_SIGNAL = 'SIGUSR2';
 
 /** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runNbdGateway(options: NbdGatewayOptions, output: Output): Promise<void> {
-  const { backend, connect, size } = options;
+  const { backend, connect } = options;
+  output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   if ((backend === undefined) === (connect === undefined)) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no disk is given', 'give either --backend or --connect');
   }
   if (backend !== undefined) {
-    await using device = await openBackend(backend, size);
-    await serveNbd({ device, where: backend }, options, output);
+    await using own = await openOwnDisk(backend, options, output);
+    await serveNbd({ device: own.device, where: backend, file: own.facts }, options, output);
     return;
   }
-  await using remote = await ConnectedDisk.connect(connect!, options);
+  await using remote = await ConnectedDisk.connect(connect!, options, (notice) => output.note(notice));
   const { client, device } = remote;
   if (device !== undefined) output.note(`RDMA by ${device.portDescription}`);
   const failover = (): void => {
@@ -65,10 +64,12 @@ interface Store {
   readonly where: string;
   /** The client, if the disk is that of a storage server. */
   readonly client?: StorageClient;
+  /** What telemetry says of a disk in a file. */
+  readonly file?: () => DiskFacts['file'];
 }
 
 async function serveNbd(
-  { device, where, client }: Store,
+  { device, where, client, file = () => null }: Store,
   { listen, export: exportName, estats }: NbdGatewayOptions,
   output: Output,
 ): Promise<void> {
@@ -80,6 +81,8 @@ async function serveNbd(
     address: 'path' in listen ? `unix:${listen.path}` : server.uri,
     store: where,
     nbdClients: server.clients,
+    wrongDisks: client?.report.outage?.isWrongDisk === true ? 1 : 0,
+    file: file(),
     ...clientFacts(client),
   }));
   const startNs = nowNs();
@@ -104,6 +107,8 @@ async function serveNbd(
 
 function clientFacts(client: StorageClient | undefined): Pick<DiskFacts, 'connections' | 'crcMismatches' | 'path'> {
   if (client === undefined) return { connections: { rdma: 0, tcp: 0 }, crcMismatches: 0, path: null };
-  const { state, sessions, failovers, moves, resentRequests, crcMismatches, serverRestarts } = client.report;
-  return { connections: sessions, crcMismatches, path: { state, failovers, moves, resentRequests, serverRestarts } };
+  const { sessions, crcMismatches, ...report } = client.report;
+  const { state, failovers, moves, resentRequests, serverRestarts, outages, outage } = report;
+  const path = { state, failovers, moves, resentRequests, serverRestarts, outages, outage };
+  return { connections: sessions, crcMismatches, path };
 }

@@ -18,6 +18,10 @@ export interface RemoteDiskOptions extends RdmaOptions {
   readonly transport: Transport;
   /** How long RDMA is not retried after its first failure. */
   readonly holdDown?: number;
+  /** Requests fail after so long without a server, in nanoseconds; default: never. */
+  readonly giveUp?: number;
+  /** UUID that the disk must have. */
+  readonly uuid?: string;
 }
 
 /** A client with the device it runs on. */
@@ -36,10 +40,14 @@ export class ConnectedDisk implements AsyncDisposable {
     this.device = device;
   }
 
-  /** Opens a device if RDMA may be used, and connects. Rejects with ERR_ROCE_CONNECT if the server cannot be reached. */
-  static async connect(name: string, options: RemoteDiskOptions): Promise<ConnectedDisk> {
+  /** Opens a device if RDMA may be used, and connects; `onNotice` takes the client's notices. Rejects as `StorageClient.connect`. */
+  static async connect(
+    name: string,
+    options: RemoteDiskOptions,
+    onNotice?: (notice: string) => void,
+  ): Promise<ConnectedDisk> {
     const host = await resolveHost(name);
-    const { transport, port, holdDown } = options;
+    const { transport, port, holdDown, giveUp, uuid } = options;
     const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(host, options), options);
     try {
       const client = await StorageClient.connect({
@@ -48,6 +56,9 @@ export class ConnectedDisk implements AsyncDisposable {
         recovery: recoveryOf(options),
         tcp: transport !== 'rdma',
         ...(device !== undefined && { device }),
+        ...(giveUp !== undefined && { giveUpNs: giveUp }),
+        ...(uuid !== undefined && { uuid }),
+        ...(onNotice !== undefined && { onNotice }),
         ...(holdDown !== undefined && { path: { holdDownNs: holdDown, holdDownMaxNs: holdDown } }),
       });
       return new ConnectedDisk(client, device);

@@ -3,28 +3,29 @@
 import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import { StorageServer } from '../../storage-rpc/live/storage-server.js';
-import { openBackend } from '../../storage-rpc/open-backend.js';
+import { describeDisk } from '../../storage-rpc/sk/expected-disk.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { recoveryOf } from '../recovery-options.js';
+import { type BackendFlags, DISK_CLOSING_MS, openOwnDisk } from './backend-options.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 import { diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk serve`. */
-export interface ServeOptions extends RdmaOptions {
+export interface ServeOptions extends RdmaOptions, BackendFlags {
   /** `memory` or `file:PATH`. */
   readonly backend: string;
-  /** Size in bytes of a new disk. */
-  readonly size?: number;
 }
 
 const LOOPBACK = '127.0.0.1';
 
 /** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runServe(options: ServeOptions, output: Output): Promise<void> {
-  const { backend, size, port, bind, udpPort } = options;
+  const { backend, port, bind, udpPort } = options;
   const host = bind?.text ?? LOOPBACK;
-  await using disk = await openBackend(backend, size);
+  output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
+  await using own = await openOwnDisk(backend, options, output);
+  const disk = own.device;
   await using device = await openStorageDevice({ address: host, ...(udpPort !== undefined && { udpPort }) }, options);
   const telemetry = diskTelemetry(disk, options.estats === true);
   await using server = await StorageServer.open({
@@ -33,6 +34,7 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
     port,
     device,
     recovery: recoveryOf(options),
+    onNotice: (notice) => output.note(notice),
   });
   await using _socket = await telemetry.serve(() => ({
     role: 'server',
@@ -41,10 +43,13 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
     nbdClients: 0,
     connections: server.transports,
     crcMismatches: server.counters.crcMismatches,
+    wrongDisks: server.counters.wrongDisks,
+    file: own.facts(),
     path: null,
   }));
   const startNs = nowNs();
   output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
+  if (disk.identity !== undefined) output.note(`the disk is ${describeDisk({ ...disk.identity, sizeBytes: 0 })}`);
   output.note(`RDMA by ${device.portDescription}`);
   output.note('Ctrl-C ends it');
   await untilInterrupted(output.io.interrupted);

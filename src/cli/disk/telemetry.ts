@@ -10,7 +10,7 @@ import { WatchedDisk } from '../../storage-rpc/disk/watched-disk.js';
 /** The present state of the program. */
 export type DiskFacts = Pick<
   DiskDocument,
-  'role' | 'address' | 'store' | 'nbdClients' | 'connections' | 'crcMismatches' | 'path'
+  'role' | 'address' | 'store' | 'nbdClients' | 'connections' | 'crcMismatches' | 'wrongDisks' | 'file' | 'path'
 >;
 
 interface DiskTelemetry {
@@ -36,6 +36,7 @@ export function diskTelemetry(disk: BlockDevice, isWanted: boolean): DiskTelemet
           time: new Date(wallMs()).toISOString(),
           uptimeSeconds: (nowNs() - startNs) / NS_PER_S,
           sizeBytes: disk.sizeBytes,
+          identity: identityOf(disk),
           ...watched.activity,
           ...facts(),
         }),
@@ -43,4 +44,10 @@ export function diskTelemetry(disk: BlockDevice, isWanted: boolean): DiskTelemet
       return { [Symbol.asyncDispose]: () => server.close() };
     },
   };
+}
+
+function identityOf({ identity }: BlockDevice): DiskDocument['identity'] {
+  if (identity === undefined) return null;
+  const { uuid, name, generation } = identity;
+  return { uuid, name, generation };
 }

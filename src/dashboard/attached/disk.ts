@@ -53,11 +53,14 @@ export const DISK: ProgramKind<'disk'> = {
     nbdClients,
     connections,
     path: path?.state ?? null,
+    outage: path?.outage?.reason ?? null,
   }),
 
   health: (change) => {
-    const { path } = change.now;
+    const { path, file } = change.now;
     return firstTrouble([
+      outageOf(change.now),
+      (file?.scrub?.damagedBlocks ?? 0) > 0 && 'the disk has damaged blocks',
       moved(change, errors) > 0 && 'requests fail',
       moved(change, crcMismatches) > 0 && 'data arrives damaged',
       (path !== null && PATH_TROUBLES[path.state]) ?? false,
@@ -65,6 +68,8 @@ export const DISK: ProgramKind<'disk'> = {
   },
 
   events: (change) => [
+    ...outageEvents(change.now.path, change.before.path),
+    ...counted('failure', 'client refused: it is for another disk', moved(change, refusedClients)),
     ...counted('failure', 'request failed', moved(change, errors)),
     ...counted('failure', 'data arrived damaged (CRC mismatch)', moved(change, crcMismatches)),
     ...pathEvents(change.now.path, change.before.path),
@@ -82,6 +87,23 @@ function crcMismatches(document: DiskDocument): number {
 
 function errors({ ops }: DiskDocument): number {
   return sum(ops.map((op) => op.errors));
+}
+
+/** A gateway without its server; what it refuses has its own words. */
+function outageOf({ path }: DiskDocument): string | false {
+  if (path?.outage == null) return false;
+  return path.outage.isWrongDisk ? 'the storage server has another disk' : 'the storage server cannot be reached';
+}
+
+function refusedClients({ role, wrongDisks }: DiskDocument): number {
+  return role === 'server' ? wrongDisks : 0;
+}
+
+function outageEvents(now: Path | null, earlier: Path | null): ProgramEvent[] {
+  if (now === null) return [];
+  const begun = counted('failure', 'the storage server cannot be reached', growth(now.outages, earlier?.outages));
+  const isOver = earlier?.outage != null && now.outage === null;
+  return isOver ? [...begun, { kind: 'notice', text: 'the storage server is back' }] : begun;
 }
 
 function pathEvents(now: Path | null, earlier: Path | null): ProgramEvent[] {

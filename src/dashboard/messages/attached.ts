@@ -231,6 +231,8 @@ export interface DiskDetail {
   readonly connections: { readonly rdma: number; readonly tcp: number };
   /** Of a gateway to a storage server: the state of its RDMA path. */
   readonly path: string | null;
+  /** Of a gateway: why its storage server cannot be reached now. */
+  readonly outage: string | null;
 }
 
 /** A word on how a program does. */

@@ -75,7 +75,7 @@ export class DiskDetailView implements ProgramDetail<AttachedDisk> {
   }
 }
 
-function about({ role, store, sizeBytes, nbdClients, connections, path }: DiskDetail): string {
+function about({ role, store, sizeBytes, nbdClients, connections, path, outage }: DiskDetail): string {
   const { rdma, tcp } = connections;
   const sessions = `${rdma} session${rdma === 1 ? '' : 's'} over RDMA, ${tcp} over TCP`;
   const parts =
@@ -86,5 +86,6 @@ function about({ role, store, sizeBytes, nbdClients, connections, path }: DiskDe
           `${nbdClients} NBD client${nbdClients === 1 ? '' : 's'}`,
         ];
   if (role === 'gateway' && path !== null) parts.push(sessions, `RDMA path: ${path}`);
+  if (outage !== null) parts.push(`NO SERVER: ${outage}`);
   return parts.join('; ');
 }

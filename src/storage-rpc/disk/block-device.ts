@@ -6,6 +6,8 @@
  * no promised order. Errors are {@link BlockDeviceError}s, whose number is that of NBD (proto.md, "Error values").
  */
 
+import type { DiskIdentity } from './disk-identity.js';
+
 /** Errors of disks, with their numbers in the NBD protocol. */
 export const BLOCK_ERRNOS = {
   /** The disk cannot be written. */
@@ -82,6 +84,8 @@ export interface BlockExtent {
 
 /** A disk. Offsets and lengths are bytes below 2^53; data of a request stands at the start of its buffer. */
 export interface BlockDevice extends AsyncDisposable {
+  /** Tells this disk from others, for clients that come back. Absent: only its size does. */
+  readonly identity?: DiskIdentity;
   /**
    * Names a life of the store: as long as it is the same, everything acknowledged is there, flushed or not. 64 bits; absent: only this object
    * vouches for it.
@@ -115,6 +119,12 @@ export interface BlockDevice extends AsyncDisposable {
    * of different kind. Absent: everything is data.
    */
   blockStatus?(offset: number, length: number): Promise<readonly BlockExtent[]>;
+
+  /**
+   * The same disk for one of several clients: when data that was not flushed is lost, the next flush of every view fails. Its `close` leaves the
+   * disk open. Absent: a flush that fails fails for all, or nothing can be lost.
+   */
+  view?(): BlockDevice;
 
   /** Waits for requests in flight, makes everything durable and releases the store. Later requests fail with ESHUTDOWN. */
   close(): Promise<void>;

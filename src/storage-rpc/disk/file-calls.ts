@@ -12,6 +12,8 @@ import { requirePackage } from '../../core/packages.js';
 const LOCK_NOW = 2 | 4;
 /** <linux/falloc.h>: KEEP_SIZE | PUNCH_HOLE. */
 const PUNCH_HOLE = 1 | 2;
+/** <linux/falloc.h>: KEEP_SIZE | ZERO_RANGE. */
+const ZERO_RANGE = 1 | 16;
 
 type AsyncCall = { async(...args: unknown[]): void };
 
@@ -72,6 +74,12 @@ export async function reserve(fd: number, offset: number, lengthBytes: number): 
 export async function punchHole(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
   const lib = calls();
   return lib !== undefined && (await inPool(lib.fallocate, fd, PUNCH_HOLE, offset, lengthBytes)) === 0;
+}
+
+/** Makes a range read as zeros and have its space reserved. False if the file system cannot. */
+export async function zeroRange(fd: number, offset: number, lengthBytes: number): Promise<boolean> {
+  const lib = calls();
+  return lib !== undefined && (await inPool(lib.fallocate, fd, ZERO_RANGE, offset, lengthBytes)) === 0;
 }
 
 /** Takes the file for this process, as long as it is open. False if another one has it. */

@@ -1,20 +1,16 @@
 /**
- * A disk in a file, `PATH`, with the CRC-32C of every 4 KiB beside it, in `PATH.crc32c`: what is read is what was written, or an error.
+ * A disk in a file, `PATH`, with check values of every 4 KiB beside it, in `PATH.crc32c`: what is read is what was written, or an error.
  *
- * The file is preallocated, so that the disk does not fill up under its users and a sync has only data to write. FLUSH and FUA are
- * fdatasync on both files; after one that failed the disk serves nobody, because the system may have dropped what it could not write.
- * A killed process loses nothing that was written; after a loss of power, blocks that were written and not yet flushed may hold the old
- * bytes, the new, or fail their check.
+ * FLUSH and FUA are fdatasync on both files; after one that failed the disk serves nobody, because the system may have dropped what it could
+ * not write. A killed process loses nothing that was written; after a loss of power, blocks that were written and not yet flushed may hold
+ * the old bytes, the new, or fail their check. After either the disk serves at once: blocks of which it is not known whether they are old or
+ * new match both values, are settled before they change, and all of them in the background.
  */
 
-import type { Stats } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import PQueue from 'p-queue';
 import { crc32c } from '../../core/crc32c.js';
-import { RoceError } from '../../core/errors.js';
-import { whyUnreadable, whyUnwritable } from '../../core/file-errors.js';
-import { BlockChecksums, readFully, writeFully } from './block-checksums.js';
+import { BlockChecksums } from './block-checksums.js';
 import {
   type BlockDevice,
   BlockDeviceError,
@@ -26,15 +22,20 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from './block-device.js';
-import { lockFile, punchHole, reserve, systemLife } from './file-calls.js';
+import { REGION_BLOCKS } from './checksum-format.js';
+import type { DiskIdentity } from './disk-identity.js';
+import { punchHole, systemLife, zeroRange } from './file-calls.js';
+import { forStrides, readFully, STRIDE_BYTES, writeFully } from './file-io.js';
 import { GroupCommit } from './group-commit.js';
+import { type OpenedFiles, type OpenFilesOptions, openFiles } from './open-files.js';
 import { RangeLock } from './range-lock.js';
+import { RegionMap } from './region-map.js';
+import { RegionRecovery, type Settled } from './region-recovery.js';
 
 /** More than Node's pool has threads by default (UV_THREADPOOL_SIZE), so that it never waits for us. */
 const CONCURRENCY = 16;
-/** For what goes over the whole disk: filling, checking, zeroing. */
-const STRIDE_BYTES = 1 << 20;
 const STRIDE_ZEROS = new Uint8Array(STRIDE_BYTES);
+const TABLE_MEMORY_BYTES = 64 << 20;
 
 /** Whole blocks around a range of bytes. */
 interface Blocks {
@@ -43,11 +44,9 @@ interface Blocks {
 }
 
 /** Options of a disk in a file. */
-export interface FileDeviceOptions {
-  /** Path of the data; the checksums are in `PATH.crc32c`. */
-  readonly path: string;
-  /** Size of a new file in bytes; an existing file must have this size. Default: the size of the file. */
-  readonly sizeBytes?: number;
+export interface FileDeviceOptions extends OpenFilesOptions {
+  /** Memory for the table of checksums, in bytes; 2 MiB is enough for each GiB in use at a time. Default 64 MiB. */
+  readonly tableMemoryBytes?: number;
 }
 
 /** A disk in a file. Only one process at a time can open it. */
@@ -56,105 +55,113 @@ export class FileDevice implements BlockDevice {
   readonly blockBytes = 1;
   /** What was written and not synced is gone when the system starts anew, not before. */
   readonly storeId: bigint;
+  readonly identity: DiskIdentity;
+  /** Whether all its space is reserved, and kept. */
+  readonly thick: boolean;
   /** Number of reads of damaged blocks. */
   checksumErrors = 0;
   readonly #data: FileHandle;
   readonly #sums: FileHandle;
+  readonly #regions: RegionMap;
   readonly #checksums: BlockChecksums;
+  readonly #recovery: RegionRecovery;
   readonly #queue = new PQueue({ concurrency: CONCURRENCY });
   readonly #lock = new RangeLock();
   readonly #commit = new GroupCommit(() => this.#sync());
+  readonly #sumsCommit = new GroupCommit(() => this.#guarded(() => this.#sums.datasync()));
   #failure: BlockDeviceError | undefined;
 
   private constructor(
-    sizeBytes: number,
+    { data, sums, header }: OpenedFiles,
+    states: (sync: () => Promise<void>) => RegionMap,
     storeId: bigint,
-    data: FileHandle,
-    sums: FileHandle,
-    checksums: BlockChecksums,
+    { path, tableMemoryBytes = TABLE_MEMORY_BYTES, onNotice }: FileDeviceOptions,
   ) {
-    this.sizeBytes = sizeBytes;
+    this.sizeBytes = header.sizeBytes;
+    this.identity = { uuid: header.uuid, generation: header.generation, name: header.name };
+    this.thick = header.thick;
     this.storeId = storeId;
     this.#data = data;
     this.#sums = sums;
-    this.#checksums = checksums;
+    this.#regions = states(() => this.#sumsCommit.commit());
+    this.#checksums = new BlockChecksums(sums, this.#regions, tableMemoryBytes);
+    this.#recovery = new RegionRecovery({
+      regions: this.#regions,
+      blocks: this.sizeBytes / CHECKED_BLOCK_BYTES,
+      settle: (first, count) => this.#exclusively({ first, count }, (blocks) => this.#settle(blocks)),
+      sync: () => this.#commit.commit(),
+      onDone: ({ newer, older, torn }, regions) => {
+        const open = newer + older + torn;
+        const lost = torn === 0 ? 'none is damaged' : `${torn} are damaged and fail until they are written`;
+        onNotice?.(`checked ${path} after a crash: ${regions} regions, ${open} open blocks, ${lost}`);
+      },
+    });
   }
 
   /**
-   * Opens the disk, or makes it if the file does not exist. A file without checksums gets them, and keeps its data. Rejects with
-   * ERR_ROCE_OUT_OF_RANGE for an impossible size, ERR_ROCE_MISMATCH if files and size do not match, ERR_ROCE_BUSY if another
-   * process uses the file, and ERR_ROCE_IO.
+   * Opens the disk, or makes it if there is no such file and a size is given. A file without checksums gets them, and keeps its data. Rejects
+   * with ERR_ROCE_OUT_OF_RANGE for an impossible size, ERR_ROCE_MISMATCH if files and size do not match or checksums of a disk are there
+   * whose data is missing, ERR_ROCE_CONFLICT for `create` where there is data, ERR_ROCE_UNSUPPORTED for a newer format,
+   * ERR_ROCE_BUSY if another process uses the file, and ERR_ROCE_IO.
    */
-  static async open({ path, sizeBytes }: FileDeviceOptions): Promise<FileDevice> {
-    const handles: FileHandle[] = [];
-    if (sizeBytes !== undefined) checkSize(sizeBytes);
+  static async open(options: FileDeviceOptions): Promise<FileDevice> {
+    const storeId = await systemLife();
+    const files = await openFiles(options);
+    const { data, sums, header } = files;
     try {
-      const data = await openOrCreate(path, sizeBytes !== undefined);
-      handles.push(data);
-      if (!(await lockFile(data.fd))) throw new RoceError('ERR_ROCE_BUSY', `another process uses ${path}`);
-      const stat = await data.stat();
-      const isNew = stat.size === 0;
-      const size = sizeOf(stat, path, sizeBytes);
-      const sums = await openOrCreate(`${path}.crc32c`, true);
-      handles.push(sums);
-      if (isNew) {
-        // A new disk is all zeros: it must never meet what an older one of its name left behind.
-        await sums.truncate(0);
-        await sums.sync();
-        await data.truncate(size);
-      }
-      const blocks = size / CHECKED_BLOCK_BYTES;
-      const found = await BlockChecksums.load(sums, blocks);
-      if (found === 'other') {
-        throw new RoceError(
-          'ERR_ROCE_MISMATCH',
-          `${path}.crc32c does not belong to ${path}`,
-          'remove it to use the disk without these checksums',
-        );
-      }
-      const checksums = found === 'none' ? await BlockChecksums.create(sums, blocks) : found;
-      const device = new FileDevice(size, await systemLife(), data, sums, checksums);
-      if (found === 'none') await device.#takeOver(isNew);
-      else await device.#recover();
-      await device.#sync();
-      await syncFolder(path);
+      const load = await RegionMap.load(sums, header.sizeBytes / CHECKED_BLOCK_BYTES);
+      const device = new FileDevice(files, load, storeId, options);
+      device.#recovery.start();
       return device;
     } catch (error) {
-      for (const handle of handles) await handle.close();
-      if (!(error instanceof Error) || !('syscall' in error)) throw error;
-      const isMissing = sizeBytes === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT';
-      const why = isMissing ? whyUnreadable(error) : whyUnwritable(error);
-      const hint = isMissing ? 'give a size to make it' : undefined;
-      throw new RoceError('ERR_ROCE_IO', `cannot use ${path}: ${why}`, hint, { cause: error });
+      await data.close();
+      await sums.close();
+      throw error;
     }
   }
 
+  /** Memory in use for the table of checksums, bytes. */
+  get tableMemoryBytes(): number {
+    return this.#checksums.memoryBytes;
+  }
+
+  /** Regions of 64 MiB that are still to be checked after a crash; requests need not wait for that. */
+  get unsettledRegions(): number {
+    return this.#regions.unsettled;
+  }
+
   read(offset: number, length: number, into: Uint8Array): Promise<void> {
-    return this.#request(offset, length, 'EINVAL', false, async (blocks) => {
-      if (isWholeBlocks(offset, length)) await this.#readBlocks(blocks, into.subarray(0, length));
-      else {
-        const whole = await this.#readBlocks(blocks);
-        const begin = offset % CHECKED_BLOCK_BYTES;
-        into.set(whole.subarray(begin, begin + length));
-      }
-    });
+    return this.#request(offset, length, 'EINVAL', false, (blocks) =>
+      this.#holding(blocks, async () => {
+        if (isWholeBlocks(offset, length)) await this.#readBlocks(blocks, into.subarray(0, length));
+        else {
+          const whole = await this.#readBlocks(blocks);
+          const begin = offset % CHECKED_BLOCK_BYTES;
+          into.set(whole.subarray(begin, begin + length));
+        }
+      }),
+    );
   }
 
   async readChecked(offset: number, length: number, into: Uint8Array): Promise<Uint32Array> {
     const crcs = new Uint32Array(length / CHECKED_BLOCK_BYTES);
-    await this.#request(offset, length, 'EINVAL', false, async (blocks) => {
-      await this.#readBlocks(blocks, into.subarray(0, length), crcs);
-    });
+    await this.#request(offset, length, 'EINVAL', false, (blocks) =>
+      this.#holding(blocks, async () => {
+        await this.#readBlocks(blocks, into.subarray(0, length), crcs);
+      }),
+    );
     return crcs;
   }
 
   write(offset: number, data: Uint8Array, { fua = false, crcs }: WriteOptions = {}): Promise<void> {
     return this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
-      const isWhole = isWholeBlocks(offset, data.length);
-      const whole = isWhole ? data : await this.#merged(blocks, offset, data);
-      await this.#change(blocks, async () => {
-        await this.#checksums.expect(blocks.first, whole, isWhole ? crcs : undefined);
-        await writeFully(this.#data, whole, blocks.first * CHECKED_BLOCK_BYTES);
+      await this.#holding(blocks, async () => {
+        const isWhole = isWholeBlocks(offset, data.length);
+        const whole = isWhole ? data : await this.#merged(blocks, offset, data);
+        await this.#change(blocks, async () => {
+          await this.#checksums.expect(blocks.first, whole, isWhole ? crcs : undefined);
+          await writeFully(this.#data, whole, blocks.first * CHECKED_BLOCK_BYTES);
+        });
       });
       if (fua) await this.#commit.commit();
     });
@@ -169,7 +176,7 @@ export class FileDevice implements BlockDevice {
     // Blocks that are only in part in the range stay: a trim promises nothing.
     const begin = Math.ceil(offset / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
     const end = Math.floor((offset + length) / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES;
-    await this.#zeroBlocks(begin, Math.max(0, end - begin), true);
+    await this.#zeroBlocks(begin, Math.max(0, end - begin), !this.thick);
   }
 
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
@@ -179,7 +186,7 @@ export class FileDevice implements BlockDevice {
     const bodyEnd = Math.max(bodyBegin, Math.floor(end / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES);
     await Promise.all([
       this.write(offset, new Uint8Array(bodyBegin - offset)),
-      this.#zeroBlocks(bodyBegin, bodyEnd - bodyBegin, options.noHole !== true),
+      this.#zeroBlocks(bodyBegin, bodyEnd - bodyBegin, !this.thick && options.noHole !== true),
       this.write(bodyEnd, new Uint8Array(end - bodyEnd)),
     ]);
     if (options.fua === true) await this.flush();
@@ -188,32 +195,77 @@ export class FileDevice implements BlockDevice {
   /** Zeros are known from the checksums; what the file system holds of them is its own affair. */
   async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
     const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];
-    await this.#request(offset, length, 'EINVAL', false, async ({ first }) => {
-      for (let at = offset, block = first; at < offset + length && extents.length <= EXTENTS_MAX; block++) {
-        const end = Math.min(offset + length, (block + 1) * CHECKED_BLOCK_BYTES);
-        const zero = this.#checksums.isZero(block);
-        const last = extents.at(-1);
-        if (last?.zero === zero) last.lengthBytes += end - at;
-        else extents.push({ lengthBytes: end - at, hole: false, zero });
-        at = end;
+    const end = offset + length;
+    const append = (lengthBytes: number, zero: boolean) => {
+      const last = extents.at(-1);
+      if (last?.zero === zero) last.lengthBytes += lengthBytes;
+      else extents.push({ lengthBytes, hole: false, zero });
+    };
+    await this.#request(offset, length, 'EINVAL', false, async (blocks) => {
+      let at = offset;
+      for (const piece of regionsOf(blocks)) {
+        if (extents.length > EXTENTS_MAX) return;
+        if (!this.#regions.isUsed(piece.region)) {
+          const pieceEnd = Math.min(end, (piece.first + piece.count) * CHECKED_BLOCK_BYTES);
+          append(pieceEnd - at, true);
+          at = pieceEnd;
+          continue;
+        }
+        await this.#holding(piece, async () => {
+          for (let block = piece.first; block < piece.first + piece.count && extents.length <= EXTENTS_MAX; block++) {
+            const blockEnd = Math.min(end, (block + 1) * CHECKED_BLOCK_BYTES);
+            append(blockEnd - at, this.#checksums.isZero(block));
+            at = blockEnd;
+          }
+        });
       }
     });
     return extents;
   }
 
+  /**
+   * Reads whole blocks for no other purpose than to check them: the offsets of those that are damaged. What was never written is not read.
+   * Rejects as {@link read}.
+   */
+  async verify(offset: number, length: number): Promise<number[]> {
+    const damaged: number[] = [];
+    const check = (first: number, bytes: Uint8Array): void => {
+      for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
+        const crc = crc32c(bytes.subarray(at, at + CHECKED_BLOCK_BYTES));
+        if (!this.#checksums.matches(block, crc)) damaged.push(block * CHECKED_BLOCK_BYTES);
+      }
+    };
+    await this.#request(offset, length, 'EINVAL', false, async (blocks) => {
+      for (const piece of regionsOf(blocks)) {
+        if (!this.#regions.isUsed(piece.region)) continue;
+        await this.#holding(piece, () =>
+          forStrides(this.#data, piece.first, piece.count, async (first, bytes) => check(first, bytes)),
+        );
+      }
+    });
+    return damaged;
+  }
+
+  /** Whether anything but zeros was ever written to the region of 64 MiB that begins at `offset` or is around it. */
+  isUsed(offset: number): boolean {
+    return this.#regions.isUsed(Math.floor(offset / CHECKED_BLOCK_BYTES / REGION_BLOCKS));
+  }
+
   async close(): Promise<void> {
+    await this.#recovery.stop();
     await this.#queue.onIdle();
     const failure = this.#failure;
     this.#failure = new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
     if (failure?.errno === 'ESHUTDOWN') return;
-    if (failure === undefined) {
-      await this.#sync();
-      // Only now: once the table says one value where there were two, the block has to be there.
-      await this.#checksums.save();
-      await this.#sums.datasync();
+    try {
+      if (failure === undefined) {
+        await this.#sync(true);
+        await this.#sums.datasync();
+      }
+    } finally {
+      await this.#data.close();
+      await this.#sums.close();
     }
-    await this.#data.close();
-    await this.#sums.close();
   }
 
   /** Same as {@link close}. */
@@ -245,8 +297,21 @@ export class FileDevice implements BlockDevice {
     );
   }
 
-  get #allBlocks(): Blocks {
-    return { first: 0, count: this.sizeBytes / CHECKED_BLOCK_BYTES };
+  async #exclusively<T>(blocks: Blocks, work: (blocks: Blocks) => Promise<T>): Promise<T> {
+    const run = () =>
+      this.#lock.run(blocks.first, blocks.first + blocks.count, true, () => this.#holding(blocks, () => work(blocks)));
+    return (await this.#queue.add(run)) as T;
+  }
+
+  /** With the values of the blocks in memory. */
+  async #holding<T>({ first, count }: Blocks, work: () => Promise<T>): Promise<T> {
+    const loading = this.#checksums.hold(first, count);
+    if (loading !== undefined) await loading;
+    try {
+      return await work();
+    } finally {
+      this.#checksums.release(first, count);
+    }
   }
 
   /** Whole blocks, checked; their CRCs are left in `crcs`. */
@@ -283,84 +348,118 @@ export class FileDevice implements BlockDevice {
     return whole;
   }
 
+  /** `mayPunch`: the range may give its space back; else it has it reserved. */
   #zeroBlocks(offset: number, length: number, mayPunch: boolean): Promise<void> {
     return this.#request(offset, length, 'EINVAL', true, async (blocks) => {
-      if (blocks.count === 0) return;
-      await this.#change(blocks, async () => {
-        await this.#checksums.expectZeros(blocks.first, blocks.count);
-        if (!(mayPunch && (await punchHole(this.#data.fd, offset, length)))) await this.#fillZeros(offset, length);
-      });
+      for (const piece of regionsOf(blocks)) {
+        if (this.#regions.isUsed(piece.region)) await this.#holding(piece, () => this.#zeroPiece(piece, mayPunch));
+        else if (!(mayPunch || this.thick)) await this.#storeZeros(piece, false); // They are zeros, without their space.
+      }
     });
   }
 
-  /** Has the blocks changed. Where that fails they are old or new: the next change must not begin before it is known which. */
-  async #change(blocks: Blocks, work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      await this.#settle(blocks).catch(() => {}); // What cannot be read stays open.
-      throw error;
+  /** Blocks of one region, whose values are in memory. */
+  async #zeroPiece(piece: Blocks, mayPunch: boolean): Promise<void> {
+    let isZero = true;
+    for (let i = 0; i < piece.count && isZero; i++) isZero = this.#checksums.isZero(piece.first + i);
+    if (isZero) {
+      if (!this.thick) await this.#storeZeros(piece, mayPunch);
+      return;
     }
-    this.#checksums.commit(blocks.first, blocks.count);
+    await this.#change(piece, async () => {
+      await this.#checksums.expectZeros(piece.first, piece.count);
+      await this.#storeZeros(piece, mayPunch);
+    });
   }
 
-  async #fillZeros(offset: number, length: number): Promise<void> {
+  async #storeZeros({ first, count }: Blocks, mayPunch: boolean): Promise<void> {
+    const offset = first * CHECKED_BLOCK_BYTES;
+    const length = count * CHECKED_BLOCK_BYTES;
+    if (await (mayPunch ? punchHole : zeroRange)(this.#data.fd, offset, length)) return;
     for (let at = 0; at < length; at += STRIDE_BYTES) {
       await writeFully(this.#data, STRIDE_ZEROS.subarray(0, Math.min(STRIDE_BYTES, length - at)), offset + at);
     }
   }
 
-  async #sync(): Promise<void> {
+  /** Has the blocks changed. Where that fails they are old or new: the next change must not begin before it is known which. */
+  async #change(blocks: Blocks, work: () => Promise<void>): Promise<void> {
+    const { first, count } = blocks;
+    if (count === 0) return;
+    const firstRegion = Math.floor(first / REGION_BLOCKS);
+    const lastRegion = Math.floor((first + count - 1) / REGION_BLOCKS);
+    const marking = this.#regions.enter(firstRegion, lastRegion);
+    if (marking !== undefined) await marking;
     try {
-      await this.#sums.datasync();
-      await this.#data.datasync();
+      await this.#settle(blocks).catch(() => {}); // What cannot be read stays open.
+      await work();
+      this.#checksums.commit(first, count);
     } catch (error) {
-      this.#failure ??= new BlockDeviceError('EIO', 'a sync failed: written data may be lost', { cause: error });
-      throw this.#failure;
+      for (let region = firstRegion; region <= lastRegion; region++) this.#regions.doubt(region);
+      await this.#settle(blocks).catch(() => {});
+      this.#recovery.start();
+      throw error;
+    } finally {
+      this.#regions.leave(firstRegion, lastRegion);
     }
   }
 
-  /** Gives a file that has none checksums, and the space it may need. */
-  async #takeOver(isNew: boolean): Promise<void> {
-    if (!isNew) await this.#forStrides(this.#allBlocks, async (first, bytes) => this.#checksums.adopt(first, bytes));
-    await this.#preallocate();
-    await this.#checksums.seal();
+  /** Finds out of each open block, which of two values holds, and has it on file. Values are in memory. */
+  async #settle({ first, count }: Blocks): Promise<Settled> {
+    const settled: Settled = { newer: 0, older: 0, torn: 0 };
+    const end = first + count;
+    for (let block = first; block < end; block++) {
+      if (!this.#checksums.isOpen(block)) continue;
+      let runEnd = block + 1;
+      while (runEnd < end && this.#checksums.isOpen(runEnd)) runEnd++;
+      await this.#settleRun({ first: block, count: runEnd - block }, settled);
+      block = runEnd;
+    }
+    return settled;
   }
 
-  /** Gives the file all the space it may need. */
-  async #preallocate(): Promise<void> {
-    if (await reserve(this.#data.fd, 0, this.sizeBytes)) return;
-    // Rewriting a block with what it holds gives it its space, too.
-    await this.#forStrides(this.#allBlocks, (first, bytes) =>
-      writeFully(this.#data, bytes, first * CHECKED_BLOCK_BYTES),
-    );
-  }
-
-  /** Settles what a killed process left open. */
-  async #recover(): Promise<void> {
-    for (const run of this.#checksums.unresolved()) await this.#settle(run);
-  }
-
-  /** Finds out which of two values holds. Torn blocks keep failing until they are written. */
-  #settle(run: Blocks): Promise<void> {
-    return this.#forStrides(run, async (first, bytes) => {
-      for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
-        this.#checksums.resolve(block, bytes.subarray(at, at + CHECKED_BLOCK_BYTES));
+  async #settleRun(run: Blocks, settled: Settled): Promise<void> {
+    await forStrides(this.#data, run.first, run.count, async (first, bytes) => {
+      const count = bytes.length / CHECKED_BLOCK_BYTES;
+      let hasOlder = false;
+      for (let i = 0; i < count; i++) {
+        const block = bytes.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES);
+        const outcome = this.#checksums.resolve(first + i, block);
+        settled[outcome]++;
+        hasOlder ||= outcome === 'older';
       }
+      if (hasOlder) await this.#checksums.store(first, count);
     });
   }
 
-  /** Reads blocks unchecked, a stride at a time. */
-  async #forStrides(
-    { first, count }: Blocks,
-    work: (first: number, bytes: Uint8Array) => Promise<void>,
-  ): Promise<void> {
-    const strideBlocks = STRIDE_BYTES / CHECKED_BLOCK_BYTES;
-    for (let done = 0; done < count; done += strideBlocks) {
-      const bytes = Buffer.allocUnsafe(Math.min(strideBlocks, count - done) * CHECKED_BLOCK_BYTES);
-      await readFully(this.#data, bytes, (first + done) * CHECKED_BLOCK_BYTES);
-      await work(first + done, bytes);
+  async #sync(atEnd = false): Promise<void> {
+    this.#regions.onSyncBegins();
+    await this.#guarded(async () => {
+      await this.#sums.datasync();
+      await this.#data.datasync();
+    });
+    await this.#regions.release(atEnd);
+  }
+
+  /** What the system could not write may be lost, whatever it says the next time. */
+  async #guarded(sync: () => Promise<void>): Promise<void> {
+    try {
+      await sync();
+    } catch (error) {
+      const errno = (error as NodeJS.ErrnoException).code === 'ENOSPC' ? 'ENOSPC' : 'EIO';
+      this.#failure ??= new BlockDeviceError(errno, 'a sync failed: written data may be lost', { cause: error });
+      throw this.#failure;
     }
+  }
+}
+
+/** The blocks, region by region. */
+function* regionsOf({ first, count }: Blocks): Generator<Blocks & { readonly region: number }> {
+  const end = first + count;
+  for (let block = first; block < end; ) {
+    const region = Math.floor(block / REGION_BLOCKS);
+    const pieceEnd = Math.min(end, (region + 1) * REGION_BLOCKS);
+    yield { region, first: block, count: pieceEnd - block };
+    block = pieceEnd;
   }
 }
 
@@ -369,40 +468,4 @@ function asBlockDeviceError(error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
   const code = (error as NodeJS.ErrnoException).code;
   return new BlockDeviceError(code === 'ENOSPC' ? 'ENOSPC' : 'EIO', error.message, { cause: error });
-}
-
-async function openOrCreate(path: string, mayCreate: boolean): Promise<FileHandle> {
-  try {
-    return await open(path, 'r+');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || !mayCreate) throw error;
-    return open(path, 'wx+');
-  }
-}
-
-/** The size the disk has, or will have in a new file. */
-function sizeOf(stat: Stats, path: string, asked: number | undefined): number {
-  if (!stat.isFile()) throw new RoceError('ERR_ROCE_UNSUPPORTED', `${path} is not a regular file`);
-  const size = stat.size === 0 ? (asked ?? 0) : stat.size;
-  if (asked !== undefined && asked !== size) {
-    throw new RoceError('ERR_ROCE_MISMATCH', `${path} has ${stat.size} bytes, not ${asked}`, 'leave the size out');
-  }
-  checkSize(size);
-  return size;
-}
-
-function checkSize(sizeBytes: number): void {
-  if (sizeBytes > 0 && sizeBytes % CHECKED_BLOCK_BYTES === 0) return;
-  const hint = `give a multiple of ${CHECKED_BLOCK_BYTES}`;
-  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk cannot have ${sizeBytes} bytes`, hint);
-}
-
-/** A file is there for good when its folder says so. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(dirname(path), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { type BlockDevice, BlockDeviceError, type BlockExtent, checkRange } from './block-device.js';
+import { type DiskIdentity, newIdentity } from './disk-identity.js';
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -11,6 +12,8 @@ export class MemoryDevice implements BlockDevice {
   readonly blockBytes = 1;
   /** What is in memory is gone with it. */
   readonly storeId = randomBytes(8).readBigUInt64LE();
+  /** Another one for each disk in memory: one that is made anew is not the one that was lost. */
+  readonly identity: DiskIdentity = newIdentity('memory');
   /** By `offset / PIECE_BYTES`; absent where all is zeros. */
   readonly #pieces = new Map<number, Uint8Array>();
   #closed = false;

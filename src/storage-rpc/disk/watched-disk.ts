@@ -5,6 +5,7 @@ import { DISK_OPS } from '../../estats/disk-document.js';
 import { opLatency } from '../../estats/op-latency.js';
 import { RecentLatency } from '../../estats/recent-latency.js';
 import type { BlockDevice, WriteOptions, WriteZeroesOptions } from './block-device.js';
+import type { DiskIdentity } from './disk-identity.js';
 
 class OpCounter {
   requests = 0;
@@ -32,22 +33,35 @@ class OpCounter {
   }
 }
 
+type Counters = Readonly<Record<DiskOp, OpCounter>>;
+
+function newCounters(nowNs: () => number): Counters {
+  return Object.fromEntries(DISK_OPS.map((op) => [op, new OpCounter(nowNs)])) as Record<DiskOp, OpCounter>;
+}
+
 /** A disk whose requests are counted and timed by operation. */
 export class WatchedDisk implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes: number;
   /** Present where the disk has it. */
   readonly blockStatus?: NonNullable<BlockDevice['blockStatus']>;
+  /** Present where the disk has it; its requests count as the disk's. */
+  readonly view?: () => BlockDevice;
+  readonly storeId?: bigint;
+  readonly identity?: DiskIdentity;
   readonly #disk: BlockDevice;
-  readonly #counters: Readonly<Record<DiskOp, OpCounter>>;
+  readonly #counters: Counters;
 
   /** Closing it closes the disk. */
-  constructor(disk: BlockDevice, nowNs: () => number) {
+  constructor(disk: BlockDevice, nowNs: () => number, counters = newCounters(nowNs)) {
     this.#disk = disk;
     this.sizeBytes = disk.sizeBytes;
     this.blockBytes = disk.blockBytes;
+    if (disk.view !== undefined) this.view = () => new WatchedDisk(disk.view!(), nowNs, this.#counters);
+    if (disk.storeId !== undefined) this.storeId = disk.storeId;
+    if (disk.identity !== undefined) this.identity = disk.identity;
     if (disk.blockStatus !== undefined) this.blockStatus = disk.blockStatus.bind(disk);
-    this.#counters = Object.fromEntries(DISK_OPS.map((op) => [op, new OpCounter(nowNs)])) as Record<DiskOp, OpCounter>;
+    this.#counters = counters;
   }
 
   read(offset: number, length: number, into: Uint8Array): Promise<void> {

@@ -5,9 +5,11 @@ import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { NS_PER_S } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { uuidBytes } from '../disk/disk-identity.js';
 import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
 import type { PathState } from '../session/host-path.js';
 import type { SessionKeeper } from '../session/session-keeper.js';
@@ -39,8 +41,12 @@ export interface StorageClientOptions {
   readonly inlineWriteBytesMax?: number;
   /** When to return to RDMA after a failure; see HostPath. */
   readonly path?: HostConnectionsOptions['path'];
-  /** Requests fail after this long without a connection to the server; default 60 s. */
+  /** Requests fail after this long without a connection to the server, until there is one; default: they wait for ever. */
   readonly giveUpNs?: number;
+  /** UUID that the server's disk must have. Default: any; from then on, only the disk that the first connection found. */
+  readonly uuid?: string;
+  /** Takes sentences for the operator: the server cannot be reached, has another disk, is back. */
+  readonly onNotice?: (notice: string) => void;
 }
 
 const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
@@ -54,6 +60,8 @@ const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
   inlineWriteBytesMax: true,
   path: true,
   giveUpNs: true,
+  uuid: true,
+  onNotice: true,
 };
 const PATH_OPTIONS: OptionNames<NonNullable<StorageClientOptions['path']>> = {
   holdDownNs: true,
@@ -81,6 +89,17 @@ export interface StorageClientReport {
   readonly crcMismatches: number;
   /** How often a session found a restarted server. */
   readonly serverRestarts: number;
+  /** How often the server could not be reached by any transport. */
+  readonly outages: number;
+  /** The present outage; null if there is none. */
+  readonly outage: {
+    /** How long it has lasted. */
+    readonly seconds: number;
+    /** Why the last attempt to connect failed. */
+    readonly reason: string;
+    /** The server answers, with another disk. */
+    readonly isWrongDisk: boolean;
+  } | null;
 }
 
 /** Most registered memory of one connection. */
@@ -99,17 +118,25 @@ export class StorageClient implements AsyncDisposable {
     let turn = 0;
     const sessions = keepers.map(({ session }) => session);
     this.disk = new RemoteDisk(
-      { submit: (io) => sessions[turn++ % sessions.length].submit(io) },
+      {
+        submit: (io) => sessions[turn++ % sessions.length].submit(io),
+        durability: connections.durability,
+        hurry: () => connections.hurry(),
+      },
       sessions[0].server!,
       () => connections.close(),
     );
   }
 
-  /** Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_UNKNOWN_NAME for an unknown option. */
+  /**
+   * Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_MISMATCH when it has another disk than `uuid`,
+   * ERR_ROCE_MALFORMED for a text that is no UUID, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
-    const { device, tcp = true, disk, inlineWriteBytesMax, path, giveUpNs, sessions = 1 } = options;
+    const { device, tcp = true, disk, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, sessions = 1 } = options;
+    if (uuid !== undefined) uuidBytes(uuid);
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,
       random: { u32: () => randomInt(2 ** 32) },
@@ -123,6 +150,8 @@ export class StorageClient implements AsyncDisposable {
       },
       ...(path !== undefined && { path }),
       ...(giveUpNs !== undefined && { giveUpNs }),
+      ...(uuid !== undefined && { uuid: uuid.toLowerCase() }),
+      ...(onNotice !== undefined && { onNotice }),
     });
     try {
       const keepers: SessionKeeper[] = [];
@@ -136,7 +165,7 @@ export class StorageClient implements AsyncDisposable {
 
   /** The statistics so far. */
   get report(): StorageClientReport {
-    const { state, counters } = this.#connections;
+    const { state, counters, outage, outages } = this.#connections;
     const sum = (name: 'resent' | 'crcMismatches' | 'serverRestarts') =>
       this.#keepers.reduce((total, { session }) => total + session.counters[name], 0);
     return {
@@ -149,6 +178,15 @@ export class StorageClient implements AsyncDisposable {
       resentRequests: sum('resent'),
       crcMismatches: sum('crcMismatches'),
       serverRestarts: sum('serverRestarts'),
+      outages,
+      outage:
+        outage === undefined
+          ? null
+          : {
+              seconds: (SYSTEM_CLOCK.nowNs() - outage.sinceNs) / NS_PER_S,
+              reason: outage.reason,
+              isWrongDisk: outage.isWrongDisk,
+            },
     };
   }
 

@@ -46,6 +46,8 @@ export interface StorageServerOptions {
   readonly poolBytesMax?: number;
   /** Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB. */
   readonly pullBytesMax?: number;
+  /** Takes sentences for the operator: clients that were refused because they are for another disk. */
+  readonly onNotice?: (notice: string) => void;
 }
 
 const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
@@ -57,6 +59,7 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   inlineWriteBytesMax: true,
   poolBytesMax: true,
   pullBytesMax: true,
+  onNotice: true,
 };
 const PULL_BYTES_MAX = 4 << 20;
 /** Time limit from the connection to its session. */
@@ -90,12 +93,13 @@ export class StorageServer implements AsyncDisposable {
     this.#options = options;
     this.#listener = listener;
     this.#rdma = rdma;
-    const { disks, inlineWriteBytesMax } = options;
+    const { disks, inlineWriteBytesMax, onNotice } = options;
     this.#server = new SkServer({
       disks,
       clock: SYSTEM_CLOCK,
       bootId: randomBytes(8).readBigUInt64LE(),
       ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
+      ...(onNotice !== undefined && { onNotice }),
     });
     listener.on('connection', (socket: Socket) => this.#onConnection(socket));
   }

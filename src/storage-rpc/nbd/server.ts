@@ -115,7 +115,9 @@ export class NbdServer implements AsyncDisposable {
     this.counters.turnedAway = this.#door.turnedAway;
     if (!isIn) return;
     const shared = { slots: this.#slots, buffers: this.#buffers, counters: this.counters };
-    this.#connections.set(socket, new NbdServerConnection(socket, this.#exports, shared));
+    // Every client has to hear of writes that are lost before they were flushed.
+    const exports = this.#exports.map((served) => ({ ...served, device: served.device.view?.() ?? served.device }));
+    this.#connections.set(socket, new NbdServerConnection(socket, exports, shared));
     socket.once('close', () => this.#connections.delete(socket));
   }
 }

@@ -8,6 +8,8 @@ import type { RandomSource } from '../../core/random.js';
 import type { TransportName } from '../sk/channel.js';
 import { ClientSession, type ClientSessionOptions } from '../sk/client-session.js';
 import { DurabilityWatch } from '../sk/durability-watch.js';
+import { ExpectedDisk } from '../sk/expected-disk.js';
+import { HostOutage, type OutageState } from './host-outage.js';
 import { HostPath, type HostPathOptions, type PathState } from './host-path.js';
 import { probe } from './probe.js';
 import { type Dialers, SessionKeeper } from './session-keeper.js';
@@ -26,9 +28,13 @@ export interface HostConnectionsOptions {
   /** How fast sessions move back; see {@link TransitionOptions}. */
   readonly transition?: Omit<TransitionOptions, 'connections'>;
   /** Terms of each session; see {@link ClientSessionOptions}. */
-  readonly session?: Omit<ClientSessionOptions, 'clock' | 'random'>;
-  /** Requests fail when the host could not be reached for so long; default 60 s. */
+  readonly session?: Omit<ClientSessionOptions, 'clock' | 'random' | 'durability' | 'expected'>;
+  /** UUID of the disk that the host must have; default: the disk that the first session finds. */
+  readonly uuid?: string;
+  /** Requests fail when the host could not be reached for so long, until it can be; default: they wait for ever. */
   readonly giveUpNs?: number;
+  /** Takes sentences for the operator: the host cannot be reached, and is back. */
+  readonly onNotice?: (notice: string) => void;
 }
 
 /** A probe must not be slower than so many times the 99th percentile before the failure, or over TCP now, or than what is nobody's fault. */
@@ -50,6 +56,8 @@ export class HostConnections {
   readonly #options: HostConnectionsOptions;
   readonly #keepers: SessionKeeper[] = [];
   readonly #durability = new DurabilityWatch();
+  readonly #expected: ExpectedDisk;
+  readonly #outage: HostOutage;
   /** The 99th percentile of requests over RDMA before its last failure; Infinity: not known. */
   #usualP99Ns = Number.POSITIVE_INFINITY;
   #transition: Ramp | undefined;
@@ -60,6 +68,9 @@ export class HostConnections {
 
   constructor(options: HostConnectionsOptions) {
     this.#options = options;
+    this.#expected = new ExpectedDisk(options.uuid);
+    const { clock, giveUpNs, onNotice = () => {} } = options;
+    this.#outage = new HostOutage({ clock, onNotice, ...(giveUpNs !== undefined && { giveUpNs }) });
     this.path = new HostPath({ random: options.random, ...options.path });
     // A host that has no RDMA is one whose RDMA is out of service.
     if (options.dial.rdma === undefined) this.path.drain();
@@ -70,6 +81,21 @@ export class HostConnections {
     return this.path.state;
   }
 
+  /** Why the host cannot be reached now, and since when; undefined: every session has a connection, or is getting one. */
+  get outage(): OutageState | undefined {
+    return this.#outage.state;
+  }
+
+  /** How often the host could not be reached. */
+  get outages(): number {
+    return this.#outage.count;
+  }
+
+  /** What sessions know of the durability of the disk; they share it. */
+  get durability(): DurabilityWatch {
+    return this.#durability;
+  }
+
   /** Sessions by the transport they use now. */
   count(transport: TransportName): number {
     return this.#keepers.filter((keeper) => keeper.transport === transport).length;
@@ -77,13 +103,14 @@ export class HostConnections {
 
   /** Opens a session and connects it. */
   async open(): Promise<SessionKeeper> {
-    const { clock, random, dial, giveUpNs } = this.#options;
+    const { clock, dial, giveUpNs } = this.#options;
     const keeper = new SessionKeeper({
-      session: new ClientSession({ clock, random, durability: this.#durability, ...this.#options.session }),
+      session: new ClientSession({ ...this.#sessionTerms, durability: this.#durability }),
       dial,
       clock,
       order: () => this.path.order,
       onFailure: (transport) => this.#onFailure(keeper, transport),
+      onReach: (error) => this.#outage.onReach(keeper, error),
       ...(giveUpNs !== undefined && { giveUpNs }),
     });
     await keeper.connect();
@@ -116,12 +143,22 @@ export class HostConnections {
     this.#next();
   }
 
+  /** The end is near: requests that have no connection within 2 s fail. */
+  hurry(): void {
+    for (const keeper of this.#keepers) keeper.hurry();
+  }
+
   /** When it resolves nothing is connected, nor about to be: the device may be closed. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelWake?.();
     await Promise.all(this.#keepers.splice(0).map((keeper) => keeper.close()));
     await this.#probing;
+  }
+
+  get #sessionTerms() {
+    const { clock, random, session } = this.#options;
+    return { clock, random, expected: this.#expected, ...session };
   }
 
   #onFailure(keeper: SessionKeeper, transport: TransportName): void {
@@ -168,11 +205,11 @@ export class HostConnections {
   }
 
   async #probe(): Promise<void> {
-    const { dial, clock, random } = this.#options;
+    const { dial, clock } = this.#options;
     this.counters.probes++;
     let good = false;
     try {
-      const slowestNs = await probe(await dial.rdma!(), clock, random);
+      const slowestNs = await probe(await dial.rdma!(), this.#sessionTerms);
       good = slowestNs <= Math.max(PROBE_SLACK * this.#usualP99Ns, PROBE_SLACK * this.#presentP99Ns, PROBE_FLOOR_NS);
     } catch {} // A path that cannot be probed is not good.
     if (!good) this.counters.failedProbes++;

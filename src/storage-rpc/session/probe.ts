@@ -3,18 +3,17 @@
  * the slowest tells whether the path is fit for use.
  */
 
-import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import type { RandomSource } from '../../core/random.js';
 import type { SkClientChannel } from '../sk/channel.js';
-import { ClientSession } from '../sk/client-session.js';
+import { ClientSession, type ClientSessionOptions } from '../sk/client-session.js';
 
 const READS_EACH = 16;
 const SIZES_BYTES = [4096, 65_536] as const;
 
-/** Closes the channel. Resolves with the time of the slowest read, ns; rejects when any fails. */
-export async function probe(channel: SkClientChannel, clock: Clock, random: RandomSource): Promise<number> {
-  const session = new ClientSession({ clock, random });
+/** `terms` are those of the session. Closes the channel. Resolves with the time of the slowest read, ns; rejects when any fails. */
+export async function probe(channel: SkClientChannel, terms: ClientSessionOptions): Promise<number> {
+  const { clock } = terms;
+  const session = new ClientSession(terms);
   let fail: (error: Error) => void = () => {};
   const failed = new Promise<never>((_, reject) => {
     fail = reject;
@@ -25,7 +24,7 @@ export async function probe(channel: SkClientChannel, clock: Clock, random: Rand
     await session.resume(channel);
     let slowestNs = 0;
     for (const size of SIZES_BYTES) {
-      const length = Math.min(size, session.server!.sizeBytes);
+      const length = Math.min(size, session.server!.disk.sizeBytes);
       for (let i = 0; i < READS_EACH; i++) {
         const startNs = clock.nowNs();
         await Promise.race([session.submit({ op: 'READ', offset: 0, length }), failed]);

@@ -1,6 +1,6 @@
 /**
  * Keeps one session connected: over the transport the host's path prefers, over the other one when that fails, again and again until it
- * succeeds or has been without a connection for too long. Moves it between transports without a gap: the new connection is made before
+ * succeeds. A session that has been without a connection for too long fails its requests until it has one. Moves it between transports without a gap: the new connection is made before
  * the old one is given up.
  */
 
@@ -23,15 +23,18 @@ interface KeeperOptions {
   readonly order: () => readonly TransportName[];
   /** A connection, or an attempt to make one, has failed. */
   readonly onFailure: (transport: TransportName, error: Error) => void;
-  /** A session that cannot be connected for so long fails its requests; default 60 s. */
+  /** It has a connection again, or none by any transport, because of `error`. */
+  readonly onReach: (error: Error | undefined) => void;
+  /** A session that cannot be connected for so long fails its requests; default: never. */
   readonly giveUpNs?: number;
 }
 
-const GIVE_UP_NS = 60e9;
 const FIRST_PAUSE_NS = 50e6;
 const PAUSE_MAX_NS = 2e9;
 /** How long a move waits for requests under way before it has them sent again. */
 const DRAIN_NS = 2e9;
+/** How long the end waits for a connection, so that what is under way is answered. */
+const CLOSING_NS = 2e9;
 
 /** One session and the connection it has now. */
 export class SessionKeeper {
@@ -43,6 +46,8 @@ export class SessionKeeper {
   /** Connecting or moving: one thing at a time. */
   #work: Promise<unknown> = Promise.resolve();
   #closed = false;
+  /** From here on requests without a connection fail, whatever `giveUpNs` says. */
+  #hurryAtNs = Number.POSITIVE_INFINITY;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -90,6 +95,11 @@ export class SessionKeeper {
     });
   }
 
+  /** The end is near: requests that have no connection within 2 s fail. */
+  hurry(): void {
+    this.#hurryAtNs = Math.min(this.#hurryAtNs, this.#options.clock.nowNs() + CLOSING_NS);
+  }
+
   /** Ends the session; requests that are not answered fail with ESHUTDOWN. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -114,13 +124,15 @@ export class SessionKeeper {
   }
 
   async #reconnect(sinceNs: number): Promise<void> {
-    const { clock, giveUpNs = GIVE_UP_NS } = this.#options;
+    const { clock, onReach, giveUpNs = Number.POSITIVE_INFINITY } = this.#options;
     for (let pauseNs = FIRST_PAUSE_NS; !this.#closed; pauseNs = Math.min(2 * pauseNs, PAUSE_MAX_NS)) {
       const error = await this.#connectOnce();
+      if (this.#closed) return;
+      onReach(error);
       if (error === undefined) return;
-      if (clock.nowNs() - sinceNs >= giveUpNs) {
-        await this.session.end(new BlockDeviceError('EIO', `the storage server is gone: ${error.message}`));
-        throw error;
+      const now = clock.nowNs();
+      if (now - sinceNs >= giveUpNs || now >= this.#hurryAtNs) {
+        this.session.suspend(new BlockDeviceError('EIO', `the storage server is gone: ${error.message}`));
       }
       await new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + pauseNs, resolve));
     }

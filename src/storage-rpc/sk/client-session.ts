@@ -16,7 +16,8 @@ import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
 import { checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
-import { DurabilityWatch } from './durability-watch.js';
+import { DurabilityWatch, type FlushView } from './durability-watch.js';
+import { ExpectedDisk } from './expected-disk.js';
 import { resumeSession, sessionLow } from './handshake.js';
 import { LatencyWindow } from './latency-window.js';
 import {
@@ -45,6 +46,8 @@ export interface SkIo {
   readonly data?: Uint8Array;
   /** Takes what a READ or STATUS brings, once it has been checked. */
   readonly take?: (data: Uint8Array) => void;
+  /** Who asks, of those who have the disk open; default: the session itself. */
+  readonly view?: FlushView;
 }
 
 /** Terms of a session. */
@@ -59,6 +62,8 @@ export interface ClientSessionOptions {
   readonly inlineWriteBytesMax?: number;
   /** Shared by sessions to one disk; default: one of its own. */
   readonly durability?: DurabilityWatch;
+  /** Shared by sessions to one disk; default: one of its own, which takes any disk first. */
+  readonly expected?: ExpectedDisk;
   /** Default 16 MiB. */
   readonly inFlightBytesMax?: number;
   /** Requests that may wait for a slot; default 4096. */
@@ -99,6 +104,14 @@ interface Slot {
 /** Failures of data checks one after another that end a connection. */
 const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
+/** Stands in the slot of a request that has failed here and may still be executed: its answer says that this is over. */
+const NOTHING: Request = {
+  io: { op: 'FLUSH', offset: 0, length: 0 },
+  checks: NO_CHECKS,
+  changes: 0,
+  resolve: () => {},
+  reject: () => {},
+};
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
 /** One session to one disk. */
@@ -112,7 +125,10 @@ export class ClientSession {
   readonly #clock: Clock;
   readonly #random: RandomSource;
   readonly #limits: typeof DEFAULTS;
-  readonly #durability: DurabilityWatch;
+  /** Shared with the other sessions to the disk. */
+  readonly durability: DurabilityWatch;
+  readonly #view: FlushView;
+  readonly #expected: ExpectedDisk;
   readonly #slots: Slot[] = [];
   readonly #freeSlots: number[] = [];
   readonly #waiting: Request[] = [];
@@ -127,12 +143,18 @@ export class ClientSession {
   #mismatches = 0;
   #watch: ConnectionWatch | undefined;
   #ended: Error | undefined;
+  /** What requests fail with until there is a connection again. */
+  #suspended: Error | undefined;
+  /** Slots that have {@link NOTHING}. Nothing new is sent before they are answered: a request that has failed must not follow a newer one. */
+  #nothings = 0;
 
   constructor(options: ClientSessionOptions) {
-    const { clock, random, durability = new DurabilityWatch(), ...limits } = options;
+    const { clock, random, durability = new DurabilityWatch(), expected = new ExpectedDisk(), ...limits } = options;
     this.#clock = clock;
     this.#random = random;
-    this.#durability = durability;
+    this.durability = durability;
+    this.#view = durability.view();
+    this.#expected = expected;
     this.#limits = { ...DEFAULTS, ...limits };
     checkInlineWriteBytesMax(this.#limits.inlineWriteBytesMax);
     this.#sessionId = this.#newId();
@@ -158,23 +180,24 @@ export class ClientSession {
 
   /**
    * Runs an operation, over as many connections as it takes. Rejects with a BlockDeviceError: the disk's own, EIO when the session is
-   * lost, ENOMEM when too many wait, ESHUTDOWN after `end`.
+   * lost or suspended, ENOMEM when too many wait, ESHUTDOWN after `end`.
    */
   submit(io: SkIo): Promise<void> {
-    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    const refusal = this.#ended ?? this.#suspended;
+    if (refusal !== undefined) return Promise.reject(refusal);
     if (this.#waiting.length >= this.#limits.queueMax) {
       return Promise.reject(new BlockDeviceError('ENOMEM', `too many requests: ${this.#waiting.length} are waiting`));
     }
     return new Promise((resolve, reject) => {
       const checks = io.data === undefined ? NO_CHECKS : checksOf(io.data);
-      this.#waiting.push({ io, checks, changes: this.#durability.changes, resolve, reject });
+      this.#waiting.push({ io, checks, changes: this.durability.changes, resolve, reject });
       this.#pump();
     });
   }
 
   /**
    * Goes on over a connection. The one used before is closed first, so that the server can reach no memory by it when requests are sent
-   * again. Rejects, and closes the channel, when it fails, the server refuses, or does not answer in time.
+   * again. Rejects, and closes the channel, when it fails, the server refuses or has another disk, or does not answer in time.
    */
   async resume(channel: SkClientChannel): Promise<void> {
     const old = this.#channel;
@@ -183,9 +206,11 @@ export class ClientSession {
     this.#epoch++;
     try {
       const { disk, inlineWriteBytesMax, silenceNs } = this.#limits;
-      const request = { sessionId: this.#sessionId, epoch: this.#epoch, inlineWriteBytesMax };
+      const sessionId = this.#sessionId;
+      const request = { sessionId, epoch: this.#epoch, inlineWriteBytesMax, disk: this.#expected.facts };
       const server = await resumeSession(channel, this.#clock, disk, request, silenceNs);
       if (this.#ended !== undefined) throw this.#ended;
+      this.#expected.accept(server.disk);
       this.#adopt(server);
     } catch (error) {
       await channel.close();
@@ -204,6 +229,23 @@ export class ClientSession {
       };
       if (this.outstanding === 0) this.#onDrained();
     });
+  }
+
+  /**
+   * Fails everything that waits or is under way, and what is asked for until there is a connection again. What the server has received of it
+   * is over when the first request is sent over that connection.
+   */
+  suspend(error: Error): void {
+    this.#suspended = error;
+    const failed = this.#waiting.splice(0);
+    for (const slot of this.#slots) {
+      if (slot.request === undefined || slot.request === NOTHING) continue;
+      failed.push(slot.request);
+      this.#inFlightBytes -= bytesMovedBy(slot.request.io);
+      slot.request = NOTHING;
+      this.#nothings++;
+    }
+    for (const { reject } of failed) reject(error);
   }
 
   /** Ends the connection as if it had failed. */
@@ -234,11 +276,12 @@ export class ClientSession {
     if (this.#server !== undefined && this.#server.bootId !== server.bootId) this.counters.serverRestarts++;
     if (!server.resumed) for (const slot of this.#slots) slot.seq = slot.request === undefined ? 0 : 1;
     this.#server = server;
-    this.#durability.onStore(server.storeId);
+    this.durability.onStore(server.storeId);
   }
 
   #attach(channel: SkClientChannel): void {
     this.#channel = channel;
+    this.#suspended = undefined;
     this.latency.clear();
     this.#onDrained = undefined;
     this.#mismatches = 0;
@@ -270,6 +313,7 @@ export class ClientSession {
 
   #pump(): void {
     const { inFlightBytesMax } = this.#limits;
+    if (this.#nothings > 0) return;
     while (this.#channel !== undefined && this.#onDrained === undefined && this.#waiting.length > 0) {
       const bytes = bytesMovedBy(this.#waiting[0].io);
       const crowded = this.#inFlightBytes > 0 && this.#inFlightBytes + bytes > inFlightBytesMax;
@@ -320,6 +364,11 @@ export class ClientSession {
     this.#mismatches = 0;
     this.latency.add(this.#clock.nowNs() - this.#slots[response.slot].sentNs);
     this.#release(response.slot);
+    if (request === NOTHING) {
+      if (this.outstanding === 0) this.#onDrained?.();
+      this.#pump();
+      return;
+    }
     this.counters.completed++;
     if (response.status === 'OK') {
       request.io.take?.(reply.data);
@@ -334,12 +383,12 @@ export class ClientSession {
 
   /** The server has done it. */
   #settle({ io, changes, resolve, reject }: Request): void {
-    const { op, flags = 0 } = io;
-    if (op === 'FLUSH' && !this.#durability.flushed(changes)) {
+    const { op, flags = 0, view = this.#view } = io;
+    if (op === 'FLUSH' && !this.durability.flushed(changes, view)) {
       reject(new BlockDeviceError('EIO', 'the store was restarted and may have lost data that was not flushed'));
       return;
     }
-    if (CHANGES.has(op) && (flags & SK_FUA) === 0) this.#durability.onChange();
+    if (CHANGES.has(op) && (flags & SK_FUA) === 0) this.durability.onChange(this.#server!.storeId);
     resolve();
   }
 
@@ -354,6 +403,7 @@ export class ClientSession {
   #release(slot: number): void {
     const state = this.#slots[slot];
     this.#inFlightBytes -= bytesMovedBy(state.request!.io);
+    if (state.request === NOTHING) this.#nothings--;
     state.request = undefined;
     this.#freeSlots.push(slot);
   }

@@ -4,10 +4,14 @@ import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import type { SkClientChannel } from './channel.js';
 import { checksOf, firstBadBlock } from './data-checks.js';
+import { whyWrong, wrongDisk } from './expected-disk.js';
 import { SK_INLINE, SK_NO_SLOT } from './request.js';
 import { decodeResumeResponse, encodeResumeRequest, type ResumeRequest, type ResumeResponse } from './resume.js';
 
-/** Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the channel fails. */
+/**
+ * Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the channel fails, and with
+ * ERR_ROCE_MISMATCH when it has another disk.
+ */
 export async function resumeSession(
   channel: SkClientChannel,
   clock: Clock,
@@ -23,9 +27,11 @@ export async function resumeSession(
       channel.onFailure = reject;
       channel.onReply = ({ response, list, data }) => {
         const intact = firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
-        const server = response.status === 'OK' && intact ? decodeResumeResponse(data) : undefined;
+        const isKnown = response.status === 'OK' || response.status === 'WRONG_DISK';
+        const server = isKnown && intact ? decodeResumeResponse(data) : undefined;
         if (server === undefined) reject(refusal(response.status));
-        else resolve(server);
+        else if (response.status === 'OK') resolve(server);
+        else reject(wrongDisk(whyWrong(resume.disk, server.disk) ?? 'it refuses the session'));
       };
       const request = {
         op: 'RESUME',

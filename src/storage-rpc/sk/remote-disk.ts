@@ -9,7 +9,9 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
+import type { DiskIdentity } from '../disk/disk-identity.js';
 import type { SkIo } from './client-session.js';
+import type { DurabilityWatch, FlushView } from './durability-watch.js';
 import { decodeExtents } from './extents.js';
 import { SK_FUA, SK_NO_HOLE } from './request.js';
 import type { ResumeResponse } from './resume.js';
@@ -20,22 +22,34 @@ const RANGE_BYTES_MAX = 1 << 30;
 /** Carries out operations: a session, or something that chooses one. */
 interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
+  /** What is known of the disk's durability. */
+  readonly durability: DurabilityWatch;
+  /** The disk is about to be closed: what has no connection must not wait for ever. Absent: it does not. */
+  hurry?(): void;
 }
 
 /** A disk of a storage server. */
 export class RemoteDisk implements BlockDevice {
   readonly sizeBytes: number;
   readonly blockBytes: number;
+  /** As the server said when the session was opened. */
+  readonly identity: DiskIdentity;
   readonly #ioBytesMax: number;
   readonly #session: SkSubmitter;
-  readonly #release: () => Promise<void>;
+  readonly #server: ResumeResponse;
+  readonly #view: FlushView;
+  /** Undefined for a view, which leaves the disk open. */
+  readonly #release: (() => Promise<void>) | undefined;
   readonly #underWay = new Set<Promise<unknown>>();
   #closing: Promise<void> | undefined;
 
-  /** Over one session or several, of which the server has said what it is. `release` ends them. */
-  constructor(session: SkSubmitter, server: ResumeResponse, release: () => Promise<void>) {
+  /** Over one session or several, of which the server has said what it is. `release` ends them; without it they are left as they are. */
+  constructor(session: SkSubmitter, server: ResumeResponse, release?: () => Promise<void>) {
+    this.#server = server;
+    this.#view = session.durability.view();
     this.#session = session;
-    this.sizeBytes = server.sizeBytes;
+    this.sizeBytes = server.disk.sizeBytes;
+    this.identity = server.disk;
     this.blockBytes = server.blockBytes;
     this.#ioBytesMax = server.ioBytesMax;
     this.#release = release;
@@ -111,6 +125,11 @@ export class RemoteDisk implements BlockDevice {
     return extents;
   }
 
+  /** The same disk for one of several clients, each of which has to hear of lost writes. */
+  view(): RemoteDisk {
+    return new RemoteDisk(this.#session, this.#server);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -122,9 +141,14 @@ export class RemoteDisk implements BlockDevice {
   }
 
   async #close(): Promise<void> {
+    if (this.#release === undefined) {
+      await Promise.allSettled(this.#underWay);
+      return;
+    }
+    this.#session.hurry?.();
     await Promise.allSettled(this.#underWay);
     // A server that is gone for good cannot flush; what it had acknowledged as durable is.
-    await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0 }).catch(() => {});
+    await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0, view: this.#view }).catch(() => {});
     await this.#release();
   }
 
@@ -141,7 +165,7 @@ export class RemoteDisk implements BlockDevice {
   }
 
   #submit(io: SkIo): Promise<void> {
-    const done = this.#session.submit(io);
+    const done = this.#session.submit({ ...io, view: this.#view });
     this.#underWay.add(done);
     const forget = () => this.#underWay.delete(done);
     done.then(forget, forget);

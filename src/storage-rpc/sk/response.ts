@@ -28,6 +28,8 @@ export const SK_STATUS = {
   NO_SESSION: 203,
   /** There is no such disk. */
   NO_DISK: 204,
+  /** The disk is not the one that the session has used: the body says which it is. */
+  WRONG_DISK: 205,
 } as const;
 /** Name of an outcome; see {@link SK_STATUS}. */
 export type SkStatus = keyof typeof SK_STATUS;

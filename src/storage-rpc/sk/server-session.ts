@@ -29,6 +29,8 @@ export interface SkServerCounters {
   fenced: number;
   /** Connections refused or closed for what they sent. */
   protocolErrors: number;
+  /** Sessions refused because they are for another disk. */
+  wrongDisks: number;
 }
 
 /** A request and the connection that has to be answered. */

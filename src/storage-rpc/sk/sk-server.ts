@@ -8,8 +8,10 @@
 
 import type { Clock } from '../../core/clock.js';
 import type { BlockDevice } from '../disk/block-device.js';
+import { NIL_UUID } from '../disk/disk-identity.js';
 import type { SkIncoming, SkServerChannel, TransportName } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { describeDisk, whyWrong } from './expected-disk.js';
 import {
   checkInlineWriteBytesMax,
   SK_INLINE_BYTES_MAX,
@@ -18,7 +20,7 @@ import {
   type SkRequest,
 } from './request.js';
 import type { SkStatus } from './response.js';
-import { decodeResumeRequest, encodeResumeResponse } from './resume.js';
+import { ANY_DISK, type DiskFacts, decodeResumeRequest, encodeResumeResponse, type ResumeRequest } from './resume.js';
 import { ServerSession, type SkServerCounters } from './server-session.js';
 
 /** Disks, identity and bounds of a server. */
@@ -35,11 +37,15 @@ export interface SkServerOptions {
   readonly sessionsMax?: number;
   /** Clients that are alive speak every second. Default 60 s. */
   readonly silenceNs?: number;
+  /** Takes sentences for the operator: sessions that were refused because they are for another disk, once for each such disk. */
+  readonly onNotice?: (notice: string) => void;
 }
 
 const SESSIONS_MAX = 1024;
 const SILENCE_NS = 60e9;
-const EMPTY = new Uint8Array(0);
+const EMPTY: Uint8Array = new Uint8Array(0);
+/** Strangers can make up disks; so many of them are told of. */
+const NOTICES_MAX = 100;
 
 interface Connection {
   readonly acceptedNs: number;
@@ -58,11 +64,14 @@ export class SkServer {
     badSequences: 0,
     fenced: 0,
     protocolErrors: 0,
+    wrongDisks: 0,
   };
   readonly #options: SkServerOptions;
   /** By session id in hex. */
   readonly #sessions = new Map<string, ServerSession>();
   readonly #connections = new Map<SkServerChannel, Connection>();
+  /** Disks that clients were refused for, as far as the operator was told. */
+  readonly #refusedDisks = new Set<string>();
   #cancelSweep: (() => void) | undefined;
 
   constructor(options: SkServerOptions) {
@@ -128,6 +137,12 @@ export class SkServer {
     }
     const disk = this.#options.disks[request.disk];
     if (disk === undefined) return this.#turnAway(channel, request, 'NO_DISK');
+    const facts = factsOf(disk);
+    if (whyWrong(body.disk, facts) !== undefined) {
+      this.#noticeWrongDisk(body.disk, facts);
+      const answer = this.#answerTo(body, disk, false);
+      return this.#turnAway(channel, request, 'WRONG_DISK', answer);
+    }
     const id = Buffer.from(body.sessionId).toString('hex');
     const known = this.#sessions.get(id);
     const session = known ?? this.#newSession(id);
@@ -141,22 +156,33 @@ export class SkServer {
     }
     connection.session = session;
     channel.onRequest = (next) => session.handle(channel, next);
+    await this.#reply(channel, request, 'OK', this.#answerTo(body, disk, known !== undefined));
+  }
+
+  #answerTo(body: ResumeRequest, disk: BlockDevice, resumed: boolean): Uint8Array {
     const { inlineWriteBytesMax = SK_INLINE_BYTES_MAX, bootId } = this.#options;
-    const answer = encodeResumeResponse({
+    return encodeResumeResponse({
       bootId,
-      sizeBytes: disk.sizeBytes,
+      disk: factsOf(disk),
       blockBytes: disk.blockBytes,
       ioBytesMax: SK_IO_BYTES_MAX,
       slots: SK_SLOTS_MAX,
-      resumed: known !== undefined,
+      resumed,
       inlineWriteBytesMax: Math.min(inlineWriteBytesMax, body.inlineWriteBytesMax),
       storeId: disk.storeId ?? bootId,
     });
-    await this.#reply(channel, request, 'OK', answer);
   }
 
-  async #turnAway(channel: SkServerChannel, request: SkRequest, status: SkStatus): Promise<void> {
-    await this.#reply(channel, request, status, EMPTY);
+  #noticeWrongDisk(expected: DiskFacts, facts: DiskFacts): void {
+    this.counters.wrongDisks++;
+    const key = `${expected.uuid} ${expected.generation}`;
+    if (this.#refusedDisks.has(key) || this.#refusedDisks.size >= NOTICES_MAX) return;
+    this.#refusedDisks.add(key);
+    this.#options.onNotice?.(`refused a client of ${describeDisk(expected)}: this server has ${describeDisk(facts)}`);
+  }
+
+  async #turnAway(channel: SkServerChannel, request: SkRequest, status: SkStatus, body = EMPTY): Promise<void> {
+    await this.#reply(channel, request, status, body);
     this.#drop(channel);
   }
 
@@ -209,4 +235,9 @@ export class SkServer {
       this.#armSweep();
     });
   }
+}
+
+function factsOf({ identity, sizeBytes }: BlockDevice): DiskFacts {
+  const { uuid = NIL_UUID, generation = 0, name = '' } = identity ?? ANY_DISK;
+  return { uuid, generation, name, sizeBytes };
 }

@@ -133,10 +133,11 @@ test('a torn block fails until it is written; its neighbours are good', async ()
   await heir.close();
 });
 
-test('the space is taken when the disk is made, and given back by a trim', async () => {
+const allocated = async () => (await stat(path)).blocks * 512;
+
+test('a thin disk takes space when it is written, and gives it back by a trim', async () => {
   const disk = await FileDevice.open({ path, sizeBytes: SIZE });
-  const allocated = async () => (await stat(path)).blocks * 512;
-  expect(await allocated()).toBeGreaterThanOrEqual(SIZE);
+  expect(await allocated()).toBeLessThan(SIZE);
   await disk.write(0, Buffer.alloc(SIZE, 1));
   await disk.trim(0, SIZE / 2);
   expect(await disk.blockStatus(0, SIZE)).toEqual([
@@ -147,6 +148,32 @@ test('the space is taken when the disk is made, and given back by a trim', async
   await disk.writeZeroes(SIZE / 2, SIZE / 2, { noHole: true });
   expect(await allocated()).toBeGreaterThanOrEqual(SIZE / 2);
   await disk.close();
+});
+
+test('a thick disk has its space when it is made, and keeps it through trims and zeros', async () => {
+  const disk = await FileDevice.open({ path, sizeBytes: SIZE, provision: 'thick' });
+  expect(await allocated()).toBeGreaterThanOrEqual(SIZE);
+  await disk.write(0, Buffer.alloc(SIZE, 1));
+  await disk.trim(0, SIZE); // As mkfs does first of all.
+  await disk.writeZeroes(0, SIZE / 2);
+  expect(await disk.blockStatus(0, SIZE)).toEqual([{ lengthBytes: SIZE, hole: false, zero: true }]);
+  expect(await allocated()).toBeGreaterThanOrEqual(SIZE);
+  await disk.close();
+  const again = await FileDevice.open({ path });
+  expect(again.thick).toBe(true);
+  await again.trim(0, SIZE);
+  expect(await allocated()).toBeGreaterThanOrEqual(SIZE);
+  await again.close();
+});
+
+test('a thin disk becomes thick when it is opened as such, with what it holds', async () => {
+  const thin = await FileDevice.open({ path, sizeBytes: SIZE });
+  await thin.write(BLOCK, Buffer.alloc(BLOCK, 5));
+  await thin.close();
+  const thick = await FileDevice.open({ path, provision: 'thick' });
+  expect(await allocated()).toBeGreaterThanOrEqual(SIZE);
+  expect((await readBlock(thick, 1)).every((byte) => byte === 5)).toBe(true);
+  await thick.close();
 });
 
 test('an image without checksums is taken as it is', async () => {

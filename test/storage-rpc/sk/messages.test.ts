@@ -31,6 +31,8 @@ const REQUEST: SkRequest = {
   dataCrc: 0x01020304,
 };
 
+const DISK = { uuid: '01234567-89ab-cdef-0123-456789abcdef', generation: 7, name: 'orders', sizeBytes: 1 << 20 };
+
 test('a request, byte by byte', () => {
   const bytes = Buffer.alloc(64);
   writeRequest(bytes, REQUEST);
@@ -95,7 +97,7 @@ test('fields that cannot be are refused, though the sum is right', () => {
 test('an answer to RESUME that would have requests cut or placed wrongly is none', () => {
   const server = {
     bootId: 1n,
-    sizeBytes: 1 << 20,
+    disk: DISK,
     blockBytes: 512,
     ioBytesMax: 1 << 20,
     slots: 128,
@@ -105,8 +107,9 @@ test('an answer to RESUME that would have requests cut or placed wrongly is none
   };
   expect(decodeResumeResponse(encodeResumeResponse(server))).toEqual(server);
   for (const wrong of [
-    { sizeBytes: 2 ** 53 },
-    { sizeBytes: 1000 },
+    { disk: { ...DISK, sizeBytes: 2 ** 53 } },
+    { disk: { ...DISK, sizeBytes: 1000 } },
+    { disk: { ...DISK, generation: 2 ** 53 } },
     { blockBytes: 0 },
     { blockBytes: 768 },
     { ioBytesMax: 0 },

@@ -39,7 +39,7 @@ export class Rig {
   readonly pair: Pair;
   readonly clock: Clock;
   readonly random: SeededRandom;
-  readonly disk: BlockDevice;
+  disk: BlockDevice;
   server: SkServer;
   readonly pool: BufferPool<MemoryRegion>;
   readonly pulls: Permits;
@@ -75,8 +75,9 @@ export class Rig {
     return new Rig(await createPair({ mtu: MTU, memoryBytes: 4096, ...options }), options);
   }
 
-  /** A fresh server over the same disk, as after a restart. */
-  boot(): SkServer {
+  /** A fresh server over the same disk, as after a restart, or over another one. */
+  boot(disk = this.disk): SkServer {
+    this.disk = disk;
     this.server = new SkServer({
       disks: [this.disk],
       clock: this.clock,

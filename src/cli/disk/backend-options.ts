@@ -1,0 +1,99 @@
+/** Options of commands that hold a disk of their own, and the disk they ask for. */
+
+import type { Command } from 'commander';
+import { formatBytes } from '../../core/units.js';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import type { DiskDocument } from '../../estats/disk-document.js';
+import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
+import { FileDevice } from '../../storage-rpc/disk/file-device.js';
+import { PROVISIONS, type Provision } from '../../storage-rpc/disk/open-files.js';
+import { Scrubber } from '../../storage-rpc/disk/scrubber.js';
+import { openBackend } from '../../storage-rpc/open-backend.js';
+import { choiceOption, sizeOption } from '../options.js';
+import type { Output } from '../output.js';
+
+/** The options in the program's units. */
+export interface BackendFlags {
+  /** Size in bytes of a new disk. */
+  readonly size?: number;
+  /** Make a blank disk although checksums of an older one are there. */
+  readonly create?: boolean;
+  /** Name of a new disk. */
+  readonly name?: string;
+  /** How its space is provided. */
+  readonly provision?: Provision;
+  /** Memory for the table of checksums, bytes. */
+  readonly tableMemory?: number;
+  /** Bytes to scrub in a second. */
+  readonly scrub?: number;
+}
+
+/** Adds the options to a command. */
+export function addBackendOptions(command: Command): Command {
+  return command
+    .option('--size <size>', 'size of a disk in memory or in a new file', sizeOption)
+    .option('--create', 'make a blank disk where the data is missing or empty, but checksums of an older disk are left')
+    .option('--name <name>', 'name of a new disk in a file (default: the name of the file)')
+    .option(
+      '--provision <way>',
+      'thin: a file takes space when it is written; thick: it has all its space, and keeps it (default of new files: thin)',
+      choiceOption(PROVISIONS),
+    )
+    .option('--table-memory <size>', 'memory for the checksums of a file (default: 64MiB)', sizeOption)
+    .option('--scrub <size>', 'read so much of a file in a second, in the background, to find damage', sizeOption);
+}
+
+/** Limit from Ctrl-C to the end: clients are answered, the server is waited for, and what was written is synced. */
+export const DISK_CLOSING_MS = 15_000;
+
+/** A disk that a command holds itself. */
+export interface OwnDisk extends AsyncDisposable {
+  /** The disk. */
+  readonly device: BlockDevice;
+  /** What telemetry says of a disk in a file; null for others. */
+  facts(): DiskDocument['file'];
+}
+
+/** Opens the disk; rejects as `openBackend`. Notices are printed. */
+export async function openOwnDisk(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
+  const { size, create, name, provision, tableMemory, scrub } = flags;
+  const onNotice = (notice: string) => output.note(notice);
+  const device = await openBackend(backend, size, {
+    ...(create !== undefined && { create }),
+    ...(name !== undefined && { name }),
+    ...(provision !== undefined && { provision }),
+    ...(tableMemory !== undefined && { tableMemoryBytes: tableMemory }),
+    onNotice,
+  });
+  if (!(device instanceof FileDevice)) {
+    return { device, facts: () => null, [Symbol.asyncDispose]: () => device.close() };
+  }
+  if (device.unsettledRegions > 0) {
+    const open = formatBytes(device.unsettledRegions * (64 << 20));
+    onNotice(`the disk was not closed: up to ${open} are checked in the background while it is served`);
+  }
+  const scrubber =
+    scrub === undefined
+      ? undefined
+      : new Scrubber({ disk: device, clock: SYSTEM_CLOCK, bytesPerSecond: scrub, onNotice });
+  return {
+    device,
+    facts: () => ({
+      tableMemoryBytes: device.tableMemoryBytes,
+      unsettledRegions: device.unsettledRegions,
+      damagedReads: device.checksumErrors,
+      scrub:
+        scrubber === undefined
+          ? null
+          : {
+              passes: scrubber.passes,
+              checkedBytes: scrubber.checkedBytes,
+              damagedBlocks: scrubber.damagedBlocks,
+            },
+    }),
+    [Symbol.asyncDispose]: async () => {
+      await scrubber?.stop();
+      await device.close();
+    },
+  };
+}

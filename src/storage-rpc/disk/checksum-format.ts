@@ -1,0 +1,139 @@
+/**
+ * The file of checksums beside the data, format 2: who the disk is, where it may have been changing, and two check values a block.
+ *
+ *        0   header, first copy: the one of even generations
+ *     4096   header, second copy: the one of odd generations
+ *     8192   region map: one byte for each 64 MiB of the disk (`region-map.ts`), 1 MiB of them
+ *     8192 + 1 MiB   table: two values of 4 bytes for each block of 4 KiB (`block-value.ts`)
+ *
+ * Header, 512 bytes in words of 4 bytes, in the byte order of the machine, which the magic tells:
+ *
+ *     0 magic   1 version   2 block size   3, 4 blocks   5 flags: 1 thick, 2 unfinished   6 region size   7 zero   8, 9 generation
+ *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30 to 126 zero   127 CRC-32C of the bytes before
+ *
+ * A header fits in one sector, and a newer one never takes the place of the newest: one of the two is whole at any time. What was never
+ * written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is the table of a blank disk.
+ */
+
+import type { FileHandle } from 'node:fs/promises';
+import { crc32c } from '../../core/crc32c.js';
+import { CHECKED_BLOCK_BYTES } from './block-device.js';
+import { type DiskIdentity, UUID_BYTES, uuidBytes, uuidText } from './disk-identity.js';
+import { readFully, writeFully } from './file-io.js';
+
+const MAGIC = 0x43336b34; // "4k3C" read the right way round
+/** Format that this program writes. */
+export const FORMAT_VERSION = 2;
+const HEADER_BYTES = 512;
+const HEADER_WORDS = HEADER_BYTES / 4;
+const COPY_BYTES = 4096;
+const UUID_AT = 40;
+const NAME_AT = 56;
+const NAME_BYTES = 64;
+const CRC_WORD = HEADER_WORDS - 1;
+const THICK = 1;
+const UNFINISHED = 2;
+
+/** Bytes of the disk that one byte of the region map is about. */
+export const REGION_BYTES = 64 << 20;
+/** Number of blocks of 4 KiB in a region. */
+export const REGION_BLOCKS = REGION_BYTES / CHECKED_BLOCK_BYTES;
+/** Where the region map begins. */
+export const MAP_OFFSET = 2 * COPY_BYTES;
+const MAP_BYTES = 1 << 20;
+/** Where the table begins. */
+export const TABLE_OFFSET = MAP_OFFSET + MAP_BYTES;
+/** Bytes of the table for one block. */
+export const ENTRY_BYTES = 8;
+/** The region map has a byte for each region of the largest disk: 64 TiB. */
+export const DISK_BYTES_MAX = MAP_BYTES * REGION_BYTES;
+
+/** What the header says. */
+export interface ChecksumHeader extends DiskIdentity {
+  /** Of the disk, in bytes. */
+  readonly sizeBytes: number;
+  /** The disk has all its space reserved and keeps it. */
+  readonly thick: boolean;
+  /** The disk is still being made: it is blank, and nobody has used it. */
+  readonly unfinished: boolean;
+}
+
+/** What is in a file of checksums. `other`: something else, or for other blocks; `newer`: of a later version of this program. */
+export type FoundHeader =
+  | { readonly kind: 'none' | 'other' | 'newer' }
+  | { readonly kind: 'format-1'; readonly sizeBytes: number }
+  | { readonly kind: 'present'; readonly header: ChecksumHeader };
+
+/** Bytes of the whole file for a disk of this size. */
+export function checksumFileBytes(diskBytes: number): number {
+  return TABLE_OFFSET + (diskBytes / CHECKED_BLOCK_BYTES) * ENTRY_BYTES;
+}
+
+/** Reads the newest header that is whole. */
+export async function readHeader(file: FileHandle): Promise<FoundHeader> {
+  const copies = Buffer.alloc(2 * COPY_BYTES);
+  await readFully(file, copies, 0);
+  const first = wordsOf(copies, 0);
+  if (first[0] === MAGIC && first[1] === 1 && first[2] === CHECKED_BLOCK_BYTES) {
+    return { kind: 'format-1', sizeBytes: numberAt(first, 3) * CHECKED_BLOCK_BYTES };
+  }
+  const valid = [0, COPY_BYTES].flatMap((at) => decodeHeader(wordsOf(copies, at)) ?? []);
+  if (valid.length > 0) {
+    const header = valid.reduce((a, b) => (a.generation > b.generation ? a : b));
+    return { kind: 'present', header };
+  }
+  if (copies.every((byte) => byte === 0)) return { kind: 'none' };
+  return { kind: first[0] === MAGIC && first[1] > FORMAT_VERSION ? 'newer' : 'other' };
+}
+
+/** Writes the header in place of the older of the two copies, if its generation is one more than that of the newest. */
+export async function writeHeader(file: FileHandle, header: ChecksumHeader): Promise<void> {
+  await writeFully(file, encodeHeader(header), (header.generation % 2) * COPY_BYTES);
+}
+
+function encodeHeader(header: ChecksumHeader): Buffer {
+  const words = new Uint32Array(HEADER_WORDS);
+  const bytes = Buffer.from(words.buffer);
+  const flags = (header.thick ? THICK : 0) | (header.unfinished ? UNFINISHED : 0);
+  words.set([MAGIC, FORMAT_VERSION, CHECKED_BLOCK_BYTES]);
+  setNumber(words, 3, header.sizeBytes / CHECKED_BLOCK_BYTES);
+  words[5] = flags;
+  words[6] = REGION_BYTES;
+  setNumber(words, 8, header.generation);
+  bytes.set(uuidBytes(header.uuid), UUID_AT);
+  bytes.write(header.name, NAME_AT, NAME_BYTES - 1, 'utf8');
+  words[CRC_WORD] = crc32c(bytes.subarray(0, 4 * CRC_WORD));
+  return bytes;
+}
+
+function decodeHeader(words: Uint32Array): ChecksumHeader | undefined {
+  const bytes = Buffer.from(words.buffer, words.byteOffset, HEADER_BYTES);
+  if (words[0] !== MAGIC || words[1] !== FORMAT_VERSION) return undefined;
+  if (words[CRC_WORD] !== crc32c(bytes.subarray(0, 4 * CRC_WORD))) return undefined;
+  if (words[2] !== CHECKED_BLOCK_BYTES || words[6] !== REGION_BYTES) return undefined;
+  const name = bytes.subarray(NAME_AT, NAME_AT + NAME_BYTES);
+  return {
+    sizeBytes: numberAt(words, 3) * CHECKED_BLOCK_BYTES,
+    thick: (words[5] & THICK) !== 0,
+    unfinished: (words[5] & UNFINISHED) !== 0,
+    generation: numberAt(words, 8),
+    uuid: uuidText(bytes.subarray(UUID_AT, UUID_AT + UUID_BYTES)),
+    name: name.toString('utf8', 0, name.indexOf(0)),
+  };
+}
+
+/** A copy of the header at `at`, aligned as words have to be. */
+function wordsOf(copies: Buffer, at: number): Uint32Array {
+  const words = new Uint32Array(HEADER_WORDS);
+  Buffer.from(words.buffer).set(copies.subarray(at, at + HEADER_BYTES));
+  return words;
+}
+
+function numberAt(words: Uint32Array, index: number): number {
+  return words[index] + words[index + 1] * 2 ** 32;
+}
+
+function setNumber(words: Uint32Array, index: number, value: number): void {
+  words[index] = value % 2 ** 32;
+  words[index + 1] = Math.floor(value / 2 ** 32);
+}

@@ -1,0 +1,123 @@
+/**
+ * Reads a disk again and again at a limited rate, for no other purpose than to find what is damaged before somebody needs it: bits that have
+ * changed, and writes that went to the wrong place, which leave their own place as it was.
+ */
+
+import type { Clock } from '../../core/clock.js';
+import { NS_PER_S } from '../../core/units.js';
+import { REGION_BYTES } from './checksum-format.js';
+
+/** Read at a time; requests to these bytes wait meanwhile. */
+const STEP_BYTES = 256 << 10;
+/** A small disk is not read more often than this. */
+const PASS_NS_MIN = 60 * NS_PER_S;
+/** Damaged blocks that are named; more are counted. */
+const NAMED_MAX = 100;
+
+/** What a scrubber needs of a disk; a `FileDevice` has it. */
+export interface ScrubbedDisk {
+  /** Bytes of the whole disk, a multiple of 4096. */
+  readonly sizeBytes: number;
+  /** Whether anything was ever written to the region of 64 MiB around the offset. */
+  isUsed(offset: number): boolean;
+  /** Checks whole blocks: the offsets of damaged ones. */
+  verify(offset: number, length: number): Promise<number[]>;
+}
+
+/** What to scrub, and how fast. */
+export interface ScrubberOptions {
+  /** The disk; must not be closed before the scrubber is stopped. */
+  readonly disk: ScrubbedDisk;
+  /** For the rate. */
+  readonly clock: Clock;
+  /** Bytes to read in a second. */
+  readonly bytesPerSecond: number;
+  /** Takes sentences for the operator: which blocks are damaged. */
+  readonly onNotice: (notice: string) => void;
+}
+
+/** The scrubber of one disk. */
+export class Scrubber {
+  /** Passes over the whole disk that have ended. */
+  passes = 0;
+  /** Bytes checked in all passes. */
+  checkedBytes = 0;
+  readonly #options: ScrubberOptions;
+  readonly #damaged = new Set<number>();
+  readonly #running: Promise<void>;
+  #stopped = false;
+  #wake: () => void = () => {};
+
+  /** Begins at once. */
+  constructor(options: ScrubberOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** Blocks that were damaged when they were last looked at. */
+  get damagedBlocks(): number {
+    return this.#damaged.size;
+  }
+
+  /** Ends it; the disk can be closed when this resolves. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { disk, clock, bytesPerSecond } = this.#options;
+    while (!this.#stopped) {
+      const startNs = clock.nowNs();
+      let dueNs = startNs;
+      for (let at = 0; at < disk.sizeBytes && !this.#stopped; ) {
+        if (!disk.isUsed(at)) {
+          at = (Math.floor(at / REGION_BYTES) + 1) * REGION_BYTES;
+          continue;
+        }
+        const length = Math.min(STEP_BYTES, disk.sizeBytes - at);
+        const isReadable = await this.#check(at, length);
+        if (!isReadable) return; // The disk has failed or is closed: it says so itself.
+        at += length;
+        dueNs = Math.max(dueNs + (length / bytesPerSecond) * NS_PER_S, clock.nowNs());
+        await this.#until(dueNs);
+      }
+      if (!this.#stopped) this.passes++;
+      await this.#until(startNs + PASS_NS_MIN);
+    }
+  }
+
+  async #check(at: number, length: number): Promise<boolean> {
+    const { disk, onNotice } = this.#options;
+    let found: number[];
+    try {
+      found = await disk.verify(at, length);
+    } catch {
+      return false;
+    }
+    this.checkedBytes += length;
+    for (const offset of this.#damaged) {
+      if (offset >= at && offset < at + length && !found.includes(offset)) this.#damaged.delete(offset);
+    }
+    for (const offset of found) {
+      if (!this.#damaged.has(offset) && this.#damaged.size < NAMED_MAX) {
+        onNotice(`the scrubber found damage: the checksum of the 4 KiB at ${offset} is wrong`);
+      }
+      this.#damaged.add(offset);
+    }
+    return true;
+  }
+
+  #until(timeNs: number): Promise<void> {
+    const { clock } = this.#options;
+    if (this.#stopped || timeNs <= clock.nowNs()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = clock.wakeAt(timeNs, resolve);
+      this.#wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
