@@ -99,9 +99,13 @@ async function openBoth(opening: Opening): Promise<OpenedFiles> {
       : await useData(opening, { data, dataBytes, sums, found });
   const before = files.header.thick;
   const thick = options.provision === undefined ? before : options.provision === 'thick';
-  if (thick && !(before && !files.header.unfinished)) await reserveAll(files);
-  await files.sums.datasync();
-  await files.data.datasync();
+  const isNew = files.header.generation === 0;
+  const isReserved = before && !isNew;
+  if (thick && !isReserved) await reserveAll(files);
+  if (isNew || thick !== before) {
+    await files.sums.datasync();
+    await files.data.datasync();
+  } // Of a disk that was killed nothing is synced here: it may have written very much.
   const header = { ...files.header, thick, unfinished: false, generation: files.header.generation + 1 };
   await writeHeader(files.sums, header);
   await files.sums.datasync();
