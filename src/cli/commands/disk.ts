@@ -1,6 +1,7 @@
 /** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
 
 import { type Command, InvalidArgumentError } from 'commander';
+import { uuidBytes, uuidText } from '../../storage-rpc/disk/disk-identity.js';
 import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { addBackendOptions } from '../disk/backend-options.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
@@ -90,7 +91,11 @@ function registerNbd(disk: Command, io: CliIo): void {
       'without a server for this time, requests fail until it is back (default: they wait for ever)',
       positiveDurationOption,
     )
-    .option('--uuid <uuid>', 'refuse a server whose disk is not this one; it prints the UUID when it starts');
+    .option(
+      '--uuid <uuid>',
+      'refuse a server whose disk is not this one; it prints the UUID when it starts',
+      uuidOption,
+    );
   addBackendOptions(command);
   addTelemetryOption(addRdmaOptions(command))
     .option('--json', 'print one JSON document at the end')
@@ -157,3 +162,4 @@ function blockOption(text: string): number {
 }
 
 const listenOption = textOption(parseSocketAddress);
+const uuidOption = textOption((text) => uuidText(uuidBytes(text)));

@@ -1,6 +1,7 @@
 /** Options of commands that hold a disk of their own, and the disk they ask for. */
 
 import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
 import { formatBytes } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { DiskDocument } from '../../estats/disk-document.js';
@@ -54,9 +55,12 @@ export interface OwnDisk extends AsyncDisposable {
   facts(): DiskDocument['file'];
 }
 
-/** Opens the disk; rejects as `openBackend`. Notices are printed. */
+/** Opens the disk; rejects as `openBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
 export async function openOwnDisk(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
   const { size, create, name, provision, tableMemory, scrub } = flags;
+  if (scrub !== undefined && !backend.startsWith('file:')) {
+    throw new RoceError('ERR_ROCE_CONFLICT', 'only a disk in a file can be scrubbed', 'leave out --scrub');
+  }
   const onNotice = (notice: string) => output.note(notice);
   const device = await openBackend(backend, size, {
     ...(create !== undefined && { create }),

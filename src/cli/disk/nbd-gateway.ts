@@ -31,7 +31,6 @@ const FAILOVER_SIGNAL = 'SIGUSR2';
 /** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runNbdGateway(options: NbdGatewayOptions, output: Output): Promise<void> {
   const { backend, connect } = options;
-  output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   if ((backend === undefined) === (connect === undefined)) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no disk is given', 'give either --backend or --connect');
   }
@@ -73,6 +72,7 @@ async function serveNbd(
   { listen, export: exportName, estats }: NbdGatewayOptions,
   output: Output,
 ): Promise<void> {
+  output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   const description = `${formatBytes(device.sizeBytes)} of ${where}`;
   const telemetry = diskTelemetry(device, estats === true);
   await using server = await NbdServer.open({ listen, exportName, description, device: telemetry.disk });

@@ -23,9 +23,9 @@ const LOOPBACK = '127.0.0.1';
 export async function runServe(options: ServeOptions, output: Output): Promise<void> {
   const { backend, port, bind, udpPort } = options;
   const host = bind?.text ?? LOOPBACK;
-  output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   await using own = await openOwnDisk(backend, options, output);
   const disk = own.device;
+  output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   await using device = await openStorageDevice({ address: host, ...(udpPort !== undefined && { udpPort }) }, options);
   const telemetry = diskTelemetry(disk, options.estats === true);
   await using server = await StorageServer.open({

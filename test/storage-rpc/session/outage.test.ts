@@ -2,6 +2,8 @@
 
 import { expect, test } from 'vitest';
 import type { SkClientChannel } from '../../../src/storage-rpc/sk/channel.js';
+import { TcpClientChannel, TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
+import { createPipe, type PipeEnd } from '../sk/pipe.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from '../sk/rig.js';
 import { CountingDisk } from './check-failovers.js';
 
@@ -52,6 +54,40 @@ test.each([2, 120, 600])(
     ]);
   },
 );
+
+test('a server that stands still for 120 s, and then finds all connections that were tried meanwhile, does each write once', async () => {
+  const disk = new CountingDisk(DISK_BYTES);
+  const rig = await Rig.create({ disk });
+  const waiting: PipeEnd[] = [];
+  let isStopped = false;
+  const says: string[] = [];
+  const host = rig.host({
+    dial: {
+      tcp: async () => {
+        if (!isStopped) return rig.dialTcp();
+        // Its system accepts the connection, and keeps what is sent.
+        const [client, server] = createPipe(rig.pair.events, 10_000);
+        waiting.push(server);
+        return new TcpClientChannel(client);
+      },
+    },
+    onNotice: (notice) => says.push(notice),
+  });
+  const { session } = await rig.until(host.open());
+  isStopped = true;
+  session.breakConnection('the server is silent');
+  const writes = Array.from({ length: 200 }, (_, i) => session.submit(writeIo(i * 4096, pattern(4096, i))));
+  await rig.pass(120 * SECOND);
+  expect(waiting.length).toBeGreaterThan(10);
+  isStopped = false;
+  for (const end of waiting) rig.server.accept(new TcpServerChannel(end));
+  await rig.until(Promise.all(writes));
+  expect([...disk.executed.values()]).toEqual(Array(200).fill(1));
+  expect(says).toEqual([
+    expect.stringMatching(/cannot be reached: .*no answer; requests wait for it/),
+    expect.stringMatching(/is back after 1[12]\d s/),
+  ]);
+});
 
 test('a connection that breaks and is there again is no outage', async () => {
   const { rig, host, keepers, says } = await hostWith();
