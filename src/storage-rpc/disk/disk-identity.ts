@@ -5,11 +5,11 @@ import { RoceError } from '../../core/errors.js';
 
 /** Names one disk among all others, and tells its older copies apart. */
 export interface DiskIdentity {
-  /** RFC 9562, lower case with hyphens. Chosen at random when the disk is made; {@link NIL_UUID} where nobody knows it. */
+  /** RFC 9562, lower case with hyphens. Chosen at random when the disk is made; zeros where nobody knows it. */
   readonly uuid: string;
   /** One more each time the disk is opened. An older copy of the disk has a smaller one. */
   readonly generation: number;
-  /** For people, at most {@link DISK_NAME_BYTES_MAX} bytes of UTF-8; may be empty. */
+  /** For people, at most 63 bytes of UTF-8; may be empty. */
   readonly name: string;
 }
 

@@ -23,9 +23,9 @@ import { lockFile, reserve } from './file-calls.js';
 import { forStrides, syncFolder, writeFully } from './file-io.js';
 
 /** How the space of a disk in a file is provided. */
-export const PROVISIONS = ['thin', 'thick'] as const;
+export const PROVISIONS = ['thin', 'thick'] as const satisfies readonly Provision[];
 /** `thin`: blocks take space when they are written. `thick`: all space is reserved when the disk is made, and kept. */
-export type Provision = (typeof PROVISIONS)[number];
+export type Provision = 'thin' | 'thick';
 
 /** Which files to open, and what may be made. */
 export interface OpenFilesOptions {
