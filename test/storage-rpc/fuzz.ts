@@ -3,6 +3,9 @@
 import { expect } from 'vitest';
 import { crc32c } from '../../src/core/crc32c.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
+import { EventQueue } from '../../src/sim/event-queue.js';
+import { virtualClock } from '../../src/sim/virtual-clock.js';
+import { FairQueue } from '../../src/storage-rpc/fair/fair-queue.js';
 import type { ClientSession } from '../../src/storage-rpc/sk/client-session.js';
 import {
   requestInlineBytes,
@@ -110,6 +113,7 @@ export async function fuzzStorageServer(count: number, seed: number): Promise<nu
 /** Feeds `count` messages to readers of requests, each a fresh one; every one that gets through is whole. Returns how many did. */
 export function fuzzRequestReader(count: number, seed: number): number {
   const random = new SeededRandom(seed).stream('fuzz reader');
+  const clock = virtualClock(new EventQueue());
   let whole = 0;
   for (let n = 0; n < count; n++) {
     const stream: ByteStream = {
@@ -120,7 +124,8 @@ export function fuzzRequestReader(count: number, seed: number): number {
       resume: () => {},
       destroy: () => {},
     };
-    const channel = new TcpServerChannel(stream);
+    const memory = new FairQueue({ clock, bytesMax: Number.POSITIVE_INFINITY });
+    const channel = new TcpServerChannel(stream, { memory, clock });
     channel.onRequest = ({ request, list, inline }) => {
       expect(list.length + (inline?.length ?? 0)).toBe(requestListBytes(request) + requestInlineBytes(request));
       whole++;

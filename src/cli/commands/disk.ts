@@ -6,6 +6,7 @@ import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { addBackendOptions } from '../disk/backend-options.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
 import { BENCH_OPS } from '../disk/bench-run.js';
+import { addLimitOptions } from '../disk/limit-options.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
@@ -48,7 +49,7 @@ function registerServe(disk: Command, io: CliIo): void {
     .description('Run a storage server. Clients use its disk over RDMA or TCP. It runs until Ctrl-C.')
     .requiredOption('--backend <store>', BACKEND_HELP);
   addBackendOptions(command);
-  addTelemetryOption(addRdmaOptions(command))
+  addTelemetryOption(addRdmaOptions(addLimitOptions(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
@@ -57,6 +58,7 @@ Examples:
   rocev2 disk serve --backend memory --size 1GiB
   rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB --bind 192.0.2.7
   rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB --provision thick --scrub 10MiB
+  rocev2 disk serve --backend file:/var/tmp/disk --iops 5000 --bandwidth 100MiB
   rocev2 disk serve --backend nbd://192.0.2.8/export`,
     )
     .action((options: ServeOptions & { readonly json?: true }) =>
@@ -97,7 +99,7 @@ function registerNbd(disk: Command, io: CliIo): void {
       uuidOption,
     );
   addBackendOptions(command);
-  addTelemetryOption(addRdmaOptions(command))
+  addTelemetryOption(addRdmaOptions(addLimitOptions(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',

@@ -10,11 +10,12 @@ import type { SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { type BackendFlags, DISK_CLOSING_MS, openOwnDisk } from './backend-options.js';
+import { type LimitFlags, limitsOf } from './limit-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk nbd`. */
-export interface NbdGatewayOptions extends RemoteDiskOptions, BackendFlags {
+export interface NbdGatewayOptions extends RemoteDiskOptions, BackendFlags, LimitFlags {
   /** The address for NBD clients. */
   readonly listen: SocketAddress;
   /** The gateway's own disk; either this or `connect`. */
@@ -69,13 +70,20 @@ interface Store {
 
 async function serveNbd(
   { device, where, client, file = () => null }: Store,
-  { listen, export: exportName, estats }: NbdGatewayOptions,
+  options: NbdGatewayOptions,
   output: Output,
 ): Promise<void> {
   output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
+  const { listen, export: exportName, estats } = options;
   const description = `${formatBytes(device.sizeBytes)} of ${where}`;
   const telemetry = diskTelemetry(device, estats === true);
-  await using server = await NbdServer.open({ listen, exportName, description, device: telemetry.disk });
+  await using server = await NbdServer.open({
+    listen,
+    exportName,
+    description,
+    device: telemetry.disk,
+    ...limitsOf(options),
+  });
   await using _socket = await telemetry.serve(() => ({
     role: 'gateway',
     address: 'path' in listen ? `unix:${listen.path}` : server.uri,

@@ -8,11 +8,12 @@ import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
 import { recoveryOf } from '../recovery-options.js';
 import { type BackendFlags, DISK_CLOSING_MS, openOwnDisk } from './backend-options.js';
+import { type LimitFlags, limitsOf } from './limit-options.js';
 import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
 import { diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk serve`. */
-export interface ServeOptions extends RdmaOptions, BackendFlags {
+export interface ServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
   /** `memory` or `file:PATH`. */
   readonly backend: string;
 }
@@ -35,6 +36,7 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
     device,
     recovery: recoveryOf(options),
     onNotice: (notice) => output.note(notice),
+    ...limitsOf(options),
   });
   await using _socket = await telemetry.serve(() => ({
     role: 'server',

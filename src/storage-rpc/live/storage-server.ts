@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
@@ -18,6 +18,8 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
+import { FairQueue } from '../fair/fair-queue.js';
+import { checkDiskLimit, type DiskLimit } from '../fair/rate-limit.js';
 import { BufferPool } from '../pool/buffer-pool.js';
 import type { SkServerChannel, TransportName } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
@@ -42,8 +44,12 @@ export interface StorageServerOptions {
   readonly recovery?: RecoveryOptions;
   /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number;
-  /** Bytes of registered memory for data in flight, for all clients together. Default 64 MiB. */
+  /** Bytes of registered memory for data in flight, for all clients over RDMA together. Default 64 MiB. */
   readonly poolBytesMax?: number;
+  /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
+  readonly memoryBytesMax?: number;
+  /** How fast each of the disks may be used, by all clients together. Default: as fast as it is. */
+  readonly limit?: DiskLimit;
   /** Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB. */
   readonly pullBytesMax?: number;
   /** Takes sentences for the operator: clients that were refused because they are for another disk. */
@@ -58,9 +64,20 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   recovery: true,
   inlineWriteBytesMax: true,
   poolBytesMax: true,
+  memoryBytesMax: true,
+  limit: true,
   pullBytesMax: true,
   onNotice: true,
 };
+const MEMORY_BYTES_MIN = 96 << 20;
+const MEMORY_BYTES_MAX = 192 << 20;
+/** Memory that each TCP connection may have whatever the others hold. */
+const SHARE_BYTES = 64 << 10;
+/** Who waits for memory is not read from, and gives up a server that is silent for 3 s; who is closed goes on over a new connection. */
+const STUCK_NS = 1e9;
+/** The pool gives pieces of a few sizes, so that not all of its bytes can be used at once. */
+const POOL_SHARE = 0.75;
+const POOL_BYTES_MAX = 64 << 20;
 const PULL_BYTES_MAX = 4 << 20;
 /** Time limit from the connection to its session. */
 const SESSION_TIMEOUT_MS = 10_000;
@@ -84,6 +101,8 @@ export class StorageServer implements AsyncDisposable {
   readonly #server: SkServer;
   readonly #listener: Server;
   readonly #rdma: RdmaService | undefined;
+  /** Memory of the connections over TCP. */
+  readonly #memory: FairQueue;
   readonly #sockets = new Set<Socket>();
   readonly #door = new Door(CONNECTION_LIMITS);
   /** Connections that are being made. */
@@ -93,21 +112,35 @@ export class StorageServer implements AsyncDisposable {
     this.#options = options;
     this.#listener = listener;
     this.#rdma = rdma;
-    const { disks, inlineWriteBytesMax, onNotice } = options;
+    const { disks, inlineWriteBytesMax, onNotice, limit, memoryBytesMax = MEMORY_BYTES_MAX } = options;
+    this.#memory = new FairQueue({
+      clock: SYSTEM_CLOCK,
+      bytesMax: memoryBytesMax - CONNECTION_LIMITS.total * SHARE_BYTES,
+      shareBytes: SHARE_BYTES,
+      stuckNs: STUCK_NS,
+    });
     this.#server = new SkServer({
       disks,
       clock: SYSTEM_CLOCK,
       bootId: randomBytes(8).readBigUInt64LE(),
       ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
       ...(onNotice !== undefined && { onNotice }),
+      ...(limit !== undefined && { limit }),
     });
     listener.on('connection', (socket: Socket) => this.#onConnection(socket));
   }
 
-  /** Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option. */
+  /**
+   * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a limit or memory
+   * that cannot be.
+   */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkOptions('StorageServer.open', options, SERVER_OPTIONS);
-    const { host, port, device } = options;
+    const { host, port, device, limit, memoryBytesMax } = options;
+    if (limit !== undefined) checkDiskLimit(limit);
+    if (memoryBytesMax !== undefined) {
+      checkWhole('memoryBytesMax', memoryBytesMax, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
+    }
     const rdma = device === undefined ? undefined : await openRdma(device, options);
     const server = new StorageServer(options, createServer({ pauseOnConnect: false }), rdma);
     server.#listener.listen({ host, port });
@@ -145,6 +178,11 @@ export class StorageServer implements AsyncDisposable {
     return { rdma: this.#server.connectionsOver('rdma'), tcp: this.#server.connectionsOver('tcp') };
   }
 
+  /** Bytes of requests and answers that connections over TCP hold now. */
+  get heldBytes(): number {
+    return this.#memory.heldBytes;
+  }
+
   /** Memory for data in flight; undefined without RDMA. */
   get pool():
     | {
@@ -173,6 +211,8 @@ export class StorageServer implements AsyncDisposable {
   }
 
   async #closeRdma(): Promise<void> {
+    this.#memory.close();
+    this.#rdma?.share.memory.close();
     await this.#rdma?.share.pool.close();
     await this.#rdma?.pd.close();
   }
@@ -195,7 +235,10 @@ export class StorageServer implements AsyncDisposable {
       socket.unshift(first);
       if (first[0] === EXCHANGE_BEGINS) this.#accept(new ControlChannel(socket), guest);
       else {
-        guest.channel = new TcpServerChannel(new SocketStream(socket));
+        guest.channel = new TcpServerChannel(new SocketStream(socket), {
+          memory: this.#memory,
+          clock: SYSTEM_CLOCK,
+        });
         this.#server.accept(guest.channel);
       }
       socket.resume();
@@ -234,11 +277,10 @@ export class StorageServer implements AsyncDisposable {
 
 async function openRdma(device: RdmaDevice, options: StorageServerOptions): Promise<RdmaService> {
   const pd = await device.createPd();
-  const { poolBytesMax, pullBytesMax = PULL_BYTES_MAX } = options;
-  const pool = new BufferPool({
-    allocate: (bytes) => pd.regMr(bytes, Access.LOCAL_WRITE),
-    clock: device.clock,
-    ...(poolBytesMax !== undefined && { bytesMax: poolBytesMax }),
-  });
-  return { pd, share: { pool, pulls: new Permits(pullBytesMax) } };
+  const { poolBytesMax = POOL_BYTES_MAX, pullBytesMax = PULL_BYTES_MAX } = options;
+  const { clock } = device;
+  const allocate = (bytes: number) => pd.regMr(bytes, Access.LOCAL_WRITE);
+  const pool = new BufferPool({ allocate, clock, bytesMax: poolBytesMax });
+  const memory = new FairQueue({ clock, bytesMax: poolBytesMax * POOL_SHARE });
+  return { pd, share: { pool, memory, pulls: new Permits(pullBytesMax) } };
 }

@@ -2,6 +2,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, type BlockErrno, type BlockExtent } from '../disk/block-device.js';
+import type { RateLimit } from '../fair/rate-limit.js';
 import type { NbdExport } from './protocol/nbd-export.js';
 import type { Agreement } from './protocol/negotiation.js';
 import { blockStatusReply, errorReply, readReply, simpleReply } from './protocol/reply.js';
@@ -12,6 +13,8 @@ import * as wire from './protocol/wire.js';
 export interface ServedExport extends NbdExport {
   /** Where requests go. */
   readonly device: BlockDevice;
+  /** How fast its requests may go. */
+  readonly limit?: RateLimit | undefined;
 }
 
 /** The pieces of the reply; the data of a READ is the last of them, in memory from `allocate`. Rejects only for what is a defect of this program. */

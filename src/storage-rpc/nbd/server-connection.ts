@@ -1,20 +1,25 @@
 /**
- * A client's socket with its requests on the way to the disk. What a client may hold is bounded: while it has too much under way, or does
- * not fetch its replies, nothing more is read from its socket.
+ * A client's socket with its requests on the way to the disk. What a client may hold is bounded: while it has too much under way, does not fetch
+ * its replies, or others have the next turn, nothing more is read from its socket.
  */
 
 import type { Socket } from 'node:net';
+import type { Clock } from '../../core/clock.js';
+import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
 import { execute, type ServedExport } from './execute.js';
-import type { NbdRequest } from './protocol/request.js';
+import { type NbdRequest, payloadBytes } from './protocol/request.js';
 import { ServerSession } from './protocol/server-session.js';
 import { CMD_READ } from './protocol/wire.js';
-import type { Slots } from './slots.js';
 
 /** Requests of one client that are executed or whose replies it has not fetched. */
 const REQUESTS_MAX = 256;
 /** Their bytes; one more request, of 32 MiB at most, may be taken when this is not reached. */
 const BYTES_MAX = 32 << 20;
+/** Replies leave in pieces of this size, so that it shows whether the client gets on. */
+const PIECE_BYTES = 1 << 20;
+/** After so long without a word from a client the system asks whether its host is still there. */
+const KEEP_ALIVE_MS = 60_000;
 /** For the whole handshake. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** For the last replies; as long as a disk may take. */
@@ -28,6 +33,8 @@ export interface NbdCounters {
   refusedConnections: number;
   /** Connections closed for lack of room: new ones, or silent ones that made room. */
   turnedAway: number;
+  /** Connections closed because they kept memory that others waited for, and neither fetched their replies nor finished their request. */
+  timedOut: number;
   /** Requests received, including failed ones. */
   requests: number;
   /** Bytes requested by READs. */
@@ -36,40 +43,60 @@ export interface NbdCounters {
   bytesWritten: number;
 }
 
+/** What the connections of a server share. */
+export interface NbdShared {
+  /** Who goes next, and how much memory requests have. */
+  readonly queue: FairQueue;
+  /** For data. */
+  readonly buffers: BufferCache;
+  /** Totals of all clients. */
+  readonly counters: NbdCounters;
+  /** For clients that do not get on. */
+  readonly clock: Clock;
+}
+
 /** Serves one client until it goes, breaks the protocol, or the server closes. */
 export class NbdServerConnection {
   readonly #socket: Socket;
   readonly #session: ServerSession<ServedExport>;
-  readonly #slots: Slots;
-  readonly #buffers: BufferCache;
-  readonly #allocate = (bytes: number): Uint8Array => this.#buffers.take(bytes);
-  readonly #counters: NbdCounters;
-  readonly #pumpAgain = (): void => this.#pump();
+  readonly #shared: NbdShared;
+  readonly #client: FairClient;
+  readonly #allocate = (bytes: number): Uint8Array => this.#shared.buffers.take(bytes);
   /** Destroys the socket of a client that does not get on. */
   #timer: NodeJS.Timeout;
+  /** When bytes of the client last arrived or left. */
+  #movedNs: number;
   #requests = 0;
   #bytes = 0;
+  /** Memory was asked for and is not granted. */
+  #isAsking = false;
+  /** Memory that is granted to the upcoming request, of which data is still to come. */
+  #room: number | undefined;
   /** No more requests are taken; when the last is answered the socket ends. */
   #finishing = false;
   #closed = false;
   #corked = false;
 
-  constructor(
-    socket: Socket,
-    exports: readonly ServedExport[],
-    { slots, buffers, counters }: { slots: Slots; buffers: BufferCache; counters: NbdCounters },
-  ) {
+  constructor(socket: Socket, exports: readonly ServedExport[], shared: NbdShared) {
     this.#socket = socket;
-    this.#slots = slots;
-    this.#buffers = buffers;
-    this.#counters = counters;
+    this.#shared = shared;
+    this.#movedNs = shared.clock.nowNs();
+    this.#client = shared.queue.join({
+      stuckSinceNs: () => (this.#owes ? this.#movedNs : Number.POSITIVE_INFINITY),
+      onStuck: () => {
+        shared.counters.timedOut++;
+        socket.destroy();
+      },
+    });
     this.#session = new ServerSession(exports, (bytes) => this.#send([bytes]), this.#allocate);
     socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
     this.#timer = setTimeout(() => {
       if (this.#session.agreement === undefined) socket.destroy();
     }, HANDSHAKE_TIMEOUT_MS);
     socket.on('data', (bytes: Buffer) => {
       if (this.#finishing) return;
+      this.#movedNs = shared.clock.nowNs();
       this.#session.push(bytes);
       this.#pump();
     });
@@ -77,12 +104,21 @@ export class NbdServerConnection {
     socket.on('close', () => {
       clearTimeout(this.#timer);
       this.#closed = true;
+      this.#client.leave();
+      if (this.#room === undefined) return;
+      this.#client.done();
+      this.#client.give(this.#room);
     });
   }
 
   /** Whether the handshake is over. */
   get isServed(): boolean {
     return this.#session.agreement !== undefined;
+  }
+
+  /** The next bytes have to move at the client's end: data of a request that it sends, or replies that it fetches. */
+  get #owes(): boolean {
+    return this.#room !== undefined || this.#socket.writableLength > 0;
   }
 
   /** Answers what is under way, then hangs up; after `limitMs` it hangs up all the same. */
@@ -94,46 +130,62 @@ export class NbdServerConnection {
     if (this.#requests === 0) this.#socket.end();
   }
 
-  /** Takes requests while there is room for them; who makes room calls again. */
+  /** Takes requests while there is room for them; what makes room calls again. */
   #pump(): void {
     while (!this.#closed && !this.#finishing) {
-      if (this.#requests >= REQUESTS_MAX || this.#bytes >= BYTES_MAX) {
-        this.#socket.pause();
-        return;
-      }
-      if (!this.#slots.tryTake()) {
-        this.#socket.pause();
-        this.#slots.whenFree(this.#pumpAgain);
-        return;
-      }
-      const event = this.#session.next();
-      if (typeof event === 'object') {
-        void this.#serve(event);
-        continue;
-      }
-      this.#slots.release();
-      if (event === 'finish') this.finish();
-      else if (event === 'close') {
-        this.#counters.refusedConnections++;
+      const upcoming = this.#session.upcoming();
+      if (upcoming === 'close') this.#shared.counters.refusedConnections++;
+      if (typeof upcoming === 'string') {
         this.finish();
-      } else if (this.#socket.isPaused()) this.#socket.resume();
-      return;
+        return;
+      }
+      if (upcoming !== undefined && !this.#hasRoomFor(upcoming)) {
+        this.#socket.pause();
+        return;
+      }
+      const request = upcoming && this.#session.next();
+      if (request === undefined) {
+        if (this.#socket.isPaused()) this.#socket.resume();
+        return;
+      }
+      this.#room = undefined;
+      void this.#serve(request);
     }
   }
 
+  /** Whether the request may be taken; asks for its turn if need be. */
+  #hasRoomFor(request: NbdRequest): boolean {
+    if (this.#room !== undefined) return true;
+    if (this.#isAsking || this.#requests >= REQUESTS_MAX || this.#bytes >= BYTES_MAX) return false;
+    const bytes = payloadBytes(request);
+    let isLater = false;
+    this.#isAsking = true;
+    const granted = () => {
+      this.#isAsking = false;
+      this.#room = bytes;
+      if (isLater) this.#pump();
+    };
+    this.#client.ask(bytes, granted, this.#session.agreement!.export.limit);
+    isLater = true;
+    return this.#room !== undefined;
+  }
+
   async #serve(request: NbdRequest): Promise<void> {
-    const bytes = request.type === CMD_READ ? request.lengthBytes : request.data.length;
+    const { buffers, counters } = this.#shared;
+    const bytes = payloadBytes(request);
+    const isRead = request.type === CMD_READ;
     this.#requests++;
     this.#bytes += bytes;
-    this.#counters.requests++;
-    this.#counters[request.type === CMD_READ ? 'bytesRead' : 'bytesWritten'] += bytes;
+    counters.requests++;
+    counters[isRead ? 'bytesRead' : 'bytesWritten'] += bytes;
     const reply = await execute(request, this.#session.agreement!, this.#allocate);
-    this.#buffers.give(request.data);
-    this.#slots.release();
+    buffers.give(request.data);
+    this.#client.done();
     this.#send(reply, () => {
       this.#requests--;
       this.#bytes -= bytes;
-      if (request.type === CMD_READ) this.#buffers.give(reply.at(-1)!);
+      if (isRead) buffers.give(reply.at(-1)!);
+      this.#client.give(bytes);
       if (!this.#finishing) this.#pump();
       else if (this.#requests === 0) this.#socket.end();
     });
@@ -150,6 +202,19 @@ export class NbdServerConnection {
       });
     }
     const last = pieces.length - 1;
-    pieces.forEach((piece, i) => void this.#socket.write(piece, i === last ? sent : undefined));
+    pieces.forEach((piece, i) => void this.#write(piece, i === last ? sent : undefined));
+  }
+
+  #write(piece: Uint8Array, sent: (() => void) | undefined): void {
+    let at = 0;
+    for (; piece.length - at > PIECE_BYTES; at += PIECE_BYTES) {
+      this.#socket.write(piece.subarray(at, at + PIECE_BYTES), () => {
+        this.#movedNs = this.#shared.clock.nowNs();
+      });
+    }
+    this.#socket.write(piece.subarray(at), () => {
+      this.#movedNs = this.#shared.clock.nowNs();
+      sent?.();
+    });
   }
 }

@@ -2,14 +2,16 @@
 
 import { unlink } from 'node:fs/promises';
 import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
+import { FairQueue } from '../fair/fair-queue.js';
+import { checkDiskLimit, type DiskLimit, RateLimit } from '../fair/rate-limit.js';
 import { BufferCache } from './buffer-cache.js';
 import type { ServedExport } from './execute.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
-import { Slots } from './slots.js';
 import type { SocketAddress } from './socket-address.js';
 
 /** Where an NBD server listens, and what it exports. */
@@ -22,6 +24,10 @@ export interface NbdServerOptions {
   readonly description: string;
   /** The disk. The caller closes it. */
   readonly device: BlockDevice;
+  /** How fast the disk may be used, by all clients together. Default: as fast as it is. */
+  readonly limit?: DiskLimit;
+  /** Bytes of data that the requests of all clients hold together, 64 MiB and more. Default 192 MiB. */
+  readonly memoryBytesMax?: number;
 }
 
 const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
@@ -29,13 +35,19 @@ const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
   exportName: true,
   description: true,
   device: true,
+  limit: true,
+  memoryBytesMax: true,
 };
 
-/** Requests that are executed at once, over all clients. */
-const SLOTS = 128;
+/** Requests at the disk at a time, over all clients. */
+const REQUESTS_MAX = 128;
+const MEMORY_BYTES_MIN = 64 << 20;
+const MEMORY_BYTES_MAX = 192 << 20;
 /** Clients at a time. Over TCP one address has no more than its share; who is still in the handshake makes room. */
 const CLIENTS_MAX = 64;
 const CLIENTS_OF_ADDRESS_MAX = 48;
+/** Memory of each client's own, whatever the others hold, if all clients together have no more than half of all memory. */
+const SHARE_BYTES = 1 << 20;
 /** A client that does not fetch its replies is not waited for when the server ends. */
 const FINISH_TIMEOUT_MS = 2_000;
 
@@ -46,28 +58,37 @@ export class NbdServer implements AsyncDisposable {
     connections: 0,
     refusedConnections: 0,
     turnedAway: 0,
+    timedOut: 0,
     requests: 0,
     bytesRead: 0,
     bytesWritten: 0,
   };
   readonly #server: Server;
   readonly #exports: readonly ServedExport[];
-  readonly #slots = new Slots(SLOTS);
+  readonly #queue: FairQueue;
   readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
   readonly #door: Door;
 
-  private constructor({ device, exportName, description, listen }: NbdServerOptions) {
+  private constructor({ device, exportName, description, listen, limit, memoryBytesMax }: NbdServerOptions) {
     const { sizeBytes, blockBytes } = device;
-    this.#exports = [{ name: exportName, description, sizeBytes, blockBytes, device }];
+    const memoryBytes = memoryBytesMax ?? MEMORY_BYTES_MAX;
+    checkWhole('memoryBytesMax', memoryBytes, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
+    if (limit !== undefined) checkDiskLimit(limit);
+    this.#exports = [
+      { name: exportName, description, sizeBytes, blockBytes, device, limit: limit && new RateLimit(limit) },
+    ];
+    const shareBytes = Math.min(SHARE_BYTES, Math.floor(memoryBytes / 2 / CLIENTS_MAX));
+    const bytesMax = memoryBytes - CLIENTS_MAX * shareBytes;
+    this.#queue = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: REQUESTS_MAX, bytesMax, shareBytes });
     this.#server = createServer((socket) => this.#accept(socket));
     const perAddress = 'path' in listen ? CLIENTS_MAX : CLIENTS_OF_ADDRESS_MAX;
     this.#door = new Door({ total: CLIENTS_MAX, perAddress });
   }
 
   /**
-   * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option. The caller closes the
-   * disk.
+   * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a
+   * limit or memory that cannot be. The caller closes the disk.
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);
@@ -92,6 +113,11 @@ export class NbdServer implements AsyncDisposable {
     return `nbd://${host}:${address.port}/${name}`;
   }
 
+  /** Bytes of data that requests hold now, of all clients. */
+  get heldBytes(): number {
+    return this.#queue.heldBytes;
+  }
+
   /** Number of connected clients. */
   get clients(): number {
     return this.#connections.size;
@@ -102,6 +128,7 @@ export class NbdServer implements AsyncDisposable {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     for (const connection of this.#connections.values()) connection.finish(FINISH_TIMEOUT_MS);
     await closed;
+    this.#queue.close();
   }
 
   /** Same as {@link close}. */
@@ -114,7 +141,7 @@ export class NbdServer implements AsyncDisposable {
     const isIn = this.#door.admit(socket, () => this.#connections.get(socket)?.isServed === true);
     this.counters.turnedAway = this.#door.turnedAway;
     if (!isIn) return;
-    const shared = { slots: this.#slots, buffers: this.#buffers, counters: this.counters };
+    const shared = { queue: this.#queue, buffers: this.#buffers, counters: this.counters, clock: SYSTEM_CLOCK };
     // Every client has to hear of writes that are lost before they were flushed.
     const exports = this.#exports.map((served) => ({ ...served, device: served.device.view?.() ?? served.device }));
     this.#connections.set(socket, new NbdServerConnection(socket, exports, shared));

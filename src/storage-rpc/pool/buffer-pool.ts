@@ -39,6 +39,11 @@ const CLASS_BYTES = [4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB] as cons
 /** The largest buffer the pool gives. */
 export const PIECE_BYTES_MAX = CLASS_BYTES[CLASS_BYTES.length - 1];
 
+/** Bytes of the piece that serves a request of `bytes`. */
+export function pieceBytes(bytes: number): number {
+  return CLASS_BYTES.find((size) => size >= bytes) ?? PIECE_BYTES_MAX;
+}
+
 const DEFAULTS = { slabBytes: 2048 * KIB, bytesMax: 64 * 1024 * KIB, idleNs: 60e9, waitersMax: 1024 };
 
 /** A slab and what is carved from it. */
@@ -93,6 +98,7 @@ export class Lease<S extends Slab = Slab> {
 
 interface Waiter<S extends Slab> {
   readonly bytes: number;
+  readonly onRelease: () => void;
   readonly resolve: (lease: Lease<S>) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -147,9 +153,9 @@ export class BufferPool<S extends Slab> {
   /**
    * A buffer of `bytes` (1..PIECE_BYTES_MAX), as soon as there is one. Throws ERR_ROCE_OUT_OF_RANGE for another length. Rejects
    * with ERR_ROCE_LIMIT when too many wait, ERR_ROCE_CLOSED when the pool closes, and with whatever `allocate` rejects with when
-   * nothing is in use that could come back instead.
+   * nothing is in use that could come back instead. `onRelease` is called when the buffer is released.
    */
-  acquire(bytes: number): Promise<Lease<S>> {
+  acquire(bytes: number, onRelease: () => void = () => {}): Promise<Lease<S>> {
     if (bytes < 1 || bytes > PIECE_BYTES_MAX) {
       throw new RoceError(
         'ERR_ROCE_OUT_OF_RANGE',
@@ -158,7 +164,7 @@ export class BufferPool<S extends Slab> {
       );
     }
     if (this.#closed) return Promise.reject(closedError());
-    const lease = this.#waiters.length === 0 ? this.#take(bytes) : undefined;
+    const lease = this.#waiters.length === 0 ? this.#take(bytes, onRelease) : undefined;
     if (lease !== undefined) {
       this.counters.hits++;
       return Promise.resolve(lease);
@@ -171,7 +177,7 @@ export class BufferPool<S extends Slab> {
     }
     this.counters.misses++;
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ bytes, resolve, reject });
+      this.#waiters.push({ bytes, onRelease, resolve, reject });
       this.#grow();
     });
   }
@@ -185,7 +191,7 @@ export class BufferPool<S extends Slab> {
     for (const { slab } of this.#slabs.splice(0)) await slab.close();
   }
 
-  #take(bytes: number): Lease<S> | undefined {
+  #take(bytes: number, onRelease: () => void): Lease<S> | undefined {
     const wanted = CLASS_BYTES.findIndex((size) => size >= bytes);
     const found =
       this.#slabs.find((carved) => carved.class === wanted && carved.free.length > 0) ??
@@ -195,7 +201,10 @@ export class BufferPool<S extends Slab> {
     const offset = found.free.pop()!;
     found.used++;
     this.#inUse++;
-    return new Lease(found.slab, offset, bytes, () => this.#giveBack(found, offset));
+    return new Lease(found.slab, offset, bytes, () => {
+      this.#giveBack(found, offset);
+      onRelease();
+    });
   }
 
   #giveBack(carved: Carved<S>, offset: number): void {
@@ -212,7 +221,8 @@ export class BufferPool<S extends Slab> {
 
   #serve(): void {
     while (this.#waiters.length > 0) {
-      const lease = this.#take(this.#waiters[0].bytes);
+      const [{ bytes, onRelease }] = this.#waiters;
+      const lease = this.#take(bytes, onRelease);
       if (lease === undefined) {
         this.#grow();
         return;

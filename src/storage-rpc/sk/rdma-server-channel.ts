@@ -12,8 +12,9 @@ import type { WorkCompletion } from '../../verbs/completion-queue.js';
 import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import type { SendWorkRequest } from '../../verbs/send-work-request.js';
+import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import { serveCompletions } from '../link/completions.js';
-import type { BufferPool, Lease } from '../pool/buffer-pool.js';
+import { type BufferPool, type Lease, pieceBytes } from '../pool/buffer-pool.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
@@ -30,6 +31,8 @@ import { encodeMessage, type SkResponse } from './response.js';
 export interface SkServerShare {
   /** Slabs registered with LOCAL_WRITE in the domain of the channels' queue pairs. */
   readonly pool: BufferPool<MemoryRegion>;
+  /** Whose turn it is to take a buffer of the pool. */
+  readonly memory: FairQueue;
   /** Bytes that all READs together may have asked for. */
   readonly pulls: Permits;
 }
@@ -53,6 +56,7 @@ export class RdmaServerChannel implements SkServerChannel {
   readonly #parts: SkRdmaParts;
   readonly #qp: QueuePair;
   readonly #share: SkServerShare;
+  readonly #memory: FairClient;
   readonly #receives: MemoryRegion;
   readonly #reads = new Permits(ORD);
   /** By wr_id. */
@@ -67,6 +71,7 @@ export class RdmaServerChannel implements SkServerChannel {
     this.#parts = parts;
     this.#qp = parts.qp;
     this.#share = share;
+    this.#memory = share.memory.join();
     this.#receives = receives;
     void serveCompletions(
       parts.sendCq,
@@ -88,8 +93,16 @@ export class RdmaServerChannel implements SkServerChannel {
     return channel;
   }
 
-  buffer(bytes: number): Promise<Lease<MemoryRegion>> {
-    return this.#share.pool.acquire(bytes);
+  async buffer(bytes: number): Promise<Lease<MemoryRegion>> {
+    const piece = pieceBytes(bytes);
+    const release = () => this.#memory.give(piece);
+    await this.#memory.take(piece);
+    try {
+      return await this.#share.pool.acquire(bytes, release);
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   async pull(request: SkRequest, into: DataBuffer, from: number, length: number): Promise<void> {
@@ -137,6 +150,7 @@ export class RdmaServerChannel implements SkServerChannel {
     for (const { reject } of this.#posted.values()) reject(this.#failure);
     this.#posted.clear();
     for (const { reject } of this.#waitingForRoom.splice(0)) reject(this.#failure);
+    this.#memory.leave();
     await this.#receives.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();

@@ -6,6 +6,8 @@
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, isWholeBlocks } from '../disk/block-device.js';
+import type { FairClient } from '../fair/fair-queue.js';
+import type { RateLimit } from '../fair/rate-limit.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, checksOfCrcs, crcsOfChecks, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { encodeExtents } from './extents.js';
@@ -51,9 +53,19 @@ const EMPTY = new Uint8Array(0);
 /** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
 const PULL_BYTES = 128 << 10;
 
+/** A disk of a server. */
+export interface ServedDisk {
+  /** The disk itself. */
+  readonly device: BlockDevice;
+  /** How fast its requests may go. */
+  readonly limit: RateLimit | undefined;
+}
+
 /** One session at the server. */
 export class ServerSession {
-  readonly #disks: readonly BlockDevice[];
+  readonly #disks: readonly ServedDisk[];
+  /** When its requests may go to a disk. */
+  readonly #turns: FairClient;
   readonly #clock: Clock;
   readonly #counters: SkServerCounters;
   readonly #slots = new SlotTable(SK_SLOTS_MAX);
@@ -64,8 +76,9 @@ export class ServerSession {
   /** When a connection last had it or spoke. */
   lastHeardNs: number;
 
-  constructor(disks: readonly BlockDevice[], clock: Clock, counters: SkServerCounters) {
+  constructor(disks: readonly ServedDisk[], turns: FairClient, clock: Clock, counters: SkServerCounters) {
     this.#disks = disks;
+    this.#turns = turns;
     this.#clock = clock;
     this.#counters = counters;
     this.lastHeardNs = clock.nowNs();
@@ -93,6 +106,11 @@ export class ServerSession {
   /** Nothing would be lost with it but what its client may send again: no connection has it, and nothing is being executed. */
   get isIdle(): boolean {
     return this.#channel === undefined && this.#slots.executing === 0;
+  }
+
+  /** It is forgotten. */
+  close(): void {
+    this.#turns.leave();
   }
 
   /** The connection is gone; the session waits for the next one. */
@@ -163,7 +181,7 @@ export class ServerSession {
     const disk = this.#disks[request.disk];
     if (disk === undefined) return { status: 'NO_DISK' };
     try {
-      return await (request.op === 'READ' ? readDisk(disk, channel, request) : this.#change(disk, channel, incoming));
+      return await (request.op === 'READ' ? this.#read(disk, channel, request) : this.#change(disk, channel, incoming));
     } catch (error) {
       if (error instanceof BlockDeviceError) return { status: error.errno };
       if (channel !== this.#channel) return undefined;
@@ -173,25 +191,62 @@ export class ServerSession {
     }
   }
 
-  async #change(disk: BlockDevice, channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
+  /** Does work on a disk that moves so many bytes, when it is this client's turn. */
+  async #atDisk<T>({ limit }: ServedDisk, bytes: number, work: () => Promise<T>): Promise<T> {
+    await this.#turns.take(bytes, limit);
+    try {
+      return await work();
+    } finally {
+      this.#turns.done();
+      this.#turns.give(bytes);
+    }
+  }
+
+  async #read(disk: ServedDisk, channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
+    const { offset, length } = request;
+    const { device } = disk;
+    if (length === 0) {
+      await this.#atDisk(disk, 0, () => device.read(offset, 0, EMPTY));
+      return { status: 'OK' };
+    }
+    const data = await channel.buffer(length);
+    try {
+      return await this.#atDisk(disk, length, async () => {
+        if (device.readChecked === undefined || !isWholeBlocks(offset, length)) {
+          await device.read(offset, length, data.bytes);
+          return { status: 'OK', data };
+        }
+        return { status: 'OK', crcs: await device.readChecked(offset, length, data.bytes), data };
+      });
+    } catch (error) {
+      data.release();
+      throw error;
+    }
+  }
+
+  async #change(disk: ServedDisk, channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
     const { op, offset, length, flags } = incoming.request;
+    const { device } = disk;
     const fua = (flags & SK_FUA) !== 0;
     switch (op) {
       case 'WRITE':
         return this.#write(disk, channel, incoming, fua);
       case 'FLUSH':
-        await disk.flush();
+        await this.#atDisk(disk, 0, () => device.flush());
         break;
       case 'TRIM':
-        await disk.trim(offset, length);
+        await this.#atDisk(disk, 0, () => device.trim(offset, length));
         break;
       case 'ZERO':
-        await disk.writeZeroes(offset, length, { fua, noHole: (flags & SK_NO_HOLE) !== 0 });
+        await this.#atDisk(disk, 0, () =>
+          device.writeZeroes(offset, length, { fua, noHole: (flags & SK_NO_HOLE) !== 0 }),
+        );
         break;
       case 'STATUS': {
-        if (disk.blockStatus === undefined) return { status: 'ENOTSUP' };
-        const bytes = encodeExtents(await disk.blockStatus(offset, length));
-        return { status: 'OK', data: { bytes, release: () => {} } };
+        const { blockStatus } = device;
+        if (blockStatus === undefined) return { status: 'ENOTSUP' };
+        const extents = await this.#atDisk(disk, 0, () => blockStatus.call(device, offset, length));
+        return { status: 'OK', data: { bytes: encodeExtents(extents), release: () => {} } };
       }
       default:
         return { status: 'EINVAL' };
@@ -200,7 +255,7 @@ export class ServerSession {
   }
 
   async #write(
-    disk: BlockDevice,
+    disk: ServedDisk,
     channel: SkServerChannel,
     incoming: SkIncoming,
     fua: boolean,
@@ -221,7 +276,8 @@ export class ServerSession {
       }
       // What the client has summed is what the disk keeps, all the way.
       const isChecked = data.length > 0 && isWholeBlocks(request.offset, data.length);
-      await disk.write(request.offset, data, { fua, ...(isChecked && { crcs: crcsOfChecks(checks) }) });
+      const options = { fua, ...(isChecked && { crcs: crcsOfChecks(checks) }) };
+      await this.#atDisk(disk, data.length, () => disk.device.write(request.offset, data, options));
       return { status: 'OK' };
     } finally {
       pulled?.release();
@@ -267,23 +323,4 @@ async function fetchIntact(
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   });
-}
-
-async function readDisk(disk: BlockDevice, channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
-  const { offset, length } = request;
-  if (length === 0) {
-    await disk.read(offset, 0, EMPTY);
-    return { status: 'OK' };
-  }
-  const data = await channel.buffer(length);
-  try {
-    if (disk.readChecked === undefined || !isWholeBlocks(offset, length)) {
-      await disk.read(offset, length, data.bytes);
-      return { status: 'OK', data };
-    }
-    return { status: 'OK', crcs: await disk.readChecked(offset, length, data.bytes), data };
-  } catch (error) {
-    data.release();
-    throw error;
-  }
 }

@@ -9,6 +9,8 @@
 import type { Clock } from '../../core/clock.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { NIL_UUID } from '../disk/disk-identity.js';
+import { FairQueue } from '../fair/fair-queue.js';
+import { type DiskLimit, RateLimit } from '../fair/rate-limit.js';
 import type { SkIncoming, SkServerChannel, TransportName } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { describeDisk, whyWrong } from './expected-disk.js';
@@ -21,7 +23,7 @@ import {
 } from './request.js';
 import type { SkStatus } from './response.js';
 import { ANY_DISK, type DiskFacts, decodeResumeRequest, encodeResumeResponse, type ResumeRequest } from './resume.js';
-import { ServerSession, type SkServerCounters } from './server-session.js';
+import { type ServedDisk, ServerSession, type SkServerCounters } from './server-session.js';
 
 /** Disks, identity and bounds of a server. */
 export interface SkServerOptions {
@@ -33,6 +35,8 @@ export interface SkServerOptions {
   readonly bootId: bigint;
   /** Writes up to here may come with their request, 0..8192; 0 has all data pulled, as in the paper. Default 8192. */
   readonly inlineWriteBytesMax?: number;
+  /** How fast each of the disks may be used, by all clients together. Default: as fast as it is. */
+  readonly limit?: DiskLimit;
   /** Default 1024. */
   readonly sessionsMax?: number;
   /** Clients that are alive speak every second. Default 60 s. */
@@ -42,6 +46,8 @@ export interface SkServerOptions {
 }
 
 const SESSIONS_MAX = 1024;
+/** Requests at the disks at a time, over all clients. */
+const REQUESTS_MAX = 256;
 const SILENCE_NS = 60e9;
 const EMPTY: Uint8Array = new Uint8Array(0);
 /** Strangers can make up disks; so many of them are told of. */
@@ -67,6 +73,9 @@ export class SkServer {
     wrongDisks: 0,
   };
   readonly #options: SkServerOptions;
+  readonly #disks: readonly ServedDisk[];
+  /** Whose request goes to a disk next. Memory has been taken before. */
+  readonly #turns: FairQueue;
   /** By session id in hex. */
   readonly #sessions = new Map<string, ServerSession>();
   readonly #connections = new Map<SkServerChannel, Connection>();
@@ -76,6 +85,9 @@ export class SkServer {
 
   constructor(options: SkServerOptions) {
     this.#options = options;
+    const { clock, disks, limit } = options;
+    this.#disks = disks.map((device) => ({ device, limit: limit && new RateLimit(limit) }));
+    this.#turns = new FairQueue({ clock, requestsMax: REQUESTS_MAX, bytesMax: Number.POSITIVE_INFINITY });
     checkInlineWriteBytesMax(options.inlineWriteBytesMax ?? 0);
   }
 
@@ -123,7 +135,9 @@ export class SkServer {
     const channels = [...this.#connections.keys()];
     this.#connections.clear();
     for (const channel of channels) await channel.close();
+    for (const session of this.#sessions.values()) session.close();
     this.#sessions.clear();
+    this.#turns.close();
   }
 
   async #resume(channel: SkServerChannel, connection: Connection, incoming: SkIncoming): Promise<void> {
@@ -208,9 +222,9 @@ export class SkServer {
   }
 
   #newSession(id: string): ServerSession | undefined {
-    const { sessionsMax = SESSIONS_MAX, disks, clock } = this.#options;
+    const { sessionsMax = SESSIONS_MAX, clock } = this.#options;
     if (this.#sessions.size >= sessionsMax && !this.#evictOne()) return undefined;
-    const session = new ServerSession(disks, clock, this.counters);
+    const session = new ServerSession(this.#disks, this.#turns.join(), clock, this.counters);
     this.#sessions.set(id, session);
     return session;
   }
@@ -218,7 +232,8 @@ export class SkServer {
   #evictOne(): boolean {
     const unused = [...this.#sessions].filter(([, { isIdle }]) => isIdle);
     if (unused.length === 0) return false;
-    const [id] = unused.reduce((a, b) => (a[1].lastHeardNs <= b[1].lastHeardNs ? a : b));
+    const [id, session] = unused.reduce((a, b) => (a[1].lastHeardNs <= b[1].lastHeardNs ? a : b));
+    session.close();
     return this.#sessions.delete(id);
   }
 

@@ -3,7 +3,9 @@
  * there is nothing to register, fence or withdraw.
  */
 
+import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
+import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import { NO_PLACE } from '../link/remote-place.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 import { type MessageFormat, MessageReader } from '../stream/message-reader.js';
@@ -27,6 +29,14 @@ import {
 } from './response.js';
 
 const EMPTY = new Uint8Array(0);
+/** What the connections of a server share. */
+export interface TcpServerShare {
+  /** Memory for requests and answers. */
+  readonly memory: FairQueue;
+  /** For clients that do not get on. */
+  readonly clock: Clock;
+}
+
 /** Bytes of requests and of answers not yet sent that a server holds of one connection before it stops reading. */
 const UNANSWERED_BYTES_MAX = 16 << 20;
 
@@ -52,14 +62,13 @@ export class TcpClientChannel implements SkClientChannel {
 
   constructor(stream: ByteStream) {
     this.#stream = stream;
-    const reader = new MessageReader(
-      RESPONSES,
-      (response, body) => {
+    const reader = new MessageReader(RESPONSES, {
+      onMessage: (response, body) => {
         const listBytes = responseListBytes(response);
         if (!this.#ended) this.onReply({ response, list: body.subarray(0, listBytes), data: body.subarray(listBytes) });
       },
-      (why) => this.#fail(malformed('response', why)),
-    );
+      onMalformed: (why) => this.#fail(malformed('response', why)),
+    });
     stream.onData = (bytes) => reader.feed(bytes);
     stream.onClose = (error) => this.#fail(error);
   }
@@ -92,24 +101,48 @@ export class TcpServerChannel implements SkServerChannel {
   onRequest: (incoming: SkIncoming) => void = () => {};
   onFailure: (error: Error) => void = () => {};
   readonly #stream: ByteStream;
+  readonly #memory: FairClient;
+  readonly #clock: Clock;
   /** Replies that have not been sent: told when the stream ends. */
   readonly #unsent = new Set<() => void>();
+  /** When bytes of the client last arrived or left. */
+  #movedNs: number;
   #heldBytes = 0;
+  /** There is no memory for the request that comes next. */
+  #isWaiting = false;
+  /** Bytes of the request that is being received. */
+  #comingBytes = 0;
+  #isPaused = false;
   #ended = false;
 
-  constructor(stream: ByteStream) {
+  constructor(stream: ByteStream, { memory, clock }: TcpServerShare) {
     this.#stream = stream;
-    const reader = new MessageReader(
-      REQUESTS,
-      (request, body) => this.#onMessage(request, body),
-      (why) => this.#fail(malformed('request', why)),
-    );
-    stream.onData = (bytes) => reader.feed(bytes);
+    this.#clock = clock;
+    this.#movedNs = clock.nowNs();
+    this.#memory = memory.join({
+      stuckSinceNs: () => (this.#unsent.size > 0 || this.#comingBytes > 0 ? this.#movedNs : Number.POSITIVE_INFINITY),
+      onStuck: () => this.#fail(new RoceError('ERR_ROCE_LIMIT', 'the client keeps memory that others wait for')),
+    });
+    const reader = new MessageReader(REQUESTS, {
+      onMessage: (request, body) => this.#onMessage(request, body),
+      onMalformed: (why) => this.#fail(malformed('request', why)),
+      onBody: (bytes, go) => this.#onBody(bytes, go),
+    });
+    stream.onData = (bytes) => {
+      this.#movedNs = clock.nowNs();
+      reader.feed(bytes);
+    };
     stream.onClose = (error) => this.#fail(error);
   }
 
   async buffer(bytes: number): Promise<DataBuffer> {
-    return { bytes: Buffer.allocUnsafe(bytes), release: () => {} };
+    await this.#memory.take(bytes);
+    let held = true;
+    const release = () => {
+      if (held) this.#memory.give(bytes);
+      held = false;
+    };
+    return { bytes: Buffer.allocUnsafe(bytes), release };
   }
 
   /** All data comes with its request. */
@@ -127,6 +160,7 @@ export class TcpServerChannel implements SkServerChannel {
     const bytes = header.length + (data?.bytes.length ?? 0);
     return new Promise((resolve) => {
       const done = () => {
+        this.#movedNs = this.#clock.nowNs();
         if (this.#unsent.delete(done)) this.#hold(-bytes);
         resolve();
       };
@@ -141,11 +175,26 @@ export class TcpServerChannel implements SkServerChannel {
     this.#stream.destroy();
   }
 
+  /** Memory for a request is taken before it is read. */
+  #onBody(bytes: number, go: () => void): void {
+    if (this.#ended) return;
+    this.#isWaiting = true;
+    this.#memory.ask(bytes, () => {
+      this.#comingBytes = bytes;
+      this.#isWaiting = false;
+      go();
+      this.#updateFlow();
+    });
+    this.#updateFlow();
+  }
+
   #onMessage(request: SkRequest, body: Buffer): void {
     if (this.#ended) return;
+    this.#comingBytes = 0;
     const listBytes = requestListBytes(request);
     const isWhole = request.op !== 'WRITE' || requestInlineBytes(request) === request.length;
     if (!isWhole) {
+      this.#memory.give(body.length);
       this.#fail(malformed('request', 'bad_length'));
       return;
     }
@@ -156,17 +205,25 @@ export class TcpServerChannel implements SkServerChannel {
       list: body.subarray(0, listBytes),
       inline: body.length > listBytes ? body.subarray(listBytes) : undefined,
       release: () => {
-        if (held) this.#hold(-body.length);
+        if (!held) return;
         held = false;
+        this.#memory.give(body.length);
+        this.#hold(-body.length);
       },
     });
   }
 
   #hold(bytes: number): void {
     this.#heldBytes += bytes;
-    if (this.#ended) return;
-    if (this.#heldBytes > UNANSWERED_BYTES_MAX) this.#stream.pause();
-    else if (bytes < 0 && this.#heldBytes - bytes > UNANSWERED_BYTES_MAX) this.#stream.resume();
+    this.#updateFlow();
+  }
+
+  #updateFlow(): void {
+    const isPaused = this.#isWaiting || this.#heldBytes > UNANSWERED_BYTES_MAX;
+    if (this.#ended || isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (isPaused) this.#stream.pause();
+    else this.#stream.resume();
   }
 
   #fail(error: Error): void {
@@ -178,6 +235,9 @@ export class TcpServerChannel implements SkServerChannel {
   #end(): void {
     this.#ended = true;
     for (const done of [...this.#unsent]) done();
+    this.#memory.leave();
+    this.#memory.give(this.#comingBytes);
+    this.#comingBytes = 0;
   }
 }
 

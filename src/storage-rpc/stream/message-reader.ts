@@ -16,11 +16,20 @@ export interface MessageFormat<H> {
   readonly bodyBytes: (header: H) => number;
 }
 
-/** Fed with pieces of a stream, it calls back for every message, and once for what is none; after that it reads nothing. */
+/** Who takes what is read. */
+export interface MessageEvents<H> {
+  /** Every message. */
+  readonly onMessage: (header: H, body: Buffer) => void;
+  /** Once, for what is none; after that nothing is read. */
+  readonly onMalformed: (why: Malformed) => void;
+  /** Calls `go`, at once or later, when there is memory for a body of so many bytes. Until then nothing is read. Default: at once. */
+  readonly onBody?: (bytes: number, go: () => void) => void;
+}
+
+/** Fed with pieces of a stream, it calls back for every message. */
 export class MessageReader<H extends object> {
   readonly #format: MessageFormat<H>;
-  readonly #onMessage: (header: H, body: Buffer) => void;
-  readonly #onMalformed: (why: Malformed) => void;
+  readonly #events: MessageEvents<H>;
   /** Reused: headers are read at once. */
   readonly #headerBytes: Buffer;
   /** Of the message whose body is being collected. */
@@ -29,15 +38,14 @@ export class MessageReader<H extends object> {
   #target: Buffer;
   #filled = 0;
   #broken = false;
+  /** There is no memory for a body yet. */
+  #isWaiting = false;
+  /** What came meanwhile. */
+  #held: Buffer[] = [];
 
-  constructor(
-    format: MessageFormat<H>,
-    onMessage: (header: H, body: Buffer) => void,
-    onMalformed: (why: Malformed) => void,
-  ) {
+  constructor(format: MessageFormat<H>, events: MessageEvents<H>) {
     this.#format = format;
-    this.#onMessage = onMessage;
-    this.#onMalformed = onMalformed;
+    this.#events = events;
     this.#headerBytes = Buffer.alloc(format.headerBytes);
     this.#target = this.#headerBytes;
   }
@@ -45,6 +53,10 @@ export class MessageReader<H extends object> {
   /** Takes the next bytes of the stream. After a malformed header there is no telling where the next begins: the rest is ignored. */
   feed(bytes: Buffer): void {
     for (let at = 0; at < bytes.length && !this.#broken; ) {
+      if (this.#isWaiting) {
+        this.#held.push(bytes.subarray(at));
+        return;
+      }
       const taken = Math.min(this.#target.length - this.#filled, bytes.length - at);
       bytes.copy(this.#target, this.#filled, at, at + taken);
       this.#filled += taken;
@@ -59,7 +71,7 @@ export class MessageReader<H extends object> {
     const header = this.#format.read(this.#headerBytes);
     if (typeof header === 'string') {
       this.#broken = true;
-      this.#onMalformed(header);
+      this.#events.onMalformed(header);
       return;
     }
     const bodyBytes = this.#format.bodyBytes(header);
@@ -68,15 +80,27 @@ export class MessageReader<H extends object> {
       return;
     }
     this.#header = header;
+    const { onBody } = this.#events;
+    if (onBody === undefined) {
+      this.#begin(bodyBytes);
+      return;
+    }
+    this.#isWaiting = true;
+    onBody(bodyBytes, () => this.#begin(bodyBytes));
+  }
+
+  #begin(bodyBytes: number): void {
     this.#target = Buffer.allocUnsafe(bodyBytes);
     this.#filled = 0;
+    this.#isWaiting = false;
+    for (const bytes of this.#held.splice(0)) this.feed(bytes);
   }
 
   #deliver(header: H, body: Buffer): void {
     this.#header = undefined;
     this.#target = this.#headerBytes;
     this.#filled = 0;
-    this.#onMessage(header, body);
+    this.#events.onMessage(header, body);
   }
 }
 

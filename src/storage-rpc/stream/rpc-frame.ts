@@ -9,7 +9,7 @@
 import { crc32c } from '../../core/crc32c.js';
 import type { Malformed, MessageFormat } from './message-reader.js';
 
-const KINDS = ['request', 'response', 'error'] as const;
+const KINDS = ['request', 'response', 'error', 'cancel'] as const;
 /** What a frame is. */
 export type RpcKind = (typeof KINDS)[number];
 
@@ -19,7 +19,10 @@ export interface RpcHeader {
   readonly kind: RpcKind;
   /** Of the call, 64 bits, chosen by the caller. */
   readonly id: bigint;
-  /** Of requests: milliseconds the caller waits from sending on; the callee does not begin what it cannot begin in time. */
+  /**
+   * Of requests: milliseconds the caller waits from sending on, or {@link RPC_NO_DEADLINE}. The callee does not begin what it cannot begin in
+   * time, and tells a handler when the time is over.
+   */
   readonly deadlineMs: number;
   /** Bytes of the body. */
   readonly length: number;
@@ -27,6 +30,8 @@ export interface RpcHeader {
   readonly bodyCrc: number;
 }
 
+/** Deadline of a request whose caller waits as long as it takes. */
+export const RPC_NO_DEADLINE = 0xffff_ffff;
 /** Longer bodies are refused by the sender and end the stream at the receiver. */
 export const RPC_BODY_BYTES_MAX = 16 << 20;
 const HEADER_BYTES = 32;

@@ -133,7 +133,7 @@ for (const [name, pair] of [
     answers.forEach((answer, i) => void expect(answer.subarray(4).equals(requests[i])).toBe(true));
     expect(runningMax).toBeLessThanOrEqual(8);
     await expect(peer.call(Buffer.from('fail'))).rejects.toMatchObject({ message: 'it does not work' });
-    await expect(peer.call(Buffer.from('slow'), 50)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    await expect(peer.call(Buffer.from('slow'), 50)).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
     release(); // Its answer comes too late, and must not be taken for the next.
     expect((await peer.call(Buffer.from('after'))).toString()).toBe('got after');
     await expect(new RpcPeer(server).call(Buffer.alloc((16 << 20) + 1))).rejects.toThrow('too long');

@@ -2,7 +2,6 @@
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
-import { Slots } from '../../../src/storage-rpc/nbd/slots.js';
 import { eventually } from '../../support/eventually.js';
 import { ServedDisk } from './nbd-pair.js';
 import { CMD, RawClient, request } from './raw-client.js';
@@ -116,17 +115,4 @@ test('a client that goes with 64 requests under way leaves its places to others'
   expect((await next.reply()).errno).toBe(0);
   next.socket.destroy();
   await eventually(() => disk.server.clients === 0);
-});
-
-test('who is called for a free place and does not take it leaves it to the next', () => {
-  const slots = new Slots(1);
-  const taken: string[] = [];
-  expect(slots.tryTake()).toBe(true);
-  slots.whenFree(() => {});
-  slots.whenFree(() => {
-    if (slots.tryTake()) taken.push('second');
-  });
-  slots.whenFree(() => taken.push('third'));
-  slots.release();
-  expect(taken).toEqual(['second']);
 });

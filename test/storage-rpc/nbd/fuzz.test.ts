@@ -82,8 +82,10 @@ function serve(bytes: Buffer, cut: () => number): string[] {
     const piece = bytes.subarray(at, at + cut());
     at += piece.length;
     session.push(piece);
-    for (let event = session.next(); event !== undefined; event = session.next()) {
-      if (typeof event === 'string') return [...heard, event];
+    for (let upcoming = session.upcoming(); upcoming !== undefined; upcoming = session.upcoming()) {
+      if (typeof upcoming === 'string') return [...heard, upcoming];
+      const event = session.next();
+      if (event === undefined) break;
       const { type, flags, offset, lengthBytes, data } = event;
       expect(data.length === 0 || (type === CMD.WRITE && data.length === lengthBytes)).toBe(true);
       heard.push(`${type} ${flags} ${offset} ${lengthBytes} ${refusalOf(event, session.agreement!)}`);

@@ -2,8 +2,11 @@
 
 import { expect, test } from 'vitest';
 import type { RxDatagram } from '../../../src/port/datagram.js';
+import { EventQueue } from '../../../src/sim/event-queue.js';
 import type { SimHost } from '../../../src/sim/sim-host.js';
+import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { FairQueue } from '../../../src/storage-rpc/fair/fair-queue.js';
 import { NO_PLACE } from '../../../src/storage-rpc/link/remote-place.js';
 import { writeRequest } from '../../../src/storage-rpc/sk/request.js';
 import { TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
@@ -200,7 +203,9 @@ test('a client over TCP that asks and does not read is not read from: 16 MiB and
     },
     destroy: () => {},
   };
-  const channel = new TcpServerChannel(stream);
+  const clock = virtualClock(new EventQueue());
+  const memory = new FairQueue({ clock, bytesMax: Number.POSITIVE_INFINITY });
+  const channel = new TcpServerChannel(stream, { memory, clock });
   const bytes = new Uint8Array(1 << 20);
   channel.onRequest = ({ request, release }) => {
     release();

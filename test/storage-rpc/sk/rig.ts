@@ -7,6 +7,7 @@ import { SimLink } from '../../../src/sim/sim-link.js';
 import { virtualClock } from '../../../src/sim/virtual-clock.js';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { FairQueue, type FairQueueOptions } from '../../../src/storage-rpc/fair/fair-queue.js';
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { HostConnections, type HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
 import type { SkServerChannel } from '../../../src/storage-rpc/sk/channel.js';
@@ -32,6 +33,7 @@ export interface RigOptions extends PairOptions {
   disk?: BlockDevice;
   server?: Partial<SkServerOptions>;
   pullBytesMax?: number;
+  memory?: Partial<FairQueueOptions>;
   tcpDelayNs?: number;
 }
 
@@ -43,6 +45,7 @@ export class Rig {
   server: SkServer;
   readonly pool: BufferPool<MemoryRegion>;
   readonly pulls: Permits;
+  readonly memory: FairQueue;
   readonly #options: RigOptions;
   readonly #serverPd: ProtectionDomain;
   readonly #sessionRandom: RandomSource;
@@ -67,6 +70,7 @@ export class Rig {
       clock: this.clock,
       bytesMax: POOL_BYTES,
     });
+    this.memory = new FairQueue({ clock: this.clock, bytesMax: POOL_BYTES, ...options.memory });
     this.pulls = new Permits(options.pullBytesMax ?? 4 << 20);
     this.server = this.boot();
   }
@@ -105,7 +109,8 @@ export class Rig {
     const toA = { address: a.host.address, qpn: clientParts.qp.qpn, psn: psn.a };
     await connectQp(clientParts.qp, toB, { ...own, psn: psn.a });
     await connectQp(serverParts.qp, toA, { ...own, psn: psn.b });
-    const server = await RdmaServerChannel.over(serverParts, { pool: this.pool, pulls: this.pulls });
+    const { pool, pulls, memory } = this;
+    const server = await RdmaServerChannel.over(serverParts, { pool, pulls, memory });
     this.server.accept(server);
     const client = await RdmaClientChannel.over(clientParts, POOL_BYTES);
     this.rdma = { client, server, clientParts, serverParts };
@@ -115,7 +120,7 @@ export class Rig {
   dialTcp(): TcpClientChannel {
     const [client, server] = createPipe(this.pair.events, this.#options.tcpDelayNs ?? 10_000);
     this.pipe = { client, server };
-    this.server.accept(new TcpServerChannel(server) as SkServerChannel);
+    this.server.accept(new TcpServerChannel(server, this) as SkServerChannel);
     return new TcpClientChannel(client);
   }
 

@@ -25,42 +25,78 @@ export interface NbdRequest {
 
 const NO_DATA = new Uint8Array(0);
 
-/** Reads requests in order. */
+/** Reads requests in order, each in two steps: its header, and then, when there is room for its data, the whole. */
 export class RequestReader {
+  readonly #allocate: (bytes: number) => Uint8Array;
   #header: NbdRequest | undefined;
+  /** The data of a WRITE of which a part is there. */
+  #data: Uint8Array | undefined;
+  #filled = 0;
   /** Bytes still to come of a WRITE that is too long. */
   #skipping = 0;
 
-  /** The next request with all its data; undefined while it is not there; `bad-magic` when the stream has lost its rhythm for good. */
-  next(input: ByteQueue): NbdRequest | 'bad-magic' | undefined {
-    if (this.#header === undefined) {
-      const bytes = input.take(wire.REQUEST_BYTES);
-      if (bytes === undefined) return undefined;
-      if (readU32(bytes, 0) !== wire.REQUEST_MAGIC) return 'bad-magic';
-      const header = {
-        type: readU16(bytes, 6),
-        flags: readU16(bytes, 4),
-        cookie: Uint8Array.from(bytes.subarray(8, 8 + wire.COOKIE_BYTES)), // The piece it lies in should not live as long.
-        offset: wire.readU64(bytes, 16),
-        lengthBytes: readU32(bytes, 24),
-        data: NO_DATA,
-      };
-      if (header.type !== wire.CMD_WRITE) return header;
-      this.#header = header;
-      if (header.lengthBytes > wire.PAYLOAD_BYTES_MAX) this.#skipping = header.lengthBytes;
+  /** `allocate` gives room for data that comes in several pieces, with anything in it. */
+  constructor(allocate: (bytes: number) => Uint8Array = Buffer.allocUnsafe) {
+    this.#allocate = allocate;
+  }
+
+  /** The next request without its data; undefined while it is not there; `bad-magic` when the stream has lost its rhythm for good. */
+  header(input: ByteQueue): NbdRequest | 'bad-magic' | undefined {
+    if (this.#header !== undefined) return this.#header;
+    const bytes = input.take(wire.REQUEST_BYTES);
+    if (bytes === undefined) return undefined;
+    if (readU32(bytes, 0) !== wire.REQUEST_MAGIC) return 'bad-magic';
+    this.#header = {
+      type: readU16(bytes, 6),
+      flags: readU16(bytes, 4),
+      cookie: Uint8Array.from(bytes.subarray(8, 8 + wire.COOKIE_BYTES)), // The piece it lies in should not live as long.
+      offset: wire.readU64(bytes, 16),
+      lengthBytes: readU32(bytes, 24),
+      data: NO_DATA,
+    };
+    if (isTooLong(this.#header)) this.#skipping = this.#header.lengthBytes;
+    return this.#header;
+  }
+
+  /** The request of the last header with all its data; undefined while that is not there. */
+  next(input: ByteQueue): NbdRequest | undefined {
+    const header = this.#header!;
+    if (header.type !== wire.CMD_WRITE) {
+      this.#header = undefined;
+      return header;
     }
-    const header = this.#header;
-    if (header.lengthBytes > wire.PAYLOAD_BYTES_MAX) {
+    if (isTooLong(header)) {
       this.#skipping -= input.skip(this.#skipping);
       if (this.#skipping > 0) return undefined;
       this.#header = undefined;
       return header;
     }
-    const data = input.take(header.lengthBytes);
+    const data = this.#dataOf(header, input);
     if (data === undefined) return undefined;
     this.#header = undefined;
+    this.#data = undefined;
+    this.#filled = 0;
     return { ...header, data };
   }
+
+  /** What has come moves to its place at once, so that a request takes its memory once. */
+  #dataOf({ lengthBytes }: NbdRequest, input: ByteQueue): Uint8Array | undefined {
+    if (this.#data === undefined && input.length >= lengthBytes) return input.take(lengthBytes);
+    this.#data ??= this.#allocate(lengthBytes);
+    this.#filled += input.moveTo(this.#data, this.#filled);
+    return this.#filled === lengthBytes ? this.#data : undefined;
+  }
+}
+
+/** A WRITE whose data is read past, not kept. */
+function isTooLong({ type, lengthBytes }: NbdRequest): boolean {
+  return type === wire.CMD_WRITE && lengthBytes > wire.PAYLOAD_BYTES_MAX;
+}
+
+/** Memory that a request needs for its data, in or out. */
+export function payloadBytes({ type, lengthBytes }: NbdRequest): number {
+  const carries = type === wire.CMD_READ || type === wire.CMD_WRITE;
+  return carries && lengthBytes <= wire.PAYLOAD_BYTES_MAX ? lengthBytes : 0;
 }
 
 /** Flags each command may carry. */

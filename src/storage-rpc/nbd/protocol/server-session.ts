@@ -10,13 +10,13 @@ import { type NbdRequest, RequestReader } from './request.js';
 import { CMD_DISC } from './wire.js';
 
 /** `finish`: the client takes its leave, what is under way is still answered. `close`: it does not speak the protocol, or was refused. */
-type ServerEvent = NbdRequest | 'finish' | 'close';
+type Upcoming = NbdRequest | 'finish' | 'close';
 
 /** Handshake and requests of one client. */
 export class ServerSession<E extends NbdExport> {
   readonly #input: ByteQueue;
   readonly #negotiation: Negotiation<E>;
-  readonly #requests = new RequestReader();
+  readonly #requests: RequestReader;
   #agreement: Agreement<E> | undefined;
 
   /**
@@ -25,6 +25,7 @@ export class ServerSession<E extends NbdExport> {
    */
   constructor(exports: readonly E[], send: (bytes: Uint8Array) => void, allocate?: (bytes: number) => Uint8Array) {
     this.#input = new ByteQueue(allocate);
+    this.#requests = new RequestReader(allocate);
     this.#negotiation = new Negotiation(exports, send);
   }
 
@@ -43,15 +44,20 @@ export class ServerSession<E extends NbdExport> {
     this.#input.push(bytes);
   }
 
-  /** The next thing to do; undefined where more input is needed. */
-  next(): ServerEvent | undefined {
+  /** The next thing to do, a request without its data; undefined where more input is needed. */
+  upcoming(): Upcoming | undefined {
     if (this.#agreement === undefined) {
       const state = this.#negotiation.advance(this.#input);
       if (state !== 'transmission') return state === 'close' ? 'close' : undefined;
       this.#agreement = this.#negotiation.agreement;
     }
-    const request = this.#requests.next(this.#input);
+    const request = this.#requests.header(this.#input);
     if (request === 'bad-magic') return 'close';
     return request?.type === CMD_DISC ? 'finish' : request;
+  }
+
+  /** The request that is upcoming, with all its data; undefined where more input is needed. */
+  next(): NbdRequest | undefined {
+    return this.#requests.next(this.#input);
   }
 }

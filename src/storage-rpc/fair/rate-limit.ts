@@ -1,0 +1,54 @@
+/**
+ * How many requests and bytes a second a disk serves: the generic cell rate algorithm (ITU-T I.371), once for requests and once for bytes. Each
+ * keeps one time, at which everything granted so far would be done at the rate; a request may go when that lies less than the burst ahead.
+ */
+
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+
+/** Limits of a disk. A limit that is absent does not hold. */
+export interface DiskLimit {
+  /** Requests a second, of all clients together; above 0. */
+  readonly iops?: number;
+  /** Bytes a second, read and written, of all clients together; above 0. */
+  readonly bytesPerSecond?: number;
+}
+
+const LIMIT_NAMES: OptionNames<DiskLimit> = { iops: true, bytesPerSecond: true };
+
+/** Throws ERR_ROCE_UNKNOWN_NAME for an unknown limit, ERR_ROCE_OUT_OF_RANGE for one that is not above 0. */
+export function checkDiskLimit(limit: DiskLimit): void {
+  checkOptions('limit', limit, LIMIT_NAMES);
+  for (const [name, value] of Object.entries(limit)) {
+    if (value > 0) continue;
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `${name} is ${value}`, 'it must be above 0');
+  }
+}
+
+/** What may go at once after a pause: a twentieth of a second's worth. Timers are a millisecond coarse. */
+const BURST_NS = 50e6;
+
+/** The limits of one disk, and how far they are used up. */
+export class RateLimit {
+  readonly #nsPerRequest: number;
+  readonly #nsPerByte: number;
+  #requestsNs = Number.NEGATIVE_INFINITY;
+  #bytesNs = Number.NEGATIVE_INFINITY;
+
+  constructor({ iops = Number.POSITIVE_INFINITY, bytesPerSecond = Number.POSITIVE_INFINITY }: DiskLimit) {
+    this.#nsPerRequest = NS_PER_S / iops;
+    this.#nsPerByte = NS_PER_S / bytesPerSecond;
+  }
+
+  /** When the next request may go, of whatever length: a long one is paid for afterwards. */
+  get readyNs(): number {
+    return Math.max(this.#requestsNs, this.#bytesNs) - BURST_NS;
+  }
+
+  /** A request of so many bytes goes now. */
+  take(bytes: number, nowNs: number): void {
+    this.#requestsNs = Math.max(this.#requestsNs, nowNs) + this.#nsPerRequest;
+    this.#bytesNs = Math.max(this.#bytesNs, nowNs) + bytes * this.#nsPerByte;
+  }
+}

@@ -1,0 +1,134 @@
+/** Clients that ask for much and fetch nothing, or send half of what they announce: what they cost the server, and the others. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { SYSTEM_CLOCK } from '../../../src/driver/system-clock.js';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { FairQueue } from '../../../src/storage-rpc/fair/fair-queue.js';
+import { BufferCache } from '../../../src/storage-rpc/nbd/buffer-cache.js';
+import { NbdServer } from '../../../src/storage-rpc/nbd/server.js';
+import { NbdServerConnection } from '../../../src/storage-rpc/nbd/server-connection.js';
+import { eventually } from '../../support/eventually.js';
+import { ServedDisk } from './nbd-pair.js';
+import { CMD, RawClient, request } from './raw-client.js';
+
+const MIB = 1 << 20;
+const closers: Array<() => Promise<unknown> | unknown> = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function socketPath(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'rocev2-nbd-'));
+  closers.push(() => rm(folder, { recursive: true }));
+  return join(folder, 'socket');
+}
+
+async function disk(sizeBytes: number): Promise<MemoryDevice> {
+  const device = new MemoryDevice(sizeBytes);
+  await device.write(0, Buffer.alloc(sizeBytes, 1)); // Holes would be answered without data.
+  return device;
+}
+
+test('63 clients that read 64 MiB each and fetch nothing hold less than the budget, and keep nobody waiting', async () => {
+  const served = await ServedDisk.open(await disk(32 * MIB));
+  closers.push(() => served.close());
+  const hostile = await Promise.all(
+    Array.from({ length: 63 }, async () => {
+      const client = await RawClient.inTransmission(served.path);
+      client.socket.pause();
+      client.send(request(CMD.READ, 0, 32 * MIB), request(CMD.READ, 0, 32 * MIB));
+      return client;
+    }),
+  );
+  closers.push(() => hostile.forEach(({ socket }) => void socket.destroy()));
+  const good = await RawClient.inTransmission(served.path);
+  closers.push(() => good.socket.destroy());
+  let most = 0;
+  for (let i = 0; i < 200; i++) {
+    good.send(request(CMD.READ, 512 * i, 512), request(CMD.WRITE, 512 * i, 512, { data: Buffer.alloc(512, 2) }));
+    expect((await good.reply()).errno).toBe(0);
+    expect((await good.reply()).errno).toBe(0);
+    most = Math.max(most, served.server.heldBytes);
+  }
+  expect(most).toBeGreaterThan(64 * MIB);
+  expect(most).toBeLessThanOrEqual(192 * MIB);
+  for (const { socket } of hostile) socket.destroy();
+  await eventually(() => served.server.heldBytes === 0);
+  good.send(request(CMD.READ, 0, 2 * MIB));
+  expect((await good.reply()).data.length).toBe(2 * MIB + 8); // More than its own share: the pool is free again.
+});
+
+/** A server on a Unix socket with a budget of its own, whose clients are stuck after 50 ms. */
+async function smallServer(bytesMax: number) {
+  const path = await socketPath();
+  const queue = new FairQueue({ clock: SYSTEM_CLOCK, requestsMax: 128, bytesMax, stuckNs: 50e6 });
+  const counters = {
+    connections: 0,
+    refusedConnections: 0,
+    turnedAway: 0,
+    timedOut: 0,
+    requests: 0,
+    bytesRead: 0,
+    bytesWritten: 0,
+  };
+  const device = await disk(16 * MIB);
+  const exports = [{ name: 'disk0', description: '', sizeBytes: 16 * MIB, blockBytes: 1, device }];
+  const shared = { queue, buffers: new BufferCache(), counters, clock: SYSTEM_CLOCK };
+  const server: Server = createServer((socket) => void new NbdServerConnection(socket, exports, shared));
+  await new Promise<void>((resolve) => server.listen({ path }, resolve));
+  closers.push(
+    () => server.close(),
+    () => queue.close(),
+  );
+  return { path, queue, counters };
+}
+
+for (const [what, hold] of [
+  ['does not fetch its reply', (client: RawClient) => client.send(request(CMD.READ, 0, 8 * MIB))],
+  [
+    'does not finish its request',
+    (client: RawClient) => client.send(request(CMD.WRITE, 0, 8 * MIB), Buffer.alloc(3 * MIB)),
+  ],
+] as const) {
+  test(`a client that ${what} is closed when others wait for its memory, and not before`, async () => {
+    const { path, queue, counters } = await smallServer(8 * MIB);
+    const stuck = await RawClient.inTransmission(path);
+    stuck.socket.pause();
+    hold(stuck);
+    await eventually(() => queue.heldBytes === 8 * MIB);
+    const good = await RawClient.inTransmission(path);
+    closers.push(() => good.socket.destroy());
+    for (let i = 0; i < 50; i++) {
+      good.send(request(CMD.FLUSH, 0, 0)); // Needs no memory.
+      expect((await good.reply()).errno).toBe(0);
+    }
+    expect(counters.timedOut).toBe(0);
+    good.send(request(CMD.READ, 0, MIB));
+    expect((await good.reply()).errno).toBe(0);
+    expect(counters.timedOut).toBe(1);
+    stuck.socket.resume();
+    await stuck.hungUp();
+  });
+}
+
+test('limits of a disk hold, and what cannot be one is refused', async () => {
+  const path = await socketPath();
+  const device = await disk(MIB);
+  const options = { listen: { path }, exportName: 'disk0', description: '', device };
+  await expect(NbdServer.open({ ...options, limit: { iops: 0 } })).rejects.toMatchObject({
+    code: 'ERR_ROCE_OUT_OF_RANGE',
+  });
+  await expect(NbdServer.open({ ...options, memoryBytesMax: 5 })).rejects.toThrow('memoryBytesMax');
+  const server = await NbdServer.open({ ...options, limit: { iops: 200 } });
+  closers.push(() => server.close());
+  const client = await RawClient.inTransmission(path);
+  closers.push(() => client.socket.destroy());
+  const begin = performance.now();
+  client.send(...Array.from({ length: 60 }, () => request(CMD.READ, 0, 512)));
+  for (let i = 0; i < 60; i++) await client.reply();
+  expect(performance.now() - begin).toBeGreaterThan(200); // 10 at once, 50 at 5 ms each, timers that are late aside.
+});
