@@ -70,7 +70,7 @@ const layers = {
     'verbs',
     'processes',
   ],
-  'storage-rpc': ['core', 'packet', 'retransmit', 'driver', 'estats', 'verbs', 'cm'],
+  'storage-rpc': ['core', 'packet', 'retransmit', 'dcqcn', 'driver', 'estats', 'verbs', 'cm'],
 };
 
 const engine = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp', 'nic', 'switch'];

@@ -60,6 +60,8 @@ export interface ExchangeOptions extends ExchangeTerms {
   readonly totalTimeout?: number;
   /** How fast this side sends data. Default: as fast as it can. */
   readonly rateControl?: RateControlOptions;
+  /** DSCP of what this side sends, 0..63. Default 0. */
+  readonly dscp?: number;
   /** READs and atomics outstanding in each direction, default 16. */
   readonly maxRdAtomic?: number;
 }
@@ -222,6 +224,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     psn: options.psn,
     pathMtu: mtu,
     ...(options.rateControl !== undefined && { rateControl: options.rateControl }),
+    ...(options.dscp !== undefined && { dscp: options.dscp }),
     reliable: {
       toRtr: {
         maxDestRdAtomic: maxRdAtomic,

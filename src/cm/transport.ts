@@ -48,6 +48,8 @@ export interface OwnTerms {
   readonly pathMtu: number;
   /** How fast this side sends data. Default: as fast as it can. UD has none. */
   readonly rateControl?: RateControlOptions;
+  /** DSCP of what this side sends, 0..63. Default 0. */
+  readonly dscp?: number;
   /** Attributes that only RC has, on the ways to RTR and to RTS. */
   readonly reliable: { readonly toRtr: QpAttr; readonly toRts: QpAttr };
 }
@@ -76,13 +78,17 @@ export async function connectQueuePair(qp: QueuePair, own: OwnTerms, remote: Rem
   if (qp.type === 'UD') {
     await qp.modify({ state: 'RTR' });
     await qp.modify({ state: 'RTS', sqPsn: own.psn });
-    const ah = await qp.pd.createAh(address, udpPort === undefined ? {} : { udpPort });
+    const { dscp } = own;
+    const ah = await qp.pd.createAh(address, {
+      ...(udpPort !== undefined && { udpPort }),
+      ...(dscp !== undefined && { dscp }),
+    });
     return { ah, remoteQpn: qpn, remoteQkey: TOOLS_QKEY };
   }
   const { toRtr, toRts } = qp.type === 'RC' ? own.reliable : { toRtr: {}, toRts: {} };
   await qp.modify({
     state: 'RTR',
-    av: udpPort === undefined ? { address } : { address, udpPort },
+    av: { address, ...(udpPort !== undefined && { udpPort }), ...(own.dscp !== undefined && { dscp: own.dscp }) },
     pathMtu: own.pathMtu,
     destQpn: qpn,
     rqPsn: remote.psn,

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { NS_PER_US } from '../../core/units.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
-import type { RecoveryOptions } from '../../retransmit/schemes.js';
 import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
+import type { FlowOptions } from '../../storage-rpc/live/flow-options.js';
 import { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
@@ -17,11 +17,11 @@ let close = async (): Promise<void> => {};
 const service = {
   /** Returns the TCP port to connect to. */
   open: method(
-    { sizeBytes: z.number().int(), recovery: z.custom<RecoveryOptions>(), ...nicOptionsShape },
-    async ({ sizeBytes, recovery, io, engine, spin }) => {
+    { sizeBytes: z.number().int(), flow: z.custom<FlowOptions>(), ...nicOptionsShape },
+    async ({ sizeBytes, flow, io, engine, spin }) => {
       const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine, spin });
       const disks = [new MemoryDevice(sizeBytes)];
-      const server = await StorageServer.open({ disks, host: LOOPBACK, port: 0, device, recovery });
+      const server = await StorageServer.open({ disks, host: LOOPBACK, port: 0, device, ...flow });
       close = async () => {
         await server.close();
         await device.close();

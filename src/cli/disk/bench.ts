@@ -10,10 +10,9 @@ import { ChildService, whileAlive } from '../../processes/child-service.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import type { Column, Output } from '../output.js';
-import { recoveryOf } from '../recovery-options.js';
 import { type BenchCell, type BenchOp, type BenchRow, type Contender, fillArea, runCell } from './bench-run.js';
 import type { BenchServerService } from './bench-server-process.js';
-import type { RdmaOptions } from './rdma-options.js';
+import { flowOf, type RdmaOptions } from './rdma-options.js';
 import { ConnectedDisk } from './remote-disk.js';
 
 /** Transports to a storage server. */
@@ -48,7 +47,7 @@ type Opened = Array<() => Promise<unknown>>;
 /** Runs the benchmark against `host`, or against a server process of its own. */
 export async function runBench(host: string | undefined, options: BenchOptions, output: Output): Promise<void> {
   const opened: Opened = [];
-  recoveryOf(options); // Checks the options before a process is started.
+  flowOf(options); // Checks the options before a process is started.
   try {
     const server = host === undefined ? await startServer(opened) : undefined;
     const work = benchmark(host, server, options, output, opened);
@@ -109,9 +108,9 @@ async function connectAll(
   output: Output,
 ): Promise<Contender[]> {
   const { io, engine, spin, size } = options;
-  const recovery = recoveryOf(options);
+  const flow = flowOf(options);
   const port =
-    server === undefined ? options.port : await server.call('open', { sizeBytes: size, recovery, io, engine, spin });
+    server === undefined ? options.port : await server.call('open', { sizeBytes: size, flow, io, engine, spin });
   // With a server process of its own, the client needs no address.
   const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };
   const cpuNs = async (): Promise<number> => {

@@ -2,12 +2,14 @@
 
 import type { Command } from 'commander';
 import type { IpAddress } from '../../packet/address.js';
+import { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from '../../storage-rpc/live/flow-options.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { extensionOption } from '../extensions.js';
 import { addNicOptions, type NicOptions } from '../nic-options.js';
-import { addressOption, countOption, portOption, portOrAnyOption } from '../options.js';
-import { addRecoveryOptions, type RecoveryFlags } from '../recovery-options.js';
+import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';
+import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-options.js';
+import { addRateControlOptions, type RateControlFlags, rateControlOf } from '../transfer/rate-control.js';
 
 /** `--estats` of servers and gateways. */
 export function addTelemetryOption(command: Command): Command {
@@ -21,13 +23,15 @@ export function addTelemetryOption(command: Command): Command {
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */
-export interface RdmaOptions extends NicOptions, RecoveryFlags {
+export interface RdmaOptions extends NicOptions, RecoveryFlags, RateControlFlags {
   /** TCP port for connection set-up. */
   readonly port: number;
   /** IP address of this side. */
   readonly bind?: IpAddress;
   /** UDP port of this side; default 4791. */
   readonly udpPort?: number;
+  /** DSCP of what this side sends, or a traffic class. */
+  readonly dscp?: number | TrafficClass;
   /** Fault rules on this side. */
   readonly loss?: string;
   /** Seed of random fault rules. */
@@ -53,9 +57,30 @@ export function addRdmaOptions(command: Command): Command {
     .option('--loss <rules>', 'fault rules on this side, e.g. random=0.001 (docs/faults.md)')
     .option('--seed <n>', 'seed for random fault rules', countOption);
   addRecoveryOptions(command);
+  addRateControlOptions(command);
+  command.option(
+    '--dscp <class>',
+    `DSCP of what this side sends over RDMA: ${Object.keys(TRAFFIC_CLASSES).join(', ')} or 0 to 63`,
+    dscpOption,
+  );
   addNicOptions(command, 'worker');
   return command.addOption(extensionOption());
 }
+
+/** How the connections of this side send. Throws ERR_ROCE_UNKNOWN_NAME for parameters that a scheme does not have. */
+export function flowOf(options: RdmaOptions): FlowOptions {
+  const { cc, rate, ccParams, dscp } = options;
+  return {
+    recovery: recoveryOf(options),
+    ...((cc !== 'none' || rate !== undefined || ccParams !== undefined) && { rateControl: rateControlOf(options) }),
+    ...(dscp !== undefined && { dscp }),
+  };
+}
+
+function dscpOption(text: string): number | TrafficClass {
+  return Object.hasOwn(TRAFFIC_CLASSES, text) ? (text as TrafficClass) : DSCP_NUMBER(text);
+}
+const DSCP_NUMBER = rangeOption(0, 63);
 
 /** Opens the device; rejects as `openDevice` does. */
 export function openStorageDevice(

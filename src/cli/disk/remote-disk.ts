@@ -2,10 +2,9 @@
 
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import type { RdmaDevice } from '../../verbs/device.js';
-import { recoveryOf } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
 import { clientPort } from '../transfer/endpoint.js';
-import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
+import { flowOf, openStorageDevice, type RdmaOptions } from './rdma-options.js';
 
 /** `auto`: RDMA, and TCP while RDMA fails. */
 export const TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
@@ -53,7 +52,7 @@ export class ConnectedDisk implements AsyncDisposable {
       const client = await StorageClient.connect({
         host,
         port,
-        recovery: recoveryOf(options),
+        ...flowOf(options),
         tcp: transport !== 'rdma',
         ...(device !== undefined && { device }),
         ...(giveUp !== undefined && { giveUpNs: giveUp }),

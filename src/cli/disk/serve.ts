@@ -6,10 +6,9 @@ import { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import { describeDisk } from '../../storage-rpc/sk/expected-disk.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
-import { recoveryOf } from '../recovery-options.js';
 import { type BackendFlags, DISK_CLOSING_MS, openOwnDisk } from './backend-options.js';
 import { type LimitFlags, limitsOf } from './limit-options.js';
-import { openStorageDevice, type RdmaOptions } from './rdma-options.js';
+import { flowOf, openStorageDevice, type RdmaOptions } from './rdma-options.js';
 import { diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk serve`. */
@@ -34,7 +33,7 @@ export async function runServe(options: ServeOptions, output: Output): Promise<v
     host,
     port,
     device,
-    recovery: recoveryOf(options),
+    ...flowOf(options),
     onNotice: (notice) => output.note(notice),
     ...limitsOf(options),
   });

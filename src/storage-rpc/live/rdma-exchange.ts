@@ -5,10 +5,10 @@ import type { ControlChannel } from '../../cm/control-channel.js';
 import type { exchangeAsClient } from '../../cm/exchange.js';
 import { initializeQp } from '../../cm/qp-parameters.js';
 import { PSN_COUNT } from '../../packet/psn.js';
-import type { RecoveryOptions } from '../../retransmit/schemes.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { QueuePairInit } from '../../verbs/queue-pair.js';
 import type { SkRdmaParts } from '../sk/rdma-parts.js';
+import type { FlowTerms } from './flow-options.js';
 
 const MTU = 4096;
 
@@ -21,7 +21,7 @@ interface ChannelTerms {
   readonly exchange: typeof exchangeAsClient;
   /** The protocol to be spoken on the queue pair. */
   readonly service: 'sk-rdma' | 'su-rdma';
-  readonly recovery: RecoveryOptions;
+  readonly flow: FlowTerms;
   /** How long the peer may be silent; see {@link ExchangeOptions}. Default: as any connection. */
   readonly totalTimeout?: number;
 }
@@ -61,7 +61,7 @@ async function createParts(
  */
 export async function connectChannel<C extends Channel>(
   control: ControlChannel,
-  { pd, init, exchange, service, recovery, totalTimeout }: ChannelTerms,
+  { pd, init, exchange, service, flow, totalTimeout }: ChannelTerms,
   over: (parts: SkRdmaParts) => Promise<C>,
 ): Promise<C> {
   const parts = await createParts(control, pd, init);
@@ -72,7 +72,7 @@ export async function connectChannel<C extends Channel>(
       qp,
       psn: randomInt(PSN_COUNT),
       mtu: MTU,
-      recovery,
+      ...flow,
       ...(totalTimeout !== undefined && { totalTimeout }),
       purpose: { service },
       check: (theirs) => (theirs['service'] === service ? undefined : `the peer does not speak ${service}`),

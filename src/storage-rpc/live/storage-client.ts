@@ -7,7 +7,6 @@ import { exchangeAsClient } from '../../cm/exchange.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { NS_PER_S } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { uuidBytes } from '../disk/disk-identity.js';
 import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
@@ -18,11 +17,12 @@ import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
 import { SK_CLIENT_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RemoteDisk } from '../sk/remote-disk.js';
 import { TcpClientChannel } from '../sk/tcp-channels.js';
+import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
 /** How a storage client connects and recovers. */
-export interface StorageClientOptions {
+export interface StorageClientOptions extends FlowOptions {
   /** Name or address of the server. */
   readonly host: string;
   /** TCP port of the server, also for the set-up of RDMA. */
@@ -31,8 +31,6 @@ export interface StorageClientOptions {
   readonly device?: RdmaDevice;
   /** False: no failover to TCP. Default true. */
   readonly tcp?: boolean;
-  /** Recovery scheme; must be the same at the server. Default go-back-n. */
-  readonly recovery?: RecoveryOptions;
   /** Index of the server's disk; default 0. */
   readonly disk?: number;
   /** Number of sessions, each with its own connection and 128 requests; default 1. */
@@ -54,7 +52,7 @@ const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
   port: true,
   device: true,
   tcp: true,
-  recovery: true,
+  ...FLOW_OPTIONS,
   disk: true,
   sessions: true,
   inlineWriteBytesMax: true,
@@ -130,11 +128,12 @@ export class StorageClient implements AsyncDisposable {
 
   /**
    * Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_MISMATCH when it has another disk than `uuid`,
-   * ERR_ROCE_MALFORMED for a text that is no UUID, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   * ERR_ROCE_MALFORMED for a text that is no UUID, ERR_ROCE_UNKNOWN_NAME for an unknown option or name.
    */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
+    flowTerms(options); // Checks them.
     const { device, tcp = true, disk, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, sessions = 1 } = options;
     if (uuid !== undefined) uuidBytes(uuid);
     const connections = new HostConnections({
@@ -225,8 +224,7 @@ async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Prom
   const control = await dial(options.host, options.port, device.address);
   const pd = await device.createPd();
   try {
-    const recovery = options.recovery ?? STANDARD_RECOVERY;
-    const terms = { service: 'sk-rdma', recovery, totalTimeout: SK_TOTAL_TIMEOUT } as const;
+    const terms = { service: 'sk-rdma', flow: flowTerms(options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
     return await connectChannel(control, { pd, init: SK_CLIENT_QP, exchange: exchangeAsClient, ...terms }, (parts) =>
       RdmaClientChannel.over(parts, POOL_BYTES_MAX),
     );

@@ -12,7 +12,6 @@ import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
@@ -27,11 +26,12 @@ import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel
 import type { SkServerCounters } from '../sk/server-session.js';
 import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
+import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
 
 /** Where a storage server listens, and what it admits. */
-export interface StorageServerOptions {
+export interface StorageServerOptions extends FlowOptions {
   /** The disks; clients select one by its index. The caller closes them. */
   readonly disks: readonly BlockDevice[];
   /** Address to listen on. */
@@ -40,8 +40,6 @@ export interface StorageServerOptions {
   readonly port: number;
   /** Device for RDMA; without it the server uses only TCP. The caller closes it. */
   readonly device?: RdmaDevice;
-  /** Recovery scheme; must be the same at the clients. Default go-back-n. */
-  readonly recovery?: RecoveryOptions;
   /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** Bytes of registered memory for data in flight, for all clients over RDMA together. Default 64 MiB. */
@@ -61,7 +59,7 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   host: true,
   port: true,
   device: true,
-  recovery: true,
+  ...FLOW_OPTIONS,
   inlineWriteBytesMax: true,
   poolBytesMax: true,
   memoryBytesMax: true,
@@ -136,6 +134,7 @@ export class StorageServer implements AsyncDisposable {
    */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkOptions('StorageServer.open', options, SERVER_OPTIONS);
+    flowTerms(options); // Checks them.
     const { host, port, device, limit, memoryBytesMax } = options;
     if (limit !== undefined) checkDiskLimit(limit);
     if (memoryBytesMax !== undefined) {
@@ -261,8 +260,7 @@ export class StorageServer implements AsyncDisposable {
     try {
       control.unread(await control.receive()); // A stranger who never completes the hello gets no queue pair.
       const { pd, share } = rdma;
-      const recovery = this.#options.recovery ?? STANDARD_RECOVERY;
-      const terms = { service: 'sk-rdma', recovery, totalTimeout: SK_TOTAL_TIMEOUT } as const;
+      const terms = { service: 'sk-rdma', flow: flowTerms(this.#options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
       await connectChannel(control, { pd, init: SK_SERVER_QP, exchange: exchangeAsServer, ...terms }, async (parts) => {
         const channel = await RdmaServerChannel.over(parts, share);
         guest.channel = channel;

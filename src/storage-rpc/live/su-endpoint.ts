@@ -4,19 +4,17 @@ import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
-import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import { BufferPool } from '../pool/buffer-pool.js';
 import { SuConnection } from '../su/su-connection.js';
 import { SU_QP, type SuOptions, type SuPools } from '../su/su-parts.js';
+import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
 
-/** Sizes, recovery and memory of an endpoint's connections. */
-export interface SuEndpointOptions extends SuOptions {
-  /** Recovery scheme; must be the same on both sides. Default go-back-n. */
-  readonly recovery?: RecoveryOptions;
+/** Sizes, memory and flow of an endpoint's connections. */
+export interface SuEndpointOptions extends SuOptions, FlowOptions {
   /** Bytes of registered memory in each of the two pools, for all connections together; default 64 MiB. */
   readonly poolBytesMax?: number;
 }
@@ -28,7 +26,7 @@ const ENDPOINT_OPTIONS: OptionNames<SuEndpointOptions> = {
   chunkBytes: true,
   idleNs: true,
   silenceNs: true,
-  recovery: true,
+  ...FLOW_OPTIONS,
   poolBytesMax: true,
 };
 
@@ -56,6 +54,7 @@ export class SuEndpoint implements AsyncDisposable {
   /** Opens an endpoint. The caller closes the device. Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option. */
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
     checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
+    flowTerms(options); // Checks them.
     return new SuEndpoint(await device.createPd(), options);
   }
 
@@ -99,9 +98,9 @@ export class SuEndpoint implements AsyncDisposable {
   }
 
   async #establish(control: ControlChannel, role: 'client' | 'server'): Promise<SuConnection> {
-    const { recovery = STANDARD_RECOVERY, poolBytesMax: _, ...sizes } = this.#options;
+    const { recovery: _r, rateControl: _c, dscp: _d, poolBytesMax: _p, ...sizes } = this.#options;
     const exchange = role === 'client' ? exchangeAsClient : exchangeAsServer;
-    const terms = { service: 'su-rdma', recovery } as const;
+    const terms = { service: 'su-rdma', flow: flowTerms(this.#options) } as const;
     const connection: SuConnection = await connectChannel(
       control,
       { pd: this.#pd, init: SU_QP, exchange, ...terms },
