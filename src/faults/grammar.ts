@@ -11,6 +11,8 @@
  *     random=0.004        drops each packet with this probability
  *     burst=GB,BG[,LOSS]  Gilbert-Elliott: probability good->bad, bad->good, and of loss while bad (default 1)
  *     psn=16, psn=10-20   drops these PSNs
+ *     rpsn=16, rpsn=0-20  the same, counted from the first PSN of each connection
+ *     psn=16@2, rpsn=5@2  only the second transmission of it
  *     opcode=NAME, =0x11  drops packets of this opcode: ACKNOWLEDGE (any transport), UD_SEND_ONLY (that transport)
  *     corrupt=0.001       flips one bit that the ICRC covers
  *     duplicate=0.001     delivers the packet twice
@@ -24,6 +26,7 @@ import type { RandomSource } from '../core/random.js';
 import { OPCODES } from '../packet/opcode.js';
 import { PSN_MASK } from '../packet/psn.js';
 import { AtRandom, type Condition, EveryNth, GilbertElliott, IpIdLowByte, OpcodeIn, PsnRange } from './conditions.js';
+import { NthTransmission, RelativePsnRange } from './psn-conditions.js';
 
 /** Verdict: no rule applies; the packet passes unchanged. */
 export const FAULT_PASS = 0;
@@ -70,7 +73,8 @@ const KINDS: ReadonlyMap<string, RuleKind> = new Map<string, RuleKind>([
   ['every', { form: 'every=256', parse: every }],
   ['random', { form: 'random=0.004', parse: (values) => atRandom(values, FAULT_DROP) }],
   ['burst', { form: 'burst=P_GOOD_BAD,P_BAD_GOOD[,LOSS_BAD]', parse: burst }],
-  ['psn', { form: 'psn=16 or psn=10-20', parse: psn }],
+  ['psn', { form: 'psn=16, psn=10-20 or psn=16@2', parse: (values) => psn(values, PsnRange) }],
+  ['rpsn', { form: 'rpsn=16, rpsn=0-20 or rpsn=16@2', parse: (values) => psn(values, RelativePsnRange) }],
   ['opcode', { form: 'opcode=ACKNOWLEDGE or opcode=0x11', parse: opcode }],
   ['corrupt', { form: 'corrupt=0.001', parse: (values) => atRandom(values, FAULT_CORRUPT) }],
   ['duplicate', { form: 'duplicate=0.001', parse: (values) => atRandom(values, FAULT_DUPLICATE) }],
@@ -148,12 +152,16 @@ function burst(values: readonly string[]): Outcome | undefined {
   return drops((random) => new GilbertElliott(goodToBad, badToGood, lossInBad, random));
 }
 
-function psn(values: readonly string[]): Outcome | undefined {
-  const ends = values[0].split('-');
+/** `16`, `10-20`, each with `@n` for the n-th transmission. */
+function psn(values: readonly string[], Range: new (first: number, last: number) => Condition): Outcome | undefined {
+  const [range, nth, ...rest] = values[0].split('@');
+  const ends = range.split('-');
   const first = integer(ends[0], 0, PSN_MASK);
   const last = integer(ends[1] ?? ends[0], 0, PSN_MASK);
-  if (first === undefined || last === undefined || ends.length > 2 || values.length > 1) return undefined;
-  return drops(() => new PsnRange(first, last));
+  const n = nth === undefined ? 0 : integer(nth, 1, Number.MAX_SAFE_INTEGER);
+  if (first === undefined || last === undefined || n === undefined) return undefined;
+  if (ends.length > 2 || values.length > 1 || rest.length > 0) return undefined;
+  return drops(() => (n === 0 ? new Range(first, last) : new NthTransmission(new Range(first, last), n)));
 }
 
 function opcode(values: readonly string[]): Outcome | undefined {

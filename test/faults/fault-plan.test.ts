@@ -11,7 +11,7 @@ import {
   FAULT_PASS,
   parseFaultRules,
 } from '../../src/faults/grammar.js';
-import { CNP, RC_ACK, RC_SEND_ONLY, UD_SEND_ONLY } from '../../src/packet/opcode.js';
+import { CNP, RC_ACK, RC_READ_RESPONSE_MIDDLE, RC_SEND_ONLY, UD_SEND_ONLY } from '../../src/packet/opcode.js';
 
 interface Packet {
   ingress?: string;
@@ -19,10 +19,11 @@ interface Packet {
   ipId?: number;
   opcode?: number;
   psn?: number;
+  destQpn?: number;
   bytes?: number;
 }
 
-const DEFAULTS = { ingress: 'a', egress: 'b', ipId: -1, opcode: RC_SEND_ONLY, psn: 0, bytes: 1052 };
+const DEFAULTS = { ingress: 'a', egress: 'b', ipId: -1, opcode: RC_SEND_ONLY, psn: 0, destQpn: 0x11, bytes: 1052 };
 
 /** The actions a plan takes on a sequence of packets. */
 function actions(rules: string, packets: readonly Packet[], seed = 1): number[] {
@@ -225,6 +226,10 @@ describe('fault rule grammar', () => {
     ['burst=0.1,0.2,0.3,0.4', 'burst=P_GOOD_BAD'],
     ['psn=0x1000000', 'psn=16'],
     ['psn=1-2-3', 'psn=16'],
+    ['psn=1@0', 'psn=16'],
+    ['psn=1@2@3', 'psn=16'],
+    ['rpsn=x', 'rpsn=16'],
+    ['rpsn=0x1000000', 'rpsn=16'],
     ['opcode=NOSUCH', 'opcode=ACKNOWLEDGE'],
     ['reorder=0.1,0', 'reorder=0.001'],
     ['reorder=0.1,1025', 'reorder=0.001'],
@@ -268,5 +273,43 @@ describe('fault rule grammar', () => {
       }),
       { numRuns: 3000 },
     );
+  });
+});
+
+describe('PSNs from the start of a connection', () => {
+  const sends = (start: number, count: number, destQpn = 0x11): Packet[] =>
+    Array.from({ length: count }, (_, i) => ({ psn: (start + i) & 0xffffff, destQpn }));
+  const struck = (rules: string, packets: readonly Packet[]) =>
+    actions(rules, packets).flatMap((action, i) => (action === FAULT_DROP ? [i] : []));
+
+  it('strike whatever the start PSN is, across its wrap', () => {
+    for (const start of [0, 0x123456, 0xfffffe]) {
+      expect(struck('rpsn=3', sends(start, 8))).toEqual([3]);
+      expect(struck('rpsn=2-4', sends(start, 8))).toEqual([2, 3, 4]);
+      expect(struck('rpsn=0', sends(start, 8))).toEqual([0]);
+    }
+    expect(struck('psn=3', sends(0x123456, 8))).toEqual([]); // which is why there is rpsn
+  });
+
+  it('are counted for each queue pair and each direction by itself', () => {
+    const mixed = [...sends(100, 4, 1), ...sends(900, 4, 2), ...sends(50, 4, 1).map((p) => ({ ...p, ingress: 'b' }))];
+    expect(struck('rpsn=1', mixed)).toEqual([1, 5, 9]);
+    expect(struck('a>b:rpsn=1', mixed)).toEqual([1, 5]);
+  });
+
+  it('leave ACKs and datagrams alone, and count READ responses from the first', () => {
+    const others = [RC_ACK, UD_SEND_ONLY, CNP].map((opcode) => ({ opcode, psn: 7 }));
+    expect(struck('rpsn=0-0xffffff', others)).toEqual([]);
+    const responses = sends(500, 3).map((packet) => ({ ...packet, opcode: RC_READ_RESPONSE_MIDDLE }));
+    expect(struck('rpsn=2', [...sends(9, 2), ...responses])).toEqual([4]);
+  });
+
+  it('psn=16@2 strikes the second transmission only, and so does rpsn', () => {
+    const three = [{ psn: 16 }, { psn: 17 }, { psn: 16 }, { psn: 16 }];
+    expect(struck('psn=16@2', three)).toEqual([2]);
+    expect(struck('psn=16@1', three)).toEqual([0]);
+    expect(struck('psn=16@4', three)).toEqual([]);
+    expect(struck('rpsn=0-1@2', [...three, { psn: 17 }])).toEqual([2, 4]);
+    expect(struck('rpsn=0:x2', three)).toEqual([0, 2]); // a packet and its first retransmission
   });
 });
