@@ -4,9 +4,9 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import { isPcap, readPcap } from './pcap-reader.js';
+import { isPcap, PcapParser } from './pcap-reader.js';
 import { BLOCK_SECTION_HEADER } from './pcapng-blocks.js';
-import { readPcapng } from './pcapng-reader.js';
+import { PcapngParser } from './pcapng-reader.js';
 
 /** One packet of a capture file. */
 export interface CapturedPacket {
@@ -32,6 +32,29 @@ export interface CaptureDamage {
   readonly reason: string;
 }
 
+/** Reads a format piece by piece. */
+export interface CaptureParser {
+  /** Bytes of the last piece that were read; the next piece begins behind them. */
+  readonly consumed: number;
+  /** Why it cannot be read on, with the offset in the last piece; undefined while it can. */
+  readonly damage: CaptureDamage | undefined;
+  /** The packets of a piece. Unless it is the last, what stands incomplete at its end is left for the next piece. Never throws. */
+  packets(bytes: Uint8Array, isLast: boolean): Iterable<CapturedPacket>;
+}
+
+/** The parser for a file that begins with these bytes. Throws ERR_ROCE_IO when they are those of no capture format. */
+export function parserOf(bytes: Uint8Array): CaptureParser {
+  return formatOf(bytes) === 'pcapng' ? new PcapngParser() : new PcapParser();
+}
+
+function formatOf(bytes: Uint8Array): 'pcapng' | 'pcap' {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const magic = bytes.length < 4 ? undefined : view.getUint32(0);
+  if (magic === BLOCK_SECTION_HEADER) return 'pcapng';
+  if (magic !== undefined && isPcap(magic)) return 'pcap';
+  throw new RoceError('ERR_ROCE_IO', notACapture(bytes));
+}
+
 /** Iterate it once; afterwards `damage` says whether the file was whole. */
 export class CaptureReader implements Iterable<CapturedPacket> {
   /** As the first four bytes say. */
@@ -44,15 +67,13 @@ export class CaptureReader implements Iterable<CapturedPacket> {
   constructor(file: Uint8Array) {
     // A Buffer would pass its own slice(), which does not copy, on to everybody who gets a packet.
     this.#file = new Uint8Array(file.buffer, file.byteOffset, file.byteLength);
-    const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-    const magic = file.length < 4 ? undefined : view.getUint32(0);
-    if (magic === BLOCK_SECTION_HEADER) this.format = 'pcapng';
-    else if (magic !== undefined && isPcap(magic)) this.format = 'pcap';
-    else throw new RoceError('ERR_ROCE_IO', notACapture(file));
+    this.format = formatOf(file);
   }
 
   *[Symbol.iterator](): Iterator<CapturedPacket> {
-    this.damage = yield* this.format === 'pcapng' ? readPcapng(this.#file) : readPcap(this.#file);
+    const parser = parserOf(this.#file);
+    yield* parser.packets(this.#file, true);
+    this.damage = parser.damage;
   }
 }
 

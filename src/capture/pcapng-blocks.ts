@@ -90,8 +90,10 @@ interface EnhancedPacket {
   readonly interfaceId: number;
   /** Nanoseconds since 1970. */
   readonly timestampNs: bigint;
-  /** Whole. */
+  /** As far as it was captured. */
   readonly packet: Uint8Array;
+  /** Length on the wire; default that of `packet`. */
+  readonly originalLength?: number;
   /** UTF-8. */
   readonly comment: Uint8Array | undefined;
 }
@@ -100,7 +102,7 @@ interface EnhancedPacket {
 export function writeEnhancedPacket(
   out: DataView,
   offset: number,
-  { interfaceId, timestampNs, packet, comment }: EnhancedPacket,
+  { interfaceId, timestampNs, packet, originalLength, comment }: EnhancedPacket,
 ): number {
   const target = new Uint8Array(out.buffer, out.byteOffset, out.byteLength);
   const end = offset + enhancedPacketBytes(packet.length, comment);
@@ -110,7 +112,7 @@ export function writeEnhancedPacket(
   out.setUint32(offset + 8, interfaceId, true);
   setTimestamp(out, offset + 12, timestampNs);
   out.setUint32(offset + 20, packet.length, true);
-  out.setUint32(offset + 24, packet.length, true);
+  out.setUint32(offset + 24, originalLength ?? packet.length, true);
   target.set(packet, offset + 28);
   if (comment !== undefined) target.set(option(OPTION_COMMENT, comment), offset + 28 + padded(packet.length));
   out.setUint32(end - 4, end - offset, true);

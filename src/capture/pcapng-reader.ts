@@ -3,7 +3,7 @@
  * resolution. Unknown blocks and options are skipped, as the draft asks.
  */
 
-import type { CaptureDamage, CapturedPacket } from './capture-reader.js';
+import type { CaptureDamage, CapturedPacket, CaptureParser } from './capture-reader.js';
 import {
   BLOCK_ENHANCED_PACKET,
   BLOCK_INTERFACE_DESCRIPTION,
@@ -17,6 +17,8 @@ import {
   padded,
 } from './pcapng-blocks.js';
 
+/** Type, length and length again; of a section header as far as the byte-order magic. */
+const BLOCK_BYTES_MIN = 12;
 const NS_PER_SECOND = 1_000_000_000n;
 
 /** What the packets of an interface need to know about it. */
@@ -39,38 +41,53 @@ interface Block {
 
 class DamagedBlock extends Error {}
 
-/** Returns the damage that ended the reading, or undefined at a clean end of file. Never throws. */
-export function* readPcapng(file: Uint8Array): Generator<CapturedPacket, CaptureDamage | undefined> {
-  const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  let littleEndian = true;
-  let interfaces: InterfaceState[] = [];
-  let offset = 0;
-  while (offset < file.length) {
-    try {
-      if (file.length - offset < 12) throw new DamagedBlock('the file ends inside a block header');
-      const isSection = view.getUint32(offset) === BLOCK_SECTION_HEADER; // the same in both byte orders
-      if (isSection) {
-        littleEndian = byteOrder(view, offset);
-        interfaces = [];
+/** Takes a file in one piece or in several. */
+export class PcapngParser implements CaptureParser {
+  consumed = 0;
+  damage: CaptureDamage | undefined;
+  #littleEndian = true;
+  #interfaces: InterfaceState[] = [];
+
+  *packets(file: Uint8Array, isLast: boolean): Generator<CapturedPacket, void> {
+    const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+    let offset = 0;
+    this.consumed = 0;
+    while (offset < file.length) {
+      try {
+        if (file.length - offset < BLOCK_BYTES_MIN) {
+          if (!isLast) return;
+          throw new DamagedBlock('the file ends inside a block header');
+        }
+        const isSection = view.getUint32(offset) === BLOCK_SECTION_HEADER; // the same in both byte orders
+        const littleEndian = isSection ? byteOrder(view, offset) : this.#littleEndian;
+        const length = view.getUint32(offset + 4, littleEndian);
+        if (length < BLOCK_BYTES_MIN || length % 4 !== 0)
+          throw new DamagedBlock(`block length ${length} is impossible`);
+        if (length > file.length - offset) {
+          if (!isLast) return;
+          throw new DamagedBlock('the file ends inside a block');
+        }
+        if (view.getUint32(offset + length - 4, littleEndian) !== length) {
+          throw new DamagedBlock('the two lengths of a block differ');
+        }
+        if (isSection) {
+          this.#littleEndian = littleEndian;
+          this.#interfaces = [];
+        }
+        const type = view.getUint32(offset, littleEndian);
+        const block = { view, littleEndian, start: offset + 8, end: offset + length - 4 };
+        if (type === BLOCK_INTERFACE_DESCRIPTION) this.#interfaces.push(interfaceOf(block));
+        else if (type === BLOCK_ENHANCED_PACKET) yield enhancedPacket(file, block, this.#interfaces);
+        else if (type === BLOCK_SIMPLE_PACKET) yield simplePacket(file, block, this.#interfaces);
+        offset += length;
+        this.consumed = offset;
+      } catch (error) {
+        if (!(error instanceof DamagedBlock)) throw error;
+        this.damage = { offset, reason: error.message };
+        return;
       }
-      const length = view.getUint32(offset + 4, littleEndian);
-      if (length < 12 || length % 4 !== 0) throw new DamagedBlock(`block length ${length} is impossible`);
-      if (length > file.length - offset) throw new DamagedBlock('the file ends inside a block');
-      if (view.getUint32(offset + length - 4, littleEndian) !== length) {
-        throw new DamagedBlock('the two lengths of a block differ');
-      }
-      const type = view.getUint32(offset, littleEndian);
-      const block = { view, littleEndian, start: offset + 8, end: offset + length - 4 };
-      if (type === BLOCK_INTERFACE_DESCRIPTION) interfaces.push(interfaceOf(block));
-      else if (type === BLOCK_ENHANCED_PACKET) yield enhancedPacket(file, block, interfaces);
-      else if (type === BLOCK_SIMPLE_PACKET) yield simplePacket(file, block, interfaces);
-      offset += length;
-    } catch (error) {
-      if (!(error instanceof DamagedBlock)) throw error;
-      return { offset, reason: error.message };
     }
   }
-  return undefined;
 }
 
 function byteOrder(view: DataView, offset: number): boolean {

@@ -1,23 +1,18 @@
 /**
- * From a captured packet to the UDP datagram in it: Ethernet with any number of 802.1Q/802.1ad tags, or RAW IP. Lenient on purpose: it
- * serves a reader of other people's captures, and a datagram the capture cut short still comes out with what is there.
+ * From a captured packet to the UDP datagram in it. Lenient on purpose: it serves a reader of other people's captures, and a datagram the
+ * capture cut short still comes out with what is there.
  */
 
 import { readU16 } from '../core/bytes.js';
 import { IpAddress } from '../packet/address.js';
-import { ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_VLAN, MAC_BYTES, VLAN_TAG_BYTES } from '../packet/ethernet.js';
 import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
 import { IPV6_BYTES, IPV6_SOURCE_OFFSET } from '../packet/ipv6.js';
 import { UDP_BYTES } from '../packet/udp.js';
 import type { CapturedPacket } from './capture-reader.js';
-import { LINKTYPE_ETHERNET, LINKTYPE_RAW } from './pcapng-blocks.js';
+import { ipOffsetOf } from './link-layer.js';
 
-const ETHERTYPE_QINQ = 0x88a8;
 const IPV4_SOURCE_OFFSET = 12;
 const FRAGMENT_MASK = 0x3fff; // more fragments, or an offset
-
-/** What {@link udpOf} understands. */
-export const LINK_TYPES: readonly number[] = [LINKTYPE_ETHERNET, LINKTYPE_RAW];
 
 /** A UDP datagram of a capture. */
 export interface CapturedDatagram {
@@ -41,24 +36,11 @@ export interface CapturedDatagram {
 
 /** Undefined for anything that is not one unfragmented UDP datagram in an IPv4 or IPv6 packet of the same length. */
 export function udpOf(packet: CapturedPacket): CapturedDatagram | undefined {
-  const start = ipOffset(packet);
-  if (start === undefined) return undefined;
+  const start = ipOffsetOf(packet);
+  if (start < 0) return undefined;
   const ip = packet.bytes.subarray(start);
   if (ip.length < IPV4_BYTES) return undefined;
   return ip[0] >> 4 === 4 ? udpOverIpv4(ip) : ip[0] >> 4 === 6 ? udpOverIpv6(ip) : undefined;
-}
-
-function ipOffset({ linkType, bytes }: CapturedPacket): number | undefined {
-  if (linkType === LINKTYPE_RAW) return 0;
-  if (linkType !== LINKTYPE_ETHERNET) return undefined;
-  let offset = 2 * MAC_BYTES;
-  while (offset + 4 <= bytes.length) {
-    const ethertype = readU16(bytes, offset);
-    if (ethertype === ETHERTYPE_IPV4 || ethertype === ETHERTYPE_IPV6) return offset + 2;
-    if (ethertype !== ETHERTYPE_VLAN && ethertype !== ETHERTYPE_QINQ) return undefined;
-    offset += VLAN_TAG_BYTES;
-  }
-  return undefined;
 }
 
 function udpOverIpv4(ip: Uint8Array): CapturedDatagram | undefined {

@@ -51,6 +51,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/decode.js'),
   },
   {
+    name: 'audit',
+    summary: 'judge a capture by the rules of the specification, from any NIC or switch',
+    load: () => import('./commands/audit.js'),
+  },
+  {
+    name: 'info',
+    summary: 'what this machine has for RDMA: addresses, sockets, checksums, limits',
+    load: () => import('./commands/info.js'),
+  },
+  {
+    name: 'icrc',
+    summary: 'compute the ICRC of a packet in hex',
+    load: () => import('./commands/icrc.js'),
+  },
+  {
     name: 'estats',
     summary: 'inspect running endpoints: latency by stage, histograms, dumps, who owns the latency',
     load: () => import('./commands/estats.js'),

@@ -3,6 +3,7 @@
  * types and their comments.
  */
 
+import type { AuditReport } from '../audit/audit.js';
 import type { CaptureDamage } from '../capture/capture-reader.js';
 import type { DecodedPacket } from '../capture/decoded-packet.js';
 import type { FlowEvent, FlowSummary } from '../capture/flow-tracker.js';
@@ -23,10 +24,29 @@ import type { VerifiedOperations } from './demo/verified-operations.js';
 import type { BenchRow } from './disk/bench-run.js';
 import type { DocumentHead } from './document-head.js';
 import type { FluidResult } from './fluid-report.js';
+import type { HostReport } from './host-report.js';
 import type { Comparison, LivelockRun } from './livelock/comparison.js';
 import type { SweepResult } from './sim/sweep.js';
 import type { TransferResult } from './transfer/result.js';
 import type { WindowResult } from './window/experiment.js';
+
+/** The fields of `audit --json`. */
+export interface AuditResult extends AuditReport {
+  /** The capture, as named on the command line. */
+  readonly file: string;
+  /** Where and why reading ended before the end of the file. */
+  readonly damage?: CaptureDamage;
+}
+
+/** The fields of `icrc --json`. */
+export interface IcrcResult {
+  /** The right ICRC as it travels, 8 hex digits. */
+  readonly computed: string;
+  /** The ICRC in the packet, 8 hex digits. */
+  readonly carried: string;
+  /** Whether they are the same. */
+  readonly isRight: boolean;
+}
 
 /** The fields of `rping --json`, and with `transport` those of `pingpong --json`. */
 export interface PingResult {
@@ -312,6 +332,12 @@ export interface Results {
   readonly cmtime: CmtimeResult;
   /** `rocev2 decode`, its last line. */
   readonly decode: DecodeSummary;
+  /** `rocev2 audit`. */
+  readonly audit: AuditResult;
+  /** `rocev2 info`. */
+  readonly info: HostReport;
+  /** `rocev2 icrc`. */
+  readonly icrc: IcrcResult;
   /** `rocev2 demo`. */
   readonly demo: DemoResult;
   /** `rocev2 livelock`. */

@@ -1,13 +1,16 @@
 /**
  * One seed: makes its plan, runs it on two simulated hosts, and checks everything that can be known: every byte of both regions, every
- * completion, the atomics, the counters, that valid packets were accepted and damaged ones were not, and that it all comes to rest.
+ * completion, the atomics, the counters, that valid packets were accepted and damaged ones were not, and that it all comes to rest. An audit of side a's wire
+ * must find no rule of the transport broken.
  */
 
+import { Audit } from '../../src/audit/audit.js';
 import { crc32 } from '../../src/core/crc32.js';
 import { Access } from '../../src/verbs/access.js';
 import type { WorkCompletion } from '../../src/verbs/completion-queue.js';
 import type { MemoryWindow } from '../../src/verbs/memory-window.js';
 import type { QueuePair } from '../../src/verbs/queue-pair.js';
+import { capturedDatagram } from '../support/captured.js';
 import { connectQp, createPair, type Pair, type Player } from '../support/pair.js';
 import { FlowDriver } from './flow-driver.js';
 import { finalImage, initialImage, settleFetchAdds } from './image.js';
@@ -47,6 +50,8 @@ export async function runSeed(seed: number, tamper: (pair: Pair) => void = () =>
 interface Hosts {
   readonly pair: Pair;
   readonly trace: TraceHash;
+  /** Of what side a sends and receives. */
+  readonly audit: Audit;
   /** By side, then by connection. */
   readonly qps: Readonly<Record<Side, readonly QueuePair[]>>;
 }
@@ -69,6 +74,7 @@ class TraceHash {
 
 async function createHosts(plan: Plan): Promise<Hosts> {
   const trace = new TraceHash();
+  const audit = new Audit();
   const pair: Pair = await createPair({
     seed: plan.seed,
     recovery: plan.recovery,
@@ -84,6 +90,7 @@ async function createHosts(plan: Plan): Promise<Hosts> {
     memoryBytes: Math.max(plan.memoryBytes.a, plan.memoryBytes.b),
     ...(plan.faults !== undefined && { faults: plan.faults }),
     onPacket: (direction, bytes) => trace.add(pair.events.nowNs, direction, bytes),
+    onWireOfA: (datagram, nowNs) => audit.take(capturedDatagram(datagram, nowNs)),
   });
   const qps = { a: [pair.a.qp], b: [pair.b.qp] };
   for (const qpPlan of plan.qps.slice(1)) {
@@ -97,7 +104,7 @@ async function createHosts(plan: Plan): Promise<Hosts> {
     qps.a.push(a);
     qps.b.push(b);
   }
-  return { pair, trace, qps };
+  return { pair, trace, audit, qps };
 }
 
 function qpInit(plan: QpPlan) {
@@ -157,6 +164,7 @@ class SeedRun {
     this.#checkCounters();
     if (this.#failures.length === 0) await this.#checkQueuePairs();
     if (this.#failures.length === 0) this.#checkWindows();
+    this.#checkAudit();
     return this.#report(count, virtualNs);
   }
 
@@ -242,6 +250,18 @@ class SeedRun {
       this.#equal(`${side}: req_cqe_error + resp_cqe_error`, c.req_cqe_error + c.resp_cqe_error, 0);
       this.#equal(`${side}: resp_nak_fatal`, c.resp_nak_fatal, 0);
     }
+  }
+
+  /** Damage on the wire is found as damage (rule 11), and nothing else is found: but that go-back-0 asks for READs anew in other parts. */
+  #checkAudit(): void {
+    const { findings, packets } = this.#hosts.audit.report();
+    const expected = new Set(this.#plan.recovery === 'go-back-0' ? [11, 61, 62, 63] : [11]);
+    for (const { rule, verdict, text, packets } of findings) {
+      if (verdict === 'violation' && !expected.has(rule))
+        this.#fail(`audit: rule ${rule}, packets ${packets}: ${text}`);
+    }
+    if (packets.roce === 0) this.#fail('audit: no packets');
+    this.#equal('audit: packets that are dropped', packets.unsound, this.#pair.link.counters['b>a'].corrupted);
   }
 
   /** Both ends must have arrived at the same PSNs. */

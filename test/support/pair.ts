@@ -7,6 +7,7 @@ import { SeededRandom } from '../../src/core/random.js';
 import { Estats, type EstatsInit } from '../../src/estats/estats.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { IpAddress } from '../../src/packet/address.js';
+import { datagramOf, type RxDatagram } from '../../src/port/datagram.js';
 import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
@@ -40,6 +41,8 @@ export interface PairOptions {
   /** Telemetry on both sides; `windowNs` is the length of its windows. */
   estats?: Pick<EstatsInit, 'windowNs' | 'groupsMax'>;
   onPacket?: (direction: 'a>b' | 'b>a', bytes: Uint8Array) => void;
+  /** Sees what side a sends and receives, as a capture on its wire would: behind its own faults and before its NIC. */
+  onWireOfA?: (datagram: RxDatagram, nowNs: number) => void;
 }
 
 export interface Player {
@@ -133,6 +136,20 @@ export async function connectQp(
   await qp.modify({ state: 'RTS', sqPsn: own.psn, ...(qp.type === 'RC' && reliability) });
 }
 
+function tap(host: SimHost, onDatagram: (datagram: RxDatagram) => void): void {
+  const connect = host.connect.bind(host);
+  const receive = host.receive.bind(host);
+  host.connect = (transmit) =>
+    connect((batch) => {
+      onDatagram(datagramOf(batch, 0));
+      return transmit(batch);
+    });
+  host.receive = (datagram) => {
+    onDatagram(datagram);
+    receive(datagram);
+  };
+}
+
 export async function createPair(options: PairOptions = {}): Promise<Pair> {
   const random = new SeededRandom(options.seed ?? 1);
   const events = new EventQueue();
@@ -145,6 +162,7 @@ export async function createPair(options: PairOptions = {}): Promise<Pair> {
       ...(options.receiveBudgetPackets !== undefined && { receiveBudgetPackets: options.receiveBudgetPackets }),
     });
   const hostA = host('a', addressA);
+  if (options.onWireOfA !== undefined) tap(hostA, (datagram) => options.onWireOfA?.(datagram, events.nowNs));
   const hostB = host('b', addressB);
   const link = new SimLink(hostA, hostB, {
     events,

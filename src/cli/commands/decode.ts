@@ -5,8 +5,9 @@ import type { Command } from 'commander';
 import { CaptureReader } from '../../capture/capture-reader.js';
 import { type DecodedPacket, decodeRoce } from '../../capture/decoded-packet.js';
 import { type FlowSummary, FlowTracker } from '../../capture/flow-tracker.js';
+import { LINK_TYPES } from '../../capture/link-layer.js';
 import { isTrace } from '../../capture/trace-reader.js';
-import { LINK_TYPES, udpOf } from '../../capture/udp-in-capture.js';
+import { udpOf } from '../../capture/udp-in-capture.js';
 import { ROCE_UDP_PORT } from '../../port/datagram.js';
 import { PacketLines, sixDigits } from '../decode-lines.js';
 import { decodeTrace } from '../decode-trace.js';
@@ -118,7 +119,9 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
     ...(damage && { damage }),
   });
   for (const linkType of unknownLinkTypes) {
-    output.note(`rocev2: packets of link type ${linkType} are left out; decode reads Ethernet (1) and RAW IP (101)`);
+    output.note(
+      `rocev2: packets of link type ${linkType} are left out; decode reads Ethernet (1), RAW IP (101) and Linux cooked captures (113, 276)`,
+    );
   }
   if (output.io.interrupted.aborted) {
     throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');

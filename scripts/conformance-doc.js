@@ -1,0 +1,39 @@
+// Writes the tables of docs/conformance.md from the catalogue of src/audit, as built: `npm run build && node scripts/conformance-doc.js`.
+// With --check it only says whether the page is what it would write.
+import { readFileSync, writeFileSync } from 'node:fs';
+import process from 'node:process';
+import { JUDGED_RULES, RULE_SECTIONS, RULES } from '../dist/audit/catalogue.js';
+
+const page = new URL('../docs/conformance.md', import.meta.url);
+const MARK = '<!-- Below here: written by scripts/conformance-doc.js -->\n';
+
+const AUDIT = { judged: 'yes', active: 'no', later: 'not yet' };
+const cell = (text) => text.replaceAll('|', '\\|');
+
+const sections = RULE_SECTIONS.map(({ title, rules }) =>
+  [
+    `### ${title}`,
+    '',
+    '| # | level | rule | source | audit | what audit looks at, or why not | active check |',
+    '|---|---|---|---|---|---|---|',
+    ...rules.map(
+      ({ id, severity, title: rule, source, audit, how, conform }) =>
+        `| ${id} | ${severity} | ${cell(rule)} | ${cell(source)} | ${AUDIT[audit]} | ${cell(how)} | ${conform ? 'planned' : 'none'} |`,
+    ),
+    '',
+  ].join('\n'),
+);
+
+const count = (rules, wanted) => rules.filter(wanted).length;
+const musts = JUDGED_RULES.filter(({ severity }) => severity === 'must').length;
+const summary = `Of ${RULES.length} rules audit judges ${JUDGED_RULES.length} (${musts} of level must). ${count(RULES, ({ audit }) => audit === 'later')} more can be seen
+in a capture, and audit does not look at them yet. ${count(RULES, ({ audit }) => audit === 'active')} cannot be seen in the traffic of others: somebody has to provoke them.
+`;
+
+const before = readFileSync(page, 'utf8').split(MARK)[0];
+const text = [`${before}${MARK}`, summary, ...sections].join('\n');
+if (!process.argv.includes('--check')) writeFileSync(page, text);
+else if (readFileSync(page, 'utf8') !== text) {
+  console.error('docs/conformance.md is not what the catalogue says: npm run build && node scripts/conformance-doc.js');
+  process.exitCode = 1;
+}

@@ -1,0 +1,144 @@
+/**
+ * The audit of a capture: packet by packet, in bounded memory, with no knowledge but the packets. Where a rule is broken it says so; where
+ * the capture does not show enough it says that, and never takes a hole of the capture for a fault of the peers.
+ */
+
+import type { CapturedPacket } from '../capture/capture-reader.js';
+import { ICRC_BYTES } from '../packet/roce.js';
+import { UDP_BYTES } from '../packet/udp.js';
+import { JUDGED_RULES } from './catalogue.js';
+import { Connections } from './connections.js';
+import { Judge } from './judge.js';
+import { type Finding, Ledger, type RuleResult } from './ledger.js';
+import { carriedIcrc, computedIcrc } from './packet-icrc.js';
+import { PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
+import { SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK, Sighting } from './sighting.js';
+
+/** How to audit. */
+export interface AuditOptions {
+  /** Numbers of the rules to judge; default all that an audit judges. */
+  readonly rules?: readonly number[];
+  /** UDP ports that carry RoCEv2; default 4791. */
+  readonly udpPorts?: readonly number[];
+  /** Address of the host where the capture was made: what the capture shows has reached it. */
+  readonly capturedAt?: string;
+}
+
+/** Packets of a file by what the audit made of them. */
+export interface AuditedPackets {
+  /** All. */
+  readonly total: number;
+  /** RoCEv2. */
+  readonly roce: number;
+  /** RoCEv2 that a receiver drops: malformed, or with a wrong ICRC. */
+  readonly unsound: number;
+  /** RoCEv2 with opcodes whose form is not known here: RD, XRC, FLUSH, ATOMIC WRITE, those of manufacturers. */
+  readonly foreign: number;
+  /** In GRE, VXLAN, MPLS or IP in IP: left out. */
+  readonly tunnelled: number;
+  /** Captured too short to be read. */
+  readonly cut: number;
+  /** Of link types that are not read. */
+  readonly unknownLink: number;
+}
+
+/** What an audit found. */
+export interface AuditReport {
+  /** What was in the file. */
+  readonly packets: AuditedPackets;
+  /** Directions to queue pairs, and connections of which both are known. */
+  readonly flows: number;
+  /** Connections of which both directions are known. */
+  readonly connections: number;
+  /** Answers whose requests were not found. */
+  readonly unmatchedAnswers: number;
+  /** One for each rule that was to be judged. */
+  readonly rules: readonly RuleResult[];
+  /** In the order of the capture; at most 100 for each rule and verdict. */
+  readonly findings: readonly Finding[];
+}
+
+const ROCE_UDP_PORT = 4791;
+/** BTH and ICRC. */
+const SHORTEST_ROCE_BYTES = 16;
+
+/** Takes the packets of one capture in order. */
+export class Audit {
+  readonly #ledger: Ledger;
+  readonly #connections: Connections;
+  readonly #packetRules: PacketRules;
+  readonly #seen = new Sighting();
+  readonly #ports: ReadonlySet<number>;
+  readonly #judgesPort: boolean;
+  #firstNs: bigint | undefined;
+  #total = 0;
+  #roce = 0;
+  #unsound = 0;
+  #foreign = 0;
+  readonly #others = [0, 0, 0, 0, 0];
+
+  constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt }: AuditOptions = {}) {
+    this.#ledger = new Ledger(new Set(rules ?? JUDGED_RULES.map(({ id }) => id)));
+    this.#connections = new Connections(new Judge(this.#ledger), capturedAt);
+    this.#packetRules = new PacketRules(this.#ledger, (seen) => this.#connections.roadName(seen));
+    this.#ports = new Set(udpPorts);
+    this.#judgesPort = udpPorts.length === 1 && udpPorts[0] === ROCE_UDP_PORT;
+  }
+
+  /** Takes the next packet of the file; its bytes are not kept. */
+  take(captured: CapturedPacket): void {
+    this.#total++;
+    this.#firstNs ??= captured.timestampNs;
+    const seen = this.#seen;
+    const kind = seen.read(captured, this.#total, Number(captured.timestampNs - this.#firstNs));
+    if (kind !== SEEN_UDP) {
+      this.#others[kind]++;
+      return;
+    }
+    if (!this.#ports.has(seen.destinationPort)) {
+      if (!this.#isRoceElsewhere(seen)) {
+        this.#others[SEEN_OTHER]++;
+        return;
+      }
+    } else if (this.#judgesPort) this.#ledger.pass(7);
+    this.#roce++;
+    const outcome = this.#packetRules.judge(seen);
+    if (outcome === PACKET_SOUND) this.#connections.take(seen);
+    else if (outcome === PACKET_FOREIGN) this.#foreign++;
+    else this.#unsound++;
+  }
+
+  /** What was found so far. */
+  report(): AuditReport {
+    const others = this.#others;
+    return {
+      packets: {
+        total: this.#total,
+        roce: this.#roce,
+        unsound: this.#unsound,
+        foreign: this.#foreign,
+        tunnelled: others[SEEN_TUNNEL],
+        cut: others[SEEN_CUT],
+        unknownLink: others[SEEN_UNKNOWN_LINK],
+      },
+      flows: this.#connections.flows,
+      connections: this.#connections.pairs,
+      unmatchedAnswers: this.#connections.unmatchedAnswers,
+      rules: this.#ledger.results(JUDGED_RULES),
+      findings: this.#ledger.findings,
+    };
+  }
+
+  /** A datagram to another port that is RoCEv2 all the same: known addresses, and the ICRC is right. */
+  #isRoceElsewhere(seen: Sighting): boolean {
+    if (!this.#judgesPort || seen.isCut || seen.udpEnd !== seen.ipEnd) return false;
+    if (seen.udpEnd - seen.udp - UDP_BYTES < SHORTEST_ROCE_BYTES || (seen.udpEnd - seen.udp) % ICRC_BYTES !== 0)
+      return false;
+    if (!this.#connections.isKnownRoad(seen)) return false;
+    if (computedIcrc(seen.bytes, seen, seen.udpEnd) !== carriedIcrc(seen.bytes, seen.udpEnd)) return false;
+    const flow = this.#connections.roadName(seen);
+    const text = `a packet with a right ICRC goes to UDP port ${seen.destinationPort}; expected 4791`;
+    this.#ledger.violation({ rule: 7, packets: [seen.number], flow, text });
+    return true;
+  }
+}

@@ -1,0 +1,144 @@
+/** Rules 33 to 60: PSNs, acknowledgements, timers. */
+
+import { active, information, judged, judgedAndActive, later, must, type RuleSection, should } from '../rule.js';
+
+/** PSN, ACK, MSN. */
+export const ACKNOWLEDGEMENT_RULES: RuleSection = {
+  title: 'PSN, ACK, MSN',
+  rules: [
+    must(
+      33,
+      'PSNs of new requests are consecutive; a READ takes one for each response packet.',
+      '9.7.2',
+      judged('a PSN inside a READ; a skipped PSN where the IP identification shows that no packet is missing'),
+    ),
+    must(
+      34,
+      'PSNs wrap at 2^24.',
+      '9.7.2',
+      active('the other rules hold across the wrap; a start PSN near it has to be asked for'),
+    ),
+    must(35, 'At most 2^23 PSNs are outstanding.', '9.7.2', judged('PSNs since the last acknowledged one')),
+    must(
+      36,
+      'Acknowledgements do not move backwards, and acknowledge only what was sent.',
+      'Lumina gbn_check, 9.7.5',
+      judgedAndActive('each PSN against the newest before it, and against requests that come later'),
+    ),
+    information(37, 'One acknowledgement covers all before it.', '9.7.5.1.2', later('acknowledgements per packet')),
+    must(
+      38,
+      'A request that asks for an acknowledgement gets one.',
+      '9.7.5.1.2',
+      active('without the responder’s own capture a lost request looks the same'),
+    ),
+    information(
+      39,
+      'A requester that never asks still makes progress.',
+      '9.7.6',
+      active('somebody has to answer late'),
+    ),
+    must(
+      40,
+      'The MSN counts completed messages.',
+      '9.7.7',
+      judgedAndActive('each ACK against the messages up to its PSN, as long as no packet of the direction is missing'),
+    ),
+    should(
+      41,
+      'A requester honours credits.',
+      '9.7.7.2',
+      later('credit codes are decoded; end-to-end flow control is hardly used over Ethernet', true),
+    ),
+    must(42, 'A duplicate is acknowledged and not executed again.', 'C9-105', active('memory has to be compared')),
+    must(
+      43,
+      'The ACK of a duplicate names the latest PSN.',
+      'C9-105, rxe duplicate_request',
+      active('an ACK of a duplicate cannot be told from a late one'),
+    ),
+    must(
+      44,
+      'A gap is answered by NAK 0x60 with the expected PSN.',
+      'Lumina, class B',
+      active('one PSN has to be skipped'),
+    ),
+    must(
+      45,
+      'A gap gets one NAK until the expected PSN arrives.',
+      'Lumina, rxe sent_psn_nak',
+      judgedAndActive('a second NAK for a PSN, with requests between them, before the PSN was sent again'),
+    ),
+    must(46, 'Nothing behind a gap is executed.', '9.7.5', active('memory behind the gap has to be compared')),
+    must(
+      47,
+      'A NAK acknowledges all before it, and the requester resumes there.',
+      '9.7.5.2, rxe check_ack',
+      later('what is sent again against the NAK', true),
+    ),
+    information(48, 'Go-back-N, go-back-0 or selective repeat.', 'Lumina, SIGCOMM’16', later('the PSNs after a NAK')),
+    should(
+      49,
+      'Packets behind a gap cause no second restart.',
+      'Lumina',
+      later('restarts per NAK; the NAKs are rule 45'),
+    ),
+    must(50, 'A lost retransmission is recovered by the timer.', 'Lumina', active('the second copy has to be lost')),
+    must(
+      51,
+      'The timer does not fire before the transport timeout.',
+      'C9-140',
+      judgedAndActive(
+        'retransmissions without NAK, by when the packet was sent last, where the CM REQ has told the timeout and no READ is outstanding',
+      ),
+    ),
+  ],
+};
+
+/** Timers and retries. */
+export const TIMER_RULES: RuleSection = {
+  title: 'Timers and retries',
+  rules: [
+    should(
+      52,
+      'The timer fires between T and 4 T, T = 4.096 us * 2^timeout.',
+      'C9-140, 9.9.2.1',
+      later('the series of retries; the lower bound is rule 51', true),
+    ),
+    must(53, 'Timeout 0 means never.', 'C9-140', active('the responder has to fall silent')),
+    must(
+      54,
+      'A request is sent 1 + retry_cnt times, and no more.',
+      '9.9.2.1',
+      active('the responder has to fall silent'),
+    ),
+    must(55, 'Progress refills the retry counter.', 'rxe reset_retry_counters', active('loss at chosen places')),
+    should(
+      56,
+      'Only an ACK that makes progress restarts the timer.',
+      '9.7.6',
+      active('duplicate ACKs have to be sent'),
+    ),
+    must(
+      57,
+      'An RNR NAK carries the responder’s timer.',
+      '9.7.5.2.8',
+      active('a capture does not show how the queue pair was set up'),
+    ),
+    must(
+      58,
+      'After an RNR NAK the requester waits at least the coded time.',
+      '9.7.5.2.8',
+      judgedAndActive(
+        'the time to the next copy of the request, less 5 % and 100 us for the stamps; needs the transport timeout of the CM REQ, or --at',
+      ),
+    ),
+    must(59, 'rnr_retry 7 means for ever, n means n times.', '9.9.2.1', active('the peer must find no receive')),
+    information(
+      60,
+      'The answer to what follows an RNR NAK: silence, or NAK 0x60.',
+      'docs/interop.md',
+      later('the answers behind an RNR NAK'),
+    ),
+  ],
+};

@@ -1,0 +1,118 @@
+/** Rules 61 to 82: READs, atomics, errors. */
+
+import { active, information, judged, judgedAndActive, later, must, type RuleSection, should } from '../rule.js';
+
+/** Requests for data, and their responses. */
+export const READ_RULES: RuleSection = {
+  title: 'READ',
+  rules: [
+    must(
+      61,
+      'READ responses have the PSNs of their request, and FIRST, MIDDLE, LAST or ONLY by their place.',
+      '9.7.5.1',
+      judged(
+        'each response against its request; a response that begins anew in the middle must follow a request from there',
+      ),
+    ),
+    must(
+      62,
+      'READ responses carry the path MTU, the last one the rest.',
+      'C9-92',
+      judged('each response against the length of its request'),
+    ),
+    must(
+      63,
+      'A READ that is asked for again has address and length moved on to match its PSN.',
+      'Lumina read_gbn_check',
+      judgedAndActive('RETH of each request inside an earlier READ'),
+    ),
+    information(
+      64,
+      'Responses to such a READ begin with FIRST or with MIDDLE.',
+      'docs/interop.md',
+      later('both are taken; rule 61 accepts them', true),
+    ),
+    must(
+      65,
+      'A duplicate READ is executed again, for its range or a part of it.',
+      'rxe duplicate_request',
+      active('memory has to be compared'),
+    ),
+    must(
+      66,
+      'No more READs and atomics are outstanding than the responder takes.',
+      '9.7.4.1',
+      judgedAndActive('where CM has told the limit; proven by an answer that comes after one request too many'),
+    ),
+    should(67, 'One READ too many is refused by NAK 0x61.', 'rxe', active('somebody has to send it')),
+    must(
+      68,
+      'The R_Key of a READ or WRITE of no bytes is not checked.',
+      'C9-88',
+      active('a made-up key has to be sent'),
+    ),
+    should(69, 'A READ of 2^31 bytes is answered or refused.', 'C9-94', active('somebody has to send it')),
+  ],
+};
+
+/** Atomics. */
+export const ATOMIC_RULES: RuleSection = {
+  title: 'Atomics',
+  rules: [
+    must(
+      70,
+      'A duplicate atomic gets the first result again.',
+      'class D, rxe resources',
+      active('the answer has to be lost'),
+    ),
+    must(
+      71,
+      'A duplicate beyond what is remembered is dropped.',
+      'class D',
+      active('old requests have to be sent again'),
+    ),
+    must(72, 'An unaligned atomic is refused by NAK 0x61.', 'rxe', active('somebody has to send it')),
+    must(73, 'Atomics are atomic, and big-endian on the wire.', '9.4.5', active('memory has to be compared')),
+  ],
+};
+
+/** Errors. */
+export const ERROR_RULES: RuleSection = {
+  title: 'Errors',
+  rules: [
+    must(
+      74,
+      'Wrong key, range, right or domain: NAK 0x62, and nothing is written.',
+      'class C',
+      active('memory has to be compared'),
+    ),
+    must(
+      75,
+      'An operation that the queue pair does not allow: NAK 0x61.',
+      'rxe check_op_valid',
+      active('how the peer was set up has to be known'),
+    ),
+    must(
+      76,
+      'A SEND longer than its receive: NAK 0x61.',
+      'docs/interop.md',
+      active('how long the receive is has to be known'),
+    ),
+    must(77, 'A WRITE takes a receive only with immediate data.', 'C10-87', active('completions have to be counted')),
+    must(78, 'Immediate data are delivered once.', '9.4', active('completions have to be counted')),
+    must(79, 'After SEND with invalidate the key is dead.', 'rxe class J', active('the key has to be used again')),
+    must(
+      80,
+      'After a fatal NAK there are no more answers.',
+      '9.9.3',
+      judgedAndActive('answers to that PSN or a later one'),
+    ),
+    should(
+      81,
+      'A fatal NAK leaves after the answers owed before it.',
+      '9.7.5',
+      later('READ responses behind the NAK', true),
+    ),
+    must(82, 'NAK codes and AETH types are those of the table; 0x64 is not for RC.', '9.7.5.2', judged('every AETH')),
+  ],
+};

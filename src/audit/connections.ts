@@ -1,0 +1,279 @@
+/**
+ * Which two directions make a connection. RDMA CM says it in its REQ and REP. Without CM a connection is known by an answer whose PSN
+ * fits the requests of exactly one other direction.
+ */
+
+import { readU32, toHex } from '../core/bytes.js';
+import { IpAddress } from '../packet/address.js';
+import { OP_CNP } from '../packet/opcode.js';
+import {
+  CM_REJ,
+  CM_REP,
+  CM_REQ,
+  type CmSide,
+  cmAttribute,
+  cmFormError,
+  isCmMessage,
+  readRep,
+  readReq,
+  rejectReason,
+} from './cm-message.js';
+import { Flow, isAnswer } from './flow.js';
+import type { Judge } from './judge.js';
+import type { Sighting } from './sighting.js';
+
+const GSI_QPN = 1;
+/** Directions that are followed; packets of others are judged by themselves only. */
+const FLOWS_MAX = 65_536;
+/** REQs that wait for a REP. */
+const REQS_MAX = 4096;
+/** Directions without partner that an answer is tried against. */
+const CANDIDATES_MAX = 64;
+/** Answers that must fit, where several connections could. */
+const CERTAIN_HITS = 16;
+/** REJ reasons of InfiniBand that RoCEv2 does not have. */
+const FORBIDDEN_REASONS = new Set([13, 19]);
+
+/** All flows between two addresses, one way. */
+class Road {
+  readonly flows = new Map<number, Flow>();
+  readonly name: string;
+  back: Road | undefined;
+
+  /** Address of the sender. */
+  readonly source: string;
+
+  constructor(source: string, destination: string) {
+    this.source = source;
+    this.name = `${source} -> ${destination}`;
+  }
+}
+
+/** All connections of a capture. */
+export class Connections {
+  readonly #roads = new Map<number | string, Map<number | string, Road>>();
+  readonly #reqs = new Map<string, CmSide>();
+  readonly #judge: Judge;
+  readonly #capturedAt: string | undefined;
+  #flows = 0;
+  #pairs = 0;
+  /** Packets of directions beyond the bound. */
+  unfollowed = 0;
+  /** Answers whose connection was not known. */
+  unmatchedAnswers = 0;
+
+  /** `capturedAt`: address of the host where the capture was made. */
+  constructor(judge: Judge, capturedAt?: string) {
+    this.#judge = judge;
+    this.#capturedAt = capturedAt;
+  }
+
+  /** Connections whose both directions are known. */
+  get pairs(): number {
+    return this.#pairs;
+  }
+
+  /** Directions to queue pairs. */
+  get flows(): number {
+    return this.#flows;
+  }
+
+  /** `10.0.0.1 -> 10.0.0.2`. */
+  roadName(seen: Sighting): string {
+    return this.#road(seen).name;
+  }
+
+  /** Whether the two addresses have exchanged packets to the RoCE port. */
+  isKnownRoad(seen: Sighting): boolean {
+    return this.#road(seen).flows.size > 0;
+  }
+
+  /** Takes the next sound packet. */
+  take(seen: Sighting): void {
+    const { packet } = seen;
+    const road = this.#road(seen);
+    const flow = this.#flow(road, packet.destQpn);
+    if (flow === undefined) {
+      this.unfollowed++;
+      return;
+    }
+    const judge = this.#judge;
+    judge.packet = seen.number;
+    judge.flow = flow.name;
+    const { info } = packet;
+    if (info.transport === 'UD') {
+      if (packet.destQpn === GSI_QPN) this.#takeManagement(seen, road);
+      return;
+    }
+    if (info.transport === 'RC' || info.transport === 'UC') flow.judgePath(seen, judge);
+    if (info.kind === OP_CNP) return;
+    flow.isConnected = true;
+    if (isAnswer(info.kind)) this.#takeAnswer(seen, road, flow);
+    else {
+      if (flow.requests.isForeign(packet.psn)) this.#restart(flow);
+      flow.requests.timer.isCapturedHere = road.source === this.#capturedAt;
+      if (info.transport === 'RC') flow.requests.takeReliable(packet, seen.ipId, seen.timeNs, judge);
+      else flow.requests.takeUnreliable(packet, seen.ipId, judge);
+    }
+  }
+
+  #restart(flow: Flow): void {
+    const { partner } = flow;
+    flow.begin(undefined);
+    if (partner !== undefined) {
+      partner.begin(undefined);
+      this.#pairs--;
+    }
+  }
+
+  #takeAnswer(seen: Sighting, road: Road, flow: Flow): void {
+    const partner = flow.partner ?? this.#findPartner(seen, road, flow);
+    if (partner === undefined) {
+      this.unmatchedAnswers++;
+      return;
+    }
+    if (partner.requests.next < 0 || partner.requests.isForeign(seen.packet.psn)) {
+      this.unmatchedAnswers++;
+      return;
+    }
+    flow.answers.take(seen.packet, partner.requests, seen.timeNs, this.#judge);
+  }
+
+  /** Looks for the requests that this answers; certain at once if there is one queue pair a side, else after sixteen answers. */
+  #findPartner(seen: Sighting, road: Road, flow: Flow): Flow | undefined {
+    const back = road.back;
+    if (back === undefined) return undefined;
+    let found: Flow | undefined;
+    let tried = 0;
+    for (const candidate of back.flows.values()) {
+      if (candidate.partner !== undefined || candidate.requests.next < 0) continue;
+      if (++tried > CANDIDATES_MAX) return undefined;
+      if (!candidate.requests.canAnswer(seen.packet.psn, seen.packet.info.kind)) continue;
+      if (found !== undefined) return undefined;
+      found = candidate;
+    }
+    if (found === undefined) {
+      flow.candidate = undefined;
+      return undefined;
+    }
+    flow.candidateHits = flow.candidate === found ? flow.candidateHits + 1 : 1;
+    flow.candidate = found;
+    const isOnly = connected(road) === 1 && connected(back) === 1;
+    if (!isOnly && flow.candidateHits < CERTAIN_HITS) return undefined;
+    this.#pair(flow, found);
+    return found;
+  }
+
+  #pair(one: Flow, other: Flow): void {
+    one.partner = other;
+    other.partner = one;
+    this.#pairs++;
+  }
+
+  #takeManagement(seen: Sighting, road: Road): void {
+    const { packet, bytes } = seen;
+    const at = packet.payloadOffset;
+    if (seen.isCut || !isCmMessage(bytes, at, packet.payloadBytes)) return;
+    const judge = this.#judge;
+    const error = cmFormError(bytes, at, packet.payloadBytes);
+    if (error !== undefined) {
+      judge.violation(91, `a CM message with ${error}`);
+      return;
+    }
+    judge.pass(91);
+    const attribute = cmAttribute(bytes, at);
+    if (attribute === CM_REJ) {
+      const reason = rejectReason(bytes, at);
+      if (FORBIDDEN_REASONS.has(reason)) judge.violation(92, `a REJ with reason ${reason}, which RoCEv2 does not have`);
+      else judge.pass(92);
+    } else if (attribute === CM_REQ) this.#takeReq(readReq(bytes, at), road);
+    else if (attribute === CM_REP) this.#takeRep(readRep(bytes, at), road);
+  }
+
+  #takeReq(req: CmSide, road: Road): void {
+    const key = `${road.name} ${req.commId}`;
+    if (this.#reqs.size >= REQS_MAX) this.#reqs.delete(this.#reqs.keys().next().value!);
+    this.#reqs.set(key, req);
+  }
+
+  /** The passive side has its queue pair and start PSN: both directions begin. */
+  #takeRep(rep: CmSide, road: Road): void {
+    const { back } = road;
+    if (back === undefined) return;
+    const key = `${back.name} ${rep.remoteCommId}`;
+    const req = this.#reqs.get(key);
+    if (req === undefined) return;
+    this.#reqs.delete(key); // a REP that is sent again begins nothing
+    const toPassive = this.#flow(back, rep.qpn);
+    const toActive = this.#flow(road, req.qpn);
+    if (toPassive === undefined || toActive === undefined) return;
+    this.#restart(toPassive);
+    this.#restart(toActive);
+    toPassive.begin(rep.startPsn);
+    toActive.begin(req.startPsn);
+    for (const [flow, limit] of [
+      [toPassive, rep.responderResources],
+      [toActive, req.responderResources],
+    ] as const) {
+      if (req.mtu > 0) flow.requests.learnMtu(req.mtu);
+      if (!req.isReliable) continue;
+      flow.requests.readLimit = limit;
+      flow.requests.timer.timeoutCode = req.ackTimeout;
+    }
+    this.#pair(toPassive, toActive);
+  }
+
+  #flow(road: Road, destQpn: number): Flow | undefined {
+    let flow = road.flows.get(destQpn);
+    if (flow === undefined) {
+      if (this.#flows >= FLOWS_MAX) return undefined;
+      this.#flows++;
+      flow = new Flow(`${road.name} QP 0x${destQpn.toString(16).padStart(6, '0')}`, destQpn);
+      road.flows.set(destQpn, flow);
+    }
+    return flow;
+  }
+
+  /** Looked up without making strings for IPv4, because every packet needs it. */
+  #road(seen: Sighting): Road {
+    const { bytes, ip, family, interfaceId } = seen;
+    const source = family === 4 ? readU32(bytes, ip + 12) + interfaceId * 0x100000000 : v6Key(seen, ip + 8);
+    const destination = family === 4 ? readU32(bytes, ip + 16) : v6Key(seen, ip + 24);
+    let roads = this.#roads.get(source);
+    if (roads === undefined) {
+      roads = new Map();
+      this.#roads.set(source, roads);
+    }
+    let road = roads.get(destination);
+    if (road === undefined) {
+      road = new Road(address(seen, 0), address(seen, 1));
+      roads.set(destination, road);
+      const backSource = family === 4 ? readU32(bytes, ip + 16) + interfaceId * 0x100000000 : v6Key(seen, ip + 24);
+      const backDestination = family === 4 ? readU32(bytes, ip + 12) : v6Key(seen, ip + 8);
+      const back = this.#roads.get(backSource)?.get(backDestination);
+      if (back !== undefined) {
+        road.back = back;
+        back.back = road;
+      }
+    }
+    return road;
+  }
+}
+
+/** Flows with connected traffic: those of datagrams have no requests. */
+function connected(road: Road): number {
+  let count = 0;
+  for (const flow of road.flows.values()) if (flow.isConnected) count++;
+  return count;
+}
+
+function v6Key({ bytes, interfaceId }: Sighting, at: number): string {
+  return `${interfaceId} ${toHex(bytes.subarray(at, at + 16))}`;
+}
+
+/** `which` 0: source, 1: destination. */
+function address({ bytes, ip, family }: Sighting, which: number): string {
+  const length = family === 4 ? 4 : 16;
+  const at = ip + (family === 4 ? 12 : 8) + which * length;
+  return IpAddress.fromBytes(bytes.subarray(at, at + length)).text;
+}

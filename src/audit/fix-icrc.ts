@@ -1,0 +1,31 @@
+/** Repairs the ICRC of captured packets: after addresses were replaced to make a capture anonymous, say. */
+
+import type { CapturedPacket } from '../capture/capture-reader.js';
+import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
+import { UDP_BYTES } from '../packet/udp.js';
+import { carriedIcrc, computedIcrc, repairIcrc } from './packet-icrc.js';
+import { SEEN_UDP, Sighting } from './sighting.js';
+
+/** Repairs one packet after the other. */
+export class IcrcRepair {
+  /** Packets whose ICRC was wrong. */
+  repaired = 0;
+  readonly #ports: ReadonlySet<number>;
+  readonly #seen = new Sighting();
+
+  /** `udpPorts`: ports that carry RoCEv2. */
+  constructor(udpPorts: readonly number[]) {
+    this.#ports = new Set(udpPorts);
+  }
+
+  /** Writes the right ICRC into `captured.bytes`, if it is a whole RoCEv2 packet. */
+  take(captured: CapturedPacket): void {
+    const seen = this.#seen;
+    if (seen.read(captured, 0, 0) !== SEEN_UDP || !this.#ports.has(seen.destinationPort)) return;
+    const { bytes, udp, udpEnd, ipEnd, isCut } = seen;
+    if (isCut || udpEnd !== ipEnd || udpEnd - udp < UDP_BYTES + BTH_BYTES + ICRC_BYTES) return;
+    if (computedIcrc(bytes, seen, udpEnd) === carriedIcrc(bytes, udpEnd)) return;
+    repairIcrc(bytes, seen, udpEnd);
+    this.repaired++;
+  }
+}

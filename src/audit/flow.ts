@@ -1,0 +1,92 @@
+/** One direction to one queue pair: its path (rules 5, 6, 10), the requests in it, and the answers in it. */
+
+import { CNP, OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, PLACE_NONE } from '../packet/opcode.js';
+import { Answers } from './answers.js';
+import type { Judge } from './judge.js';
+import { Requests } from './requests.js';
+import type { Sighting } from './sighting.js';
+
+/** Findings of one kind and flow: all packets behind a change differ from the first. */
+const PATH_FINDINGS_MAX = 8;
+const NOT_SEEN = -1;
+
+/** State of one direction. */
+export class Flow {
+  /** `10.0.0.1 -> 10.0.0.2 QP 0x000011`. */
+  readonly name: string;
+  /** The receiving queue pair. */
+  readonly destQpn: number;
+  /** The direction back, of the same connection. */
+  partner: Flow | undefined;
+  /** Answers that fit a partner which is not certain yet. */
+  candidate: Flow | undefined;
+  /** How many there were. */
+  candidateHits = 0;
+  /** Its packets are those of a connection, not datagrams. */
+  isConnected = false;
+  /** What is asked for in this direction. */
+  requests = new Requests();
+  /** What is answered in this direction. */
+  answers = new Answers();
+  #dscp = NOT_SEEN;
+  #sourcePort = NOT_SEEN;
+  /** Whether packets with data are ECN-capable: requests, and READ responses. */
+  readonly #ecnCapable: [number, number] = [NOT_SEEN, NOT_SEEN];
+  readonly #pathFindings = new Map<number, number>();
+
+  constructor(name: string, destQpn: number) {
+    this.name = name;
+    this.destQpn = destQpn;
+  }
+
+  /** A connection of these numbers begins. */
+  begin(startPsn: number | undefined): void {
+    this.requests = new Requests();
+    this.answers = new Answers();
+    this.partner = undefined;
+    this.candidate = undefined;
+    this.#dscp = NOT_SEEN;
+    this.#sourcePort = NOT_SEEN;
+    this.#ecnCapable.fill(NOT_SEEN);
+    if (startPsn !== undefined) this.requests.begin(startPsn);
+  }
+
+  /** Judges what the IP and UDP headers say against the first packet of the flow. */
+  judgePath(seen: Sighting, judge: Judge): void {
+    const { packet } = seen;
+    if (packet.opcode === CNP) return;
+    if (this.#dscp === NOT_SEEN) this.#dscp = seen.dscp;
+    if (this.#dscp === seen.dscp) judge.pass(5);
+    else this.#pathViolation(5, `DSCP ${seen.dscp}; this flow began with ${this.#dscp}`, judge);
+    if (this.#sourcePort === NOT_SEEN) this.#sourcePort = seen.sourcePort;
+    if (this.#sourcePort === seen.sourcePort) judge.pass(10);
+    else this.#pathViolation(10, `UDP source port ${seen.sourcePort}; this flow began with ${this.#sourcePort}`, judge);
+    if (packet.info.place !== PLACE_NONE) this.#judgeEcn(seen, judge);
+  }
+
+  #judgeEcn({ ecn, packet }: Sighting, judge: Judge): void {
+    const group = packet.info.kind === OP_READ_RESPONSE ? 1 : 0;
+    const capable = ecn === 0 ? 0 : 1;
+    if (this.#ecnCapable[group] === NOT_SEEN) this.#ecnCapable[group] = capable;
+    if (this.#ecnCapable[group] === capable) judge.pass(6);
+    else {
+      const words = ['not ECN-capable', 'ECN-capable'];
+      this.#pathViolation(
+        6,
+        `${packet.info.name} is ${words[capable]}; the first packet with data was ${words[1 - capable]}`,
+        judge,
+      );
+    }
+  }
+
+  #pathViolation(rule: number, text: string, judge: Judge): void {
+    const count = (this.#pathFindings.get(rule) ?? 0) + 1;
+    this.#pathFindings.set(rule, count);
+    if (count <= PATH_FINDINGS_MAX) judge.violation(rule, text);
+  }
+}
+
+/** Whether a packet answers requests of the other direction. */
+export function isAnswer(kind: number): boolean {
+  return kind === OP_ACK || kind === OP_READ_RESPONSE || kind === OP_ATOMIC_ACK;
+}

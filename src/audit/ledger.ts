@@ -1,0 +1,99 @@
+/**
+ * What an audit has found: counts for each rule, and the findings in sentences. Findings are bounded per rule, counts are not, so that a
+ * long capture with one fault in every packet costs no memory.
+ */
+
+import { RULES } from './catalogue.js';
+import type { Rule } from './rule.js';
+
+/** What is known of a rule after an audit. */
+export type Verdict = 'pass' | 'violation' | 'cannot tell' | 'not seen';
+
+/** One place where a rule is broken, or where that cannot be told. */
+export interface Finding {
+  /** Number of the rule. */
+  readonly rule: number;
+  /** `cannot tell`: the capture has a hole, or a cause that it does not show is as likely. */
+  readonly verdict: 'violation' | 'cannot tell';
+  /** Numbers of the packets in the file, from 1, in the order that the sentence names them. */
+  readonly packets: readonly number[];
+  /** `10.0.0.1 -> 10.0.0.2 QP 0x000011`: the direction, and the receiving queue pair. */
+  readonly flow: string;
+  /** What was seen, and what was expected. */
+  readonly text: string;
+}
+
+/** The result for one rule. */
+export interface RuleResult {
+  /** Number of the rule. */
+  readonly rule: number;
+  /** `violation` if there is at least one; else `pass` if something was judged. */
+  readonly verdict: Verdict;
+  /** How often the rule was kept. */
+  readonly passed: number;
+  /** How often it was broken. */
+  readonly violations: number;
+  /** How often the capture does not tell. */
+  readonly cannotTell: number;
+}
+
+/** Findings kept of one rule and verdict. */
+const FINDINGS_MAX = 100;
+
+/** Takes verdicts one at a time. */
+export class Ledger {
+  readonly #judged: ReadonlySet<number>;
+  readonly #passed: number[] = RULES.map(() => 0);
+  readonly #violations: number[] = RULES.map(() => 0);
+  readonly #cannotTell: number[] = RULES.map(() => 0);
+  readonly #findings: Finding[] = [];
+
+  /** `judged`: numbers of the rules that count; verdicts on others are forgotten. */
+  constructor(judged: ReadonlySet<number>) {
+    this.#judged = judged;
+  }
+
+  /** The rule was kept once more. */
+  pass(rule: number): void {
+    this.#passed[rule - 1]++;
+  }
+
+  /** The rule was broken. */
+  violation(finding: Omit<Finding, 'verdict'>): void {
+    const count = ++this.#violations[finding.rule - 1];
+    this.#keep({ verdict: 'violation', ...finding }, count);
+  }
+
+  /** It cannot be told whether the rule was kept. */
+  cannotTell(finding: Omit<Finding, 'verdict'>): void {
+    const count = ++this.#cannotTell[finding.rule - 1];
+    this.#keep({ verdict: 'cannot tell', ...finding }, count);
+  }
+
+  /** In the order found; at most 100 for each rule and verdict. */
+  get findings(): readonly Finding[] {
+    return this.#findings;
+  }
+
+  /** One result for each rule that was judged, in the order of numbers. */
+  results(rules: readonly Rule[]): RuleResult[] {
+    return rules
+      .filter(({ id }) => this.#judged.has(id))
+      .map(({ id }) => {
+        const passed = this.#passed[id - 1];
+        const violations = this.#violations[id - 1];
+        const cannotTell = this.#cannotTell[id - 1];
+        return { rule: id, verdict: verdictOf(passed, violations, cannotTell), passed, violations, cannotTell };
+      });
+  }
+
+  #keep(finding: Finding, count: number): void {
+    if (count <= FINDINGS_MAX && this.#judged.has(finding.rule)) this.#findings.push(finding);
+  }
+}
+
+function verdictOf(passed: number, violations: number, cannotTell: number): Verdict {
+  if (violations > 0) return 'violation';
+  if (passed > 0) return 'pass';
+  return cannotTell > 0 ? 'cannot tell' : 'not seen';
+}

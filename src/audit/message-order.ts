@@ -1,0 +1,108 @@
+/**
+ * Rules on how messages become packets (23, 25 to 27, 29, 32), over the requests of one direction that are sent for the first time and
+ * follow each other without a hole.
+ */
+
+import { OP_SEND, OP_WRITE, PLACE_FIRST, PLACE_LAST, PLACE_MIDDLE, PLACE_ONLY } from '../packet/opcode.js';
+import { PATH_MTUS } from '../packet/path-mtu.js';
+import type { RocePacket } from '../packet/roce.js';
+import type { Judge } from './judge.js';
+
+const NO_MESSAGE = 0;
+/** A packet is missing, so that the next may be anything. */
+const UNKNOWN = -1;
+const MTU_MAX = 4096;
+
+/** The message in progress. */
+export class MessageOrder {
+  /** Path MTU in bytes; 0 while it is not known. */
+  mtu = 0;
+  /** OP_SEND or OP_WRITE of the message in progress. */
+  #open = UNKNOWN;
+  #writeBytes = 0;
+  #arrivedBytes = 0;
+
+  /** What came before is not known. */
+  forget(): void {
+    this.#open = UNKNOWN;
+  }
+
+  /** Nothing came before: a connection begins. */
+  begin(): void {
+    this.#open = NO_MESSAGE;
+  }
+
+  /** Takes the next request; true if it is the last packet of its message. */
+  take(packet: RocePacket, judge: Judge): boolean {
+    const { place, kind, name } = packet.info;
+    const isMessage = kind === OP_SEND || kind === OP_WRITE;
+    const continues = isMessage && (place === PLACE_MIDDLE || place === PLACE_LAST);
+    const expected = continues ? kind : NO_MESSAGE;
+    if (this.#open !== UNKNOWN) {
+      if (this.#open === expected) judge.pass(23);
+      else
+        judge.violation(
+          23,
+          `${name} ${continues ? 'continues no message of its kind' : `begins inside a ${kindName(this.#open)}`}`,
+        );
+    }
+    const follows = this.#open === expected;
+    if (!isMessage) {
+      this.#open = NO_MESSAGE;
+      return true;
+    }
+    this.#judgeLength(packet, judge);
+    if (kind === OP_WRITE) this.#countWrite(packet, follows, judge);
+    const isLast = place === PLACE_LAST || place === PLACE_ONLY;
+    if (isLast) this.#open = NO_MESSAGE;
+    else if (!continues || this.#open !== UNKNOWN) this.#open = kind;
+    return isLast;
+  }
+
+  #judgeLength({ info, payloadBytes }: RocePacket, judge: Judge): void {
+    const limit = this.mtu || MTU_MAX;
+    if (info.place === PLACE_FIRST || info.place === PLACE_MIDDLE) {
+      if (!isPathMtu(payloadBytes)) {
+        judge.violation(
+          25,
+          `${info.name} carries ${payloadBytes} bytes; expected the path MTU${this.mtu === 0 ? '' : ` ${this.mtu}`}`,
+        );
+        return;
+      }
+      judge.pass(25);
+      if (this.mtu === 0) this.mtu = payloadBytes;
+      else if (this.mtu === payloadBytes) judge.pass(32);
+      else
+        judge.violation(
+          32,
+          `${info.name} carries ${payloadBytes} bytes; the path MTU of the connection is ${this.mtu}`,
+        );
+    } else if (info.place === PLACE_LAST) {
+      if (payloadBytes === 0 || payloadBytes > limit) {
+        judge.violation(26, `${info.name} carries ${payloadBytes} bytes; expected 1 to ${limit}`);
+      } else judge.pass(26);
+    } else if (payloadBytes > limit) {
+      judge.violation(27, `${info.name} carries ${payloadBytes} bytes; expected at most ${limit}`);
+    } else judge.pass(27);
+  }
+
+  #countWrite({ info, payloadBytes, dmaLength }: RocePacket, follows: boolean, judge: Judge): void {
+    if (info.place === PLACE_FIRST || info.place === PLACE_ONLY) {
+      this.#writeBytes = dmaLength;
+      this.#arrivedBytes = 0;
+    } else if (!follows) return;
+    this.#arrivedBytes += payloadBytes;
+    if (info.place !== PLACE_LAST && info.place !== PLACE_ONLY) return;
+    if (this.#arrivedBytes === this.#writeBytes) judge.pass(29);
+    else judge.violation(29, `a WRITE ends after ${this.#arrivedBytes} bytes; its RETH says ${this.#writeBytes}`);
+  }
+}
+
+/** Whether a FIRST or MIDDLE may carry so many bytes. */
+export function isPathMtu(bytes: number): boolean {
+  return (PATH_MTUS as readonly number[]).includes(bytes);
+}
+
+function kindName(kind: number): string {
+  return kind === OP_SEND ? 'SEND' : 'WRITE';
+}

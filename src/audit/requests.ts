@@ -1,0 +1,353 @@
+/**
+ * The requests of one direction of a connection: what is new, what is sent again, what the capture missed. PSNs become positions, which
+ * count on without wrap from the first request seen.
+ */
+
+import { OP_ACK, OP_ATOMIC, OP_READ_REQUEST, OP_READ_RESPONSE, OP_WRITE, PLACE_ONLY } from '../packet/opcode.js';
+import { PSN_HALF, psnAdd, psnDiff } from '../packet/psn.js';
+import type { RocePacket } from '../packet/roce.js';
+import type { Judge } from './judge.js';
+import { MessageCounts } from './message-counts.js';
+import { MessageOrder } from './message-order.js';
+import { type ReadSpan, ReadSpans } from './read-spans.js';
+import { RetryTimer } from './retry-timer.js';
+
+/** A PSN further away than this begins another connection of the same numbers. */
+const RESTART_PSNS = 0x10000;
+/** Identifications this small may be places in a train of datagrams, which begin anew with each train. */
+const TRAIN_IDS = 128;
+/** Packets in a row with consecutive identifications that make them believable as a sequence. */
+const ID_RUN = 4;
+/** Captures may put packets of two directions in the wrong order, when they are this close. */
+const MISORDER_NS = 20_000;
+const HOLES_MAX = 64;
+const MTU_MAX = 4096;
+const MTU_MIN = 256;
+
+/** An answer for a PSN that no request has had. */
+interface GhostAnswer {
+  readonly position: number;
+  readonly packet: number;
+  readonly timeNs: number;
+}
+
+/** A NAK for a missing PSN that waits for it. */
+interface OpenNak {
+  readonly position: number;
+  readonly packet: number;
+  /** New requests since. */
+  newRequests: number;
+}
+
+/** One direction; what answers say of it is kept here, too. */
+export class Requests {
+  /** Position of the next new request. -1: none seen. */
+  next = -1;
+  /** The first request of the connection has position 0; otherwise that may be one that was sent again. */
+  isFromStart = false;
+  /** Positions from here on have no hole. */
+  wholeFrom = 0;
+  /** Highest position that an answer has acknowledged. */
+  acked = -1;
+  /** READs and atomics. */
+  readonly spans = new ReadSpans();
+  /** Ends of messages. */
+  readonly messages = new MessageCounts();
+  /** The message in progress. */
+  readonly order = new MessageOrder();
+  /** When the requester may send again. */
+  readonly timer = new RetryTimer();
+  /** READs and atomics that the responder takes; 0: not known. */
+  readLimit = 0;
+  /** MSN of the responder when `messages` counted 0; -1: not known. */
+  msnBase = -1;
+  /** No message is missing, so that the MSN of answers can be judged. */
+  countsMessages = true;
+  /** An answer that came before its request. */
+  ghost: GhostAnswer | undefined;
+  /** The newest NAK for a missing PSN. */
+  nak: OpenNak | undefined;
+  /** The PSN of position 0. */
+  #firstPsn = 0;
+  /** PSNs that the newest READ may take beyond `next`, because the path MTU is not known. */
+  #slack = 0;
+  /** What was known before a READ of unknown length came; undefined: there is no doubt, or it cannot be removed. */
+  #doubt: { readonly wholeFrom: number; readonly countsMessages: boolean } | undefined;
+  #holes: Array<{ from: number; to: number }> = [];
+  #lastId = -1;
+  #idRun = 0;
+
+  /** A connection with this start PSN begins. */
+  begin(startPsn: number): void {
+    this.next = 0;
+    this.#firstPsn = startPsn;
+    this.isFromStart = true;
+    this.order.begin();
+    this.msnBase = 0;
+  }
+
+  /** The position of a PSN, near the newest one. */
+  position(psn: number): number {
+    return this.next + psnDiff(psn, this.psn(this.next));
+  }
+
+  /** The PSN of a position. */
+  psn(position: number): number {
+    return psnAdd(this.#firstPsn, position % 0x1000000);
+  }
+
+  /** Whether an answer of this kind and PSN can belong to these requests. */
+  canAnswer(psn: number, kind: number): boolean {
+    if (this.next < 0) return false;
+    const position = this.position(psn);
+    if (position < Math.max(this.acked, this.next - RESTART_PSNS) || position >= this.next + this.#slack) return false;
+    const span = this.spans.find(position);
+    if (kind === OP_ACK) return true; // a NAK may answer any request
+    return span !== undefined && span.isRead === (kind === OP_READ_RESPONSE);
+  }
+
+  /** True when the PSN belongs to another connection than the requests so far. */
+  isForeign(psn: number): boolean {
+    if (this.next < 0) return false;
+    const distance = psnDiff(psn, this.psn(this.next));
+    return distance > RESTART_PSNS + this.#slack || this.next + distance < 0;
+  }
+
+  /** Takes the next request of a reliable connection. */
+  takeReliable(packet: RocePacket, ipId: number, timeNs: number, judge: Judge): void {
+    const idFollows = this.#idFollows(ipId);
+    if (this.next < 0) this.#startAt(packet.psn);
+    const position = this.position(packet.psn);
+    const ahead = position - this.next;
+    if (ahead < 0) this.#takeAgain(packet, position, timeNs, judge);
+    else {
+      if (ahead > 0) this.#skip(packet, position, idFollows, judge);
+      else {
+        judge.pass(33);
+        if (this.#slack > 0) this.#endOfRead(position);
+        this.#answeredTooEarly(position, timeNs, judge);
+      }
+      this.#takeNew(packet, position, timeNs, judge);
+    }
+  }
+
+  /** Takes the next packet of an unreliable connection, which is never sent again. */
+  takeUnreliable(packet: RocePacket, ipId: number, judge: Judge): void {
+    const idFollows = this.#idFollows(ipId);
+    if (this.next < 0) this.#startAt(packet.psn);
+    const position = this.position(packet.psn);
+    if (position < this.next) return;
+    if (position > this.next) this.#skip(packet, position, idFollows, judge);
+    else judge.pass(33);
+    this.next = position + 1;
+    this.order.take(packet, judge);
+  }
+
+  /** The path MTU as CM or a packet tells it. */
+  learnMtu(mtu: number): void {
+    if (this.order.mtu !== 0) return;
+    this.order.mtu = mtu;
+    const isWhole = this.spans.setEnds((span) => span.first + packetsOf(span.bytes, mtu) - 1);
+    const newest = this.spans.newest;
+    if (this.#slack > 0 && newest !== undefined) this.#endOfRead(newest.last + 1);
+    if (isWhole && this.#doubt !== undefined) {
+      this.wholeFrom = this.#doubt.wholeFrom;
+      this.countsMessages = this.#doubt.countsMessages;
+    }
+    this.#doubt = undefined;
+  }
+
+  #startAt(psn: number): void {
+    this.next = 0;
+    this.#firstPsn = psn;
+    this.order.forget();
+  }
+
+  #idFollows(ipId: number): boolean {
+    const follows = ipId >= 0 && ipId === ((this.#lastId + 1) & 0xffff);
+    this.#idRun = follows ? this.#idRun + 1 : 0;
+    this.#lastId = ipId;
+    return this.#idRun >= ID_RUN && ipId >= TRAIN_IDS;
+  }
+
+  /** `position` is beyond the next one: the READ before was longer than known, or PSNs are missing. */
+  #skip(packet: RocePacket, position: number, idFollows: boolean, judge: Judge): void {
+    const ahead = position - this.next;
+    if (ahead <= this.#slack) {
+      this.#endOfRead(position);
+      this.#doubt ??= { wholeFrom: this.wholeFrom, countsMessages: this.countsMessages };
+      this.wholeFrom = position; // a packet behind the READ may be missing, too
+      this.countsMessages = false;
+      this.order.forget();
+      return;
+    }
+    const [from, to] = [this.next, position - 1];
+    const range = from === to ? `PSN ${hex(this.psn(from))}` : `PSNs ${hex(this.psn(from))} to ${hex(this.psn(to))}`;
+    if (idFollows) {
+      judge.violation(
+        33,
+        `${range} skipped before ${packet.info.name}, and the IP identification shows that no packet is missing`,
+      );
+    } else
+      judge.cannotTell(
+        33,
+        `${range} missing before ${packet.info.name}: lost before the place of the capture, or by it`,
+      );
+    this.#holes.push({ from, to });
+    if (this.#holes.length > HOLES_MAX) this.#holes.shift();
+    this.wholeFrom = position;
+    this.#doubt = undefined;
+    this.countsMessages = false;
+    this.ghost = undefined;
+    this.order.forget();
+  }
+
+  /** The newest READ, whose path MTU was not known, ends before `next`. */
+  #endOfRead(next: number): void {
+    const newest = this.spans.newest;
+    if (newest !== undefined) {
+      newest.nextAt = next;
+      if (this.next === next) newest.last = next - 1;
+    }
+    this.next = next;
+    this.#slack = 0;
+    this.messages.moveNewest(next - 1);
+  }
+
+  /** An answer has acknowledged PSNs that were not sent, as this request proves by being the next one. */
+  #answeredTooEarly(position: number, timeNs: number, judge: Judge): void {
+    const ghost = this.ghost;
+    if (ghost === undefined) return;
+    this.ghost = undefined;
+    const psn = hex(this.psn(ghost.position));
+    if (timeNs - ghost.timeNs > MISORDER_NS && position <= ghost.position) {
+      judge.violation(
+        36,
+        `packet ${ghost.packet} answers PSN ${psn}, before PSN ${hex(this.psn(position))} was sent for the first time`,
+        ghost.packet,
+      );
+    } else
+      judge.cannotTell(
+        36,
+        `packet ${ghost.packet} answers PSN ${psn}, which the capture shows later or not at all`,
+        ghost.packet,
+      );
+  }
+
+  #takeNew(packet: RocePacket, position: number, timeNs: number, judge: Judge): void {
+    const { kind } = packet.info;
+    this.#slack = 0;
+    this.timer.sentNew(position, timeNs);
+    if (this.nak !== undefined) {
+      if (this.nak.position === position) this.nak = undefined;
+      else this.nak.newRequests++;
+    }
+    let last = position;
+    if (kind === OP_READ_REQUEST || kind === OP_ATOMIC) last = this.#takeRead(packet, position, judge);
+    this.next = Math.max(position, last) + 1;
+    if (this.order.take(packet, judge)) this.messages.add(this.next - 1);
+    const outstanding = this.next - this.acked - 1;
+    if (this.acked >= 0) {
+      if (outstanding > PSN_HALF) judge.violation(35, `${outstanding} PSNs are outstanding; expected at most 8388608`);
+      else judge.pass(35);
+    }
+  }
+
+  /** Returns the last position that the request takes for certain. */
+  #takeRead(packet: RocePacket, position: number, judge: Judge): number {
+    const isRead = packet.info.kind === OP_READ_REQUEST;
+    const bytes = isRead ? packet.dmaLength : 0;
+    const { mtu } = this.order;
+    const least = packetsOf(bytes, mtu || MTU_MAX);
+    this.#slack = mtu === 0 ? packetsOf(bytes, MTU_MIN) - least : 0;
+    this.spans.add({
+      first: position,
+      last: this.#slack > 0 ? -1 : position + least - 1,
+      nextAt: Number.POSITIVE_INFINITY,
+      isRead,
+      packet: judge.packet,
+      vaHigh: packet.vaHigh,
+      vaLow: packet.vaLow,
+      rkey: packet.rkey,
+      bytes,
+      asks: [],
+      isAnswered: false,
+      exceededBy: 0,
+    });
+    if (this.readLimit > 0) {
+      const { outstanding, oldestOutstanding } = this.spans;
+      if (outstanding <= this.readLimit) judge.pass(66);
+      else if (oldestOutstanding!.exceededBy === 0) oldestOutstanding!.exceededBy = judge.packet;
+    }
+    return position + least - 1;
+  }
+
+  #takeAgain(packet: RocePacket, position: number, timeNs: number, judge: Judge): void {
+    const wasHole = this.#fillHole(position);
+    if (this.nak !== undefined && position <= this.nak.position) this.nak = undefined;
+    const span = this.spans.find(position);
+    this.timer.sentAgain(position, timeNs, wasHole || this.spans.outstanding > 0, judge);
+    const { kind, place } = packet.info;
+    if (kind === OP_READ_REQUEST) {
+      if (span?.isRead === true && span.last >= 0) this.#judgeReadAgain(packet, position, span, judge);
+    } else if (span?.isRead === true && span.last > span.first && position > span.first) {
+      judge.violation(
+        33,
+        `${packet.info.name} has PSN ${hex(packet.psn)}, which belongs to the READ of packet ${span.packet}`,
+        span.packet,
+      );
+    } else if (kind === OP_WRITE && place === PLACE_ONLY) {
+      if (packet.payloadBytes === packet.dmaLength) judge.pass(29);
+      else judge.violation(29, `a WRITE carries ${packet.payloadBytes} bytes; its RETH says ${packet.dmaLength}`);
+    }
+  }
+
+  /** All of the READ from here on, or a part: a requester that has received what follows asks for less. */
+  #judgeReadAgain(packet: RocePacket, position: number, span: ReadSpan, judge: Judge): void {
+    const { mtu } = this.order;
+    this.spans.askAgain(span, { first: position, last: position + packetsOf(packet.dmaLength, mtu || MTU_MIN) - 1 });
+    if (mtu === 0) return;
+    const advanced = (position - span.first) * mtu;
+    const address = (high: number, low: number) => (BigInt(high) << 32n) | BigInt(low);
+    const expected = address(span.vaHigh, span.vaLow) + BigInt(advanced);
+    const seen = address(packet.vaHigh, packet.vaLow);
+    const rest = span.bytes - advanced;
+    // If the first copy was lost, the responder counts each part as a message.
+    if (packet.dmaLength !== rest) this.countsMessages = false;
+    const isPart = packet.dmaLength === rest || (packet.dmaLength < rest && packet.dmaLength % mtu === 0);
+    if (seen === expected && isPart && packet.rkey === span.rkey) {
+      judge.pass(63);
+      return;
+    }
+    const words = (va: bigint, bytes: number, key: number) =>
+      `address 0x${va.toString(16)}, ${bytes} bytes, key 0x${key.toString(16)}`;
+    judge.violation(
+      63,
+      `a READ is asked for again from PSN ${hex(packet.psn)} with ${words(seen, packet.dmaLength, packet.rkey)}; expected ${words(expected, rest, span.rkey)}, or less`,
+      span.packet,
+    );
+  }
+
+  /** True when the position was missing, so that this may be its first copy. */
+  #fillHole(position: number): boolean {
+    const at = this.#holes.findIndex(({ from, to }) => position >= from && position <= to);
+    if (at < 0) return false;
+    const { from, to } = this.#holes[at];
+    const rest = [
+      { from, to: position - 1 },
+      { from: position + 1, to },
+    ].filter((hole) => hole.from <= hole.to);
+    this.#holes.splice(at, 1, ...rest);
+    return true;
+  }
+}
+
+/** Responses that so many bytes take (IBTA vol. 1 §9.7.2). */
+function packetsOf(bytes: number, mtu: number): number {
+  return Math.max(1, Math.ceil(bytes / mtu));
+}
+
+/** Six hex digits, as `rocev2 decode` prints PSNs. */
+export function hex(psn: number): string {
+  return psn.toString(16).padStart(6, '0');
+}

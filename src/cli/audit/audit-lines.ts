@@ -1,0 +1,92 @@
+/** The text output of `rocev2 audit`. */
+
+import type { AuditReport } from '../../audit/audit.js';
+import { ruleOf } from '../../audit/catalogue.js';
+import type { Finding, RuleResult, Verdict } from '../../audit/ledger.js';
+import type { Rule } from '../../audit/rule.js';
+import type { Output } from '../output.js';
+
+/** Findings of one rule and verdict that are printed; --json has up to 100. */
+const FINDINGS_SHOWN = 5;
+
+/** Prints the findings, the table of rules and the summary. */
+export function printReport(output: Output, report: AuditReport): void {
+  const violations = report.rules.filter(({ verdict }) => verdict === 'violation');
+  const untold = report.rules.filter(({ cannotTell }) => cannotTell > 0);
+  for (const result of violations) printFindings(output, result, report.findings, 'violation');
+  for (const result of untold) printFindings(output, result, report.findings, 'cannot tell');
+  output.table(
+    [
+      { title: 'Rule', align: 'right' },
+      { title: 'Level', align: 'left' },
+      { title: 'Verdict', align: 'left' },
+      { title: 'Kept', align: 'right' },
+      { title: 'Broken', align: 'right' },
+      { title: 'Cannot tell', align: 'right' },
+      { title: 'What it asks for', align: 'left' },
+    ],
+    report.rules
+      .filter(({ verdict }) => verdict !== 'not seen')
+      .map((result) => [
+        result.rule,
+        ruleOf(result.rule)!.severity,
+        colored(output, result.verdict),
+        result.passed,
+        result.violations,
+        result.cannotTell,
+        ruleOf(result.rule)!.title,
+      ]),
+  );
+  output.line();
+  const unseen = report.rules.filter(({ verdict }) => verdict === 'not seen').map(({ rule }) => rule);
+  if (unseen.length > 0) output.line(`No case of rules ${unseen.join(', ')}.`);
+  printPackets(output, report);
+}
+
+/** Prints a rule of the catalogue. */
+export function printRule(output: Output, { id, title, source, severity, audit, how }: Rule): void {
+  output.line(`Rule ${id} (${severity}): ${title}`);
+  output.line(`Source: ${source}`);
+  const words = { judged: 'judges', active: 'does not judge it', later: 'does not judge it yet' };
+  output.line(`Audit ${words[audit]}: ${how}.`);
+}
+
+/** `1 violation`, `3 violations`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function printFindings(output: Output, result: RuleResult, all: readonly Finding[], verdict: Finding['verdict']): void {
+  const { title, source, severity } = ruleOf(result.rule)!;
+  const findings = all.filter((finding) => finding.rule === result.rule && finding.verdict === verdict);
+  const { colors } = output;
+  const isViolation = verdict === 'violation';
+  const count = isViolation ? counted(result.violations, 'time') : counted(result.cannotTell, 'time');
+  const head = `Rule ${result.rule} ${isViolation ? 'broken' : 'cannot be judged'} ${count} (${severity}; ${source}): ${title}`;
+  output.line(isViolation ? colors.red(head) : colors.yellow(head));
+  for (const { packets, flow, text } of findings.slice(0, FINDINGS_SHOWN)) {
+    output.line(`  packet${packets.length === 1 ? '' : 's'} ${packets.join(', ')}, ${flow}: ${text}`);
+  }
+  const rest = (isViolation ? result.violations : result.cannotTell) - Math.min(findings.length, FINDINGS_SHOWN);
+  if (rest > 0) output.line(`  and ${rest} more`);
+  output.line();
+}
+
+function colored({ colors }: Output, verdict: Verdict): string {
+  if (verdict === 'violation') return colors.red(verdict);
+  return verdict === 'cannot tell' ? colors.yellow(verdict) : verdict;
+}
+
+function printPackets(output: Output, { packets, flows, connections, unmatchedAnswers }: AuditReport): void {
+  const others = packets.total - packets.roce;
+  const what = [
+    `${counted(packets.roce, 'RoCEv2 packet')} in ${counted(flows, 'flow')}, ${counted(connections, 'connection')} with both directions`,
+    others > 0 && `${counted(others, 'other packet')} left out`,
+    packets.tunnelled > 0 && `${packets.tunnelled} of them in tunnels`,
+    packets.cut > 0 && `${packets.cut} captured too short`,
+    packets.unsound > 0 && `${packets.unsound} that a receiver drops`,
+    packets.foreign > 0 && `${packets.foreign} of opcodes that are not read`,
+    unmatchedAnswers > 0 && `${counted(unmatchedAnswers, 'answer')} without known requests`,
+  ];
+  output.line(`${what.filter(Boolean).join(', ')}.`);
+}

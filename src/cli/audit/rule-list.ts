@@ -1,0 +1,27 @@
+/** `--rules 1-11,36`: numbers of rules that an audit judges. */
+
+import { JUDGED_RULES, ruleOf } from '../../audit/catalogue.js';
+import { RoceError } from '../../core/errors.js';
+import { textOption } from '../options.js';
+
+/** The numbers, without duplicates. Refuses what is no rule, and a list without a rule that an audit judges. */
+export const ruleListOption = textOption((text) => {
+  const ids = new Set<number>();
+  for (const item of text.split(',')) {
+    const range = /^\s*(\d+)(?:-(\d+))?\s*$/.exec(item);
+    const first = Number(range?.[1]);
+    const last = Number(range?.[2] ?? range?.[1]);
+    if (range === null || first > last || ruleOf(first) === undefined || ruleOf(last) === undefined) {
+      throw new RoceError(
+        'ERR_ROCE_MALFORMED',
+        `'${item}' is no rule or range of rules: write 1 to 111, such as 1-11,36`,
+      );
+    }
+    for (let id = first; id <= last; id++) ids.add(id);
+  }
+  const judged = JUDGED_RULES.filter(({ id }) => ids.has(id)).map(({ id }) => id);
+  if (judged.length === 0) {
+    throw new RoceError('ERR_ROCE_MALFORMED', `an audit judges none of the rules ${text} (docs/conformance.md)`);
+  }
+  return judged;
+});

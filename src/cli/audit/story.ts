@@ -1,0 +1,66 @@
+/** What happened around a finding: the packets of its two addresses before and behind, as `rocev2 decode` prints them. */
+
+import type { Finding } from '../../audit/ledger.js';
+import { CaptureStream } from '../../capture/capture-stream.js';
+import { decodeRoce } from '../../capture/decoded-packet.js';
+import { udpOf } from '../../capture/udp-in-capture.js';
+import { PacketLines } from '../decode-lines.js';
+import type { Output } from '../output.js';
+
+/** Findings that are told. */
+const STORIES_MAX = 5;
+const PACKETS_BEFORE = 4;
+const PACKETS_BEHIND = 2;
+
+interface Story {
+  readonly finding: Finding;
+  readonly addresses: ReadonlySet<string>;
+  readonly lines: string[];
+  behind: number;
+}
+
+/** Reads the capture once more and prints each finding with the packets around it. */
+export async function printStories(output: Output, path: string, findings: readonly Finding[]): Promise<void> {
+  const stories = findings.slice(0, STORIES_MAX).map(
+    (finding): Story => ({
+      finding,
+      addresses: new Set(finding.flow.split(/ -> | QP /).slice(0, 2)),
+      lines: [],
+      behind: PACKETS_BEHIND,
+    }),
+  );
+  const stream = await CaptureStream.open(path);
+  const format = new PacketLines(output.colors);
+  let number = 0;
+  let firstNs: bigint | undefined;
+  for await (const chunk of stream.chunks()) {
+    for (const captured of chunk) {
+      number++;
+      firstNs ??= captured.timestampNs;
+      const datagram = udpOf(captured);
+      if (datagram === undefined) continue;
+      const concerned = stories.filter(
+        ({ addresses }) => addresses.has(datagram.source.text) && addresses.has(datagram.destination.text),
+      );
+      if (concerned.length === 0) continue;
+      const place = { number, timeNs: Number(captured.timestampNs - firstNs), interfaceId: captured.interfaceId };
+      const line = format.next(decodeRoce(datagram, place, true), []);
+      for (const story of concerned) tell(story, line.split('\n').at(-1)!, number);
+    }
+  }
+  for (const { finding, lines } of stories) {
+    output.line();
+    output.line(`${finding.verdict}, ${finding.flow}: ${finding.text}`);
+    for (const line of lines) output.line(line);
+  }
+}
+
+function tell(story: Story, line: string, number: number): void {
+  const { packets } = story.finding;
+  const [first, last] = [Math.min(...packets), Math.max(...packets)];
+  if (packets.includes(number)) story.lines.push(`> ${line}`);
+  else if (number < first) {
+    story.lines.push(`  ${line}`);
+    if (story.lines.length > PACKETS_BEFORE) story.lines.shift();
+  } else if (number > last && story.behind-- > 0) story.lines.push(`  ${line}`);
+}

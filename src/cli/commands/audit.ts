@@ -1,0 +1,185 @@
+/** `rocev2 audit`: whether a capture keeps the specification, rule by rule. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { Audit, type AuditReport } from '../../audit/audit.js';
+import { ruleOf } from '../../audit/catalogue.js';
+import { IcrcRepair } from '../../audit/fix-icrc.js';
+import { junitReport } from '../../audit/junit.js';
+import { sarifReport } from '../../audit/sarif.js';
+import { CaptureCopy } from '../../capture/capture-copy.js';
+import type { CapturedPacket } from '../../capture/capture-reader.js';
+import { CaptureStream } from '../../capture/capture-stream.js';
+import type { IpAddress } from '../../packet/address.js';
+import { counted, printReport, printRule } from '../audit/audit-lines.js';
+import { ruleListOption } from '../audit/rule-list.js';
+import { printStories } from '../audit/story.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EXIT_VERIFICATION_FAILED } from '../exit.js';
+import { addressOption, listOption, optionWithDefault, portOption, rangeOption } from '../options.js';
+import { type CliIo, Output, type Progress, SILENT_PROGRESS } from '../output.js';
+import { checkWritable, writeOutputFile } from '../output-file.js';
+import { packageVersion } from '../package-version.js';
+
+/** Packets between two looks at Ctrl-C. */
+const PACKETS_PER_TURN = 4096;
+const RULES_MAX = 111;
+
+interface AuditCommandOptions {
+  readonly rules?: readonly number[];
+  readonly explain?: number;
+  readonly strict?: true;
+  readonly at?: IpAddress;
+  readonly udpPort: readonly number[];
+  readonly sarif?: string;
+  readonly junit?: string;
+  readonly annotate?: string;
+  readonly fixIcrc?: string;
+  readonly json?: true;
+}
+
+/** Adds `rocev2 audit` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('audit')
+    .description('Judge the RoCEv2 packets of a pcapng or pcap file by the rules of the specification.')
+    .argument('[file]', 'a capture, of any size, from any NIC, switch or tcpdump')
+    .option('--rules <list>', 'judge only these rules, such as 1-11,36', ruleListOption)
+    .option(
+      '--explain <rule>',
+      'what the rule says; with a file, the packets around what was found',
+      rangeOption(1, RULES_MAX),
+    )
+    .option('--strict', 'broken rules of level should end with exit code 4, too')
+    .option('--at <address>', 'the capture was made at the host with this address', addressOption)
+    .addOption(
+      optionWithDefault('--udp-port <list>', 'UDP ports of the RoCEv2 packets', listOption(portOption), '4791'),
+    )
+    .option('--sarif <file>', 'write what was found as SARIF 2.1.0')
+    .option('--junit <file>', 'write the results as JUnit XML, one case a rule')
+    .option('--annotate <file>', 'write the capture with what was found as comments of packets')
+    .option('--fix-icrc <file>', 'write the capture with all ICRCs right; nothing is judged')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Each rule is kept, broken, or cannot be judged: a capture has holes, and what it
+does not show is never taken for a fault. docs/conformance.md has the rules.
+
+Exit code 4: a rule of level must is broken.
+--at makes more certain: what was captured at a host has reached it.
+The comments of --annotate are frame.comment in Wireshark.
+
+Examples:
+  rocev2 audit trace.pcapng
+  rocev2 audit trace.pcapng --rules 33-51 --strict
+  rocev2 audit trace.pcapng --explain 36
+  rocev2 audit --explain 36
+  rocev2 audit trace.pcapng --annotate found.pcapng --sarif found.sarif
+  rocev2 audit anonymous.pcap --fix-icrc fixed.pcapng`,
+    )
+    .action((file: string | undefined, options: AuditCommandOptions) =>
+      auditCommand(file, options, new Output(io, options.json === true)),
+    );
+}
+
+async function auditCommand(path: string | undefined, options: AuditCommandOptions, output: Output): Promise<void> {
+  if (options.explain !== undefined) printRule(output, ruleOf(options.explain)!);
+  if (path === undefined) {
+    if (options.explain !== undefined) return;
+    throw new CommandFailure(EXIT_USAGE, "name a capture file, or a rule to explain ('rocev2 audit --help')");
+  }
+  if (options.fixIcrc !== undefined) return fixIcrc(path, options.fixIcrc, options, output);
+  for (const file of [options.sarif, options.junit, options.annotate]) await checkWritable(file);
+  const { explain } = options;
+  const audit = new Audit({
+    udpPorts: options.udpPort,
+    ...(options.rules !== undefined && { rules: options.rules }),
+    ...(explain !== undefined && { rules: [explain] }),
+    ...(options.at !== undefined && { capturedAt: options.at.text }),
+  });
+  const damage = await readAll(path, output, (captured) => audit.take(captured));
+  const report = audit.report();
+  if (explain === undefined) printReport(output, report);
+  else await printStories(output, path, report.findings);
+  output.document('audit', { file: path, ...report, ...(damage && { damage }) });
+  if (options.sarif !== undefined) {
+    await writeOutputFile(options.sarif, sarifReport(report.findings, path, packageVersion()));
+  }
+  if (options.junit !== undefined) {
+    await writeOutputFile(options.junit, junitReport(report.rules, report.findings, path));
+  }
+  if (options.annotate !== undefined) await annotate(path, options.annotate, report, output);
+  if (damage !== undefined) {
+    throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
+  }
+  if (report.packets.unknownLink === report.packets.total && report.packets.total > 0) {
+    throw new CommandFailure(
+      EXIT_FAILED,
+      `${path}: the link type of its packets is not read (Ethernet, RAW IP, Linux cooked)`,
+    );
+  }
+  failIfBroken(report, options.strict === true);
+}
+
+function failIfBroken({ rules }: AuditReport, isStrict: boolean): void {
+  const broken = rules.filter(({ verdict }) => verdict === 'violation').map(({ rule }) => ruleOf(rule)!);
+  const counting = broken.filter(({ severity }) => severity === 'must' || (isStrict && severity === 'should'));
+  if (counting.length === 0) return;
+  const list = counting.map(({ id }) => id).join(', ');
+  throw new CommandFailure(EXIT_VERIFICATION_FAILED, `${counted(counting.length, 'rule')} broken: ${list}`);
+}
+
+/** Returns the damage that ended the reading. */
+async function readAll(path: string, output: Output, take: (captured: CapturedPacket) => void | Promise<void>) {
+  const stream = await CaptureStream.open(path);
+  const progress: Progress = output.io.stdout.isTTY ? output.progress(stream.sizeBytes) : SILENT_PROGRESS;
+  let count = 0;
+  let bytes = 0;
+  try {
+    for await (const chunk of stream.chunks()) {
+      for (const captured of chunk) {
+        const work = take(captured);
+        if (work !== undefined) await work;
+        bytes += captured.bytes.length;
+        if (++count % PACKETS_PER_TURN !== 0) continue;
+        progress.update(Math.min(bytes, stream.sizeBytes), `${count} packets`);
+        await nextTurn();
+        if (output.io.interrupted.aborted) {
+          throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');
+        }
+      }
+    }
+  } finally {
+    progress.stop();
+  }
+  return stream.damage;
+}
+
+async function annotate(path: string, to: string, { findings }: AuditReport, output: Output): Promise<void> {
+  const remarks = new Map<number, string[]>();
+  for (const { rule, verdict, packets, text } of findings) {
+    const number = packets.at(-1)!;
+    remarks.set(number, [...(remarks.get(number) ?? []), `rule ${rule}, ${verdict}: ${text}`]);
+  }
+  const copy = await CaptureCopy.create(to);
+  let number = 0;
+  await readAll(path, output, (captured) => copy.add(captured, remarks.get(++number)?.join('\n')));
+  await copy.close();
+  output.line(`${to} has the capture with ${counted(remarks.size, 'comment')}.`);
+}
+
+async function fixIcrc(path: string, to: string, options: AuditCommandOptions, output: Output): Promise<void> {
+  const repair = new IcrcRepair(options.udpPort);
+  const copy = await CaptureCopy.create(to);
+  let packets = 0;
+  const damage = await readAll(path, output, (captured) => {
+    packets++;
+    repair.take(captured);
+    return copy.add(captured);
+  });
+  await copy.close();
+  output.line(`${to} has ${counted(packets, 'packet')}; ${counted(repair.repaired, 'ICRC')} repaired.`);
+  if (damage !== undefined) {
+    throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
+  }
+}

@@ -1,0 +1,74 @@
+/** `rocev2 info`: what this machine has for RDMA, before anything is tried. */
+
+import type { Command } from 'commander';
+import { type HostReport, hostReport } from '../host-report.js';
+import { type CliIo, Output } from '../output.js';
+import { packageVersion } from '../package-version.js';
+
+interface InfoOptions {
+  readonly json?: true;
+}
+
+/** Adds `rocev2 info` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('info')
+    .description('Print what this machine has for RDMA: addresses, sockets, checksums, UDP port 4791, limits.')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Nothing is sent. UDP port 4791 is bound for a moment on all addresses; it can be
+in use there, and free on a single address.
+
+Examples:
+  rocev2 info
+  rocev2 info --json | jq .addresses`,
+    )
+    .action((options: InfoOptions) => info(new Output(io, options.json === true)));
+}
+
+async function info(output: Output): Promise<void> {
+  const report = await hostReport();
+  printReport(output, report);
+  output.document('info', report);
+}
+
+function printReport(output: Output, report: HostReport): void {
+  const { versions, platform, arch } = process;
+  output.line(`rocev2 ${packageVersion()} on Node.js ${versions.node}, ${platform} ${arch}`);
+  output.line();
+  output.table(
+    [
+      { title: 'Interface', align: 'left' },
+      { title: 'Address', align: 'left' },
+      { title: 'GID', align: 'left' },
+      { title: 'Link MTU', align: 'right' },
+      { title: 'Path MTU', align: 'right' },
+    ],
+    report.addresses.map((address) => [
+      address.interface,
+      address.address,
+      address.gid,
+      address.linkMtu ?? 'unknown',
+      address.pathMtu ?? 'unknown',
+    ]),
+  );
+  output.line();
+  const { batchedUdp, socketOptions } = report;
+  const answer = (available: boolean, reason: string) => (available ? 'yes' : `no: ${reason}`);
+  output.line(`Socket options (koffi)      ${answer(socketOptions.available, socketOptions.reason)}`);
+  output.line(`Batches, GSO, GRO, ECN      ${answer(batchedUdp.available, batchedUdp.reason)}`);
+  output.line(`CRC-32                      ${report.crc32}`);
+  for (const { family, free, reason } of report.ports) {
+    output.line(`UDP port 4791 over IPv${family}     ${free ? 'free' : `not free: ${reason}`}`);
+  }
+  output.line(`Kernel modules for RDMA     ${report.kernelModules.join(', ') || 'none'}`);
+  for (const [name, value] of Object.entries(report.limits)) {
+    output.line(`${name.padEnd(28)}${value ?? 'unknown'}`);
+  }
+  if (report.kernelModules.includes('rdma_rxe')) {
+    output.line();
+    output.line('rdma_rxe has UDP port 4791 of its network namespace: give rocev2 another namespace.');
+  }
+}

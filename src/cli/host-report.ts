@@ -1,0 +1,135 @@
+/** What RDMA can do on this machine: addresses, sockets, checksums, limits. For `rocev2 info`. */
+
+import { createSocket } from 'node:dgram';
+import { readFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
+import { crc32Backend } from '../core/crc32.js';
+import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
+import { pathMtuForLink } from '../dgram-ext/link-mtu.js';
+import { nativeUdpAvailable } from '../dgram-ext/native-socket.js';
+import { chooseCrc32 } from '../driver/crc32/choice.js';
+import { IpAddress } from '../packet/address.js';
+import { ROCE_UDP_PORT } from '../port/datagram.js';
+
+/** An address that a device can be opened on. */
+export interface HostAddress {
+  /** Name of the network interface. */
+  readonly interface: string;
+  /** IPv4 or IPv6, as text. */
+  readonly address: string;
+  /** The GID that RoCEv2 makes of it, 32 hex digits. */
+  readonly gid: string;
+  /** MTU of the link in bytes; null where the system does not tell. */
+  readonly linkMtu: number | null;
+  /** Largest RoCE path MTU that fits the link, 256..4096; null where the link's is not known. */
+  readonly pathMtu: number | null;
+}
+
+/** Whether something can be had here. */
+export interface Ability {
+  /** It can. */
+  readonly available: boolean;
+  /** Why it cannot; empty where it can. */
+  readonly reason: string;
+}
+
+/** UDP port 4791 of one address family. */
+export interface RocePort {
+  /** 4 or 6. */
+  readonly family: 4 | 6;
+  /** A program can have the port on all addresses. */
+  readonly free: boolean;
+  /** Why it cannot, as the system says; empty where it can. */
+  readonly reason: string;
+}
+
+/** The fields of `info --json`. */
+export interface HostReport {
+  /** Addresses of interfaces that are up. */
+  readonly addresses: readonly HostAddress[];
+  /** Datagrams in batches, with GSO and GRO, ECN and DSCP: `--io mmsg`. */
+  readonly batchedUdp: Ability;
+  /** Socket options through koffi, without which other peers drop our packets over IPv4. */
+  readonly socketOptions: Ability;
+  /** Implementation of CRC-32 for ICRCs. */
+  readonly crc32: string;
+  /** UDP port 4791. */
+  readonly ports: readonly RocePort[];
+  /** Kernel modules that are loaded and use UDP 4791 or the names of RDMA devices. */
+  readonly kernelModules: readonly string[];
+  /** Kernel settings by name; null where they cannot be read. */
+  readonly limits: Readonly<Record<string, number | null>>;
+}
+
+/** Modules of Linux that answer on UDP 4791, or are the software device of another protocol. */
+const MODULES = ['rdma_rxe', 'siw', 'mlx4_ib', 'mlx5_ib', 'bnxt_re', 'irdma', 'qedr', 'hns_roce'];
+/** As sysctl names them. */
+const LIMITS = ['net.core.rmem_max', 'net.core.wmem_max', 'net.core.netdev_max_backlog', 'fs.nr_open'];
+
+/** Looks around; takes some milliseconds, sends nothing. */
+export async function hostReport(): Promise<HostReport> {
+  chooseCrc32();
+  return {
+    addresses: hostAddresses(),
+    batchedUdp: ability(batchedUdpAvailable()),
+    socketOptions: ability(nativeUdpAvailable()),
+    crc32: crc32Backend(),
+    ports: [await rocePort(4), await rocePort(6)],
+    kernelModules: loadedModules(),
+    limits: Object.fromEntries(LIMITS.map((name) => [name, sysctl(name)])),
+  };
+}
+
+function ability(reason: string | undefined): Ability {
+  return { available: reason === undefined, reason: reason ?? '' };
+}
+
+function hostAddresses(): HostAddress[] {
+  return Object.entries(networkInterfaces()).flatMap(([name, entries = []]) => {
+    const linkMtu = number(`/sys/class/net/${name}/mtu`);
+    const pathMtu = linkMtu === null ? null : pathMtuForLink(linkMtu);
+    return entries.map(({ address }) => {
+      const { gidHex: gid } = IpAddress.parse(address);
+      return { interface: name, address, gid, linkMtu, pathMtu };
+    });
+  });
+}
+
+/** Binds the port on all addresses for a moment. */
+async function rocePort(family: 4 | 6): Promise<RocePort> {
+  const socket = createSocket(family === 4 ? { type: 'udp4' } : { type: 'udp6', ipv6Only: true });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.once('error', reject);
+      socket.bind(ROCE_UDP_PORT, resolve);
+    });
+    return { family, free: true, reason: '' };
+  } catch (error) {
+    return { family, free: false, reason: (error as NodeJS.ErrnoException).code ?? (error as Error).message };
+  } finally {
+    socket.close();
+  }
+}
+
+function loadedModules(): string[] {
+  const text = read('/proc/modules') ?? '';
+  const loaded = new Set(text.split('\n').map((line) => line.split(' ')[0]));
+  return MODULES.filter((name) => loaded.has(name));
+}
+
+function sysctl(name: string): number | null {
+  return number(`/proc/sys/${name.replaceAll('.', '/')}`);
+}
+
+function number(path: string): number | null {
+  const text = read(path);
+  return text === undefined ? null : Number(text);
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,207 @@
+/** For each rule a capture in which one packet breaks it; the audit must name exactly that rule. */
+
+import { describe, expect, it } from 'vitest';
+import { JUDGED_RULES } from '../../src/audit/catalogue.js';
+import type { CapturedPacket } from '../../src/capture/capture-reader.js';
+import { readU16, readU24, readU32, writeU16, writeU24, writeU32 } from '../../src/core/bytes.js';
+import {
+  CNP,
+  RC_ACK,
+  RC_READ_REQUEST,
+  RC_READ_RESPONSE_FIRST,
+  RC_READ_RESPONSE_LAST,
+  RC_SEND_FIRST,
+  RC_SEND_LAST,
+  RC_SEND_MIDDLE,
+  RC_SEND_ONLY,
+  RC_SEND_ONLY_IMM,
+  RC_WRITE_FIRST,
+} from '../../src/packet/opcode.js';
+import { cmReply, cmRequest, conversation, type Turn } from './conversation.js';
+import { audited, broken, Frame, golden } from './golden.js';
+
+type Edit = (frame: Frame) => Frame | Uint8Array | undefined;
+
+/** A golden capture with the `nth` packet of an opcode changed (0: the first, -1: the last) and its ICRC repaired. */
+function changed(name: string, opcode: number, nth: number, edit: Edit): CapturedPacket[] {
+  const packets = golden(name);
+  const places = packets.flatMap(({ bytes }, i) => (new Frame(bytes).opcode === opcode ? [i] : []));
+  const at = places.at(nth)!;
+  const frame = new Frame(packets[at].bytes);
+  const result = edit(frame) ?? frame;
+  const bytes = result instanceof Uint8Array ? result : result.sealed();
+  return packets.map((packet, i) => (i === at ? { ...packet, bytes, originalLength: bytes.length } : packet));
+}
+
+/** Adds to the big-endian number of 24 bits. */
+function add24(bytes: Uint8Array, at: number, delta: number): void {
+  writeU24(bytes, at, (readU24(bytes, at) + delta) & 0xffffff);
+}
+
+const set =
+  (offset: number, value: number, from: 'ip' | 'udp' | 'bth' = 'bth'): Edit =>
+  (frame) => {
+    frame.bytes[frame[from] + offset] = value;
+    return undefined;
+  };
+
+const SEND = 'send-rc-mtu1024-v4';
+
+/** Two small WRITEs, with a READ of half a PSN space between them at the smallest MTU. */
+const longRead = (bytes: number): Turn[] => [
+  { opcode: RC_SEND_FIRST, psn: 1, bytes: 256 },
+  { opcode: RC_SEND_LAST, psn: 2, bytes: 4, ackReq: true },
+  { back: true, opcode: RC_ACK, psn: 2, syndrome: 0x1f, msn: 1 },
+  { opcode: RC_READ_REQUEST, psn: 3, dmaLength: bytes },
+  { opcode: RC_SEND_ONLY, psn: (3 + Math.ceil(bytes / 256)) & 0xffffff, bytes: 4 },
+];
+
+const numbered = (skip: number): Turn[] =>
+  Array.from({ length: 20 }, (_unused, i) => ({
+    opcode: RC_SEND_ONLY,
+    psn: 100 + i + (i === 19 ? skip : 0),
+    bytes: 4,
+    ipId: 500 + i,
+  }));
+
+const gap = (syndrome: number, psn: number): Turn[] => [
+  { opcode: RC_SEND_ONLY, psn: 10, bytes: 4 },
+  { opcode: RC_SEND_ONLY, psn: 11, bytes: 4 },
+  { opcode: RC_SEND_ONLY, psn: 12, bytes: 4 },
+  { back: true, opcode: RC_ACK, psn: 11, syndrome: 0x60, msn: 1 },
+  { opcode: RC_SEND_ONLY, psn: 13, bytes: 4 },
+  { back: true, opcode: RC_ACK, psn, syndrome, msn: 1 },
+];
+
+const reads = (limit: number): Turn[] => [
+  cmRequest({ qpn: 0x22, startPsn: 7, responderResources: 1 }),
+  cmReply({ qpn: 0x11, startPsn: 50, responderResources: limit }),
+  { opcode: RC_READ_REQUEST, psn: 50, dmaLength: 8 },
+  { opcode: RC_READ_REQUEST, psn: 51, dmaLength: 8 },
+  { back: true, opcode: 0x10, psn: 50, bytes: 8, syndrome: 0x1f, msn: 1 },
+  { back: true, opcode: 0x10, psn: 51, bytes: 8, syndrome: 0x1f, msn: 2 },
+];
+
+const cnp = (psn: number): Turn[] => [{ opcode: CNP, psn, becn: true }];
+
+/** A copy of the packet that is sent again, with its stamp this long after the first. */
+function sentAgainAfter(ns: bigint): CapturedPacket[] {
+  const turns = [
+    cmRequest({ qpn: 0x22, startPsn: 7, ackTimeout: 14 }),
+    cmReply({ qpn: 0x11, startPsn: 50 }),
+    { opcode: RC_SEND_ONLY, psn: 50, bytes: 4, ackReq: true },
+    { opcode: RC_SEND_ONLY, psn: 51, bytes: 4, ackReq: true },
+    { opcode: RC_SEND_ONLY, psn: 50, bytes: 4, ackReq: true },
+  ];
+  const packets = conversation(turns);
+  return packets.map((packet, i) => (i === 4 ? { ...packet, timestampNs: packets[2].timestampNs + ns } : packet));
+}
+
+const MUTANTS: Readonly<Record<number, () => CapturedPacket[]>> = {
+  1: () => changed(SEND, RC_SEND_ONLY, 0, set(6, 0, 'ip')),
+  2: () =>
+    changed(SEND, RC_SEND_ONLY, 0, (frame) => {
+      writeU16(frame.bytes, frame.ip + 2, readU16(frame.bytes, frame.ip + 2) + 4);
+      return undefined;
+    }),
+  3: () =>
+    changed('send-rc-mtu1024-v6', RC_SEND_ONLY, 0, (frame) => {
+      writeU16(frame.bytes, frame.ip + 4, readU16(frame.bytes, frame.ip + 4) + 4);
+      return undefined;
+    }),
+  5: () => changed(SEND, RC_SEND_ONLY, -1, set(1, 0x28, 'ip')),
+  6: () => changed(SEND, RC_SEND_ONLY, -1, set(1, 0x02, 'ip')),
+  7: () => changed(SEND, RC_SEND_ONLY, -1, set(3, 0xb8, 'udp')),
+  8: () =>
+    changed(SEND, RC_SEND_LAST, 0, (frame) => {
+      const end = frame.udp + readU16(frame.bytes, frame.udp + 4);
+      writeU16(frame.bytes, frame.udp + 4, end - frame.udp - 4);
+      return frame.sealed(end);
+    }),
+  9: () => changed(SEND, RC_SEND_ONLY, 0, set(6, 0x12, 'udp')),
+  10: () => changed(SEND, RC_SEND_ONLY, -1, set(1, 0x01, 'udp')),
+  11: () =>
+    changed(SEND, RC_ACK, -1, (frame) => {
+      frame.sealed();
+      frame.bytes[frame.bth + 16] ^= 0x40;
+      return frame.bytes;
+    }),
+  16: () => changed(SEND, RC_ACK, -1, set(1, 0x01)),
+  17: () => changed(SEND, RC_ACK, -1, set(1, 0x10)),
+  19: () => changed(SEND, RC_SEND_ONLY, 0, set(8, 0x81)),
+  23: () => changed('pingpong-rc-v4', RC_SEND_FIRST, 4, set(0, RC_SEND_MIDDLE)),
+  25: () => changed('pingpong-rc-v4', RC_SEND_FIRST, 4, (frame) => frame.resized(1020)),
+  26: () => changed('pingpong-rc-v4', RC_SEND_LAST, 4, (frame) => frame.resized(0)),
+  27: () => changed(SEND, RC_SEND_ONLY_IMM, -1, (frame) => frame.resized(1028, 16)),
+  28: () =>
+    changed('nak-access-read-rc-v6', RC_READ_REQUEST, 0, (frame) => {
+      writeU32(frame.bytes, frame.bth + 24, 0x80000001);
+      return undefined;
+    }),
+  29: () =>
+    changed('write-rc-mtu1024-v4', RC_WRITE_FIRST, 0, (frame) => {
+      writeU32(frame.bytes, frame.bth + 24, readU32(frame.bytes, frame.bth + 24) + 1);
+      return undefined;
+    }),
+  30: () => changed(SEND, RC_ACK, -1, set(0, 0x15)),
+  31: () => changed('pingpong-rc-v4', RC_SEND_FIRST, 4, set(1, 0x80)),
+  32: () => changed('pingpong-rc-v4', RC_SEND_FIRST, 4, (frame) => frame.resized(512)),
+  33: () => conversation(numbered(3)),
+  35: () => conversation(longRead(0x80000000)),
+  36: () =>
+    changed(SEND, RC_ACK, -1, (frame) => {
+      add24(frame.bytes, frame.bth + 9, -4);
+      return undefined;
+    }),
+  40: () =>
+    changed(SEND, RC_ACK, 4, (frame) => {
+      add24(frame.bytes, frame.bth + 13, 1);
+      return undefined;
+    }),
+  45: () => conversation(gap(0x60, 11)),
+  51: () => sentAgainAfter(20_000_000n),
+  58: () => changed('rnr-nak-rc-v4', RC_ACK, 1, set(12, 0x20)),
+  61: () => changed('read-rc-mtu1024-v4', RC_READ_RESPONSE_FIRST, 1, set(0, RC_READ_RESPONSE_LAST)),
+  62: () => changed('read-rc-mtu1024-v4', RC_READ_RESPONSE_LAST, 1, (frame) => frame.resized(8, 16)),
+  63: () => changed('loss-resp-read-rc-v4', RC_READ_REQUEST, -1, set(19, 1)),
+  66: () => conversation(reads(1)),
+  80: () => changed(SEND, RC_ACK, 4, set(12, 0x62)),
+  82: () => changed(SEND, RC_ACK, -1, set(12, 0x64)),
+  84: () => conversation(cnp(5)),
+  91: () => changed('cm-rping-v4', 0x64, 0, set(22, 1)),
+  92: () => changed('cm-reject-v4', 0x64, -1, set(20 + 24 + 11, 13)),
+};
+
+/** What the crafted conversations are before the change: nobody breaks a rule. */
+const SOUND: Readonly<Record<number, () => CapturedPacket[]>> = {
+  33: () => conversation(numbered(0)),
+  35: () => conversation(longRead(0x7fffff00)),
+  45: () => conversation(gap(0x1f, 10)),
+  51: () => sentAgainAfter(70_000_000n),
+  66: () => conversation(reads(2)),
+  84: () => conversation(cnp(0)),
+};
+
+describe('a capture in which one packet breaks one rule', () => {
+  it('exists for every rule that audit judges', () => {
+    expect(Object.keys(MUTANTS).map(Number)).toEqual(JUDGED_RULES.map(({ id }) => id));
+  });
+
+  it.each(Object.entries(MUTANTS))('rule %s, and no other, is found broken', (id, mutant) => {
+    const report = audited(mutant(), { capturedAt: '10.77.0.2' });
+    expect(broken(report), JSON.stringify(report.findings, undefined, 1)).toEqual([Number(id)]);
+  });
+
+  it.each(Object.entries(SOUND))('rule %s is kept before the change', (id, sound) => {
+    const report = audited(sound());
+    expect(broken(report)).toEqual([]);
+    expect(report.rules.find(({ rule }) => rule === Number(id))?.passed).toBeGreaterThan(0);
+  });
+
+  it('is not found when the rule is not asked for', () => {
+    const report = audited(MUTANTS[36](), { rules: [1, 2, 40] });
+    expect(broken(report)).toEqual([]);
+    expect(report.rules.map(({ rule }) => rule)).toEqual([1, 2, 40]);
+    expect(report.findings).toEqual([]);
+  });
+});

@@ -1,0 +1,195 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CaptureCopy } from '../../src/capture/capture-copy.js';
+import { type CapturedPacket, CaptureReader } from '../../src/capture/capture-reader.js';
+import { Frame, golden, goldenPath } from '../audit/golden.js';
+import { isBuilt } from '../e2e/executable.js';
+import { documentOf } from '../support/documents.js';
+import { run } from './run-in-process.js';
+
+const SEND = 'send-rc-mtu1024-v4';
+const SOUND = goldenPath(`${SEND}.pcapng`);
+
+let folder: string;
+/** MSN of packet 9, an ACK, is one too high: rule 40. */
+let broken: string;
+/** Reserved bits of packet 1 are set: rule 19, which is a should. */
+let untidy: string;
+/** The source address of each packet was changed, and no ICRC. */
+let anonymous: string;
+
+async function capture(name: string, packets: readonly CapturedPacket[]): Promise<string> {
+  const path = join(folder, name);
+  const copy = await CaptureCopy.create(path);
+  for (const packet of packets) await copy.add(packet);
+  await copy.close();
+  return path;
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'rocev2-audit-'));
+  const change = (edit: (frame: Frame, index: number) => Uint8Array) =>
+    golden(SEND).map((packet, i) => ({ ...packet, bytes: edit(new Frame(packet.bytes), i) }));
+  const acks = golden(SEND).flatMap(({ bytes }, i) => (new Frame(bytes).opcode === 0x11 ? [i] : []));
+  broken = await capture(
+    'broken.pcapng',
+    change((frame, i) => {
+      if (i === acks[4]) frame.bytes[frame.bth + 15]++;
+      return frame.sealed();
+    }),
+  );
+  untidy = await capture(
+    'untidy.pcapng',
+    change((frame, i) => {
+      if (i === 0) frame.bytes[frame.bth + 8] |= 1;
+      return frame.sealed();
+    }),
+  );
+  anonymous = await capture(
+    'anonymous.pcapng',
+    change((frame) => {
+      frame.bytes[frame.ip + 13] = 99;
+      frame.bytes[frame.ip + 17] = 99;
+      return frame.bytes;
+    }),
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const file = (name: string) => join(folder, name);
+
+describe('rocev2 audit', () => {
+  it('a sound capture ends with 0, and a document that follows its schema', async () => {
+    const { exitCode, stdout } = await run(['audit', SOUND]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('25 RoCEv2 packets in 2 flows, 1 connection with both directions.');
+    const json = await run(['audit', SOUND, '--json']);
+    expect(documentOf('audit', json.stdout)).toMatchObject({ file: SOUND, connections: 1, findings: [] });
+  });
+
+  it('a broken rule of level must ends with 4, and is told in a sentence', async () => {
+    const { exitCode, stdout, stderr } = await run(['audit', broken]);
+    expect(exitCode).toBe(4);
+    expect(stderr).toBe('rocev2: 1 rule broken: 40\n');
+    expect(stdout).toMatch(
+      /Rule 40 broken 1 time \(must; 9\.7\.7\): The MSN counts completed messages\.\n {2}packet \d+, 10\.77\.0\.3 -> 10\.77\.0\.2 QP 0x\w{6}: the MSN is \d+; the messages up to PSN \w{6} make it \d+\n/,
+    );
+    expect((await run(['audit', broken, '--rules', '1-39,41-111'])).exitCode).toBe(0);
+    expect((await run(['audit', broken, '--rules', '40'])).exitCode).toBe(4);
+  });
+
+  it('a broken rule of level should counts with --strict', async () => {
+    expect((await run(['audit', untidy])).exitCode).toBe(0);
+    expect((await run(['audit', untidy, '--strict'])).exitCode).toBe(4);
+  });
+
+  it('--explain tells the rule, and with a file what happened around it', async () => {
+    const alone = await run(['audit', '--explain', '40']);
+    expect(alone).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(alone.stdout).toContain('Rule 40 (must): The MSN counts completed messages.\nSource: 9.7.7\n');
+    const told = await run(['audit', broken, '--explain', '40']);
+    expect(told.exitCode).toBe(4);
+    const marked = told.stdout.split('\n').filter((line) => line.startsWith('>'));
+    expect(marked).toHaveLength(1);
+    expect(marked[0]).toContain('ACKNOWLEDGE');
+    expect((await run(['audit', '--explain', '12'])).stdout).toContain(
+      'Audit does not judge it: somebody has to send one.',
+    );
+  });
+
+  it('--sarif, --junit and --annotate write what was found', async () => {
+    const [sarif, junit, annotated] = ['found.sarif', 'found.xml', 'found.pcapng'].map(file);
+    await run(['audit', broken, '--sarif', sarif, '--junit', junit, '--annotate', annotated]);
+    const [result] = JSON.parse(readFileSync(sarif, 'utf8')).runs[0].results;
+    expect(result).toMatchObject({ ruleId: 'ROCE040', level: 'error' });
+    const xml = readFileSync(junit, 'utf8');
+    expect(xml).toContain('<testsuites tests="38" failures="1"');
+    expect(xml).toContain('<failure type="must" message="The MSN counts completed messages.">packets ');
+    const comments = [...new CaptureReader(readFileSync(annotated))].flatMap(({ comment }, i) =>
+      comment ? [[i + 1, comment]] : [],
+    );
+    expect(comments).toEqual([
+      [result.properties.packets[0], expect.stringMatching(/^rule 40, violation: the MSN is/)],
+    ]);
+  });
+
+  it('--fix-icrc repairs ICRCs, and nothing else', async () => {
+    expect((await run(['audit', anonymous, '--rules', '11'])).exitCode).toBe(4);
+    const fixed = file('fixed.pcapng');
+    const { exitCode, stdout } = await run(['audit', anonymous, '--fix-icrc', fixed]);
+    expect([exitCode, stdout]).toEqual([0, `${fixed} has 25 packets; 25 ICRCs repaired.\n`]);
+    expect((await run(['audit', fixed])).exitCode).toBe(0);
+    expect((await run(['audit', SOUND, '--fix-icrc', file('same.pcapng')])).stdout).toContain('0 ICRCs repaired');
+  });
+
+  it('mistakes are told, and nothing is lost', async () => {
+    expect(await run(['audit'])).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('name a capture file') });
+    expect((await run(['audit', file('nowhere')])).stderr).toContain('there is no such file');
+    expect((await run(['audit', 'README.md'])).stderr).toContain('not a pcapng or pcap file');
+    expect(await run(['audit', SOUND, '--rules', '4'])).toMatchObject({ exitCode: 2 });
+    expect((await run(['audit', SOUND, '--rules', '0-5'])).stderr).toContain("'0-5' is no rule or range of rules");
+    expect((await run(['audit', SOUND, '--sarif', file('no/folder')])).exitCode).toBe(1);
+    const cut = file('cut.pcapng');
+    writeFileSync(cut, readFileSync(SOUND).subarray(0, 2000));
+    expect(await run(['audit', cut])).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining('RoCEv2 packets'),
+      stderr: expect.stringContaining('is damaged at byte'),
+    });
+    const interrupt = new AbortController();
+    interrupt.abort();
+    expect((await run(['audit', SOUND], { interrupted: interrupt.signal })).exitCode).toBe(0); // shorter than a look
+  });
+});
+
+describe('rocev2 icrc', () => {
+  const HEX =
+    '45000034123440004011a481c0000201c0000202c00012b700200000' + '0430ffff000000118012345668656c6c6f000000a18a5a39';
+  const words = HEX.match(/.{4}/g)!;
+
+  it('takes plain digits, tcpdump, xxd and hexdump', async () => {
+    const rows = (size: number) =>
+      Array.from({ length: Math.ceil(words.length / size) }, (_unused, i) => words.slice(size * i, size * (i + 1)));
+    const offset = (i: number, digits: number) => (16 * i).toString(16).padStart(digits, '0');
+    const tcpdump = ['12:00:00.1 IP a > b: UDP', ...rows(8).map((row, i) => `\t0x${offset(i, 4)}:  ${row.join(' ')}`)];
+    const xxd = rows(8).map((row, i) => `${offset(i, 8)}: ${row.join(' ')}  E..4.4@.@...abcd`);
+    const hexdump = rows(8).map((row, i) => `${offset(i, 8)}  ${row.join('').match(/../g)!.join(' ')}  |E..4.4@.|`);
+    for (const text of [HEX, words.join(' '), tcpdump.join('\n'), xxd.join('\n'), hexdump.join('\n')]) {
+      const { exitCode, stdout } = await run(['icrc', text]);
+      expect([text, exitCode, stdout]).toEqual([text, 0, 'computed  a18a5a39\ncarried   a18a5a39  right\n']);
+    }
+    expect((await run(['icrc', `${'02'.repeat(12)}0800${HEX}`])).exitCode).toBe(0);
+  });
+
+  it('ends with 4 when the packet has another', async () => {
+    const { exitCode, stdout } = await run(['icrc', HEX.replace(/a18a5a39$/, '00000000'), '--json']);
+    expect(exitCode).toBe(4);
+    const expected = { computed: 'a18a5a39', carried: '00000000', isRight: false };
+    expect(documentOf('icrc', stdout)).toMatchObject(expected);
+  });
+
+  it('says what it needs', async () => {
+    expect((await run(['icrc', 'hello'])).stderr).toContain('two hex digits a byte');
+    expect((await run(['icrc', '4500'])).stderr).toContain('give all bytes from the IP header to the ICRC');
+  });
+});
+
+describe('rocev2 info', () => {
+  it('prints addresses and abilities, and a document that follows its schema', async () => {
+    const { exitCode, stdout } = await run(['info']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('UDP port 4791 over IPv4');
+    const document = documentOf('info', (await run(['info', '--json'])).stdout);
+    const addresses = document['addresses'] as Array<Record<string, unknown>>;
+    expect(addresses.map(({ address }) => address)).toContain('127.0.0.1');
+    expect(addresses.find(({ address }) => address === '127.0.0.1')?.['gid']).toBe('00000000000000000000ffff7f000001');
+  });
+});
+
+it.runIf(isBuilt)('docs/conformance.md is what the catalogue says', async () => {
+  await promisify(execFile)(process.execPath, ['scripts/conformance-doc.js', '--check']);
+});
