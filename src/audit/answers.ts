@@ -20,7 +20,7 @@ import type { RocePacket } from '../packet/roce.js';
 import type { Judge } from './judge.js';
 import { isPathMtu } from './message-order.js';
 import type { ReadSpan } from './read-spans.js';
-import { hex, type Requests } from './requests.js';
+import { hex, packetsOf, type Requests } from './requests.js';
 
 /** The answers to one queue pair. */
 export class Answers {
@@ -50,7 +50,7 @@ export class Answers {
     const { syndrome, msn } = packet;
     const kind = syndromeKind(syndrome);
     const isAck = kind === SYNDROME_KIND_ACK;
-    if (position >= requests.next) {
+    if (requests.isUnsent(position)) {
       requests.ghost ??= { position, packet: judge.packet, timeNs };
       return;
     }
@@ -67,7 +67,7 @@ export class Answers {
 
   #judgeDirection(packet: RocePacket, requests: Requests, acknowledges: number, judge: Judge): void {
     const { msn } = packet;
-    if (acknowledges < this.#newestPosition) {
+    if (this.#newestMsn >= 0 && acknowledges < this.#newestPosition) {
       // An older MSN is that of an answer which others have overtaken on the way.
       if (psnDiff(msn, this.#newestMsn) > 0) {
         judge.violation(
@@ -168,15 +168,20 @@ export class Answers {
     position: number,
     judge: Judge,
   ): void {
-    const asks = [span, ...span.asks].filter(({ first, last }) => position >= first && position <= last);
+    const { mtu } = requests.order;
+    const asks = [span, ...span.asks]
+      .map(({ first, bytes }) => ({ first, last: first + packetsOf(bytes, mtu) - 1 }))
+      .filter(({ first, last }) => position >= first && position <= last);
+    // A responder may end an answer where a newer request asks for the rest.
+    const isCutShort = span.asks.some(({ first }) => first === position + 1);
     const isRestart = position !== span.first || (position === 0 && !requests.isFromStart);
     const fits = asks.filter(({ first, last }) => {
       const isLast = position === last;
       const begins = position === first;
-      if (info.place === PLACE_ONLY) return isLast && begins;
+      if (info.place === PLACE_ONLY) return (isLast || isCutShort) && begins;
       if (info.place === PLACE_FIRST) return !isLast && begins;
       if (info.place === PLACE_MIDDLE) return !isLast && isRestart;
-      return info.place === PLACE_LAST && isLast && isRestart;
+      return info.place === PLACE_LAST && (isLast || isCutShort) && isRestart;
     });
     const index = position - span.first;
     const count = span.last - span.first + 1;
@@ -186,7 +191,6 @@ export class Answers {
       judge.violation(61, text, span.packet);
       return;
     }
-    const { mtu } = requests.order;
     const expected = position === span.last ? span.bytes - index * mtu : mtu;
     if (payloadBytes === expected) judge.pass(62);
     else {

@@ -1,11 +1,11 @@
 /** The READs and atomics of one direction that may still be answered or asked for again. Bounded: the oldest are forgotten. */
 
-/** Positions that one request asks for. */
+/** What one request asks for. */
 export interface Ask {
   /** Position of the request. */
   readonly first: number;
-  /** Position of the last response. */
-  readonly last: number;
+  /** From there on. */
+  readonly bytes: number;
 }
 
 /** One READ or atomic, as it was asked for first. Positions are PSNs counted on without wrap. */

@@ -86,6 +86,11 @@ export class Requests {
     this.msnBase = 0;
   }
 
+  /** Whether the position is one that no request can have had so far. */
+  isUnsent(position: number): boolean {
+    return position >= this.next + this.#slack;
+  }
+
   /** The position of a PSN, near the newest one. */
   position(psn: number): number {
     return this.next + psnDiff(psn, this.psn(this.next));
@@ -110,7 +115,9 @@ export class Requests {
   isForeign(psn: number): boolean {
     if (this.next < 0) return false;
     const distance = psnDiff(psn, this.psn(this.next));
-    return distance > RESTART_PSNS + this.#slack || this.next + distance < 0;
+    // What came before the first request that was seen may be sent again, unless that was the first of all.
+    const earliest = this.isFromStart ? 0 : -RESTART_PSNS;
+    return distance > RESTART_PSNS + this.#slack || this.next + distance < earliest;
   }
 
   /** Takes the next request of a reliable connection. */
@@ -289,7 +296,7 @@ export class Requests {
     this.timer.sentAgain(position, timeNs, wasHole || this.spans.outstanding > 0, judge);
     const { kind, place } = packet.info;
     if (kind === OP_READ_REQUEST) {
-      if (span?.isRead === true && span.last >= 0) this.#judgeReadAgain(packet, position, span, judge);
+      if (span?.isRead === true) this.#judgeReadAgain(packet, position, span, judge);
     } else if (span?.isRead === true && span.last > span.first && position > span.first) {
       judge.violation(
         33,
@@ -305,8 +312,8 @@ export class Requests {
   /** All of the READ from here on, or a part: a requester that has received what follows asks for less. */
   #judgeReadAgain(packet: RocePacket, position: number, span: ReadSpan, judge: Judge): void {
     const { mtu } = this.order;
-    this.spans.askAgain(span, { first: position, last: position + packetsOf(packet.dmaLength, mtu || MTU_MIN) - 1 });
-    if (mtu === 0) return;
+    this.spans.askAgain(span, { first: position, bytes: packet.dmaLength });
+    if (mtu === 0 || span.last < 0) return;
     const advanced = (position - span.first) * mtu;
     const address = (high: number, low: number) => (BigInt(high) << 32n) | BigInt(low);
     const expected = address(span.vaHigh, span.vaLow) + BigInt(advanced);
@@ -343,7 +350,7 @@ export class Requests {
 }
 
 /** Responses that so many bytes take (IBTA vol. 1 §9.7.2). */
-function packetsOf(bytes: number, mtu: number): number {
+export function packetsOf(bytes: number, mtu: number): number {
   return Math.max(1, Math.ceil(bytes / mtu));
 }
 

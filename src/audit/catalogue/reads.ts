@@ -11,7 +11,7 @@ export const READ_RULES: RuleSection = {
       'READ responses have the PSNs of their request, and FIRST, MIDDLE, LAST or ONLY by their place.',
       '9.7.5.1',
       judged(
-        'each response against its request; a response that begins anew in the middle must follow a request from there',
+        'each response against its request and those that asked for a part again; an answer may end where a newer request begins',
       ),
     ),
     must(
