@@ -85,6 +85,7 @@ const pure = [
   'window',
   'storage-rpc/nbd/protocol',
   'storage-rpc/fair',
+  'storage-rpc/nvme',
   'storage-rpc/link',
   'storage-rpc/pool',
   'storage-rpc/sk',

@@ -116,6 +116,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/disk.js'),
   },
   {
+    name: 'nvme',
+    summary: 'an NVMe over Fabrics target over RDMA and TCP, for the Linux kernel and others',
+    load: () => import('./commands/nvme.js'),
+  },
+  {
     name: 'fluid',
     summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
     load: () => import('./commands/fluid.js'),

@@ -15,8 +15,11 @@ import type { EstatsSnapshot } from '../estats/endpoint-document.js';
 import type { HistogramDocument } from '../estats/http-handler.js';
 import type { ScenarioResult } from '../sim/scenario/result.js';
 import type { ScenarioFile } from '../sim/scenario/schema.js';
+import type { NamespaceCounters } from '../storage-rpc/live/nvme-target-server.js';
 import type { StorageClientReport } from '../storage-rpc/live/storage-client.js';
 import type { NbdCounters } from '../storage-rpc/nbd/server-connection.js';
+import type { DiscoveredSubsystem } from '../storage-rpc/nvme/discovery.js';
+import type { ControllerIdentity, NamespaceIdentity } from '../storage-rpc/nvme/host/nvme-host.js';
 import type { SkServerCounters } from '../storage-rpc/sk/server-session.js';
 import type { BufferPools } from '../switch/buffer-policy.js';
 import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
@@ -202,6 +205,48 @@ export interface DiskServeResult extends SkServerCounters {
   readonly seconds: number;
 }
 
+/** The fields of `nvme target --json`: what a target served. */
+export interface NvmeTargetResult {
+  /** Addresses of its discovery log page. */
+  readonly ports: ReadonlyArray<{
+    /** Transport of connections to it. */
+    readonly transport: 'rdma' | 'tcp';
+    /** IP address. */
+    readonly address: string;
+    /** Port of RDMA_PS_TCP, or of TCP. */
+    readonly port: number;
+  }>;
+  /** In the order of the command line. */
+  readonly subsystems: ReadonlyArray<{
+    /** NVMe qualified name. */
+    readonly nqn: string;
+    /** Its namespaces. */
+    readonly namespaces: readonly NamespaceCounters[];
+  }>;
+  /** Time from the start to Ctrl-C. */
+  readonly seconds: number;
+  /** Queues that connected. */
+  readonly queues: number;
+  /** Commands that came in. */
+  readonly commands: number;
+  /** Commands that were answered with an error, hosts' probing among them. */
+  readonly refused: number;
+}
+
+/** The fields of `nvme discover --json`. */
+export interface NvmeDiscoverResult {
+  /** In the order of the discovery log page. */
+  readonly subsystems: readonly DiscoveredSubsystem[];
+}
+
+/** The fields of `nvme list --json`. */
+export interface NvmeListResult {
+  /** NQN of the subsystem. */
+  readonly nqn: string;
+  /** Ascending by ID. */
+  readonly namespaces: readonly NamespaceIdentity[];
+}
+
 /** The fields of `disk nbd --json`. */
 export interface DiskNbdResult extends NbdCounters {
   /** NBD URI of the disk. */
@@ -360,6 +405,14 @@ export interface Results {
   readonly 'disk-nbd': DiskNbdResult;
   /** `rocev2 disk bench`. */
   readonly 'disk-bench': DiskBenchResult;
+  /** `rocev2 nvme target`. */
+  readonly 'nvme-target': NvmeTargetResult;
+  /** `rocev2 nvme discover`. */
+  readonly 'nvme-discover': NvmeDiscoverResult;
+  /** `rocev2 nvme list`. */
+  readonly 'nvme-list': NvmeListResult;
+  /** `rocev2 nvme id-ctrl`. */
+  readonly 'nvme-id-ctrl': ControllerIdentity;
   /** `rocev2 estats top`. */
   readonly 'estats-top': Endpoints<EstatsSnapshot>;
   /** `rocev2 estats hist`. */

@@ -126,6 +126,42 @@ describe('documents of --json follow their schemas', () => {
     expect(await ran('report', 'report', folder)).toMatchObject({ sections: [{ file: 'fluid.json' }] });
   });
 
+  it('nvme target, and what it answers to discover, list and id-ctrl', async () => {
+    const port = String(await freePort());
+    const at = ['-p', port, '--json'];
+    const nqn = 'nqn.2026-11.rocev2:db';
+    const interrupt = new AbortController();
+    const args = [
+      'nvme',
+      'target',
+      '--disk',
+      'db=memory',
+      '--size',
+      '1MiB',
+      '--transport',
+      'tcp',
+      '--bind',
+      HERE,
+      ...at,
+    ];
+    let isReady = () => {};
+    const ready = new Promise<void>((resolve) => {
+      isReady = resolve;
+    });
+    const onStderr = (soFar: string) => void (soFar.includes('Ctrl-C') && isReady());
+    const target = run(args, { interrupted: interrupt.signal, onStderr });
+    await ready;
+    const { subsystems } = await ran('nvme-discover', 'nvme', 'discover', HERE, '-p', port);
+    expect(subsystems).toMatchObject([{ nqn, transport: 'tcp', address: HERE, service: port }]);
+    const { namespaces } = await ran('nvme-list', 'nvme', 'list', HERE, '-p', port, '--nqn', nqn);
+    expect(namespaces).toMatchObject([{ nsid: 1, sizeBytes: 1 << 20, blockBytes: 512 }]);
+    expect(await ran('nvme-id-ctrl', 'nvme', 'id-ctrl', HERE, '-p', port, '--nqn', nqn)).toMatchObject({ nqn });
+    interrupt.abort();
+    const { stdout, stderr, exitCode } = await target;
+    expect(exitCode, stderr).toBe(0);
+    expect(documentOf('nvme-target', stdout)).toMatchObject({ queues: 3, subsystems: [{ nqn }] });
+  });
+
   it('switch', async () => {
     const ports = [
       '--port',

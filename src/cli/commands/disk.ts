@@ -23,7 +23,7 @@ import {
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
-const BACKEND_HELP = 'memory, file:PATH or nbd:URI';
+const BACKEND_HELP = 'memory, file:PATH, nbd:URI, nvme+tcp://HOST/NQN or nvme+rdma://HOST/NQN';
 
 /** Adds `rocev2 disk` to `program`. */
 export function register(program: Command, io: CliIo): void {

@@ -12,6 +12,7 @@ import { Scrubber } from '../../storage-rpc/disk/scrubber.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { choiceOption, sizeOption } from '../options.js';
 import type { Output } from '../output.js';
+import { openNvmeBackend } from './nvme-backend.js';
 
 /** The options in the program's units. */
 export interface BackendFlags {
@@ -55,12 +56,13 @@ export interface OwnDisk extends AsyncDisposable {
   facts(): DiskDocument['file'];
 }
 
-/** Opens the disk; rejects as `openBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
+/** Opens the disk; rejects as `openBackend` and `openNvmeBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
 export async function openOwnDisk(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
   const { size, create, name, provision, tableMemory, scrub } = flags;
   if (scrub !== undefined && !backend.startsWith('file:')) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'only a disk in a file can be scrubbed', 'leave out --scrub');
   }
+  if (backend.startsWith('nvme')) return openNamespace(backend, flags);
   const onNotice = (notice: string) => output.note(notice);
   const device = await openBackend(backend, size, {
     ...(create !== undefined && { create }),
@@ -100,4 +102,21 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
       await device.close();
     },
   };
+}
+
+/** The target decides everything about a namespace but who uses it. */
+async function openNamespace(backend: string, flags: BackendFlags): Promise<OwnDisk> {
+  const given = (['size', 'create', 'name', 'provision', 'tableMemory'] as const).find(
+    (flag) => flags[flag] !== undefined,
+  );
+  if (given === 'size') throw new RoceError('ERR_ROCE_CONFLICT', 'the target sets the size of a namespace');
+  if (given !== undefined) {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      'options of new disks and of files do not fit a namespace',
+      'leave them out',
+    );
+  }
+  const opened = await openNvmeBackend(backend);
+  return { device: opened.disk, facts: () => null, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }

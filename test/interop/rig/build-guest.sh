@@ -12,11 +12,12 @@ mkdir -p "$1"
 OUT=$(cd "$1" && pwd)
 export PATH=$PATH:/usr/sbin:/sbin LC_ALL=C
 
-PACKAGES="busybox-static coreutils dash ibverbs-providers ibverbs-utils iproute2 kmod libibverbs-dev perftest
- rdmacm-utils util-linux"
+PACKAGES="busybox-static coreutils dash e2fsprogs ibverbs-providers ibverbs-utils iproute2 kmod libibverbs-dev nvme-cli
+ perftest rdmacm-utils util-linux xfsprogs"
 MODULES="virtio_pci virtio_net virtio_console rdma_rxe ib_uverbs ib_umad rdma_ucm crc32_generic crc32_pclmul
- crc32c_generic sch_netem"
+ crc32c_generic sch_netem nvme_rdma nvme_tcp nvmet_rdma nvmet_tcp ext4 xfs"
 PROGRAMS="dash ip kmod rdma setsid ss stdbuf tc timeout
+ nvme blkdiscard e2fsck mkfs.ext4 mkfs.xfs xfs_repair
  ibv_devices ibv_devinfo ibv_rc_pingpong ibv_srq_pingpong ibv_uc_pingpong ibv_ud_pingpong
  cmtime rdma_client rdma_server rping rstream ucmatose udaddy
  ib_atomic_bw ib_atomic_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_write_bw ib_write_lat"
@@ -102,6 +103,8 @@ done
 gcc -O1 -Wall -o "$TREE/usr/bin/rigverbs" "$HERE/guest/rigverbs.c" -isystem "$TREE/usr/include" \
   -L "$TREE/$LIBRARIES" -Wl,-rpath-link,"$TREE/$LIBRARIES" -libverbs
 copy_elf usr/bin/rigverbs
+gcc -O2 -Wall -pthread -o "$TREE/usr/bin/rigio" "$HERE/guest/rigio.c"
+copy_elf usr/bin/rigio
 
 # --- the rest of a root file system -------------------------------------------------------------------------------
 mkdir -p "$ROOT"/{etc,dev,proc,sys,run,tmp,root,mnt,var}
@@ -123,7 +126,8 @@ cat > "$OUT/versions.json" <<JSON
   "kernelPackage": "$(version "$KERNEL_PACKAGE")",
   "rdmaCore": "$(version ibverbs-providers)",
   "perftest": "$(version perftest)",
-  "iproute2": "$(version iproute2)"
+  "iproute2": "$(version iproute2)",
+  "nvmeCli": "$(version nvme-cli)"
 }
 JSON
 rm -rf "$ARCHIVES" "$TREE" "$ROOT" "$OUT/dpkg"

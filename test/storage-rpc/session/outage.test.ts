@@ -80,7 +80,7 @@ test('a server that stands still for 120 s, and then finds all connections that 
   await rig.pass(120 * SECOND);
   expect(waiting.length).toBeGreaterThan(10);
   isStopped = false;
-  for (const end of waiting) rig.server.accept(new TcpServerChannel(end));
+  for (const end of waiting) rig.server.accept(new TcpServerChannel(end, rig));
   await rig.until(Promise.all(writes));
   expect([...disk.executed.values()]).toEqual(Array(200).fill(1));
   expect(says).toEqual([

@@ -1,0 +1,158 @@
+/** `rocev2 nvme`: NVMe over Fabrics, target and host. */
+
+import { type Command, Option } from 'commander';
+import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
+import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
+import { addNicOptions } from '../nic-options.js';
+import { parseDisk } from '../nvme/disk-option.js';
+import { addHostOptions, NVME_TRANSPORTS, type NvmeHostFlags } from '../nvme/host.js';
+import { runDiscover, runIdController, runList, type SubsystemFlags } from '../nvme/queries.js';
+import { type NvmeTargetOptions, runNvmeTarget } from '../nvme/target.js';
+import {
+  addressOption,
+  choiceOption,
+  countOption,
+  listOption,
+  optionWithDefault,
+  portOption,
+  sizeOption,
+  textOption,
+} from '../options.js';
+import { type CliIo, Output } from '../output.js';
+
+/** Adds `rocev2 nvme` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  const nvme = program
+    .command('nvme')
+    .description('Serve disks over NVMe over Fabrics, and ask targets what they have.')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 nvme target --disk memory --size 1GiB
+  rocev2 nvme discover 127.0.0.1
+  rocev2 nvme help target                         # the options of a command`,
+    );
+  registerTarget(nvme, io);
+  registerDiscover(nvme, io);
+  registerList(nvme, io);
+  registerIdController(nvme, io);
+}
+
+function registerTarget(nvme: Command, io: CliIo): void {
+  const command = nvme
+    .command('target')
+    .description(
+      'Run an NVMe over Fabrics target over RDMA and TCP. Disks with one NAME are namespaces of one subsystem, in the ' +
+        'order given. It runs until Ctrl-C, then prints its counters.',
+    )
+    .addOption(
+      new Option(
+        '--disk <disk>',
+        '[NAME=]memory, [NAME=]file:PATH or [NAME=]nbd:URI; NAME is a word or an NQN (default NAME: disk); may be repeated',
+      )
+        .argParser(repeated(textOption(parseDisk)))
+        .makeOptionMandatory(),
+    )
+    .option('--size <size>', 'size of disks in memory and in new files', sizeOption)
+    .addOption(
+      optionWithDefault('--bind <addresses>', 'IP addresses of this side', listOption(addressOption), '127.0.0.1'),
+    )
+    .option('-p, --port <port>', 'port of RDMA and TCP', portOption, NVME_PORT)
+    .addOption(
+      optionWithDefault(
+        '--transport <list>',
+        NVME_TRANSPORTS.join(', '),
+        listOption(choiceOption(NVME_TRANSPORTS)),
+        NVME_TRANSPORTS.join(),
+      ),
+    )
+    .addOption(
+      new Option('--host <nqn>', 'only this host may connect (default: any); may be repeated').argParser(
+        repeated(textOption(checkedNqn)),
+      ),
+    )
+    .option('--read-only', 'hosts cannot write')
+    .option('--loss <rules>', 'fault rules of RDMA on this side, e.g. random=0.001 (docs/faults.md)')
+    .option('--seed <n>', 'seed for random fault rules', countOption);
+  addNicOptions(command, 'worker')
+    .option('--json', 'print one JSON document at the end')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 nvme target --disk memory --size 1GiB --bind 192.0.2.7
+  rocev2 nvme target --disk db=file:/var/tmp/db --disk log=file:/var/tmp/log --size 10GiB
+  nvme connect -t rdma -a 192.0.2.7 -n nqn.2026-11.rocev2:disk     # on the host`,
+    )
+    .action((options: NvmeTargetOptions & { readonly json?: true }) =>
+      runNvmeTarget(options, new Output(io, options.json === true)),
+    );
+}
+
+function registerDiscover(nvme: Command, io: CliIo): void {
+  const command = nvme
+    .command('discover')
+    .description('Print the subsystems that a target shows to this host.')
+    .argument('<host>', 'the target');
+  addHostOptions(command)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 nvme discover 192.0.2.7
+  rocev2 nvme discover 127.0.0.1 --transport rdma --bind 127.0.0.2`,
+    )
+    .action((host: string, options: NvmeHostFlags & { readonly json?: true }) =>
+      runDiscover(host, options, new Output(io, options.json === true)),
+    );
+}
+
+function registerList(nvme: Command, io: CliIo): void {
+  const command = nvme
+    .command('list')
+    .description('Print the namespaces of a subsystem.')
+    .argument('<host>', 'the target')
+    .requiredOption('--nqn <nqn>', 'NQN of the subsystem', textOption(checkedNqn));
+  addHostOptions(command)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 nvme list 192.0.2.7 --nqn nqn.2026-11.rocev2:disk`,
+    )
+    .action((host: string, options: SubsystemFlags & { readonly json?: true }) =>
+      runList(host, options, new Output(io, options.json === true)),
+    );
+}
+
+function registerIdController(nvme: Command, io: CliIo): void {
+  const command = nvme
+    .command('id-ctrl')
+    .description('Print what the controller of a subsystem says of itself.')
+    .argument('<host>', 'the target')
+    .requiredOption('--nqn <nqn>', 'NQN of the subsystem', textOption(checkedNqn));
+  addHostOptions(command)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 nvme id-ctrl 192.0.2.7 --nqn nqn.2026-11.rocev2:disk`,
+    )
+    .action((host: string, options: SubsystemFlags & { readonly json?: true }) =>
+      runIdController(host, options, new Output(io, options.json === true)),
+    );
+}
+
+/** An option that may be repeated: all of its values. */
+function repeated<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => T[] {
+  return (text, before = []) => [...before, parse(text)];
+}
+
+function checkedNqn(text: string): string {
+  checkNqn(text);
+  return text;
+}

@@ -1,0 +1,32 @@
+/** `--disk` of `rocev2 nvme target`: the name of a subsystem, and where its bytes lie. */
+
+import { RoceError } from '../../core/errors.js';
+import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
+
+/** NQNs of subsystems that are given a short name. */
+const NQN_PREFIX = 'nqn.2026-11.rocev2:';
+/** The name of disks that are given none. */
+const NAME_DEFAULT = 'disk';
+/** A name has no colon, so that a backend cannot pass for one; a whole NQN is a name, too. */
+const NAMED = /^(nqn\.[^=\s]+|[A-Za-z0-9._-]+)=(.+)$/;
+
+/** A disk of the command line. */
+export interface DiskOption {
+  /** NQN of its subsystem. */
+  readonly nqn: string;
+  /** Backend, as `openBackend` takes it. */
+  readonly backend: string;
+}
+
+/** Reads `[NAME=]BACKEND`. Throws ERR_ROCE_MALFORMED for a name that cannot be one. */
+export function parseDisk(text: string): DiskOption {
+  const [, name = NAME_DEFAULT, backend = text] = NAMED.exec(text) ?? [];
+  const nqn = name.startsWith('nqn.') ? name : `${NQN_PREFIX}${name}`;
+  checkNqn(nqn);
+  if (/^(memory$|file:|nbd(\+unix)?:)/.test(backend)) return { nqn, backend };
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `'${text}' is not a disk`,
+    'give NAME=memory, NAME=file:PATH or NAME=nbd:URI',
+  );
+}

@@ -1,0 +1,70 @@
+/** What the commands of an NVMe over Fabrics host share: the way to a target. */
+
+import type { Command } from 'commander';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import { IpAddress } from '../../packet/address.js';
+import { NvmeDialer } from '../../storage-rpc/live/nvme-dialer.js';
+import { newHostName } from '../../storage-rpc/live/open-nvme.js';
+import { NvmeHost } from '../../storage-rpc/nvme/host/nvme-host.js';
+import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
+import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { localAddressTowards } from '../local-address.js';
+import { addressOption, choiceOption, portOption } from '../options.js';
+import { resolveHost } from '../resolve-host.js';
+
+/** Transports of NVMe over Fabrics. */
+export const NVME_TRANSPORTS = ['rdma', 'tcp'] as const;
+
+/** Options of commands that connect to a target. */
+export interface NvmeHostFlags {
+  /** Which transport. */
+  readonly transport: NvmeTransport;
+  /** Port of the target. */
+  readonly port: number;
+  /** RDMA: IP address of this side. */
+  readonly bind?: IpAddress;
+  /** NVMe qualified name by which subsystems know this side; a random one where none is given. */
+  readonly hostNqn?: string;
+}
+
+/** Adds the options to a command. */
+export function addHostOptions(command: Command): Command {
+  return command
+    .option('--transport <name>', NVME_TRANSPORTS.join(', '), choiceOption(NVME_TRANSPORTS), 'tcp')
+    .option('-p, --port <port>', 'port of the target', portOption, NVME_PORT)
+    .option('--bind <address>', 'rdma: IP address of this side (default: from the routing table)', addressOption)
+    .option('--host-nqn <nqn>', 'NQN of this host (default: a random one)');
+}
+
+/** Connects to a subsystem without I/O queues, asks something, and disconnects. Rejects with ERR_ROCE_CONNECT. */
+export async function askController<T>(
+  name: string,
+  { transport, port, bind, hostNqn }: NvmeHostFlags,
+  nqn: string,
+  ask: (host: NvmeHost) => Promise<T>,
+): Promise<T> {
+  const address = await resolveHost(name);
+  const local = bind ?? (transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined);
+  const device = transport === 'rdma' ? await openDevice({ address: local!.text }) : undefined;
+  try {
+    await using dialer = await NvmeDialer.open({ address, port, digests: true, ...(device && { device }) });
+    const host = await NvmeHost.connect({
+      ...newHostName(),
+      ...(hostNqn !== undefined && { hostNqn }),
+      dial: (qid, entries) => dialer.dial(qid, entries),
+      clock: SYSTEM_CLOCK,
+      nqn,
+      ioQueues: 0,
+      entries: 2,
+      keepAliveMs: 0,
+    });
+    try {
+      return await ask(host);
+    } finally {
+      await host.close();
+    }
+  } finally {
+    await device?.close();
+  }
+}

@@ -1,0 +1,99 @@
+/** `rocev2 nvme target`: disks for NVMe over Fabrics hosts until Ctrl-C. */
+
+import { formatBytes, NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import type { IpAddress } from '../../packet/address.js';
+import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
+import { NvmeTargetServer } from '../../storage-rpc/live/nvme-target-server.js';
+import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
+import { openBackend } from '../../storage-rpc/open-backend.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { openStorageDevice } from '../disk/rdma-options.js';
+import { untilInterrupted } from '../interruption.js';
+import type { NicOptions } from '../nic-options.js';
+import type { Output } from '../output.js';
+import { packageVersion } from '../package-version.js';
+import type { DiskOption } from './disk-option.js';
+
+/** Options of `rocev2 nvme target`. */
+export interface NvmeTargetOptions extends NicOptions {
+  /** In the order of the command line. */
+  readonly disk: readonly DiskOption[];
+  /** Size in bytes of disks in memory and in new files. */
+  readonly size?: number;
+  /** Addresses of this side. */
+  readonly bind: readonly IpAddress[];
+  /** Port of both transports. */
+  readonly port: number;
+  /** Which transports. */
+  readonly transport: readonly NvmeTransport[];
+  /** NQNs of the only hosts that may connect. */
+  readonly host?: readonly string[];
+  /** Hosts cannot write. */
+  readonly readOnly?: true;
+  /** Fault rules of RDMA on this side. */
+  readonly loss?: string;
+  /** Seed of random fault rules. */
+  readonly seed?: number;
+}
+
+/** Runs until Ctrl-C, which is the normal end of a server. */
+export async function runNvmeTarget(options: NvmeTargetOptions, output: Output): Promise<void> {
+  const opened: AsyncDisposable[] = [];
+  try {
+    await serve(options, output, opened);
+  } finally {
+    for (const resource of opened.reverse()) await resource[Symbol.asyncDispose]();
+  }
+}
+
+/** Everything that it opens goes to the end of `opened`. */
+async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDisposable[]): Promise<void> {
+  const { disk, size, bind, port, transport, host, readOnly = false } = options;
+  const disks = new Map<string, BlockDevice[]>();
+  for (const { nqn, backend } of disk) {
+    const device = await openBackend(backend, backend.startsWith('nbd') ? undefined : size);
+    opened.push(device);
+    disks.set(nqn, [...(disks.get(nqn) ?? []), device]);
+  }
+  const devices: RdmaDevice[] = [];
+  for (const { text } of transport.includes('rdma') ? bind : []) {
+    const device = await openStorageDevice({ address: text }, options);
+    opened.push(device);
+    devices.push(device);
+  }
+  const subsystems = [...disks].map(([nqn, disks]) => ({ nqn, disks, readOnly, ...(host && { hosts: host }) }));
+  const server = await NvmeTargetServer.open({
+    subsystems,
+    devices,
+    tcpAddresses: transport.includes('tcp') ? bind.map(({ text }) => text) : [],
+    port,
+    firmware: packageVersion(),
+  });
+  opened.push(server);
+  for (const device of devices) output.note(`RDMA by ${device.portDescription}`);
+  for (const { nqn, disks } of subsystems) {
+    output.note(`serving ${disks.map(({ sizeBytes }) => formatBytes(sizeBytes)).join(' and ')} as ${nqn}`);
+  }
+  for (const at of server.ports)
+    output.note(`listening on ${at.address} ${at.transport.toUpperCase()} port ${at.port}`);
+  output.note('Ctrl-C ends it');
+  const startNs = nowNs();
+  await untilInterrupted(output.io.interrupted);
+  const seconds = (nowNs() - startNs) / NS_PER_S;
+  await server.close();
+  report(server, [...disks.keys()], seconds, output);
+}
+
+function report(server: NvmeTargetServer, nqns: readonly string[], seconds: number, output: Output): void {
+  const { queues, commands, refused } = server.counters;
+  const subsystems = nqns.map((nqn) => ({ nqn, namespaces: [...server.namespaceCounters(nqn)!] }));
+  output.line(`${queues} queues, ${commands} commands, ${refused} of them answered with an error`);
+  for (const { nqn, namespaces } of subsystems) {
+    for (const { nsid, bytesRead, bytesWritten } of namespaces) {
+      output.line(`${nqn} ${nsid}: ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`);
+    }
+  }
+  const ports = server.ports.map(({ transport, address, port }) => ({ transport, address: address.text, port }));
+  output.document('nvme-target', { ports, subsystems, seconds, ...server.counters });
+}

@@ -1,0 +1,108 @@
+/** Makes the connections of an NVMe over Fabrics host: TCP sockets, or queue pairs by RDMA CM. */
+
+import { connectSocket } from '../../cm/connect-socket.js';
+import { ConnectionManager } from '../../cm/connection-manager.js';
+import { ConnectionRejected } from '../../cm/connection-rejected.js';
+import { RoceError } from '../../core/errors.js';
+import { IpAddress } from '../../packet/address.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { HostConnection } from '../nvme/host/host-connection.js';
+import { RdmaHostConnection } from '../nvme/host/rdma-host-connection.js';
+import { TcpHostConnection } from '../nvme/host/tcp-host-connection.js';
+import { encodeQueueRequest, rejectionText } from '../nvme/rdma/private-data.js';
+import { SocketStream } from './socket-stream.js';
+
+/** Where a target is, and how to get there. */
+export interface NvmeAddress {
+  /** IP address of the target. */
+  readonly address: string;
+  /** Port of TCP, or of RDMA_PS_TCP. */
+  readonly port: number;
+  /** For RDMA; it must not have a connection manager yet. Without it the transport is TCP. The caller closes it. */
+  readonly device?: RdmaDevice;
+  /** CRC-32C over headers and data of NVMe/TCP, if the target has them. */
+  readonly digests: boolean;
+}
+
+const POOL_BYTES_MAX = 16 << 20;
+const READS_MAX = 16;
+/** As the host of Linux. */
+const CONNECT_TIMEOUT_MS = 3_000;
+
+/** Connects queues to one target. */
+export class NvmeDialer implements AsyncDisposable {
+  readonly #target: NvmeAddress;
+  readonly #cm: ConnectionManager | undefined;
+
+  private constructor(target: NvmeAddress, cm: ConnectionManager | undefined) {
+    this.#target = target;
+    this.#cm = cm;
+  }
+
+  /** Rejects with ERR_ROCE_BUSY if the device has a connection manager already. */
+  static async open(target: NvmeAddress): Promise<NvmeDialer> {
+    const { device } = target;
+    return new NvmeDialer(target, device === undefined ? undefined : await ConnectionManager.open(device));
+  }
+
+  /** Connects a queue. Rejects with ERR_ROCE_CONNECT. */
+  dial(qid: number, entries: number): Promise<HostConnection> {
+    return this.#cm === undefined ? this.#dialTcp() : this.#dialRdma(this.#cm, qid, entries);
+  }
+
+  /** Ends the connection manager, and with it all its connections. */
+  async close(): Promise<void> {
+    await this.#cm?.close();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #dialTcp(): Promise<HostConnection> {
+    const { address, port, digests } = this.#target;
+    const socket = await connectSocket(address, port);
+    socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error('the target does not answer')));
+    const connection = await TcpHostConnection.over(new SocketStream(socket), { header: digests, data: digests });
+    socket.setTimeout(0);
+    return connection;
+  }
+
+  async #dialRdma(cm: ConnectionManager, qid: number, entries: number): Promise<HostConnection> {
+    const { device } = cm;
+    const pd = await device.createPd();
+    const connection = await RdmaHostConnection.create({
+      pd,
+      clock: device.clock,
+      entries,
+      poolBytesMax: POOL_BYTES_MAX,
+    });
+    try {
+      const { address, port } = this.#target;
+      const established = await cm.connect(IpAddress.parse(address), port, connection.qp, {
+        privateData: encodeQueueRequest({ qid, receives: entries, sends: entries }),
+        responderResources: READS_MAX,
+        initiatorDepth: 0,
+        timeoutMs: CONNECT_TIMEOUT_MS,
+      });
+      connection.disconnect = () => void established.disconnect();
+      void established.disconnected.then(() =>
+        connection.fail(new RoceError('ERR_ROCE_CONNECT', 'the target has disconnected')),
+      );
+      return connection;
+    } catch (error) {
+      await connection.close();
+      throw connectError(error as Error);
+    }
+  }
+}
+
+/** What the target says in its rejection, and a time limit, belong to ERR_ROCE_CONNECT. */
+function connectError(error: Error): Error {
+  const why = error instanceof ConnectionRejected ? rejectionText(error.privateData) : undefined;
+  const isLate = error instanceof RoceError && error.code === 'ERR_ROCE_TIMEOUT';
+  if (why === undefined && !isLate) return error;
+  const text = why === undefined ? error.message : `${error.message}: ${why}`;
+  return new RoceError('ERR_ROCE_CONNECT', text, undefined, { cause: error });
+}

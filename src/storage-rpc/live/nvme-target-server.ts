@@ -1,0 +1,298 @@
+/** An NVMe over Fabrics target on sockets: RDMA CM on the devices it is given, and TCP. */
+
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { CmListener } from '../../cm/cm-listener.js';
+import type { CmRequest } from '../../cm/cm-request.js';
+import { ConnectionManager } from '../../cm/connection-manager.js';
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
+import { Permits } from '../../core/permits.js';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import { IpAddress } from '../../packet/address.js';
+import { Access } from '../../verbs/access.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { MemoryRegion } from '../../verbs/memory-region.js';
+import type { ProtectionDomain } from '../../verbs/protection-domain.js';
+import type { BlockDevice } from '../disk/block-device.js';
+import { Door } from '../door.js';
+import type { NvmePort } from '../nvme/discovery.js';
+import { NVME_PORT } from '../nvme/opcodes.js';
+import { QUEUE_ENTRIES_MAX } from '../nvme/properties.js';
+import {
+  encodeQueueAcceptance,
+  encodeQueueRejection,
+  REJECT_STATUS,
+  readQueueRequest,
+} from '../nvme/rdma/private-data.js';
+import { RdmaTargetConnection, type RdmaTargetShare } from '../nvme/rdma/rdma-target-connection.js';
+import type { SubsystemInit } from '../nvme/subsystem.js';
+import { NvmeTarget } from '../nvme/target.js';
+import type { TargetQueue } from '../nvme/target-queue.js';
+import { TcpTargetConnection } from '../nvme/tcp/tcp-target-connection.js';
+import { BufferPool, type Slab } from '../pool/buffer-pool.js';
+import { SocketStream } from './socket-stream.js';
+
+/** A subsystem of a target server. */
+export interface NvmeSubsystemOptions {
+  /** NVMe qualified name. */
+  readonly nqn: string;
+  /** Its disks become namespaces 1, 2 and so on. The caller closes them. */
+  readonly disks: readonly BlockDevice[];
+  /** NQNs of the hosts that may connect. Default: any. */
+  readonly hosts?: readonly string[];
+  /** Hosts cannot write. Default false. */
+  readonly readOnly?: boolean;
+}
+
+/** Where a target server listens, and what it serves. */
+export interface NvmeTargetServerOptions {
+  /** At least one. */
+  readonly subsystems: readonly NvmeSubsystemOptions[];
+  /** Devices for RDMA; without them the target uses only TCP. The caller closes them. */
+  readonly devices?: readonly RdmaDevice[];
+  /** IP addresses for TCP; without them the target uses only RDMA. */
+  readonly tcpAddresses?: readonly string[];
+  /** Port of RDMA_PS_TCP and of TCP. Default 4420. */
+  readonly port?: number;
+  /** Bytes of memory for data in flight, of each transport. Default 64 MiB. */
+  readonly poolBytesMax?: number;
+  /** Firmware revision that hosts see, at most 8 characters. */
+  readonly firmware?: string;
+}
+
+const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
+  subsystems: true,
+  devices: true,
+  tcpAddresses: true,
+  port: true,
+  poolBytesMax: true,
+  firmware: true,
+};
+
+const POOL_BYTES_MAX = 64 << 20;
+/** Commands wait for memory; how many there can be, the queues limit. */
+const WAITERS_MAX = 65_536;
+/** Bytes of all outstanding READs: about as much as the port's link holds. */
+const PULL_BYTES_MAX = 4 << 20;
+const CONNECTION_LIMITS = { total: 4096, perAddress: 1024 };
+/** Entries of an admin queue, at most; a host posts so many receives, at least. */
+const ADMIN_ENTRIES_MAX = QUEUE_ENTRIES_MAX;
+const READS_MAX = 16;
+
+interface RdmaService {
+  readonly cm: ConnectionManager;
+  readonly pd: ProtectionDomain;
+  readonly listener: CmListener;
+  readonly share: RdmaTargetShare;
+}
+
+/** A target on the addresses of its devices, and on TCP. */
+export class NvmeTargetServer implements AsyncDisposable {
+  readonly #target: NvmeTarget;
+  readonly #pool: BufferPool<Slab>;
+  readonly #door = new Door(CONNECTION_LIMITS);
+  readonly #listeners: Server[] = [];
+  readonly #rdma: RdmaService[] = [];
+  /** Connections that are being made. */
+  readonly #accepting = new Set<Promise<void>>();
+
+  private constructor({ subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX }: NvmeTargetServerOptions) {
+    this.#target = new NvmeTarget({ subsystems: subsystems.map(subsystemInit), clock: SYSTEM_CLOCK, firmware });
+    this.#pool = new BufferPool<Slab>({
+      allocate: async (bytes) => ({ bytes: Buffer.allocUnsafeSlow(bytes), close: async () => {} }),
+      clock: SYSTEM_CLOCK,
+      bytesMax: poolBytesMax,
+      waitersMax: WAITERS_MAX,
+    });
+  }
+
+  /**
+   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no NQN, ERR_ROCE_CONFLICT
+   * for two subsystems of one name, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   */
+  static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
+    checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
+    const { devices = [], tcpAddresses = [], port = NVME_PORT, poolBytesMax } = options;
+    const server = new NvmeTargetServer(options);
+    try {
+      const ports: NvmePort[] = [];
+      for (const device of devices) {
+        await server.#listenOnRdma(device, port, poolBytesMax ?? POOL_BYTES_MAX);
+        ports.push({ transport: 'rdma', address: device.address, port });
+      }
+      for (const address of tcpAddresses) {
+        const tcpPort = await server.#listenOnTcp(address, port);
+        ports.push({ transport: 'tcp', address: IpAddress.parse(address), port: tcpPort });
+      }
+      server.#target.ports = ports;
+      server.ports = ports;
+      return server;
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+  }
+
+  /** The addresses that its discovery log page has. */
+  ports: readonly NvmePort[] = [];
+
+  /** Totals since the start. */
+  get counters(): NvmeTarget['counters'] {
+    return this.#target.counters;
+  }
+
+  /** Queues of hosts by transport. */
+  get connections(): NvmeTarget['connections'] {
+    return this.#target.connections;
+  }
+
+  /** Hosts' associations, those with discovery among them. */
+  get controllers(): number {
+    return this.#target.controllers;
+  }
+
+  /** Commands and bytes of a subsystem's namespaces, in their order; undefined where there is no such subsystem. */
+  namespaceCounters(nqn: string): readonly NamespaceCounters[] | undefined {
+    return this.#target.subsystem(nqn)?.namespaces.map(({ nsid, counters }) => ({ nsid, ...counters }));
+  }
+
+  /** Ends all connections. Disks and devices stay open. */
+  async close(): Promise<void> {
+    for (const listener of this.#listeners) listener.close();
+    for (const { listener } of this.#rdma) listener.close();
+    await this.#target.close();
+    await Promise.all(this.#accepting);
+    await this.#target.close(); // Connections accepted meanwhile.
+    for (const { cm, pd, share } of this.#rdma.splice(0)) {
+      await share.pool.close();
+      await cm.close();
+      await pd.close();
+    }
+    await this.#pool.close();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #listenOnTcp(host: string, port: number): Promise<number> {
+    const listener = createServer((socket) => this.#acceptTcp(socket));
+    listener.listen({ host, port });
+    try {
+      await once(listener, 'listening');
+    } catch (cause) {
+      const hint = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'another program uses the port' : undefined;
+      throw new RoceError('ERR_ROCE_IO', `cannot listen on ${host} TCP port ${port}`, hint, { cause });
+    }
+    this.#listeners.push(listener);
+    return (listener.address() as { port: number }).port;
+  }
+
+  #acceptTcp(socket: Socket): void {
+    let queue: TargetQueue | undefined;
+    socket.on('error', () => {}); // `close` follows, and the connection reports the failure.
+    if (!this.#door.admit(socket, () => queue?.isConnected === true)) return;
+    queue = this.#target.accept(
+      new TcpTargetConnection(new SocketStream(socket), socket.remoteAddress ?? '', this.#pool),
+    );
+  }
+
+  async #listenOnRdma(device: RdmaDevice, port: number, poolBytesMax: number): Promise<void> {
+    const cm = await ConnectionManager.open(device);
+    const pd = await device.createPd();
+    const pool = new BufferPool<MemoryRegion>({
+      allocate: (bytes) => pd.regMr(bytes, Access.LOCAL_WRITE),
+      clock: device.clock,
+      bytesMax: poolBytesMax,
+      waitersMax: WAITERS_MAX,
+    });
+    const service = { cm, pd, listener: cm.listen(port), share: { pool, pulls: new Permits(PULL_BYTES_MAX) } };
+    this.#rdma.push(service);
+    void this.#takeRequests(service);
+  }
+
+  async #takeRequests(service: RdmaService): Promise<void> {
+    for await (const request of service.listener) {
+      const accepted = this.#acceptRdma(service, request).catch(() => {}); // The host has been told, or is gone.
+      this.#accepting.add(accepted);
+      void accepted.then(() => this.#accepting.delete(accepted));
+    }
+  }
+
+  async #acceptRdma({ pd, share }: RdmaService, request: CmRequest): Promise<void> {
+    const asked = readQueueRequest(request.privateData);
+    const refusal = typeof asked === 'number' ? asked : refusalOf(asked.sends, asked.receives, request);
+    if (typeof asked === 'number' || refusal !== undefined) {
+      request.reject(encodeQueueRejection(refusal!));
+      return;
+    }
+    const { qid, sends: depth } = asked;
+    const reads = Math.min(READS_MAX, request.responderResources);
+    const init = { pd, share, remote: request.remote.text, qid, depth, reads };
+    let connection: RdmaTargetConnection;
+    try {
+      connection = await RdmaTargetConnection.create(init);
+    } catch (error) {
+      request.reject(encodeQueueRejection(REJECT_STATUS.NO_RESOURCES));
+      throw error;
+    }
+    try {
+      const privateData = encodeQueueAcceptance(depth);
+      const terms = { privateData, responderResources: 0, initiatorDepth: reads, rnrRetryCount: 7 };
+      const established = await request.accept(connection.qp, terms);
+      this.#target.accept(connection);
+      void established.disconnected.then(() =>
+        connection.fail(new RoceError('ERR_ROCE_CONNECT', 'the host has disconnected')),
+      );
+      connection.start(() => void established.disconnect());
+    } catch (error) {
+      await connection.close();
+      throw error;
+    }
+  }
+}
+
+/** What happened on one namespace. */
+export interface NamespaceCounters {
+  /** Namespace ID. */
+  readonly nsid: number;
+  /** Read commands. */
+  readonly reads: number;
+  /** Write commands. */
+  readonly writes: number;
+  /** Bytes of read commands. */
+  readonly bytesRead: number;
+  /** Bytes of write commands. */
+  readonly bytesWritten: number;
+  /** Commands whose disk failed. */
+  readonly mediaErrors: number;
+}
+
+/** The status to reject a queue with; undefined: none. */
+function refusalOf(sends: number, receives: number, { responderResources }: CmRequest): number | undefined {
+  if (sends < 2 || sends > ADMIN_ENTRIES_MAX) return REJECT_STATUS.INVALID_SEND_QUEUE;
+  if (receives < 1) return REJECT_STATUS.INVALID_RECEIVE_QUEUE;
+  return responderResources === 0 ? REJECT_STATUS.INVALID_ORD : undefined;
+}
+
+/** Serial number and namespace IDs follow from the name alone, so that hosts find the same after a restart. */
+function subsystemInit({ nqn, disks, hosts, readOnly = false }: NvmeSubsystemOptions): SubsystemInit {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return {
+    nqn,
+    serial: digest(nqn).toString('hex', 0, 10),
+    namespaces: disks.map((disk, i) => ({ nsid: i + 1, disk, readOnly, uuid: uuidFrom(digest(`${nqn} ${i + 1}`)) })),
+    ...(hosts !== undefined && { hosts }),
+  };
+}
+
+/** A UUID of version 8: 122 bits of a digest (RFC 9562 §5.8). */
+function uuidFrom(digest: Buffer): Uint8Array {
+  const uuid = Uint8Array.from(digest.subarray(0, 16));
+  uuid[6] = (uuid[6] & 0x0f) | 0x80;
+  uuid[8] = (uuid[8] & 0x3f) | 0x80;
+  return uuid;
+}

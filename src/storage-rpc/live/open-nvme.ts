@@ -1,0 +1,253 @@
+/** A namespace of an NVMe over Fabrics target as a disk, without a kernel module. */
+
+import { randomUUID } from 'node:crypto';
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { NS_PER_MS } from '../../core/units.js';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import {
+  type BlockDevice,
+  BlockDeviceError,
+  type WriteOptions,
+  type WriteZeroesOptions,
+} from '../disk/block-device.js';
+import { NvmeDisk } from '../nvme/host/nvme-disk.js';
+import { type NamespaceIdentity, NvmeHost } from '../nvme/host/nvme-host.js';
+import { NVME_PORT } from '../nvme/opcodes.js';
+import { DNR, NvmeStatusError } from '../nvme/status.js';
+import { checkNqn } from '../nvme/subsystem.js';
+import { NvmeDialer } from './nvme-dialer.js';
+
+/** Which namespace to open, and how. */
+export interface OpenNvmeOptions {
+  /** IP address of the target. */
+  readonly address: string;
+  /** Port of the target. Default 4420. */
+  readonly port?: number;
+  /** NQN of the subsystem. */
+  readonly nqn: string;
+  /** Namespace ID. Default 1. */
+  readonly nsid?: number;
+  /** Device for RDMA, which must not have a connection manager yet; without it the transport is TCP. The caller closes it. */
+  readonly device?: RdmaDevice;
+  /** NQN of this host. Default: a random one. */
+  readonly hostNqn?: string;
+  /** I/O queues, 1..64; the target may give fewer. Default 1. */
+  readonly ioQueues?: number;
+  /** Entries of an I/O queue, 2..128: one more than the commands under way. Default 64. */
+  readonly entries?: number;
+  /** CRC-32C over headers and data of NVMe/TCP. Default true. */
+  readonly digests?: boolean;
+  /** Both sides give up a peer that is silent for so long. Default 5000. */
+  readonly keepAliveMs?: number;
+  /** Requests wait so long for a target that cannot be reached, and then fail with EIO. Default 600 000; 0: they fail at once. */
+  readonly lossTimeoutMs?: number;
+}
+
+const OPTIONS: OptionNames<OpenNvmeOptions> = {
+  address: true,
+  port: true,
+  nqn: true,
+  nsid: true,
+  device: true,
+  hostNqn: true,
+  ioQueues: true,
+  entries: true,
+  digests: true,
+  keepAliveMs: true,
+  lossTimeoutMs: true,
+};
+const KEEP_ALIVE_MS = 5_000;
+const LOSS_TIMEOUT_MS = 600_000;
+const RECONNECT_DELAY_NS = 1_000 * NS_PER_MS;
+
+/** Who a host is. */
+export interface HostName {
+  /** NVMe qualified name by which subsystems know the host. */
+  readonly hostNqn: string;
+  /** Its host ID, 16 bytes. */
+  readonly hostId: Buffer;
+}
+
+/** A new NQN for a host that has none, and the 16 bytes of its host ID. */
+export function newHostName(): HostName {
+  const uuid = randomUUID();
+  return { hostNqn: `nqn.2014-08.org.nvmexpress:uuid:${uuid}`, hostId: Buffer.from(uuid.replaceAll('-', ''), 'hex') };
+}
+
+/**
+ * Connects to a target and opens a namespace. When the connection fails, requests wait while it is made anew; what was under way is sent again.
+ * Rejects with ERR_ROCE_CONNECT if the target cannot be reached, NvmeStatusError if it refuses, ERR_ROCE_NOT_FOUND for a namespace that there is
+ * not, ERR_ROCE_MALFORMED for a name that is no NQN, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+ */
+export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
+  checkOptions('openNvme', options, OPTIONS);
+  checkNqn(options.nqn);
+  const { address, port = NVME_PORT, device, digests = true } = options;
+  const dialer = await NvmeDialer.open({ address, port, digests, ...(device !== undefined && { device }) });
+  try {
+    return await ReconnectingDisk.open(options, dialer);
+  } catch (error) {
+    await dialer.close();
+    throw error;
+  }
+}
+
+/** The association, while there is one. */
+interface Association {
+  readonly host: NvmeHost;
+  readonly disk: NvmeDisk;
+}
+
+/** A disk that outlives its associations. */
+class ReconnectingDisk implements BlockDevice {
+  readonly sizeBytes: number;
+  readonly blockBytes: number;
+  readonly #options: OpenNvmeOptions;
+  readonly #dialer: NvmeDialer;
+  readonly #name: HostName;
+  /** What the namespace was at first: another one is no replacement. */
+  readonly #identity: NamespaceIdentity;
+  /** Resolves when there is one; rejects when none was made within the time limit. */
+  #association: Promise<Association>;
+  #closing: Promise<void> | undefined;
+  #wakeRetry: () => void = () => {};
+
+  private constructor(
+    options: OpenNvmeOptions,
+    dialer: NvmeDialer,
+    name: HostName,
+    host: NvmeHost,
+    identity: NamespaceIdentity,
+  ) {
+    this.sizeBytes = identity.sizeBytes;
+    this.blockBytes = identity.blockBytes;
+    this.#options = options;
+    this.#dialer = dialer;
+    this.#identity = identity;
+    this.#name = name;
+    this.#association = Promise.resolve(this.#associate(host));
+  }
+
+  static async open(options: OpenNvmeOptions, dialer: NvmeDialer): Promise<ReconnectingDisk> {
+    const name = newHostName();
+    const host = await connectHost(options, dialer, name);
+    try {
+      const identity = await host.namespace(options.nsid ?? 1);
+      return new ReconnectingDisk(options, dialer, name, host, identity);
+    } catch (error) {
+      await host.close();
+      throw error;
+    }
+  }
+
+  read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    return this.#run((disk) => disk.read(offset, length, into));
+  }
+
+  write(offset: number, data: Uint8Array, options?: WriteOptions): Promise<void> {
+    return this.#run((disk) => disk.write(offset, data, options));
+  }
+
+  flush(): Promise<void> {
+    return this.#run((disk) => disk.flush());
+  }
+
+  trim(offset: number, length: number): Promise<void> {
+    return this.#run((disk) => disk.trim(offset, length));
+  }
+
+  writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void> {
+    return this.#run((disk) => disk.writeZeroes(offset, length, options));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#wakeRetry();
+    const association = await this.#association.catch(() => undefined);
+    if (association !== undefined) await association.disk.flush().catch(() => {});
+    await association?.host.close();
+    await this.#dialer.close();
+  }
+
+  /** Runs a request until an answer comes. What the target refuses is not tried again. */
+  async #run(request: (disk: NvmeDisk) => Promise<void>): Promise<void> {
+    for (;;) {
+      if (this.#closing !== undefined) throw new BlockDeviceError('ESHUTDOWN', 'the disk is closed');
+      const { disk } = await this.#association;
+      try {
+        await request(disk);
+        return;
+      } catch (error) {
+        if (error instanceof BlockDeviceError) throw error;
+        // The association has failed: its `onFailure` has begun the next one.
+      }
+    }
+  }
+
+  #associate(host: NvmeHost): Association {
+    host.onFailure = () => {
+      if (this.#closing !== undefined) return;
+      this.#association = this.#reconnect(host);
+      this.#association.catch(() => {}); // Whoever waits for it hears of it.
+    };
+    if (host.hasFailed) host.onFailure(new BlockDeviceError('EIO', 'the association failed at once'));
+    return { host, disk: new NvmeDisk(host, this.#identity, () => host.close()) };
+  }
+
+  async #reconnect(failed: NvmeHost): Promise<Association> {
+    const { lossTimeoutMs = LOSS_TIMEOUT_MS, nsid = 1 } = this.#options;
+    const untilNs = SYSTEM_CLOCK.nowNs() + lossTimeoutMs * NS_PER_MS;
+    await failed.close(); // Nothing of it reaches memory any more.
+    for (;;) {
+      try {
+        const host = await connectHost(this.#options, this.#dialer, this.#name);
+        const { nguid, sizeBytes } = await host.namespace(nsid);
+        if (nguid === this.#identity.nguid && sizeBytes === this.sizeBytes) return this.#associate(host);
+        await host.close();
+        throw new BlockDeviceError('EIO', `namespace ${nsid} is not the one that was opened`);
+      } catch (error) {
+        const isFinal =
+          error instanceof BlockDeviceError || (error instanceof NvmeStatusError && (error.status & DNR) !== 0);
+        if (isFinal || SYSTEM_CLOCK.nowNs() >= untilNs || this.#closing !== undefined) {
+          throw new BlockDeviceError('EIO', `the target cannot be reached: ${(error as Error).message}`, {
+            cause: error,
+          });
+        }
+      }
+      await this.#delay();
+    }
+  }
+
+  #delay(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = SYSTEM_CLOCK.wakeAt(SYSTEM_CLOCK.nowNs() + RECONNECT_DELAY_NS, resolve);
+      this.#wakeRetry = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+function connectHost(options: OpenNvmeOptions, dialer: NvmeDialer, name: HostName): Promise<NvmeHost> {
+  const { nqn, hostNqn = name.hostNqn, ioQueues = 1, entries = 64, keepAliveMs = KEEP_ALIVE_MS } = options;
+  return NvmeHost.connect({
+    dial: (qid, count) => dialer.dial(qid, count),
+    clock: SYSTEM_CLOCK,
+    nqn,
+    hostNqn,
+    hostId: name.hostId,
+    ioQueues,
+    entries,
+    keepAliveMs,
+  });
+}

@@ -1,0 +1,92 @@
+/** The data of one command at the target: fetched from the host or made for it, in memory that is given back when the command is answered. */
+
+import type { Permits } from '../../core/permits.js';
+import type { DataBuffer } from '../sk/channel.js';
+import type { DataPlace } from './sgl.js';
+import { NvmeStatusError, refuse, STATUS } from './status.js';
+import type { IncomingCapsule, TargetConnection } from './target-connection.js';
+
+/** Data of a command that is being executed. */
+export class CommandData {
+  /** What the command says of its data. */
+  readonly place: DataPlace;
+  readonly #connection: TargetConnection;
+  readonly #capsule: IncomingCapsule;
+  /** Bytes that all commands of the host may have in memory. */
+  readonly #share: Permits | undefined;
+  #buffer: DataBuffer | undefined;
+  #taken = 0;
+  #isAnswer = false;
+
+  constructor(
+    connection: TargetConnection,
+    capsule: IncomingCapsule,
+    place: DataPlace,
+    /** Bytes that all commands of the host may have in memory; undefined: not counted. */
+    share?: Permits,
+  ) {
+    this.#connection = connection;
+    this.#capsule = capsule;
+    this.place = place;
+    this.#share = share;
+  }
+
+  /** Data for the host; undefined: none. */
+  get answer(): DataBuffer | undefined {
+    return this.#isAnswer ? this.#buffer : undefined;
+  }
+
+  /** Fetches the data of the command, which must be `length` bytes. Throws the status to answer with; rejects when the connection fails. */
+  async fetch(length: number): Promise<Uint8Array> {
+    this.#expectLength(length);
+    const { place } = this;
+    if (place.kind === 'capsule') {
+      if (this.#capsule.isDamaged) throw new NvmeStatusError(STATUS.TRANSIENT_TRANSPORT_ERROR);
+      return this.#capsule.data.subarray(place.offset, place.offset + length);
+    }
+    const buffer = await this.#acquire(length);
+    await this.#connection.pull(this.#capsule.command, place, buffer);
+    return buffer.bytes;
+  }
+
+  /** Memory for `length` bytes of data for the host, with anything in it. Throws the status to answer with. */
+  async room(length: number): Promise<Uint8Array> {
+    this.#expectLength(length);
+    if (this.place.kind === 'capsule') throw refuse(STATUS.INVALID_FIELD);
+    const buffer = await this.#acquire(length);
+    this.#isAnswer = true;
+    return buffer.bytes;
+  }
+
+  /** Answers with these bytes, cut or filled with zeros to what the command asks for. */
+  async give(bytes: Uint8Array, length: number): Promise<void> {
+    const room = await this.room(length);
+    const part = bytes.subarray(0, length);
+    room.set(part);
+    room.fill(0, part.length);
+  }
+
+  /** The command fails: what was made for the host stays here. */
+  dropAnswer(): void {
+    this.#isAnswer = false;
+  }
+
+  /** Gives the memory back. */
+  release(): void {
+    this.#buffer?.release();
+    this.#buffer = undefined;
+    this.#share?.give(this.#taken);
+    this.#taken = 0;
+  }
+
+  #expectLength(length: number): void {
+    if (this.place.length !== length) throw refuse(STATUS.SGL_LENGTH_INVALID);
+  }
+
+  async #acquire(bytes: number): Promise<DataBuffer> {
+    await this.#share?.take(bytes);
+    if (this.#share !== undefined) this.#taken = bytes;
+    this.#buffer = await this.#connection.buffer(bytes);
+    return this.#buffer;
+  }
+}

@@ -1,0 +1,93 @@
+/** The Connect command and its 1024 bytes of data (NVMe base specification 2.0 §6.3). */
+
+import type { NvmeCommand } from './capsule.js';
+import { NQN_BYTES_MAX } from './opcodes.js';
+import { refuse, STATUS } from './status.js';
+
+/** The length of what a host sends along with Connect. */
+export const CONNECT_DATA_BYTES = 1024;
+/** Controller ID of a Connect that asks for a new controller. */
+export const CNTLID_DYNAMIC = 0xffff;
+
+const CATTR_NO_SQ_FLOW = 1 << 2;
+/** The parameter that is wrong is in the data, not in the command. */
+const IN_DATA = 1 << 16;
+
+const AT = { QID: 42, SQSIZE: 44, CATTR: 46, KATO: 48 } as const;
+const DATA_AT = { HOSTID: 0, CNTLID: 16, SUBNQN: 256, HOSTNQN: 512 } as const;
+const NQN_FIELD_BYTES = 256;
+
+/** What a host asks for when it connects a queue. */
+export interface ConnectRequest {
+  /** 0 is the admin queue. */
+  readonly qid: number;
+  /** Entries of the submission queue. */
+  readonly entries: number;
+  /** Completions carry no submission queue head. */
+  readonly noSqFlow: boolean;
+  /** Keep-alive timeout in ms; 0: none. */
+  readonly keepAliveMs: number;
+  /** 16 bytes. */
+  readonly hostId: Buffer;
+  /** {@link CNTLID_DYNAMIC}, or the controller that the queue belongs to. */
+  readonly cntlid: number;
+  /** NQN of the subsystem. */
+  readonly subnqn: string;
+  /** NQN of the host. */
+  readonly hostnqn: string;
+}
+
+/** Names of parameters that a target may refuse. */
+export type ConnectParameter = 'qid' | 'entries' | 'cntlid' | 'subnqn' | 'hostnqn';
+
+const PLACES: Readonly<Record<ConnectParameter, number>> = {
+  qid: AT.QID,
+  entries: AT.SQSIZE,
+  cntlid: DATA_AT.CNTLID | IN_DATA,
+  subnqn: DATA_AT.SUBNQN | IN_DATA,
+  hostnqn: DATA_AT.HOSTNQN | IN_DATA,
+};
+
+/** A Connect that names this parameter as the wrong one. */
+export function refuseParameter(
+  parameter: ConnectParameter,
+  status: number = STATUS.CONNECT_INVALID_PARAMETERS,
+): Error {
+  return refuse(status, PLACES[parameter]);
+}
+
+/** Reads a Connect. Throws the status to answer with. */
+export function readConnect({ bytes }: NvmeCommand, data: Uint8Array): ConnectRequest {
+  if (bytes.readUInt16LE(40) !== 0) throw refuse(STATUS.CONNECT_INCOMPATIBLE_FORMAT);
+  const view = Buffer.from(data.buffer, data.byteOffset, data.length);
+  return {
+    qid: bytes.readUInt16LE(AT.QID),
+    entries: bytes.readUInt16LE(AT.SQSIZE) + 1,
+    noSqFlow: (bytes[AT.CATTR] & CATTR_NO_SQ_FLOW) !== 0,
+    keepAliveMs: bytes.readUInt32LE(AT.KATO),
+    hostId: Buffer.from(view.subarray(DATA_AT.HOSTID, DATA_AT.HOSTID + 16)),
+    cntlid: view.readUInt16LE(DATA_AT.CNTLID),
+    subnqn: readNqn(view, DATA_AT.SUBNQN, 'subnqn'),
+    hostnqn: readNqn(view, DATA_AT.HOSTNQN, 'hostnqn'),
+  };
+}
+
+function readNqn(data: Buffer, at: number, parameter: ConnectParameter): string {
+  const length = data.subarray(at, at + NQN_FIELD_BYTES).indexOf(0);
+  if (length < 1 || length > NQN_BYTES_MAX) throw refuseParameter(parameter);
+  return data.toString('utf8', at, at + length);
+}
+
+/** Writes the fields of a Connect into a command, and makes its data. */
+export function writeConnect(sqe: Buffer, request: ConnectRequest): Buffer {
+  sqe.writeUInt16LE(request.qid, AT.QID);
+  sqe.writeUInt16LE(request.entries - 1, AT.SQSIZE);
+  sqe[AT.CATTR] = request.noSqFlow ? CATTR_NO_SQ_FLOW : 0;
+  sqe.writeUInt32LE(request.keepAliveMs, AT.KATO);
+  const data = Buffer.alloc(CONNECT_DATA_BYTES);
+  request.hostId.copy(data, DATA_AT.HOSTID);
+  data.writeUInt16LE(request.cntlid, DATA_AT.CNTLID);
+  data.write(request.subnqn, DATA_AT.SUBNQN, 'utf8');
+  data.write(request.hostnqn, DATA_AT.HOSTNQN, 'utf8');
+  return data;
+}

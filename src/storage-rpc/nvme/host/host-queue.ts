@@ -1,0 +1,100 @@
+/** A queue of a host: gives commands their IDs, sends them, and brings answers back. */
+
+import { RoceError } from '../../../core/errors.js';
+import { type Completion, SQE_BYTES } from '../capsule.js';
+import { NvmeStatusError } from '../status.js';
+import type { HostCommand, HostConnection } from './host-connection.js';
+
+/** What a command says beside its ID and SGL, and its data. */
+export interface HostRequest extends Omit<HostCommand, 'sqe'> {
+  /** Opcode. */
+  readonly opcode: number;
+  /** Byte 4 to 7: namespace, or fabrics command type. */
+  readonly nsid?: number;
+  /** Command dwords 10 to 15. */
+  readonly dwords?: readonly number[];
+  /** Writes further fields into the command. */
+  readonly fill?: (sqe: Buffer) => void;
+}
+
+interface Pending {
+  readonly resolve: (completion: Completion) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Commands of one queue. More than its entries wait. */
+export class HostQueue {
+  /** Called once, when the connection has failed. */
+  onFailure: (error: Error) => void = () => {};
+  /** The connection that carries it. */
+  readonly connection: HostConnection;
+  /** By command ID. */
+  readonly #pending = new Map<number, Pending>();
+  readonly #freeIds: number[];
+  readonly #waiting: Array<() => void> = [];
+  #failure: Error | undefined;
+
+  /** Takes over the connection; `entries` commands may be under way, and one fewer to leave the queue a free entry. */
+  constructor(connection: HostConnection, entries: number) {
+    this.connection = connection;
+    this.#freeIds = Array.from({ length: entries - 1 }, (_, i) => entries - 2 - i);
+    connection.onCompletion = (completion) => this.#onCompletion(completion);
+    connection.onFailure = (error) => this.fail(error);
+  }
+
+  /** Executes a command. Rejects with NvmeStatusError for a status other than success, and with the failure of the connection. */
+  async execute(request: HostRequest): Promise<Completion> {
+    if (this.#freeIds.length === 0) await new Promise<void>((go) => this.#waiting.push(go));
+    if (this.#failure !== undefined) throw this.#failure;
+    const id = this.#freeIds.pop()!;
+    const { opcode, nsid = 0, dwords = [], fill, ...data } = request;
+    const sqe = Buffer.alloc(SQE_BYTES);
+    sqe[0] = opcode;
+    sqe.writeUInt16LE(id, 2);
+    sqe.writeUInt32LE(nsid, 4);
+    dwords.forEach((dword, i) => {
+      sqe.writeUInt32LE(dword >>> 0, 40 + 4 * i);
+    });
+    fill?.(sqe);
+    const completion = await new Promise<Completion>((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      this.connection.send({ sqe, ...data });
+    });
+    if (completion.status !== 0) {
+      const what = `NVMe command 0x${opcode.toString(16).padStart(2, '0')}`;
+      throw new NvmeStatusError(completion.status, what, Number(completion.result & 0xffff_ffffn));
+    }
+    return completion;
+  }
+
+  /** Rejects everything that is under way. */
+  fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.connection.fail(error);
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+    for (const go of this.#waiting.splice(0)) go();
+    this.onFailure(error);
+  }
+
+  /** Ends queue and connection. */
+  async close(): Promise<void> {
+    this.fail(new RoceError('ERR_ROCE_CLOSED', 'the queue is closed'));
+    await this.connection.close();
+  }
+
+  #onCompletion(completion: Completion): void {
+    const pending = this.#pending.get(completion.id);
+    if (pending === undefined) {
+      this.fail(
+        new RoceError('ERR_ROCE_MISMATCH', `there is an answer to command ${completion.id}, which was not sent`),
+      );
+      return;
+    }
+    this.#pending.delete(completion.id);
+    this.#freeIds.push(completion.id);
+    this.#waiting.shift()?.();
+    pending.resolve(completion);
+  }
+}

@@ -1,0 +1,130 @@
+/** A namespace of a controller as a disk. */
+
+import { type BlockDevice, checkRange, type WriteOptions, type WriteZeroesOptions } from '../../disk/block-device.js';
+import { IO } from '../opcodes.js';
+import { diskErrorOf, NvmeStatusError } from '../status.js';
+import type { HostRequest } from './host-queue.js';
+import type { NamespaceIdentity, NvmeHost } from './nvme-host.js';
+
+const FUA = 0x4000_0000;
+const DEALLOCATE = 0x0200_0000;
+const ATTRIBUTE_DEALLOCATE = 4;
+/** NLB has 16 bits. */
+const BLOCKS_MAX = 65_536;
+/** ONCS bits. */
+const HAS_DATASET_MANAGEMENT = 1 << 2;
+const HAS_WRITE_ZEROES = 1 << 3;
+
+/** A disk whose requests become commands; long ones become several. */
+export class NvmeDisk implements BlockDevice {
+  readonly sizeBytes: number;
+  readonly blockBytes: number;
+  readonly #host: NvmeHost;
+  readonly #nsid: number;
+  readonly #onClose: () => Promise<void>;
+
+  /** `onClose` is called by `close`. */
+  constructor(host: NvmeHost, { nsid, sizeBytes, blockBytes }: NamespaceIdentity, onClose: () => Promise<void>) {
+    this.#host = host;
+    this.#nsid = nsid;
+    this.sizeBytes = sizeBytes;
+    this.blockBytes = blockBytes;
+    this.#onClose = onClose;
+  }
+
+  async read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    checkRange(this, offset, length, 'EINVAL');
+    await this.#inParts(offset, length, this.#host.identity.transferBytesMax, (at, bytes) =>
+      this.#blocks(IO.READ, at, bytes, 0, { into: into.subarray(at - offset, at - offset + bytes) }),
+    );
+  }
+
+  async write(offset: number, data: Uint8Array, { fua = false }: WriteOptions = {}): Promise<void> {
+    checkRange(this, offset, data.length, 'ENOSPC');
+    await this.#inParts(offset, data.length, this.#host.identity.transferBytesMax, (at, bytes) =>
+      this.#blocks(IO.WRITE, at, bytes, fua ? FUA : 0, { out: data.subarray(at - offset, at - offset + bytes) }),
+    );
+  }
+
+  async flush(): Promise<void> {
+    await this.#execute({ opcode: IO.FLUSH, nsid: this.#nsid });
+  }
+
+  async trim(offset: number, length: number): Promise<void> {
+    checkRange(this, offset, length, 'EINVAL');
+    if (length === 0 || (this.#host.identity.optionalCommands & HAS_DATASET_MANAGEMENT) === 0) return;
+    const bytesMax = (2 ** 32 - 1) * this.blockBytes;
+    await this.#inParts(offset, length, bytesMax, (at, bytes) => {
+      const range = Buffer.alloc(16);
+      range.writeUInt32LE(bytes / this.blockBytes, 4);
+      range.writeBigUInt64LE(BigInt(at / this.blockBytes), 8);
+      return this.#execute({
+        opcode: IO.DATASET_MANAGEMENT,
+        nsid: this.#nsid,
+        dwords: [0, ATTRIBUTE_DEALLOCATE],
+        out: range,
+      });
+    });
+  }
+
+  async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
+    checkRange(this, offset, length, 'ENOSPC');
+    const { fua = false, noHole = false } = options;
+    if ((this.#host.identity.optionalCommands & HAS_WRITE_ZEROES) === 0) {
+      const zeros = Buffer.alloc(Math.min(length, this.#host.identity.transferBytesMax));
+      await this.#inParts(offset, length, zeros.length, (at, bytes) =>
+        this.#blocks(IO.WRITE, at, bytes, fua ? FUA : 0, { out: zeros.subarray(0, bytes) }),
+      );
+      return;
+    }
+    const flags = (fua ? FUA : 0) | (noHole ? 0 : DEALLOCATE);
+    await this.#inParts(offset, length, BLOCKS_MAX * this.blockBytes, (at, bytes) =>
+      this.#blocks(IO.WRITE_ZEROES, at, bytes, flags, {}),
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#onClose();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Parts of a range, all under way at once. */
+  async #inParts(
+    offset: number,
+    length: number,
+    bytesMax: number,
+    each: (at: number, bytes: number) => Promise<void>,
+  ): Promise<void> {
+    const parts: Promise<void>[] = [];
+    for (let at = offset; at < offset + length; at += bytesMax) {
+      parts.push(each(at, Math.min(bytesMax, offset + length - at)));
+    }
+    const ended = await Promise.allSettled(parts); // None may use the memory once this has ended.
+    for (const part of ended) if (part.status === 'rejected') throw part.reason;
+  }
+
+  #blocks(
+    opcode: number,
+    offset: number,
+    length: number,
+    flags: number,
+    data: Pick<HostRequest, 'out' | 'into'>,
+  ): Promise<void> {
+    const lba = offset / this.blockBytes;
+    const blocks = length / this.blockBytes;
+    const dwords = [lba % 2 ** 32, Math.floor(lba / 2 ** 32), (flags | (blocks - 1)) >>> 0];
+    return this.#execute({ opcode, nsid: this.#nsid, dwords, ...data });
+  }
+
+  async #execute(request: HostRequest): Promise<void> {
+    try {
+      await this.#host.io(request);
+    } catch (error) {
+      throw error instanceof NvmeStatusError ? diskErrorOf(error) : error;
+    }
+  }
+}

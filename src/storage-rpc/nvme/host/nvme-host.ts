@@ -1,0 +1,321 @@
+/** A host's association with one controller: its queues, what it says of itself, and its namespaces as disks. */
+
+import type { Clock } from '../../../core/clock.js';
+import { RoceError } from '../../../core/errors.js';
+import { NS_PER_MS } from '../../../core/units.js';
+import {
+  type DiscoveredSubsystem,
+  discoveryLogBytes,
+  fieldText,
+  readDiscoveryHeader,
+  readDiscoveryLog,
+} from '../discovery.js';
+import { CNTLID_DYNAMIC, type ConnectRequest, writeConnect } from '../fabrics.js';
+import { IDENTIFY_BYTES } from '../identify.js';
+import { ADMIN, CNS, FCTYPE, FEATURE, LOG, OP_FABRICS, PROPERTY } from '../opcodes.js';
+import type { HostConnection } from './host-connection.js';
+import { HostQueue, type HostRequest } from './host-queue.js';
+
+/** How a host connects to a subsystem. */
+export interface NvmeHostOptions {
+  /** Makes the connection of a queue. */
+  readonly dial: (qid: number, entries: number) => Promise<HostConnection>;
+  /** For keep-alive, and waiting until the controller is ready. */
+  readonly clock: Clock;
+  /** NQN of the subsystem. */
+  readonly nqn: string;
+  /** NVMe qualified name by which subsystems know the host. */
+  readonly hostNqn: string;
+  /** 16 bytes that name this host. */
+  readonly hostId: Buffer;
+  /** I/O queues; 0 for discovery. */
+  readonly ioQueues: number;
+  /** Entries of an I/O queue. */
+  readonly entries: number;
+  /** Keep-alive timeout in ms; 0: none. */
+  readonly keepAliveMs: number;
+}
+
+/** What a controller says of itself. */
+export interface ControllerIdentity {
+  /** CNTLID: its number in the subsystem. */
+  readonly id: number;
+  /** Serial number. */
+  readonly serial: string;
+  /** Model number, up to 40 characters. */
+  readonly model: string;
+  /** Firmware revision. */
+  readonly firmware: string;
+  /** NQN of its subsystem. */
+  readonly nqn: string;
+  /** As `1.4` or `2.0.1`. */
+  readonly version: string;
+  /** Bytes of the largest transfer. */
+  readonly transferBytesMax: number;
+  /** Bytes of data in the capsule of a write. */
+  readonly inCapsuleBytes: number;
+  /** Highest namespace ID. */
+  readonly nsidMax: number;
+  /** Optional commands: ONCS. */
+  readonly optionalCommands: number;
+}
+
+/** What a namespace says of itself. */
+export interface NamespaceIdentity {
+  /** Namespace ID. */
+  readonly nsid: number;
+  /** Bytes of a logical block. */
+  readonly blockBytes: number;
+  /** All of its blocks together. */
+  readonly sizeBytes: number;
+  /** Cannot be written. */
+  readonly readOnly: boolean;
+  /** NGUID, 32 hex digits; zeros where it has none. */
+  readonly nguid: string;
+}
+
+const ADMIN_ENTRIES = 32;
+/** EN, IOSQES 6, IOCQES 4. */
+const CC_ENABLED = 0x0046_0001;
+const CC_SHUTDOWN = 0x4000;
+const CSTS_READY = 1;
+const CSTS_FATAL = 2;
+/** All queues connect within this time. */
+const SET_UP_LIMIT_NS = 30_000 * NS_PER_MS;
+const READY_POLL_NS = 10 * NS_PER_MS;
+/** Transfers are not larger than this, whatever the controller takes. */
+const TRANSFER_BYTES_MAX = 1 << 20;
+
+/** A connected controller, from the host's side. */
+export class NvmeHost {
+  /** Called once, when the association has failed. */
+  onFailure: (error: Error) => void = () => {};
+  /** What Identify says. */
+  identity!: ControllerIdentity;
+  readonly #options: NvmeHostOptions;
+  readonly #admin: HostQueue;
+  readonly #io: HostQueue[] = [];
+  #cntlid = CNTLID_DYNAMIC;
+  #next = 0;
+  #cancelKeepAlive: () => void = () => {};
+  #failure: Error | undefined;
+  #configuration = 0;
+
+  private constructor(options: NvmeHostOptions, admin: HostQueue) {
+    this.#options = options;
+    this.#admin = admin;
+    admin.onFailure = (error) => this.#fail(error);
+  }
+
+  /** Connects all queues. Rejects with NvmeStatusError when the controller refuses, and with the failure of a connection; nothing stays behind. */
+  static async connect(options: NvmeHostOptions): Promise<NvmeHost> {
+    const host = new NvmeHost(options, new HostQueue(await options.dial(0, ADMIN_ENTRIES), ADMIN_ENTRIES));
+    const { clock } = options;
+    const cancel = clock.wakeAt(clock.nowNs() + SET_UP_LIMIT_NS, () =>
+      host.#fail(new RoceError('ERR_ROCE_CONNECT', 'the target does not answer')),
+    );
+    try {
+      await host.#setUp();
+      cancel();
+      return host;
+    } catch (error) {
+      cancel();
+      await host.close();
+      throw error;
+    }
+  }
+
+  /** Nothing can be executed any more. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** NVM subsystems that a discovery controller knows. */
+  async discover(): Promise<DiscoveredSubsystem[]> {
+    for (;;) {
+      const { generation, entries } = readDiscoveryHeader(await this.logPage(LOG.DISCOVERY, discoveryLogBytes(0)));
+      const bytes = discoveryLogBytes(entries);
+      if (bytes > TRANSFER_BYTES_MAX) throw new RoceError('ERR_ROCE_LIMIT', `the discovery log has ${entries} entries`);
+      const page = await this.logPage(LOG.DISCOVERY, bytes);
+      const isSame = readDiscoveryHeader(page).generation === generation;
+      if (isSame) return readDiscoveryLog(page);
+    }
+  }
+
+  /** The beginning of a log page, a multiple of 4 bytes. */
+  async logPage(id: number, bytes: number): Promise<Buffer> {
+    const page = Buffer.alloc(bytes);
+    const dwords = bytes / 4 - 1;
+    const what = id | ((dwords & 0xffff) << 16);
+    await this.#admin.execute({
+      opcode: ADMIN.GET_LOG_PAGE,
+      nsid: 0xffff_ffff,
+      dwords: [what, dwords >>> 16],
+      into: page,
+    });
+    return page;
+  }
+
+  /** The namespaces there are, ascending. */
+  async namespaces(): Promise<NamespaceIdentity[]> {
+    const list = await this.#identify(CNS.ACTIVE_NAMESPACES, 0);
+    const found: NamespaceIdentity[] = [];
+    for (let at = 0; at < list.length; at += 4) {
+      const nsid = list.readUInt32LE(at);
+      if (nsid === 0) break;
+      found.push(await this.namespace(nsid));
+    }
+    return found;
+  }
+
+  /** What a namespace says of itself. Rejects with ERR_ROCE_NOT_FOUND where there is none, ERR_ROCE_UNSUPPORTED for blocks with metadata. */
+  async namespace(nsid: number): Promise<NamespaceIdentity> {
+    const bytes = await this.#identify(CNS.NAMESPACE, nsid);
+    const format = bytes.readUInt32LE(128 + 4 * (bytes[26] & 0xf));
+    const shift = (format >>> 16) & 0xff;
+    if (bytes.readBigUInt64LE(0) === 0n) throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no namespace ${nsid}`);
+    if ((format & 0xffff) !== 0 || shift < 9 || shift > 16) {
+      throw new RoceError('ERR_ROCE_UNSUPPORTED', `namespace ${nsid} has blocks of 2^${shift} bytes with metadata`);
+    }
+    return {
+      nsid,
+      blockBytes: 2 ** shift,
+      sizeBytes: Number(bytes.readBigUInt64LE(0)) * 2 ** shift,
+      readOnly: (bytes[99] & 1) !== 0,
+      nguid: bytes.toString('hex', 104, 120),
+    };
+  }
+
+  /** Executes an I/O command on the next queue in turn. Rejects as {@link HostQueue.execute}. */
+  async io(request: HostRequest): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#next = (this.#next + 1) % this.#io.length;
+    await this.#io[this.#next].execute(request);
+  }
+
+  /** Shuts the controller down if it can be reached, and ends all connections. */
+  async close(): Promise<void> {
+    this.#cancelKeepAlive();
+    if (this.#failure === undefined && this.#configuration !== 0) {
+      await this.#setProperty(PROPERTY.CC, this.#configuration | CC_SHUTDOWN).catch(() => {});
+    }
+    this.#fail(new RoceError('ERR_ROCE_CLOSED', 'the association is closed'));
+    for (const queue of [...this.#io, this.#admin]) await queue.close();
+  }
+
+  async #setUp(): Promise<void> {
+    this.#cntlid = await this.#connect(this.#admin, 0, ADMIN_ENTRIES);
+    await this.#enable();
+    const version = await this.#getProperty(PROPERTY.VS);
+    this.identity = controllerIdentity(await this.#identify(CNS.CONTROLLER, 0), version);
+    const { ioQueues, entries, dial } = this.#options;
+    const granted = ioQueues === 0 ? 0 : await this.#askForQueues(ioQueues);
+    for (let qid = 1; qid <= granted; qid++) {
+      const queue = new HostQueue(await dial(qid, entries), entries);
+      queue.onFailure = (error) => this.#fail(error);
+      this.#io.push(queue);
+      await this.#connect(queue, qid, entries);
+      queue.connection.inCapsuleBytes = this.identity.inCapsuleBytes;
+    }
+    this.#keepAlive();
+  }
+
+  async #connect(queue: HostQueue, qid: number, entries: number): Promise<number> {
+    const { nqn, hostNqn, hostId, keepAliveMs } = this.#options;
+    const request: ConnectRequest = {
+      qid,
+      entries,
+      noSqFlow: false,
+      keepAliveMs: qid === 0 ? keepAliveMs : 0,
+      hostId,
+      cntlid: this.#cntlid,
+      subnqn: nqn,
+      hostnqn: hostNqn,
+    };
+    const fields = Buffer.alloc(64);
+    const out = writeConnect(fields, request);
+    // Over TCP the data of Connect goes in the capsule, whatever the controller says later.
+    if (queue.connection.transport === 'tcp') queue.connection.inCapsuleBytes = 8192;
+    const fill = (sqe: Buffer) => void fields.copy(sqe, 40, 40);
+    const { result } = await queue.execute({ opcode: OP_FABRICS, nsid: FCTYPE.CONNECT, fill, out });
+    return Number(result & 0xffffn);
+  }
+
+  async #enable(): Promise<void> {
+    await this.#setProperty(PROPERTY.CC, CC_ENABLED);
+    for (;;) {
+      const status = await this.#getProperty(PROPERTY.CSTS);
+      if ((status & CSTS_FATAL) !== 0) throw new RoceError('ERR_ROCE_CONNECT', 'the controller has failed (CSTS.CFS)');
+      if ((status & CSTS_READY) !== 0) return;
+      const { clock } = this.#options;
+      await new Promise<void>((go) => clock.wakeAt(clock.nowNs() + READY_POLL_NS, go));
+    }
+  }
+
+  async #askForQueues(count: number): Promise<number> {
+    const asked = (count - 1) * 0x1_0001;
+    const { result } = await this.#admin.execute({
+      opcode: ADMIN.SET_FEATURES,
+      dwords: [FEATURE.NUMBER_OF_QUEUES, asked],
+    });
+    const granted = Number(result & 0xffff_ffffn);
+    return Math.min(count, (granted & 0xffff) + 1, (granted >>> 16) + 1);
+  }
+
+  #keepAlive(): void {
+    const { keepAliveMs, clock } = this.#options;
+    if (keepAliveMs === 0) return;
+    const dueNs = clock.nowNs() + (keepAliveMs * NS_PER_MS) / 2;
+    this.#cancelKeepAlive = clock.wakeAt(dueNs, () => {
+      if (this.#failure !== undefined) return;
+      this.#keepAlive();
+      // A controller that does not answer within the timeout is gone.
+      const limit = clock.wakeAt(clock.nowNs() + keepAliveMs * NS_PER_MS, () =>
+        this.#fail(new RoceError('ERR_ROCE_CONNECT', `the controller was silent for ${keepAliveMs} ms`)),
+      );
+      this.#admin.execute({ opcode: ADMIN.KEEP_ALIVE }).then(limit, limit);
+    });
+  }
+
+  async #identify(cns: number, nsid: number): Promise<Buffer> {
+    const into = Buffer.alloc(IDENTIFY_BYTES);
+    await this.#admin.execute({ opcode: ADMIN.IDENTIFY, nsid, dwords: [cns], into });
+    return into;
+  }
+
+  async #getProperty(offset: number): Promise<number> {
+    const dwords = [0, offset];
+    const { result } = await this.#admin.execute({ opcode: OP_FABRICS, nsid: FCTYPE.PROPERTY_GET, dwords });
+    return Number(result & 0xffff_ffffn);
+  }
+
+  async #setProperty(offset: number, value: number): Promise<void> {
+    this.#configuration = value;
+    await this.#admin.execute({ opcode: OP_FABRICS, nsid: FCTYPE.PROPERTY_SET, dwords: [0, offset, value] });
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#cancelKeepAlive();
+    for (const queue of [this.#admin, ...this.#io]) queue.fail(error);
+    this.onFailure(error);
+  }
+}
+
+function controllerIdentity(bytes: Buffer, version: number): ControllerIdentity {
+  const mdts = bytes[77];
+  const numbers = [version >>> 16, (version >>> 8) & 0xff, version & 0xff];
+  return {
+    id: bytes.readUInt16LE(78),
+    serial: fieldText(bytes, 4, 20),
+    model: fieldText(bytes, 24, 40),
+    firmware: fieldText(bytes, 64, 8),
+    nqn: fieldText(bytes, 768, 256),
+    version: (numbers[2] === 0 ? numbers.slice(0, 2) : numbers).join('.'),
+    transferBytesMax: mdts === 0 ? TRANSFER_BYTES_MAX : Math.min(2 ** mdts * 4096, TRANSFER_BYTES_MAX),
+    inCapsuleBytes: Math.max(0, 16 * bytes.readUInt32LE(1792) - 64),
+    nsidMax: bytes.readUInt32LE(516),
+    optionalCommands: bytes.readUInt16LE(520),
+  };
+}

@@ -1,0 +1,140 @@
+/** Data structures of the Identify command, 4096 bytes each (NVMe base specification 2.0 §5.17.2, NVM command set 1.0 §4.1.5). */
+
+import { ASYNC_EVENTS_MAX } from './async-events.js';
+import type { Namespace } from './namespace.js';
+import { NVME_VERSION, QUEUE_ENTRIES_MAX } from './properties.js';
+
+/** Bytes of every data structure of Identify. */
+export const IDENTIFY_BYTES = 4096;
+/** Data of a write that may come in the capsule of an I/O command. */
+export const IN_CAPSULE_BYTES = 8192;
+/** Keep-alive times are multiples of this. */
+export const KEEP_ALIVE_UNIT_MS = 1000;
+
+const MODEL = 'rocev2';
+/** MDTS: 2^8 pages of 4 KiB. */
+const MDTS = 8;
+/** Controller IDs of several controllers of one subsystem: CMIC bit 1. */
+const CMIC_CONTROLLERS = 0x02;
+/** OAES: namespace attribute notices; for discovery, discovery log change notices. */
+const OAES_NAMESPACE = 0x100;
+const OAES_DISCOVERY = 0x8000_0000;
+/** Host identifiers of 128 bits; every command counts as a sign of life. */
+const CTRATT = 0x41;
+/** LPA: effects log, and offsets in Get Log Page. */
+const LPA = 0x06;
+/** ONCS: Compare, Dataset Management, Write Zeroes, Verify. */
+const ONCS = 0x8d;
+/** SGLs, keyed ones, and offsets for in-capsule data. */
+const SGLS = 0x0010_0005;
+
+/** What a controller says of itself. */
+export interface ControllerFacts {
+  /** Of the subsystem. */
+  readonly nqn: string;
+  /** At most 20 ASCII characters. */
+  readonly serial: string;
+  /** At most 8 ASCII characters. */
+  readonly firmware: string;
+  /** CNTLID: its number in the subsystem. */
+  readonly id: number;
+  /** A discovery controller has no I/O queues. */
+  readonly kind: 'io' | 'discovery';
+  /** Highest namespace ID; 0 for discovery. */
+  readonly nsidMax: number;
+}
+
+/** CNS 01h: the controller. */
+export function identifyController({ nqn, serial, firmware, id, kind, nsidMax }: ControllerFacts): Buffer {
+  const isDiscovery = kind === 'discovery';
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  bytes.write(serial.padEnd(20).slice(0, 20), 4, 'latin1');
+  bytes.write(MODEL.padEnd(40), 24, 'latin1');
+  bytes.write(firmware.padEnd(8).slice(0, 8), 64, 'latin1');
+  bytes[76] = isDiscovery ? 0 : CMIC_CONTROLLERS;
+  bytes[77] = MDTS;
+  bytes.writeUInt16LE(id, 78);
+  bytes.writeUInt32LE(NVME_VERSION, 80);
+  bytes.writeUInt32LE(isDiscovery ? OAES_DISCOVERY : OAES_NAMESPACE, 92);
+  bytes.writeUInt32LE(CTRATT, 96);
+  bytes[111] = isDiscovery ? 2 : 1;
+  bytes[258] = 3; // ACL: aborts at a time, one less.
+  bytes[259] = ASYNC_EVENTS_MAX - 1;
+  bytes[261] = LPA;
+  bytes.writeUInt16LE(KEEP_ALIVE_UNIT_MS / 100, 320);
+  bytes.writeUInt16LE(QUEUE_ENTRIES_MAX, 514);
+  bytes.writeUInt32LE(SGLS, 536);
+  bytes.write(nqn, 768, 'utf8');
+  if (!isDiscovery) {
+    bytes[512] = 0x66;
+    bytes[513] = 0x44;
+    bytes.writeUInt32LE(nsidMax, 516);
+    bytes.writeUInt16LE(ONCS, 520);
+    bytes[525] = 1; // VWC: a write cache, which Flush empties.
+  }
+  bytes.writeUInt32LE((64 + (isDiscovery ? 0 : IN_CAPSULE_BYTES)) / 16, 1792);
+  bytes.writeUInt32LE(1, 1796);
+  bytes[1803] = 1; // MSDBD: one descriptor.
+  return bytes;
+}
+
+/** CNS 00h: a namespace of the NVM command set; all zeros where there is none. */
+export function identifyNamespace(ns: Namespace | undefined): Buffer {
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  if (ns === undefined) return bytes;
+  const blocks = BigInt(ns.blocks);
+  bytes.writeBigUInt64LE(blocks, 0);
+  bytes.writeBigUInt64LE(blocks, 8);
+  bytes.writeBigUInt64LE(blocks, 16);
+  bytes[24] = 0x10; // The preferred sizes below are valid.
+  bytes[30] = 1; // Several controllers may use it.
+  bytes[33] = 1 | (1 << 3); // Deallocated blocks read as zeros; Write Zeroes may deallocate.
+  const preferred = 4096 / 2 ** ns.lbaShift - 1;
+  bytes.writeUInt16LE(preferred, 64); // NPWG and NPWA: the store keeps checksums of 4 KiB.
+  bytes.writeUInt16LE(preferred, 66);
+  bytes.writeUInt16LE(preferred, 68);
+  bytes.writeUInt16LE(preferred, 70);
+  bytes[99] = ns.readOnly ? 1 : 0;
+  bytes.set(ns.uuid, 104);
+  bytes[130] = ns.lbaShift;
+  return bytes;
+}
+
+/** CNS 02h: IDs above `after`, ascending. */
+export function activeNamespaces(namespaces: readonly Namespace[], after: number): Buffer {
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  const ids = namespaces.map(({ nsid }) => nsid).filter((nsid) => nsid > after);
+  ids
+    .sort((a, b) => a - b)
+    .slice(0, IDENTIFY_BYTES / 4)
+    .forEach((nsid, i) => {
+      bytes.writeUInt32LE(nsid, 4 * i);
+    });
+  return bytes;
+}
+
+/** CNS 03h: NGUID, UUID, and the command set. */
+export function namespaceDescriptors({ uuid }: Namespace): Buffer {
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  let at = 0;
+  for (const [type, id] of [
+    [2, uuid],
+    [3, uuid],
+    [4, Uint8Array.of(0)],
+  ] as const) {
+    bytes[at] = type;
+    bytes[at + 1] = id.length;
+    bytes.set(id, at + 4);
+    at += 4 + id.length;
+  }
+  return bytes;
+}
+
+/** CNS 08h: what all command sets have in common of a namespace. */
+export function identifyIndependent(ns: Namespace): Buffer {
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  bytes[1] = 1; // NMIC: several controllers may use it.
+  bytes[8] = ns.readOnly ? 1 : 0;
+  bytes[14] = 1; // NSTAT: ready.
+  return bytes;
+}

@@ -1,0 +1,131 @@
+/** Commands of the NVM command set on one namespace (NVM command set specification 1.0 §3). */
+
+import { BlockDeviceError } from '../disk/block-device.js';
+import type { NvmeCommand } from './capsule.js';
+import type { CommandData } from './command-data.js';
+import type { Namespace } from './namespace.js';
+import { IO } from './opcodes.js';
+import { NvmeStatusError, refuse, STATUS, statusOfDisk } from './status.js';
+
+/** Bytes of the largest transfer: MDTS is 2^8 pages of 4 KiB. */
+export const TRANSFER_BYTES_MAX = 1 << 20;
+
+/** Force Unit Access, in dword 12. */
+const FUA = 0x4000_0000;
+/** Write Zeroes: the blocks may be given back to the store. */
+const DEALLOCATE = 0x0200_0000;
+/** Dataset Management: the ranges are unused. */
+const ATTRIBUTE_DEALLOCATE = 0x4;
+const RANGE_BYTES = 16;
+const RANGES_MAX = 256;
+/** Compare and Verify read so many bytes at a time. */
+const PART_BYTES = 64 * 1024;
+
+const WRITING: ReadonlySet<number> = new Set([IO.WRITE, IO.WRITE_ZEROES, IO.DATASET_MANAGEMENT]);
+
+/** A range of the disk in bytes. */
+interface ByteRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Does what the command says. Throws the status to answer with; rejects with other errors when the connection fails. */
+export async function executeIo(command: NvmeCommand, ns: Namespace, data: CommandData): Promise<void> {
+  if (ns.readOnly && WRITING.has(command.opcode)) throw refuse(STATUS.WRITE_PROTECTED);
+  try {
+    await execute(command, ns, data);
+  } catch (error) {
+    if (!(error instanceof BlockDeviceError)) throw error;
+    ns.counters.mediaErrors++;
+    const medium = WRITING.has(command.opcode) ? STATUS.WRITE_FAULT : STATUS.UNRECOVERED_READ_ERROR;
+    throw new NvmeStatusError(statusOfDisk(error, medium), error.message);
+  }
+}
+
+async function execute(command: NvmeCommand, ns: Namespace, data: CommandData): Promise<void> {
+  const { disk } = ns;
+  switch (command.opcode) {
+    case IO.FLUSH:
+      return disk.flush();
+    case IO.READ: {
+      const { offset, length } = transferRange(command, ns);
+      await disk.read(offset, length, await data.room(length));
+      ns.counters.reads++;
+      ns.counters.bytesRead += length;
+      return;
+    }
+    case IO.WRITE: {
+      const { offset, length } = transferRange(command, ns);
+      await disk.write(offset, await data.fetch(length), { fua: (command.dword(12) & FUA) !== 0 });
+      ns.counters.writes++;
+      ns.counters.bytesWritten += length;
+      return;
+    }
+    case IO.COMPARE: {
+      const { offset, length } = transferRange(command, ns);
+      const expected = await data.fetch(length);
+      return forParts({ offset, length }, ns, (stored, at) => {
+        const isEqual = Buffer.compare(stored, expected.subarray(at, at + stored.length)) === 0;
+        if (!isEqual) throw refuse(STATUS.COMPARE_FAILURE);
+      });
+    }
+    case IO.VERIFY:
+      return forParts(rangeOf(command, ns), ns, () => {});
+    case IO.WRITE_ZEROES: {
+      const { offset, length } = rangeOf(command, ns);
+      const flags = command.dword(12);
+      return disk.writeZeroes(offset, length, { fua: (flags & FUA) !== 0, noHole: (flags & DEALLOCATE) === 0 });
+    }
+    case IO.DATASET_MANAGEMENT:
+      return manageDataset(command, ns, data);
+    default:
+      throw refuse(STATUS.INVALID_OPCODE);
+  }
+}
+
+/** The blocks of a command: SLBA and NLB, which is one less than their number. */
+function rangeOf(command: NvmeCommand, ns: Namespace): ByteRange {
+  return byteRange(command.lba, (command.dword(12) & 0xffff) + 1, ns);
+}
+
+function byteRange(lba: bigint, blocks: number, { lbaShift, blocks: total }: Namespace): ByteRange {
+  if (lba + BigInt(blocks) > BigInt(total)) throw refuse(STATUS.LBA_OUT_OF_RANGE);
+  return { offset: Number(lba) * 2 ** lbaShift, length: blocks * 2 ** lbaShift };
+}
+
+/** The same for a command that moves the data of the blocks. */
+function transferRange(command: NvmeCommand, ns: Namespace): ByteRange {
+  const range = rangeOf(command, ns);
+  if (range.length > TRANSFER_BYTES_MAX) throw refuse(STATUS.INVALID_FIELD);
+  return range;
+}
+
+/** Reads a range part by part, with little memory of its own: `look` gets each part and where it begins in the range. */
+async function forParts(
+  { offset, length }: ByteRange,
+  { disk }: Namespace,
+  look: (stored: Uint8Array, at: number) => void,
+): Promise<void> {
+  const scratch = Buffer.allocUnsafe(Math.min(length, PART_BYTES));
+  for (let at = 0; at < length; at += PART_BYTES) {
+    const part = Math.min(PART_BYTES, length - at);
+    await disk.read(offset + at, part, scratch);
+    look(scratch.subarray(0, part), at);
+  }
+}
+
+async function manageDataset(command: NvmeCommand, ns: Namespace, data: CommandData): Promise<void> {
+  const length = RANGE_BYTES * ((command.dword(10) & 0xff) + 1);
+  // Linux always sends room for 256 ranges, however many it uses.
+  const given = data.place.length;
+  if (given < length || given > RANGE_BYTES * RANGES_MAX) throw refuse(STATUS.SGL_LENGTH_INVALID);
+  const bytes = await data.fetch(given);
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, length);
+  if ((command.dword(11) & ATTRIBUTE_DEALLOCATE) === 0) return; // The other attributes are hints.
+  const ranges: ByteRange[] = [];
+  for (let at = 0; at < view.length; at += RANGE_BYTES) {
+    const blocks = view.readUInt32LE(at + 4);
+    if (blocks > 0) ranges.push(byteRange(view.readBigUInt64LE(at + 8), blocks, ns));
+  }
+  for (const { offset, length } of ranges) await ns.disk.trim(offset, length);
+}

@@ -1,0 +1,262 @@
+/**
+ * The target's end of NVMe over RDMA: READs the data of writes out of the host's memory, WRITEs the data of reads into it, and answers by SEND
+ * or SEND_WITH_INV behind the WRITE on the same queue pair, so that the data is there before the answer. The key of a command is not used after that.
+ *
+ * Its own memory is registered for local use only: nothing here may be reached by a host.
+ */
+
+import { RoceError } from '../../../core/errors.js';
+import { Permits } from '../../../core/permits.js';
+import { Access } from '../../../verbs/access.js';
+import type { CompletionQueue, WorkCompletion } from '../../../verbs/completion-queue.js';
+import type { MemoryRegion } from '../../../verbs/memory-region.js';
+import type { ProtectionDomain } from '../../../verbs/protection-domain.js';
+import type { QueuePair } from '../../../verbs/queue-pair.js';
+import type { SendWorkRequest } from '../../../verbs/send-work-request.js';
+import { serveCompletions } from '../../link/completions.js';
+import type { BufferPool, Lease } from '../../pool/buffer-pool.js';
+import type { DataBuffer } from '../../sk/channel.js';
+import { CQE_BYTES, encodeCompletion, NvmeCommand, SQE_BYTES } from '../capsule.js';
+import { IN_CAPSULE_BYTES } from '../identify.js';
+import type { DataPlace } from '../sgl.js';
+import type { IncomingCapsule, TargetConnection, TargetReply } from '../target-connection.js';
+
+/** What the connections of a target share. */
+export interface RdmaTargetShare {
+  /** Slabs registered with LOCAL_WRITE in the domain of the connections' queue pairs. */
+  readonly pool: BufferPool<MemoryRegion>;
+  /** Bytes that all READs together may have asked for. */
+  readonly pulls: Permits;
+}
+
+/** The queue of a connection that is to be set up. */
+export interface RdmaTargetInit {
+  /** Where queue pair and receives are made; it stays open. */
+  readonly pd: ProtectionDomain;
+  /** IP address of the host. */
+  readonly remote: string;
+  /** Queue that the host has named. */
+  readonly qid: number;
+  /** Commands that the host may have under way. */
+  readonly depth: number;
+  /** READs that the host answers at a time, at least 1. */
+  readonly reads: number;
+  /** Shared with the other connections of the target. */
+  readonly share: RdmaTargetShare;
+}
+
+/** READ, WRITE and SEND for every command, of which the last may still wait to be polled. */
+const SENDS_OF_COMMAND = 4;
+const READS_MAX = 16;
+
+interface Post {
+  readonly request: SendWorkRequest;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A queue's connection over RDMA. It receives from the start, and answers once `start` has been called. */
+export class RdmaTargetConnection implements TargetConnection {
+  readonly transport = 'rdma';
+  readonly remote: string;
+  readonly qid: number;
+  readonly depthMax: number;
+  readonly external = 'keyed';
+  onCapsule: (capsule: IncomingCapsule) => void = () => {};
+  onFailure: (error: Error) => void = () => {};
+  /** For RDMA CM to connect. */
+  readonly qp: QueuePair;
+  readonly #cqs: readonly [send: CompletionQueue, receive: CompletionQueue];
+  readonly #receives: MemoryRegion;
+  readonly #share: RdmaTargetShare;
+  /** Bytes of a receive: a command, and on I/O queues its data. */
+  readonly #capsuleBytes: number;
+  readonly #reads: Permits;
+  /** By wr_id. */
+  readonly #posted = new Map<number, Post>();
+  /** In order: a response must not overtake its data. */
+  readonly #waitingForRoom: Post[] = [];
+  #nextWrId = 0;
+  /** A command may arrive before the queue pair may send: it is in RTR until the peer is known to be ready. */
+  #isUp = false;
+  #disconnect: () => void = () => {};
+  #failure: Error | undefined;
+  #closing: Promise<void> | undefined;
+
+  private constructor(
+    { remote, qid, depth, reads, share }: RdmaTargetInit,
+    qp: QueuePair,
+    cqs: readonly [CompletionQueue, CompletionQueue],
+    receives: MemoryRegion,
+  ) {
+    this.remote = remote;
+    this.qid = qid;
+    this.depthMax = depth;
+    this.qp = qp;
+    this.#cqs = cqs;
+    this.#receives = receives;
+    this.#share = share;
+    this.#capsuleBytes = capsuleBytes(qid);
+    this.#reads = new Permits(Math.min(reads, READS_MAX));
+  }
+
+  /** Makes a queue pair in INIT with all its receives posted, or nothing. */
+  static async create(init: RdmaTargetInit): Promise<RdmaTargetConnection> {
+    const { pd, qid, depth } = init;
+    const made: Array<{ close(): Promise<void> }> = [];
+    try {
+      const maxSendWr = SENDS_OF_COMMAND * depth;
+      const sendCq = await pd.device.createCq(maxSendWr);
+      made.push(sendCq);
+      const recvCq = await pd.device.createCq(depth);
+      made.push(recvCq);
+      const receives = await pd.regMr(depth * capsuleBytes(qid), Access.LOCAL_WRITE);
+      made.push(receives);
+      const qp = await pd.createQp({ sendCq, recvCq, maxSendWr, maxRecvWr: depth, maxInlineBytes: CQE_BYTES });
+      made.push(qp);
+      // No access for the host: it never reaches memory of the target.
+      await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: 0 });
+      const connection = new RdmaTargetConnection(init, qp, [sendCq, recvCq], receives);
+      for (let place = 0; place < depth; place++) connection.#postReceive(place);
+      return connection;
+    } catch (error) {
+      for (const one of made.reverse()) await one.close().catch(() => {}); // The first error counts.
+      throw error;
+    }
+  }
+
+  /** The queue pair is connected, and somebody takes capsules: those that came before this call come first. `disconnect` tells the host of the end. */
+  start(disconnect: () => void): void {
+    this.#isUp = true;
+    this.#disconnect = disconnect;
+    const [sendCq, recvCq] = this.#cqs;
+    void serveCompletions(
+      sendCq,
+      (wc) => this.#onDone(Number(wc.wrId)),
+      (error) => this.fail(error),
+    );
+    void serveCompletions(
+      recvCq,
+      (wc) => this.#onReceive(wc),
+      (error) => this.fail(error),
+    );
+  }
+
+  buffer(bytes: number): Promise<Lease<MemoryRegion>> {
+    return this.#share.pool.acquire(bytes);
+  }
+
+  async pull(_: NvmeCommand, place: DataPlace, into: DataBuffer): Promise<void> {
+    if (place.kind !== 'keyed') return;
+    const { slab, offset } = into as Lease<MemoryRegion>;
+    const { addr: remoteAddr, rkey, length } = place;
+    await this.#reads.take(1);
+    try {
+      await this.#share.pulls.take(length);
+      try {
+        await this.#post({ opcode: 'RDMA_READ', sges: [slab.sge(offset, length)], remoteAddr, rkey });
+      } finally {
+        this.#share.pulls.give(length);
+      }
+    } finally {
+      this.#reads.give(1);
+    }
+  }
+
+  async reply({ place, completion, data }: TargetReply): Promise<void> {
+    const inline = encodeCompletion(completion);
+    if (data !== undefined && place.kind === 'keyed') {
+      const { slab, offset } = data as Lease<MemoryRegion>;
+      const { addr: remoteAddr, rkey, length } = place;
+      const sges = [slab.sge(offset, length)];
+      // Nothing tells that it is done but the answer behind it.
+      void this.#post({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey, signaled: false }).catch(() => {});
+    }
+    const send =
+      place.kind === 'keyed' && place.invalidate
+        ? ({ opcode: 'SEND_WITH_INV', invalidateRkey: place.rkey } as const)
+        : ({ opcode: 'SEND' } as const);
+    await this.#post({ ...send, inline, solicited: true }).catch(() => {}); // A failing connection reports itself.
+  }
+
+  fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.onFailure(error);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  /** Work under way is given up only when the queue pair is gone: until then a READ may still put data into its memory. */
+  async #close(): Promise<void> {
+    this.fail(new RoceError('ERR_ROCE_CLOSED', 'the connection is closed'));
+    this.#disconnect();
+    await this.qp.close();
+    for (const { reject } of [...this.#posted.values(), ...this.#waitingForRoom.splice(0)]) reject(this.#failure!);
+    this.#posted.clear();
+    await this.#receives.close();
+    for (const cq of this.#cqs) await cq.close();
+  }
+
+  /** Posts a work request when there is room; resolves when it has completed. Rejects when the queue pair is gone, not before. */
+  async #post(request: SendWorkRequest): Promise<void> {
+    if (this.#failure !== undefined) {
+      await this.close();
+      throw this.#failure;
+    }
+    await new Promise<void>((resolve, reject) => {
+      this.#waitingForRoom.push({ request, resolve, reject });
+      this.#postWaiting();
+    });
+  }
+
+  #postWaiting(): void {
+    while (this.#waitingForRoom.length > 0 && this.#isUp && this.#failure === undefined && this.qp.sendRoom > 0) {
+      const post = this.#waitingForRoom.shift()!;
+      const wrId = this.#nextWrId;
+      this.#nextWrId = (wrId + 1) >>> 0;
+      if (post.request.signaled !== false) this.#posted.set(wrId, post);
+      this.qp.postSend({ ...post.request, wrId });
+    }
+  }
+
+  #onDone(wrId: number): void {
+    this.#posted.get(wrId)?.resolve();
+    this.#posted.delete(wrId);
+    this.#postWaiting();
+  }
+
+  #postReceive(place: number): void {
+    if (this.#failure !== undefined) return;
+    const sges = [this.#receives.sge(place * this.#capsuleBytes, this.#capsuleBytes)];
+    this.qp.postRecv({ wrId: place, sges });
+  }
+
+  #onReceive(wc: WorkCompletion): void {
+    if (this.#failure !== undefined) return;
+    const place = Number(wc.wrId);
+    if (wc.byteLen < SQE_BYTES) {
+      this.fail(new RoceError('ERR_ROCE_MISMATCH', `a command capsule has ${wc.byteLen} bytes`));
+      return;
+    }
+    const begin = place * this.#capsuleBytes;
+    const capsule = this.#receives.bytes.subarray(begin, begin + wc.byteLen);
+    let held = true;
+    this.onCapsule({
+      command: new NvmeCommand(Buffer.from(capsule.subarray(0, SQE_BYTES))),
+      data: capsule.subarray(SQE_BYTES),
+      isDamaged: false,
+      release: () => {
+        if (held) this.#postReceive(place);
+        held = false;
+      },
+    });
+  }
+}
+
+function capsuleBytes(qid: number): number {
+  return qid === 0 ? SQE_BYTES : SQE_BYTES + IN_CAPSULE_BYTES;
+}

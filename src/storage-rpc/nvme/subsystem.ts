@@ -1,0 +1,90 @@
+/** A subsystem of a target: namespaces under one NQN, and who may use them. */
+
+import { RoceError } from '../../core/errors.js';
+import { NAMESPACE_CHANGED } from './async-events.js';
+import type { NvmeController } from './controller.js';
+import { Namespace, type NamespaceInit } from './namespace.js';
+import { NQN_BYTES_MAX } from './opcodes.js';
+
+/** What a subsystem is made of. */
+export interface SubsystemInit {
+  /** NVMe qualified name: `nqn.` and at most 219 more bytes. */
+  readonly nqn: string;
+  /** Up to 20 ASCII characters that tell it from others; the same after a restart. */
+  readonly serial: string;
+  /** The disks. */
+  readonly namespaces: readonly NamespaceInit[];
+  /** NQNs of the hosts that may connect. Default: any. */
+  readonly hosts?: readonly string[];
+}
+
+/** A subsystem, with the controllers that hosts have of it. */
+export class Subsystem {
+  /** As in {@link SubsystemInit}. */
+  readonly nqn: string;
+  /** At most 20 characters. */
+  readonly serial: string;
+  /** Discovery subsystems have no namespaces. */
+  readonly kind: 'io' | 'discovery';
+  /** One for each host that has connected. */
+  readonly controllers = new Set<NvmeController>();
+  readonly #namespaces = new Map<number, Namespace>();
+  readonly #hosts: ReadonlySet<string> | undefined;
+
+  /** Throws ERR_ROCE_MALFORMED for a name that is no NQN, and as {@link Namespace} does. */
+  constructor({ nqn, serial, namespaces, hosts }: SubsystemInit, kind: 'io' | 'discovery' = 'io') {
+    checkNqn(nqn);
+    hosts?.forEach(checkNqn);
+    this.nqn = nqn;
+    this.serial = serial;
+    this.kind = kind;
+    this.#hosts = hosts === undefined ? undefined : new Set(hosts);
+    for (const init of namespaces) this.addNamespace(init);
+  }
+
+  /** In the order of their IDs. */
+  get namespaces(): readonly Namespace[] {
+    return [...this.#namespaces.values()].sort((a, b) => a.nsid - b.nsid);
+  }
+
+  /** The namespace with this ID. */
+  namespace(nsid: number): Namespace | undefined {
+    return this.#namespaces.get(nsid);
+  }
+
+  /** Whether the host may use it. */
+  allows(hostNqn: string): boolean {
+    return this.#hosts === undefined || this.#hosts.has(hostNqn);
+  }
+
+  /** Adds a namespace; hosts are told. Throws ERR_ROCE_CONFLICT if the ID is taken, and as {@link Namespace} does. */
+  addNamespace(init: NamespaceInit): void {
+    if (this.#namespaces.has(init.nsid)) {
+      throw new RoceError('ERR_ROCE_CONFLICT', `${this.nqn} has a namespace ${init.nsid} already`);
+    }
+    this.#namespaces.set(init.nsid, new Namespace(init));
+    this.#onChange(init.nsid);
+  }
+
+  /** Removes a namespace; hosts are told. Commands that are under way still end on its disk. */
+  removeNamespace(nsid: number): void {
+    if (this.#namespaces.delete(nsid)) this.#onChange(nsid);
+  }
+
+  #onChange(nsid: number): void {
+    for (const controller of this.controllers) {
+      controller.changedNamespaces.add(nsid);
+      controller.events.raise(NAMESPACE_CHANGED);
+    }
+  }
+}
+
+/** Throws ERR_ROCE_MALFORMED unless the text may be an NVMe qualified name. */
+export function checkNqn(nqn: string): void {
+  if (/^nqn\.\S+$/.test(nqn) && Buffer.byteLength(nqn) <= NQN_BYTES_MAX) return;
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `'${nqn}' is not an NVMe qualified name`,
+    `write nqn.YEAR-MONTH.DOMAIN:NAME, at most ${NQN_BYTES_MAX} bytes`,
+  );
+}

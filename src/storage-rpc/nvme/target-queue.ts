@@ -1,0 +1,180 @@
+/** A queue of a target: takes capsules from one connection, executes them, and answers. */
+
+import type { Clock } from '../../core/clock.js';
+import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { type AdminContext, executeAdmin, expectNamespace } from './admin-commands.js';
+import type { NvmeCommand } from './capsule.js';
+import { CommandData } from './command-data.js';
+import type { NvmeController } from './controller.js';
+import { CONNECT_DATA_BYTES, type ConnectRequest, readConnect } from './fabrics.js';
+import { executeIo } from './io-commands.js';
+import { FCTYPE, IO, NSID_ALL, OP_FABRICS } from './opcodes.js';
+import { type DataPlace, readSgl } from './sgl.js';
+import { NvmeStatusError, refuse, STATUS } from './status.js';
+import type { IncomingCapsule, TargetConnection } from './target-connection.js';
+
+/** A queue that has not connected after this time ends. */
+const CONNECT_LIMIT_NS = 10 * NS_PER_S;
+/** Completions carry this where the host does without flow control of the submission queue. */
+const NO_SQ_HEAD = 0xffff;
+const NO_PLACE: DataPlace = { kind: 'none', length: 0 };
+
+/** What a queue needs of its target. */
+export interface QueueContext extends AdminContext {
+  /** For the time limit of Connect. */
+  readonly clock: Clock;
+  /** Counters of all queues. */
+  readonly counters: {
+    /** Commands that came in. */
+    commands: number;
+    /** Commands that were answered with an error. */
+    refused: number;
+  };
+  /** The controller for a queue that connects: a new one, or the one that it belongs to. Throws the status to answer with. */
+  connect(request: ConnectRequest, queue: TargetQueue): NvmeController;
+}
+
+/** What Connect has made of a queue. */
+interface Connected {
+  readonly controller: NvmeController;
+  readonly request: ConnectRequest;
+}
+
+/** One queue of a host, from its connection on. */
+export class TargetQueue {
+  /** Called once, when the queue has ended. */
+  onEnd: (why: Error) => void = () => {};
+  readonly #connection: TargetConnection;
+  readonly #context: QueueContext;
+  readonly #cancelLimit: () => void;
+  #connected: Connected | undefined;
+  #sqHead = 0;
+  #outstanding = 0;
+  #ended = false;
+
+  /** Takes over the connection. */
+  constructor(connection: TargetConnection, context: QueueContext) {
+    this.#connection = connection;
+    this.#context = context;
+    connection.onCapsule = (capsule) => void this.#serve(capsule);
+    connection.onFailure = (error) => this.end(error);
+    this.#cancelLimit = context.clock.wakeAt(context.clock.nowNs() + CONNECT_LIMIT_NS, () => {
+      if (this.#connected === undefined)
+        this.end(new RoceError('ERR_ROCE_CONNECT', 'the queue did not connect in time'));
+    });
+  }
+
+  /** The connection has said, and proved by a Connect, what it came for. */
+  get isConnected(): boolean {
+    return this.#connected !== undefined;
+  }
+
+  /** The connection that carries it. */
+  get connection(): TargetConnection {
+    return this.#connection;
+  }
+
+  /** Ends the queue and its connection. */
+  end(why: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cancelLimit();
+    this.#connection.fail(why);
+    this.#connected?.controller.onQueueEnd(this.#connected.request.qid, why);
+    this.onEnd(why);
+  }
+
+  async #serve(capsule: IncomingCapsule): Promise<void> {
+    if (this.#ended) return;
+    if (this.#outstanding >= (this.#connected?.request.entries ?? 1)) {
+      this.end(new RoceError('ERR_ROCE_LIMIT', 'the host has more commands under way than its queue has entries'));
+      return;
+    }
+    this.#outstanding++;
+    this.#context.counters.commands++;
+    this.#connected?.controller.onCommand();
+    const { command } = capsule;
+    let data: CommandData | undefined;
+    let status: number = STATUS.SUCCESS;
+    let result = 0n;
+    try {
+      if (!command.hasProperFlags) throw refuse(STATUS.INVALID_FIELD);
+      const place = readSgl(command, this.#connection.external, capsule.data.length);
+      data = new CommandData(this.#connection, capsule, place, this.#connected?.controller.share);
+      result = await this.#execute(command, data);
+    } catch (error) {
+      data?.dropAnswer();
+      status = this.#statusOf(error as Error);
+      if (error instanceof NvmeStatusError) result = BigInt(error.result);
+    }
+    // Before the answer, after which the next command may come.
+    capsule.release();
+    this.#outstanding--;
+    await this.#reply(command, { status, result }, data);
+    data?.release();
+  }
+
+  /** What went wrong, as the host hears it. A connection that fails answers nothing any more; whatever is no known failure is a defect. */
+  #statusOf(error: Error): number {
+    if (this.#ended) return STATUS.ABORTED;
+    this.#context.counters.refused++;
+    if (error instanceof NvmeStatusError) return error.status;
+    if (error instanceof RoceError) return STATUS.INTERNAL_ERROR;
+    throw error;
+  }
+
+  async #reply(
+    { id }: NvmeCommand,
+    { status, result }: { status: number; result: bigint },
+    data: CommandData | undefined,
+  ): Promise<void> {
+    if (this.#ended) return;
+    const entries = this.#connected?.request.entries ?? 1;
+    this.#sqHead = (this.#sqHead + 1) % entries;
+    const sqHead = this.#connected?.request.noSqFlow === true ? NO_SQ_HEAD : this.#sqHead;
+    const place = data?.place ?? NO_PLACE;
+    await this.#connection.reply({ place, completion: { id, status, result, sqHead }, data: data?.answer });
+  }
+
+  async #execute(command: NvmeCommand, data: CommandData): Promise<bigint> {
+    const connected = this.#connected;
+    if (command.opcode === OP_FABRICS) return this.#executeFabrics(command, data);
+    if (connected === undefined) throw refuse(STATUS.INVALID_OPCODE);
+    const { controller, request } = connected;
+    if (request.qid === 0) return BigInt(await executeAdmin(controller, command, data, this.#context));
+    if (command.opcode === IO.FLUSH && command.nsid === NSID_ALL) {
+      await Promise.all(controller.subsystem.namespaces.map((ns) => executeIo(command, ns, data)));
+    } else await executeIo(command, expectNamespace(controller, command), data);
+    return 0n;
+  }
+
+  async #executeFabrics(command: NvmeCommand, data: CommandData): Promise<bigint> {
+    const connected = this.#connected;
+    if (command.fctype === FCTYPE.CONNECT) return this.#connect(command, data);
+    if (connected === undefined) throw refuse(STATUS.INVALID_OPCODE);
+    const { controller, request } = connected;
+    if (request.qid !== 0) throw refuse(STATUS.INVALID_OPCODE);
+    const bytes = (command.bytes[40] & 1) === 1 ? 8 : 4;
+    const offset = command.bytes.readUInt32LE(44);
+    switch (command.fctype) {
+      case FCTYPE.PROPERTY_GET:
+        return controller.properties.get(offset, bytes);
+      case FCTYPE.PROPERTY_SET:
+        controller.properties.set(offset, bytes, command.bytes.readBigUInt64LE(48));
+        return 0n;
+      default:
+        throw refuse(STATUS.INVALID_OPCODE);
+    }
+  }
+
+  async #connect(command: NvmeCommand, data: CommandData): Promise<bigint> {
+    if (this.#connected !== undefined) throw refuse(STATUS.COMMAND_SEQUENCE_ERROR);
+    const request = readConnect(command, await data.fetch(CONNECT_DATA_BYTES));
+    if (this.#ended) throw refuse(STATUS.ABORTED);
+    const controller = this.#context.connect(request, this);
+    this.#connected = { controller, request };
+    this.#cancelLimit();
+    return BigInt(controller.id);
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * An NVMe over Fabrics target without its sockets: subsystems, their controllers, and discovery. Connections are handed to it, and time is passed in.
+ */
+
+import type { Clock } from '../../core/clock.js';
+import { RoceError } from '../../core/errors.js';
+import { DISCOVERY_CHANGED } from './async-events.js';
+import { NvmeController } from './controller.js';
+import { discoveryLog, type NvmePort } from './discovery.js';
+import { CNTLID_DYNAMIC, type ConnectRequest, refuseParameter } from './fabrics.js';
+import { DISCOVERY_NQN } from './opcodes.js';
+import { QUEUE_ENTRIES_MAX } from './properties.js';
+import { STATUS } from './status.js';
+import { Subsystem, type SubsystemInit } from './subsystem.js';
+import type { TargetConnection } from './target-connection.js';
+import { type QueueContext, TargetQueue } from './target-queue.js';
+
+/** What a target serves. */
+export interface NvmeTargetInit {
+  /** At least one. */
+  readonly subsystems: readonly SubsystemInit[];
+  /** For keep-alive timers. */
+  readonly clock: Clock;
+  /** Version of the software, as Identify tells it. At most 8 characters. */
+  readonly firmware: string;
+}
+
+/** Controllers of all hosts together; one more is answered with a busy target. */
+const CONTROLLERS_MAX = 256;
+/** IDs above are reserved. */
+const CNTLID_MAX = 0xffef;
+/** A discovery controller that is not told a keep-alive timeout gets this one. */
+const DISCOVERY_KEEP_ALIVE_MS = 120_000;
+
+/** Serves subsystems over the connections it is given. */
+export class NvmeTarget {
+  /** Totals since the start. */
+  readonly counters = {
+    /** Queues that connected. */
+    queues: 0,
+    /** Commands that came in. */
+    commands: 0,
+    /** Commands that were answered with an error, hosts' probing among them. */
+    refused: 0,
+  };
+  readonly #init: NvmeTargetInit;
+  readonly #subsystems: ReadonlyMap<string, Subsystem>;
+  readonly #controllers = new Map<number, NvmeController>();
+  readonly #queues = new Set<TargetQueue>();
+  readonly #closing = new Set<Promise<void>>();
+  readonly #context: QueueContext;
+  #ports: readonly NvmePort[] = [];
+  #generation = 1;
+  #lastId = 0;
+
+  /** Throws ERR_ROCE_CONFLICT for two subsystems of one name, and as {@link Subsystem} does. */
+  constructor(init: NvmeTargetInit) {
+    this.#init = init;
+    const subsystems = new Map<string, Subsystem>();
+    for (const one of init.subsystems) {
+      if (subsystems.has(one.nqn)) throw new RoceError('ERR_ROCE_CONFLICT', `two subsystems have the name ${one.nqn}`);
+      subsystems.set(one.nqn, new Subsystem(one));
+    }
+    subsystems.set(
+      DISCOVERY_NQN,
+      new Subsystem({ nqn: DISCOVERY_NQN, serial: 'discovery', namespaces: [] }, 'discovery'),
+    );
+    this.#subsystems = subsystems;
+    this.#context = {
+      clock: init.clock,
+      firmware: init.firmware,
+      counters: this.counters,
+      discoveryLog: (hostNqn) => this.#discoveryLog(hostNqn),
+      connect: (request, queue) => this.#connect(request, queue),
+    };
+  }
+
+  /** Where hosts find it: what its discovery log page says. Hosts that asked for it are told of the change. */
+  set ports(ports: readonly NvmePort[]) {
+    this.#ports = ports;
+    this.#generation++;
+    for (const { events } of this.#subsystems.get(DISCOVERY_NQN)!.controllers) events.raise(DISCOVERY_CHANGED);
+  }
+
+  /** A subsystem by its name; undefined where there is none. */
+  subsystem(nqn: string): Subsystem | undefined {
+    return this.#subsystems.get(nqn);
+  }
+
+  /** Controllers of hosts, those of discovery among them. */
+  get controllers(): number {
+    return this.#controllers.size;
+  }
+
+  /** Connections now, by transport. */
+  get connections(): Readonly<Record<'rdma' | 'tcp', number>> {
+    const counts = { rdma: 0, tcp: 0 };
+    for (const { connection } of this.#queues) counts[connection.transport]++;
+    return counts;
+  }
+
+  /** Serves a queue over the connection, which it closes in the end. */
+  accept(connection: TargetConnection): TargetQueue {
+    const queue = new TargetQueue(connection, this.#context);
+    this.#queues.add(queue);
+    queue.onEnd = () => {
+      this.#queues.delete(queue);
+      const closed = connection.close();
+      this.#closing.add(closed);
+      void closed.then(() => this.#closing.delete(closed));
+    };
+    return queue;
+  }
+
+  /** Ends all queues; resolves when nothing of them touches memory or disks' buffers any more. */
+  async close(): Promise<void> {
+    const why = new RoceError('ERR_ROCE_CLOSED', 'the target is closed');
+    for (const queue of [...this.#queues]) queue.end(why);
+    await Promise.all(this.#closing);
+  }
+
+  #connect(request: ConnectRequest, queue: TargetQueue): NvmeController {
+    const subsystem = this.#subsystems.get(request.subnqn);
+    if (subsystem === undefined) throw refuseParameter('subnqn');
+    if (!subsystem.allows(request.hostnqn)) throw refuseParameter('hostnqn', STATUS.CONNECT_INVALID_HOST);
+    const { connection } = queue;
+    const isRightQueue = connection.qid === undefined || connection.qid === request.qid;
+    if (!isRightQueue) throw refuseParameter('qid');
+    const entriesMax = Math.min(QUEUE_ENTRIES_MAX, connection.depthMax);
+    if (request.entries < 2 || request.entries > entriesMax) throw refuseParameter('entries');
+    const controller =
+      request.qid === 0 ? this.#newController(request, subsystem) : this.#controllerOf(request, subsystem);
+    controller.addQueue(request.qid, queue);
+    this.counters.queues++;
+    return controller;
+  }
+
+  #newController(request: ConnectRequest, subsystem: Subsystem): NvmeController {
+    if (request.cntlid !== CNTLID_DYNAMIC) throw refuseParameter('cntlid');
+    if (this.#controllers.size >= CONTROLLERS_MAX) throw refuseParameter('cntlid', STATUS.CONNECT_BUSY);
+    const id = this.#freeId();
+    const isDiscovery = subsystem.kind === 'discovery';
+    const controller: NvmeController = new NvmeController({
+      id,
+      subsystem,
+      hostNqn: request.hostnqn,
+      keepAliveMs: request.keepAliveMs === 0 && isDiscovery ? DISCOVERY_KEEP_ALIVE_MS : request.keepAliveMs,
+      clock: this.#init.clock,
+      onEnd: () => {
+        this.#controllers.delete(id);
+        subsystem.controllers.delete(controller);
+      },
+    });
+    this.#controllers.set(id, controller);
+    subsystem.controllers.add(controller);
+    return controller;
+  }
+
+  /** The controller of an I/O queue: of the same host and subsystem, enabled, with the queue not there yet. */
+  #controllerOf({ cntlid, hostnqn, qid }: ConnectRequest, subsystem: Subsystem): NvmeController {
+    const controller = this.#controllers.get(cntlid);
+    if (controller === undefined || controller.subsystem !== subsystem) throw refuseParameter('cntlid');
+    if (controller.hostNqn !== hostnqn) throw refuseParameter('hostnqn');
+    if (qid > controller.ioQueues || subsystem.kind === 'discovery') throw refuseParameter('qid');
+    if (!controller.properties.takesQueues) throw refuseParameter('cntlid');
+    if (controller.hasQueue(qid)) throw refuseParameter('qid', STATUS.CONNECT_BUSY);
+    return controller;
+  }
+
+  #freeId(): number {
+    do this.#lastId = (this.#lastId % CNTLID_MAX) + 1;
+    while (this.#controllers.has(this.#lastId));
+    return this.#lastId;
+  }
+
+  #discoveryLog(hostNqn: string): Buffer {
+    const entries = [...this.#subsystems.values()]
+      .filter((subsystem) => subsystem.kind === 'io' && subsystem.allows(hostNqn))
+      .flatMap(({ nqn }) => this.#ports.map((port) => ({ ...port, nqn })));
+    return discoveryLog(entries, this.#generation);
+  }
+}

@@ -1,0 +1,82 @@
+/** An NVMe target and a host of ours on real sockets, over both transports. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
+import { NvmeTargetServer, type NvmeTargetServerOptions } from '../../src/storage-rpc/live/nvme-target-server.js';
+import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
+import type { RdmaDevice } from '../../src/verbs/device.js';
+import { openDevice } from '../../src/verbs/open-device.js';
+import { blockDeviceContract, CONTRACT_DISK_BYTES } from '../contracts/block-device-contract.js';
+import { NQN } from './world.js';
+
+const HERE = '127.0.2.11';
+const THERE = '127.0.2.12';
+
+function serve(disk: MemoryDevice, options: Partial<NvmeTargetServerOptions>): Promise<NvmeTargetServer> {
+  return NvmeTargetServer.open({ subsystems: [{ nqn: NQN, disks: [disk] }], ...options });
+}
+
+describe('over TCP', () => {
+  let server: NvmeTargetServer;
+  const connect = async () => {
+    server = await serve(new MemoryDevice(CONTRACT_DISK_BYTES), { tcpAddresses: [HERE], port: 0 });
+    return openNvme({ address: HERE, port: server.ports[0].port, nqn: NQN, ioQueues: 2 });
+  };
+  blockDeviceContract('a namespace over TCP', connect, () => server.close());
+
+  it('comes back to a target that was restarted, and sends again what was under way', async () => {
+    const store = new MemoryDevice(CONTRACT_DISK_BYTES);
+    const first = await serve(store, { tcpAddresses: [HERE], port: 0 });
+    const [{ port }] = first.ports;
+    await using disk = await openNvme({ address: HERE, port, nqn: NQN });
+    await disk.write(0, Buffer.alloc(4096, 1));
+    await first.close();
+    const writing = disk.write(4096, Buffer.alloc(4096, 2));
+    await using _second = await serve(store, { tcpAddresses: [HERE], port });
+    await writing;
+    const read = Buffer.alloc(8192);
+    await disk.read(0, read.length, read);
+    expect([read[0], read[4096]]).toEqual([1, 2]);
+  });
+
+  it('fails what waits for a target that does not come back, after the time limit', async () => {
+    const server = await serve(new MemoryDevice(CONTRACT_DISK_BYTES), { tcpAddresses: [HERE], port: 0 });
+    await using disk = await openNvme({ address: HERE, port: server.ports[0].port, nqn: NQN, lossTimeoutMs: 0 });
+    await server.close();
+    await expect(disk.write(0, Buffer.alloc(4096, 1))).rejects.toThrow('EIO');
+  });
+
+  it('is refused without a target, and with a wrong name', async () => {
+    await using server = await serve(new MemoryDevice(CONTRACT_DISK_BYTES), { tcpAddresses: [HERE], port: 0 });
+    const [{ port }] = server.ports;
+    await expect(openNvme({ address: HERE, port, nqn: `${NQN}x` })).rejects.toThrow('connect invalid parameters');
+    await expect(openNvme({ address: HERE, port, nqn: NQN, nsid: 2 })).rejects.toThrow();
+    await expect(openNvme({ address: HERE, port: 1, nqn: NQN })).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    await expect(openNvme({ address: HERE, port, nqn: 'disk' })).rejects.toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
+  });
+});
+
+describe('over RDMA', () => {
+  let here: RdmaDevice;
+  let there: RdmaDevice;
+  beforeAll(async () => {
+    here = await openDevice({ address: HERE });
+    there = await openDevice({ address: THERE });
+  });
+  afterAll(async () => {
+    await here.close();
+    await there.close();
+  });
+  let server: NvmeTargetServer;
+  const connect = async () => {
+    server = await serve(new MemoryDevice(CONTRACT_DISK_BYTES), { devices: [there] });
+    return openNvme({ address: THERE, nqn: NQN, device: here });
+  };
+  blockDeviceContract('a namespace over RDMA', connect, () => server.close());
+
+  it('is refused where nobody listens', async () => {
+    await expect(openNvme({ address: THERE, nqn: NQN, device: here })).rejects.toMatchObject({
+      code: 'ERR_ROCE_CONNECT',
+    });
+  });
+});
