@@ -20,7 +20,7 @@ it.each([
   [
     'an unknown io',
     () => openDevice({ address: ADDRESS, io: anything('fast') }),
-    /io is 'fast' \(it is one of auto, dgram, mmsg\)/,
+    /io is 'fast' \(it is one of auto, dgram, mmsg, shm\)/,
   ],
   ['an unknown engine', () => openDevice({ address: ADDRESS, engine: anything('thread') }), /engine is 'thread'/],
   ['connect without a port', () => connect(device, anything({ host: ADDRESS })), /connect needs a host and a port/],
