@@ -14,13 +14,6 @@ export { type ScrubbedDisk, Scrubber, type ScrubberOptions } from './disk/scrubb
 export type { DiskLimit } from './fair/rate-limit.js';
 export { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from './live/flow-options.js';
 export {
-  type NamespaceCounters,
-  type NvmeSubsystemOptions,
-  NvmeTargetServer,
-  type NvmeTargetServerOptions,
-} from './live/nvme-target-server.js';
-export { type OpenNvmeOptions, openNvme } from './live/open-nvme.js';
-export {
   type RpcHandler,
   RpcPeer,
   type RpcPeerOptions,
@@ -34,9 +27,6 @@ export { NbdDevice } from './nbd/nbd-device.js';
 export { NbdServer, type NbdServerOptions } from './nbd/server.js';
 export type { NbdCounters } from './nbd/server-connection.js';
 export type { SocketAddress } from './nbd/socket-address.js';
-export type { NvmePort } from './nvme/discovery.js';
-export { NvmeStatusError } from './nvme/status.js';
-export type { NvmeTransport } from './nvme/target-connection.js';
 export { type FileBackendOptions, openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
 export type { HostPathOptions, PathState } from './session/host-path.js';

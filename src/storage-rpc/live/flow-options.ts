@@ -8,7 +8,12 @@ import { type RecoveryOptions, STANDARD_RECOVERY } from '../../retransmit/scheme
  * The two classes of storage traffic (Azure storage paper §2.2, §4): requests that somebody waits for, and copies, scrubbing and repair. The codes are AF31 and
  * AF11 (RFC 4594 §4.7, §4.8), which a switch that goes by the upper three bits puts into priorities 3 and 1.
  */
-export const TRAFFIC_CLASSES = { foreground: 26, background: 10 } as const;
+export const TRAFFIC_CLASSES = {
+  /** AF31. */
+  foreground: 26,
+  /** AF11. */
+  background: 10,
+} as const;
 /** Name of one of {@link TRAFFIC_CLASSES}. */
 export type TrafficClass = keyof typeof TRAFFIC_CLASSES;
 
