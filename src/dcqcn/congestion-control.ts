@@ -2,6 +2,7 @@
 
 import { NotificationPoint } from './notification-point.js';
 import { type Pacer, RatePacer, UNPACED } from './pacer.js';
+import { FREE_RUNNING } from './phase.js';
 import type { Acknowledgement, RateControl } from './rate-control.js';
 import { createRateControl, hasPacing, type RateControlSettings } from './schemes.js';
 
@@ -20,7 +21,7 @@ export class CongestionControl {
   constructor(settings: RateControlSettings, catchUpNs: number) {
     this.rate = createRateControl(settings);
     this.pacer = hasPacing(settings) ? new RatePacer(this.rate, settings.burstBytes, catchUpNs) : UNPACED;
-    this.notification = new NotificationPoint(settings.cnpIntervalNs);
+    this.notification = new NotificationPoint(settings.cnpIntervalNs, settings.cnpPhase === FREE_RUNNING);
   }
 
   /** The peer notifies of congestion. False when that changes nothing. */

@@ -3,6 +3,7 @@
  * names; give `linkRateBps` beside it for another one.
  */
 
+import { FREE_RUNNING } from './phase.js';
 import type { RateControlOptions } from './schemes.js';
 
 /** A published set of parameters. */
@@ -13,14 +14,16 @@ export interface DcqcnPreset {
   readonly parameters: Omit<Extract<RateControlOptions, Record<'name', 'dcqcn'>>, 'name'>;
 }
 
-/** mlx5 and HPCC's simulator: alpha by a free-running timer, the target kept at consecutive cuts, coalescing at the sender. */
+/** mlx5 and HPCC's simulator: alpha by a free-running timer, the target kept at consecutive cuts. */
 const TIMER_DRIVEN = { alphaByTimer: 1, clampTargetRate: 0, clampTargetRateAfterTimeIncrease: 1 } as const;
 
 const HPCC = {
   ...TIMER_DRIVEN,
   linkRateBps: 100e9,
   minimumRateBps: 1e9,
+  decreasePhase: FREE_RUNNING,
   firstCnpRateBps: 100e9,
+  forgetsAtLineRate: 0,
   byteCounterBytes: 0,
   fastRecoveryStages: 2, // 1 there, where a stage is compared before it goes up.
   additiveIncreaseBps: 20e6,
@@ -48,6 +51,7 @@ const PRESETS = {
       rateTimerNs: 60_000,
       byteCounterBytes: 300e6,
       hyperIncreaseBps: 200e6,
+      cnpPhase: FREE_RUNNING,
     },
   },
   hpcc: {
@@ -61,7 +65,7 @@ const PRESETS = {
   },
   mlx5: {
     source:
-      'NVIDIA firmware defaults (mlxconfig, Linux cc_params) at 100 Gb/s; rpg_byte_reset taken as bytes, as documented',
+      'NVIDIA firmware defaults (mlxconfig, Linux cc_params) at 100 Gb/s; rpg_byte_reset taken as bytes, both intervals as minimum times, as documented',
     parameters: {
       ...TIMER_DRIVEN,
       linkRateBps: 100e9,

@@ -17,6 +17,8 @@
 
 import { RoceError } from '../core/errors.js';
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
+import { nextTick } from './notification-point.js';
+import { FREE_RUNNING, SINCE_LAST } from './phase.js';
 import { defineRateControl, RateControl } from './rate-control.js';
 
 /** Defaults: SIGCOMM'15 at 40 Gb/s. */
@@ -43,12 +45,19 @@ export const REACTION_POINT_TABLE = {
    * `cnpIntervalNs`: those of an honest receiver count, also if the way back has brought them closer together.
    */
   decreaseIntervalNs: { default: 25_000, ...LIMITS.timeOrZeroNs },
+  /**
+   * 0: that time counts from the last cut, and a notification after it cuts at once. 1: cuts happen at the ticks of a timer of that period, which the
+   * first notification starts: one if a notification came since the last tick (HPCC's simulator). Without an interval every notification cuts at once.
+   */
+  decreasePhase: { default: SINCE_LAST, ...LIMITS.flag },
   /** What alpha is multiplied by for a cut: 1/2 in the paper, 2^(10 - rpg_gd). */
   decreaseFactor: { default: 0.5, ...LIMITS.share },
   /** 1 - rpg_min_dec_fac: no cut takes more than this share of the rate. */
   maximumDecrease: { default: 0.5, ...LIMITS.share },
-  /** rate_to_set_on_first_cnp: the rate after the first notification, instead of a cut. 0: an ordinary cut. */
+  /** rate_to_set_on_first_cnp: the rate after the first notification that a limiter gets, instead of a cut. 0: an ordinary cut. */
   firstCnpRateBps: { default: 0, ...LIMITS.rateOrZeroBps },
+  /** 1: a limiter back at the line rate is forgotten, with its alpha (paper, QCN). 0: it stays as long as the flow (HPCC's simulator). */
+  forgetsAtLineRate: { default: 1, ...LIMITS.flag },
   /** T, rpg_time_reset: period of the rate timer. */
   rateTimerNs: { default: 55_000, ...LIMITS.timeNs },
   /** B, rpg_byte_reset: bytes sent between two events of the byte counter. 0: there is none, and only the timer's stage counts. */
@@ -97,6 +106,9 @@ export class ReactionPoint extends RateControl {
   /** alphaByTimer: a notification came since the last tick. */
   #notified = false;
   #cutNs = Number.NEGATIVE_INFINITY;
+  /** decreasePhase: when the timer of cuts started, and the tick that cuts next. */
+  #cutTimerStartNs = 0;
+  #cutDueNs = NEVER;
 
   /** Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
   constructor(parameters: ReactionPointParameters) {
@@ -147,8 +159,17 @@ export class ReactionPoint extends RateControl {
   override onCnp(now: number): boolean {
     this.#advance(now);
     this.#notified = true;
-    if (now - this.#cutNs < this.#p.decreaseIntervalNs) return false;
+    const { decreaseIntervalNs, decreasePhase } = this.#p;
+    if (decreasePhase === FREE_RUNNING && decreaseIntervalNs > 0 && this.#limited) return this.#cutAtTick(now);
+    if (now - this.#cutNs < decreaseIntervalNs) return false;
     this.#cut(now);
+    return true;
+  }
+
+  /** All notifications until the next tick are one cut. */
+  #cutAtTick(now: number): boolean {
+    if (this.#cutDueNs !== NEVER) return false;
+    this.#cutDueNs = nextTick(this.#cutTimerStartNs, this.#p.decreaseIntervalNs, now);
     return true;
   }
 
@@ -156,14 +177,34 @@ export class ReactionPoint extends RateControl {
     return this.#p.byteCounterBytes === 0 ? NEVER : this.#p.byteCounterBytes;
   }
 
-  /** Runs the timers up to `now`. The two do not touch each other's state, so each may run ahead alone. */
+  /** Runs the timers up to `now`, and the cut of a tick in between at its time. */
   #advance(now: number): void {
+    const dueNs = this.#cutDueNs;
+    if (now >= dueNs) {
+      this.#runTimers(dueNs);
+      this.#cutDueNs = NEVER;
+      this.#cut(dueNs);
+    }
+    this.#runTimers(now);
+  }
+
+  /** The two do not touch each other's state, so each may run ahead alone. */
+  #runTimers(now: number): void {
     if (now >= this.#alphaTimerNs) this.#ageAlpha(now);
+    if (this.#p.forgetsAtLineRate === 0 && this.#current === this.#p.linkRateBps) this.#restAtLineRate(now);
     while (now >= this.#rateTimerNs) {
       this.#rateTimerNs += this.#p.rateTimerNs;
       this.#timeStage++;
       this.#increase();
     }
+  }
+
+  /** At the line rate the rate timer only counts. A flow may have rested there for hours. */
+  #restAtLineRate(now: number): void {
+    if (now < this.#rateTimerNs) return;
+    const ticks = 1 + Math.floor((now - this.#rateTimerNs) / this.#p.rateTimerNs);
+    this.#rateTimerNs += ticks * this.#p.rateTimerNs;
+    this.#timeStage += ticks;
   }
 
   /** All ticks of the alpha timer up to `now`: a notification counts for the first, the others decay. */
@@ -196,12 +237,21 @@ export class ReactionPoint extends RateControl {
     this.#current = Math.max(this.#current, p.minimumRateBps);
     if (p.alphaByTimer === 0 && p.alphaBeforeCut === 0) this.#raiseAlpha();
     if (isFirst || p.alphaByTimer === 0) this.#alphaTimerNs = now + p.alphaIntervalNs;
+    if (isFirst) this.#startCutTimer(now);
     this.#limited = true;
     this.#timeStage = 0;
     this.#byteStage = 0;
     this.#bytesLeft = this.#byteBudget;
     this.#rateTimerNs = now + p.rateTimerNs;
     this.#cutNs = now;
+  }
+
+  /** A first notification that cut nothing counts for the first tick (HPCC's simulator). */
+  #startCutTimer(now: number): void {
+    const { decreasePhase, decreaseIntervalNs, firstCnpRateBps } = this.#p;
+    this.#cutTimerStartNs = now;
+    if (decreasePhase === FREE_RUNNING && decreaseIntervalNs > 0 && firstCnpRateBps > 0)
+      this.#cutDueNs = now + decreaseIntervalNs;
   }
 
   /** Whether a cut now takes the current rate for the new target. */
@@ -221,7 +271,9 @@ export class ReactionPoint extends RateControl {
       this.#target = Math.min(this.#target + step, p.linkRateBps);
     }
     this.#current = (this.#current + this.#target) / 2;
-    if (p.linkRateBps - this.#current < ARRIVED_BPS) this.#release();
+    if (p.linkRateBps - this.#current >= ARRIVED_BPS) return;
+    if (p.forgetsAtLineRate === 1) this.#release();
+    else this.#current = p.linkRateBps;
   }
 
   /** Back at the line rate: the limiter is gone until the next notification. */
@@ -236,6 +288,7 @@ export class ReactionPoint extends RateControl {
     this.#byteStage = 0;
     this.#rateTimerNs = NEVER;
     this.#alphaTimerNs = NEVER;
+    this.#cutDueNs = NEVER;
   }
 }
 

@@ -5,6 +5,7 @@ import { LIMITS, type ParametersOf, type ParameterTable } from '../core/paramete
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { fixed, none } from './constant-rate.js';
 import { patchedTimely } from './patched-timely.js';
+import { SINCE_LAST } from './phase.js';
 import type { RateControl, RateControlDefinition, RegisteredRateControls } from './rate-control.js';
 import { dcqcn } from './reaction-point.js';
 import { timely } from './timely.js';
@@ -15,6 +16,8 @@ const BUILT_IN = [none, fixed, dcqcn, timely, patchedTimely] as const;
 const RECEIVER_TABLE = {
   /** N: at most one congestion notification in this time (min_time_between_cnps). 0: one for each marked packet. */
   cnpIntervalNs: { default: 50_000, ...LIMITS.timeOrZeroNs },
+  /** 0: N counts from the last notification. 1: notifications are sent at the ticks of a timer of period N (ns3-rdma). */
+  cnpPhase: { default: SINCE_LAST, ...LIMITS.flag },
 } as const satisfies ParameterTable;
 
 /** How packets are spread in time, for schemes with a rate. */

@@ -181,8 +181,22 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
       this.#receiveCnp(now);
       return;
     }
-    if (datagram.ecn === ECN_CE && this.congestion.notification.onMarked(now)) this.host.notifyCongestion(this);
+    if (datagram.ecn === ECN_CE) this.#onMarked(now);
     this.receivePacket(packet, datagram, now);
+  }
+
+  #onMarked(now: number): void {
+    const { notification } = this.congestion;
+    if (notification.onMarked(now)) this.host.notifyCongestion(this);
+    else if (notification.dueNs < this.deadlineNs) {
+      this.deadlineNs = notification.dueNs;
+      this.host.armDeadline(this);
+    }
+  }
+
+  /** Sends the notification of a tick that has come. */
+  protected notifyIfDue(now: number): void {
+    if (this.congestion.notification.onTick(now)) this.host.notifyCongestion(this);
   }
 
   /** The peer, or whoever forges its packets, notifies of congestion. */

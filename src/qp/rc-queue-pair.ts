@@ -123,16 +123,21 @@ export class RcQueuePair extends ConnectedQueuePair {
   }
 
   override deadlineChanged(): void {
-    this.deadlineNs = this.#sendSide.retransmitter.deadlineNs;
+    this.deadlineNs = this.#nextDeadlineNs;
     this.host.armDeadline(this);
   }
 
   onDeadline(now: number): void {
     const { retransmitter } = this.#sendSide;
     this.probe.nowNs = now;
+    this.notifyIfDue(now);
     retransmitter.onDeadline(now);
-    this.deadlineNs = retransmitter.deadlineNs;
+    this.deadlineNs = this.#nextDeadlineNs;
     if (this.deadlineNs !== Number.POSITIVE_INFINITY) this.host.armDeadline(this);
+  }
+
+  get #nextDeadlineNs(): number {
+    return Math.min(this.#sendSide.retransmitter.deadlineNs, this.congestion.notification.dueNs);
   }
 
   get progress(): QpProgress {

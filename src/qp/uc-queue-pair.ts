@@ -88,8 +88,11 @@ export class UcQueuePair extends ConnectedQueuePair {
     return this.yieldTurn(this.#requester.hasUnsent, now);
   }
 
-  /** There are no timers. */
-  onDeadline(): void {}
+  /** There is no timer but that of notifications. */
+  onDeadline(now: number): void {
+    this.notifyIfDue(now);
+    this.deadlineNs = Number.POSITIVE_INFINITY;
+  }
 
   get progress(): QpProgress {
     const { psn, postedWqes, isInMessage } = this.#requester;

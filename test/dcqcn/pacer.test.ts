@@ -66,7 +66,7 @@ describe('in bursts', () => {
 
 describe('the notification point', () => {
   const answered = (intervalNs: number, marks: number[]) => {
-    const np = new NotificationPoint(intervalNs);
+    const np = new NotificationPoint(intervalNs, false);
     return marks.filter((now) => np.onMarked(now));
   };
 

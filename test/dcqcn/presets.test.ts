@@ -42,8 +42,7 @@ describe('presets', () => {
   it('hpcc increases as its simulator does: one fast recovery, one additive step, then hyper steps', () => {
     const settings = { ...settingsOf('hpcc'), firstCnpRateBps: 10e9, clampTargetRate: 1 };
     const control = createRateControl(settings);
-    control.onCnp(0);
-    control.onCnp(4000); // R_C 5, R_T 10 Gb/s
+    control.onCnp(0); // The first tick cuts: R_C 5, R_T 10 Gb/s.
     const targets = [0, 1, 2, 3, 4].map((k) => control.targetRateBps(4000 + k * settings.rateTimerNs) / 1e6);
     expect(targets).toEqual([10_000, 10_000, 10_020, 10_220, 10_420]);
   });
@@ -55,7 +54,7 @@ describe('generations of NICs, every packet marked at 40 Gb/s for a millisecond'
 
   /** Cuts at the sender, and the rate it ends at. */
   function congested(sender: DcqcnPresetName, receiver: DcqcnPresetName) {
-    const np = new NotificationPoint(settingsOf(receiver).cnpIntervalNs);
+    const np = new NotificationPoint(settingsOf(receiver).cnpIntervalNs, false);
     const control = createRateControl(settingsOf(sender));
     let cnps = 0;
     let cuts = 0;

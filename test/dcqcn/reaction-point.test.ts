@@ -101,6 +101,62 @@ describe('a cut', () => {
     expect([rp.cnp(0), rp.cnp(10), rp.cnp(49.9), rp.cnp(50)]).toEqual([true, false, false, true]);
     expect(rp.target(50)).toBe(20);
   });
+
+  it('free-running happens at ticks, whenever in between notifications came, and however many', () => {
+    const rp = reactionPoint({ decreaseIntervalNs: 50 * US, decreasePhase: 1, rateTimerNs: 1e9 });
+    expect(rp.cnp(10)).toBe(true); // The first cuts at once and starts the timer.
+    expect(rp.rate(59.9)).toBe(20);
+    expect([rp.cnp(11), rp.cnp(30), rp.cnp(59)]).toEqual([true, false, false]);
+    expect(rp.rate(59.9)).toBe(20);
+    const second = rp.rate(60);
+    expect(second).toBeCloseTo(10, 1);
+    expect(rp.rate(200)).toBe(second); // Ticks without a notification do nothing.
+    expect(rp.cnp(209)).toBe(true);
+    expect(rp.rate(209.9)).toBe(second);
+    expect(rp.rate(210)).toBeLessThan(second); // A microsecond after it: since the last cut it would have been at once.
+  });
+
+  it('free-running finds the rate of its tick, not of the time when somebody asks', () => {
+    const asked = reactionPoint({ decreaseIntervalNs: 50 * US, decreasePhase: 1 });
+    const silent = reactionPoint({ decreaseIntervalNs: 50 * US, decreasePhase: 1 });
+    for (const rp of [asked, silent]) {
+      rp.cnp(0);
+      rp.cnp(20);
+    }
+    for (let us = 21; us < 400; us++) asked.rate(us);
+    expect(silent.rate(400)).toBe(asked.rate(400));
+    expect(silent.alpha(400)).toBe(asked.alpha(400));
+  });
+});
+
+describe('a limiter that is not forgotten at the line rate', () => {
+  const held = {
+    forgetsAtLineRate: 0,
+    firstCnpRateBps: 40 * GBPS,
+    decreaseIntervalNs: 50 * US,
+    decreasePhase: 1,
+  } as const;
+
+  it('cuts at a notification every 56 us; one that is forgotten stays at the line rate', () => {
+    const hears = (changes: object) => {
+      const rp = reactionPoint(changes);
+      for (let us = 0; us < 10_000; us += 56) rp.cnp(us);
+      return rp.rate(10_000);
+    };
+    expect(hears(held)).toBeLessThan(1);
+    expect(hears({ ...held, forgetsAtLineRate: 1, decreasePhase: 0 })).toBe(40);
+  });
+
+  it('keeps its alpha, and rests for an hour at no cost', () => {
+    const rp = reactionPoint({ ...held, gain: 0.5 });
+    rp.cnp(0);
+    expect(rp.rate(50)).toBe(20);
+    const hourUs = 3.6e9;
+    expect(rp.rate(hourUs)).toBe(40);
+    expect(rp.alpha(hourUs)).toBe(0);
+    rp.cnp(hourUs);
+    expect(rp.rate(hourUs + 50)).toBeGreaterThan(39.9); // With the alpha of then, not the initial one.
+  });
 });
 
 describe('alpha', () => {

@@ -48,6 +48,20 @@ describe('a marked packet', () => {
     expect(nic.device.counters()).toMatchObject({ np_ecn_marked_roce_packets: 4, np_cnp_sent: 2 });
   });
 
+  it('is answered at a tick where the timer of the receiver runs free', async () => {
+    const nic = await LoneNic.create({ attr: { rateControl: { name: 'none', cnpPhase: 1 } } });
+    mark(nic, 0);
+    mark(nic, 1);
+    expect(names(nic.take())).toEqual([]);
+    expect(names(nic.advance(49_999))).toEqual([]);
+    expect(names(nic.advance(1))).toEqual(['CNP']);
+    expect(names(nic.advance(60_000))).toEqual([]);
+    mark(nic, 2);
+    expect(names(nic.advance(39_999))).toEqual([]);
+    expect(names(nic.advance(1))).toEqual(['CNP']);
+    expect(nic.device.counters()).toMatchObject({ np_ecn_marked_roce_packets: 3, np_cnp_sent: 2 });
+  });
+
   it('is answered every time where the sender is to coalesce', async () => {
     const nic = await LoneNic.create({ attr: { rateControl: { name: 'none', cnpIntervalNs: 0 } } });
     for (let at = 0; at < 5; at++) mark(nic, at);
