@@ -68,6 +68,7 @@ await describeWithRig('the connection manager', {}, (rig) => {
     });
   }
 
+  // The stock servers listen to IPv4 alone unless they are told an address.
   const MANY = ['-c', '4', '-C', '10', '-S', '3000'];
   const TEN = ['-c', '10'];
   const commands = [
@@ -77,7 +78,7 @@ await describeWithRig('the connection manager', {}, (rig) => {
   for (const { tool, flags, theirs: serverFlags, result } of commands) {
     for (const family of [4, 6] as const) {
       cell({ tool, role: 'client', family, what: `rocev2 ${tool}` }, async () => {
-        const server = await rig().background('server', [tool, ...serverFlags].join(' '));
+        const server = await rig().background('server', [tool, '-b', theirs(family), ...serverFlags].join(' '));
         try {
           await rig().listening(UCMATOSE_PORT);
           const client = startRocev2(rig(), [tool, '-s', theirs(family), '-b', ours(family), ...flags, '--json']);
@@ -102,7 +103,7 @@ await describeWithRig('the connection manager', {}, (rig) => {
   const datagrams = { connections: 4, iterations: 10, sizeBytes: 1000 };
 
   async function udaddyClient(family: 4 | 6) {
-    const server = await rig().background('server', ['udaddy', ...FOUR].join(' '));
+    const server = await rig().background('server', ['udaddy', '-b', theirs(family), ...FOUR].join(' '));
     try {
       await rig().listening(RPING_PORT);
       const client = startRocev2(rig(), ['udaddy', '-s', theirs(family), '-b', ours(family), ...FOUR, '--json']);
