@@ -61,6 +61,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/info.js'),
   },
   {
+    name: 'doctor',
+    summary: 'what is wrong between this host and another: reachability, loss, MTU, DSCP, ICRC, timeouts',
+    load: () => import('./commands/doctor.js'),
+  },
+  {
     name: 'icrc',
     summary: 'compute the ICRC of a packet in hex',
     load: () => import('./commands/icrc.js'),

@@ -25,6 +25,7 @@ import type { BufferPools } from '../switch/buffer-policy.js';
 import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
 import type { VerifiedOperations } from './demo/verified-operations.js';
 import type { BenchRow } from './disk/bench-run.js';
+import type { Examination } from './doctor/examine.js';
 import type { DocumentHead } from './document-head.js';
 import type { FluidResult } from './fluid-report.js';
 import type { HostReport } from './host-report.js';
@@ -39,6 +40,12 @@ export interface AuditResult extends AuditReport {
   readonly file: string;
   /** Where and why reading ended before the end of the file. */
   readonly damage?: CaptureDamage;
+}
+
+/** The fields of `doctor --json`. */
+export interface DoctorResult extends Examination {
+  /** The host that was examined, as named on the command line. */
+  readonly target: string;
 }
 
 /** The fields of `icrc --json`. */
@@ -381,6 +388,8 @@ export interface Results {
   readonly audit: AuditResult;
   /** `rocev2 info`. */
   readonly info: HostReport;
+  /** `rocev2 doctor`. */
+  readonly doctor: DoctorResult;
   /** `rocev2 icrc`. */
   readonly icrc: IcrcResult;
   /** `rocev2 demo`. */

@@ -104,17 +104,17 @@ export class RpingEnd {
     for (const resource of [this.qp, this.#cq, ...this.#regions, this.#pd]) await resource.close();
   }
 
-  /** Does the client's part of one ping. */
-  async ask(tally: Tally, output: Output): Promise<void> {
-    const text = pingText(tally.pings, this.#options.size);
+  /** Does the client's part of one ping. `size`: bytes of its text, at most those of the options. */
+  async ask(tally: Tally, output: Output, size = this.#options.size): Promise<void> {
+    const text = pingText(tally.pings, size);
     this.#text.bytes.set(text);
     this.#sink.bytes.fill(0);
-    await this.#advertise(this.#text);
+    await this.#advertise(this.#text, size);
     await this.#message();
-    await this.#advertise(this.#sink);
+    await this.#advertise(this.#sink, size);
     await this.#message();
     if (this.#options.verbose === true) output.line(`ping data: ${printable(this.#sink.bytes)}`);
-    if (this.#options.validate === true && !this.#sink.bytes.equals(text)) tally.faults++;
+    if (this.#options.validate === true && !this.#sink.bytes.subarray(0, size).equals(text)) tally.faults++;
   }
 
   /** Does the server's part of one ping; false if the client has disconnected instead. */
@@ -142,12 +142,12 @@ export class RpingEnd {
   }
 
   /** Announces a buffer to the peer. Nobody reads the contents of the server's messages. */
-  async #advertise(region: MemoryRegion): Promise<void> {
+  async #advertise(region: MemoryRegion, size = this.#options.size): Promise<void> {
     while (this.qp.sendRoom === 0) await this.#nextCompletion(); // ACKs were lost, and the peer's answer has overtaken them.
     const message = this.#outgoing.bytes;
     message.writeBigUInt64BE(region.addr, 0);
     message.writeUInt32BE(region.rkey, 8);
-    message.writeUInt32BE(this.#options.size, 12);
+    message.writeUInt32BE(size, 12);
     this.qp.postSend({ opcode: 'SEND', sges: [this.#outgoing.sge()] });
   }
 

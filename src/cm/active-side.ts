@@ -64,7 +64,7 @@ export class ActiveSide {
   /** Sends a REQ. The outcome is an event: CONNECT_RESPONSE, REJECTED or UNREACHABLE. Throws ERR_ROCE_LIMIT. */
   connect(parameters: RequestParameters, onEvent: CmEventHandler, now: number): CmEndpoint {
     const { table, options, caGuid, mads } = this.#parts;
-    const { address, timing, limits } = options;
+    const { address, timing, limits, dscp } = options;
     const { sourcePort, remote, privateData } = parameters;
     if (!table.makeRoom(remote, true)) {
       throw new RoceError('ERR_ROCE_LIMIT', `there are already ${limits.endpoints} connections`);
@@ -94,6 +94,7 @@ export class ActiveSide {
       primaryRemoteLid: PERMISSIVE_LID,
       primaryLocalGid: address.gid,
       primaryRemoteGid: remote.gid,
+      primaryTrafficClass: dscp << 2,
       primaryHopLimit: HOP_LIMIT,
       primaryLocalAckTimeout: ackTimeoutCode(timing),
       privateData: encodeIpPrivateData({ source: address, destination: remote, sourcePort }, privateData),

@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { checkOptions, type OptionNames } from '../core/arguments.js';
+import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt } from '../core/random.js';
@@ -44,6 +44,7 @@ import {
 import { ackTimeoutCode, type CmTiming, LINUX_TIMING } from './timing.js';
 
 const BACKLOG_DEFAULT = 128;
+const DSCP_MAX = 63;
 
 /** Options of a {@link ConnectionManager}. All are optional. */
 export interface ConnectionManagerOptions {
@@ -56,6 +57,11 @@ export interface ConnectionManagerOptions {
    * on the way. In both cases, packets go to the source address of the datagram.
    */
   readonly claimedAddress?: 'source' | 'any';
+  /**
+   * DSCP 0..63 of what this side sends to connections that it asks for, and on QP1. Default 0. A connection that it accepts has the DSCP that the
+   * peer's request names, as with Linux.
+   */
+  readonly dscp?: number;
   /** Default: the device's. */
   readonly clock?: Clock;
   /** Communication IDs, start PSNs and the CA GUID. Default: the system's generator. */
@@ -74,6 +80,7 @@ const MANAGER_OPTIONS: OptionNames<ConnectionManagerOptions> = {
   timing: true,
   limits: true,
   claimedAddress: true,
+  dscp: true,
   clock: true,
   random: true,
 };
@@ -86,6 +93,7 @@ export class ConnectionManager implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #random: RandomSource;
   readonly #timing: CmTiming;
+  readonly #dscp: number;
   readonly #protocol: CmProtocol;
   readonly #datagrams: DatagramServices;
   readonly #listeners = new Set<CmListener>();
@@ -103,11 +111,13 @@ export class ConnectionManager implements AsyncDisposable {
     this.#clock = options.clock ?? device.clock;
     this.#random = options.random ?? { u32: () => randomBytes(4).readUInt32BE() };
     this.#timing = { ...LINUX_TIMING, ...options.timing };
+    this.#dscp = checkWhole('dscp', options.dscp ?? 0, 0, DSCP_MAX);
     this.#protocol = new CmProtocol({
       address: device.address,
       pathMtuCodeMax: pathMtuCode(device.attributes.pathMtuMax),
       random: this.#random,
       timing: this.#timing,
+      dscp: this.#dscp,
       limits: checkedLimits(options.limits),
       anyClaimedAddress: options.claimedAddress === 'any',
       send: (to, mad) => this.#gsi?.send(to, mad),
@@ -126,10 +136,11 @@ export class ConnectionManager implements AsyncDisposable {
   static async open(device: RdmaDevice, options: ConnectionManagerOptions = {}): Promise<ConnectionManager> {
     checkOptions('ConnectionManager.open', options, MANAGER_OPTIONS);
     const manager = new ConnectionManager(device, options);
-    manager.#gsi = await GsiChannel.open(device, (source, mad) => {
+    const onMad = (source: IpAddress, mad: Uint8Array) => {
       manager.#protocol.receive(source, mad, manager.#clock.nowNs());
       manager.#setTimer();
-    });
+    };
+    manager.#gsi = await GsiChannel.open(device, onMad, manager.#dscp);
     device.events.on('COMM_EST', manager.#onCommunicationEstablished);
     return manager;
   }
@@ -175,6 +186,7 @@ export class ConnectionManager implements AsyncDisposable {
       pathMtuCode: pathMtuCode(options.pathMtu ?? this.device.attributes.pathMtuMax),
       retryCount: options.retryCount ?? 7,
       ackTimeout: ackTimeoutCode(this.#timing),
+      dscp: this.#dscp,
     };
     const request = {
       ...own,

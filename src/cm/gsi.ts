@@ -34,22 +34,31 @@ export class GsiChannel {
   readonly #qp: QueuePair;
   readonly #mr: MemoryRegion;
   readonly #onMad: MadHandler;
+  readonly #dscp: number;
   /** Of the datagrams being sent, in order. */
   readonly #handles: AddressHandle[] = [];
   readonly #sending = new Set<Promise<void>>();
   #loop: Promise<void> = Promise.resolve();
   #wakeDrained: () => void = () => {};
 
-  private constructor(pd: ProtectionDomain, cq: CompletionQueue, qp: QueuePair, mr: MemoryRegion, onMad: MadHandler) {
+  private constructor(
+    { pd, cq, qp, mr }: { pd: ProtectionDomain; cq: CompletionQueue; qp: QueuePair; mr: MemoryRegion },
+    onMad: MadHandler,
+    dscp: number,
+  ) {
     this.#pd = pd;
     this.#cq = cq;
     this.#qp = qp;
     this.#mr = mr;
     this.#onMad = onMad;
+    this.#dscp = dscp;
   }
 
-  /** Takes QP1 of the device. `onMad` gets the MAD itself, valid during the call. Rejects with ERR_ROCE_BUSY when QP1 is taken. */
-  static async open(device: RdmaDevice, onMad: MadHandler): Promise<GsiChannel> {
+  /**
+   * Takes QP1 of the device. `onMad` gets the MAD itself, valid during the call; `dscp` is that of all datagrams it sends. Rejects with
+   * ERR_ROCE_BUSY when QP1 is taken.
+   */
+  static async open(device: RdmaDevice, onMad: MadHandler, dscp = 0): Promise<GsiChannel> {
     const cq = await device.createCq(2 * QUEUE_DEPTH);
     const pd = await device.createPd();
     try {
@@ -59,7 +68,7 @@ export class GsiChannel {
       await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, qkey: GSI_QKEY });
       await qp.modify({ state: 'RTR' });
       await qp.modify({ state: 'RTS', sqPsn: 0 });
-      const channel = new GsiChannel(pd, cq, qp, mr, onMad);
+      const channel = new GsiChannel({ pd, cq, qp, mr }, onMad, dscp);
       for (let slot = 0; slot < QUEUE_DEPTH; slot++) channel.#postReceive(slot);
       channel.#loop = channel.#run().catch((error: RoceError) => {
         if (error.code !== 'ERR_ROCE_CLOSED') throw error; // The NIC has ended by itself, and its device says so.
@@ -87,7 +96,7 @@ export class GsiChannel {
   }
 
   async #send(to: IpAddress, mad: Uint8Array): Promise<void> {
-    const ah = await this.#pd.createAh(to);
+    const ah = await this.#pd.createAh(to, { dscp: this.#dscp });
     try {
       this.#qp.postSend({ opcode: 'SEND', inline: mad, ah, remoteQpn: GSI_QPN, remoteQkey: GSI_QKEY });
       this.#handles.push(ah);

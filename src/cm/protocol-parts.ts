@@ -18,6 +18,8 @@ export interface CmProtocolOptions {
   readonly random: RandomSource;
   /** Timeouts and retries. */
   readonly timing: CmTiming;
+  /** DSCP 0..63 of connections that this side asks for. */
+  readonly dscp: number;
   /** How much strangers may hold. */
   readonly limits: CmLimits;
   /** Takes requests whose addresses are others than those of their datagrams, as behind NAT. */

@@ -78,13 +78,18 @@ export interface QpParameters {
 /** The active side: our REQ, the peer's REP. */
 export function activeParameters(
   remote: IpAddress,
-  own: Resources & { readonly pathMtuCode: number; readonly retryCount: number; readonly ackTimeout: number },
+  own: Resources & {
+    readonly pathMtuCode: number;
+    readonly retryCount: number;
+    readonly ackTimeout: number;
+    readonly dscp: number;
+  },
   reply: MessageFields<'REP'>,
 ): QpParameters {
   return {
     toRtr: {
       state: 'RTR',
-      av: { address: remote },
+      av: { address: remote, dscp: own.dscp },
       pathMtu: pathMtuBytes(own.pathMtuCode),
       destQpn: reply.localQpn,
       rqPsn: own.startingPsn,
@@ -107,7 +112,7 @@ export function passiveParameters(remote: IpAddress, request: MessageFields<'REQ
   return {
     toRtr: {
       state: 'RTR',
-      av: { address: remote },
+      av: { address: remote, dscp: request.primaryTrafficClass >> 2 },
       pathMtu: pathMtuBytes(request.pathMtu),
       destQpn: request.localQpn,
       rqPsn: own.startingPsn,

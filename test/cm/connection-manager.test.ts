@@ -73,6 +73,22 @@ it('the QPs get what was negotiated', async () => {
   expect([mine.sqPsn, mine.rqPsn]).toEqual([theirs.rqPsn, theirs.sqPsn]);
 });
 
+it('the passive side answers with the DSCP that the request names', async () => {
+  const world = await TwoManagers.create({ dscpOfA: 34 });
+  const { active, passive } = await world.connectOne();
+  world.dscps.b.clear(); // datagrams of QP1
+  const [a, b] = [
+    { side: world.a, qp: active.qp },
+    { side: world.b, qp: passive.qp },
+  ];
+  await world.exchange(a, b);
+  await world.exchange(b, a);
+  expect([[...world.dscps.a], [...world.dscps.b]]).toEqual([[34], [34]]);
+  await expect(ConnectionManager.open(world.a.device, { dscp: 64 })).rejects.toMatchObject({
+    code: 'ERR_ROCE_OUT_OF_RANGE',
+  });
+});
+
 it('connects a hundred times in sequence', async () => {
   const world = await TwoManagers.create();
   for (let i = 0; i < 100; i++) {

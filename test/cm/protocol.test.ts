@@ -46,6 +46,7 @@ class Bench {
       timing: LINUX_TIMING,
       limits: { ...LIMITS_DEFAULT, ...limits },
       anyClaimedAddress,
+      dscp: 0,
       send: (to, mad) => this.sent.push({ to: to.text, mad: parseMad(mad) as CmMad }),
     });
     this.protocol.listen(tcpServiceId(7174), (endpoint, request) => {

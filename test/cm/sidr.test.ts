@@ -36,6 +36,7 @@ class Bench {
       timing: LINUX_TIMING,
       limits: { ...LIMITS_DEFAULT, ...limits },
       anyClaimedAddress: false,
+      dscp: 0,
       send: (to, bytes) => this.sent.push({ to: to.text, bytes, mad: parseMad(bytes) as CmMad }),
     });
     this.protocol.listenForDatagrams(SERVICE, (request) => {

@@ -70,6 +70,8 @@ export class TwoManagers {
   fates: Fates = () => undefined;
   /** Takes management datagrams for addresses where neither side is; by default they are lost. */
   onStray: (to: IpAddress, mad: CmMad) => void = () => {};
+  /** DSCPs of what each side has sent. */
+  readonly dscps = { a: new Set<number>(), b: new Set<number>() };
   a!: Side;
   b!: Side;
   readonly #random: SeededRandom;
@@ -82,14 +84,14 @@ export class TwoManagers {
   }
 
   static async create(
-    options: { seed?: number; addresses?: readonly [string, string] } & Pick<
+    options: { seed?: number; addresses?: readonly [string, string]; dscpOfA?: number } & Pick<
       ConnectionManagerOptions,
       'timing' | 'limits' | 'claimedAddress'
     > = {},
   ): Promise<TwoManagers> {
-    const { seed = 1, addresses = ['192.0.2.1', '192.0.2.2'], ...managers } = options;
+    const { seed = 1, addresses = ['192.0.2.1', '192.0.2.2'], dscpOfA = 0, ...managers } = options;
     const world = new TwoManagers(seed, addresses);
-    world.a = await world.#newSide('a', 'first', managers);
+    world.a = await world.#newSide('a', 'first', { ...managers, dscp: dscpOfA });
     world.b = await world.#newSide('b', 'first', managers);
     return world;
   }
@@ -123,6 +125,7 @@ export class TwoManagers {
   #carry(from: 'a' | 'b', batch: TxBatch): number {
     const datagram = datagramOf(batch, 0);
     const { bytes } = datagram;
+    this.dscps[from].add(datagram.dscp);
     const fate = this.#fateOf(from, bytes);
     if (fate === 'corrupt') bytes[BTH_DETH_BYTES + 24] ^= 1;
     const to = from === 'a' ? this.b : this.a;

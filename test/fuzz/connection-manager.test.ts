@@ -48,6 +48,7 @@ function run(seed: number, datagrams: number): void {
     timing: LINUX_TIMING,
     limits: LIMITS,
     anyClaimedAddress: false,
+    dscp: 0,
     send: (to, mad) => {
       sent++;
       expect(typeof parseMad(mad)).toBe('object');

@@ -1,0 +1,138 @@
+/** `rocev2 doctor HOST`: what is wrong between this host and another, as far as packets can tell. */
+
+import type { Command } from 'commander';
+import { IpAddress } from '../../packet/address.js';
+import type { Check, CheckVerdict } from '../doctor/check.js';
+import { type Examination, examine } from '../doctor/examine.js';
+import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NO_CONNECTION, EXIT_USAGE } from '../exit.js';
+import { type FrameFlags, type FrameWire, frameDeviceOptions, frameOption } from '../frame-wire.js';
+import { localAddressTowards } from '../local-address.js';
+import { addressOption, countOption, optionWithDefault, portOption, rangeOption, sizeOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+import { checkWritable } from '../output-file.js';
+import { resolveHost } from '../resolve-host.js';
+import { SIZE_MAX_BYTES, SIZE_MIN_BYTES } from '../rping-end.js';
+
+interface DoctorOptions {
+  readonly port?: number;
+  readonly size: number;
+  readonly probes: number;
+  readonly interval: number;
+  readonly dscp: number;
+  readonly timeout: number;
+  readonly retry: number;
+  readonly endpoint?: string;
+  readonly bind?: IpAddress;
+  readonly frame?: FrameWire;
+  readonly framePort?: number;
+  readonly linkMtu?: number;
+  readonly pcap?: string;
+  readonly json?: true;
+}
+
+const WIDTH = 12;
+
+/** Adds `rocev2 doctor` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('doctor')
+    .description('Look for what is wrong between this host and another: reachability, loss, MTU, DSCP, ICRC, timeouts.')
+    .argument('<host>', 'name or address of a host with any RoCEv2 NIC')
+    .option('--port <port>', 'rdma_cm port of an rping server there: tests full packets both ways', portOption)
+    .addOption(optionWithDefault('--size <size>', 'room of that server: its -S', sizeOption, '8KiB'))
+    .addOption(optionWithDefault('--probes <n>', 'requests to RDMA CM', rangeOption(1, 65536), '200'))
+    .addOption(optionWithDefault('--interval <ms>', 'milliseconds between two', rangeOption(1, 10_000), '5'))
+    .addOption(optionWithDefault('--dscp <n>', 'DSCP of what is sent', rangeOption(0, 63), '26'))
+    .addOption(
+      optionWithDefault('--timeout <code>', 'timeout of your queue pairs, 4.096 us * 2^n', rangeOption(0, 31), '17'),
+    )
+    .addOption(optionWithDefault('--retry <n>', 'retries of your queue pairs', rangeOption(0, 7), '7'))
+    .option('--endpoint <which>', 'a running endpoint here, by process number or address: why its work failed')
+    .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
+    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
+    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
+    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .option('--pcap <file>', 'keep the capture of the examination')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Without --port nothing has to run on the host but RDMA CM (Linux: the module
+rdma_cm). --port needs a service that sends data both ways: rping -s -P -S 8192.
+Each packet of the examination is audited (docs/conformance.md).
+
+Exit code 3: the host does not answer. Exit code 1: something else failed.
+
+Examples:
+  rocev2 doctor 10.0.0.2
+  rocev2 doctor 10.0.0.2 --port 7174 --dscp 26 --timeout 14 --retry 7
+  rocev2 doctor 127.0.0.2 --bind 127.0.0.1 --endpoint 127.0.0.1`,
+    )
+    .action((host: string, options: DoctorOptions) => doctor(host, options, new Output(io, options.json === true)));
+}
+
+async function doctor(host: string, options: DoctorOptions, output: Output): Promise<void> {
+  const { size, bind, port, pcap, endpoint } = options;
+  if (size < SIZE_MIN_BYTES || size > SIZE_MAX_BYTES) {
+    throw new CommandFailure(EXIT_USAGE, `--size is ${size}; it must be ${SIZE_MIN_BYTES} to ${SIZE_MAX_BYTES} bytes`);
+  }
+  await checkWritable(pcap);
+  const remote = IpAddress.parse(await resolveHost(host));
+  const wire = await frameDeviceOptions(wireOf(options));
+  const local = bind ?? (await localAddressTowards(remote));
+  const work = examine(
+    {
+      remote,
+      local,
+      wire,
+      probes: options.probes,
+      intervalMs: options.interval,
+      sizeBytes: size,
+      dscp: options.dscp,
+      timeout: options.timeout,
+      retryCount: options.retry,
+      ...(port !== undefined && { servicePort: port }),
+      ...(pcap !== undefined && { pcap }),
+      ...(endpoint !== undefined && { endpoint }),
+    },
+    output,
+  );
+  const examination = await output.during(`examining ${remote} from ${local}`, work);
+  print(examination, output);
+  output.document('doctor', { target: host, ...examination });
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+  failIfIll(examination);
+}
+
+function wireOf({ bind, frame, framePort, linkMtu }: DoctorOptions): FrameFlags {
+  return {
+    ...(bind !== undefined && { bind }),
+    ...(frame !== undefined && { frame }),
+    ...(framePort !== undefined && { framePort }),
+    ...(linkMtu !== undefined && { linkMtu }),
+  };
+}
+
+function print({ local, remote, checks }: Examination, output: Output): void {
+  const { colors } = output;
+  const color: Record<CheckVerdict, (text: string) => string> = {
+    ok: colors.green,
+    warning: colors.yellow,
+    failed: colors.red,
+    'cannot tell': colors.cyan,
+    'not tested': colors.dim,
+  };
+  output.line(`${remote}, examined from ${local}`);
+  for (const { name, verdict, text, advice } of checks) {
+    output.line(`  ${color[verdict](verdict.padEnd(WIDTH))}${name.padEnd(10)}${text}`);
+    if (advice !== undefined) output.line(`${' '.repeat(2 + WIDTH + 10)}${advice}`);
+  }
+}
+
+function failIfIll({ checks, path, service }: Examination): void {
+  const failed = checks.filter(({ verdict }: Check) => verdict === 'failed');
+  if (failed.length === 0) return;
+  const isSilent = path?.answered === 0 && (service === null || service.refusal !== null);
+  const names = failed.map(({ name }) => name).join(', ');
+  throw new CommandFailure(isSilent ? EXIT_NO_CONNECTION : EXIT_FAILED, `failed: ${names}`);
+}

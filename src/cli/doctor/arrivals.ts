@@ -1,0 +1,66 @@
+/** What a capture of a test says of the way back: traffic classes as they arrived, and whether the packets keep the rules. */
+
+import { Audit, type AuditReport } from '../../audit/audit.js';
+import { SEEN_UDP, Sighting } from '../../audit/sighting.js';
+import { CaptureStream } from '../../capture/capture-stream.js';
+import { readU24 } from '../../core/bytes.js';
+import type { IpAddress } from '../../packet/address.js';
+import { CNP } from '../../packet/opcode.js';
+import { UDP_BYTES } from '../../packet/udp.js';
+
+const GSI_QPN = 1;
+
+/** Packets of one kind from the peer. */
+export interface ArrivedClasses {
+  /** How many came with which DSCP. */
+  readonly dscps: Readonly<Record<number, number>>;
+  /** How many came with ECN codepoint 0 to 3. */
+  readonly ecns: readonly [number, number, number, number];
+}
+
+/** What came from the peer. */
+export interface Arrivals {
+  /** Datagrams of connection management. */
+  readonly management: ArrivedClasses;
+  /** Packets of connections, without CNPs. */
+  readonly connections: ArrivedClasses;
+  /** How many congestion notifications came. */
+  readonly cnps: number;
+  /** What an audit of the capture found. */
+  readonly audit: AuditReport;
+}
+
+/** Reads the capture, which was made at `local`. */
+export async function readArrivals(path: string, local: IpAddress, remote: IpAddress): Promise<Arrivals> {
+  const audit = new Audit({ capturedAt: local.text });
+  const seen = new Sighting();
+  const management = emptyClasses();
+  const connections = emptyClasses();
+  let cnps = 0;
+  const stream = await CaptureStream.open(path);
+  for await (const chunk of stream.chunks()) {
+    for (const captured of chunk) {
+      audit.take(captured);
+      if (seen.read(captured, 0, 0) !== SEEN_UDP || seen.isCut || !isFrom(seen, remote)) continue;
+      const bth = seen.udp + UDP_BYTES;
+      if (seen.bytes[bth] === CNP) cnps++;
+      else {
+        const classes = readU24(seen.bytes, bth + 5) === GSI_QPN ? management : connections;
+        classes.dscps[seen.dscp] = (classes.dscps[seen.dscp] ?? 0) + 1;
+        classes.ecns[seen.ecn]++;
+      }
+    }
+  }
+  return { management, connections, cnps, audit: audit.report() };
+}
+
+function isFrom({ bytes, ip, family }: Sighting, remote: IpAddress): boolean {
+  const [at, length] = family === 4 ? [ip + 12, 4] : [ip + 8, 16];
+  return remote.family === family && remote.bytes.every((byte, i) => i >= length || bytes[at + i] === byte);
+}
+
+function emptyClasses() {
+  const dscps: Record<number, number> = {};
+  const ecns: [number, number, number, number] = [0, 0, 0, 0];
+  return { dscps, ecns };
+}

@@ -1,0 +1,126 @@
+/** One examination of a host: all probes in their order, and what they mean. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { batchedUdpAvailable } from '../../dgram-ext/batched-udp-port.js';
+import type { Dump } from '../../estats/dump-log.js';
+import { askProgram } from '../../estats/program-client.js';
+import type { IpAddress } from '../../packet/address.js';
+import { type DeviceOptions, openDevice } from '../../verbs/open-device.js';
+import { attach, endpointName } from '../estats/endpoints.js';
+import type { Output } from '../output.js';
+import { readArrivals } from './arrivals.js';
+import { type Check, check } from './check.js';
+import { judgeFailure } from './failed-endpoint.js';
+import {
+  judgeDscp,
+  judgeEcn,
+  judgeIcrc,
+  judgeLoss,
+  judgeManagement,
+  judgeMtu,
+  judgeOrder,
+  judgePort,
+  judgeRules,
+  judgeService,
+} from './judgements.js';
+import { type PathReport, probePath } from './path-probe.js';
+import { checkTimeout, type RetryArithmetic, type RetrySettings, retryArithmetic } from './retry-arithmetic.js';
+import { type ServiceReport, testService } from './service-test.js';
+import { probeUdpPort } from './udp-probe.js';
+
+/** What to examine, and how. */
+export interface ExaminationOptions extends RetrySettings {
+  /** The host. */
+  readonly remote: IpAddress;
+  /** Address of this side. */
+  readonly local: IpAddress;
+  /** Requests to RDMA CM. */
+  readonly probes: number;
+  /** Time between two of them. */
+  readonly intervalMs: number;
+  /** rdma_cm port of an rping server; undefined: no connection is made. */
+  readonly servicePort?: number;
+  /** Largest text that the server has room for. */
+  readonly sizeBytes: number;
+  /** DSCP of what is sent. */
+  readonly dscp: number;
+  /** Where to keep the capture. */
+  readonly pcap?: string;
+  /** A link in place of a UDP port. */
+  readonly wire: Pick<DeviceOptions, 'frame'>;
+  /** A running endpoint of this host to ask for its failures. */
+  readonly endpoint?: string;
+}
+
+/** The fields of `doctor --json`, without the host's name. */
+export interface Examination {
+  /** Address of this side. */
+  readonly local: string;
+  /** Address of the host. */
+  readonly remote: string;
+  /** One for each thing that was looked at. */
+  readonly checks: readonly Check[];
+  /** Answers of RDMA CM; null where nothing could be sent. */
+  readonly path: PathReport | null;
+  /** The connection to the service; null where none was named. */
+  readonly service: ServiceReport | null;
+  /** What the timeouts come to. */
+  readonly retries: RetryArithmetic;
+}
+
+/** Examines the host; takes some seconds. */
+export async function examine(options: ExaminationOptions, output: Output): Promise<Examination> {
+  const { remote, local, servicePort, dscp, wire } = options;
+  const checks: Check[] = [];
+  let path: PathReport | null = null;
+  let service: ServiceReport | null = null;
+  if (wire.frame === undefined) checks.push(judgePort(await probeUdpPort(remote)));
+  const folder = await mkdtemp(join(tmpdir(), 'rocev2-doctor-'));
+  const capture = options.pcap ?? join(folder, 'doctor.pcapng');
+  try {
+    const device = await openDevice({ address: local.text, io: wire.frame ? 'dgram' : 'auto', pcap: capture, ...wire });
+    try {
+      const probe = { count: options.probes, intervalMs: options.intervalMs, dscp, signal: output.io.interrupted };
+      await device.link.resolve(remote);
+      path = await probePath(device, remote, probe);
+      checks.push(judgeManagement(path), judgeLoss(path), judgeOrder(path));
+      if (servicePort !== undefined && !output.io.interrupted.aborted) {
+        const test = { port: servicePort, sizeBytes: options.sizeBytes, dscp, signal: output.io.interrupted };
+        service = await testService(device, remote, test, output.io);
+        checks.push(judgeService(service), judgeMtu(service));
+      } else {
+        checks.push(
+          check('mtu', 'not tested', 'no service was named', 'start rping -s -P -S 8192 there, and add --port 7174'),
+        );
+      }
+    } finally {
+      await device.close();
+    }
+    const arrivals = await readArrivals(capture, local, remote);
+    const isVisible = wire.frame !== undefined || batchedUdpAvailable() === undefined;
+    const isAnswered = path.answered > 0 || (service?.pings.length ?? 0) > 0;
+    checks.push(judgeDscp(dscp, arrivals, isVisible), judgeEcn(arrivals, isVisible), judgeIcrc(arrivals, isAnswered));
+    checks.push(judgeRules(arrivals));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+  checks.push(checkTimeout(options, path.rttNs?.max));
+  if (options.endpoint !== undefined) checks.push(...(await failuresOf(options.endpoint, remote)));
+  return { local: local.text, remote: remote.text, checks, path, service, retries: retryArithmetic(options) };
+}
+
+/** What the telemetry of a running endpoint says of connections to the host that have failed. */
+async function failuresOf(endpoint: string, remote: IpAddress): Promise<Check[]> {
+  const checks: Check[] = [];
+  for (const { target, snapshot } of await attach(endpoint, 1)) {
+    const dumps = JSON.parse(await askProgram(target, '/dumps.json')) as Dump[];
+    const failed = dumps.filter(({ reason, qp }) => reason === 'error' && qp['remote'] === remote.text);
+    if (failed.length === 0) {
+      checks.push(check('endpoint', 'ok', `${endpointName(snapshot)} remembers no failed work towards ${remote}`));
+    }
+    checks.push(...failed.map(judgeFailure));
+  }
+  return checks;
+}

@@ -1,0 +1,125 @@
+/**
+ * Loss, order and time of the path to a host, measured without a program there: requests for a datagram service that nobody serves
+ * (SIDR_REQ, IBTA vol. 1 §12.11). Every RDMA CM answers such a request at once, and keeps nothing of it.
+ */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { GsiChannel } from '../../cm/gsi.js';
+import { encodeIpPrivateData, udpServiceId } from '../../cm/ip-addressing.js';
+import { buildMad, parseMad } from '../../cm/messages.js';
+import { nowNs } from '../../driver/system-clock.js';
+import type { IpAddress } from '../../packet/address.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+
+/** A port of RDMA_PS_UDP that is reserved, so that nobody serves it. */
+const UNSERVED_PORT = 1;
+const SOURCE_PORT = 0xc000;
+const PKEY = 0xffff;
+/** How long the last answers may take. */
+const LINGER_MS = 500;
+
+/** What was asked of the path. */
+export interface PathProbeOptions {
+  /** Requests to send, 1..65536. */
+  readonly count: number;
+  /** Time between two of them. */
+  readonly intervalMs: number;
+  /** DSCP of the requests. */
+  readonly dscp: number;
+  /** Ends the probe early. */
+  readonly signal: AbortSignal;
+}
+
+/** What came back. */
+export interface PathReport {
+  /** Requests sent. */
+  readonly sent: number;
+  /** Requests that were answered. */
+  readonly answered: number;
+  /** Answers beyond the first of a request. */
+  readonly duplicates: number;
+  /** Answers that came after the answer to a later request. */
+  readonly reordered: number;
+  /** From request to answer, nanoseconds; null without an answer. */
+  readonly rttNs: { readonly min: number; readonly median: number; readonly p99: number; readonly max: number } | null;
+}
+
+/** Sends the requests and waits for the answers. QP1 of the device must be free. */
+export async function probePath(
+  device: RdmaDevice,
+  remote: IpAddress,
+  { count, intervalMs, dscp, signal }: PathProbeOptions,
+): Promise<PathReport> {
+  const tally = new AnswerTally();
+  const channel = await GsiChannel.open(
+    device,
+    (source, bytes) => {
+      if (!source.equals(remote)) return;
+      const mad = parseMad(bytes);
+      if (typeof mad === 'object' && mad.name === 'SIDR_REP') tally.answered(mad.fields.requestId, nowNs());
+    },
+    dscp,
+  );
+  try {
+    const endpoints = { source: device.address, destination: remote, sourcePort: SOURCE_PORT };
+    const privateData = encodeIpPrivateData(endpoints, new Uint8Array(0));
+    for (let i = 0; i < count && !signal.aborted; i++) {
+      const requestId = tally.sent(nowNs());
+      const serviceId = udpServiceId(UNSERVED_PORT);
+      channel.send(remote, buildMad('SIDR_REQ', BigInt(requestId), { requestId, pkey: PKEY, serviceId, privateData }));
+      await delay(intervalMs);
+    }
+    for (let waitedMs = 0; waitedMs < LINGER_MS && !tally.isComplete && !signal.aborted; waitedMs += 10)
+      await delay(10);
+  } finally {
+    await channel.close();
+  }
+  return tally.report();
+}
+
+/** Counts answers. Request IDs count from 1. */
+export class AnswerTally {
+  readonly #sentNs: number[] = [];
+  readonly #rttNs: number[] = [];
+  readonly #seen = new Set<number>();
+  #duplicates = 0;
+  #reordered = 0;
+  #newest = 0;
+
+  /** A request leaves; returns its ID. */
+  sent(timeNs: number): number {
+    return this.#sentNs.push(timeNs);
+  }
+
+  /** An answer came. */
+  answered(requestId: number, timeNs: number): void {
+    const sentNs = this.#sentNs[requestId - 1];
+    if (sentNs === undefined) return;
+    if (this.#seen.has(requestId)) {
+      this.#duplicates++;
+      return;
+    }
+    this.#seen.add(requestId);
+    this.#rttNs.push(timeNs - sentNs);
+    if (requestId < this.#newest) this.#reordered++;
+    else this.#newest = requestId;
+  }
+
+  /** Every request is answered. */
+  get isComplete(): boolean {
+    return this.#seen.size === this.#sentNs.length;
+  }
+
+  /** What came back so far. */
+  report(): PathReport {
+    const times = [...this.#rttNs].sort((one, other) => one - other);
+    const at = (share: number) => times[Math.min(times.length - 1, Math.floor(share * times.length))];
+    return {
+      sent: this.#sentNs.length,
+      answered: times.length,
+      duplicates: this.#duplicates,
+      reordered: this.#reordered,
+      rttNs: times.length === 0 ? null : { min: times[0], median: at(0.5), p99: at(0.99), max: times.at(-1)! },
+    };
+  }
+}

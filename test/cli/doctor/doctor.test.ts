@@ -1,0 +1,89 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CaptureReader } from '../../../src/capture/capture-reader.js';
+import type { Check } from '../../../src/cli/doctor/check.js';
+import { batchedUdpAvailable } from '../../../src/dgram-ext/batched-udp-port.js';
+import { documentOf } from '../../support/documents.js';
+import { serve } from '../both-sides.js';
+import { run } from '../run-in-process.js';
+
+const HERE = '127.0.3.51';
+const THERE = '127.0.3.52';
+const NOBODY = '127.0.3.53';
+const QUICK = ['--bind', HERE, '--probes', '30', '--interval', '1'];
+
+const verdicts = (document: Record<string, unknown>) =>
+  Object.fromEntries((document['checks'] as Check[]).map(({ name, verdict }) => [name, verdict]));
+
+describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
+  it('finds nothing wrong with a peer that serves rping', async () => {
+    const server = serve(['rping', '-s', '-a', THERE]);
+    await server.waits;
+    const { exitCode, stdout, stderr } = await run(['doctor', THERE, ...QUICK, '--port', '7174', '--json']);
+    expect([exitCode, stderr]).toEqual([0, '']);
+    const document = documentOf('doctor', stdout);
+    const seen = batchedUdpAvailable() === undefined ? 'ok' : 'cannot tell';
+    expect(verdicts(document)).toEqual({
+      port: 'ok',
+      cm: 'ok',
+      loss: 'ok',
+      order: 'ok',
+      service: 'ok',
+      mtu: 'ok',
+      dscp: 'cannot tell', // a socket of node:dgram cannot set it, so rping answers with 0
+      ecn: seen,
+      icrc: 'ok',
+      rules: 'ok',
+      timeout: 'ok',
+    });
+    expect(document).toMatchObject({ path: { sent: 30, answered: 30 }, service: { pathMtu: 4096, failure: null } });
+    expect((await server.ended).exitCode).toBe(0);
+  });
+
+  it('needs no program there but RDMA CM, and keeps its capture where it is told to', async () => {
+    const server = serve(['rping', '-s', '-a', THERE]);
+    await server.waits;
+    const folder = mkdtempSync(join(tmpdir(), 'rocev2-doctor-test-'));
+    const pcap = join(folder, 'seen.pcapng');
+    const { exitCode, stdout } = await run(['doctor', THERE, ...QUICK, '--pcap', pcap]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^127\.0\.3\.52, examined from 127\.0\.3\.51\n {2}ok {10}port /);
+    expect(stdout).toMatch(/not tested {2}mtu +no service was named\n +start rping/);
+    expect([...new CaptureReader(readFileSync(pcap))]).toHaveLength(60);
+    rmSync(folder, { recursive: true });
+    await run(['rping', '-c', '-a', THERE, '--bind', HERE, '-C', '1']);
+    await server.ended;
+  });
+
+  it('says so when nobody is there', async () => {
+    const { exitCode, stdout, stderr } = await run(['doctor', NOBODY, ...QUICK, '--json']);
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('failed: port, cm');
+    expect(verdicts(documentOf('doctor', stdout))).toMatchObject({
+      port: 'failed',
+      cm: 'failed',
+      loss: 'not tested',
+      icrc: 'cannot tell',
+    });
+  });
+
+  it('says so when RDMA CM is there, and the service is not', async () => {
+    const server = serve(['rping', '-s', '-a', THERE, '-p', '7180']);
+    await server.waits;
+    const { exitCode, stdout } = await run(['doctor', THERE, ...QUICK, '--port', '7181']);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(
+      /failed +service +cannot connect to 127\.0\.3\.52 port 7181: rejected: nobody listens on that port/,
+    );
+    await run(['rping', '-c', '-a', THERE, '--bind', HERE, '-C', '1', '-p', '7180']);
+    await server.ended;
+  });
+
+  it('refuses what cannot be', async () => {
+    expect(await run(['doctor'])).toMatchObject({ exitCode: 2 });
+    expect(await run(['doctor', THERE, '--size', '5'])).toMatchObject({ exitCode: 2 });
+    expect(await run(['doctor', THERE, ...QUICK, '--endpoint', '99999999'])).toMatchObject({ exitCode: 3 });
+  });
+});
