@@ -7,7 +7,7 @@ import { JUDGED_RULES, RULE_SECTIONS, RULES } from '../dist/audit/catalogue.js';
 const page = new URL('../docs/conformance.md', import.meta.url);
 const MARK = '<!-- Below here: written by scripts/conformance-doc.js -->\n';
 
-const AUDIT = { judged: 'yes', active: 'no', later: 'not yet' };
+const AUDIT = { judged: 'yes', measured: 'measured', active: 'no', later: 'not yet' };
 const cell = (text) => text.replaceAll('|', '\\|');
 
 const sections = RULE_SECTIONS.map(({ title, rules }) =>
@@ -26,8 +26,8 @@ const sections = RULE_SECTIONS.map(({ title, rules }) =>
 
 const count = (rules, wanted) => rules.filter(wanted).length;
 const musts = JUDGED_RULES.filter(({ severity }) => severity === 'must').length;
-const summary = `Of ${RULES.length} rules audit judges ${JUDGED_RULES.length} (${musts} of level must). ${count(RULES, ({ audit }) => audit === 'later')} more can be seen
-in a capture, and audit does not look at them yet. ${count(RULES, ({ audit }) => audit === 'active')} cannot be seen in the traffic of others: somebody has to provoke them.
+const summary = `Of ${RULES.length} rules audit judges ${JUDGED_RULES.length} (${musts} of level must). For ${count(RULES, ({ audit }) => audit === 'measured')} more it
+tells what it saw. ${count(RULES, ({ audit }) => audit === 'later')} can be seen in a capture, and audit does not look at it yet. ${count(RULES, ({ audit }) => audit === 'active')} cannot be seen in the traffic of others: somebody has to provoke them.
 `;
 
 const before = readFileSync(page, 'utf8').split(MARK)[0];

@@ -20,7 +20,7 @@ import type { RocePacket } from '../packet/roce.js';
 import type { Judge } from './judge.js';
 import { isPathMtu } from './message-order.js';
 import type { ReadSpan } from './read-spans.js';
-import { hex, packetsOf, type Requests } from './requests.js';
+import { hex, MISORDER_NS, packetsOf, type Requests } from './requests.js';
 
 /** The answers to one queue pair. */
 export class Answers {
@@ -29,7 +29,13 @@ export class Answers {
   #newestPosition = -1;
   #newestPacket = 0;
   #fatal:
-    | { readonly position: number; readonly psn: number; readonly packet: number; readonly syndrome: number }
+    | {
+        readonly position: number;
+        readonly psn: number;
+        readonly packet: number;
+        readonly syndrome: number;
+        readonly timeNs: number;
+      }
     | undefined;
 
   /** Takes the next answer. */
@@ -40,9 +46,9 @@ export class Answers {
       return;
     }
     const position = requests.position(packet.psn);
-    if (this.#fatal !== undefined) this.#judgeAfterFatal(packet, position, judge);
-    if (kind === OP_READ_RESPONSE) this.#takeResponse(packet, requests, position, judge);
-    else if (kind === OP_ATOMIC_ACK) this.#takeAtomic(requests, position, judge);
+    if (this.#fatal !== undefined) this.#judgeAfterFatal(packet, position, timeNs, judge);
+    if (kind === OP_READ_RESPONSE) this.#takeResponse(packet, requests, position, timeNs, judge);
+    else if (kind === OP_ATOMIC_ACK) this.#takeAtomic(requests, position, timeNs, judge);
     else this.#takeAck(packet, requests, position, timeNs, judge);
   }
 
@@ -57,11 +63,18 @@ export class Answers {
     const acknowledges = isAck ? position : position - 1;
     this.#judgeDirection(packet, requests, acknowledges, judge);
     if (acknowledges >= requests.acked) this.#judgeMsn(msn, requests, acknowledges, judge);
-    if (kind === SYNDROME_KIND_NAK && syndrome === NAK_PSN_SEQUENCE) this.#takeSequenceNak(requests, position, judge);
-    else if (kind === SYNDROME_KIND_RNR) requests.timer.notReady(position, syndrome & 0x1f, timeNs, judge.packet);
-    else if (kind === SYNDROME_KIND_NAK) this.#fatal = { position, psn: packet.psn, packet: judge.packet, syndrome };
+    if (kind === SYNDROME_KIND_NAK && syndrome === NAK_PSN_SEQUENCE)
+      this.#takeSequenceNak(requests, position, timeNs, judge);
+    else if (kind === SYNDROME_KIND_RNR) {
+      requests.timer.notReady(position, syndrome & 0x1f, timeNs, judge.packet);
+      requests.recovery.notReady(position);
+    } else if (kind === SYNDROME_KIND_NAK) {
+      this.#fatal = { position, psn: packet.psn, packet: judge.packet, syndrome, timeNs };
+      if (requests.spans.newest !== undefined && !requests.spans.isOwedBefore(position)) judge.pass(81);
+    }
     if (isAck) requests.spans.answered(position);
-    this.#progress(requests, acknowledges);
+    if (isAck) this.#takeCredit(packet, requests, acknowledges, judge);
+    this.#progress(requests, acknowledges, timeNs);
     if (!isAck) requests.timer.asked();
   }
 
@@ -107,7 +120,11 @@ export class Answers {
     requests.msnBase = -1;
   }
 
-  #takeSequenceNak(requests: Requests, position: number, judge: Judge): void {
+  #takeSequenceNak(requests: Requests, position: number, timeNs: number, judge: Judge): void {
+    requests.recovery.nak(position, timeNs, judge);
+    const noticedNs = requests.holes.noticedNs(position);
+    if (noticedNs !== undefined && requests.nak?.position !== position)
+      judge.measure('NAK generation', timeNs - noticedNs);
     const open = requests.nak;
     if (open?.position === position) {
       const psn = hex(requests.psn(position));
@@ -129,7 +146,7 @@ export class Answers {
     requests.nak = { position, packet: judge.packet, newRequests: 0 };
   }
 
-  #takeResponse(packet: RocePacket, requests: Requests, position: number, judge: Judge): void {
+  #takeResponse(packet: RocePacket, requests: Requests, position: number, timeNs: number, judge: Judge): void {
     const { info, payloadBytes } = packet;
     const { place } = info;
     if ((place === PLACE_FIRST || place === PLACE_MIDDLE) && isPathMtu(payloadBytes)) requests.learnMtu(payloadBytes);
@@ -149,7 +166,7 @@ export class Answers {
     }
     if (span.last >= 0 && requests.order.mtu > 0) this.#judgePlace(packet, requests, span, position, judge);
     if (position === span.last) requests.spans.answered(position);
-    this.#progress(requests, position);
+    this.#progress(requests, position, timeNs);
   }
 
   /** A READ response with the PSN of no READ. */
@@ -183,6 +200,13 @@ export class Answers {
       if (info.place === PLACE_MIDDLE) return !isLast && isRestart;
       return info.place === PLACE_LAST && (isLast || isCutShort) && isRestart;
     });
+    if (span.asks.some(({ first }) => first === position)) {
+      const begins = info.place === PLACE_ONLY || info.place === PLACE_FIRST;
+      judge.choose(
+        64,
+        begins ? 'answers to a part begin with FIRST or ONLY' : 'answers to a part begin with MIDDLE or LAST',
+      );
+    }
     const index = position - span.first;
     const count = span.last - span.first + 1;
     if (fits.length > 0) judge.pass(61);
@@ -199,7 +223,7 @@ export class Answers {
     }
   }
 
-  #takeAtomic(requests: Requests, position: number, judge: Judge): void {
+  #takeAtomic(requests: Requests, position: number, timeNs: number, judge: Judge): void {
     const span = requests.spans.find(position);
     if (span === undefined || span.isRead) return;
     if (span.exceededBy > 0) {
@@ -211,21 +235,35 @@ export class Answers {
       span.exceededBy = 0;
     }
     requests.spans.answered(position);
-    this.#progress(requests, position);
+    this.#progress(requests, position, timeNs);
   }
 
-  #judgeAfterFatal(packet: RocePacket, position: number, judge: Judge): void {
+  /** The number of messages that the responder has room for (IBTA vol. 1 §9.7.7.2). */
+  #takeCredit({ syndrome, msn }: RocePacket, requests: Requests, acknowledges: number, judge: Judge): void {
+    if (acknowledges > requests.acked) judge.measure('PSNs per acknowledgement', acknowledges - requests.acked);
+    if (!requests.countsMessages || requests.msnBase < 0) return;
+    const { total } = requests.messages;
+    requests.credits.granted(syndrome, total + psnDiff(msn, (requests.msnBase + total) & 0xffffff));
+  }
+
+  #judgeAfterFatal(packet: RocePacket, position: number, timeNs: number, judge: Judge): void {
     const fatal = this.#fatal!;
-    if (position < fatal.position) return;
+    if (position < fatal.position) {
+      if (packet.info.kind !== OP_READ_RESPONSE && packet.info.kind !== OP_ATOMIC_ACK) return;
+      const text = `${packet.info.name} with PSN ${hex(packet.psn)} behind the fatal NAK of packet ${fatal.packet}, which acknowledges it`;
+      if (timeNs - fatal.timeNs > MISORDER_NS) judge.violation(81, text, fatal.packet);
+      else judge.cannotTell(81, `${text}; they may have changed places on the way`, fatal.packet);
+      return;
+    }
     const isCopy = packet.psn === fatal.psn && packet.syndrome === fatal.syndrome;
     const text = `${packet.info.name} with PSN ${hex(packet.psn)} after the fatal NAK of packet ${fatal.packet}`;
     if (isCopy) judge.cannotTell(80, `${text}: perhaps a copy that the network made`, fatal.packet);
     else judge.violation(80, `${text}; expected silence`, fatal.packet);
   }
 
-  #progress(requests: Requests, position: number): void {
+  #progress(requests: Requests, position: number, timeNs: number): void {
     if (position <= requests.acked) return;
     requests.acked = position;
-    requests.timer.progress();
+    requests.timer.progress(timeNs);
   }
 }

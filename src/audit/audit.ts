@@ -10,6 +10,7 @@ import { JUDGED_RULES } from './catalogue.js';
 import { Connections } from './connections.js';
 import { Judge } from './judge.js';
 import { type Finding, Ledger, type RuleResult } from './ledger.js';
+import { type Choice, type Measure, Measures } from './measures.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
 import { PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
 import { SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK, Sighting } from './sighting.js';
@@ -56,6 +57,10 @@ export interface AuditReport {
   readonly rules: readonly RuleResult[];
   /** In the order of the capture; at most 100 for each rule and verdict. */
   readonly findings: readonly Finding[];
+  /** Times and counts, without a verdict. */
+  readonly measures: readonly Measure[];
+  /** What peers chose where a rule leaves a choice. */
+  readonly choices: readonly Choice[];
 }
 
 const ROCE_UDP_PORT = 4791;
@@ -67,6 +72,7 @@ export class Audit {
   readonly #ledger: Ledger;
   readonly #connections: Connections;
   readonly #packetRules: PacketRules;
+  readonly #measures = new Measures();
   readonly #seen = new Sighting();
   readonly #ports: ReadonlySet<number>;
   readonly #judgesPort: boolean;
@@ -79,7 +85,7 @@ export class Audit {
 
   constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt }: AuditOptions = {}) {
     this.#ledger = new Ledger(new Set(rules ?? JUDGED_RULES.map(({ id }) => id)));
-    this.#connections = new Connections(new Judge(this.#ledger), capturedAt);
+    this.#connections = new Connections(new Judge(this.#ledger, this.#measures), capturedAt);
     this.#packetRules = new PacketRules(this.#ledger, (seen) => this.#connections.roadName(seen));
     this.#ports = new Set(udpPorts);
     this.#judgesPort = udpPorts.length === 1 && udpPorts[0] === ROCE_UDP_PORT;
@@ -126,6 +132,8 @@ export class Audit {
       unmatchedAnswers: this.#connections.unmatchedAnswers,
       rules: this.#ledger.results(JUDGED_RULES),
       findings: this.#ledger.findings,
+      measures: this.#measures.measures,
+      choices: this.#measures.choices,
     };
   }
 

@@ -18,8 +18,10 @@ import {
   readReq,
   rejectReason,
 } from './cm-message.js';
+import { CongestionWatch } from './congestion-watch.js';
 import { Flow, isAnswer } from './flow.js';
 import type { Judge } from './judge.js';
+import { Predictability } from './predictability.js';
 import type { Sighting } from './sighting.js';
 
 const GSI_QPN = 1;
@@ -55,6 +57,8 @@ export class Connections {
   readonly #reqs = new Map<string, CmSide>();
   readonly #judge: Judge;
   readonly #capturedAt: string | undefined;
+  readonly #congestion = new CongestionWatch();
+  readonly #predictability = new Predictability();
   #flows = 0;
   #pairs = 0;
   /** Packets of directions beyond the bound. */
@@ -106,8 +110,14 @@ export class Connections {
       return;
     }
     if (info.transport === 'RC' || info.transport === 'UC') flow.judgePath(seen, judge);
-    if (info.kind === OP_CNP) return;
+    if (info.kind === OP_CNP) {
+      const isCapturedHere = road.source === this.#capturedAt;
+      const place = { flow: flow.name, road: road.name, sender: road.source, isCapturedHere };
+      this.#congestion.takeCnp(seen, place, flow.partner?.marks, judge);
+      return;
+    }
     flow.isConnected = true;
+    flow.marks.take(seen);
     if (isAnswer(info.kind)) this.#takeAnswer(seen, road, flow);
     else {
       if (flow.requests.isForeign(packet.psn)) this.#restart(flow);
@@ -137,6 +147,7 @@ export class Connections {
       return;
     }
     flow.answers.take(seen.packet, partner.requests, seen.timeNs, this.#judge);
+    if (partner.requests.nak?.packet === seen.number) partner.marks.lastNakNs = seen.timeNs;
   }
 
   /** Looks for the requests that this answers; certain at once if there is one queue pair a side, else after sixteen answers. */
@@ -192,6 +203,7 @@ export class Connections {
 
   #takeReq(req: CmSide, road: Road): void {
     const key = `${road.name} ${req.commId}`;
+    if (!this.#reqs.has(key)) this.#predictability.take(road.source, req, this.#judge);
     if (this.#reqs.size >= REQS_MAX) this.#reqs.delete(this.#reqs.keys().next().value!);
     this.#reqs.set(key, req);
   }
@@ -204,6 +216,7 @@ export class Connections {
     const req = this.#reqs.get(key);
     if (req === undefined) return;
     this.#reqs.delete(key); // a REP that is sent again begins nothing
+    this.#predictability.take(road.source, rep, this.#judge);
     const toPassive = this.#flow(back, rep.qpn);
     const toActive = this.#flow(road, req.qpn);
     if (toPassive === undefined || toActive === undefined) return;

@@ -2,6 +2,7 @@
 
 import { CNP, OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, PLACE_NONE } from '../packet/opcode.js';
 import { Answers } from './answers.js';
+import { Marks } from './congestion-watch.js';
 import type { Judge } from './judge.js';
 import { Requests } from './requests.js';
 import type { Sighting } from './sighting.js';
@@ -26,6 +27,8 @@ export class Flow {
   isConnected = false;
   /** What is asked for in this direction. */
   requests = new Requests();
+  /** Marks on the packets of this direction. */
+  marks = new Marks();
   /** What is answered in this direction. */
   answers = new Answers();
   #dscp = NOT_SEEN;
@@ -43,6 +46,7 @@ export class Flow {
   begin(startPsn: number | undefined): void {
     this.requests = new Requests();
     this.answers = new Answers();
+    this.marks = new Marks();
     this.partner = undefined;
     this.candidate = undefined;
     this.#dscp = NOT_SEEN;

@@ -1,6 +1,7 @@
 /** Verdicts on the packet in hand, for rules that look at one direction of a connection. */
 
 import type { Ledger } from './ledger.js';
+import type { MeasureName, Measures } from './measures.js';
 
 /** Made once an audit; `packet` and `flow` are set for each packet. */
 export class Judge {
@@ -9,9 +10,11 @@ export class Judge {
   /** Who sends it to whom. */
   flow = '';
   readonly #ledger: Ledger;
+  readonly #measures: Measures;
 
-  constructor(ledger: Ledger) {
+  constructor(ledger: Ledger, measures: Measures) {
     this.#ledger = ledger;
+    this.#measures = measures;
   }
 
   /** The rule was kept. */
@@ -27,5 +30,15 @@ export class Judge {
   /** The capture does not tell. */
   cannotTell(rule: number, text: string, ...others: readonly number[]): void {
     this.#ledger.cannotTell({ rule, packets: [...others, this.packet], flow: this.flow, text });
+  }
+
+  /** Something was measured, without a verdict. */
+  measure(name: MeasureName, value: number): void {
+    this.#measures.add(name, value);
+  }
+
+  /** The packet in hand shows which way a peer has chosen, where the rule leaves a choice. */
+  choose(rule: number, choice: string): void {
+    this.#measures.choose(rule, choice, this.packet);
   }
 }

@@ -92,6 +92,12 @@ export class ReadSpans {
     return this.#spans[at];
   }
 
+  /** Whether one before the position has no answer. */
+  isOwedBefore(position: number): boolean {
+    const oldest = this.oldestOutstanding;
+    return oldest !== undefined && oldest.first < position;
+  }
+
   /** Everything up to the position has been answered. */
   answered(position: number): void {
     for (let i = this.#spans.length - 1; i >= 0 && !this.#spans[i].isAnswered; i--) {

@@ -6,10 +6,13 @@
 import { OP_ACK, OP_ATOMIC, OP_READ_REQUEST, OP_READ_RESPONSE, OP_WRITE, PLACE_ONLY } from '../packet/opcode.js';
 import { PSN_HALF, psnAdd, psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
+import { Credits } from './credits.js';
+import { Holes } from './holes.js';
 import type { Judge } from './judge.js';
 import { MessageCounts } from './message-counts.js';
 import { MessageOrder } from './message-order.js';
 import { type ReadSpan, ReadSpans } from './read-spans.js';
+import { RecoveryWatch } from './recovery-watch.js';
 import { RetryTimer } from './retry-timer.js';
 
 /** A PSN further away than this begins another connection of the same numbers. */
@@ -19,8 +22,7 @@ const TRAIN_IDS = 128;
 /** Packets in a row with consecutive identifications that make them believable as a sequence. */
 const ID_RUN = 4;
 /** Captures may put packets of two directions in the wrong order, when they are this close. */
-const MISORDER_NS = 20_000;
-const HOLES_MAX = 64;
+export const MISORDER_NS = 20_000;
 const MTU_MAX = 4096;
 const MTU_MIN = 256;
 
@@ -55,8 +57,14 @@ export class Requests {
   readonly messages = new MessageCounts();
   /** The message in progress. */
   readonly order = new MessageOrder();
+  /** What it makes of NAKs. */
+  readonly recovery = new RecoveryWatch();
   /** When the requester may send again. */
   readonly timer = new RetryTimer();
+  /** Messages that the responder has room for. */
+  readonly credits = new Credits();
+  /** What the capture has not shown. */
+  readonly holes = new Holes();
   /** READs and atomics that the responder takes; 0: not known. */
   readLimit = 0;
   /** MSN of the responder when `messages` counted 0; -1: not known. */
@@ -73,7 +81,6 @@ export class Requests {
   #slack = 0;
   /** What was known before a READ of unknown length came; undefined: there is no doubt, or it cannot be removed. */
   #doubt: { readonly wholeFrom: number; readonly countsMessages: boolean } | undefined;
-  #holes: Array<{ from: number; to: number }> = [];
   #lastId = -1;
   #idRun = 0;
 
@@ -128,7 +135,7 @@ export class Requests {
     const ahead = position - this.next;
     if (ahead < 0) this.#takeAgain(packet, position, timeNs, judge);
     else {
-      if (ahead > 0) this.#skip(packet, position, idFollows, judge);
+      if (ahead > 0) this.#skip(packet, position, { idFollows, timeNs }, judge);
       else {
         judge.pass(33);
         if (this.#slack > 0) this.#endOfRead(position);
@@ -144,7 +151,7 @@ export class Requests {
     if (this.next < 0) this.#startAt(packet.psn);
     const position = this.position(packet.psn);
     if (position < this.next) return;
-    if (position > this.next) this.#skip(packet, position, idFollows, judge);
+    if (position > this.next) this.#skip(packet, position, { idFollows, timeNs: 0 }, judge);
     else judge.pass(33);
     this.next = position + 1;
     this.order.take(packet, judge);
@@ -178,7 +185,12 @@ export class Requests {
   }
 
   /** `position` is beyond the next one: the READ before was longer than known, or PSNs are missing. */
-  #skip(packet: RocePacket, position: number, idFollows: boolean, judge: Judge): void {
+  #skip(
+    packet: RocePacket,
+    position: number,
+    { idFollows, timeNs }: { readonly idFollows: boolean; readonly timeNs: number },
+    judge: Judge,
+  ): void {
     const ahead = position - this.next;
     if (ahead <= this.#slack) {
       this.#endOfRead(position);
@@ -200,8 +212,7 @@ export class Requests {
         33,
         `${range} missing before ${packet.info.name}: lost before the place of the capture, or by it`,
       );
-    this.#holes.push({ from, to });
-    if (this.#holes.length > HOLES_MAX) this.#holes.shift();
+    this.holes.add(from, to, timeNs);
     this.wholeFrom = position;
     this.#doubt = undefined;
     this.countsMessages = false;
@@ -245,6 +256,8 @@ export class Requests {
     const { kind } = packet.info;
     this.#slack = 0;
     this.timer.sentNew(position, timeNs);
+    this.recovery.sentNew(position, judge);
+    if (this.countsMessages) this.credits.judge(packet, this.messages.total + 1, this.timer.isCapturedHere, judge);
     if (this.nak !== undefined) {
       if (this.nak.position === position) this.nak = undefined;
       else this.nak.newRequests++;
@@ -255,6 +268,7 @@ export class Requests {
     if (this.order.take(packet, judge)) this.messages.add(this.next - 1);
     const outstanding = this.next - this.acked - 1;
     if (this.acked >= 0) {
+      judge.measure('PSNs outstanding', outstanding);
       if (outstanding > PSN_HALF) judge.violation(35, `${outstanding} PSNs are outstanding; expected at most 8388608`);
       else judge.pass(35);
     }
@@ -290,11 +304,14 @@ export class Requests {
   }
 
   #takeAgain(packet: RocePacket, position: number, timeNs: number, judge: Judge): void {
-    const wasHole = this.#fillHole(position);
+    const noticedNs = this.holes.fill(position);
+    const wasHole = noticedNs !== undefined; // this may be its first copy
+    if (wasHole) judge.measure('retransmission', timeNs - noticedNs);
     if (this.nak !== undefined && position <= this.nak.position) this.nak = undefined;
     const span = this.spans.find(position);
     this.timer.sentAgain(position, timeNs, wasHole || this.spans.outstanding > 0, judge);
     const { kind, place } = packet.info;
+    this.recovery.sentAgain(position, timeNs, { wasHole, place, isCapturedHere: this.timer.isCapturedHere }, judge);
     if (kind === OP_READ_REQUEST) {
       if (span?.isRead === true) this.#judgeReadAgain(packet, position, span, judge);
     } else if (span?.isRead === true && span.last > span.first && position > span.first) {
@@ -333,19 +350,6 @@ export class Requests {
       `a READ is asked for again from PSN ${hex(packet.psn)} with ${words(seen, packet.dmaLength, packet.rkey)}; expected ${words(expected, rest, span.rkey)}, or less`,
       span.packet,
     );
-  }
-
-  /** True when the position was missing, so that this may be its first copy. */
-  #fillHole(position: number): boolean {
-    const at = this.#holes.findIndex(({ from, to }) => position >= from && position <= to);
-    if (at < 0) return false;
-    const { from, to } = this.#holes[at];
-    const rest = [
-      { from, to: position - 1 },
-      { from: position + 1, to },
-    ].filter((hole) => hole.from <= hole.to);
-    this.#holes.splice(at, 1, ...rest);
-    return true;
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * When a requester may send again: after a NAK, after the time of an RNR NAK, or when its transport timer has run out (rules 51, 58).
+ * When a requester may send again: after a NAK, after the time of an RNR NAK, or when its transport timer has run out (rules 51, 52, 58).
  *
  * The capture may lie behind a place where packets are lost: an answer in it need not have reached the requester. What the requester has sent
  * itself is certain, so the timer is judged by when the oldest packet was sent last.
@@ -9,6 +9,8 @@ import { RNR_TIMER_NS } from '../packet/aeth.js';
 import type { Judge } from './judge.js';
 
 const TIMEOUT_UNIT_NS = 4096;
+/** A timer runs out between one timeout and so many (C9-140). */
+const TIMEOUT_SPREAD = 4;
 /** A driver stamps packets a little after it reads its clock. */
 const STAMP_TOLERANCE_NS = 100_000;
 const STAMP_TOLERANCE = 0.05;
@@ -18,6 +20,11 @@ const REMEMBERED = 256;
 /** The time that surely has to pass in the stamps of a capture. */
 function leastNs(ns: number): number {
   return ns * (1 - STAMP_TOLERANCE) - STAMP_TOLERANCE_NS;
+}
+
+/** The time that may have passed at most. */
+function mostNs(ns: number): number {
+  return ns * (1 + STAMP_TOLERANCE) + STAMP_TOLERANCE_NS;
 }
 
 /** An RNR NAK that waits for its request. */
@@ -34,6 +41,8 @@ export class RetryTimer {
   timeoutCode = 0;
   /** The capture was made at the requester: all answers in it have reached it. */
   isCapturedHere = false;
+  /** When something was sent last, or an answer acknowledged more. */
+  #activeNs = 0;
   /** A NAK, an RNR NAK or a SACK came since the last progress. */
   #isAsked = false;
   /** Position of the newest request, new or not. */
@@ -45,14 +54,16 @@ export class RetryTimer {
 
   /** The request at `position` was sent for the first time. */
   sentNew(position: number, timeNs: number): void {
+    this.#activeNs = timeNs;
     this.#isSendingAgain = false;
     this.#previous = position;
     this.#remember(position, timeNs);
   }
 
   /** An answer acknowledged more than those before it. */
-  progress(): void {
+  progress(timeNs: number): void {
     this.#isAsked = false;
+    this.#activeNs = timeNs;
   }
 
   /** An answer asks to send again. */
@@ -72,18 +83,35 @@ export class RetryTimer {
     const mayBeCopy = position === this.#previous; // that the network made
     const begins = !this.#isSendingAgain || position <= this.#previous;
     this.#judgeRnr(position, timeNs, isEarly && !mayBeCopy, judge);
+    const waitedNs = timeNs - this.#activeNs;
+    this.#activeNs = timeNs;
     this.#previous = position;
     this.#remember(position, timeNs);
     if (!begins) return;
     this.#isSendingAgain = true;
     if (!this.#isAsked && !mayBeCaused && !mayBeCopy && isEarly !== undefined) {
-      if (!isEarly) judge.pass(51);
-      else {
+      if (!isEarly) {
+        judge.pass(51);
+        this.#judgeLate(waitedNs, judge);
+      } else {
         const timeout = us(TIMEOUT_UNIT_NS * 2 ** this.timeoutCode);
         judge.violation(51, `sent again without a NAK before the transport timeout of ${timeout} was over`);
       }
     }
     this.#isAsked = false;
+  }
+
+  /** Nobody asked, so the timer has run out: within four timeouts since the last sign of life. */
+  #judgeLate(waitedNs: number, judge: Judge): void {
+    judge.measure('transport timeout', waitedNs);
+    const timeoutNs = TIMEOUT_UNIT_NS * 2 ** this.timeoutCode;
+    if (waitedNs <= mostNs(TIMEOUT_SPREAD * timeoutNs)) {
+      judge.pass(52);
+      return;
+    }
+    const text = `sent again after ${us(waitedNs)} of silence; expected within ${TIMEOUT_SPREAD} transport timeouts of ${us(timeoutNs)}`;
+    if (this.isCapturedHere) judge.violation(52, text);
+    else judge.cannotTell(52, `${text}; perhaps an earlier copy was lost before the place of the capture`);
   }
 
   #judgeRnr(position: number, timeNs: number, isEarly: boolean | undefined, judge: Judge): void {

@@ -4,10 +4,10 @@
 export type Severity = 'must' | 'should' | 'information';
 
 /**
- * `judged`: an audit says pass, violation or cannot tell. `active`: a capture alone does not show it; somebody has to provoke the case. `later`: a
- * capture can show it, but audit does not look yet.
+ * `judged`: an audit says pass, violation or cannot tell. `measured`: it says what it saw, without a verdict. `active`: a capture alone does not show
+ * it; somebody has to provoke the case. `later`: a capture can show it, but audit does not look yet.
  */
-export type AuditMode = 'judged' | 'active' | 'later';
+export type AuditMode = 'judged' | 'measured' | 'active' | 'later';
 
 /** How audit deals with a rule. */
 export interface RuleCheck {
@@ -52,6 +52,11 @@ export function judgedAndActive(how: string): RuleCheck {
 /** A rule that needs somebody who provokes the case. */
 export function active(how: string): RuleCheck {
   return { audit: 'active', how, conform: true };
+}
+
+/** A rule of which audit tells what it saw. */
+export function measured(how: string, conform = false): RuleCheck {
+  return { audit: 'measured', how, conform };
 }
 
 /** A rule that a capture can show, and that audit does not look at yet. */

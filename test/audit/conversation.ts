@@ -22,11 +22,12 @@ export type Turn = RoceFields & {
   readonly back?: boolean;
   readonly bytes?: number;
   readonly ipId?: number;
+  readonly ecn?: number;
   readonly payload?: Uint8Array;
 };
 
 export function conversation(turns: readonly Turn[]): CapturedPacket[] {
-  return turns.map(({ back = false, bytes = 0, ipId = 0, payload, ...fields }, i) => {
+  return turns.map(({ back = false, bytes = 0, ipId = 0, ecn = 0, payload, ...fields }, i) => {
     const [source, destination] = back ? [PASSIVE, ACTIVE] : [ACTIVE, PASSIVE];
     const emitted = emitRoce({ destQpn: back ? ACTIVE_QPN : PASSIVE_QPN, ...fields }, payload ?? new Uint8Array(bytes));
     const reserved = fields.opcode === 0x81 ? 16 : 0; // of a CNP
@@ -42,7 +43,7 @@ export function conversation(turns: readonly Turn[]): CapturedPacket[] {
         sourcePort: PORT,
         destination,
         destinationPort: 4791,
-        ecn: 0,
+        ecn,
         dscp: 0,
         ipId,
       },
@@ -56,6 +57,7 @@ interface CmFields {
   readonly startPsn: number;
   readonly responderResources?: number;
   readonly ackTimeout?: number;
+  readonly commId?: number;
 }
 
 /** A datagram to QP 1 with the header of a CM message. */
@@ -67,9 +69,9 @@ function cmTurn(attribute: number, fill: (mad: Uint8Array, at: number) => void):
   return { opcode: UD_SEND_ONLY, destQpn: 1, qkey: 0x80010000, sourceQpn: 1, payload: mad };
 }
 
-export function cmRequest({ qpn, startPsn, responderResources = 4, ackTimeout = 0 }: CmFields): Turn {
+export function cmRequest({ qpn, startPsn, responderResources = 4, ackTimeout = 0, commId = COMM_ID }: CmFields): Turn {
   return cmTurn(0x10, (mad, at) => {
-    writeU32(mad, at, COMM_ID);
+    writeU32(mad, at, commId);
     writeU24(mad, at + 32, qpn);
     mad[at + 35] = responderResources;
     writeU24(mad, at + 44, startPsn);

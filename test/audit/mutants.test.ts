@@ -97,6 +97,56 @@ function sentAgainAfter(ns: bigint): CapturedPacket[] {
   return packets.map((packet, i) => (i === 4 ? { ...packet, timestampNs: packets[2].timestampNs + ns } : packet));
 }
 
+const CM = [cmRequest({ qpn: 0x22, startPsn: 7, ackTimeout: 14 }), cmReply({ qpn: 0x11, startPsn: 50 })];
+const send = (psn: number): Turn => ({ opcode: RC_SEND_ONLY, psn, bytes: 4, ackReq: true });
+const answer = (psn: number, syndrome: number, msn: number): Turn => ({
+  back: true,
+  opcode: RC_ACK,
+  psn,
+  syndrome,
+  msn,
+});
+
+/** The responder says that it has room for `credits` more (a code below 5 is a number), and four messages follow. */
+const credited = (credits: number): Turn[] => [...CM, send(50), answer(50, credits, 1), ...[51, 52, 53, 54].map(send)];
+
+/** The second of six packets is missing; what follows the NAK. */
+const resumed = (...psns: readonly number[]): Turn[] => [
+  ...CM,
+  ...[50, 51, 52, 53, 54, 55].map(send),
+  answer(51, 0x60, 1),
+  ...psns.map(send),
+];
+
+/** A second NAK for a packet that was just sent again. */
+const askedTwice = (...psns: readonly number[]): Turn[] => [...resumed(51), answer(51, 0x60, 1), ...psns.map(send)];
+
+/** A READ, then a WRITE that is refused, with the response in the given place. */
+const refused = (isLate: boolean): Turn[] => {
+  const response: Turn = { back: true, opcode: 0x10, psn: 50, bytes: 8, syndrome: 0x1f, msn: 1 };
+  const nak = answer(51, 0x62, 1);
+  return [
+    ...CM,
+    { opcode: RC_READ_REQUEST, psn: 50, dmaLength: 8 },
+    send(51),
+    ...(isLate ? [nak, response] : [response, nak]),
+  ];
+};
+
+const marked = (ecn: number): Turn[] => [
+  ...CM,
+  { ...send(50), ecn: 2 },
+  { ...send(51), ecn },
+  { back: true, opcode: CNP, psn: 0, becn: true },
+];
+
+/** 65 REQs. */
+const connections = (qpnOf: (i: number) => number): Turn[] =>
+  Array.from({ length: 65 }, (_unused, i) =>
+    cmRequest({ qpn: qpnOf(i), startPsn: (i * i * 7919) & 0xffffff, commId: 1 + i }),
+  );
+const square = (i: number) => (i * i * 104_729) & 0xffffff;
+
 const MUTANTS: Readonly<Record<number, () => CapturedPacket[]>> = {
   1: () => changed(SEND, RC_SEND_ONLY, 0, set(6, 0, 'ip')),
   2: () =>
@@ -158,29 +208,46 @@ const MUTANTS: Readonly<Record<number, () => CapturedPacket[]>> = {
       add24(frame.bytes, frame.bth + 13, 1);
       return undefined;
     }),
+  41: () => conversation(credited(0)),
   45: () => conversation(gap(0x60, 11)),
+  47: () => conversation(resumed(52, 53, 54)),
+  49: () => conversation(askedTwice(51, 52)),
   51: () => sentAgainAfter(20_000_000n),
+  52: () => sentAgainAfter(400_000_000n),
   58: () => changed('rnr-nak-rc-v4', RC_ACK, 1, set(12, 0x20)),
   61: () => changed('read-rc-mtu1024-v4', RC_READ_RESPONSE_FIRST, 1, set(0, RC_READ_RESPONSE_LAST)),
   62: () => changed('read-rc-mtu1024-v4', RC_READ_RESPONSE_LAST, 1, (frame) => frame.resized(8, 16)),
   63: () => changed('loss-resp-read-rc-v4', RC_READ_REQUEST, -1, set(19, 1)),
   66: () => conversation(reads(1)),
   80: () => changed(SEND, RC_ACK, 4, set(12, 0x62)),
+  81: () => conversation(refused(true)),
   82: () => changed(SEND, RC_ACK, -1, set(12, 0x64)),
+  83: () => conversation(marked(2)),
   84: () => conversation(cnp(5)),
   91: () => changed('cm-rping-v4', 0x64, 0, set(22, 1)),
   92: () => changed('cm-reject-v4', 0x64, -1, set(20 + 24 + 11, 13)),
+  101: () => conversation(connections((i) => 0x1000 + 2 * i)),
 };
 
 /** What the crafted conversations are before the change: nobody breaks a rule. */
 const SOUND: Readonly<Record<number, () => CapturedPacket[]>> = {
   33: () => conversation(numbered(0)),
   35: () => conversation(longRead(0x7fffff00)),
+  41: () => conversation(credited(3)),
   45: () => conversation(gap(0x1f, 10)),
+  47: () => conversation(resumed(51, 52, 53, 54)),
+  49: () => conversation(askedTwice(52, 53)),
   51: () => sentAgainAfter(70_000_000n),
+  52: () => sentAgainAfter(250_000_000n),
   66: () => conversation(reads(2)),
+  81: () => conversation(refused(false)),
+  83: () => conversation(marked(3)),
   84: () => conversation(cnp(0)),
+  101: () => conversation(connections(square)),
 };
+
+/** Where a capture was made, if that matters: at the requester; rule 83 is about the other side. */
+const AT: Readonly<Record<number, string>> = { 41: '192.0.2.1', 49: '192.0.2.1', 52: '192.0.2.1', 83: '192.0.2.2' };
 
 describe('a capture in which one packet breaks one rule', () => {
   it('exists for every rule that audit judges', () => {
@@ -188,12 +255,12 @@ describe('a capture in which one packet breaks one rule', () => {
   });
 
   it.each(Object.entries(MUTANTS))('rule %s, and no other, is found broken', (id, mutant) => {
-    const report = audited(mutant(), { capturedAt: '10.77.0.2' });
+    const report = audited(mutant(), { capturedAt: AT[Number(id)] ?? '10.77.0.2' });
     expect(broken(report), JSON.stringify(report.findings, undefined, 1)).toEqual([Number(id)]);
   });
 
   it.each(Object.entries(SOUND))('rule %s is kept before the change', (id, sound) => {
-    const report = audited(sound());
+    const report = audited(sound(), { capturedAt: AT[Number(id)] ?? '10.77.0.2' });
     expect(broken(report)).toEqual([]);
     expect(report.rules.find(({ rule }) => rule === Number(id))?.passed).toBeGreaterThan(0);
   });

@@ -1,6 +1,6 @@
 /** Rules 33 to 60: PSNs, acknowledgements, timers. */
 
-import { active, information, judged, judgedAndActive, later, must, type RuleSection, should } from '../rule.js';
+import { active, information, judged, judgedAndActive, measured, must, type RuleSection, should } from '../rule.js';
 
 /** PSN, ACK, MSN. */
 export const ACKNOWLEDGEMENT_RULES: RuleSection = {
@@ -25,7 +25,12 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       'Lumina gbn_check, 9.7.5',
       judgedAndActive('each PSN against the newest before it, and against requests that come later'),
     ),
-    information(37, 'One acknowledgement covers all before it.', '9.7.5.1.2', later('acknowledgements per packet')),
+    information(
+      37,
+      'One acknowledgement covers all before it.',
+      '9.7.5.1.2',
+      measured('the PSNs that each acknowledgement adds'),
+    ),
     must(
       38,
       'A request that asks for an acknowledgement gets one.',
@@ -48,7 +53,9 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       41,
       'A requester honours credits.',
       '9.7.7.2',
-      later('credit codes are decoded; end-to-end flow control is hardly used over Ethernet', true),
+      judgedAndActive(
+        'SENDs against the credits of the newest ACK, where a responder gives them; a violation needs --at, since an ACK may be missing',
+      ),
     ),
     must(42, 'A duplicate is acknowledged and not executed again.', 'C9-105', active('memory has to be compared')),
     must(
@@ -74,14 +81,19 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       47,
       'A NAK acknowledges all before it, and the requester resumes there.',
       '9.7.5.2, rxe check_ack',
-      later('what is sent again against the NAK', true),
+      judgedAndActive('the PSN of the NAK is left out, and three packets behind it are sent again'),
     ),
-    information(48, 'Go-back-N, go-back-0 or selective repeat.', 'Lumina, SIGCOMM’16', later('the PSNs after a NAK')),
+    information(
+      48,
+      'Go-back-N, go-back-0 or selective repeat.',
+      'Lumina, SIGCOMM’16',
+      measured('what follows the PSN of the NAK'),
+    ),
     should(
       49,
       'Packets behind a gap cause no second restart.',
       'Lumina',
-      later('restarts per NAK; the NAKs are rule 45'),
+      judged('the PSN of a NAK is sent again, a second NAK follows, and so does the PSN; needs --at'),
     ),
     must(50, 'A lost retransmission is recovered by the timer.', 'Lumina', active('the second copy has to be lost')),
     must(
@@ -103,7 +115,9 @@ export const TIMER_RULES: RuleSection = {
       52,
       'The timer fires between T and 4 T, T = 4.096 us * 2^timeout.',
       'C9-140, 9.9.2.1',
-      later('the series of retries; the lower bound is rule 51', true),
+      judgedAndActive(
+        'retransmissions without NAK against the last sign of life, where the CM REQ has told the timeout; a violation needs --at; the lower bound is rule 51',
+      ),
     ),
     must(53, 'Timeout 0 means never.', 'C9-140', active('the responder has to fall silent')),
     must(
@@ -138,7 +152,7 @@ export const TIMER_RULES: RuleSection = {
       60,
       'The answer to what follows an RNR NAK: silence, or NAK 0x60.',
       'docs/interop.md',
-      later('the answers behind an RNR NAK'),
+      measured('the answers behind an RNR NAK'),
     ),
   ],
 };

@@ -1,6 +1,6 @@
 /** Rules 1 to 22: the form of a packet, from the IP header to the BTH. */
 
-import { active, judged, judgedAndActive, later, must, type RuleSection, should } from '../rule.js';
+import { active, judged, judgedAndActive, must, type RuleSection, should } from '../rule.js';
 
 /** IP, UDP, BTH, ICRC. */
 export const FORMAT_RULES: RuleSection = {
@@ -98,7 +98,7 @@ export const FORMAT_RULES: RuleSection = {
       22,
       'An unknown opcode is dropped, or refused by a NAK.',
       '9.7.4',
-      later('the sender’s side is rule 30', true),
+      active('somebody has to send one; the sender’s side is rule 30'),
     ),
   ],
 };

@@ -1,6 +1,16 @@
 /** Rules 83 to 111: congestion, connection management, datagrams, security, robustness. */
 
-import { active, information, judged, judgedAndActive, later, must, type RuleSection, should } from '../rule.js';
+import {
+  active,
+  information,
+  judged,
+  judgedAndActive,
+  later,
+  measured,
+  must,
+  type RuleSection,
+  should,
+} from '../rule.js';
 
 /** CNPs, and what senders make of them. */
 export const CONGESTION_RULES: RuleSection = {
@@ -10,19 +20,31 @@ export const CONGESTION_RULES: RuleSection = {
       83,
       'A marked packet brings a CNP, and no other packet does.',
       'CA17-44, Lumina',
-      later('a mark may be set behind the place of the capture', true),
+      judgedAndActive(
+        'a CNP needs a marked packet since the last one; a violation needs --at, since a mark may be set behind the capture',
+      ),
     ),
     must(84, 'A CNP has its form: PSN 0, no flags, 16 zero bytes.', 'CA17-44, figure 6', judged('every CNP')),
     information(
       85,
       'The interval of CNPs and its scope.',
       'Lumina',
-      later('gaps by queue pair, pair of addresses and port', true),
+      measured('intervals by queue pair, pair of addresses and sender', true),
     ),
-    should(86, 'CNPs are not closer than configured.', 'Lumina', later('the smallest gap', true)),
-    information(87, 'A CNP together with a NAK.', 'Lumina', later('CNPs near NAKs')),
+    should(
+      86,
+      'CNPs are not closer than configured.',
+      'Lumina',
+      measured('as rule 85; what was configured is not in the packets', true),
+    ),
+    information(87, 'A CNP together with a NAK.', 'Lumina', measured('CNPs within 20 us of a NAK')),
     must(88, 'The rate falls after a CNP and recovers.', 'CA17-45, 46', later('goodput around CNPs', true)),
-    should(89, 'CNPs have a DSCP of their own.', 'CA17-4', later('what was configured is not in the packets')),
+    should(
+      89,
+      'CNPs have a DSCP of their own.',
+      'CA17-4',
+      measured('the DSCPs of CNPs; what was configured is not in the packets'),
+    ),
     should(90, 'A CNP for an unknown queue pair is ignored.', 'robustness', active('somebody has to send it')),
   ],
 };
@@ -69,7 +91,7 @@ export const SECURITY_RULES: RuleSection = {
       101,
       'Start PSNs, QPNs and R_Keys cannot be predicted.',
       'ReDMArk',
-      later('needs some 64 connections', true),
+      judgedAndActive('QPNs and start PSNs of 64 connections that RDMA CM makes: one step is not common'),
     ),
     information(
       102,

@@ -1,6 +1,6 @@
 /** Rules 61 to 82: READs, atomics, errors. */
 
-import { active, information, judged, judgedAndActive, later, must, type RuleSection, should } from '../rule.js';
+import { active, information, judged, judgedAndActive, measured, must, type RuleSection, should } from '../rule.js';
 
 /** Requests for data, and their responses. */
 export const READ_RULES: RuleSection = {
@@ -30,7 +30,7 @@ export const READ_RULES: RuleSection = {
       64,
       'Responses to such a READ begin with FIRST or with MIDDLE.',
       'docs/interop.md',
-      later('both are taken; rule 61 accepts them', true),
+      measured('the first response to a request inside an earlier READ', true),
     ),
     must(
       65,
@@ -111,7 +111,7 @@ export const ERROR_RULES: RuleSection = {
       81,
       'A fatal NAK leaves after the answers owed before it.',
       '9.7.5',
-      later('READ responses behind the NAK', true),
+      judgedAndActive('READ responses and atomic answers behind the NAK'),
     ),
     must(82, 'NAK codes and AETH types are those of the table; 0x64 is not for RC.', '9.7.5.2', judged('every AETH')),
   ],

@@ -4,6 +4,7 @@ import type { AuditReport } from '../../audit/audit.js';
 import { ruleOf } from '../../audit/catalogue.js';
 import type { Finding, RuleResult, Verdict } from '../../audit/ledger.js';
 import type { Rule } from '../../audit/rule.js';
+import { formatNs } from '../../core/units.js';
 import type { Output } from '../output.js';
 
 /** Findings of one rule and verdict that are printed; --json has up to 100. */
@@ -40,6 +41,7 @@ export function printReport(output: Output, report: AuditReport): void {
   output.line();
   const unseen = report.rules.filter(({ verdict }) => verdict === 'not seen').map(({ rule }) => rule);
   if (unseen.length > 0) output.line(`No case of rules ${unseen.join(', ')}.`);
+  printMeasures(output, report);
   printPackets(output, report);
 }
 
@@ -47,7 +49,12 @@ export function printReport(output: Output, report: AuditReport): void {
 export function printRule(output: Output, { id, title, source, severity, audit, how }: Rule): void {
   output.line(`Rule ${id} (${severity}): ${title}`);
   output.line(`Source: ${source}`);
-  const words = { judged: 'judges', active: 'does not judge it', later: 'does not judge it yet' };
+  const words = {
+    judged: 'judges',
+    measured: 'tells what it saw, without a verdict',
+    active: 'does not judge it',
+    later: 'does not judge it yet',
+  };
   output.line(`Audit ${words[audit]}: ${how}.`);
 }
 
@@ -70,6 +77,32 @@ function printFindings(output: Output, result: RuleResult, all: readonly Finding
   const rest = (isViolation ? result.violations : result.cannotTell) - Math.min(findings.length, FINDINGS_SHOWN);
   if (rest > 0) output.line(`  and ${rest} more`);
   output.line();
+}
+
+function printMeasures(output: Output, { measures, choices }: AuditReport): void {
+  if (measures.length > 0) {
+    const cell = (value: number, unit: 'ns' | 'packets') => (unit === 'ns' ? formatNs(value) : value);
+    output.line();
+    output.table(
+      [
+        { title: 'Measured, without a verdict', align: 'left' },
+        { title: 'Count', align: 'right' },
+        { title: 'Least', align: 'right' },
+        { title: 'Median', align: 'right' },
+        { title: '99 %', align: 'right' },
+        { title: 'Most', align: 'right' },
+      ],
+      measures.map(({ name, unit, count, min, median, p99, max }) => [
+        unit === 'ns' ? name : `${name} (${unit})`,
+        count,
+        ...[min, median, p99, max].map((value) => cell(value, unit)),
+      ]),
+    );
+    output.line();
+  }
+  for (const { rule, choice, count, packet } of choices) {
+    output.line(`Rule ${rule}: ${choice}: ${counted(count, 'time')}, first in packet ${packet}.`);
+  }
 }
 
 function colored({ colors }: Output, verdict: Verdict): string {

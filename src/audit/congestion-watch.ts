@@ -1,0 +1,65 @@
+/** CNPs against the marks that cause them (rule 83), and their intervals by scope (rules 85, 87, 89). */
+
+import type { Judge } from './judge.js';
+import type { Sighting } from './sighting.js';
+
+const CONGESTION_EXPERIENCED = 3;
+/** A CNP this close behind a NAK belongs to it. */
+const NEAR_NAK_NS = 20_000;
+/** Places whose last CNP is remembered. */
+const PLACES_MAX = 65_536;
+const NEVER = Number.NEGATIVE_INFINITY;
+
+/** Marks and NAKs of one direction of a connection. */
+export class Marks {
+  /** Packets with a mark since the last CNP about them. */
+  unanswered = 0;
+  /** When the last NAK about them left. */
+  lastNakNs = NEVER;
+
+  /** Takes a packet with data. */
+  take({ ecn }: Sighting): void {
+    if (ecn === CONGESTION_EXPERIENCED) this.unanswered++;
+  }
+}
+
+/** Of one capture. */
+export class CongestionWatch {
+  readonly #lastNs = new Map<string, number>();
+
+  /**
+   * Takes a CNP to a queue pair: `flow` is its direction, `road` its two addresses, `sender` who sent it, `marks` those of the other direction
+   * (undefined: not known). `isCapturedHere`: the capture was made at the sender of the CNP.
+   */
+  takeCnp(seen: Sighting, place: CnpPlace, marks: Marks | undefined, judge: Judge): void {
+    const { timeNs } = seen;
+    this.#interval('CNP interval of a queue pair', `q ${place.flow}`, timeNs, judge);
+    this.#interval('CNP interval of a pair of addresses', `r ${place.road}`, timeNs, judge);
+    this.#interval('CNP interval of a sender', `s ${place.sender}`, timeNs, judge);
+    judge.choose(89, `CNPs with DSCP ${seen.dscp}`);
+    if (marks === undefined) return;
+    if (timeNs - marks.lastNakNs < NEAR_NAK_NS) judge.choose(87, 'a CNP together with a NAK');
+    if (marks.unanswered > 0) judge.pass(83);
+    else if (place.isCapturedHere) judge.violation(83, 'a CNP, and no packet has come with a mark since the last one');
+    else judge.cannotTell(83, 'a CNP without a marked packet in the capture: the mark may have been set behind it');
+    marks.unanswered = 0;
+  }
+
+  #interval(name: Parameters<Judge['measure']>[0], key: string, timeNs: number, judge: Judge): void {
+    const last = this.#lastNs.get(key);
+    if (last !== undefined) judge.measure(name, timeNs - last);
+    if (last !== undefined || this.#lastNs.size < PLACES_MAX) this.#lastNs.set(key, timeNs);
+  }
+}
+
+/** Where a CNP was seen. */
+export interface CnpPlace {
+  /** Name of its direction and queue pair. */
+  readonly flow: string;
+  /** Name of its direction. */
+  readonly road: string;
+  /** Address of its sender. */
+  readonly sender: string;
+  /** The capture was made at the sender. */
+  readonly isCapturedHere: boolean;
+}

@@ -1,0 +1,41 @@
+/**
+ * End-to-end flow control (rule 41): a responder may say in each ACK how many messages it has receives for. Few do over Ethernet; the code 31 says that
+ * there is no limit (IBTA vol. 1 §9.7.7.2).
+ */
+
+import { CREDIT_COUNT } from '../packet/aeth.js';
+import { OP_SEND, PLACE_FIRST, PLACE_ONLY } from '../packet/opcode.js';
+import type { RocePacket } from '../packet/roce.js';
+import type { Judge } from './judge.js';
+
+const CODE = 0x1f;
+const CODE_UNLIMITED = 31;
+const UNLIMITED = Number.POSITIVE_INFINITY;
+
+/** Of one direction. */
+export class Credits {
+  /** Number of the last message, from 1, that the responder has room for. */
+  #limit = UNLIMITED;
+
+  /** An ACK with this syndrome has counted `completed` messages. */
+  granted(syndrome: number, completed: number): void {
+    const code = syndrome & CODE;
+    if (code === CODE_UNLIMITED) this.#limit = UNLIMITED;
+    else {
+      const limit = completed + CREDIT_COUNT[code];
+      this.#limit = this.#limit === UNLIMITED ? limit : Math.max(limit, this.#limit);
+    }
+  }
+
+  /** A request with this number of its message is sent. One message beyond the limit may be sent, to ask for more. */
+  judge({ info: { kind, place, name } }: RocePacket, message: number, isCapturedHere: boolean, judge: Judge): void {
+    if (this.#limit === UNLIMITED || kind !== OP_SEND || (place !== PLACE_FIRST && place !== PLACE_ONLY)) return;
+    if (message <= this.#limit + 1) {
+      judge.pass(41);
+      return;
+    }
+    const text = `${name} begins message ${message} of the connection; the responder has given credits for ${this.#limit}, and one more may ask`;
+    if (isCapturedHere) judge.violation(41, text);
+    else judge.cannotTell(41, `${text}; perhaps the capture has missed an acknowledgement`);
+  }
+}

@@ -1,0 +1,64 @@
+/** A distribution in bounded memory: 16 classes an octave, so that a percentile is right to 6 %. */
+
+const CLASSES_PER_OCTAVE = 16;
+const OCTAVES = 48;
+
+/** Percentiles of what was measured. */
+export interface DistributionSummary {
+  /** How many values. */
+  readonly count: number;
+  /** The smallest, exactly. */
+  readonly min: number;
+  /** Right to 6 %. */
+  readonly median: number;
+  /** Right to 6 %. */
+  readonly p99: number;
+  /** The largest, exactly. */
+  readonly max: number;
+}
+
+/** Takes numbers from 0 to 2^48. */
+export class Distribution {
+  readonly #counts = new Float64Array(OCTAVES * CLASSES_PER_OCTAVE);
+  #count = 0;
+  #min = Number.POSITIVE_INFINITY;
+  #max = 0;
+
+  /** Takes one value; what is negative counts as 0. */
+  add(value: number): void {
+    const bounded = Math.max(0, value);
+    this.#count++;
+    if (bounded < this.#min) this.#min = bounded;
+    if (bounded > this.#max) this.#max = bounded;
+    this.#counts[classOf(bounded)]++;
+  }
+
+  /** Undefined without values. */
+  summary(): DistributionSummary | undefined {
+    if (this.#count === 0) return undefined;
+    return { count: this.#count, min: this.#min, median: this.#at(0.5), p99: this.#at(0.99), max: this.#max };
+  }
+
+  #at(share: number): number {
+    let left = share * this.#count;
+    for (let i = 0; i < this.#counts.length; i++) {
+      left -= this.#counts[i];
+      if (left <= 0) return Math.min(this.#max, Math.max(this.#min, upperEndOf(i)));
+    }
+    return this.#max;
+  }
+}
+
+/** Values below 16 have classes of their own. */
+function classOf(value: number): number {
+  if (value < CLASSES_PER_OCTAVE) return Math.floor(value);
+  const octave = value < 0x80000000 ? 31 - Math.clz32(value) : Math.floor(Math.log2(value));
+  const within = Math.floor(value / 2 ** (octave - 4)) - CLASSES_PER_OCTAVE;
+  return Math.min((octave - 3) * CLASSES_PER_OCTAVE + within, OCTAVES * CLASSES_PER_OCTAVE - 1);
+}
+
+function upperEndOf(index: number): number {
+  if (index < CLASSES_PER_OCTAVE) return index;
+  const octave = Math.floor(index / CLASSES_PER_OCTAVE) + 3;
+  return (CLASSES_PER_OCTAVE + (index % CLASSES_PER_OCTAVE) + 1) * 2 ** (octave - 4) - 1;
+}

@@ -1,0 +1,78 @@
+/** What an audit measures without a verdict: times and counts, and the choices that peers make where the specification leaves one. */
+
+import { Distribution, type DistributionSummary } from './distribution.js';
+
+/** What is measured, and its unit. */
+export const MEASURES = {
+  'NAK generation': 'ns',
+  'NAK reaction': 'ns',
+  retransmission: 'ns',
+  'transport timeout': 'ns',
+  'PSNs outstanding': 'packets',
+  'PSNs per acknowledgement': 'packets',
+  'CNP interval of a queue pair': 'ns',
+  'CNP interval of a pair of addresses': 'ns',
+  'CNP interval of a sender': 'ns',
+} as const;
+/** A name of {@link MEASURES}. */
+export type MeasureName = keyof typeof MEASURES;
+
+/** One distribution. */
+export interface Measure extends DistributionSummary {
+  /** What was measured. */
+  readonly name: MeasureName;
+  /** Nanoseconds between stamps of the capture, or packets. */
+  readonly unit: 'ns' | 'packets';
+}
+
+/** How often peers chose one way of several. */
+export interface Choice {
+  /** Number of the rule that asks. */
+  readonly rule: number;
+  /** What they did. */
+  readonly choice: string;
+  /** How often. */
+  readonly count: number;
+  /** Number of the first packet that showed it. */
+  readonly packet: number;
+}
+
+/** Choices that are told apart; peers cannot make up more. */
+const CHOICES_MAX = 256;
+
+/** Of one audit. */
+export class Measures {
+  readonly #distributions = new Map<MeasureName, Distribution>();
+  readonly #choices = new Map<string, { rule: number; choice: string; count: number; packet: number }>();
+
+  /** Takes one value. */
+  add(name: MeasureName, value: number): void {
+    let distribution = this.#distributions.get(name);
+    if (distribution === undefined) {
+      distribution = new Distribution();
+      this.#distributions.set(name, distribution);
+    }
+    distribution.add(value);
+  }
+
+  /** A peer chose; `packet` shows it. */
+  choose(rule: number, choice: string, packet: number): void {
+    const key = `${rule} ${choice}`;
+    const known = this.#choices.get(key);
+    if (known !== undefined) known.count++;
+    else if (this.#choices.size < CHOICES_MAX) this.#choices.set(key, { rule, choice, count: 1, packet });
+  }
+
+  /** What was measured, in the order of {@link MEASURES}. */
+  get measures(): Measure[] {
+    return (Object.keys(MEASURES) as MeasureName[]).flatMap((name) => {
+      const summary = this.#distributions.get(name)?.summary();
+      return summary === undefined ? [] : [{ name, unit: MEASURES[name], ...summary }];
+    });
+  }
+
+  /** What was chosen, by rule. */
+  get choices(): Choice[] {
+    return [...this.#choices.values()].sort((one, other) => one.rule - other.rule || other.count - one.count);
+  }
+}

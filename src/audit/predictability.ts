@@ -1,0 +1,57 @@
+/** Whether the QPNs and start PSNs of a host can be predicted (rule 101): the steps from one connection to the next. */
+
+import type { Judge } from './judge.js';
+
+/** Connections of a host before it is judged, and again after as many. */
+const CONNECTIONS = 64;
+/** Share of one step from which on the next number is a good guess. */
+const GUESSABLE = 0.25;
+const HOSTS_MAX = 1024;
+const NUMBERS = 0x1000000;
+
+interface Host {
+  lastQpn: number;
+  lastPsn: number;
+  count: number;
+  qpnSteps: Map<number, number>;
+  psnSteps: Map<number, number>;
+}
+
+/** Of all hosts of a capture. */
+export class Predictability {
+  readonly #hosts = new Map<string, Host>();
+
+  /** A host opens a connection. */
+  take(address: string, { qpn, startPsn }: { readonly qpn: number; readonly startPsn: number }, judge: Judge): void {
+    const host = this.#hosts.get(address);
+    if (host === undefined) {
+      if (this.#hosts.size >= HOSTS_MAX) return;
+      this.#hosts.set(address, { lastQpn: qpn, lastPsn: startPsn, count: 1, qpnSteps: new Map(), psnSteps: new Map() });
+      return;
+    }
+    count(host.qpnSteps, qpn - host.lastQpn);
+    count(host.psnSteps, startPsn - host.lastPsn);
+    host.lastQpn = qpn;
+    host.lastPsn = startPsn;
+    if (++host.count % CONNECTIONS !== 0) return;
+    this.#judge('QPN', host.qpnSteps, address, judge);
+    this.#judge('start PSN', host.psnSteps, address, judge);
+    host.qpnSteps.clear();
+    host.psnSteps.clear();
+  }
+
+  #judge(what: string, steps: ReadonlyMap<number, number>, address: string, judge: Judge): void {
+    const [step, times] = [...steps].reduce((most, one) => (one[1] > most[1] ? one : most));
+    if (times < GUESSABLE * (CONNECTIONS - 1)) {
+      judge.pass(101);
+      return;
+    }
+    const text = `the ${what} of ${address} grows by ${step} in ${times} of the last ${CONNECTIONS} connections; expected random numbers`;
+    judge.violation(101, text);
+  }
+}
+
+function count(steps: Map<number, number>, difference: number): void {
+  const step = (difference + NUMBERS) % NUMBERS;
+  steps.set(step, (steps.get(step) ?? 0) + 1);
+}

@@ -1,0 +1,136 @@
+/**
+ * What a requester makes of NAKs (rules 47 to 49, 60), and how long it takes. Positions are PSNs counted on without wrap.
+ *
+ * A NAK in the capture may have been lost behind it. Then the timer decides, and the requester resumes at an older PSN: that is never taken for a
+ * fault. To leave out the PSN that a NAK names, and to send what follows it again, is one.
+ */
+
+import { PLACE_FIRST } from '../packet/opcode.js';
+import type { Judge } from './judge.js';
+
+/** Packets in a row behind the missing one that are sent again without it. Copies that a network makes late do not come in such a row. */
+const ROW = 3;
+const NONE = -1;
+
+interface OpenNak {
+  readonly position: number;
+  readonly packet: number;
+  readonly timeNs: number;
+  /** Newest position behind it that was sent again, and how many in a row. */
+  beyond: number;
+  row: number;
+}
+
+/** Of one requester. */
+export class RecoveryWatch {
+  #nak: OpenNak | undefined;
+  /** First and last position of what is being sent again in order. */
+  #runStart = NONE;
+  #runEnd = NONE;
+  /** A second NAK for `#runStart` came before anything behind it was sent again. */
+  #secondNak = NONE;
+  /** Sent again on a NAK; the next request tells which scheme that was. */
+  #resumed = NONE;
+  #notReady: { readonly position: number; isFollowed: boolean; hasNak: boolean } | undefined;
+
+  /** A NAK says that this position is missing. */
+  nak(position: number, timeNs: number, judge: Judge): void {
+    if (this.#notReady?.position === position) this.#notReady.hasNak = true;
+    if (position >= this.#runStart && position <= this.#runEnd) {
+      if (position === this.#runStart && position === this.#runEnd) this.#secondNak = judge.packet;
+      return;
+    }
+    this.#nak = { position, packet: judge.packet, timeNs, beyond: NONE, row: 0 };
+  }
+
+  /** The receiver was not ready for this position. */
+  notReady(position: number): void {
+    this.#notReady = { position, isFollowed: false, hasNak: false };
+  }
+
+  /** A request was sent for the first time. */
+  sentNew(position: number, judge: Judge): void {
+    if (this.#notReady !== undefined && position > this.#notReady.position) this.#notReady.isFollowed = true;
+    this.#classify(position, true, judge);
+    this.#runStart = NONE;
+    this.#runEnd = NONE;
+    this.#secondNak = NONE;
+  }
+
+  /** A request was sent again, or for the first time that the capture shows (`wasHole`). `place`: PLACE_ constant of its opcode. */
+  sentAgain(position: number, timeNs: number, { wasHole, place, isCapturedHere }: SentAgain, judge: Judge): void {
+    this.#tellNotReady(position, judge);
+    this.#classify(position, false, judge);
+    if (this.#nak !== undefined) this.#judgeResumption(this.#nak, position, timeNs, { wasHole, place }, judge);
+    else if (this.#secondNak !== NONE && position === this.#runStart) this.#judgeSecond(isCapturedHere, judge);
+    if (position === this.#runEnd + 1) this.#runEnd = position;
+    else {
+      this.#runStart = position;
+      this.#runEnd = position;
+    }
+    this.#secondNak = NONE;
+  }
+
+  #judgeResumption(
+    nak: OpenNak,
+    position: number,
+    timeNs: number,
+    { wasHole, place }: Pick<SentAgain, 'wasHole' | 'place'>,
+    judge: Judge,
+  ): void {
+    if (position === nak.position) {
+      judge.pass(47);
+      judge.measure('NAK reaction', timeNs - nak.timeNs);
+      this.#nak = undefined;
+      this.#resumed = position;
+    } else if (position < nak.position) {
+      this.#nak = undefined;
+      judge.choose(48, place === PLACE_FIRST ? 'from the start of a message (go-back-0)' : 'from before the NAK');
+    } else if (!wasHole) {
+      nak.row = position === nak.beyond + 1 ? nak.row + 1 : 1;
+      nak.beyond = position;
+      if (nak.row < ROW) return;
+      const text = `packets behind the one that the NAK of packet ${nak.packet} asks for are sent again, and that one is not`;
+      judge.violation(47, text, nak.packet);
+      this.#nak = undefined;
+    }
+  }
+
+  #judgeSecond(isCapturedHere: boolean, judge: Judge): void {
+    const text = `goes back once more on the NAK of packet ${this.#secondNak}, which is about packets that were on their way`;
+    if (isCapturedHere) judge.violation(49, text, this.#secondNak);
+    else judge.cannotTell(49, `${text}, or the network made a copy`, this.#secondNak);
+  }
+
+  #classify(position: number, isNew: boolean, judge: Judge): void {
+    const resumed = this.#resumed;
+    if (resumed === NONE || position === resumed) return;
+    this.#resumed = NONE;
+    if (position === resumed + 1) {
+      if (isNew) return; // nothing was behind it
+      judge.pass(49);
+      judge.choose(48, 'all from the missing packet on (go-back-N)');
+    } else if (position > resumed) {
+      judge.pass(49);
+      judge.choose(48, 'the missing packet alone (selective repeat)');
+    }
+  }
+
+  #tellNotReady(position: number, judge: Judge): void {
+    if (this.#notReady?.position !== position) return;
+    const { isFollowed, hasNak } = this.#notReady;
+    this.#notReady = undefined;
+    if (hasNak) judge.choose(60, 'NAK 0x60 for what follows an RNR NAK');
+    else if (isFollowed) judge.choose(60, 'silence about what follows an RNR NAK');
+  }
+}
+
+/** What is known of a request that is sent again. */
+export interface SentAgain {
+  /** The capture has not shown this position before. */
+  readonly wasHole: boolean;
+  /** PLACE_ constant. */
+  readonly place: number;
+  /** The capture was made at the requester. */
+  readonly isCapturedHere: boolean;
+}
