@@ -45,6 +45,7 @@ export class Answers {
       requests.timer.asked();
       return;
     }
+    if (requests.answersKnownFrom > requests.next) requests.answersKnownFrom = requests.next;
     const position = requests.position(packet.psn);
     if (this.#fatal !== undefined) this.#judgeAfterFatal(packet, position, timeNs, judge);
     if (kind === OP_READ_RESPONSE) this.#takeResponse(packet, requests, position, timeNs, judge);
@@ -155,6 +156,7 @@ export class Answers {
       this.#judgeStranger(packet, requests, position, judge);
       return;
     }
+    span.hasResponse = true;
     if (span.exceededBy > 0) {
       judge.violation(
         66,

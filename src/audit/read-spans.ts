@@ -32,6 +32,8 @@ export interface ReadSpan {
   readonly asks: Ask[];
   /** Its last answer has been seen, or one of a later request. */
   isAnswered: boolean;
+  /** One of its responses has been seen. */
+  hasResponse: boolean;
   /** Number of the request that came while this one and too many others were outstanding; 0: none. */
   exceededBy: number;
 }

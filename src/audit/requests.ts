@@ -49,6 +49,8 @@ export class Requests {
   isFromStart = false;
   /** Positions from here on have no hole. */
   wholeFrom = 0;
+  /** Answers to positions from here on are known to be answers to these requests; Infinity: none is. */
+  answersKnownFrom = Number.POSITIVE_INFINITY;
   /** Highest position that an answer has acknowledged. */
   acked = -1;
   /** READs and atomics. */
@@ -293,6 +295,7 @@ export class Requests {
       bytes,
       asks: [],
       isAnswered: false,
+      hasResponse: false,
       exceededBy: 0,
     });
     if (this.readLimit > 0) {
@@ -336,8 +339,14 @@ export class Requests {
     const expected = address(span.vaHigh, span.vaLow) + BigInt(advanced);
     const seen = address(packet.vaHigh, packet.vaLow);
     const rest = span.bytes - advanced;
-    // If the first copy was lost, the responder counts each part as a message.
-    if (packet.dmaLength !== rest) this.countsMessages = false;
+    if (position === span.first && packet.dmaLength < rest && !span.hasResponse) {
+      this.countsMessages = false;
+      if (span.first >= this.answersKnownFrom) {
+        const choice =
+          'a part is asked for again before any response has come: a responder may count each part as a message';
+        judge.choose(63, choice);
+      }
+    }
     const isPart = packet.dmaLength === rest || (packet.dmaLength < rest && packet.dmaLength % mtu === 0);
     if (seen === expected && isPart && packet.rkey === span.rkey) {
       judge.pass(63);

@@ -76,6 +76,14 @@ export class ReadSlots {
     }
   }
 
+  /** A request on the wire begins with this PSN. */
+  hasStart(psn: number): boolean {
+    for (let k = 0; k < this.count; k++) {
+      if (this.#first[(this.#head + k) % this.#first.length] === psn) return true;
+    }
+    return false;
+  }
+
   /** Last PSN of the request that holds `psn`, or -1: then it was never asked for. */
   endOf(psn: number): number {
     for (let k = 0; k < this.count; k++) {

@@ -311,11 +311,21 @@ export class Requester {
     return psns;
   }
 
-  /** Selective repeat asks again only for the run of responses that it counts as lost. */
+  /**
+   * Selective repeat asks again only for the run of responses that it counts as lost. If none of a request has come, the request itself may be lost:
+   * then it is sent again as it was. A responder takes a part of it for a message, and its MSN would run ahead (IBTA vol. 1 §9.7.7).
+   */
   #missingRunEnd(psn: number, end: number): number {
     const { recovery } = this.#retransmitter;
+    if (this.#out.reads.hasStart(psn) && !this.#hasDelivered(psn, end)) return end;
     let last = psn;
     while (last !== end && recovery.nextResend(psnAdd(last, 1), psnAdd(last, 2)) >= 0) last = psnAdd(last, 1);
     return last;
+  }
+
+  #hasDelivered(first: number, last: number): boolean {
+    const { recovery } = this.#retransmitter;
+    for (let psn = first; psnDiff(psn, last) <= 0; psn = psnAdd(psn, 1)) if (recovery.isDelivered(psn)) return true;
+    return false;
   }
 }

@@ -254,7 +254,12 @@ class SeedRun {
 
   /** Damage on the wire is found as damage (rule 11), and nothing else is found: but that go-back-0 asks for READs anew in other parts. */
   #checkAudit(): void {
-    const { findings, packets } = this.#hosts.audit.report();
+    const { findings, packets, choices } = this.#hosts.audit.report();
+    // The responder would count the parts of such a READ as messages (rule 40).
+    const part = choices.find(({ rule }) => rule === 63);
+    if (part !== undefined && this.#plan.recovery === 'selective-repeat') {
+      this.#fail(`audit: packet ${part.packet}: ${part.choice}`);
+    }
     const expected = new Set(this.#plan.recovery === 'go-back-0' ? [11, 61, 62, 63] : [11]);
     for (const { rule, verdict, text, packets } of findings) {
       if (verdict === 'violation' && !expected.has(rule))
