@@ -55,6 +55,7 @@ const layers = {
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
   window: ['core', 'verbs', 'cm'],
   rpc: ['core', 'verbs', 'cm'],
+  kv: ['core', 'verbs', 'cm', 'rpc'],
   processes: ['core', 'packet', 'schema', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
   dashboard: [
     'core',

@@ -12,6 +12,10 @@ describe.runIf(isBuilt)('examples', () => {
       'examples/rpc.js',
       /2 \+ 3 = 5\n1048576 bytes, checksum right\nprogress: 1, 2, 3\nNOT_FOUND: there is no file 'x'\n/,
     ],
+    [
+      'examples/kv.js',
+      /tea costs 349 cents\nmany GETs answered while the owner was busy\nwritten once: true\nwritten again: false\n/,
+    ],
     ['examples/storage.js', /64 MiB over rdma\n64 writes done over \w+, 1 failover\nback on rdma: 64 of 64 blocks/],
   ])('%s runs and prints what it says', async (file, expected) => {
     const program = new Program(file, []);

@@ -24,4 +24,9 @@ export function builtRpc(): Promise<typeof import('../../src/rpc/index.js')> {
   return import(pathToFileURL('dist/rpc/index.js').href);
 }
 
+/** `rocev2/kv` as built. */
+export function builtKv(): Promise<typeof import('../../src/kv/index.js')> {
+  return import(pathToFileURL('dist/kv/index.js').href);
+}
+
 export { isBuilt };

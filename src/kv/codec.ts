@@ -1,0 +1,62 @@
+/** How values become bytes. Both sides of a store must use the same. */
+
+import { deserialize, serialize } from 'node:v8';
+import { namesHint } from '../core/did-you-mean.js';
+import { RoceError } from '../core/errors.js';
+
+/** Makes bytes of values and back. `pack` and `unpack` of msgpackr are one: `{ encode: pack, decode: unpack }`. */
+export interface Codec<V> {
+  /** The bytes of a value. */
+  encode(value: V): Uint8Array;
+  /** The value of such bytes, which the codec may keep. Throws for bytes that it has not made. */
+  decode(bytes: Buffer): V;
+}
+
+const CODECS = {
+  bytes: { encode: (value: Uint8Array) => value, decode: (bytes: Buffer) => bytes },
+  string: { encode: (value: string) => Buffer.from(value), decode: (bytes: Buffer) => bytes.toString() },
+  json: {
+    encode: (value: unknown) => Buffer.from(JSON.stringify(value)),
+    decode: (bytes: Buffer): unknown => JSON.parse(bytes.toString()),
+  },
+  structured: { encode: (value: unknown) => serialize(value), decode: (bytes: Buffer): unknown => deserialize(bytes) },
+} as const;
+
+/** `bytes`: Uint8Array in, Buffer out. `string`: text in UTF-8. `json`: what JSON can say. `structured`: what the structured clone algorithm can copy. */
+export type CodecName = keyof typeof CODECS;
+
+/** A codec by name, or one of the program's. Throws ERR_ROCE_UNKNOWN_NAME for another name, ERR_ROCE_INVALID_ARGUMENT for what is no codec. */
+export function codecOf<V>(codec: CodecName | Codec<V> = 'bytes'): Codec<V> {
+  if (typeof codec === 'string') {
+    if (Object.hasOwn(CODECS, codec)) return CODECS[codec] as unknown as Codec<V>;
+    throw new RoceError(
+      'ERR_ROCE_UNKNOWN_NAME',
+      `codec is '${codec}'`,
+      namesHint(codec, Object.keys(CODECS), 'it is one of'),
+    );
+  }
+  if (typeof codec?.encode === 'function' && typeof codec.decode === 'function') return codec;
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the codec is no codec', 'pass a name, or { encode, decode }');
+}
+
+/** The bytes of a value. Throws ERR_ROCE_INVALID_ARGUMENT if the codec cannot make any. */
+export function encoded<V>(codec: Codec<V>, value: V): Buffer {
+  let bytes: Uint8Array;
+  try {
+    bytes = codec.encode(value);
+  } catch (cause) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the codec cannot encode the value', undefined, { cause });
+  }
+  if (bytes instanceof Uint8Array) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'the value has no bytes', "pass a Buffer, or a codec: 'json'");
+}
+
+/** The value of bytes from the store. Throws ERR_ROCE_MISMATCH if they were written with another codec. */
+export function decoded<V>(codec: Codec<V>, bytes: Buffer): V {
+  try {
+    return codec.decode(bytes);
+  } catch (cause) {
+    const hint = 'use the same codec on all sides';
+    throw new RoceError('ERR_ROCE_MISMATCH', 'the codec cannot decode the value', hint, { cause });
+  }
+}

@@ -1,0 +1,15 @@
+/**
+ * `rocev2/kv`: a cache that readers read without its owner. A GET is one or two READs of the owner's memory, so it is answered while the owner computes.
+ * See docs/kv.md.
+ *
+ * @module rocev2/kv
+ */
+
+export { type ClientCounters, KvClient } from './client.js';
+export type { Codec, CodecName } from './codec.js';
+export type { StoreSizes } from './geometry-for.js';
+export type { Key, Kv, KvEntry, KvEvent, ScanOptions, SetOptions } from './kv.js';
+export { KvServer, type OpenKvOptions, openKv, type ServeKvOptions, serveKv } from './live.js';
+export { KvOwner } from './owner.js';
+export type { LookupCounters } from './remote-table.js';
+export type { Eviction, KvCounters } from './store.js';

@@ -1,0 +1,91 @@
+/** What owners and readers of a store can do with its entries. */
+
+import { RoceError } from '../core/errors.js';
+import type { WaitOptions } from '../core/wait.js';
+
+/** A key: text in UTF-8, or bytes. */
+export type Key = string | Uint8Array;
+
+/** What the store has for a key. */
+export interface KvEntry<V> {
+  /** As the codec gives it. */
+  readonly value: V;
+  /** Unique among all values that the entry has ever had; for {@link Kv.compareAndSet}. */
+  readonly version: number;
+}
+
+/** What {@link Kv.set} takes. */
+export interface SetOptions extends WaitOptions {
+  /** Milliseconds until the entry ceases to exist, more than 0. Default: it stays. */
+  readonly ttlMs?: number;
+}
+
+/** What {@link Kv.entries} takes. */
+export interface ScanOptions extends WaitOptions {
+  /** Only keys that begin with this. Default: all. */
+  readonly prefix?: Key;
+}
+
+/** A change of an entry, as {@link Kv.watch} tells it. `lost`: some changes are missing here, because the watcher was too slow; its key is empty. */
+export interface KvEvent {
+  /** What has happened. */
+  readonly kind: 'set' | 'delete' | 'expire' | 'evict' | 'lost';
+  /** The key of the entry. */
+  readonly key: Buffer;
+  /** The version that was written or removed; 0 for `lost`. */
+  readonly version: number;
+}
+
+/** The entries of a store. Operations on one key are linearizable; docs/kv.md says what is not. */
+export interface Kv<V> extends AsyncDisposable {
+  /** The value of a key; undefined if there is no such entry. */
+  get(key: Key, options?: WaitOptions): Promise<V | undefined>;
+  /** The same with its version. */
+  getEntry(key: Key, options?: WaitOptions): Promise<KvEntry<V> | undefined>;
+  /** The values of several keys, in their order. Each is read by itself: together they are no snapshot. */
+  getMany(keys: readonly Key[], options?: WaitOptions): Promise<(V | undefined)[]>;
+  /** Whether there is such an entry. */
+  has(key: Key, options?: WaitOptions): Promise<boolean>;
+  /**
+   * Writes a value and resolves to its version. Rejects with ERR_ROCE_OUT_OF_RANGE for a key or value that is too long, ERR_ROCE_LIMIT when the store is
+   * full. After any other error the value may have been written.
+   */
+  set(key: Key, value: V, options?: SetOptions): Promise<number>;
+  /** Writes a value if the entry has `version`; 0: if there is no entry. Resolves to the new version, or undefined if it has another one. Errors as {@link set}. */
+  compareAndSet(key: Key, version: number, value: V, options?: SetOptions): Promise<number | undefined>;
+  /** Removes an entry. Resolves to whether there was one. */
+  delete(key: Key, options?: WaitOptions): Promise<boolean>;
+  /** All entries, in no order. What exists during the whole iteration is given exactly once; it is no snapshot. */
+  entries(options?: ScanOptions): AsyncIterableIterator<[Buffer, KvEntry<V>]>;
+  /** Changes of all keys that begin with `prefix`, from now on, until the loop is left. */
+  watch(prefix?: Key, options?: WaitOptions): AsyncIterableIterator<KvEvent>;
+  /** Ends it. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** The bytes of a key. Throws ERR_ROCE_INVALID_ARGUMENT for anything else. */
+export function keyBytes(key: Key): Buffer {
+  if (typeof key === 'string') return Buffer.from(key);
+  if (key instanceof Uint8Array) return Buffer.from(key.buffer, key.byteOffset, key.length);
+  throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a key is of type ${typeof key}`, 'it must be text or bytes');
+}
+
+/** Throws ERR_ROCE_OUT_OF_RANGE for a time to live that is not positive. */
+export function checkTtl(ttlMs: number | undefined): void {
+  if (ttlMs === undefined || (ttlMs > 0 && ttlMs <= 2 ** 50)) return;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `ttlMs is ${ttlMs}`,
+    'it must be more than 0; leave it out for no limit',
+  );
+}
+
+/** Throws ERR_ROCE_OUT_OF_RANGE for what is no version of an entry. */
+export function checkVersion(version: number): void {
+  if (Number.isSafeInteger(version) && version >= 0) return;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `version is ${version}`,
+    'pass that of getEntry() or set(), or 0 for no entry',
+  );
+}

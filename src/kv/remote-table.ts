@@ -1,0 +1,112 @@
+/**
+ * A GET without the owner: READs of the two buckets of a key, and of the record if it does not stand there.
+ *
+ * Why the result is right. A version names one record for ever, and a record never changes. If the slot of the key had version v when it was read, and the
+ * record that came has the key, version v and a right checksum, then it is the value that the key had at that moment. A key does not move to other
+ * slots while it exists, so one READ of all its slots that does not show it passed a moment at which it did not exist. Everything else is read again.
+ */
+
+import type { Clock } from '../core/clock.js';
+import { NS_PER_MS } from '../core/units.js';
+import { BUCKET_SLOTS, bucketBytes, type Geometry, type Places, placesOf, UNIT_BYTES } from './geometry.js';
+import { placeOf } from './key-hash.js';
+import { decodeRecord, type KvRecord } from './record.js';
+import { INLINE, readSlot, SLOT_HEAD_BYTES, type Slot } from './slot.js';
+
+/** Memory of an owner, as a reader reaches it. */
+export interface RemoteMemory {
+  /** Reads `length` bytes from `offset` of the region and resolves to what `use` makes of them. The bytes are valid until `use` returns. */
+  read<T>(offset: number, length: number, use: (bytes: Buffer) => T): Promise<T>;
+}
+
+/** Counters of lookups. */
+export interface LookupCounters {
+  /** GETs that were begun. */
+  gets: number;
+  /** READs of buckets. */
+  bucket_reads: number;
+  /** READs of records. */
+  record_reads: number;
+  /** Lookups that met a change and began again. */
+  torn: number;
+  /** Lookups that took longer than the grace period and began again. */
+  late: number;
+}
+
+/** What a lookup yields: the entry, or undefined if there is none; or `unclear`: it has met a change. */
+export type Lookup = KvRecord | undefined | 'unclear';
+
+/** The table of an owner, read from outside. */
+export class RemoteTable {
+  /** Since the table was opened. */
+  readonly counters: LookupCounters = { gets: 0, bucket_reads: 0, record_reads: 0, torn: 0, late: 0 };
+  readonly #memory: RemoteMemory;
+  readonly #geometry: Geometry;
+  readonly #places: Places;
+  readonly #clock: Clock;
+
+  constructor(memory: RemoteMemory, geometry: Geometry, clock: Clock) {
+    this.#memory = memory;
+    this.#geometry = geometry;
+    this.#places = placesOf(geometry);
+    this.#clock = clock;
+  }
+
+  /** Looks once. Times of expiry are the owner's, and are not looked at. The record's bytes are the caller's own. */
+  async lookUp(key: Buffer): Promise<Lookup> {
+    const beginNs = this.#clock.nowNs();
+    const { bucket, fingerprint } = placeOf(key, this.#geometry.buckets, this.#geometry.seed);
+    this.counters.bucket_reads++;
+    const bytesEach = bucketBytes(this.#geometry);
+    const candidates = await this.#memory.read(this.#places.table + bucket * bytesEach, 2 * bytesEach, (bytes) =>
+      this.#candidatesIn(bytes, fingerprint),
+    );
+    let isTorn = false;
+    for (const candidate of candidates) {
+      const record = await this.#recordOf(candidate);
+      if (record === undefined || record.version !== candidate.slot.version) isTorn = true;
+      else if (record.key.equals(key)) return this.#unlessLate(record, beginNs);
+    }
+    if (!isTorn) return undefined;
+    this.counters.torn++;
+    return 'unclear';
+  }
+
+  /** After the grace period the memory of the record may have been in use for something else. */
+  #unlessLate(record: KvRecord, beginNs: number): Lookup {
+    if (this.#clock.nowNs() - beginNs <= this.#geometry.graceMs * NS_PER_MS) return record;
+    this.counters.late++;
+    return 'unclear';
+  }
+
+  #candidatesIn(bytes: Buffer, fingerprint: number): Candidate[] {
+    const { slotBytes } = this.#geometry;
+    const candidates: Candidate[] = [];
+    for (let k = 0; k < 2 * BUCKET_SLOTS; k++) {
+      const at = k * slotBytes;
+      if (bytes.readUInt16LE(at) !== fingerprint) continue;
+      const slot = readSlot(bytes, at);
+      const inline =
+        slot.place === INLINE ? Buffer.from(bytes.subarray(at + SLOT_HEAD_BYTES, at + slotBytes)) : undefined;
+      candidates.push({ slot, inline });
+    }
+    return candidates;
+  }
+
+  async #recordOf({ slot, inline }: Candidate): Promise<KvRecord | undefined> {
+    if (inline !== undefined) return decodeRecord(inline);
+    const offset = this.#places.log + slot.place * UNIT_BYTES;
+    const length = slot.units * UNIT_BYTES;
+    // A slot that was met during its change can say anything; a READ outside the region would end the connection.
+    if (length === 0 || length > this.#geometry.segmentBytes || offset + length > this.#places.end) return undefined;
+    this.counters.record_reads++;
+    return decodeRecord(await this.#memory.read(offset, length, (bytes) => Buffer.from(bytes)));
+  }
+}
+
+/** A slot with the fingerprint of the key. */
+interface Candidate {
+  readonly slot: Slot;
+  /** The reader's own copy of the room for a short record, if the record stands there. */
+  readonly inline: Buffer | undefined;
+}

@@ -1,0 +1,66 @@
+/** Who follows the changes of a store. A watcher that does not keep up loses changes and is told so; it delays nobody. */
+
+import type { KvEvent } from './kv.js';
+import type { KvChange } from './store.js';
+
+/** Changes that wait for one watcher. */
+const PENDING_MAX = 1024;
+const LOST: KvEvent = { kind: 'lost', key: Buffer.alloc(0), version: 0 };
+
+interface Watcher {
+  readonly prefix: Buffer;
+  readonly pending: KvEvent[];
+  wake: () => void;
+}
+
+/** The watchers of one store. */
+export class Watchers {
+  readonly #watchers = new Set<Watcher>();
+  #isClosed = false;
+
+  /** How many there are. */
+  get size(): number {
+    return this.#watchers.size;
+  }
+
+  /** Tells everybody whom it concerns. */
+  tell(change: KvChange): void {
+    for (const { prefix, pending, wake } of this.#watchers) {
+      if (!change.key.subarray(0, prefix.length).equals(prefix)) continue;
+      if (pending.length < PENDING_MAX) pending.push(change);
+      else if (pending.at(-1) !== LOST) pending.push(LOST);
+      wake();
+    }
+  }
+
+  /** Changes of keys with this prefix from now on, until the iteration is left, `signal` is aborted, or the store is closed. */
+  watch(prefix: Buffer, signal?: AbortSignal): AsyncIterableIterator<KvEvent> {
+    const watcher: Watcher = { prefix, pending: [], wake: () => {} };
+    this.#watchers.add(watcher);
+    return this.#events(watcher, signal);
+  }
+
+  async *#events(watcher: Watcher, signal: AbortSignal | undefined): AsyncGenerator<KvEvent, void, undefined> {
+    const onAbort = () => watcher.wake();
+    signal?.addEventListener('abort', onAbort);
+    try {
+      while (!this.#isClosed && signal?.aborted !== true) {
+        yield* watcher.pending.splice(0);
+        if (watcher.pending.length > 0) continue;
+        await new Promise<void>((resolve) => {
+          watcher.wake = resolve;
+          if (this.#isClosed || signal?.aborted === true) resolve();
+        });
+      }
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      this.#watchers.delete(watcher);
+    }
+  }
+
+  /** Ends all iterations. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { wake } of this.#watchers) wake();
+  }
+}

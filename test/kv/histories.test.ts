@@ -1,0 +1,47 @@
+/** Histories of four readers and the owner under loss, reordering and duplicates are linearizable for each key. */
+
+import { describe, expect, it } from 'vitest';
+import { randomUnit } from '../../src/core/random.js';
+import { runHistory, type Twist } from './histories.js';
+
+const FAULTS = [
+  undefined,
+  'random=0.02',
+  'reorder=0.05;duplicate=0.05',
+  'random=0.02;reorder=0.05;duplicate=0.05;corrupt=0.01',
+];
+const SEEDS = 10;
+
+describe('histories', () => {
+  const sum = { torn: 0, late: 0, asked: 0, moved: 0 };
+
+  it.each(FAULTS)('under %j are linearizable', async (faults) => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const verdict = await runHistory(seed, faults);
+      expect(verdict, `seed ${seed}`).toMatchObject({ linearizable: true });
+      for (const name of ['torn', 'late', 'asked', 'moved'] as const) sum[name] += verdict[name];
+    }
+  });
+
+  it('meet changes, long waits and compaction, and ask the owner in the end', () => {
+    for (const count of Object.values(sum)) expect(count).toBeGreaterThan(0);
+  });
+
+  it('of a reader that remembers values are not', async () => {
+    const forgetful: Twist = (kv, random) => {
+      const known = new Map<string, string | undefined>();
+      return new Proxy(kv, {
+        get: (target, name) => {
+          if (name !== 'get') return (target[name as 'set'] as () => unknown).bind(target);
+          return async (key: string) => {
+            if (!known.has(key) || randomUnit(random) < 0.5) known.set(key, await target.get(key));
+            return known.get(key);
+          };
+        },
+      });
+    };
+    const verdicts = [];
+    for (let seed = 1; seed <= 4; seed++) verdicts.push((await runHistory(seed, undefined, forgetful)).linearizable);
+    expect(verdicts).toContain(false);
+  });
+});
