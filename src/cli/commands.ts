@@ -126,6 +126,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/nvme.js'),
   },
   {
+    name: 'kv',
+    summary: 'a cache that other programs read while its owner is busy',
+    load: () => import('./commands/kv.js'),
+  },
+  {
     name: 'fluid',
     summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
     load: () => import('./commands/fluid.js'),

@@ -29,6 +29,9 @@ import type { Examination } from './doctor/examine.js';
 import type { DocumentHead } from './document-head.js';
 import type { FluidResult } from './fluid-report.js';
 import type { HostReport } from './host-report.js';
+import type { KvBenchResult } from './kv/bench.js';
+import type { KvEntryResult, KvListResult, KvSetResult } from './kv/entries.js';
+import type { KvServeResult } from './kv/serve.js';
 import type { Comparison, LivelockRun } from './livelock/comparison.js';
 import type { SweepResult } from './sim/sweep.js';
 import type { TransferResult } from './transfer/result.js';
@@ -422,6 +425,16 @@ export interface Results {
   readonly 'nvme-list': NvmeListResult;
   /** `rocev2 nvme id-ctrl`. */
   readonly 'nvme-id-ctrl': ControllerIdentity;
+  /** `rocev2 kv serve`. */
+  readonly 'kv-serve': KvServeResult;
+  /** `rocev2 kv get`. */
+  readonly 'kv-get': KvEntryResult;
+  /** `rocev2 kv set`. */
+  readonly 'kv-set': KvSetResult;
+  /** `rocev2 kv list`. */
+  readonly 'kv-list': KvListResult;
+  /** `rocev2 kv bench`. */
+  readonly 'kv-bench': KvBenchResult;
   /** `rocev2 estats top`. */
   readonly 'estats-top': Endpoints<EstatsSnapshot>;
   /** `rocev2 estats hist`. */

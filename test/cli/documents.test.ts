@@ -162,6 +162,27 @@ describe('documents of --json follow their schemas', () => {
     expect(documentOf('nvme-target', stdout)).toMatchObject({ queues: 3, subsystems: [{ nqn }] });
   });
 
+  it('kv serve, and what get, set, list and bench print', async () => {
+    const port = String(await freePort());
+    const interrupt = new AbortController();
+    let isReady = () => {};
+    const ready = new Promise<void>((resolve) => {
+      isReady = resolve;
+    });
+    const onStderr = (soFar: string) => void (soFar.includes('Ctrl-C') && isReady());
+    const args = ['kv', 'serve', '--bind', HERE, '-p', port, '--memory', '8MiB', '--engine', 'inline', '--json'];
+    const owner = run(args, { interrupted: interrupt.signal, onStderr });
+    await ready;
+    const { version } = await ran('kv-set', 'kv', 'set', HERE, 'k', 'v', '-p', port);
+    expect(await ran('kv-get', 'kv', 'get', HERE, 'k', '-p', port)).toMatchObject({ key: 'k', text: 'v', version });
+    expect((await ran('kv-list', 'kv', 'list', HERE, '-p', port)).entries).toHaveLength(1);
+    await ran('kv-bench', 'kv', 'bench', HERE, '-p', port, '--keys', '10', '-D', '50ms');
+    interrupt.abort();
+    const { stdout, stderr, exitCode } = await owner;
+    expect(exitCode, stderr).toBe(0);
+    expect(documentOf('kv-serve', stdout)).toMatchObject({ port: Number(port) });
+  });
+
   it('switch', async () => {
     const ports = [
       '--port',

@@ -1,0 +1,171 @@
+/** `rocev2 kv`: a cache whose readers READ the memory of its owner. */
+
+import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { parseSizeBytes } from '../../core/units.js';
+import { type KvBenchOptions, runKvBench } from '../kv/bench.js';
+import { type KvSetOptions, runKvGet, runKvList, runKvSet } from '../kv/entries.js';
+import type { KvReaderOptions } from '../kv/reader.js';
+import { type KvServeOptions, runKvServe } from '../kv/serve.js';
+import { addNicOptions } from '../nic-options.js';
+import {
+  addressOption,
+  choiceOption,
+  countOption,
+  optionWithDefault,
+  portOption,
+  portOrAnyOption,
+  positiveDurationOption,
+  rangeOption,
+  secondsOption,
+  sizeOption,
+  textOption,
+} from '../options.js';
+import { type CliIo, Output } from '../output.js';
+
+/** Default TCP port for connection set-up. */
+const KV_PORT = 18521;
+const BENCH_VALUE_BYTES_MIN = 8;
+
+/** Bytes of a value in which a key's number has room. */
+const valueBytes = textOption((text) => {
+  const bytes = parseSizeBytes(text);
+  if (bytes >= BENCH_VALUE_BYTES_MIN) return bytes;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `a value of ${bytes} bytes is too short: at least ${BENCH_VALUE_BYTES_MIN}`,
+  );
+});
+
+/** A share, 0 to 1. */
+const share = textOption((text) => {
+  const number = Number(text);
+  if (text !== '' && number >= 0 && number <= 1) return number;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `the share '${text}' is not a number from 0 to 1`);
+});
+
+/** Adds `rocev2 kv` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  const kv = program
+    .command('kv')
+    .description('A cache whose readers READ the memory of its owner, so that it answers while the owner is busy.')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 kv serve
+  rocev2 kv set 127.0.0.1 colour green
+  rocev2 kv get 127.0.0.1 colour
+  rocev2 kv help bench                            # the options of a command`,
+    );
+  registerServe(kv, io);
+  registerGet(kv, io);
+  registerSet(kv, io);
+  registerList(kv, io);
+  registerBench(kv, io);
+}
+
+/** Options of this side as a reader. */
+function addReaderOptions(command: Command): Command {
+  command
+    .option('-p, --port <port>', 'TCP port of the owner', portOption, KV_PORT)
+    .option('--bind <address>', 'IP address of this side (default: from the routing table)', addressOption);
+  return addNicOptions(command).option('--json', 'print one JSON document');
+}
+
+function registerServe(kv: Command, io: CliIo): void {
+  const command = kv
+    .command('serve')
+    .description('Own a store. It runs until Ctrl-C, then prints its counters.')
+    .option('-p, --port <port>', 'TCP port for connection set-up; 0: the system chooses', portOrAnyOption, KV_PORT)
+    .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'))
+    .addOption(optionWithDefault('--memory <size>', 'memory for values', sizeOption, '64MiB'))
+    .option('--entries <n>', 'entries that the table is made for', countOption, 65_536)
+    .addOption(optionWithDefault('--value-max <size>', 'longest value', sizeOption, '64KiB'))
+    .option('--eviction <way>', 'lru, none: what happens when it is full', choiceOption(['lru', 'none']), 'lru');
+  addNicOptions(command, 'worker')
+    .option('--json', 'print one JSON document at the end')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 kv serve
+  rocev2 kv serve --memory 1GiB --entries 1000000 --eviction none`,
+    )
+    .action((options: KvServeOptions & { json?: true }) => runKvServe(options, new Output(io, options.json === true)));
+}
+
+function registerGet(kv: Command, io: CliIo): void {
+  const command = kv
+    .command('get')
+    .description('Print the value of a key, as text, or in base64 if it is none. Exit code 1: there is no such entry.')
+    .argument('<host>', 'address of the owner')
+    .argument('<key>', 'the key');
+  addReaderOptions(command)
+    .addHelpText('after', '\nExamples:\n  rocev2 kv get 127.0.0.1 colour')
+    .action((host: string, key: string, options: KvReaderOptions & { json?: true }) =>
+      runKvGet(host, key, options, new Output(io, options.json === true)),
+    );
+}
+
+function registerSet(kv: Command, io: CliIo): void {
+  const command = kv
+    .command('set')
+    .description('Write a value and print its version. Exit code 1: the entry has another version than --if-version.')
+    .argument('<host>', 'address of the owner')
+    .argument('<key>', 'the key')
+    .argument('<value>', 'text')
+    .option('--ttl <time>', 'how long the entry lives (default: for ever)', positiveDurationOption)
+    .option(
+      '--if-version <n>',
+      'write only if the entry has this version; 0: if there is none',
+      rangeOption(0, Number.MAX_SAFE_INTEGER),
+    );
+  addReaderOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 kv set 127.0.0.1 colour green
+  rocev2 kv set 127.0.0.1 leader me --if-version 0 --ttl 10s`,
+    )
+    .action((host: string, key: string, value: string, options: KvSetOptions & { json?: true }) =>
+      runKvSet(host, [key, value], options, new Output(io, options.json === true)),
+    );
+}
+
+function registerList(kv: Command, io: CliIo): void {
+  const command = kv
+    .command('list')
+    .description('Print all entries, or those whose keys begin with a prefix.')
+    .argument('<host>', 'address of the owner')
+    .argument('[prefix]', 'beginning of the keys', '');
+  addReaderOptions(command)
+    .addHelpText('after', '\nExamples:\n  rocev2 kv list 127.0.0.1 user:')
+    .action((host: string, prefix: string, options: KvReaderOptions & { json?: true }) =>
+      runKvList(host, prefix, options, new Output(io, options.json === true)),
+    );
+}
+
+function registerBench(kv: Command, io: CliIo): void {
+  const command = kv
+    .command('bench')
+    .description('Write keys into a store, then measure GETs and SETs on them. Every value is checked.')
+    .argument('<host>', 'address of the owner')
+    .option('--keys <n>', 'number of keys', countOption, 10_000)
+    .addOption(optionWithDefault('--value <size>', 'bytes of each value', valueBytes, '100'))
+    .option('--gets <share>', 'share of GETs, 0 to 1; the rest are SETs', share, 0.95)
+    .option('--depth <n>', 'operations in flight', rangeOption(1, 1024), 1)
+    .option('-D, --duration <seconds>', 'how long', secondsOption, 5);
+  addReaderOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 kv bench 127.0.0.1
+  rocev2 kv bench 127.0.0.1 --value 4KiB --depth 16 --engine worker`,
+    )
+    .action((host: string, options: KvBenchOptions & { json?: true }) =>
+      runKvBench(host, options, new Output(io, options.json === true)),
+    );
+}

@@ -1,0 +1,92 @@
+/** `rocev2 kv get`, `set` and `list`. */
+
+import { CommandFailure, EXIT_FAILED } from '../exit.js';
+import type { Output } from '../output.js';
+import { type KvReaderOptions, withReader } from './reader.js';
+
+/** The fields of `kv get --json` and of each entry of `kv list --json`. */
+export interface KvEntryResult {
+  /** The key, as UTF-8. */
+  readonly key: string;
+  /** The value in base64. */
+  readonly base64: string;
+  /** The same as text; missing if it is not UTF-8. */
+  readonly text?: string;
+  /** For `kv set --if-version`. */
+  readonly version: number;
+}
+
+/** The fields of `kv set --json`. */
+export interface KvSetResult {
+  /** As it was given, UTF-8. */
+  readonly key: string;
+  /** The version that was written. */
+  readonly version: number;
+}
+
+/** The fields of `kv list --json`. */
+export interface KvListResult {
+  /** The entries, in no order. */
+  readonly entries: readonly KvEntryResult[];
+}
+
+/** Options of `rocev2 kv set`. */
+export interface KvSetOptions extends KvReaderOptions {
+  /** Nanoseconds until the entry ends. */
+  readonly ttl?: number;
+  /** The version that the entry must have; 0: none. */
+  readonly ifVersion?: number;
+}
+
+/** Prints a value as it is. Fails with exit code 1 if there is no such entry. */
+export async function runKvGet(host: string, key: string, options: KvReaderOptions, output: Output): Promise<void> {
+  const entry = await withReader(host, options, (kv) => kv.getEntry(key));
+  if (entry === undefined) throw new CommandFailure(EXIT_FAILED, `there is no entry '${key}'`);
+  const result = resultOf(key, entry);
+  output.line(result.text ?? result.base64);
+  output.document('kv-get', result);
+}
+
+/** Writes a value. Fails with exit code 1 if the entry has another version than it must have. */
+export async function runKvSet(
+  host: string,
+  [key, value]: readonly [string, string],
+  { ttl, ifVersion, ...options }: KvSetOptions,
+  output: Output,
+): Promise<void> {
+  const bytes = Buffer.from(value);
+  const terms = ttl === undefined ? {} : { ttlMs: ttl / 1e6 };
+  const version = await withReader(host, options, (kv) =>
+    ifVersion === undefined ? kv.set(key, bytes, terms) : kv.compareAndSet(key, ifVersion, bytes, terms),
+  );
+  if (version === undefined) throw new CommandFailure(EXIT_FAILED, `the entry '${key}' has another version`);
+  output.line(`version ${version}`);
+  output.document('kv-set', { key, version });
+}
+
+/** Prints all entries whose keys begin with the prefix. */
+export async function runKvList(host: string, prefix: string, options: KvReaderOptions, output: Output): Promise<void> {
+  const entries = await withReader(host, options, async (kv) => {
+    const found: KvEntryResult[] = [];
+    for await (const [key, entry] of kv.entries({ prefix })) found.push(resultOf(key.toString(), entry));
+    return found;
+  });
+  output.table(
+    [
+      { title: 'key', align: 'left' },
+      { title: 'version', align: 'right' },
+      { title: 'value', align: 'left' },
+    ],
+    entries.map(({ key, version, text, base64 }) => [key, version, text ?? base64]),
+  );
+  output.document('kv-list', { entries });
+}
+
+function resultOf(
+  key: string,
+  { value, version }: { readonly value: Uint8Array; readonly version: number },
+): KvEntryResult {
+  const bytes = Buffer.from(value);
+  const text = bytes.toString();
+  return { key, base64: bytes.toString('base64'), version, ...(Buffer.from(text).equals(bytes) && { text }) };
+}

@@ -1,0 +1,55 @@
+/** `rocev2 kv serve`: an owner until Ctrl-C. */
+
+import { formatBytes, NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import { type Eviction, type KvCounters, serveKv } from '../../kv/index.js';
+import type { IpAddress } from '../../packet/address.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { untilInterrupted } from '../interruption.js';
+import type { NicOptions } from '../nic-options.js';
+import type { Output } from '../output.js';
+
+/** Options of `rocev2 kv serve`. */
+export interface KvServeOptions extends NicOptions {
+  /** TCP port of connection set-up. */
+  readonly port: number;
+  /** IP address of this side. */
+  readonly bind: IpAddress;
+  /** Bytes for values. */
+  readonly memory: number;
+  /** Entries that the table is made for. */
+  readonly entries: number;
+  /** Longest value in bytes. */
+  readonly valueMax: number;
+  /** What happens when it is full. */
+  readonly eviction: Eviction;
+}
+
+/** The fields of `kv serve --json`. */
+export interface KvServeResult extends KvCounters {
+  /** TCP port. */
+  readonly port: number;
+  /** Entries at the end. */
+  readonly size: number;
+  /** Time until Ctrl-C. */
+  readonly seconds: number;
+}
+
+/** Runs until Ctrl-C, which is the normal end of a server. */
+export async function runKvServe(options: KvServeOptions, output: Output): Promise<void> {
+  const { port, bind, memory, entries, valueMax, eviction, io, engine, spin } = options;
+  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin });
+  await using store = await serveKv({ device, port, bytes: memory, entries, valueBytesMax: valueMax, eviction });
+  output.note(`RDMA by ${device.portDescription}`);
+  output.note(`${formatBytes(memory)} for values of up to ${formatBytes(valueMax)}, ${entries} entries`);
+  output.note(`listening on ${bind} TCP port ${store.port}`);
+  output.note('Ctrl-C ends it');
+  const startNs = nowNs();
+  await untilInterrupted(output.io.interrupted);
+  const seconds = (nowNs() - startNs) / NS_PER_S;
+  const counters = store.counters();
+  output.line(
+    `${store.size} entries; ${counters.sets} sets, ${counters.deletes} deletes, ${counters.evictions} evictions`,
+  );
+  output.document('kv-serve', { port: store.port, size: store.size, seconds, ...counters });
+}

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest';
+import { freePort } from './both-sides.js';
+import { type CliResult, run } from './run-in-process.js';
+
+const HERE = '127.0.4.3';
+
+/** An owner in this process, and what it printed at its end. */
+async function serve(port: string): Promise<() => Promise<CliResult>> {
+  const stop = new AbortController();
+  let isReady = () => {};
+  const ready = new Promise<void>((resolve) => {
+    isReady = resolve;
+  });
+  const ended = run(['kv', 'serve', '--bind', HERE, '-p', port, '--engine', 'inline', '--memory', '8MiB', '--json'], {
+    interrupted: stop.signal,
+    onStderr: (text) => {
+      if (text.includes('Ctrl-C ends it')) isReady();
+    },
+  });
+  await Promise.race([ready, ended]);
+  return () => {
+    stop.abort();
+    return ended;
+  };
+}
+
+test('what set writes, get and list print', async () => {
+  const port = String(await freePort());
+  const end = await serve(port);
+  const kv = (command: string, ...args: string[]) => run(['kv', command, HERE, ...args, '-p', port]);
+  expect(await kv('get', 'colour')).toMatchObject({ exitCode: 1, stderr: "rocev2: there is no entry 'colour'\n" });
+  expect((await kv('set', 'colour', 'green')).stdout).toMatch(/^version \d+\n$/);
+  expect(await kv('get', 'colour')).toMatchObject({ exitCode: 0, stdout: 'green\n' });
+  const { version } = JSON.parse((await kv('get', 'colour', '--json')).stdout);
+  expect(await kv('set', 'colour', 'red', '--if-version', String(version + 1))).toMatchObject({ exitCode: 1 });
+  expect(await kv('set', 'colour', 'red', '--if-version', String(version))).toMatchObject({ exitCode: 0 });
+  expect(JSON.parse((await kv('list', 'col', '--json')).stdout)).toMatchObject({
+    entries: [{ key: 'colour', text: 'red' }],
+  });
+  expect(JSON.parse((await kv('list', 'x', '--json')).stdout).entries).toEqual([]);
+  const { exitCode, stdout } = await end();
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ size: 1, sets: 2, conflicts: 1 });
+});
+
+test('bench measures GETs and SETs, and checks the values', async () => {
+  const port = String(await freePort());
+  const end = await serve(port);
+  const args = [
+    'kv',
+    'bench',
+    HERE,
+    '-p',
+    port,
+    '--keys',
+    '50',
+    '--depth',
+    '4',
+    '-D',
+    '200ms',
+    '--gets',
+    '0.5',
+    '--json',
+  ];
+  const { exitCode, stdout, stderr } = await run(args);
+  expect(stderr).toBe('');
+  expect(exitCode).toBe(0);
+  const result = JSON.parse(stdout);
+  expect(result.get.count).toBe(result.counters.gets);
+  expect(result.set.count).toBeGreaterThan(0);
+  expect(result.get.p99Ns).toBeGreaterThanOrEqual(result.get.p50Ns);
+  await end();
+});
+
+describe('mistakes', () => {
+  test.each([
+    ['get 127.0.0.1', 'key'],
+    ['set 127.0.0.1 k v --ttl 0s', 'above 0'],
+    ['set 127.0.0.1 k v --if-version x', '--if-version'],
+    ['bench 127.0.0.1 --gets 2', 'from 0 to 1'],
+    ['bench 127.0.0.1 --value 7', 'too short'],
+    ['serve --eviction fifo', 'lru, none'],
+    ['serve --bind 127.0.4.3 -p 0 --engine inline --memory 1MiB', 'too little'],
+  ])('kv %s is a mistake, and says which', async (args, words) => {
+    const { exitCode, stderr } = await run(['kv', ...args.split(' ')]);
+    expect(stderr).toContain(words);
+    expect(exitCode).toBe(2);
+  });
+
+  test('an owner that is not there has the exit code of that', async () => {
+    expect(await run(['kv', 'get', '127.0.4.99', 'k', '-p', '9'])).toMatchObject({ exitCode: 3 });
+  });
+});
