@@ -57,7 +57,7 @@ export interface Kv<V> extends AsyncDisposable {
   delete(key: Key, options?: WaitOptions): Promise<boolean>;
   /** All entries, in no order. What exists during the whole iteration is given exactly once; it is no snapshot. */
   entries(options?: ScanOptions): AsyncIterableIterator<[Buffer, KvEntry<V>]>;
-  /** Changes of all keys that begin with `prefix`, from now on, until the loop is left. */
+  /** Changes of all keys that begin with `prefix`, from the first `next()` on, until the loop is left. */
   watch(prefix?: Key, options?: WaitOptions): AsyncIterableIterator<KvEvent>;
   /** Ends it. Safe to call twice. */
   close(): Promise<void>;

@@ -33,14 +33,10 @@ export class Watchers {
     }
   }
 
-  /** Changes of keys with this prefix from now on, until the iteration is left, `signal` is aborted, or the store is closed. */
-  watch(prefix: Buffer, signal?: AbortSignal): AsyncIterableIterator<KvEvent> {
+  /** Changes of keys with this prefix from the first `next()` on, until the iteration is left, `signal` is aborted, or the store is closed. */
+  async *watch(prefix: Buffer, signal?: AbortSignal): AsyncGenerator<KvEvent, void, undefined> {
     const watcher: Watcher = { prefix, pending: [], wake: () => {} };
     this.#watchers.add(watcher);
-    return this.#events(watcher, signal);
-  }
-
-  async *#events(watcher: Watcher, signal: AbortSignal | undefined): AsyncGenerator<KvEvent, void, undefined> {
     const onAbort = () => watcher.wake();
     signal?.addEventListener('abort', onAbort);
     try {
