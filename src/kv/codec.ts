@@ -12,6 +12,9 @@ export interface Codec<V> {
   decode(bytes: Buffer): V;
 }
 
+/** `bytes`: Uint8Array in, Buffer out. `string`: text in UTF-8. `json`: what JSON can say. `structured`: what the structured clone algorithm can copy. */
+export type CodecName = 'bytes' | 'string' | 'json' | 'structured';
+
 const CODECS = {
   bytes: { encode: (value: Uint8Array) => value, decode: (bytes: Buffer) => bytes },
   string: { encode: (value: string) => Buffer.from(value), decode: (bytes: Buffer) => bytes.toString() },
@@ -20,10 +23,7 @@ const CODECS = {
     decode: (bytes: Buffer): unknown => JSON.parse(bytes.toString()),
   },
   structured: { encode: (value: unknown) => serialize(value), decode: (bytes: Buffer): unknown => deserialize(bytes) },
-} as const;
-
-/** `bytes`: Uint8Array in, Buffer out. `string`: text in UTF-8. `json`: what JSON can say. `structured`: what the structured clone algorithm can copy. */
-export type CodecName = keyof typeof CODECS;
+} as const satisfies Record<CodecName, object>;
 
 /** A codec by name, or one of the program's. Throws ERR_ROCE_UNKNOWN_NAME for another name, ERR_ROCE_INVALID_ARGUMENT for what is no codec. */
 export function codecOf<V>(codec: CodecName | Codec<V> = 'bytes'): Codec<V> {

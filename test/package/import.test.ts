@@ -71,7 +71,7 @@ describe.runIf(isBuilt)('an import from Node', () => {
     ['rocev2/nvme', 36, 1_120_000],
     ['rocev2/window', 20, 130_000],
     ['rocev2/rpc', 20, 120_000],
-    ['rocev2/kv', 30, 330_000],
+    ['rocev2/kv', 26, 320_000],
   ])('of %s loads at most %d files and %d bytes', (entry, files, bytes) => {
     const loaded = load(entry);
     expect(loaded.files.length, loaded.files.join('\n')).toBeLessThanOrEqual(files);
