@@ -104,7 +104,7 @@ describe('admin commands', () => {
 
   it('refuse a namespace, a structure, a log page, a feature and a command that there is not', async () => {
     const into = Buffer.alloc(64);
-    expect(await admin.status(identify(CNS.NAMESPACE, 2))).toBe(STATUS.INVALID_NAMESPACE | DNR);
+    expect(await admin.status(identify(CNS.NAMESPACE, 1025))).toBe(STATUS.INVALID_NAMESPACE | DNR);
     expect(await admin.status(identify(0x60, 1))).toBe(STATUS.INVALID_FIELD | DNR);
     const log = { opcode: ADMIN.GET_LOG_PAGE, dwords: [0xc0 | (15 << 16)], into };
     expect(await admin.status(log)).toBe(STATUS.INVALID_LOG_PAGE | DNR);

@@ -17,15 +17,19 @@ export class RawQueue {
     this.queue = queue;
   }
 
-  static async open(world: TcpWorld): Promise<RawQueue> {
-    const connection = await world.until(TcpHostConnection.over(world.pipe(), NO_DIGESTS));
+  static async open(world: TcpWorld, portId?: number): Promise<RawQueue> {
+    const connection = await world.until(TcpHostConnection.over(world.pipe(portId), NO_DIGESTS));
     connection.inCapsuleBytes = 8192;
     return new RawQueue(world, new HostQueue(connection, 33));
   }
 
   /** An admin queue whose controller is enabled. */
-  static async admin(world: TcpWorld, request: Partial<ConnectRequest> = {}): Promise<RawQueue & { cntlid: number }> {
-    const queue = await RawQueue.open(world);
+  static async admin(
+    world: TcpWorld,
+    request: Partial<ConnectRequest> = {},
+    portId?: number,
+  ): Promise<RawQueue & { cntlid: number }> {
+    const queue = await RawQueue.open(world, portId);
     const cntlid = await queue.connect(request);
     await queue.enable(0x0046_0001);
     return Object.assign(queue, { cntlid });

@@ -35,7 +35,7 @@ describe('a target over TCP', () => {
       version: '1.4',
       transferBytesMax: 1 << 20,
       inCapsuleBytes: 8192,
-      nsidMax: 1,
+      nsidMax: 1024,
     });
     expect(await world.until(host.namespaces())).toEqual([
       { nsid: 1, blockBytes: 512, sizeBytes: DISK_BYTES, readOnly: false, nguid: '00112233445566778899aabbccddeeff' },

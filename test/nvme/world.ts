@@ -1,13 +1,16 @@
 /** A target and hosts in virtual time: over TCP as a delayed pipe, and over RDMA on simulated NICs. */
 
 import type { Clock } from '../../src/core/clock.js';
+import { SeededRandom } from '../../src/core/random.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
 import type { BlockDevice } from '../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
+import { CommandFaults, parseCommandFaults } from '../../src/storage-rpc/nvme/command-faults.js';
 import { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
 import { NvmeHost, type NvmeHostOptions } from '../../src/storage-rpc/nvme/host/nvme-host.js';
 import { TcpHostConnection } from '../../src/storage-rpc/nvme/host/tcp-host-connection.js';
+import type { ReservationStore } from '../../src/storage-rpc/nvme/reservations.js';
 import { NvmeTarget } from '../../src/storage-rpc/nvme/target.js';
 import { TcpTargetConnection } from '../../src/storage-rpc/nvme/tcp/tcp-target-connection.js';
 import { BufferPool, type Slab } from '../../src/storage-rpc/pool/buffer-pool.js';
@@ -26,6 +29,8 @@ export interface WorldOptions {
   hosts?: readonly string[];
   readOnly?: boolean;
   poolBytesMax?: number;
+  reservationStore?: ReservationStore;
+  faults?: string;
 }
 
 export class TcpWorld {
@@ -37,7 +42,15 @@ export class TcpWorld {
   /** Ends of the connections that hosts have made, the newest last. */
   readonly pipes: Array<{ host: PipeEnd; target: PipeEnd }> = [];
 
-  constructor({ disk = new MemoryDevice(DISK_BYTES), hosts, readOnly = false, poolBytesMax }: WorldOptions = {}) {
+  constructor(options: WorldOptions = {}) {
+    const {
+      disk = new MemoryDevice(DISK_BYTES),
+      hosts,
+      readOnly = false,
+      poolBytesMax,
+      reservationStore,
+      faults,
+    } = options;
     this.disk = disk;
     this.pool = new BufferPool<Slab>({
       allocate: async (bytes) => ({ bytes: Buffer.alloc(bytes), close: async () => {} }),
@@ -51,21 +64,24 @@ export class TcpWorld {
         {
           nqn: NQN,
           serial: '0123456789',
-          namespaces: [{ nsid: 1, disk, uuid, readOnly }],
+          namespaces: [{ nsid: 1, disk, uuid, readOnly, ...(reservationStore && { reservationStore }) }],
           ...(hosts !== undefined && { hosts }),
         },
         { nqn: OTHER_NQN, serial: '1', namespaces: [{ nsid: 1, disk: new MemoryDevice(DISK_BYTES), uuid }] },
       ],
       clock: this.clock,
       firmware: '0.1.0',
+      ...(faults !== undefined && {
+        faults: new CommandFaults(parseCommandFaults(faults), new SeededRandom(1).stream('faults')),
+      }),
     });
   }
 
   /** A connection that the target has accepted, before anything is said on it. */
-  pipe(): PipeEnd {
+  pipe(portId = 1): PipeEnd {
     const [host, target] = createPipe(this.events, PIPE_DELAY_NS);
     this.pipes.push({ host, target });
-    this.target.accept(new TcpTargetConnection(target, '192.0.2.1', this.pool));
+    this.target.accept(new TcpTargetConnection(target, '192.0.2.1', this.pool), portId);
     return host;
   }
 

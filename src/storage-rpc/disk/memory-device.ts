@@ -1,6 +1,7 @@
 /** A disk in memory. Only written data takes space, in pieces of 64 KiB. */
 
 import { randomBytes } from 'node:crypto';
+import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, type BlockExtent, checkRange } from './block-device.js';
 import { type DiskIdentity, newIdentity } from './disk-identity.js';
 
@@ -15,12 +16,25 @@ export class MemoryDevice implements BlockDevice {
   /** Another one for each disk in memory: one that is made anew is not the one that was lost. */
   readonly identity: DiskIdentity = newIdentity('memory');
   /** By `offset / PIECE_BYTES`; absent where all is zeros. */
-  readonly #pieces = new Map<number, Uint8Array>();
+  #pieces = new Map<number, Uint8Array>();
   #closed = false;
 
   /** Makes an empty disk, which takes no space yet. */
   constructor(sizeBytes: number) {
     this.sizeBytes = sizeBytes;
+  }
+
+  /**
+   * A disk with the same data and more room, which reads as zeros. Both are views of one memory until one of them is closed. Throws
+   * ERR_ROCE_OUT_OF_RANGE for a size below that of this disk.
+   */
+  grown(sizeBytes: number): MemoryDevice {
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < this.sizeBytes) {
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk of ${this.sizeBytes} bytes cannot shrink to ${sizeBytes}`);
+    }
+    const disk = new MemoryDevice(sizeBytes);
+    disk.#pieces = this.#pieces;
+    return disk;
   }
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {

@@ -1,6 +1,6 @@
 /** An NVMe over Fabrics target on sockets: RDMA CM on the devices it is given, and TCP. */
 
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { CmListener } from '../../cm/cm-listener.js';
@@ -9,6 +9,7 @@ import { ConnectionManager } from '../../cm/connection-manager.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
+import { SeededRandom } from '../../core/random.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
 import { Access } from '../../verbs/access.js';
@@ -17,7 +18,10 @@ import type { MemoryRegion } from '../../verbs/memory-region.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
+import type { AnaState } from '../nvme/ana.js';
+import { CommandFaults, parseCommandFaults } from '../nvme/command-faults.js';
 import type { NvmePort } from '../nvme/discovery.js';
+import type { NamespaceInit } from '../nvme/namespace.js';
 import { NVME_PORT } from '../nvme/opcodes.js';
 import { QUEUE_ENTRIES_MAX } from '../nvme/properties.js';
 import {
@@ -27,7 +31,7 @@ import {
   readQueueRequest,
 } from '../nvme/rdma/private-data.js';
 import { RdmaTargetConnection, type RdmaTargetShare } from '../nvme/rdma/rdma-target-connection.js';
-import type { SubsystemInit } from '../nvme/subsystem.js';
+import type { Subsystem, SubsystemInit } from '../nvme/subsystem.js';
 import { NvmeTarget } from '../nvme/target.js';
 import type { TargetQueue } from '../nvme/target-queue.js';
 import { TcpTargetConnection } from '../nvme/tcp/tcp-target-connection.js';
@@ -60,6 +64,10 @@ export interface NvmeTargetServerOptions {
   readonly poolBytesMax?: number;
   /** Firmware revision that hosts see, at most 8 characters. */
   readonly firmware?: string;
+  /** Rules for I/O commands that fail or are slow, as in docs/nvme.md. */
+  readonly faults?: string;
+  /** Seed of rules with a probability. Default: a random one. */
+  readonly seed?: number;
 }
 
 const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
@@ -69,6 +77,8 @@ const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
   port: true,
   poolBytesMax: true,
   firmware: true,
+  faults: true,
+  seed: true,
 };
 
 const POOL_BYTES_MAX = 64 << 20;
@@ -84,6 +94,7 @@ const READS_MAX = 16;
 interface RdmaService {
   readonly cm: ConnectionManager;
   readonly pd: ProtectionDomain;
+  readonly portId: number;
   readonly listener: CmListener;
   readonly share: RdmaTargetShare;
 }
@@ -91,6 +102,7 @@ interface RdmaService {
 /** A target on the addresses of its devices, and on TCP. */
 export class NvmeTargetServer implements AsyncDisposable {
   readonly #target: NvmeTarget;
+  readonly #faults: CommandFaults | undefined;
   readonly #pool: BufferPool<Slab>;
   readonly #door = new Door(CONNECTION_LIMITS);
   readonly #listeners: Server[] = [];
@@ -98,8 +110,17 @@ export class NvmeTargetServer implements AsyncDisposable {
   /** Connections that are being made. */
   readonly #accepting = new Set<Promise<void>>();
 
-  private constructor({ subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX }: NvmeTargetServerOptions) {
-    this.#target = new NvmeTarget({ subsystems: subsystems.map(subsystemInit), clock: SYSTEM_CLOCK, firmware });
+  private constructor(options: NvmeTargetServerOptions) {
+    const { subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX, faults, seed = randomInt(2 ** 31) } = options;
+    if (faults !== undefined) {
+      this.#faults = new CommandFaults(parseCommandFaults(faults), new SeededRandom(seed).stream('nvme faults'));
+    }
+    this.#target = new NvmeTarget({
+      subsystems: subsystems.map(subsystemInit),
+      clock: SYSTEM_CLOCK,
+      firmware,
+      ...(this.#faults !== undefined && { faults: this.#faults }),
+    });
     this.#pool = new BufferPool<Slab>({
       allocate: async (bytes) => ({ bytes: Buffer.allocUnsafeSlow(bytes), close: async () => {} }),
       clock: SYSTEM_CLOCK,
@@ -109,8 +130,8 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   /**
-   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no NQN, ERR_ROCE_CONFLICT
-   * for two subsystems of one name, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no NQN or a fault rule that is
+   * none, ERR_ROCE_CONFLICT for two subsystems of one name, ERR_ROCE_UNKNOWN_NAME for an unknown option.
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
@@ -119,11 +140,11 @@ export class NvmeTargetServer implements AsyncDisposable {
     try {
       const ports: NvmePort[] = [];
       for (const device of devices) {
-        await server.#listenOnRdma(device, port, poolBytesMax ?? POOL_BYTES_MAX);
+        await server.#listenOnRdma(device, port, poolBytesMax ?? POOL_BYTES_MAX, ports.length + 1);
         ports.push({ transport: 'rdma', address: device.address, port });
       }
       for (const address of tcpAddresses) {
-        const tcpPort = await server.#listenOnTcp(address, port);
+        const tcpPort = await server.#listenOnTcp(address, port, ports.length + 1);
         ports.push({ transport: 'tcp', address: IpAddress.parse(address), port: tcpPort });
       }
       server.#target.ports = ports;
@@ -143,6 +164,11 @@ export class NvmeTargetServer implements AsyncDisposable {
     return this.#target.counters;
   }
 
+  /** The rules of {@link NvmeTargetServerOptions.faults}, and how often each has struck. */
+  get faults(): CommandFaults['counters'] {
+    return this.#faults?.counters ?? [];
+  }
+
   /** Queues of hosts by transport. */
   get connections(): NvmeTarget['connections'] {
     return this.#target.connections;
@@ -151,6 +177,48 @@ export class NvmeTargetServer implements AsyncDisposable {
   /** Hosts' associations, those with discovery among them. */
   get controllers(): number {
     return this.#target.controllers;
+  }
+
+  /**
+   * Adds a namespace with the lowest free ID, and gives the ID; hosts are told. The caller closes the disk, after `removeNamespace` or `close`.
+   * Throws ERR_ROCE_NOT_FOUND where there is no such subsystem, ERR_ROCE_OUT_OF_RANGE for a disk that cannot be one.
+   */
+  addNamespace(nqn: string, disk: BlockDevice, readOnly = false): number {
+    const subsystem = this.#subsystem(nqn);
+    const used = new Set(subsystem.namespaces.map(({ nsid }) => nsid));
+    let nsid = 1;
+    while (used.has(nsid)) nsid++;
+    subsystem.addNamespace(namespaceInit(nqn, nsid, disk, readOnly));
+    return nsid;
+  }
+
+  /** Removes a namespace; hosts are told. Resolves when its disk is not used any more. Rejects with ERR_ROCE_NOT_FOUND where there is none. */
+  async removeNamespace(nqn: string, nsid: number): Promise<void> {
+    await this.#subsystem(nqn).removeNamespace(nsid);
+  }
+
+  /**
+   * Gives a namespace another size: `disk`, which has its data. Hosts are told. Resolves when the disk before it is not used any more. Rejects
+   * with ERR_ROCE_NOT_FOUND where there is none, ERR_ROCE_OUT_OF_RANGE for a disk that cannot take its place.
+   */
+  async resizeNamespace(nqn: string, nsid: number, disk: BlockDevice): Promise<void> {
+    await this.#subsystem(nqn).resizeNamespace(nsid, disk);
+  }
+
+  /**
+   * Says how well one of {@link ports} reaches the namespaces (ANA); hosts are told, and those with several paths choose by it. Throws
+   * ERR_ROCE_NOT_FOUND for a port that is not one of them.
+   */
+  setAnaState(port: NvmePort, state: AnaState): void {
+    const at = this.ports.indexOf(port);
+    if (at < 0) throw new RoceError('ERR_ROCE_NOT_FOUND', 'the target has no such port', 'take one of its `ports`');
+    this.#target.setAnaState(at + 1, state);
+  }
+
+  #subsystem(nqn: string): Subsystem {
+    const subsystem = this.#target.subsystem(nqn);
+    if (subsystem?.kind === 'io') return subsystem;
+    throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no subsystem ${nqn}`);
   }
 
   /** Commands and bytes of a subsystem's namespaces, in their order; undefined where there is no such subsystem. */
@@ -178,8 +246,8 @@ export class NvmeTargetServer implements AsyncDisposable {
     return this.close();
   }
 
-  async #listenOnTcp(host: string, port: number): Promise<number> {
-    const listener = createServer((socket) => this.#acceptTcp(socket));
+  async #listenOnTcp(host: string, port: number, portId: number): Promise<number> {
+    const listener = createServer((socket) => this.#acceptTcp(socket, portId));
     listener.listen({ host, port });
     try {
       await once(listener, 'listening');
@@ -191,16 +259,17 @@ export class NvmeTargetServer implements AsyncDisposable {
     return (listener.address() as { port: number }).port;
   }
 
-  #acceptTcp(socket: Socket): void {
+  #acceptTcp(socket: Socket, portId: number): void {
     let queue: TargetQueue | undefined;
     socket.on('error', () => {}); // `close` follows, and the connection reports the failure.
     if (!this.#door.admit(socket, () => queue?.isConnected === true)) return;
     queue = this.#target.accept(
       new TcpTargetConnection(new SocketStream(socket), socket.remoteAddress ?? '', this.#pool),
+      portId,
     );
   }
 
-  async #listenOnRdma(device: RdmaDevice, port: number, poolBytesMax: number): Promise<void> {
+  async #listenOnRdma(device: RdmaDevice, port: number, poolBytesMax: number, portId: number): Promise<void> {
     const cm = await ConnectionManager.open(device);
     const pd = await device.createPd();
     const pool = new BufferPool<MemoryRegion>({
@@ -209,7 +278,7 @@ export class NvmeTargetServer implements AsyncDisposable {
       bytesMax: poolBytesMax,
       waitersMax: WAITERS_MAX,
     });
-    const service = { cm, pd, listener: cm.listen(port), share: { pool, pulls: new Permits(PULL_BYTES_MAX) } };
+    const service = { cm, pd, portId, listener: cm.listen(port), share: { pool, pulls: new Permits(PULL_BYTES_MAX) } };
     this.#rdma.push(service);
     void this.#takeRequests(service);
   }
@@ -222,7 +291,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     }
   }
 
-  async #acceptRdma({ pd, share }: RdmaService, request: CmRequest): Promise<void> {
+  async #acceptRdma({ pd, portId, share }: RdmaService, request: CmRequest): Promise<void> {
     const asked = readQueueRequest(request.privateData);
     const refusal = typeof asked === 'number' ? asked : refusalOf(asked.sends, asked.receives, request);
     if (typeof asked === 'number' || refusal !== undefined) {
@@ -243,7 +312,7 @@ export class NvmeTargetServer implements AsyncDisposable {
       const privateData = encodeQueueAcceptance(depth);
       const terms = { privateData, responderResources: 0, initiatorDepth: reads, rnrRetryCount: 7 };
       const established = await request.accept(connection.qp, terms);
-      this.#target.accept(connection);
+      this.#target.accept(connection, portId);
       void established.disconnected.then(() =>
         connection.fail(new RoceError('ERR_ROCE_CONNECT', 'the host has disconnected')),
       );
@@ -280,13 +349,20 @@ function refusalOf(sends: number, receives: number, { responderResources }: CmRe
 
 /** Serial number and namespace IDs follow from the name alone, so that hosts find the same after a restart. */
 function subsystemInit({ nqn, disks, hosts, readOnly = false }: NvmeSubsystemOptions): SubsystemInit {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
   return {
     nqn,
     serial: digest(nqn).toString('hex', 0, 10),
-    namespaces: disks.map((disk, i) => ({ nsid: i + 1, disk, readOnly, uuid: uuidFrom(digest(`${nqn} ${i + 1}`)) })),
+    namespaces: disks.map((disk, i) => namespaceInit(nqn, i + 1, disk, readOnly)),
     ...(hosts !== undefined && { hosts }),
   };
+}
+
+function namespaceInit(nqn: string, nsid: number, disk: BlockDevice, readOnly: boolean): NamespaceInit {
+  return { nsid, disk, readOnly, uuid: uuidFrom(digest(`${nqn} ${nsid}`)) };
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }
 
 /** A UUID of version 8: 122 bits of a digest (RFC 9562 §5.8). */

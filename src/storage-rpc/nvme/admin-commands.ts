@@ -1,6 +1,7 @@
 /** Commands of the admin queue (NVMe base specification 2.0 §5). */
 
-import { DISCOVERY_CHANGED } from './async-events.js';
+import { anaLog } from './ana.js';
+import { ANA_CHANGED, DISCOVERY_CHANGED, NAMESPACE_CHANGED } from './async-events.js';
 import type { NvmeCommand } from './capsule.js';
 import type { CommandData } from './command-data.js';
 import { IO_QUEUES_MAX, type NvmeController } from './controller.js';
@@ -14,9 +15,10 @@ import {
   namespaceDescriptors,
 } from './identify.js';
 import { TRANSFER_BYTES_MAX } from './io-commands.js';
-import { changedNamespacesLog, effectsLog, errorLog, firmwareLog, smartLog } from './log-pages.js';
-import type { Namespace } from './namespace.js';
+import { changedNamespacesLog, effectsLog, errorLog, firmwareLog, reservationLog, smartLog } from './log-pages.js';
+import { type Namespace, NSID_MAX } from './namespace.js';
 import { ADMIN, CNS, FEATURE, LOG, NSID_ALL } from './opcodes.js';
+import { getReservationFeature, isReservationFeature, setReservationFeature } from './reservation-features.js';
 import { refuse, STATUS } from './status.js';
 
 /** What admin commands need of the target. */
@@ -48,6 +50,9 @@ const DISCOVERY_COMMANDS: ReadonlySet<number> = new Set([
 const DISCOVERY_FEATURES: ReadonlySet<number> = new Set([FEATURE.ASYNC_EVENT_CONFIGURATION, FEATURE.KEEP_ALIVE_TIMER]);
 
 const NOT_ABORTED = 1;
+const HOST_ID_BYTES = 16;
+/** Log specific field of the ANA log page: no namespace IDs (RGO). */
+const ANA_GROUPS_ONLY = 1 << 8;
 
 /** Does what the command says; resolves with dword 0 of the completion. Throws the status to answer with. */
 export async function executeAdmin(
@@ -71,6 +76,10 @@ export async function executeAdmin(
     case ADMIN.SET_FEATURES:
       return setFeature(controller, command);
     case ADMIN.GET_FEATURES:
+      if ((command.dword(10) & 0xff) === FEATURE.HOST_IDENTIFIER && !isDiscovery) {
+        await data.give(Buffer.from(controller.hostId, 'hex'), HOST_ID_BYTES);
+        return 0;
+      }
       return getFeature(controller, command);
     case ADMIN.ASYNC_EVENT_REQUEST:
       return controller.events.request(command.id);
@@ -90,14 +99,13 @@ function identify(controller: NvmeController, command: NvmeCommand, { firmware }
   const { nqn, serial, kind, namespaces } = subsystem;
   const cns = command.dword(10) & 0xff;
   if (cns === CNS.CONTROLLER) {
-    const nsidMax = namespaces.at(-1)?.nsid ?? 0;
-    return identifyController({ nqn, serial, firmware, id: controller.id, kind, nsidMax });
+    return identifyController({ nqn, serial, firmware, id: controller.id, kind });
   }
   if (kind === 'discovery') throw refuse(STATUS.INVALID_FIELD);
   const isNvm = command.dword(11) >>> 24 === 0;
   switch (cns) {
     case CNS.NAMESPACE:
-      checkNsid(command.nsid, namespaces);
+      checkNsid(command.nsid);
       return identifyNamespace(subsystem.namespace(command.nsid));
     case CNS.ACTIVE_NAMESPACES:
       return activeNamespaces(namespaces, firstNsid(command.nsid));
@@ -120,8 +128,8 @@ function identify(controller: NvmeController, command: NvmeCommand, { firmware }
 }
 
 /** NSIDs that the controller never has are errors; those it could have are inactive. */
-function checkNsid(nsid: number, namespaces: readonly Namespace[]): void {
-  if (nsid === 0 || nsid === NSID_ALL || nsid > (namespaces.at(-1)?.nsid ?? 0)) throw refuse(STATUS.INVALID_NAMESPACE);
+function checkNsid(nsid: number): void {
+  if (nsid === 0 || nsid > NSID_MAX) throw refuse(STATUS.INVALID_NAMESPACE);
 }
 
 function firstNsid(nsid: number): number {
@@ -148,15 +156,17 @@ async function getLogPage(
   const dwords = (what >>> 16) + (command.dword(11) & 0xffff) * 0x1_0000 + 1;
   const offset = command.dword(12) + command.dword(13) * 2 ** 32;
   const bytes = 4 * dwords;
-  const page = logPage(controller, id, context);
+  const page = logPage(controller, command, context);
   if (bytes > TRANSFER_BYTES_MAX || offset > page.length) throw refuse(STATUS.INVALID_FIELD);
   await data.give(page.subarray(offset), bytes);
   if (keepsEvent) return;
   if (id === LOG.CHANGED_NAMESPACES) controller.changedNamespaces.clear();
+  if (id === LOG.RESERVATION_NOTIFICATION) controller.onReservationEventRead();
   controller.events.onLogRead(id);
 }
 
-function logPage(controller: NvmeController, id: number, { firmware, discoveryLog }: AdminContext): Buffer {
+function logPage(controller: NvmeController, command: NvmeCommand, { firmware, discoveryLog }: AdminContext): Buffer {
+  const id = command.dword(10) & 0xff;
   const { kind, namespaces } = controller.subsystem;
   if (kind === 'discovery') {
     if (id === LOG.DISCOVERY) return discoveryLog(controller.hostNqn);
@@ -173,14 +183,21 @@ function logPage(controller: NvmeController, id: number, { firmware, discoveryLo
       return changedNamespacesLog(controller.changedNamespaces);
     case LOG.EFFECTS:
       return effectsLog();
+    case LOG.ANA: {
+      const isGroupsOnly = (command.dword(10) & ANA_GROUPS_ONLY) !== 0;
+      return anaLog(controller.port, isGroupsOnly ? [] : namespaces.map(({ nsid }) => nsid));
+    }
+    case LOG.RESERVATION_NOTIFICATION:
+      return reservationLog(controller.reservationEvent);
     default:
       throw refuse(STATUS.INVALID_LOG_PAGE);
   }
 }
 
-function setFeature(controller: NvmeController, command: NvmeCommand): number {
+function setFeature(controller: NvmeController, command: NvmeCommand): number | Promise<number> {
   const id = featureOf(controller, command);
   const value = command.dword(11);
+  if (isReservationFeature(id)) return setReservationFeature(controller, command);
   switch (id) {
     case FEATURE.NUMBER_OF_QUEUES: {
       const asked = Math.min(value & 0xffff, value >>> 16);
@@ -202,6 +219,7 @@ function setFeature(controller: NvmeController, command: NvmeCommand): number {
 
 function getFeature(controller: NvmeController, command: NvmeCommand): number {
   const id = featureOf(controller, command);
+  if (isReservationFeature(id)) return getReservationFeature(controller, command);
   switch (id) {
     case FEATURE.NUMBER_OF_QUEUES:
       return queueNumbers(controller);
@@ -214,14 +232,15 @@ function getFeature(controller: NvmeController, command: NvmeCommand): number {
   }
 }
 
-const EVENTS_KNOWN = 0x100 | DISCOVERY_CHANGED.configuration;
+const EVENTS_KNOWN = NAMESPACE_CHANGED.configuration | ANA_CHANGED.configuration | DISCOVERY_CHANGED.configuration;
 
 /** The number of the feature, if the controller has it. Throws the status for another. */
 function featureOf({ subsystem }: NvmeController, command: NvmeCommand): number {
   const id = command.dword(10) & 0xff;
   const hasIt =
     DISCOVERY_FEATURES.has(id) ||
-    (subsystem.kind === 'io' && (STORED_FEATURES.has(id) || id === FEATURE.NUMBER_OF_QUEUES));
+    (subsystem.kind === 'io' &&
+      (STORED_FEATURES.has(id) || id === FEATURE.NUMBER_OF_QUEUES || isReservationFeature(id)));
   if (!hasIt) throw refuse(STATUS.INVALID_FIELD);
   return id;
 }

@@ -7,7 +7,7 @@ export const ASYNC_EVENTS_MAX = 4;
 
 /** An event that a host can be told of. */
 export interface AsyncEvent {
-  /** Bit of the Asynchronous Event Configuration feature that turns it on. */
+  /** Bit of the Asynchronous Event Configuration feature that turns it on; 0: it is always on. */
   readonly configuration: number;
   /** Dword 0 of the completion: type, information, and the log page that says more. */
   readonly result: number;
@@ -15,6 +15,10 @@ export interface AsyncEvent {
 
 /** A namespace came, went or changed: the log page of changed namespaces names it. */
 export const NAMESPACE_CHANGED: AsyncEvent = { configuration: 1 << 8, result: 0x04_00_02 };
+/** The ANA log page changed: a port reaches its namespaces in another way. */
+export const ANA_CHANGED: AsyncEvent = { configuration: 1 << 11, result: 0x0c_03_02 };
+/** Another host did something to a reservation; the log page of reservation notifications says what. */
+export const RESERVATION_CHANGED: AsyncEvent = { configuration: 0, result: 0x80_00_06 };
 /** The discovery log page changed. */
 export const DISCOVERY_CHANGED: AsyncEvent = { configuration: 2 ** 31, result: 0x70_f0_02 };
 
@@ -43,7 +47,8 @@ export class AsyncEvents {
 
   /** Something happened; the host hears of it if it has turned the event on. */
   raise(event: AsyncEvent): void {
-    if ((this.configuration & event.configuration) === 0 || this.#events.includes(event)) return;
+    const isOn = event.configuration === 0 || (this.configuration & event.configuration) !== 0;
+    if (!isOn || this.#events.includes(event)) return;
     this.#events.push(event);
     this.#serve();
   }

@@ -5,14 +5,20 @@ import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { NS_PER_MS } from '../../core/units.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
-import { AsyncEvents } from './async-events.js';
+import type { AnaPort } from './ana.js';
+import { AsyncEvents, RESERVATION_CHANGED } from './async-events.js';
+import type { ReservationEvent } from './log-pages.js';
 import { Properties } from './properties.js';
+import type { ReservationNotice } from './reservations.js';
 import type { Subsystem } from './subsystem.js';
 
 /** I/O queues of a host, at most. */
 export const IO_QUEUES_MAX = 64;
 /** Bytes that all commands of one host may have in memory at a time; more wait. */
 const HOST_BYTES_MAX = 16 << 20;
+
+/** Notifications of reservations that wait for the host to read them; of more the newest are lost. */
+const RESERVATION_EVENTS_MAX = 255;
 
 /** What a controller knows of a queue of its host. */
 export interface ControllerQueue {
@@ -28,6 +34,10 @@ export interface ControllerInit {
   readonly subsystem: Subsystem;
   /** NVMe qualified name by which subsystems know the host. */
   readonly hostNqn: string;
+  /** Its host ID: 16 bytes in hex. */
+  readonly hostId: string;
+  /** The port that its admin queue came through. */
+  readonly port: AnaPort;
   /** Keep-alive timeout in ms; 0: none. */
   readonly keepAliveMs: number;
   /** For the keep-alive timer. */
@@ -44,6 +54,10 @@ export class NvmeController {
   readonly subsystem: Subsystem;
   /** NVMe qualified name by which subsystems know the host. */
   readonly hostNqn: string;
+  /** 16 bytes in hex: who the host is to reservations. */
+  readonly hostId: string;
+  /** The port that its admin queue came through. */
+  readonly port: AnaPort;
   /** Its registers. */
   readonly properties = new Properties(() => this.#onReset());
   /** Asynchronous events. */
@@ -54,19 +68,25 @@ export class NvmeController {
   readonly share = new Permits(HOST_BYTES_MAX);
   /** Values of features that a host may set and nothing depends on, by number. */
   readonly features = new Map<number, number>();
+  /** By namespace: notifications of reservations that the host does not want, a bit for each kind. */
+  readonly maskedNotices = new Map<number, number>();
   /** Number of I/O queues the host may connect. */
   ioQueues = IO_QUEUES_MAX;
   readonly #clock: Clock;
   readonly #onEnd: () => void;
   readonly #queues = new Map<number, ControllerQueue>();
+  readonly #notices: Array<Omit<ReservationEvent, 'more'>> = [];
+  #noticeCount = 0;
   #keepAliveMs = 0;
   #watch: ConnectionWatch | undefined;
   #ended = false;
 
-  constructor({ id, subsystem, hostNqn, keepAliveMs, clock, onEnd }: ControllerInit) {
+  constructor({ id, subsystem, hostNqn, hostId, port, keepAliveMs, clock, onEnd }: ControllerInit) {
     this.id = id;
     this.subsystem = subsystem;
     this.hostNqn = hostNqn;
+    this.hostId = hostId;
+    this.port = port;
     this.#clock = clock;
     this.#onEnd = onEnd;
     this.keepAliveMs = keepAliveMs;
@@ -95,6 +115,26 @@ export class NvmeController {
   /** Number of queues that are connected, the admin queue among them. */
   get queues(): number {
     return this.#queues.size;
+  }
+
+  /** Another host did something to a reservation: the host hears of it, unless it has masked that. */
+  tellOfReservation(nsid: number, notice: ReservationNotice): void {
+    const isMasked = ((this.maskedNotices.get(nsid) ?? 0) & (1 << notice)) !== 0;
+    if (isMasked || this.#notices.length >= RESERVATION_EVENTS_MAX) return;
+    this.#notices.push({ count: ++this.#noticeCount, notice, nsid });
+    this.events.raise(RESERVATION_CHANGED);
+  }
+
+  /** The oldest notification that the host has not read. */
+  get reservationEvent(): ReservationEvent | undefined {
+    const [oldest] = this.#notices;
+    return oldest && { ...oldest, more: this.#notices.length - 1 };
+  }
+
+  /** The host has read the oldest notification; it is told if there are more. */
+  onReservationEventRead(): void {
+    this.#notices.shift();
+    if (this.#notices.length > 0) this.events.raise(RESERVATION_CHANGED);
   }
 
   /** A command came in: every one is a sign of life (TBKAS). */
@@ -133,6 +173,8 @@ export class NvmeController {
   #onReset(): void {
     this.events.reset();
     this.changedNamespaces.clear();
+    this.#notices.length = 0;
+    this.maskedNotices.clear();
     const why = new RoceError('ERR_ROCE_CLOSED', 'the host has reset the controller');
     for (const [qid, queue] of [...this.#queues]) if (qid !== 0) queue.end(why);
   }

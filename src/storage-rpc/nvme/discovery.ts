@@ -15,6 +15,8 @@ export interface NvmePort {
 
 /** A subsystem at an address. */
 export interface DiscoveryEntry extends NvmePort {
+  /** Port ID, from 1 on. */
+  readonly portId: number;
   /** Of the subsystem. */
   readonly nqn: string;
 }
@@ -35,12 +37,12 @@ export function discoveryLog(entries: readonly DiscoveryEntry[], generation: num
   const bytes = Buffer.alloc(HEADER_BYTES + entries.length * ENTRY_BYTES);
   bytes.writeBigUInt64LE(BigInt(generation), 0);
   bytes.writeBigUInt64LE(BigInt(entries.length), 8);
-  entries.forEach(({ transport, address, port, nqn }, i) => {
+  entries.forEach(({ transport, address, port, portId, nqn }, i) => {
     const entry = bytes.subarray(HEADER_BYTES + i * ENTRY_BYTES, HEADER_BYTES + (i + 1) * ENTRY_BYTES);
     entry[0] = TRANSPORT_TYPES[transport];
     entry[1] = address.family === 4 ? 1 : 2;
     entry[2] = SUBTYPE_NVM;
-    entry.writeUInt16LE(1, 4); // Port ID.
+    entry.writeUInt16LE(portId, 4);
     entry.writeUInt16LE(CONTROLLER_DYNAMIC, 6);
     entry.writeUInt16LE(ADMIN_QUEUE_ENTRIES, 8);
     entry.write(`${port}`.padEnd(32), 32, 'latin1');

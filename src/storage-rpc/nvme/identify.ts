@@ -1,7 +1,8 @@
 /** Data structures of the Identify command, 4096 bytes each (NVMe base specification 2.0 §5.17.2, NVM command set 1.0 §4.1.5). */
 
+import { ANA_CAPABILITIES, ANA_GROUP, ANA_TRANSITION_SECONDS } from './ana.js';
 import { ASYNC_EVENTS_MAX } from './async-events.js';
-import type { Namespace } from './namespace.js';
+import { type Namespace, NSID_MAX } from './namespace.js';
 import { NVME_VERSION, QUEUE_ENTRIES_MAX } from './properties.js';
 
 /** Bytes of every data structure of Identify. */
@@ -14,17 +15,21 @@ export const KEEP_ALIVE_UNIT_MS = 1000;
 const MODEL = 'rocev2';
 /** MDTS: 2^8 pages of 4 KiB. */
 const MDTS = 8;
-/** Controller IDs of several controllers of one subsystem: CMIC bit 1. */
-const CMIC_CONTROLLERS = 0x02;
-/** OAES: namespace attribute notices; for discovery, discovery log change notices. */
-const OAES_NAMESPACE = 0x100;
+/** CMIC: several ports, several controllers, ANA. */
+const CMIC = 0x0b;
+/** OAES: namespace attribute and ANA change notices; for discovery, discovery log change notices. */
+const OAES_IO = 0x900;
 const OAES_DISCOVERY = 0x8000_0000;
 /** Host identifiers of 128 bits; every command counts as a sign of life. */
 const CTRATT = 0x41;
 /** LPA: effects log, and offsets in Get Log Page. */
 const LPA = 0x06;
-/** ONCS: Compare, Dataset Management, Write Zeroes, Verify. */
-const ONCS = 0x8d;
+/** ONCS: Compare, Dataset Management, Write Zeroes, Reservations, Verify. */
+const ONCS = 0xad;
+/** RESCAP: all six types, and IEKEY as version 1.3 has it. */
+const RESCAP = 0xfe;
+/** RESCAP: registrations and reservation may outlive a power loss. */
+const RESCAP_PERSISTS = 0x01;
 /** SGLs, keyed ones, and offsets for in-capsule data. */
 const SGLS = 0x0010_0005;
 
@@ -40,22 +45,20 @@ export interface ControllerFacts {
   readonly id: number;
   /** A discovery controller has no I/O queues. */
   readonly kind: 'io' | 'discovery';
-  /** Highest namespace ID; 0 for discovery. */
-  readonly nsidMax: number;
 }
 
 /** CNS 01h: the controller. */
-export function identifyController({ nqn, serial, firmware, id, kind, nsidMax }: ControllerFacts): Buffer {
+export function identifyController({ nqn, serial, firmware, id, kind }: ControllerFacts): Buffer {
   const isDiscovery = kind === 'discovery';
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   bytes.write(serial.padEnd(20).slice(0, 20), 4, 'latin1');
   bytes.write(MODEL.padEnd(40), 24, 'latin1');
   bytes.write(firmware.padEnd(8).slice(0, 8), 64, 'latin1');
-  bytes[76] = isDiscovery ? 0 : CMIC_CONTROLLERS;
+  bytes[76] = isDiscovery ? 0 : CMIC;
   bytes[77] = MDTS;
   bytes.writeUInt16LE(id, 78);
   bytes.writeUInt32LE(NVME_VERSION, 80);
-  bytes.writeUInt32LE(isDiscovery ? OAES_DISCOVERY : OAES_NAMESPACE, 92);
+  bytes.writeUInt32LE(isDiscovery ? OAES_DISCOVERY : OAES_IO, 92);
   bytes.writeUInt32LE(CTRATT, 96);
   bytes[111] = isDiscovery ? 2 : 1;
   bytes[258] = 3; // ACL: aborts at a time, one less.
@@ -66,9 +69,14 @@ export function identifyController({ nqn, serial, firmware, id, kind, nsidMax }:
   bytes.writeUInt32LE(SGLS, 536);
   bytes.write(nqn, 768, 'utf8');
   if (!isDiscovery) {
+    bytes[342] = ANA_TRANSITION_SECONDS;
+    bytes[343] = ANA_CAPABILITIES;
+    bytes.writeUInt32LE(ANA_GROUP, 344); // ANAGRPMAX.
+    bytes.writeUInt32LE(1, 348); // NANAGRPID.
     bytes[512] = 0x66;
     bytes[513] = 0x44;
-    bytes.writeUInt32LE(nsidMax, 516);
+    bytes.writeUInt32LE(NSID_MAX, 516); // Not those there are: hosts size log pages by it, and more may come.
+    bytes.writeUInt32LE(NSID_MAX, 540);
     bytes.writeUInt16LE(ONCS, 520);
     bytes[525] = 1; // VWC: a write cache, which Flush empties.
   }
@@ -88,12 +96,14 @@ export function identifyNamespace(ns: Namespace | undefined): Buffer {
   bytes.writeBigUInt64LE(blocks, 16);
   bytes[24] = 0x10; // The preferred sizes below are valid.
   bytes[30] = 1; // Several controllers may use it.
+  bytes[31] = rescap(ns);
   bytes[33] = 1 | (1 << 3); // Deallocated blocks read as zeros; Write Zeroes may deallocate.
   const preferred = 4096 / 2 ** ns.lbaShift - 1;
   bytes.writeUInt16LE(preferred, 64); // NPWG and NPWA: the store keeps checksums of 4 KiB.
   bytes.writeUInt16LE(preferred, 66);
   bytes.writeUInt16LE(preferred, 68);
   bytes.writeUInt16LE(preferred, 70);
+  bytes.writeUInt32LE(ANA_GROUP, 92);
   bytes[99] = ns.readOnly ? 1 : 0;
   bytes.set(ns.uuid, 104);
   bytes[130] = ns.lbaShift;
@@ -134,7 +144,13 @@ export function namespaceDescriptors({ uuid }: Namespace): Buffer {
 export function identifyIndependent(ns: Namespace): Buffer {
   const bytes = Buffer.alloc(IDENTIFY_BYTES);
   bytes[1] = 1; // NMIC: several controllers may use it.
+  bytes[2] = rescap(ns);
+  bytes.writeUInt32LE(ANA_GROUP, 4);
   bytes[8] = ns.readOnly ? 1 : 0;
   bytes[14] = 1; // NSTAT: ready.
   return bytes;
+}
+
+function rescap({ reservations }: Namespace): number {
+  return reservations.canPersist ? RESCAP | RESCAP_PERSISTS : RESCAP;
 }

@@ -1,10 +1,11 @@
 /** Commands of the NVM command set on one namespace (NVM command set specification 1.0 §3). */
 
-import { BlockDeviceError } from '../disk/block-device.js';
+import { type BlockDevice, BlockDeviceError } from '../disk/block-device.js';
 import type { NvmeCommand } from './capsule.js';
 import type { CommandData } from './command-data.js';
 import type { Namespace } from './namespace.js';
 import { IO } from './opcodes.js';
+import type { MediumAccess } from './reservations.js';
 import { NvmeStatusError, refuse, STATUS, statusOfDisk } from './status.js';
 
 /** Bytes of the largest transfer: MDTS is 2^8 pages of 4 KiB. */
@@ -22,6 +23,8 @@ const RANGES_MAX = 256;
 const PART_BYTES = 64 * 1024;
 
 const WRITING: ReadonlySet<number> = new Set([IO.WRITE, IO.WRITE_ZEROES, IO.DATASET_MANAGEMENT]);
+/** Commands that a reservation against writing lets others execute. */
+const READING: ReadonlySet<number> = new Set([IO.READ, IO.COMPARE, IO.VERIFY]);
 
 /** A range of the disk in bytes. */
 interface ByteRange {
@@ -29,11 +32,19 @@ interface ByteRange {
   readonly length: number;
 }
 
-/** Does what the command says. Throws the status to answer with; rejects with other errors when the connection fails. */
-export async function executeIo(command: NvmeCommand, ns: Namespace, data: CommandData): Promise<void> {
+/** What runs on the disk, if reservations still let it when it is its turn. */
+type Use = (run: (disk: BlockDevice) => Promise<void>) => Promise<void>;
+
+/**
+ * Does what the command says for the host with this host ID. Throws the status to answer with; rejects with other errors when the connection
+ * fails.
+ */
+export async function executeIo(command: NvmeCommand, ns: Namespace, hostId: string, data: CommandData): Promise<void> {
   if (ns.readOnly && WRITING.has(command.opcode)) throw refuse(STATUS.WRITE_PROTECTED);
+  const access: MediumAccess = READING.has(command.opcode) ? 'read' : 'write';
+  ns.reservations.check(hostId, access); // Before data is moved, and again before it reaches the disk.
   try {
-    await execute(command, ns, data);
+    await execute(command, ns, data, (run) => ns.use(hostId, access, run));
   } catch (error) {
     if (!(error instanceof BlockDeviceError)) throw error;
     ns.counters.mediaErrors++;
@@ -42,21 +53,22 @@ export async function executeIo(command: NvmeCommand, ns: Namespace, data: Comma
   }
 }
 
-async function execute(command: NvmeCommand, ns: Namespace, data: CommandData): Promise<void> {
-  const { disk } = ns;
+async function execute(command: NvmeCommand, ns: Namespace, data: CommandData, use: Use): Promise<void> {
   switch (command.opcode) {
     case IO.FLUSH:
-      return disk.flush();
+      return use((disk) => disk.flush());
     case IO.READ: {
       const { offset, length } = transferRange(command, ns);
-      await disk.read(offset, length, await data.room(length));
+      const room = await data.room(length);
+      await use((disk) => disk.read(offset, length, room));
       ns.counters.reads++;
       ns.counters.bytesRead += length;
       return;
     }
     case IO.WRITE: {
       const { offset, length } = transferRange(command, ns);
-      await disk.write(offset, await data.fetch(length), { fua: (command.dword(12) & FUA) !== 0 });
+      const bytes = await data.fetch(length);
+      await use((disk) => disk.write(offset, bytes, { fua: (command.dword(12) & FUA) !== 0 }));
       ns.counters.writes++;
       ns.counters.bytesWritten += length;
       return;
@@ -64,20 +76,21 @@ async function execute(command: NvmeCommand, ns: Namespace, data: CommandData): 
     case IO.COMPARE: {
       const { offset, length } = transferRange(command, ns);
       const expected = await data.fetch(length);
-      return forParts({ offset, length }, ns, (stored, at) => {
+      return forParts({ offset, length }, use, (stored, at) => {
         const isEqual = Buffer.compare(stored, expected.subarray(at, at + stored.length)) === 0;
         if (!isEqual) throw refuse(STATUS.COMPARE_FAILURE);
       });
     }
     case IO.VERIFY:
-      return forParts(rangeOf(command, ns), ns, () => {});
+      return forParts(rangeOf(command, ns), use, () => {});
     case IO.WRITE_ZEROES: {
       const { offset, length } = rangeOf(command, ns);
       const flags = command.dword(12);
-      return disk.writeZeroes(offset, length, { fua: (flags & FUA) !== 0, noHole: (flags & DEALLOCATE) === 0 });
+      const options = { fua: (flags & FUA) !== 0, noHole: (flags & DEALLOCATE) === 0 };
+      return use((disk) => disk.writeZeroes(offset, length, options));
     }
     case IO.DATASET_MANAGEMENT:
-      return manageDataset(command, ns, data);
+      return manageDataset(command, ns, data, use);
     default:
       throw refuse(STATUS.INVALID_OPCODE);
   }
@@ -103,18 +116,18 @@ function transferRange(command: NvmeCommand, ns: Namespace): ByteRange {
 /** Reads a range part by part, with little memory of its own: `look` gets each part and where it begins in the range. */
 async function forParts(
   { offset, length }: ByteRange,
-  { disk }: Namespace,
+  use: Use,
   look: (stored: Uint8Array, at: number) => void,
 ): Promise<void> {
   const scratch = Buffer.allocUnsafe(Math.min(length, PART_BYTES));
   for (let at = 0; at < length; at += PART_BYTES) {
     const part = Math.min(PART_BYTES, length - at);
-    await disk.read(offset + at, part, scratch);
+    await use((disk) => disk.read(offset + at, part, scratch));
     look(scratch.subarray(0, part), at);
   }
 }
 
-async function manageDataset(command: NvmeCommand, ns: Namespace, data: CommandData): Promise<void> {
+async function manageDataset(command: NvmeCommand, ns: Namespace, data: CommandData, use: Use): Promise<void> {
   const length = RANGE_BYTES * ((command.dword(10) & 0xff) + 1);
   // Linux always sends room for 256 ranges, however many it uses.
   const given = data.place.length;
@@ -127,5 +140,5 @@ async function manageDataset(command: NvmeCommand, ns: Namespace, data: CommandD
     const blocks = view.readUInt32LE(at + 4);
     if (blocks > 0) ranges.push(byteRange(view.readBigUInt64LE(at + 8), blocks, ns));
   }
-  for (const { offset, length } of ranges) await ns.disk.trim(offset, length);
+  for (const { offset, length } of ranges) await use((disk) => disk.trim(offset, length));
 }

@@ -2,6 +2,7 @@
 
 import type { Namespace } from './namespace.js';
 import { ADMIN, IO } from './opcodes.js';
+import type { ReservationNotice } from './reservations.js';
 
 const SMART_BYTES = 512;
 const FIRMWARE_BYTES = 512;
@@ -75,5 +76,28 @@ export function changedNamespacesLog(changed: ReadonlySet<number>): Buffer {
     .forEach((nsid, i) => {
       bytes.writeUInt32LE(nsid, 4 * i);
     });
+  return bytes;
+}
+
+/** What one entry of the Reservation Notification log page says. */
+export interface ReservationEvent {
+  /** Which of a controller's notifications it is, from 1 on. */
+  readonly count: number;
+  /** What happened. */
+  readonly notice: ReservationNotice;
+  /** Namespace of the reservation. */
+  readonly nsid: number;
+  /** How many more wait behind it. */
+  readonly more: number;
+}
+
+/** 80h: the oldest notification; zeros where there is none. */
+export function reservationLog(event: ReservationEvent | undefined): Buffer {
+  const bytes = Buffer.alloc(64);
+  if (event === undefined) return bytes;
+  bytes.writeBigUInt64LE(BigInt(event.count), 0);
+  bytes[8] = event.notice;
+  bytes[9] = Math.min(event.more, 255);
+  bytes.writeUInt32LE(event.nsid, 12);
   return bytes;
 }

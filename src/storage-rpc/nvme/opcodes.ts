@@ -32,6 +32,20 @@ export const IO = {
   WRITE_ZEROES: 0x08,
   DATASET_MANAGEMENT: 0x09,
   VERIFY: 0x0c,
+  RESERVATION_REGISTER: 0x0d,
+  RESERVATION_REPORT: 0x0e,
+  RESERVATION_ACQUIRE: 0x11,
+  RESERVATION_RELEASE: 0x15,
+} as const;
+
+/** Types of reservations: who may write, or use the namespace at all, beside the holder. */
+export const RESERVATION_TYPE = {
+  WRITE_EXCLUSIVE: 1,
+  EXCLUSIVE_ACCESS: 2,
+  WRITE_EXCLUSIVE_REGISTRANTS: 3,
+  EXCLUSIVE_ACCESS_REGISTRANTS: 4,
+  WRITE_EXCLUSIVE_ALL: 5,
+  EXCLUSIVE_ACCESS_ALL: 6,
 } as const;
 
 /** Data structures of Identify (CNS). */
@@ -56,6 +70,9 @@ export const FEATURE = {
   NUMBER_OF_QUEUES: 0x07,
   ASYNC_EVENT_CONFIGURATION: 0x0b,
   KEEP_ALIVE_TIMER: 0x0f,
+  HOST_IDENTIFIER: 0x81,
+  RESERVATION_NOTIFICATION_MASK: 0x82,
+  RESERVATION_PERSISTENCE: 0x83,
 } as const;
 
 /** Log pages. */
@@ -65,7 +82,9 @@ export const LOG = {
   FIRMWARE: 0x03,
   CHANGED_NAMESPACES: 0x04,
   EFFECTS: 0x05,
+  ANA: 0x0c,
   DISCOVERY: 0x70,
+  RESERVATION_NOTIFICATION: 0x80,
 } as const;
 
 /** Offsets of controller properties. */

@@ -26,6 +26,8 @@ export const STATUS = {
   SGL_TYPE_INVALID: 0x011,
   /** In-capsule data reaches beyond the capsule. */
   SGL_OFFSET_INVALID: 0x016,
+  /** The host ID is not of the length that the controller has. */
+  HOST_ID_FORMAT: 0x018,
   /** The namespace is read-only. */
   WRITE_PROTECTED: 0x020,
   /** The transport damaged the data; another try may succeed. */
@@ -56,6 +58,12 @@ export const STATUS = {
   UNRECOVERED_READ_ERROR: 0x281,
   /** Compare: the data differ. */
   COMPARE_FAILURE: 0x285,
+  /** The port has lost its way to the namespace for good. */
+  ANA_PERSISTENT_LOSS: 0x301,
+  /** The port cannot reach the namespace now. */
+  ANA_INACCESSIBLE: 0x302,
+  /** The port is between two states. */
+  ANA_TRANSITION: 0x303,
 } as const;
 
 /** Do Not Retry: the same command would fail again. It stands above type and code. */

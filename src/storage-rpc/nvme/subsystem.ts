@@ -1,6 +1,7 @@
 /** A subsystem of a target: namespaces under one NQN, and who may use them. */
 
 import { RoceError } from '../../core/errors.js';
+import type { BlockDevice } from '../disk/block-device.js';
 import { NAMESPACE_CHANGED } from './async-events.js';
 import type { NvmeController } from './controller.js';
 import { Namespace, type NamespaceInit } from './namespace.js';
@@ -62,13 +63,35 @@ export class Subsystem {
     if (this.#namespaces.has(init.nsid)) {
       throw new RoceError('ERR_ROCE_CONFLICT', `${this.nqn} has a namespace ${init.nsid} already`);
     }
-    this.#namespaces.set(init.nsid, new Namespace(init));
+    const ns = new Namespace(init);
+    ns.reservations.onNotice = (hostId, notice) => {
+      for (const controller of this.controllers) {
+        if (controller.hostId === hostId) controller.tellOfReservation(ns.nsid, notice);
+      }
+    };
+    this.#namespaces.set(init.nsid, ns);
     this.#onChange(init.nsid);
   }
 
-  /** Removes a namespace; hosts are told. Commands that are under way still end on its disk. */
-  removeNamespace(nsid: number): void {
-    if (this.#namespaces.delete(nsid)) this.#onChange(nsid);
+  /** Removes a namespace; hosts are told. Resolves when its disk is not used any more. Rejects with ERR_ROCE_NOT_FOUND where there is none. */
+  async removeNamespace(nsid: number): Promise<void> {
+    const ns = this.#namespaces.get(nsid);
+    if (ns === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `${this.nqn} has no namespace ${nsid}`);
+    this.#namespaces.delete(nsid);
+    this.#onChange(nsid);
+    await ns.retire();
+  }
+
+  /**
+   * Gives a namespace another size: `disk` has its data. Hosts are told. Resolves when the disk before it is not used any more. Rejects with
+   * ERR_ROCE_NOT_FOUND where there is no such namespace, and as {@link Namespace.replaceDisk} does.
+   */
+  async resizeNamespace(nsid: number, disk: BlockDevice): Promise<void> {
+    const ns = this.#namespaces.get(nsid);
+    if (ns === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `${this.nqn} has no namespace ${nsid}`);
+    const replaced = ns.replaceDisk(disk);
+    this.#onChange(nsid);
+    await replaced;
   }
 
   #onChange(nsid: number): void {

@@ -4,12 +4,15 @@ import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { type AdminContext, executeAdmin, expectNamespace } from './admin-commands.js';
+import type { AnaPort } from './ana.js';
 import type { NvmeCommand } from './capsule.js';
 import { CommandData } from './command-data.js';
+import type { CommandFault, CommandFaults } from './command-faults.js';
 import type { NvmeController } from './controller.js';
 import { CONNECT_DATA_BYTES, type ConnectRequest, readConnect } from './fabrics.js';
 import { executeIo } from './io-commands.js';
 import { FCTYPE, IO, NSID_ALL, OP_FABRICS } from './opcodes.js';
+import { executeReservation, isReservationCommand } from './reservation-commands.js';
 import { type DataPlace, readSgl } from './sgl.js';
 import { NvmeStatusError, refuse, STATUS } from './status.js';
 import type { IncomingCapsule, TargetConnection } from './target-connection.js';
@@ -24,6 +27,8 @@ const NO_PLACE: DataPlace = { kind: 'none', length: 0 };
 export interface QueueContext extends AdminContext {
   /** For the time limit of Connect. */
   readonly clock: Clock;
+  /** Rules for I/O commands that fail or are slow; undefined: none. */
+  readonly faults: CommandFaults | undefined;
   /** Counters of all queues. */
   readonly counters: {
     /** Commands that came in. */
@@ -45,6 +50,8 @@ interface Connected {
 export class TargetQueue {
   /** Called once, when the queue has ended. */
   onEnd: (why: Error) => void = () => {};
+  /** The port that the host connected to. */
+  readonly port: AnaPort;
   readonly #connection: TargetConnection;
   readonly #context: QueueContext;
   readonly #cancelLimit: () => void;
@@ -54,7 +61,8 @@ export class TargetQueue {
   #ended = false;
 
   /** Takes over the connection. */
-  constructor(connection: TargetConnection, context: QueueContext) {
+  constructor(connection: TargetConnection, port: AnaPort, context: QueueContext) {
+    this.port = port;
     this.#connection = connection;
     this.#context = context;
     connection.onCapsule = (capsule) => void this.#serve(capsule);
@@ -95,6 +103,7 @@ export class TargetQueue {
     this.#context.counters.commands++;
     this.#connected?.controller.onCommand();
     const { command } = capsule;
+    const fault = this.#faultOf(command);
     let data: CommandData | undefined;
     let status: number = STATUS.SUCCESS;
     let result = 0n;
@@ -102,7 +111,7 @@ export class TargetQueue {
       if (!command.hasProperFlags) throw refuse(STATUS.INVALID_FIELD);
       const place = readSgl(command, this.#connection.external, capsule.data.length);
       data = new CommandData(this.#connection, capsule, place, this.#connected?.controller.share);
-      result = await this.#execute(command, data);
+      result = await this.#execute(command, data, fault);
     } catch (error) {
       data?.dropAnswer();
       status = this.#statusOf(error as Error);
@@ -110,6 +119,10 @@ export class TargetQueue {
     }
     // Before the answer, after which the next command may come.
     capsule.release();
+    if (fault?.kind === 'silent') {
+      data?.release();
+      return; // The host still waits for it: it counts as outstanding.
+    }
     this.#outstanding--;
     await this.#reply(command, { status, result }, data);
     data?.release();
@@ -137,15 +150,41 @@ export class TargetQueue {
     await this.#connection.reply({ place, completion: { id, status, result, sqHead }, data: data?.answer });
   }
 
-  async #execute(command: NvmeCommand, data: CommandData): Promise<bigint> {
+  #faultOf(command: NvmeCommand): CommandFault | undefined {
+    const isIo = this.#connected !== undefined && this.#connected.request.qid !== 0;
+    return isIo && command.opcode !== OP_FABRICS ? this.#context.faults?.next(command) : undefined;
+  }
+
+  async #suffer(fault: CommandFault): Promise<void> {
+    switch (fault.kind) {
+      case 'status':
+        throw new NvmeStatusError(fault.status);
+      case 'disconnect':
+        this.end(new RoceError('ERR_ROCE_CONNECT', 'a fault rule ended the queue'));
+        throw refuse(STATUS.ABORTED);
+      case 'delay': {
+        const { clock } = this.#context;
+        await new Promise<void>((go) => clock.wakeAt(clock.nowNs() + fault.delayNs, go));
+        if (this.#ended) throw refuse(STATUS.ABORTED);
+      }
+    }
+  }
+
+  async #execute(command: NvmeCommand, data: CommandData, fault: CommandFault | undefined): Promise<bigint> {
     const connected = this.#connected;
     if (command.opcode === OP_FABRICS) return this.#executeFabrics(command, data);
     if (connected === undefined) throw refuse(STATUS.INVALID_OPCODE);
     const { controller, request } = connected;
     if (request.qid === 0) return BigInt(await executeAdmin(controller, command, data, this.#context));
+    const { hostId, port, subsystem } = controller;
+    if (fault !== undefined) await this.#suffer(fault);
+    port.check();
     if (command.opcode === IO.FLUSH && command.nsid === NSID_ALL) {
-      await Promise.all(controller.subsystem.namespaces.map((ns) => executeIo(command, ns, data)));
-    } else await executeIo(command, expectNamespace(controller, command), data);
+      await Promise.all(subsystem.namespaces.map((ns) => executeIo(command, ns, hostId, data)));
+      return 0n;
+    }
+    const ns = expectNamespace(controller, command);
+    await (isReservationCommand(command) ? executeReservation : executeIo)(command, ns, hostId, data);
     return 0n;
   }
 

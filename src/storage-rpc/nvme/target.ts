@@ -4,7 +4,9 @@
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import { DISCOVERY_CHANGED } from './async-events.js';
+import { AnaPort, type AnaState } from './ana.js';
+import { ANA_CHANGED, DISCOVERY_CHANGED } from './async-events.js';
+import type { CommandFaults } from './command-faults.js';
 import { NvmeController } from './controller.js';
 import { discoveryLog, type NvmePort } from './discovery.js';
 import { CNTLID_DYNAMIC, type ConnectRequest, refuseParameter } from './fabrics.js';
@@ -23,6 +25,8 @@ export interface NvmeTargetInit {
   readonly clock: Clock;
   /** Version of the software, as Identify tells it. At most 8 characters. */
   readonly firmware: string;
+  /** Rules for I/O commands that fail or are slow. */
+  readonly faults?: CommandFaults;
 }
 
 /** Controllers of all hosts together; one more is answered with a busy target. */
@@ -49,6 +53,7 @@ export class NvmeTarget {
   readonly #queues = new Set<TargetQueue>();
   readonly #closing = new Set<Promise<void>>();
   readonly #context: QueueContext;
+  readonly #anaPorts = new Map<number, AnaPort>();
   #ports: readonly NvmePort[] = [];
   #generation = 1;
   #lastId = 0;
@@ -69,13 +74,14 @@ export class NvmeTarget {
     this.#context = {
       clock: init.clock,
       firmware: init.firmware,
+      faults: init.faults,
       counters: this.counters,
       discoveryLog: (hostNqn) => this.#discoveryLog(hostNqn),
       connect: (request, queue) => this.#connect(request, queue),
     };
   }
 
-  /** Where hosts find it: what its discovery log page says. Hosts that asked for it are told of the change. */
+  /** Where hosts find it: what its discovery log page says. Their IDs are 1, 2 and so on. Hosts that asked for it are told of the change. */
   set ports(ports: readonly NvmePort[]) {
     this.#ports = ports;
     this.#generation++;
@@ -99,9 +105,23 @@ export class NvmeTarget {
     return counts;
   }
 
-  /** Serves a queue over the connection, which it closes in the end. */
-  accept(connection: TargetConnection): TargetQueue {
-    const queue = new TargetQueue(connection, this.#context);
+  /** How the port with this ID, from 1 on, reaches the namespaces; at first it is optimized. */
+  anaState(portId: number): AnaState {
+    return this.#anaPort(portId).state;
+  }
+
+  /** Changes that; hosts that came through the port are told. */
+  setAnaState(portId: number, state: AnaState): void {
+    const port = this.#anaPort(portId);
+    if (!port.become(state)) return;
+    for (const controller of this.#controllers.values()) {
+      if (controller.port === port && controller.subsystem.kind === 'io') controller.events.raise(ANA_CHANGED);
+    }
+  }
+
+  /** Serves a queue over the connection, which came to the port with this ID; closes the connection in the end. */
+  accept(connection: TargetConnection, portId = 1): TargetQueue {
+    const queue = new TargetQueue(connection, this.#anaPort(portId), this.#context);
     this.#queues.add(queue);
     queue.onEnd = () => {
       this.#queues.delete(queue);
@@ -129,13 +149,22 @@ export class NvmeTarget {
     const entriesMax = Math.min(QUEUE_ENTRIES_MAX, connection.depthMax);
     if (request.entries < 2 || request.entries > entriesMax) throw refuseParameter('entries');
     const controller =
-      request.qid === 0 ? this.#newController(request, subsystem) : this.#controllerOf(request, subsystem);
+      request.qid === 0 ? this.#newController(request, subsystem, queue.port) : this.#controllerOf(request, subsystem);
     controller.addQueue(request.qid, queue);
     this.counters.queues++;
     return controller;
   }
 
-  #newController(request: ConnectRequest, subsystem: Subsystem): NvmeController {
+  #anaPort(id: number): AnaPort {
+    let port = this.#anaPorts.get(id);
+    if (port === undefined) {
+      port = new AnaPort(id);
+      this.#anaPorts.set(id, port);
+    }
+    return port;
+  }
+
+  #newController(request: ConnectRequest, subsystem: Subsystem, port: AnaPort): NvmeController {
     if (request.cntlid !== CNTLID_DYNAMIC) throw refuseParameter('cntlid');
     if (this.#controllers.size >= CONTROLLERS_MAX) throw refuseParameter('cntlid', STATUS.CONNECT_BUSY);
     const id = this.#freeId();
@@ -144,6 +173,8 @@ export class NvmeTarget {
       id,
       subsystem,
       hostNqn: request.hostnqn,
+      hostId: request.hostId.toString('hex'),
+      port,
       keepAliveMs: request.keepAliveMs === 0 && isDiscovery ? DISCOVERY_KEEP_ALIVE_MS : request.keepAliveMs,
       clock: this.#init.clock,
       onEnd: () => {
@@ -176,7 +207,7 @@ export class NvmeTarget {
   #discoveryLog(hostNqn: string): Buffer {
     const entries = [...this.#subsystems.values()]
       .filter((subsystem) => subsystem.kind === 'io' && subsystem.allows(hostNqn))
-      .flatMap(({ nqn }) => this.#ports.map((port) => ({ ...port, nqn })));
+      .flatMap(({ nqn }) => this.#ports.map((port, i) => ({ ...port, portId: i + 1, nqn })));
     return discoveryLog(entries, this.#generation);
   }
 }

@@ -1,0 +1,185 @@
+/**
+ * Faults of commands as a person writes them (docs/nvme.md): commands that fail, come late, are never answered, or end their queue.
+ *
+ *     rules     = rule { ";" rule }
+ *     rule      = part { ":" part }
+ *     part      = condition | action
+ *     condition = opcode=NAME | nsid=N | lba=A[-B] | every=N | random=P | xN | once
+ *     action    = status=CODE[,dnr] | delay=TIME | silent | disconnect
+ */
+
+import { RoceError } from '../../core/errors.js';
+import { type RandomSource, randomUnit } from '../../core/random.js';
+import { parseCount, parseDurationNs } from '../../core/units.js';
+import type { NvmeCommand } from './capsule.js';
+import { IO } from './opcodes.js';
+import { DNR } from './status.js';
+
+/** What happens to a command. */
+export type CommandFault =
+  /** It is answered with this status and not executed. */
+  | { readonly kind: 'status'; readonly status: number }
+  /** It is executed so much later. */
+  | { readonly kind: 'delay'; readonly delayNs: number }
+  /** It is executed and never answered. */
+  | { readonly kind: 'silent' }
+  /** It is not executed, and its queue ends. */
+  | { readonly kind: 'disconnect' };
+
+/** A rule that has been read; it has no state. */
+export interface CommandFaultRule {
+  /** As it was written. */
+  readonly text: string;
+  /** Undefined: any. */
+  readonly opcode: number | undefined;
+  /** Namespace ID. Undefined: any. */
+  readonly nsid: number | undefined;
+  /** First and last block. Undefined: any, also commands without blocks. */
+  readonly blocks: readonly [first: bigint, last: bigint] | undefined;
+  /** Strikes the n-th of the commands that fit, the 2n-th and so on. */
+  readonly every: number;
+  /** Strikes each of those with this probability. */
+  readonly probability: number;
+  /** Strikes so often at most. */
+  readonly limit: number;
+  /** What it does. */
+  readonly fault: CommandFault;
+}
+
+const FORM = 'opcode=write:status=0x281:every=1000, or with nsid=, lba=, random=, xN; delay=10ms, silent, disconnect';
+const OPCODES: ReadonlyMap<string, number> = new Map(
+  Object.entries(IO).map(([name, opcode]) => [name.toLowerCase().replaceAll('_', '-'), opcode]),
+);
+/** Status code type and code. */
+const STATUS_MAX = 0x7ff;
+const LBA_MAX = 2 ** 53 - 1;
+
+/** Reads rules that are joined by `;`. Throws ERR_ROCE_MALFORMED that names the rule. */
+export function parseCommandFaults(text: string): CommandFaultRule[] {
+  return text.split(';').map((rule) => parseRule(rule.trim()));
+}
+
+function parseRule(text: string): CommandFaultRule {
+  const rule: { -readonly [K in keyof CommandFaultRule]?: CommandFaultRule[K] } = {};
+  for (const part of text.split(':')) {
+    const [name, value = ''] = part.trim().split('=', 2);
+    const before = Object.keys(rule).length;
+    try {
+      readPart(rule, name, value.trim());
+    } catch (cause) {
+      throw ruleError(text, `has '${part}', which is wrong: ${(cause as Error).message}`);
+    }
+    if (Object.keys(rule).length === before) throw ruleError(text, `has '${part}', which is unknown or there twice`);
+  }
+  const { fault } = rule;
+  if (fault === undefined) throw ruleError(text, 'does nothing');
+  return {
+    opcode: undefined,
+    nsid: undefined,
+    blocks: undefined,
+    every: 1,
+    probability: 1,
+    limit: Number.POSITIVE_INFINITY,
+    ...rule,
+    text,
+    fault,
+  };
+}
+
+function readPart(
+  rule: { -readonly [K in keyof CommandFaultRule]?: CommandFaultRule[K] },
+  name: string,
+  value: string,
+): void {
+  switch (name) {
+    case 'opcode':
+      rule.opcode = OPCODES.get(value) ?? parseCount(value, 0, 0xff);
+      break;
+    case 'nsid':
+      rule.nsid = parseCount(value, 1);
+      break;
+    case 'lba': {
+      const [first, last = first] = value.split('-').map((end) => BigInt(parseCount(end, 0, LBA_MAX)));
+      rule.blocks = [first, last];
+      break;
+    }
+    case 'every':
+      rule.every = parseCount(value, 1);
+      break;
+    case 'random': {
+      const probability = Number(value);
+      if (!(value !== '' && probability >= 0 && probability <= 1)) throw new Error('a probability is from 0 to 1');
+      rule.probability = probability;
+      break;
+    }
+    case 'status': {
+      const [code, dnr] = value.split(',');
+      if (dnr !== undefined && dnr !== 'dnr') throw new Error("only 'dnr' may follow the status");
+      const status = parseCount(code, 1, STATUS_MAX);
+      rule.fault = { kind: 'status', status: dnr === undefined ? status : status | DNR };
+      break;
+    }
+    case 'delay':
+      rule.fault = { kind: 'delay', delayNs: parseDurationNs(value) };
+      break;
+    case 'silent':
+    case 'disconnect':
+      rule.fault = { kind: name };
+      break;
+    case 'once':
+      rule.limit = 1;
+      break;
+    default:
+      if (/^x\d+$/.test(name)) rule.limit = parseCount(name.slice(1), 1);
+  }
+}
+
+function ruleError(text: string, problem: string): RoceError {
+  return new RoceError('ERR_ROCE_MALFORMED', `fault rule '${text}' ${problem}`, `write ${FORM}`);
+}
+
+interface RunningRule {
+  readonly rule: CommandFaultRule;
+  seen: number;
+  struck: number;
+}
+
+/** Rules at work on the I/O commands of a target. */
+export class CommandFaults {
+  readonly #rules: RunningRule[];
+  readonly #random: RandomSource;
+
+  constructor(rules: readonly CommandFaultRule[], random: RandomSource) {
+    this.#rules = rules.map((rule) => ({ rule, seen: 0, struck: 0 }));
+    this.#random = random;
+  }
+
+  /** How often each rule has struck, in their order. */
+  get counters(): ReadonlyArray<{ readonly rule: string; readonly struck: number }> {
+    return this.#rules.map(({ rule: { text }, struck }) => ({ rule: text, struck }));
+  }
+
+  /** What happens to the next command; the first rule that strikes decides. Call it once for each command. */
+  next(command: NvmeCommand): CommandFault | undefined {
+    for (const running of this.#rules) {
+      const { rule } = running;
+      if (running.struck >= rule.limit || !fits(rule, command)) continue;
+      const isTurn = ++running.seen % rule.every === 0;
+      if (!isTurn || (rule.probability < 1 && randomUnit(this.#random) >= rule.probability)) continue;
+      running.struck++;
+      return rule.fault;
+    }
+    return undefined;
+  }
+}
+
+const WITH_BLOCKS: ReadonlySet<number> = new Set([IO.READ, IO.WRITE, IO.COMPARE, IO.VERIFY, IO.WRITE_ZEROES]);
+
+function fits({ opcode, nsid, blocks }: CommandFaultRule, command: NvmeCommand): boolean {
+  if (opcode !== undefined && command.opcode !== opcode) return false;
+  if (nsid !== undefined && command.nsid !== nsid) return false;
+  if (blocks === undefined) return true;
+  const first = command.lba;
+  const last = first + BigInt(command.dword(12) & 0xffff);
+  return WITH_BLOCKS.has(command.opcode) && first <= blocks[1] && last >= blocks[0];
+}
