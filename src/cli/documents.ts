@@ -241,6 +241,19 @@ export interface NvmeTargetResult {
   readonly commands: number;
   /** Commands that were answered with an error, hosts' probing among them. */
   readonly refused: number;
+  /** Rules of `--fault`, in their order. */
+  readonly faults: ReadonlyArray<{
+    /** As it was written. */
+    readonly rule: string;
+    /** Commands that it struck. */
+    readonly struck: number;
+  }>;
+}
+
+/** The fields of `nvme change --json`. */
+export interface NvmeChangeResult {
+  /** What the target did, in words. */
+  readonly done: string;
 }
 
 /** The fields of `nvme discover --json`. */
@@ -419,6 +432,8 @@ export interface Results {
   readonly 'disk-bench': DiskBenchResult;
   /** `rocev2 nvme target`. */
   readonly 'nvme-target': NvmeTargetResult;
+  /** `rocev2 nvme change`. */
+  readonly 'nvme-change': NvmeChangeResult;
   /** `rocev2 nvme discover`. */
   readonly 'nvme-discover': NvmeDiscoverResult;
   /** `rocev2 nvme list`. */

@@ -1,11 +1,16 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseNvmeUri } from '../../src/cli/disk/nvme-backend.js';
 import { parseDisk } from '../../src/cli/nvme/disk-option.js';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
 import { NvmeTargetServer } from '../../src/storage-rpc/live/nvme-target-server.js';
+import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { freePort } from './both-sides.js';
-import { run } from './run-in-process.js';
+import { type CliResult, run } from './run-in-process.js';
 
 test.each([
   ['target', '--disk'],
@@ -14,6 +19,10 @@ test.each([
   ['target --disk memory --size 1MiB --transport pigeon', 'one of rdma, tcp'],
   ['target --disk memory --size 1MiB --bind nowhere', 'nowhere'],
   ['target --disk memory --size 1MiB --host somebody', 'not an NVMe qualified name'],
+  ['target --disk memory --size 1MiB --fault opcode=jump', 'not a whole number'],
+  ['change /nowhere.sock paint it', 'is not a change'],
+  ['change /nowhere.sock resize disk 1 big', 'big'],
+  ['change /nowhere.sock ana rdma ::1 good', 'is not a state'],
   ['list 127.0.0.1', '--nqn'],
   ['list 127.0.0.1 --nqn disk', 'not an NVMe qualified name'],
 ])('nvme %s is a mistake, and says which', async (args, words) => {
@@ -79,4 +88,106 @@ test('an NBD export of a namespace: what is written to the one is in the other',
   const read = Buffer.alloc(8192);
   await store.read(4096, read.length, read);
   expect(read.every((byte) => byte === 0x77)).toBe(true);
+});
+
+describe('a running target', () => {
+  const address = '127.0.2.22';
+  const nqn = 'nqn.2026-11.rocev2:disk';
+  let folder: string;
+  let control: string;
+  let port: number;
+  let interrupt: AbortController;
+  let target: Promise<CliResult>;
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+    control = join(folder, 'control.sock');
+    port = await freePort();
+    interrupt = new AbortController();
+    await new Promise<void>((ready) => {
+      const args = ['--disk', 'memory', '--size', '1MiB', '--bind', address, '--transport', 'tcp', '-p', `${port}`];
+      const faults = ['--fault', 'opcode=write:status=0x280,dnr:every=2', '--control', control];
+      target = run(['nvme', 'target', '--json', ...args, ...faults], {
+        interrupted: interrupt.signal,
+        onStderr: (soFar) => void (soFar.includes('Ctrl-C') && ready()),
+      });
+    });
+  });
+  afterEach(async () => {
+    interrupt.abort();
+    await target;
+    rmSync(folder, { recursive: true });
+  });
+
+  const change = (...words: string[]) => run(['nvme', 'change', control, ...words]);
+  const list = async () => {
+    const { stdout } = await run(['nvme', 'list', address, '-p', `${port}`, '--nqn', nqn, '--json']);
+    return JSON.parse(stdout).namespaces.map(({ nsid, sizeBytes }: Record<string, number>) => [nsid, sizeBytes]);
+  };
+
+  test('gets namespaces, loses them, and grows them, with their data', async () => {
+    const disk = await openNvme({ address, port, nqn });
+    await disk.write(0, Buffer.alloc(4096, 5));
+    expect(await change('resize', 'disk', '1', '2MiB')).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await change('add', 'memory', '4MiB')).toMatchObject({ exitCode: 0 });
+    expect(await list()).toEqual([
+      [1, 2 << 20],
+      [2, 4 << 20],
+    ]);
+    const read = Buffer.alloc(4096);
+    await disk.read(0, 4096, read);
+    expect(read[4095]).toBe(5);
+    await disk.close();
+    expect((await change('remove', 'disk', '2')).stdout).toContain('no namespace 2 any more');
+    expect(await list()).toEqual([[1, 2 << 20]]);
+  });
+
+  test.each([
+    [['resize', 'disk', '1', '1KiB'], 'cannot shrink'],
+    [['resize', 'disk', '9', '2MiB'], 'no namespace 9'],
+    [['remove', 'other', '1'], 'no subsystem'],
+    [['add', 'disk=memory'], 'needs a size'],
+    [['ana', 'rdma', address, 'optimized'], 'no rdma port'],
+  ])('refuses %j, and goes on as before', async (words, reason) => {
+    const { exitCode, stderr } = await change(...words);
+    expect(stderr).toContain(reason);
+    expect(exitCode).toBe(1);
+    expect(await list()).toEqual([[1, 1 << 20]]);
+  });
+
+  test('tells hosts that a port is not to be used', async () => {
+    await using disk = await openNvme({ address, port, nqn });
+    const read = () => disk.read(0, 512, Buffer.alloc(512));
+    await read();
+    expect(await change('ana', 'tcp', address, 'inaccessible')).toMatchObject({ exitCode: 0 });
+    await expect(read()).rejects.toThrow('ana inaccessible');
+    await change('ana', 'tcp', address, 'optimized');
+    await read();
+  });
+
+  test('fails commands by rule, and says how many', async () => {
+    await using disk = await openNvme({ address, port, nqn });
+    await disk.write(0, Buffer.alloc(512));
+    await expect(disk.write(0, Buffer.alloc(512))).rejects.toThrow('write fault');
+    interrupt.abort();
+    const { faults } = JSON.parse((await target).stdout);
+    expect(faults).toEqual([{ rule: 'opcode=write:status=0x280,dnr:every=2', struck: 1 }]);
+  });
+
+  test('is not disturbed by what is no change', async () => {
+    for (const text of ['\n', '{}\n', '[1]\n', `["${'x'.repeat(9000)}`]) {
+      const socket = createConnection(control);
+      socket.on('error', () => {});
+      socket.write(text);
+      socket.resume();
+      await new Promise((closed) => socket.once('close', closed));
+    }
+    expect(await list()).toEqual([[1, 1 << 20]]);
+  });
+});
+
+test('a change where no target listens has the exit code of that', async () => {
+  expect(await run(['nvme', 'change', '/tmp/rocev2-nowhere.sock', 'remove', 'disk', '1'])).toMatchObject({
+    exitCode: 3,
+  });
 });

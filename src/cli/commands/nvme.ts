@@ -1,9 +1,13 @@
 /** `rocev2 nvme`: NVMe over Fabrics, target and host. */
 
 import { type Command, Option } from 'commander';
+import { ANA_STATES } from '../../storage-rpc/nvme/ana.js';
+import { parseCommandFaults } from '../../storage-rpc/nvme/command-faults.js';
 import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
 import { addNicOptions } from '../nic-options.js';
+import { CHANGE_FORMS, parseChange } from '../nvme/changes.js';
+import { askForChange } from '../nvme/control.js';
 import { parseDisk } from '../nvme/disk-option.js';
 import { addHostOptions, NVME_TRANSPORTS, type NvmeHostFlags } from '../nvme/host.js';
 import { runDiscover, runIdController, runList, type SubsystemFlags } from '../nvme/queries.js';
@@ -34,6 +38,7 @@ Examples:
   rocev2 nvme help target                         # the options of a command`,
     );
   registerTarget(nvme, io);
+  registerChange(nvme, io);
   registerDiscover(nvme, io);
   registerList(nvme, io);
   registerIdController(nvme, io);
@@ -74,6 +79,12 @@ function registerTarget(nvme: Command, io: CliIo): void {
     )
     .option('--read-only', 'hosts cannot write')
     .option('--loss <rules>', 'fault rules of RDMA on this side, e.g. random=0.001 (docs/faults.md)')
+    .option(
+      '--fault <rules>',
+      'I/O commands that fail or are slow, e.g. opcode=write:status=0x281:every=1000 (docs/nvme.md)',
+      textOption(checkedFaults),
+    )
+    .option('--control <path>', 'Unix socket for `rocev2 nvme change`')
     .option('--seed <n>', 'seed for random fault rules', countOption);
   addNicOptions(command, 'worker')
     .option('--json', 'print one JSON document at the end')
@@ -88,6 +99,34 @@ Examples:
     .action((options: NvmeTargetOptions & { readonly json?: true }) =>
       runNvmeTarget(options, new Output(io, options.json === true)),
     );
+}
+
+function registerChange(nvme: Command, io: CliIo): void {
+  nvme
+    .command('change')
+    .description(
+      'Change a running target: add or remove a namespace, grow a disk in memory, or say how well a port reaches the namespaces ' +
+        `(ANA: ${Object.keys(ANA_STATES).join(', ')}). Hosts are told. A change is one of: ${CHANGE_FORMS.join('; ')}.`,
+    )
+    .argument('<path>', 'the Unix socket that the target has by --control')
+    .argument('<change...>', 'the change')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 nvme target --disk memory --size 1GiB --control /tmp/target.sock
+  rocev2 nvme change /tmp/target.sock resize disk 1 2GiB
+  rocev2 nvme change /tmp/target.sock add disk=memory 1GiB
+  rocev2 nvme change /tmp/target.sock ana rdma 192.0.2.7 inaccessible`,
+    )
+    .action(async (control: string, words: string[], options: { readonly json?: true }) => {
+      parseChange(words); // A change that is none is a mistake of the caller.
+      const done = await askForChange(control, words);
+      const output = new Output(io, options.json === true);
+      output.line(done);
+      output.document('nvme-change', { done });
+    });
 }
 
 function registerDiscover(nvme: Command, io: CliIo): void {
@@ -150,6 +189,11 @@ Examples:
 /** An option that may be repeated: all of its values. */
 function repeated<T>(parse: (text: string) => T): (text: string, before?: readonly T[]) => T[] {
   return (text, before = []) => [...before, parse(text)];
+}
+
+function checkedFaults(text: string): string {
+  parseCommandFaults(text);
+  return text;
 }
 
 function checkedNqn(text: string): string {

@@ -18,11 +18,17 @@ export interface DiskOption {
   readonly backend: string;
 }
 
+/** The NQN of a name: a whole NQN is its own. Throws ERR_ROCE_MALFORMED for a name that cannot be one. */
+export function nqnOf(name: string): string {
+  const nqn = name.startsWith('nqn.') ? name : `${NQN_PREFIX}${name}`;
+  checkNqn(nqn);
+  return nqn;
+}
+
 /** Reads `[NAME=]BACKEND`. Throws ERR_ROCE_MALFORMED for a name that cannot be one. */
 export function parseDisk(text: string): DiskOption {
   const [, name = NAME_DEFAULT, backend = text] = NAMED.exec(text) ?? [];
-  const nqn = name.startsWith('nqn.') ? name : `${NQN_PREFIX}${name}`;
-  checkNqn(nqn);
+  const nqn = nqnOf(name);
   if (/^(memory$|file:|nbd(\+unix)?:)/.test(backend)) return { nqn, backend };
   throw new RoceError(
     'ERR_ROCE_MALFORMED',

@@ -3,17 +3,18 @@
 import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { IpAddress } from '../../packet/address.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { NvmeTargetServer } from '../../storage-rpc/live/nvme-target-server.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import { openBackend } from '../../storage-rpc/open-backend.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openStorageDevice } from '../disk/rdma-options.js';
 import { untilInterrupted } from '../interruption.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { packageVersion } from '../package-version.js';
+import { parseChange } from './changes.js';
+import { openControl } from './control.js';
 import type { DiskOption } from './disk-option.js';
+import { ServedDisks } from './served-disks.js';
 
 /** Options of `rocev2 nvme target`. */
 export interface NvmeTargetOptions extends NicOptions {
@@ -33,6 +34,10 @@ export interface NvmeTargetOptions extends NicOptions {
   readonly readOnly?: true;
   /** Fault rules of RDMA on this side. */
   readonly loss?: string;
+  /** Fault rules of commands, as `parseCommandFaults` takes them. */
+  readonly fault?: string;
+  /** Path of the Unix socket that takes changes. */
+  readonly control?: string;
   /** Seed of random fault rules. */
   readonly seed?: number;
 }
@@ -50,12 +55,9 @@ export async function runNvmeTarget(options: NvmeTargetOptions, output: Output):
 /** Everything that it opens goes to the end of `opened`. */
 async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDisposable[]): Promise<void> {
   const { disk, size, bind, port, transport, host, readOnly = false } = options;
-  const disks = new Map<string, BlockDevice[]>();
-  for (const { nqn, backend } of disk) {
-    const device = await openBackend(backend, backend.startsWith('nbd') ? undefined : size);
-    opened.push(device);
-    disks.set(nqn, [...(disks.get(nqn) ?? []), device]);
-  }
+  const served = new ServedDisks(readOnly);
+  opened.push(served);
+  const disks = await served.open(disk, size);
   const devices: RdmaDevice[] = [];
   for (const { text } of transport.includes('rdma') ? bind : []) {
     const device = await openStorageDevice({ address: text }, options);
@@ -69,8 +71,18 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     tcpAddresses: transport.includes('tcp') ? bind.map(({ text }) => text) : [],
     port,
     firmware: packageVersion(),
+    ...(options.fault !== undefined && { faults: options.fault }),
+    ...(options.seed !== undefined && { seed: options.seed }),
   });
   opened.push(server);
+  if (options.control !== undefined) {
+    const control = await openControl(options.control, async (words) => {
+      const done = await served.change(server, parseChange(words));
+      output.note(done);
+      return done;
+    });
+    opened.push(control);
+  }
   for (const device of devices) output.note(`RDMA by ${device.portDescription}`);
   for (const { nqn, disks } of subsystems) {
     output.note(`serving ${disks.map(({ sizeBytes }) => formatBytes(sizeBytes)).join(' and ')} as ${nqn}`);
@@ -94,6 +106,7 @@ function report(server: NvmeTargetServer, nqns: readonly string[], seconds: numb
       output.line(`${nqn} ${nsid}: ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`);
     }
   }
+  for (const { rule, struck } of server.faults) output.line(`fault ${rule}: ${struck} commands`);
   const ports = server.ports.map(({ transport, address, port }) => ({ transport, address: address.text, port }));
-  output.document('nvme-target', { ports, subsystems, seconds, ...server.counters });
+  output.document('nvme-target', { ports, subsystems, seconds, ...server.counters, faults: server.faults });
 }

@@ -1,0 +1,90 @@
+/**
+ * The control socket of a target: a Unix socket that its owner alone can open. A client writes one line, a JSON array of words; the answer is one
+ * line, `{"done": TEXT}` or `{"error": TEXT}`.
+ */
+
+import { once } from 'node:events';
+import { chmod } from 'node:fs/promises';
+import { createConnection, createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { RoceError } from '../../core/errors.js';
+
+const LINE_BYTES_MAX = 4096;
+const CONNECTIONS_MAX = 16;
+/** A client that says nothing goes. */
+const SILENCE_MS = 5_000;
+const OWNER_READS_AND_WRITES = 0o600;
+
+const REQUEST = z.array(z.string()).min(1);
+const ANSWER = z.union([z.object({ done: z.string() }), z.object({ error: z.string() })]);
+
+/** Listens at a path that is not there yet. `change` resolves with what was done. Rejects with ERR_ROCE_IO where it cannot. */
+export async function openControl(
+  path: string,
+  change: (words: string[]) => Promise<string>,
+): Promise<AsyncDisposable> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {}); // `close` follows.
+    void serve(socket, change);
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.listen(path);
+  try {
+    await once(server, 'listening');
+    await chmod(path, OWNER_READS_AND_WRITES);
+  } catch (cause) {
+    throw new RoceError('ERR_ROCE_IO', `cannot listen on ${path}: ${(cause as Error).message}`, undefined, { cause });
+  }
+  return {
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+async function serve(socket: Socket, change: (words: string[]) => Promise<string>): Promise<void> {
+  socket.setTimeout(SILENCE_MS, () => socket.destroy());
+  let text = '';
+  socket.setEncoding('utf8');
+  for await (const part of socket.iterator({ destroyOnReturn: false })) {
+    text += part;
+    if (text.includes('\n') || text.length > LINE_BYTES_MAX) break;
+  }
+  if (!text.includes('\n')) {
+    socket.destroy();
+    return;
+  }
+  socket.setTimeout(0);
+  socket.end(`${JSON.stringify(await answerTo(text, change))}\n`);
+}
+
+async function answerTo(text: string, change: (words: string[]) => Promise<string>): Promise<z.infer<typeof ANSWER>> {
+  try {
+    return { done: await change(REQUEST.parse(JSON.parse(text))) };
+  } catch (error) {
+    return { error: error instanceof z.ZodError ? 'a change is an array of words' : (error as Error).message };
+  }
+}
+
+/** Asks a target for a change; resolves with what was done. Rejects with ERR_ROCE_CONNECT where none listens, ERR_ROCE_REMOTE with its refusal. */
+export async function askForChange(path: string, words: readonly string[]): Promise<string> {
+  const socket = createConnection(path);
+  try {
+    await once(socket, 'connect');
+  } catch (cause) {
+    throw new RoceError('ERR_ROCE_CONNECT', `no target listens at ${path}`, 'start it with --control PATH', { cause });
+  }
+  socket.write(`${JSON.stringify(words)}\n`);
+  for await (const line of createInterface({ input: socket })) {
+    const answer = ANSWER.parse(JSON.parse(line));
+    if ('done' in answer) return answer.done;
+    throw new RoceError('ERR_ROCE_REMOTE', answer.error);
+  }
+  throw new RoceError('ERR_ROCE_CONNECT', 'the target has closed the connection without an answer');
+}
