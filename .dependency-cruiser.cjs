@@ -96,6 +96,9 @@ const pure = [
 ];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 
+/** DH-HMAC-CHAP of NVMe over Fabrics. */
+const authentication = '^src/storage-rpc/nvme/auth/';
+
 module.exports = {
   forbidden: [
     ...Object.entries(layers).map(([folder, below]) => ({
@@ -109,8 +112,16 @@ module.exports = {
       name: 'pure-engine',
       severity: 'error',
       comment: 'the engine is sans-IO: no sockets, timers, clocks, files or random sources',
-      from: { path: `^src/(${pure.join('|')})/` },
+      from: { path: `^src/(${pure.join('|')})/`, pathNot: authentication },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
+    },
+    {
+      name: 'pure-authentication',
+      severity: 'error',
+      comment:
+        'authentication takes hashes and key pairs from node:crypto, and nothing else from Node; challenges are passed in',
+      from: { path: authentication },
+      to: { dependencyTypes: ['core'], pathNot: '^crypto$' },
     },
     {
       name: 'one-system-clock',

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -183,6 +183,64 @@ describe('a running target', () => {
       await new Promise((closed) => socket.once('close', closed));
     }
     expect(await list()).toEqual([[1, 1 << 20]]);
+  });
+});
+
+describe('secrets in a file', () => {
+  const address = '127.0.2.23';
+  const nqn = 'nqn.2026-11.rocev2:disk';
+  const hostNqn = 'nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001';
+  const secret = 'DHHC-1:00:ia6zGodOr4SEG0Zzaw398rpY0wqipUWj4jWjUh4HWUz6aQ2n:';
+  const other = 'DHHC-1:00:MWPqcx1Ug1debg8fPIGpkqbQhLcYUt39k7UWirkblaKEH1kE:';
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const file = (text: string) => {
+    const path = join(folder, 'keys');
+    writeFileSync(path, text);
+    return path;
+  };
+
+  test('let the host in that has them, in both directions, and no other', async () => {
+    const disks = [new MemoryDevice(1 << 20)];
+    await using server = await NvmeTargetServer.open({
+      subsystems: [{ nqn, disks, hostSecrets: [{ hostNqn, secret, controllerSecret: other }] }],
+      tcpAddresses: [address],
+      port: 0,
+    });
+    const [{ port }] = server.ports;
+    const list = (...options: string[]) => run(['nvme', 'list', address, '-p', `${port}`, '--nqn', nqn, ...options]);
+    const right = file(`# of this host\n\n${hostNqn} ${secret} ${other} # both\n`);
+    expect(await list('--host-nqn', hostNqn, '--dhchap-keys', right)).toMatchObject({ exitCode: 0, stderr: '' });
+    await using disk = await openNvme({ address, port, nqn, hostNqn, secret, controllerSecret: other });
+    await disk.write(0, Buffer.alloc(512, 1));
+    for (const [line, words] of [
+      [`${hostNqn} ${other}`, 'the secrets differ'],
+      [`${hostNqn} ${secret} ${secret}`, 'does not have the controller secret'],
+    ]) {
+      const { exitCode, stderr } = await list('--host-nqn', hostNqn, '--dhchap-keys', file(line));
+      expect(stderr).toContain(words);
+      expect(exitCode).toBe(3);
+    }
+    expect((await list('--host-nqn', hostNqn)).stderr).toContain('asks for authentication');
+    expect((await list('--dhchap-keys', right)).stderr).toContain('give --host-nqn');
+    await expect(openNvme({ address, port, nqn, controllerSecret: other })).rejects.toThrow('give the secret, too');
+  });
+
+  test.each([
+    ['', 'has no secrets'],
+    [`${hostNqn}`, 'line 1 of'],
+    [`x ${secret}`, 'not an NVMe qualified name'],
+    [`\n${hostNqn} DHHC-1:00:AAAA:`, 'line 2 of'],
+    [`${hostNqn} ${secret}\n${hostNqn} ${other}`, 'again'],
+  ])('%j is a mistake, which is named without the secret', async (text, words) => {
+    const args = ['--disk', 'memory', '--size', '1MiB', '--bind', address, '--dhchap-keys', file(text)];
+    const { exitCode, stderr } = await run(['nvme', 'target', ...args]);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toContain('DHHC-1:00:');
+    expect(exitCode).toBe(2);
   });
 });
 

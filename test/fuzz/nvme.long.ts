@@ -1,9 +1,13 @@
 /** The long version of test/nvme/fuzz.test.ts. */
 
 import { expect, it } from 'vitest';
+import { fuzzCapsules } from '../nvme/capsule-fuzz.js';
 import { fuzzStrangers, fuzzTcp } from '../nvme/fuzz.js';
+import { isTurn } from '../support/rounds.js';
 
 const SEEDS = [11, 12, 13, 14];
+/** A round has a third of these. */
+const CAPSULE_SEEDS = Array.from({ length: 12 }, (_, i) => 21 + i).filter((_, i, all) => isTurn(i, all.length));
 
 it.each(SEEDS)('a target takes what no host sends, seed %i', async (seed) => {
   expect((await fuzzTcp(seed, 1000, 'host')).ended).toBeGreaterThan(0);
@@ -14,3 +18,7 @@ it.each(SEEDS)('a host takes what no target sends, seed %i', async (seed) => {
 });
 
 it.each(SEEDS)('a target takes bytes without any form, seed %i', (seed) => fuzzStrangers(seed, 25_000));
+
+it.each(CAPSULE_SEEDS)('a target answers any of 50,000 commands once, or ends the queue, seed %i', async (seed) => {
+  expect((await fuzzCapsules(seed, 50_000)).ended).toBeGreaterThan(0);
+});

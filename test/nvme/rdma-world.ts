@@ -15,7 +15,7 @@ import { BufferPool } from '../../src/storage-rpc/pool/buffer-pool.js';
 import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import { connectQp, createPair, type Pair, type PairOptions } from '../support/pair.js';
 import { pass, until } from '../support/virtual-time.js';
-import { HOST_NQN, NQN } from './world.js';
+import { HOST_NQN, NQN, unpredictable } from './world.js';
 
 const MTU = 4096;
 
@@ -37,6 +37,7 @@ export class RdmaWorld {
       subsystems: [{ nqn: NQN, serial: '1', namespaces: [{ nsid: 1, disk, uuid: Buffer.alloc(16, 9) }] }],
       clock: this.clock,
       firmware: '0.1.0',
+      randomBytes: unpredictable,
     });
   }
 

@@ -6,6 +6,7 @@ import { EventQueue } from '../../src/sim/event-queue.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
 import type { BlockDevice } from '../../src/storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
+import type { HostSecrets } from '../../src/storage-rpc/nvme/auth/target-authentication.js';
 import { CommandFaults, parseCommandFaults } from '../../src/storage-rpc/nvme/command-faults.js';
 import { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
 import { NvmeHost, type NvmeHostOptions } from '../../src/storage-rpc/nvme/host/nvme-host.js';
@@ -22,6 +23,11 @@ export const NQN = 'nqn.2026-11.example:disk';
 export const OTHER_NQN = 'nqn.2026-11.example:other';
 export const HOST_NQN = 'nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001';
 export const DISK_BYTES = 8 << 20;
+const randomness = new SeededRandom(1).stream('authentication');
+/** Bytes for authentication: the same in each run. */
+export function unpredictable(count: number): Buffer {
+  return Buffer.from(Array.from({ length: count }, () => randomness.u32() & 0xff));
+}
 const PIPE_DELAY_NS = 10_000;
 
 export interface WorldOptions {
@@ -31,6 +37,7 @@ export interface WorldOptions {
   poolBytesMax?: number;
   reservationStore?: ReservationStore;
   faults?: string;
+  secrets?: ReadonlyMap<string, HostSecrets>;
 }
 
 export class TcpWorld {
@@ -50,6 +57,7 @@ export class TcpWorld {
       poolBytesMax,
       reservationStore,
       faults,
+      secrets,
     } = options;
     this.disk = disk;
     this.pool = new BufferPool<Slab>({
@@ -66,11 +74,13 @@ export class TcpWorld {
           serial: '0123456789',
           namespaces: [{ nsid: 1, disk, uuid, readOnly, ...(reservationStore && { reservationStore }) }],
           ...(hosts !== undefined && { hosts }),
+          ...(secrets !== undefined && { secrets }),
         },
         { nqn: OTHER_NQN, serial: '1', namespaces: [{ nsid: 1, disk: new MemoryDevice(DISK_BYTES), uuid }] },
       ],
       clock: this.clock,
       firmware: '0.1.0',
+      randomBytes: unpredictable,
       ...(faults !== undefined && {
         faults: new CommandFaults(parseCommandFaults(faults), new SeededRandom(1).stream('faults')),
       }),

@@ -77,6 +77,10 @@ function registerTarget(nvme: Command, io: CliIo): void {
         repeated(textOption(checkedNqn)),
       ),
     )
+    .option(
+      '--dhchap-keys <file>',
+      'hosts must prove who they are by DH-HMAC-CHAP: lines HOSTNQN SECRET [CONTROLLERSECRET]',
+    )
     .option('--read-only', 'hosts cannot write')
     .option('--loss <rules>', 'fault rules of RDMA on this side, e.g. random=0.001 (docs/faults.md)')
     .option(

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
 import { NvmeDialer } from '../../storage-rpc/live/nvme-dialer.js';
-import { newHostName } from '../../storage-rpc/live/open-nvme.js';
+import { hostAuthentication, newHostName } from '../../storage-rpc/live/open-nvme.js';
 import { NvmeHost } from '../../storage-rpc/nvme/host/nvme-host.js';
 import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
@@ -12,6 +12,7 @@ import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
 import { addressOption, choiceOption, portOption } from '../options.js';
 import { resolveHost } from '../resolve-host.js';
+import { readSecretsOf } from './secrets-file.js';
 
 /** Transports of NVMe over Fabrics. */
 export const NVME_TRANSPORTS = ['rdma', 'tcp'] as const;
@@ -26,6 +27,8 @@ export interface NvmeHostFlags {
   readonly bind?: IpAddress;
   /** NVMe qualified name by which subsystems know this side; a random one where none is given. */
   readonly hostNqn?: string;
+  /** File of secrets of DH-HMAC-CHAP. */
+  readonly dhchapKeys?: string;
 }
 
 /** Adds the options to a command. */
@@ -34,16 +37,19 @@ export function addHostOptions(command: Command): Command {
     .option('--transport <name>', NVME_TRANSPORTS.join(', '), choiceOption(NVME_TRANSPORTS), 'tcp')
     .option('-p, --port <port>', 'port of the target', portOption, NVME_PORT)
     .option('--bind <address>', 'rdma: IP address of this side (default: from the routing table)', addressOption)
-    .option('--host-nqn <nqn>', 'NQN of this host (default: a random one)');
+    .option('--host-nqn <nqn>', 'NQN of this host (default: a random one)')
+    .option('--dhchap-keys <file>', 'secrets of this host: lines HOSTNQN SECRET [CONTROLLERSECRET]');
 }
 
 /** Connects to a subsystem without I/O queues, asks something, and disconnects. Rejects with ERR_ROCE_CONNECT. */
 export async function askController<T>(
   name: string,
-  { transport, port, bind, hostNqn }: NvmeHostFlags,
+  { transport, port, bind, hostNqn, dhchapKeys }: NvmeHostFlags,
   nqn: string,
   ask: (host: NvmeHost) => Promise<T>,
 ): Promise<T> {
+  const own = dhchapKeys === undefined ? undefined : await readSecretsOf(hostNqn, dhchapKeys);
+  const authentication = hostAuthentication(own?.secret, own?.controllerSecret);
   const address = await resolveHost(name);
   const local = bind ?? (transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined);
   const device = transport === 'rdma' ? await openDevice({ address: local!.text }) : undefined;
@@ -52,6 +58,7 @@ export async function askController<T>(
     const host = await NvmeHost.connect({
       ...newHostName(),
       ...(hostNqn !== undefined && { hostNqn }),
+      ...(authentication !== undefined && { authentication }),
       dial: (qid, entries) => dialer.dial(qid, entries),
       clock: SYSTEM_CLOCK,
       nqn,

@@ -14,6 +14,7 @@ import { packageVersion } from '../package-version.js';
 import { parseChange } from './changes.js';
 import { openControl } from './control.js';
 import type { DiskOption } from './disk-option.js';
+import { readSecrets } from './secrets-file.js';
 import { ServedDisks } from './served-disks.js';
 
 /** Options of `rocev2 nvme target`. */
@@ -34,6 +35,8 @@ export interface NvmeTargetOptions extends NicOptions {
   readonly readOnly?: true;
   /** Fault rules of RDMA on this side. */
   readonly loss?: string;
+  /** File of secrets of DH-HMAC-CHAP. */
+  readonly dhchapKeys?: string;
   /** Fault rules of commands, as `parseCommandFaults` takes them. */
   readonly fault?: string;
   /** Path of the Unix socket that takes changes. */
@@ -55,6 +58,7 @@ export async function runNvmeTarget(options: NvmeTargetOptions, output: Output):
 /** Everything that it opens goes to the end of `opened`. */
 async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDisposable[]): Promise<void> {
   const { disk, size, bind, port, transport, host, readOnly = false } = options;
+  const hostSecrets = options.dhchapKeys === undefined ? undefined : await readSecrets(options.dhchapKeys);
   const served = new ServedDisks(readOnly);
   opened.push(served);
   const disks = await served.open(disk, size);
@@ -64,7 +68,13 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     opened.push(device);
     devices.push(device);
   }
-  const subsystems = [...disks].map(([nqn, disks]) => ({ nqn, disks, readOnly, ...(host && { hosts: host }) }));
+  const subsystems = [...disks].map(([nqn, disks]) => ({
+    nqn,
+    disks,
+    readOnly,
+    ...(host && { hosts: host }),
+    ...(hostSecrets && { hostSecrets }),
+  }));
   const server = await NvmeTargetServer.open({
     subsystems,
     devices,

@@ -1,6 +1,6 @@
 /** An NVMe over Fabrics target on sockets: RDMA CM on the devices it is given, and TCP. */
 
-import { createHash, randomInt } from 'node:crypto';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { CmListener } from '../../cm/cm-listener.js';
@@ -19,6 +19,8 @@ import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
 import type { AnaState } from '../nvme/ana.js';
+import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
+import type { HostSecrets } from '../nvme/auth/target-authentication.js';
 import { CommandFaults, parseCommandFaults } from '../nvme/command-faults.js';
 import type { NvmePort } from '../nvme/discovery.js';
 import type { NamespaceInit } from '../nvme/namespace.js';
@@ -46,8 +48,20 @@ export interface NvmeSubsystemOptions {
   readonly disks: readonly BlockDevice[];
   /** NQNs of the hosts that may connect. Default: any. */
   readonly hosts?: readonly string[];
+  /** Secrets of DH-HMAC-CHAP. With them only these hosts may connect, and must authenticate themselves. */
+  readonly hostSecrets?: readonly NvmeHostSecrets[];
   /** Hosts cannot write. Default false. */
   readonly readOnly?: boolean;
+}
+
+/** What a host and a target prove themselves by: secrets of the form `DHHC-1:HASH:BASE64:`. */
+export interface NvmeHostSecrets {
+  /** NVMe qualified name under which the host connects. */
+  readonly hostNqn: string;
+  /** By which the host proves who it is. */
+  readonly secret: string;
+  /** By which the target proves who it is to a host that asks. Absent: hosts that ask are refused. */
+  readonly controllerSecret?: string;
 }
 
 /** Where a target server listens, and what it serves. */
@@ -119,6 +133,7 @@ export class NvmeTargetServer implements AsyncDisposable {
       subsystems: subsystems.map(subsystemInit),
       clock: SYSTEM_CLOCK,
       firmware,
+      randomBytes,
       ...(this.#faults !== undefined && { faults: this.#faults }),
     });
     this.#pool = new BufferPool<Slab>({
@@ -130,8 +145,8 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   /**
-   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no NQN or a fault rule that is
-   * none, ERR_ROCE_CONFLICT for two subsystems of one name, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no NQN, a fault rule or a secret
+   * that is none, ERR_ROCE_CONFLICT for two subsystems of one name, ERR_ROCE_UNKNOWN_NAME for an unknown option.
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
@@ -348,13 +363,19 @@ function refusalOf(sends: number, receives: number, { responderResources }: CmRe
 }
 
 /** Serial number and namespace IDs follow from the name alone, so that hosts find the same after a restart. */
-function subsystemInit({ nqn, disks, hosts, readOnly = false }: NvmeSubsystemOptions): SubsystemInit {
+function subsystemInit({ nqn, disks, hosts, hostSecrets, readOnly = false }: NvmeSubsystemOptions): SubsystemInit {
   return {
     nqn,
     serial: digest(nqn).toString('hex', 0, 10),
     namespaces: disks.map((disk, i) => namespaceInit(nqn, i + 1, disk, readOnly)),
     ...(hosts !== undefined && { hosts }),
+    ...(hostSecrets !== undefined && { secrets: new Map(hostSecrets.map(secretsOf)) }),
   };
+}
+
+function secretsOf({ hostNqn, secret, controllerSecret }: NvmeHostSecrets): [string, HostSecrets] {
+  const controller = controllerSecret === undefined ? undefined : DhchapSecret.parse(controllerSecret);
+  return [hostNqn, { host: DhchapSecret.parse(secret), controller }];
 }
 
 function namespaceInit(nqn: string, nsid: number, disk: BlockDevice, readOnly: boolean): NamespaceInit {

@@ -7,11 +7,13 @@
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from '../disk/block-device.js';
 export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from '../disk/block-device.js';
 export { MemoryDevice } from '../disk/memory-device.js';
+export type { AnaState } from '../nvme/ana.js';
 export type { NvmePort } from '../nvme/discovery.js';
 export { NvmeStatusError } from '../nvme/status.js';
 export type { NvmeTransport } from '../nvme/target-connection.js';
 export {
   type NamespaceCounters,
+  type NvmeHostSecrets,
   type NvmeSubsystemOptions,
   NvmeTargetServer,
   type NvmeTargetServerOptions,

@@ -1,7 +1,8 @@
 /** A namespace of an NVMe over Fabrics target as a disk, without a kernel module. */
 
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
 import { NS_PER_MS } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -11,8 +12,9 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
+import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
 import { NvmeDisk } from '../nvme/host/nvme-disk.js';
-import { type NamespaceIdentity, NvmeHost } from '../nvme/host/nvme-host.js';
+import { type NamespaceIdentity, NvmeHost, type NvmeHostOptions } from '../nvme/host/nvme-host.js';
 import { NVME_PORT } from '../nvme/opcodes.js';
 import { DNR, NvmeStatusError } from '../nvme/status.js';
 import { checkNqn } from '../nvme/subsystem.js';
@@ -32,6 +34,10 @@ export interface OpenNvmeOptions {
   readonly device?: RdmaDevice;
   /** NQN of this host. Default: a random one. */
   readonly hostNqn?: string;
+  /** Secret of DH-HMAC-CHAP by which this host proves who it is; it belongs to `hostNqn`. */
+  readonly secret?: string;
+  /** The target must prove that it has this secret. */
+  readonly controllerSecret?: string;
   /** I/O queues, 1..64; the target may give fewer. Default 1. */
   readonly ioQueues?: number;
   /** Entries of an I/O queue, 2..128: one more than the commands under way. Default 64. */
@@ -51,6 +57,8 @@ const OPTIONS: OptionNames<OpenNvmeOptions> = {
   nsid: true,
   device: true,
   hostNqn: true,
+  secret: true,
+  controllerSecret: true,
   ioQueues: true,
   entries: true,
   digests: true,
@@ -60,6 +68,22 @@ const OPTIONS: OptionNames<OpenNvmeOptions> = {
 const KEEP_ALIVE_MS = 5_000;
 const LOSS_TIMEOUT_MS = 600_000;
 const RECONNECT_DELAY_NS = 1_000 * NS_PER_MS;
+
+/** What `NvmeHost` needs of secrets as text. Throws ERR_ROCE_MALFORMED for one that is none, ERR_ROCE_CONFLICT for a target's without the host's own. */
+export function hostAuthentication(
+  secret: string | undefined,
+  controllerSecret: string | undefined,
+): NvmeHostOptions['authentication'] {
+  if (secret === undefined) {
+    if (controllerSecret === undefined) return undefined;
+    throw new RoceError('ERR_ROCE_CONFLICT', 'a target proves itself only to a host that does', 'give the secret, too');
+  }
+  return {
+    secret: DhchapSecret.parse(secret),
+    controllerSecret: controllerSecret === undefined ? undefined : DhchapSecret.parse(controllerSecret),
+    randomBytes,
+  };
+}
 
 /** Who a host is. */
 export interface HostName {
@@ -78,7 +102,7 @@ export function newHostName(): HostName {
 /**
  * Connects to a target and opens a namespace. When the connection fails, requests wait while it is made anew; what was under way is sent again.
  * Rejects with ERR_ROCE_CONNECT if the target cannot be reached, NvmeStatusError if it refuses, ERR_ROCE_NOT_FOUND for a namespace that there is
- * not, ERR_ROCE_MALFORMED for a name that is no NQN, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+ * not, ERR_ROCE_MALFORMED for a name that is no NQN or a secret that is none, ERR_ROCE_UNKNOWN_NAME for an unknown option.
  */
 export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
   checkOptions('openNvme', options, OPTIONS);
@@ -240,6 +264,7 @@ class ReconnectingDisk implements BlockDevice {
 
 function connectHost(options: OpenNvmeOptions, dialer: NvmeDialer, name: HostName): Promise<NvmeHost> {
   const { nqn, hostNqn = name.hostNqn, ioQueues = 1, entries = 64, keepAliveMs = KEEP_ALIVE_MS } = options;
+  const authentication = hostAuthentication(options.secret, options.controllerSecret);
   return NvmeHost.connect({
     dial: (qid, count) => dialer.dial(qid, count),
     clock: SYSTEM_CLOCK,
@@ -249,5 +274,6 @@ function connectHost(options: OpenNvmeOptions, dialer: NvmeDialer, name: HostNam
     ioQueues,
     entries,
     keepAliveMs,
+    ...(authentication !== undefined && { authentication }),
   });
 }

@@ -37,6 +37,28 @@ export interface ConnectRequest {
   readonly hostnqn: string;
 }
 
+/** Dword 0 of the answer to Connect: the host must authenticate itself on the queue (AUTHREQ.ATR). */
+export const AUTHENTICATION_REQUIRED = 1 << 17;
+
+/** Security protocol of Authentication Send and Receive, with its specific fields: NVMe over Fabrics, 1, 1. */
+const SECURITY_PROTOCOL = Buffer.of(1, 1, 0xe9);
+/** Bytes of the longest message: two results of the longest hash, and a public value of 8192 bits. */
+export const AUTHENTICATION_BYTES_MAX = 4096;
+
+/** Length of the data of Authentication Send or Receive. Throws the status to answer with. */
+export function authenticationBytes({ bytes }: NvmeCommand): number {
+  const length = bytes.readUInt32LE(44);
+  const isKnown = SECURITY_PROTOCOL.equals(bytes.subarray(41, 44));
+  if (!isKnown || length === 0 || length > AUTHENTICATION_BYTES_MAX) throw refuse(STATUS.INVALID_FIELD);
+  return length;
+}
+
+/** Writes the fields of Authentication Send or Receive into a command. */
+export function writeAuthentication(sqe: Buffer, length: number): void {
+  sqe.set(SECURITY_PROTOCOL, 41);
+  sqe.writeUInt32LE(length, 44);
+}
+
 /** Names of parameters that a target may refuse. */
 export type ConnectParameter = 'qid' | 'entries' | 'cntlid' | 'subnqn' | 'hostnqn';
 

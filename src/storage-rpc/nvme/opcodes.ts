@@ -10,7 +10,13 @@ export const NQN_BYTES_MAX = 223;
 /** Commands of fabrics, on every queue. */
 export const OP_FABRICS = 0x7f;
 /** Fabrics command types. */
-export const FCTYPE = { PROPERTY_SET: 0x00, CONNECT: 0x01, PROPERTY_GET: 0x04 } as const;
+export const FCTYPE = {
+  PROPERTY_SET: 0x00,
+  CONNECT: 0x01,
+  PROPERTY_GET: 0x04,
+  AUTHENTICATION_SEND: 0x05,
+  AUTHENTICATION_RECEIVE: 0x06,
+} as const;
 
 /** Commands of the admin queue. */
 export const ADMIN = {

@@ -52,6 +52,8 @@ export const STATUS = {
   CONNECT_INVALID_PARAMETERS: 0x182,
   /** Connect: the host may not use the subsystem. */
   CONNECT_INVALID_HOST: 0x184,
+  /** The host has not authenticated itself on this queue. */
+  AUTHENTICATION_REQUIRED: 0x191,
   /** The medium did not take the data. */
   WRITE_FAULT: 0x280,
   /** The medium did not give the data. */

@@ -3,6 +3,7 @@
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { NAMESPACE_CHANGED } from './async-events.js';
+import type { HostSecrets } from './auth/target-authentication.js';
 import type { NvmeController } from './controller.js';
 import { Namespace, type NamespaceInit } from './namespace.js';
 import { NQN_BYTES_MAX } from './opcodes.js';
@@ -17,6 +18,8 @@ export interface SubsystemInit {
   readonly namespaces: readonly NamespaceInit[];
   /** NQNs of the hosts that may connect. Default: any. */
   readonly hosts?: readonly string[];
+  /** Secrets of hosts by NQN. With it only these hosts may connect, and must authenticate themselves. */
+  readonly secrets?: ReadonlyMap<string, HostSecrets>;
 }
 
 /** A subsystem, with the controllers that hosts have of it. */
@@ -31,14 +34,16 @@ export class Subsystem {
   readonly controllers = new Set<NvmeController>();
   readonly #namespaces = new Map<number, Namespace>();
   readonly #hosts: ReadonlySet<string> | undefined;
+  readonly #secrets: ReadonlyMap<string, HostSecrets> | undefined;
 
   /** Throws ERR_ROCE_MALFORMED for a name that is no NQN, and as {@link Namespace} does. */
-  constructor({ nqn, serial, namespaces, hosts }: SubsystemInit, kind: 'io' | 'discovery' = 'io') {
+  constructor({ nqn, serial, namespaces, hosts, secrets }: SubsystemInit, kind: 'io' | 'discovery' = 'io') {
     checkNqn(nqn);
     hosts?.forEach(checkNqn);
     this.nqn = nqn;
     this.serial = serial;
     this.kind = kind;
+    this.#secrets = secrets;
     this.#hosts = hosts === undefined ? undefined : new Set(hosts);
     for (const init of namespaces) this.addNamespace(init);
   }
@@ -55,7 +60,12 @@ export class Subsystem {
 
   /** Whether the host may use it. */
   allows(hostNqn: string): boolean {
-    return this.#hosts === undefined || this.#hosts.has(hostNqn);
+    return this.#hosts?.has(hostNqn) !== false && this.#secrets?.has(hostNqn) !== false;
+  }
+
+  /** What the host must prove itself by; undefined: by nothing. */
+  secretsOf(hostNqn: string): HostSecrets | undefined {
+    return this.#secrets?.get(hostNqn);
   }
 
   /** Adds a namespace; hosts are told. Throws ERR_ROCE_CONFLICT if the ID is taken, and as {@link Namespace} does. */

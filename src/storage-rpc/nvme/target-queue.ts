@@ -5,11 +5,18 @@ import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { type AdminContext, executeAdmin, expectNamespace } from './admin-commands.js';
 import type { AnaPort } from './ana.js';
+import type { TargetAuthentication } from './auth/target-authentication.js';
 import type { NvmeCommand } from './capsule.js';
 import { CommandData } from './command-data.js';
 import type { CommandFault, CommandFaults } from './command-faults.js';
 import type { NvmeController } from './controller.js';
-import { CONNECT_DATA_BYTES, type ConnectRequest, readConnect } from './fabrics.js';
+import {
+  AUTHENTICATION_REQUIRED,
+  authenticationBytes,
+  CONNECT_DATA_BYTES,
+  type ConnectRequest,
+  readConnect,
+} from './fabrics.js';
 import { executeIo } from './io-commands.js';
 import { FCTYPE, IO, NSID_ALL, OP_FABRICS } from './opcodes.js';
 import { executeReservation, isReservationCommand } from './reservation-commands.js';
@@ -17,7 +24,7 @@ import { type DataPlace, readSgl } from './sgl.js';
 import { NvmeStatusError, refuse, STATUS } from './status.js';
 import type { IncomingCapsule, TargetConnection } from './target-connection.js';
 
-/** A queue that has not connected after this time ends. */
+/** A queue that has not connected, and authenticated where it must, after this time ends. */
 const CONNECT_LIMIT_NS = 10 * NS_PER_S;
 /** Completions carry this where the host does without flow control of the submission queue. */
 const NO_SQ_HEAD = 0xffff;
@@ -38,12 +45,16 @@ export interface QueueContext extends AdminContext {
   };
   /** The controller for a queue that connects: a new one, or the one that it belongs to. Throws the status to answer with. */
   connect(request: ConnectRequest, queue: TargetQueue): NvmeController;
+  /** What the host of the request has to prove; undefined: nothing. */
+  authentication(request: ConnectRequest): TargetAuthentication | undefined;
 }
 
 /** What Connect has made of a queue. */
 interface Connected {
   readonly controller: NvmeController;
   readonly request: ConnectRequest;
+  /** Undefined: the host need not prove anything. */
+  readonly authentication: TargetAuthentication | undefined;
 }
 
 /** One queue of a host, from its connection on. */
@@ -68,14 +79,14 @@ export class TargetQueue {
     connection.onCapsule = (capsule) => void this.#serve(capsule);
     connection.onFailure = (error) => this.end(error);
     this.#cancelLimit = context.clock.wakeAt(context.clock.nowNs() + CONNECT_LIMIT_NS, () => {
-      if (this.#connected === undefined)
-        this.end(new RoceError('ERR_ROCE_CONNECT', 'the queue did not connect in time'));
+      if (!this.isConnected) this.end(new RoceError('ERR_ROCE_CONNECT', 'the queue did not connect in time'));
     });
   }
 
-  /** The connection has said, and proved by a Connect, what it came for. */
+  /** The host has said by Connect what it came for, and proved who it is if it must. */
   get isConnected(): boolean {
-    return this.#connected !== undefined;
+    const connected = this.#connected;
+    return connected !== undefined && connected.authentication?.isAuthenticated !== false;
   }
 
   /** The connection that carries it. */
@@ -96,12 +107,13 @@ export class TargetQueue {
   async #serve(capsule: IncomingCapsule): Promise<void> {
     if (this.#ended) return;
     if (this.#outstanding >= (this.#connected?.request.entries ?? 1)) {
+      capsule.release();
       this.end(new RoceError('ERR_ROCE_LIMIT', 'the host has more commands under way than its queue has entries'));
       return;
     }
     this.#outstanding++;
     this.#context.counters.commands++;
-    this.#connected?.controller.onCommand();
+    if (this.isConnected) this.#connected!.controller.onCommand();
     const { command } = capsule;
     const fault = this.#faultOf(command);
     let data: CommandData | undefined;
@@ -174,6 +186,7 @@ export class TargetQueue {
     const connected = this.#connected;
     if (command.opcode === OP_FABRICS) return this.#executeFabrics(command, data);
     if (connected === undefined) throw refuse(STATUS.INVALID_OPCODE);
+    this.#expectAuthenticated();
     const { controller, request } = connected;
     if (request.qid === 0) return BigInt(await executeAdmin(controller, command, data, this.#context));
     const { hostId, port, subsystem } = controller;
@@ -192,6 +205,10 @@ export class TargetQueue {
     const connected = this.#connected;
     if (command.fctype === FCTYPE.CONNECT) return this.#connect(command, data);
     if (connected === undefined) throw refuse(STATUS.INVALID_OPCODE);
+    if (command.fctype === FCTYPE.AUTHENTICATION_SEND || command.fctype === FCTYPE.AUTHENTICATION_RECEIVE) {
+      return this.#authenticate(command, data, connected);
+    }
+    this.#expectAuthenticated();
     const { controller, request } = connected;
     if (request.qid !== 0) throw refuse(STATUS.INVALID_OPCODE);
     const bytes = (command.bytes[40] & 1) === 1 ? 8 : 4;
@@ -212,8 +229,30 @@ export class TargetQueue {
     const request = readConnect(command, await data.fetch(CONNECT_DATA_BYTES));
     if (this.#ended) throw refuse(STATUS.ABORTED);
     const controller = this.#context.connect(request, this);
-    this.#connected = { controller, request };
+    const authentication = this.#context.authentication(request);
+    this.#connected = { controller, request, authentication };
+    if (authentication !== undefined) return BigInt(controller.id | AUTHENTICATION_REQUIRED);
     this.#cancelLimit();
     return BigInt(controller.id);
+  }
+
+  #expectAuthenticated(): void {
+    if (!this.isConnected) throw refuse(STATUS.AUTHENTICATION_REQUIRED);
+  }
+
+  async #authenticate(command: NvmeCommand, data: CommandData, { authentication }: Connected): Promise<bigint> {
+    if (authentication === undefined) throw refuse(STATUS.INVALID_OPCODE);
+    const length = authenticationBytes(command);
+    if (command.fctype === FCTYPE.AUTHENTICATION_SEND) {
+      const bytes = await data.fetch(length);
+      authentication.onMessage(Buffer.from(bytes.buffer, bytes.byteOffset, length));
+    } else {
+      const message = authentication.fetch();
+      if (message === undefined) throw refuse(STATUS.COMMAND_SEQUENCE_ERROR);
+      if (message.length > length) throw refuse(STATUS.INVALID_FIELD);
+      await data.give(message, length);
+    }
+    if (authentication.isAuthenticated) this.#cancelLimit();
+    return 0n;
   }
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { AnaPort, type AnaState } from './ana.js';
 import { ANA_CHANGED, DISCOVERY_CHANGED } from './async-events.js';
+import { TargetAuthentication } from './auth/target-authentication.js';
 import type { CommandFaults } from './command-faults.js';
 import { NvmeController } from './controller.js';
 import { discoveryLog, type NvmePort } from './discovery.js';
@@ -27,6 +28,8 @@ export interface NvmeTargetInit {
   readonly firmware: string;
   /** Rules for I/O commands that fail or are slow. */
   readonly faults?: CommandFaults;
+  /** Unpredictable bytes, for authentication. */
+  readonly randomBytes: (count: number) => Buffer;
 }
 
 /** Controllers of all hosts together; one more is answered with a busy target. */
@@ -78,6 +81,7 @@ export class NvmeTarget {
       counters: this.counters,
       discoveryLog: (hostNqn) => this.#discoveryLog(hostNqn),
       connect: (request, queue) => this.#connect(request, queue),
+      authentication: (request) => this.#authentication(request),
     };
   }
 
@@ -196,6 +200,12 @@ export class NvmeTarget {
     if (!controller.properties.takesQueues) throw refuseParameter('cntlid');
     if (controller.hasQueue(qid)) throw refuseParameter('qid', STATUS.CONNECT_BUSY);
     return controller;
+  }
+
+  #authentication({ subnqn, hostnqn: hostNqn }: ConnectRequest): TargetAuthentication | undefined {
+    const secrets = this.#subsystems.get(subnqn)?.secretsOf(hostNqn);
+    const { randomBytes } = this.#init;
+    return secrets && new TargetAuthentication({ hostNqn, subsystemNqn: subnqn, randomBytes }, secrets);
   }
 
   #freeId(): number {

@@ -3,6 +3,7 @@
 import type { Clock } from '../../../core/clock.js';
 import { RoceError } from '../../../core/errors.js';
 import { NS_PER_MS } from '../../../core/units.js';
+import { authenticate, type HostAuthenticationInit } from '../auth/host-authentication.js';
 import {
   type DiscoveredSubsystem,
   discoveryLogBytes,
@@ -10,7 +11,14 @@ import {
   readDiscoveryHeader,
   readDiscoveryLog,
 } from '../discovery.js';
-import { CNTLID_DYNAMIC, type ConnectRequest, writeConnect } from '../fabrics.js';
+import {
+  AUTHENTICATION_BYTES_MAX,
+  AUTHENTICATION_REQUIRED,
+  CNTLID_DYNAMIC,
+  type ConnectRequest,
+  writeAuthentication,
+  writeConnect,
+} from '../fabrics.js';
 import { IDENTIFY_BYTES } from '../identify.js';
 import { ADMIN, CNS, FCTYPE, FEATURE, LOG, OP_FABRICS, PROPERTY } from '../opcodes.js';
 import type { HostConnection } from './host-connection.js';
@@ -34,6 +42,8 @@ export interface NvmeHostOptions {
   readonly entries: number;
   /** Keep-alive timeout in ms; 0: none. */
   readonly keepAliveMs: number;
+  /** What the host proves itself by, and asks of the target. Absent: a target that asks for it cannot be used. */
+  readonly authentication?: Pick<HostAuthenticationInit, 'secret' | 'controllerSecret' | 'randomBytes'>;
 }
 
 /** What a controller says of itself. */
@@ -238,7 +248,32 @@ export class NvmeHost {
     if (queue.connection.transport === 'tcp') queue.connection.inCapsuleBytes = 8192;
     const fill = (sqe: Buffer) => void fields.copy(sqe, 40, 40);
     const { result } = await queue.execute({ opcode: OP_FABRICS, nsid: FCTYPE.CONNECT, fill, out });
+    await this.#authenticate(queue, (Number(result & 0xffff_ffffn) & AUTHENTICATION_REQUIRED) !== 0);
     return Number(result & 0xffffn);
+  }
+
+  async #authenticate(queue: HostQueue, isRequired: boolean): Promise<void> {
+    const { nqn: subsystemNqn, hostNqn, authentication } = this.#options;
+    if (authentication === undefined) {
+      if (!isRequired) return;
+      throw new RoceError('ERR_ROCE_CONNECT', 'the target asks for authentication', 'give the secret of this host');
+    }
+    // A target that asks for nothing could be anybody: it must not get around the proof that the host wants of it.
+    if (!isRequired && authentication.controllerSecret === undefined) return;
+    const fill = (length: number) => (sqe: Buffer) => writeAuthentication(sqe, length);
+    await authenticate({
+      ...authentication,
+      hostNqn,
+      subsystemNqn,
+      send: async (out) => {
+        await queue.execute({ opcode: OP_FABRICS, nsid: FCTYPE.AUTHENTICATION_SEND, fill: fill(out.length), out });
+      },
+      receive: async () => {
+        const into = Buffer.alloc(AUTHENTICATION_BYTES_MAX);
+        await queue.execute({ opcode: OP_FABRICS, nsid: FCTYPE.AUTHENTICATION_RECEIVE, fill: fill(into.length), into });
+        return into;
+      },
+    });
   }
 
   async #enable(): Promise<void> {

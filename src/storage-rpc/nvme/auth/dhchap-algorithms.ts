@@ -1,0 +1,136 @@
+/** Hashes and Diffie-Hellman groups of DH-HMAC-CHAP (NVMe base specification 2.0 §8.13.5.4; RFC 7919), and what is computed with them. */
+
+import { createDiffieHellman, createHash, createHmac, type DiffieHellman } from 'node:crypto';
+import { RoceError } from '../../../core/errors.js';
+
+/** A hash function by its number in the protocol. */
+export interface DhchapHash {
+  /** HMAC hash function identifier. */
+  readonly id: number;
+  /** Its name in OpenSSL. */
+  readonly name: 'sha256' | 'sha384' | 'sha512';
+  /** Length of its results. */
+  readonly bytes: number;
+}
+
+/** The best first. */
+export const DHCHAP_HASHES: readonly DhchapHash[] = [
+  { id: 3, name: 'sha512', bytes: 64 },
+  { id: 2, name: 'sha384', bytes: 48 },
+  { id: 1, name: 'sha256', bytes: 32 },
+];
+
+/** The hash with this number; undefined for another number. */
+export function hashById(id: number): DhchapHash | undefined {
+  return DHCHAP_HASHES.find((hash) => hash.id === id);
+}
+
+/** A group by its number in the protocol. */
+export interface DhchapGroup {
+  /** DH group identifier; 0 is none at all. */
+  readonly id: number;
+  /** Bits of its prime. */
+  readonly bits: number;
+  /** What the formula of RFC 7919 adds. */
+  readonly offset: number;
+}
+
+/** In the order in which a target chooses: the first is strong enough and the cheapest; without a group who listens can try passwords. */
+export const DHCHAP_GROUPS: readonly DhchapGroup[] = [
+  { id: 1, bits: 2048, offset: 560_316 },
+  { id: 2, bits: 3072, offset: 2_625_351 },
+  { id: 3, bits: 4096, offset: 5_736_041 },
+  { id: 4, bits: 6144, offset: 15_705_020 },
+  { id: 5, bits: 8192, offset: 10_965_728 },
+  { id: 0, bits: 0, offset: 0 },
+];
+
+const primes = new Map<number, Buffer>();
+
+/** The prime of a group that has one: 2^b - 2^(b-64) + (floor(2^(b-130) e) + offset) 2^64 - 1 (RFC 7919, appendix A). */
+export function primeOf({ bits, offset }: DhchapGroup): Buffer {
+  let prime = primes.get(bits);
+  if (prime === undefined) {
+    const b = BigInt(bits);
+    let e = 0n;
+    for (let term = 1n << b, k = 1n; term > 0n; term /= k, k++) e += term; // 2^b e; its last bits are cut off below.
+    const value = (1n << b) - (1n << (b - 64n)) + (((e >> 130n) + BigInt(offset)) << 64n) - 1n;
+    prime = Buffer.from(value.toString(16), 'hex');
+    primes.set(bits, prime);
+  }
+  return prime;
+}
+
+/** One side's key pair, made for one exchange. */
+export class DhchapKeyPair {
+  /** Its public value, as long as the prime; empty without a group. */
+  readonly publicValue: Buffer;
+  readonly #prime: Buffer | undefined;
+  readonly #keys: DiffieHellman | undefined;
+
+  constructor(group: DhchapGroup) {
+    if (group.bits === 0) {
+      this.publicValue = Buffer.alloc(0);
+      return;
+    }
+    this.#prime = primeOf(group);
+    const keys = createDiffieHellman(this.#prime, 2);
+    const bytes = keys.generateKeys();
+    this.publicValue = Buffer.concat([Buffer.alloc(group.bits / 8 - bytes.length), bytes]);
+    this.#keys = keys;
+  }
+
+  /** The secret of both sides; undefined without a group. Throws ERR_ROCE_MISMATCH for a public value that none can have (RFC 7919 §5.1). */
+  secretWith(peer: Buffer): Buffer | undefined {
+    if (this.#keys === undefined || this.#prime === undefined) return undefined;
+    const most = Buffer.from(this.#prime);
+    most[most.length - 1] -= 2; // An odd number that ends in 0xff: no borrow.
+    const least = Buffer.alloc(most.length);
+    least[least.length - 1] = 2;
+    const isPossible = peer.length === most.length && peer.compare(least) >= 0 && peer.compare(most) <= 0;
+    if (!isPossible) throw new RoceError('ERR_ROCE_MISMATCH', 'the public value is none of the group');
+    return this.#keys.computeSecret(peer);
+  }
+}
+
+/** What a response is computed from. */
+export interface ResponseInput {
+  /** The negotiated hash. */
+  readonly hash: DhchapHash;
+  /** The key of who responds, for its NQN. */
+  readonly key: Buffer;
+  /** What the other side has sent to be answered. */
+  readonly challenge: Buffer;
+  /** The secret of the key exchange; undefined without a group. */
+  readonly secret: Buffer | undefined;
+  /** Sequence number that came with the challenge. */
+  readonly sequence: number;
+  /** Of the negotiation. */
+  readonly transaction: number;
+  /** Who responds. */
+  readonly role: 'HostHost' | 'Controller';
+  /** NQN of who responds. */
+  readonly own: string;
+  /** NQN of the other side. */
+  readonly other: string;
+}
+
+/** The response to a challenge (§8.13.5.5). */
+export function respond(input: ResponseInput): Buffer {
+  const { hash, key, challenge, secret, sequence, transaction, role, own, other } = input;
+  const augmented =
+    secret === undefined
+      ? challenge
+      : createHmac(hash.name, createHash(hash.name).update(secret).digest()).update(challenge).digest();
+  const numbers = Buffer.alloc(7); // The last byte is SC_C: no secure channel.
+  numbers.writeUInt32LE(sequence, 0);
+  numbers.writeUInt16LE(transaction, 4);
+  return createHmac(hash.name, key)
+    .update(augmented)
+    .update(numbers)
+    .update(role)
+    .update(own)
+    .update(Buffer.alloc(1))
+    .update(other)
+    .digest();
+}

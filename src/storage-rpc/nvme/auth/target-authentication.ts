@@ -1,0 +1,209 @@
+/** The target's side of DH-HMAC-CHAP on one queue: a state machine over the messages that the host sends and fetches. */
+
+import { timingSafeEqual } from 'node:crypto';
+import {
+  DHCHAP_GROUPS,
+  DHCHAP_HASHES,
+  type DhchapGroup,
+  type DhchapHash,
+  DhchapKeyPair,
+  respond,
+} from './dhchap-algorithms.js';
+import {
+  FAILURE,
+  type FailureCode,
+  readConfirmation,
+  readNegotiation,
+  readReply,
+  writeChallenge,
+  writeFailure,
+  writeSuccess,
+} from './dhchap-messages.js';
+import type { DhchapSecret } from './dhchap-secret.js';
+
+/** Secrets of one host at one subsystem. */
+export interface HostSecrets {
+  /** By which the host proves who it is. */
+  readonly host: DhchapSecret;
+  /** By which the target proves who it is, if the host asks; undefined: it cannot. */
+  readonly controller: DhchapSecret | undefined;
+}
+
+/** Who authenticates to whom. */
+export interface AuthenticationParties {
+  /** Name under which the host connects; its secret is transformed by it. */
+  readonly hostNqn: string;
+  /** Name that the host connects to; the target's secret is transformed by it. */
+  readonly subsystemNqn: string;
+  /** Unpredictable bytes. */
+  readonly randomBytes: (count: number) => Buffer;
+}
+
+interface Exchange {
+  readonly transaction: number;
+  readonly hash: DhchapHash;
+  readonly group: DhchapGroup;
+  readonly keys: DhchapKeyPair;
+  readonly challenge: Buffer;
+  readonly sequence: number;
+}
+
+/** What the host is expected to do next. */
+type Step = 'negotiate' | 'fetch' | 'reply' | 'confirm' | 'failed';
+
+/** The host has failed, for the reason that it is told. */
+class Failed extends Error {
+  readonly code: FailureCode;
+  readonly transaction: number | undefined;
+
+  constructor(code: FailureCode, transaction?: number) {
+    super(`reason ${code}`);
+    this.code = code;
+    this.transaction = transaction;
+  }
+}
+
+/** One queue's authentication. Its host may repeat it; a failure is final. */
+export class TargetAuthentication {
+  readonly #parties: AuthenticationParties;
+  readonly #secrets: HostSecrets;
+  #step: Step = 'negotiate';
+  #exchange: Exchange | undefined;
+  /** What the host fetches next. */
+  #message: Buffer | undefined;
+  #afterFetch: Step = 'negotiate';
+  #isAuthenticated = false;
+
+  constructor(parties: AuthenticationParties, secrets: HostSecrets) {
+    this.#parties = parties;
+    this.#secrets = secrets;
+  }
+
+  /** The host has proved who it is, and has not failed since. */
+  get isAuthenticated(): boolean {
+    return this.#isAuthenticated;
+  }
+
+  /** The host has sent a message. */
+  onMessage(message: Buffer): void {
+    const { transaction = 0 } = this.#exchange ?? {};
+    try {
+      this.#take(message);
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+      this.#end();
+      this.#message = writeFailure('target', error.transaction ?? transaction, error.code);
+      this.#afterFetch = 'failed';
+    }
+  }
+
+  #take(message: Buffer): void {
+    const step = this.#step;
+    if (step === 'confirm') {
+      const isContent = readConfirmation(message) === this.#exchange!.transaction;
+      if (isContent) this.#succeed();
+      else this.#end(); // It is not content with this target, and has gone.
+      return;
+    }
+    if (step === 'negotiate') this.#negotiate(message);
+    else if (step === 'reply') this.#judge(message);
+    else throw new Failed(FAILURE.MESSAGE);
+  }
+
+  /** The message for the host; undefined: there is none to fetch. */
+  fetch(): Buffer | undefined {
+    const message = this.#message;
+    if (message === undefined) return undefined;
+    this.#message = undefined;
+    this.#step = this.#afterFetch;
+    // Nothing more comes from a host that does not ask for the target's proof.
+    if (this.#step === 'negotiate') this.#succeed();
+    return message;
+  }
+
+  #negotiate(message: Buffer): void {
+    const offer = readNegotiation(message);
+    if (offer === undefined) throw new Failed(FAILURE.PAYLOAD);
+    const { transaction, secureChannel } = offer;
+    const hash = DHCHAP_HASHES.find(({ id }) => offer.hashes.includes(id));
+    const group = DHCHAP_GROUPS.find(({ id }) => offer.groups.includes(id));
+    if (secureChannel !== 0) throw new Failed(FAILURE.SECURE_CHANNEL, transaction);
+    if (hash === undefined) throw new Failed(FAILURE.HASH, transaction);
+    if (group === undefined) throw new Failed(FAILURE.GROUP, transaction);
+    const { randomBytes } = this.#parties;
+    const keys = new DhchapKeyPair(group);
+    const challenge = randomBytes(hash.bytes);
+    const sequence = (randomBytes(4).readUInt32LE(0) | 1) >>> 0; // Not 0.
+    this.#exchange = { transaction, hash, group, keys, challenge, sequence };
+    const { publicValue } = keys;
+    this.#offer(
+      writeChallenge({ transaction, hash: hash.id, group: group.id, sequence, challenge, publicValue }),
+      'reply',
+    );
+  }
+
+  #judge(message: Buffer): void {
+    const exchange = this.#exchange!;
+    const { transaction, hash, keys, challenge, sequence } = exchange;
+    const reply = readReply(message);
+    if (reply === undefined || reply.transaction !== transaction) throw new Failed(FAILURE.PAYLOAD);
+    const fits =
+      reply.response.length === hash.bytes &&
+      reply.publicValue.length === keys.publicValue.length &&
+      (reply.challenge === undefined || reply.sequence !== 0);
+    if (!fits) throw new Failed(FAILURE.PAYLOAD);
+    let secret: Buffer | undefined;
+    try {
+      secret = keys.secretWith(reply.publicValue);
+    } catch {
+      throw new Failed(FAILURE.PAYLOAD); // No public value of the group.
+    }
+    const { hostNqn, subsystemNqn } = this.#parties;
+    const common = { hash, secret, transaction };
+    const expected = respond({
+      ...common,
+      key: this.#secrets.host.keyOf(hostNqn),
+      challenge,
+      sequence,
+      role: 'HostHost',
+      own: hostNqn,
+      other: subsystemNqn,
+    });
+    if (!timingSafeEqual(expected, reply.response)) throw new Failed(FAILURE.FAILED);
+    if (reply.challenge === undefined) {
+      this.#offer(writeSuccess({ transaction, response: undefined }, hash.bytes), 'negotiate');
+      return;
+    }
+    const { controller } = this.#secrets;
+    if (controller === undefined) throw new Failed(FAILURE.FAILED);
+    const response = respond({
+      ...common,
+      key: controller.keyOf(subsystemNqn),
+      challenge: reply.challenge,
+      sequence: reply.sequence,
+      role: 'Controller',
+      own: subsystemNqn,
+      other: hostNqn,
+    });
+    this.#offer(writeSuccess({ transaction, response }, hash.bytes), 'confirm');
+  }
+
+  #offer(message: Buffer, afterFetch: Step): void {
+    this.#message = message;
+    this.#afterFetch = afterFetch;
+    this.#step = 'fetch';
+  }
+
+  #succeed(): void {
+    this.#isAuthenticated = true;
+    this.#exchange = undefined;
+    this.#step = 'negotiate';
+  }
+
+  #end(): void {
+    this.#isAuthenticated = false;
+    this.#exchange = undefined;
+    this.#message = undefined;
+    this.#step = 'failed';
+  }
+}
