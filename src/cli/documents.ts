@@ -256,6 +256,12 @@ export interface NvmeChangeResult {
   readonly done: string;
 }
 
+/** The fields of `nvme bench --json`. */
+export interface NvmeBenchResult {
+  /** The median run of each combination. */
+  readonly rows: readonly BenchRow[];
+}
+
 /** The fields of `nvme discover --json`. */
 export interface NvmeDiscoverResult {
   /** In the order of the discovery log page. */
@@ -434,6 +440,8 @@ export interface Results {
   readonly 'nvme-target': NvmeTargetResult;
   /** `rocev2 nvme change`. */
   readonly 'nvme-change': NvmeChangeResult;
+  /** `rocev2 nvme bench`. */
+  readonly 'nvme-bench': NvmeBenchResult;
   /** `rocev2 nvme discover`. */
   readonly 'nvme-discover': NvmeDiscoverResult;
   /** `rocev2 nvme list`. */

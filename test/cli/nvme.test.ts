@@ -9,6 +9,7 @@ import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
 import { NvmeTargetServer } from '../../src/storage-rpc/live/nvme-target-server.js';
 import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
+import { openDevice } from '../../src/verbs/open-device.js';
 import { freePort } from './both-sides.js';
 import { type CliResult, run } from './run-in-process.js';
 
@@ -23,6 +24,8 @@ test.each([
   ['change /nowhere.sock paint it', 'is not a change'],
   ['change /nowhere.sock resize disk 1 big', 'big'],
   ['change /nowhere.sock ana rdma ::1 good', 'is not a state'],
+  ['bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --blocks 100', 'multiple of 512'],
+  ['bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --queues 65', 'from 1 to 64'],
   ['list 127.0.0.1', '--nqn'],
   ['list 127.0.0.1 --nqn disk', 'not an NVMe qualified name'],
 ])('nvme %s is a mistake, and says which', async (args, words) => {
@@ -242,6 +245,46 @@ describe('secrets in a file', () => {
     expect(stderr).not.toContain('DHHC-1:00:');
     expect(exitCode).toBe(2);
   });
+});
+
+test('the bench measures a namespace over both transports, and says how fast each was', async () => {
+  const nqn = 'nqn.2026-11.rocev2:disk';
+  const device = await openDevice({ address: '127.0.2.24' });
+  try {
+    const port = await freePort();
+    await using _server = await NvmeTargetServer.open({
+      subsystems: [{ nqn, disks: [new MemoryDevice(1 << 20)] }],
+      devices: [device],
+      tcpAddresses: ['127.0.2.24'],
+      port,
+    });
+    const plan = ['--ops', 'randread,randwrite', '--blocks', '4KiB', '--depths', '4', '-D', '1ms', '--reps', '1'];
+    const args = [
+      '127.0.2.24',
+      '-p',
+      `${port}`,
+      '--nqn',
+      nqn,
+      '--bind',
+      '127.0.2.25',
+      '--engine',
+      'inline',
+      ...plan,
+      '--json',
+    ];
+    const { exitCode, stdout, stderr } = await run(['nvme', 'bench', ...args]);
+    expect(exitCode, stderr).toBe(0);
+    const rows = JSON.parse(stdout).rows as Array<{ transport: string; op: string; iops: number }>;
+    expect(rows.map(({ transport, op }) => `${op} ${transport}`)).toEqual([
+      'randread rdma',
+      'randread tcp',
+      'randwrite rdma',
+      'randwrite tcp',
+    ]);
+    expect(rows.every(({ iops }) => iops > 0)).toBe(true);
+  } finally {
+    await device.close();
+  }
 });
 
 test('a change where no target listens has the exit code of that', async () => {

@@ -1,11 +1,11 @@
 /** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
 
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { uuidBytes, uuidText } from '../../storage-rpc/disk/disk-identity.js';
 import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { addBackendOptions } from '../disk/backend-options.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
-import { BENCH_OPS } from '../disk/bench-run.js';
+import { addPlanOptions } from '../disk/bench-turns.js';
 import { addLimitOptions } from '../disk/limit-options.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
@@ -13,7 +13,6 @@ import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe, type ServeOptions } from '../disk/serve.js';
 import {
   choiceOption,
-  countOption,
   durationOption,
   listOption,
   optionWithDefault,
@@ -131,17 +130,10 @@ function registerBench(disk: Command, io: CliIo): void {
         BENCH_TRANSPORTS.join(),
       ),
     )
-    .option('--nbd <uri>', 'also measure an NBD export; it is OVERWRITTEN')
-    .addOption(
-      optionWithDefault('--ops <list>', BENCH_OPS.join(', '), listOption(choiceOption(BENCH_OPS)), BENCH_OPS.join()),
-    )
-    .addOption(optionWithDefault('--blocks <list>', 'request sizes', listOption(blockOption), '8KiB,1MiB'))
-    .addOption(
-      optionWithDefault('--depths <list>', 'queue depths: requests in flight', listOption(countOption), '1,16,32'),
-    )
-    .addOption(optionWithDefault('-D, --duration <time>', 'duration of one run', durationOption, '500ms'))
-    .option('--reps <n>', 'runs of each combination; the median counts', countOption, 3)
-    .addOption(optionWithDefault('--size <size>', 'size of the disk in memory', sizeOption, '256MiB'));
+    .option('--nbd <uri>', 'also measure an NBD export; it is OVERWRITTEN');
+  addPlanOptions(command, '8KiB,1MiB', '1,16,32').addOption(
+    optionWithDefault('--size <size>', 'size of the disk in memory', sizeOption, '256MiB'),
+  );
   addRdmaOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(
@@ -155,12 +147,6 @@ Examples:
     .action((host: string | undefined, options: BenchOptions & { readonly json?: true }) =>
       runBench(host, options, new Output(io, options.json === true)),
     );
-}
-
-function blockOption(text: string): number {
-  const bytes = sizeOption(text);
-  if (bytes > 0 && bytes % 512 === 0) return bytes;
-  throw new InvalidArgumentError('the block size must be a multiple of 512 bytes.');
 }
 
 const listenOption = textOption(parseSocketAddress);

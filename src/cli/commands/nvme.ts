@@ -5,11 +5,13 @@ import { ANA_STATES } from '../../storage-rpc/nvme/ana.js';
 import { parseCommandFaults } from '../../storage-rpc/nvme/command-faults.js';
 import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
+import { addPlanOptions } from '../disk/bench-turns.js';
 import { addNicOptions } from '../nic-options.js';
+import { type NvmeBenchOptions, runNvmeBench } from '../nvme/bench.js';
 import { CHANGE_FORMS, parseChange } from '../nvme/changes.js';
 import { askForChange } from '../nvme/control.js';
 import { parseDisk } from '../nvme/disk-option.js';
-import { addHostOptions, NVME_TRANSPORTS, type NvmeHostFlags } from '../nvme/host.js';
+import { addHostOptions, addPathOptions, NVME_TRANSPORTS, type NvmeHostFlags } from '../nvme/host.js';
 import { runDiscover, runIdController, runList, type SubsystemFlags } from '../nvme/queries.js';
 import { type NvmeTargetOptions, runNvmeTarget } from '../nvme/target.js';
 import {
@@ -19,6 +21,7 @@ import {
   listOption,
   optionWithDefault,
   portOption,
+  rangeOption,
   sizeOption,
   textOption,
 } from '../options.js';
@@ -39,6 +42,7 @@ Examples:
     );
   registerTarget(nvme, io);
   registerChange(nvme, io);
+  registerBench(nvme, io);
   registerDiscover(nvme, io);
   registerList(nvme, io);
   registerIdController(nvme, io);
@@ -131,6 +135,40 @@ Examples:
       output.line(done);
       output.document('nvme-change', { done });
     });
+}
+
+function registerBench(nvme: Command, io: CliIo): void {
+  const command = nvme
+    .command('bench')
+    .description(
+      'Measure IOPS, latency and CPU time of a namespace over each transport. The CPU time is that of this process, without the target.',
+    )
+    .argument('<host>', 'the target; the namespace is OVERWRITTEN')
+    .requiredOption('--nqn <nqn>', 'NQN of the subsystem', textOption(checkedNqn))
+    .option('--nsid <n>', 'namespace ID', countOption, 1)
+    .addOption(
+      optionWithDefault(
+        '--transports <list>',
+        NVME_TRANSPORTS.join(', '),
+        listOption(choiceOption(NVME_TRANSPORTS)),
+        NVME_TRANSPORTS.join(),
+      ),
+    )
+    .option('--nbd <uri>', 'also measure an NBD export; it is OVERWRITTEN')
+    .option('--queues <n>', 'I/O queues', rangeOption(1, 64), 1);
+  addNicOptions(addPathOptions(addPlanOptions(command, '4KiB,1MiB', '1,32')), 'worker')
+    .option('--seed <n>', 'seed of the offsets', countOption, 1)
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 nvme bench 192.0.2.7 --nqn nqn.2026-11.rocev2:disk
+  rocev2 nvme bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --transports tcp -D 2s --json`,
+    )
+    .action((host: string, options: NvmeBenchOptions & { readonly json?: true }) =>
+      runNvmeBench(host, options, new Output(io, options.json === true)),
+    );
 }
 
 function registerDiscover(nvme: Command, io: CliIo): void {

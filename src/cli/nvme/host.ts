@@ -33,8 +33,14 @@ export interface NvmeHostFlags {
 
 /** Adds the options to a command. */
 export function addHostOptions(command: Command): Command {
+  return addPathOptions(
+    command.option('--transport <name>', NVME_TRANSPORTS.join(', '), choiceOption(NVME_TRANSPORTS), 'tcp'),
+  );
+}
+
+/** Adds those of them that do not depend on the transport. */
+export function addPathOptions(command: Command): Command {
   return command
-    .option('--transport <name>', NVME_TRANSPORTS.join(', '), choiceOption(NVME_TRANSPORTS), 'tcp')
     .option('-p, --port <port>', 'port of the target', portOption, NVME_PORT)
     .option('--bind <address>', 'rdma: IP address of this side (default: from the routing table)', addressOption)
     .option('--host-nqn <nqn>', 'NQN of this host (default: a random one)')

@@ -1,0 +1,80 @@
+/** `rocev2 nvme bench`: random I/O on a namespace over each transport, and on an NBD export beside them if asked for. */
+
+import { NS_PER_US } from '../../core/units.js';
+import { IpAddress } from '../../packet/address.js';
+import { openNvme } from '../../storage-rpc/live/open-nvme.js';
+import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
+import { openBackend } from '../../storage-rpc/open-backend.js';
+import { openDevice } from '../../verbs/open-device.js';
+import type { Contender } from '../disk/bench-run.js';
+import { type BenchPlan, measureInTurns, printRows } from '../disk/bench-turns.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
+import { localAddressTowards } from '../local-address.js';
+import type { NicOptions } from '../nic-options.js';
+import type { Output } from '../output.js';
+import { resolveHost } from '../resolve-host.js';
+import type { NvmeHostFlags } from './host.js';
+import { readSecretsOf } from './secrets-file.js';
+
+/** Options of `rocev2 nvme bench`. */
+export interface NvmeBenchOptions extends Omit<NvmeHostFlags, 'transport'>, NicOptions, BenchPlan {
+  /** NQN of the subsystem. */
+  readonly nqn: string;
+  /** Namespace ID. */
+  readonly nsid: number;
+  /** Transports to measure. */
+  readonly transports: readonly NvmeTransport[];
+  /** I/O queues of each. */
+  readonly queues: number;
+  /** URI of an NBD export. */
+  readonly nbd?: string;
+}
+
+/** Measures, and prints a table. */
+export async function runNvmeBench(name: string, options: NvmeBenchOptions, output: Output): Promise<void> {
+  const opened: AsyncDisposable[] = [];
+  try {
+    const rows = await measureInTurns(await connectAll(name, options, opened), options, output);
+    printRows(rows, output);
+    output.document('nvme-bench', { rows });
+  } finally {
+    for (const resource of opened.reverse()) await resource[Symbol.asyncDispose]();
+  }
+  if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+}
+
+async function connectAll(name: string, options: NvmeBenchOptions, opened: AsyncDisposable[]): Promise<Contender[]> {
+  const { nqn, nsid, port, bind, hostNqn, dhchapKeys, queues: ioQueues, depths, nbd } = options;
+  const secrets = dhchapKeys === undefined ? {} : await readSecretsOf(hostNqn, dhchapKeys);
+  const address = await resolveHost(name);
+  const entries = Math.min(128, Math.max(...depths, 1) + 1);
+  const contenders: Contender[] = [];
+  for (const transport of options.transports) {
+    const common = { address, port, nqn, nsid, ioQueues, entries, ...(hostNqn && { hostNqn }), ...secrets };
+    if (transport === 'tcp') {
+      const disk = await openNvme(common);
+      opened.push(disk);
+      contenders.push({ transport, disk, cpuNs });
+      continue;
+    }
+    const local = bind ?? (await localAddressTowards(IpAddress.parse(address)));
+    const { io, engine, spin } = options;
+    const device = await openDevice({ address: local.text, io, engine, spin });
+    opened.push({ [Symbol.asyncDispose]: () => device.close() });
+    const disk = await openNvme({ ...common, device });
+    opened.push(disk);
+    contenders.push({ transport, disk, cpuNs });
+  }
+  if (nbd !== undefined) {
+    const disk = await openBackend(nbd, undefined);
+    opened.push(disk);
+    contenders.push({ transport: 'nbd', disk, cpuNs });
+  }
+  return contenders;
+}
+
+/** Of this process alone: the target is another. */
+async function cpuNs(): Promise<number> {
+  const { user, system } = process.cpuUsage();
+  return (user + system) * NS_PER_US;
+}
