@@ -1,5 +1,8 @@
 /** An NVMe target and a host of ours on real sockets, over both transports. */
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
 import { NvmeTargetServer, type NvmeTargetServerOptions } from '../../src/storage-rpc/live/nvme-target-server.js';
@@ -37,6 +40,23 @@ describe('over TCP', () => {
     const read = Buffer.alloc(8192);
     await disk.read(0, read.length, read);
     expect([read[0], read[4096]]).toEqual([1, 2]);
+  });
+
+  it('is fenced by a reservation that another host left at the target before', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+    const reservations = join(folder, 'reservations.json');
+    const holder = '02'.repeat(16);
+    const state = { registrants: [[holder, '22']], type: 1, holder };
+    writeFileSync(reservations, JSON.stringify({ version: 1, namespaces: { [`${NQN} 1`]: state } }));
+    try {
+      const store = new MemoryDevice(CONTRACT_DISK_BYTES);
+      await using server = await serve(store, { tcpAddresses: [HERE], port: 0, reservations });
+      await using disk = await openNvme({ address: HERE, port: server.ports[0].port, nqn: NQN });
+      await disk.read(0, 512, Buffer.alloc(512));
+      await expect(disk.write(0, Buffer.alloc(512))).rejects.toThrow('reservation conflict');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('fails what waits for a target that does not come back, after the time limit', async () => {

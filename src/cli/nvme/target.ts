@@ -37,6 +37,8 @@ export interface NvmeTargetOptions extends NicOptions {
   readonly loss?: string;
   /** File of secrets of DH-HMAC-CHAP. */
   readonly dhchapKeys?: string;
+  /** File of reservations that outlive the target. */
+  readonly reservations?: string;
   /** Fault rules of commands, as `parseCommandFaults` takes them. */
   readonly fault?: string;
   /** Path of the Unix socket that takes changes. */
@@ -81,6 +83,7 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     tcpAddresses: transport.includes('tcp') ? bind.map(({ text }) => text) : [],
     port,
     firmware: packageVersion(),
+    ...(options.reservations !== undefined && { reservations: options.reservations }),
     ...(options.fault !== undefined && { faults: options.fault }),
     ...(options.seed !== undefined && { seed: options.seed }),
   });

@@ -38,6 +38,7 @@ import { NvmeTarget } from '../nvme/target.js';
 import type { TargetQueue } from '../nvme/target-queue.js';
 import { TcpTargetConnection } from '../nvme/tcp/tcp-target-connection.js';
 import { BufferPool, type Slab } from '../pool/buffer-pool.js';
+import { ReservationFile } from './reservation-file.js';
 import { SocketStream } from './socket-stream.js';
 
 /** A subsystem of a target server. */
@@ -78,6 +79,8 @@ export interface NvmeTargetServerOptions {
   readonly poolBytesMax?: number;
   /** Firmware revision that hosts see, at most 8 characters. */
   readonly firmware?: string;
+  /** Path of the file that keeps reservations which hosts want to outlive the target. Absent: they end with it, and hosts cannot ask for more. */
+  readonly reservations?: string;
   /** Rules for I/O commands that fail or are slow, as in docs/nvme.md. */
   readonly faults?: string;
   /** Seed of rules with a probability. Default: a random one. */
@@ -91,6 +94,7 @@ const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
   port: true,
   poolBytesMax: true,
   firmware: true,
+  reservations: true,
   faults: true,
   seed: true,
 };
@@ -117,6 +121,7 @@ interface RdmaService {
 export class NvmeTargetServer implements AsyncDisposable {
   readonly #target: NvmeTarget;
   readonly #faults: CommandFaults | undefined;
+  readonly #reservations: ReservationFile | undefined;
   readonly #pool: BufferPool<Slab>;
   readonly #door = new Door(CONNECTION_LIMITS);
   readonly #listeners: Server[] = [];
@@ -124,13 +129,14 @@ export class NvmeTargetServer implements AsyncDisposable {
   /** Connections that are being made. */
   readonly #accepting = new Set<Promise<void>>();
 
-  private constructor(options: NvmeTargetServerOptions) {
+  private constructor(options: NvmeTargetServerOptions, reservations: ReservationFile | undefined) {
+    this.#reservations = reservations;
     const { subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX, faults, seed = randomInt(2 ** 31) } = options;
     if (faults !== undefined) {
       this.#faults = new CommandFaults(parseCommandFaults(faults), new SeededRandom(seed).stream('nvme faults'));
     }
     this.#target = new NvmeTarget({
-      subsystems: subsystems.map(subsystemInit),
+      subsystems: subsystems.map((subsystem) => subsystemInit(subsystem, reservations)),
       clock: SYSTEM_CLOCK,
       firmware,
       randomBytes,
@@ -151,7 +157,9 @@ export class NvmeTargetServer implements AsyncDisposable {
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
     const { devices = [], tcpAddresses = [], port = NVME_PORT, poolBytesMax } = options;
-    const server = new NvmeTargetServer(options);
+    const reservations =
+      options.reservations === undefined ? undefined : await ReservationFile.open(options.reservations);
+    const server = new NvmeTargetServer(options, reservations);
     try {
       const ports: NvmePort[] = [];
       for (const device of devices) {
@@ -203,7 +211,7 @@ export class NvmeTargetServer implements AsyncDisposable {
     const used = new Set(subsystem.namespaces.map(({ nsid }) => nsid));
     let nsid = 1;
     while (used.has(nsid)) nsid++;
-    subsystem.addNamespace(namespaceInit(nqn, nsid, disk, readOnly));
+    subsystem.addNamespace(namespaceInit(nqn, nsid, disk, { readOnly, reservations: this.#reservations }));
     return nsid;
   }
 
@@ -363,11 +371,14 @@ function refusalOf(sends: number, receives: number, { responderResources }: CmRe
 }
 
 /** Serial number and namespace IDs follow from the name alone, so that hosts find the same after a restart. */
-function subsystemInit({ nqn, disks, hosts, hostSecrets, readOnly = false }: NvmeSubsystemOptions): SubsystemInit {
+function subsystemInit(
+  { nqn, disks, hosts, hostSecrets, readOnly = false }: NvmeSubsystemOptions,
+  reservations: ReservationFile | undefined,
+): SubsystemInit {
   return {
     nqn,
     serial: digest(nqn).toString('hex', 0, 10),
-    namespaces: disks.map((disk, i) => namespaceInit(nqn, i + 1, disk, readOnly)),
+    namespaces: disks.map((disk, i) => namespaceInit(nqn, i + 1, disk, { readOnly, reservations })),
     ...(hosts !== undefined && { hosts }),
     ...(hostSecrets !== undefined && { secrets: new Map(hostSecrets.map(secretsOf)) }),
   };
@@ -378,8 +389,15 @@ function secretsOf({ hostNqn, secret, controllerSecret }: NvmeHostSecrets): [str
   return [hostNqn, { host: DhchapSecret.parse(secret), controller }];
 }
 
-function namespaceInit(nqn: string, nsid: number, disk: BlockDevice, readOnly: boolean): NamespaceInit {
-  return { nsid, disk, readOnly, uuid: uuidFrom(digest(`${nqn} ${nsid}`)) };
+function namespaceInit(
+  nqn: string,
+  nsid: number,
+  disk: BlockDevice,
+  { readOnly, reservations }: { readOnly: boolean; reservations: ReservationFile | undefined },
+): NamespaceInit {
+  const uuid = uuidFrom(digest(`${nqn} ${nsid}`));
+  const reservationStore = reservations?.storeOf(nqn, nsid);
+  return { nsid, disk, readOnly, uuid, ...(reservationStore !== undefined && { reservationStore }) };
 }
 
 function digest(text: string): Buffer {
