@@ -21,7 +21,7 @@ import { Door } from '../door.js';
 import type { AnaState } from '../nvme/ana.js';
 import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
 import type { HostSecrets } from '../nvme/auth/target-authentication.js';
-import { CommandFaults, parseCommandFaults } from '../nvme/command-faults.js';
+import { type CommandFaultCount, CommandFaults, parseCommandFaults } from '../nvme/command-faults.js';
 import type { NvmePort } from '../nvme/discovery.js';
 import type { NamespaceInit } from '../nvme/namespace.js';
 import { NVME_PORT } from '../nvme/opcodes.js';
@@ -188,7 +188,7 @@ export class NvmeTargetServer implements AsyncDisposable {
   }
 
   /** The rules of {@link NvmeTargetServerOptions.faults}, and how often each has struck. */
-  get faults(): CommandFaults['counters'] {
+  get faults(): readonly CommandFaultCount[] {
     return this.#faults?.counters ?? [];
   }
 

@@ -7,7 +7,8 @@
 export type { BlockDevice, BlockExtent, WriteOptions, WriteZeroesOptions } from '../disk/block-device.js';
 export { BLOCK_ERRNOS, BlockDeviceError, type BlockErrno } from '../disk/block-device.js';
 export { MemoryDevice } from '../disk/memory-device.js';
-export type { AnaState } from '../nvme/ana.js';
+export { ANA_STATES, type AnaState } from '../nvme/ana.js';
+export type { CommandFaultCount } from '../nvme/command-faults.js';
 export type { NvmePort } from '../nvme/discovery.js';
 export { NvmeStatusError } from '../nvme/status.js';
 export type { NvmeTransport } from '../nvme/target-connection.js';

@@ -138,6 +138,14 @@ function ruleError(text: string, problem: string): RoceError {
   return new RoceError('ERR_ROCE_MALFORMED', `fault rule '${text}' ${problem}`, `write ${FORM}`);
 }
 
+/** What a rule has done so far. */
+export interface CommandFaultCount {
+  /** The rule as it was written. */
+  readonly rule: string;
+  /** Commands that it struck. */
+  readonly struck: number;
+}
+
 interface RunningRule {
   readonly rule: CommandFaultRule;
   seen: number;
@@ -155,7 +163,7 @@ export class CommandFaults {
   }
 
   /** How often each rule has struck, in their order. */
-  get counters(): ReadonlyArray<{ readonly rule: string; readonly struck: number }> {
+  get counters(): readonly CommandFaultCount[] {
     return this.#rules.map(({ rule: { text }, struck }) => ({ rule: text, struck }));
   }
 
