@@ -48,6 +48,8 @@ export const ERROR_CODES = [
   'ERR_ROCE_ABORTED',
   /** The call did not finish within its `timeoutMs`. */
   'ERR_ROCE_TIMEOUT',
+  /** Another client has taken over: nothing of this one is executed any more. */
+  'ERR_ROCE_FENCED',
   /** A method at the peer failed; `remoteCode` says how. */
   'ERR_ROCE_REMOTE',
 ] as const;

@@ -91,6 +91,8 @@ export interface BlockDevice extends AsyncDisposable {
    * vouches for it.
    */
   readonly storeId?: bigint;
+  /** Whether everything that would change it fails with EPERM. Absent: no. */
+  readonly readOnly?: boolean;
   /** A multiple of {@link blockBytes}; does not change. */
   readonly sizeBytes: number;
   /** Offsets and lengths are multiples of it; a power of two, 1 where any will do. */

@@ -19,17 +19,19 @@ class OpCounter {
     this.latency = new RecentLatency(nowNs);
   }
 
-  async follow(bytes: number, work: () => Promise<void>): Promise<void> {
+  async follow<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     const startNs = this.#nowNs();
     this.requests++;
+    let outcome: T;
     try {
-      await work();
+      outcome = await work();
     } catch (error) {
       this.errors++;
       throw error;
     }
     this.bytes += bytes;
     this.latency.record(this.#nowNs() - startNs);
+    return outcome;
   }
 }
 
@@ -47,6 +49,9 @@ export class WatchedDisk implements BlockDevice {
   readonly blockStatus?: NonNullable<BlockDevice['blockStatus']>;
   /** Present where the disk has it; its requests count as the disk's. */
   readonly view?: () => BlockDevice;
+  /** Present where the disk has it. */
+  readonly readChecked?: NonNullable<BlockDevice['readChecked']>;
+  readonly readOnly: boolean;
   readonly storeId?: bigint;
   readonly identity?: DiskIdentity;
   readonly #disk: BlockDevice;
@@ -60,6 +65,11 @@ export class WatchedDisk implements BlockDevice {
     if (disk.view !== undefined) this.view = () => new WatchedDisk(disk.view!(), nowNs, this.#counters);
     if (disk.storeId !== undefined) this.storeId = disk.storeId;
     if (disk.identity !== undefined) this.identity = disk.identity;
+    this.readOnly = disk.readOnly === true;
+    if (disk.readChecked !== undefined) {
+      this.readChecked = (offset, length, into) =>
+        this.#counters.read.follow(length, () => disk.readChecked!(offset, length, into));
+    }
     if (disk.blockStatus !== undefined) this.blockStatus = disk.blockStatus.bind(disk);
     this.#counters = counters;
   }

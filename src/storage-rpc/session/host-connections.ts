@@ -5,8 +5,10 @@
 
 import type { Clock } from '../../core/clock.js';
 import type { RandomSource } from '../../core/random.js';
+import { NS_PER_S } from '../../core/units.js';
 import type { TransportName } from '../sk/channel.js';
 import { ClientSession, type ClientSessionOptions } from '../sk/client-session.js';
+import { DiskClaim, type DiskClaimOptions, DiskInUse } from '../sk/disk-claim.js';
 import { DurabilityWatch } from '../sk/durability-watch.js';
 import { ExpectedDisk } from '../sk/expected-disk.js';
 import { HostOutage, type OutageState } from './host-outage.js';
@@ -28,7 +30,11 @@ export interface HostConnectionsOptions {
   /** How fast sessions move back; see {@link TransitionOptions}. */
   readonly transition?: Omit<TransitionOptions, 'connections'>;
   /** Terms of each session; see {@link ClientSessionOptions}. */
-  readonly session?: Omit<ClientSessionOptions, 'clock' | 'random' | 'durability' | 'expected'>;
+  readonly session?: Omit<ClientSessionOptions, 'clock' | 'random' | 'durability' | 'expected' | 'claim'>;
+  /** Which disk, and to do what; default: the disk of the session's index, shared. */
+  readonly claim?: DiskClaimOptions;
+  /** Wait for as long as another client writes to the disk. Default: only for a client that is gone, until its lease ends. */
+  readonly standby?: boolean;
   /** UUID of the disk that the host must have; default: the disk that the first session finds. */
   readonly uuid?: string;
   /** Requests fail when the host could not be reached for so long, until it can be; default: they wait for ever. */
@@ -38,6 +44,8 @@ export interface HostConnectionsOptions {
 }
 
 /** A probe must not be slower than so many times the 99th percentile before the failure, or over TCP now, or than what is nobody's fault. */
+/** A disk that is in use is asked for again after so long. */
+const STANDBY_NS = 1e9;
 const PROBE_SLACK = 2;
 const PROBE_FLOOR_NS = 5e6;
 
@@ -57,6 +65,7 @@ export class HostConnections {
   readonly #keepers: SessionKeeper[] = [];
   readonly #durability = new DurabilityWatch();
   readonly #expected: ExpectedDisk;
+  readonly #claim: DiskClaim;
   readonly #outage: HostOutage;
   /** The 99th percentile of requests over RDMA before its last failure; Infinity: not known. */
   #usualP99Ns = Number.POSITIVE_INFINITY;
@@ -69,6 +78,7 @@ export class HostConnections {
   constructor(options: HostConnectionsOptions) {
     this.#options = options;
     this.#expected = new ExpectedDisk(options.uuid);
+    this.#claim = new DiskClaim(options.random, options.claim);
     const { clock, giveUpNs, onNotice = () => {} } = options;
     this.#outage = new HostOutage({ clock, onNotice, ...(giveUpNs !== undefined && { giveUpNs }) });
     this.path = new HostPath({ random: options.random, ...options.path });
@@ -113,9 +123,29 @@ export class HostConnections {
       onReach: (error) => this.#outage.onReach(keeper, error),
       ...(giveUpNs !== undefined && { giveUpNs }),
     });
-    await keeper.connect();
+    await this.#connect(keeper);
     this.#keepers.push(keeper);
     return keeper;
+  }
+
+  /** Makes the first connection, as soon as the disk is free. Rejects with a {@link DiskInUse} where that is not waited for. */
+  async #connect(keeper: SessionKeeper): Promise<void> {
+    const { clock, standby = false, onNotice = () => {} } = this.#options;
+    for (let isFirst = true; ; isFirst = false) {
+      try {
+        await keeper.connect();
+        return;
+      } catch (error) {
+        if (!(error instanceof DiskInUse) || this.#closed) throw error;
+        const { holder, remainingNs } = error;
+        if (holder.isConnected && !standby) throw error;
+        const until = standby
+          ? 'standing by until it is free'
+          : `its writer is gone, and its lease ends in ${Math.ceil(remainingNs / NS_PER_S)} s`;
+        if (isFirst) onNotice(`${error.what}: ${until}`);
+        await new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + STANDBY_NS, resolve));
+      }
+    }
   }
 
   /** Moves every session to a transport now, without holding anything against the other. */
@@ -158,7 +188,7 @@ export class HostConnections {
 
   get #sessionTerms() {
     const { clock, random, session } = this.#options;
-    return { clock, random, expected: this.#expected, ...session };
+    return { clock, random, expected: this.#expected, claim: this.#claim, ...session };
   }
 
   #onFailure(keeper: SessionKeeper, transport: TransportName): void {

@@ -1,6 +1,6 @@
 /**
  * Whether a host can be reached at all, and what to tell the operator of it: one line when an outage begins, when its reason becomes another
- * one that he has to act on, when requests begin to fail, and when it ends. Sans-IO.
+ * one that he has to act on, when requests begin to fail (for good, if another client has taken over the disk), and when it ends. Sans-IO.
  */
 
 import type { Clock } from '../../core/clock.js';
@@ -33,6 +33,7 @@ export class HostOutage {
   readonly #without = new Set<object>();
   #state: OutageState | undefined;
   #gaveUp = false;
+  #isFenced = false;
 
   constructor(options: OutageOptions) {
     this.#options = options;
@@ -57,11 +58,15 @@ export class HostOutage {
     }
     this.#without.add(session);
     const isWrongDisk = error instanceof RoceError && error.code === 'ERR_ROCE_MISMATCH';
+    const isFenced = error instanceof RoceError && error.code === 'ERR_ROCE_FENCED';
     const isNews = this.#state === undefined || this.#state.isWrongDisk !== isWrongDisk;
     if (this.#state === undefined) this.count++;
     const sinceNs = this.#state?.sinceNs ?? now;
     this.#state = { sinceNs, reason: error.message, isWrongDisk };
-    if (now - sinceNs >= giveUpNs) {
+    if (isFenced) {
+      if (!this.#isFenced) onNotice(`FENCED: ${error.message}: requests fail from now on`);
+      this.#isFenced = true;
+    } else if (now - sinceNs >= giveUpNs) {
       if (!this.#gaveUp) onNotice(`no storage server for ${seconds(now - sinceNs)}: requests fail until it is back`);
       this.#gaveUp = true;
     } else if (isNews && isWrongDisk) onNotice(`REFUSED: ${error.message}; requests wait for the right disk`);

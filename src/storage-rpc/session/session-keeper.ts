@@ -9,6 +9,7 @@ import { RoceError } from '../../core/errors.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import type { SkClientChannel, TransportName } from '../sk/channel.js';
 import type { ClientSession } from '../sk/client-session.js';
+import { DiskInUse } from '../sk/disk-claim.js';
 
 /** Makes a connection that can send. */
 export type Dial = () => Promise<SkClientChannel>;
@@ -35,6 +36,8 @@ const PAUSE_MAX_NS = 2e9;
 const DRAIN_NS = 2e9;
 /** How long the end waits for a connection, so that what is under way is answered. */
 const CLOSING_NS = 2e9;
+/** How long the end waits for the server to hear of it; else the lease ends by itself. */
+const GOODBYE_NS = 1e9;
 
 /** One session and the connection it has now. */
 export class SessionKeeper {
@@ -103,6 +106,7 @@ export class SessionKeeper {
   /** Ends the session; requests that are not answered fail with ESHUTDOWN. */
   async close(): Promise<void> {
     this.#closed = true;
+    await this.session.sayGoodbye(GOODBYE_NS);
     await this.session.end(new BlockDeviceError('ESHUTDOWN', 'the session is closed'));
     await this.#work.catch(() => {});
   }
@@ -130,6 +134,10 @@ export class SessionKeeper {
       if (this.#closed) return;
       onReach(error);
       if (error === undefined) return;
+      if (isFinal(error)) {
+        this.session.suspend(new BlockDeviceError('EIO', error.message));
+        return;
+      }
       const now = clock.nowNs();
       if (now - sinceNs >= giveUpNs || now >= this.#hurryAtNs) {
         this.session.suspend(new BlockDeviceError('EIO', `the storage server is gone: ${error.message}`));
@@ -150,9 +158,16 @@ export class SessionKeeper {
         return undefined;
       } catch (error) {
         failure = error as Error;
+        // The transport has done its part.
+        if (failure instanceof DiskInUse || isFinal(failure)) return failure;
         onFailure(transport, failure);
       }
     }
     return failure;
   }
+}
+
+/** Nothing of the session is executed any more, however often it asks. */
+function isFinal(error: Error): boolean {
+  return error instanceof RoceError && error.code === 'ERR_ROCE_FENCED';
 }

@@ -16,6 +16,7 @@ import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
 import { checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { DiskClaim } from './disk-claim.js';
 import { DurabilityWatch, type FlushView } from './durability-watch.js';
 import { ExpectedDisk } from './expected-disk.js';
 import { resumeSession, sessionLow } from './handshake.js';
@@ -64,6 +65,8 @@ export interface ClientSessionOptions {
   readonly durability?: DurabilityWatch;
   /** Shared by sessions to one disk; default: one of its own, which takes any disk first. */
   readonly expected?: ExpectedDisk;
+  /** Which disk, as whom, and to do what; shared by the sessions of a client. Default: one of its own, which shares the disk at the index. */
+  readonly claim?: DiskClaim;
   /** Default 16 MiB. */
   readonly inFlightBytesMax?: number;
   /** Requests that may wait for a slot; default 4096. */
@@ -129,6 +132,7 @@ export class ClientSession {
   readonly durability: DurabilityWatch;
   readonly #view: FlushView;
   readonly #expected: ExpectedDisk;
+  readonly #claim: DiskClaim;
   readonly #slots: Slot[] = [];
   readonly #freeSlots: number[] = [];
   readonly #waiting: Request[] = [];
@@ -149,12 +153,14 @@ export class ClientSession {
   #nothings = 0;
 
   constructor(options: ClientSessionOptions) {
-    const { clock, random, durability = new DurabilityWatch(), expected = new ExpectedDisk(), ...limits } = options;
+    const { clock, random, durability = new DurabilityWatch(), expected = new ExpectedDisk(), ...rest } = options;
+    const { claim = new DiskClaim(random), ...limits } = rest;
     this.#clock = clock;
     this.#random = random;
     this.durability = durability;
     this.#view = durability.view();
     this.#expected = expected;
+    this.#claim = claim;
     this.#limits = { ...DEFAULTS, ...limits };
     checkInlineWriteBytesMax(this.#limits.inlineWriteBytesMax);
     this.#sessionId = this.#newId();
@@ -206,11 +212,18 @@ export class ClientSession {
     this.#epoch++;
     try {
       const { disk, inlineWriteBytesMax, silenceNs } = this.#limits;
-      const sessionId = this.#sessionId;
-      const request = { sessionId, epoch: this.#epoch, inlineWriteBytesMax, disk: this.#expected.facts };
+      const request = {
+        sessionId: this.#sessionId,
+        epoch: this.#epoch,
+        inlineWriteBytesMax,
+        disk: this.#expected.facts,
+        wanted: this.#claim.name,
+        claim: this.#claim.lease,
+      };
       const server = await resumeSession(channel, this.#clock, disk, request, silenceNs);
       if (this.#ended !== undefined) throw this.#ended;
       this.#expected.accept(server.disk);
+      this.#claim.term = server.term;
       this.#adopt(server);
     } catch (error) {
       await channel.close();
@@ -246,6 +259,21 @@ export class ClientSession {
       this.#nothings++;
     }
     for (const { reject } of failed) reject(error);
+  }
+
+  /**
+   * Tells the server that this is the end of the session, and of the client's lease with its last one. Does nothing where there is no connection, or
+   * requests are under way; waits for the answer for `timeoutNs`.
+   */
+  async sayGoodbye(timeoutNs: number): Promise<void> {
+    if (this.#channel === undefined || this.outstanding > 0 || this.#waiting.length > 0) return;
+    let cancel: () => void = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#clock.wakeAt(this.#clock.nowNs() + timeoutNs, resolve);
+    });
+    const closed = this.submit({ op: 'CLOSE', offset: 0, length: 0 }).catch(() => {});
+    await Promise.race([closed, late]);
+    cancel();
   }
 
   /** Ends the connection as if it had failed. */

@@ -2,15 +2,19 @@
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
+import { NS_PER_MS } from '../../core/units.js';
 import type { SkClientChannel } from './channel.js';
 import { checksOf, firstBadBlock } from './data-checks.js';
+import { DiskInUse, fencedBy } from './disk-claim.js';
 import { whyWrong, wrongDisk } from './expected-disk.js';
 import { SK_INLINE, SK_NO_SLOT } from './request.js';
+import type { SkStatus } from './response.js';
 import { decodeResumeResponse, encodeResumeRequest, type ResumeRequest, type ResumeResponse } from './resume.js';
 
 /**
  * Asks to go on with a session. Rejects with ERR_ROCE_CONNECT when the server refuses, does not answer in time, or the channel fails, and with
- * ERR_ROCE_MISMATCH when it has another disk.
+ * ERR_ROCE_MISMATCH when it has another disk, with a {@link DiskInUse} when another client writes to it, with ERR_ROCE_FENCED when others have
+ * written to it since, with ERR_ROCE_NOT_FOUND when there is no such disk.
  */
 export async function resumeSession(
   channel: SkClientChannel,
@@ -27,11 +31,9 @@ export async function resumeSession(
       channel.onFailure = reject;
       channel.onReply = ({ response, list, data }) => {
         const intact = firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
-        const isKnown = response.status === 'OK' || response.status === 'WRONG_DISK';
-        const server = isKnown && intact ? decodeResumeResponse(data) : undefined;
-        if (server === undefined) reject(refusal(response.status));
-        else if (response.status === 'OK') resolve(server);
-        else reject(wrongDisk(whyWrong(resume.disk, server.disk) ?? 'it refuses the session'));
+        const server = intact ? decodeResumeResponse(data) : undefined;
+        if (response.status === 'OK' && server !== undefined) resolve(server);
+        else reject(refusalBy(response.status, server, resume));
       };
       const request = {
         op: 'RESUME',
@@ -53,6 +55,19 @@ export async function resumeSession(
 /** The half of a session's id that stands in every request. */
 export function sessionLow(sessionId: Uint8Array): bigint {
   return Buffer.from(sessionId).readBigUInt64LE(0);
+}
+
+function refusalBy(status: SkStatus, server: ResumeResponse | undefined, { wanted, disk }: ResumeRequest): RoceError {
+  if (status === 'NO_DISK') {
+    const which = wanted === '' ? 'of this number' : `'${wanted}'`;
+    const hint = wanted === '' ? 'name one of its disks' : undefined;
+    return new RoceError('ERR_ROCE_NOT_FOUND', `the storage server has no disk ${which}`, hint);
+  }
+  if (server === undefined) return refusal(status);
+  if (status === 'LEASED') return new DiskInUse(server.holder, server.holderMs * NS_PER_MS);
+  if (status === 'FENCED') return fencedBy(server.holder.label);
+  if (status === 'WRONG_DISK') return wrongDisk(whyWrong(disk, server.disk) ?? 'it refuses the session');
+  return refusal(status);
 }
 
 function refusal(why: string): RoceError {

@@ -34,6 +34,8 @@ export class RemoteDisk implements BlockDevice {
   readonly blockBytes: number;
   /** As the server said when the session was opened. */
   readonly identity: DiskIdentity;
+  /** It cannot be written. */
+  readonly readOnly: boolean;
   readonly #ioBytesMax: number;
   readonly #session: SkSubmitter;
   readonly #server: ResumeResponse;
@@ -50,6 +52,7 @@ export class RemoteDisk implements BlockDevice {
     this.#session = session;
     this.sizeBytes = server.disk.sizeBytes;
     this.identity = server.disk;
+    this.readOnly = server.readOnly;
     this.blockBytes = server.blockBytes;
     this.#ioBytesMax = server.ioBytesMax;
     this.#release = release;
@@ -67,6 +70,7 @@ export class RemoteDisk implements BlockDevice {
 
   async write(offset: number, data: Uint8Array, options: WriteOptions = {}): Promise<void> {
     this.#check(offset, data.length, 'ENOSPC');
+    this.#checkWritable();
     const flags = options.fua === true ? SK_FUA : 0;
     await this.#cut(data.length, this.#ioBytesMax, (at, bytes) => ({
       op: 'WRITE',
@@ -84,11 +88,13 @@ export class RemoteDisk implements BlockDevice {
 
   async trim(offset: number, length: number): Promise<void> {
     this.#check(offset, length, 'EINVAL');
+    this.#checkWritable();
     await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({ op: 'TRIM', offset: offset + at, length: bytes }));
   }
 
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     this.#check(offset, length, 'ENOSPC');
+    this.#checkWritable();
     const flags = (options.fua === true ? SK_FUA : 0) | (options.noHole === true ? SK_NO_HOLE : 0);
     await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({
       op: 'ZERO',
@@ -148,7 +154,9 @@ export class RemoteDisk implements BlockDevice {
     this.#session.hurry?.();
     await Promise.allSettled(this.#underWay);
     // A server that is gone for good cannot flush; what it had acknowledged as durable is.
-    await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0, view: this.#view }).catch(() => {});
+    if (!this.readOnly) {
+      await this.#session.submit({ op: 'FLUSH', offset: 0, length: 0, view: this.#view }).catch(() => {});
+    }
     await this.#release();
   }
 
@@ -170,6 +178,10 @@ export class RemoteDisk implements BlockDevice {
     const forget = () => this.#underWay.delete(done);
     done.then(forget, forget);
     return done;
+  }
+
+  #checkWritable(): void {
+    if (this.readOnly) throw new BlockDeviceError('EPERM', 'the disk can only be read');
   }
 
   #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {

@@ -28,6 +28,8 @@ export const SK_OPS = {
   RESUME: 7,
   /** Where data is: answered with extents. */
   STATUS: 8,
+  /** The client is done with the session, and with its lease if it has no other one. */
+  CLOSE: 9,
 } as const;
 /** Name of an operation. */
 export type SkOp = keyof typeof SK_OPS;

@@ -30,6 +30,10 @@ export const SK_STATUS = {
   NO_DISK: 204,
   /** The disk is not the one that the session has used: the body says which it is. */
   WRONG_DISK: 205,
+  /** Another client writes to the disk: the body says who. */
+  LEASED: 206,
+  /** Others have written since this client had its lease: nothing of it is executed any more. */
+  FENCED: 207,
 } as const;
 /** Name of an outcome; see {@link SK_STATUS}. */
 export type SkStatus = keyof typeof SK_STATUS;

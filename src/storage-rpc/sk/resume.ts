@@ -3,11 +3,15 @@
  * it is and whether it knows the session. Little-endian.
  *
  *     request    0 session id 16   16 epoch 4   20 largest inline write 4   24 the disk that the session has used
- *     response   0 bootId 8   8 zero 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1   27 zero 1   28 largest inline write 4
- *                32 storeId 8   40 the disk
- *     disk       0 size 8   8 generation 8   16 UUID 16   32 length of the name 1   33 name, UTF-8, zeros behind it 63
+ *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 zero 3   128 UUID of the client 16
+ *                144 the disk it asks for, a text   208 who the client is, a text
+ *     response   0 bootId 8   8 zero 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1
+ *                27 flags 1 (1 read-only, 2 the holder has a connection)   28 largest inline write 4   32 storeId 8   40 the disk
+ *                136 term of the lease 4   140 milliseconds that the holder's lease lasts 4   144 the holder, a text
+ *     disk       0 size 8   8 generation 8   16 UUID 16   32 name, a text
+ *     text       0 length 1   1 UTF-8, zeros behind it 63
  *
- * A session that has used no disk yet names size 0 and a UUID of zeros.
+ * A session that has used no disk yet names size 0 and a UUID of zeros. The holder is who has the lease, where that is not the client.
  */
 
 import {
@@ -18,7 +22,7 @@ import {
   uuidBytes,
   uuidText,
 } from '../disk/disk-identity.js';
-
+import { DISK_ACCESSES, type LeaseClaim, type LeaseHolder } from './disk-lease.js';
 import { SK_INLINE_BYTES_MAX, SK_IO_BYTES_MAX, SK_SLOTS_MAX } from './request.js';
 
 /** Which disk, in a request and in its answer. */
@@ -40,6 +44,10 @@ export interface ResumeRequest {
   readonly inlineWriteBytesMax: number;
   /** The disk that the session has used. */
   readonly disk: DiskFacts;
+  /** Name of the disk it asks for; empty: the request names it by its index. */
+  readonly wanted: string;
+  /** As whom, and to do what. */
+  readonly claim: LeaseClaim;
 }
 
 /** What the server answers. */
@@ -60,40 +68,71 @@ export interface ResumeResponse {
   readonly inlineWriteBytesMax: number;
   /** Another number means another life of the store: what had not been flushed may be gone. */
   readonly storeId: bigint;
+  /** The client can only read. */
+  readonly readOnly: boolean;
+  /** Of the client's lease; 0: it has none, or needs none. */
+  readonly term: number;
+  /** Who has the lease, where that is not the client; an empty label where nobody has. */
+  readonly holder: Pick<LeaseHolder, 'label' | 'isConnected'>;
+  /** How long the holder's lease lasts unless it is heard again, 32 bits. */
+  readonly holderMs: number;
 }
 
-const SESSION_ID_BYTES = 16;
-const DISK_BYTES = 33 + DISK_NAME_BYTES_MAX;
-const REQUEST_DISK_AT = 24;
-const REQUEST_BODY_BYTES = REQUEST_DISK_AT + DISK_BYTES;
-const RESPONSE_DISK_AT = 40;
-const RESPONSE_BODY_BYTES = RESPONSE_DISK_AT + DISK_BYTES;
+/** Nobody. */
+export const NO_HOLDER: ResumeResponse['holder'] = { label: '', isConnected: false };
 
-/** The 120 bytes of the body. */
+const SESSION_ID_BYTES = 16;
+const TEXT_BYTES = 1 + DISK_NAME_BYTES_MAX;
+const DISK_BYTES = 32 + TEXT_BYTES;
+const REQUEST_DISK_AT = 24;
+const CLAIM_AT = REQUEST_DISK_AT + DISK_BYTES;
+const WANTED_AT = CLAIM_AT + 8 + UUID_BYTES;
+const CLAIMANT_AT = WANTED_AT + TEXT_BYTES;
+const REQUEST_BODY_BYTES = CLAIMANT_AT + TEXT_BYTES;
+const RESPONSE_DISK_AT = 40;
+const TERM_AT = RESPONSE_DISK_AT + DISK_BYTES;
+const HOLDER_AT = TERM_AT + 8;
+const RESPONSE_BODY_BYTES = HOLDER_AT + TEXT_BYTES;
+const READ_ONLY = 1;
+const HOLDER_CONNECTED = 2;
+
+/** The 272 bytes of the body. */
 export function encodeResumeRequest(request: ResumeRequest): Buffer {
   const out = Buffer.alloc(REQUEST_BODY_BYTES);
   out.set(request.sessionId, 0);
   out.writeUInt32LE(request.epoch, 16);
   out.writeUInt32LE(request.inlineWriteBytesMax, 20);
   writeDisk(out, REQUEST_DISK_AT, request.disk);
+  const { term, access, owner, label } = request.claim;
+  out.writeUInt32LE(term, CLAIM_AT);
+  out[CLAIM_AT + 4] = DISK_ACCESSES.indexOf(access);
+  out.set(uuidBytes(owner), CLAIM_AT + 8);
+  writeText(out, WANTED_AT, request.wanted);
+  writeText(out, CLAIMANT_AT, label);
   return out;
 }
 
-/** Undefined when the body has another length, or names an impossible disk. */
+/** Undefined when the body has another length, or names an impossible disk or access. */
 export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined {
   if (body.length !== REQUEST_BODY_BYTES) return undefined;
   const bytes = Buffer.from(body);
   const disk = readDisk(bytes, REQUEST_DISK_AT);
-  if (disk === undefined) return undefined;
+  const wanted = readText(bytes, WANTED_AT);
+  const label = readText(bytes, CLAIMANT_AT);
+  const access = DISK_ACCESSES[bytes[CLAIM_AT + 4]];
+  if (disk === undefined || wanted === undefined || label === undefined || access === undefined) return undefined;
+  const owner = uuidText(bytes.subarray(CLAIM_AT + 8, CLAIM_AT + 8 + UUID_BYTES));
   return {
     sessionId: bytes.subarray(0, SESSION_ID_BYTES),
     epoch: bytes.readUInt32LE(16),
     inlineWriteBytesMax: bytes.readUInt32LE(20),
     disk,
+    wanted,
+    claim: { owner, access, term: bytes.readUInt32LE(CLAIM_AT), label },
   };
 }
 
-/** The 136 bytes of the body. */
+/** The 208 bytes of the body. */
 export function encodeResumeResponse(response: ResumeResponse): Buffer {
   const out = Buffer.alloc(RESPONSE_BODY_BYTES);
   out.writeBigUInt64LE(response.bootId, 0);
@@ -103,7 +142,11 @@ export function encodeResumeResponse(response: ResumeResponse): Buffer {
   out[26] = response.resumed ? 1 : 0;
   out.writeUInt32LE(response.inlineWriteBytesMax, 28);
   out.writeBigUInt64LE(response.storeId, 32);
+  out[27] = (response.readOnly ? READ_ONLY : 0) | (response.holder.isConnected ? HOLDER_CONNECTED : 0);
   writeDisk(out, RESPONSE_DISK_AT, response.disk);
+  out.writeUInt32LE(response.term, TERM_AT);
+  out.writeUInt32LE(response.holderMs, TERM_AT + 4);
+  writeText(out, HOLDER_AT, response.holder.label);
   return out;
 }
 
@@ -112,7 +155,8 @@ export function decodeResumeResponse(body: Uint8Array): ResumeResponse | undefin
   if (body.length !== RESPONSE_BODY_BYTES) return undefined;
   const bytes = Buffer.from(body);
   const disk = readDisk(bytes, RESPONSE_DISK_AT);
-  if (disk === undefined) return undefined;
+  const label = readText(bytes, HOLDER_AT);
+  if (disk === undefined || label === undefined) return undefined;
   const response = {
     bootId: bytes.readBigUInt64LE(0),
     disk,
@@ -122,29 +166,41 @@ export function decodeResumeResponse(body: Uint8Array): ResumeResponse | undefin
     resumed: bytes[26] === 1,
     inlineWriteBytesMax: bytes.readUInt32LE(28),
     storeId: bytes.readBigUInt64LE(32),
+    readOnly: (bytes[27] & READ_ONLY) !== 0,
+    term: bytes.readUInt32LE(TERM_AT),
+    holder: { label, isConnected: (bytes[27] & HOLDER_CONNECTED) !== 0 },
+    holderMs: bytes.readUInt32LE(TERM_AT + 4),
   };
   return isPossible(response) ? response : undefined;
 }
 
 function writeDisk(out: Buffer, at: number, { sizeBytes, generation, uuid, name }: DiskFacts): void {
-  const text = Buffer.from(name).subarray(0, DISK_NAME_BYTES_MAX);
   out.writeBigUInt64LE(BigInt(sizeBytes), at);
   out.writeBigUInt64LE(BigInt(generation), at + 8);
   out.set(uuidBytes(uuid), at + 16);
-  out[at + 32] = text.length;
-  out.set(text, at + 33);
+  writeText(out, at + 32, name);
 }
 
 /** Undefined: no disk is so. */
 function readDisk(bytes: Buffer, at: number): DiskFacts | undefined {
   const sizeBytes = Number(bytes.readBigUInt64LE(at));
   const generation = Number(bytes.readBigUInt64LE(at + 8));
-  const nameBytes = bytes[at + 32];
-  const isPossible =
-    Number.isSafeInteger(sizeBytes) && Number.isSafeInteger(generation) && nameBytes <= DISK_NAME_BYTES_MAX;
-  if (!isPossible) return undefined;
-  const uuid = uuidText(bytes.subarray(at + 16, at + 16 + UUID_BYTES));
-  return { sizeBytes, generation, uuid, name: bytes.toString('utf8', at + 33, at + 33 + nameBytes) };
+  const name = readText(bytes, at + 32);
+  if (!Number.isSafeInteger(sizeBytes) || !Number.isSafeInteger(generation) || name === undefined) return undefined;
+  return { sizeBytes, generation, uuid: uuidText(bytes.subarray(at + 16, at + 16 + UUID_BYTES)), name };
+}
+
+/** What does not fit is cut off. */
+function writeText(out: Buffer, at: number, text: string): void {
+  const bytes = Buffer.from(text).subarray(0, DISK_NAME_BYTES_MAX);
+  out[at] = bytes.length;
+  out.set(bytes, at + 1);
+}
+
+/** Undefined: it is too long. */
+function readText(bytes: Buffer, at: number): string | undefined {
+  const length = bytes[at];
+  return length <= DISK_NAME_BYTES_MAX ? bytes.toString('utf8', at + 1, at + 1 + length) : undefined;
 }
 
 function isPossible({ disk, blockBytes, ioBytesMax, slots, inlineWriteBytesMax }: ResumeResponse): boolean {

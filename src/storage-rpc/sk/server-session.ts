@@ -7,12 +7,12 @@ import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
 import { type BlockDevice, BlockDeviceError, isWholeBlocks } from '../disk/block-device.js';
 import type { FairClient } from '../fair/fair-queue.js';
-import type { RateLimit } from '../fair/rate-limit.js';
 import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, checksOfCrcs, crcsOfChecks, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { encodeExtents } from './extents.js';
-import { SK_FUA, SK_NO_HOLE, SK_SLOTS_MAX, type SkRequest } from './request.js';
+import { SK_FUA, SK_NO_HOLE, SK_SLOTS_MAX, type SkOp, type SkRequest } from './request.js';
 import type { SkStatus } from './response.js';
+import type { ServedDisk } from './served-disk.js';
 import { SlotTable } from './slot-table.js';
 
 /** What all sessions of a server count. */
@@ -33,6 +33,10 @@ export interface SkServerCounters {
   protocolErrors: number;
   /** Sessions refused because they are for another disk. */
   wrongDisks: number;
+  /** Sessions ended because another client has taken over the lease of theirs. */
+  takenOver: number;
+  /** Sessions refused because another client had the lease. */
+  leased: number;
 }
 
 /** A request and the connection that has to be answered. */
@@ -53,18 +57,37 @@ const EMPTY = new Uint8Array(0);
 /** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
 const PULL_BYTES = 128 << 10;
 
-/** A disk of a server. */
-export interface ServedDisk {
-  /** The disk itself. */
-  readonly device: BlockDevice;
-  /** How fast its requests may go. */
-  readonly limit: RateLimit | undefined;
+const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
+
+/** What a session is for, and what it needs of its server. */
+export interface ServerSessionParts {
+  /** The disk of all its requests. */
+  readonly disk: ServedDisk;
+  /** The disk's number in them. */
+  readonly diskNumber: number;
+  /** UUID of the client. */
+  readonly owner: string;
+  /** It may not write. */
+  readonly readOnly: boolean;
+  /** When its requests may go to the disk. */
+  readonly turns: FairClient;
+  /** For silence. */
+  readonly clock: Clock;
+  /** Of the server. */
+  readonly counters: SkServerCounters;
+  /** Another client has its lease. */
+  readonly onFenced: () => void;
+  /** The client has closed the session, and nothing of it is at the disk any more. */
+  readonly onClosed: () => void;
 }
 
 /** One session at the server. */
 export class ServerSession {
-  readonly #disks: readonly ServedDisk[];
-  /** When its requests may go to a disk. */
+  /** The disk of all its requests. */
+  readonly disk: ServedDisk;
+  /** UUID of the client. */
+  readonly owner: string;
+  readonly #parts: ServerSessionParts;
   readonly #turns: FairClient;
   readonly #clock: Clock;
   readonly #counters: SkServerCounters;
@@ -76,12 +99,33 @@ export class ServerSession {
   /** When a connection last had it or spoke. */
   lastHeardNs: number;
 
-  constructor(disks: readonly ServedDisk[], turns: FairClient, clock: Clock, counters: SkServerCounters) {
-    this.#disks = disks;
-    this.#turns = turns;
-    this.#clock = clock;
-    this.#counters = counters;
-    this.lastHeardNs = clock.nowNs();
+  #isFenced = false;
+  /** Told when a request has ended. */
+  readonly #waitingForEnds: Array<() => void> = [];
+
+  constructor(parts: ServerSessionParts) {
+    this.disk = parts.disk;
+    this.owner = parts.owner;
+    this.#parts = parts;
+    this.#turns = parts.turns;
+    this.#clock = parts.clock;
+    this.#counters = parts.counters;
+    this.lastHeardNs = parts.clock.nowNs();
+  }
+
+  /** Whether a connection has it. */
+  get isConnected(): boolean {
+    return this.#channel !== undefined;
+  }
+
+  /** Its requests that are being executed. */
+  get executing(): number {
+    return this.#slots.executing;
+  }
+
+  /** Another client has its lease: nothing of it goes to the disk any more. */
+  get isFenced(): boolean {
+    return this.#isFenced;
   }
 
   /** The connection that has it; undefined between two. */
@@ -106,6 +150,17 @@ export class ServerSession {
   /** Nothing would be lost with it but what its client may send again: no connection has it, and nothing is being executed. */
   get isIdle(): boolean {
     return this.#channel === undefined && this.#slots.executing === 0;
+  }
+
+  /** Ends it for good, because its lease is another's. Resolves when nothing of it is at the disk, or ever will be. */
+  async fence(): Promise<void> {
+    this.#isFenced = true;
+    this.#counters.takenOver++;
+    const channel = this.#channel;
+    this.#channel = undefined;
+    this.#parts.onFenced();
+    await channel?.close();
+    await this.#untilExecuting(0);
   }
 
   /** It is forgotten. */
@@ -166,6 +221,7 @@ export class ServerSession {
       this.#targets[slot] = undefined;
       if (outcome === undefined || outcome.status === 'CRC_MISMATCH') this.#slots.abandon(slot);
       else this.#slots.finish(slot, outcome.status);
+      for (const tell of this.#waitingForEnds.splice(0)) tell();
       if (outcome === undefined) latest.incoming.release();
       else {
         this.#counters.executed++;
@@ -178,40 +234,49 @@ export class ServerSession {
   /** Undefined: the connection went away before the data had come. */
   async #run({ channel, incoming }: Target): Promise<Outcome | undefined> {
     const { request } = incoming;
-    const disk = this.#disks[request.disk];
-    if (disk === undefined) return { status: 'NO_DISK' };
+    const { disk, diskNumber, readOnly } = this.#parts;
+    if (request.disk !== diskNumber || disk.isRemoved) return { status: 'NO_DISK' };
+    if (readOnly && CHANGES.has(request.op)) return { status: 'EPERM' };
     try {
-      return await (request.op === 'READ' ? this.#read(disk, channel, request) : this.#change(disk, channel, incoming));
+      return await (request.op === 'READ' ? this.#read(channel, request) : this.#change(channel, incoming));
     } catch (error) {
       if (error instanceof BlockDeviceError) return { status: error.errno };
       if (channel !== this.#channel) return undefined;
+      if (this.#isFenced) return { status: 'FENCED' };
       // Too many wait for buffers; anything else is the store's own trouble.
       const crowded = error instanceof RoceError && error.code === 'ERR_ROCE_LIMIT';
       return { status: crowded ? 'ENOMEM' : 'EIO' };
     }
   }
 
-  /** Does work on a disk that moves so many bytes, when it is this client's turn. */
-  async #atDisk<T>({ limit }: ServedDisk, bytes: number, work: () => Promise<T>): Promise<T> {
-    await this.#turns.take(bytes, limit);
+  /** Resolves when at most so many of its requests are being executed. */
+  async #untilExecuting(count: number): Promise<void> {
+    while (this.#slots.executing > count) await new Promise<void>((resolve) => this.#waitingForEnds.push(resolve));
+  }
+
+  /** Does work on the disk that moves so many bytes, when it is this client's turn. */
+  async #atDisk<T>(bytes: number, work: (device: BlockDevice) => Promise<T>): Promise<T> {
+    await this.#turns.take(bytes, this.disk.limit);
     try {
-      return await work();
+      return await this.disk.use((device) => {
+        if (this.#isFenced) throw new RoceError('ERR_ROCE_FENCED', 'another client has taken over the disk');
+        return work(device);
+      });
     } finally {
       this.#turns.done();
       this.#turns.give(bytes);
     }
   }
 
-  async #read(disk: ServedDisk, channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
+  async #read(channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
     const { offset, length } = request;
-    const { device } = disk;
     if (length === 0) {
-      await this.#atDisk(disk, 0, () => device.read(offset, 0, EMPTY));
+      await this.#atDisk(0, (device) => device.read(offset, 0, EMPTY));
       return { status: 'OK' };
     }
     const data = await channel.buffer(length);
     try {
-      return await this.#atDisk(disk, length, async () => {
+      return await this.#atDisk(length, async (device) => {
         if (device.readChecked === undefined || !isWholeBlocks(offset, length)) {
           await device.read(offset, length, data.bytes);
           return { status: 'OK', data };
@@ -224,42 +289,39 @@ export class ServerSession {
     }
   }
 
-  async #change(disk: ServedDisk, channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
+  async #change(channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
     const { op, offset, length, flags } = incoming.request;
-    const { device } = disk;
     const fua = (flags & SK_FUA) !== 0;
     switch (op) {
       case 'WRITE':
-        return this.#write(disk, channel, incoming, fua);
+        return this.#write(channel, incoming, fua);
       case 'FLUSH':
-        await this.#atDisk(disk, 0, () => device.flush());
+        await this.#atDisk(0, (device) => device.flush());
         break;
       case 'TRIM':
-        await this.#atDisk(disk, 0, () => device.trim(offset, length));
+        await this.#atDisk(0, (device) => device.trim(offset, length));
         break;
       case 'ZERO':
-        await this.#atDisk(disk, 0, () =>
+        await this.#atDisk(0, (device) =>
           device.writeZeroes(offset, length, { fua, noHole: (flags & SK_NO_HOLE) !== 0 }),
         );
         break;
       case 'STATUS': {
-        const { blockStatus } = device;
-        if (blockStatus === undefined) return { status: 'ENOTSUP' };
-        const extents = await this.#atDisk(disk, 0, () => blockStatus.call(device, offset, length));
+        const extents = await this.#atDisk(0, async (device) => device.blockStatus?.(offset, length));
+        if (extents === undefined) return { status: 'ENOTSUP' };
         return { status: 'OK', data: { bytes: encodeExtents(extents), release: () => {} } };
       }
+      case 'CLOSE':
+        await this.#untilExecuting(1); // This one is the last.
+        this.#parts.onClosed();
+        break;
       default:
         return { status: 'EINVAL' };
     }
     return { status: 'OK' };
   }
 
-  async #write(
-    disk: ServedDisk,
-    channel: SkServerChannel,
-    incoming: SkIncoming,
-    fua: boolean,
-  ): Promise<Outcome | undefined> {
+  async #write(channel: SkServerChannel, incoming: SkIncoming, fua: boolean): Promise<Outcome | undefined> {
     const { request, list, inline } = incoming;
     const checks = { dataCrc: request.dataCrc, list };
     const pulled = inline === undefined && request.length > 0 ? await channel.buffer(request.length) : undefined;
@@ -277,7 +339,7 @@ export class ServerSession {
       // What the client has summed is what the disk keeps, all the way.
       const isChecked = data.length > 0 && isWholeBlocks(request.offset, data.length);
       const options = { fua, ...(isChecked && { crcs: crcsOfChecks(checks) }) };
-      await this.#atDisk(disk, data.length, () => disk.device.write(request.offset, data, options));
+      await this.#atDisk(data.length, (device) => device.write(request.offset, data, options));
       return { status: 'OK' };
     } finally {
       pulled?.release();

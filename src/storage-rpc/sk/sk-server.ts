@@ -7,12 +7,15 @@
  */
 
 import type { Clock } from '../../core/clock.js';
+import { NS_PER_MS } from '../../core/units.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { NIL_UUID } from '../disk/disk-identity.js';
 import { FairQueue } from '../fair/fair-queue.js';
-import { type DiskLimit, RateLimit } from '../fair/rate-limit.js';
+import type { DiskLimit } from '../fair/rate-limit.js';
 import type { SkIncoming, SkServerChannel, TransportName } from './channel.js';
 import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import type { LeaseHolder, LeaseVerdict } from './disk-lease.js';
+import { DiskSet } from './disk-set.js';
 import { describeDisk, whyWrong } from './expected-disk.js';
 import {
   checkInlineWriteBytesMax,
@@ -22,12 +25,21 @@ import {
   type SkRequest,
 } from './request.js';
 import type { SkStatus } from './response.js';
-import { ANY_DISK, type DiskFacts, decodeResumeRequest, encodeResumeResponse, type ResumeRequest } from './resume.js';
-import { type ServedDisk, ServerSession, type SkServerCounters } from './server-session.js';
+import {
+  ANY_DISK,
+  type DiskFacts,
+  decodeResumeRequest,
+  encodeResumeResponse,
+  NO_HOLDER,
+  type ResumeRequest,
+  type ResumeResponse,
+} from './resume.js';
+import type { ServedDisk } from './served-disk.js';
+import { ServerSession, type SkServerCounters } from './server-session.js';
 
 /** Disks, identity and bounds of a server. */
 export interface SkServerOptions {
-  /** By the number clients name them. */
+  /** By the number clients name them; more come by {@link SkServer.disks}. */
   readonly disks: readonly BlockDevice[];
   /** For silence. */
   readonly clock: Clock;
@@ -37,11 +49,15 @@ export interface SkServerOptions {
   readonly inlineWriteBytesMax?: number;
   /** How fast each of the disks may be used, by all clients together. Default: as fast as it is. */
   readonly limit?: DiskLimit;
+  /** How long the lease of a silent client lasts. Clients that are alive speak every second. Default 10 s. */
+  readonly leaseNs?: number;
+  /** First term of leases: above those of earlier lives of the server. Default 1. */
+  readonly firstTerm?: number;
   /** Default 1024. */
   readonly sessionsMax?: number;
   /** Clients that are alive speak every second. Default 60 s. */
   readonly silenceNs?: number;
-  /** Takes sentences for the operator: sessions that were refused because they are for another disk, once for each such disk. */
+  /** Takes sentences for the operator: sessions that were refused because they are for another disk, once for each such disk; leases that are taken over. */
   readonly onNotice?: (notice: string) => void;
 }
 
@@ -49,6 +65,7 @@ const SESSIONS_MAX = 1024;
 /** Requests at the disks at a time, over all clients. */
 const REQUESTS_MAX = 256;
 const SILENCE_NS = 60e9;
+const LEASE_NS = 10e9;
 const EMPTY: Uint8Array = new Uint8Array(0);
 /** Strangers can make up disks; so many of them are told of. */
 const NOTICES_MAX = 100;
@@ -71,9 +88,12 @@ export class SkServer {
     fenced: 0,
     protocolErrors: 0,
     wrongDisks: 0,
+    takenOver: 0,
+    leased: 0,
   };
   readonly #options: SkServerOptions;
-  readonly #disks: readonly ServedDisk[];
+  /** Its disks. */
+  readonly disks: DiskSet;
   /** Whose request goes to a disk next. Memory has been taken before. */
   readonly #turns: FairQueue;
   /** By session id in hex. */
@@ -85,8 +105,8 @@ export class SkServer {
 
   constructor(options: SkServerOptions) {
     this.#options = options;
-    const { clock, disks, limit } = options;
-    this.#disks = disks.map((device) => ({ device, limit: limit && new RateLimit(limit) }));
+    const { clock, disks, limit, leaseNs = LEASE_NS, firstTerm = 1 } = options;
+    this.disks = new DiskSet(disks, limit, { leaseNs, firstTerm });
     this.#turns = new FairQueue({ clock, requestsMax: REQUESTS_MAX, bytesMax: Number.POSITIVE_INFINITY });
     checkInlineWriteBytesMax(options.inlineWriteBytesMax ?? 0);
   }
@@ -106,6 +126,15 @@ export class SkServer {
     let count = 0;
     for (const channel of this.#connections.keys()) if (channel.transport === transport) count++;
     return count;
+  }
+
+  /** Takes a disk out of service. Throws ERR_ROCE_NOT_FOUND. Resolves when no request is at it; its clients are told that it is gone. */
+  async removeDisk(name: string): Promise<BlockDevice> {
+    const disk = this.disks.delete(name);
+    await disk.remove();
+    for (const [id, session] of this.#sessions) if (session.disk === disk) this.#forget(id, session);
+    for (const [channel, { session }] of this.#connections) if (session?.disk === disk) this.#drop(channel);
+    return disk.device;
   }
 
   /** Whether the connection has a session. */
@@ -149,18 +178,25 @@ export class SkServer {
       this.#refuse(channel);
       return;
     }
-    const disk = this.#options.disks[request.disk];
+    const disk = this.disks.find(body.wanted, request.disk);
     if (disk === undefined) return this.#turnAway(channel, request, 'NO_DISK');
-    const facts = factsOf(disk);
+    const facts = factsOf(disk.device);
     if (whyWrong(body.disk, facts) !== undefined) {
       this.#noticeWrongDisk(body.disk, facts);
-      const answer = this.#answerTo(body, disk, false);
-      return this.#turnAway(channel, request, 'WRONG_DISK', answer);
+      return this.#turnAway(channel, request, 'WRONG_DISK', this.#answerTo(body, disk));
+    }
+    const verdict = await this.#claim(disk, body);
+    if (verdict.outcome !== 'granted') {
+      if (verdict.outcome === 'leased') this.counters.leased++;
+      const answer = this.#answerTo(body, disk, { holder: verdict.holder });
+      return this.#turnAway(channel, request, verdict.outcome === 'leased' ? 'LEASED' : 'FENCED', answer);
     }
     const id = Buffer.from(body.sessionId).toString('hex');
     const known = this.#sessions.get(id);
-    const session = known ?? this.#newSession(id);
+    const session = known ?? this.#newSession(id, disk, request.disk, body);
     if (session === undefined) return this.#turnAway(channel, request, 'NO_SESSION');
+    if (session.disk !== disk || session.owner !== body.claim.owner) return this.#refuse(channel);
+    disk.lease.join(session.owner, session);
     const older = session.channel;
     if (!(await session.bind(channel, body.epoch))) return this.#turnAway(channel, request, 'STALE_EPOCH');
     if (older !== undefined) this.#connections.delete(older);
@@ -170,21 +206,39 @@ export class SkServer {
     }
     connection.session = session;
     channel.onRequest = (next) => session.handle(channel, next);
-    await this.#reply(channel, request, 'OK', this.#answerTo(body, disk, known !== undefined));
+    const answer = this.#answerTo(body, disk, { resumed: known !== undefined, term: verdict.term });
+    await this.#reply(channel, request, 'OK', answer);
   }
 
-  #answerTo(body: ResumeRequest, disk: BlockDevice, resumed: boolean): Uint8Array {
-    const { inlineWriteBytesMax = SK_INLINE_BYTES_MAX, bootId } = this.#options;
-    return encodeResumeResponse({
+  #claim(disk: ServedDisk, { claim }: ResumeRequest): Promise<LeaseVerdict<ServerSession>> {
+    return disk.claim(claim, this.#options.clock.nowNs(), () => {
+      const what = disk.name === '' ? 'the disk' : `the disk '${disk.name}'`;
+      this.#options.onNotice?.(`${claim.label || 'a client'} takes over ${what}: its last writer was silent`);
+    });
+  }
+
+  #answerTo(
+    { claim, ...body }: ResumeRequest,
+    { device, readOnly }: ServedDisk,
+    outcome: { readonly resumed?: boolean; readonly term?: number; readonly holder?: LeaseHolder | undefined } = {},
+  ): Uint8Array {
+    const { inlineWriteBytesMax = SK_INLINE_BYTES_MAX, bootId, clock } = this.#options;
+    const { resumed = false, term = 0, holder } = outcome;
+    const response: ResumeResponse = {
       bootId,
-      disk: factsOf(disk),
-      blockBytes: disk.blockBytes,
+      disk: factsOf(device),
+      blockBytes: device.blockBytes,
       ioBytesMax: SK_IO_BYTES_MAX,
       slots: SK_SLOTS_MAX,
       resumed,
       inlineWriteBytesMax: Math.min(inlineWriteBytesMax, body.inlineWriteBytesMax),
-      storeId: disk.storeId ?? bootId,
-    });
+      storeId: device.storeId ?? bootId,
+      readOnly: readOnly || claim.access === 'read',
+      term,
+      holder: holder ?? NO_HOLDER,
+      holderMs: holder === undefined ? 0 : Math.max(0, Math.ceil((holder.endsNs - clock.nowNs()) / NS_PER_MS)),
+    };
+    return encodeResumeResponse(response);
   }
 
   #noticeWrongDisk(expected: DiskFacts, facts: DiskFacts): void {
@@ -221,10 +275,28 @@ export class SkServer {
     void channel.close().catch(() => {});
   }
 
-  #newSession(id: string): ServerSession | undefined {
+  #newSession(id: string, disk: ServedDisk, diskNumber: number, { claim }: ResumeRequest): ServerSession | undefined {
     const { sessionsMax = SESSIONS_MAX, clock } = this.#options;
     if (this.#sessions.size >= sessionsMax && !this.#evictOne()) return undefined;
-    const session = new ServerSession(this.#disks, this.#turns.join(), clock, this.counters);
+    const session: ServerSession = new ServerSession({
+      disk,
+      diskNumber,
+      owner: claim.owner,
+      readOnly: disk.readOnly || claim.access === 'read',
+      turns: this.#turns.join(),
+      clock,
+      counters: this.counters,
+      onFenced: () => {
+        this.#forget(id, session);
+        for (const [channel, other] of this.#connections) {
+          if (other.session === session) this.#connections.delete(channel);
+        }
+      },
+      onClosed: () => {
+        disk.lease.release(session.owner, session);
+        this.#forget(id, session);
+      },
+    });
     this.#sessions.set(id, session);
     return session;
   }
@@ -233,8 +305,14 @@ export class SkServer {
     const unused = [...this.#sessions].filter(([, { isIdle }]) => isIdle);
     if (unused.length === 0) return false;
     const [id, session] = unused.reduce((a, b) => (a[1].lastHeardNs <= b[1].lastHeardNs ? a : b));
+    this.#forget(id, session);
+    return true;
+  }
+
+  #forget(id: string, session: ServerSession): void {
+    session.disk.lease.forget(session.owner, session);
     session.close();
-    return this.#sessions.delete(id);
+    this.#sessions.delete(id);
   }
 
   /** Closes connections of clients that are gone without a word. */

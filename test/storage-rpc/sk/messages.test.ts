@@ -104,6 +104,10 @@ test('an answer to RESUME that would have requests cut or placed wrongly is none
     resumed: true,
     inlineWriteBytesMax: 8192,
     storeId: 0xfedc_ba98_7654_3210n,
+    readOnly: true,
+    term: 0xffff_fffe,
+    holder: { label: 'gateway of Zoë', isConnected: true },
+    holderMs: 9_999,
   };
   expect(decodeResumeResponse(encodeResumeResponse(server))).toEqual(server);
   for (const wrong of [

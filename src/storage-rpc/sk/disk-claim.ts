@@ -1,0 +1,65 @@
+/** What a client asks of a server: which disk, as whom, and to do what. All sessions of a client share one. */
+
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import { UUID_BYTES, uuidText } from '../disk/disk-identity.js';
+import type { DiskAccess, LeaseClaim, LeaseHolder } from './disk-lease.js';
+
+/** Terms of a claim. All fields are optional. */
+export interface DiskClaimOptions {
+  /** Name of the server's disk; default: it is known by its index. */
+  readonly name?: string;
+  /** Default `shared`. */
+  readonly access?: DiskAccess;
+  /** For people: who this is. */
+  readonly label?: string;
+}
+
+/** The claim of one client to one disk. */
+export class DiskClaim {
+  /** Name of the server's disk; empty: it is known by its index. */
+  readonly name: string;
+  readonly #lease: Omit<LeaseClaim, 'term'>;
+  /** Term of the lease; 0 before the first. */
+  term = 0;
+
+  /** `random` makes the UUID of the client. */
+  constructor(random: RandomSource, { name = '', access = 'shared', label = '' }: DiskClaimOptions = {}) {
+    this.name = name;
+    const owner = uuidText(Uint8Array.from({ length: UUID_BYTES }, () => random.u32() & 0xff));
+    this.#lease = { owner, access, label };
+  }
+
+  /** What to tell the server. */
+  get lease(): LeaseClaim {
+    return { ...this.#lease, term: this.term };
+  }
+}
+
+/** The error of a disk that somebody else writes to: ERR_ROCE_BUSY. */
+export class DiskInUse extends RoceError {
+  /** Who. */
+  readonly holder: Pick<LeaseHolder, 'label' | 'isConnected'>;
+  /** The error in a few words. */
+  readonly what: string;
+  /** How long the lease lasts unless its holder is heard again, nanoseconds. */
+  readonly remainingNs: number;
+
+  constructor(
+    /** Who. */
+    holder: Pick<LeaseHolder, 'label' | 'isConnected'>,
+    remainingNs: number,
+  ) {
+    const what = `the disk is in use by ${holder.label === '' ? 'another client' : holder.label}`;
+    super('ERR_ROCE_BUSY', what, 'end it, wait for its end, share the disk, or only read it');
+    this.what = what;
+    this.holder = holder;
+    this.remainingNs = remainingNs;
+  }
+}
+
+/** The error of a client whose disk others have written to since: ERR_ROCE_FENCED. `label`: who; empty: not known. */
+export function fencedBy(label: string): RoceError {
+  const who = label === '' ? 'another client' : label;
+  return new RoceError('ERR_ROCE_FENCED', `${who} has taken over the disk`, 'start anew, once it has ended');
+}

@@ -1,0 +1,133 @@
+/** A disk of a server: under a name, with its limit and its leases, and with a door that can be closed while it is exchanged. */
+
+import { RoceError } from '../../core/errors.js';
+import type { BlockDevice } from '../disk/block-device.js';
+import { checkDiskName } from '../disk/disk-identity.js';
+import { checkDiskLimit, type DiskLimit, RateLimit } from '../fair/rate-limit.js';
+import { DiskLease, type LeaseClaim, type LeaseTerms, type LeaseVerdict } from './disk-lease.js';
+import type { ServerSession } from './server-session.js';
+
+/** A disk under a name. */
+export interface NamedDisk {
+  /** Clients ask for it by this name: 1 to 63 bytes of UTF-8. */
+  readonly name: string;
+  /** The disk itself. The caller closes it. */
+  readonly device: BlockDevice;
+  /** Clients can only read. Default false. */
+  readonly readOnly?: boolean;
+  /** How fast it may be used, by all clients together. Default: as fast as it is. */
+  readonly limit?: DiskLimit;
+}
+
+/** A disk of a server, with its sessions. */
+export class ServedDisk {
+  /** Empty: clients know it by its index. */
+  readonly name: string;
+  /** Clients can only read. */
+  readonly readOnly: boolean;
+  /** How fast its requests may go. */
+  readonly limit: RateLimit | undefined;
+  /** Who may write. */
+  readonly lease: DiskLease<ServerSession>;
+  #device: BlockDevice;
+  /** Requests at the disk. */
+  #using = 0;
+  /** While set, requests wait for it. */
+  #pause: Promise<void> | undefined;
+  #onUnused: (() => void) | undefined;
+  #isRemoved = false;
+  /** Clients that have lost their lease, and may still have a request at the disk. */
+  #fencing = 0;
+
+  constructor({ name, device, readOnly = false, limit }: NamedDisk, terms: LeaseTerms) {
+    this.name = name;
+    this.readOnly = readOnly;
+    this.limit = limit && new RateLimit(limit);
+    this.lease = new DiskLease(terms);
+    this.#device = device;
+  }
+
+  /** The disk itself, at present. */
+  get device(): BlockDevice {
+    return this.#device;
+  }
+
+  /** The server has it no more. */
+  get isRemoved(): boolean {
+    return this.#isRemoved;
+  }
+
+  /** Does work on the disk, once nobody exchanges it. */
+  async use<T>(work: (device: BlockDevice) => Promise<T>): Promise<T> {
+    while (this.#pause !== undefined) await this.#pause;
+    this.#using++;
+    try {
+      return await work(this.#device);
+    } finally {
+      this.#using--;
+      if (this.#using === 0) this.#onUnused?.();
+    }
+  }
+
+  /** Puts another device in its place, which `open` makes of the old one once no request uses it; requests wait. Rejects as `open`; then the old one stays. */
+  async exchange(open: (old: BlockDevice) => Promise<BlockDevice>): Promise<void> {
+    while (this.#pause !== undefined) await this.#pause;
+    let resume: () => void = () => {};
+    this.#pause = new Promise((resolve) => {
+      resume = resolve;
+    });
+    try {
+      await this.#unused();
+      this.#device = await open(this.#device);
+    } finally {
+      this.#pause = undefined;
+      resume();
+    }
+  }
+
+  /** From now on nobody may use it. Resolves when no request is at the disk. */
+  async remove(): Promise<void> {
+    this.#isRemoved = true;
+    await this.#unused();
+  }
+
+  /**
+   * Asks for the disk. It is granted to another client than before only when nothing of the earlier ones can reach it any more; until then they
+   * have it. `onTakenOver` hears that clients lose their lease.
+   */
+  async claim(claim: LeaseClaim, nowNs: number, onTakenOver: () => void): Promise<LeaseVerdict<ServerSession>> {
+    const access = this.readOnly ? 'read' : claim.access;
+    const verdict = this.lease.claim({ ...claim, access }, nowNs);
+    if (verdict.outcome !== 'granted') return verdict;
+    const { evicted } = verdict;
+    if (evicted.length > 0) {
+      onTakenOver();
+      const mayTakeLong = evicted.some(({ executing }) => executing > 0);
+      const fencing = Promise.allSettled(evicted.map((session) => session.fence()));
+      this.#fencing++;
+      const fenced = fencing.then(() => {
+        this.#fencing--;
+      });
+      if (!mayTakeLong) await fenced;
+    }
+    if (access === 'read' || this.#fencing === 0) return verdict;
+    return { outcome: 'leased', holder: { label: 'a request of its last writer', isConnected: false, endsNs: nowNs } };
+  }
+
+  #unused(): Promise<void> {
+    if (this.#using === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onUnused = () => {
+        this.#onUnused = undefined;
+        resolve();
+      };
+    });
+  }
+}
+
+/** Throws ERR_ROCE_INVALID_ARGUMENT for an empty name, and as `checkDiskName` and `checkDiskLimit`. */
+export function checkNamedDisk({ name, limit }: NamedDisk): void {
+  if (name === '') throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a disk has no name', 'give it one');
+  checkDiskName(name);
+  if (limit !== undefined) checkDiskLimit(limit);
+}

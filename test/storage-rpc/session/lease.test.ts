@@ -1,0 +1,230 @@
+/** Named disks and single writers, over both transports, in virtual time: who is refused, who takes over, and what a fenced writer can still do: nothing. */
+
+import { expect, test } from 'vitest';
+import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import type { HostConnections, HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
+import { DISK_BYTES, pattern, Rig, readIo, writeIo } from '../sk/rig.js';
+
+const SECOND = 1e9;
+const TRANSPORTS = ['rdma', 'tcp'] as const;
+type Transport = (typeof TRANSPORTS)[number];
+
+let seed = 0;
+
+/** A client of its own, with its own random numbers. */
+function client(rig: Rig, transport: Transport, options: Partial<HostConnectionsOptions> = {}): HostConnections {
+  const dial = transport === 'rdma' ? { rdma: () => rig.dialRdma() } : { tcp: async () => rig.dialTcp() };
+  const random = rig.random.stream(`client ${++seed}`);
+  return rig.host({ dial, random, claim: { access: 'write', label: `gateway ${seed}` }, ...options });
+}
+
+/** A disk whose writes wait until they are let through. */
+class SlowDisk extends MemoryDevice {
+  readonly written: number[] = [];
+  let: (() => void) | undefined;
+
+  override async write(offset: number, data: Uint8Array): Promise<void> {
+    if (offset !== 0) {
+      await new Promise<void>((resolve) => {
+        this.let = resolve;
+      });
+    }
+    await super.write(offset, data);
+    this.written.push(offset);
+  }
+}
+
+/** Cuts the client off from the server, and keeps it from coming back until `back`. */
+function gate(rig: Rig, transport: Transport) {
+  let isOpen = true;
+  const check = () => {
+    if (!isOpen) throw new Error('no way to the server');
+  };
+  const dial: HostConnectionsOptions['dial'] =
+    transport === 'rdma'
+      ? {
+          rdma: async () => {
+            check();
+            return rig.dialRdma();
+          },
+        }
+      : {
+          tcp: async () => {
+            check();
+            return rig.dialTcp();
+          },
+        };
+  return {
+    dial,
+    close: () => {
+      isOpen = false;
+    },
+    open: () => {
+      isOpen = true;
+    },
+  };
+}
+
+test.each(TRANSPORTS)('over %s a second writer is refused, and says who the first is', async (transport) => {
+  const rig = await Rig.create({});
+  const first = client(rig, transport);
+  const { session } = await rig.until(first.open());
+  await rig.pass(60 * SECOND); // An idle client is heard, too.
+  const second = client(rig, transport);
+  await expect(rig.until(second.open())).rejects.toMatchObject({
+    code: 'ERR_ROCE_BUSY',
+    message: expect.stringMatching(/in use by gateway \d+/),
+  });
+  await rig.until(session.submit(writeIo(0, pattern(4096, 1))));
+  expect(rig.server.counters).toMatchObject({ leased: 1, takenOver: 0 });
+  await rig.until(second.close());
+  await rig.until(first.close());
+  // A disk that was closed is free at once.
+  const third = client(rig, transport);
+  await rig.until(third.open());
+  await rig.until(third.close());
+});
+
+test('sessions of one client share its lease, clients that share write together, and readers only read', async () => {
+  const rig = await Rig.create({});
+  const [one, other] = [0, 1].map(() => client(rig, 'tcp', { claim: { access: 'shared' } }));
+  await rig.until(one.open());
+  await rig.until(one.open());
+  const { session } = await rig.until(other.open());
+  await rig.until(session.submit(writeIo(0, pattern(4096, 2))));
+  const reader = await rig.until(client(rig, 'tcp', { claim: { access: 'read' } }).open());
+  const into = Buffer.alloc(4096);
+  await rig.until(reader.session.submit(readIo(0, into)));
+  expect(into.equals(pattern(4096, 2))).toBe(true);
+  expect(reader.session.server?.readOnly).toBe(true);
+  for (const op of ['WRITE', 'ZERO', 'TRIM'] as const) {
+    const io = op === 'WRITE' ? writeIo(0, pattern(4096, 3)) : { op, offset: 0, length: 4096 };
+    await expect(rig.until(reader.session.submit(io)), op).rejects.toMatchObject({ errno: 'EPERM' });
+  }
+});
+
+test.each(TRANSPORTS)('over %s a dead writer is followed; when it comes back it can do nothing', async (transport) => {
+  const disk = new SlowDisk(DISK_BYTES);
+  const says: string[] = [];
+  const rig = await Rig.create({ disk, server: { onNotice: (notice) => says.push(notice) } });
+  const way = gate(rig, transport);
+  const oldSays: string[] = [];
+  const old = client(rig, transport, { dial: way.dial, onNotice: (notice) => oldSays.push(notice) });
+  const { session } = await rig.until(old.open());
+  await rig.until(session.submit(writeIo(0, pattern(4096, 1))));
+  // One write is at the disk, one waits in the client, when its way to the server ends.
+  const late = [session.submit(writeIo(4096, pattern(4096, 66)))];
+  await rig.pass(SECOND / 10);
+  way.close();
+  session.breakConnection('cut off');
+  late.push(session.submit(writeIo(0, pattern(4096, 66))));
+  const outcomes = Promise.allSettled(late);
+
+  const newSays: string[] = [];
+  // A queue pair that vanishes tells nobody: the server takes the client for connected.
+  const next = client(rig, transport, { standby: transport === 'rdma', onNotice: (notice) => newSays.push(notice) });
+  let isOpen = false;
+  const opening = next.open().then((keeper) => {
+    isOpen = true;
+    return keeper;
+  });
+  await rig.pass(8 * SECOND);
+  expect(isOpen).toBe(false);
+  const why = transport === 'rdma' ? 'standing by' : 'its writer is gone, and its lease ends in \\d+ s';
+  expect(newSays).toEqual([expect.stringMatching(new RegExp(`in use by gateway \\d+: ${why}`))]);
+  await rig.pass(10 * SECOND);
+  // The lease is over, but a write of the old one is still at the disk.
+  expect([isOpen, rig.server.counters.takenOver]).toEqual([false, 1]);
+  disk.let?.();
+  const keeper = await rig.until(opening);
+  await rig.until(keeper.session.submit(writeIo(0, pattern(4096, 2))));
+  expect(says).toEqual([expect.stringMatching(/gateway \d+ takes over the disk: its last writer was silent/)]);
+
+  way.open();
+  const [first, second] = await rig.until(outcomes);
+  expect([first.status, second.status]).toEqual(['rejected', 'rejected']);
+  expect((first as PromiseRejectedResult).reason).toMatchObject({ errno: 'EIO' });
+  expect(oldSays.filter((notice) => notice.startsWith('FENCED'))).toEqual([
+    expect.stringMatching(/^FENCED: gateway \d+ has taken over the disk.*requests fail from now on/),
+  ]);
+  await expect(rig.until(session.submit(writeIo(0, pattern(4096, 66))))).rejects.toMatchObject({ errno: 'EIO' });
+  await rig.pass(60 * SECOND);
+  const into = Buffer.alloc(4096);
+  await rig.until(keeper.session.submit(readIo(0, into)));
+  expect(into.equals(pattern(4096, 2))).toBe(true);
+  expect(disk.written).toEqual([0, 4096, 0]);
+  expect(rig.server.counters.takenOver).toBe(1);
+});
+
+test('a writer that was away for longer than its lease goes on if nobody has followed', async () => {
+  const rig = await Rig.create({});
+  const way = gate(rig, 'tcp');
+  const host = client(rig, 'tcp', { dial: way.dial });
+  const { session } = await rig.until(host.open());
+  way.close();
+  session.breakConnection('cut off');
+  const write = session.submit(writeIo(0, pattern(4096, 1)));
+  await rig.pass(120 * SECOND);
+  way.open();
+  await rig.until(write);
+});
+
+test('one that stands by takes over as soon as the writer has ended', async () => {
+  const rig = await Rig.create({});
+  const first = client(rig, 'tcp');
+  await rig.until(first.open());
+  const says: string[] = [];
+  const standby = client(rig, 'tcp', { standby: true, onNotice: (notice) => says.push(notice) });
+  let isOpen = false;
+  const opening = standby.open().then(() => {
+    isOpen = true;
+  });
+  await rig.pass(60 * SECOND);
+  expect([isOpen, says]).toEqual([false, [expect.stringMatching(/standing by/)]]);
+  await rig.until(first.close());
+  await rig.pass(2 * SECOND);
+  expect(isOpen).toBe(true);
+  await opening;
+});
+
+test('disks have names; who names none has the only one, and one that is removed is gone', async () => {
+  const rig = await Rig.create({ server: { disks: [] } });
+  const [a, b] = [new MemoryDevice(DISK_BYTES), new MemoryDevice(2 * DISK_BYTES)];
+  rig.server.disks.add({ name: 'a', device: a });
+  const first = await rig.until(client(rig, 'tcp').open());
+  expect(first.session.server?.disk).toMatchObject({ sizeBytes: DISK_BYTES, uuid: a.identity.uuid });
+  rig.server.disks.add({ name: 'b', device: b, readOnly: true });
+  expect(() => rig.server.disks.add({ name: 'b', device: b })).toThrow(/already/);
+  const nameless = client(rig, 'tcp');
+  await expect(rig.until(nameless.open())).rejects.toMatchObject({ code: 'ERR_ROCE_NOT_FOUND' });
+  const wrong = client(rig, 'tcp', { claim: { name: 'c' } });
+  await expect(rig.until(wrong.open())).rejects.toThrow(/no disk 'c'/);
+  // Writers of a disk that can only be read are readers: any number of them.
+  const named = () => rig.until(client(rig, 'tcp', { claim: { name: 'b', access: 'write' } }).open());
+  const [second, third] = [await named(), await named()];
+  expect(second.session.server).toMatchObject({ readOnly: true, disk: { uuid: b.identity.uuid } });
+  await expect(rig.until(third.session.submit(writeIo(0, pattern(4096, 1))))).rejects.toMatchObject({ errno: 'EPERM' });
+  await rig.until(first.session.submit(writeIo(0, pattern(4096, 1))));
+  expect(await rig.until(rig.server.removeDisk('a'))).toBe(a);
+  await expect(rig.until(client(rig, 'tcp', { claim: { name: 'a' } }).open())).rejects.toThrow(/no disk 'a'/);
+});
+
+test('a disk is exchanged under its clients: requests wait, none is lost', async () => {
+  const rig = await Rig.create({ server: { disks: [] } });
+  const old = new SlowDisk(DISK_BYTES);
+  const disk = rig.server.disks.add({ name: 'a', device: old });
+  const { session } = await rig.until(client(rig, 'tcp').open());
+  const atDisk = session.submit(writeIo(4096, pattern(4096, 1)));
+  await rig.pass(SECOND / 10);
+  const larger = new MemoryDevice(2 * DISK_BYTES);
+  const exchanged = disk.exchange(async () => larger);
+  const waiting = session.submit(writeIo(0, pattern(4096, 2)));
+  await rig.pass(SECOND);
+  expect(old.written).toEqual([]);
+  old.let?.();
+  await rig.until(Promise.all([atDisk, waiting, exchanged]));
+  expect(old.written).toEqual([4096]);
+  const into = Buffer.alloc(4096);
+  await larger.read(0, 4096, into);
+  expect(into.equals(pattern(4096, 2))).toBe(true);
+});

@@ -1,0 +1,103 @@
+/** Who may write to a disk, claim by claim. */
+
+import { expect, test } from 'vitest';
+import { type DiskAccess, DiskLease } from '../../../src/storage-rpc/sk/disk-lease.js';
+
+const LEASE_NS = 10;
+const FIRST_TERM = 1000;
+
+interface Session {
+  lastHeardNs: number;
+  isConnected: boolean;
+}
+
+function disk(firstTerm = FIRST_TERM) {
+  const lease = new DiskLease<Session>({ leaseNs: LEASE_NS, firstTerm });
+  const claim = (owner: string, now: number, access: DiskAccess = 'write', term = 0) =>
+    lease.claim({ owner, access, term, label: `client ${owner}` }, now);
+  const session = (owner: string, lastHeardNs: number, isConnected = true): Session => {
+    const made = { lastHeardNs, isConnected };
+    lease.join(owner, made);
+    return made;
+  };
+  return { lease, claim, session };
+}
+
+test('a second writer is refused as long as the first is heard, and told who that is', () => {
+  const { claim, session } = disk();
+  expect(claim('a', 0)).toEqual({ outcome: 'granted', term: FIRST_TERM, evicted: [] });
+  const first = session('a', 0);
+  first.lastHeardNs = 95;
+  const holder = { label: 'client a', isConnected: true, endsNs: 105 };
+  expect(claim('b', 104)).toEqual({ outcome: 'leased', holder });
+  first.isConnected = false;
+  expect(claim('b', 104)).toEqual({ outcome: 'leased', holder: { ...holder, isConnected: false } });
+});
+
+test('the lease of a silent writer is taken over, and the writer is fenced, now and when its successor has gone', () => {
+  const { lease, claim, session } = disk();
+  claim('a', 0);
+  const old = session('a', 0);
+  expect(claim('b', 10)).toEqual({ outcome: 'granted', term: FIRST_TERM + 1, evicted: [old] });
+  const next = session('b', 10);
+  expect(claim('a', 11, 'write', FIRST_TERM)).toMatchObject({ outcome: 'fenced', holder: { label: 'client b' } });
+  lease.release('b', next);
+  expect(claim('a', 12, 'write', FIRST_TERM)).toEqual({ outcome: 'fenced', holder: undefined });
+  // As somebody new it may, because nothing of its past comes with it.
+  expect(claim('a', 13)).toMatchObject({ outcome: 'granted', term: FIRST_TERM + 2 });
+});
+
+test('a lease that ended and was not taken over goes on', () => {
+  const { claim, session } = disk();
+  claim('a', 0);
+  session('a', 0, false);
+  expect(claim('a', 1000, 'write', FIRST_TERM)).toEqual({ outcome: 'granted', term: FIRST_TERM, evicted: [] });
+});
+
+test('the last session that is closed ends the lease at once; one that is forgotten does not', () => {
+  const { lease, claim, session } = disk();
+  claim('a', 0);
+  const [first, second] = [session('a', 0), session('a', 0)];
+  lease.release('a', first);
+  expect(claim('b', 1)).toMatchObject({ outcome: 'leased' });
+  lease.release('a', second);
+  expect(claim('b', 1)).toMatchObject({ outcome: 'granted' });
+  lease.forget('b', session('b', 5));
+  expect(claim('c', 14)).toMatchObject({ outcome: 'leased' });
+  expect(claim('c', 15)).toMatchObject({ outcome: 'granted' });
+});
+
+test('clients that share a disk write together; one that wants it alone waits for all of them', () => {
+  const { lease, claim, session } = disk();
+  const granted = { outcome: 'granted', term: FIRST_TERM, evicted: [] };
+  expect(claim('a', 0, 'shared')).toEqual(granted);
+  expect(claim('b', 0, 'shared')).toEqual(granted);
+  const [a, b] = [session('a', 0), session('b', 0)];
+  expect(claim('c', 1)).toMatchObject({ outcome: 'leased' });
+  lease.release('a', a);
+  expect(claim('c', 1)).toMatchObject({ outcome: 'leased', holder: { label: 'client b' } });
+  lease.release('b', b);
+  expect(claim('c', 1)).toMatchObject({ outcome: 'granted', term: FIRST_TERM + 1 });
+  session('c', 1);
+  expect(claim('d', 2, 'shared')).toMatchObject({ outcome: 'leased' });
+  expect(claim('a', 12, 'shared', FIRST_TERM)).toMatchObject({ outcome: 'fenced' });
+});
+
+test('who only reads needs no lease, and stops nobody', () => {
+  const { lease, claim } = disk();
+  expect(claim('r', 0, 'read')).toEqual({ outcome: 'granted', term: 0, evicted: [] });
+  expect(claim('a', 0)).toMatchObject({ outcome: 'granted' });
+  expect(claim('r', 0, 'read')).toMatchObject({ outcome: 'granted' });
+  expect(lease.holders(1).map(({ label, access }) => [label, access])).toEqual([['client a', 'write']]);
+  expect(lease.holders(10)).toEqual([]);
+});
+
+test('a server that was started anew knows its client again, but not one that another has followed', () => {
+  const back = disk(2000);
+  expect(back.claim('a', 0, 'write', FIRST_TERM)).toMatchObject({ outcome: 'granted', term: FIRST_TERM });
+  expect(back.claim('b', 20)).toMatchObject({ outcome: 'granted', term: 2000 });
+
+  const other = disk(2000);
+  expect(other.claim('b', 0)).toMatchObject({ outcome: 'granted', term: 2000 });
+  expect(other.claim('a', 100, 'write', FIRST_TERM)).toMatchObject({ outcome: 'fenced' });
+});
