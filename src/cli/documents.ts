@@ -26,6 +26,7 @@ import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
 import type { VerifiedOperations } from './demo/verified-operations.js';
 import type { BenchRow } from './disk/bench-run.js';
 import type { Examination } from './doctor/examine.js';
+import type { DiskServer } from './disk/disk-control.js';
 import type { DocumentHead } from './document-head.js';
 import type { FluidResult } from './fluid-report.js';
 import type { HostReport } from './host-report.js';
@@ -288,6 +289,12 @@ export interface DiskNbdResult extends NbdCounters {
   readonly storage?: StorageClientReport;
 }
 
+/** The fields of `disk ls`, `create`, `resize` and `rm --json`. */
+export interface DiskListResult {
+  /** Storage servers, each with all of its disks with names. */
+  readonly servers: readonly DiskServer[];
+}
+
 /** The fields of `disk bench --json`. */
 export interface DiskBenchResult {
   /** One row for each combination of disk, operation, block size and queue depth. */
@@ -434,6 +441,14 @@ export interface Results {
   readonly 'disk-serve': DiskServeResult;
   /** `rocev2 disk nbd`. */
   readonly 'disk-nbd': DiskNbdResult;
+  /** `rocev2 disk ls`. */
+  readonly 'disk-ls': DiskListResult;
+  /** `rocev2 disk create`. */
+  readonly 'disk-create': DiskListResult;
+  /** `rocev2 disk resize`. */
+  readonly 'disk-resize': DiskListResult;
+  /** `rocev2 disk rm`. */
+  readonly 'disk-rm': DiskListResult;
   /** `rocev2 disk bench`. */
   readonly 'disk-bench': DiskBenchResult;
   /** `rocev2 nvme target`. */

@@ -24,12 +24,18 @@ export interface ListeningServer {
   close(): Promise<void>;
 }
 
-/** A socket of its own in the control directory. Throws ERR_ROCE_IO when it cannot be had. Keeps no process alive. */
-export async function openControlSocket(handler: RequestListener): Promise<ListeningServer> {
+/**
+ * A socket of its own in the control directory; one of another `name` than `*.sock` is not that of a watched program. Throws ERR_ROCE_IO when it cannot be
+ * had. Keeps no process alive.
+ */
+export async function openControlSocket(
+  handler: RequestListener,
+  name = `${process.pid}-${++socketsOpened}.sock`,
+): Promise<ListeningServer> {
   const directory = controlDirectoryPath();
   await openControlDirectory(directory);
-  const at = join(directory, `${process.pid}-${++socketsOpened}.sock`);
-  await unlink(at).catch(() => {}); // Of a process of the same number that did not clean up.
+  const at = join(directory, name);
+  await unlink(at).catch(() => {}); // Of a process that did not clean up.
   const server = await listen(handler, { path: at });
   await chmod(at, OWNER_READS_AND_WRITES);
   return { at, close: () => close(server) };

@@ -20,7 +20,7 @@ export {
   type RpcRequestContext,
 } from './live/rpc-peer.js';
 export { StorageClient, type StorageClientOptions, type StorageClientReport } from './live/storage-client.js';
-export { StorageServer, type StorageServerOptions } from './live/storage-server.js';
+export { StorageServer, type StorageServerDisk, type StorageServerOptions } from './live/storage-server.js';
 export { SuDuplex } from './live/su-duplex.js';
 export { SuEndpoint, type SuEndpointOptions } from './live/su-endpoint.js';
 export { NbdDevice } from './nbd/nbd-device.js';
@@ -31,7 +31,10 @@ export { type FileBackendOptions, openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
 export type { HostPathOptions, PathState } from './session/host-path.js';
 export type { TransportName } from './sk/channel.js';
+export { DiskInUse } from './sk/disk-claim.js';
+export type { DiskAccess } from './sk/disk-lease.js';
 export type { RemoteDisk } from './sk/remote-disk.js';
+export type { NamedDisk } from './sk/served-disk.js';
 export type { SkServerCounters } from './sk/server-session.js';
 export type { SuConnection } from './su/su-connection.js';
 export type { SuOptions, SuPools } from './su/su-parts.js';

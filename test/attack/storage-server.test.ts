@@ -23,7 +23,7 @@ let strangers: Socket[] = [];
 beforeEach(async () => {
   devices = [await openDevice({ address: HOST, udpPort: 0 }), await openDevice({ address: HONEST, udpPort: 0 })];
   server = await StorageServer.open({ disks: [new MemoryDevice(1 << 20)], host: HOST, port: 0, device: devices[0] });
-  client = await StorageClient.connect({ host: HOST, port: server.port, device: devices[1] });
+  client = await StorageClient.connect({ host: HOST, port: server.port, access: 'shared', device: devices[1] });
 });
 afterEach(async () => {
   hangUp(strangers);
@@ -42,7 +42,12 @@ async function use({ disk }: StorageClient, fill: number): Promise<void> {
 }
 
 async function comeAndGo(device: RdmaDevice | undefined, fill: number): Promise<void> {
-  const comer = await StorageClient.connect({ host: HOST, port: server.port, ...(device !== undefined && { device }) });
+  const comer = await StorageClient.connect({
+    host: HOST,
+    port: server.port,
+    access: 'shared',
+    ...(device !== undefined && { device }),
+  });
   await use(comer, fill);
   await comer.close();
 }

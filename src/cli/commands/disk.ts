@@ -1,12 +1,17 @@
 /** `rocev2 disk`: disks over RDMA for every program that knows NBD. */
 
 import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { formatNs, parseDurationNs } from '../../core/units.js';
 import { uuidBytes, uuidText } from '../../storage-rpc/disk/disk-identity.js';
+import { LEASE_NS_MIN } from '../../storage-rpc/live/storage-server.js';
 import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { addBackendOptions } from '../disk/backend-options.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';
 import { addPlanOptions } from '../disk/bench-turns.js';
+import { type DiskEntry, parseDiskEntry } from '../disk/disk-entries.js';
 import { addLimitOptions } from '../disk/limit-options.js';
+import { type ManageOptions, runCreate, runList, runRemove, runResize } from '../disk/manage.js';
 import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
@@ -40,13 +45,32 @@ Examples:
   registerServe(disk, io);
   registerNbd(disk, io);
   registerBench(disk, io);
+  registerManagement(disk, io);
 }
 
 function registerServe(disk: Command, io: CliIo): void {
   const command = disk
     .command('serve')
-    .description('Run a storage server. Clients use its disk over RDMA or TCP. It runs until Ctrl-C.')
-    .requiredOption('--backend <store>', BACKEND_HELP);
+    .description('Run a storage server. Clients use its disks over RDMA or TCP. It runs until Ctrl-C.')
+    .option('--backend <store>', `its only disk: ${BACKEND_HELP}`)
+    .option(
+      '--disk <name=store>',
+      'a disk with a name; repeat it for more. Behind it may stand ,read-only ,create ,size=10GiB ,provision=thick ,table-memory=1GiB ' +
+        ',scrub=10MiB ,iops=5000 ,bandwidth=100MiB',
+      collectDisks,
+    )
+    .option(
+      '--config <file>',
+      'a JSON file of disks with names; disk create, resize and rm change it (docs/storage.md)',
+    )
+    .addOption(
+      optionWithDefault(
+        '--lease <time>',
+        'a client that is silent for this time may lose its disk to another one',
+        leaseOption,
+        '10s',
+      ),
+    );
   addBackendOptions(command);
   addTelemetryOption(addRdmaOptions(addLimitOptions(command)))
     .option('--json', 'print one JSON document at the end')
@@ -58,7 +82,9 @@ Examples:
   rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB --bind 192.0.2.7
   rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB --provision thick --scrub 10MiB
   rocev2 disk serve --backend file:/var/tmp/disk --iops 5000 --bandwidth 100MiB
-  rocev2 disk serve --backend nbd://192.0.2.8/export`,
+  rocev2 disk serve --backend nbd://192.0.2.8/export
+  rocev2 disk serve --disk db=file:/srv/db,size=100GiB --disk iso=file:/srv/install.iso,read-only
+  rocev2 disk serve --config /etc/rocev2/disks.json --bind 192.0.2.7`,
     )
     .action((options: ServeOptions & { readonly json?: true }) =>
       runServe(options, new Output(io, options.json === true)),
@@ -74,6 +100,10 @@ function registerNbd(disk: Command, io: CliIo): void {
     )
     .requiredOption('--listen <address>', 'unix:PATH or HOST:PORT', listenOption)
     .option('--connect <address>', 'the storage server')
+    .option('--disk <name>', 'name of its disk (default: its only one)')
+    .option('--read-only', 'clients can only read; somebody else may write')
+    .option('--shared', 'other gateways with --shared may write, too (default: this one alone)')
+    .option('--standby', 'wait while another gateway writes to the disk, and take over when it ends or dies')
     .option('--backend <store>', `its own disk instead: ${BACKEND_HELP}`)
     .option('--export <name>', 'export name; clients may also ask for the empty name', 'disk0')
     .option(
@@ -106,6 +136,7 @@ function registerNbd(disk: Command, io: CliIo): void {
 Examples:
   rocev2 disk nbd --connect 127.0.0.1 --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --give-up 60s --listen unix:/tmp/disk.sock
+  rocev2 disk nbd --connect 192.0.2.7 --disk db --standby --listen unix:/tmp/disk.sock
   rocev2 disk nbd --backend file:/var/tmp/disk --size 10GiB --listen 127.0.0.1:10809
   nbdinfo 'nbd+unix:///?socket=/tmp/disk.sock'`,
     )
@@ -149,5 +180,46 @@ Examples:
     );
 }
 
+function registerManagement(disk: Command, io: CliIo): void {
+  const add = (name: string, description: string, example: string): Command =>
+    disk
+      .command(name)
+      .description(description)
+      .option('--server <host:port>', 'the server, if several of this user run here')
+      .option('--json', 'print one JSON document')
+      .addHelpText('after', `\nExamples:\n  rocev2 disk ${example}`);
+  const outputOf = (options: { readonly json?: true }): Output => new Output(io, options.json === true);
+  type Options = ManageOptions & { readonly json?: true; readonly force?: true };
+
+  add('ls', 'List the disks with names of the storage servers of this user on this host.', 'ls').action(
+    (options: Options) => runList(options, outputOf(options)),
+  );
+  add('create', 'Have a running storage server open a disk, or make it.', 'create db=file:/srv/db,size=100GiB')
+    .argument('<name=store>', "the disk, as for 'disk serve --disk'", textOption(parseWithText))
+    .action(({ text, entry }: ReturnType<typeof parseWithText>, options: Options) =>
+      runCreate(text, entry, options, outputOf(options)),
+    );
+  add('resize', 'Have a running storage server make a disk in a file larger.', 'resize db 200GiB')
+    .argument('<name>', 'the disk')
+    .argument('<size>', 'its new size', sizeOption)
+    .action((name: string, bytes: number, options: Options) => runResize(name, bytes, options, outputOf(options)));
+  add('rm', 'Have a running storage server give a disk up. The data stays.', 'rm db')
+    .argument('<name>', 'the disk')
+    .option('--force', 'although a client writes to it')
+    .action((name: string, options: Options) => runRemove(name, options, outputOf(options)));
+}
+
+function parseWithText(text: string): { readonly text: string; readonly entry: DiskEntry } {
+  return { text, entry: parseDiskEntry(text) };
+}
+
+const diskOption = textOption(parseDiskEntry);
+const collectDisks = (text: string, before: readonly DiskEntry[] = []): DiskEntry[] => [...before, diskOption(text)];
+
 const listenOption = textOption(parseSocketAddress);
+const leaseOption = textOption((text) => {
+  const ns = parseDurationNs(text);
+  if (ns >= LEASE_NS_MIN) return ns;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a lease of ${formatNs(ns)} is too short`, 'give at least 5s');
+});
 const uuidOption = textOption((text) => uuidText(uuidBytes(text)));

@@ -20,6 +20,8 @@ export interface BackendFlags {
   readonly size?: number;
   /** Make a blank disk although checksums of an older one are there. */
   readonly create?: boolean;
+  /** Make a disk larger that is there. */
+  readonly grow?: boolean;
   /** Name of a new disk. */
   readonly name?: string;
   /** How its space is provided. */
@@ -45,6 +47,13 @@ export function addBackendOptions(command: Command): Command {
     .option('--scrub <size>', 'read so much of a file in a second, in the background, to find damage', sizeOption);
 }
 
+/** The first of the options that was given, as it is written; undefined: none was. */
+export function givenBackendOption(flags: BackendFlags): string | undefined {
+  const names = { size: '--size', create: '--create', name: '--name', provision: '--provision' } as const;
+  const more = { tableMemory: '--table-memory', scrub: '--scrub' } as const;
+  return Object.entries({ ...names, ...more }).find(([flag]) => flags[flag as keyof BackendFlags] !== undefined)?.[1];
+}
+
 /** Limit from Ctrl-C to the end: clients are answered, the server is waited for, and what was written is synced. */
 export const DISK_CLOSING_MS = 15_000;
 
@@ -58,7 +67,7 @@ export interface OwnDisk extends AsyncDisposable {
 
 /** Opens the disk; rejects as `openBackend` and `openNvmeBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
 export async function openOwnDisk(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
-  const { size, create, name, provision, tableMemory, scrub } = flags;
+  const { size, create, grow, name, provision, tableMemory, scrub } = flags;
   if (scrub !== undefined && !backend.startsWith('file:')) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'only a disk in a file can be scrubbed', 'leave out --scrub');
   }
@@ -66,6 +75,7 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
   const onNotice = (notice: string) => output.note(notice);
   const device = await openBackend(backend, size, {
     ...(create !== undefined && { create }),
+    ...(grow !== undefined && { grow }),
     ...(name !== undefined && { name }),
     ...(provision !== undefined && { provision }),
     ...(tableMemory !== undefined && { tableMemoryBytes: tableMemory }),

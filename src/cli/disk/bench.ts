@@ -85,7 +85,7 @@ async function connectAll(
   };
   const contenders: Contender[] = [];
   for (const transport of options.transports) {
-    const connected = await ConnectedDisk.connect(host ?? LOOPBACK, { ...meet, transport });
+    const connected = await ConnectedDisk.connect(host ?? LOOPBACK, { ...meet, transport, access: 'shared' });
     opened.push(() => connected[Symbol.asyncDispose]());
     if (connected.device !== undefined) output.note(`RDMA by ${connected.device.portDescription}`);
     contenders.push({ transport, disk: connected.client.disk, cpuNs });

@@ -9,13 +9,13 @@ import { NbdServer } from '../../storage-rpc/nbd/server.js';
 import type { SocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
-import { type BackendFlags, DISK_CLOSING_MS, openOwnDisk } from './backend-options.js';
+import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from './backend-options.js';
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk nbd`. */
-export interface NbdGatewayOptions extends RemoteDiskOptions, BackendFlags, LimitFlags {
+export interface NbdGatewayOptions extends Omit<RemoteDiskOptions, 'access'>, BackendFlags, LimitFlags {
   /** The address for NBD clients. */
   readonly listen: SocketAddress;
   /** The gateway's own disk; either this or `connect`. */
@@ -24,6 +24,10 @@ export interface NbdGatewayOptions extends RemoteDiskOptions, BackendFlags, Limi
   readonly connect?: string;
   /** Name of the export. */
   readonly export: string;
+  /** Others that share it may write, too. */
+  readonly shared?: boolean;
+  /** Clients can only read. */
+  readonly readOnly?: boolean;
 }
 
 /** The signal that breaks the RDMA connections, as a failing NIC would. Node uses SIGUSR1 for its debugger. */
@@ -36,11 +40,28 @@ export async function runNbdGateway(options: NbdGatewayOptions, output: Output):
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no disk is given', 'give either --backend or --connect');
   }
   if (backend !== undefined) {
+    const remote = (['disk', 'shared', 'standby'] as const).find((option) => options[option] !== undefined);
+    if (remote !== undefined) {
+      throw new RoceError('ERR_ROCE_CONFLICT', `--${remote} is about the disk of a storage server`, 'leave it out');
+    }
     await using own = await openOwnDisk(backend, options, output);
     await serveNbd({ device: own.device, where: backend, file: own.facts }, options, output);
     return;
   }
-  await using remote = await ConnectedDisk.connect(connect!, options, (notice) => output.note(notice));
+  const ownOption = givenBackendOption(options);
+  if (ownOption !== undefined) {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      `${ownOption} is about a disk of the gateway's own`,
+      'give it to the server',
+    );
+  }
+  const { readOnly, shared } = options;
+  if (readOnly === true && shared === true) {
+    throw new RoceError('ERR_ROCE_CONFLICT', 'who only reads shares the disk with everybody', 'leave out --shared');
+  }
+  const access = readOnly === true ? 'read' : shared === true ? 'shared' : 'write';
+  await using remote = await ConnectedDisk.connect(connect!, { ...options, access }, (notice) => output.note(notice));
   const { client, device } = remote;
   if (device !== undefined) output.note(`RDMA by ${device.portDescription}`);
   const failover = (): void => {
@@ -74,7 +95,7 @@ async function serveNbd(
   output: Output,
 ): Promise<void> {
   output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
-  const { listen, export: exportName, estats } = options;
+  const { listen, export: exportName, estats, readOnly } = options;
   const description = `${formatBytes(device.sizeBytes)} of ${where}`;
   const telemetry = diskTelemetry(device, estats === true);
   await using server = await NbdServer.open({
@@ -82,6 +103,7 @@ async function serveNbd(
     exportName,
     description,
     device: telemetry.disk,
+    ...(readOnly !== undefined && { readOnly }),
     ...limitsOf(options),
   });
   await using _socket = await telemetry.serve(() => ({

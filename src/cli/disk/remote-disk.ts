@@ -1,6 +1,7 @@
 /** A client of a storage server, as commands use it. */
 
 import { StorageClient } from '../../storage-rpc/live/storage-client.js';
+import type { DiskAccess } from '../../storage-rpc/sk/disk-lease.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { resolveHost } from '../resolve-host.js';
 import { clientPort } from '../transfer/endpoint.js';
@@ -19,6 +20,12 @@ export interface RemoteDiskOptions extends RdmaOptions {
   readonly holdDown?: number;
   /** Requests fail after so long without a server, in nanoseconds; default: never. */
   readonly giveUp?: number;
+  /** Name of the server's disk; default: its only one. */
+  readonly disk?: string;
+  /** What to do with it; default: to write, alone. */
+  readonly access?: DiskAccess;
+  /** Wait for as long as somebody else writes to it. */
+  readonly standby?: boolean;
   /** UUID that the disk must have. */
   readonly uuid?: string;
 }
@@ -46,7 +53,7 @@ export class ConnectedDisk implements AsyncDisposable {
     onNotice?: (notice: string) => void,
   ): Promise<ConnectedDisk> {
     const host = await resolveHost(name);
-    const { transport, port, holdDown, giveUp, uuid } = options;
+    const { transport, port, holdDown, giveUp, uuid, disk, access, standby } = options;
     const device = transport === 'tcp' ? undefined : await openStorageDevice(await clientPort(host, options), options);
     try {
       const client = await StorageClient.connect({
@@ -57,6 +64,9 @@ export class ConnectedDisk implements AsyncDisposable {
         ...(device !== undefined && { device }),
         ...(giveUp !== undefined && { giveUpNs: giveUp }),
         ...(uuid !== undefined && { uuid }),
+        ...(disk !== undefined && { disk }),
+        ...(access !== undefined && { access }),
+        ...(standby !== undefined && { standby }),
         ...(onNotice !== undefined && { onNotice }),
         ...(holdDown !== undefined && { path: { holdDownNs: holdDown, holdDownMaxNs: holdDown } }),
       });

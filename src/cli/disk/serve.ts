@@ -1,61 +1,129 @@
-/** `rocev2 disk serve`: one disk for clients over RDMA and TCP until Ctrl-C. */
+/** `rocev2 disk serve`: one disk, or several with names, for clients over RDMA and TCP until Ctrl-C. */
 
+import { RoceError } from '../../core/errors.js';
 import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import { StorageServer } from '../../storage-rpc/live/storage-server.js';
+import { StorageServer, type StorageServerOptions } from '../../storage-rpc/live/storage-server.js';
 import { describeDisk } from '../../storage-rpc/sk/expected-disk.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
-import { type BackendFlags, DISK_CLOSING_MS, openOwnDisk } from './backend-options.js';
+import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from './backend-options.js';
+import { serveDiskControl } from './disk-control.js';
+import { type DiskEntry, readDiskFile } from './disk-entries.js';
+import { DiskStore } from './disk-store.js';
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { flowOf, openStorageDevice, type RdmaOptions } from './rdma-options.js';
 import { diskTelemetry } from './telemetry.js';
 
 /** Options of `rocev2 disk serve`. */
 export interface ServeOptions extends RdmaOptions, BackendFlags, LimitFlags {
-  /** `memory` or `file:PATH`. */
-  readonly backend: string;
+  /** Of the only disk: `memory` or `file:PATH`. */
+  readonly backend?: string;
+  /** Disks with names. */
+  readonly disk?: readonly DiskEntry[];
+  /** A file of disks with names. */
+  readonly config?: string;
+  /** How long the lease of a silent client lasts, nanoseconds. */
+  readonly lease?: number;
 }
 
 const LOOPBACK = '127.0.0.1';
 
 /** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runServe(options: ServeOptions, output: Output): Promise<void> {
-  const { backend, port, bind, udpPort } = options;
-  const host = bind?.text ?? LOOPBACK;
+  const { backend, disk, config } = options;
+  const hasNames = disk !== undefined || config !== undefined;
+  if (hasNames === (backend !== undefined)) {
+    const what = hasNames ? 'the disk of --backend has no name' : 'no disk is given';
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      what,
+      'give --backend for one disk, or --disk and --config for disks with names',
+    );
+  }
+  if (backend !== undefined) return serveOne(backend, options, output);
+  return serveNamed(options, output);
+}
+
+async function serveOne(backend: string, options: ServeOptions, output: Output): Promise<void> {
   await using own = await openOwnDisk(backend, options, output);
   const disk = own.device;
+  const telemetry = diskTelemetry(disk, options.estats === true);
+  await serve({ disks: [telemetry.disk], ...limitsOf(options) }, options, output, async (server, host) => {
+    await using _socket = await telemetry.serve(() => ({
+      role: 'server',
+      address: host,
+      store: backend,
+      nbdClients: 0,
+      connections: server.transports,
+      crcMismatches: server.counters.crcMismatches,
+      wrongDisks: server.counters.wrongDisks,
+      file: own.facts(),
+      path: null,
+    }));
+    output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
+    if (disk.identity !== undefined) output.note(`the disk is ${describeDisk({ ...disk.identity, sizeBytes: 0 })}`);
+    await run(server, disk.sizeBytes, output);
+  });
+}
+
+async function serveNamed(options: ServeOptions, output: Output): Promise<void> {
+  const { disk = [], config, estats, iops, bandwidth } = options;
+  const alone = givenBackendOption(options) ?? (iops !== undefined ? '--iops' : undefined);
+  const ofOne = alone ?? (bandwidth !== undefined ? '--bandwidth' : undefined);
+  if (ofOne !== undefined) {
+    const hint = `write it behind each disk: NAME=STORE,${ofOne.slice(2)}=...`;
+    throw new RoceError('ERR_ROCE_CONFLICT', `${ofOne} is about one disk, and these have names`, hint);
+  }
+  if (estats === true) {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'disks with names have no telemetry yet', 'leave out --estats');
+  }
+  const entries = [...(config === undefined ? [] : await readDiskFile(config)), ...disk];
+  await using store = await DiskStore.open(entries, output, config);
+  const { memoryBytesMax } = limitsOf(options);
+  const terms = { namedDisks: store.named, ...(memoryBytesMax !== undefined && { memoryBytesMax }) };
+  await serve(terms, options, output, async (server, host) => {
+    await using _control = await controlSocket(`${host}:${server.port}`, store, server);
+    output.note(`serving ${store.description} at ${host} on port ${server.port}, RDMA and TCP`);
+    const sizeBytes = store.list(server).reduce((sum, listed) => sum + listed.sizeBytes, 0);
+    await run(server, sizeBytes, output);
+  });
+}
+
+async function controlSocket(at: string, store: DiskStore, server: StorageServer): Promise<AsyncDisposable> {
+  const control = await serveDiskControl(at, store, server);
+  return { [Symbol.asyncDispose]: () => control.close() };
+}
+
+/** Opens device and server, and closes them when `work` has ended. */
+async function serve(
+  terms: Partial<StorageServerOptions>,
+  options: ServeOptions,
+  output: Output,
+  work: (server: StorageServer, host: string) => Promise<void>,
+): Promise<void> {
+  const { port, bind, udpPort, lease } = options;
+  const host = bind?.text ?? LOOPBACK;
   output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   await using device = await openStorageDevice({ address: host, ...(udpPort !== undefined && { udpPort }) }, options);
-  const telemetry = diskTelemetry(disk, options.estats === true);
   await using server = await StorageServer.open({
-    disks: [telemetry.disk],
+    ...terms,
     host,
     port,
     device,
     ...flowOf(options),
+    ...(lease !== undefined && { leaseNs: lease }),
     onNotice: (notice) => output.note(notice),
-    ...limitsOf(options),
   });
-  await using _socket = await telemetry.serve(() => ({
-    role: 'server',
-    address: host,
-    store: backend,
-    nbdClients: 0,
-    connections: server.transports,
-    crcMismatches: server.counters.crcMismatches,
-    wrongDisks: server.counters.wrongDisks,
-    file: own.facts(),
-    path: null,
-  }));
+  await work(server, host);
+}
+
+async function run(server: StorageServer, sizeBytes: number, output: Output): Promise<void> {
   const startNs = nowNs();
-  output.note(`serving ${formatBytes(disk.sizeBytes)} of ${backend} at ${host} on port ${server.port}, RDMA and TCP`);
-  if (disk.identity !== undefined) output.note(`the disk is ${describeDisk({ ...disk.identity, sizeBytes: 0 })}`);
-  output.note(`RDMA by ${device.portDescription}`);
   output.note('Ctrl-C ends it');
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const { executed, cachedReplies, crcMismatches } = server.counters;
   output.line(`${executed} requests, ${cachedReplies} repeated replies, ${crcMismatches} CRC errors`);
-  output.document('disk-serve', { port: server.port, sizeBytes: disk.sizeBytes, seconds, ...server.counters });
+  output.document('disk-serve', { port: server.port, sizeBytes, seconds, ...server.counters });
 }

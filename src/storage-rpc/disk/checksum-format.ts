@@ -9,7 +9,7 @@
  * Header, 512 bytes in words of 4 bytes, in the byte order of the machine, which the magic tells:
  *
  *     0 magic   1 version   2 block size   3, 4 blocks   5 flags: 1 thick, 2 unfinished   6 region size   7 zero   8, 9 generation
- *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30 to 126 zero   127 CRC-32C of the bytes before
+ *     10 to 13 UUID   14 to 29 name, UTF-8, zeros behind it   30, 31 blocks that it is growing to, or zero   32 to 126 zero   127 CRC-32C of the bytes before
  *
  * A header fits in one sector, and a newer one never takes the place of the newest: one of the two is whole at any time. What was never
  * written is a hole and reads as zeros, in map and table alike: a file of holes behind a header is the table of a blank disk.
@@ -30,6 +30,7 @@ const COPY_BYTES = 4096;
 const UUID_AT = 40;
 const NAME_AT = 56;
 const NAME_BYTES = 64;
+const GROWING_WORD = 30;
 const CRC_WORD = HEADER_WORDS - 1;
 const THICK = 1;
 const UNFINISHED = 2;
@@ -54,6 +55,8 @@ export interface ChecksumHeader extends DiskIdentity {
   readonly sizeBytes: number;
   /** The disk has all its space reserved and keeps it. */
   readonly thick: boolean;
+  /** The disk is being made larger, to so many bytes: its data has the old size or this one. */
+  readonly growingTo?: number;
   /** The disk is still being made: it is blank, and nobody has used it. */
   readonly unfinished: boolean;
 }
@@ -100,6 +103,7 @@ function encodeHeader(header: ChecksumHeader): Buffer {
   words[5] = flags;
   words[6] = REGION_BYTES;
   setNumber(words, 8, header.generation);
+  setNumber(words, GROWING_WORD, (header.growingTo ?? 0) / CHECKED_BLOCK_BYTES);
   bytes.set(uuidBytes(header.uuid), UUID_AT);
   bytes.write(header.name, NAME_AT, NAME_BYTES - 1, 'utf8');
   words[CRC_WORD] = crc32c(bytes.subarray(0, 4 * CRC_WORD));
@@ -112,8 +116,10 @@ function decodeHeader(words: Uint32Array): ChecksumHeader | undefined {
   if (words[CRC_WORD] !== crc32c(bytes.subarray(0, 4 * CRC_WORD))) return undefined;
   if (words[2] !== CHECKED_BLOCK_BYTES || words[6] !== REGION_BYTES) return undefined;
   const name = bytes.subarray(NAME_AT, NAME_AT + NAME_BYTES);
+  const growingTo = numberAt(words, GROWING_WORD) * CHECKED_BLOCK_BYTES;
   return {
     sizeBytes: numberAt(words, 3) * CHECKED_BLOCK_BYTES,
+    ...(growingTo > 0 && { growingTo }),
     thick: (words[5] & THICK) !== 0,
     unfinished: (words[5] & UNFINISHED) !== 0,
     generation: numberAt(words, 8),

@@ -33,6 +33,8 @@ export interface OpenFilesOptions {
   readonly path: string;
   /** Size of a new disk in bytes; a disk that is there must have this size. */
   readonly sizeBytes?: number;
+  /** Makes a disk that is there larger, if `sizeBytes` says so. */
+  readonly grow?: boolean;
   /** Makes a blank disk although checksums of an older one are there. */
   readonly create?: boolean;
   /** Name of a new disk; default: that of the file. */
@@ -106,7 +108,8 @@ async function openBoth(opening: Opening): Promise<OpenedFiles> {
     await files.sums.datasync();
     await files.data.datasync();
   } // Of a disk that was killed nothing is synced here: it may have written very much.
-  const header = { ...files.header, thick, unfinished: false, generation: files.header.generation + 1 };
+  const { growingTo: _, ...lasting } = files.header;
+  const header = { ...lasting, thick, unfinished: false, generation: files.header.generation + 1 };
   await writeHeader(files.sums, header);
   await files.sums.datasync();
   await syncFolder(options.path);
@@ -138,7 +141,7 @@ async function makeDisk(
   };
   const newData = data ?? (await openNew(opening, path));
   if (data === undefined) await lockedSize(newData, path);
-  else undo.push(() => truncateFile(path));
+  else undo.push(() => resizeFile(path, 0));
   const newSums = sums ?? (await openNew(opening, sumsPath));
   if (sums !== undefined) undo.push(() => unlink(sumsPath));
   // A new disk is all zeros: it must never meet what an older one of its name left behind.
@@ -168,14 +171,20 @@ async function useData(
 ): Promise<OpenedFiles> {
   const { options, sumsPath, handles, undo } = opening;
   const { path, sizeBytes, create = false, name, provision, onNotice } = options;
-  if (sizeBytes !== undefined && sizeBytes !== dataBytes) {
+  const grows = options.grow === true && sizeBytes !== undefined && sizeBytes > dataBytes;
+  if (sizeBytes !== undefined && sizeBytes !== dataBytes && !grows) {
     throw new RoceError('ERR_ROCE_MISMATCH', `${path} has ${dataBytes} bytes, not ${sizeBytes}`, 'leave the size out');
   }
   checkSize(dataBytes);
   if (create) throw new RoceError('ERR_ROCE_CONFLICT', `${path} holds data already`, 'leave out create, or remove it');
   if (found.kind === 'present') {
-    if (found.header.sizeBytes !== dataBytes) throw foreign(path, sumsPath);
-    return { data, sums: sums!, header: found.header };
+    const { header } = found;
+    const isItsSize = dataBytes === header.sizeBytes || dataBytes === header.growingTo;
+    if (!isItsSize) throw foreign(path, sumsPath);
+    const files = { data, sums: sums!, header: { ...header, sizeBytes: dataBytes } };
+    if (!grows) return files;
+    undo.push(() => resizeFile(path, dataBytes));
+    return grownTo(sizeBytes, files);
   }
   if (found.kind === 'newer') {
     const hint = `this version reads up to ${FORMAT_VERSION}: use the one that wrote it`;
@@ -210,6 +219,21 @@ async function useData(
   await sums!.close();
   onNotice?.(`${sumsPath} had format 1 and was rewritten in format ${FORMAT_VERSION}; the disk is now ${header.uuid}`);
   return { data, sums: newSums, header };
+}
+
+/** Makes the disk larger; whenever this is cut short, the disk has its old size or the new one. */
+async function grownTo(sizeBytes: number, { data, sums, header }: OpenedFiles): Promise<OpenedFiles> {
+  const growing = { ...header, growingTo: sizeBytes, generation: header.generation + 1 };
+  await writeHeader(sums, growing);
+  await sums.truncate(checksumFileBytes(sizeBytes));
+  await sums.sync();
+  if (header.thick && !(await reserve(data.fd, header.sizeBytes, sizeBytes - header.sizeBytes))) {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'this system cannot reserve the space of a thick disk that grows');
+  }
+  if (header.thick) await reserve(sums.fd, 0, checksumFileBytes(sizeBytes));
+  await data.truncate(sizeBytes);
+  await data.sync();
+  return { data, sums, header: { ...growing, sizeBytes } };
 }
 
 function blankRefusal(path: string, isMissing: boolean, found: FoundHeader): RoceError {
@@ -265,9 +289,9 @@ async function lockedSize(data: FileHandle, path: string): Promise<number> {
   return stat.size;
 }
 
-async function truncateFile(path: string): Promise<void> {
+async function resizeFile(path: string, bytes: number): Promise<void> {
   const handle = await open(path, 'r+');
-  await handle.truncate(0);
+  await handle.truncate(bytes);
   await handle.close();
 }
 

@@ -1,6 +1,8 @@
 /** A disk of a storage server, over RDMA while it works and over TCP otherwise. */
 
 import { randomInt } from 'node:crypto';
+import { hostname } from 'node:os';
+import process from 'node:process';
 import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
@@ -13,6 +15,7 @@ import { HostConnections, type HostConnectionsOptions } from '../session/host-co
 import type { PathState } from '../session/host-path.js';
 import type { SessionKeeper } from '../session/session-keeper.js';
 import type { SkClientChannel, TransportName } from '../sk/channel.js';
+import type { DiskAccess } from '../sk/disk-lease.js';
 import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
 import { SK_CLIENT_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RemoteDisk } from '../sk/remote-disk.js';
@@ -31,8 +34,17 @@ export interface StorageClientOptions extends FlowOptions {
   readonly device?: RdmaDevice;
   /** False: no failover to TCP. Default true. */
   readonly tcp?: boolean;
-  /** Index of the server's disk; default 0. */
-  readonly disk?: number;
+  /** Name of the server's disk, or its index; default: the first. */
+  readonly disk?: string | number;
+  /**
+   * `write`: no other client may write while this one does; `shared`: together with other clients that share the disk, such as the nodes of a cluster
+   * file system; `read`: read only, whoever writes. Default `write`.
+   */
+  readonly access?: DiskAccess;
+  /** Who this is, for those who find the disk in use. Default: host name and process number. */
+  readonly label?: string;
+  /** Wait for as long as another client writes to the disk. Default: only for a client that is gone, until its lease ends. */
+  readonly standby?: boolean;
   /** Number of sessions, each with its own connection and 128 requests; default 1. */
   readonly sessions?: number;
   /** Largest write in bytes that is part of its request, 0..8192; default 8192. */
@@ -54,6 +66,9 @@ const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
   tcp: true,
   ...FLOW_OPTIONS,
   disk: true,
+  access: true,
+  label: true,
+  standby: true,
   sessions: true,
   inlineWriteBytesMax: true,
   path: true,
@@ -128,13 +143,15 @@ export class StorageClient implements AsyncDisposable {
 
   /**
    * Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_MISMATCH when it has another disk than `uuid`,
+   * ERR_ROCE_NOT_FOUND when it has no disk of this name or index, ERR_ROCE_BUSY (a {@link DiskInUse}) when another client writes to it,
    * ERR_ROCE_MALFORMED for a text that is no UUID, ERR_ROCE_UNKNOWN_NAME for an unknown option or name.
    */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
     flowTerms(options); // Checks them.
-    const { device, tcp = true, disk, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, sessions = 1 } = options;
+    const { device, tcp = true, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, sessions = 1 } = options;
+    const { disk = 0, access = 'write', label = `${hostname()} ${process.pid}`, standby } = options;
     if (uuid !== undefined) uuidBytes(uuid);
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,
@@ -144,9 +161,11 @@ export class StorageClient implements AsyncDisposable {
         ...(tcp && { tcp: () => dialTcp(options) }),
       },
       session: {
-        ...(disk !== undefined && { disk }),
+        ...(typeof disk === 'number' && { disk }),
         ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
       },
+      claim: { access, label, ...(typeof disk === 'string' && { name: disk }) },
+      ...(standby !== undefined && { standby }),
       ...(path !== undefined && { path }),
       ...(giveUpNs !== undefined && { giveUpNs }),
       ...(uuid !== undefined && { uuid: uuid.toLowerCase() }),

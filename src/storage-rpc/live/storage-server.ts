@@ -11,7 +11,8 @@ import { exchangeAsServer } from '../../cm/exchange.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
-import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import { NS_PER_S } from '../../core/units.js';
+import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { ProtectionDomain } from '../../verbs/protection-domain.js';
@@ -23,6 +24,7 @@ import { BufferPool } from '../pool/buffer-pool.js';
 import type { SkServerChannel, TransportName } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
+import { checkNamedDisk, type NamedDisk } from '../sk/served-disk.js';
 import type { SkServerCounters } from '../sk/server-session.js';
 import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
@@ -32,8 +34,12 @@ import { SocketStream } from './socket-stream.js';
 
 /** Where a storage server listens, and what it admits. */
 export interface StorageServerOptions extends FlowOptions {
-  /** The disks; clients select one by its index. The caller closes them. */
-  readonly disks: readonly BlockDevice[];
+  /** Disks without names; clients select one by its index. The caller closes them. Default: none. */
+  readonly disks?: readonly BlockDevice[];
+  /** Disks that clients select by name; {@link StorageServer.addDisk} adds more. The caller closes them. Default: none. */
+  readonly namedDisks?: readonly NamedDisk[];
+  /** How long the lease of a silent client lasts, nanoseconds, 5 s and more. Default 10 s. */
+  readonly leaseNs?: number;
   /** Address to listen on. */
   readonly host: string;
   /** TCP port; with 0 the system chooses. */
@@ -46,7 +52,7 @@ export interface StorageServerOptions extends FlowOptions {
   readonly poolBytesMax?: number;
   /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
   readonly memoryBytesMax?: number;
-  /** How fast each of the disks may be used, by all clients together. Default: as fast as it is. */
+  /** How fast each of the disks without names may be used, by all clients together. Default: as fast as it is. */
   readonly limit?: DiskLimit;
   /** Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB. */
   readonly pullBytesMax?: number;
@@ -56,6 +62,8 @@ export interface StorageServerOptions extends FlowOptions {
 
 const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   disks: true,
+  namedDisks: true,
+  leaseNs: true,
   host: true,
   port: true,
   device: true,
@@ -67,6 +75,8 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   pullBytesMax: true,
   onNotice: true,
 };
+/** Shortest lease: clients that are alive speak every second, and connect again 3 s after they have heard nothing. */
+export const LEASE_NS_MIN = 5 * NS_PER_S;
 const MEMORY_BYTES_MIN = 96 << 20;
 const MEMORY_BYTES_MAX = 192 << 20;
 /** Memory that each TCP connection may have whatever the others hold. */
@@ -93,6 +103,21 @@ interface RdmaService {
   readonly share: SkServerShare;
 }
 
+/** A disk of a storage server, as it is now. */
+export interface StorageServerDisk extends Pick<NamedDisk, 'name' | 'device'> {
+  /** Clients can only read. */
+  readonly readOnly: boolean;
+  /** Clients that have a lease. */
+  readonly writers: ReadonlyArray<{
+    /** Who, as it says itself. */
+    readonly label: string;
+    /** It writes together with others. */
+    readonly isShared: boolean;
+    /** Whether it has a connection. */
+    readonly isConnected: boolean;
+  }>;
+}
+
 /** A storage server on one TCP port. */
 export class StorageServer implements AsyncDisposable {
   readonly #options: StorageServerOptions;
@@ -110,7 +135,8 @@ export class StorageServer implements AsyncDisposable {
     this.#options = options;
     this.#listener = listener;
     this.#rdma = rdma;
-    const { disks, inlineWriteBytesMax, onNotice, limit, memoryBytesMax = MEMORY_BYTES_MAX } = options;
+    const { disks = [], namedDisks = [], inlineWriteBytesMax, onNotice, limit, leaseNs } = options;
+    const { memoryBytesMax = MEMORY_BYTES_MAX } = options;
     this.#memory = new FairQueue({
       clock: SYSTEM_CLOCK,
       bytesMax: memoryBytesMax - CONNECTION_LIMITS.total * SHARE_BYTES,
@@ -121,21 +147,26 @@ export class StorageServer implements AsyncDisposable {
       disks,
       clock: SYSTEM_CLOCK,
       bootId: randomBytes(8).readBigUInt64LE(),
+      firstTerm: Math.floor(wallMs() / 1000),
+      ...(leaseNs !== undefined && { leaseNs }),
       ...(inlineWriteBytesMax !== undefined && { inlineWriteBytesMax }),
       ...(onNotice !== undefined && { onNotice }),
       ...(limit !== undefined && { limit }),
     });
+    for (const disk of namedDisks) this.#server.disks.add(disk);
     listener.on('connection', (socket: Socket) => this.#onConnection(socket));
   }
 
   /**
-   * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a limit or memory
-   * that cannot be.
+   * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a limit, lease or memory
+   * that cannot be, ERR_ROCE_CONFLICT for two disks of one name.
    */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkOptions('StorageServer.open', options, SERVER_OPTIONS);
     flowTerms(options); // Checks them.
-    const { host, port, device, limit, memoryBytesMax } = options;
+    const { host, port, device, limit, memoryBytesMax, leaseNs, namedDisks = [] } = options;
+    for (const disk of namedDisks) checkNamedDisk(disk);
+    if (leaseNs !== undefined) checkWhole('leaseNs', leaseNs, LEASE_NS_MIN, Number.MAX_SAFE_INTEGER);
     if (limit !== undefined) checkDiskLimit(limit);
     if (memoryBytesMax !== undefined) {
       checkWhole('memoryBytesMax', memoryBytesMax, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
@@ -165,6 +196,48 @@ export class StorageServer implements AsyncDisposable {
   /** Counters of all sessions. */
   get counters(): Readonly<SkServerCounters> {
     return this.#server.counters;
+  }
+
+  /** The disks with names, as they are now. */
+  get namedDisks(): StorageServerDisk[] {
+    const nowNs = SYSTEM_CLOCK.nowNs();
+    return this.#server.disks.named.map(({ name, device, readOnly, lease }) => ({
+      name,
+      device,
+      readOnly,
+      writers: lease
+        .holders(nowNs)
+        .map(({ label, access, isConnected }) => ({ label, isShared: access === 'shared', isConnected })),
+    }));
+  }
+
+  /** Adds a disk; the caller closes it. Throws ERR_ROCE_CONFLICT if the name is taken, ERR_ROCE_OUT_OF_RANGE and ERR_ROCE_INVALID_ARGUMENT for a name that cannot be. */
+  addDisk(disk: NamedDisk): void {
+    this.#server.disks.add(disk);
+  }
+
+  /**
+   * Takes a disk out of service. Rejects with ERR_ROCE_NOT_FOUND, and with ERR_ROCE_BUSY while a client has a lease of it, unless `force` is set: then
+   * its clients are cut off. Resolves with the disk, which nobody uses any more; the caller closes it.
+   */
+  async removeDisk(name: string, { force = false }: { readonly force?: boolean } = {}): Promise<BlockDevice> {
+    const [writer] = this.#server.disks.get(name).lease.holders(SYSTEM_CLOCK.nowNs());
+    if (writer !== undefined && !force) {
+      throw new RoceError(
+        'ERR_ROCE_BUSY',
+        `${writer.label || 'a client'} writes to '${name}'`,
+        'end it first, or force it',
+      );
+    }
+    return this.#server.removeDisk(name);
+  }
+
+  /**
+   * Puts another device in place of that of a disk, such as the same one after it has grown. Requests under way are finished first, others wait; `open` gets
+   * the old device. Rejects with ERR_ROCE_NOT_FOUND, and as `open`, after which the old device is still in use.
+   */
+  exchangeDisk(name: string, open: (old: BlockDevice) => Promise<BlockDevice>): Promise<void> {
+    return this.#server.disks.get(name).exchange(open);
   }
 
   /** Number of connections, over both transports. */

@@ -79,6 +79,11 @@ export class NbdDevice implements BlockDevice {
     return this.#remote.sizeBytes;
   }
 
+  /** Whether the server lets nobody write. */
+  get readOnly(): boolean {
+    return this.#can(wire.READ_ONLY);
+  }
+
   get blockBytes(): number {
     return this.#remote.blockBytes;
   }

@@ -24,6 +24,8 @@ export interface NbdServerOptions {
   readonly description: string;
   /** The disk. The caller closes it. */
   readonly device: BlockDevice;
+  /** Clients can only read. Default: as the disk is. */
+  readonly readOnly?: boolean;
   /** How fast the disk may be used, by all clients together. Default: as fast as it is. */
   readonly limit?: DiskLimit;
   /** Bytes of data that the requests of all clients hold together, 64 MiB and more. Default 192 MiB. */
@@ -35,6 +37,7 @@ const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
   exportName: true,
   description: true,
   device: true,
+  readOnly: true,
   limit: true,
   memoryBytesMax: true,
 };
@@ -70,13 +73,21 @@ export class NbdServer implements AsyncDisposable {
   readonly #connections = new Map<Socket, NbdServerConnection>();
   readonly #door: Door;
 
-  private constructor({ device, exportName, description, listen, limit, memoryBytesMax }: NbdServerOptions) {
+  private constructor({ device, exportName, description, listen, limit, memoryBytesMax, ...rest }: NbdServerOptions) {
     const { sizeBytes, blockBytes } = device;
     const memoryBytes = memoryBytesMax ?? MEMORY_BYTES_MAX;
     checkWhole('memoryBytesMax', memoryBytes, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
     if (limit !== undefined) checkDiskLimit(limit);
     this.#exports = [
-      { name: exportName, description, sizeBytes, blockBytes, device, limit: limit && new RateLimit(limit) },
+      {
+        name: exportName,
+        description,
+        sizeBytes,
+        blockBytes,
+        readOnly: rest.readOnly === true || device.readOnly === true,
+        device,
+        limit: limit && new RateLimit(limit),
+      },
     ];
     const shareBytes = Math.min(SHARE_BYTES, Math.floor(memoryBytes / 2 / CLIENTS_MAX));
     const bytesMax = memoryBytes - CLIENTS_MAX * shareBytes;

@@ -73,7 +73,7 @@ export interface ServerSessionParts {
   readonly turns: FairClient;
   /** For silence. */
   readonly clock: Clock;
-  /** Of the server. */
+  /** What all sessions of the server count. */
   readonly counters: SkServerCounters;
   /** Another client has its lease. */
   readonly onFenced: () => void;

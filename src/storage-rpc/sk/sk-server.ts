@@ -92,7 +92,7 @@ export class SkServer {
     leased: 0,
   };
   readonly #options: SkServerOptions;
-  /** Its disks. */
+  /** The disks that it serves; named ones may be added at any time. */
   readonly disks: DiskSet;
   /** Whose request goes to a disk next. Memory has been taken before. */
   readonly #turns: FairQueue;

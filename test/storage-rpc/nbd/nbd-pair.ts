@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { BlockDevice } from '../../../src/storage-rpc/disk/block-device.js';
-import { NbdServer } from '../../../src/storage-rpc/nbd/server.js';
+import { NbdServer, type NbdServerOptions } from '../../../src/storage-rpc/nbd/server.js';
 
 export class ServedDisk {
   readonly server: NbdServer;
@@ -17,10 +17,10 @@ export class ServedDisk {
     this.path = path;
   }
 
-  static async open(device: BlockDevice): Promise<ServedDisk> {
+  static async open(device: BlockDevice, more: Partial<NbdServerOptions> = {}): Promise<ServedDisk> {
     const folder = await mkdtemp(join(tmpdir(), 'rocev2-nbd-'));
     const path = join(folder, 'socket');
-    const options = { listen: { path }, exportName: 'disk0', description: 'for tests', device };
+    const options = { listen: { path }, exportName: 'disk0', description: 'for tests', device, ...more };
     return new ServedDisk(await NbdServer.open(options), folder, path);
   }
 

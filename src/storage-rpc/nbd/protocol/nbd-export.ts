@@ -1,6 +1,15 @@
 /** What a client learns about an export: its size and what it can do. */
 
-import { CAN_MULTI_CONN, HAS_FLAGS, SEND_DF, SEND_FLUSH, SEND_FUA, SEND_TRIM, SEND_WRITE_ZEROES } from './wire.js';
+import {
+  CAN_MULTI_CONN,
+  HAS_FLAGS,
+  READ_ONLY,
+  SEND_DF,
+  SEND_FLUSH,
+  SEND_FUA,
+  SEND_TRIM,
+  SEND_WRITE_ZEROES,
+} from './wire.js';
 
 /** A disk under a name. */
 export interface NbdExport {
@@ -12,16 +21,19 @@ export interface NbdExport {
   readonly sizeBytes: number;
   /** Smallest unit of a request. */
   readonly blockBytes: number;
+  /** Clients can only read. Default false. */
+  readonly readOnly?: boolean;
 }
 
 /** What clients should use where they can choose: the unit of CRCs and of most disks. */
 export const PREFERRED_BLOCK_BYTES = 4096;
 
-const ALWAYS = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | CAN_MULTI_CONN;
+const ALWAYS = HAS_FLAGS | SEND_FLUSH | CAN_MULTI_CONN;
+const WRITING = SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES;
 
-/** The transmission flags of every export; "don't fragment" means something only with structured replies. */
-export function transmissionFlags(structuredReplies: boolean): number {
-  return structuredReplies ? ALWAYS | SEND_DF : ALWAYS;
+/** The transmission flags of an export; "don't fragment" means something only with structured replies. */
+export function transmissionFlags({ readOnly = false }: NbdExport, structuredReplies: boolean): number {
+  return ALWAYS | (readOnly ? READ_ONLY : WRITING) | (structuredReplies ? SEND_DF : 0);
 }
 
 /** Looks an export up. The empty name means the first, as proto.md recommends. */

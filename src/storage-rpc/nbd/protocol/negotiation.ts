@@ -166,7 +166,7 @@ export class Negotiation<E extends NbdExport> {
     const zeroes = (this.#clientFlags! & wire.FLAG_NO_ZEROES) === 0 ? EXPORT_NAME_ZEROES : 0;
     const answer = new Uint8Array(10 + zeroes);
     wire.writeU64(answer, 0, chosen.sizeBytes);
-    writeU16(answer, 8, transmissionFlags(this.#structuredReplies));
+    writeU16(answer, 8, transmissionFlags(chosen, this.#structuredReplies));
     this.#send(answer);
     this.#begin(chosen);
   }
@@ -243,11 +243,11 @@ export class Negotiation<E extends NbdExport> {
 
 const encoder = new TextEncoder();
 
-function exportInfo({ sizeBytes }: NbdExport, structuredReplies: boolean): Uint8Array {
+function exportInfo(found: NbdExport, structuredReplies: boolean): Uint8Array {
   const info = new Uint8Array(12);
   writeU16(info, 0, wire.INFO_EXPORT);
-  wire.writeU64(info, 2, sizeBytes);
-  writeU16(info, 10, transmissionFlags(structuredReplies));
+  wire.writeU64(info, 2, found.sizeBytes);
+  writeU16(info, 10, transmissionFlags(found, structuredReplies));
   return info;
 }
 

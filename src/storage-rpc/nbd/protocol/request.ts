@@ -109,14 +109,17 @@ const ALLOWED_FLAGS: Readonly<Record<number, number>> = {
   [wire.CMD_BLOCK_STATUS]: wire.CMD_FLAG_FUA | wire.CMD_FLAG_REQ_ONE,
 };
 
+const WRITING: ReadonlySet<number> = new Set([wire.CMD_WRITE, wire.CMD_TRIM, wire.CMD_WRITE_ZEROES]);
+
 /** Why a request cannot be done at all; undefined if the disk is to be asked. The order is that of the checks of other servers. */
 export function refusalOf(request: NbdRequest, agreement: Agreement<NbdExport>): BlockErrno | undefined {
   const { type, flags, offset, lengthBytes } = request;
-  const { sizeBytes, blockBytes } = agreement.export;
+  const { sizeBytes, blockBytes, readOnly } = agreement.export;
   const allowed = ALLOWED_FLAGS[type];
   if (allowed === undefined || (flags & ~allowed) !== 0) return 'EINVAL';
   if ((flags & wire.CMD_FLAG_DF) !== 0 && !agreement.structuredReplies) return 'EINVAL';
   if (type === wire.CMD_FLUSH) return undefined;
+  if (readOnly === true && WRITING.has(type)) return 'EPERM';
   const brings = type === wire.CMD_WRITE || type === wire.CMD_WRITE_ZEROES;
   if (offset > sizeBytes || lengthBytes > sizeBytes - offset) return brings ? 'ENOSPC' : 'EINVAL';
   if (offset % blockBytes !== 0 || lengthBytes % blockBytes !== 0) return 'EINVAL';

@@ -1,0 +1,197 @@
+/** The named disks of a running `rocev2 disk serve`: opened, made, enlarged and taken away, and kept in the file that they came from. */
+
+import { open, rename } from 'node:fs/promises';
+import { RoceError } from '../../core/errors.js';
+import { whyUnwritable } from '../../core/file-errors.js';
+import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
+import type { StorageServer } from '../../storage-rpc/live/storage-server.js';
+import type { NamedDisk } from '../../storage-rpc/sk/served-disk.js';
+import type { Output } from '../output.js';
+import { type OwnDisk, openOwnDisk } from './backend-options.js';
+import { checkNames, type DiskEntry, diskFileText } from './disk-entries.js';
+import { limitsOf } from './limit-options.js';
+
+interface OpenDisk {
+  entry: DiskEntry;
+  own: OwnDisk;
+}
+
+/** A disk as `rocev2 disk ls` shows it. */
+export interface ListedDisk {
+  /** Clients ask for it by this name. */
+  readonly name: string;
+  /** Where the data is. */
+  readonly store: string;
+  /** What it holds, in bytes. Clients that are connected may still know less. */
+  readonly sizeBytes: number;
+  /** Clients can only read. */
+  readonly readOnly: boolean;
+  /** Null where the disk has none. */
+  readonly uuid: string | null;
+  /** Who may write now, as they say themselves. */
+  readonly writers: readonly string[];
+}
+
+/** The disks, by name. */
+export class DiskStore implements AsyncDisposable {
+  readonly #disks = new Map<string, OpenDisk>();
+  readonly #output: Output;
+  readonly #configPath: string | undefined;
+  /** One change at a time. */
+  #changes: Promise<unknown> = Promise.resolve();
+
+  private constructor(output: Output, configPath: string | undefined) {
+    this.#output = output;
+    this.#configPath = configPath;
+  }
+
+  /** Opens all of them, or none. Changes are written to the file at `configPath`, if there is one. Rejects as `openOwnDisk`. */
+  static async open(entries: readonly DiskEntry[], output: Output, configPath: string | undefined): Promise<DiskStore> {
+    checkNames(entries);
+    const store = new DiskStore(output, configPath);
+    try {
+      for (const entry of entries) await store.#open(entry);
+    } catch (error) {
+      await store[Symbol.asyncDispose]();
+      throw error;
+    }
+    return store;
+  }
+
+  /** As options of a server. */
+  get named(): NamedDisk[] {
+    return [...this.#disks.values()].map(namedDisk);
+  }
+
+  /** For people. */
+  get description(): string {
+    return this.#disks.size === 0 ? 'no disk yet' : [...this.#disks.keys()].join(', ');
+  }
+
+  /** All disks, with their writers. */
+  list(server: StorageServer): ListedDisk[] {
+    return server.namedDisks.map(({ name, device, readOnly, writers }) => ({
+      name,
+      store: this.#disks.get(name)!.entry.backend,
+      sizeBytes: device.sizeBytes,
+      readOnly,
+      uuid: device.identity?.uuid ?? null,
+      writers: writers.map(({ label }) => label),
+    }));
+  }
+
+  /** Opens or makes a disk and serves it. Rejects as `openOwnDisk`, and with ERR_ROCE_CONFLICT for a name that is taken. */
+  create(server: StorageServer, entry: DiskEntry): Promise<void> {
+    return this.#change(async () => {
+      checkNames([entry, ...[...this.#disks.values()].map((disk) => disk.entry)]);
+      const disk = await this.#open(entry);
+      server.addDisk(namedDisk(disk));
+      this.#output.note(`the disk '${entry.name}' is served now: ${entry.backend}`);
+      await this.#save();
+    });
+  }
+
+  /** Makes a disk in a file larger, under its clients. Rejects with ERR_ROCE_NOT_FOUND, ERR_ROCE_UNSUPPORTED, ERR_ROCE_OUT_OF_RANGE and as `FileDevice.open`. */
+  resize(server: StorageServer, name: string, sizeBytes: number): Promise<void> {
+    return this.#change(async () => {
+      const disk = this.#get(name);
+      const { entry } = disk;
+      if (!entry.backend.startsWith('file:')) {
+        throw new RoceError('ERR_ROCE_UNSUPPORTED', `'${name}' is not in a file`, 'only a disk in a file can grow');
+      }
+      const before = disk.own.device.sizeBytes;
+      if (sizeBytes < before) {
+        throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `'${name}' has ${before} bytes`, 'a disk can only grow');
+      }
+      let failure: unknown;
+      await server.exchangeDisk(name, async () => {
+        await disk.own[Symbol.asyncDispose]();
+        try {
+          disk.own = await this.#openOwn({ ...entry, size: sizeBytes }, true);
+          disk.entry = { ...entry, size: sizeBytes };
+        } catch (error) {
+          failure = error;
+          disk.own = await this.#openOwn({ ...entry, size: before }, false);
+        }
+        return disk.own.device;
+      });
+      if (failure !== undefined) throw failure;
+      this.#output.note(`the disk '${name}' has ${sizeBytes} bytes now`);
+      await this.#save();
+    });
+  }
+
+  /** Takes a disk out of service; its data stays. Rejects as `StorageServer.removeDisk`. */
+  remove(server: StorageServer, name: string, force: boolean): Promise<void> {
+    return this.#change(async () => {
+      const { entry, own } = this.#get(name);
+      await server.removeDisk(name, { force });
+      this.#disks.delete(name);
+      await own[Symbol.asyncDispose]();
+      this.#output.note(`the disk '${name}' is served no more; its data is still in ${entry.backend}`);
+      await this.#save();
+    });
+  }
+
+  /** Closes all disks. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#changes;
+    for (const { own } of this.#disks.values()) await own[Symbol.asyncDispose]();
+    this.#disks.clear();
+  }
+
+  #get(name: string): OpenDisk {
+    const disk = this.#disks.get(name);
+    if (disk !== undefined) return disk;
+    throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no disk '${name}'`, `there are: ${this.description}`);
+  }
+
+  async #open(entry: DiskEntry): Promise<OpenDisk> {
+    const own = await this.#openOwn(entry, false);
+    const { create: _, ...lasting } = entry; // A blank disk is made once.
+    const disk = { entry: lasting, own };
+    this.#disks.set(entry.name, disk);
+    return disk;
+  }
+
+  #openOwn(
+    { name, backend, readOnly: _, iops: __, bandwidth: ___, ...flags }: DiskEntry,
+    grow: boolean,
+  ): Promise<OwnDisk> {
+    const isFile = backend.startsWith('file:');
+    return openOwnDisk(backend, { ...flags, ...(isFile && { name }), ...(grow && { grow }) }, this.#output);
+  }
+
+  #change(work: () => Promise<void>): Promise<void> {
+    const mine = this.#changes.then(work);
+    this.#changes = mine.catch(() => {});
+    return mine;
+  }
+
+  /** The next start has the same disks. */
+  async #save(): Promise<void> {
+    if (this.#configPath === undefined) return;
+    const entries = [...this.#disks.values()].map(({ entry }) => entry);
+    const newPath = `${this.#configPath}.new`;
+    try {
+      const file = await open(newPath, 'w');
+      try {
+        await file.writeFile(diskFileText(entries));
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(newPath, this.#configPath);
+    } catch (cause) {
+      const why = whyUnwritable(cause as NodeJS.ErrnoException);
+      throw new RoceError('ERR_ROCE_IO', `done, but not kept in ${this.#configPath}: ${why}`, undefined, { cause });
+    }
+  }
+}
+
+function namedDisk({ entry, own }: OpenDisk): NamedDisk {
+  const { name, readOnly, iops, bandwidth } = entry;
+  const device: BlockDevice = own.device;
+  const { limit } = limitsOf({ ...(iops !== undefined && { iops }), ...(bandwidth !== undefined && { bandwidth }) });
+  return { name, device, ...(readOnly !== undefined && { readOnly }), ...(limit !== undefined && { limit }) };
+}

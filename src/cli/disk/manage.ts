@@ -1,0 +1,72 @@
+/** `rocev2 disk create`, `resize`, `rm` and `ls`: the named disks of running storage servers of this user. */
+
+import { formatBytes } from '../../core/units.js';
+import type { Output } from '../output.js';
+import { changeDisks, chooseDiskServer, type DiskServer, findDiskServers } from './disk-control.js';
+import type { DiskEntry } from './disk-entries.js';
+
+/** Options of commands that change disks. */
+export interface ManageOptions {
+  /** `HOST:PORT` of the server; undefined: the only one. */
+  readonly server?: string;
+}
+
+/** Has a server open or make a disk. `text` is that of `--disk`, `entry` what it says. */
+export async function runCreate(
+  text: string,
+  { name }: DiskEntry,
+  options: ManageOptions,
+  output: Output,
+): Promise<void> {
+  const at = await chooseDiskServer(options.server);
+  const disks = await changeDisks(at, 'create', { disk: text });
+  output.line(`made '${name}' at ${at}`);
+  output.document('disk-create', { servers: [{ at, disks }] });
+}
+
+/** Has a server make a disk larger. */
+export async function runResize(name: string, bytes: number, options: ManageOptions, output: Output): Promise<void> {
+  const at = await chooseDiskServer(options.server);
+  const disks = await changeDisks(at, 'resize', { name, bytes: `${bytes}` });
+  output.line(`'${name}' at ${at} has ${formatBytes(bytes)}; gateways see it when they are started anew`);
+  output.document('disk-resize', { servers: [{ at, disks }] });
+}
+
+/** Has a server give a disk up. */
+export async function runRemove(
+  name: string,
+  options: ManageOptions & { readonly force?: boolean },
+  output: Output,
+): Promise<void> {
+  const at = await chooseDiskServer(options.server);
+  const disks = await changeDisks(at, 'remove', { name, force: `${options.force === true}` });
+  output.line(`'${name}' is served no more at ${at}; its data is still there`);
+  output.document('disk-rm', { servers: [{ at, disks }] });
+}
+
+/** Lists the disks of all servers of this user, or of one. */
+export async function runList({ server }: ManageOptions, output: Output): Promise<void> {
+  const servers = (await findDiskServers()).filter(({ at }) => server === undefined || at === server);
+  if (servers.length === 0) output.line('no storage server with named disks runs here');
+  else printServers(servers, output);
+  output.document('disk-ls', { servers });
+}
+
+function printServers(servers: readonly DiskServer[], output: Output): void {
+  output.table(
+    [
+      { title: 'server', align: 'left' },
+      { title: 'disk', align: 'left' },
+      { title: 'size', align: 'right' },
+      { title: 'store', align: 'left' },
+      { title: 'access', align: 'left' },
+      { title: 'UUID', align: 'left' },
+    ],
+    servers.flatMap(({ at, disks }) =>
+      disks.map(({ name, sizeBytes, store, readOnly, writers, uuid }) => {
+        const access = writers.length > 0 ? `written by ${writers.join(', ')}` : readOnly ? 'read-only' : 'free';
+        return [at, name, formatBytes(sizeBytes), store, access, uuid ?? '-'];
+      }),
+    ),
+  );
+}
