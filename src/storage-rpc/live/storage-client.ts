@@ -151,7 +151,7 @@ export class StorageClient implements AsyncDisposable {
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
     flowTerms(options); // Checks them.
     const { device, tcp = true, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, sessions = 1 } = options;
-    const { disk = 0, access = 'write', label = `${hostname()} ${process.pid}`, standby } = options;
+    const { disk = 0, access = 'write', label = `process ${process.pid} on ${hostname()}`, standby } = options;
     if (uuid !== undefined) uuidBytes(uuid);
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,

@@ -32,7 +32,7 @@ export interface HostConnectionsOptions {
   /** Terms of each session; see {@link ClientSessionOptions}. */
   readonly session?: Omit<ClientSessionOptions, 'clock' | 'random' | 'durability' | 'expected' | 'claim'>;
   /** Which disk, and to do what; default: the disk of the session's index, shared. */
-  readonly claim?: DiskClaimOptions;
+  readonly claim?: Omit<DiskClaimOptions, 'isPatient'>;
   /** Wait for as long as another client writes to the disk. Default: only for a client that is gone, until its lease ends. */
   readonly standby?: boolean;
   /** UUID of the disk that the host must have; default: the disk that the first session finds. */
@@ -78,7 +78,7 @@ export class HostConnections {
   constructor(options: HostConnectionsOptions) {
     this.#options = options;
     this.#expected = new ExpectedDisk(options.uuid);
-    this.#claim = new DiskClaim(options.random, options.claim);
+    this.#claim = new DiskClaim(options.random, { ...options.claim, isPatient: options.standby === true });
     const { clock, giveUpNs, onNotice = () => {} } = options;
     this.#outage = new HostOutage({ clock, onNotice, ...(giveUpNs !== undefined && { giveUpNs }) });
     this.path = new HostPath({ random: options.random, ...options.path });
@@ -131,18 +131,21 @@ export class HostConnections {
   /** Makes the first connection, as soon as the disk is free. Rejects with a {@link DiskInUse} where that is not waited for. */
   async #connect(keeper: SessionKeeper): Promise<void> {
     const { clock, standby = false, onNotice = () => {} } = this.#options;
-    for (let isFirst = true; ; isFirst = false) {
+    for (let isWaiting = false; ; ) {
       try {
         await keeper.connect();
         return;
       } catch (error) {
-        if (!(error instanceof DiskInUse) || this.#closed) throw error;
-        const { holder, remainingNs } = error;
-        if (holder.isConnected && !standby) throw error;
-        const until = standby
-          ? 'standing by until it is free'
-          : `its writer is gone, and its lease ends in ${Math.ceil(remainingNs / NS_PER_S)} s`;
-        if (isFirst) onNotice(`${error.what}: ${until}`);
+        if (this.#closed) throw error;
+        if (error instanceof DiskInUse) {
+          const { holder, remainingNs } = error;
+          if (holder.isConnected && !standby) throw error;
+          const until = standby
+            ? 'standing by until it is free'
+            : `its writer is gone, and its lease ends in ${Math.ceil(remainingNs / NS_PER_S)} s`;
+          if (!isWaiting) onNotice(`${error.what}: ${until}`);
+          isWaiting = true;
+        } else if (!standby || !isWaiting) throw error; // Who stands by also waits for the server.
         await new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + STANDBY_NS, resolve));
       }
     }

@@ -11,6 +11,8 @@ export interface DiskClaimOptions {
   readonly name?: string;
   /** Default `shared`. */
   readonly access?: DiskAccess;
+  /** It can wait, default false: who had the disk before the server was started goes first. */
+  readonly isPatient?: boolean;
   /** For people: who this is. */
   readonly label?: string;
 }
@@ -24,10 +26,13 @@ export class DiskClaim {
   term = 0;
 
   /** `random` makes the UUID of the client. */
-  constructor(random: RandomSource, { name = '', access = 'shared', label = '' }: DiskClaimOptions = {}) {
+  constructor(
+    random: RandomSource,
+    { name = '', access = 'shared', isPatient = false, label = '' }: DiskClaimOptions = {},
+  ) {
     this.name = name;
     const owner = uuidText(Uint8Array.from({ length: UUID_BYTES }, () => random.u32() & 0xff));
-    this.#lease = { owner, access, label };
+    this.#lease = { owner, access, isPatient, label };
   }
 
   /** What to tell the server. */

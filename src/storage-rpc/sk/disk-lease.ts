@@ -18,6 +18,8 @@ export interface LeaseClaim {
   readonly access: DiskAccess;
   /** Term of the lease that it had; 0: it had none. */
   readonly term: number;
+  /** It can wait: who had the disk before the server was started goes first. */
+  readonly isPatient: boolean;
   /** For people: who this is. */
   readonly label: string;
 }
@@ -60,6 +62,8 @@ export interface LeaseTerms {
   readonly leaseNs: number;
   /** First term that this life of the server begins: above those of earlier lives, 1 to 2^32 - 1. */
   readonly firstTerm: number;
+  /** Until then those who had a lease in an earlier life of the server go first. */
+  readonly graceEndNs: number;
 }
 
 const SHARED = 'shared';
@@ -86,7 +90,7 @@ export class DiskLease<S extends LeasedSession> {
   }
 
   /** Asks for the disk. What is granted counts as heard now. */
-  claim({ owner, access, term, label }: LeaseClaim, nowNs: number): LeaseVerdict<S> {
+  claim({ owner, access, term, isPatient, label }: LeaseClaim, nowNs: number): LeaseVerdict<S> {
     if (access === 'read') return { outcome: 'granted', term: 0, evicted: [] };
     const others = [...this.#holders].filter(
       ([other, holder]) => other !== owner && !(access === SHARED && holder.access === SHARED),
@@ -95,6 +99,11 @@ export class DiskLease<S extends LeasedSession> {
     const holder = alive && this.#described(alive);
     if (term !== 0 && (term < this.#term || holder !== undefined)) return { outcome: 'fenced', holder };
     if (holder !== undefined) return { outcome: 'leased', holder };
+    const { graceEndNs } = this.#terms;
+    if (isPatient && this.#term === 0 && term === 0 && nowNs < graceEndNs) {
+      const before = { label: 'whoever had it before the server was started', isConnected: false, endsNs: graceEndNs };
+      return { outcome: 'leased', holder: before };
+    }
     const writer = access === SHARED ? SHARED : owner;
     // A server that was started anew takes the term of the first who comes back, and begins later ones above all of its earlier lives.
     if (term !== 0) this.#term = term;

@@ -3,7 +3,7 @@
  * it is and whether it knows the session. Little-endian.
  *
  *     request    0 session id 16   16 epoch 4   20 largest inline write 4   24 the disk that the session has used
- *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 zero 3   128 UUID of the client 16
+ *                120 term of the lease 4   124 access 1 (0 write, 1 shared, 2 read)   125 flags 1 (1 it can wait)   126 zero 2   128 UUID of the client 16
  *                144 the disk it asks for, a text   208 who the client is, a text
  *     response   0 bootId 8   8 zero 8   16 block size 4   20 largest I/O 4   24 slots 2   26 resumed 1
  *                27 flags 1 (1 read-only, 2 the holder has a connection)   28 largest inline write 4   32 storeId 8   40 the disk
@@ -93,6 +93,7 @@ const RESPONSE_DISK_AT = 40;
 const TERM_AT = RESPONSE_DISK_AT + DISK_BYTES;
 const HOLDER_AT = TERM_AT + 8;
 const RESPONSE_BODY_BYTES = HOLDER_AT + TEXT_BYTES;
+const PATIENT = 1;
 const READ_ONLY = 1;
 const HOLDER_CONNECTED = 2;
 
@@ -103,9 +104,10 @@ export function encodeResumeRequest(request: ResumeRequest): Buffer {
   out.writeUInt32LE(request.epoch, 16);
   out.writeUInt32LE(request.inlineWriteBytesMax, 20);
   writeDisk(out, REQUEST_DISK_AT, request.disk);
-  const { term, access, owner, label } = request.claim;
+  const { term, access, owner, isPatient, label } = request.claim;
   out.writeUInt32LE(term, CLAIM_AT);
   out[CLAIM_AT + 4] = DISK_ACCESSES.indexOf(access);
+  out[CLAIM_AT + 5] = isPatient ? PATIENT : 0;
   out.set(uuidBytes(owner), CLAIM_AT + 8);
   writeText(out, WANTED_AT, request.wanted);
   writeText(out, CLAIMANT_AT, label);
@@ -121,6 +123,7 @@ export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined
   const label = readText(bytes, CLAIMANT_AT);
   const access = DISK_ACCESSES[bytes[CLAIM_AT + 4]];
   if (disk === undefined || wanted === undefined || label === undefined || access === undefined) return undefined;
+  const isPatient = (bytes[CLAIM_AT + 5] & PATIENT) !== 0;
   const owner = uuidText(bytes.subarray(CLAIM_AT + 8, CLAIM_AT + 8 + UUID_BYTES));
   return {
     sessionId: bytes.subarray(0, SESSION_ID_BYTES),
@@ -128,7 +131,7 @@ export function decodeResumeRequest(body: Uint8Array): ResumeRequest | undefined
     inlineWriteBytesMax: bytes.readUInt32LE(20),
     disk,
     wanted,
-    claim: { owner, access, term: bytes.readUInt32LE(CLAIM_AT), label },
+    claim: { owner, access, term: bytes.readUInt32LE(CLAIM_AT), isPatient, label },
   };
 }
 

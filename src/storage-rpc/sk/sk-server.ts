@@ -106,7 +106,7 @@ export class SkServer {
   constructor(options: SkServerOptions) {
     this.#options = options;
     const { clock, disks, limit, leaseNs = LEASE_NS, firstTerm = 1 } = options;
-    this.disks = new DiskSet(disks, limit, { leaseNs, firstTerm });
+    this.disks = new DiskSet(disks, limit, { leaseNs, firstTerm, graceEndNs: clock.nowNs() + leaseNs });
     this.#turns = new FairQueue({ clock, requestsMax: REQUESTS_MAX, bytesMax: Number.POSITIVE_INFINITY });
     checkInlineWriteBytesMax(options.inlineWriteBytesMax ?? 0);
   }

@@ -187,6 +187,38 @@ test('one that stands by takes over as soon as the writer has ended', async () =
   await opening;
 });
 
+test('one that stands by outlives a restart of the server, and does not get ahead of the writer', async () => {
+  const rig = await Rig.create({});
+  const way = gate(rig, 'tcp');
+  const first = client(rig, 'tcp', { dial: way.dial });
+  const { session } = await rig.until(first.open());
+  const standbyWay = gate(rig, 'tcp');
+  const standby = client(rig, 'tcp', { dial: standbyWay.dial, standby: true });
+  let isOpen = false;
+  const opening = standby.open().then(() => {
+    isOpen = true;
+  });
+  await rig.pass(3 * SECOND);
+  // The server is away for longer than the lease; the writer comes back last.
+  const old = rig.server;
+  way.close();
+  standbyWay.close();
+  rig.boot(rig.disk);
+  await rig.until(old.close());
+  session.breakConnection('the server died');
+  const write = session.submit(writeIo(0, pattern(4096, 1)));
+  await rig.pass(30 * SECOND);
+  rig.boot(rig.disk);
+  standbyWay.open();
+  await rig.pass(5 * SECOND);
+  way.open();
+  await rig.until(write);
+  await rig.pass(30 * SECOND);
+  expect([isOpen, rig.server.counters.takenOver]).toEqual([false, 0]);
+  await rig.until(first.close());
+  await rig.until(opening);
+});
+
 test('disks have names; who names none has the only one, and one that is removed is gone', async () => {
   const rig = await Rig.create({ server: { disks: [] } });
   const [a, b] = [new MemoryDevice(DISK_BYTES), new MemoryDevice(2 * DISK_BYTES)];

@@ -5,6 +5,7 @@ import { type DiskAccess, DiskLease } from '../../../src/storage-rpc/sk/disk-lea
 
 const LEASE_NS = 10;
 const FIRST_TERM = 1000;
+const GRACE_END_NS = 10;
 
 interface Session {
   lastHeardNs: number;
@@ -12,9 +13,9 @@ interface Session {
 }
 
 function disk(firstTerm = FIRST_TERM) {
-  const lease = new DiskLease<Session>({ leaseNs: LEASE_NS, firstTerm });
-  const claim = (owner: string, now: number, access: DiskAccess = 'write', term = 0) =>
-    lease.claim({ owner, access, term, label: `client ${owner}` }, now);
+  const lease = new DiskLease<Session>({ leaseNs: LEASE_NS, firstTerm, graceEndNs: GRACE_END_NS });
+  const claim = (owner: string, now: number, access: DiskAccess = 'write', term = 0, isPatient = false) =>
+    lease.claim({ owner, access, term, isPatient, label: `client ${owner}` }, now);
   const session = (owner: string, lastHeardNs: number, isConnected = true): Session => {
     const made = { lastHeardNs, isConnected };
     lease.join(owner, made);
@@ -100,4 +101,20 @@ test('a server that was started anew knows its client again, but not one that an
   const other = disk(2000);
   expect(other.claim('b', 0)).toMatchObject({ outcome: 'granted', term: 2000 });
   expect(other.claim('a', 100, 'write', FIRST_TERM)).toMatchObject({ outcome: 'fenced' });
+});
+
+test('after a start of the server, who can wait lets the one go first that had the disk', () => {
+  const patient = (at: ReturnType<typeof disk>, now: number) => at.claim('b', now, 'write', 0, true);
+  const unused = disk();
+  expect(patient(unused, 9)).toMatchObject({ outcome: 'leased', holder: { isConnected: false, endsNs: 10 } });
+  expect(patient(unused, 10)).toMatchObject({ outcome: 'granted' });
+
+  const back = disk();
+  expect(patient(back, 1)).toMatchObject({ outcome: 'leased' });
+  expect(back.claim('a', 2, 'write', 7)).toMatchObject({ outcome: 'granted', term: 7 });
+  back.session('a', 9);
+  expect(patient(back, 10)).toMatchObject({ outcome: 'leased', holder: { label: 'client a' } });
+
+  const impatient = disk();
+  expect(impatient.claim('b', 1)).toMatchObject({ outcome: 'granted' });
 });
