@@ -6,9 +6,9 @@
  */
 
 /** What a client wants to do: write alone, write together with others that share the disk, or only read. */
-export const DISK_ACCESSES = ['write', 'shared', 'read'] as const;
-/** One of {@link DISK_ACCESSES}. */
-export type DiskAccess = (typeof DISK_ACCESSES)[number];
+export type DiskAccess = 'write' | 'shared' | 'read';
+/** All of them, in the order of their codes. */
+export const DISK_ACCESSES: readonly DiskAccess[] = ['write', 'shared', 'read'];
 
 /** What a client says when it asks for a disk. */
 export interface LeaseClaim {
