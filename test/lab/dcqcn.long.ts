@@ -84,10 +84,7 @@ describe('where packets and equations part', () => {
   });
 
   test('an interval that begins at the last packet instead of running free leaves a longer queue', async () => {
-    const { summary } = await runBuiltIn(
-      'dcqcn-n10-4us',
-      'nic.cc={"name":"dcqcn","preset":"ns3-rdma","cnpPhase":0}',
-    );
+    const { summary } = await runBuiltIn('dcqcn-n10-4us', 'nic.cc={"name":"dcqcn","preset":"ns3-rdma","cnpPhase":0}');
     expect(summary.queueMeanBytes / 145_000).toBeGreaterThan(1.1);
   });
 });
