@@ -13,6 +13,7 @@ const bundled = Object.values(exports).filter((entry) => entry.module !== undefi
 /** What the library loads by its name, from beside the file that asks (core/optional-part.ts). */
 const LOADED_BY_NAME = {
   'device-telemetry': 'dist/verbs/device-telemetry.js',
+  'frame-ports': 'dist/driver/frame-ports.js',
   'shm-ports': 'dist/driver/shm-ports.js',
 };
 

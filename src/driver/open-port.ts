@@ -12,11 +12,11 @@ import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { openUdpPort } from '../dgram-ext/udp-port.js';
 import { FaultPlan } from '../faults/fault-plan.js';
 import { FaultyPort } from '../faults/faulty-port.js';
-import { openFramePort } from '../frame-port/frame-port.js';
 import { IpAddress } from '../packet/address.js';
 import type { Port } from '../port/datagram.js';
 import type { SharedMemoryPort } from '../shm-port/shm-port.js';
 import { chooseCrc32 } from './crc32/choice.js';
+import { FRAME_PORTS } from './frame-port-loader.js';
 import { chooseIo, type PortIo } from './port-io.js';
 import { SHARED_MEMORY_PORTS } from './shm-loader.js';
 import { nowNs, wallClockNs, wallMs } from './system-clock.js';
@@ -84,7 +84,7 @@ export interface OpenPort {
 export async function openPort(options: PortOptions, driving: 'itself' | 'polled' = 'itself'): Promise<OpenPort> {
   const address = IpAddress.parse(options.address);
   const crc32 = chooseCrc32();
-  const framePort = options.frame === undefined ? undefined : makeFramePort(options, address);
+  const framePort = options.frame === undefined ? undefined : await makeFramePort(options, address);
   const udp = framePort === undefined ? await makeBatchedPort(options, address, driving === 'polled') : undefined;
   const batched = udp?.port;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
@@ -174,7 +174,7 @@ function udpOptions(options: PortOptions, address: IpAddress) {
   };
 }
 
-function makeFramePort(options: PortOptions, address: IpAddress) {
+async function makeFramePort(options: PortOptions, address: IpAddress) {
   if (options.io === 'mmsg' || options.io === 'shm') {
     throw new RoceError('ERR_ROCE_CONFLICT', 'a frame port does its own I/O', 'leave io out');
   }
@@ -182,6 +182,7 @@ function makeFramePort(options: PortOptions, address: IpAddress) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'a frame port always receives RoCE on UDP port 4791', 'leave udpPort out');
   }
   const { local, remote, mtuBytes, rateBps } = options.frame!;
+  const { openFramePort } = await FRAME_PORTS.load();
   return openFramePort({
     address,
     local: parseUdpEndpoint(local),

@@ -16,6 +16,8 @@ import { EventRing } from '../../ring/event-ring.js';
 import { PACING_CATCH_UP_NS } from '../crank.js';
 import { EventLoopCrank, type TurnHooks } from '../event-loop-crank.js';
 import { loadExtensions } from '../extensions.js';
+import { FRAME_PORTS } from '../frame-port-loader.js';
+import * as framePorts from '../frame-ports.js';
 import { type OpenPort, openPort } from '../open-port.js';
 import { SHARED_MEMORY_PORTS } from '../shm-loader.js';
 import * as sharedMemoryPorts from '../shm-ports.js';
@@ -36,6 +38,7 @@ if (data?.role !== ENGINE_THREAD) {
 }
 const application = parentPort!;
 // A bundler makes one file of this thread.
+FRAME_PORTS.provide(framePorts);
 SHARED_MEMORY_PORTS.provide(sharedMemoryPorts);
 
 function say(message: FromThread): void {
