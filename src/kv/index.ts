@@ -5,11 +5,12 @@
  * @module rocev2/kv
  */
 
-export { type ClientCounters, KvClient } from './client.js';
+export { KvClient } from './client.js';
 export type { Codec, CodecName } from './codec.js';
 export type { StoreSizes } from './geometry-for.js';
 export type { Key, Kv, KvEntry, KvEvent, ScanOptions, SetOptions } from './kv.js';
 export { KvServer, type OpenKvOptions, openKv, type ServeKvOptions, serveKv } from './live.js';
 export { KvOwner } from './owner.js';
 export type { LookupCounters } from './remote-table.js';
+export type { ClientCounters } from './session.js';
 export type { Eviction, KvCounters } from './store.js';

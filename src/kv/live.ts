@@ -3,7 +3,7 @@
 import { randomInt } from 'node:crypto';
 import { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
 import type { Listener, ListenOptions } from '../cm/listener.js';
-import { checkOneOf, checkOptions, type OptionNames } from '../core/arguments.js';
+import { checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { KvClient } from './client.js';
 import { type Codec, type CodecName, codecOf } from './codec.js';
@@ -38,6 +38,11 @@ export interface OpenKvOptions<V> extends Pick<ConnectOptions, 'host' | 'port' |
   readonly device: RdmaDevice;
   /** The codec of the owner. Default `bytes`. */
   readonly codec?: CodecName | Codec<V>;
+  /**
+   * When the connection has ended, calls try for so many milliseconds to reach the owner, or another one at its place, 0 to 2^31 - 1. Default 0: they reject.
+   * Writes that were under way reject in any case.
+   */
+  readonly reconnectMs?: number;
 }
 
 const SERVE_OPTIONS: OptionNames<ServeKvOptions<unknown>> = {
@@ -59,6 +64,7 @@ const OPEN_OPTIONS: OptionNames<OpenKvOptions<unknown>> = {
   host: true,
   port: true,
   codec: true,
+  reconnectMs: true,
   signal: true,
   timeoutMs: true,
 };
@@ -122,7 +128,11 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
  */
 export async function openKv<V = Uint8Array>(options: OpenKvOptions<V>): Promise<KvClient<V>> {
   checkOptions('openKv', options, OPEN_OPTIONS);
-  const { device, codec, ...target } = options;
+  const { device, codec, reconnectMs = 0, ...target } = options;
+  checkWhole('reconnectMs', reconnectMs, 0, 2 ** 31 - 1);
   const values = codecOf(codec);
-  return KvClient.over(await connect(device, { ...CONNECTION, ...target }), values);
+  const { host, port } = target;
+  const again = () => connect(device, { ...CONNECTION, host, port });
+  const reconnection = reconnectMs > 0 ? { connect: again, forMs: reconnectMs } : undefined;
+  return KvClient.over(await connect(device, { ...CONNECTION, ...target }), values, reconnection);
 }

@@ -120,7 +120,7 @@ export class KvOwner<V> implements Kv<V> {
         return record === undefined ? {} : { entry: told(record) };
       },
       scan: (page) => this.#scan(page),
-      watch: ({ prefix }, { signal }) => this.#watchers.watch(Buffer.from(prefix), signal),
+      watch: ({ prefix, isResumed }, { signal }) => this.#watchers.watch(Buffer.from(prefix), signal, isResumed),
       touch: ({ keys }) => {
         for (const key of keys) this.#store.touch(Buffer.from(key));
         return {};

@@ -65,6 +65,14 @@ export interface ScanResult {
   readonly next: number;
 }
 
+/** Who wants to hear of changes. */
+export interface WatchQuestion {
+  /** Of the keys. */
+  readonly prefix: Uint8Array;
+  /** Changes have been missed: `lost` comes first. */
+  readonly isResumed: boolean;
+}
+
 /** A change, as it is told. */
 export interface ToldChange {
   /** As in `KvEvent`. */
@@ -140,7 +148,10 @@ export const KV_SERVICE = defineService({
     ),
   },
   watch: {
-    input: schema<{ readonly prefix: Uint8Array }>('prefix', ({ prefix }) => isBytes(prefix)),
+    input: schema<WatchQuestion>(
+      'prefix',
+      ({ prefix, isResumed }) => isBytes(prefix) && typeof isResumed === 'boolean',
+    ),
     output: schema<ToldChange>(
       'change',
       ({ kind, key, version }) => CHANGES.includes(kind as string) && isBytes(key) && isCount(version),

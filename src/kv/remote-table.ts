@@ -33,19 +33,25 @@ export interface LookupCounters {
   late: number;
 }
 
+/** Counters at the beginning. */
+export function noLookups(): LookupCounters {
+  return { gets: 0, bucket_reads: 0, record_reads: 0, torn: 0, late: 0 };
+}
+
 /** What a lookup yields: the entry, or undefined if there is none; or `unclear`: it has met a change. */
 export type Lookup = KvRecord | undefined | 'unclear';
 
 /** The table of an owner, read from outside. */
 export class RemoteTable {
-  /** Since the table was opened. */
-  readonly counters: LookupCounters = { gets: 0, bucket_reads: 0, record_reads: 0, torn: 0, late: 0 };
+  /** Those passed in. */
+  readonly counters: LookupCounters;
   readonly #memory: RemoteMemory;
   readonly #geometry: Geometry;
   readonly #places: Places;
   readonly #clock: Clock;
 
-  constructor(memory: RemoteMemory, geometry: Geometry, clock: Clock) {
+  constructor(memory: RemoteMemory, geometry: Geometry, clock: Clock, counters: LookupCounters = noLookups()) {
+    this.counters = counters;
     this.#memory = memory;
     this.#geometry = geometry;
     this.#places = placesOf(geometry);

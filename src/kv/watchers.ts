@@ -33,9 +33,12 @@ export class Watchers {
     }
   }
 
-  /** Changes of keys with this prefix from the first `next()` on, until the iteration is left, `signal` is aborted, or the store is closed. */
-  async *watch(prefix: Buffer, signal?: AbortSignal): AsyncGenerator<KvEvent, void, undefined> {
-    const watcher: Watcher = { prefix, pending: [], wake: () => {} };
+  /**
+   * Changes of keys with this prefix from the first `next()` on, until the iteration is left, `signal` is aborted, or the store is closed. `isResumed`:
+   * `lost` comes first, for those before.
+   */
+  async *watch(prefix: Buffer, signal?: AbortSignal, isResumed = false): AsyncGenerator<KvEvent, void, undefined> {
+    const watcher: Watcher = { prefix, pending: isResumed ? [LOST] : [], wake: () => {} };
     this.#watchers.add(watcher);
     const onAbort = () => watcher.wake();
     signal?.addEventListener('abort', onAbort);

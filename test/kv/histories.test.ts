@@ -10,7 +10,7 @@ const FAULTS = [
   'reorder=0.05;duplicate=0.05',
   'random=0.02;reorder=0.05;duplicate=0.05;corrupt=0.01',
 ];
-const SEEDS = 10;
+const SEEDS = 6;
 
 describe('histories', () => {
   const sum = { torn: 0, late: 0, asked: 0, moved: 0 };
@@ -41,7 +41,29 @@ describe('histories', () => {
       });
     };
     const verdicts = [];
-    for (let seed = 1; seed <= 4; seed++) verdicts.push((await runHistory(seed, undefined, forgetful)).linearizable);
+    for (let seed = 1; seed <= 4; seed++)
+      verdicts.push((await runHistory(seed, undefined, { twist: forgetful })).linearizable);
+    expect(verdicts).toContain(false);
+  });
+});
+
+describe('histories whose owner dies and comes back', () => {
+  it.each([undefined, 'random=0.01;reorder=0.05;duplicate=0.05'])('under %j are linearizable', async (faults) => {
+    let [reconnects, failed] = [0, 0];
+    for (let seed = 1; seed <= 3; seed++) {
+      const verdict = await runHistory(seed, faults, { restarts: 3 });
+      expect(verdict, `seed ${seed}`).toMatchObject({ linearizable: true });
+      reconnects += verdict.reconnects;
+      failed += verdict.failed;
+    }
+    expect(reconnects).toBeGreaterThan(5);
+    expect(failed).toBeGreaterThan(0);
+  });
+
+  it('are not without the deaths: a new owner has nothing of the old one', async () => {
+    const verdicts = [];
+    for (let seed = 1; seed <= 3; seed++)
+      verdicts.push((await runHistory(seed, undefined, { restarts: 3, areRestartsHidden: true })).linearizable);
     expect(verdicts).toContain(false);
   });
 });

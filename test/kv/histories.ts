@@ -1,5 +1,6 @@
 /** Random histories of readers and the owner on few keys, in virtual time, and their verdict. */
 
+import { RoceError } from '../../src/core/errors.js';
 import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
 import type { Kv } from '../../src/kv/kv.js';
 import { isLinearizable, type Operation } from './linearizable.js';
@@ -21,15 +22,26 @@ export interface Verdict {
   readonly late: number;
   readonly asked: number;
   readonly moved: number;
+  readonly reconnects: number;
+  readonly failed: number;
 }
 
 /** Changes the store that a client of the history sees, for negative twins. */
 export type Twist = (kv: Kv<string>, random: RandomSource) => Kv<string>;
 
+/** How a history differs from the usual one. */
+export interface Course {
+  readonly twist?: Twist;
+  /** How often the owner dies. */
+  readonly restarts?: number;
+  /** The checker does not hear of the owner's deaths: for a negative twin. */
+  readonly areRestartsHidden?: boolean;
+}
+
 export async function runHistory(
   seed: number,
   faults: string | undefined,
-  twist: Twist = (kv) => kv,
+  { twist = (kv) => kv, restarts = 0, areRestartsHidden = false }: Course = {},
 ): Promise<Verdict> {
   const world = await World.create({
     seed,
@@ -43,6 +55,7 @@ export async function runHistory(
   const histories = new Map<string, Operation[]>(KEYS.map((name) => [name, []]));
   const versions = new Map<string, string>();
   let order = 0;
+  let failed = 0;
 
   const record = async (
     client: string,
@@ -52,8 +65,14 @@ export async function runHistory(
   ) => {
     const history = histories.get(key)!;
     const place = history.push({ client, calledAt: ++order, returnedAt: undefined, action: pending }) - 1;
-    const action = await act();
-    history[place] = { ...history[place], returnedAt: ++order, action };
+    try {
+      const action = await act();
+      history[place] = { ...history[place], returnedAt: ++order, action };
+    } catch (error) {
+      // A write whose connection has ended: executed or not, nobody knows. A GET is asked again.
+      if (restarts === 0 || !(error instanceof RoceError) || pending.kind === 'get') throw error;
+      failed++;
+    }
   };
 
   const turn = async (client: string, kv: Kv<string>, k: number) => {
@@ -101,9 +120,16 @@ export async function runHistory(
   const owner = async () => {
     for (let k = 0; k < OWNER_TURNS; k++) {
       await world.sleep(randomInt(random, 0, 20_000));
+      if (k % Math.ceil(OWNER_TURNS / (restarts + 1)) === 0 && k > 0) await restart(k);
       await turn('own', world.owner, k);
       await world.owner.set(`filler ${Math.floor(FILLERS * randomUnit(random) ** 3)}`, '.'.repeat(100));
     }
+  };
+  const restart = async (k: number) => {
+    const calledAt = ++order;
+    await world.restart(k, randomInt(random, 0, 5e6));
+    const operation = { client: 'own', calledAt, returnedAt: ++order, action: { kind: 'restart' } } as const;
+    if (!areRestartsHidden) for (const history of histories.values()) history.push(operation);
   };
   const clients = world.readers.map((reader, k) => client(`r${k}`, twist(reader, random)));
   await world.until(Promise.all([...clients, owner()]));
@@ -116,5 +142,7 @@ export async function runHistory(
     late: counters.reduce((sum, { late }) => sum + late, 0),
     asked: counters.reduce((sum, { asked }) => sum + asked, 0),
     moved: world.store.counters.moved_records,
+    reconnects: counters.reduce((sum, { reconnects }) => sum + reconnects, 0),
+    failed,
   };
 }

@@ -4,6 +4,7 @@ import { Connection } from '../../src/cm/connection.js';
 import { makeParts, postReceives } from '../../src/cm/connection-parts.js';
 import type { Agreement } from '../../src/cm/exchange.js';
 import type { PeerPresence } from '../../src/cm/peer-presence.js';
+import { RoceError } from '../../src/core/errors.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
 import { KvClient } from '../../src/kv/client.js';
 import { codecOf } from '../../src/kv/codec.js';
@@ -27,51 +28,93 @@ export interface WorldOptions {
   readonly rateBps?: number;
 }
 
+/** So late a reader hears of its owner's death. */
+const NEWS_NS_MAX = 2e6;
+const CODEC = codecOf<string>('string');
+
 export class World {
   readonly pair: Pair;
-  readonly store: KvStore;
-  readonly owner: KvOwner<string>;
   readonly readers: KvClient<string>[] = [];
   readonly random: RandomSource;
+  readonly #sizes: StoreSizes;
+  readonly #seeds: SeededRandom;
+  readonly #ofOwner = new Set<Connection>();
+  #store: KvStore | undefined;
+  #owner: KvOwner<string> | undefined;
 
-  private constructor(pair: Pair, store: KvStore, random: RandomSource) {
+  private constructor(pair: Pair, seed: number, sizes: StoreSizes) {
     this.pair = pair;
-    this.store = store;
-    this.random = random;
-    this.owner = new KvOwner(store, codecOf<string>('string'), pair.b.device.clock);
+    this.#sizes = sizes;
+    this.#seeds = new SeededRandom(seed);
+    this.random = this.#seeds.stream('world');
+    this.#begin('');
   }
 
-  static async create({ seed, readers, faults, sizes = {}, mtu = 1024, rateBps = 10e9 }: WorldOptions): Promise<World> {
-    const pair = await createPair({ seed, memoryBytes: 4096, rateBps, ...(faults !== undefined && { faults }) });
-    const random = new SeededRandom(seed);
-    const geometry = geometryFor(sizes, random.stream('hash').u32());
-    const { device } = pair.b;
-    const store = new KvStore({
+  get store(): KvStore {
+    return this.#store!;
+  }
+
+  get owner(): KvOwner<string> {
+    return this.#owner!;
+  }
+
+  #begin(life: string): void {
+    const geometry = geometryFor(this.#sizes, this.#seeds.stream(`hash${life}`).u32());
+    const { device } = this.pair.b;
+    this.#store = new KvStore({
       region: device.allocate(placesOf(geometry).end),
       geometry,
       eviction: 'none',
       nowNs: () => device.clock.nowNs(),
-      random: random.stream('store'),
+      random: this.#seeds.stream(`store${life}`),
     });
-    const world = new World(pair, store, random.stream('world'));
+    this.#owner = new KvOwner(this.#store, CODEC, device.clock);
+  }
+
+  static async create({ seed, readers, faults, sizes = {}, mtu = 1024, rateBps = 10e9 }: WorldOptions): Promise<World> {
+    const pair = await createPair({ seed, memoryBytes: 4096, rateBps, ...(faults !== undefined && { faults }) });
+    const world = new World(pair, seed, sizes);
     for (let k = 0; k < readers; k++) await world.join(mtu);
     return world;
   }
 
+  /** The owner dies without a word. After `downNs` another one begins with nothing. */
+  async restart(life: number, downNs: number): Promise<void> {
+    const dead = this.owner;
+    this.#owner = undefined;
+    for (const connection of this.#ofOwner) void connection.close();
+    this.#ofOwner.clear();
+    void dead.close();
+    await this.sleep(downNs);
+    this.#begin(String(life));
+  }
+
   /** One more reader. */
-  async join(mtu = 1024): Promise<KvClient<string>> {
+  async join(mtu = 1024, reconnectMs = 1000): Promise<KvClient<string>> {
+    const connect = () => this.#connect(mtu);
+    const mine = await connect();
+    const reader = await this.until(KvClient.over(mine, CODEC, { connect, forMs: reconnectMs }));
+    this.readers.push(reader);
+    return reader;
+  }
+
+  /** A connection to the owner, if there is one. */
+  async #connect(mtu: number): Promise<Connection> {
     const { a, b } = this.pair;
     const end = async ({ device }: Player) => {
       const [parts] = await makeParts(device, OPTIONS);
       return { parts, device, psn: randomInt(this.random, 0, 0xffffff) };
     };
+    if (this.#owner === undefined) throw new RoceError('ERR_ROCE_CONNECT', 'there is no owner');
     const [here, there] = [await end(a), await end(b)];
     let leave = () => {};
     const ended = new Promise<void>((resolve) => {
       leave = resolve;
     });
     const presence: PeerPresence = { isOpen: true, ended, close: async () => leave() };
-    const over = async (own: typeof here, peer: typeof here) => {
+    // The reader hears of the owner's end some time later.
+    const close = async () => void this.sleep(randomInt(this.random, 0, NEWS_NS_MAX)).then(leave);
+    const over = async (own: typeof here, peer: typeof here, peerPresence: PeerPresence) => {
       const { address } = peer.device.attributes;
       const recovery = 'go-back-n' as const;
       await connectQp(
@@ -91,13 +134,17 @@ export class World {
         purpose: {},
         destination: {},
       };
-      return Connection.over(own.parts, presence, agreement);
+      return Connection.over(own.parts, peerPresence, agreement);
     };
-    const [mine, theirs] = [await over(here, there), await over(there, here)];
-    void this.owner.add(theirs);
-    const reader = await this.until(KvClient.over(mine, codecOf<string>('string')));
-    this.readers.push(reader);
-    return reader;
+    const [mine, theirs] = [await over(here, there, presence), await over(there, here, { ...presence, close })];
+    if (this.#owner === undefined) {
+      void theirs.close();
+      void mine.close();
+      throw new RoceError('ERR_ROCE_CONNECT', 'the owner has gone');
+    }
+    this.#ofOwner.add(theirs);
+    this.#owner.add(theirs).catch(() => {});
+    return mine;
   }
 
   until<T>(outcome: Promise<T>): Promise<T> {

@@ -1,0 +1,116 @@
+/** The way to an owner: the present session, and after its end, if the program wants that, the next one. */
+
+import type { Connection } from '../cm/connection.js';
+import { RoceError, type RoceErrorCode } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import { type ClientCounters, KvSession } from './session.js';
+
+/** Milliseconds between two attempts: first, and at most. */
+const PAUSE_MS = 20;
+const PAUSE_MS_MAX = 1000;
+
+/** Errors of calls over a connection that has ended. */
+const LOST: readonly RoceErrorCode[] = [
+  'ERR_ROCE_CLOSED',
+  'ERR_ROCE_COMPLETION',
+  'ERR_ROCE_CONNECT',
+  'ERR_ROCE_INVALID_STATE',
+];
+/** Errors of an attempt that may be better next time. */
+const PASSING: readonly RoceErrorCode[] = [...LOST, 'ERR_ROCE_TIMEOUT'];
+
+/** How a reader comes back to its owner. */
+export interface Reconnection {
+  /** Makes one attempt. */
+  readonly connect: () => Promise<Connection>;
+  /** Milliseconds for which attempts are made, from the first call that needs the owner on. */
+  readonly forMs: number;
+}
+
+/** The sessions of one reader, one after another. */
+export class OwnerLink {
+  readonly #device: RdmaDevice;
+  readonly #counters: ClientCounters;
+  readonly #reconnection: Reconnection | undefined;
+  #session: KvSession | undefined;
+  #attempts: Promise<KvSession> | undefined;
+  #endPause: () => void = () => {};
+  #isClosed = false;
+
+  constructor(session: KvSession, device: RdmaDevice, counters: ClientCounters, reconnection?: Reconnection) {
+    this.#session = session;
+    this.#device = device;
+    this.#counters = counters;
+    this.#reconnection = reconnection;
+  }
+
+  /** The session, if there is one. One that has ended stays where there will be no other: its calls say why. */
+  get present(): KvSession | undefined {
+    if (this.#session?.isOver === true) this.leave(this.#session);
+    return this.#session;
+  }
+
+  /** The session, or the next one. Rejects with why the last attempt failed; a later call makes new ones. */
+  async session(): Promise<KvSession> {
+    const { present } = this;
+    if (present !== undefined) return present;
+    this.#attempts ??= this.#reach(this.#reconnection!).finally(() => {
+      this.#attempts = undefined;
+    });
+    return this.#attempts;
+  }
+
+  /** An error of `session`: whether it has ended and another one will do. */
+  lose(session: KvSession, error: unknown): boolean {
+    return isOneOf(LOST, error) && this.leave(session);
+  }
+
+  /** Ends `session` if another one will do; tells whether. */
+  leave(session: KvSession): boolean {
+    if (this.#reconnection === undefined || this.#isClosed) return false;
+    if (this.#session === session) this.#session = undefined;
+    void session.close();
+    return true;
+  }
+
+  async #reach({ connect, forMs }: Reconnection): Promise<KvSession> {
+    const endNs = this.#device.clock.nowNs() + forMs * NS_PER_MS;
+    for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
+      try {
+        const session = await KvSession.over(await connect(), this.#counters);
+        this.#counters.reconnects++;
+        this.#session = session;
+        return session;
+      } catch (error) {
+        const isHopeless = this.#isClosed || this.#device.isClosed || !isOneOf(PASSING, error);
+        if (isHopeless || this.#device.clock.nowNs() + pauseMs * NS_PER_MS > endNs) throw error;
+      }
+      await this.#pause(pauseMs);
+      if (this.#isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the reader is closed');
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const { clock } = this.#device;
+      const stop = clock.wakeAt(clock.nowNs() + ms * NS_PER_MS, resolve);
+      this.#endPause = () => {
+        stop();
+        resolve();
+      };
+    });
+  }
+
+  /** Ends the session, and attempts to get another one. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#endPause();
+    await this.#attempts?.catch(() => {});
+    await this.#session?.close();
+  }
+}
+
+function isOneOf(codes: readonly RoceErrorCode[], error: unknown): boolean {
+  return error instanceof RoceError && codes.includes(error.code);
+}

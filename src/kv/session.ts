@@ -1,0 +1,131 @@
+/** One connection to an owner: what a reader has found out about it, and what it asks over it. */
+
+import type { Connection } from '../cm/connection.js';
+import type { Clock } from '../core/clock.js';
+import { NS_PER_MS } from '../core/units.js';
+import { connectRpc, type RpcClient } from '../rpc/index.js';
+import { Batch } from './batch.js';
+import { bucketBytes, type Geometry, HEADER_BYTES, readHeader, UNIT_BYTES } from './geometry.js';
+import { KV_SERVICE, type RegionPlace } from './protocol.js';
+import { recordBytes } from './record.js';
+import { ConnectionMemory } from './remote-memory.js';
+import { type LookupCounters, RemoteTable } from './remote-table.js';
+import { unitsOf } from './slot.js';
+import { UsedKeys } from './used-keys.js';
+
+/** Lookups by READ before the owner is asked. */
+const LOOKUPS_MAX = 3;
+
+/** What a reader has done. */
+export interface ClientCounters extends LookupCounters {
+  /** GETs for which the owner was asked, because READs met changes. */
+  asked: number;
+  /** Connections after the first one. */
+  reconnects: number;
+}
+
+/** A value that was found. */
+export interface FoundValue {
+  /** The caller's own. */
+  readonly value: Buffer;
+  /** Of the entry. */
+  readonly version: number;
+}
+
+/** What a reader has found out about its owner. */
+interface Opened {
+  readonly geometry: Geometry;
+  readonly table: RemoteTable;
+  /** Added to this side's clock it gives the owner's, or up to a round trip less; milliseconds. */
+  readonly clockOffsetMs: number;
+}
+
+/** A reader's connection, opened. */
+export class KvSession {
+  /** Of the owner's region. */
+  readonly geometry: Geometry;
+  /** The calls of the owner. */
+  readonly methods: RpcClient<typeof KV_SERVICE>['methods'];
+  /** Writes, which travel together. */
+  readonly writes: Batch;
+  readonly #connection: Connection;
+  readonly #rpc: RpcClient<typeof KV_SERVICE>;
+  readonly #opened: Opened;
+  readonly #clock: Clock;
+  readonly #counters: ClientCounters;
+  readonly #used: UsedKeys;
+
+  private constructor(
+    connection: Connection,
+    rpc: RpcClient<typeof KV_SERVICE>,
+    opened: Opened,
+    counters: ClientCounters,
+  ) {
+    this.#connection = connection;
+    this.#rpc = rpc;
+    this.#opened = opened;
+    this.#clock = connection.device.clock;
+    this.#counters = counters;
+    this.geometry = opened.geometry;
+    this.methods = rpc.methods;
+    this.writes = new Batch((ops) => rpc.methods.write(ops));
+    this.#used = new UsedKeys((keys) => rpc.methods.touch({ keys }));
+  }
+
+  /** Takes over a connection. Rejects with ERR_ROCE_MISMATCH if the peer owns no store, or one with another layout. */
+  static async over(connection: Connection, counters: ClientCounters): Promise<KvSession> {
+    const { clock } = connection.device;
+    const rpc = connectRpc(connection, KV_SERVICE);
+    try {
+      const place = await rpc.methods.open({});
+      // At most what is true: no reader may miss an entry that the owner still has.
+      const clockOffsetMs = place.nowMs - clock.nowNs() / NS_PER_MS;
+      const geometry = await geometryAt(connection, place);
+      const longest = unitsOf(recordBytes(geometry.keyBytesMax, geometry.valueBytesMax)) * UNIT_BYTES;
+      const memory = await ConnectionMemory.open(connection, place, Math.max(2 * bucketBytes(geometry), longest));
+      const table = new RemoteTable(memory, geometry, clock, counters);
+      return new KvSession(connection, rpc, { geometry, table, clockOffsetMs }, counters);
+    } catch (error) {
+      await rpc.close();
+      throw error;
+    }
+  }
+
+  /** The connection has ended. */
+  get isOver(): boolean {
+    return this.#connection.isClosed;
+  }
+
+  /** Looks for a key by READs, and asks the owner where these meet changes. */
+  async find(key: Buffer): Promise<FoundValue | undefined> {
+    for (let lookup = 0; lookup < LOOKUPS_MAX; lookup++) {
+      const found = await this.#opened.table.lookUp(key);
+      if (found === 'unclear') continue;
+      if (found === undefined || this.#hasExpired(found.expiresMs)) return undefined;
+      this.#used.note(key);
+      return found;
+    }
+    this.#counters.asked++;
+    const { entry } = await this.methods.read({ key });
+    return entry && { value: Buffer.from(entry.value), version: entry.version };
+  }
+
+  /** By the owner's clock, as this side knows it. */
+  #hasExpired(expiresMs: number): boolean {
+    return expiresMs !== 0 && expiresMs <= this.#clock.nowNs() / NS_PER_MS + this.#opened.clockOffsetMs;
+  }
+
+  /** Ends the connection. */
+  close(): Promise<void> {
+    return this.#rpc.close();
+  }
+}
+
+async function geometryAt(connection: Connection, { addr, rkey, length }: RegionPlace): Promise<Geometry> {
+  const { scratch } = connection.device;
+  const bytes = scratch.take(HEADER_BYTES);
+  if (length >= HEADER_BYTES) await connection.readClaimed(bytes, BigInt(addr), rkey);
+  const header = Buffer.from(bytes);
+  scratch.give(bytes);
+  return readHeader(header, length);
+}
