@@ -2,7 +2,7 @@
  * What a requester makes of NAKs (rules 47 to 49, 60), and how long it takes. Positions are PSNs counted on without wrap.
  *
  * A NAK in the capture may have been lost behind it. Then the timer decides, and the requester resumes at an older PSN: that is never taken for a
- * fault. To leave out the PSN that a NAK names, and to send what follows it again, is one.
+ * fault. To leave out the PSN that a NAK names, and to send what follows it again, is one, if the copy was not lost before the place of the capture.
  */
 
 import { PLACE_FIRST } from '../packet/opcode.js';
@@ -19,6 +19,8 @@ interface OpenNak {
   /** Newest position behind it that was sent again, and how many in a row. */
   beyond: number;
   row: number;
+  /** Packets of the requester may be missing since. */
+  hasHole: boolean;
 }
 
 /** Of one requester. */
@@ -40,7 +42,7 @@ export class RecoveryWatch {
       if (position === this.#runStart && position === this.#runEnd) this.#secondNak = judge.packet;
       return;
     }
-    this.#nak = { position, packet: judge.packet, timeNs, beyond: NONE, row: 0 };
+    this.#nak = { position, packet: judge.packet, timeNs, beyond: NONE, row: 0, hasHole: false };
   }
 
   /** The receiver was not ready for this position. */
@@ -48,8 +50,9 @@ export class RecoveryWatch {
     this.#notReady = { position, isFollowed: false, hasNak: false };
   }
 
-  /** A request was sent for the first time. */
-  sentNew(position: number, judge: Judge): void {
+  /** A request was sent for the first time. `idFollows`: no packet is missing before it. */
+  sentNew(position: number, idFollows: boolean, judge: Judge): void {
+    if (this.#nak !== undefined && !idFollows) this.#nak.hasHole = true;
     if (this.#notReady !== undefined && position > this.#notReady.position) this.#notReady.isFollowed = true;
     this.#classify(position, true, judge);
     this.#runStart = NONE;
@@ -57,12 +60,12 @@ export class RecoveryWatch {
     this.#secondNak = NONE;
   }
 
-  /** A request was sent again, or for the first time that the capture shows (`wasHole`). `place`: PLACE_ constant of its opcode. */
-  sentAgain(position: number, timeNs: number, { wasHole, place, isCapturedHere }: SentAgain, judge: Judge): void {
+  /** A request was sent again, or for the first time that the capture shows (`wasHole`). */
+  sentAgain(position: number, timeNs: number, seen: SentAgain, judge: Judge): void {
     this.#tellNotReady(position, judge);
     this.#classify(position, false, judge);
-    if (this.#nak !== undefined) this.#judgeResumption(this.#nak, position, timeNs, { wasHole, place }, judge);
-    else if (this.#secondNak !== NONE && position === this.#runStart) this.#judgeSecond(isCapturedHere, judge);
+    if (this.#nak !== undefined) this.#judgeResumption(this.#nak, position, timeNs, seen, judge);
+    else if (this.#secondNak !== NONE && position === this.#runStart) this.#judgeSecond(seen.isCapturedHere, judge);
     if (position === this.#runEnd + 1) this.#runEnd = position;
     else {
       this.#runStart = position;
@@ -75,9 +78,10 @@ export class RecoveryWatch {
     nak: OpenNak,
     position: number,
     timeNs: number,
-    { wasHole, place }: Pick<SentAgain, 'wasHole' | 'place'>,
+    { wasHole, place, isCapturedHere, idFollows }: SentAgain,
     judge: Judge,
   ): void {
+    if (!idFollows) nak.hasHole = true;
     if (position === nak.position) {
       judge.pass(47);
       judge.measure('NAK reaction', timeNs - nak.timeNs);
@@ -91,7 +95,8 @@ export class RecoveryWatch {
       nak.beyond = position;
       if (nak.row < ROW) return;
       const text = `packets behind the one that the NAK of packet ${nak.packet} asks for are sent again, and that one is not`;
-      judge.violation(47, text, nak.packet);
+      if (isCapturedHere || !nak.hasHole) judge.violation(47, text, nak.packet);
+      else judge.cannotTell(47, `${text}, or was lost before the place of the capture`, nak.packet);
       this.#nak = undefined;
     }
   }
@@ -133,4 +138,6 @@ export interface SentAgain {
   readonly place: number;
   /** The capture was made at the requester. */
   readonly isCapturedHere: boolean;
+  /** The IP identification shows that no packet is missing before it. */
+  readonly idFollows: boolean;
 }

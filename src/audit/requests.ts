@@ -135,15 +135,15 @@ export class Requests {
     if (this.next < 0) this.#startAt(packet.psn);
     const position = this.position(packet.psn);
     const ahead = position - this.next;
-    if (ahead < 0) this.#takeAgain(packet, position, timeNs, judge);
+    if (ahead < 0) this.#takeAgain(packet, position, timeNs, idFollows, judge);
     else {
-      if (ahead > 0) this.#skip(packet, position, { idFollows, timeNs }, judge);
+      if (ahead > 0) this.#skip(packet, position, timeNs, idFollows, judge);
       else {
         judge.pass(33);
         if (this.#slack > 0) this.#endOfRead(position);
         this.#answeredTooEarly(position, timeNs, judge);
       }
-      this.#takeNew(packet, position, timeNs, judge);
+      this.#takeNew(packet, position, timeNs, idFollows, judge);
     }
   }
 
@@ -153,7 +153,7 @@ export class Requests {
     if (this.next < 0) this.#startAt(packet.psn);
     const position = this.position(packet.psn);
     if (position < this.next) return;
-    if (position > this.next) this.#skip(packet, position, { idFollows, timeNs: 0 }, judge);
+    if (position > this.next) this.#skip(packet, position, 0, idFollows, judge);
     else judge.pass(33);
     this.next = position + 1;
     this.order.take(packet, judge);
@@ -187,12 +187,7 @@ export class Requests {
   }
 
   /** `position` is beyond the next one: the READ before was longer than known, or PSNs are missing. */
-  #skip(
-    packet: RocePacket,
-    position: number,
-    { idFollows, timeNs }: { readonly idFollows: boolean; readonly timeNs: number },
-    judge: Judge,
-  ): void {
+  #skip(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, judge: Judge): void {
     const ahead = position - this.next;
     if (ahead <= this.#slack) {
       this.#endOfRead(position);
@@ -254,11 +249,11 @@ export class Requests {
       );
   }
 
-  #takeNew(packet: RocePacket, position: number, timeNs: number, judge: Judge): void {
+  #takeNew(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, judge: Judge): void {
     const { kind } = packet.info;
     this.#slack = 0;
     this.timer.sentNew(position, timeNs);
-    this.recovery.sentNew(position, judge);
+    this.recovery.sentNew(position, idFollows, judge);
     if (this.countsMessages) this.credits.judge(packet, this.messages.total + 1, this.timer.isCapturedHere, judge);
     if (this.nak !== undefined) {
       if (this.nak.position === position) this.nak = undefined;
@@ -306,7 +301,7 @@ export class Requests {
     return position + least - 1;
   }
 
-  #takeAgain(packet: RocePacket, position: number, timeNs: number, judge: Judge): void {
+  #takeAgain(packet: RocePacket, position: number, timeNs: number, idFollows: boolean, judge: Judge): void {
     const noticedNs = this.holes.fill(position);
     const wasHole = noticedNs !== undefined; // this may be its first copy
     if (wasHole) judge.measure('retransmission', timeNs - noticedNs);
@@ -314,7 +309,8 @@ export class Requests {
     const span = this.spans.find(position);
     this.timer.sentAgain(position, timeNs, wasHole || this.spans.outstanding > 0, judge);
     const { kind, place } = packet.info;
-    this.recovery.sentAgain(position, timeNs, { wasHole, place, isCapturedHere: this.timer.isCapturedHere }, judge);
+    const { isCapturedHere } = this.timer;
+    this.recovery.sentAgain(position, timeNs, { wasHole, place, isCapturedHere, idFollows }, judge);
     if (kind === OP_READ_REQUEST) {
       if (span?.isRead === true) this.#judgeReadAgain(packet, position, span, judge);
     } else if (span?.isRead === true && span.last > span.first && position > span.first) {

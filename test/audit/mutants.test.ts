@@ -111,11 +111,14 @@ const answer = (psn: number, syndrome: number, msn: number): Turn => ({
 const credited = (credits: number): Turn[] => [...CM, send(50), answer(50, credits, 1), ...[51, 52, 53, 54].map(send)];
 
 /** The second of six packets is missing; what follows the NAK. */
-const resumed = (...psns: readonly number[]): Turn[] => [
+const resumed = (...psns: readonly number[]): Turn[] => resumedFrom(306, psns);
+
+/** The same, by packets with identifications from `ipId` on; 306: none is missing. */
+const resumedFrom = (ipId: number, psns: readonly number[]): Turn[] => [
   ...CM,
-  ...[50, 51, 52, 53, 54, 55].map(send),
+  ...[50, 51, 52, 53, 54, 55].map((psn, i) => ({ ...send(psn), ipId: 300 + i })),
   answer(51, 0x60, 1),
-  ...psns.map(send),
+  ...psns.map((psn, i) => ({ ...send(psn), ipId: ipId + i })),
 ];
 
 /** A second NAK for a packet that was just sent again. */
@@ -270,5 +273,11 @@ describe('a capture in which one packet breaks one rule', () => {
     expect(broken(report)).toEqual([]);
     expect(report.rules.map(({ rule }) => rule)).toEqual([1, 2, 40]);
     expect(report.findings).toEqual([]);
+  });
+
+  it('is not claimed where the capture may miss the packet: the copy that a NAK asks for', () => {
+    const report = audited(conversation(resumedFrom(307, [52, 53, 54]))); // 306 is missing
+    expect(broken(report)).toEqual([]);
+    expect(report.findings).toMatchObject([{ rule: 47, verdict: 'cannot tell' }]);
   });
 });

@@ -1,14 +1,15 @@
 /** `rocev2 bw` under rate control, between two processes. That a rate is reached depends on the machine; that it is not exceeded does not. */
 
 import { describe, expect, it } from 'vitest';
-import { isBuilt, rocev2Starter } from './executable.js';
+import { auditedStarter } from './audited-programs.js';
+import { isBuilt } from './executable.js';
 
 /** Addresses of this file alone. */
 const SERVER = '127.51.0.1';
 const CLIENT = '127.51.0.2';
 let tcpPort = 27100;
 
-const start = rocev2Starter();
+const start = auditedStarter();
 
 async function transfer(op: string, ...args: string[]) {
   const port = String(tcpPort++);

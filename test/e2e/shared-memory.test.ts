@@ -3,13 +3,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { batchedUdpAvailable } from '../../src/dgram-ext/index.js';
-import { isBuilt, type Program, rocev2Starter } from './executable.js';
+import { auditedStarter } from './audited-programs.js';
+import { isBuilt, type Program } from './executable.js';
 
 const SERVER = '127.42.9.1';
 const CLIENT = '127.42.9.2';
 let tcpPort = 26900;
 
-const start = rocev2Starter();
+const start = auditedStarter();
 
 async function pair(server: string[], client: string[], op = 'write'): Promise<{ server: Program; client: Program }> {
   const port = String(tcpPort++);

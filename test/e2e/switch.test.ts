@@ -6,7 +6,8 @@ import { connect, listen } from '../../src/cm/listen-connect.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { run } from '../cli/run-in-process.js';
 import { eventually } from '../support/eventually.js';
-import { isBuilt, type Program, rocev2Starter } from './executable.js';
+import { auditedStarter } from './audited-programs.js';
+import { isBuilt, type Program } from './executable.js';
 import { documentOf } from './watched.js';
 
 /** TCP does not go through the switch. */
@@ -14,7 +15,7 @@ const allowForeignGid = true;
 
 const TWO_PORTS = ['--port', 'a=127.0.0.1:0', '--port', 'b=127.0.0.1:0'];
 
-const start = rocev2Starter();
+const start = auditedStarter();
 
 async function portsOf(program: Program): Promise<[string, string]> {
   const [, a] = await program.writes('stderr', /switch port a on (\S+:\d+)\n/);
@@ -71,7 +72,7 @@ describe.skipIf(!isBuilt)('rocev2 switch', () => {
     const args = [...TWO_PORTS, '--rate', '1Gbps', '--rate', 'b=200Mbps', '--ecn', '20KB,20KB,1', '--json'];
     const program = start('switch', ...args);
     const [a, b] = await portsOf(program);
-    const bw = (...more: string[]) => start('bw', 'write', '-p', '19520', '--json', ...more);
+    const bw = (...more: string[]) => start('bw', 'write', '--json', '-p', '19520', ...more);
     const server = bw('--frame', `${b},200Mbps`, '--bind', '198.18.0.2');
     await server.writes('stderr', /waiting for 'rocev2 bw write 127.0.0.1'/);
     const control = ['--cc', 'dcqcn', '--rate', '1Gbps'];

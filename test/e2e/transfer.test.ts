@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { connect as connectRdma, openDevice } from '../../src/index.js';
-import { isBuilt, Program, rocev2Starter } from './executable.js';
+import { auditedStarter } from './audited-programs.js';
+import { isBuilt, Program } from './executable.js';
 import { underLoad } from './watched.js';
 
 /** Addresses of this file alone. */
@@ -13,7 +14,7 @@ const SERVER = '127.42.0.1';
 const CLIENT = '127.42.0.2';
 let tcpPort = 26100;
 
-const start = rocev2Starter();
+const start = auditedStarter();
 
 async function server(...args: string[]): Promise<{ program: Program; port: string }> {
   const port = String(tcpPort++);

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { auditOf, expectClean } from '../audit/capture-file.js';
 import { captureTraffic } from './captured-traffic.js';
 import { isBuilt, Program } from './executable.js';
 import { hasScapy, hasTshark, icrcByScapy, tsharkFields } from './second-opinions.js';
@@ -67,6 +68,7 @@ describe.runIf(isBuilt && hasTshark)(`captures in Wireshark${why}`, () => {
     expect(malformed).toEqual([]);
     expect(packets.length).toBeGreaterThan(20);
     expect(packets).toEqual(await asWeDecode(file));
+    expectClean(await auditOf(file));
   });
 });
 

@@ -81,7 +81,9 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       47,
       'A NAK acknowledges all before it, and the requester resumes there.',
       '9.7.5.2, rxe check_ack',
-      judgedAndActive('the PSN of the NAK is left out, and three packets behind it are sent again'),
+      judgedAndActive(
+        'the PSN of the NAK is left out, and three packets behind it are sent again; a violation needs IP identifications without a hole, or --at',
+      ),
     ),
     information(
       48,
