@@ -1,6 +1,6 @@
 /** Commands that fail, come late or are never answered, by rule, in virtual time. */
 
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseCommandFaults } from '../../src/storage-rpc/nvme/command-faults.js';
 import { IO } from '../../src/storage-rpc/nvme/opcodes.js';
 import { DNR, STATUS } from '../../src/storage-rpc/nvme/status.js';
@@ -105,4 +105,39 @@ it.each([
 ])('%j is no rule', (text, words) => {
   expect(() => parseCommandFaults(text)).toThrow(words);
   expect(() => parseCommandFaults(text)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_MALFORMED' }));
+});
+
+describe('a disk whose target has a command that its medium has not', () => {
+  const open = async (faults: string) => {
+    const world = new TcpWorld({ faults });
+    const disk = await world.openDisk();
+    await world.until(disk.write(0, Buffer.alloc(8192, 1)));
+    const isZero = async () => {
+      const read = Buffer.alloc(8192);
+      await world.disk.read(0, read.length, read);
+      return read.every((byte) => byte === 0);
+    };
+    return { world, disk, isZero };
+  };
+
+  it('writes zeros instead, each time', async () => {
+    const { world, disk, isZero } = await open('opcode=write-zeroes:status=0x183,dnr');
+    await world.until(disk.writeZeroes(0, 8192));
+    expect(await isZero()).toBe(true);
+    await world.until(disk.write(0, Buffer.alloc(8192, 2)));
+    await world.until(disk.writeZeroes(0, 8192));
+    expect(await isZero()).toBe(true);
+  });
+
+  it('keeps what was to be trimmed', async () => {
+    const { world, disk, isZero } = await open('opcode=dataset-management:status=0x183,dnr');
+    await world.until(disk.trim(0, 8192));
+    expect(await isZero()).toBe(false);
+  });
+
+  it('passes other failures on', async () => {
+    const { world, disk, isZero } = await open('opcode=write-zeroes:status=0x280,dnr');
+    await expect(world.until(disk.writeZeroes(0, 8192))).rejects.toThrow('EIO');
+    expect(await isZero()).toBe(false);
+  });
 });

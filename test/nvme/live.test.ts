@@ -1,10 +1,13 @@
 /** An NVMe target and a host of ours on real sockets, over both transports. */
 
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
+import { NvmeDialer } from '../../src/storage-rpc/live/nvme-dialer.js';
 import { NvmeTargetServer, type NvmeTargetServerOptions } from '../../src/storage-rpc/live/nvme-target-server.js';
 import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
@@ -64,6 +67,22 @@ describe('over TCP', () => {
     await using disk = await openNvme({ address: HERE, port: server.ports[0].port, nqn: NQN, lossTimeoutMs: 0 });
     await server.close();
     await expect(disk.write(0, Buffer.alloc(4096, 1))).rejects.toThrow('EIO');
+  });
+
+  it.each([
+    ['says nothing', () => {}],
+    ['hangs up', (socket: Socket) => socket.destroy()],
+    ['speaks something else', (socket: Socket) => socket.write('SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and so on\r\n')],
+  ])('is refused by a server that %s', async (_, greet) => {
+    const stranger = createServer(greet).listen(0, HERE);
+    await once(stranger, 'listening');
+    const { port } = stranger.address() as AddressInfo;
+    try {
+      await using dialer = await NvmeDialer.open({ address: HERE, port, digests: true, answerTimeoutMs: 300 });
+      await expect(dialer.dial(0, 32)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    } finally {
+      stranger.close();
+    }
   });
 
   it('is refused without a target, and with a wrong name', async () => {

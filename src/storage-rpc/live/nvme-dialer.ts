@@ -22,12 +22,15 @@ export interface NvmeAddress {
   readonly device?: RdmaDevice;
   /** CRC-32C over headers and data of NVMe/TCP, if the target has them. */
   readonly digests: boolean;
+  /** NVMe/TCP: so long the target may take to answer on a connection. Default 10 000. */
+  readonly answerTimeoutMs?: number;
 }
 
 const POOL_BYTES_MAX = 16 << 20;
 const READS_MAX = 16;
-/** As the host of Linux. */
+/** As the host of Linux, over RDMA and over TCP. */
 const CONNECT_TIMEOUT_MS = 3_000;
+const ANSWER_TIMEOUT_MS = 10_000;
 
 /** Connects queues to one target. */
 export class NvmeDialer implements AsyncDisposable {
@@ -61,12 +64,18 @@ export class NvmeDialer implements AsyncDisposable {
   }
 
   async #dialTcp(): Promise<HostConnection> {
-    const { address, port, digests } = this.#target;
+    const { address, port, digests, answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#target;
     const socket = await connectSocket(address, port);
-    socket.setTimeout(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error('the target does not answer')));
-    const connection = await TcpHostConnection.over(new SocketStream(socket), { header: digests, data: digests });
-    socket.setTimeout(0);
-    return connection;
+    socket.setTimeout(answerTimeoutMs, () => socket.destroy(new Error(`no answer for ${answerTimeoutMs / 1000} s`)));
+    try {
+      const connection = await TcpHostConnection.over(new SocketStream(socket), { header: digests, data: digests });
+      socket.setTimeout(0);
+      return connection;
+    } catch (cause) {
+      socket.destroySoon(); // What was refused is still said.
+      const text = `${address}:${port} is no NVMe/TCP target: ${(cause as Error).message}`;
+      throw new RoceError('ERR_ROCE_CONNECT', text, 'is it the port of the target?', { cause });
+    }
   }
 
   async #dialRdma(cm: ConnectionManager, qid: number, entries: number): Promise<HostConnection> {

@@ -50,6 +50,8 @@ export const STATUS = {
   CONNECT_BUSY: 0x181,
   /** Connect: a parameter is wrong; the result says which. */
   CONNECT_INVALID_PARAMETERS: 0x182,
+  /** The controller has the command, but this namespace has not (Linux: NVME_SC_ONCS_NOT_SUPPORTED). Connect has the same number for something else. */
+  COMMAND_NOT_SUPPORTED: 0x183,
   /** Connect: the host may not use the subsystem. */
   CONNECT_INVALID_HOST: 0x184,
   /** The host has not authenticated itself on this queue. */
@@ -120,6 +122,7 @@ export function statusOfDisk(error: BlockDeviceError, medium: number): number {
 
 const ERRNO_OF: ReadonlyMap<number, BlockErrno> = new Map([
   [STATUS.INVALID_OPCODE, 'ENOTSUP'],
+  [STATUS.COMMAND_NOT_SUPPORTED, 'ENOTSUP'],
   [STATUS.INVALID_FIELD, 'EINVAL'],
   [STATUS.WRITE_PROTECTED, 'EPERM'],
   [STATUS.RESERVATION_CONFLICT, 'EPERM'],

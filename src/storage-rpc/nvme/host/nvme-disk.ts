@@ -1,6 +1,12 @@
 /** A namespace of a controller as a disk. */
 
-import { type BlockDevice, checkRange, type WriteOptions, type WriteZeroesOptions } from '../../disk/block-device.js';
+import {
+  type BlockDevice,
+  BlockDeviceError,
+  checkRange,
+  type WriteOptions,
+  type WriteZeroesOptions,
+} from '../../disk/block-device.js';
 import { IO } from '../opcodes.js';
 import { diskErrorOf, NvmeStatusError } from '../status.js';
 import type { HostRequest } from './host-queue.js';
@@ -21,12 +27,15 @@ export class NvmeDisk implements BlockDevice {
   readonly blockBytes: number;
   readonly #host: NvmeHost;
   readonly #nsid: number;
+  /** ONCS, without what the namespace has refused. */
+  #optionalCommands: number;
   readonly #onClose: () => Promise<void>;
 
   /** `onClose` is called by `close`. */
   constructor(host: NvmeHost, { nsid, sizeBytes, blockBytes }: NamespaceIdentity, onClose: () => Promise<void>) {
     this.#host = host;
     this.#nsid = nsid;
+    this.#optionalCommands = host.identity.optionalCommands;
     this.sizeBytes = sizeBytes;
     this.blockBytes = blockBytes;
     this.#onClose = onClose;
@@ -52,34 +61,22 @@ export class NvmeDisk implements BlockDevice {
 
   async trim(offset: number, length: number): Promise<void> {
     checkRange(this, offset, length, 'EINVAL');
-    if (length === 0 || (this.#host.identity.optionalCommands & HAS_DATASET_MANAGEMENT) === 0) return;
-    const bytesMax = (2 ** 32 - 1) * this.blockBytes;
-    await this.#inParts(offset, length, bytesMax, (at, bytes) => {
-      const range = Buffer.alloc(16);
-      range.writeUInt32LE(bytes / this.blockBytes, 4);
-      range.writeBigUInt64LE(BigInt(at / this.blockBytes), 8);
-      return this.#execute({
-        opcode: IO.DATASET_MANAGEMENT,
-        nsid: this.#nsid,
-        dwords: [0, ATTRIBUTE_DEALLOCATE],
-        out: range,
-      });
-    });
+    if (length > 0) await this.#whereSupported(HAS_DATASET_MANAGEMENT, () => this.#deallocate(offset, length));
   }
 
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     checkRange(this, offset, length, 'ENOSPC');
     const { fua = false, noHole = false } = options;
-    if ((this.#host.identity.optionalCommands & HAS_WRITE_ZEROES) === 0) {
-      const zeros = Buffer.alloc(Math.min(length, this.#host.identity.transferBytesMax));
-      await this.#inParts(offset, length, zeros.length, (at, bytes) =>
-        this.#blocks(IO.WRITE, at, bytes, fua ? FUA : 0, { out: zeros.subarray(0, bytes) }),
-      );
-      return;
-    }
     const flags = (fua ? FUA : 0) | (noHole ? 0 : DEALLOCATE);
-    await this.#inParts(offset, length, BLOCKS_MAX * this.blockBytes, (at, bytes) =>
-      this.#blocks(IO.WRITE_ZEROES, at, bytes, flags, {}),
+    const isDone = await this.#whereSupported(HAS_WRITE_ZEROES, () =>
+      this.#inParts(offset, length, BLOCKS_MAX * this.blockBytes, (at, bytes) =>
+        this.#blocks(IO.WRITE_ZEROES, at, bytes, flags, {}),
+      ),
+    );
+    if (isDone) return;
+    const zeros = Buffer.alloc(Math.min(length, this.#host.identity.transferBytesMax));
+    await this.#inParts(offset, length, zeros.length, (at, bytes) =>
+      this.#blocks(IO.WRITE, at, bytes, fua ? FUA : 0, { out: zeros.subarray(0, bytes) }),
     );
   }
 
@@ -90,6 +87,37 @@ export class NvmeDisk implements BlockDevice {
   /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /**
+   * Executes optional commands, and says whether there are such. A controller may have a command that the medium of a namespace has not:
+   * so does nvmet on a file whose file system cannot do it.
+   */
+  async #whereSupported(bit: number, execute: () => Promise<void>): Promise<boolean> {
+    if ((this.#optionalCommands & bit) === 0) return false;
+    try {
+      await execute();
+      return true;
+    } catch (error) {
+      if (!(error instanceof BlockDeviceError) || error.errno !== 'ENOTSUP') throw error;
+      this.#optionalCommands &= ~bit;
+      return false;
+    }
+  }
+
+  #deallocate(offset: number, length: number): Promise<void> {
+    const bytesMax = (2 ** 32 - 1) * this.blockBytes;
+    return this.#inParts(offset, length, bytesMax, (at, bytes) => {
+      const range = Buffer.alloc(16);
+      range.writeUInt32LE(bytes / this.blockBytes, 4);
+      range.writeBigUInt64LE(BigInt(at / this.blockBytes), 8);
+      return this.#execute({
+        opcode: IO.DATASET_MANAGEMENT,
+        nsid: this.#nsid,
+        dwords: [0, ATTRIBUTE_DEALLOCATE],
+        out: range,
+      });
+    });
   }
 
   /** Parts of a range, all under way at once. */
