@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseNvmeUri } from '../../src/cli/disk/nvme-backend.js';
+import { askForChange, openControl } from '../../src/cli/nvme/control.js';
 import { parseDisk } from '../../src/cli/nvme/disk-option.js';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
 import { NvmeTargetServer } from '../../src/storage-rpc/live/nvme-target-server.js';
@@ -186,6 +188,36 @@ describe('a running target', () => {
       await new Promise((closed) => socket.once('close', closed));
     }
     expect(await list()).toEqual([[1, 1 << 20]]);
+  });
+});
+
+describe('a control socket', () => {
+  let folder: string;
+  let control: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+    control = join(folder, 'control.sock');
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const open = () => openControl(control, async () => 'done');
+
+  test('that a killed target left behind is taken over', async () => {
+    const leave =
+      "require('node:net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))";
+    spawnSync(process.execPath, ['-e', leave, control]);
+    expect(existsSync(control)).toBe(true);
+    await using _listening = await open();
+    expect(await askForChange(control, ['any'])).toBe('done');
+  });
+
+  test('that a target listens at, and a file that is none, stay as they are', async () => {
+    const first = await open();
+    await expect(open()).rejects.toMatchObject({ code: 'ERR_ROCE_IO' });
+    expect(await askForChange(control, ['any'])).toBe('done');
+    await first[Symbol.asyncDispose]();
+    writeFileSync(control, 'mine');
+    await expect(open()).rejects.toMatchObject({ code: 'ERR_ROCE_IO' });
+    expect(readFileSync(control, 'utf8')).toBe('mine');
   });
 });
 

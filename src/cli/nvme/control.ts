@@ -9,6 +9,7 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { RoceError } from '../../core/errors.js';
+import { listenOn } from '../../storage-rpc/nbd/listen-on.js';
 
 const LINE_BYTES_MAX = 4096;
 const CONNECTIONS_MAX = 16;
@@ -19,7 +20,7 @@ const OWNER_READS_AND_WRITES = 0o600;
 const REQUEST = z.array(z.string()).min(1);
 const ANSWER = z.union([z.object({ done: z.string() }), z.object({ error: z.string() })]);
 
-/** Listens at a path that is not there yet. `change` resolves with what was done. Rejects with ERR_ROCE_IO where it cannot. */
+/** Listens at a path that nobody listens at. `change` resolves with what was done. Rejects with ERR_ROCE_IO where it cannot. */
 export async function openControl(
   path: string,
   change: (words: string[]) => Promise<string>,
@@ -32,9 +33,8 @@ export async function openControl(
     void serve(socket, change);
   });
   server.maxConnections = CONNECTIONS_MAX;
-  server.listen(path);
   try {
-    await once(server, 'listening');
+    await listenOn(server, { path });
     await chmod(path, OWNER_READS_AND_WRITES);
   } catch (cause) {
     throw new RoceError('ERR_ROCE_IO', `cannot listen on ${path}: ${(cause as Error).message}`, undefined, { cause });

@@ -1,7 +1,6 @@
 /** An NBD server on a TCP or Unix socket: serves a disk to any NBD client. */
 
-import { unlink } from 'node:fs/promises';
-import { connect, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
@@ -11,6 +10,7 @@ import { FairQueue } from '../fair/fair-queue.js';
 import { checkDiskLimit, type DiskLimit, RateLimit } from '../fair/rate-limit.js';
 import { BufferCache } from './buffer-cache.js';
 import type { ServedExport } from './execute.js';
+import { listenOn } from './listen-on.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import type { SocketAddress } from './socket-address.js';
 
@@ -158,37 +158,4 @@ export class NbdServer implements AsyncDisposable {
     this.#connections.set(socket, new NbdServerConnection(socket, exports, shared));
     socket.once('close', () => this.#connections.delete(socket));
   }
-}
-
-async function listenOn(server: Server, address: SocketAddress): Promise<void> {
-  try {
-    await listenOnce(server, address);
-  } catch (error) {
-    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-    if (!isTaken || !('path' in address) || (await answers(address))) throw error;
-    await unlink(address.path); // A server that was killed left its socket behind.
-    await listenOnce(server, address);
-  }
-}
-
-function listenOnce(server: Server, address: ListenOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(address, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-/** Whether somebody accepts connections there. */
-function answers(address: { readonly path: string }): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(address);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }

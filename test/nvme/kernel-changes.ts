@@ -1,0 +1,104 @@
+/** A target that changes, stands still, fails commands or loses a path while the kernel uses it. */
+
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { startRocev2 } from '../interop/support/rocev2.js';
+import { connect, type KernelGuest, NQN, PATIENCE_MS, until } from './kernel-guest.js';
+
+/** So that a dead path is noticed soon, and left and found again. */
+const SOON = '--reconnect-delay=1 --keep-alive-tmo=3';
+const STANDSTILL_MS = 30_000;
+const RDMA_PATH = '/sys/block/nvme0c0n1';
+const TCP_PATH = '/sys/block/nvme0c1n1';
+
+export function testChanges(guest: KernelGuest): void {
+  const control = () => join(guest.folder, 'control.sock');
+  const change = async (...words: string[]) => {
+    const { exitCode, stderr } = await startRocev2(guest.rig(), ['nvme', 'change', control(), ...words]).wait();
+    expect({ exitCode, stderr }, words.join(' ')).toEqual({ exitCode: 0, stderr: '' });
+  };
+  const start = (...more: string[]) =>
+    guest.startTarget([
+      ...['--disk', 'memory', '--size', '64MiB', '--bind', guest.host4, '--control', control()],
+      ...more,
+    ]);
+  const bothPaths = () => [
+    connect('rdma', guest.host4, SOON),
+    `nvme connect -t tcp -a ${guest.host4} -s 4420 -n ${NQN} ${SOON}`,
+    until(`grep -q optimized ${RDMA_PATH}/ana_state && grep -q optimized ${TCP_PATH}/ana_state`),
+  ];
+  const writesOver = async (path: string) => Number((await guest.run(`awk '{ print $5 }' ${path}/stat`)).trim());
+  const verified = async (io: { wait(timeoutMs: number): Promise<unknown> }, blocks: number) =>
+    expect(await io.wait(PATIENCE_MS)).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+      stdout: `verified ${blocks} blocks\n`,
+    });
+
+  test('a disk that grows, a namespace that comes, and one that goes', async () => {
+    await start();
+    await guest.run(connect('rdma', guest.host4));
+    expect(await guest.run('blockdev --getsize64 /dev/nvme0n1')).toBe('67108864\n');
+    await change('resize', 'disk', '1', '128MiB');
+    await guest.run(until('[ $(blockdev --getsize64 /dev/nvme0n1) = 134217728 ]'));
+    await change('add', 'memory', '32MiB');
+    await guest.run(until('[ -b /dev/nvme0n2 ]'), 'rigio /dev/nvme0n2 0 262144 4096 4 1 5');
+    await change('remove', 'disk', '2');
+    await guest.run(until('[ ! -b /dev/nvme0n2 ]'));
+    // What has come with the new size can be written.
+    expect(await guest.run('rigio /dev/nvme0n1 133955584 262144 4096 4 1 6')).toBe('verified 64 blocks\n');
+  });
+
+  describe('multipath', () => {
+    test('leaves RDMA for TCP when its port becomes inaccessible, and TCP for RDMA', async () => {
+      await start();
+      await guest.run(...bothPaths());
+      await change('ana', 'rdma', guest.host4, 'inaccessible');
+      await guest.run(until(`grep -q inaccessible ${RDMA_PATH}/ana_state`));
+      const [rdma, tcp] = [await writesOver(RDMA_PATH), await writesOver(TCP_PATH)];
+      const io = await guest.rig().background('io', 'rigio /dev/nvme0n1 0 1048576 4096 4 2 7');
+      await guest.run(until(`awk '$5 > ${tcp} + 20 { begun = 1 } END { exit !begun }' ${TCP_PATH}/stat`));
+      expect(await writesOver(RDMA_PATH)).toBe(rdma);
+      await change('ana', 'rdma', guest.host4, 'optimized');
+      await change('ana', 'tcp', guest.host4, 'inaccessible');
+      await verified(io, 256);
+      expect(await writesOver(RDMA_PATH)).toBeGreaterThan(rdma);
+    });
+
+    test('leaves RDMA for TCP when no packet of RDMA passes any more, and finds it again', async () => {
+      await start();
+      await guest.run(...bothPaths());
+      const io = await guest.beginIo('rigio /dev/nvme0n1 0 1048576 4096 4 2 8');
+      const loss = await guest.rig().loss({ every: 1 });
+      try {
+        await verified(io, 256);
+        await guest.run(until('dmesg | grep -q "nvme nvme0: starting error recovery"'));
+      } finally {
+        expect(await loss.stop()).toBeGreaterThan(0);
+      }
+      await guest.run(until('[ "$(cat /sys/class/nvme/nvme0/state)" = live ]'));
+    });
+  });
+
+  test('a target that stands still for 30 s costs time, and no error', async () => {
+    const target = await start();
+    await guest.run(connect('rdma', guest.host4, SOON));
+    const io = await guest.beginIo('rigio /dev/nvme0n1 0 1048576 4096 4 2 9');
+    process.kill(target.pid!, 'SIGSTOP');
+    try {
+      await new Promise((go) => setTimeout(go, STANDSTILL_MS)); // timer: what is tested is a target that stands still for so long
+      expect(await guest.kernelLog()).toContain('Reconnecting in 1 seconds');
+    } finally {
+      process.kill(target.pid!, 'SIGCONT');
+    }
+    await verified(io, 256);
+  });
+
+  test('writes that fail by rule are errors of the disk, and no others', async () => {
+    await start('--fault', 'opcode=write:lba=8-15:status=0x280,dnr');
+    await guest.run(connect('tcp', guest.host4));
+    const write = (block: number) =>
+      guest.tryIn(1, `dd if=/dev/zero of=/dev/nvme0n1 bs=4k count=1 seek=${block} oflag=direct`);
+    expect([(await write(0)).exitCode, (await write(1)).exitCode, (await write(2)).exitCode]).toEqual([0, 1, 0]);
+  });
+}
