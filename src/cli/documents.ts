@@ -20,7 +20,7 @@ import type { StorageClientReport } from '../storage-rpc/live/storage-client.js'
 import type { NbdCounters } from '../storage-rpc/nbd/server-connection.js';
 import type { DiscoveredSubsystem } from '../storage-rpc/nvme/discovery.js';
 import type { ControllerIdentity, NamespaceIdentity } from '../storage-rpc/nvme/host/nvme-host.js';
-import type { SkServerCounters } from '../storage-rpc/sk/server-session.js';
+import type { SkServerCounters } from '../storage-rpc/sk/server-counters.js';
 import type { BufferPools } from '../switch/buffer-policy.js';
 import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
 import type { VerifiedOperations } from './demo/verified-operations.js';

@@ -35,7 +35,7 @@ export { DiskInUse } from './sk/disk-claim.js';
 export type { DiskAccess, LeaseHolder } from './sk/disk-lease.js';
 export type { RemoteDisk } from './sk/remote-disk.js';
 export type { NamedDisk } from './sk/served-disk.js';
-export type { SkServerCounters } from './sk/server-session.js';
+export type { SkServerCounters } from './sk/server-counters.js';
 export type { SuConnection } from './su/su-connection.js';
 export type { SuOptions, SuPools } from './su/su-parts.js';
 export type { SuChunk } from './su/su-receiver.js';

@@ -25,7 +25,7 @@ import type { SkServerChannel, TransportName } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
 import { checkNamedDisk, type NamedDisk } from '../sk/served-disk.js';
-import type { SkServerCounters } from '../sk/server-session.js';
+import type { SkServerCounters } from '../sk/server-counters.js';
 import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';

@@ -5,7 +5,8 @@
 
 import { RoceError } from '../../core/errors.js';
 import type { SkClientChannel } from '../sk/channel.js';
-import { ClientSession, type ClientSessionOptions } from '../sk/client-session.js';
+import { ClientSession } from '../sk/client-session.js';
+import type { ClientSessionOptions } from '../sk/client-session-options.js';
 
 const READS_EACH = 16;
 /** How long the server has to hear that the probe is over. */

@@ -15,106 +15,21 @@ import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
-import { checksOf, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
+import { type ClientSessionOptions, SESSION_DEFAULTS, type SessionLimits } from './client-session-options.js';
+import { arrivedIntact, ClientSlots, GIVEN_UP, type PendingIo, type SkIo } from './client-slots.js';
+import { checksOf, NO_CHECKS } from './data-checks.js';
 import { DiskClaim } from './disk-claim.js';
 import { DurabilityWatch, type FlushView } from './durability-watch.js';
 import { ExpectedDisk } from './expected-disk.js';
 import { resumeSession, sessionLow } from './handshake.js';
 import { LatencyWindow } from './latency-window.js';
-import {
-  checkInlineWriteBytesMax,
-  SK_FUA,
-  SK_INLINE,
-  SK_INLINE_BYTES_MAX,
-  SK_NO_SLOT,
-  SK_SLOTS_MAX,
-  type SkOp,
-} from './request.js';
+import { checkInlineWriteBytesMax, SK_FUA, SK_INLINE, SK_NO_SLOT, SK_SLOTS_MAX, type SkOp } from './request.js';
 import { errnoOfStatus } from './response.js';
 import type { ResumeResponse } from './resume.js';
-
-/** An operation on the disk. */
-export interface SkIo {
-  /** What to do. */
-  readonly op: Exclude<SkOp, 'PING' | 'RESUME'>;
-  /** SK_FUA, SK_NO_HOLE. */
-  readonly flags?: number;
-  /** Bytes from the start of the disk. */
-  readonly offset: number;
-  /** Bytes of data or of the range; 0 for FLUSH. */
-  readonly length: number;
-  /** Of a WRITE. */
-  readonly data?: Uint8Array;
-  /** Takes what a READ or STATUS brings, once it has been checked. */
-  readonly take?: (data: Uint8Array) => void;
-  /** Who asks, of those who have the disk open; default: the session itself. */
-  readonly view?: FlushView;
-}
-
-/** Terms of a session. */
-export interface ClientSessionOptions {
-  /** For silence and time limits. */
-  readonly clock: Clock;
-  /** Makes the session id. */
-  readonly random: RandomSource;
-  /** Index of the server's disk; default 0. */
-  readonly disk?: number;
-  /** Writes up to here are sent with their request if the server agrees, 0..8192; default 8192. */
-  readonly inlineWriteBytesMax?: number;
-  /** Shared by sessions to one disk; default: one of its own. */
-  readonly durability?: DurabilityWatch;
-  /** Shared by sessions to one disk; default: one of its own, which takes any disk first. */
-  readonly expected?: ExpectedDisk;
-  /** Which disk, as whom, and to do what; shared by the sessions of a client. Default: one of its own, which shares the disk at the index. */
-  readonly claim?: DiskClaim;
-  /** Default 16 MiB. */
-  readonly inFlightBytesMax?: number;
-  /** Requests that may wait for a slot; default 4096. */
-  readonly queueMax?: number;
-  /** A silent connection is asked for a sign of life after so long; default 1 s. */
-  readonly idleNs?: number;
-  /** A connection that stays silent for so long has failed; default 3 s. */
-  readonly silenceNs?: number;
-  /** A request that is not answered for so long ends its connection; default 30 s. */
-  readonly ioTimeoutNs?: number;
-}
-
-const DEFAULTS = {
-  disk: 0,
-  inlineWriteBytesMax: SK_INLINE_BYTES_MAX,
-  inFlightBytesMax: 16 << 20,
-  queueMax: 4096,
-  idleNs: 1e9,
-  silenceNs: 3e9,
-  ioTimeoutNs: 30e9,
-};
-
-interface Request {
-  readonly io: SkIo;
-  readonly checks: DataChecks;
-  /** Of a FLUSH: the changes it has to cover. */
-  readonly changes: number;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
-interface Slot {
-  seq: number;
-  request: Request | undefined;
-  sentNs: number;
-}
 
 /** Failures of data checks one after another that end a connection. */
 const MISMATCHES_MAX = 3;
 const SESSION_ID_BYTES = 16;
-/** Stands in the slot of a request that has failed here and may still be executed: its answer says that this is over. */
-const NOTHING: Request = {
-  io: { op: 'FLUSH', offset: 0, length: 0 },
-  checks: NO_CHECKS,
-  changes: 0,
-  resolve: () => {},
-  reject: () => {},
-};
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
 /** One session to one disk. */
@@ -127,15 +42,14 @@ export class ClientSession {
   onLost: (channel: SkClientChannel, error: Error) => void = () => {};
   readonly #clock: Clock;
   readonly #random: RandomSource;
-  readonly #limits: typeof DEFAULTS;
+  readonly #limits: SessionLimits;
   /** Shared with the other sessions to the disk. */
   readonly durability: DurabilityWatch;
   readonly #view: FlushView;
   readonly #expected: ExpectedDisk;
   readonly #claim: DiskClaim;
-  readonly #slots: Slot[] = [];
-  readonly #freeSlots: number[] = [];
-  readonly #waiting: Request[] = [];
+  readonly #slots = new ClientSlots();
+  readonly #waiting: PendingIo[] = [];
   #sessionId: Uint8Array;
   #sessionLow: bigint;
   #epoch = 0;
@@ -143,14 +57,11 @@ export class ClientSession {
   #channel: SkClientChannel | undefined;
   /** While set no new request is sent; called when nothing is under way. */
   #onDrained: (() => void) | undefined;
-  #inFlightBytes = 0;
   #mismatches = 0;
   #watch: ConnectionWatch | undefined;
   #ended: Error | undefined;
   /** What requests fail with until there is a connection again. */
   #suspended: Error | undefined;
-  /** Slots that have {@link NOTHING}. Nothing new is sent before they are answered: a request that has failed must not follow a newer one. */
-  #nothings = 0;
 
   constructor(options: ClientSessionOptions) {
     const { clock, random, durability = new DurabilityWatch(), expected = new ExpectedDisk(), ...rest } = options;
@@ -161,12 +72,10 @@ export class ClientSession {
     this.#view = durability.view();
     this.#expected = expected;
     this.#claim = claim;
-    this.#limits = { ...DEFAULTS, ...limits };
+    this.#limits = { ...SESSION_DEFAULTS, ...limits };
     checkInlineWriteBytesMax(this.#limits.inlineWriteBytesMax);
     this.#sessionId = this.#newId();
     this.#sessionLow = sessionLow(this.#sessionId);
-    for (let slot = SK_SLOTS_MAX - 1; slot >= 0; slot--) this.#freeSlots.push(slot);
-    for (let slot = 0; slot < SK_SLOTS_MAX; slot++) this.#slots.push({ seq: 0, request: undefined, sentNs: 0 });
   }
 
   /** What the server said of itself and the disk; undefined before the first connection. */
@@ -181,7 +90,7 @@ export class ClientSession {
 
   /** Requests under way. */
   get outstanding(): number {
-    return SK_SLOTS_MAX - this.#freeSlots.length;
+    return this.#slots.used;
   }
 
   /**
@@ -250,14 +159,7 @@ export class ClientSession {
    */
   suspend(error: Error): void {
     this.#suspended = error;
-    const failed = this.#waiting.splice(0);
-    for (const slot of this.#slots) {
-      if (slot.request === undefined || slot.request === NOTHING) continue;
-      failed.push(slot.request);
-      this.#inFlightBytes -= bytesMovedBy(slot.request.io);
-      slot.request = NOTHING;
-      this.#nothings++;
-    }
+    const failed = [...this.#waiting.splice(0), ...this.#slots.giveUp()];
     for (const { reject } of failed) reject(error);
   }
 
@@ -302,7 +204,7 @@ export class ClientSession {
   #adopt(server: ResumeResponse): void {
     this.counters.resumed++;
     if (this.#server !== undefined && this.#server.bootId !== server.bootId) this.counters.serverRestarts++;
-    if (!server.resumed) for (const slot of this.#slots) slot.seq = slot.request === undefined ? 0 : 1;
+    if (!server.resumed) this.#slots.restart();
     this.#server = server;
     this.durability.onStore(server.storeId);
   }
@@ -317,7 +219,7 @@ export class ClientSession {
     channel.onFailure = (error) => this.#lose(error);
     this.#watch = this.#watchOver(channel);
     for (let slot = 0; slot < SK_SLOTS_MAX && this.#channel === channel; slot++) {
-      if (this.#slots[slot].request === undefined) continue;
+      if (this.#slots.at(slot).pending === undefined) continue;
       this.counters.resent++;
       this.#send(slot);
     }
@@ -341,23 +243,17 @@ export class ClientSession {
 
   #pump(): void {
     const { inFlightBytesMax } = this.#limits;
-    if (this.#nothings > 0) return;
+    // A request that has failed must not follow a newer one.
+    if (this.#slots.givenUp > 0) return;
     while (this.#channel !== undefined && this.#onDrained === undefined && this.#waiting.length > 0) {
-      const bytes = bytesMovedBy(this.#waiting[0].io);
-      const crowded = this.#inFlightBytes > 0 && this.#inFlightBytes + bytes > inFlightBytesMax;
-      if (this.#freeSlots.length === 0 || crowded) return;
-      const slot = this.#freeSlots.pop()!;
-      const state = this.#slots[slot];
-      state.request = this.#waiting.shift()!;
-      state.seq = (state.seq + 1) >>> 0;
-      this.#inFlightBytes += bytes;
-      this.#send(slot);
+      if (!this.#slots.hasRoomFor(this.#waiting[0].io, inFlightBytesMax)) return;
+      this.#send(this.#slots.take(this.#waiting.shift()!));
     }
   }
 
   #send(slot: number): void {
-    const state = this.#slots[slot];
-    const { io, checks } = state.request!;
+    const state = this.#slots.at(slot);
+    const { io, checks } = state.pending!;
     state.sentNs = this.#clock.nowNs();
     const { op, offset, length, flags = 0 } = io;
     const inline = op === 'WRITE' && length > 0 && length <= this.#server!.inlineWriteBytesMax;
@@ -374,8 +270,8 @@ export class ClientSession {
     const { response } = reply;
     this.#watch?.onHeard();
     if (response.slot === SK_NO_SLOT) return; // A PING was answered.
-    const { request, seq } = this.#slots[response.slot];
-    if (request === undefined || seq !== response.slotSeq) {
+    const { pending, seq, sentNs } = this.#slots.at(response.slot);
+    if (pending === undefined || seq !== response.slotSeq) {
       this.#lose(
         new RoceError('ERR_ROCE_MISMATCH', `there is a response for slot ${response.slot}, which has no request`),
       );
@@ -385,32 +281,31 @@ export class ClientSession {
       this.#loseSession();
       return;
     }
-    if (response.status === 'CRC_MISMATCH' || !arrivedIntact(request.io, reply)) {
+    if (response.status === 'CRC_MISMATCH' || !arrivedIntact(pending.io, reply)) {
       this.#onMismatch(response.slot);
       return;
     }
     this.#mismatches = 0;
-    this.latency.add(this.#clock.nowNs() - this.#slots[response.slot].sentNs);
-    this.#release(response.slot);
-    if (request === NOTHING) {
-      if (this.outstanding === 0) this.#onDrained?.();
-      this.#pump();
-      return;
-    }
-    this.counters.completed++;
-    if (response.status === 'OK') {
-      request.io.take?.(reply.data);
-      this.#settle(request);
-    } else {
-      const errno = errnoOfStatus(response.status) ?? 'EIO';
-      request.reject(new BlockDeviceError(errno, `the server answered ${response.status} to ${request.io.op}`));
-    }
+    this.latency.add(this.#clock.nowNs() - sentNs);
+    this.#slots.release(response.slot);
+    if (pending !== GIVEN_UP) this.#finish(pending, reply);
     if (this.outstanding === 0) this.#onDrained?.();
     this.#pump();
   }
 
+  #finish(pending: PendingIo, { response, data }: SkReply): void {
+    this.counters.completed++;
+    if (response.status === 'OK') {
+      pending.io.take?.(data);
+      this.#settle(pending);
+      return;
+    }
+    const errno = errnoOfStatus(response.status) ?? 'EIO';
+    pending.reject(new BlockDeviceError(errno, `the server answered ${response.status} to ${pending.io.op}`));
+  }
+
   /** The server has done it. */
-  #settle({ io, changes, resolve, reject }: Request): void {
+  #settle({ io, changes, resolve, reject }: PendingIo): void {
     const { op, flags = 0, view = this.#view } = io;
     if (op === 'FLUSH' && !this.durability.flushed(changes, view)) {
       reject(new BlockDeviceError('EIO', 'the store was restarted and may have lost data that was not flushed'));
@@ -428,30 +323,17 @@ export class ClientSession {
     else this.#lose(new RoceError('ERR_ROCE_CONNECT', `${this.#mismatches} data checks failed in a row`));
   }
 
-  #release(slot: number): void {
-    const state = this.#slots[slot];
-    this.#inFlightBytes -= bytesMovedBy(state.request!.io);
-    if (state.request === NOTHING) this.#nothings--;
-    state.request = undefined;
-    this.#freeSlots.push(slot);
-  }
-
   /** Both sides disagree about what was asked: nothing under way can be vouched for. The next connection starts a new session. */
   #loseSession(): void {
     this.#failAll(new BlockDeviceError('EIO', 'the server no longer understands this session'));
-    for (const slot of this.#slots) slot.seq = 0;
+    this.#slots.restart();
     this.#sessionId = this.#newId();
     this.#sessionLow = sessionLow(this.#sessionId);
     this.#lose(new RoceError('ERR_ROCE_MISMATCH', 'the session is lost'));
   }
 
   #failAll(error: Error): void {
-    const failed = this.#waiting.splice(0);
-    this.#slots.forEach(({ request }, slot) => {
-      if (request === undefined) return;
-      failed.push(request);
-      this.#release(slot);
-    });
+    const failed = [...this.#waiting.splice(0), ...this.#slots.releaseAll()];
     for (const { reject } of failed) reject(error);
   }
 
@@ -473,24 +355,13 @@ export class ClientSession {
   /** A request that is not answered in time ends the connection, its memory being closed before anything else is done. True: there is one. */
   #withdrawLate(channel: SkClientChannel, nowNs: number): boolean {
     const { ioTimeoutNs } = this.#limits;
-    const late = this.#slots.findIndex(({ request, sentNs }) => request !== undefined && nowNs - sentNs >= ioTimeoutNs);
+    const late = this.#slots.findLate(nowNs, ioTimeoutNs);
     if (late < 0) return false;
-    this.#slots[late].sentNs = Number.POSITIVE_INFINITY;
+    this.#slots.at(late).sentNs = Number.POSITIVE_INFINITY;
     const timeout = new RoceError('ERR_ROCE_CONNECT', `a request was not answered for ${ioTimeoutNs / 1e9} s`);
     void channel.withdraw(late).then(() => {
       if (channel === this.#channel) this.#lose(timeout);
     });
     return true;
   }
-}
-
-function bytesMovedBy({ op, length }: SkIo): number {
-  return op === 'READ' || op === 'WRITE' ? length : 0;
-}
-
-/** What came with the answer is what the server checked, and as much as was asked for. */
-function arrivedIntact({ op, length }: SkIo, { response, list, data }: SkReply): boolean {
-  if (response.status !== 'OK' || (op !== 'READ' && op !== 'STATUS')) return true;
-  if (op === 'READ' && data.length !== length) return false;
-  return data.length === 0 || firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
 }

@@ -10,7 +10,7 @@ import {
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
 import type { DiskIdentity } from '../disk/disk-identity.js';
-import type { SkIo } from './client-session.js';
+import type { SkIo } from './client-slots.js';
 import type { DurabilityWatch, FlushView } from './durability-watch.js';
 import { decodeExtents } from './extents.js';
 import { SK_FUA, SK_NO_HOLE } from './request.js';

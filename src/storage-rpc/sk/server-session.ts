@@ -5,39 +5,15 @@
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import { type BlockDevice, BlockDeviceError, isWholeBlocks } from '../disk/block-device.js';
+import { BlockDeviceError } from '../disk/block-device.js';
 import type { FairClient } from '../fair/fair-queue.js';
-import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
-import { checksOf, checksOfCrcs, crcsOfChecks, type DataChecks, firstBadBlock, NO_CHECKS } from './data-checks.js';
-import { encodeExtents } from './extents.js';
-import { SK_FUA, SK_NO_HOLE, SK_SLOTS_MAX, type SkOp, type SkRequest } from './request.js';
-import type { SkStatus } from './response.js';
+import type { SkIncoming, SkServerChannel } from './channel.js';
+import { checksOf, checksOfCrcs, NO_CHECKS } from './data-checks.js';
+import { SK_SLOTS_MAX, type SkOp } from './request.js';
+import { type Outcome, RequestRunner } from './request-runner.js';
 import type { ServedDisk } from './served-disk.js';
+import type { SkServerCounters } from './server-counters.js';
 import { SlotTable } from './slot-table.js';
-
-/** What all sessions of a server count. */
-export interface SkServerCounters {
-  /** Requests carried out on a disk. */
-  executed: number;
-  /** Answers given from a slot's memory. */
-  cachedReplies: number;
-  /** Requests that came again while they were being executed. */
-  attached: number;
-  /** Writes whose data was not what the client had checked. */
-  crcMismatches: number;
-  /** Requests whose sequence number made no sense: their sessions were lost. */
-  badSequences: number;
-  /** Connections closed because their session went on over a newer one. */
-  fenced: number;
-  /** Connections refused or closed for what they sent. */
-  protocolErrors: number;
-  /** Sessions refused because they are for another disk. */
-  wrongDisks: number;
-  /** Sessions ended because another client has taken over the lease of theirs. */
-  takenOver: number;
-  /** Sessions refused because another client had the lease. */
-  leased: number;
-}
 
 /** A request and the connection that has to be answered. */
 interface Target {
@@ -45,17 +21,6 @@ interface Target {
   readonly incoming: SkIncoming;
   readonly arrivedNs: number;
 }
-
-interface Outcome {
-  readonly status: SkStatus;
-  readonly data?: DataBuffer | undefined;
-  /** Of the data, where the disk keeps them. */
-  readonly crcs?: Uint32Array | undefined;
-}
-
-const EMPTY = new Uint8Array(0);
-/** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
-const PULL_BYTES = 128 << 10;
 
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
@@ -88,7 +53,7 @@ export class ServerSession {
   /** UUID of the client. */
   readonly owner: string;
   readonly #parts: ServerSessionParts;
-  readonly #turns: FairClient;
+  readonly #runner: RequestRunner;
   readonly #clock: Clock;
   readonly #counters: SkServerCounters;
   readonly #slots = new SlotTable(SK_SLOTS_MAX);
@@ -98,8 +63,10 @@ export class ServerSession {
   #channel: SkServerChannel | undefined;
   /** When a connection last had it or spoke. */
   lastHeardNs: number;
-
   #isFenced = false;
+  /** Requests that close the session, and wait for the others. */
+  #closing = 0;
+  #isClosed = false;
   /** Told when a request has ended. */
   readonly #waitingForEnds: Array<() => void> = [];
 
@@ -107,7 +74,8 @@ export class ServerSession {
     this.disk = parts.disk;
     this.owner = parts.owner;
     this.#parts = parts;
-    this.#turns = parts.turns;
+    const { disk, turns, counters } = parts;
+    this.#runner = new RequestRunner({ disk, turns, counters, isFenced: () => this.#isFenced });
     this.#clock = parts.clock;
     this.#counters = parts.counters;
     this.lastHeardNs = parts.clock.nowNs();
@@ -160,12 +128,12 @@ export class ServerSession {
     this.#channel = undefined;
     this.#parts.onFenced();
     await channel?.close();
-    await this.#untilExecuting(0);
+    await this.#untilExecuting(() => 0);
   }
 
   /** It is forgotten. */
   close(): void {
-    this.#turns.leave();
+    this.#parts.turns.leave();
   }
 
   /** The connection is gone; the session waits for the next one. */
@@ -236,9 +204,13 @@ export class ServerSession {
     const { request } = incoming;
     const { disk, diskNumber, readOnly } = this.#parts;
     if (request.disk !== diskNumber || disk.isRemoved) return { status: 'NO_DISK' };
+    if (this.#isClosed) return { status: 'NO_SESSION' };
     if (readOnly && CHANGES.has(request.op)) return { status: 'EPERM' };
+    if (request.op === 'CLOSE') return this.#close();
     try {
-      return await (request.op === 'READ' ? this.#read(channel, request) : this.#change(channel, incoming));
+      return await (request.op === 'READ'
+        ? this.#runner.read(channel, request)
+        : this.#runner.change(channel, incoming));
     } catch (error) {
       if (error instanceof BlockDeviceError) return { status: error.errno };
       if (channel !== this.#channel) return undefined;
@@ -249,101 +221,18 @@ export class ServerSession {
     }
   }
 
-  /** Resolves when at most so many of its requests are being executed. */
-  async #untilExecuting(count: number): Promise<void> {
-    while (this.#slots.executing > count) await new Promise<void>((resolve) => this.#waitingForEnds.push(resolve));
-  }
-
-  /** Does work on the disk that moves so many bytes, when it is this client's turn. */
-  async #atDisk<T>(bytes: number, work: (device: BlockDevice) => Promise<T>): Promise<T> {
-    await this.#turns.take(bytes, this.disk.limit);
-    try {
-      return await this.disk.use((device) => {
-        if (this.#isFenced) throw new RoceError('ERR_ROCE_FENCED', 'another client has taken over the disk');
-        return work(device);
-      });
-    } finally {
-      this.#turns.done();
-      this.#turns.give(bytes);
-    }
-  }
-
-  async #read(channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
-    const { offset, length } = request;
-    if (length === 0) {
-      await this.#atDisk(0, (device) => device.read(offset, 0, EMPTY));
-      return { status: 'OK' };
-    }
-    const data = await channel.buffer(length);
-    try {
-      return await this.#atDisk(length, async (device) => {
-        if (device.readChecked === undefined || !isWholeBlocks(offset, length)) {
-          await device.read(offset, length, data.bytes);
-          return { status: 'OK', data };
-        }
-        return { status: 'OK', crcs: await device.readChecked(offset, length, data.bytes), data };
-      });
-    } catch (error) {
-      data.release();
-      throw error;
-    }
-  }
-
-  async #change(channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
-    const { op, offset, length, flags } = incoming.request;
-    const fua = (flags & SK_FUA) !== 0;
-    switch (op) {
-      case 'WRITE':
-        return this.#write(channel, incoming, fua);
-      case 'FLUSH':
-        await this.#atDisk(0, (device) => device.flush());
-        break;
-      case 'TRIM':
-        await this.#atDisk(0, (device) => device.trim(offset, length));
-        break;
-      case 'ZERO':
-        await this.#atDisk(0, (device) =>
-          device.writeZeroes(offset, length, { fua, noHole: (flags & SK_NO_HOLE) !== 0 }),
-        );
-        break;
-      case 'STATUS': {
-        const extents = await this.#atDisk(0, async (device) => device.blockStatus?.(offset, length));
-        if (extents === undefined) return { status: 'ENOTSUP' };
-        return { status: 'OK', data: { bytes: encodeExtents(extents), release: () => {} } };
-      }
-      case 'CLOSE':
-        await this.#untilExecuting(1); // This one is the last.
-        this.#parts.onClosed();
-        break;
-      default:
-        return { status: 'EINVAL' };
-    }
+  /** The client will ask for nothing more. */
+  async #close(): Promise<Outcome> {
+    this.#closing++;
+    await this.#untilExecuting(() => this.#closing);
+    if (!this.#isClosed) this.#parts.onClosed();
+    this.#isClosed = true;
     return { status: 'OK' };
   }
 
-  async #write(channel: SkServerChannel, incoming: SkIncoming, fua: boolean): Promise<Outcome | undefined> {
-    const { request, list, inline } = incoming;
-    const checks = { dataCrc: request.dataCrc, list };
-    const pulled = inline === undefined && request.length > 0 ? await channel.buffer(request.length) : undefined;
-    try {
-      const data = pulled?.bytes ?? inline ?? EMPTY;
-      const intact =
-        pulled === undefined
-          ? firstBadBlock(data, checks) < 0
-          : await fetchIntact(channel, request, pulled, checks).catch(() => undefined);
-      if (intact === undefined) return undefined;
-      if (!intact) {
-        this.#counters.crcMismatches++;
-        return { status: 'CRC_MISMATCH' };
-      }
-      // What the client has summed is what the disk keeps, all the way.
-      const isChecked = data.length > 0 && isWholeBlocks(request.offset, data.length);
-      const options = { fua, ...(isChecked && { crcs: crcsOfChecks(checks) }) };
-      await this.#atDisk(data.length, (device) => device.write(request.offset, data, options));
-      return { status: 'OK' };
-    } finally {
-      pulled?.release();
-    }
+  /** Resolves when at most so many of its requests are being executed. */
+  async #untilExecuting(count: () => number): Promise<void> {
+    while (this.#slots.executing > count()) await new Promise<void>((resolve) => this.#waitingForEnds.push(resolve));
   }
 
   #answer({ channel, incoming, arrivedNs }: Target, { status, data, crcs }: Outcome): void {
@@ -364,25 +253,4 @@ export class ServerSession {
     };
     void channel.reply(request, response, checks.list, data).then(() => data?.release());
   }
-}
-
-/** Fetches the data of a WRITE and says whether it is what was checked; rejects when it never came. */
-async function fetchIntact(
-  channel: SkServerChannel,
-  request: SkRequest,
-  into: DataBuffer,
-  checks: DataChecks,
-): Promise<boolean> {
-  const { length } = request;
-  const parts = Array.from({ length: Math.ceil(length / PULL_BYTES) }, async (_, i) => {
-    const from = i * PULL_BYTES;
-    const to = Math.min(length, from + PULL_BYTES);
-    await channel.pull(request, into, from, to - from);
-    return firstBadBlock(into.bytes, checks, from, to) < 0;
-  });
-  const outcomes = await Promise.allSettled(parts); // Its memory is free when the last part has ended, however.
-  return outcomes.every((outcome) => {
-    if (outcome.status === 'rejected') throw outcome.reason;
-    return outcome.value;
-  });
 }

@@ -35,7 +35,8 @@ import {
   type ResumeResponse,
 } from './resume.js';
 import type { ServedDisk } from './served-disk.js';
-import { ServerSession, type SkServerCounters } from './server-session.js';
+import type { SkServerCounters } from './server-counters.js';
+import { ServerSession } from './server-session.js';
 
 /** Disks, identity and bounds of a server. */
 export interface SkServerOptions {

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { HostConnections, HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
+import { DiskClaim } from '../../../src/storage-rpc/sk/disk-claim.js';
 import { DISK_BYTES, pattern, Rig, readIo, writeIo } from '../sk/rig.js';
 
 const SECOND = 1e9;
@@ -259,4 +260,20 @@ test('a disk is exchanged under its clients: requests wait, none is lost', async
   const into = Buffer.alloc(4096);
   await larger.read(0, 4096, into);
   expect(into.equals(pattern(4096, 2))).toBe(true);
+});
+
+test('a session that is closed twice at once ends once, frees the disk, and can do nothing afterwards', async () => {
+  const disk = new SlowDisk(DISK_BYTES);
+  const rig = await Rig.create({ disk });
+  const session = await rig.connected('tcp', { claim: new DiskClaim(rig.random.stream('claim'), { access: 'write' }) });
+  const write = session.submit(writeIo(4096, pattern(4096, 1)));
+  const closes = [0, 1].map(() => session.submit({ op: 'CLOSE', offset: 0, length: 0 }));
+  await rig.pass(SECOND);
+  disk.let?.();
+  await rig.until(Promise.all([write, ...closes]));
+  await expect(rig.until(session.submit(writeIo(0, pattern(4096, 2))))).rejects.toMatchObject({ errno: 'EIO' });
+  expect(disk.written).toEqual([4096]);
+  const next = client(rig, 'tcp');
+  await rig.until(next.open());
+  await rig.until(next.close());
 });

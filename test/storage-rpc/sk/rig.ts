@@ -11,7 +11,9 @@ import { FairQueue, type FairQueueOptions } from '../../../src/storage-rpc/fair/
 import { BufferPool } from '../../../src/storage-rpc/pool/buffer-pool.js';
 import { HostConnections, type HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
 import type { SkServerChannel } from '../../../src/storage-rpc/sk/channel.js';
-import { ClientSession, type ClientSessionOptions, type SkIo } from '../../../src/storage-rpc/sk/client-session.js';
+import { ClientSession } from '../../../src/storage-rpc/sk/client-session.js';
+import type { ClientSessionOptions } from '../../../src/storage-rpc/sk/client-session-options.js';
+import type { SkIo } from '../../../src/storage-rpc/sk/client-slots.js';
 import { RdmaClientChannel } from '../../../src/storage-rpc/sk/rdma-client-channel.js';
 import { SK_CLIENT_QP, SK_SERVER_QP, type SkRdmaParts } from '../../../src/storage-rpc/sk/rdma-parts.js';
 import { RdmaServerChannel } from '../../../src/storage-rpc/sk/rdma-server-channel.js';

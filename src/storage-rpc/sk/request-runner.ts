@@ -1,0 +1,158 @@
+/** Carries out a session's requests: takes memory, has the data of a WRITE come, waits for the client's turn, and goes to the disk. */
+
+import { RoceError } from '../../core/errors.js';
+import { type BlockDevice, isWholeBlocks } from '../disk/block-device.js';
+import type { FairClient } from '../fair/fair-queue.js';
+import type { DataBuffer, SkIncoming, SkServerChannel } from './channel.js';
+import { crcsOfChecks, type DataChecks, firstBadBlock } from './data-checks.js';
+import { encodeExtents } from './extents.js';
+import { SK_FUA, SK_NO_HOLE, type SkRequest } from './request.js';
+import type { SkStatus } from './response.js';
+import type { ServedDisk } from './served-disk.js';
+import type { SkServerCounters } from './server-counters.js';
+
+/** What a request comes to. */
+export interface Outcome {
+  /** The answer. */
+  readonly status: SkStatus;
+  /** What is read; who answers releases it. */
+  readonly data?: DataBuffer | undefined;
+  /** Of the data, where the disk keeps them. */
+  readonly crcs?: Uint32Array | undefined;
+}
+
+const EMPTY = new Uint8Array(0);
+/** Data is fetched in parts, each of which is looked at while the next ones are on their way. A multiple of the block of a check. */
+const PULL_BYTES = 128 << 10;
+
+/** What a session lends to it. */
+export interface RequestRunnerParts {
+  /** The disk of all its requests. */
+  readonly disk: ServedDisk;
+  /** When its requests may go to the disk. */
+  readonly turns: FairClient;
+  /** What all sessions of the server count. */
+  readonly counters: SkServerCounters;
+  /** Whether another client has its lease by now: then nothing may go to the disk. */
+  readonly isFenced: () => boolean;
+}
+
+/** The requests of one session at its disk. */
+export class RequestRunner {
+  readonly #parts: RequestRunnerParts;
+
+  constructor(parts: RequestRunnerParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads. Rejects with the disk's error, with ERR_ROCE_FENCED, and with ERR_ROCE_LIMIT when too many wait for memory. */
+  async read(channel: SkServerChannel, request: SkRequest): Promise<Outcome> {
+    const { offset, length } = request;
+    if (length === 0) {
+      await this.#atDisk(0, (device) => device.read(offset, 0, EMPTY));
+      return { status: 'OK' };
+    }
+    const data = await channel.buffer(length);
+    try {
+      return await this.#atDisk(length, async (device) => {
+        if (device.readChecked === undefined || !isWholeBlocks(offset, length)) {
+          await device.read(offset, length, data.bytes);
+          return { status: 'OK', data };
+        }
+        return { status: 'OK', crcs: await device.readChecked(offset, length, data.bytes), data };
+      });
+    } catch (error) {
+      data.release();
+      throw error;
+    }
+  }
+
+  /** Everything else. Resolves with undefined when the connection went away before the data of a WRITE had come; rejects as {@link read}. */
+  async change(channel: SkServerChannel, incoming: SkIncoming): Promise<Outcome | undefined> {
+    const { op, offset, length, flags } = incoming.request;
+    const fua = (flags & SK_FUA) !== 0;
+    switch (op) {
+      case 'WRITE':
+        return this.#write(channel, incoming, fua);
+      case 'FLUSH':
+        await this.#atDisk(0, (device) => device.flush());
+        break;
+      case 'TRIM':
+        await this.#atDisk(0, (device) => device.trim(offset, length));
+        break;
+      case 'ZERO':
+        await this.#atDisk(0, (device) =>
+          device.writeZeroes(offset, length, { fua, noHole: (flags & SK_NO_HOLE) !== 0 }),
+        );
+        break;
+      case 'STATUS': {
+        const extents = await this.#atDisk(0, async (device) => device.blockStatus?.(offset, length));
+        if (extents === undefined) return { status: 'ENOTSUP' };
+        return { status: 'OK', data: { bytes: encodeExtents(extents), release: () => {} } };
+      }
+      default:
+        return { status: 'EINVAL' };
+    }
+    return { status: 'OK' };
+  }
+
+  async #write(channel: SkServerChannel, incoming: SkIncoming, fua: boolean): Promise<Outcome | undefined> {
+    const { request, list, inline } = incoming;
+    const checks = { dataCrc: request.dataCrc, list };
+    const pulled = inline === undefined && request.length > 0 ? await channel.buffer(request.length) : undefined;
+    try {
+      const data = pulled?.bytes ?? inline ?? EMPTY;
+      const intact =
+        pulled === undefined
+          ? firstBadBlock(data, checks) < 0
+          : await fetchIntact(channel, request, pulled, checks).catch(() => undefined);
+      if (intact === undefined) return undefined;
+      if (!intact) {
+        this.#parts.counters.crcMismatches++;
+        return { status: 'CRC_MISMATCH' };
+      }
+      // What the client has summed is what the disk keeps, all the way.
+      const isChecked = data.length > 0 && isWholeBlocks(request.offset, data.length);
+      const options = { fua, ...(isChecked && { crcs: crcsOfChecks(checks) }) };
+      await this.#atDisk(data.length, (device) => device.write(request.offset, data, options));
+      return { status: 'OK' };
+    } finally {
+      pulled?.release();
+    }
+  }
+
+  /** Does work on the disk that moves so many bytes, when it is this client's turn. */
+  async #atDisk<T>(bytes: number, work: (device: BlockDevice) => Promise<T>): Promise<T> {
+    await this.#parts.turns.take(bytes, this.#parts.disk.limit);
+    try {
+      return await this.#parts.disk.use((device) => {
+        if (this.#parts.isFenced()) throw new RoceError('ERR_ROCE_FENCED', 'another client has taken over the disk');
+        return work(device);
+      });
+    } finally {
+      this.#parts.turns.done();
+      this.#parts.turns.give(bytes);
+    }
+  }
+}
+
+/** Fetches the data of a WRITE and says whether it is what was checked; rejects when it never came. */
+async function fetchIntact(
+  channel: SkServerChannel,
+  request: SkRequest,
+  into: DataBuffer,
+  checks: DataChecks,
+): Promise<boolean> {
+  const { length } = request;
+  const parts = Array.from({ length: Math.ceil(length / PULL_BYTES) }, async (_, i) => {
+    const from = i * PULL_BYTES;
+    const to = Math.min(length, from + PULL_BYTES);
+    await channel.pull(request, into, from, to - from);
+    return firstBadBlock(into.bytes, checks, from, to) < 0;
+  });
+  const outcomes = await Promise.allSettled(parts); // Its memory is free when the last part has ended, however.
+  return outcomes.every((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
+}
