@@ -20,7 +20,8 @@ export {
   type RpcRequestContext,
 } from './live/rpc-peer.js';
 export { StorageClient, type StorageClientOptions, type StorageClientReport } from './live/storage-client.js';
-export { StorageServer, type StorageServerDisk, type StorageServerOptions } from './live/storage-server.js';
+export { StorageServer, type StorageServerDisk } from './live/storage-server.js';
+export type { StorageServerOptions } from './live/storage-server-options.js';
 export { SuDuplex } from './live/su-duplex.js';
 export { SuEndpoint, type SuEndpointOptions } from './live/su-endpoint.js';
 export { NbdDevice } from './nbd/nbd-device.js';

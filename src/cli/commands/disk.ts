@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { formatNs, parseDurationNs } from '../../core/units.js';
 import { uuidBytes, uuidText } from '../../storage-rpc/disk/disk-identity.js';
-import { LEASE_NS_MIN } from '../../storage-rpc/live/storage-server.js';
+import { LEASE_NS_MIN } from '../../storage-rpc/live/storage-server-options.js';
 import { parseSocketAddress } from '../../storage-rpc/nbd/socket-address.js';
 import { addBackendOptions } from '../disk/backend-options.js';
 import { BENCH_TRANSPORTS, type BenchOptions, runBench } from '../disk/bench.js';

@@ -3,7 +3,8 @@
 import { RoceError } from '../../core/errors.js';
 import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
-import { StorageServer, type StorageServerOptions } from '../../storage-rpc/live/storage-server.js';
+import { StorageServer } from '../../storage-rpc/live/storage-server.js';
+import type { StorageServerOptions } from '../../storage-rpc/live/storage-server-options.js';
 import { describeDisk } from '../../storage-rpc/sk/expected-disk.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';

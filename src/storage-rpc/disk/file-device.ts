@@ -9,7 +9,6 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import PQueue from 'p-queue';
-import { crc32c } from '../../core/crc32c.js';
 import { BlockChecksums } from './block-checksums.js';
 import {
   type BlockDevice,
@@ -22,26 +21,19 @@ import {
   type WriteOptions,
   type WriteZeroesOptions,
 } from './block-device.js';
+import { type BlockRange, CheckedBlocks, regionsOf } from './checked-blocks.js';
 import { REGION_BLOCKS } from './checksum-format.js';
 import type { DiskIdentity } from './disk-identity.js';
-import { punchHole, systemLife, zeroRange } from './file-calls.js';
-import { forStrides, readFully, STRIDE_BYTES, writeFully } from './file-io.js';
+import { systemLife } from './file-calls.js';
 import { GroupCommit } from './group-commit.js';
 import { type OpenedFiles, type OpenFilesOptions, openFiles } from './open-files.js';
 import { RangeLock } from './range-lock.js';
 import { RegionMap } from './region-map.js';
-import { RegionRecovery, type Settled } from './region-recovery.js';
+import { RegionRecovery } from './region-recovery.js';
 
 /** More than Node's pool has threads by default (UV_THREADPOOL_SIZE), so that it never waits for us. */
 const CONCURRENCY = 16;
-const STRIDE_ZEROS = new Uint8Array(STRIDE_BYTES);
 const TABLE_MEMORY_BYTES = 64 << 20;
-
-/** Whole blocks around a range of bytes. */
-interface Blocks {
-  readonly first: number;
-  readonly count: number;
-}
 
 /** Options of a disk in a file. */
 export interface FileDeviceOptions extends OpenFilesOptions {
@@ -58,12 +50,11 @@ export class FileDevice implements BlockDevice {
   readonly identity: DiskIdentity;
   /** Whether all its space is reserved, and kept. */
   readonly thick: boolean;
-  /** Number of reads of damaged blocks. */
-  checksumErrors = 0;
   readonly #data: FileHandle;
   readonly #sums: FileHandle;
   readonly #regions: RegionMap;
   readonly #checksums: BlockChecksums;
+  readonly #blocks: CheckedBlocks;
   readonly #recovery: RegionRecovery;
   readonly #queue = new PQueue({ concurrency: CONCURRENCY });
   readonly #lock = new RangeLock();
@@ -85,10 +76,17 @@ export class FileDevice implements BlockDevice {
     this.#sums = sums;
     this.#regions = states(() => this.#sumsCommit.commit());
     this.#checksums = new BlockChecksums(sums, this.#regions, tableMemoryBytes);
+    this.#blocks = new CheckedBlocks({
+      data,
+      regions: this.#regions,
+      checksums: this.#checksums,
+      thick: this.thick,
+      onDoubt: () => this.#recovery.start(),
+    });
     this.#recovery = new RegionRecovery({
       regions: this.#regions,
       blocks: this.sizeBytes / CHECKED_BLOCK_BYTES,
-      settle: (first, count) => this.#exclusively({ first, count }, (blocks) => this.#settle(blocks)),
+      settle: (first, count) => this.#exclusively({ first, count }, (blocks) => this.#blocks.settle(blocks)),
       sync: () => this.#commit.commit(),
       onDone: ({ newer, older, torn }, regions) => {
         const open = newer + older + torn;
@@ -120,6 +118,11 @@ export class FileDevice implements BlockDevice {
     }
   }
 
+  /** Number of reads of damaged blocks. */
+  get checksumErrors(): number {
+    return this.#blocks.errors;
+  }
+
   /** Memory in use for the table of checksums, bytes. */
   get tableMemoryBytes(): number {
     return this.#checksums.memoryBytes;
@@ -132,10 +135,10 @@ export class FileDevice implements BlockDevice {
 
   read(offset: number, length: number, into: Uint8Array): Promise<void> {
     return this.#request(offset, length, 'EINVAL', false, (blocks) =>
-      this.#holding(blocks, async () => {
-        if (isWholeBlocks(offset, length)) await this.#readBlocks(blocks, into.subarray(0, length));
+      this.#blocks.hold(blocks, async () => {
+        if (isWholeBlocks(offset, length)) await this.#blocks.read(blocks, into.subarray(0, length));
         else {
-          const whole = await this.#readBlocks(blocks);
+          const whole = await this.#blocks.read(blocks);
           const begin = offset % CHECKED_BLOCK_BYTES;
           into.set(whole.subarray(begin, begin + length));
         }
@@ -146,8 +149,8 @@ export class FileDevice implements BlockDevice {
   async readChecked(offset: number, length: number, into: Uint8Array): Promise<Uint32Array> {
     const crcs = new Uint32Array(length / CHECKED_BLOCK_BYTES);
     await this.#request(offset, length, 'EINVAL', false, (blocks) =>
-      this.#holding(blocks, async () => {
-        await this.#readBlocks(blocks, into.subarray(0, length), crcs);
+      this.#blocks.hold(blocks, async () => {
+        await this.#blocks.read(blocks, into.subarray(0, length), crcs);
       }),
     );
     return crcs;
@@ -155,13 +158,10 @@ export class FileDevice implements BlockDevice {
 
   write(offset: number, data: Uint8Array, { fua = false, crcs }: WriteOptions = {}): Promise<void> {
     return this.#request(offset, data.length, 'ENOSPC', true, async (blocks) => {
-      await this.#holding(blocks, async () => {
+      await this.#blocks.hold(blocks, async () => {
         const isWhole = isWholeBlocks(offset, data.length);
-        const whole = isWhole ? data : await this.#merged(blocks, offset, data);
-        await this.#change(blocks, async () => {
-          await this.#checksums.expect(blocks.first, whole, isWhole ? crcs : undefined);
-          await writeFully(this.#data, whole, blocks.first * CHECKED_BLOCK_BYTES);
-        });
+        const whole = isWhole ? data : await this.#blocks.merged(blocks, offset, data);
+        await this.#blocks.write(blocks, whole, isWhole ? crcs : undefined);
       });
       if (fua) await this.#commit.commit();
     });
@@ -211,7 +211,7 @@ export class FileDevice implements BlockDevice {
           at = pieceEnd;
           continue;
         }
-        await this.#holding(piece, async () => {
+        await this.#blocks.hold(piece, async () => {
           for (let block = piece.first; block < piece.first + piece.count && extents.length <= EXTENTS_MAX; block++) {
             const blockEnd = Math.min(end, (block + 1) * CHECKED_BLOCK_BYTES);
             append(blockEnd - at, this.#checksums.isZero(block));
@@ -229,18 +229,10 @@ export class FileDevice implements BlockDevice {
    */
   async verify(offset: number, length: number): Promise<number[]> {
     const damaged: number[] = [];
-    const check = (first: number, bytes: Uint8Array): void => {
-      for (let at = 0, block = first; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
-        const crc = crc32c(bytes.subarray(at, at + CHECKED_BLOCK_BYTES));
-        if (!this.#checksums.matches(block, crc)) damaged.push(block * CHECKED_BLOCK_BYTES);
-      }
-    };
     await this.#request(offset, length, 'EINVAL', false, async (blocks) => {
       for (const piece of regionsOf(blocks)) {
         if (!this.#regions.isUsed(piece.region)) continue;
-        await this.#holding(piece, () =>
-          forStrides(this.#data, piece.first, piece.count, async (first, bytes) => check(first, bytes)),
-        );
+        damaged.push(...(await this.#blocks.hold(piece, () => this.#blocks.damagedIn(piece))));
       }
     });
     return damaged;
@@ -279,7 +271,7 @@ export class FileDevice implements BlockDevice {
     length: number,
     errno: 'EINVAL' | 'ENOSPC',
     exclusive: boolean,
-    work: (blocks: Blocks) => Promise<void>,
+    work: (blocks: BlockRange) => Promise<void>,
   ): Promise<void> {
     checkRange(this, offset, length, errno);
     const first = Math.floor(offset / CHECKED_BLOCK_BYTES);
@@ -297,137 +289,22 @@ export class FileDevice implements BlockDevice {
     );
   }
 
-  async #exclusively<T>(blocks: Blocks, work: (blocks: Blocks) => Promise<T>): Promise<T> {
+  async #exclusively<T>(blocks: BlockRange, work: (blocks: BlockRange) => Promise<T>): Promise<T> {
     const run = () =>
-      this.#lock.run(blocks.first, blocks.first + blocks.count, true, () => this.#holding(blocks, () => work(blocks)));
+      this.#lock.run(blocks.first, blocks.first + blocks.count, true, () =>
+        this.#blocks.hold(blocks, () => work(blocks)),
+      );
     return (await this.#queue.add(run)) as T;
-  }
-
-  /** With the values of the blocks in memory. */
-  async #holding<T>({ first, count }: Blocks, work: () => Promise<T>): Promise<T> {
-    const loading = this.#checksums.hold(first, count);
-    if (loading !== undefined) await loading;
-    try {
-      return await work();
-    } finally {
-      this.#checksums.release(first, count);
-    }
-  }
-
-  /** Whole blocks, checked; their CRCs are left in `crcs`. */
-  async #readBlocks(
-    { first, count }: Blocks,
-    into: Uint8Array = Buffer.allocUnsafe(count * CHECKED_BLOCK_BYTES),
-    crcs = new Uint32Array(count),
-  ): Promise<Uint8Array> {
-    await readFully(this.#data, into, first * CHECKED_BLOCK_BYTES);
-    for (let i = 0; i < count; i++) {
-      crcs[i] = crc32c(into.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES));
-      if (this.#checksums.matches(first + i, crcs[i])) continue;
-      this.checksumErrors++;
-      const at = (first + i) * CHECKED_BLOCK_BYTES;
-      throw new BlockDeviceError('EIO', `the 4 KiB at ${at} are damaged: their checksum is wrong`);
-    }
-    return into;
-  }
-
-  /** `data` in the blocks it lies in, with what stands before and behind it there. */
-  async #merged(blocks: Blocks, offset: number, data: Uint8Array): Promise<Uint8Array> {
-    const whole = Buffer.allocUnsafe(blocks.count * CHECKED_BLOCK_BYTES);
-    const begin = offset % CHECKED_BLOCK_BYTES;
-    const end = begin + data.length;
-    const last = blocks.count - 1;
-    const isLastPartial = end % CHECKED_BLOCK_BYTES !== 0;
-    if (begin !== 0 || (last === 0 && isLastPartial)) {
-      await this.#readBlocks({ first: blocks.first, count: 1 }, whole.subarray(0, CHECKED_BLOCK_BYTES));
-    }
-    if (last > 0 && isLastPartial) {
-      await this.#readBlocks({ first: blocks.first + last, count: 1 }, whole.subarray(last * CHECKED_BLOCK_BYTES));
-    }
-    whole.set(data, begin);
-    return whole;
   }
 
   /** `mayPunch`: the range may give its space back; else it has it reserved. */
   #zeroBlocks(offset: number, length: number, mayPunch: boolean): Promise<void> {
     return this.#request(offset, length, 'EINVAL', true, async (blocks) => {
       for (const piece of regionsOf(blocks)) {
-        if (this.#regions.isUsed(piece.region)) await this.#holding(piece, () => this.#zeroPiece(piece, mayPunch));
-        else if (!(mayPunch || this.thick)) await this.#storeZeros(piece, false); // They are zeros, without their space.
+        if (this.#regions.isUsed(piece.region))
+          await this.#blocks.hold(piece, () => this.#blocks.zero(piece, mayPunch));
+        else if (!(mayPunch || this.thick)) await this.#blocks.storeZeros(piece, false); // They are zeros, without their space.
       }
-    });
-  }
-
-  /** Blocks of one region, whose values are in memory. */
-  async #zeroPiece(piece: Blocks, mayPunch: boolean): Promise<void> {
-    let isZero = true;
-    for (let i = 0; i < piece.count && isZero; i++) isZero = this.#checksums.isZero(piece.first + i);
-    if (isZero) {
-      if (!this.thick) await this.#storeZeros(piece, mayPunch);
-      return;
-    }
-    await this.#change(piece, async () => {
-      await this.#checksums.expectZeros(piece.first, piece.count);
-      await this.#storeZeros(piece, mayPunch);
-    });
-  }
-
-  async #storeZeros({ first, count }: Blocks, mayPunch: boolean): Promise<void> {
-    const offset = first * CHECKED_BLOCK_BYTES;
-    const length = count * CHECKED_BLOCK_BYTES;
-    if (await (mayPunch ? punchHole : zeroRange)(this.#data.fd, offset, length)) return;
-    for (let at = 0; at < length; at += STRIDE_BYTES) {
-      await writeFully(this.#data, STRIDE_ZEROS.subarray(0, Math.min(STRIDE_BYTES, length - at)), offset + at);
-    }
-  }
-
-  /** Has the blocks changed. Where that fails they are old or new: the next change must not begin before it is known which. */
-  async #change(blocks: Blocks, work: () => Promise<void>): Promise<void> {
-    const { first, count } = blocks;
-    if (count === 0) return;
-    const firstRegion = Math.floor(first / REGION_BLOCKS);
-    const lastRegion = Math.floor((first + count - 1) / REGION_BLOCKS);
-    const marking = this.#regions.enter(firstRegion, lastRegion);
-    if (marking !== undefined) await marking;
-    try {
-      await this.#settle(blocks).catch(() => {}); // What cannot be read stays open.
-      await work();
-      this.#checksums.commit(first, count);
-    } catch (error) {
-      for (let region = firstRegion; region <= lastRegion; region++) this.#regions.doubt(region);
-      await this.#settle(blocks).catch(() => {});
-      this.#recovery.start();
-      throw error;
-    } finally {
-      this.#regions.leave(firstRegion, lastRegion);
-    }
-  }
-
-  /** Finds out of each open block, which of two values holds, and has it on file. Values are in memory. */
-  async #settle({ first, count }: Blocks): Promise<Settled> {
-    const settled: Settled = { newer: 0, older: 0, torn: 0 };
-    const end = first + count;
-    for (let block = first; block < end; block++) {
-      if (!this.#checksums.isOpen(block)) continue;
-      let runEnd = block + 1;
-      while (runEnd < end && this.#checksums.isOpen(runEnd)) runEnd++;
-      await this.#settleRun({ first: block, count: runEnd - block }, settled);
-      block = runEnd;
-    }
-    return settled;
-  }
-
-  async #settleRun(run: Blocks, settled: Settled): Promise<void> {
-    await forStrides(this.#data, run.first, run.count, async (first, bytes) => {
-      const count = bytes.length / CHECKED_BLOCK_BYTES;
-      let hasOlder = false;
-      for (let i = 0; i < count; i++) {
-        const block = bytes.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES);
-        const outcome = this.#checksums.resolve(first + i, block);
-        settled[outcome]++;
-        hasOlder ||= outcome === 'older';
-      }
-      if (hasOlder) await this.#checksums.store(first, count);
     });
   }
 
@@ -449,17 +326,6 @@ export class FileDevice implements BlockDevice {
       this.#failure ??= new BlockDeviceError(errno, 'a sync failed: written data may be lost', { cause: error });
       throw this.#failure;
     }
-  }
-}
-
-/** The blocks, region by region. */
-function* regionsOf({ first, count }: Blocks): Generator<Blocks & { readonly region: number }> {
-  const end = first + count;
-  for (let block = first; block < end; ) {
-    const region = Math.floor(block / REGION_BLOCKS);
-    const pieceEnd = Math.min(end, (region + 1) * REGION_BLOCKS);
-    yield { region, first: block, count: pieceEnd - block };
-    block = pieceEnd;
   }
 }
 

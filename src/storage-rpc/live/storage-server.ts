@@ -8,10 +8,8 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
-import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
-import { NS_PER_S } from '../../core/units.js';
 import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -19,65 +17,19 @@ import type { ProtectionDomain } from '../../verbs/protection-domain.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { Door } from '../door.js';
 import { FairQueue } from '../fair/fair-queue.js';
-import { checkDiskLimit, type DiskLimit } from '../fair/rate-limit.js';
 import { BufferPool } from '../pool/buffer-pool.js';
 import type { SkServerChannel, TransportName } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
-import { checkNamedDisk, type NamedDisk } from '../sk/served-disk.js';
+import type { NamedDisk } from '../sk/served-disk.js';
 import type { SkServerCounters } from '../sk/server-counters.js';
 import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
-import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
+import { flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
 import { SocketStream } from './socket-stream.js';
+import { checkServerOptions, type StorageServerOptions } from './storage-server-options.js';
 
-/** Where a storage server listens, and what it admits. */
-export interface StorageServerOptions extends FlowOptions {
-  /** Disks without names; clients select one by its index. The caller closes them. Default: none. */
-  readonly disks?: readonly BlockDevice[];
-  /** Disks that clients select by name; {@link StorageServer.addDisk} adds more. The caller closes them. Default: none. */
-  readonly namedDisks?: readonly NamedDisk[];
-  /** How long the lease of a silent client lasts, nanoseconds, 5 s and more. Default 10 s. */
-  readonly leaseNs?: number;
-  /** Address to listen on. */
-  readonly host: string;
-  /** TCP port; with 0 the system chooses. */
-  readonly port: number;
-  /** Device for RDMA; without it the server uses only TCP. The caller closes it. */
-  readonly device?: RdmaDevice;
-  /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
-  readonly inlineWriteBytesMax?: number;
-  /** Bytes of registered memory for data in flight, for all clients over RDMA together. Default 64 MiB. */
-  readonly poolBytesMax?: number;
-  /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
-  readonly memoryBytesMax?: number;
-  /** How fast each of the disks without names may be used, by all clients together. Default: as fast as it is. */
-  readonly limit?: DiskLimit;
-  /** Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB. */
-  readonly pullBytesMax?: number;
-  /** Takes sentences for the operator: clients that were refused because they are for another disk. */
-  readonly onNotice?: (notice: string) => void;
-}
-
-const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
-  disks: true,
-  namedDisks: true,
-  leaseNs: true,
-  host: true,
-  port: true,
-  device: true,
-  ...FLOW_OPTIONS,
-  inlineWriteBytesMax: true,
-  poolBytesMax: true,
-  memoryBytesMax: true,
-  limit: true,
-  pullBytesMax: true,
-  onNotice: true,
-};
-/** Shortest lease: clients that are alive speak every second, and connect again 3 s after they have heard nothing. */
-export const LEASE_NS_MIN = 5 * NS_PER_S;
-const MEMORY_BYTES_MIN = 96 << 20;
 const MEMORY_BYTES_MAX = 192 << 20;
 /** Memory that each TCP connection may have whatever the others hold. */
 const SHARE_BYTES = 64 << 10;
@@ -162,15 +114,8 @@ export class StorageServer implements AsyncDisposable {
    * that cannot be, ERR_ROCE_CONFLICT for two disks of one name.
    */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
-    checkOptions('StorageServer.open', options, SERVER_OPTIONS);
-    flowTerms(options); // Checks them.
-    const { host, port, device, limit, memoryBytesMax, leaseNs, namedDisks = [] } = options;
-    for (const disk of namedDisks) checkNamedDisk(disk);
-    if (leaseNs !== undefined) checkWhole('leaseNs', leaseNs, LEASE_NS_MIN, Number.MAX_SAFE_INTEGER);
-    if (limit !== undefined) checkDiskLimit(limit);
-    if (memoryBytesMax !== undefined) {
-      checkWhole('memoryBytesMax', memoryBytesMax, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
-    }
+    checkServerOptions(options);
+    const { host, port, device } = options;
     const rdma = device === undefined ? undefined : await openRdma(device, options);
     const server = new StorageServer(options, createServer({ pauseOnConnect: false }), rdma);
     server.#listener.listen({ host, port });

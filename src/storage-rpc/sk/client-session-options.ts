@@ -46,5 +46,5 @@ export const SESSION_DEFAULTS = {
   ioTimeoutNs: 30e9,
 };
 
-/** Limits of a session. */
+/** Bounds and times, all of them given. */
 export type SessionLimits = typeof SESSION_DEFAULTS;

@@ -1,0 +1,205 @@
+/**
+ * Blocks of a file with their check values: read and checked, changed so that a crash leaves the old content or the new one, and settled where
+ * it is not known which of the two is there. The caller has locked them.
+ */
+
+import type { FileHandle } from 'node:fs/promises';
+import { crc32c } from '../../core/crc32c.js';
+import type { BlockChecksums } from './block-checksums.js';
+import { BlockDeviceError, CHECKED_BLOCK_BYTES } from './block-device.js';
+import { REGION_BLOCKS } from './checksum-format.js';
+import { punchHole, zeroRange } from './file-calls.js';
+import { forStrides, readFully, STRIDE_BYTES, writeFully } from './file-io.js';
+import type { RegionMap } from './region-map.js';
+import type { Settled } from './region-recovery.js';
+
+const STRIDE_ZEROS = new Uint8Array(STRIDE_BYTES);
+
+/** Whole blocks around a range of bytes. */
+export interface BlockRange {
+  /** Number of the first one. */
+  readonly first: number;
+  /** How many. */
+  readonly count: number;
+}
+
+/** What it works on. */
+export interface CheckedBlocksParts {
+  /** Where the blocks are; the values are elsewhere. */
+  readonly data: FileHandle;
+  /** Which regions are used, and which are being written. */
+  readonly regions: RegionMap;
+  /** The check values. */
+  readonly checksums: BlockChecksums;
+  /** Whether all space is reserved, and kept. */
+  readonly thick: boolean;
+  /** A change has failed: of some blocks it is not known whether they are old or new. */
+  readonly onDoubt: () => void;
+}
+
+/** The blocks of one file. */
+export class CheckedBlocks {
+  /** Number of reads of damaged blocks. */
+  errors = 0;
+  readonly #parts: CheckedBlocksParts;
+  readonly #data: FileHandle;
+  readonly #regions: RegionMap;
+  readonly #checksums: BlockChecksums;
+
+  constructor(parts: CheckedBlocksParts) {
+    this.#parts = parts;
+    this.#data = parts.data;
+    this.#regions = parts.regions;
+    this.#checksums = parts.checksums;
+  }
+
+  /** Does work with the values of the blocks in memory. */
+  async hold<T>({ first, count }: BlockRange, work: () => Promise<T>): Promise<T> {
+    const loading = this.#checksums.hold(first, count);
+    if (loading !== undefined) await loading;
+    try {
+      return await work();
+    } finally {
+      this.#checksums.release(first, count);
+    }
+  }
+
+  /** Reads whole blocks and checks them; their CRCs are left in `crcs`. Rejects with EIO for a damaged one. Values are in memory. */
+  async read(
+    { first, count }: BlockRange,
+    into: Uint8Array = Buffer.allocUnsafe(count * CHECKED_BLOCK_BYTES),
+    crcs = new Uint32Array(count),
+  ): Promise<Uint8Array> {
+    await readFully(this.#data, into, first * CHECKED_BLOCK_BYTES);
+    for (let i = 0; i < count; i++) {
+      crcs[i] = crc32c(into.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES));
+      if (this.#checksums.matches(first + i, crcs[i])) continue;
+      this.errors++;
+      const at = (first + i) * CHECKED_BLOCK_BYTES;
+      throw new BlockDeviceError('EIO', `the 4 KiB at ${at} are damaged: their checksum is wrong`);
+    }
+    return into;
+  }
+
+  /** Writes whole blocks; `crcs` are theirs, where they are known. Values are in memory. */
+  write(blocks: BlockRange, data: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
+    return this.#change(blocks, async () => {
+      await this.#checksums.expect(blocks.first, data, crcs);
+      await writeFully(this.#data, data, blocks.first * CHECKED_BLOCK_BYTES);
+    });
+  }
+
+  /** Reads blocks only to check them: the offsets of those that are damaged, in bytes. Values are in memory. */
+  async damagedIn({ first, count }: BlockRange): Promise<number[]> {
+    const damaged: number[] = [];
+    await forStrides(this.#data, first, count, async (strideFirst, bytes) => {
+      for (let at = 0, block = strideFirst; at < bytes.length; at += CHECKED_BLOCK_BYTES, block++) {
+        const crc = crc32c(bytes.subarray(at, at + CHECKED_BLOCK_BYTES));
+        if (!this.#checksums.matches(block, crc)) damaged.push(block * CHECKED_BLOCK_BYTES);
+      }
+    });
+    return damaged;
+  }
+
+  /** `data` in the blocks it lies in, with what stands before and behind it there. Values are in memory. */
+  async merged(blocks: BlockRange, offset: number, data: Uint8Array): Promise<Uint8Array> {
+    const whole = Buffer.allocUnsafe(blocks.count * CHECKED_BLOCK_BYTES);
+    const begin = offset % CHECKED_BLOCK_BYTES;
+    const end = begin + data.length;
+    const last = blocks.count - 1;
+    const isLastPartial = end % CHECKED_BLOCK_BYTES !== 0;
+    if (begin !== 0 || (last === 0 && isLastPartial)) {
+      await this.read({ first: blocks.first, count: 1 }, whole.subarray(0, CHECKED_BLOCK_BYTES));
+    }
+    if (last > 0 && isLastPartial) {
+      await this.read({ first: blocks.first + last, count: 1 }, whole.subarray(last * CHECKED_BLOCK_BYTES));
+    }
+    whole.set(data, begin);
+    return whole;
+  }
+
+  /** Makes blocks of one region zeros; `mayPunch`: they may give their space back. Values are in memory. */
+  async zero(piece: BlockRange, mayPunch: boolean): Promise<void> {
+    let isZero = true;
+    for (let i = 0; i < piece.count && isZero; i++) isZero = this.#checksums.isZero(piece.first + i);
+    if (isZero) {
+      if (!this.#parts.thick) await this.storeZeros(piece, mayPunch);
+      return;
+    }
+    await this.#change(piece, async () => {
+      await this.#checksums.expectZeros(piece.first, piece.count);
+      await this.storeZeros(piece, mayPunch);
+    });
+  }
+
+  /** Has the file hold zeros, whatever the values say. */
+  async storeZeros({ first, count }: BlockRange, mayPunch: boolean): Promise<void> {
+    const offset = first * CHECKED_BLOCK_BYTES;
+    const length = count * CHECKED_BLOCK_BYTES;
+    if (await (mayPunch ? punchHole : zeroRange)(this.#data.fd, offset, length)) return;
+    for (let at = 0; at < length; at += STRIDE_BYTES) {
+      await writeFully(this.#data, STRIDE_ZEROS.subarray(0, Math.min(STRIDE_BYTES, length - at)), offset + at);
+    }
+  }
+
+  /** Has the blocks changed. Where that fails they are old or new: the next change must not begin before it is known which. */
+  async #change(blocks: BlockRange, work: () => Promise<void>): Promise<void> {
+    const { first, count } = blocks;
+    if (count === 0) return;
+    const firstRegion = Math.floor(first / REGION_BLOCKS);
+    const lastRegion = Math.floor((first + count - 1) / REGION_BLOCKS);
+    const marking = this.#regions.enter(firstRegion, lastRegion);
+    if (marking !== undefined) await marking;
+    try {
+      await this.settle(blocks).catch(() => {}); // What cannot be read stays open.
+      await work();
+      this.#checksums.commit(first, count);
+    } catch (error) {
+      for (let region = firstRegion; region <= lastRegion; region++) this.#regions.doubt(region);
+      await this.settle(blocks).catch(() => {});
+      this.#parts.onDoubt();
+      throw error;
+    } finally {
+      this.#regions.leave(firstRegion, lastRegion);
+    }
+  }
+
+  /** Finds out of each open block, which of two values holds, and has it on file. Values are in memory. */
+  async settle({ first, count }: BlockRange): Promise<Settled> {
+    const settled: Settled = { newer: 0, older: 0, torn: 0 };
+    const end = first + count;
+    for (let block = first; block < end; block++) {
+      if (!this.#checksums.isOpen(block)) continue;
+      let runEnd = block + 1;
+      while (runEnd < end && this.#checksums.isOpen(runEnd)) runEnd++;
+      await this.#settleRun({ first: block, count: runEnd - block }, settled);
+      block = runEnd;
+    }
+    return settled;
+  }
+
+  async #settleRun(run: BlockRange, settled: Settled): Promise<void> {
+    await forStrides(this.#data, run.first, run.count, async (first, bytes) => {
+      const count = bytes.length / CHECKED_BLOCK_BYTES;
+      let hasOlder = false;
+      for (let i = 0; i < count; i++) {
+        const block = bytes.subarray(i * CHECKED_BLOCK_BYTES, (i + 1) * CHECKED_BLOCK_BYTES);
+        const outcome = this.#checksums.resolve(first + i, block);
+        settled[outcome]++;
+        hasOlder ||= outcome === 'older';
+      }
+      if (hasOlder) await this.#checksums.store(first, count);
+    });
+  }
+}
+
+/** The blocks, region by region. */
+export function* regionsOf({ first, count }: BlockRange): Generator<BlockRange & { readonly region: number }> {
+  const end = first + count;
+  for (let block = first; block < end; ) {
+    const region = Math.floor(block / REGION_BLOCKS);
+    const pieceEnd = Math.min(end, (region + 1) * REGION_BLOCKS);
+    yield { region, first: block, count: pieceEnd - block };
+    block = pieceEnd;
+  }
+}

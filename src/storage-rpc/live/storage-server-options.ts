@@ -1,0 +1,72 @@
+/** What a storage server is told when it is opened. */
+
+import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { NS_PER_S } from '../../core/units.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import type { BlockDevice } from '../disk/block-device.js';
+import { checkDiskLimit, type DiskLimit } from '../fair/rate-limit.js';
+import { checkNamedDisk, type NamedDisk } from '../sk/served-disk.js';
+import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
+
+/** Where a storage server listens, and what it admits. */
+export interface StorageServerOptions extends FlowOptions {
+  /** Disks without names; clients select one by its index. The caller closes them. Default: none. */
+  readonly disks?: readonly BlockDevice[];
+  /** Disks that clients select by name; `StorageServer.addDisk` adds more. The caller closes them. Default: none. */
+  readonly namedDisks?: readonly NamedDisk[];
+  /** How long the lease of a silent client lasts, nanoseconds, 5 s and more. Default 10 s. */
+  readonly leaseNs?: number;
+  /** Address to listen on. */
+  readonly host: string;
+  /** TCP port; with 0 the system chooses. */
+  readonly port: number;
+  /** Device for RDMA; without it the server uses only TCP. The caller closes it. */
+  readonly device?: RdmaDevice;
+  /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
+  readonly inlineWriteBytesMax?: number;
+  /** Bytes of registered memory for data in flight, for all clients over RDMA together. Default 64 MiB. */
+  readonly poolBytesMax?: number;
+  /** Bytes of requests and answers in memory, for all clients over TCP together, 96 MiB and more. Default 192 MiB. */
+  readonly memoryBytesMax?: number;
+  /** How fast each of the disks without names may be used, by all clients together. Default: as fast as it is. */
+  readonly limit?: DiskLimit;
+  /** Most bytes of outstanding READs from all clients together: about as much as the port's link holds. Default 4 MiB. */
+  readonly pullBytesMax?: number;
+  /** Takes sentences for the operator: clients that were refused because they are for another disk. */
+  readonly onNotice?: (notice: string) => void;
+}
+
+const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
+  disks: true,
+  namedDisks: true,
+  leaseNs: true,
+  host: true,
+  port: true,
+  device: true,
+  ...FLOW_OPTIONS,
+  inlineWriteBytesMax: true,
+  poolBytesMax: true,
+  memoryBytesMax: true,
+  limit: true,
+  pullBytesMax: true,
+  onNotice: true,
+};
+/** Shortest lease: clients that are alive speak every second, and connect again 3 s after they have heard nothing. */
+export const LEASE_NS_MIN = 5 * NS_PER_S;
+const MEMORY_BYTES_MIN = 96 << 20;
+
+/**
+ * Throws ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a limit, lease or memory that cannot be, and as `checkNamedDisk`
+ * for a disk.
+ */
+export function checkServerOptions(options: StorageServerOptions): void {
+  checkOptions('StorageServer.open', options, SERVER_OPTIONS);
+  flowTerms(options); // Checks them.
+  const { limit, memoryBytesMax, leaseNs, namedDisks = [] } = options;
+  for (const disk of namedDisks) checkNamedDisk(disk);
+  if (leaseNs !== undefined) checkWhole('leaseNs', leaseNs, LEASE_NS_MIN, Number.MAX_SAFE_INTEGER);
+  if (limit !== undefined) checkDiskLimit(limit);
+  if (memoryBytesMax !== undefined) {
+    checkWhole('memoryBytesMax', memoryBytesMax, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
+  }
+}
