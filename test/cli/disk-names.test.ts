@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { DiskDocument } from '../../src/estats/disk-document.js';
+import { findPrograms } from '../../src/estats/program-client.js';
 import { StorageClient } from '../../src/storage-rpc/live/storage-client.js';
 import { documentOf } from '../support/documents.js';
 import { freePort } from './both-sides.js';
@@ -138,4 +140,33 @@ test('what cannot be done is refused with a reason, and changes nothing', async 
 test('where no server runs, the list is empty, and changes have nobody to turn to', async () => {
   expect(await disk('ls')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('no storage server') });
   expect(await disk('create', 'a=memory,size=1MiB')).toMatchObject({ exitCode: 3 });
+});
+
+test('with --estats each disk answers for itself: made, used, enlarged, taken away', async () => {
+  await serve('--estats', '--disk', `a=file:${file('a')},size=256KiB`, '--disk', 'b=memory,size=1MiB');
+  const documents = async () =>
+    (await findPrograms(1))
+      .map(({ document }) => document)
+      .filter((document): document is DiskDocument => document.kind === 'disk')
+      .sort((x, y) => x.address.localeCompare(y.address));
+  const writes = (document: DiskDocument) => document.ops.find(({ op }) => op === 'write')?.requests;
+
+  const a = await client('a');
+  await a.disk.write(0, Buffer.alloc(4096, 1));
+  const [ofA, ofB] = await documents();
+  expect(ofA).toMatchObject({ address: `${HOST}/a`, store: `file:${file('a')}`, connections: { rdma: 0, tcp: 1 } });
+  expect(ofA.identity).toMatchObject({ name: 'a' });
+  expect(ofA.file).toMatchObject({ damagedReads: 0, scrub: null });
+  expect(ofB).toMatchObject({ address: `${HOST}/b`, connections: { rdma: 0, tcp: 0 } });
+  expect([writes(ofA), writes(ofB)]).toEqual([1, 0]);
+  await a.close();
+
+  const at = ['--server', `${HOST}:${port}`];
+  await disk('create', 'c=memory,size=1MiB', ...at);
+  await disk('resize', 'a', '512KiB', ...at);
+  await disk('rm', 'b', ...at);
+  expect((await documents()).map(({ address, sizeBytes }) => [address, sizeBytes])).toEqual([
+    [`${HOST}/a`, 512 << 10],
+    [`${HOST}/c`, 1 << 20],
+  ]);
 });

@@ -3,17 +3,30 @@
 import { open, rename } from 'node:fs/promises';
 import { RoceError } from '../../core/errors.js';
 import { whyUnwritable } from '../../core/file-errors.js';
-import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import type { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import type { NamedDisk } from '../../storage-rpc/sk/served-disk.js';
 import type { Output } from '../output.js';
 import { type OwnDisk, openOwnDisk } from './backend-options.js';
 import { checkNames, type DiskEntry, diskFileText } from './disk-entries.js';
 import { limitsOf } from './limit-options.js';
+import { type DiskTelemetry, diskTelemetry } from './telemetry.js';
 
 interface OpenDisk {
   entry: DiskEntry;
   own: OwnDisk;
+  telemetry: DiskTelemetry;
+  /** Where its telemetry answers, once there is a server. */
+  socket: AsyncDisposable | undefined;
+}
+
+/** Where the disks are served, and how. */
+export interface DiskStoreOptions {
+  /** Changes are written to this file, if it is given. */
+  readonly configPath: string | undefined;
+  /** Address of the server. */
+  readonly host: string;
+  /** Whether each disk has telemetry. */
+  readonly estats: boolean;
 }
 
 /** A disk as `rocev2 disk ls` shows it. */
@@ -36,19 +49,19 @@ export interface ListedDisk {
 export class DiskStore implements AsyncDisposable {
   readonly #disks = new Map<string, OpenDisk>();
   readonly #output: Output;
-  readonly #configPath: string | undefined;
+  readonly #options: DiskStoreOptions;
   /** One change at a time. */
   #changes: Promise<unknown> = Promise.resolve();
 
-  private constructor(output: Output, configPath: string | undefined) {
+  private constructor(output: Output, options: DiskStoreOptions) {
     this.#output = output;
-    this.#configPath = configPath;
+    this.#options = options;
   }
 
-  /** Opens all of them, or none. Changes are written to the file at `configPath`, if there is one. Rejects as `openOwnDisk`. */
-  static async open(entries: readonly DiskEntry[], output: Output, configPath: string | undefined): Promise<DiskStore> {
+  /** Opens all of them, or none. Rejects as `openOwnDisk`. */
+  static async open(entries: readonly DiskEntry[], output: Output, options: DiskStoreOptions): Promise<DiskStore> {
     checkNames(entries);
-    const store = new DiskStore(output, configPath);
+    const store = new DiskStore(output, options);
     try {
       for (const entry of entries) await store.#open(entry);
     } catch (error) {
@@ -61,6 +74,11 @@ export class DiskStore implements AsyncDisposable {
   /** As options of a server. */
   get named(): NamedDisk[] {
     return [...this.#disks.values()].map(namedDisk);
+  }
+
+  /** Starts to answer for all of them, if they have telemetry. Rejects with ERR_ROCE_IO if the sockets cannot be made. */
+  async watch(server: StorageServer): Promise<void> {
+    for (const disk of this.#disks.values()) await this.#watch(disk, server);
   }
 
   /** For people. */
@@ -85,6 +103,13 @@ export class DiskStore implements AsyncDisposable {
     return this.#change(async () => {
       checkNames([entry, ...[...this.#disks.values()].map((disk) => disk.entry)]);
       const disk = await this.#open(entry);
+      try {
+        await this.#watch(disk, server);
+      } catch (error) {
+        this.#disks.delete(entry.name);
+        await close(disk);
+        throw error;
+      }
       server.addDisk(namedDisk(disk));
       this.#output.note(`the disk '${entry.name}' is served now: ${entry.backend}`);
       await this.#save();
@@ -105,7 +130,7 @@ export class DiskStore implements AsyncDisposable {
       }
       let failure: unknown;
       await server.exchangeDisk(name, async () => {
-        await disk.own[Symbol.asyncDispose]();
+        await close(disk);
         try {
           disk.own = await this.#openOwn({ ...entry, size: sizeBytes }, true);
           disk.entry = { ...entry, size: sizeBytes };
@@ -113,8 +138,10 @@ export class DiskStore implements AsyncDisposable {
           failure = error;
           disk.own = await this.#openOwn({ ...entry, size: before }, false);
         }
-        return disk.own.device;
+        disk.telemetry = diskTelemetry(disk.own.device, this.#options.estats);
+        return disk.telemetry.disk;
       });
+      await this.#watch(disk, server);
       if (failure !== undefined) throw failure;
       this.#output.note(`the disk '${name}' has ${sizeBytes} bytes now`);
       await this.#save();
@@ -124,10 +151,11 @@ export class DiskStore implements AsyncDisposable {
   /** Takes a disk out of service; its data stays. Rejects as `StorageServer.removeDisk`. */
   remove(server: StorageServer, name: string, force: boolean): Promise<void> {
     return this.#change(async () => {
-      const { entry, own } = this.#get(name);
+      const disk = this.#get(name);
+      const { entry } = disk;
       await server.removeDisk(name, { force });
       this.#disks.delete(name);
-      await own[Symbol.asyncDispose]();
+      await close(disk);
       this.#output.note(`the disk '${name}' is served no more; its data is still in ${entry.backend}`);
       await this.#save();
     });
@@ -136,7 +164,7 @@ export class DiskStore implements AsyncDisposable {
   /** Closes all disks. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#changes;
-    for (const { own } of this.#disks.values()) await own[Symbol.asyncDispose]();
+    for (const disk of this.#disks.values()) await close(disk);
     this.#disks.clear();
   }
 
@@ -149,9 +177,26 @@ export class DiskStore implements AsyncDisposable {
   async #open(entry: DiskEntry): Promise<OpenDisk> {
     const own = await this.#openOwn(entry, false);
     const { create: _, ...lasting } = entry; // A blank disk is made once.
-    const disk = { entry: lasting, own };
+    const telemetry = diskTelemetry(own.device, this.#options.estats);
+    const disk: OpenDisk = { entry: lasting, own, telemetry, socket: undefined };
     this.#disks.set(entry.name, disk);
     return disk;
+  }
+
+  /** Each disk answers as a program of its own. */
+  async #watch(disk: OpenDisk, server: StorageServer): Promise<void> {
+    const { name, backend } = disk.entry;
+    disk.socket = await disk.telemetry.serve(() => ({
+      role: 'server',
+      address: `${this.#options.host}/${name}`,
+      store: backend,
+      nbdClients: 0,
+      connections: server.namedDisks.find((served) => served.name === name)?.transports ?? { rdma: 0, tcp: 0 },
+      crcMismatches: server.counters.crcMismatches,
+      wrongDisks: server.counters.wrongDisks,
+      file: disk.own.facts(),
+      path: null,
+    }));
   }
 
   #openOwn(
@@ -170,9 +215,10 @@ export class DiskStore implements AsyncDisposable {
 
   /** The next start has the same disks. */
   async #save(): Promise<void> {
-    if (this.#configPath === undefined) return;
+    const { configPath } = this.#options;
+    if (configPath === undefined) return;
     const entries = [...this.#disks.values()].map(({ entry }) => entry);
-    const newPath = `${this.#configPath}.new`;
+    const newPath = `${configPath}.new`;
     try {
       const file = await open(newPath, 'w');
       try {
@@ -181,17 +227,22 @@ export class DiskStore implements AsyncDisposable {
       } finally {
         await file.close();
       }
-      await rename(newPath, this.#configPath);
+      await rename(newPath, configPath);
     } catch (cause) {
       const why = whyUnwritable(cause as NodeJS.ErrnoException);
-      throw new RoceError('ERR_ROCE_IO', `done, but not kept in ${this.#configPath}: ${why}`, undefined, { cause });
+      throw new RoceError('ERR_ROCE_IO', `done, but not kept in ${configPath}: ${why}`, undefined, { cause });
     }
   }
 }
 
-function namedDisk({ entry, own }: OpenDisk): NamedDisk {
+async function close({ own, socket }: OpenDisk): Promise<void> {
+  await socket?.[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+}
+
+function namedDisk({ entry, telemetry }: OpenDisk): NamedDisk {
   const { name, readOnly, iops, bandwidth } = entry;
-  const device: BlockDevice = own.device;
+  const device = telemetry.disk;
   const { limit } = limitsOf({ ...(iops !== undefined && { iops }), ...(bandwidth !== undefined && { bandwidth }) });
   return { name, device, ...(readOnly !== undefined && { readOnly }), ...(limit !== undefined && { limit }) };
 }

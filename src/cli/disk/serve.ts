@@ -76,19 +76,25 @@ async function serveNamed(options: ServeOptions, output: Output): Promise<void> 
     const hint = `write it behind each disk: NAME=STORE,${ofOne.slice(2)}=...`;
     throw new RoceError('ERR_ROCE_CONFLICT', `${ofOne} is about one disk, and these have names`, hint);
   }
-  if (estats === true) {
-    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'disks with names have no telemetry yet', 'leave out --estats');
-  }
   const entries = [...(config === undefined ? [] : await readDiskFile(config)), ...disk];
-  await using store = await DiskStore.open(entries, output, config);
+  await using store = await DiskStore.open(entries, output, {
+    configPath: config,
+    host: hostOf(options),
+    estats: estats === true,
+  });
   const { memoryBytesMax } = limitsOf(options);
   const terms = { namedDisks: store.named, ...(memoryBytesMax !== undefined && { memoryBytesMax }) };
   await serve(terms, options, output, async (server, host) => {
+    await store.watch(server);
     await using _control = await controlSocket(`${host}:${server.port}`, store, server);
     output.note(`serving ${store.description} at ${host} on port ${server.port}, RDMA and TCP`);
     const sizeBytes = store.list(server).reduce((sum, listed) => sum + listed.sizeBytes, 0);
     await run(server, sizeBytes, output);
   });
+}
+
+function hostOf({ bind }: ServeOptions): string {
+  return bind?.text ?? LOOPBACK;
 }
 
 async function controlSocket(at: string, store: DiskStore, server: StorageServer): Promise<AsyncDisposable> {
@@ -103,8 +109,8 @@ async function serve(
   output: Output,
   work: (server: StorageServer, host: string) => Promise<void>,
 ): Promise<void> {
-  const { port, bind, udpPort, lease } = options;
-  const host = bind?.text ?? LOOPBACK;
+  const { port, udpPort, lease } = options;
+  const host = hostOf(options);
   output.io.allowAfterInterruption?.(DISK_CLOSING_MS);
   await using device = await openStorageDevice({ address: host, ...(udpPort !== undefined && { udpPort }) }, options);
   await using server = await StorageServer.open({

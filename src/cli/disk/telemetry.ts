@@ -13,7 +13,8 @@ export type DiskFacts = Pick<
   'role' | 'address' | 'store' | 'nbdClients' | 'connections' | 'crcMismatches' | 'wrongDisks' | 'file' | 'path'
 >;
 
-interface DiskTelemetry {
+/** Telemetry of one disk. */
+export interface DiskTelemetry {
   /** The watched disk, to serve in place of the disk itself. */
   readonly disk: BlockDevice;
   /** Starts to answer on the control socket. Rejects with ERR_ROCE_IO if the socket cannot be made. */

@@ -21,7 +21,7 @@ import { BufferPool } from '../pool/buffer-pool.js';
 import type { SkServerChannel, TransportName } from '../sk/channel.js';
 import { SK_SERVER_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RdmaServerChannel, type SkServerShare } from '../sk/rdma-server-channel.js';
-import type { NamedDisk } from '../sk/served-disk.js';
+import type { NamedDisk, ServedDisk } from '../sk/served-disk.js';
 import type { SkServerCounters } from '../sk/server-counters.js';
 import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
@@ -68,6 +68,8 @@ export interface StorageServerDisk extends Pick<NamedDisk, 'name' | 'device'> {
     /** Whether it has a connection. */
     readonly isConnected: boolean;
   }>;
+  /** Number of connections by transport. */
+  readonly transports: Readonly<Record<TransportName, number>>;
 }
 
 /** A storage server on one TCP port. */
@@ -146,13 +148,14 @@ export class StorageServer implements AsyncDisposable {
   /** The disks with names, as they are now. */
   get namedDisks(): StorageServerDisk[] {
     const nowNs = SYSTEM_CLOCK.nowNs();
-    return this.#server.disks.named.map(({ name, device, readOnly, lease }) => ({
-      name,
-      device,
-      readOnly,
-      writers: lease
+    return this.#server.disks.named.map((disk) => ({
+      name: disk.name,
+      device: disk.device,
+      readOnly: disk.readOnly,
+      writers: disk.lease
         .holders(nowNs)
         .map(({ label, access, isConnected }) => ({ label, isShared: access === 'shared', isConnected })),
+      transports: this.#transportsTo(disk),
     }));
   }
 
@@ -192,7 +195,11 @@ export class StorageServer implements AsyncDisposable {
 
   /** Number of connections by transport. */
   get transports(): Readonly<Record<TransportName, number>> {
-    return { rdma: this.#server.connectionsOver('rdma'), tcp: this.#server.connectionsOver('tcp') };
+    return this.#transportsTo(undefined);
+  }
+
+  #transportsTo(disk: ServedDisk | undefined): Record<TransportName, number> {
+    return { rdma: this.#server.connectionsOver('rdma', disk), tcp: this.#server.connectionsOver('tcp', disk) };
   }
 
   /** Bytes of requests and answers that connections over TCP hold now. */

@@ -122,10 +122,12 @@ export class SkServer {
     return this.#connections.size;
   }
 
-  /** Connections that run over this transport. */
-  connectionsOver(transport: TransportName): number {
+  /** Connections that run over this transport: all, or those to one disk. */
+  connectionsOver(transport: TransportName, disk?: ServedDisk): number {
     let count = 0;
-    for (const channel of this.#connections.keys()) if (channel.transport === transport) count++;
+    for (const [channel, { session }] of this.#connections) {
+      if (channel.transport === transport && (disk === undefined || session?.disk === disk)) count++;
+    }
     return count;
   }
 
