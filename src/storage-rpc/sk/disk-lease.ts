@@ -67,6 +67,8 @@ export interface LeaseTerms {
 }
 
 const SHARED = 'shared';
+/** Clients that share a disk and are remembered without a session, with the others. */
+const HOLDERS_MAX = 1024;
 
 /** The leases of one disk. */
 export class DiskLease<S extends LeasedSession> {
@@ -111,8 +113,10 @@ export class DiskLease<S extends LeasedSession> {
     this.#writer = writer;
     for (const [other] of others) this.#holders.delete(other);
     const known = this.#holders.get(owner);
-    if (known === undefined) this.#holders.set(owner, { access, label, sessions: new Set(), heardNs: nowNs });
-    else known.heardNs = nowNs;
+    if (known === undefined) {
+      this.#makeRoom();
+      this.#holders.set(owner, { access, label, sessions: new Set(), heardNs: nowNs });
+    } else known.heardNs = nowNs;
     return { outcome: 'granted', term: this.#term, evicted: others.flatMap(([, { sessions }]) => [...sessions]) };
   }
 
@@ -131,6 +135,16 @@ export class DiskLease<S extends LeasedSession> {
   release(owner: string, session: S): void {
     const holder = this.#holders.get(owner);
     if (holder?.sessions.delete(session) === true && holder.sessions.size === 0) this.#holders.delete(owner);
+  }
+
+  /** Any number of clients may come and go: the first of those without a session is forgotten, and fenced if others write before it comes back. */
+  #makeRoom(): void {
+    if (this.#holders.size < HOLDERS_MAX) return;
+    for (const [owner, { sessions }] of this.#holders) {
+      if (sessions.size > 0) continue;
+      this.#holders.delete(owner);
+      return;
+    }
   }
 
   #endOf({ sessions, heardNs }: Holder<S>): number {

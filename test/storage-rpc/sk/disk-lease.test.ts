@@ -118,3 +118,12 @@ test('after a start of the server, who can wait lets the one go first that had t
   const impatient = disk();
   expect(impatient.claim('b', 1)).toMatchObject({ outcome: 'granted' });
 });
+
+test('clients that share the disk and never come back take bounded memory', () => {
+  const lease = new DiskLease({ leaseNs: 10e9, firstTerm: 1, graceEndNs: 0 });
+  for (let i = 0; i < 5000; i++) {
+    const claim = { owner: `${i}`, access: 'shared', term: 0, isPatient: false, label: '' } as const;
+    expect(lease.claim(claim, 1).outcome).toBe('granted');
+  }
+  expect(lease.holders(2)).toHaveLength(1024);
+});
