@@ -203,7 +203,7 @@ function registerManagement(disk: Command, io: CliIo): void {
     .argument('<name>', 'the disk')
     .argument('<size>', 'its new size', sizeOption)
     .action((name: string, bytes: number, options: Options) => runResize(name, bytes, options, outputOf(options)));
-  add('rm', 'Have a running storage server give a disk up. The data stays.', 'rm db')
+  add('rm', 'Have a running storage server stop serving a disk. Its file stays.', 'rm db')
     .argument('<name>', 'the disk')
     .option('--force', 'although a client writes to it')
     .action((name: string, options: Options) => runRemove(name, options, outputOf(options)));

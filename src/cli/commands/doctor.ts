@@ -80,6 +80,12 @@ async function doctor(host: string, options: DoctorOptions, output: Output): Pro
   const remote = IpAddress.parse(await resolveHost(host));
   const wire = await frameDeviceOptions(wireOf(options));
   const local = bind ?? (await localAddressTowards(remote));
+  if (local.text === remote.text) {
+    throw new CommandFailure(
+      EXIT_USAGE,
+      `${remote} is the address of this side, too: give this side another one by --bind`,
+    );
+  }
   const work = examine(
     {
       remote,

@@ -148,7 +148,7 @@ export class DiskStore implements AsyncDisposable {
     });
   }
 
-  /** Takes a disk out of service; its data stays. Rejects as `StorageServer.removeDisk`. */
+  /** Takes a disk out of service; its data stays, but for that of a disk in memory. Rejects as `StorageServer.removeDisk`. */
   remove(server: StorageServer, name: string, force: boolean): Promise<void> {
     return this.#change(async () => {
       const disk = this.#get(name);
@@ -156,7 +156,8 @@ export class DiskStore implements AsyncDisposable {
       await server.removeDisk(name, { force });
       this.#disks.delete(name);
       await close(disk);
-      this.#output.note(`the disk '${name}' is served no more; its data is still in ${entry.backend}`);
+      const data = entry.backend === 'memory' ? 'its data is gone' : `its data is still in ${entry.backend}`;
+      this.#output.note(`the disk '${name}' is no longer served; ${data}`);
       await this.#save();
     });
   }

@@ -32,7 +32,7 @@ export async function runResize(name: string, bytes: number, options: ManageOpti
   output.document('disk-resize', { servers: [{ at, disks }] });
 }
 
-/** Has a server give a disk up. */
+/** Has a server stop serving a disk. */
 export async function runRemove(
   name: string,
   options: ManageOptions & { readonly force?: boolean },
@@ -40,7 +40,7 @@ export async function runRemove(
 ): Promise<void> {
   const at = await chooseDiskServer(options.server);
   const disks = await changeDisks(at, 'remove', { name, force: `${options.force === true}` });
-  output.line(`'${name}' is served no more at ${at}; its data is still there`);
+  output.line(`'${name}' is no longer served at ${at}; what a file or an NBD server holds of it stays`);
   output.document('disk-rm', { servers: [{ at, disks }] });
 }
 

@@ -57,6 +57,11 @@ describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
     await server.ended;
   });
 
+  it('refuses to examine its own address', async () => {
+    const { exitCode, stderr } = await run(['doctor', HERE, '--bind', HERE]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('give this side another one by --bind')]);
+  });
+
   it('says so when nobody is there', async () => {
     const { exitCode, stdout, stderr } = await run(['doctor', NOBODY, ...QUICK, '--json']);
     expect(exitCode).toBe(3);
