@@ -3,6 +3,7 @@
  * values, or those under the mouse; marks tell when something was changed; a note says why there is nothing to draw.
  */
 
+import { axisRange } from './axis-range.js';
 import { element } from './dom.js';
 import { onThemeChange, themeColor } from './theme.js';
 import { uPlot } from './uplot.js';
@@ -121,7 +122,7 @@ export class TimeChart {
       height: HEIGHT,
       cursor: { y: false, drag: { x: onSelect !== undefined, y: false, setScale: false } },
       scales: {
-        x: { time: false, range: (_: unknown, min: number, max: number) => this.#xRange(min, max) },
+        x: { time: false, range: (_: unknown, min: number | null, max: number | null) => this.#xRange(min, max) },
         y: { range: (_: unknown, _min: number, max: number) => [0, max > 0 ? 1.1 * max : 1] },
       },
       axes: [
@@ -151,8 +152,8 @@ export class TimeChart {
     return new uPlot(options as unknown as uPlot.Options, this.#data as uPlot.AlignedData, this.element);
   }
 
-  #xRange(min: number, max: number): [number, number] {
-    return this.#stretch === undefined ? [min, max] : [this.#stretch.from, this.#stretch.to];
+  #xRange(min: number | null, max: number | null): [number | null, number | null] {
+    return this.#stretch === undefined ? axisRange(min, max) : axisRange(this.#stretch.from, this.#stretch.to);
   }
 
   /** uPlot empties the legend when the mouse is elsewhere. */
