@@ -56,7 +56,9 @@ export const diskSchema = z.object({
       /** Reads that failed because a checksum was wrong. */
       damagedReads: number,
       /** Null: no scrubber was asked for. */
-      scrub: z.object({ passes: number, checkedBytes: number, damagedBlocks: number }).nullable(),
+      scrub: z
+        .object({ passes: number, checkedBytes: number, damagedBlocks: number, unreadableBytes: number })
+        .nullable(),
     })
     .nullable(),
   /** Of a gateway to a storage server: the state of the RDMA path, and what it has been through. */

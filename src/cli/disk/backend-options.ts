@@ -105,6 +105,7 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
               passes: scrubber.passes,
               checkedBytes: scrubber.checkedBytes,
               damagedBlocks: scrubber.damagedBlocks,
+              unreadableBytes: scrubber.unreadableBytes,
             },
     }),
     [Symbol.asyncDispose]: async () => {

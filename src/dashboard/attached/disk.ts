@@ -61,6 +61,7 @@ export const DISK: ProgramKind<'disk'> = {
     return firstTrouble([
       outageOf(change.now),
       (file?.scrub?.damagedBlocks ?? 0) > 0 && 'the disk has damaged blocks',
+      (file?.scrub?.unreadableBytes ?? 0) > 0 && 'a part of the disk cannot be read',
       moved(change, errors) > 0 && 'requests fail',
       moved(change, crcMismatches) > 0 && 'data arrives damaged',
       (path !== null && PATH_TROUBLES[path.state]) ?? false,

@@ -11,7 +11,7 @@ import { REGION_BYTES } from './checksum-format.js';
 const STEP_BYTES = 256 << 10;
 /** A small disk is not read more often than this. */
 const PASS_NS_MIN = 60 * NS_PER_S;
-/** Damaged blocks that are named; more are counted. */
+/** Damaged blocks, and ranges that cannot be read, of which so many are named; more are counted. */
 const NAMED_MAX = 100;
 
 /** What a scrubber needs of a disk; a `FileDevice` has it. */
@@ -32,7 +32,7 @@ export interface ScrubberOptions {
   readonly clock: Clock;
   /** Bytes to read in a second. */
   readonly bytesPerSecond: number;
-  /** Takes sentences for the operator: which blocks are damaged. */
+  /** Takes sentences for the operator: which blocks are damaged, and what cannot be read. */
   readonly onNotice: (notice: string) => void;
 }
 
@@ -44,6 +44,10 @@ export class Scrubber {
   checkedBytes = 0;
   readonly #options: ScrubberOptions;
   readonly #damaged = new Set<number>();
+  /** Steps that the disk refused when they were last asked for, by their offset. */
+  readonly #unreadable = new Set<number>();
+  /** Whether the step before was refused: a run of them is named once. */
+  #isInRun = false;
   readonly #running: Promise<void>;
   #stopped = false;
   #wake: () => void = () => {};
@@ -57,6 +61,12 @@ export class Scrubber {
   /** Blocks that were damaged when they were last looked at. */
   get damagedBlocks(): number {
     return this.#damaged.size;
+  }
+
+  /** Bytes that could not be read, and so not be checked, when they were last asked for. */
+  get unreadableBytes(): number {
+    const { sizeBytes } = this.#options.disk;
+    return [...this.#unreadable].reduce((sum, at) => sum + Math.min(STEP_BYTES, sizeBytes - at), 0);
   }
 
   /** Ends it; the disk can be closed when this resolves. */
@@ -77,8 +87,7 @@ export class Scrubber {
           continue;
         }
         const length = Math.min(STEP_BYTES, disk.sizeBytes - at);
-        const isReadable = await this.#check(at, length);
-        if (!isReadable) return; // The disk has failed or is closed: it says so itself.
+        await this.#check(at, length);
         at += length;
         dueNs = Math.max(dueNs + (length / bytesPerSecond) * NS_PER_S, clock.nowNs());
         await this.#until(dueNs);
@@ -88,25 +97,42 @@ export class Scrubber {
     }
   }
 
-  async #check(at: number, length: number): Promise<boolean> {
-    const { disk, onNotice } = this.#options;
+  /** What the disk refuses to read is passed over, said, and asked for again in the next pass: the rest of the disk must not stay unchecked for it. */
+  async #check(at: number, length: number): Promise<void> {
     let found: number[];
     try {
-      found = await disk.verify(at, length);
-    } catch {
-      return false;
+      found = await this.#options.disk.verify(at, length);
+    } catch (error) {
+      this.#refused(at, error as Error);
+      return;
     }
+    this.#isInRun = false;
+    this.#unreadable.delete(at);
     this.checkedBytes += length;
+    this.#judged(at, length, found);
+  }
+
+  #refused(at: number, { message }: Error): void {
+    if (this.#stopped) return; // The disk is being closed.
+    if (!(this.#isInRun || this.#unreadable.has(at)) && this.#unreadable.size < NAMED_MAX) {
+      this.#options.onNotice(
+        `the scrubber cannot read the disk from ${at} on, and tries again in each pass: ${message}`,
+      );
+    }
+    this.#isInRun = true;
+    this.#unreadable.add(at);
+  }
+
+  #judged(at: number, length: number, found: readonly number[]): void {
     for (const offset of this.#damaged) {
       if (offset >= at && offset < at + length && !found.includes(offset)) this.#damaged.delete(offset);
     }
     for (const offset of found) {
       if (!this.#damaged.has(offset) && this.#damaged.size < NAMED_MAX) {
-        onNotice(`the scrubber found damage: the checksum of the 4 KiB at ${offset} is wrong`);
+        this.#options.onNotice(`the scrubber found damage: the checksum of the 4 KiB at ${offset} is wrong`);
       }
       this.#damaged.add(offset);
     }
-    return true;
   }
 
   #until(timeNs: number): Promise<void> {

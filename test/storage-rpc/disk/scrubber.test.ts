@@ -15,14 +15,15 @@ class Disk implements ScrubbedDisk {
   readonly sizeBytes = 2 * REGION;
   readonly damaged = new Set<number>();
   readonly looks: number[] = [];
-  failing = false;
+  /** Refuses what lies in `[from, to)`. */
+  refused = { from: 0, to: 0 };
 
   isUsed(offset: number): boolean {
     return offset < REGION;
   }
 
   async verify(offset: number, length: number): Promise<number[]> {
-    if (this.failing) throw new Error('EIO');
+    if (offset >= this.refused.from && offset < this.refused.to) throw new Error('EIO: the platter is scratched');
     this.looks.push(offset);
     return [...this.damaged].filter((at) => at >= offset && at < offset + length);
   }
@@ -66,14 +67,41 @@ test('names each damaged block once, and forgets it when it has healed', async (
   await until(events, scrubber.stop());
 });
 
-test('ends with its disk, and when it is told to', async () => {
-  const { events, disk, scrubber } = scrub(MIB);
-  await pass(events, SECOND);
-  disk.failing = true;
-  await pass(events, 100 * SECOND);
-  const before = disk.looks.length;
-  disk.failing = false;
-  await pass(events, 100 * SECOND);
-  expect(disk.looks.length).toBe(before);
+test('passes over what the disk refuses to read, says so once, and reads it again in the next pass', async () => {
+  const { events, disk, scrubber, says } = scrub(64 * MIB);
+  disk.refused = { from: 8 * MIB, to: 9 * MIB };
+  disk.damaged.add(40 * MIB);
+  await pass(events, 130 * SECOND);
+  expect(scrubber.passes).toBeGreaterThanOrEqual(2);
+  expect(says).toEqual([
+    `the scrubber cannot read the disk from ${8 * MIB} on, and tries again in each pass: EIO: the platter is scratched`,
+    `the scrubber found damage: the checksum of the 4 KiB at ${40 * MIB} is wrong`,
+  ]);
+  expect([scrubber.unreadableBytes, scrubber.checkedBytes % (63 * MIB)]).toEqual([MIB, 0]);
+  disk.refused = { from: 0, to: 0 };
+  await pass(events, 70 * SECOND);
+  expect([scrubber.unreadableBytes, says.length]).toEqual([0, 2]);
   await until(events, scrubber.stop());
+});
+
+test('a disk that refuses everything is one sentence, and no busy loop', async () => {
+  const { events, disk, scrubber, says } = scrub(64 * MIB);
+  disk.refused = { from: 0, to: REGION };
+  await pass(events, 200 * SECOND);
+  expect(says.length).toBe(1);
+  // The first step was taken before the disk began to refuse.
+  expect([scrubber.checkedBytes, scrubber.unreadableBytes]).toEqual([256 << 10, REGION]);
+  expect(scrubber.passes).toBeLessThanOrEqual(4);
+  await until(events, scrubber.stop());
+});
+
+test('ends when it is told to, without a word about the disk that is then closed', async () => {
+  const { events, disk, scrubber, says } = scrub(MIB);
+  await pass(events, SECOND);
+  const stopping = scrubber.stop();
+  disk.refused = { from: 0, to: REGION };
+  await until(events, stopping);
+  const before = disk.looks.length;
+  await pass(events, 100 * SECOND);
+  expect([disk.looks.length, says]).toEqual([before, []]);
 });
