@@ -1,16 +1,13 @@
 /** A disk of ours with everything in front of it, as processes, and a folder to work in. */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { Program } from '../../e2e/executable.js';
+import { runScript, type ScriptResult } from './script.js';
 import { describeWithTools, TOOL_PATH } from './tools.js';
 
-/** Less than a test has, so that what the script has said is seen. */
-const SCRIPT_LIMIT_MS = 110_000;
 const SERVER = '127.54.1.1';
 const GATEWAY = '127.54.1.2';
 
@@ -30,11 +27,6 @@ export function describeStack(title: string, plan: StackPlan, body: (stack: () =
     afterAll(() => stack?.stop());
     body(() => stack);
   });
-}
-
-export interface ScriptResult {
-  readonly exitCode: number;
-  readonly output: string;
 }
 
 export class Stack {
@@ -91,32 +83,8 @@ export class Stack {
 
   /** Runs a script of bash that stops at its first failure, with the URI of the disk in `U`; what it leaves running is ended with it. */
   async run(script: string): Promise<ScriptResult> {
-    const shell = spawn('bash', ['-eu', '-o', 'pipefail', '-c', script], {
-      cwd: this.folder,
-      env: { ...process.env, PATH: TOOL_PATH, U: this.uri, SOCKET: `${this.folder}/socket` },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true, // A process group of its own.
-    });
-    let output = '';
-    for (const stream of [shell.stdout, shell.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output = (output + text).slice(-8192);
-      });
-    }
-    const endGroup = () => {
-      try {
-        process.kill(-shell.pid!, 'SIGKILL');
-      } catch {} // Nothing was left.
-    };
-    // timer: a limit
-    const limit = setTimeout(() => {
-      output += `\nstopped after ${SCRIPT_LIMIT_MS / 1000} s`;
-      endGroup();
-    }, SCRIPT_LIMIT_MS);
-    shell.once('exit', endGroup);
-    const [code] = (await once(shell, 'close')) as [number | null];
-    clearTimeout(limit);
-    return { exitCode: code ?? -1, output };
+    const env = { ...process.env, PATH: TOOL_PATH, U: this.uri, SOCKET: `${this.folder}/socket` };
+    return runScript(script, { cwd: this.folder, env });
   }
 
   /** Runs a script that has to succeed; what it wrote. */
