@@ -28,6 +28,7 @@ export { NbdDevice } from './nbd/nbd-device.js';
 export { NbdServer, type NbdServerOptions } from './nbd/server.js';
 export type { NbdCounters } from './nbd/server-connection.js';
 export type { SocketAddress } from './nbd/socket-address.js';
+export type { NbdTlsOptions } from './nbd/tls/server-tls.js';
 export { type FileBackendOptions, openBackend } from './open-backend.js';
 export type { BufferPool, Lease, Slab } from './pool/buffer-pool.js';
 export type { HostPathOptions, PathState } from './session/host-path.js';

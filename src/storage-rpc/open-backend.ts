@@ -46,7 +46,7 @@ export async function openBackend(
 }
 
 function isNbd(spec: string): boolean {
-  return /^nbd(\+unix)?:/.test(spec);
+  return /^nbds?(\+unix)?:/.test(spec);
 }
 
 function isBackend(spec: string): boolean {

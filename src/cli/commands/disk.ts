@@ -16,6 +16,7 @@ import { type NbdGatewayOptions, runNbdGateway } from '../disk/nbd-gateway.js';
 import { addRdmaOptions, addTelemetryOption } from '../disk/rdma-options.js';
 import { TRANSPORTS } from '../disk/remote-disk.js';
 import { runServe, type ServeOptions } from '../disk/serve.js';
+import { addTlsOptions } from '../disk/tls-options.js';
 import {
   choiceOption,
   durationOption,
@@ -127,7 +128,7 @@ function registerNbd(disk: Command, io: CliIo): void {
       'refuse a server whose disk is not this one; it prints the UUID when it starts',
       uuidOption,
     );
-  addBackendOptions(command);
+  addBackendOptions(addTlsOptions(command));
   addTelemetryOption(addRdmaOptions(addLimitOptions(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
@@ -138,6 +139,7 @@ Examples:
   rocev2 disk nbd --connect 192.0.2.7 --give-up 60s --listen unix:/tmp/disk.sock
   rocev2 disk nbd --connect 192.0.2.7 --disk db --standby --listen unix:/tmp/disk.sock
   rocev2 disk nbd --backend file:/var/tmp/disk --size 10GiB --listen 127.0.0.1:10809
+  rocev2 disk nbd --connect 127.0.0.1 --listen 192.0.2.7:10809 --tls-certs /etc/pki/nbd --tls-verify-peer
   nbdinfo 'nbd+unix:///?socket=/tmp/disk.sock'`,
     )
     .action((options: NbdGatewayOptions & { readonly json?: true }) =>

@@ -13,9 +13,10 @@ import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } f
 import { type LimitFlags, limitsOf } from './limit-options.js';
 import { ConnectedDisk, type RemoteDiskOptions } from './remote-disk.js';
 import { type DiskFacts, diskTelemetry } from './telemetry.js';
+import { type TlsFlags, tlsOf } from './tls-options.js';
 
 /** Options of `rocev2 disk nbd`. */
-export interface NbdGatewayOptions extends Omit<RemoteDiskOptions, 'access'>, BackendFlags, LimitFlags {
+export interface NbdGatewayOptions extends Omit<RemoteDiskOptions, 'access'>, BackendFlags, LimitFlags, TlsFlags {
   /** The address for NBD clients. */
   readonly listen: SocketAddress;
   /** The gateway's own disk; either this or `connect`. */
@@ -36,6 +37,7 @@ const FAILOVER_SIGNAL = 'SIGUSR2';
 /** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runNbdGateway(options: NbdGatewayOptions, output: Output): Promise<void> {
   const { backend, connect } = options;
+  tlsOf(options); // What does not go together is said before a disk is opened.
   if ((backend === undefined) === (connect === undefined)) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'no disk is given', 'give either --backend or --connect');
   }
@@ -105,6 +107,7 @@ async function serveNbd(
     device: telemetry.disk,
     ...(readOnly !== undefined && { readOnly }),
     ...limitsOf(options),
+    ...tlsOf(options),
   });
   await using _socket = await telemetry.serve(() => ({
     role: 'gateway',

@@ -22,6 +22,7 @@ import { ByteQueue } from './protocol/byte-queue.js';
 import { ClientNegotiation, type RemoteExport } from './protocol/client-negotiation.js';
 import { type ClientOutcome, type ClientRequest, ClientSession } from './protocol/client-session.js';
 import * as wire from './protocol/wire.js';
+import { clientCredentials, connectTls } from './tls/client-tls.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Requests the server gets before it has answered the first of them. */
@@ -55,16 +56,28 @@ export class NbdDevice implements BlockDevice {
     socket.on('close', () => this.#fail('the NBD server closed the connection'));
   }
 
-  /** Connects to the export a URI names. Rejects with ERR_ROCE_CONNECT, ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND. */
+  /**
+   * Connects to the export a URI names. Rejects with ERR_ROCE_CONNECT, ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND, and with ERR_ROCE_IO or
+   * ERR_ROCE_MALFORMED for certificates and keys that cannot be used.
+   */
   static async open(uri: string): Promise<NbdDevice> {
-    const { address, exportName } = parseNbdUri(uri);
+    const { address, exportName, tls } = parseNbdUri(uri);
+    const credentials = tls && (await clientCredentials(tls));
     const socket = connect(address);
+    socket.on('error', () => {}); // Who waits for it hears of it by listeners of their own.
     const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_TIMEOUT_MS);
     const input = new ByteQueue();
     try {
-      const remote = await negotiate(socket, exportName, input);
       socket.setNoDelay(true);
-      return new NbdDevice(socket, remote, input);
+      const negotiation = new ClientNegotiation(exportName, (bytes) => stream.write(bytes), tls !== undefined);
+      let stream = socket;
+      let agreed = await negotiate(stream, negotiation, input);
+      if (agreed === 'starttls') {
+        stream = await connectTls(socket, credentials!);
+        negotiation.secured();
+        agreed = await negotiate(stream, negotiation, input);
+      }
+      return new NbdDevice(stream, agreed as RemoteExport, input);
     } catch (error) {
       socket.destroy();
       if (error instanceof RoceError) throw error;
@@ -228,18 +241,22 @@ export class NbdDevice implements BlockDevice {
   }
 }
 
-/** Rejects when the socket breaks first. Bytes past the handshake stay in `input`. */
-function negotiate(socket: Socket, exportName: string, input: ByteQueue): Promise<RemoteExport> {
-  const negotiation = new ClientNegotiation(exportName, (bytes) => socket.write(bytes));
-  return new Promise<RemoteExport>((resolve, reject) => {
+/** What the next part of the handshake came to. Rejects when the socket breaks first. Bytes past it stay in `input`. */
+function negotiate(
+  socket: Socket,
+  negotiation: ClientNegotiation,
+  input: ByteQueue,
+): Promise<RemoteExport | 'starttls'> {
+  return new Promise((resolve, reject) => {
     const onClose = () => reject(new Error('the server closed the connection'));
     const onData = (bytes: Buffer) => {
       input.push(bytes);
       try {
-        const remote = negotiation.advance(input);
-        if (remote === undefined) return;
+        const outcome = negotiation.advance(input);
+        if (outcome === undefined) return;
+        if (outcome === 'starttls') socket.pause();
         socket.off('data', onData).off('error', reject).off('close', onClose);
-        resolve(remote);
+        resolve(outcome);
       } catch (error) {
         reject(error);
       }

@@ -11,6 +11,7 @@ import { execute, type ServedExport } from './execute.js';
 import { type NbdRequest, payloadBytes } from './protocol/request.js';
 import { ServerSession } from './protocol/server-session.js';
 import { CMD_READ } from './protocol/wire.js';
+import { acceptTls, type TlsDoor } from './tls/server-tls.js';
 
 /** Requests of one client that are executed or whose replies it has not fetched. */
 const REQUESTS_MAX = 256;
@@ -24,6 +25,7 @@ const KEEP_ALIVE_MS = 60_000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** For the last replies; as long as a disk may take. */
 const FINISH_TIMEOUT_MS = 30_000;
+const NOTHING = new Uint8Array(0);
 
 /** What all connections of a server have counted. */
 export interface NbdCounters {
@@ -31,6 +33,10 @@ export interface NbdCounters {
   connections: number;
   /** Sessions ended because the client broke the protocol or asked for an unknown export. */
   refusedConnections: number;
+  /** Sessions that were upgraded to TLS. */
+  tlsSessions: number;
+  /** Connections closed because the client asked for TLS and then did not prove itself, or took no part in it. */
+  tlsFailures: number;
   /** Connections closed for lack of room: new ones, or silent ones that made room. */
   turnedAway: number;
   /** Connections closed because they kept memory that others waited for, and neither fetched their replies nor finished their request. */
@@ -53,11 +59,14 @@ export interface NbdShared {
   readonly counters: NbdCounters;
   /** For clients that do not get on. */
   readonly clock: Clock;
+  /** Absent: there is no TLS. */
+  readonly tls?: TlsDoor | undefined;
 }
 
 /** Serves one client until it goes, breaks the protocol, or the server closes. */
 export class NbdServerConnection {
-  readonly #socket: Socket;
+  /** From STARTTLS on, the one that encrypts. */
+  #socket: Socket;
   readonly #session: ServerSession<ServedExport>;
   readonly #shared: NbdShared;
   readonly #client: FairClient;
@@ -85,22 +94,19 @@ export class NbdServerConnection {
       stuckSinceNs: () => (this.#owes ? this.#movedNs : Number.POSITIVE_INFINITY),
       onStuck: () => {
         shared.counters.timedOut++;
-        socket.destroy();
+        this.#socket.destroy();
       },
     });
-    this.#session = new ServerSession(exports, (bytes) => this.#send([bytes]), this.#allocate);
+    this.#session = new ServerSession(exports, (bytes) => this.#send([bytes]), {
+      allocate: this.#allocate,
+      tls: shared.tls?.policy ?? 'off',
+    });
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     this.#timer = setTimeout(() => {
       if (this.#session.agreement === undefined) socket.destroy();
     }, HANDSHAKE_TIMEOUT_MS);
-    socket.on('data', (bytes: Buffer) => {
-      if (this.#finishing) return;
-      this.#movedNs = shared.clock.nowNs();
-      this.#session.push(bytes);
-      this.#pump();
-    });
-    socket.on('error', () => {}); // `close` follows: a client may go as it likes.
+    this.#hear(socket);
     socket.on('close', () => {
       clearTimeout(this.#timer);
       this.#closed = true;
@@ -130,10 +136,46 @@ export class NbdServerConnection {
     if (this.#requests === 0) this.#socket.end();
   }
 
+  #hear(socket: Socket): void {
+    socket.on('data', (bytes: Buffer) => {
+      if (this.#finishing) return;
+      this.#movedNs = this.#shared.clock.nowNs();
+      this.#session.push(bytes);
+      this.#pump();
+    });
+    socket.on('error', () => {}); // `close` follows: a client may go as it likes.
+  }
+
+  /** Goes on over TLS; a client that cannot is closed. */
+  async #startTls(plain: Socket, { credentials }: TlsDoor): Promise<void> {
+    const { counters } = this.#shared;
+    plain.pause();
+    plain.removeAllListeners('data');
+    await new Promise((resolve) => plain.write(NOTHING, resolve)); // The answer to STARTTLS is the last that is sent in the clear.
+    try {
+      this.#socket = await acceptTls(plain, credentials);
+    } catch {
+      counters.tlsFailures++;
+      plain.destroy();
+      return;
+    }
+    if (this.#finishing) {
+      this.#socket.destroy();
+      return;
+    }
+    counters.tlsSessions++;
+    this.#session.secured();
+    this.#hear(this.#socket);
+  }
+
   /** Takes requests while there is room for them; what makes room calls again. */
   #pump(): void {
     while (!this.#closed && !this.#finishing) {
       const upcoming = this.#session.upcoming();
+      if (upcoming === 'starttls') {
+        void this.#startTls(this.#socket, this.#shared.tls!);
+        return;
+      }
       if (upcoming === 'close') this.#shared.counters.refusedConnections++;
       if (typeof upcoming === 'string') {
         this.finish();
@@ -194,11 +236,12 @@ export class NbdServerConnection {
   /** Sends the pieces in order, together with all that is sent in this turn. `sent`: the system has them, or nobody wants them any more. */
   #send(pieces: readonly Uint8Array[], sent?: () => void): void {
     if (!this.#corked) {
+      const socket = this.#socket;
       this.#corked = true;
-      this.#socket.cork();
+      socket.cork();
       process.nextTick(() => {
         this.#corked = false;
-        this.#socket.uncork();
+        socket.uncork();
       });
     }
     const last = pieces.length - 1;

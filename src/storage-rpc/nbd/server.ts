@@ -13,6 +13,7 @@ import type { ServedExport } from './execute.js';
 import { listenOn } from './listen-on.js';
 import { type NbdCounters, NbdServerConnection } from './server-connection.js';
 import type { SocketAddress } from './socket-address.js';
+import { type NbdTlsOptions, openTlsDoor, type TlsDoor } from './tls/server-tls.js';
 
 /** Where an NBD server listens, and what it exports. */
 export interface NbdServerOptions {
@@ -30,6 +31,8 @@ export interface NbdServerOptions {
   readonly limit?: DiskLimit;
   /** Bytes of data that the requests of all clients hold together, 64 MiB and more. Default 192 MiB. */
   readonly memoryBytesMax?: number;
+  /** TLS, by STARTTLS. Default: none, everything is sent in the clear. */
+  readonly tls?: NbdTlsOptions;
 }
 
 const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
@@ -40,6 +43,7 @@ const SERVER_OPTIONS: OptionNames<NbdServerOptions> = {
   readOnly: true,
   limit: true,
   memoryBytesMax: true,
+  tls: true,
 };
 
 /** Requests at the disk at a time, over all clients. */
@@ -60,6 +64,8 @@ export class NbdServer implements AsyncDisposable {
   readonly counters: NbdCounters = {
     connections: 0,
     refusedConnections: 0,
+    tlsSessions: 0,
+    tlsFailures: 0,
     turnedAway: 0,
     timedOut: 0,
     requests: 0,
@@ -72,8 +78,13 @@ export class NbdServer implements AsyncDisposable {
   readonly #buffers = new BufferCache();
   readonly #connections = new Map<Socket, NbdServerConnection>();
   readonly #door: Door;
+  readonly #tls: TlsDoor | undefined;
 
-  private constructor({ device, exportName, description, listen, limit, memoryBytesMax, ...rest }: NbdServerOptions) {
+  private constructor(
+    { device, exportName, description, listen, limit, memoryBytesMax, ...rest }: NbdServerOptions,
+    tls: TlsDoor | undefined,
+  ) {
+    this.#tls = tls;
     const { sizeBytes, blockBytes } = device;
     const memoryBytes = memoryBytesMax ?? MEMORY_BYTES_MAX;
     checkWhole('memoryBytesMax', memoryBytes, MEMORY_BYTES_MIN, Number.MAX_SAFE_INTEGER);
@@ -99,11 +110,11 @@ export class NbdServer implements AsyncDisposable {
 
   /**
    * Listens. Rejects with ERR_ROCE_IO if the address is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a
-   * limit or memory that cannot be. The caller closes the disk.
+   * limit or memory that cannot be, and as {@link NbdTlsOptions} for certificates and keys that cannot be used. The caller closes the disk.
    */
   static async open(options: NbdServerOptions): Promise<NbdServer> {
     checkOptions('NbdServer.open', options, SERVER_OPTIONS);
-    const server = new NbdServer(options);
+    const server = new NbdServer(options, options.tls && (await openTlsDoor(options.tls)));
     try {
       await listenOn(server.#server, options.listen);
     } catch (error) {
@@ -118,10 +129,11 @@ export class NbdServer implements AsyncDisposable {
   get uri(): string {
     const address = this.#server.address();
     const name = this.#exports[0].name;
+    const scheme = this.#tls === undefined ? 'nbd' : 'nbds';
     if (address === null) return '';
-    if (typeof address === 'string') return `nbd+unix:///${name}?socket=${address}`;
+    if (typeof address === 'string') return `${scheme}+unix:///${name}?socket=${address}`;
     const host = address.family === 'IPv6' ? `[${address.address}]` : address.address;
-    return `nbd://${host}:${address.port}/${name}`;
+    return `${scheme}://${host}:${address.port}/${name}`;
   }
 
   /** Bytes of data that requests hold now, of all clients. */
@@ -152,7 +164,13 @@ export class NbdServer implements AsyncDisposable {
     const isIn = this.#door.admit(socket, () => this.#connections.get(socket)?.isServed === true);
     this.counters.turnedAway = this.#door.turnedAway;
     if (!isIn) return;
-    const shared = { queue: this.#queue, buffers: this.#buffers, counters: this.counters, clock: SYSTEM_CLOCK };
+    const shared = {
+      queue: this.#queue,
+      buffers: this.#buffers,
+      counters: this.counters,
+      clock: SYSTEM_CLOCK,
+      tls: this.#tls,
+    };
     // Every client has to hear of writes that are lost before they were flushed.
     const exports = this.#exports.map((served) => ({ ...served, device: served.device.view?.() ?? served.device }));
     this.#connections.set(socket, new NbdServerConnection(socket, exports, shared));

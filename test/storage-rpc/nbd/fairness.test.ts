@@ -69,6 +69,8 @@ async function smallServer(bytesMax: number) {
   const counters = {
     connections: 0,
     refusedConnections: 0,
+    tlsSessions: 0,
+    tlsFailures: 0,
     turnedAway: 0,
     timedOut: 0,
     requests: 0,

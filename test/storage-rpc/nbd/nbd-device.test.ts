@@ -65,13 +65,41 @@ test.each([
   ['nbd://127.0.0.1:10810/disk0', { address: { host: '127.0.0.1', port: 10810 }, exportName: 'disk0' }],
   ['nbd://[::1]:1/a%20b', { address: { host: '::1', port: 1 }, exportName: 'a b' }],
   ['nbd+unix:///x?socket=/tmp/s', { address: { path: '/tmp/s' }, exportName: 'x' }],
+  [
+    'nbds://example.org/x?tls-certificates=/pki&tls-verify-peer=0',
+    {
+      address: { host: 'example.org', port: 10809 },
+      exportName: 'x',
+      tls: { hostname: 'example.org', verifyPeer: false, certificates: '/pki' },
+    },
+  ],
+  [
+    'nbds+unix://a%40b@/x?socket=/tmp/s&tls-psk-file=/k&tls-hostname=h&tls-type=psk',
+    {
+      address: { path: '/tmp/s' },
+      exportName: 'x',
+      tls: { hostname: 'h', verifyPeer: true, pskFile: '/k', user: 'a@b' },
+    },
+  ],
 ])('%s', (uri, target) => {
   expect(parseNbdUri(uri)).toEqual(target);
 });
 
-test.each(['nbds://example.org', 'nbd+unix:///x', 'http://example.org', 'disk.img', 'nbd:'])(
+test.each(['nbds+unix://', 'nbdss://example.org', 'nbd+unix:///x', 'http://example.org', 'disk.img', 'nbd:'])(
   '%s is no URI we can use',
   (uri) => {
     expect(() => parseNbdUri(uri)).toThrow(/not an NBD URI/);
   },
 );
+
+test.each([
+  ['nbd://h/x?socekt=/tmp/s', /unknown parameter 'socekt'/],
+  ['nbd://h/x?tls-psk-file=/k', /unknown parameter 'tls-psk-file' \(it is for TLS: nbds/],
+  ['nbds://h/x?tls-type=anon', /do not fit together/],
+  ['nbds://h/x?tls-type=psk', /do not fit together/],
+  ['nbds://h/x?tls-type=x509&tls-psk-file=/k', /do not fit together/],
+  ['nbds://h/x?tls-certificates=/pki&tls-psk-file=/k', /do not fit together/],
+  ['nbds://h/x?tls-verify-peer=maybe', /do not fit together/],
+])('%s is refused: what it asks of TLS would not be done', (uri, why) => {
+  expect(() => parseNbdUri(uri)).toThrow(why);
+});

@@ -5,6 +5,7 @@
 
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
 export const OPT = {
   EXPORT_NAME: 1,
@@ -72,7 +73,8 @@ export interface Reply {
 }
 
 export class RawClient {
-  readonly socket: Socket;
+  /** After {@link upgrade} the one that encrypts. */
+  socket: Socket;
   #received = Buffer.alloc(0);
   #ended = false;
   /** Wakes who waits for bytes. */
@@ -80,6 +82,10 @@ export class RawClient {
 
   private constructor(socket: Socket) {
     this.socket = socket;
+    this.#hear(socket);
+  }
+
+  #hear(socket: Socket): void {
     socket.on('data', (bytes: Buffer) => {
       this.#received = Buffer.concat([this.#received, bytes]);
       this.#wake();
@@ -111,6 +117,18 @@ export class RawClient {
     client.send(option(OPT.GO, goData('disk0')));
     await client.optionReplies(OPT.GO);
     return client;
+  }
+
+  /** STARTTLS, then TLS by node:tls. Rejects when the server does not like it. */
+  async upgrade(options: ConnectionOptions): Promise<void> {
+    this.send(option(OPT.STARTTLS));
+    const [{ type }] = await this.optionReplies(OPT.STARTTLS);
+    if (type !== 1) throw new Error(`STARTTLS is answered with ${type.toString(16)}`);
+    const plain = this.socket.removeAllListeners('data');
+    const secure = connectTls({ ...options, socket: plain });
+    await once(secure, 'secureConnect');
+    this.socket = secure;
+    this.#hear(secure);
   }
 
   send(...bytes: Uint8Array[]): void {

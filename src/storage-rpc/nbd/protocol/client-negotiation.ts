@@ -1,5 +1,5 @@
 /**
- * The client's half of the fixed newstyle handshake: structured replies and the allocation context where the server has them, then GO.
+ * The client's half of the fixed newstyle handshake: TLS first where it is asked for, structured replies and the allocation context where the server has them, then GO.
  */
 
 import { readU16, readU32, writeU16, writeU32 } from '../../../core/bytes.js';
@@ -37,6 +37,7 @@ interface OptionReply {
 export class ClientNegotiation {
   readonly #exportName: string;
   readonly #send: (bytes: Uint8Array) => void;
+  readonly #wantsTls: boolean;
   /** The option whose replies are awaited; 0 before the greeting. */
   #option = 0;
   #header: { readonly option: number; readonly type: number; readonly length: number } | undefined;
@@ -49,18 +50,43 @@ export class ClientNegotiation {
     payloadBytesMax: wire.PAYLOAD_BYTES_MAX,
   };
 
-  constructor(exportName: string, send: (bytes: Uint8Array) => void) {
+  /** With `wantsTls` nothing is said before TLS but that it is wanted. */
+  constructor(exportName: string, send: (bytes: Uint8Array) => void, wantsTls = false) {
     this.#exportName = exportName;
     this.#send = send;
+    this.#wantsTls = wantsTls;
   }
 
-  /** Reads as far as the input goes; the export once all is agreed. Throws ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND. */
-  advance(input: ByteQueue): RemoteExport | undefined {
+  /**
+   * Reads as far as the input goes; the export once all is agreed, or `starttls` when the rest has to be said over TLS, see {@link secured}.
+   * Throws ERR_ROCE_MISMATCH or ERR_ROCE_NOT_FOUND.
+   */
+  advance(input: ByteQueue): RemoteExport | 'starttls' | undefined {
     if (this.#option === 0 && !this.#greeted(input)) return undefined;
     for (let reply = this.#reply(input); reply !== undefined; reply = this.#reply(input)) {
+      if (reply.option === wire.OPT_STARTTLS) return this.#startTls(reply, input);
       if (this.#take(reply)) return this.#found;
     }
     return undefined;
+  }
+
+  /** TLS has begun. */
+  secured(): void {
+    this.#ask(wire.OPT_STRUCTURED_REPLY, NO_DATA);
+  }
+
+  #startTls({ type }: OptionReply, input: ByteQueue): 'starttls' {
+    if (type !== wire.REP_ACK) {
+      throw new RoceError(
+        'ERR_ROCE_MISMATCH',
+        'the NBD server has no TLS',
+        'nbd:// instead of nbds:// sends everything in the clear',
+      );
+    }
+    // What comes in the clear behind the answer must not pass for something that came over TLS.
+    if (input.length > 0)
+      throw new RoceError('ERR_ROCE_MISMATCH', 'the NBD server sent more in the clear after STARTTLS');
+    return 'starttls';
   }
 
   #greeted(input: ByteQueue): boolean {
@@ -74,7 +100,8 @@ export class ClientNegotiation {
     const flags = new Uint8Array(4);
     writeU32(flags, 0, serverFlags & (wire.FLAG_FIXED_NEWSTYLE | wire.FLAG_NO_ZEROES));
     this.#send(flags);
-    this.#ask(wire.OPT_STRUCTURED_REPLY, new Uint8Array(0));
+    if (this.#wantsTls) this.#ask(wire.OPT_STARTTLS, NO_DATA);
+    else this.#ask(wire.OPT_STRUCTURED_REPLY, NO_DATA);
     return true;
   }
 
@@ -99,6 +126,9 @@ export class ClientNegotiation {
   /** True when everything is agreed on. */
   #take({ option, type, data }: OptionReply): boolean {
     const isError = type >= wire.REP_ERR_BIT;
+    if (type === wire.REP_ERR_TLS_REQD) {
+      throw new RoceError('ERR_ROCE_MISMATCH', 'the NBD server insists on TLS', 'nbds:// instead of nbd://');
+    }
     switch (option) {
       case wire.OPT_STRUCTURED_REPLY:
         this.#found.structuredReplies = type === wire.REP_ACK;
@@ -149,6 +179,7 @@ export class ClientNegotiation {
 }
 
 const encoder = new TextEncoder();
+const NO_DATA = new Uint8Array(0);
 
 function metaContextQuery(exportName: string): Uint8Array {
   const name = encoder.encode(exportName);

@@ -31,13 +31,21 @@ export interface Agreement<E extends NbdExport> {
   readonly allocationContext: boolean;
 }
 
-/** `close`: send what is there, then hang up. */
-type NegotiationState = 'negotiating' | 'transmission' | 'close';
+/**
+ * Whether clients can upgrade to TLS (proto.md, "Server-side requirements"): NOTLS; SELECTIVETLS, at the client's option for every export;
+ * FORCEDTLS.
+ */
+export type TlsPolicy = 'off' | 'optional' | 'required';
+
+/** `starttls`: all that follows is sent and received over TLS; then {@link Negotiation.secured}. `close`: send what is there, then hang up. */
+type NegotiationState = 'negotiating' | 'starttls' | 'transmission' | 'close';
 
 /** Handshake with one client; fed with what it sends. */
 export class Negotiation<E extends NbdExport> {
   readonly #exports: readonly E[];
   readonly #send: (bytes: Uint8Array) => void;
+  readonly #tls: TlsPolicy;
+  #isSecure = false;
   #state: NegotiationState = 'negotiating';
   #clientFlags: number | undefined;
   #option: { readonly code: number; readonly length: number } | undefined;
@@ -50,9 +58,10 @@ export class Negotiation<E extends NbdExport> {
   #chosen: E | undefined;
 
   /** At least one export. Greets at once. */
-  constructor(exports: readonly E[], send: (bytes: Uint8Array) => void) {
+  constructor(exports: readonly E[], send: (bytes: Uint8Array) => void, tls: TlsPolicy) {
     this.#exports = exports;
     this.#send = send;
+    this.#tls = tls;
     const greeting = new Uint8Array(GREETING_BYTES);
     wire.writeMagic(greeting, 0, wire.NBDMAGIC);
     wire.writeMagic(greeting, 8, wire.IHAVEOPT);
@@ -64,6 +73,14 @@ export class Negotiation<E extends NbdExport> {
   advance(input: ByteQueue): NegotiationState {
     while (this.#state === 'negotiating' && this.#step(input));
     return this.#state;
+  }
+
+  /** TLS has begun: what was agreed on in the clear, by whomever, is forgotten. */
+  secured(): void {
+    this.#isSecure = true;
+    this.#structuredReplies = false;
+    this.#allocationOf = undefined;
+    this.#state = 'negotiating';
   }
 
   /** Once the state is `transmission`. */
@@ -121,11 +138,22 @@ export class Negotiation<E extends NbdExport> {
     this.#option = undefined;
     // EXPORT_NAME has no way to refuse but to hang up.
     if (code === wire.OPT_EXPORT_NAME) this.#close();
-    else this.#reply(code, wire.REP_ERR_TOO_BIG);
+    else this.#reply(code, this.#mustSecureFirst(code) ? wire.REP_ERR_TLS_REQD : wire.REP_ERR_TOO_BIG);
     return true;
   }
 
+  /** Whether the option is none that is heard without TLS. */
+  #mustSecureFirst(code: number): boolean {
+    return this.#tls === 'required' && !this.#isSecure && code !== wire.OPT_STARTTLS && code !== wire.OPT_ABORT;
+  }
+
   #answer(code: number, data: Uint8Array): void {
+    if (this.#mustSecureFirst(code)) {
+      // EXPORT_NAME has no way to refuse but to hang up.
+      if (code === wire.OPT_EXPORT_NAME) this.#close();
+      else this.#reply(code, wire.REP_ERR_TLS_REQD);
+      return;
+    }
     switch (code) {
       case wire.OPT_EXPORT_NAME:
         this.#exportName(data);
@@ -137,6 +165,9 @@ export class Negotiation<E extends NbdExport> {
       case wire.OPT_LIST:
         if (data.length > 0) this.#reply(code, wire.REP_ERR_INVALID);
         else this.#list();
+        return;
+      case wire.OPT_STARTTLS:
+        this.#startTls(data);
         return;
       case wire.OPT_INFO:
       case wire.OPT_GO:
@@ -169,6 +200,17 @@ export class Negotiation<E extends NbdExport> {
     writeU16(answer, 8, transmissionFlags(chosen, this.#structuredReplies));
     this.#send(answer);
     this.#begin(chosen);
+  }
+
+  #startTls(data: Uint8Array): void {
+    if (this.#tls === 'off') {
+      this.#reply(wire.OPT_STARTTLS, wire.REP_ERR_UNSUP);
+    } else if (data.length > 0 || this.#isSecure) {
+      this.#reply(wire.OPT_STARTTLS, wire.REP_ERR_INVALID);
+    } else {
+      this.#reply(wire.OPT_STARTTLS, wire.REP_ACK);
+      this.#state = 'starttls';
+    }
   }
 
   #list(): void {

@@ -5,12 +5,23 @@
 
 import { ByteQueue } from './byte-queue.js';
 import type { NbdExport } from './nbd-export.js';
-import { type Agreement, Negotiation } from './negotiation.js';
+import { type Agreement, Negotiation, type TlsPolicy } from './negotiation.js';
 import { type NbdRequest, RequestReader } from './request.js';
 import { CMD_DISC } from './wire.js';
 
-/** `finish`: the client takes its leave, what is under way is still answered. `close`: it does not speak the protocol, or was refused. */
-type Upcoming = NbdRequest | 'finish' | 'close';
+/**
+ * `starttls`: the rest is said over TLS, see {@link ServerSession.secured}. `finish`: the client takes its leave, what is under way is still
+ * answered. `close`: it does not speak the protocol, or was refused.
+ */
+type Upcoming = NbdRequest | 'starttls' | 'finish' | 'close';
+
+/** How a session is held. */
+export interface ServerSessionOptions {
+  /** Room for the data of a WRITE that came in several pieces. Default: new memory. */
+  readonly allocate?: (bytes: number) => Uint8Array;
+  /** Default `off`. */
+  readonly tls?: TlsPolicy;
+}
 
 /** Handshake and requests of one client. */
 export class ServerSession<E extends NbdExport> {
@@ -19,14 +30,15 @@ export class ServerSession<E extends NbdExport> {
   readonly #requests: RequestReader;
   #agreement: Agreement<E> | undefined;
 
-  /**
-   * `send` is called at once with the greeting, and later with every answer of the handshake; `allocate` for the data of a WRITE that came in
-   * several pieces.
-   */
-  constructor(exports: readonly E[], send: (bytes: Uint8Array) => void, allocate?: (bytes: number) => Uint8Array) {
+  /** `send` is called at once with the greeting, and later with every answer of the handshake. */
+  constructor(
+    exports: readonly E[],
+    send: (bytes: Uint8Array) => void,
+    { allocate, tls = 'off' }: ServerSessionOptions = {},
+  ) {
     this.#input = new ByteQueue(allocate);
     this.#requests = new RequestReader(allocate);
-    this.#negotiation = new Negotiation(exports, send);
+    this.#negotiation = new Negotiation(exports, send, tls);
   }
 
   /** What was agreed on; undefined before the transmission phase. */
@@ -48,12 +60,20 @@ export class ServerSession<E extends NbdExport> {
   upcoming(): Upcoming | undefined {
     if (this.#agreement === undefined) {
       const state = this.#negotiation.advance(this.#input);
-      if (state !== 'transmission') return state === 'close' ? 'close' : undefined;
+      if (state === 'negotiating') return undefined;
+      // What was sent in the clear behind STARTTLS must not pass for something that came over TLS.
+      if (state === 'starttls') return this.#input.length > 0 ? 'close' : state;
+      if (state === 'close') return state;
       this.#agreement = this.#negotiation.agreement;
     }
     const request = this.#requests.header(this.#input);
     if (request === 'bad-magic') return 'close';
     return request?.type === CMD_DISC ? 'finish' : request;
+  }
+
+  /** After `starttls`, once TLS has begun: the handshake begins anew. */
+  secured(): void {
+    this.#negotiation.secured();
   }
 
   /** The request that is upcoming, with all its data; undefined where more input is needed. */

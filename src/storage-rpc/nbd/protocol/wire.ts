@@ -30,6 +30,8 @@ export const OPT_EXPORT_NAME = 1;
 export const OPT_ABORT = 2;
 /** Option: names of all exports. */
 export const OPT_LIST = 3;
+/** Option: TLS from here on. */
+export const OPT_STARTTLS = 5;
 /** Option: what an export is like. */
 export const OPT_INFO = 6;
 /** Option: as INFO, and begin. */
@@ -55,6 +57,8 @@ export const REP_ERR_BIT = 0x80000000;
 export const REP_ERR_UNSUP = 0x80000001;
 /** The option makes no sense. */
 export const REP_ERR_INVALID = 0x80000003;
+/** Only behind STARTTLS. */
+export const REP_ERR_TLS_REQD = 0x80000005;
 /** There is no such export. */
 export const REP_ERR_UNKNOWN = 0x80000006;
 /** The option is too long. */

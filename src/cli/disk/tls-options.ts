@@ -1,0 +1,55 @@
+/** Options of commands that serve NBD over TLS. */
+
+import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import type { NbdServerOptions } from '../../storage-rpc/nbd/server.js';
+import { choiceOption } from '../options.js';
+
+const POLICIES = ['required', 'optional'] as const;
+
+/** The options as they were given. */
+export interface TlsFlags {
+  /** Whether clients have to use TLS. */
+  readonly tls?: (typeof POLICIES)[number];
+  /** Folder of certificates. */
+  readonly tlsCerts?: string;
+  /** File of pre-shared keys. */
+  readonly tlsPsk?: string;
+  /** Whether clients have to show a certificate. */
+  readonly tlsVerifyPeer?: boolean;
+}
+
+/** Adds the options to a command. */
+export function addTlsOptions(command: Command): Command {
+  return command
+    .option('--tls-certs <folder>', 'TLS: a folder with server-cert.pem and server-key.pem')
+    .option('--tls-psk <file>', 'TLS: a file with a line USER:KEY for each client, the key in hexadecimal')
+    .option('--tls-verify-peer', 'let only clients in whose certificates the ca-cert.pem in --tls-certs has signed')
+    .option(
+      '--tls <policy>',
+      `${POLICIES.join(' or ')}; optional lets clients choose, and whoever stands between (default: required)`,
+      choiceOption(POLICIES),
+    );
+}
+
+/** As options of a server. Throws ERR_ROCE_CONFLICT for options that do not go together. */
+export function tlsOf({ tls, tlsCerts, tlsPsk, tlsVerifyPeer }: TlsFlags): Pick<NbdServerOptions, 'tls'> {
+  if (tlsCerts !== undefined && tlsPsk !== undefined) {
+    throw new RoceError('ERR_ROCE_CONFLICT', 'a server has certificates or keys', 'give --tls-certs or --tls-psk');
+  }
+  if (tlsVerifyPeer === true && tlsCerts === undefined) {
+    throw new RoceError('ERR_ROCE_CONFLICT', '--tls-verify-peer needs a ca-cert.pem', 'give its folder by --tls-certs');
+  }
+  if (tlsCerts === undefined && tlsPsk === undefined) {
+    if (tls === undefined) return {};
+    throw new RoceError('ERR_ROCE_CONFLICT', '--tls needs certificates or keys', 'give --tls-certs or --tls-psk');
+  }
+  return {
+    tls: {
+      ...(tlsCerts !== undefined && { certificates: tlsCerts }),
+      ...(tlsPsk !== undefined && { pskFile: tlsPsk }),
+      ...(tlsVerifyPeer !== undefined && { verifyPeer: tlsVerifyPeer }),
+      ...(tls !== undefined && { policy: tls }),
+    },
+  };
+}

@@ -1,0 +1,54 @@
+/** Folders of certificates, with the names of files that nbdkit, qemu and libnbd use. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { RoceError } from '../../../core/errors.js';
+import { whyUnreadable } from '../../../core/file-errors.js';
+
+/** PEM texts, as node:tls takes them. */
+export interface Certificates {
+  /** Who may sign the certificates of the other side. Absent: whom Node trusts. */
+  readonly ca?: string;
+  /** Certificates that were withdrawn. */
+  readonly crl?: string;
+  /** Its own certificate. */
+  readonly cert?: string;
+  /** The private half of that certificate. */
+  readonly key?: string;
+}
+
+/**
+ * Reads `ca-cert.pem`, `ca-crl.pem`, `SIDE-cert.pem` and `SIDE-key.pem`; a server has to have the last two. Rejects with ERR_ROCE_IO for what cannot
+ * be read, ERR_ROCE_MALFORMED for what OpenSSL does not take.
+ */
+export async function readCertificates(folder: string, side: 'server' | 'client'): Promise<Certificates> {
+  const isServer = side === 'server';
+  const cert = await read(folder, `${side}-cert.pem`, isServer);
+  const found = {
+    ca: await read(folder, 'ca-cert.pem', false),
+    crl: await read(folder, 'ca-crl.pem', false),
+    cert,
+    key: await read(folder, `${side}-key.pem`, cert !== undefined),
+  };
+  const certificates = Object.fromEntries(Object.entries(found).filter(([, text]) => text !== undefined));
+  try {
+    createSecureContext(certificates);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new RoceError('ERR_ROCE_MALFORMED', `the certificates in ${folder} cannot be used: ${message}`, undefined, {
+      cause,
+    });
+  }
+  return certificates;
+}
+
+async function read(folder: string, name: string, isNeeded: boolean): Promise<string | undefined> {
+  const path = join(folder, name);
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    if (!isNeeded && (cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new RoceError('ERR_ROCE_IO', `cannot read ${path}: ${whyUnreadable(cause)}`, undefined, { cause });
+  }
+}

@@ -1,0 +1,51 @@
+/** Files of pre-shared keys, as psktool of GnuTLS writes them and nbdkit, qemu and libnbd read them: lines of `USER:KEY`, the key in hexadecimal. */
+
+import { readFile } from 'node:fs/promises';
+import { RoceError } from '../../../core/errors.js';
+import { whyUnreadable } from '../../../core/file-errors.js';
+
+/** RFC 4279 has every implementation support identities of so many bytes, */
+const USER_BYTES_MAX = 128;
+/** and keys of so many. */
+const KEY_BYTES_MAX = 64;
+/** Shorter ones can be guessed from one recorded handshake. */
+const KEY_BYTES_MIN = 16;
+
+/** Keys by user. Rejects with ERR_ROCE_IO for a file that cannot be read, ERR_ROCE_MALFORMED for one that is no such file. */
+export async function readPskFile(path: string): Promise<ReadonlyMap<string, Buffer>> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new RoceError('ERR_ROCE_IO', `cannot read the keys in ${path}: ${whyUnreadable(cause)}`, undefined, {
+      cause,
+    });
+  }
+  const keys = new Map<string, Buffer>();
+  text.split(/\r?\n/).forEach((line, i) => {
+    if (line.trim() === '' || line.startsWith('#')) return;
+    const [user, key] = parseLine(line, `${path} line ${i + 1}`);
+    keys.set(user, key);
+  });
+  if (keys.size > 0) return keys;
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `${path} has no key`,
+    `make one: echo "alice:$(openssl rand -hex 32)" > ${path}`,
+  );
+}
+
+/** The line itself is not shown: it may have a key in it. */
+function parseLine(line: string, where: string): [user: string, key: Buffer] {
+  const [, user, hex] = /^([^:]+):((?:[0-9a-fA-F]{2})+)\s*$/.exec(line) ?? [];
+  if (user === undefined || Buffer.byteLength(user) > USER_BYTES_MAX) {
+    throw new RoceError('ERR_ROCE_MALFORMED', `${where} is not USER:KEY with the key in hexadecimal`);
+  }
+  const key = Buffer.from(hex, 'hex');
+  if (key.length >= KEY_BYTES_MIN && key.length <= KEY_BYTES_MAX) return [user, key];
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `${where} has a key of ${key.length} bytes`,
+    `a key has ${KEY_BYTES_MIN} to ${KEY_BYTES_MAX} bytes`,
+  );
+}

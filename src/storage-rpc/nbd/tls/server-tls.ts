@@ -1,0 +1,81 @@
+/** TLS of an NBD server: what it proves itself with, what it asks of clients, and the upgrade of a connection. The handshake is that of node:tls. */
+
+import type { Socket } from 'node:net';
+import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
+import { checkOneOf, checkOptions, type OptionNames } from '../../../core/arguments.js';
+import { RoceError } from '../../../core/errors.js';
+import type { TlsPolicy } from '../protocol/negotiation.js';
+import { readCertificates } from './certificate-folder.js';
+import { readPskFile } from './psk-file.js';
+import { PSK_TLS, TLS_VERSION_MIN } from './psk-suites.js';
+
+/** TLS of an NBD server, by certificates or by keys that both sides have. The files are those of nbdkit. */
+export interface NbdTlsOptions {
+  /** A folder with `server-cert.pem` and `server-key.pem`; `ca-cert.pem` and `ca-crl.pem` for {@link verifyPeer}. Either this or `pskFile`. */
+  readonly certificates?: string;
+  /** A file with a line `USER:KEY` for each client, the key in hexadecimal, 16 to 64 bytes. Clients that have none of them are refused. */
+  readonly pskFile?: string;
+  /** Clients have to show a certificate that `ca-cert.pem` has signed. Default false: any client that asks for TLS gets it. */
+  readonly verifyPeer?: boolean;
+  /** `required`: who does not ask for TLS is refused. `optional`: clients may choose, so an attacker in between may choose for them. Default `required`. */
+  readonly policy?: 'required' | 'optional';
+}
+
+const TLS_OPTIONS: OptionNames<NbdTlsOptions> = { certificates: true, pskFile: true, verifyPeer: true, policy: true };
+
+/** What all connections of a server need for TLS. */
+export interface TlsDoor {
+  /** Whether clients have to. */
+  readonly policy: TlsPolicy;
+  /** For node:tls. */
+  readonly credentials: TlsOptions;
+}
+
+/**
+ * Reads the files. Rejects with ERR_ROCE_INVALID_ARGUMENT and ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_UNKNOWN_NAME for a policy that is none, ERR_ROCE_IO for what cannot be
+ * read, ERR_ROCE_MALFORMED for what is no certificate or key.
+ */
+export async function openTlsDoor(options: NbdTlsOptions): Promise<TlsDoor> {
+  checkOptions('NbdServer.open tls', options, TLS_OPTIONS);
+  const { certificates, pskFile, verifyPeer = false, policy = 'required' } = options;
+  checkOneOf('policy', policy, ['required', 'optional']);
+  if (certificates !== undefined && pskFile !== undefined) {
+    throw new RoceError('ERR_ROCE_CONFLICT', 'a server has certificates or keys, not both', 'give one of the two');
+  }
+  if (pskFile !== undefined) {
+    if (verifyPeer) {
+      throw new RoceError('ERR_ROCE_CONFLICT', 'clients with keys have no certificates to be verified', 'leave it out');
+    }
+    const keys = await readPskFile(pskFile);
+    return { policy, credentials: { ...PSK_TLS, pskCallback: (_, user) => keys.get(user) ?? null } };
+  }
+  if (certificates === undefined) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'TLS needs certificates or keys', 'give certificates or pskFile');
+  }
+  const read = await readCertificates(certificates, 'server');
+  if (verifyPeer && read.ca === undefined) {
+    throw new RoceError(
+      'ERR_ROCE_IO',
+      `there is no ca-cert.pem in ${certificates}`,
+      'it says whose clients are let in',
+    );
+  }
+  const peers = { requestCert: verifyPeer, rejectUnauthorized: verifyPeer };
+  return { policy, credentials: { ...read, ...peers, minVersion: TLS_VERSION_MIN } };
+}
+
+/** The connection as it goes on over TLS. Rejects when the client does not prove itself, speaks no TLS, or goes. */
+export function acceptTls(socket: Socket, credentials: TlsOptions): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const gone = () => reject(new Error('the client went'));
+    if (socket.destroyed) {
+      gone();
+      return;
+    }
+    socket.once('close', gone);
+    // A server that listens nowhere: it alone checks certificates of clients by the rules of node:tls.
+    const server = createServer(credentials, resolve);
+    server.once('tlsClientError', reject);
+    server.emit('connection', socket);
+  });
+}

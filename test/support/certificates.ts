@@ -1,0 +1,39 @@
+/** Certificates for tests, made by the openssl of the system. */
+
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Whether there is an openssl. */
+export function hasOpenssl(): boolean {
+  try {
+    execFileSync('openssl', ['version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+
+/** A folder with an authority, and certificates of a server at localhost and 127.0.0.1 and of a client, in the names of files that NBD programs use. */
+export function makeCertificates(folder: string): void {
+  mkdirSync(folder);
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
+  openssl('req', '-x509', ...KEY, '-subj', '/CN=authority of a test', '-keyout', 'ca-key.pem', '-out', 'ca-cert.pem');
+  const sign = (side: string, name: string, purpose: string) =>
+    openssl(
+      ...['req', '-x509', ...KEY, '-CA', 'ca-cert.pem', '-CAkey', 'ca-key.pem', '-subj', `/CN=${side} of a test`],
+      ...['-addext', `subjectAltName=${name}`, '-addext', `extendedKeyUsage=${purpose}`],
+      ...['-addext', 'basicConstraints=critical,CA:FALSE'],
+      ...['-keyout', `${side}-key.pem`, '-out', `${side}-cert.pem`],
+    );
+  sign('server', 'DNS:localhost,IP:127.0.0.1', 'serverAuth');
+  sign('client', 'DNS:client', 'clientAuth');
+}
+
+/** A folder with some of the files of another one. */
+export function copyCertificates(from: string, to: string, ...names: string[]): void {
+  mkdirSync(to, { recursive: true });
+  for (const name of names) copyFileSync(join(from, name), join(to, name));
+}
