@@ -53,6 +53,29 @@ export function blockDeviceContract(name: string, open: () => Promise<BlockDevic
       expect(all.subarray(aligned(8)).every((byte) => byte === 0)).toBe(true);
     });
 
+    test('zeros that are to be fast are zeros, or refused with nothing changed', async () => {
+      await disk.write(0, Buffer.alloc(disk.sizeBytes, 0x33));
+      for (const [from, to] of [
+        [0, 64 * 1024],
+        [aligned(129), aligned(131)],
+      ]) {
+        const before = await contents(disk);
+        const errno = await errnoOf(disk.writeZeroes(from, to - from, { fast: true }));
+        expect(['none', 'ENOTSUP']).toContain(errno);
+        if (errno === 'none') before.fill(0, from, to);
+        expect((await contents(disk)).equals(before)).toBe(true);
+      }
+    });
+
+    test('what is to be read soon stays as it is, and has to be on the disk', async () => {
+      await disk.write(0, Buffer.alloc(disk.sizeBytes, 0x33));
+      await disk.prefetch?.(aligned(1), disk.sizeBytes - aligned(1));
+      expect((await contents(disk)).every((byte) => byte === 0x33)).toBe(true);
+      const past =
+        disk.prefetch?.(disk.sizeBytes, aligned(1)) ?? Promise.reject(new BlockDeviceError('EINVAL', 'absent'));
+      expect(await errnoOf(past)).toBe('EINVAL');
+    });
+
     test('with the CRCs of its blocks data is the same, and a disk that keeps them says them again', async () => {
       const data = Buffer.from(Array.from({ length: 3 * 4096 }, (_, i) => (i * 7919) >> 3));
       const crcs = Uint32Array.from([0, 1, 2], (i) => portableCrc32c(data.subarray(i * 4096, (i + 1) * 4096)));

@@ -67,6 +67,8 @@ export interface WriteOptions extends DurabilityOptions {
 export interface WriteZeroesOptions extends DurabilityOptions {
   /** The range keeps its space in the store, so that a later write to it does not fail for lack of space. */
   readonly noHole?: boolean;
+  /** Refuse with ENOTSUP, at once and with nothing changed, unless it is known to take less time than to write as many zeros. */
+  readonly fast?: boolean;
 }
 
 /** Nobody needs to be told of more runs at once: who wants to know of the rest asks again. */
@@ -115,6 +117,12 @@ export interface BlockDevice extends AsyncDisposable {
 
   /** Fills the range with zeros. ENOSPC past the end. */
   writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void>;
+
+  /**
+   * Prepares for reads of the range, as far as the disk can; nothing is promised. EINVAL past the end. Absent: there is nothing that it could
+   * prepare.
+   */
+  prefetch?(offset: number, length: number): Promise<void>;
 
   /**
    * Runs from `offset` on that together cover `[offset, offset + length)`, or the beginning of it in at least 4096 runs; neighbours

@@ -24,7 +24,8 @@ import {
 import { type BlockRange, CheckedBlocks, regionsOf } from './checked-blocks.js';
 import { REGION_BLOCKS } from './checksum-format.js';
 import type { DiskIdentity } from './disk-identity.js';
-import { systemLife } from './file-calls.js';
+import { punchHole, systemLife } from './file-calls.js';
+import { forStrides } from './file-io.js';
 import { GroupCommit } from './group-commit.js';
 import { type OpenedFiles, type OpenFilesOptions, openFiles } from './open-files.js';
 import { RangeLock } from './range-lock.js';
@@ -61,6 +62,7 @@ export class FileDevice implements BlockDevice {
   readonly #commit = new GroupCommit(() => this.#sync());
   readonly #sumsCommit = new GroupCommit(() => this.#guarded(() => this.#sums.datasync()));
   #failure: BlockDeviceError | undefined;
+  #canPunch: Promise<boolean> | undefined;
 
   private constructor(
     { data, sums, header }: OpenedFiles,
@@ -181,6 +183,9 @@ export class FileDevice implements BlockDevice {
 
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     checkRange(this, offset, length, 'ENOSPC');
+    if (options.fast === true && !(await this.#zeroesFast(offset, length, options.noHole === true))) {
+      throw new BlockDeviceError('ENOTSUP', 'zeros would have to be written');
+    }
     const end = offset + length;
     const bodyBegin = Math.min(end, Math.ceil(offset / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES);
     const bodyEnd = Math.max(bodyBegin, Math.floor(end / CHECKED_BLOCK_BYTES) * CHECKED_BLOCK_BYTES);
@@ -236,6 +241,16 @@ export class FileDevice implements BlockDevice {
       }
     });
     return damaged;
+  }
+
+  /** Has the values of used regions in memory, and the system read the data. */
+  prefetch(offset: number, length: number): Promise<void> {
+    return this.#request(offset, length, 'EINVAL', false, async (blocks) => {
+      for (const piece of regionsOf(blocks)) {
+        if (!this.#regions.isUsed(piece.region)) continue;
+        await this.#blocks.hold(piece, () => forStrides(this.#data, piece.first, piece.count, async () => {}));
+      }
+    });
   }
 
   /** Whether anything but zeros was ever written to the region of 64 MiB that begins at `offset` or is around it. */
@@ -295,6 +310,13 @@ export class FileDevice implements BlockDevice {
         this.#blocks.hold(blocks, () => work(blocks)),
       );
     return (await this.#queue.add(run)) as T;
+  }
+
+  /** Where holes can be made nothing is written but values, 8 bytes a block. That they can is asked for behind the end, where it changes nothing. */
+  async #zeroesFast(offset: number, length: number, noHole: boolean): Promise<boolean> {
+    if (this.thick || noHole || !isWholeBlocks(offset, length)) return false;
+    this.#canPunch ??= punchHole(this.#data.fd, this.sizeBytes, CHECKED_BLOCK_BYTES);
+    return this.#canPunch;
   }
 
   /** `mayPunch`: the range may give its space back; else it has it reserved. */

@@ -97,6 +97,15 @@ export class MemoryDevice implements BlockDevice {
 
   /** Whole pieces are given back; of others only the bytes are cleared. */
   #zero(offset: number, length: number): void {
+    const first = Math.ceil(offset / PIECE_BYTES);
+    const end = Math.floor((offset + length) / PIECE_BYTES);
+    if (end - first > this.#pieces.size) {
+      // Most of a long range takes no space: what does is found sooner by itself.
+      for (const index of [...this.#pieces.keys()]) if (index >= first && index < end) this.#pieces.delete(index);
+      this.#zero(offset, first * PIECE_BYTES - offset);
+      this.#zero(end * PIECE_BYTES, offset + length - end * PIECE_BYTES);
+      return;
+    }
     this.#forPieces(offset, length, (index, begin, end) => {
       if (end - begin === PIECE_BYTES) this.#pieces.delete(index);
       else this.#pieces.get(index)?.fill(0, begin, end);

@@ -47,6 +47,8 @@ export class WatchedDisk implements BlockDevice {
   readonly blockBytes: number;
   /** Present where the disk has it. */
   readonly blockStatus?: NonNullable<BlockDevice['blockStatus']>;
+  /** Present where the disk has it; it is not counted. */
+  readonly prefetch?: NonNullable<BlockDevice['prefetch']>;
   /** Present where the disk has it; its requests count as the disk's. */
   readonly view?: () => BlockDevice;
   /** Present where the disk has it. */
@@ -70,6 +72,7 @@ export class WatchedDisk implements BlockDevice {
       this.readChecked = (offset, length, into) =>
         this.#counters.read.follow(length, () => disk.readChecked!(offset, length, into));
     }
+    if (disk.prefetch !== undefined) this.prefetch = disk.prefetch.bind(disk);
     if (disk.blockStatus !== undefined) this.blockStatus = disk.blockStatus.bind(disk);
     this.#counters = counters;
   }

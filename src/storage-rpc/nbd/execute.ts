@@ -1,13 +1,26 @@
 /** Does on a disk what a request asks for, and says what to answer. */
 
 import { RoceError } from '../../core/errors.js';
-import { type BlockDevice, BlockDeviceError, type BlockErrno, type BlockExtent } from '../disk/block-device.js';
+import {
+  type BlockDevice,
+  BlockDeviceError,
+  type BlockErrno,
+  type BlockExtent,
+  EXTENTS_MAX,
+} from '../disk/block-device.js';
 import type { RateLimit } from '../fair/rate-limit.js';
 import type { NbdExport } from './protocol/nbd-export.js';
 import type { Agreement } from './protocol/negotiation.js';
-import { blockStatusReply, errorReply, readReply, simpleReply } from './protocol/reply.js';
+import { blockStatusReply, errorReply, readReply, shortReply } from './protocol/reply.js';
 import { type NbdRequest, refusalOf } from './protocol/request.js';
 import * as wire from './protocol/wire.js';
+
+/** Of a range that is longer, parts are asked of the disk one by one, so that the others have their turn in between. */
+const RANGE_BYTES = 1 << 30;
+/** A map says no more at once: who wants the rest asks again. */
+const STATUS_BYTES_MAX = 64 * RANGE_BYTES;
+/** Of a range that will be read soon no more is fetched. */
+const CACHE_BYTES_MAX = 32 << 20;
 
 /** An export with the disk behind it. */
 export interface ServedExport extends NbdExport {
@@ -39,13 +52,13 @@ async function success(
   { export: { device }, structuredReplies }: Agreement<ServedExport>,
   allocate: (bytes: number) => Uint8Array,
 ): Promise<readonly Uint8Array[]> {
-  const { cookie, type, offset, lengthBytes, data, flags } = request;
+  const { echo, type, offset, lengthBytes, data, flags } = request;
   const fua = (flags & wire.CMD_FLAG_FUA) !== 0;
   switch (type) {
     case wire.CMD_READ: {
       const into = allocate(lengthBytes);
       await device.read(offset, lengthBytes, into);
-      return structuredReplies ? readReply(cookie, offset, into) : [simpleReply(cookie), into];
+      return structuredReplies ? readReply(echo, offset, into) : [shortReply(echo), into];
     }
     case wire.CMD_WRITE:
       await device.write(offset, data, { fua });
@@ -54,30 +67,71 @@ async function success(
       await device.flush();
       break;
     case wire.CMD_TRIM:
-      await device.trim(offset, lengthBytes);
+      await inParts(offset, lengthBytes, (at, bytes) => device.trim(at, bytes));
       if (fua) await device.flush();
       break;
+    case wire.CMD_CACHE:
+      await device.prefetch?.(offset, Math.min(lengthBytes, CACHE_BYTES_MAX));
+      break;
     case wire.CMD_WRITE_ZEROES:
-      await device.writeZeroes(offset, lengthBytes, { fua, noHole: (flags & wire.CMD_FLAG_NO_HOLE) !== 0 });
+      await writeZeroes(device, request);
       break;
     case wire.CMD_BLOCK_STATUS: {
       const extents = await allocationOf(device, offset, lengthBytes);
       const isOne = (flags & wire.CMD_FLAG_REQ_ONE) !== 0;
-      return [blockStatusReply(cookie, isOne ? extents.slice(0, 1) : extents)];
+      return [blockStatusReply(echo, isOne ? extents.slice(0, 1) : extents)];
     }
   }
-  return [simpleReply(cookie)];
+  return [shortReply(echo)];
 }
 
+async function writeZeroes(device: BlockDevice, { offset, lengthBytes, flags }: NbdRequest): Promise<void> {
+  const fua = (flags & wire.CMD_FLAG_FUA) !== 0;
+  const noHole = (flags & wire.CMD_FLAG_NO_HOLE) !== 0;
+  const fast = (flags & wire.CMD_FLAG_FAST_ZERO) !== 0;
+  // A fast one is never parted: when a later part is refused the earlier ones would have been changed.
+  if (fast || lengthBytes <= RANGE_BYTES) {
+    await device.writeZeroes(offset, lengthBytes, { fua, noHole, fast });
+  } else {
+    await inParts(offset, lengthBytes, (at, bytes) => device.writeZeroes(at, bytes, { noHole }));
+    if (fua) await device.flush();
+  }
+}
+
+/** One after another. An empty range is one part, for the disk to judge. */
+async function inParts(
+  offset: number,
+  lengthBytes: number,
+  work: (offset: number, lengthBytes: number) => Promise<void>,
+): Promise<void> {
+  for (let at = 0; at < lengthBytes || at === 0; at += RANGE_BYTES) {
+    await work(offset + at, Math.min(RANGE_BYTES, lengthBytes - at));
+  }
+}
+
+/** The runs of the range, or of its beginning. */
 async function allocationOf(device: BlockDevice, offset: number, lengthBytes: number): Promise<readonly BlockExtent[]> {
-  return (await device.blockStatus?.(offset, lengthBytes)) ?? [{ lengthBytes, hole: false, zero: false }];
+  if (device.blockStatus === undefined) return [{ lengthBytes, hole: false, zero: false }];
+  const extents: Array<{ lengthBytes: number; hole: boolean; zero: boolean }> = [];
+  const end = offset + Math.min(lengthBytes, STATUS_BYTES_MAX);
+  for (let at = offset; at < end && extents.length <= EXTENTS_MAX; ) {
+    const found = await device.blockStatus(at, Math.min(RANGE_BYTES, end - at));
+    if (found.length === 0) throw new BlockDeviceError('EIO', 'the disk gives no extents');
+    for (const extent of found) {
+      at += extent.lengthBytes;
+      const last = extents.at(-1);
+      if (last?.hole === extent.hole && last.zero === extent.zero) last.lengthBytes += extent.lengthBytes;
+      else extents.push({ ...extent });
+    }
+  }
+  return extents;
 }
 
 function failure(
-  { cookie }: NbdRequest,
+  { echo }: NbdRequest,
   { structuredReplies }: Agreement<ServedExport>,
   errno: BlockErrno,
   message: string,
 ): readonly Uint8Array[] {
-  return [structuredReplies ? errorReply(cookie, errno, message) : simpleReply(cookie, errno)];
+  return [structuredReplies ? errorReply(echo, errno, message) : shortReply(echo, errno)];
 }

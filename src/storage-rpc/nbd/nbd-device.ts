@@ -29,8 +29,10 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const REQUESTS_MAX = 64;
 /** Zeros are written in pieces of this size where the server cannot zero by itself. */
 const ZERO_BYTES = 1 << 20;
-/** Requests without payload; their lengths have 32 bits and stay multiples of any block size. */
+/** Requests without payload: where lengths have 32 bits they stay multiples of any block size. */
 const RANGE_BYTES_MAX = 1 << 30;
+/** The same where they have 64 bits. */
+const EXTENDED_RANGE_BYTES_MAX = 2 ** 40;
 
 /** A client of one export. */
 export class NbdDevice implements BlockDevice {
@@ -133,17 +135,32 @@ export class NbdDevice implements BlockDevice {
     checkRange(this, offset, length, 'EINVAL');
     this.#checkAlive();
     if (!this.#can(wire.SEND_TRIM)) return;
-    await inRanges(offset, length, async (start, lengthBytes) => {
+    await this.#inRanges(offset, length, async (start, lengthBytes) => {
       await this.#request({ type: wire.CMD_TRIM, offset: start, lengthBytes });
+    });
+  }
+
+  /** Where the server takes such hints. */
+  async prefetch(offset: number, length: number): Promise<void> {
+    checkRange(this, offset, length, 'EINVAL');
+    this.#checkAlive();
+    if (!this.#can(wire.SEND_CACHE)) return;
+    await this.#inRanges(offset, length, async (start, lengthBytes) => {
+      await this.#request({ type: wire.CMD_CACHE, offset: start, lengthBytes });
     });
   }
 
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     this.#checkWritable(offset, length);
     const canZero = this.#can(wire.SEND_WRITE_ZEROES);
-    const noHole = canZero && options.noHole === true ? wire.CMD_FLAG_NO_HOLE : 0;
-    await inRanges(offset, length, async (start, lengthBytes) => {
-      if (canZero) await this.#request({ type: wire.CMD_WRITE_ZEROES, flags: noHole, offset: start, lengthBytes });
+    const isFast = options.fast === true;
+    // When one of several requests is refused, others would have changed the disk.
+    if (isFast && !(this.#can(wire.SEND_FAST_ZERO) && length <= this.#rangeBytesMax)) {
+      throw new BlockDeviceError('ENOTSUP', 'the NBD server does not say what is fast');
+    }
+    const flags = (options.noHole === true ? wire.CMD_FLAG_NO_HOLE : 0) | (isFast ? wire.CMD_FLAG_FAST_ZERO : 0);
+    await this.#inRanges(offset, length, async (start, lengthBytes) => {
+      if (canZero) await this.#request({ type: wire.CMD_WRITE_ZEROES, flags, offset: start, lengthBytes });
       else await this.#writeZeros(start, lengthBytes);
     });
     if (options.fua === true) await this.flush();
@@ -155,7 +172,7 @@ export class NbdDevice implements BlockDevice {
     if (this.#remote.allocationContextId === undefined) return [{ lengthBytes: length, hole: false, zero: false }];
     const all: BlockExtent[] = [];
     for (let at = 0; at < length; ) {
-      const lengthBytes = Math.min(length - at, RANGE_BYTES_MAX);
+      const lengthBytes = Math.min(length - at, this.#rangeBytesMax);
       const { extents } = await this.#request({ type: wire.CMD_BLOCK_STATUS, offset: offset + at, lengthBytes });
       // The last run may reach past what was asked for.
       for (const extent of extents) {
@@ -191,6 +208,20 @@ export class NbdDevice implements BlockDevice {
 
   get #payloadBytesMax(): number {
     return this.#remote.payloadBytesMax;
+  }
+
+  get #rangeBytesMax(): number {
+    return this.#remote.extendedHeaders ? EXTENDED_RANGE_BYTES_MAX : RANGE_BYTES_MAX;
+  }
+
+  /** One after another: each may be long work for the server. */
+  async #inRanges(
+    offset: number,
+    length: number,
+    work: (offset: number, lengthBytes: number) => Promise<void>,
+  ): Promise<void> {
+    const max = this.#rangeBytesMax;
+    for (let at = 0; at < length; at += max) await work(offset + at, Math.min(max, length - at));
   }
 
   #can(flag: number): boolean {
@@ -263,15 +294,6 @@ function negotiate(
     };
     socket.on('data', onData).once('error', reject).once('close', onClose);
   });
-}
-
-/** One after another: each may be long work for the server. */
-async function inRanges(
-  offset: number,
-  length: number,
-  work: (offset: number, lengthBytes: number) => Promise<void>,
-): Promise<void> {
-  for (let at = 0; at < length; at += RANGE_BYTES_MAX) await work(offset + at, Math.min(RANGE_BYTES_MAX, length - at));
 }
 
 /** Does all pieces at once; `at` says where in the whole a piece begins. Settles when the last has, so that the bytes are then free. */

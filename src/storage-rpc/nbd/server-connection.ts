@@ -8,7 +8,7 @@ import type { Clock } from '../../core/clock.js';
 import type { FairClient, FairQueue } from '../fair/fair-queue.js';
 import type { BufferCache } from './buffer-cache.js';
 import { execute, type ServedExport } from './execute.js';
-import { type NbdRequest, payloadBytes } from './protocol/request.js';
+import { memoryOf, type NbdRequest } from './protocol/request.js';
 import { ServerSession } from './protocol/server-session.js';
 import { CMD_READ } from './protocol/wire.js';
 import { acceptTls, type TlsDoor } from './tls/server-tls.js';
@@ -199,7 +199,7 @@ export class NbdServerConnection {
   #hasRoomFor(request: NbdRequest): boolean {
     if (this.#room !== undefined) return true;
     if (this.#isAsking || this.#requests >= REQUESTS_MAX || this.#bytes >= BYTES_MAX) return false;
-    const bytes = payloadBytes(request);
+    const bytes = memoryOf(request);
     let isLater = false;
     this.#isAsking = true;
     const granted = () => {
@@ -214,7 +214,7 @@ export class NbdServerConnection {
 
   async #serve(request: NbdRequest): Promise<void> {
     const { buffers, counters } = this.#shared;
-    const bytes = payloadBytes(request);
+    const bytes = memoryOf(request);
     const isRead = request.type === CMD_READ;
     this.#requests++;
     this.#bytes += bytes;

@@ -95,6 +95,8 @@ export class RemoteDisk implements BlockDevice {
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     this.#check(offset, length, 'ENOSPC');
     this.#checkWritable();
+    // A request says nothing of haste, and what the server's disk would take is not known here.
+    if (options.fast === true) throw new BlockDeviceError('ENOTSUP', 'a remote disk does not know what is fast');
     const flags = (options.fua === true ? SK_FUA : 0) | (options.noHole === true ? SK_NO_HOLE : 0);
     await this.#cut(length, RANGE_BYTES_MAX, (at, bytes) => ({
       op: 'ZERO',

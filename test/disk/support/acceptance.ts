@@ -37,7 +37,7 @@ export function identity(stack: () => Stack): void {
     expect(info).toMatchObject({ protocol: 'newstyle-fixed', structured: true });
     expect(info.exports[0]).toMatchObject({ 'export-size': DISK_BYTES, can_df: true, block_size_preferred: 4096 });
     await stack().succeeds(
-      'for c in flush fua multi-conn zero trim df structured-reply; do nbdinfo --can $c "$U"; done',
+      'for c in flush fua multi-conn zero fast-zero trim cache df structured-reply; do nbdinfo --can $c "$U"; done',
     );
     expect((await stack().run('nbdinfo --is read-only "$U"')).exitCode).toBe(2);
     expect(await stack().succeeds('nbdinfo --list "$U"')).toContain('export="disk0"');

@@ -25,6 +25,8 @@ refused(errno.ENOSPC, h.pwrite, b"x" * 512, size - 256)
 refused(errno.ENOSPC, h.zero, 1024, size - 512)
 refused(errno.EINVAL, h.trim, 1024, size - 512)
 refused(errno.EINVAL, h.trim, 512, 0, flags=8)
+refused(errno.EINVAL, h.cache, 512, size)
+refused(errno.EINVAL, h.cache, 512, 0, flags=16)
 refused(errno.EINVAL, h.block_status, 65536, 0, lambda *_: 0)
 
 try:
@@ -39,3 +41,13 @@ assert h.pread(1 << 20, 12345) == data
 h.flush()
 h.zero(65536, 12345, nbd.CMD_FLAG_FUA | nbd.CMD_FLAG_NO_HOLE)
 assert h.pread(65536, 12345) == bytes(65536)
+h.cache(65536, 0)
+
+# Fast zeros are zeros, or refused at once with nothing changed.
+h.pwrite(data, 1 << 20)
+try:
+    h.zero(1 << 20, 1 << 20, nbd.CMD_FLAG_FAST_ZERO)
+    data = bytes(1 << 20)
+except nbd.Error as error:
+    assert error.errno == "ENOTSUP", error
+assert h.pread(1 << 20, 1 << 20) == data

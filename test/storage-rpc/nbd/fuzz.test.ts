@@ -10,7 +10,7 @@ import { ClientSession } from '../../../src/storage-rpc/nbd/protocol/client-sess
 import { refusalOf } from '../../../src/storage-rpc/nbd/protocol/request.js';
 import { ServerSession } from '../../../src/storage-rpc/nbd/protocol/server-session.js';
 import { Dice } from '../../support/dice.js';
-import { CMD, goData, metaData, OPT, option, request, u16, u32, u64 } from './raw-client.js';
+import { CMD, extendedRequest, goData, metaData, OPT, option, request, u16, u32, u64 } from './raw-client.js';
 
 const SIZE = 1 << 20;
 const EXPORTS = [{ name: 'disk0', description: 'fuzzed', sizeBytes: SIZE, blockBytes: 1 }];
@@ -18,7 +18,7 @@ const MESSAGES = 40_000;
 /** What a client may make the server keep: one WRITE. */
 const KEPT_BYTES_MAX = (32 << 20) + (1 << 17);
 
-const OPTIONS = [...Object.values(OPT), 4, 11, 0, 0xffff];
+const OPTIONS = [...Object.values(OPT), 4, 0, 0xffff];
 const COMMANDS = [...Object.values(CMD), 8, 99];
 
 function below(dice: Dice, end: number): number {
@@ -36,6 +36,21 @@ function someOption(dice: Dice): Buffer {
     Buffer.alloc(below(dice, 100)),
   ]);
   return option(code, data);
+}
+
+function someExtendedRequest(dice: Dice): Buffer {
+  const type = dice.pick(COMMANDS);
+  const length = dice.pick([0, 1, 512, 4096, below(dice, 70_000)]);
+  const offset = dice.pick([0, SIZE - 512, SIZE, 2 ** 40, 2n ** 63n, below(dice, SIZE)]);
+  const flags = dice.pick([0, 0, 1, 2, 4, 8, 16, below(dice, 65_536) & ~32]);
+  if (type === CMD.BLOCK_STATUS && dice.chance(0.5)) {
+    const data = dice.pick([Buffer.concat([u64(length), u32(dice.pick([1, 1, 2]))]), Buffer.alloc(below(dice, 100))]);
+    return extendedRequest(type, offset, data.length, { flags, data });
+  }
+  if (dice.chance(type === CMD.WRITE ? 0.9 : 0.1)) {
+    return extendedRequest(type, offset, length, { flags, data: Buffer.alloc(length, 7) });
+  }
+  return extendedRequest(type, offset, dice.pick([length, 2 ** 40, 2n ** 64n - 1n]), { flags });
 }
 
 function someRequest(dice: Dice): Buffer {
@@ -63,9 +78,12 @@ function mutate(dice: Dice, bytes: Buffer): Buffer {
 function stream(dice: Dice): { readonly bytes: Buffer; readonly messages: number } {
   const messages = [u32(dice.chance(0.95) ? 3 : below(dice, 8))];
   for (let i = below(dice, 4); i > 0; i--) messages.push(someOption(dice));
-  if (dice.chance(0.7)) messages.push(option(OPT.STRUCTURED), option(OPT.SET_META, metaData('', 'base:allocation')));
+  const isExtended = dice.chance(0.4);
+  const form = isExtended ? OPT.EXTENDED : OPT.STRUCTURED;
+  if (isExtended || dice.chance(0.7))
+    messages.push(option(form), option(OPT.SET_META, metaData('', 'base:allocation')));
   messages.push(option(OPT.GO, goData('disk0')));
-  for (let i = below(dice, 30); i > 0; i--) messages.push(someRequest(dice));
+  for (let i = below(dice, 30); i > 0; i--) messages.push(isExtended ? someExtendedRequest(dice) : someRequest(dice));
   const harm = below(dice, 3);
   for (let i = 0; i < harm; i++) {
     const at = below(dice, messages.length);
@@ -86,8 +104,10 @@ function serve(bytes: Buffer, cut: () => number): string[] {
       if (typeof upcoming === 'string') return [...heard, upcoming];
       const event = session.next();
       if (event === undefined) break;
-      const { type, flags, offset, lengthBytes, data } = event;
-      expect(data.length === 0 || (type === CMD.WRITE && data.length === lengthBytes)).toBe(true);
+      const { type, flags, offset, lengthBytes, payloadBytes, data } = event;
+      expect(data.length === 0 || ([CMD.WRITE, CMD.BLOCK_STATUS].includes(type) && data.length === payloadBytes)).toBe(
+        true,
+      );
       heard.push(`${type} ${flags} ${offset} ${lengthBytes} ${refusalOf(event, session.agreement!)}`);
     }
     expect(session.bufferedBytes).toBeLessThan(KEPT_BYTES_MAX);
@@ -118,15 +138,18 @@ const REMOTE = {
   sizeBytes: SIZE,
   flags: 0x1ed,
   structuredReplies: true,
+  extendedHeaders: false,
   allocationContextId: 1,
   blockBytes: 1,
   payloadBytesMax: 32 << 20,
 };
 
 /** An answer to the request with this cookie, right in form. */
-function someReply(dice: Dice, cookie: number, offset: number, length: number): Buffer {
+function someReply(dice: Dice, isExtended: boolean, cookie: number, offset: number, length: number): Buffer {
   const chunk = (type: number, data: Buffer, flags = 1) =>
-    Buffer.concat([u32(0x668e33ef), u16(flags), u16(type), u64(cookie), u32(data.length), data]);
+    isExtended
+      ? Buffer.concat([u32(0x6e8a278c), u16(flags), u16(type), u64(cookie), u64(offset), u64(data.length), data])
+      : Buffer.concat([u32(0x668e33ef), u16(flags), u16(type), u64(cookie), u32(data.length), data]);
   switch (below(dice, 6)) {
     case 0:
       return chunk(1, Buffer.concat([u64(offset), Buffer.alloc(length, 9)]));
@@ -135,7 +158,9 @@ function someReply(dice: Dice, cookie: number, offset: number, length: number): 
     case 2:
       return chunk(0x8001, Buffer.concat([u32(5), u16(2), Buffer.from('no')]));
     case 3:
-      return chunk(5, Buffer.concat([u32(1), u32(length), u32(3)]));
+      return isExtended
+        ? chunk(6, Buffer.concat([u32(1), u32(1), u64(length), u64(3)]))
+        : chunk(5, Buffer.concat([u32(1), u32(length), u32(3)]));
     case 4:
       return Buffer.concat([u32(0x67446698), u32(dice.pick([0, 22])), u64(cookie)]);
     default:
@@ -151,7 +176,8 @@ test(`${MESSAGES / 2} replies, many of them wrong: the client takes them, or bre
   let answered = 0;
   let broken = 0;
   for (let replies = 0; replies < MESSAGES / 2; ) {
-    const session = new ClientSession(REMOTE);
+    const isExtended = dice.chance(0.5);
+    const session = new ClientSession({ ...REMOTE, extendedHeaders: isExtended });
     const memory = Buffer.alloc(3 * 4096, 0xee);
     const input = new ByteQueue();
     const requests = 1 + below(dice, 8);
@@ -169,7 +195,7 @@ test(`${MESSAGES / 2} replies, many of them wrong: the client takes them, or bre
     }
     try {
       for (let cookie = 0; cookie < requests; cookie++, replies++) {
-        const reply = someReply(dice, cookie, 4096 * cookie, 4096);
+        const reply = someReply(dice, isExtended, cookie, 4096 * cookie, 4096);
         input.push(dice.chance(0.3) ? mutate(dice, reply) : reply);
         session.receive(input);
       }
@@ -194,6 +220,7 @@ test('20,000 servers that are none: the client says so, or waits', () => {
   writeU32(info, 6, SIZE);
   const good = [
     Buffer.concat([Buffer.from('NBDMAGICIHAVEOPT'), u16(3)]),
+    reply(OPT.EXTENDED, 0x80000001),
     reply(OPT.STRUCTURED, 1),
     reply(OPT.SET_META, 4, Buffer.concat([u32(1), Buffer.from('base:allocation')])),
     reply(OPT.SET_META, 1),

@@ -9,6 +9,7 @@ const INFO = 3;
 const ERR_UNSUP = 0x80000001;
 const ERR_INVALID = 0x80000003;
 const ERR_UNKNOWN = 0x80000006;
+const ERR_EXT_HEADER_REQD = 0x8000000a;
 const ERR_TOO_BIG = 0x80000009;
 
 describe('the handshake of the NBD server', () => {
@@ -39,7 +40,7 @@ describe('the handshake of the NBD server', () => {
     expect(replies.map(({ type }) => type)).toEqual([INFO, INFO, INFO, INFO, ACK]);
     const byKind = new Map(replies.slice(0, -1).map(({ data }) => [data.readUInt16BE(), data.subarray(2)]));
     expect(byKind.get(0)!.readBigUInt64BE()).toBe(BigInt(SIZE));
-    expect(byKind.get(0)!.readUInt16BE(8)).toBe(0x16d); // HAS, FLUSH, FUA, TRIM, WRITE_ZEROES, MULTI_CONN
+    expect(byKind.get(0)!.readUInt16BE(8)).toBe(0xd6d); // HAS, FLUSH, FUA, TRIM, WRITE_ZEROES, MULTI_CONN, CACHE, FAST_ZERO
     expect(byKind.get(1)!.toString()).toBe('disk0');
     expect(byKind.get(2)!.toString()).toBe('for tests');
     expect([0, 4, 8].map((at) => byKind.get(3)!.readUInt32BE(at))).toEqual([1, 4096, 32 << 20]);
@@ -49,7 +50,7 @@ describe('the handshake of the NBD server', () => {
   test('with structured replies "do not fragment" is offered, too', async () => {
     await answer(OPT.STRUCTURED);
     const [info] = await answer(OPT.INFO, goData('disk0'));
-    expect(info.data.readUInt16BE(10)).toBe(0x1ed);
+    expect(info.data.readUInt16BE(10)).toBe(0xded);
   });
 
   test('the empty name is the export; another name is not', async () => {
@@ -60,7 +61,7 @@ describe('the handshake of the NBD server', () => {
   test.each([
     ['LIST with data', OPT.LIST, Buffer.from('x'), ERR_INVALID],
     ['STARTTLS', OPT.STARTTLS, Buffer.alloc(0), ERR_UNSUP],
-    ['EXTENDED_HEADERS', 11, Buffer.alloc(0), ERR_UNSUP],
+    ['EXTENDED_HEADERS with data', OPT.EXTENDED, Buffer.alloc(1), ERR_INVALID],
     ['an option of the future', 4711, Buffer.alloc(1000), ERR_UNSUP],
     [
       'GO with a name longer than the option',
@@ -115,6 +116,25 @@ describe('the handshake of the NBD server', () => {
     old.send(Buffer.concat([u32(0x25609513), u16(0), u16(3), Buffer.alloc(8), Buffer.alloc(12)]));
     expect(await old.reply()).toMatchObject({ errno: 0 });
     old.socket.destroy();
+  });
+
+  test('extended headers bring chunks and contexts with them, and no way back to structured replies', async () => {
+    expect(await answer(OPT.EXTENDED)).toMatchObject([{ type: ACK }]);
+    expect(await answer(OPT.STRUCTURED)).toMatchObject([{ type: ERR_EXT_HEADER_REQD }]);
+    const flags = async () => (await answer(OPT.INFO, goData('disk0')))[0].data.readUInt16BE(10);
+    expect(await flags()).toBe(0xded);
+    expect((await answer(OPT.SET_META, metaData('disk0', 'base:allocation'))).map(({ type }) => type)).toEqual([
+      4,
+      ACK,
+    ]);
+    expect(await flags()).toBe(0x1ded); // BLOCK_STATUS_PAYLOAD
+    expect((await answer(OPT.GO, goData('disk0'))).at(-1)!.type).toBe(ACK);
+  });
+
+  test('EXPORT_NAME behind extended headers ends the connection', async () => {
+    await answer(OPT.EXTENDED);
+    client.send(option(OPT.EXPORT_NAME, Buffer.from('disk0')));
+    await client.hungUp();
   });
 
   test('meta contexts: the wildcard lists, only the full name sets, other namespaces are passed over', async () => {

@@ -17,6 +17,7 @@ export const OPT = {
   STRUCTURED: 8,
   LIST_META: 9,
   SET_META: 10,
+  EXTENDED: 11,
 };
 export const CMD = { READ: 0, WRITE: 1, DISC: 2, FLUSH: 3, TRIM: 4, CACHE: 5, WRITE_ZEROES: 6, BLOCK_STATUS: 7 };
 
@@ -63,13 +64,27 @@ export function request(
   return Buffer.concat([u32(0x25609513), u16(flags), u16(type), u64(cookie), u64(offset), u32(length), data]);
 }
 
+/** A request with an extended header; of its length bytes `data` follow if it is given. */
+export function extendedRequest(
+  type: number,
+  offset: bigint | number,
+  length: bigint | number,
+  { flags = 0, cookie = 7n, data }: { flags?: number; cookie?: bigint; data?: Uint8Array } = {},
+): Buffer {
+  const carries = data === undefined ? 0 : 32;
+  const header = [u32(0x21e41c71), u16(flags | carries), u16(type), u64(cookie), u64(offset), u64(length)];
+  return Buffer.concat([...header, data ?? Buffer.alloc(0)]);
+}
+
 export interface Reply {
-  readonly kind: 'simple' | 'chunk';
+  readonly kind: 'simple' | 'chunk' | 'extended';
   readonly errno: number;
   readonly cookie: bigint;
   /** Chunk type; 0 for simple replies. */
   readonly type: number;
   readonly data: Buffer;
+  /** Of extended replies. */
+  readonly offset?: bigint;
 }
 
 export class RawClient {
@@ -107,11 +122,12 @@ export class RawClient {
   }
 
   /** In transmission, with structured replies and the allocation context if asked for. */
-  static async inTransmission(path: string, { structured = true } = {}): Promise<RawClient> {
+  static async inTransmission(path: string, { structured = true, extended = false } = {}): Promise<RawClient> {
     const client = await RawClient.connect(path);
     if (structured) {
-      client.send(option(OPT.STRUCTURED), option(OPT.SET_META, metaData('disk0', 'base:allocation')));
-      await client.optionReplies(OPT.STRUCTURED);
+      const form = extended ? OPT.EXTENDED : OPT.STRUCTURED;
+      client.send(option(form), option(OPT.SET_META, metaData('disk0', 'base:allocation')));
+      await client.optionReplies(form);
       await client.optionReplies(OPT.SET_META);
     }
     client.send(option(OPT.GO, goData('disk0')));
@@ -169,6 +185,14 @@ export class RawClient {
       const errno = rest.readUInt32BE(0);
       const data = errno === 0 ? await this.take(dataBytes) : Buffer.alloc(0);
       return { kind: 'simple', errno, cookie: rest.readBigUInt64BE(4), type: 0, data };
+    }
+    if (magic === 0x6e8a278c) {
+      const rest = await this.take(28);
+      const type = rest.readUInt16BE(2);
+      const data = await this.take(Number(rest.readBigUInt64BE(20)));
+      const errno = type >= 0x8000 ? data.readUInt32BE(0) : 0;
+      const offset = rest.readBigUInt64BE(12);
+      return { kind: 'extended', errno, cookie: rest.readBigUInt64BE(4), type, data, offset };
     }
     if (magic !== 0x668e33ef) throw new Error(`no reply: ${magic.toString(16)}`);
     const rest = await this.take(16);

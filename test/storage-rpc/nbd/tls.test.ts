@@ -173,7 +173,7 @@ describe('a server with TLS for who wants it', () => {
     await isUsable(await open('nbd+unix://'));
     await isUsable(await open('nbds+unix://alice@', `&tls-psk-file=${pskFile}`));
     const client = await raw();
-    expect(await answer(client, OPT.STRUCTURED)).toEqual([ACK]);
+    expect(await answer(client, OPT.EXTENDED)).toEqual([ACK]);
     await client.upgrade(alice);
     expect(await answer(client, OPT.SET_META, metaData('disk0', 'base:allocation'))).toEqual([ERR_INVALID]);
     expect(await answer(client, OPT.STARTTLS)).toEqual([ERR_INVALID]);

@@ -78,7 +78,8 @@ describe.each([
     ['a trim with a flag of another command', CMD.TRIM, 0, 512, REQ_ONE, EINVAL],
     ['a flag nobody knows', CMD.READ, 0, 512, 1 << 10, EINVAL],
     ['a command nobody knows', 99, 0, 512, 0, EINVAL],
-    ['CACHE, which was not offered', CMD.CACHE, 0, 512, 0, EINVAL],
+    ['CACHE past the end', CMD.CACHE, SIZE, 512, 0, EINVAL],
+    ['RESIZE, which was not offered', 8, 2 * SIZE, 0, 0, EINVAL],
     ['a read of 33 MiB', CMD.READ, 0, 33 << 20, 0, EINVAL],
   ])('%s is refused and the connection lives', async (_, type, offset, length, flags, errno) => {
     expect(await ask(type, offset, length, { flags })).toBe(errno);

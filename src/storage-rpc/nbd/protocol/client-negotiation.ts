@@ -19,6 +19,8 @@ export interface RemoteExport {
   readonly flags: number;
   /** Replies come in chunks. */
   readonly structuredReplies: boolean;
+  /** Headers have lengths of 64 bits; then replies come in chunks, too. */
+  readonly extendedHeaders: boolean;
   /** Of `base:allocation`; undefined where the server does not know it. */
   readonly allocationContextId: number | undefined;
   /** Smallest unit of a request. */
@@ -45,6 +47,7 @@ export class ClientNegotiation {
     sizeBytes: 0,
     flags: 0,
     structuredReplies: false,
+    extendedHeaders: false,
     allocationContextId: undefined,
     blockBytes: 1,
     payloadBytesMax: wire.PAYLOAD_BYTES_MAX,
@@ -72,7 +75,7 @@ export class ClientNegotiation {
 
   /** TLS has begun. */
   secured(): void {
-    this.#ask(wire.OPT_STRUCTURED_REPLY, NO_DATA);
+    this.#ask(wire.OPT_EXTENDED_HEADERS, NO_DATA);
   }
 
   #startTls({ type }: OptionReply, input: ByteQueue): 'starttls' {
@@ -101,7 +104,7 @@ export class ClientNegotiation {
     writeU32(flags, 0, serverFlags & (wire.FLAG_FIXED_NEWSTYLE | wire.FLAG_NO_ZEROES));
     this.#send(flags);
     if (this.#wantsTls) this.#ask(wire.OPT_STARTTLS, NO_DATA);
-    else this.#ask(wire.OPT_STRUCTURED_REPLY, NO_DATA);
+    else this.#ask(wire.OPT_EXTENDED_HEADERS, NO_DATA);
     return true;
   }
 
@@ -130,6 +133,12 @@ export class ClientNegotiation {
       throw new RoceError('ERR_ROCE_MISMATCH', 'the NBD server insists on TLS', 'nbds:// instead of nbd://');
     }
     switch (option) {
+      case wire.OPT_EXTENDED_HEADERS:
+        this.#found.extendedHeaders = type === wire.REP_ACK;
+        this.#found.structuredReplies = type === wire.REP_ACK;
+        if (isError) this.#ask(wire.OPT_STRUCTURED_REPLY, NO_DATA);
+        else this.#ask(wire.OPT_SET_META_CONTEXT, metaContextQuery(this.#exportName));
+        return false;
       case wire.OPT_STRUCTURED_REPLY:
         this.#found.structuredReplies = type === wire.REP_ACK;
         if (isError) this.#go();

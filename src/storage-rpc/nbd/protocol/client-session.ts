@@ -71,13 +71,20 @@ export class ClientSession {
     const cookie = this.#nextCookie;
     this.#nextCookie = (cookie + 1) >>> 0;
     this.#pending.set(cookie, { ...request, done, arrivedBytes: 0, error: undefined, extents: [] });
-    const header = new Uint8Array(wire.REQUEST_BYTES);
-    writeU32(header, 0, wire.REQUEST_MAGIC);
-    writeU16(header, 4, request.flags ?? 0);
-    writeU16(header, 6, request.type);
+    return this.#header(request, cookie);
+  }
+
+  #header({ type, flags = 0, offset, lengthBytes }: ClientRequest, cookie: number): Uint8Array {
+    const isExtended = this.#export.extendedHeaders;
+    const carries = isExtended && type === wire.CMD_WRITE ? wire.CMD_FLAG_PAYLOAD_LEN : 0;
+    const header = new Uint8Array(isExtended ? wire.EXTENDED_REQUEST_BYTES : wire.REQUEST_BYTES);
+    writeU32(header, 0, isExtended ? wire.EXTENDED_REQUEST_MAGIC : wire.REQUEST_MAGIC);
+    writeU16(header, 4, flags | carries);
+    writeU16(header, 6, type);
     writeU32(header, 12, cookie);
-    wire.writeU64(header, 16, request.offset);
-    writeU32(header, 24, request.lengthBytes);
+    wire.writeU64(header, 16, offset);
+    if (isExtended) wire.writeU64(header, 24, lengthBytes);
+    else writeU32(header, 24, lengthBytes);
     return header;
   }
 
@@ -97,11 +104,17 @@ export class ClientSession {
   #readHeader(input: ByteQueue): boolean {
     const start = input.peek(4);
     if (start === undefined) return false;
+    const isExtended = this.#export.extendedHeaders;
     switch (readU32(start, 0)) {
       case wire.SIMPLE_REPLY_MAGIC:
+        if (isExtended) throw broken('it sent a simple reply although headers are extended');
         return this.#readSimple(input);
       case wire.STRUCTURED_REPLY_MAGIC:
-        return this.#readChunkHeader(input);
+        if (isExtended) throw broken('it sent a structured reply although headers are extended');
+        return this.#readChunkHeader(input, wire.CHUNK_HEADER_BYTES);
+      case wire.EXTENDED_REPLY_MAGIC:
+        if (!isExtended) throw broken('it sent an extended reply without negotiation');
+        return this.#readChunkHeader(input, wire.EXTENDED_CHUNK_HEADER_BYTES);
       default:
         throw broken('a reply does not begin with a magic number');
     }
@@ -128,11 +141,14 @@ export class ClientSession {
     return true;
   }
 
-  #readChunkHeader(input: ByteQueue): boolean {
-    const bytes = input.take(wire.CHUNK_HEADER_BYTES);
+  #readChunkHeader(input: ByteQueue, headerBytes: number): boolean {
+    const bytes = input.take(headerBytes);
     if (bytes === undefined) return false;
     const { cookie, pending } = this.#pendingOf(bytes);
-    const lengthBytes = readU32(bytes, 16);
+    const isExtended = this.#export.extendedHeaders;
+    const lengthBytes = isExtended ? wire.readU64(bytes, 24) : readU32(bytes, 16);
+    if (isExtended && wire.readU64(bytes, 16) !== pending.offset)
+      throw broken('a reply has the offset of another request');
     if (!this.#export.structuredReplies) throw broken('it sent a structured reply without negotiation');
     if (lengthBytes > CHUNK_BYTES_MAX) throw broken(`a chunk of ${lengthBytes} bytes`);
     const isDone = (readU16(bytes, 4) & wire.REPLY_FLAG_DONE) !== 0;
@@ -181,6 +197,10 @@ export class ClientSession {
         this.#place(pending, wire.readU64(payload, 0), readU32(payload, 8)).fill(0);
         return;
       case wire.REPLY_TYPE_BLOCK_STATUS:
+      case wire.REPLY_TYPE_BLOCK_STATUS_EXT:
+        if ((type === wire.REPLY_TYPE_BLOCK_STATUS_EXT) !== this.#export.extendedHeaders) {
+          throw broken('it sent extents in a form that was not agreed on');
+        }
         this.#extents(pending, payload);
         return;
       default:
@@ -201,22 +221,26 @@ export class ClientSession {
   }
 
   #extents(pending: Pending, payload: Uint8Array): void {
-    if (pending.type !== wire.CMD_BLOCK_STATUS || payload.length < 12 || payload.length % 8 !== 4) {
+    const isExtended = this.#export.extendedHeaders;
+    const start = isExtended ? 8 : 4;
+    const bytes = isExtended ? 16 : 8;
+    const count = (payload.length - start) / bytes;
+    if (pending.type !== wire.CMD_BLOCK_STATUS || count < 1 || !Number.isInteger(count))
       throw broken('it sent invalid extents');
-    }
+    if (isExtended && readU32(payload, 4) !== count) throw broken('it sent another number of extents than it says');
     if (readU32(payload, 0) !== this.#export.allocationContextId) return;
     if (pending.extents.length > 0) throw broken('the same extents twice');
-    for (let at = 4; at < payload.length; at += 8) {
-      const flags = readU32(payload, at + 4);
+    for (let at = start; at < payload.length; at += bytes) {
+      const flags = readU32(payload, at + bytes - 4);
       pending.extents.push({
-        lengthBytes: readU32(payload, at),
+        lengthBytes: isExtended ? wire.readU64(payload, at) : readU32(payload, at),
         hole: (flags & wire.STATE_HOLE) !== 0,
         zero: (flags & wire.STATE_ZERO) !== 0,
       });
     }
   }
 
-  /** Both kinds of header have the cookie at the same place. */
+  /** All kinds of header have the cookie at the same place. */
   #pendingOf(header: Uint8Array): { cookie: number; pending: Pending } {
     const cookie = readU32(header, 12);
     const pending = readU32(header, 8) === 0 ? this.#pending.get(cookie) : undefined;

@@ -6,7 +6,7 @@
 import { readU32, writeU16, writeU32 } from '../../../core/bytes.js';
 import type { ByteQueue } from './byte-queue.js';
 import { answerMetaContext, type MetaAnswer } from './meta-context.js';
-import { findExport, type NbdExport, PREFERRED_BLOCK_BYTES, transmissionFlags } from './nbd-export.js';
+import { type AgreedForm, findExport, type NbdExport, PREFERRED_BLOCK_BYTES, transmissionFlags } from './nbd-export.js';
 import { OptionData } from './option-data.js';
 import * as wire from './wire.js';
 
@@ -22,13 +22,9 @@ const OPTIONS_MAX = 1024;
 const EXPORT_NAME_ZEROES = 124;
 
 /** What both sides have agreed on. */
-export interface Agreement<E extends NbdExport> {
+export interface Agreement<E extends NbdExport> extends AgreedForm {
   /** Which export. */
   readonly export: E;
-  /** Replies are sent in chunks. */
-  readonly structuredReplies: boolean;
-  /** BLOCK_STATUS of `base:allocation` may be asked for. */
-  readonly allocationContext: boolean;
 }
 
 /**
@@ -53,6 +49,7 @@ export class Negotiation<E extends NbdExport> {
   #skipping = 0;
   #options = 0;
   #structuredReplies = false;
+  #extendedHeaders = false;
   /** The export whose allocation was asked for. */
   #allocationOf: E | undefined;
   #chosen: E | undefined;
@@ -79,6 +76,7 @@ export class Negotiation<E extends NbdExport> {
   secured(): void {
     this.#isSecure = true;
     this.#structuredReplies = false;
+    this.#extendedHeaders = false;
     this.#allocationOf = undefined;
     this.#state = 'negotiating';
   }
@@ -86,10 +84,14 @@ export class Negotiation<E extends NbdExport> {
   /** Once the state is `transmission`. */
   get agreement(): Agreement<E> {
     const chosen = this.#chosen!;
+    return { export: chosen, ...this.#formOf(chosen) };
+  }
+
+  #formOf(found: E): AgreedForm {
     return {
-      export: chosen,
       structuredReplies: this.#structuredReplies,
-      allocationContext: this.#allocationOf === chosen,
+      extendedHeaders: this.#extendedHeaders,
+      allocationContext: this.#allocationOf === found,
     };
   }
 
@@ -174,8 +176,8 @@ export class Negotiation<E extends NbdExport> {
         this.#info(code, data);
         return;
       case wire.OPT_STRUCTURED_REPLY:
-        if (data.length === 0) this.#structuredReplies = true;
-        this.#reply(code, data.length === 0 ? wire.REP_ACK : wire.REP_ERR_INVALID);
+      case wire.OPT_EXTENDED_HEADERS:
+        this.#chooseHeaders(code, data);
         return;
       case wire.OPT_LIST_META_CONTEXT:
       case wire.OPT_SET_META_CONTEXT:
@@ -189,7 +191,8 @@ export class Negotiation<E extends NbdExport> {
   #exportName(data: Uint8Array): void {
     const option = new OptionData(data);
     const name = option.text(data.length);
-    const chosen = name === undefined ? undefined : findExport(this.#exports, name);
+    // Its answer has no room for a refusal, and a client with extended headers must not ask by it.
+    const chosen = name === undefined || this.#extendedHeaders ? undefined : findExport(this.#exports, name);
     if (chosen === undefined) {
       this.#close();
       return;
@@ -197,7 +200,7 @@ export class Negotiation<E extends NbdExport> {
     const zeroes = (this.#clientFlags! & wire.FLAG_NO_ZEROES) === 0 ? EXPORT_NAME_ZEROES : 0;
     const answer = new Uint8Array(10 + zeroes);
     wire.writeU64(answer, 0, chosen.sizeBytes);
-    writeU16(answer, 8, transmissionFlags(chosen, this.#structuredReplies));
+    writeU16(answer, 8, transmissionFlags(chosen, this.#formOf(chosen)));
     this.#send(answer);
     this.#begin(chosen);
   }
@@ -210,6 +213,20 @@ export class Negotiation<E extends NbdExport> {
     } else {
       this.#reply(wire.OPT_STARTTLS, wire.REP_ACK);
       this.#state = 'starttls';
+    }
+  }
+
+  /** Extended headers bring replies in chunks with them, and there is no way back. */
+  #chooseHeaders(code: number, data: Uint8Array): void {
+    const isExtended = code === wire.OPT_EXTENDED_HEADERS;
+    if (data.length > 0) {
+      this.#reply(code, wire.REP_ERR_INVALID);
+    } else if (!isExtended && this.#extendedHeaders) {
+      this.#reply(code, wire.REP_ERR_EXT_HEADER_REQD);
+    } else {
+      this.#structuredReplies = true;
+      this.#extendedHeaders = isExtended;
+      this.#reply(code, wire.REP_ACK);
     }
   }
 
@@ -237,7 +254,7 @@ export class Negotiation<E extends NbdExport> {
       this.#reply(code, wire.REP_ERR_UNKNOWN);
       return;
     }
-    this.#reply(code, wire.REP_INFO, exportInfo(found, this.#structuredReplies));
+    this.#reply(code, wire.REP_INFO, exportInfo(found, this.#formOf(found)));
     this.#reply(code, wire.REP_INFO, blockSizeInfo(found));
     if (asked.includes(wire.INFO_NAME)) this.#reply(code, wire.REP_INFO, textInfo(wire.INFO_NAME, found.name));
     if (asked.includes(wire.INFO_DESCRIPTION) && found.description !== '') {
@@ -285,11 +302,11 @@ export class Negotiation<E extends NbdExport> {
 
 const encoder = new TextEncoder();
 
-function exportInfo(found: NbdExport, structuredReplies: boolean): Uint8Array {
+function exportInfo(found: NbdExport, form: AgreedForm): Uint8Array {
   const info = new Uint8Array(12);
   writeU16(info, 0, wire.INFO_EXPORT);
   wire.writeU64(info, 2, found.sizeBytes);
-  writeU16(info, 10, transmissionFlags(found, structuredReplies));
+  writeU16(info, 10, transmissionFlags(found, form));
   return info;
 }
 

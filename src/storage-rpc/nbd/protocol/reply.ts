@@ -5,61 +5,87 @@ import { BLOCK_ERRNOS, type BlockErrno, type BlockExtent, EXTENTS_MAX } from '..
 import { ALLOCATION_CONTEXT_ID } from './meta-context.js';
 import * as wire from './wire.js';
 
-/** Success without data, or failure, in the form every client understands. Not for READ once replies are structured. */
-export function simpleReply(cookie: Uint8Array, errno?: BlockErrno): Uint8Array {
+/**
+ * Success without data, or failure, in the form every client understands. Not for READ once replies are structured. `echo` of a request with an
+ * extended header is longer, and has every reply take that form.
+ */
+export function shortReply(echo: Uint8Array, errno?: BlockErrno): Uint8Array {
+  if (isExtended(echo)) return errno === undefined ? chunk(wire.REPLY_TYPE_NONE, echo, 0) : errorReply(echo, errno, '');
   const bytes = new Uint8Array(wire.SIMPLE_REPLY_BYTES);
   writeU32(bytes, 0, wire.SIMPLE_REPLY_MAGIC);
   writeU32(bytes, 4, errno === undefined ? 0 : BLOCK_ERRNOS[errno]);
-  bytes.set(cookie, 8);
+  bytes.set(echo, 8);
   return bytes;
 }
 
 /** Failure, with words for people. */
-export function errorReply(cookie: Uint8Array, errno: BlockErrno, message: string): Uint8Array {
+export function errorReply(echo: Uint8Array, errno: BlockErrno, message: string): Uint8Array {
   const text = new TextEncoder().encode(message).subarray(0, wire.STRING_BYTES_MAX);
-  const bytes = chunk(wire.REPLY_TYPE_ERROR, cookie, 6 + text.length);
-  writeU32(bytes, wire.CHUNK_HEADER_BYTES, BLOCK_ERRNOS[errno]);
-  writeU16(bytes, wire.CHUNK_HEADER_BYTES + 4, text.length);
-  bytes.set(text, wire.CHUNK_HEADER_BYTES + 6);
+  const bytes = chunk(wire.REPLY_TYPE_ERROR, echo, 6 + text.length);
+  const at = headerBytes(echo);
+  writeU32(bytes, at, BLOCK_ERRNOS[errno]);
+  writeU16(bytes, at + 4, text.length);
+  bytes.set(text, at + 6);
   return bytes;
 }
 
 /** The data of a READ as structured reply; a hole where it is all zeros. */
-export function readReply(cookie: Uint8Array, offset: number, data: Uint8Array): readonly Uint8Array[] {
-  if (data.length === 0) return [chunk(wire.REPLY_TYPE_NONE, cookie, 0)];
+export function readReply(echo: Uint8Array, offset: number, data: Uint8Array): readonly Uint8Array[] {
+  if (data.length === 0) return [chunk(wire.REPLY_TYPE_NONE, echo, 0)];
+  const at = headerBytes(echo);
   if (isZero(data)) {
-    const hole = chunk(wire.REPLY_TYPE_OFFSET_HOLE, cookie, 12);
-    wire.writeU64(hole, wire.CHUNK_HEADER_BYTES, offset);
-    writeU32(hole, wire.CHUNK_HEADER_BYTES + 8, data.length);
+    const hole = chunk(wire.REPLY_TYPE_OFFSET_HOLE, echo, 12);
+    wire.writeU64(hole, at, offset);
+    writeU32(hole, at + 8, data.length);
     return [hole];
   }
-  const header = chunk(wire.REPLY_TYPE_OFFSET_DATA, cookie, 8, data.length);
-  wire.writeU64(header, wire.CHUNK_HEADER_BYTES, offset);
+  const header = chunk(wire.REPLY_TYPE_OFFSET_DATA, echo, 8, data.length);
+  wire.writeU64(header, at, offset);
   return [header, data];
 }
 
 /** The answer to BLOCK_STATUS, at least one extent, cut off at {@link EXTENTS_MAX}. */
-export function blockStatusReply(cookie: Uint8Array, extents: readonly BlockExtent[]): Uint8Array {
+export function blockStatusReply(echo: Uint8Array, extents: readonly BlockExtent[]): Uint8Array {
   const shown = extents.slice(0, EXTENTS_MAX);
-  const bytes = chunk(wire.REPLY_TYPE_BLOCK_STATUS, cookie, 4 + 8 * shown.length);
-  writeU32(bytes, wire.CHUNK_HEADER_BYTES, ALLOCATION_CONTEXT_ID);
-  shown.forEach(({ lengthBytes, hole, zero }, i) => {
-    const at = wire.CHUNK_HEADER_BYTES + 4 + 8 * i;
-    writeU32(bytes, at, lengthBytes);
-    writeU32(bytes, at + 4, (hole ? wire.STATE_HOLE : 0) | (zero ? wire.STATE_ZERO : 0));
+  const flagsOf = ({ hole, zero }: BlockExtent) => (hole ? wire.STATE_HOLE : 0) | (zero ? wire.STATE_ZERO : 0);
+  const start = headerBytes(echo);
+  if (isExtended(echo)) {
+    const bytes = chunk(wire.REPLY_TYPE_BLOCK_STATUS_EXT, echo, 8 + 16 * shown.length);
+    writeU32(bytes, start, ALLOCATION_CONTEXT_ID);
+    writeU32(bytes, start + 4, shown.length);
+    shown.forEach((extent, i) => {
+      wire.writeU64(bytes, start + 8 + 16 * i, extent.lengthBytes);
+      wire.writeU64(bytes, start + 16 + 16 * i, flagsOf(extent));
+    });
+    return bytes;
+  }
+  const bytes = chunk(wire.REPLY_TYPE_BLOCK_STATUS, echo, 4 + 8 * shown.length);
+  writeU32(bytes, start, ALLOCATION_CONTEXT_ID);
+  shown.forEach((extent, i) => {
+    writeU32(bytes, start + 4 + 8 * i, extent.lengthBytes);
+    writeU32(bytes, start + 8 + 8 * i, flagsOf(extent));
   });
   return bytes;
 }
 
 /** A chunk that is the whole reply, with `room` bytes behind its header; `more` are sent apart. */
-function chunk(type: number, cookie: Uint8Array, room: number, more = 0): Uint8Array {
-  const bytes = new Uint8Array(wire.CHUNK_HEADER_BYTES + room);
-  writeU32(bytes, 0, wire.STRUCTURED_REPLY_MAGIC);
+function chunk(type: number, echo: Uint8Array, room: number, more = 0): Uint8Array {
+  const start = headerBytes(echo);
+  const bytes = new Uint8Array(start + room);
+  writeU32(bytes, 0, isExtended(echo) ? wire.EXTENDED_REPLY_MAGIC : wire.STRUCTURED_REPLY_MAGIC);
   writeU16(bytes, 4, wire.REPLY_FLAG_DONE);
   writeU16(bytes, 6, type);
-  bytes.set(cookie, 8);
-  writeU32(bytes, 16, room + more);
+  bytes.set(echo, 8);
+  writeU32(bytes, start - 4, room + more); // The low half, where it has 8 bytes.
   return bytes;
+}
+
+function isExtended(echo: Uint8Array): boolean {
+  return echo.length === wire.EXTENDED_ECHO_BYTES;
+}
+
+function headerBytes(echo: Uint8Array): number {
+  return isExtended(echo) ? wire.EXTENDED_CHUNK_HEADER_BYTES : wire.CHUNK_HEADER_BYTES;
 }
 
 const ZEROS = new Uint8Array(64 * 1024);

@@ -27,7 +27,8 @@ export interface ServerSessionOptions {
 export class ServerSession<E extends NbdExport> {
   readonly #input: ByteQueue;
   readonly #negotiation: Negotiation<E>;
-  readonly #requests: RequestReader;
+  readonly #allocate: ((bytes: number) => Uint8Array) | undefined;
+  #requests: RequestReader | undefined;
   #agreement: Agreement<E> | undefined;
 
   /** `send` is called at once with the greeting, and later with every answer of the handshake. */
@@ -37,7 +38,7 @@ export class ServerSession<E extends NbdExport> {
     { allocate, tls = 'off' }: ServerSessionOptions = {},
   ) {
     this.#input = new ByteQueue(allocate);
-    this.#requests = new RequestReader(allocate);
+    this.#allocate = allocate;
     this.#negotiation = new Negotiation(exports, send, tls);
   }
 
@@ -65,9 +66,10 @@ export class ServerSession<E extends NbdExport> {
       if (state === 'starttls') return this.#input.length > 0 ? 'close' : state;
       if (state === 'close') return state;
       this.#agreement = this.#negotiation.agreement;
+      this.#requests = new RequestReader(this.#agreement.extendedHeaders, this.#allocate);
     }
-    const request = this.#requests.header(this.#input);
-    if (request === 'bad-magic') return 'close';
+    const request = this.#requests!.header(this.#input);
+    if (request === 'broken') return 'close';
     return request?.type === CMD_DISC ? 'finish' : request;
   }
 
@@ -78,6 +80,6 @@ export class ServerSession<E extends NbdExport> {
 
   /** The request that is upcoming, with all its data; undefined where more input is needed. */
   next(): NbdRequest | undefined {
-    return this.#requests.next(this.#input);
+    return this.#requests!.next(this.#input);
   }
 }

@@ -14,10 +14,14 @@ export const IHAVEOPT = [0x49484156, 0x454f5054] as const;
 export const OPTION_REPLY_MAGIC = [0x0003e889, 0x045565a9] as const;
 /** Before each request. */
 export const REQUEST_MAGIC = 0x25609513;
+/** Before each request with an extended header. */
+export const EXTENDED_REQUEST_MAGIC = 0x21e41c71;
 /** Before each simple reply. */
 export const SIMPLE_REPLY_MAGIC = 0x67446698;
 /** Before each chunk of a structured reply. */
 export const STRUCTURED_REPLY_MAGIC = 0x668e33ef;
+/** Before each chunk of a reply with an extended header. */
+export const EXTENDED_REPLY_MAGIC = 0x6e8a278c;
 
 /** Handshake flag, the same bit both ways: options that are not known are answered. */
 export const FLAG_FIXED_NEWSTYLE = 1;
@@ -42,6 +46,8 @@ export const OPT_STRUCTURED_REPLY = 8;
 export const OPT_LIST_META_CONTEXT = 9;
 /** Option: which contexts BLOCK_STATUS tells of. */
 export const OPT_SET_META_CONTEXT = 10;
+/** Option: headers with lengths of 64 bits, and replies in chunks, from now on. */
+export const OPT_EXTENDED_HEADERS = 11;
 
 /** Reply to an option: done. */
 export const REP_ACK = 1;
@@ -63,6 +69,8 @@ export const REP_ERR_TLS_REQD = 0x80000005;
 export const REP_ERR_UNKNOWN = 0x80000006;
 /** The option is too long. */
 export const REP_ERR_TOO_BIG = 0x80000009;
+/** Extended headers were agreed on, or would have to be. */
+export const REP_ERR_EXT_HEADER_REQD = 0x8000000a;
 
 /** Size and transmission flags. */
 export const INFO_EXPORT = 0;
@@ -89,6 +97,12 @@ export const SEND_WRITE_ZEROES = 64;
 export const SEND_DF = 128;
 /** Transmission flag: a flush on one connection holds for all. */
 export const CAN_MULTI_CONN = 256;
+/** Transmission flag: CACHE is known. */
+export const SEND_CACHE = 1024;
+/** Transmission flag: WRITE_ZEROES can be asked to refuse rather than write zeros one by one. */
+export const SEND_FAST_ZERO = 2048;
+/** Transmission flag: BLOCK_STATUS may name the contexts it is about. */
+export const BLOCK_STATUS_PAYLOAD = 4096;
 
 /** Request: read a range. */
 export const CMD_READ = 0;
@@ -100,6 +114,8 @@ export const CMD_DISC = 2;
 export const CMD_FLUSH = 3;
 /** Request: the range is no longer needed. */
 export const CMD_TRIM = 4;
+/** Request: the range will be read soon. */
+export const CMD_CACHE = 5;
 /** Request: the range reads as zeros. */
 export const CMD_WRITE_ZEROES = 6;
 /** Request: where data, holes and zeros are. */
@@ -113,6 +129,10 @@ export const CMD_FLAG_NO_HOLE = 2;
 export const CMD_FLAG_DF = 4;
 /** Of BLOCK_STATUS: one extent. */
 export const CMD_FLAG_REQ_ONE = 8;
+/** Of WRITE_ZEROES: only if that is faster than to write zeros. */
+export const CMD_FLAG_FAST_ZERO = 16;
+/** With extended headers: the length is that of the data that follow. */
+export const CMD_FLAG_PAYLOAD_LEN = 32;
 
 /** The last chunk of a reply. */
 export const REPLY_FLAG_DONE = 1;
@@ -124,6 +144,8 @@ export const REPLY_TYPE_OFFSET_DATA = 1;
 export const REPLY_TYPE_OFFSET_HOLE = 2;
 /** Chunk: extents. */
 export const REPLY_TYPE_BLOCK_STATUS = 5;
+/** Chunk: extents with lengths of 64 bits. */
+export const REPLY_TYPE_BLOCK_STATUS_EXT = 6;
 /** Chunk: the request failed. */
 export const REPLY_TYPE_ERROR = 0x8001;
 /** Types from here on are errors. */
@@ -138,16 +160,22 @@ export const BASE_ALLOCATION = 'base:allocation';
 
 /** Header of a request. */
 export const REQUEST_BYTES = 28;
+/** Extended header of a request. */
+export const EXTENDED_REQUEST_BYTES = 32;
 /** Header of a simple reply. */
 export const SIMPLE_REPLY_BYTES = 16;
 /** What stands before the payload of a chunk. */
 export const CHUNK_HEADER_BYTES = 20;
+/** The same with extended headers. */
+export const EXTENDED_CHUNK_HEADER_BYTES = 32;
 /** What stands before the data of an option. */
 export const OPTION_HEADER_BYTES = 16;
 /** Header of a reply to an option. */
 export const OPTION_REPLY_HEADER_BYTES = 20;
-/** What names a request in its reply. */
+/** What names a request in its reply, */
 export const COOKIE_BYTES = 8;
+/** and with the offset behind it, as in extended headers. */
+export const EXTENDED_ECHO_BYTES = 16;
 /** Strings of the handshake. */
 export const STRING_BYTES_MAX = 4096;
 /** A client that was told nothing else may send or ask for so much in one request. */

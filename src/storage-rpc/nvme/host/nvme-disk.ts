@@ -66,7 +66,9 @@ export class NvmeDisk implements BlockDevice {
 
   async writeZeroes(offset: number, length: number, options: WriteZeroesOptions = {}): Promise<void> {
     checkRange(this, offset, length, 'ENOSPC');
-    const { fua = false, noHole = false } = options;
+    const { fua = false, noHole = false, fast = false } = options;
+    // A target does not say what its Write Zeroes takes.
+    if (fast) throw new BlockDeviceError('ENOTSUP', 'a namespace does not say what is fast');
     const flags = (fua ? FUA : 0) | (noHole ? 0 : DEALLOCATE);
     const isDone = await this.#whereSupported(HAS_WRITE_ZEROES, () =>
       this.#inParts(offset, length, BLOCKS_MAX * this.blockBytes, (at, bytes) =>
