@@ -1,7 +1,7 @@
 /** Certificates for tests, made by the openssl of the system. */
 
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Whether there is an openssl. */
@@ -30,6 +30,29 @@ export function makeCertificates(folder: string): void {
     );
   sign('server', 'DNS:localhost,IP:127.0.0.1', 'serverAuth');
   sign('client', 'DNS:client', 'clientAuth');
+}
+
+/** Has the authority withdraw the certificate of the client: `ca-crl.pem`. */
+export function withdrawClient(folder: string): void {
+  const settings = [
+    '[ca]',
+    'default_ca=c',
+    '[c]',
+    'database=index',
+    'crlnumber=number',
+    'default_md=sha256',
+    'default_crl_days=2',
+  ];
+  writeFileSync(join(folder, 'ca.conf'), settings.join('\n'));
+  writeFileSync(join(folder, 'index'), '');
+  writeFileSync(join(folder, 'number'), '01\n');
+  const ca = ['ca', '-config', 'ca.conf', '-keyfile', 'ca-key.pem', '-cert', 'ca-cert.pem'];
+  for (const what of [
+    ['-revoke', 'client-cert.pem'],
+    ['-gencrl', '-out', 'ca-crl.pem'],
+  ]) {
+    execFileSync('openssl', [...ca, ...what], { cwd: folder, stdio: 'ignore' });
+  }
 }
 
 /** A folder with some of the files of another one. */

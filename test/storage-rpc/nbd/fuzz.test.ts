@@ -15,6 +15,8 @@ import { CMD, extendedRequest, goData, metaData, OPT, option, request, u16, u32,
 const SIZE = 1 << 20;
 const EXPORTS = [{ name: 'disk0', description: 'fuzzed', sizeBytes: SIZE, blockBytes: 1 }];
 const MESSAGES = 40_000;
+const ERR_INVALID = 0x80000003;
+const ERR_TLS_REQD = 0x80000005;
 /** What a client may make the server keep: one WRITE. */
 const KEPT_BYTES_MAX = (32 << 20) + (1 << 17);
 
@@ -132,6 +134,28 @@ test(`${MESSAGES} messages, many of them wrong: the server keeps its head, howev
   // The fuzzer reaches the transmission phase, and the server gives up on some.
   expect(requests).toBeGreaterThan(MESSAGES / 10);
   expect(closed).toBeGreaterThan(MESSAGES / 1000);
+}, 60_000);
+
+test(`${MESSAGES / 2} messages without STARTTLS: a server that requires TLS tells nothing, and takes no request`, () => {
+  const dice = new Dice(new SeededRandom(4).stream('nbd'));
+  const told = new Map<number, number>();
+  for (let messages = 0; messages < MESSAGES / 2; ) {
+    const client = stream(dice);
+    messages += client.messages;
+    const answers: Buffer[] = [];
+    const session = new ServerSession(EXPORTS, (answer) => answers.push(Buffer.from(answer)), { tls: 'required' });
+    session.push(client.bytes);
+    expect(['starttls', 'close', undefined]).toContain(session.upcoming());
+    expect(session.agreement).toBe(undefined);
+    for (const answer of answers.slice(1)) {
+      const code = answer.readUInt32BE(8);
+      const type = answer.readUInt32BE(12);
+      const isHeard = code === OPT.STARTTLS || code === OPT.ABORT;
+      expect(isHeard ? [1, ERR_INVALID] : [ERR_TLS_REQD]).toContain(type);
+      told.set(type, (told.get(type) ?? 0) + 1);
+    }
+  }
+  expect(told.get(ERR_TLS_REQD)).toBeGreaterThan(MESSAGES / 100);
 }, 60_000);
 
 const REMOTE = {

@@ -10,7 +10,7 @@ import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import { NbdDevice } from '../../../src/storage-rpc/nbd/nbd-device.js';
 import { NbdServer } from '../../../src/storage-rpc/nbd/server.js';
 import type { NbdTlsOptions } from '../../../src/storage-rpc/nbd/tls/server-tls.js';
-import { copyCertificates, hasOpenssl, makeCertificates } from '../../support/certificates.js';
+import { copyCertificates, hasOpenssl, makeCertificates, withdrawClient } from '../../support/certificates.js';
 import { eventually } from '../../support/eventually.js';
 import { ServedDisk } from './nbd-pair.js';
 import { CMD, goData, metaData, OPT, option, RawClient, request, u16, u32, u64 } from './raw-client.js';
@@ -260,6 +260,23 @@ describe.skipIf(!hasOpenssl())('certificates', () => {
     }
     await eventually(() => disk.server.counters.tlsFailures === 2);
     expect(disk.server.counters.tlsSessions).toBe(1);
+  });
+
+  test('a certificate that was withdrawn is refused', async () => {
+    const withdrawn = join(folder, 'withdrawn');
+    makeCertificates(withdrawn);
+    await serve({ certificates: withdrawn, verifyPeer: true });
+    await isUsable(await open('nbds+unix://', `&tls-certificates=${withdrawn}`));
+    for (const device of devices.splice(0)) await device.close();
+    await disk.close();
+    const client = join(folder, 'withdrawn-client');
+    copyCertificates(withdrawn, client, 'ca-cert.pem', 'client-cert.pem', 'client-key.pem');
+    withdrawClient(withdrawn);
+    await serve({ certificates: withdrawn, verifyPeer: true });
+    await expect(open('nbds+unix://', `&tls-certificates=${client}`)).rejects.toMatchObject({
+      code: 'ERR_ROCE_CONNECT',
+    });
+    expect(disk.server.counters).toMatchObject({ tlsSessions: 0, tlsFailures: 1 });
   });
 
   test('a certificate is no substitute for the key that our client expects', async () => {

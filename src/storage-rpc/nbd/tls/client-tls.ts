@@ -46,10 +46,12 @@ export function connectTls(socket: Socket, credentials: ConnectionOptions): Prom
   return new Promise((resolve, reject) => {
     const fail = (why: string, cause?: Error) =>
       reject(new RoceError('ERR_ROCE_CONNECT', `no TLS with the NBD server: ${why}`, undefined, { cause }));
+    const onError = (error: Error) => fail(error.message, error);
+    const onClose = () => fail('it closed the connection');
     const secure = connect({ ...credentials, socket }, () => {
-      secure.removeAllListeners('error').removeAllListeners('close');
+      secure.off('error', onError).off('close', onClose);
       resolve(secure);
     });
-    secure.once('error', (error) => fail(error.message, error)).once('close', () => fail('it closed the connection'));
+    secure.once('error', onError).once('close', onClose);
   });
 }
