@@ -3,16 +3,23 @@
 import { ruleOf } from './catalogue.js';
 import type { Finding, RuleResult } from './ledger.js';
 
-/** The document as text. `path`: the capture. */
-export function junitReport(results: readonly RuleResult[], findings: readonly Finding[], path: string): string {
-  const cases = results.map((result) => testCase(result, findings));
-  const failures = results.filter(({ verdict }) => verdict === 'violation').length;
-  const skipped = results.filter(({ verdict }) => verdict === 'cannot tell' || verdict === 'not seen').length;
-  const counts = `tests="${results.length}" failures="${failures}" errors="0" skipped="${skipped}"`;
+/** Test cases as XML, and how many of them failed or were skipped. */
+export interface JunitCases {
+  /** Elements `testcase`, indented by four. */
+  readonly cases: readonly string[];
+  /** Those with a failure. */
+  readonly failures: number;
+  /** Those without a verdict. */
+  readonly skipped: number;
+}
+
+/** A document with one suite, as text. */
+export function junitDocument(suite: string, { cases, failures, skipped }: JunitCases): string {
+  const counts = `tests="${cases.length}" failures="${failures}" errors="0" skipped="${skipped}"`;
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     `<testsuites ${counts}>`,
-    `  <testsuite name="${escaped(path)}" ${counts}>`,
+    `  <testsuite name="${xmlText(suite)}" ${counts}>`,
     ...cases,
     '  </testsuite>',
     '</testsuites>',
@@ -20,17 +27,27 @@ export function junitReport(results: readonly RuleResult[], findings: readonly F
   ].join('\n');
 }
 
+/** The document as text. `path`: the capture. */
+export function junitReport(results: readonly RuleResult[], findings: readonly Finding[], path: string): string {
+  return junitDocument(path, {
+    cases: results.map((result) => testCase(result, findings)),
+    failures: results.filter(({ verdict }) => verdict === 'violation').length,
+    skipped: results.filter(({ verdict }) => verdict === 'cannot tell' || verdict === 'not seen').length,
+  });
+}
+
 function testCase({ rule, verdict, passed }: RuleResult, findings: readonly Finding[]): string {
   const { title, severity } = ruleOf(rule)!;
-  const head = `    <testcase classname="rocev2 audit" name="${rule} ${escaped(title)}"`;
+  const head = `    <testcase classname="rocev2 audit" name="${rule} ${xmlText(title)}"`;
   if (verdict === 'pass') return `${head} assertions="${passed}"/>`;
   if (verdict !== 'violation') return `${head}>\n      <skipped message="${verdict}"/>\n    </testcase>`;
   const lines = findings
     .filter((finding) => finding.rule === rule && finding.verdict === 'violation')
-    .map(({ packets, flow, text }) => escaped(`packets ${packets.join(', ')}: ${flow}: ${text}`));
-  return `${head}>\n      <failure type="${severity}" message="${escaped(title)}">${lines.join('\n')}</failure>\n    </testcase>`;
+    .map(({ packets, flow, text }) => xmlText(`packets ${packets.join(', ')}: ${flow}: ${text}`));
+  return `${head}>\n      <failure type="${severity}" message="${xmlText(title)}">${lines.join('\n')}</failure>\n    </testcase>`;
 }
 
-function escaped(text: string): string {
+/** Text as it stands in an element or an attribute. */
+export function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

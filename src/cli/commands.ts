@@ -56,6 +56,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/audit.js'),
   },
   {
+    name: 'conform',
+    summary: 'play a peer against a target, and judge its answers by the rules of the specification',
+    load: () => import('./commands/conform.js'),
+  },
+  {
     name: 'info',
     summary: 'what this machine has for RDMA: addresses, sockets, checksums, limits',
     load: () => import('./commands/info.js'),

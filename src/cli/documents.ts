@@ -8,6 +8,7 @@ import type { CaptureDamage } from '../capture/capture-reader.js';
 import type { DecodedPacket } from '../capture/decoded-packet.js';
 import type { FlowEvent, FlowSummary } from '../capture/flow-tracker.js';
 import type { TraceRecord } from '../capture/trace-reader.js';
+import type { Need } from '../conform/step.js';
 import type { LiveSwitchPortCounters } from '../driver/live-switch.js';
 import type { Diagnosis } from '../estats/diagnosis.js';
 import type { Dump } from '../estats/dump-log.js';
@@ -23,6 +24,8 @@ import type { ControllerIdentity, NamespaceIdentity } from '../storage-rpc/nvme/
 import type { SkServerCounters } from '../storage-rpc/sk/server-counters.js';
 import type { BufferPools } from '../switch/buffer-policy.js';
 import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
+import type { ConformRunResult } from './conform/run.js';
+import type { ConformServeResult } from './conform/serve.js';
 import type { VerifiedOperations } from './demo/verified-operations.js';
 import type { BenchRow } from './disk/bench-run.js';
 import type { DiskServer } from './disk/disk-control.js';
@@ -44,6 +47,24 @@ export interface AuditResult extends AuditReport {
   readonly file: string;
   /** Where and why reading ended before the end of the file. */
   readonly damage?: CaptureDamage;
+}
+
+/** A case of `conform list --json`. */
+export interface ListedCase {
+  /** Its name: subject and variant. */
+  readonly name: string;
+  /** The rules that it judges. */
+  readonly rules: readonly number[];
+  /** What it is about. */
+  readonly about: string;
+  /** What it needs beyond a connection. */
+  readonly needs: readonly Need[];
+}
+
+/** The fields of `conform list --json`. */
+export interface ConformListResult {
+  /** All cases, in the order in which they are run. */
+  readonly cases: readonly ListedCase[];
 }
 
 /** The fields of `doctor --json`. */
@@ -415,6 +436,12 @@ export interface Results {
   readonly decode: DecodeSummary;
   /** `rocev2 audit`. */
   readonly audit: AuditResult;
+  /** `rocev2 conform serve`. */
+  readonly 'conform-serve': ConformServeResult;
+  /** `rocev2 conform run`. */
+  readonly 'conform-run': ConformRunResult;
+  /** `rocev2 conform list`. */
+  readonly 'conform-list': ConformListResult;
   /** `rocev2 info`. */
   readonly info: HostReport;
   /** `rocev2 doctor`. */

@@ -1,0 +1,132 @@
+/** `rocev2 conform`: plays a peer against a target, and judges what it answers by the rules of the specification. */
+
+import type { Command } from 'commander';
+import { ruleOf } from '../../audit/catalogue.js';
+import { CASES } from '../../conform/cases.js';
+import { caseListOption } from '../conform/case-list.js';
+import { type ConformRunOptions, runConform } from '../conform/run.js';
+import { type ConformServeOptions, runConformServe } from '../conform/serve.js';
+import { frameOption } from '../frame-wire.js';
+import {
+  addressOption,
+  countOption,
+  mtuOption,
+  optionWithDefault,
+  portOption,
+  positiveDurationOption,
+} from '../options.js';
+import { type CliIo, Output } from '../output.js';
+
+/** Default rdma_cm port of a target. */
+const CONFORM_PORT = 18526;
+
+/** Adds `rocev2 conform` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  const conform = program
+    .command('conform')
+    .description('Play a peer against a target, and judge what it answers by the rules of the specification.')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 conform serve --bind 127.0.0.2
+  rocev2 conform run 127.0.0.2 --bind 127.0.0.1
+  rocev2 conform list
+  rocev2 conform help run                         # the options of a command`,
+    );
+  addServe(conform, io);
+  addRun(conform, io);
+  conform
+    .command('list')
+    .description('List the cases, their rules, and what each is about.')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExamples:\n  rocev2 conform list\n  rocev2 conform list --json')
+    .action((options: { json?: true }) => listCases(new Output(io, options.json === true)));
+}
+
+function addServe(conform: Command, io: CliIo): void {
+  conform
+    .command('serve')
+    .description('Be a target: offer memory and receives to a tester until Ctrl-C.')
+    .requiredOption('--bind <address>', 'RoCE address of this side', addressOption)
+    .option('--port <port>', 'rdma_cm port', portOption, CONFORM_PORT)
+    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
+    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
+    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .option('--json', 'print one JSON document at the end')
+    .addHelpText(
+      'after',
+      `
+One tester at a time. Whoever connects may write to the memory of the target,
+which holds nothing else.
+
+Examples:
+  rocev2 conform serve --bind 10.0.0.2
+  rocev2 conform serve --bind 127.0.0.2 --port 7171`,
+    )
+    .action((options: ConformServeOptions & { json?: true }) =>
+      runConformServe(options, new Output(io, options.json === true)),
+    );
+}
+
+function addRun(conform: Command, io: CliIo): void {
+  conform
+    .command('run')
+    .description('Test a target: send each case, and compare what comes back with what has to.')
+    .argument('<host>', 'name or address of the target')
+    .option('--port <port>', 'rdma_cm port of the target', portOption, CONFORM_PORT)
+    .option('--any-service', 'also test a service that is no rocev2 conform serve: its cases need only a connection')
+    .option('--only <list>', 'cases by rule, name or subject, such as 12,24-29,gap', caseListOption)
+    .option('--mtu <bytes>', 'path MTU of the connections', mtuOption, 256)
+    .addOption(optionWithDefault('--timeout <time>', 'how long an answer may take', positiveDurationOption, '500ms'))
+    .addOption(
+      optionWithDefault('--quiet <time>', 'how long to wait where no answer may come', positiveDurationOption, '50ms'),
+    )
+    .option('--strict', 'broken rules of level should end with exit code 4, too')
+    .option('--bind <address>', 'RoCE address of this side (default: from the routing table)', addressOption)
+    .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
+    .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
+    .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .option('--pcap <file>', 'write all packets of the test to this pcapng file')
+    .option('--junit <file>', 'write the results as JUnit XML, one test case each')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+The tester sends malformed and forbidden packets on connections of its own, at
+most some dozen a case. A target consents by running rocev2 conform serve; test
+other services (--any-service) only where you may.
+
+Exit code 3: no connection. Exit code 4: a rule of level must is broken.
+
+Examples:
+  rocev2 conform run 10.0.0.2
+  rocev2 conform run 10.0.0.2 --only 24-29,gap --pcap lengths.pcapng
+  rocev2 conform run 10.0.0.2 --port 7174 --any-service     # rping -s -P there`,
+    )
+    .action((host: string, options: ConformRunOptions & { json?: true }) =>
+      runConform(host, options, new Output(io, options.json === true)),
+    );
+}
+
+function listCases(output: Output): void {
+  output.table(
+    [
+      { title: 'Rule', align: 'right' },
+      { title: 'Level', align: 'left' },
+      { title: 'Case', align: 'left' },
+      { title: 'Needs', align: 'left' },
+      { title: 'What it is about', align: 'left' },
+    ],
+    CASES.map(({ name, rules, about, needs = [] }) => [
+      rules.join(','),
+      ruleOf(rules[0])!.severity,
+      name,
+      needs.join(', '),
+      about,
+    ]),
+  );
+  output.document('conform-list', {
+    cases: CASES.map(({ name, rules, about, needs = [] }) => ({ name, rules, about, needs })),
+  });
+}

@@ -1,0 +1,35 @@
+/** `--only 12,24-29,gap`: which cases are run. */
+
+import { CASES, TESTED_RULES } from '../../conform/cases.js';
+import type { TestCase } from '../../conform/step.js';
+import { namesHint } from '../../core/did-you-mean.js';
+import { RoceError } from '../../core/errors.js';
+import { textOption } from '../options.js';
+
+const SUBJECTS: readonly string[] = [...new Set(CASES.map(({ name }) => name.split('/')[0]))];
+
+/** Cases by numbers and ranges of rules, by names, and by subjects (what stands before the slash). Refuses what finds no case. */
+export const caseListOption = textOption((text): readonly TestCase[] => {
+  const wanted = text.split(',').map((item) => matcher(item.trim()));
+  return CASES.filter((testCase) => wanted.some((matches) => matches(testCase)));
+});
+
+function matcher(item: string): (testCase: TestCase) => boolean {
+  const range = /^(\d+)(?:-(\d+))?$/.exec(item);
+  if (range !== null) {
+    const first = Number(range[1]);
+    const last = Number(range[2] ?? range[1]);
+    if (TESTED_RULES.some((rule) => rule >= first && rule <= last)) {
+      return ({ rules }) => rules.some((rule) => rule >= first && rule <= last);
+    }
+    throw new RoceError(
+      'ERR_ROCE_UNKNOWN_NAME',
+      `there is no case for rule ${item}`,
+      'rocev2 conform list has them all',
+    );
+  }
+  const matches = ({ name }: TestCase) => name === item || name.startsWith(`${item}/`);
+  if (CASES.some(matches)) return matches;
+  const hint = namesHint(item, item.includes('/') ? CASES.map(({ name }) => name) : SUBJECTS, 'there are');
+  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no case '${item}'`, hint);
+}

@@ -1,0 +1,22 @@
+/** Results of `rocev2 conform run` as JUnit XML: one test case each. What has no verdict is skipped. */
+
+import { junitDocument, xmlText } from '../../audit/junit.js';
+import type { CaseResult } from '../../conform/tester.js';
+
+/** The document as text. `target`: who was tested. */
+export function junitReport(results: readonly CaseResult[], target: string): string {
+  return junitDocument(target, {
+    cases: results.map(testCase),
+    failures: results.filter(({ verdict }) => verdict === 'failed').length,
+    skipped: results.filter(({ verdict }) => verdict === 'cannot tell' || verdict === 'not applicable').length,
+  });
+}
+
+function testCase({ name, rules, about, verdict, severity, text, milliseconds }: CaseResult): string {
+  const title = xmlText(`${name} (rule ${rules.join(', ')}): ${about}`);
+  const head = `    <testcase classname="rocev2 conform" name="${title}" time="${(milliseconds / 1000).toFixed(3)}"`;
+  if (verdict === 'passed') return `${head}/>`;
+  const why = xmlText(text ?? '');
+  if (verdict === 'failed') return `${head}>\n      <failure type="${severity}" message="${why}"/>\n    </testcase>`;
+  return `${head}>\n      <skipped message="${verdict}: ${why}"/>\n    </testcase>`;
+}

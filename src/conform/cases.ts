@@ -1,0 +1,22 @@
+/** All cases, in the order in which they are run. */
+
+import { ACKNOWLEDGEMENT_CASES } from './cases/acknowledgements.js';
+import { CONNECTION_CASES } from './cases/connections.js';
+import { ERROR_CASES } from './cases/errors.js';
+import { FORMAT_CASES } from './cases/format.js';
+import { READ_CASES } from './cases/reads-and-atomics.js';
+import { SEQUENCE_CASES } from './cases/sequences.js';
+import type { TestCase } from './step.js';
+
+/** By subject, and within a subject about in the order of their rules. */
+export const CASES: readonly TestCase[] = [
+  ...FORMAT_CASES,
+  ...SEQUENCE_CASES,
+  ...ACKNOWLEDGEMENT_CASES,
+  ...READ_CASES,
+  ...ERROR_CASES,
+  ...CONNECTION_CASES,
+];
+
+/** The rules that at least one case judges, in order. */
+export const TESTED_RULES: readonly number[] = [...new Set(CASES.flatMap(({ rules }) => rules))].sort((a, b) => a - b);

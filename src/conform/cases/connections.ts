@@ -1,0 +1,43 @@
+/** Cases about connection management. */
+
+import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
+import { ack, type TestCase } from '../step.js';
+import { ping } from './requests.js';
+
+/** In the order of their rules. */
+export const CONNECTION_CASES: readonly TestCase[] = [
+  {
+    name: 'cm/lids',
+    rules: [91],
+    about: 'The REQ has LIDs, which mean nothing over Ethernet.',
+    connect: { lid: 0x1234 },
+    steps: () => [ping(0), ack(0, 1)],
+  },
+  {
+    name: 'cm/lost-rep',
+    rules: [93],
+    about: 'The REQ comes again, as if the REP had been lost. The REP comes again, too.',
+    connect: { rtu: false },
+    steps: () => [{ do: 'repeat', message: 'REQ' }, ping(0), ack(0, 1)],
+  },
+  {
+    name: 'cm/lost-drep',
+    rules: [93],
+    about: 'The DREQ comes again, as if the DREP had been lost. It is answered again.',
+    steps: () => [ping(0), ack(0, 1), { do: 'repeat', message: 'DREQ' }],
+  },
+  {
+    name: 'cm/nobody',
+    rules: [94],
+    about: 'A REQ to a port where nobody listens is refused at once.',
+    refusedWith: REJ_INVALID_SERVICE_ID,
+    steps: () => [],
+  },
+  {
+    name: 'cm/data-before-rtu',
+    rules: [96],
+    about: 'No RTU comes, but a request. It is answered.',
+    connect: { rtu: false },
+    steps: () => [ping(0), ack(0, 1)],
+  },
+];

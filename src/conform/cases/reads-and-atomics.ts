@@ -1,0 +1,157 @@
+/** Cases about READs and atomics: their answers, and what a duplicate gets. */
+
+import { ack, data, type Need, refused, result, type Step, silence, type TestCase } from '../step.js';
+import { add, clear, ping, read, swap, write, writeFirst, writeLast } from './requests.js';
+
+const ATOMICS: readonly Need[] = ['memory', 'atomics'];
+/** A target that remembers more is not asked. */
+const DEPTH_MAX = 64;
+
+/** The memory has two packets of pattern 1. The next PSN is 2. */
+function filled(mtu: number): Step[] {
+  return [writeFirst(0, mtu, 2 * mtu), writeLast(1, mtu, { from: mtu }), ack(1, 1)];
+}
+
+/** In the order of their rules. */
+export const READ_CASES: readonly TestCase[] = [
+  {
+    name: 'read/rest',
+    rules: [65, 64],
+    about: 'The second half of a READ is asked for again, with address, length and PSN moved on.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [
+      ...filled(mtu),
+      read(2, 2 * mtu),
+      data(2, 2 * mtu),
+      read(3, mtu, { place: mtu }),
+      data(3, mtu, 1, { from: mtu }),
+      ping(4),
+      ack(4, 3),
+    ],
+  },
+  {
+    name: 'read/again',
+    rules: [65],
+    about: 'A READ that comes again is answered again, from the memory.',
+    needs: ['memory'],
+    steps: () => [
+      write(0, 8, { seed: 1 }),
+      ack(0, 1),
+      read(1, 8),
+      data(1, 8, 1),
+      write(2, 8, { seed: 2 }),
+      ack(2, 3),
+      read(1, 8),
+      data(1, 8, 2),
+    ],
+  },
+  {
+    name: 'read/again-elsewhere',
+    rules: [65],
+    about: 'A READ that comes again with an address before its own is dropped.',
+    needs: ['memory'],
+    steps: () => [
+      write(0, 16),
+      ack(0, 1),
+      read(1, 8, { place: 8 }),
+      data(1, 8, 1, { from: 8 }),
+      read(1, 8, { place: 0 }),
+      silence,
+      ping(2),
+      ack(2, 3),
+    ],
+  },
+  {
+    name: 'read/empty',
+    rules: [68],
+    about: 'A READ of no bytes is answered, whatever its key.',
+    needs: ['memory'],
+    steps: () => [read(0, 0, { memory: 'wrong key' }), data(0, 0), ping(1), ack(1, 2)],
+  },
+  {
+    name: 'write/empty',
+    rules: [68],
+    about: 'A WRITE of no bytes is taken, whatever its key.',
+    needs: ['memory'],
+    steps: () => [write(0, 0, { memory: 'wrong key' }), ack(0, 1)],
+  },
+  {
+    name: 'atomic/again',
+    rules: [70],
+    about: 'A FETCH_ADD that comes again gets its first result again, and adds nothing.',
+    needs: ATOMICS,
+    steps: () => [
+      clear(0),
+      ack(0, 1),
+      add(1, 5n),
+      result(1, 0n, 2),
+      add(1, 5n),
+      result(1, 0n),
+      add(2, 0n),
+      result(2, 5n, 3),
+    ],
+  },
+  {
+    name: 'atomic/long-ago',
+    rules: [71],
+    about: 'A FETCH_ADD that comes again behind as many others as the target remembers adds nothing.',
+    needs: ATOMICS,
+    steps: ({ depth }) => {
+      const count = Math.min(depth, DEPTH_MAX) + 1;
+      const others = Array.from({ length: count }, (_, i) => [add(2 + i, 1n), result(2 + i, BigInt(5 + i))]).flat();
+      const end = 2 + count;
+      return [
+        clear(0),
+        ack(0, 1),
+        add(1, 5n),
+        result(1, 0n),
+        ...others,
+        add(1, 5n),
+        silence,
+        add(end, 0n),
+        result(end, BigInt(5 + count)),
+      ];
+    },
+  },
+  {
+    name: 'atomic/unaligned',
+    rules: [72],
+    about: 'A FETCH_ADD to an address that is no multiple of 8.',
+    needs: ATOMICS,
+    steps: () => [add(0, 1n, { place: 1 }), refused(0)],
+  },
+  {
+    name: 'atomic/carry',
+    rules: [73],
+    about: 'FETCH_ADD carries from the low half to the high half, and results are big-endian.',
+    needs: ATOMICS,
+    steps: () => [
+      clear(0),
+      ack(0, 1),
+      add(1, 0xffff_ffffn),
+      result(1, 0n),
+      add(2, 0x1_0000_0002n),
+      result(2, 0xffff_ffffn),
+      add(3, 0n),
+      result(3, 0x2_0000_0001n),
+    ],
+  },
+  {
+    name: 'atomic/compare-swap',
+    rules: [73],
+    about: 'COMPARE_SWAP swaps what equals, and leaves what does not.',
+    needs: ATOMICS,
+    steps: () => [
+      clear(0),
+      ack(0, 1),
+      swap(1, 0n, 7n),
+      result(1, 0n),
+      swap(2, 0n, 9n),
+      result(2, 7n),
+      swap(3, 7n, 0x1_0000_0000n),
+      result(3, 7n),
+      add(4, 0n),
+      result(4, 0x1_0000_0000n),
+    ],
+  },
+];

@@ -1,0 +1,179 @@
+/** Cases about the packets of a message: their order, and their lengths. */
+
+import { NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS } from '../../packet/aeth.js';
+import * as op from '../../packet/opcode.js';
+import { ack, type CaseTerms, data, nak, refused, type Step, send, type TestCase } from '../step.js';
+import { read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
+
+/** Longer than a message may be, by one word. */
+const TOO_LONG = 0x8000_0004;
+
+/** A packet of a WRITE or SEND with a whole path MTU. */
+function full(opcode: number, at: number, { mtu }: CaseTerms, length = 3 * mtu): Step {
+  return send(opcode, at, { bytes: mtu, length });
+}
+
+/** A second packet that does not go on with the first one. */
+function mixed(name: string, about: string, first: number, second: number): TestCase {
+  return {
+    name: `order/${name}`,
+    rules: [24],
+    about,
+    needs: ['memory'],
+    steps: (terms) => [
+      send(first, 0, { bytes: terms.mtu, length: 3 * terms.mtu, ackReq: false }),
+      full(second, 1, terms),
+      refused(1),
+    ],
+  };
+}
+
+/** A packet that goes on with a message that never began. */
+function orphan(name: string, about: string, opcode: number): TestCase {
+  return { name: `order/${name}`, rules: [24], about, steps: (terms) => [full(opcode, 0, terms), refused(0)] };
+}
+
+/** In the order of their rules. */
+export const SEQUENCE_CASES: readonly TestCase[] = [
+  orphan('write-middle-alone', 'A WRITE MIDDLE comes without a FIRST.', op.RC_WRITE_MIDDLE),
+  orphan('write-last-alone', 'A WRITE LAST comes without a FIRST.', op.RC_WRITE_LAST),
+  orphan('send-middle-alone', 'A SEND MIDDLE comes without a FIRST.', op.RC_SEND_MIDDLE),
+  orphan('send-last-alone', 'A SEND LAST comes without a FIRST.', op.RC_SEND_LAST),
+  mixed('write-first-first', 'A second WRITE FIRST comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_WRITE_FIRST),
+  mixed('write-first-only', 'A WRITE ONLY comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_WRITE_ONLY),
+  mixed('write-first-send-middle', 'A SEND MIDDLE comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_SEND_MIDDLE),
+  mixed('write-first-send-last', 'A SEND LAST comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_SEND_LAST),
+  mixed('write-first-send-only', 'A SEND ONLY comes inside a WRITE.', op.RC_WRITE_FIRST, op.RC_SEND_ONLY),
+  {
+    name: 'order/write-first-read',
+    rules: [24],
+    about: 'A READ comes inside a WRITE.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu, 3 * mtu), read(1, 8), refused(1)],
+  },
+  {
+    name: 'length/write',
+    rules: [25, 26, 29],
+    about: 'A WRITE of three packets with right lengths is taken, and its data arrive.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [
+      writeFirst(0, mtu, 2 * mtu + 1),
+      writeMiddle(1, mtu, { from: mtu, ackReq: false }),
+      writeLast(2, 1, { from: 2 * mtu }),
+      ack(2, 1),
+      read(3, 2 * mtu + 1),
+      data(3, 2 * mtu + 1),
+    ],
+  },
+  {
+    name: 'length/first-short',
+    rules: [25],
+    about: 'A WRITE FIRST is four bytes shorter than the path MTU.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu - 4, 2 * mtu, { ackReq: true }), refused(0)],
+  },
+  {
+    name: 'length/middle-short',
+    rules: [25],
+    about: 'A WRITE MIDDLE is four bytes shorter than the path MTU.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu, 3 * mtu), writeMiddle(1, mtu - 4), refused(1)],
+  },
+  {
+    name: 'length/middle-long',
+    rules: [25],
+    about: 'A WRITE MIDDLE is four bytes longer than the path MTU.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu, 3 * mtu), writeMiddle(1, mtu + 4), refused(1)],
+  },
+  {
+    name: 'length/last-empty',
+    rules: [26],
+    about: 'A SEND LAST carries nothing.',
+    needs: ['receives'],
+    steps: ({ mtu }) => [
+      send(op.RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }),
+      send(op.RC_SEND_LAST, 1),
+      refused(1),
+    ],
+  },
+  {
+    name: 'length/last-long',
+    rules: [26],
+    about: 'A WRITE LAST is four bytes longer than the path MTU.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu, 2 * mtu + 4), writeLast(1, mtu + 4), refused(1)],
+  },
+  {
+    name: 'length/write-only-long',
+    rules: [27],
+    about: 'A WRITE ONLY is four bytes longer than the path MTU.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [write(0, mtu + 4), refused(0)],
+  },
+  {
+    name: 'length/write-2gib',
+    rules: [28],
+    about: 'A WRITE FIRST announces four bytes more than 2^31.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu, TOO_LONG, { ackReq: true }), nak(0, NAK_INVALID_REQUEST)],
+  },
+  {
+    name: 'length/read-2gib',
+    rules: [28],
+    about: 'A READ asks for four bytes more than 2^31.',
+    needs: ['memory'],
+    steps: () => [read(0, TOO_LONG), nak(0, NAK_INVALID_REQUEST)],
+  },
+  {
+    name: 'length/only-less',
+    rules: [29],
+    about: 'A WRITE ONLY carries four bytes less than its RETH says.',
+    needs: ['memory'],
+    steps: () => [write(0, 8, { length: 12 }), refused(0)],
+  },
+  {
+    name: 'length/only-more',
+    rules: [29],
+    about: 'A WRITE ONLY carries four bytes more than its RETH says.',
+    needs: ['memory'],
+    steps: () => [write(0, 12, { length: 8 }), refused(0)],
+  },
+  {
+    name: 'length/last-less',
+    rules: [29],
+    about: 'A WRITE ends four bytes before its RETH says.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu, mtu + 12), writeLast(1, 8), refused(1)],
+  },
+  {
+    name: 'length/last-more',
+    rules: [29],
+    about: 'A WRITE ends four bytes behind what its RETH says.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [writeFirst(0, mtu, mtu + 8), writeLast(1, 12), refused(1)],
+  },
+  {
+    name: 'length/receive-short',
+    rules: [76],
+    about: 'A SEND of several packets is longer than the receive that it finds.',
+    needs: ['receives'],
+    steps: ({ mtu, offer }) => {
+      const last = Math.ceil(offer!.receiveBytes / mtu);
+      const middle = (at: number) => send(op.RC_SEND_MIDDLE, at, { bytes: mtu, ackReq: false });
+      return [
+        send(op.RC_SEND_FIRST, 0, { bytes: mtu, ackReq: false }),
+        ...Array.from({ length: last - 1 }, (_, i) => middle(i + 1)),
+        send(op.RC_SEND_LAST, last, { bytes: mtu }),
+        refused(last),
+      ];
+    },
+  },
+  {
+    name: 'length/read-too-far',
+    rules: [69],
+    about: 'A READ asks for 2^31 bytes, more than there are. It is refused.',
+    needs: ['memory'],
+    steps: () => [read(0, 0x8000_0000), nak(0, NAK_INVALID_REQUEST, NAK_REMOTE_ACCESS)],
+  },
+];

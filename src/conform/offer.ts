@@ -1,0 +1,76 @@
+/**
+ * What a target says of itself when it accepts a connection: the private data of its REP. All numbers are big-endian.
+ *
+ *     0  8  "rocev2cf"
+ *     8  1  version, 1
+ *     9  1  RNR timer code of its queue pairs
+ *    10  2  receives that are posted for each connection, and never again
+ *    12  4  bytes of one receive
+ *    16 16  open memory: address (8), key (4), bytes (4); every remote right
+ *    32 12  memory that can only be read: address (8), key (4)
+ *    44 12  memory of another protection domain: address (8), key (4)
+ */
+
+const MAGIC = Uint8Array.of(0x72, 0x6f, 0x63, 0x65, 0x76, 0x32, 0x63, 0x66);
+const VERSION = 1;
+const OFFER_BYTES = 56;
+
+/** Memory that a target names. */
+export interface OfferedMemory {
+  /** Address of the first byte. */
+  readonly address: bigint;
+  /** The key that the target says. */
+  readonly key: number;
+}
+
+/** What a target has for its tester. */
+export interface Offer {
+  /** RNR timer code of its queue pairs, 0..31. */
+  readonly minRnrTimer: number;
+  /** Receives that are posted for each connection. The target posts no more. */
+  readonly receives: number;
+  /** Bytes of one receive. */
+  readonly receiveBytes: number;
+  /** Memory with every remote right, aligned to 8 bytes. */
+  readonly open: OfferedMemory & {
+    /** Bytes. */
+    readonly bytes: number;
+  };
+  /** Memory that a peer may READ only. */
+  readonly readOnly: OfferedMemory;
+  /** Memory with every remote right in a protection domain that is not the connection's. */
+  readonly foreign: OfferedMemory;
+}
+
+/** The private data of a REP. */
+export function encodeOffer({ minRnrTimer, receives, receiveBytes, open, readOnly, foreign }: Offer): Uint8Array {
+  const data = new Uint8Array(OFFER_BYTES);
+  const view = new DataView(data.buffer);
+  data.set(MAGIC);
+  data[8] = VERSION;
+  data[9] = minRnrTimer;
+  view.setUint16(10, receives);
+  view.setUint32(12, receiveBytes);
+  view.setBigUint64(16, open.address);
+  view.setUint32(24, open.key);
+  view.setUint32(28, open.bytes);
+  view.setBigUint64(32, readOnly.address);
+  view.setUint32(40, readOnly.key);
+  view.setBigUint64(44, foreign.address);
+  view.setUint32(52, foreign.key);
+  return data;
+}
+
+/** Undefined for the private data of a service that is no target of ours. */
+export function parseOffer(data: Uint8Array): Offer | undefined {
+  if (data.length < OFFER_BYTES || MAGIC.some((byte, i) => data[i] !== byte) || data[8] !== VERSION) return undefined;
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  return {
+    minRnrTimer: data[9] & 0x1f,
+    receives: view.getUint16(10),
+    receiveBytes: view.getUint32(12),
+    open: { address: view.getBigUint64(16), key: view.getUint32(24), bytes: view.getUint32(28) },
+    readOnly: { address: view.getBigUint64(32), key: view.getUint32(40) },
+    foreign: { address: view.getBigUint64(44), key: view.getUint32(52) },
+  };
+}

@@ -1,0 +1,52 @@
+/** The bytes of a request packet of a test case, BTH to pad. */
+
+import { highOfBig, lowOfBig } from '../core/u64.js';
+import { psnAdd } from '../packet/psn.js';
+import { emitRoce } from '../packet/roce.js';
+import type { Offer } from './offer.js';
+import { pattern, type RequestPacket } from './step.js';
+
+/** The other half of all keys. */
+const WRONG_KEY_BITS = 0xa5a5_0000;
+
+/** Where a packet goes: a queue pair of the target, whose first PSN was `startPsn`. */
+export interface RequestTarget {
+  /** The target's queue pair. */
+  readonly qpn: number;
+  /** PSN of the first request of the connection. */
+  readonly startPsn: number;
+  /** Undefined: addresses and keys are 0. */
+  readonly offer: Offer | undefined;
+}
+
+/** Makes the packet; `mishaps` of the packet are the wire's business. */
+export function buildRequest(packet: RequestPacket, { qpn, startPsn, offer }: RequestTarget): Uint8Array {
+  const { opcode, at, bytes = 0, seed = 1, from = 0, length = bytes, operand = 0n, compare = 0n } = packet;
+  const { address, key } = memoryOf(packet, offer);
+  const va = address + BigInt(packet.place ?? 0);
+  return emitRoce(
+    {
+      destQpn: qpn,
+      ackReq: packet.ackReq !== false,
+      migReq: true,
+      vaHigh: highOfBig(va),
+      vaLow: lowOfBig(va),
+      rkey: key,
+      dmaLength: length,
+      swapHigh: highOfBig(operand),
+      swapLow: lowOfBig(operand),
+      compareHigh: highOfBig(compare),
+      compareLow: lowOfBig(compare),
+      ...packet.fields,
+      opcode,
+      psn: psnAdd(startPsn, at),
+    },
+    pattern(bytes, seed, from),
+  );
+}
+
+function memoryOf({ memory = 'open' }: RequestPacket, offer: Offer | undefined) {
+  if (offer === undefined) return { address: 0n, key: 0 };
+  if (memory !== 'wrong key') return offer[memory];
+  return { address: offer.open.address, key: (offer.open.key ^ WRONG_KEY_BITS) >>> 0 };
+}
