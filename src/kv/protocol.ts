@@ -1,6 +1,7 @@
 /** What readers ask of the owner: where the region is, writes, and what READs cannot do. Calls of `rocev2/rpc`; docs/kv.md lists them. */
 
-import { defineService, type StandardSchema } from '../rpc/index.js';
+import { defineService } from '../rpc/index.js';
+import { type Fields, isCount, isDecimal, shape } from '../rpc/shape.js';
 
 /** Most writes of one call. */
 export const WRITES_MAX = 128;
@@ -83,23 +84,7 @@ export interface ToldChange {
   readonly version: number;
 }
 
-function schema<T>(what: string, fits: (value: Fields) => boolean): StandardSchema<T> {
-  return {
-    '~standard': {
-      version: 1,
-      vendor: 'rocev2',
-      validate: (value) =>
-        typeof value === 'object' && value !== null && fits(value as Fields)
-          ? { value: value as T }
-          : { issues: [{ message: `it is no ${what}` }] },
-    },
-  };
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
 const isBytes = (value: unknown) => value instanceof Uint8Array;
-const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
 const isList = (value: unknown, max: number, fits: (item: Fields) => boolean) =>
   Array.isArray(value) &&
   value.length <= max &&
@@ -122,47 +107,43 @@ const CHANGES = ['set', 'delete', 'expire', 'evict', 'lost'];
 /** The methods of an owner. */
 export const KV_SERVICE = defineService({
   open: {
-    input: schema<object>('question', () => true),
-    output: schema<RegionPlace>(
+    input: shape<object>('question', () => true),
+    output: shape<RegionPlace>(
       'place of a region',
-      ({ addr, rkey, length, nowMs }) =>
-        typeof addr === 'string' && /^\d{1,20}$/.test(addr) && isCount(rkey) && isCount(length) && isCount(nowMs),
+      ({ addr, rkey, length, nowMs }) => isDecimal(addr) && isCount(rkey) && isCount(length) && isCount(nowMs),
     ),
   },
   write: {
-    input: schema<readonly WriteOp[]>('list of writes', (ops) => isList(ops, WRITES_MAX, isWrite)),
-    output: schema<readonly WriteResult[]>('list of results', (results) => isList(results, WRITES_MAX, isResult)),
+    input: shape<readonly WriteOp[]>('list of writes', (ops) => isList(ops, WRITES_MAX, isWrite)),
+    output: shape<readonly WriteResult[]>('list of results', (results) => isList(results, WRITES_MAX, isResult)),
   },
   read: {
-    input: schema<{ readonly key: Uint8Array }>('key', ({ key }) => isBytes(key)),
-    output: schema<{ readonly entry?: ToldEntry }>(
+    input: shape<{ readonly key: Uint8Array }>('key', ({ key }) => isBytes(key)),
+    output: shape<{ readonly entry?: ToldEntry }>(
       'entry',
       ({ entry }) => entry === undefined || (typeof entry === 'object' && entry !== null && isEntry(entry as Fields)),
     ),
   },
   scan: {
-    input: schema<ScanPage>('page', ({ cursor, prefix }) => isCount(cursor) && isBytes(prefix)),
-    output: schema<ScanResult>(
+    input: shape<ScanPage>('page', ({ cursor, prefix }) => isCount(cursor) && isBytes(prefix)),
+    output: shape<ScanResult>(
       'page of entries',
       ({ entries, next }) => isList(entries, Number.POSITIVE_INFINITY, isEntry) && Number.isSafeInteger(next),
     ),
   },
   watch: {
-    input: schema<WatchQuestion>(
-      'prefix',
-      ({ prefix, isResumed }) => isBytes(prefix) && typeof isResumed === 'boolean',
-    ),
-    output: schema<ToldChange>(
+    input: shape<WatchQuestion>('prefix', ({ prefix, isResumed }) => isBytes(prefix) && typeof isResumed === 'boolean'),
+    output: shape<ToldChange>(
       'change',
       ({ kind, key, version }) => CHANGES.includes(kind as string) && isBytes(key) && isCount(version),
     ),
     stream: 'output',
   },
   touch: {
-    input: schema<{ readonly keys: readonly Uint8Array[] }>(
+    input: shape<{ readonly keys: readonly Uint8Array[] }>(
       'list of keys',
       ({ keys }) => Array.isArray(keys) && keys.length <= WRITES_MAX && keys.every(isBytes),
     ),
-    output: schema<object>('answer', () => true),
+    output: shape<object>('answer', () => true),
   },
 });

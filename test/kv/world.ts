@@ -1,9 +1,6 @@
 /** An owner and its readers in virtual time: two hosts on one bad link, a connection for each reader. */
 
-import { Connection } from '../../src/cm/connection.js';
-import { makeParts, postReceives } from '../../src/cm/connection-parts.js';
-import type { Agreement } from '../../src/cm/exchange.js';
-import type { PeerPresence } from '../../src/cm/peer-presence.js';
+import type { Connection } from '../../src/cm/connection.js';
 import { RoceError } from '../../src/core/errors.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
 import { KvClient } from '../../src/kv/client.js';
@@ -12,7 +9,8 @@ import { placesOf } from '../../src/kv/geometry.js';
 import { geometryFor, type StoreSizes } from '../../src/kv/geometry-for.js';
 import { KvOwner } from '../../src/kv/owner.js';
 import { KvStore } from '../../src/kv/store.js';
-import { connectQp, createPair, type Pair, type Player } from '../support/pair.js';
+import { connectPlayers } from '../support/connections.js';
+import { createPair, type Pair } from '../support/pair.js';
 import { pass, until } from '../support/virtual-time.js';
 
 const OPTIONS = { messageBytesMax: 8192, receiveDepth: 16 } as const;
@@ -100,43 +98,10 @@ export class World {
 
   /** A connection to the owner, if there is one. */
   async #connect(mtu: number): Promise<Connection> {
-    const { a, b } = this.pair;
-    const end = async ({ device }: Player) => {
-      const [parts] = await makeParts(device, OPTIONS);
-      return { parts, device, psn: randomInt(this.random, 0, 0xffffff) };
-    };
     if (this.#owner === undefined) throw new RoceError('ERR_ROCE_CONNECT', 'there is no owner');
-    const [here, there] = [await end(a), await end(b)];
-    let leave = () => {};
-    const ended = new Promise<void>((resolve) => {
-      leave = resolve;
-    });
-    const presence: PeerPresence = { isOpen: true, ended, close: async () => leave() };
     // The reader hears of the owner's end some time later.
-    const close = async () => void this.sleep(randomInt(this.random, 0, NEWS_NS_MAX)).then(leave);
-    const over = async (own: typeof here, peer: typeof here, peerPresence: PeerPresence) => {
-      const { address } = peer.device.attributes;
-      const recovery = 'go-back-n' as const;
-      await connectQp(
-        own.parts.qp,
-        { address, qpn: peer.parts.qp.qpn, psn: peer.psn },
-        { psn: own.psn, mtu, recovery },
-      );
-      postReceives(own.parts);
-      const agreement: Agreement = {
-        peer: address,
-        remoteQpn: peer.parts.qp.qpn,
-        mtu,
-        recovery,
-        sharesMemory: false,
-        region: undefined,
-        messageBytesMax: OPTIONS.messageBytesMax,
-        purpose: {},
-        destination: {},
-      };
-      return Connection.over(own.parts, peerPresence, agreement);
-    };
-    const [mine, theirs] = [await over(here, there, presence), await over(there, here, { ...presence, close })];
+    const newsNs = () => randomInt(this.random, 0, NEWS_NS_MAX);
+    const [mine, theirs] = await connectPlayers(this.pair, { random: this.random, mtu, newsNs, ...OPTIONS });
     if (this.#owner === undefined) {
       void theirs.close();
       void mine.close();

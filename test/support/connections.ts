@@ -1,0 +1,55 @@
+/** Connections between the two hosts of a pair, as `connect` and `listen` make them, without an exchange. */
+
+import { Connection } from '../../src/cm/connection.js';
+import { makeParts, postReceives } from '../../src/cm/connection-parts.js';
+import type { Agreement } from '../../src/cm/exchange.js';
+import type { PeerPresence } from '../../src/cm/peer-presence.js';
+import { type RandomSource, randomInt } from '../../src/core/random.js';
+import { connectQp, type Pair, type Player } from './pair.js';
+
+export interface PlayersOptions {
+  readonly random: RandomSource;
+  readonly mtu: number;
+  readonly messageBytesMax: number;
+  readonly receiveDepth: number;
+  /** So long after side b has ended side a hears of it. */
+  readonly newsNs: () => number;
+}
+
+/** The ends on sides a and b. */
+export async function connectPlayers(
+  pair: Pair,
+  { random, mtu, newsNs, ...options }: PlayersOptions,
+): Promise<[Connection, Connection]> {
+  const { a, b, events } = pair;
+  const end = async ({ device }: Player) => {
+    const [parts] = await makeParts(device, options);
+    return { parts, device, psn: randomInt(random, 0, 0xffffff) };
+  };
+  const [here, there] = [await end(a), await end(b)];
+  let leave = () => {};
+  const ended = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  const presence: PeerPresence = { isOpen: true, ended, close: async () => leave() };
+  const close = async () => events.after(newsNs(), leave);
+  const over = async (own: typeof here, peer: typeof here, peerPresence: PeerPresence) => {
+    const { address } = peer.device.attributes;
+    const recovery = 'go-back-n' as const;
+    await connectQp(own.parts.qp, { address, qpn: peer.parts.qp.qpn, psn: peer.psn }, { psn: own.psn, mtu, recovery });
+    postReceives(own.parts);
+    const agreement: Agreement = {
+      peer: address,
+      remoteQpn: peer.parts.qp.qpn,
+      mtu,
+      recovery,
+      sharesMemory: false,
+      region: undefined,
+      messageBytesMax: options.messageBytesMax,
+      purpose: {},
+      destination: {},
+    };
+    return Connection.over(own.parts, peerPresence, agreement);
+  };
+  return [await over(here, there, presence), await over(there, here, { ...presence, close })];
+}
