@@ -57,6 +57,7 @@ const layers = {
   window: ['core', 'verbs', 'cm'],
   rpc: ['core', 'verbs', 'cm'],
   kv: ['core', 'verbs', 'cm', 'rpc'],
+  primitives: ['core', 'driver', 'verbs', 'cm', 'rpc'],
   processes: ['core', 'packet', 'schema', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
   dashboard: [
     'core',

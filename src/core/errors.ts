@@ -48,7 +48,7 @@ export const ERROR_CODES = [
   'ERR_ROCE_ABORTED',
   /** The call did not finish within its `timeoutMs`. */
   'ERR_ROCE_TIMEOUT',
-  /** Another client has taken over: nothing of this one is executed any more. */
+  /** Another client has taken over, or may: nothing of this one is executed any more. */
   'ERR_ROCE_FENCED',
   /** A method at the peer failed; `remoteCode` says how. */
   'ERR_ROCE_REMOTE',

@@ -16,6 +16,10 @@ describe.runIf(isBuilt)('examples', () => {
       'examples/kv.js',
       /tea costs 349 cents\nmany GETs answered while the owner was busy\nwritten once: true\nwritten again: false\n/,
     ],
+    [
+      'examples/primitives.js',
+      /all began together\n300 numbers, no two alike\ncounted while the owner was busy: 300\none holder at a time, tokens in order\n/,
+    ],
     ['examples/storage.js', /64 MiB over rdma\n64 writes done over \w+, 1 failover\nback on rdma: 64 of 64 blocks/],
   ])('%s runs and prints what it says', async (file, expected) => {
     const program = new Program(file, []);

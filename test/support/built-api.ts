@@ -29,4 +29,9 @@ export function builtKv(): Promise<typeof import('../../src/kv/index.js')> {
   return import(pathToFileURL('dist/kv/index.js').href);
 }
 
+/** `rocev2/primitives` as built. */
+export function builtPrimitives(): Promise<typeof import('../../src/primitives/index.js')> {
+  return import(pathToFileURL('dist/primitives/index.js').href);
+}
+
 export { isBuilt };

@@ -1,0 +1,60 @@
+/** A barrier: one word that counts arrivals. */
+
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { Pauses } from './pause.js';
+import type { RemoteWords } from './words.js';
+
+/**
+ * Lets nobody go on before `parties` have arrived, in the memory of an owner; then it serves the next round. An arrival is one FETCH_ADD, and the number of
+ * arrivals never goes below the end of a round that is complete, so nobody misses it. A party that gives up takes its arrival back, unless the round is complete
+ * by then. One that dies after its arrival counts, and is missing in the next round: use `timeoutMs`. When the owner dies, every call rejects.
+ */
+export class RemoteBarrier {
+  /** Arrivals of a round. */
+  readonly parties: number;
+  readonly #words: RemoteWords;
+  readonly #offset: number;
+
+  /** @internal */
+  constructor(words: RemoteWords, offset: number, parties: number) {
+    this.#words = words;
+    this.#offset = offset;
+    this.parties = parties;
+  }
+
+  /**
+   * Arrives, and waits for the others. Resolves to the number of the round, from 0. If the wait ends early, the arrival is taken back: until the
+   * error's `released` has resolved, the others may still count it.
+   */
+  async wait(options?: WaitOptions): Promise<bigint> {
+    const patience = Patience.of('wait', options, WAIT_OPTIONS, this.#words.clock);
+    return waitFor(patience, (givenUp) => this.#wait(givenUp));
+  }
+
+  async #wait(givenUp: GivenUp): Promise<bigint> {
+    const pauses = new Pauses(this.#words.clock, givenUp);
+    const parties = BigInt(this.parties);
+    const arrival = await this.#words.fetchAdd(this.#offset, 1n);
+    const round = arrival / parties;
+    const end = (round + 1n) * parties;
+    for (let count = arrival + 1n; count < end; [count] = await this.#words.read(this.#offset, 1)) {
+      try {
+        await pauses.next();
+      } catch (error) {
+        if (await this.#withdraw(count, end)) throw error;
+        break;
+      }
+    }
+    return round;
+  }
+
+  /** Takes one arrival back. False: the round is complete. */
+  async #withdraw(seen: bigint, end: bigint): Promise<boolean> {
+    for (let count = seen; count < end; ) {
+      const found = await this.#words.compareSwap(this.#offset, count, count - 1n);
+      if (found === count) return true;
+      count = found;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,99 @@
+/** The words of an owner, and which name has which of them. */
+
+import { checkKind, checkWhole } from '../core/arguments.js';
+import { RoceError } from '../core/errors.js';
+import { freeWord, heldWord } from './lease-word.js';
+import type { Cell, CellQuestion, Kind } from './protocol.js';
+import { READ_WORDS_MAX, WORD_BYTES } from './words.js';
+
+const NAME_BYTES_MAX = 128;
+const LEASE_MS = 10_000;
+const LEASE_MS_MIN = 10;
+const LEASE_MS_MAX = 3_600_000;
+const PARTIES_MAX = 2 ** 32;
+
+/** What a question for each kind may say of its size; missing: nothing. */
+const SIZES: Partial<Record<Kind, { readonly name: string; readonly max: number }>> = {
+  semaphore: { name: 'permits', max: READ_WORDS_MAX },
+  barrier: { name: 'parties', max: PARTIES_MAX },
+};
+
+const hasLease = (kind: Kind) => kind === 'lock' || kind === 'semaphore';
+
+/** Throws ERR_ROCE_OUT_OF_RANGE or ERR_ROCE_INVALID_ARGUMENT for a question that cannot be. Both sides ask it. */
+export function checkQuestion({ kind, name, size, leaseMs }: CellQuestion): void {
+  checkKind('the name', name, typeof name === 'string', 'text');
+  checkWhole(`the length of the name in bytes`, Buffer.byteLength(name), 1, NAME_BYTES_MAX);
+  if (size !== undefined) checkWhole(SIZES[kind]?.name ?? 'size', size, 1, SIZES[kind]?.max ?? 1);
+  if (leaseMs !== undefined) checkWhole('leaseMs', leaseMs, LEASE_MS_MIN, LEASE_MS_MAX);
+}
+
+/** How an owner begins. */
+export interface CellsInit {
+  /** Memory for words: zero. */
+  readonly region: Buffer;
+  /** Tokens and sequences begin above those that an owner with a smaller one has given out. 0 to 2^52. */
+  readonly firstNumber: bigint;
+  /** Locks begin as if somebody held them who has died. */
+  readonly areLocksHeld: boolean;
+}
+
+/** Gives words to names. A name keeps its words as long as the owner lives. */
+export class Cells {
+  readonly #init: CellsInit;
+  readonly #cells = new Map<string, Cell>();
+  #used = 0;
+
+  constructor(init: CellsInit) {
+    this.#init = init;
+  }
+
+  /** Names that have words. */
+  get size(): number {
+    return this.#cells.size;
+  }
+
+  /**
+   * The words of a name; a new name gets them. Throws as {@link checkQuestion}, ERR_ROCE_MISMATCH if the name has other terms, ERR_ROCE_INVALID_ARGUMENT for a
+   * new semaphore or barrier without a size, ERR_ROCE_LIMIT when there is no room.
+   */
+  cell(question: CellQuestion): Cell {
+    checkQuestion(question);
+    const { kind, name } = question;
+    const title = `${kind} '${name}'`;
+    const key = `${kind} ${name}`;
+    const known = this.#cells.get(key);
+    if (known === undefined) {
+      const made = this.#make(question, title);
+      this.#cells.set(key, made);
+      return made;
+    }
+    for (const term of ['size', 'leaseMs'] as const) {
+      const [is, asked] = [known[term], question[term] ?? known[term]];
+      if (asked === is) continue;
+      const what = term === 'size' ? SIZES[kind]?.name : term;
+      throw new RoceError('ERR_ROCE_MISMATCH', `${title} has ${what} ${is}, not ${asked}`, 'all sides say the same');
+    }
+    return known;
+  }
+
+  #make({ kind, size, leaseMs = LEASE_MS }: CellQuestion, title: string): Cell {
+    if (size === undefined && SIZES[kind] !== undefined)
+      throw new RoceError(
+        'ERR_ROCE_INVALID_ARGUMENT',
+        `${title} is new`,
+        `whoever comes first says ${SIZES[kind].name}`,
+      );
+    const { region, firstNumber, areLocksHeld } = this.#init;
+    const cell = { offset: this.#used, size: size ?? 1, leaseMs: hasLease(kind) ? leaseMs : 0 };
+    const words = kind === 'semaphore' ? cell.size : 1;
+    const end = this.#used + words * WORD_BYTES;
+    if (end > region.length)
+      throw new RoceError('ERR_ROCE_LIMIT', `there is no room for ${title}`, 'let the owner raise `words`');
+    this.#used = end;
+    const first = areLocksHeld ? heldWord(firstNumber) : freeWord(firstNumber);
+    if (hasLease(kind)) for (let at = cell.offset; at < end; at += WORD_BYTES) region.writeBigUInt64LE(first, at);
+    if (kind === 'sequencer') region.writeBigUInt64LE(freeWord(firstNumber), cell.offset);
+    return cell;
+  }
+}

@@ -1,0 +1,125 @@
+/** The primitives of an owner, by name. */
+
+import type { Connection } from '../cm/connection.js';
+import { checkOptions, type OptionNames } from '../core/arguments.js';
+import { RoceError, type RoceErrorCode } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
+import { WAIT_OPTIONS, type WaitOptions } from '../core/wait.js';
+import { connectRpc, type RpcClient } from '../rpc/index.js';
+import { RemoteBarrier } from './barrier.js';
+import { checkQuestion } from './cells.js';
+import { RemoteCounter } from './counter.js';
+import type { LeasePlace } from './lease.js';
+import { RemoteLock } from './lock.js';
+import { type Cell, type CellQuestion, PRIMITIVES_SERVICE } from './protocol.js';
+import { RemoteSemaphore } from './semaphore.js';
+import { RemoteSequencer } from './sequencer.js';
+import { ConnectionWords, type RemoteWords } from './words.js';
+
+/** What `Primitives.lock` takes. */
+export interface LockOptions extends WaitOptions {
+  /** How long a holder may be silent, whole milliseconds, 10 to 3,600,000. Default: what whoever came first has said, or 10,000. */
+  readonly leaseMs?: number;
+}
+
+/** What `Primitives.semaphore` takes. */
+export interface SemaphoreOptions extends LockOptions {
+  /** Leases at a time, 1 to 128. Whoever comes first says it; the others may. */
+  readonly permits?: number;
+}
+
+/** What `Primitives.barrier` takes. */
+export interface BarrierOptions extends WaitOptions {
+  /** Arrivals of a round, 1 to 2^32. Whoever comes first says it; the others may. */
+  readonly parties?: number;
+}
+
+const LOCK_OPTIONS: OptionNames<LockOptions> = { ...WAIT_OPTIONS, leaseMs: true };
+const SEMAPHORE_OPTIONS: OptionNames<SemaphoreOptions> = { ...LOCK_OPTIONS, permits: true };
+const BARRIER_OPTIONS: OptionNames<BarrierOptions> = { ...WAIT_OPTIONS, parties: true };
+
+/**
+ * One client's way to the primitives of an owner; made by `openPrimitives`. To open a name takes a call to the owner's program, which makes it when it is
+ * new. What one does with it afterwards is one-sided: the owner's program takes no part. All calls reject with ERR_ROCE_MISMATCH where others have said other terms.
+ */
+export class Primitives {
+  readonly #rpc: RpcClient<typeof PRIMITIVES_SERVICE>;
+  readonly #words: RemoteWords;
+
+  private constructor(rpc: RpcClient<typeof PRIMITIVES_SERVICE>, words: RemoteWords) {
+    this.#rpc = rpc;
+    this.#words = words;
+  }
+
+  /** Takes over a connection. Rejects with ERR_ROCE_MISMATCH if the peer has no primitives. @internal */
+  static async over(connection: Connection): Promise<Primitives> {
+    const rpc = connectRpc(connection, PRIMITIVES_SERVICE);
+    try {
+      const { addr, rkey } = await rpc.methods.region({});
+      return new Primitives(rpc, await ConnectionWords.open(connection, { remoteAddr: BigInt(addr), rkey }));
+    } catch (error) {
+      await rpc.close();
+      throw error;
+    }
+  }
+
+  /** A number that many change. */
+  async counter(name: string, options: WaitOptions = {}): Promise<RemoteCounter> {
+    checkOptions('counter', options, WAIT_OPTIONS);
+    const { offset } = await this.#cell({ kind: 'counter', name }, options);
+    return new RemoteCounter(this.#words, offset);
+  }
+
+  /** Numbers that are given out once. */
+  async sequencer(name: string, options: WaitOptions = {}): Promise<RemoteSequencer> {
+    checkOptions('sequencer', options, WAIT_OPTIONS);
+    const { offset } = await this.#cell({ kind: 'sequencer', name }, options);
+    return new RemoteSequencer(this.#words, offset);
+  }
+
+  /** A lock whose holders have leases and tokens. */
+  async lock(name: string, options: LockOptions = {}): Promise<RemoteLock> {
+    checkOptions('lock', options, LOCK_OPTIONS);
+    const { leaseMs, ...wait } = options;
+    const cell = await this.#cell({ kind: 'lock', name, ...(leaseMs !== undefined && { leaseMs }) }, wait);
+    return new RemoteLock(this.#leasePlace(`lock '${name}'`, cell));
+  }
+
+  /** So many leases at a time. */
+  async semaphore(name: string, options: SemaphoreOptions = {}): Promise<RemoteSemaphore> {
+    checkOptions('semaphore', options, SEMAPHORE_OPTIONS);
+    const { leaseMs, permits: size, ...wait } = options;
+    const terms = { ...(leaseMs !== undefined && { leaseMs }), ...(size !== undefined && { size }) };
+    const cell = await this.#cell({ kind: 'semaphore', name, ...terms }, wait);
+    return new RemoteSemaphore(this.#leasePlace(`semaphore '${name}'`, cell), cell.size);
+  }
+
+  /** Lets nobody go on before all have arrived. */
+  async barrier(name: string, options: BarrierOptions = {}): Promise<RemoteBarrier> {
+    checkOptions('barrier', options, BARRIER_OPTIONS);
+    const { parties: size, ...wait } = options;
+    const cell = await this.#cell({ kind: 'barrier', name, ...(size !== undefined && { size }) }, wait);
+    return new RemoteBarrier(this.#words, cell.offset, cell.size);
+  }
+
+  async #cell(question: CellQuestion, wait: WaitOptions): Promise<Cell> {
+    checkQuestion(question);
+    const answer = await this.#rpc.methods.cell(question, wait);
+    if ('error' in answer) throw new RoceError(answer.error as RoceErrorCode, answer.message);
+    return answer;
+  }
+
+  #leasePlace(title: string, { offset, leaseMs }: Cell): LeasePlace {
+    return { words: this.#words, offset, leaseNs: leaseMs * NS_PER_MS, title };
+  }
+
+  /** Ends the connection. Leases that were not released end in their own time. */
+  close(): Promise<void> {
+    return this.#rpc.close();
+  }
+
+  /** The same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,147 @@
+/** What the holder of a lock has: a lease that it renews, and a token that tells it from all holders before. */
+
+import type { Clock } from '../core/clock.js';
+import { RoceError } from '../core/errors.js';
+import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import { freeWord, heldWord, nextBeat, tokenOf } from './lease-word.js';
+import type { RemoteWords } from './words.js';
+
+/** Renewals of a lease in its time: one may be late. */
+const RENEWALS = 3;
+
+/** One word that leases are given out on. */
+export interface LeasePlace {
+  /** Of the owner. */
+  readonly words: RemoteWords;
+  /** Of the word. */
+  readonly offset: number;
+  /** How long a holder may be silent. */
+  readonly leaseNs: number;
+  /** For messages: `lock 'x'`. */
+  readonly title: string;
+}
+
+/**
+ * A lock, or a permit of a semaphore, that this side holds until `release`. It renews itself while this side's event loop runs. If that stands still for
+ * longer than the lease, or the owner cannot be reached, others may take the lock over: then `isHeld` is false from the end of the lease on, and `signal`
+ * is aborted. When the owner dies, the lease ends.
+ */
+export class Lease {
+  /** Greater than those of all holders before: pass it to what the lock protects, which refuses smaller ones than it has seen (fencing). */
+  readonly token: bigint;
+  readonly #place: LeasePlace;
+  readonly #clock: Clock;
+  readonly #lost = new AbortController();
+  readonly #forgetEnd: () => void;
+  #word: bigint;
+  #untilNs = 0;
+  #stopTimers: () => void = () => {};
+  #renewal: Promise<void> | undefined;
+  #back: Promise<boolean> | undefined;
+
+  /** `word` was stored by an operation that was posted at `postedNs`. */
+  private constructor(place: LeasePlace, word: bigint, postedNs: number) {
+    this.token = tokenOf(word);
+    this.#place = place;
+    this.#clock = place.words.clock;
+    this.#word = word;
+    this.#forgetEnd = place.words.whenEnded(() => this.#lose('the way to its owner has ended'));
+    this.#trust(postedNs);
+  }
+
+  /**
+   * Makes this side the next holder where the word is `expected`: free, or that of a dead holder. `found` is what the word was. One round trip. @internal
+   */
+  static async take(place: LeasePlace, expected: bigint): Promise<{ readonly found: bigint; readonly lease?: Lease }> {
+    const { words, offset } = place;
+    const postedNs = words.clock.nowNs();
+    const mine = heldWord(tokenOf(expected) + 1n);
+    const found = await words.compareSwap(offset, expected, mine);
+    return found === expected ? { found, lease: new Lease(place, mine, postedNs) } : { found };
+  }
+
+  /** Whether nobody else can have the lock now, by this side's clock. False after `release`. */
+  get isHeld(): boolean {
+    return this.#back === undefined && this.#clock.nowNs() < this.#untilNs;
+  }
+
+  /** Aborted when the lock is lost, not by `release`. The reason is ERR_ROCE_FENCED. Pass it to what is done under the lock. */
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  #trust(postedNs: number): void {
+    const { leaseNs } = this.#place;
+    this.#untilNs = postedNs + leaseNs;
+    const stopRenewal = this.#clock.wakeAt(postedNs + leaseNs / RENEWALS, () => {
+      this.#renewal = this.#renew();
+    });
+    const stopEnd = this.#clock.wakeAt(this.#untilNs, () => this.#lose('it could not be renewed in time'));
+    this.#stopTimers = () => {
+      stopRenewal();
+      stopEnd();
+    };
+  }
+
+  /** Never rejects. */
+  async #renew(): Promise<void> {
+    const postedNs = this.#clock.nowNs();
+    if (postedNs >= this.#untilNs) {
+      this.#lose('this program stood still');
+      return;
+    }
+    const { words, offset } = this.#place;
+    const next = nextBeat(this.#word);
+    try {
+      const found = await words.compareSwap(offset, this.#word, next);
+      if (found !== this.#word) {
+        this.#lose('another one has taken it over');
+        return;
+      }
+      this.#word = next;
+    } catch (error) {
+      this.#lose('the way to its owner has ended', error);
+      return;
+    }
+    if (this.#back !== undefined) return;
+    this.#stopTimers();
+    this.#trust(postedNs);
+  }
+
+  #lose(why: string, cause?: unknown): void {
+    if (this.#back !== undefined) return;
+    this.#back = this.#giveBack(); // If nobody has taken it over, others need not wait for the end of the lease.
+    const text = `the lease on ${this.#place.title} has ended: ${why}`;
+    const hint = 'acquire it again; a longer `leaseMs` survives longer pauses';
+    this.#lost.abort(new RoceError('ERR_ROCE_FENCED', text, hint, cause === undefined ? undefined : { cause }));
+  }
+
+  /** Never rejects. Resolves to whether nobody else has held the lock until now. */
+  async #giveBack(): Promise<boolean> {
+    this.#stopTimers();
+    this.#forgetEnd();
+    await this.#renewal;
+    const { words, offset } = this.#place;
+    try {
+      const found = await words.compareSwap(offset, this.#word, freeWord(this.token));
+      return found === this.#word;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Gives the lock back. Resolves to whether this side was its only holder until then; false also when the owner could not be reached. Safe to call
+   * twice.
+   */
+  async release(options?: WaitOptions): Promise<boolean> {
+    const patience = Patience.of('release', options, WAIT_OPTIONS, this.#clock);
+    this.#back ??= this.#giveBack();
+    return waitForEvent(patience, this.#back);
+  }
+
+  /** The same as {@link release}. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}

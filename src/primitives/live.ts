@@ -1,0 +1,121 @@
+/** Primitives on sockets: `servePrimitives` and `openPrimitives`. */
+
+import { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
+import type { Listener, ListenOptions } from '../cm/listener.js';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { wallMs } from '../driver/system-clock.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import { Primitives } from './client.js';
+import { PrimitivesOwner } from './owner.js';
+import { WORD_BYTES } from './words.js';
+
+/** Calls are few and short. */
+const CONNECTION = { messageBytesMax: 4096, receiveDepth: 8 } as const;
+const WORDS = 16_384;
+const WORDS_MAX = 1 << 24;
+const CLIENTS = 1024;
+const FIRST_NUMBER_MAX = 2 ** 52;
+
+/** What {@link servePrimitives} takes. */
+export interface ServePrimitivesOptions {
+  /** Use an engine in a worker (`openDevice({engine: 'worker'})`): then the primitives work while this thread is busy. */
+  readonly device: RdmaDevice;
+  /** TCP port; 0 lets the system choose. */
+  readonly port: number;
+  /** TCP address, default the device's. */
+  readonly host?: string;
+  /** Words of 64 bits, 1 to 2^24: one for each name, of a semaphore one for each permit. Default 16,384. */
+  readonly words?: number;
+  /** Clients at a time. Default 1024. */
+  readonly clientsMax?: number;
+  /**
+   * An owner may have died here, and holders of its locks may not know it yet. A lock or semaphore is then given out one lease after the first client has waited for it.
+   * Default false: at once.
+   */
+  readonly isRestart?: boolean;
+  /**
+   * Tokens and sequences begin above those of any owner with a smaller one, 0 to 2^52. Default: microseconds since 1970, by the time of day, so that a new
+   * owner begins above the old one. Say it yourself where the time of day may have been put back.
+   */
+  readonly firstNumber?: number;
+}
+
+/** What {@link openPrimitives} takes. */
+export interface OpenPrimitivesOptions extends Pick<ConnectOptions, 'host' | 'port' | 'signal' | 'timeoutMs'> {
+  /** Device of the client. */
+  readonly device: RdmaDevice;
+}
+
+const SERVE_OPTIONS: OptionNames<ServePrimitivesOptions> = {
+  device: true,
+  port: true,
+  host: true,
+  words: true,
+  clientsMax: true,
+  isRestart: true,
+  firstNumber: true,
+};
+const OPEN_OPTIONS: OptionNames<OpenPrimitivesOptions> = {
+  device: true,
+  host: true,
+  port: true,
+  signal: true,
+  timeoutMs: true,
+};
+
+/** An owner of primitives on sockets; made by {@link servePrimitives}. */
+export class PrimitivesServer extends PrimitivesOwner {
+  readonly #listener: Listener;
+
+  /** @internal */
+  constructor(listener: Listener, init: ConstructorParameters<typeof PrimitivesOwner>[0]) {
+    super(init);
+    this.#listener = listener;
+    void this.#serve();
+  }
+
+  /** TCP port that clients connect to. */
+  get port(): number {
+    return this.#listener.port;
+  }
+
+  async #serve(): Promise<void> {
+    // A client that fails harms nobody else.
+    for await (const connection of this.#listener) this.add(connection).catch(() => connection.close());
+  }
+
+  /** Ends the listener, the connections of all clients, and with them all leases. */
+  override async close(): Promise<void> {
+    await this.#listener.close();
+    await super.close();
+  }
+}
+
+/**
+ * Opens memory of the device to clients, who keep counters, sequencers, locks, semaphores and barriers in it. Rejects with ERR_ROCE_OUT_OF_RANGE,
+ * ERR_ROCE_UNKNOWN_NAME, ERR_ROCE_INVALID_ARGUMENT, and as `listen` does.
+ */
+export async function servePrimitives(options: ServePrimitivesOptions): Promise<PrimitivesServer> {
+  checkOptions('servePrimitives', options, SERVE_OPTIONS);
+  const { device, port, host, words = WORDS, clientsMax = CLIENTS, isRestart = false } = options;
+  checkWhole('words', words, 1, WORDS_MAX);
+  checkKind('isRestart', isRestart, typeof isRestart === 'boolean', 'true or false');
+  const firstNumber = checkWhole('firstNumber', options.firstNumber ?? wallMs() * 1000, 0, FIRST_NUMBER_MAX);
+  const listenOptions: ListenOptions = {
+    ...CONNECTION,
+    port,
+    ...(host !== undefined && { host }),
+    maxConnections: clientsMax,
+    maxConnectionsPerAddress: clientsMax,
+  };
+  const region = device.allocate(words * WORD_BYTES);
+  const init = { region, firstNumber: BigInt(firstNumber), areLocksHeld: isRestart };
+  return new PrimitivesServer(await listen(device, listenOptions), init);
+}
+
+/** Opens the primitives of an owner. Rejects as `connect` does, and with ERR_ROCE_MISMATCH if the peer has none. */
+export async function openPrimitives(options: OpenPrimitivesOptions): Promise<Primitives> {
+  checkOptions('openPrimitives', options, OPEN_OPTIONS);
+  const { device, ...target } = options;
+  return Primitives.over(await connect(device, { ...CONNECTION, ...target }));
+}

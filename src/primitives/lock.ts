@@ -1,0 +1,85 @@
+/** A lock: one word, acquired, renewed, given back and taken over by CMP_SWAP. */
+
+import { NS_PER_MS } from '../core/units.js';
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { Lease, type LeasePlace } from './lease.js';
+import { LeaseWatch } from './lease-watch.js';
+import { freeWord, isHeld, tokenOf } from './lease-word.js';
+import { Pauses } from './pause.js';
+
+/**
+ * A lock in the memory of an owner. At most one side holds it at a time, as long as clocks run alike to 1 % and holders look at `isHeld`; a holder that
+ * does not look is told apart by its token. A holder that dies loses the lock: one of those who wait takes it over, one lease after it has seen the last
+ * renewal. Those who wait have no order. When the owner dies, every call rejects and every lease ends; the locks of a new owner begin with greater tokens.
+ */
+export class RemoteLock {
+  readonly #place: LeasePlace;
+  /** What the word is if the lock is free, as far as this side knows. */
+  #free = freeWord(0n);
+
+  /** @internal */
+  constructor(place: LeasePlace) {
+    this.#place = place;
+  }
+
+  /** How long a holder may be silent, milliseconds. */
+  get leaseMs(): number {
+    return this.#place.leaseNs / NS_PER_MS;
+  }
+
+  /** Waits for the lock. One that comes too late for its caller is given back. */
+  async acquire(options?: WaitOptions): Promise<Lease> {
+    const patience = Patience.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    return waitFor(patience, (givenUp) => this.#acquire(givenUp), giveBack);
+  }
+
+  async #acquire(givenUp: GivenUp): Promise<Lease> {
+    const { clock } = this.#place.words;
+    const watch = new LeaseWatch(this.#place.leaseNs);
+    const pauses = new Pauses(clock, givenUp);
+    for (let expected = this.#free; ; pauses.check()) {
+      const postedNs = clock.nowNs();
+      const { found, lease } = await this.#take(expected);
+      if (lease?.isHeld === true) return lease;
+      await lease?.release(); // It took longer than the lease.
+      const mayTake = !isHeld(found) || watch.isDead(found, postedNs, clock.nowNs());
+      expected = mayTake ? found : this.#free; // The next CMP_SWAP succeeds as soon as the present holder has gone.
+      if (!mayTake) await pauses.next();
+    }
+  }
+
+  /** The lock if it is free now; undefined while somebody holds it, even if that one is dead. */
+  async tryAcquire(options?: WaitOptions): Promise<Lease | undefined> {
+    const patience = Patience.of('tryAcquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    return waitFor(patience, (givenUp) => this.#tryAcquire(givenUp), giveBack);
+  }
+
+  async #tryAcquire(givenUp: GivenUp): Promise<Lease | undefined> {
+    for (let expected = this.#free; givenUp.error === undefined; ) {
+      const { found, lease } = await this.#take(expected);
+      if (lease !== undefined || isHeld(found)) return lease;
+      expected = found;
+    }
+    throw givenUp.error;
+  }
+
+  async #take(expected: bigint): ReturnType<typeof Lease.take> {
+    const taken = await Lease.take(this.#place, expected);
+    this.#free = freeWord(taken.lease?.token ?? tokenOf(taken.found));
+    return taken;
+  }
+
+  /** Does `work` under the lock, and gives it back. Resolves or rejects as `work` does; `work` has to look at `lease.signal` itself. */
+  async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
+    const lease = await this.acquire(options);
+    try {
+      return await work(lease);
+    } finally {
+      await lease.release();
+    }
+  }
+}
+
+async function giveBack(lease: Lease | undefined): Promise<void> {
+  await lease?.release();
+}

@@ -1,0 +1,80 @@
+/** A semaphore: as many words of locks as there are permits. */
+
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { Lease, type LeasePlace } from './lease.js';
+import { LeaseWatch } from './lease-watch.js';
+import { isHeld } from './lease-word.js';
+import { Pauses } from './pause.js';
+import { WORD_BYTES } from './words.js';
+
+/**
+ * So many permits at a time, in the memory of an owner. Each permit is a lease, with what `RemoteLock` promises: a holder that dies gives its permit back by
+ * the end of the lease. A token is greater than those of earlier holders of the same permit; holders of two permits may have the same. Those who wait have
+ * no order. When the owner dies, every call rejects and every lease ends.
+ */
+export class RemoteSemaphore {
+  /** Leases at a time. */
+  readonly permits: number;
+  readonly #place: LeasePlace;
+  /** Where the next search begins. */
+  #first = 0;
+
+  /** @internal */
+  constructor(place: LeasePlace, permits: number) {
+    this.#place = place;
+    this.permits = permits;
+  }
+
+  /** Waits for a permit. One that comes too late for its caller is given back. */
+  async acquire(options?: WaitOptions): Promise<Lease> {
+    const patience = Patience.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
+    const giveBack = async (lease: Lease) => void (await lease.release());
+    return waitFor(patience, (givenUp) => this.#acquire(givenUp), giveBack);
+  }
+
+  async #acquire(givenUp: GivenUp): Promise<Lease> {
+    const { leaseNs, words } = this.#place;
+    const watches = Array.from({ length: this.permits }, () => new LeaseWatch(leaseNs));
+    const pauses = new Pauses(words.clock, givenUp);
+    for (; ; await pauses.next()) {
+      for (const { permit, word } of await this.#available(watches)) {
+        pauses.check();
+        const { lease } = await Lease.take(this.#at(permit), word);
+        if (lease === undefined) continue; // Somebody was faster.
+        this.#first = permit;
+        if (lease.isHeld) return lease;
+        await lease.release(); // It took longer than the lease.
+      }
+    }
+  }
+
+  /** Permits that nobody alive has: the free ones first. */
+  async #available(watches: readonly LeaseWatch[]): Promise<{ readonly permit: number; readonly word: bigint }[]> {
+    const { words, offset } = this.#place;
+    const postedNs = words.clock.nowNs();
+    const found = await words.read(offset, this.permits);
+    const completedNs = words.clock.nowNs();
+    const [free, dead] = [[], []] as { permit: number; word: bigint }[][];
+    for (let k = 0; k < this.permits; k++) {
+      const permit = (this.#first + k) % this.permits;
+      const word = found[permit];
+      if (!isHeld(word)) free.push({ permit, word });
+      else if (watches[permit].isDead(word, postedNs, completedNs)) dead.push({ permit, word });
+    }
+    return [...free, ...dead];
+  }
+
+  #at(permit: number): LeasePlace {
+    return { ...this.#place, offset: this.#place.offset + permit * WORD_BYTES };
+  }
+
+  /** Does `work` with a permit, and gives it back. Resolves or rejects as `work` does; `work` has to look at `lease.signal` itself. */
+  async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
+    const lease = await this.acquire(options);
+    try {
+      return await work(lease);
+    } finally {
+      await lease.release();
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/** Numbers that are given out once. */
+
+import { checkWhole } from '../core/arguments.js';
+import { Patience, WAIT_OPTIONS, type WaitOptions, waitForEvent } from '../core/wait.js';
+import type { RemoteWords } from './words.js';
+
+/** Numbers that one call takes at most. */
+const COUNT_MAX = 2 ** 32;
+
+/**
+ * Gives out numbers, each of them once, and each greater than those given out before its call began. One round trip. Numbers are missing where a caller
+ * died or gave up. When the owner dies every call rejects; a new owner goes on with greater numbers (`firstNumber` of `servePrimitives`).
+ */
+export class RemoteSequencer {
+  readonly #words: RemoteWords;
+  readonly #offset: number;
+
+  /** @internal */
+  constructor(words: RemoteWords, offset: number) {
+    this.#words = words;
+    this.#offset = offset;
+  }
+
+  /** Takes `count` numbers that follow each other, 1 to 2^32. Resolves to the first one. */
+  async next(count = 1, options?: WaitOptions): Promise<bigint> {
+    checkWhole('count', count, 1, COUNT_MAX);
+    const patience = Patience.of('next', options, WAIT_OPTIONS, this.#words.clock);
+    return waitForEvent(patience, this.#words.fetchAdd(this.#offset, BigInt(count)));
+  }
+}

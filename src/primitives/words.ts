@@ -1,0 +1,98 @@
+/** Words of 64 bits in the memory of an owner, and what others do with them by one-sided operations. */
+
+import type { Connection } from '../cm/connection.js';
+import { Lanes } from '../cm/lanes.js';
+import type { Operation } from '../cm/operations.js';
+import type { RemoteTarget } from '../cm/remote-target.js';
+import type { Elements } from '../cm/transfers.js';
+import type { Clock } from '../core/clock.js';
+
+/** Atomics work on 64 bits (IBTA vol. 1 §9.4.5). */
+export const WORD_BYTES = 8;
+/** Words that one READ takes at most. */
+export const READ_WORDS_MAX = 128;
+/** Operations of one connection at a time. */
+const LANES = 64;
+
+/** The words of an owner. Offsets are bytes in its region, multiples of 8. All calls reject when the way to the owner has ended. */
+export interface RemoteWords {
+  /** The clock of this side. */
+  readonly clock: Clock;
+  /** Adds to a word, modulo 2^64. Resolves to the value before (IBTA vol. 1 §9.4.5, FetchAdd). */
+  fetchAdd(offset: number, add: bigint): Promise<bigint>;
+  /** Stores `desired` where the word equals `expected`. Resolves to the value before (IBTA vol. 1 §9.4.5, CmpSwap). */
+  compareSwap(offset: number, expected: bigint, desired: bigint): Promise<bigint>;
+  /** Reads up to {@link READ_WORDS_MAX} words that stand side by side; each of them is one that stood there, not all at one time. */
+  read(offset: number, count: number): Promise<bigint[]>;
+  /** Calls `onEnd` once, when the way to the owner has ended. The result takes that back. */
+  whenEnded(onEnd: () => void): () => void;
+}
+
+/** The words of the peer of a connection. */
+export class ConnectionWords implements RemoteWords {
+  /** Of the device. */
+  readonly clock: Clock;
+  readonly #connection: Connection;
+  readonly #lanes: Lanes;
+  readonly #start: RemoteTarget;
+  readonly #onEnd = new Set<() => void>();
+
+  private constructor(connection: Connection, lanes: Lanes, start: RemoteTarget) {
+    this.clock = connection.device.clock;
+    this.#connection = connection;
+    this.#lanes = lanes;
+    this.#start = start;
+    void this.#watchEnd();
+  }
+
+  /** `start` is the first byte of the owner's region. */
+  static async open(connection: Connection, start: RemoteTarget): Promise<ConnectionWords> {
+    const lanes = await Lanes.open(connection, READ_WORDS_MAX * WORD_BYTES, LANES);
+    return new ConnectionWords(connection, lanes, start);
+  }
+
+  fetchAdd(offset: number, add: bigint): Promise<bigint> {
+    return this.#word(
+      (target) => ({ opcode: 'ATOMIC_FETCH_AND_ADD', add: BigInt.asUintN(64, add), ...target }),
+      offset,
+    );
+  }
+
+  compareSwap(offset: number, expected: bigint, desired: bigint): Promise<bigint> {
+    return this.#word(
+      (target) => ({ opcode: 'ATOMIC_CMP_AND_SWP', compare: expected, swap: desired, ...target }),
+      offset,
+    );
+  }
+
+  read(offset: number, count: number): Promise<bigint[]> {
+    return this.#words((target) => ({ opcode: 'RDMA_READ', ...target }), offset, count);
+  }
+
+  async #word(operation: (target: Target) => Operation, offset: number): Promise<bigint> {
+    const [before] = await this.#words(operation, offset, 1);
+    return before;
+  }
+
+  #words(operation: (target: Target) => Operation, offset: number, count: number): Promise<bigint[]> {
+    return this.#lanes.use(async (region, at) => {
+      const { rkey } = this.#start;
+      const remoteAddr = this.#start.remoteAddr + BigInt(offset);
+      await this.#connection.post(operation({ sges: [region.sge(at, count * WORD_BYTES)], remoteAddr, rkey }));
+      return Array.from({ length: count }, (_, k) => region.bytes.readBigUInt64LE(at + k * WORD_BYTES));
+    });
+  }
+
+  whenEnded(onEnd: () => void): () => void {
+    this.#onEnd.add(onEnd);
+    return () => this.#onEnd.delete(onEnd);
+  }
+
+  async #watchEnd(): Promise<void> {
+    await this.#connection.peerClosed();
+    for (const onEnd of this.#onEnd) onEnd();
+    this.#onEnd.clear();
+  }
+}
+
+type Target = RemoteTarget & { readonly sges: Elements };
