@@ -226,6 +226,11 @@ export class Connection extends Resource {
     return this.#transfers.run(into, undefined, (sges) => ({ opcode: 'RDMA_READ', sges, remoteAddr, rkey }));
   }
 
+  /** Writes into any memory of the peer that it has told of. @internal */
+  writeClaimed(data: Uint8Array, remoteAddr: bigint, rkey: number): Promise<void> {
+    return this.#transfers.run(data, undefined, (sges) => ({ opcode: 'RDMA_WRITE', sges, remoteAddr, rkey }));
+  }
+
   /** The next message, as a view, for whoever has claimed the messages. @internal */
   nextMessage(): Promise<Message> {
     return this.#receive({ view: true });

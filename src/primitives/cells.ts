@@ -4,6 +4,7 @@ import { checkKind, checkWhole } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { freeWord, heldWord } from './lease-word.js';
 import type { Cell, CellQuestion, Kind } from './protocol.js';
+import { type RingSizes, ringWords } from './ring-layout.js';
 import { READ_WORDS_MAX, WORD_BYTES } from './words.js';
 
 const NAME_BYTES_MAX = 128;
@@ -11,6 +12,7 @@ const LEASE_MS = 10_000;
 const LEASE_MS_MIN = 10;
 const LEASE_MS_MAX = 3_600_000;
 const PARTIES_MAX = 2 ** 32;
+const RING_BYTES_MAX = 1 << 16;
 
 /** What a question for each kind may say of its size; missing: nothing. */
 const SIZES: Partial<Record<Kind, { readonly name: string; readonly max: number }>> = {
@@ -63,6 +65,9 @@ export class Cells {
     const title = `${kind} '${name}'`;
     const key = `${kind} ${name}`;
     const known = this.#cells.get(key);
+    if (known === undefined && kind === 'ring') {
+      throw new RoceError('ERR_ROCE_NOT_FOUND', `there is no ${title}`, 'its owner makes it, by `ring`');
+    }
     if (known === undefined) {
       const made = this.#make(question, title);
       this.#cells.set(key, made);
@@ -77,6 +82,29 @@ export class Cells {
     return known;
   }
 
+  /** The words of a new ring. Throws ERR_ROCE_BUSY for a name that there is already, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_LIMIT. */
+  ring(name: string, { slots, bytes }: RingSizes): Cell {
+    checkQuestion({ kind: 'ring', name });
+    checkWhole('slots', slots, 1, READ_WORDS_MAX);
+    checkWhole('bytes', bytes, 1, RING_BYTES_MAX);
+    const title = `ring '${name}'`;
+    if (this.#cells.has(`ring ${name}`)) throw new RoceError('ERR_ROCE_BUSY', `there is a ${title} already`);
+    const offset = this.#take(ringWords({ slots, bytes }), title);
+    const cell = { offset, size: slots, bytes, leaseMs: 0 };
+    this.#cells.set(`ring ${name}`, cell);
+    return cell;
+  }
+
+  /** The offset of so many unused words. */
+  #take(words: number, title: string): number {
+    const offset = this.#used;
+    const end = offset + words * WORD_BYTES;
+    if (end > this.#init.region.length)
+      throw new RoceError('ERR_ROCE_LIMIT', `there is no room for ${title}`, 'let the owner raise `words`');
+    this.#used = end;
+    return offset;
+  }
+
   #make({ kind, size, leaseMs = LEASE_MS }: CellQuestion, title: string): Cell {
     if (size === undefined && SIZES[kind] !== undefined)
       throw new RoceError(
@@ -85,12 +113,10 @@ export class Cells {
         `whoever comes first says ${SIZES[kind].name}`,
       );
     const { region, firstNumber, areLocksHeld } = this.#init;
-    const cell = { offset: this.#used, size: size ?? 1, leaseMs: hasLease(kind) ? leaseMs : 0 };
-    const words = kind === 'semaphore' ? cell.size : 1;
-    const end = this.#used + words * WORD_BYTES;
-    if (end > region.length)
-      throw new RoceError('ERR_ROCE_LIMIT', `there is no room for ${title}`, 'let the owner raise `words`');
-    this.#used = end;
+    const words = kind === 'semaphore' ? size! : 1;
+    const offset = this.#take(words, title);
+    const cell = { offset, size: size ?? 1, bytes: 0, leaseMs: hasLease(kind) ? leaseMs : 0 };
+    const end = offset + words * WORD_BYTES;
     const first = areLocksHeld ? heldWord(firstNumber) : freeWord(firstNumber);
     if (hasLease(kind)) for (let at = cell.offset; at < end; at += WORD_BYTES) region.writeBigUInt64LE(first, at);
     if (kind === 'sequencer') region.writeBigUInt64LE(freeWord(firstNumber), cell.offset);

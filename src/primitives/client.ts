@@ -12,6 +12,7 @@ import { RemoteCounter } from './counter.js';
 import type { LeasePlace } from './lease.js';
 import { RemoteLock } from './lock.js';
 import { type Cell, type CellQuestion, PRIMITIVES_SERVICE } from './protocol.js';
+import { RemoteRing } from './ring.js';
 import { RemoteSemaphore } from './semaphore.js';
 import { RemoteSequencer } from './sequencer.js';
 import { ConnectionWords, type RemoteWords } from './words.js';
@@ -46,17 +47,21 @@ export class Primitives {
   readonly #rpc: RpcClient<typeof PRIMITIVES_SERVICE>;
   readonly #words: RemoteWords;
 
-  private constructor(rpc: RpcClient<typeof PRIMITIVES_SERVICE>, words: RemoteWords) {
+  readonly #producer: number;
+
+  private constructor(rpc: RpcClient<typeof PRIMITIVES_SERVICE>, words: RemoteWords, producer: number) {
     this.#rpc = rpc;
     this.#words = words;
+    this.#producer = producer;
   }
 
   /** Takes over a connection. Rejects with ERR_ROCE_MISMATCH if the peer has no primitives. @internal */
   static async over(connection: Connection): Promise<Primitives> {
     const rpc = connectRpc(connection, PRIMITIVES_SERVICE);
     try {
-      const { addr, rkey } = await rpc.methods.region({});
-      return new Primitives(rpc, await ConnectionWords.open(connection, { remoteAddr: BigInt(addr), rkey }));
+      const { addr, rkey, producer } = await rpc.methods.region({});
+      const words = await ConnectionWords.open(connection, { remoteAddr: BigInt(addr), rkey });
+      return new Primitives(rpc, words, producer);
     } catch (error) {
       await rpc.close();
       throw error;
@@ -100,6 +105,14 @@ export class Primitives {
     const { parties: size, ...wait } = options;
     const cell = await this.#cell({ kind: 'barrier', name, ...(size !== undefined && { size }) }, wait);
     return new RemoteBarrier(this.#words, cell.offset, cell.size);
+  }
+
+  /** A queue to the owner. Rejects with ERR_ROCE_NOT_FOUND if the owner has not made it. */
+  async ring(name: string, options: WaitOptions = {}): Promise<RemoteRing> {
+    checkOptions('ring', options, WAIT_OPTIONS);
+    const { offset, size: slots, bytes } = await this.#cell({ kind: 'ring', name }, options);
+    const wake = () => this.#rpc.methods.wake({ name });
+    return new RemoteRing({ words: this.#words, offset, slots, bytes, producer: this.#producer, wake });
   }
 
   async #cell(question: CellQuestion, wait: WaitOptions): Promise<Cell> {

@@ -1,5 +1,5 @@
 /**
- * `rocev2/primitives`: counters, sequencers, locks, semaphores and barriers between processes, by one-sided atomics on the memory of one of them. They work
+ * `rocev2/primitives`: counters, sequencers, locks, semaphores, barriers and rings between processes, by one-sided atomics on the memory of one of them. They work
  * while that one computes. See docs/primitives.md.
  *
  * @module rocev2/primitives
@@ -17,6 +17,8 @@ export {
   servePrimitives,
 } from './live.js';
 export { RemoteLock } from './lock.js';
-export { PrimitivesOwner } from './owner.js';
+export { PrimitivesOwner, type RingOptions } from './owner.js';
+export { RemoteRing } from './ring.js';
+export { RingConsumer } from './ring-consumer.js';
 export { RemoteSemaphore } from './semaphore.js';
 export { RemoteSequencer } from './sequencer.js';

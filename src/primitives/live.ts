@@ -5,15 +5,18 @@ import type { Listener, ListenOptions } from '../cm/listener.js';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { wallMs } from '../driver/system-clock.js';
 import type { RdmaDevice } from '../verbs/device.js';
+import type { CellsInit } from './cells.js';
 import { Primitives } from './client.js';
 import { PrimitivesOwner } from './owner.js';
 import { WORD_BYTES } from './words.js';
 
 /** Calls are few and short. */
 const CONNECTION = { messageBytesMax: 4096, receiveDepth: 8 } as const;
-const WORDS = 16_384;
+const WORDS = 65_536;
 const WORDS_MAX = 1 << 24;
 const CLIENTS = 1024;
+/** Half of the numbers of producers: one that was used lately is not used again. */
+const CLIENTS_MAX = 8192;
 const FIRST_NUMBER_MAX = 2 ** 52;
 
 /** What {@link servePrimitives} takes. */
@@ -24,9 +27,9 @@ export interface ServePrimitivesOptions {
   readonly port: number;
   /** TCP address, default the device's. */
   readonly host?: string;
-  /** Words of 64 bits, 1 to 2^24: one for each name, of a semaphore one for each permit. Default 16,384. */
+  /** Words of 64 bits, 1 to 2^24: one for each name, of a semaphore one for each permit, of a ring its messages. Default 65,536. */
   readonly words?: number;
-  /** Clients at a time. Default 1024. */
+  /** Clients at a time, 1 to 8192. Default 1024. */
   readonly clientsMax?: number;
   /**
    * An owner may have died here, and holders of its locks may not know it yet. A lock or semaphore is then given out one lease after the first client has waited for it.
@@ -68,8 +71,8 @@ export class PrimitivesServer extends PrimitivesOwner {
   readonly #listener: Listener;
 
   /** @internal */
-  constructor(listener: Listener, init: ConstructorParameters<typeof PrimitivesOwner>[0]) {
-    super(init);
+  constructor(listener: Listener, device: RdmaDevice, init: CellsInit) {
+    super(init, device.clock);
     this.#listener = listener;
     void this.#serve();
   }
@@ -99,6 +102,7 @@ export async function servePrimitives(options: ServePrimitivesOptions): Promise<
   checkOptions('servePrimitives', options, SERVE_OPTIONS);
   const { device, port, host, words = WORDS, clientsMax = CLIENTS, isRestart = false } = options;
   checkWhole('words', words, 1, WORDS_MAX);
+  checkWhole('clientsMax', clientsMax, 1, CLIENTS_MAX);
   checkKind('isRestart', isRestart, typeof isRestart === 'boolean', 'true or false');
   const firstNumber = checkWhole('firstNumber', options.firstNumber ?? wallMs() * 1000, 0, FIRST_NUMBER_MAX);
   const listenOptions: ListenOptions = {
@@ -110,7 +114,7 @@ export async function servePrimitives(options: ServePrimitivesOptions): Promise<
   };
   const region = device.allocate(words * WORD_BYTES);
   const init = { region, firstNumber: BigInt(firstNumber), areLocksHeld: isRestart };
-  return new PrimitivesServer(await listen(device, listenOptions), init);
+  return new PrimitivesServer(await listen(device, listenOptions), device, init);
 }
 
 /** Opens the primitives of an owner. Rejects as `connect` does, and with ERR_ROCE_MISMATCH if the peer has none. */

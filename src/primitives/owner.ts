@@ -1,27 +1,56 @@
 /** The owner of words: it gives them to names, and each client the key to them. What clients do with them it does not see. */
 
 import type { Connection } from '../cm/connection.js';
+import { checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import type { Clock } from '../core/clock.js';
 import { RoceError } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
 import { type Handlers, type RpcServer, serveRpc } from '../rpc/index.js';
 import { Access } from '../verbs/access.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import { Cells, type CellsInit } from './cells.js';
 import { type CellAnswer, type CellQuestion, PRIMITIVES_SERVICE } from './protocol.js';
+import { type Producers, RingConsumer } from './ring-consumer.js';
+import { ringWords } from './ring-layout.js';
+import { PRODUCERS_MAX } from './ring-word.js';
+import { WORD_BYTES } from './words.js';
 
 /** Calls are short. */
 const CALL_BYTES_MAX = 4096;
+
+/** What a ring is made with. */
+export interface RingOptions {
+  /** Messages that wait at most, 1 to 128. Default 128. */
+  readonly slots?: number;
+  /** Bytes of the longest message, 1 to 65,536. Default 1024. */
+  readonly bytes?: number;
+  /** A producer that takes longer to write a message than so many milliseconds, 10 to 3,600,000, loses its connection. Default 10,000. */
+  readonly patienceMs?: number;
+}
+
+const RING_OPTIONS: OptionNames<RingOptions> = { slots: true, bytes: true, patienceMs: true };
+
+/** A client that is connected. */
+interface Client {
+  readonly connection: Connection;
+  readonly server: RpcServer;
+}
 
 /** The side that has the memory. */
 export class PrimitivesOwner {
   readonly #region: Buffer;
   readonly #cells: Cells;
-  readonly #clients = new Set<RpcServer>();
+  readonly #clock: Clock;
+  readonly #clients = new Map<number, Client>();
+  readonly #rings = new Map<string, RingConsumer>();
+  #lastClient = 0;
   #isClosed = false;
 
   /** @internal */
-  constructor(init: CellsInit) {
+  constructor(init: CellsInit, clock: Clock) {
     this.#region = init.region;
     this.#cells = new Cells(init);
+    this.#clock = clock;
   }
 
   /** Clients that are connected. */
@@ -34,22 +63,61 @@ export class PrimitivesOwner {
     return this.#cells.size;
   }
 
+  /**
+   * Makes a ring, into which clients push messages, and which this side takes them out of. Throws ERR_ROCE_BUSY for a name that has one, ERR_ROCE_LIMIT
+   * without room for it, ERR_ROCE_OUT_OF_RANGE, ERR_ROCE_UNKNOWN_NAME.
+   */
+  ring(name: string, options: RingOptions = {}): RingConsumer {
+    checkOptions('ring', options, RING_OPTIONS);
+    const { slots = 128, bytes = 1024, patienceMs = 10_000 } = options;
+    checkWhole('patienceMs', patienceMs, 10, 3_600_000);
+    const { offset } = this.#cells.ring(name, { slots, bytes });
+    const memory = this.#region.subarray(offset, offset + ringWords({ slots, bytes }) * WORD_BYTES);
+    const producers: Producers = {
+      isThere: (producer) => this.#clients.has(producer),
+      expel: (producer) => void this.#clients.get(producer)?.server.close(),
+    };
+    const patienceNs = patienceMs * NS_PER_MS;
+    const consumer = new RingConsumer({ memory, slots, bytes, clock: this.#clock, producers, patienceNs });
+    this.#rings.set(name, consumer);
+    return consumer;
+  }
+
   /** Serves a client. The primitives take over all messages of the connection. @internal */
   async add(connection: Connection): Promise<void> {
     const region = await connection.register(this.#region, Access.REMOTE_ALL);
-    const server = serveRpc(connection, PRIMITIVES_SERVICE, this.#handlersFor(region), {
+    const id = this.#freeId();
+    const server = serveRpc(connection, PRIMITIVES_SERVICE, this.#handlersFor(id, region), {
       valueBytesMax: CALL_BYTES_MAX,
     });
-    this.#clients.add(server);
+    this.#clients.set(id, { connection, server });
     if (!this.#isClosed) await connection.peerClosed();
-    this.#clients.delete(server);
-    await server.close();
+    await this.#end(id);
   }
 
-  #handlersFor({ addr, rkey }: MemoryRegion): Handlers<typeof PRIMITIVES_SERVICE> {
+  /** What a client has claimed is given to others only when its queue pair is gone: nothing of it can be executed any more. */
+  async #end(id: number): Promise<void> {
+    const { connection, server } = this.#clients.get(id)!;
+    await server.close();
+    await connection.close();
+    this.#clients.delete(id);
+  }
+
+  /** Not one that was used lately: slots of a ring may still bear it. */
+  #freeId(): number {
+    do this.#lastClient = (this.#lastClient % PRODUCERS_MAX) + 1;
+    while (this.#clients.has(this.#lastClient));
+    return this.#lastClient;
+  }
+
+  #handlersFor(producer: number, { addr, rkey }: MemoryRegion): Handlers<typeof PRIMITIVES_SERVICE> {
     return {
-      region: () => ({ addr: String(addr), rkey }),
+      region: () => ({ addr: String(addr), rkey, producer }),
       cell: (question) => this.#answer(question),
+      wake: ({ name }) => {
+        this.#rings.get(name)?.look();
+        return {};
+      },
     };
   }
 
@@ -62,10 +130,11 @@ export class PrimitivesOwner {
     }
   }
 
-  /** Ends the connections of all clients, and with them all leases. */
+  /** Ends the connections of all clients, and with them all leases; and all rings. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#clients].map((server) => server.close()));
+    for (const ring of this.#rings.values()) ring.close();
+    await Promise.all([...this.#clients.values()].map(({ server }) => server.close()));
   }
 
   /** The same as {@link close}. */

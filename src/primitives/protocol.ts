@@ -4,7 +4,7 @@ import { defineService } from '../rpc/index.js';
 import { isCount, isDecimal, shape } from '../rpc/shape.js';
 
 /** What a name stands for. */
-export const KINDS = ['counter', 'sequencer', 'lock', 'semaphore', 'barrier'] as const;
+export const KINDS = ['counter', 'sequencer', 'lock', 'semaphore', 'barrier', 'ring'] as const;
 
 /** One of {@link KINDS}. */
 export type Kind = (typeof KINDS)[number];
@@ -13,11 +13,13 @@ export type Kind = (typeof KINDS)[number];
 export interface RegionPlace {
   /** Address of its first byte, decimal: JSON has no numbers of 64 bits. */
   readonly addr: string;
-  /** Key for READs and atomics. */
+  /** Key for READs, WRITEs and atomics. */
   readonly rkey: number;
+  /** Number of this client among those that write into rings. */
+  readonly producer: number;
 }
 
-/** A question for a name. What is missing is as whoever made the name has said, or the default. */
+/** A question for a name, of which the owner alone makes rings. What is missing is as whoever made the name has said, or the default. */
 export interface CellQuestion {
   /** What it must be. */
   readonly kind: Kind;
@@ -33,8 +35,10 @@ export interface CellQuestion {
 export interface Cell {
   /** Of the first word in the region, bytes. */
   readonly offset: number;
-  /** Permits of a semaphore, parties of a barrier, else 1. */
+  /** Permits of a semaphore, parties of a barrier, slots of a ring, else 1. */
   readonly size: number;
+  /** Longest message of a ring; else 0. */
+  readonly bytes: number;
   /** Of a lock or a semaphore, milliseconds; else 0. */
   readonly leaseMs: number;
 }
@@ -48,7 +52,10 @@ const isOptionalCount = (value: unknown) => value === undefined || isCount(value
 export const PRIMITIVES_SERVICE = defineService({
   region: {
     input: shape<object>('question', () => true),
-    output: shape<RegionPlace>('place of a region', ({ addr, rkey }) => isDecimal(addr) && isCount(rkey)),
+    output: shape<RegionPlace>(
+      'place of a region',
+      ({ addr, rkey, producer }) => isDecimal(addr) && isCount(rkey) && isCount(producer),
+    ),
   },
   cell: {
     input: shape<CellQuestion>(
@@ -58,9 +65,12 @@ export const PRIMITIVES_SERVICE = defineService({
     ),
     output: shape<CellAnswer>(
       'answer',
-      ({ offset, size, leaseMs, error, message }) =>
-        (isCount(offset) && isCount(size) && isCount(leaseMs)) ||
-        (typeof error === 'string' && typeof message === 'string'),
+      ({ offset, size, bytes, leaseMs, error, message }) =>
+        [offset, size, bytes, leaseMs].every(isCount) || (typeof error === 'string' && typeof message === 'string'),
     ),
+  },
+  wake: {
+    input: shape<{ readonly name: string }>('name of a ring', ({ name }) => typeof name === 'string'),
+    output: shape<object>('answer', () => true),
   },
 });

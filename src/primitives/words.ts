@@ -24,6 +24,8 @@ export interface RemoteWords {
   compareSwap(offset: number, expected: bigint, desired: bigint): Promise<bigint>;
   /** Reads up to {@link READ_WORDS_MAX} words that stand side by side; each of them is one that stood there, not all at one time. */
   read(offset: number, count: number): Promise<bigint[]>;
+  /** Writes bytes; `data` must not change until the promise settles. */
+  write(offset: number, data: Uint8Array): Promise<void>;
   /** Calls `onEnd` once, when the way to the owner has ended. The result takes that back. */
   whenEnded(onEnd: () => void): () => void;
 }
@@ -67,6 +69,10 @@ export class ConnectionWords implements RemoteWords {
 
   read(offset: number, count: number): Promise<bigint[]> {
     return this.#words((target) => ({ opcode: 'RDMA_READ', ...target }), offset, count);
+  }
+
+  write(offset: number, data: Uint8Array): Promise<void> {
+    return this.#connection.writeClaimed(data, this.#start.remoteAddr + BigInt(offset), this.#start.rkey);
   }
 
   async #word(operation: (target: Target) => Operation, offset: number): Promise<bigint> {

@@ -21,8 +21,8 @@ const CLIENTS = 3;
 async function world(seed: number, faults: string | undefined) {
   const pair = await createPair({ seed, memoryBytes: 4096, ...(faults !== undefined && { faults }) });
   const random = new SeededRandom(seed).stream('world');
-  const region = pair.b.device.allocate(64 * 8);
-  const owner = new PrimitivesOwner({ region, firstNumber: 0n, areLocksHeld: false });
+  const region = pair.b.device.allocate(4096 * 8);
+  const owner = new PrimitivesOwner({ region, firstNumber: 0n, areLocksHeld: false }, pair.b.device.clock);
   const clients: Primitives[] = [];
   const connections: { close(): Promise<void> }[] = [];
   for (let k = 0; k < CLIENTS; k++) {

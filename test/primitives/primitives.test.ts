@@ -155,6 +155,35 @@ describe('a barrier', () => {
   });
 });
 
+describe('a ring', () => {
+  it('brings messages of all clients to the owner', async () => {
+    const { owner, one, other } = await start();
+    const jobs = owner.ring('jobs', { slots: 8, bytes: 100 });
+    const [mine, theirs] = [await one.ring('jobs'), await other.ring('jobs')];
+    expect(mine.bytes).toBe(100);
+    const pushing = Promise.all(
+      Array.from({ length: 40 }, (_, k) => (k % 2 === 0 ? mine : theirs).push(Buffer.from([k]))),
+    );
+    const taken: number[] = [];
+    for await (const [job] of jobs) if (taken.push(job) === 40) break;
+    await pushing;
+    expect(taken.sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, k) => k));
+    expect(jobs.skipped).toBe(0);
+  });
+
+  it('is made by its owner alone, and once', async () => {
+    const { owner, one } = await start();
+    await expect(one.ring('jobs')).rejects.toMatchObject({ code: 'ERR_ROCE_NOT_FOUND' });
+    const jobs = owner.ring('jobs');
+    expect(() => owner.ring('jobs')).toThrow('already');
+    expect(() => owner.ring('more', { slots: 200 })).toThrow('slots is 200');
+    expect(() => owner.ring('more', { bytes: 65_536, slots: 128 })).toThrow('no room');
+    const waiting = expect(jobs.next()).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    await owner.close();
+    await waiting;
+  });
+});
+
 describe('bad input', () => {
   it('is refused by name, and harms nothing', async () => {
     const { owner, one, other } = await start({ words: 2 });

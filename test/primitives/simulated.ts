@@ -77,6 +77,8 @@ export class SimulatedClient implements RemoteWords {
   /** Whether the operation during which it dies is executed all the same. */
   isLastExecuted = true;
   isDead = false;
+  /** Its operations are under way for so much longer. */
+  lateNs = 0;
   readonly #owner: SimulatedOwner;
   readonly #onEnd = new Set<() => void>();
   #standsUntilNs = 0;
@@ -138,6 +140,12 @@ export class SimulatedClient implements RemoteWords {
     return this.#run(() => [...this.#owner.words.subarray(offset / 8, offset / 8 + count)]);
   }
 
+  write(offset: number, data: Uint8Array): Promise<void> {
+    return this.#run(() => {
+      Buffer.from(this.#owner.words.buffer).set(data, offset);
+    });
+  }
+
   #change(offset: number, change: (before: bigint) => bigint): bigint {
     const { words, changes, events } = this.#owner;
     const before = words[offset / 8];
@@ -153,7 +161,7 @@ export class SimulatedClient implements RemoteWords {
     if (isLast) this.isDead = true;
     return new Promise((resolve, reject) => {
       if (isLast && !this.isLastExecuted) return;
-      events.after(this.#owner.delayNs(), () => {
+      events.after(this.lateNs + this.#owner.delayNs(), () => {
         const isThere = !this.#owner.isDead;
         const result = isThere ? execute() : undefined;
         events.after(this.#owner.delayNs(), () =>

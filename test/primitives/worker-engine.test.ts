@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { builtApi, builtPrimitives, isBuilt } from '../support/built-api.js';
 
 const ADDRESS = '127.0.4.6';
-const ADDS = 20;
+const ADDS = 10;
 
 /** A client in a thread of its own: it says `ready`, and after a message uses what it has opened, and counts in `workerData` that it is done. */
 const CLIENT = (port: number) => `

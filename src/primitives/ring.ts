@@ -1,0 +1,103 @@
+/** A queue from many producers to the owner, in the owner's memory. */
+
+import { checkKind } from '../core/arguments.js';
+import { RoceError } from '../core/errors.js';
+import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
+import { Pauses } from './pause.js';
+import { encodeMessage, messageAt, type RingSizes, wordAt } from './ring-layout.js';
+import { CLAIMED, FILLED, FREE, freeSlot, slotOf, stateOf, ticketOf } from './ring-word.js';
+import type { RemoteWords } from './words.js';
+
+/** Where a ring is, and as whom this side writes into it. */
+export interface RingPlace extends RingSizes {
+  /** Of the owner. */
+  readonly words: RemoteWords;
+  /** Of the ring. */
+  readonly offset: number;
+  /** Number of this client. */
+  readonly producer: number;
+  /** Tells the consumer, which waits, that there is a message. */
+  readonly wake: () => Promise<unknown>;
+}
+
+/**
+ * A queue that many push into and its owner takes from. A push claims a slot by CMP_SWAP, writes the message, and marks it filled: three round trips, whatever the
+ * owner's program does, until all slots are full. Each message is taken at most once; those of one producer in the order of its pushes, if it waits for each. A producer that
+ * dies while it writes loses this message; the owner goes on to the next one. When the owner dies, every call rejects, and messages that it has not taken are lost.
+ */
+export class RemoteRing {
+  readonly #place: RingPlace;
+  /** The ticket to try first. */
+  #next = 0n;
+
+  /** @internal */
+  constructor(place: RingPlace) {
+    this.#place = place;
+  }
+
+  /** Bytes of the longest message. */
+  get bytes(): number {
+    return this.#place.bytes;
+  }
+
+  /**
+   * Puts a message into the ring. Resolves when it is there, not when it is taken. Waits while the ring is full. Rejects with ERR_ROCE_OUT_OF_RANGE for a
+   * message that is too long. If the wait ends early, the message may arrive all the same; after the end of the connection nobody knows.
+   */
+  async push(data: Uint8Array, options?: WaitOptions): Promise<void> {
+    const { words, bytes } = this.#place;
+    checkKind('a message', data, data instanceof Uint8Array, 'bytes: a Buffer or Uint8Array');
+    if (data.length > bytes) {
+      const text = `a message of ${data.length} bytes is longer than the ${bytes} that the ring takes`;
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', text, 'let the owner raise `bytes`');
+    }
+    const patience = Patience.of('push', options, WAIT_OPTIONS, words.clock);
+    const message = Buffer.from(data); // The caller may change its bytes meanwhile.
+    return waitFor(patience, (givenUp) => this.#push(message, givenUp));
+  }
+
+  async #push(message: Buffer, givenUp: GivenUp): Promise<void> {
+    const { words, offset, slots, producer, wake } = this.#place;
+    const ticket = await this.#claim(givenUp);
+    const slot = Number(ticket % BigInt(slots));
+    await words.write(offset + messageAt(this.#place, slot), encodeMessage(message, ticket));
+    const claimed = slotOf(ticket, producer, CLAIMED);
+    const [found, waits] = await Promise.all([
+      words.compareSwap(offset + wordAt(slot), claimed, slotOf(ticket, producer, FILLED)),
+      words.compareSwap(offset, 1n, 0n),
+    ]);
+    if (waits === 1n) wake().catch(() => {}); // The consumer looks by itself, a little later.
+    if (found !== claimed) throw new RoceError('ERR_ROCE_FENCED', 'the owner has given the slot to somebody else');
+  }
+
+  /** A slot for this side alone. */
+  async #claim(givenUp: GivenUp): Promise<bigint> {
+    const { words, offset, slots, producer } = this.#place;
+    const pauses = new Pauses(words.clock, givenUp);
+    for (let ticket: bigint | undefined = this.#next; ; pauses.check()) {
+      if (ticket !== undefined) {
+        const at = offset + wordAt(Number(ticket % BigInt(slots)));
+        const free = freeSlot(ticket);
+        if ((await words.compareSwap(at, free, slotOf(ticket, producer, CLAIMED))) === free) {
+          this.#next = ticket + 1n;
+          return ticket;
+        }
+      } else await pauses.next();
+      ticket = this.#firstFree(await words.read(offset + wordAt(0), slots));
+    }
+  }
+
+  /**
+   * Tickets are claimed without gaps, so the smallest one of the free slots is next. The words were not read at one time, so the slot before must show that its ticket
+   * was claimed. Undefined: the ring is full, or it changed.
+   */
+  #firstFree(found: readonly bigint[]): bigint | undefined {
+    const tickets = found.filter((word) => stateOf(word) === FREE).map(ticketOf);
+    if (tickets.length === 0) return undefined;
+    const first = tickets.reduce((least, ticket) => (ticket < least ? ticket : least));
+    if (first === 0n) return first;
+    const before = found[Number((first - 1n) % BigInt(found.length))];
+    const wasClaimed = ticketOf(before) > first - 1n || (ticketOf(before) === first - 1n && stateOf(before) !== FREE);
+    return wasClaimed ? first : undefined;
+  }
+}
