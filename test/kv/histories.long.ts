@@ -10,6 +10,7 @@ const KINDS = [
   { faults: 'random=0.02', restarts: 0 },
   { faults: 'reorder=0.05;duplicate=0.05', restarts: 0 },
   { faults: 'random=0.02;reorder=0.05;duplicate=0.05;corrupt=0.01', restarts: 0 },
+  { faults: 'burst=0.01,0.2', restarts: 0 },
   { faults: undefined, restarts: 5 },
   { faults: 'random=0.02;reorder=0.05;duplicate=0.05;corrupt=0.01', restarts: 5 },
 ];

@@ -18,9 +18,19 @@ describe('histories', () => {
   it.each(FAULTS)('under %j are linearizable', async (faults) => {
     for (let seed = 1; seed <= SEEDS; seed++) {
       const verdict = await runHistory(seed, faults);
-      expect(verdict, `seed ${seed}`).toMatchObject({ linearizable: true });
+      expect(verdict, `seed ${seed}`).toMatchObject({ linearizable: true, failed: 0 });
       for (const name of ['torn', 'late', 'asked', 'moved'] as const) sum[name] += verdict[name];
     }
+  });
+
+  it('under bursts are linearizable, also where a burst outlasts the retries and a connection ends', async () => {
+    let reconnects = 0;
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const verdict = await runHistory(seed, 'burst=0.01,0.2');
+      expect(verdict, `seed ${seed}`).toMatchObject({ linearizable: true });
+      reconnects += verdict.reconnects;
+    }
+    expect(reconnects).toBeGreaterThan(0);
   });
 
   it('meet changes, long waits and compaction, and ask the owner in the end', () => {

@@ -70,7 +70,7 @@ export async function runHistory(
       history[place] = { ...history[place], returnedAt: ++order, action };
     } catch (error) {
       // A write whose connection has ended: executed or not, nobody knows. A GET is asked again.
-      if (restarts === 0 || !(error instanceof RoceError) || pending.kind === 'get') throw error;
+      if (!(error instanceof RoceError) || pending.kind === 'get') throw error;
       failed++;
     }
   };
