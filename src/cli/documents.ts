@@ -36,6 +36,7 @@ import type { HostReport } from './host-report.js';
 import type { KvBenchResult } from './kv/bench.js';
 import type { KvEntryResult, KvListResult, KvSetResult } from './kv/entries.js';
 import type { KvServeResult } from './kv/serve.js';
+import type { KvWatchResult } from './kv/watch.js';
 import type { Comparison, LivelockRun } from './livelock/comparison.js';
 import type { SweepResult } from './sim/sweep.js';
 import type { TransferResult } from './transfer/result.js';
@@ -498,6 +499,8 @@ export interface Results {
   readonly 'kv-set': KvSetResult;
   /** `rocev2 kv list`. */
   readonly 'kv-list': KvListResult;
+  /** `rocev2 kv watch`. */
+  readonly 'kv-watch': KvWatchResult;
   /** `rocev2 kv bench`. */
   readonly 'kv-bench': KvBenchResult;
   /** `rocev2 estats top`. */

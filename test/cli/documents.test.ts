@@ -176,6 +176,7 @@ describe('documents of --json follow their schemas', () => {
     const { version } = await ran('kv-set', 'kv', 'set', HERE, 'k', 'v', '-p', port);
     expect(await ran('kv-get', 'kv', 'get', HERE, 'k', '-p', port)).toMatchObject({ key: 'k', text: 'v', version });
     expect((await ran('kv-list', 'kv', 'list', HERE, '-p', port))['entries']).toHaveLength(1);
+    expect((await interrupted('kv-watch', 'kv', 'watch', HERE, '-p', port))['changes']).toEqual([]);
     await ran('kv-bench', 'kv', 'bench', HERE, '-p', port, '--keys', '10', '-D', '50ms');
     interrupt.abort();
     const { stdout, stderr, exitCode } = await owner;

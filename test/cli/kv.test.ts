@@ -43,6 +43,50 @@ test('what set writes, get and list print', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ size: 1, sets: 2, conflicts: 1 });
 });
 
+test('watch prints changes of keys with a prefix until it has seen so many', async () => {
+  const port = String(await freePort());
+  const end = await serve(port);
+  let isOver = false;
+  let isReady = () => {};
+  const ready = new Promise<void>((resolve) => {
+    isReady = resolve;
+  });
+  const onStderr = (text: string) => void (text.includes('Ctrl-C ends it') && isReady());
+  const watching = run(['kv', 'watch', HERE, 'col', '-p', port, '-n', '2', '--json'], { onStderr }).finally(() => {
+    isOver = true;
+  });
+  await Promise.race([ready, watching]);
+  // What is written before the owner knows of the watcher is not seen.
+  for (let k = 0; !isOver; k++) {
+    for (const key of ['other', 'colour']) await run(['kv', 'set', HERE, key, String(k), '-p', port]);
+  }
+  const { exitCode, stdout } = await watching;
+  expect(exitCode).toBe(0);
+  const { count, lost, changes } = JSON.parse(stdout);
+  expect([count, lost]).toEqual([2, 0]);
+  for (const change of changes) expect(change).toMatchObject({ kind: 'set', key: 'colour' });
+  await end();
+});
+
+test('watch ends at Ctrl-C, and with exit code 1 when the owner ends', async () => {
+  const port = String(await freePort());
+  const end = await serve(port);
+  const stop = new AbortController();
+  const onStderr = (text: string) => void (text.includes('Ctrl-C ends it') && stop.abort());
+  const ended = await run(['kv', 'watch', HERE, '-p', port], { interrupted: stop.signal, onStderr });
+  expect(ended).toMatchObject({ exitCode: 0, stdout: '' });
+  let isReady = () => {};
+  const ready = new Promise<void>((resolve) => {
+    isReady = resolve;
+  });
+  const watching = run(['kv', 'watch', HERE, '-p', port], {
+    onStderr: (text) => void (text.includes('Ctrl-C ends it') && isReady()),
+  });
+  await Promise.race([ready, watching]);
+  await end();
+  expect((await watching).exitCode).toBeGreaterThan(0);
+});
+
 test('bench measures GETs and SETs, and checks the values', async () => {
   const port = String(await freePort());
   const end = await serve(port);

@@ -7,6 +7,7 @@ import { type KvBenchOptions, runKvBench } from '../kv/bench.js';
 import { type KvSetOptions, runKvGet, runKvList, runKvSet } from '../kv/entries.js';
 import type { KvReaderOptions } from '../kv/reader.js';
 import { type KvServeOptions, runKvServe } from '../kv/serve.js';
+import { type KvWatchOptions, runKvWatch } from '../kv/watch.js';
 import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
@@ -62,6 +63,7 @@ Examples:
   registerGet(kv, io);
   registerSet(kv, io);
   registerList(kv, io);
+  registerWatch(kv, io);
   registerBench(kv, io);
 }
 
@@ -144,6 +146,26 @@ function registerList(kv: Command, io: CliIo): void {
     .addHelpText('after', '\nExamples:\n  rocev2 kv list 127.0.0.1 user:')
     .action((host: string, prefix: string, options: KvReaderOptions & { json?: true }) =>
       runKvList(host, prefix, options, new Output(io, options.json === true)),
+    );
+}
+
+function registerWatch(kv: Command, io: CliIo): void {
+  const command = kv
+    .command('watch')
+    .description('Print every change of the entries, or of those whose keys begin with a prefix, until Ctrl-C.')
+    .argument('<host>', 'address of the owner')
+    .argument('[prefix]', 'beginning of the keys', '')
+    .option('-n, --count <n>', 'end after so many changes', countOption);
+  addReaderOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 kv watch 127.0.0.1
+  rocev2 kv watch 127.0.0.1 user: -n 1`,
+    )
+    .action((host: string, prefix: string, options: KvWatchOptions & { json?: true }) =>
+      runKvWatch(host, prefix, options, new Output(io, options.json === true)),
     );
 }
 

@@ -1,0 +1,72 @@
+/** `rocev2 kv watch`: changes of entries, as they happen. */
+
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import type { KvEvent } from '../../kv/index.js';
+import { CommandFailure, EXIT_FAILED } from '../exit.js';
+import type { Output } from '../output.js';
+import { type KvReaderOptions, withReader } from './reader.js';
+
+/** Changes that the document keeps. */
+const KEPT_MAX = 1000;
+
+/** Options of `rocev2 kv watch`. */
+export interface KvWatchOptions extends KvReaderOptions {
+  /** Ends after so many changes; default: at Ctrl-C. */
+  readonly count?: number;
+}
+
+/** One change in `kv watch --json`. */
+export interface KvChange {
+  /** What has happened. */
+  readonly kind: KvEvent['kind'];
+  /** The key, as UTF-8; empty for `lost`. */
+  readonly key: string;
+  /** The version that was written or removed; 0 for `lost`. */
+  readonly version: number;
+}
+
+/** The fields of `kv watch --json`. */
+export interface KvWatchResult {
+  /** Changes that were seen. */
+  readonly count: number;
+  /** Gaps: changes before each of them were not seen. */
+  readonly lost: number;
+  /** Time until the end. */
+  readonly seconds: number;
+  /** The last 1000 of them. */
+  readonly changes: readonly KvChange[];
+}
+
+/** Prints a line for each change of a key that begins with the prefix, until Ctrl-C, which is the normal end. */
+export async function runKvWatch(
+  host: string,
+  prefix: string,
+  { count: limit = Number.POSITIVE_INFINITY, ...options }: KvWatchOptions,
+  output: Output,
+): Promise<void> {
+  const { interrupted } = output.io;
+  const changes: KvChange[] = [];
+  let [count, lost] = [0, 0];
+  const startNs = nowNs();
+  const note = ({ kind, key, version }: KvEvent) => {
+    count++;
+    if (kind === 'lost') lost++;
+    output.line(kind === 'lost' ? 'lost: changes have been missed' : `${kind} ${key} version ${version}`);
+    changes.push({ kind, key: key.toString(), version });
+    if (changes.length > KEPT_MAX) changes.shift();
+  };
+  await withReader(host, options, async (kv) => {
+    output.note('Ctrl-C ends it');
+    try {
+      for await (const change of kv.watch(prefix, { signal: interrupted })) {
+        note(change);
+        if (count >= limit) return;
+      }
+    } catch (error) {
+      if (!interrupted.aborted) throw error;
+    }
+    if (!interrupted.aborted) throw new CommandFailure(EXIT_FAILED, 'the owner has closed its store');
+  });
+  output.document('kv-watch', { count, lost, seconds: (nowNs() - startNs) / NS_PER_S, changes });
+}
