@@ -225,7 +225,9 @@ export class Retransmitter {
     this.#goBack(psn);
   }
 
+  /** What is sent again asks again: the timer runs from then, however long the queue pair waits for its turn. */
   #goBack(psn: number): void {
+    this.#ackDeadlineNs = NEVER;
     this.#out.goBack(psn);
     if (psnDiff(this.#answerPsn, psn) >= 0) this.#answerPsn = psnAdd(psn, -1);
   }

@@ -24,6 +24,9 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const clock = { nowNs: () => 0, wallMs: () => 0 };
 
+/** 4.3 s: also on a busy machine the NAK comes first. */
+const TIMEOUT = 20;
+
 /** One WRITE of 64 KiB under a fault rule; the requester's trace and counters, and the responder's. */
 async function tracedWrite(loss: string, name: string) {
   const paths = { a: join(folder, `${name}-a.jsonl`), b: join(folder, `${name}-b.jsonl`) };
@@ -33,7 +36,7 @@ async function tracedWrite(loss: string, name: string) {
   const listener = await listen(b, { port: 0, host: '127.58.4.2', region });
   const [server, client] = await Promise.all([
     listener.accept(),
-    connect(a, { host: '127.58.4.2', port: listener.port, mtu: 1024 }),
+    connect(a, { host: '127.58.4.2', port: listener.port, mtu: 1024, timeout: TIMEOUT }),
   ]);
   await client.write(Buffer.alloc(65536, 7));
   const counters = { a: a.counters(), b: b.counters() };

@@ -98,6 +98,15 @@ describe('the acknowledgement timer', () => {
 });
 
 describe('resuming', () => {
+  it('starts the acknowledgement timer anew with what is sent again, also where the NAK acknowledged nothing', async () => {
+    const nic = await withSends(3);
+    nic.advance(ACK_TIMEOUT_NS / 2);
+    nic.ack(0, 0x60);
+    expect(nic.take().map(({ at }) => at)).toEqual([0, 1, 2]);
+    expect(nic.advance(ACK_TIMEOUT_NS - 1)).toEqual([]);
+    expect(nic.advance(1).map(({ at }) => at)).toEqual([0, 1, 2]);
+  });
+
   it('inside a SEND and a WRITE goes on with MIDDLE and LAST, without a RETH', async () => {
     for (const opcode of ['SEND', 'RDMA_WRITE'] as const) {
       const nic = await LoneNic.create();
