@@ -83,11 +83,12 @@ export class OwnerLink {
         this.#session = session;
         return session;
       } catch (error) {
-        const isHopeless = this.#isClosed || this.#device.isClosed || !isOneOf(PASSING, error);
+        if (this.#isClosed) throw closed();
+        const isHopeless = this.#device.isClosed || !isOneOf(PASSING, error);
         if (isHopeless || this.#device.clock.nowNs() + pauseMs * NS_PER_MS > endNs) throw error;
       }
       await this.#pause(pauseMs);
-      if (this.#isClosed) throw new RoceError('ERR_ROCE_CLOSED', 'the reader is closed');
+      if (this.#isClosed) throw closed();
     }
   }
 
@@ -109,6 +110,10 @@ export class OwnerLink {
     await this.#attempts?.catch(() => {});
     await this.#session?.close();
   }
+}
+
+function closed(): RoceError {
+  return new RoceError('ERR_ROCE_CLOSED', 'the reader is closed');
 }
 
 function isOneOf(codes: readonly RoceErrorCode[], error: unknown): boolean {
