@@ -1,6 +1,6 @@
 /** DH-HMAC-CHAP between host and target, in virtual time: who has the secrets gets in, in both directions, and nobody else. */
 
-import { createHmac } from 'node:crypto';
+import { createDiffieHellman, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { randomInt, SeededRandom } from '../../src/core/random.js';
 import {
@@ -173,6 +173,19 @@ describe('hash and group', () => {
       expect(a.secretWith(b.publicValue)!.equals(b.secretWith(a.publicValue)!)).toBe(true);
       expect(() => a.secretWith(Buffer.alloc(group.bits / 8, 0))).toThrow();
       expect(() => a.secretWith(Buffer.alloc(group.bits / 8, 0xff))).toThrow();
+    }
+  });
+
+  it('a secret is that of OpenSSL for the same public values, also for those with zeros in front', () => {
+    const [group] = DHCHAP_GROUPS;
+    const theirs = createDiffieHellman(primeOf(group), 2);
+    const ours = new DhchapKeyPair(group);
+    theirs.generateKeys();
+    expect(ours.secretWith(theirs.getPublicKey())).toEqual(theirs.computeSecret(ours.publicValue));
+    for (const exponent of [2, 7, 8, 15, 16, 1023, 2040]) {
+      const publicValue = Buffer.from((1n << BigInt(exponent)).toString(16).padStart(group.bits / 4, '0'), 'hex');
+      theirs.setPrivateKey(Buffer.of(exponent >> 8, exponent & 0xff)); // 2 ** exponent is below the prime.
+      expect(ours.secretWith(publicValue)).toEqual(theirs.computeSecret(ours.publicValue));
     }
   });
 

@@ -1,7 +1,8 @@
 /** Hashes and Diffie-Hellman groups of DH-HMAC-CHAP (NVMe base specification 2.0 §8.13.5.4; RFC 7919), and what is computed with them. */
 
-import { createDiffieHellman, createHash, createHmac, type DiffieHellman } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { RoceError } from '../../../core/errors.js';
+import { FiniteFieldKeys } from './finite-field-keys.js';
 
 /** A hash function by its number in the protocol. */
 export interface DhchapHash {
@@ -66,7 +67,7 @@ export class DhchapKeyPair {
   /** Its public value, as long as the prime; empty without a group. */
   readonly publicValue: Buffer;
   readonly #prime: Buffer | undefined;
-  readonly #keys: DiffieHellman | undefined;
+  readonly #keys: FiniteFieldKeys | undefined;
 
   constructor(group: DhchapGroup) {
     if (group.bits === 0) {
@@ -74,10 +75,8 @@ export class DhchapKeyPair {
       return;
     }
     this.#prime = primeOf(group);
-    const keys = createDiffieHellman(this.#prime, 2);
-    const bytes = keys.generateKeys();
-    this.publicValue = Buffer.concat([Buffer.alloc(group.bits / 8 - bytes.length), bytes]);
-    this.#keys = keys;
+    this.#keys = new FiniteFieldKeys(this.#prime);
+    this.publicValue = this.#keys.publicValue;
   }
 
   /** The secret of both sides; undefined without a group. Throws ERR_ROCE_MISMATCH for a public value that none can have (RFC 7919 §5.1). */
@@ -89,7 +88,7 @@ export class DhchapKeyPair {
     least[least.length - 1] = 2;
     const isPossible = peer.length === most.length && peer.compare(least) >= 0 && peer.compare(most) <= 0;
     if (!isPossible) throw new RoceError('ERR_ROCE_MISMATCH', 'the public value is none of the group');
-    return this.#keys.computeSecret(peer);
+    return this.#keys.secretWith(peer);
   }
 }
 
