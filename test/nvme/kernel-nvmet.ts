@@ -1,12 +1,16 @@
 /** The kernel's own target, nvmet, under our host: a disk behind `rocev2 disk nbd --backend nvme+...`. */
 
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
+import { hasTool } from '../disk/support/tools.js';
 import { startRocev2 } from '../interop/support/rocev2.js';
 import { casesOfRound, seedOfRound } from '../support/rounds.js';
-import type { KernelGuest } from './kernel-guest.js';
+import { ALL_SIZES, fioOverNbd, TRIM } from './kernel-fio.js';
+import { type KernelGuest, PATIENCE_MS } from './kernel-guest.js';
 
 const KERNEL_NQN = 'nqn.2026-11.example:kernel';
 const NVMET = '/sys/kernel/config/nvmet';
@@ -74,6 +78,9 @@ export function testNvmet(guest: KernelGuest): void {
         // The kernel has what we wrote, and not only gives it back.
         const sum = createHash('sha256').update(data).digest('hex');
         expect(await guest.run(`head -c ${data.length} ${FILE} | sha256sum`)).toContain(sum);
+        if (hasTool('fio')) {
+          await promisify(execFile)('sh', ['-c', fioOverNbd(path, [...ALL_SIZES, TRIM])], { timeout: PATIENCE_MS });
+        } else console.warn('skipped: fio through NBD: there is no fio');
         expect((await server.stop('SIGINT')).exitCode).toBe(0);
       });
     }

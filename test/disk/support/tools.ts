@@ -23,7 +23,8 @@ export const PACKAGES = [...new Set(Object.values(PACKAGE_OF))];
 /** Also where only the administrator usually looks. Debian's own Python first: the libnbd module is there. */
 export const TOOL_PATH = `/usr/bin:/usr/sbin:/sbin:${process.env['PATH']}`;
 
-function has(tool: string): boolean {
+/** Whether the program is there. */
+export function hasTool(tool: string): boolean {
   try {
     execFileSync('sh', ['-c', `command -v ${tool}`], { env: { ...process.env, PATH: TOOL_PATH }, stdio: 'ignore' });
     return true;
@@ -34,7 +35,7 @@ function has(tool: string): boolean {
 
 /** Tools that are not there. */
 export function missingTools(): string[] {
-  return Object.keys(PACKAGE_OF).filter((tool) => !has(tool));
+  return Object.keys(PACKAGE_OF).filter((tool) => !hasTool(tool));
 }
 
 /** Why a file system of ours cannot be mounted here; undefined if it can. */
@@ -47,7 +48,7 @@ export function mountRefusal(): string | undefined {
       return `there is no ${device}`;
     }
   }
-  return has('fusermount3') ? undefined : 'there is no fusermount3';
+  return hasTool('fusermount3') ? undefined : 'there is no fusermount3';
 }
 
 /** `describe` of a suite that needs the tools, skipped with the reason where they are missing. */

@@ -6,7 +6,8 @@ import time
 from . import channel, network, process, record
 from .host import RigError, run
 
-EMULATION = ['-M', 'q35', '-accel', os.environ.get('RIG_ACCEL', 'tcg,thread=multi'), '-cpu', 'max', '-smp', '2', '-m', '512']
+EMULATION = ['-M', 'q35', '-accel', os.environ.get('RIG_ACCEL', 'tcg,thread=multi'), '-cpu', 'max', '-smp', '2', '-m',
+             os.environ.get('RIG_MEMORY', '512')]
 
 
 def describe(number, mtu, dgram_ports, ip4, ip6):
