@@ -279,6 +279,54 @@ describe('secrets in a file', () => {
   });
 });
 
+describe('keys of TLS', () => {
+  const address = '127.0.2.32';
+  const nqn = 'nqn.2026-11.rocev2:disk';
+  const hostNqn = 'nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001';
+  const key = 'NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:';
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const file = (text: string) => {
+    const path = join(folder, 'tls-keys');
+    writeFileSync(path, text);
+    return path;
+  };
+
+  test('let the host in that has one, and no other', async () => {
+    await using server = await NvmeTargetServer.open({
+      subsystems: [{ nqn, disks: [new MemoryDevice(1 << 20)] }],
+      tcpAddresses: [address],
+      port: 0,
+      tlsKeys: [{ hostNqn, key }],
+    });
+    const [{ port }] = server.ports;
+    const ask = (...words: string[]) => run(['nvme', ...words, '-p', `${port}`, '--host-nqn', hostNqn]);
+    const keys = ['--tls-keys', file(`# ours\n${hostNqn} ${key}\n`)];
+    expect(await ask('list', address, '--nqn', nqn, ...keys)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect((await ask('discover', address, ...keys)).stdout).toContain(nqn);
+    const refused = await ask('list', address, '--nqn', nqn);
+    expect(refused.exitCode).toBe(3);
+    const overRdma = await ask('list', address, '--nqn', nqn, ...keys, '--transport', 'rdma');
+    expect(overRdma.stderr).toContain('RDMA has no TLS');
+    expect(overRdma.exitCode).toBe(2);
+  });
+
+  test.each([
+    [`${hostNqn}`, 'tcp', 'is not HOSTNQN KEY'],
+    [`${hostNqn} NVMeTLSkey-1:01:AAAA:`, 'tcp', 'line 1 of'],
+    [`${hostNqn} ${key}`, 'rdma,tcp', 'RDMA has no TLS'],
+  ])('%j with %s is a mistake, which is named without the key', async (text, transport, words) => {
+    const args = ['--disk', 'memory', '--size', '1MiB', '--bind', address, '--tls-keys', file(text)];
+    const { exitCode, stderr } = await run(['nvme', 'target', ...args, '--transport', transport]);
+    expect(stderr).toContain(words);
+    expect(stderr).not.toContain('NVMeTLSkey-1:01:');
+    expect(exitCode).toBe(2);
+  });
+});
+
 test('the bench measures a namespace over both transports, and says how fast each was', async () => {
   const nqn = 'nqn.2026-11.rocev2:disk';
   const device = await openDevice({ address: '127.0.2.24' });

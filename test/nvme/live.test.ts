@@ -45,6 +45,37 @@ describe('over TCP', () => {
     expect([read[0], read[4096]]).toEqual([1, 2]);
   });
 
+  it('gives its requests to no other disk in the place of its own, says so, and goes on when the right one is back', async () => {
+    const store = new MemoryDevice(CONTRACT_DISK_BYTES);
+    const first = await serve(store, { tcpAddresses: [HERE], port: 0 });
+    const [{ port }] = first.ports;
+    const notices: string[] = [];
+    let onRefusal = () => {};
+    const refused = new Promise<void>((resolve) => {
+      onRefusal = resolve;
+    });
+    const onNotice = (notice: string) => {
+      notices.push(notice);
+      if (notice.startsWith('REFUSED')) onRefusal();
+    };
+    await using disk = await openNvme({ address: HERE, port, nqn: NQN, onNotice });
+    await first.close();
+    const other = new MemoryDevice(CONTRACT_DISK_BYTES);
+    const impostor = await serve(other, { tcpAddresses: [HERE], port });
+    const writing = disk.write(0, Buffer.alloc(4096, 3));
+    await refused;
+    await impostor.close();
+    await using _second = await serve(store, { tcpAddresses: [HERE], port });
+    await writing;
+    const read = Buffer.alloc(4096);
+    await other.read(0, read.length, read);
+    expect(read[0]).toBe(0);
+    await store.read(0, read.length, read);
+    expect(read[0]).toBe(3);
+    expect(notices.find((notice) => notice.startsWith('REFUSED'))).toContain('another namespace: its UUID is');
+    expect(notices.at(-1)).toContain('is back');
+  });
+
   it('is fenced by a reservation that another host left at the target before', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
     const reservations = join(folder, 'reservations.json');

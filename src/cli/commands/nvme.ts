@@ -85,6 +85,7 @@ function registerTarget(nvme: Command, io: CliIo): void {
       '--dhchap-keys <file>',
       'hosts must prove who they are by DH-HMAC-CHAP: lines HOSTNQN SECRET [CONTROLLERSECRET]',
     )
+    .option('--tls-keys <file>', 'hosts must use TLS 1.3 with their key: lines HOSTNQN KEY; with --transport tcp')
     .option('--reservations <file>', 'keeps reservations that hosts want to outlive the target')
     .option('--read-only', 'hosts cannot write')
     .option('--loss <rules>', 'fault rules of RDMA on this side, e.g. random=0.001 (docs/faults.md)')

@@ -71,8 +71,8 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
   if (scrub !== undefined && !backend.startsWith('file:')) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'only a disk in a file can be scrubbed', 'leave out --scrub');
   }
-  if (backend.startsWith('nvme')) return openNamespace(backend, flags);
   const onNotice = (notice: string) => output.note(notice);
+  if (backend.startsWith('nvme')) return openNamespace(backend, flags, onNotice);
   const device = await openBackend(backend, size, {
     ...(create !== undefined && { create }),
     ...(grow !== undefined && { grow }),
@@ -116,7 +116,11 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
 }
 
 /** The target decides everything about a namespace but who uses it. */
-async function openNamespace(backend: string, flags: BackendFlags): Promise<OwnDisk> {
+async function openNamespace(
+  backend: string,
+  flags: BackendFlags,
+  onNotice: (notice: string) => void,
+): Promise<OwnDisk> {
   const given = (['size', 'create', 'name', 'provision', 'tableMemory'] as const).find(
     (flag) => flags[flag] !== undefined,
   );
@@ -128,6 +132,6 @@ async function openNamespace(backend: string, flags: BackendFlags): Promise<OwnD
       'leave them out',
     );
   }
-  const opened = await openNvmeBackend(backend);
+  const opened = await openNvmeBackend(backend, onNotice);
   return { device: opened.disk, facts: () => null, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }

@@ -45,8 +45,8 @@ export function parseNvmeUri(text: string): NvmeUri | undefined {
   };
 }
 
-/** Opens the namespace that `text` names. Rejects as `openNvme` does, and with ERR_ROCE_MALFORMED for a text that names none. */
-export async function openNvmeBackend(text: string): Promise<OpenedDisk> {
+/** Opens the namespace that `text` names; `onNotice` is told of outages. Rejects as `openNvme` does, and with ERR_ROCE_MALFORMED for a text that names none. */
+export async function openNvmeBackend(text: string, onNotice: (notice: string) => void): Promise<OpenedDisk> {
   const uri = parseNvmeUri(text);
   if (uri === undefined) {
     const hint = 'nvme+tcp://HOST[:PORT]/NQN or nvme+rdma://HOST[:PORT]/NQN';
@@ -57,7 +57,7 @@ export async function openNvmeBackend(text: string): Promise<OpenedDisk> {
   const local = transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined;
   const device = local === undefined ? undefined : await openDevice({ address: local.text, engine: 'worker' });
   try {
-    const disk = await openNvme({ address, ...rest, ...(device !== undefined && { device }) });
+    const disk = await openNvme({ address, ...rest, onNotice, ...(device !== undefined && { device }) });
     return {
       disk,
       [Symbol.asyncDispose]: async () => {

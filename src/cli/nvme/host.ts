@@ -1,10 +1,11 @@
 /** What the commands of an NVMe over Fabrics host share: the way to a target. */
 
 import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
 import { NvmeDialer } from '../../storage-rpc/live/nvme-dialer.js';
-import { hostAuthentication, newHostName } from '../../storage-rpc/live/open-nvme.js';
+import { hostAuthentication, hostTlsPsk, newHostName } from '../../storage-rpc/live/open-nvme.js';
 import { NvmeHost } from '../../storage-rpc/nvme/host/nvme-host.js';
 import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
@@ -12,7 +13,7 @@ import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
 import { addressOption, choiceOption, portOption } from '../options.js';
 import { resolveHost } from '../resolve-host.js';
-import { readSecretsOf } from './secrets-file.js';
+import { readSecretsOf, readTlsKeyOf } from './secrets-file.js';
 
 /** Transports of NVMe over Fabrics. */
 export const NVME_TRANSPORTS = ['rdma', 'tcp'] as const;
@@ -29,6 +30,8 @@ export interface NvmeHostFlags {
   readonly hostNqn?: string;
   /** File of secrets of DH-HMAC-CHAP. */
   readonly dhchapKeys?: string;
+  /** File of keys of TLS. */
+  readonly tlsKeys?: string;
 }
 
 /** Adds the options to a command. */
@@ -44,23 +47,35 @@ export function addPathOptions(command: Command): Command {
     .option('-p, --port <port>', 'port of the target', portOption, NVME_PORT)
     .option('--bind <address>', 'rdma: IP address of this side (default: from the routing table)', addressOption)
     .option('--host-nqn <nqn>', 'NQN of this host (default: a random one)')
-    .option('--dhchap-keys <file>', 'secrets of this host: lines HOSTNQN SECRET [CONTROLLERSECRET]');
+    .option('--dhchap-keys <file>', 'secrets of this host: lines HOSTNQN SECRET [CONTROLLERSECRET]')
+    .option('--tls-keys <file>', 'tcp: TLS 1.3 by the key of this host: lines HOSTNQN KEY');
 }
 
 /** Connects to a subsystem without I/O queues, asks something, and disconnects. Rejects with ERR_ROCE_CONNECT. */
 export async function askController<T>(
   name: string,
-  { transport, port, bind, hostNqn, dhchapKeys }: NvmeHostFlags,
+  { transport, port, bind, hostNqn, dhchapKeys, tlsKeys }: NvmeHostFlags,
   nqn: string,
   ask: (host: NvmeHost) => Promise<T>,
 ): Promise<T> {
   const own = dhchapKeys === undefined ? undefined : await readSecretsOf(hostNqn, dhchapKeys);
   const authentication = hostAuthentication(own?.secret, own?.controllerSecret);
+  const tlsKey = tlsKeys === undefined ? undefined : await readTlsKeyOf(hostNqn, tlsKeys);
+  if (tlsKey !== undefined && transport === 'rdma') {
+    throw new RoceError('ERR_ROCE_CONFLICT', 'RDMA has no TLS', 'give --transport tcp');
+  }
+  const tls = hostTlsPsk(tlsKey, hostNqn, nqn);
   const address = await resolveHost(name);
   const local = bind ?? (transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined);
   const device = transport === 'rdma' ? await openDevice({ address: local!.text }) : undefined;
   try {
-    await using dialer = await NvmeDialer.open({ address, port, digests: true, ...(device && { device }) });
+    await using dialer = await NvmeDialer.open({
+      address,
+      port,
+      digests: true,
+      ...(device && { device }),
+      ...(tls && { tls }),
+    });
     const host = await NvmeHost.connect({
       ...newHostName(),
       ...(hostNqn !== undefined && { hostNqn }),

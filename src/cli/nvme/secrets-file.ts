@@ -1,35 +1,60 @@
-/** `--dhchap-keys FILE`: who proves itself by which secret of DH-HMAC-CHAP, a line a host: `HOSTNQN SECRET [CONTROLLERSECRET]`. */
+/**
+ * Files with a line for each host. `--dhchap-keys FILE`: who proves itself by which secret of DH-HMAC-CHAP, `HOSTNQN SECRET [CONTROLLERSECRET]`.
+ * `--tls-keys FILE`: who has which key of TLS, `HOSTNQN KEY`.
+ */
 
 import { RoceError } from '../../core/errors.js';
 import type { NvmeHostSecrets } from '../../storage-rpc/live/nvme-target-server.js';
+import type { NvmeHostTlsKey } from '../../storage-rpc/live/nvme-tls.js';
 import { DhchapSecret } from '../../storage-rpc/nvme/auth/dhchap-secret.js';
+import { NvmeTlsKey } from '../../storage-rpc/nvme/auth/tls-key.js';
 import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
 import { readInputFile } from '../input-file.js';
 
 /** Reads a file of secrets. Rejects with ERR_ROCE_IO where it cannot be read, ERR_ROCE_MALFORMED with the line that is wrong, ERR_ROCE_CONFLICT for a host that is there twice. */
 export async function readSecrets(path: string): Promise<NvmeHostSecrets[]> {
-  const found = new Map<string, NvmeHostSecrets>();
+  return readHostLines(path, 'HOSTNQN SECRET [CONTROLLERSECRET]', (hostNqn, [secret, controllerSecret, ...rest]) => {
+    if (secret === undefined || rest.length > 0) return undefined;
+    DhchapSecret.parse(secret);
+    if (controllerSecret !== undefined) DhchapSecret.parse(controllerSecret);
+    return { hostNqn, secret, ...(controllerSecret !== undefined && { controllerSecret }) };
+  });
+}
+
+/** Reads a file of TLS keys; rejects as {@link readSecrets}. */
+export async function readTlsKeys(path: string): Promise<NvmeHostTlsKey[]> {
+  return readHostLines(path, 'HOSTNQN KEY', (hostNqn, [key, ...rest]) => {
+    if (key === undefined || rest.length > 0) return undefined;
+    NvmeTlsKey.parse(key);
+    return { hostNqn, key };
+  });
+}
+
+/** Reads a line a host; `read` gets its words behind the NQN, and says undefined where they are not of the form. */
+async function readHostLines<T>(
+  path: string,
+  form: string,
+  read: (hostNqn: string, words: readonly string[]) => T | undefined,
+): Promise<T[]> {
+  const found = new Map<string, T>();
   const lines = (await readInputFile(path)).toString('utf8').split('\n');
   for (const [i, line] of lines.entries()) {
-    const words = line
+    const [hostNqn, ...words] = line
       .replace(/(^|\s)#.*$/, '')
       .trim()
       .split(/\s+/);
-    if (words[0] === '') continue;
-    const [hostNqn, secret, controllerSecret, ...rest] = words;
+    if (hostNqn === '') continue;
     const at = `line ${i + 1} of ${path}`;
-    if (secret === undefined || rest.length > 0) {
-      throw new RoceError('ERR_ROCE_MALFORMED', `${at} is not HOSTNQN SECRET [CONTROLLERSECRET]`);
-    }
+    let own: T | undefined;
     try {
-      checkNqn(hostNqn);
-      DhchapSecret.parse(secret);
-      if (controllerSecret !== undefined) DhchapSecret.parse(controllerSecret);
+      own = read(hostNqn, words);
+      if (own !== undefined) checkNqn(hostNqn);
     } catch (cause) {
       throw new RoceError('ERR_ROCE_MALFORMED', `${at}: ${(cause as Error).message}`, undefined, { cause });
     }
+    if (own === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `${at} is not ${form}`);
     if (found.has(hostNqn)) throw new RoceError('ERR_ROCE_CONFLICT', `${at} names ${hostNqn} again`);
-    found.set(hostNqn, { hostNqn, secret, ...(controllerSecret !== undefined && { controllerSecret }) });
+    found.set(hostNqn, own);
   }
   if (found.size === 0) throw new RoceError('ERR_ROCE_MALFORMED', `${path} has no secrets`);
   return [...found.values()];
@@ -37,10 +62,23 @@ export async function readSecrets(path: string): Promise<NvmeHostSecrets[]> {
 
 /** The line of one host. Rejects as {@link readSecrets}, and with ERR_ROCE_NOT_FOUND where there is none. */
 export async function readSecretsOf(hostNqn: string | undefined, path: string): Promise<NvmeHostSecrets> {
+  return lineOf(hostNqn, path, await readSecrets(path));
+}
+
+/** The TLS key of one host. Rejects as {@link readSecretsOf}. */
+export async function readTlsKeyOf(hostNqn: string | undefined, path: string): Promise<string> {
+  return lineOf(hostNqn, path, await readTlsKeys(path)).key;
+}
+
+function lineOf<T extends { readonly hostNqn: string }>(
+  hostNqn: string | undefined,
+  path: string,
+  lines: readonly T[],
+): T {
   if (hostNqn === undefined) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'secrets belong to an NQN', 'give --host-nqn, too');
   }
-  const own = (await readSecrets(path)).find((line) => line.hostNqn === hostNqn);
+  const own = lines.find((line) => line.hostNqn === hostNqn);
   if (own === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `${path} has no secret of ${hostNqn}`);
   return own;
 }

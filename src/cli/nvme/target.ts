@@ -1,5 +1,6 @@
 /** `rocev2 nvme target`: disks for NVMe over Fabrics hosts until Ctrl-C. */
 
+import { RoceError } from '../../core/errors.js';
 import { formatBytes, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { IpAddress } from '../../packet/address.js';
@@ -14,7 +15,7 @@ import { packageVersion } from '../package-version.js';
 import { parseChange } from './changes.js';
 import { openControl } from './control.js';
 import type { DiskOption } from './disk-option.js';
-import { readSecrets } from './secrets-file.js';
+import { readSecrets, readTlsKeys } from './secrets-file.js';
 import { ServedDisks } from './served-disks.js';
 
 /** Options of `rocev2 nvme target`. */
@@ -37,6 +38,8 @@ export interface NvmeTargetOptions extends NicOptions {
   readonly loss?: string;
   /** File of secrets of DH-HMAC-CHAP. */
   readonly dhchapKeys?: string;
+  /** File of keys of TLS. */
+  readonly tlsKeys?: string;
   /** File of reservations that outlive the target. */
   readonly reservations?: string;
   /** Fault rules of commands, as `parseCommandFaults` takes them. */
@@ -61,6 +64,14 @@ export async function runNvmeTarget(options: NvmeTargetOptions, output: Output):
 async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDisposable[]): Promise<void> {
   const { disk, size, bind, port, transport, host, readOnly = false } = options;
   const hostSecrets = options.dhchapKeys === undefined ? undefined : await readSecrets(options.dhchapKeys);
+  const tlsKeys = options.tlsKeys === undefined ? undefined : await readTlsKeys(options.tlsKeys);
+  if (tlsKeys !== undefined && transport.includes('rdma')) {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      'RDMA has no TLS: hosts would get in without a key',
+      'give --transport tcp',
+    );
+  }
   const served = new ServedDisks(readOnly);
   opened.push(served);
   const disks = await served.open(disk, size);
@@ -82,6 +93,7 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     devices,
     tcpAddresses: transport.includes('tcp') ? bind.map(({ text }) => text) : [],
     port,
+    ...(tlsKeys !== undefined && { tlsKeys }),
     firmware: packageVersion(),
     ...(options.reservations !== undefined && { reservations: options.reservations }),
     ...(options.fault !== undefined && { faults: options.fault }),
@@ -101,7 +113,9 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     output.note(`serving ${disks.map(({ sizeBytes }) => formatBytes(sizeBytes)).join(' and ')} as ${nqn}`);
   }
   for (const at of server.ports)
-    output.note(`listening on ${at.address} ${at.transport.toUpperCase()} port ${at.port}`);
+    output.note(
+      `listening on ${at.address} ${at.transport.toUpperCase()} port ${at.port}${at.security === 'tls' ? ', TLS' : ''}`,
+    );
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);

@@ -6,10 +6,12 @@ import { ConnectionRejected } from '../../cm/connection-rejected.js';
 import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import type { TlsPsk } from '../nvme/auth/tls-key.js';
 import type { HostConnection } from '../nvme/host/host-connection.js';
 import { RdmaHostConnection } from '../nvme/host/rdma-host-connection.js';
 import { TcpHostConnection } from '../nvme/host/tcp-host-connection.js';
 import { encodeQueueRequest, rejectionText } from '../nvme/rdma/private-data.js';
+import { connectNvmeTls } from './nvme-tls.js';
 import { SocketStream } from './socket-stream.js';
 
 /** Where a target is, and how to get there. */
@@ -22,6 +24,8 @@ export interface NvmeAddress {
   readonly device?: RdmaDevice;
   /** CRC-32C over headers and data of NVMe/TCP, if the target has them. */
   readonly digests: boolean;
+  /** NVMe/TCP: the key of TLS, without which there is none. */
+  readonly tls?: TlsPsk;
   /** NVMe/TCP: so long the target may take to answer on a connection. Default 10 000. */
   readonly answerTimeoutMs?: number;
 }
@@ -64,11 +68,12 @@ export class NvmeDialer implements AsyncDisposable {
   }
 
   async #dialTcp(): Promise<HostConnection> {
-    const { address, port, digests, answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#target;
+    const { address, port, digests, tls, answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#target;
     const socket = await connectSocket(address, port);
     socket.setTimeout(answerTimeoutMs, () => socket.destroy(new Error(`no answer for ${answerTimeoutMs / 1000} s`)));
     try {
-      const connection = await TcpHostConnection.over(new SocketStream(socket), { header: digests, data: digests });
+      const stream = new SocketStream(tls === undefined ? socket : await connectNvmeTls(socket, tls));
+      const connection = await TcpHostConnection.over(stream, { header: digests, data: digests });
       socket.setTimeout(0);
       return connection;
     } catch (cause) {

@@ -21,6 +21,7 @@ import { Door } from '../door.js';
 import type { AnaState } from '../nvme/ana.js';
 import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
 import type { HostSecrets } from '../nvme/auth/target-authentication.js';
+import type { TlsNames } from '../nvme/auth/tls-key.js';
 import { type CommandFaultCount, CommandFaults, parseCommandFaults } from '../nvme/command-faults.js';
 import type { NvmePort } from '../nvme/discovery.js';
 import type { NamespaceInit } from '../nvme/namespace.js';
@@ -38,6 +39,7 @@ import { NvmeTarget } from '../nvme/target.js';
 import type { TargetQueue } from '../nvme/target-queue.js';
 import { TcpTargetConnection } from '../nvme/tcp/tcp-target-connection.js';
 import { BufferPool, type Slab } from '../pool/buffer-pool.js';
+import { type NvmeHostTlsKey, NvmeTlsDoor } from './nvme-tls.js';
 import { ReservationFile } from './reservation-file.js';
 import { SocketStream } from './socket-stream.js';
 
@@ -75,6 +77,8 @@ export interface NvmeTargetServerOptions {
   readonly tcpAddresses?: readonly string[];
   /** Port of RDMA_PS_TCP and of TCP. Default 4420. */
   readonly port?: number;
+  /** Keys of hosts for TLS 1.3. With them only these hosts may connect, and only over TLS; not together with `devices`, because RDMA has no TLS. */
+  readonly tlsKeys?: readonly NvmeHostTlsKey[];
   /** Bytes of memory for data in flight, of each transport. Default 64 MiB. */
   readonly poolBytesMax?: number;
   /** Firmware revision that hosts see, at most 8 characters. */
@@ -92,6 +96,7 @@ const SERVER_OPTIONS: OptionNames<NvmeTargetServerOptions> = {
   devices: true,
   tcpAddresses: true,
   port: true,
+  tlsKeys: true,
   poolBytesMax: true,
   firmware: true,
   reservations: true,
@@ -124,6 +129,7 @@ export class NvmeTargetServer implements AsyncDisposable {
   readonly #reservations: ReservationFile | undefined;
   readonly #pool: BufferPool<Slab>;
   readonly #door = new Door(CONNECTION_LIMITS);
+  readonly #tls: NvmeTlsDoor | undefined;
   readonly #listeners: Server[] = [];
   readonly #rdma: RdmaService[] = [];
   /** Connections that are being made. */
@@ -132,6 +138,12 @@ export class NvmeTargetServer implements AsyncDisposable {
   private constructor(options: NvmeTargetServerOptions, reservations: ReservationFile | undefined) {
     this.#reservations = reservations;
     const { subsystems, firmware = '', poolBytesMax = POOL_BYTES_MAX, faults, seed = randomInt(2 ** 31) } = options;
+    this.#tls =
+      options.tlsKeys &&
+      new NvmeTlsDoor(
+        options.tlsKeys,
+        subsystems.map(({ nqn }) => nqn),
+      );
     if (faults !== undefined) {
       this.#faults = new CommandFaults(parseCommandFaults(faults), new SeededRandom(seed).stream('nvme faults'));
     }
@@ -152,11 +164,15 @@ export class NvmeTargetServer implements AsyncDisposable {
 
   /**
    * Listens. Rejects with ERR_ROCE_IO or ERR_ROCE_BUSY if a port is in use, ERR_ROCE_MALFORMED for a name that is no NQN, a fault rule or a secret
-   * that is none, ERR_ROCE_CONFLICT for two subsystems of one name, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+   * that is none, ERR_ROCE_CONFLICT for two subsystems of one name and for TLS with RDMA, ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384,
+   * ERR_ROCE_UNKNOWN_NAME for an unknown option.
    */
   static async open(options: NvmeTargetServerOptions): Promise<NvmeTargetServer> {
     checkOptions('NvmeTargetServer.open', options, SERVER_OPTIONS);
-    const { devices = [], tcpAddresses = [], port = NVME_PORT, poolBytesMax } = options;
+    const { devices = [], tcpAddresses = [], port = NVME_PORT, poolBytesMax, tlsKeys } = options;
+    if (tlsKeys !== undefined && devices.length > 0) {
+      throw new RoceError('ERR_ROCE_CONFLICT', 'RDMA has no TLS: hosts would get in without a key', 'use TCP alone');
+    }
     const reservations =
       options.reservations === undefined ? undefined : await ReservationFile.open(options.reservations);
     const server = new NvmeTargetServer(options, reservations);
@@ -168,7 +184,8 @@ export class NvmeTargetServer implements AsyncDisposable {
       }
       for (const address of tcpAddresses) {
         const tcpPort = await server.#listenOnTcp(address, port, ports.length + 1);
-        ports.push({ transport: 'tcp', address: IpAddress.parse(address), port: tcpPort });
+        const security = tlsKeys === undefined ? {} : { security: 'tls' as const };
+        ports.push({ transport: 'tcp', address: IpAddress.parse(address), port: tcpPort, ...security });
       }
       server.#target.ports = ports;
       server.ports = ports;
@@ -286,10 +303,17 @@ export class NvmeTargetServer implements AsyncDisposable {
     let queue: TargetQueue | undefined;
     socket.on('error', () => {}); // `close` follows, and the connection reports the failure.
     if (!this.#door.admit(socket, () => queue?.isConnected === true)) return;
-    queue = this.#target.accept(
-      new TcpTargetConnection(new SocketStream(socket), socket.remoteAddress ?? '', this.#pool),
-      portId,
-    );
+    const accept = (stream: Socket, names?: TlsNames) => {
+      const connection = new TcpTargetConnection(
+        new SocketStream(stream),
+        socket.remoteAddress ?? '',
+        this.#pool,
+        names,
+      );
+      queue = this.#target.accept(connection, portId);
+    };
+    if (this.#tls === undefined) accept(socket);
+    else this.#tls.admit(socket, accept);
   }
 
   async #listenOnRdma(device: RdmaDevice, port: number, poolBytesMax: number, portId: number): Promise<void> {
@@ -370,7 +394,7 @@ function refusalOf(sends: number, receives: number, { responderResources }: CmRe
   return responderResources === 0 ? REJECT_STATUS.INVALID_ORD : undefined;
 }
 
-/** Serial number and namespace IDs follow from the name alone, so that hosts find the same after a restart. */
+/** The serial number follows from the name alone, so that hosts find the same after a restart. */
 function subsystemInit(
   { nqn, disks, hosts, hostSecrets, readOnly = false }: NvmeSubsystemOptions,
   reservations: ReservationFile | undefined,
@@ -389,13 +413,14 @@ function secretsOf({ hostNqn, secret, controllerSecret }: NvmeHostSecrets): [str
   return [hostNqn, { host: DhchapSecret.parse(secret), controller }];
 }
 
+/** UUID and NGUID follow from the names and the UUID of the disk: hosts find the same after a restart, and do not take another disk for it. */
 function namespaceInit(
   nqn: string,
   nsid: number,
   disk: BlockDevice,
   { readOnly, reservations }: { readOnly: boolean; reservations: ReservationFile | undefined },
 ): NamespaceInit {
-  const uuid = uuidFrom(digest(`${nqn} ${nsid}`));
+  const uuid = uuidFrom(digest([nqn, nsid, ...(disk.identity === undefined ? [] : [disk.identity.uuid])].join(' ')));
   const reservationStore = reservations?.storeOf(nqn, nsid);
   return { nsid, disk, readOnly, uuid, ...(reservationStore !== undefined && { reservationStore }) };
 }

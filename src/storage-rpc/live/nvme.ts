@@ -19,4 +19,5 @@ export {
   NvmeTargetServer,
   type NvmeTargetServerOptions,
 } from './nvme-target-server.js';
+export type { NvmeHostTlsKey } from './nvme-tls.js';
 export { type OpenNvmeOptions, openNvme } from './open-nvme.js';

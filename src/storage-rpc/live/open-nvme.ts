@@ -13,11 +13,14 @@ import {
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
 import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
+import { NvmeTlsKey, type TlsPsk } from '../nvme/auth/tls-key.js';
+import { expectSameNamespace } from '../nvme/host/expected-namespace.js';
 import { NvmeDisk } from '../nvme/host/nvme-disk.js';
 import { type NamespaceIdentity, NvmeHost, type NvmeHostOptions } from '../nvme/host/nvme-host.js';
 import { NVME_PORT } from '../nvme/opcodes.js';
 import { DNR, NvmeStatusError } from '../nvme/status.js';
 import { checkNqn } from '../nvme/subsystem.js';
+import { HostOutage } from '../session/host-outage.js';
 import { NvmeDialer } from './nvme-dialer.js';
 
 /** Which namespace to open, and how. */
@@ -38,6 +41,8 @@ export interface OpenNvmeOptions {
   readonly secret?: string;
   /** The target must prove that it has this secret. */
   readonly controllerSecret?: string;
+  /** Key of TLS 1.3, `NVMeTLSkey-1:HASH:BASE64:`; it belongs to `hostNqn`. NVMe/TCP only. Without it there is no TLS. */
+  readonly tlsKey?: string;
   /** I/O queues, 1..64; the target may give fewer. Default 1. */
   readonly ioQueues?: number;
   /** Entries of an I/O queue, 2..128: one more than the commands under way. Default 64. */
@@ -48,6 +53,8 @@ export interface OpenNvmeOptions {
   readonly keepAliveMs?: number;
   /** Requests wait so long for a target that cannot be reached, and then fail with EIO. Default 600 000; 0: they fail at once. */
   readonly lossTimeoutMs?: number;
+  /** Takes a line of text when the target is lost, has another namespace in the place of this one, or is back. */
+  readonly onNotice?: (notice: string) => void;
 }
 
 const OPTIONS: OptionNames<OpenNvmeOptions> = {
@@ -59,11 +66,13 @@ const OPTIONS: OptionNames<OpenNvmeOptions> = {
   hostNqn: true,
   secret: true,
   controllerSecret: true,
+  tlsKey: true,
   ioQueues: true,
   entries: true,
   digests: true,
   keepAliveMs: true,
   lossTimeoutMs: true,
+  onNotice: true,
 };
 const KEEP_ALIVE_MS = 5_000;
 const LOSS_TIMEOUT_MS = 600_000;
@@ -85,6 +94,15 @@ export function hostAuthentication(
   };
 }
 
+/** What TLS needs of a key as text. Throws ERR_ROCE_MALFORMED and ERR_ROCE_UNSUPPORTED for the key, ERR_ROCE_INVALID_ARGUMENT where nobody says whose it is. */
+export function hostTlsPsk(key: string | undefined, hostNqn: string | undefined, nqn: string): TlsPsk | undefined {
+  if (key === undefined) return undefined;
+  if (hostNqn === undefined) {
+    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a TLS key belongs to the NQN of a host', 'give that, too');
+  }
+  return NvmeTlsKey.parse(key).pskOf({ hostNqn, subsystemNqn: nqn });
+}
+
 /** Who a host is. */
 export interface HostName {
   /** NVMe qualified name by which subsystems know the host. */
@@ -101,14 +119,26 @@ export function newHostName(): HostName {
 
 /**
  * Connects to a target and opens a namespace. When the connection fails, requests wait while it is made anew; what was under way is sent again.
+ * A namespace with another UUID, NGUID or EUI64, other blocks or less room gets none of them: they wait for the right one.
  * Rejects with ERR_ROCE_CONNECT if the target cannot be reached, NvmeStatusError if it refuses, ERR_ROCE_NOT_FOUND for a namespace that there is
- * not, ERR_ROCE_MALFORMED for a name that is no NQN or a secret that is none, ERR_ROCE_UNKNOWN_NAME for an unknown option.
+ * not, ERR_ROCE_MALFORMED for a name that is no NQN or a secret or key that is none, ERR_ROCE_INVALID_ARGUMENT for a TLS key without `hostNqn`,
+ * ERR_ROCE_CONFLICT for TLS over RDMA, ERR_ROCE_UNSUPPORTED for a TLS key of SHA-384, ERR_ROCE_UNKNOWN_NAME for an unknown option.
  */
 export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
   checkOptions('openNvme', options, OPTIONS);
   checkNqn(options.nqn);
   const { address, port = NVME_PORT, device, digests = true } = options;
-  const dialer = await NvmeDialer.open({ address, port, digests, ...(device !== undefined && { device }) });
+  const tls = hostTlsPsk(options.tlsKey, options.hostNqn, options.nqn);
+  if (tls !== undefined && device !== undefined) {
+    throw new RoceError('ERR_ROCE_CONFLICT', 'RDMA has no TLS', 'leave out the device, or the key');
+  }
+  const dialer = await NvmeDialer.open({
+    address,
+    port,
+    digests,
+    ...(device !== undefined && { device }),
+    ...(tls !== undefined && { tls }),
+  });
   try {
     return await ReconnectingDisk.open(options, dialer);
   } catch (error) {
@@ -132,6 +162,7 @@ class ReconnectingDisk implements BlockDevice {
   readonly #name: HostName;
   /** What the namespace was at first: another one is no replacement. */
   readonly #identity: NamespaceIdentity;
+  readonly #outage: HostOutage;
   /** Resolves when there is one; rejects when none was made within the time limit. */
   #association: Promise<Association>;
   #closing: Promise<void> | undefined;
@@ -149,6 +180,7 @@ class ReconnectingDisk implements BlockDevice {
     this.#options = options;
     this.#dialer = dialer;
     this.#identity = identity;
+    this.#outage = new HostOutage({ clock: SYSTEM_CLOCK, onNotice: options.onNotice ?? (() => {}) });
     this.#name = name;
     this.#association = Promise.resolve(this.#associate(host));
   }
@@ -228,19 +260,17 @@ class ReconnectingDisk implements BlockDevice {
   }
 
   async #reconnect(failed: NvmeHost): Promise<Association> {
-    const { lossTimeoutMs = LOSS_TIMEOUT_MS, nsid = 1 } = this.#options;
+    const { lossTimeoutMs = LOSS_TIMEOUT_MS } = this.#options;
     const untilNs = SYSTEM_CLOCK.nowNs() + lossTimeoutMs * NS_PER_MS;
     await failed.close(); // Nothing of it reaches memory any more.
     for (;;) {
       try {
-        const host = await connectHost(this.#options, this.#dialer, this.#name);
-        const { nguid, sizeBytes } = await host.namespace(nsid);
-        if (nguid === this.#identity.nguid && sizeBytes === this.sizeBytes) return this.#associate(host);
-        await host.close();
-        throw new BlockDeviceError('EIO', `namespace ${nsid} is not the one that was opened`);
+        const host = await this.#findAgain();
+        this.#outage.onReach(this, undefined);
+        return this.#associate(host);
       } catch (error) {
-        const isFinal =
-          error instanceof BlockDeviceError || (error instanceof NvmeStatusError && (error.status & DNR) !== 0);
+        if (this.#closing === undefined) this.#outage.onReach(this, error as Error);
+        const isFinal = error instanceof NvmeStatusError && (error.status & DNR) !== 0;
         if (isFinal || SYSTEM_CLOCK.nowNs() >= untilNs || this.#closing !== undefined) {
           throw new BlockDeviceError('EIO', `the target cannot be reached: ${(error as Error).message}`, {
             cause: error,
@@ -248,6 +278,18 @@ class ReconnectingDisk implements BlockDevice {
         }
       }
       await this.#delay();
+    }
+  }
+
+  /** A host that has the namespace of before. Rejects with ERR_ROCE_MISMATCH where there is another one. */
+  async #findAgain(): Promise<NvmeHost> {
+    const host = await connectHost(this.#options, this.#dialer, this.#name);
+    try {
+      expectSameNamespace(this.#identity, await host.namespace(this.#identity.nsid));
+      return host;
+    } catch (error) {
+      await host.close();
+      throw error;
     }
   }
 

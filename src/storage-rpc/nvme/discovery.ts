@@ -11,6 +11,8 @@ export interface NvmePort {
   readonly address: IpAddress;
   /** Port of RDMA_PS_TCP, or of TCP. */
   readonly port: number;
+  /** Hosts have to use TLS. Absent: they cannot. */
+  readonly security?: 'tls';
 }
 
 /** A subsystem at an address. */
@@ -29,6 +31,10 @@ const ADMIN_QUEUE_ENTRIES = 32;
 const SUBTYPE_NVM = 2;
 /** Any controller (dynamic model). */
 const CONTROLLER_DYNAMIC = 0xffff;
+/** TREQ. */
+const SECURE_CHANNEL_REQUIRED = 1;
+/** SECTYPE of the address subtype of TCP. */
+const SECURITY_TLS_1_3 = 2;
 /** Of RDMA: connected queue pairs, RoCEv2, RDMA CM. */
 const RDMA_ADDRESS_SUBTYPE = [1, 4, 1];
 
@@ -37,7 +43,7 @@ export function discoveryLog(entries: readonly DiscoveryEntry[], generation: num
   const bytes = Buffer.alloc(HEADER_BYTES + entries.length * ENTRY_BYTES);
   bytes.writeBigUInt64LE(BigInt(generation), 0);
   bytes.writeBigUInt64LE(BigInt(entries.length), 8);
-  entries.forEach(({ transport, address, port, portId, nqn }, i) => {
+  entries.forEach(({ transport, address, port, portId, nqn, security }, i) => {
     const entry = bytes.subarray(HEADER_BYTES + i * ENTRY_BYTES, HEADER_BYTES + (i + 1) * ENTRY_BYTES);
     entry[0] = TRANSPORT_TYPES[transport];
     entry[1] = address.family === 4 ? 1 : 2;
@@ -49,6 +55,10 @@ export function discoveryLog(entries: readonly DiscoveryEntry[], generation: num
     entry.write(nqn, 256, 'utf8');
     entry.write(address.text.padEnd(256), 512, 'latin1');
     if (transport === 'rdma') entry.set(RDMA_ADDRESS_SUBTYPE, 768);
+    if (security === 'tls') {
+      entry[3] = SECURE_CHANNEL_REQUIRED;
+      entry[768] = SECURITY_TLS_1_3;
+    }
   });
   return bytes;
 }

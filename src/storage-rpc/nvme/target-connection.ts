@@ -6,6 +6,7 @@
  */
 
 import type { DataBuffer } from '../sk/channel.js';
+import type { TlsNames } from './auth/tls-key.js';
 import type { Completion, NvmeCommand } from './capsule.js';
 import type { DataPlace, ExternalSgl } from './sgl.js';
 
@@ -32,6 +33,8 @@ export interface TargetConnection {
   readonly remote: string;
   /** The queue that the set-up of the connection named; undefined where only Connect names it. */
   readonly qid: number | undefined;
+  /** Who the host has proven to be, and whom it wants, by the key of TLS; undefined without TLS. */
+  readonly proven?: TlsNames | undefined;
   /** Most commands the connection can hold at a time. */
   readonly depthMax: number;
   /** The kind of SGL for data outside the capsule. */

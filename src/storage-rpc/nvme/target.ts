@@ -148,6 +148,10 @@ export class NvmeTarget {
     if (subsystem === undefined) throw refuseParameter('subnqn');
     if (!subsystem.allows(request.hostnqn)) throw refuseParameter('hostnqn', STATUS.CONNECT_INVALID_HOST);
     const { connection } = queue;
+    // A key is for one host and one subsystem.
+    const { proven = { hostNqn: request.hostnqn, subsystemNqn: request.subnqn } } = connection;
+    if (proven.hostNqn !== request.hostnqn) throw refuseParameter('hostnqn', STATUS.CONNECT_INVALID_HOST);
+    if (proven.subsystemNqn !== request.subnqn) throw refuseParameter('subnqn');
     const isRightQueue = connection.qid === undefined || connection.qid === request.qid;
     if (!isRightQueue) throw refuseParameter('qid');
     const entriesMax = Math.min(QUEUE_ENTRIES_MAX, connection.depthMax);

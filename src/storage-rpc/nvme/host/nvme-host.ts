@@ -21,6 +21,7 @@ import {
 } from '../fabrics.js';
 import { IDENTIFY_BYTES } from '../identify.js';
 import { ADMIN, CNS, FCTYPE, FEATURE, LOG, OP_FABRICS, PROPERTY } from '../opcodes.js';
+import { NvmeStatusError } from '../status.js';
 import type { HostConnection } from './host-connection.js';
 import { HostQueue, type HostRequest } from './host-queue.js';
 
@@ -82,9 +83,15 @@ export interface NamespaceIdentity {
   readonly readOnly: boolean;
   /** NGUID, 32 hex digits; zeros where it has none. */
   readonly nguid: string;
+  /** EUI64, 16 hex digits; zeros where it has none. */
+  readonly eui64: string;
+  /** UUID, 32 hex digits; empty where it has none. */
+  readonly uuid: string;
 }
 
 const ADMIN_ENTRIES = 32;
+/** Type of a descriptor with a UUID. */
+const ID_TYPE_UUID = 3;
 /** EN, IOSQES 6, IOCQES 4. */
 const CC_ENABLED = 0x0046_0001;
 const CC_SHUTDOWN = 0x4000;
@@ -193,7 +200,19 @@ export class NvmeHost {
       sizeBytes: Number(bytes.readBigUInt64LE(0)) * 2 ** shift,
       readOnly: (bytes[99] & 1) !== 0,
       nguid: bytes.toString('hex', 104, 120),
+      eui64: bytes.toString('hex', 120, 128),
+      uuid: await this.#uuidOf(nsid),
     };
+  }
+
+  /** Controllers before NVMe 1.3 have no descriptors. */
+  async #uuidOf(nsid: number): Promise<string> {
+    try {
+      return uuidOf(await this.#identify(CNS.NAMESPACE_DESCRIPTORS, nsid));
+    } catch (error) {
+      if (error instanceof NvmeStatusError) return '';
+      throw error;
+    }
   }
 
   /** Executes an I/O command on the next queue in turn. Rejects as {@link HostQueue.execute}. */
@@ -336,6 +355,14 @@ export class NvmeHost {
     for (const queue of [this.#admin, ...this.#io]) queue.fail(error);
     this.onFailure(error);
   }
+}
+
+/** The UUID among the descriptors of a namespace (CNS 03h); empty where there is none. */
+function uuidOf(descriptors: Buffer): string {
+  for (let at = 0; at + 4 <= descriptors.length && descriptors[at + 1] !== 0; at += 4 + descriptors[at + 1]) {
+    if (descriptors[at] === ID_TYPE_UUID) return descriptors.toString('hex', at + 4, at + 4 + descriptors[at + 1]);
+  }
+  return '';
 }
 
 function controllerIdentity(bytes: Buffer, version: number): ControllerIdentity {

@@ -4,6 +4,7 @@ import { RoceError } from '../../../core/errors.js';
 import type { BufferPool, Slab } from '../../pool/buffer-pool.js';
 import type { DataBuffer } from '../../sk/channel.js';
 import type { ByteStream } from '../../stream/byte-stream.js';
+import type { TlsNames } from '../auth/tls-key.js';
 import { encodeCompletion, NvmeCommand } from '../capsule.js';
 import { IN_CAPSULE_BYTES } from '../identify.js';
 import { TRANSFER_BYTES_MAX } from '../io-commands.js';
@@ -58,6 +59,7 @@ interface Transfer {
 export class TcpTargetConnection implements TargetConnection {
   readonly transport = 'tcp';
   readonly remote: string;
+  readonly proven: TlsNames | undefined;
   readonly qid = undefined;
   readonly depthMax = QUEUE_ENTRIES_MAX;
   readonly external = 'transport';
@@ -76,10 +78,11 @@ export class TcpTargetConnection implements TargetConnection {
   #nextTag = 0;
   #ended = false;
 
-  /** Takes over a connected stream; buffers come from `pool`. */
-  constructor(stream: ByteStream, remote: string, pool: BufferPool<Slab>) {
+  /** Takes over a connected stream; buffers come from `pool`. `proven` is what TLS says of the host. */
+  constructor(stream: ByteStream, remote: string, pool: BufferPool<Slab>, proven?: TlsNames) {
     this.#stream = stream;
     this.remote = remote;
+    this.proven = proven;
     this.#pool = pool;
     this.#reader = new PduReader({
       forms: FORMS,

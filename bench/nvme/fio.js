@@ -1,0 +1,84 @@
+/** What the parts of the bench share: cells, what fio says of one, and the table. */
+
+/**
+ * @typedef {{op: string, block: string, depth: number}} Cell
+ * @typedef {{iops: number, p50Us: number, p99Us: number, cpuUs: number}} Sample
+ */
+
+/** @type {Cell[]} */
+export const CELLS = ['randread', 'randwrite'].flatMap((op) =>
+  ['4k', '1m'].flatMap((block) => [1, 32].map((depth) => ({ op, block, depth }))),
+);
+
+/** Bytes of the disks. */
+export const DISK_MIB = 64;
+
+/** Options of fio for a cell; where to is for the caller to add. @param {Cell} cell @param {number} seconds */
+export const fioOptions = ({ op, block, depth }, seconds) => [
+  '--name=bench',
+  `--rw=${op}`,
+  `--bs=${block}`,
+  `--iodepth=${depth}`,
+  `--size=${DISK_MIB}m`,
+  '--time_based',
+  `--runtime=${seconds}`,
+  '--output-format=json',
+];
+
+/** Reads what fio printed. `cpuNs`: what its I/O has cost. @param {string} printed @param {Cell} cell @param {number} cpuNs @returns {Sample} */
+export function sampleOf(printed, { op }, cpuNs) {
+  const job = JSON.parse(printed.slice(printed.indexOf('{'))).jobs[0];
+  const side = op === 'randread' ? job.read : job.write;
+  if (job.error !== 0 || side.total_ios === 0) throw new Error(`fio has failed: error ${job.error}`);
+  const percentile = (/** @type {string} */ p) => side.clat_ns.percentile[p] / 1e3;
+  return {
+    iops: side.iops,
+    p50Us: percentile('50.000000'),
+    p99Us: percentile('99.000000'),
+    cpuUs: cpuNs / 1e3 / side.total_ios,
+  };
+}
+
+/** @param {number[]} numbers */
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+const WIDTHS = [10, 6, 6, 18, 9, 7, 10, 10, 11];
+
+/** Prints the titles of a table. @param {string} reference what ratios are to */
+export function printTitles(reference) {
+  const titles = ['op', 'block', 'depth', 'through', 'IOPS', 'ratio', 'p50 us', 'p99 us', 'CPU us/IO'];
+  console.log(titles.map((title, i) => title.padStart(WIDTHS[i])).join(''));
+  console.log(`ratio: IOPS to those of ${reference}`);
+}
+
+/**
+ * Measures a cell in turns and prints a line for each contender, medians. The ratio is that to the contender which `reference` names.
+ * @param {Cell} cell
+ * @param {readonly {name: string, reference: string}[]} contenders
+ * @param {number} rounds
+ * @param {(contender: number) => Promise<Sample>} measure
+ */
+export async function measureCell(cell, contenders, rounds, measure) {
+  /** @type {Sample[][]} */
+  const samples = contenders.map(() => []);
+  for (let round = 0; round < rounds; round++) {
+    for (const i of contenders.keys()) samples[i].push(await measure(i));
+  }
+  const pick = (/** @type {number} */ i, /** @type {keyof Sample} */ field) =>
+    median(samples[i].map((sample) => sample[field]));
+  contenders.forEach(({ name, reference }, i) => {
+    const to = contenders.findIndex((one) => one.name === reference);
+    const columns = [
+      cell.op,
+      cell.block,
+      `${cell.depth}`,
+      name,
+      pick(i, 'iops').toFixed(0),
+      (pick(i, 'iops') / pick(to, 'iops')).toFixed(2),
+      pick(i, 'p50Us').toFixed(0),
+      pick(i, 'p99Us').toFixed(0),
+      pick(i, 'cpuUs').toFixed(1),
+    ];
+    console.log(columns.map((text, column) => text.padStart(WIDTHS[column])).join(''));
+  });
+}

@@ -1,0 +1,79 @@
+/**
+ * TLS 1.3 under NVMe/TCP, by keys that both sides have. The handshake is that of node:tls, which takes such keys with SHA-256 alone. Each connection
+ * has fresh Diffie-Hellman keys: a key that is stolen later opens nothing that was recorded before.
+ */
+
+import type { Socket } from 'node:net';
+import { connect, createServer, type TLSSocket } from 'node:tls';
+import { RoceError } from '../../core/errors.js';
+import { NvmeTlsKey, type TlsNames, type TlsPsk } from '../nvme/auth/tls-key.js';
+import { DISCOVERY_NQN } from '../nvme/opcodes.js';
+
+/** The key of a host. */
+export interface NvmeHostTlsKey {
+  /** NVMe qualified name under which the host connects. */
+  readonly hostNqn: string;
+  /** A key of the form `NVMeTLSkey-1:HASH:BASE64:`, of 32 bytes. */
+  readonly key: string;
+}
+
+const SUITE = { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3', ciphers: 'TLS_AES_128_GCM_SHA256' } as const;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
+/** The door of a target for TLS: lets in who has the key that it names. */
+export class NvmeTlsDoor {
+  readonly #known = new Map<string, { readonly names: TlsNames; readonly psk: Buffer }>();
+
+  /**
+   * Hosts may connect to the subsystems, and to discovery. Throws ERR_ROCE_MALFORMED for a text that is no key, ERR_ROCE_UNSUPPORTED for a key of
+   * SHA-384, ERR_ROCE_LIMIT for names that are too long.
+   */
+  constructor(keys: readonly NvmeHostTlsKey[], subsystemNqns: readonly string[]) {
+    for (const { hostNqn, key: text } of keys) {
+      const key = NvmeTlsKey.parse(text);
+      for (const subsystemNqn of [DISCOVERY_NQN, ...subsystemNqns]) {
+        const names = { hostNqn, subsystemNqn };
+        for (const version of [0, 1] as const) {
+          const { identity, psk } = key.pskOf(names, version);
+          this.#known.set(identity, { names, psk });
+        }
+      }
+    }
+  }
+
+  /** Makes a handshake over the connection; calls back, once, if the host has the key. Else the connection is closed. */
+  admit(socket: Socket, onHost: (secure: TLSSocket, names: TlsNames) => void): void {
+    let names: TlsNames | undefined;
+    const pskCallback = (_: TLSSocket, identity: string) => {
+      const known = this.#known.get(identity);
+      names = known?.names;
+      return known?.psk ?? null;
+    };
+    // A server that listens nowhere, for this connection alone: what another one has proven counts for nothing here.
+    const server = createServer({ ...SUITE, handshakeTimeout: HANDSHAKE_TIMEOUT_MS, pskCallback }, (secure) => {
+      if (names === undefined) secure.destroy();
+      else onHost(secure, names);
+    });
+    server.once('tlsClientError', () => socket.destroy());
+    server.emit('connection', socket);
+  }
+}
+
+/** The connection of a host as it goes on over TLS. Rejects when the target does not prove that it has the key. */
+export function connectNvmeTls(socket: Socket, { identity, psk }: TlsPsk): Promise<TLSSocket> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) => reject(new RoceError('ERR_ROCE_CONNECT', `no TLS: ${error.message}`));
+    const onClose = () => reject(new RoceError('ERR_ROCE_CONNECT', 'no TLS: the target closed the connection'));
+    const pskCallback = () => ({ identity, psk });
+    const secure = connect({ ...SUITE, socket, pskCallback, checkServerIdentity: refuseCertificate }, () => {
+      secure.off('error', onError).off('close', onClose);
+      resolve(secure);
+    });
+    secure.once('error', onError).once('close', onClose);
+  });
+}
+
+/** A target that shows a certificate has not shown that it has the key. */
+function refuseCertificate(_: string, certificate: object): Error | undefined {
+  return Object.keys(certificate).length === 0 ? undefined : new Error('it has a certificate and not the key');
+}

@@ -1,0 +1,97 @@
+/**
+ * Pre-shared keys of NVMe/TCP over TLS 1.3 as administrators write them, `NVMeTLSkey-1:HASH:BASE64:`, and what TLS gets of them: an identity and
+ * a key for each pair of host and subsystem (NVMe TCP transport specification 1.1 §3.6.1; libnvme src/nvme/linux.c).
+ */
+
+import { createHmac, hkdfSync } from 'node:crypto';
+import { crc32 } from '../../../core/crc32.js';
+import { RoceError } from '../../../core/errors.js';
+
+const FORM = /^NVMeTLSkey-1:0([0-2]):([A-Za-z0-9+/]+={0,2}):$/;
+const KEY_BYTES = 32;
+const SHA384_KEY_BYTES = 48;
+const CRC_BYTES = 4;
+const HASH = 'sha256';
+/** The hash of TLS_AES_128_GCM_SHA256, in identities. */
+const HASH_ID = '01';
+/** OpenSSL's PSK_MAX_IDENTITY_LEN, and the context of HKDF-Expand-Label has less than 256. */
+const IDENTITY_BYTES_MAX = 255;
+
+/** Who may speak to whom by a key. */
+export interface TlsNames {
+  /** NVMe qualified name of the host. */
+  readonly hostNqn: string;
+  /** NVMe qualified name of the subsystem, which may be that of discovery. */
+  readonly subsystemNqn: string;
+}
+
+/** What both sides of a TLS connection have. */
+export interface TlsPsk {
+  /** Names the key in the handshake; not secret. */
+  readonly identity: string;
+  /** The key of TLS. */
+  readonly psk: Buffer;
+}
+
+/** Versions of identities: 1 has a digest of the key in it, 0 has not. */
+export type TlsIdentityVersion = 0 | 1;
+
+/** A configured key. It does not show itself in messages. */
+export class NvmeTlsKey {
+  readonly #key: Buffer;
+  /** Each host gets a key of its own out of the configured one. */
+  readonly #isTransformed: boolean;
+
+  private constructor(key: Buffer, isTransformed: boolean) {
+    this.#key = key;
+    this.#isTransformed = isTransformed;
+  }
+
+  /** Reads a key. Throws ERR_ROCE_MALFORMED, without the key in the message, and ERR_ROCE_UNSUPPORTED for one of SHA-384. */
+  static parse(text: string): NvmeTlsKey {
+    const match = FORM.exec(text.trim());
+    if (match === null) throw malformed('is not of the form NVMeTLSkey-1:HASH:BASE64:');
+    const bytes = Buffer.from(match[2], 'base64');
+    const key = bytes.subarray(0, -CRC_BYTES);
+    if (key.length !== KEY_BYTES && key.length !== SHA384_KEY_BYTES) throw malformed('does not have 32 or 48 bytes');
+    if (bytes.readUInt32LE(key.length) !== crc32(key)) throw malformed('does not have the checksum that it says');
+    if (match[1] === '2' || key.length === SHA384_KEY_BYTES) {
+      const hint = 'make one of 32 bytes: nvme gen-tls-key --hmac=1';
+      throw new RoceError('ERR_ROCE_UNSUPPORTED', 'node:tls takes no pre-shared keys of SHA-384', hint);
+    }
+    return new NvmeTlsKey(Buffer.from(key), match[1] !== '0');
+  }
+
+  /** The configured key of these 32 bytes as text; `isTransformed`: each host gets one of its own out of it, by SHA-256. */
+  static format(key: Buffer, isTransformed = true): string {
+    const sum = Buffer.alloc(CRC_BYTES);
+    sum.writeUInt32LE(crc32(key));
+    return `NVMeTLSkey-1:0${isTransformed ? 1 : 0}:${Buffer.concat([key, sum]).toString('base64')}:`;
+  }
+
+  /** What TLS gets of the key between these two. Throws ERR_ROCE_LIMIT for names that are too long for the identity. */
+  pskOf({ hostNqn, subsystemNqn }: TlsNames, version: TlsIdentityVersion = 1): TlsPsk {
+    const retained = this.#isTransformed ? expandLabel(this.#key, 'HostNQN', hostNqn) : this.#key;
+    const names = `${hostNqn} ${subsystemNqn}`;
+    const digest = createHmac(HASH, retained).update(`${names} NVMe-over-Fabrics`).digest('base64');
+    const identity = version === 0 ? `NVMe0R${HASH_ID} ${names}` : `NVMe1R${HASH_ID} ${names} ${digest}`;
+    if (Buffer.byteLength(identity) > IDENTITY_BYTES_MAX) {
+      const text = `${hostNqn} and ${subsystemNqn} are too long for TLS: their identity has more than ${IDENTITY_BYTES_MAX} bytes`;
+      throw new RoceError('ERR_ROCE_LIMIT', text, 'take shorter names');
+    }
+    const context = version === 0 ? identity : `${HASH_ID} ${digest}`;
+    return { identity, psk: expandLabel(retained, 'nvme-tls-psk', context) };
+  }
+}
+
+/** HKDF-Expand-Label of RFC 8446 §7.1 over HKDF-Extract(0, key): 32 bytes. */
+function expandLabel(key: Buffer, label: string, context: string): Buffer {
+  const name = Buffer.from(`tls13 ${label}`);
+  const about = Buffer.from(context);
+  const info = Buffer.concat([Buffer.of(0, KEY_BYTES, name.length), name, Buffer.of(about.length), about]);
+  return Buffer.from(hkdfSync(HASH, key, '', info, KEY_BYTES));
+}
+
+function malformed(what: string): RoceError {
+  return new RoceError('ERR_ROCE_MALFORMED', `the TLS key ${what}`, 'make one by nvme gen-tls-key');
+}
