@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest';
 import { fuzzCapsules } from '../nvme/capsule-fuzz.js';
 import { fuzzStrangers, fuzzTcp } from '../nvme/fuzz.js';
+import { fuzzAnswers } from '../nvme/host-fuzz.js';
 import { isTurn } from '../support/rounds.js';
 
 const SEEDS = [11, 12, 13, 14];
@@ -21,4 +22,8 @@ it.each(SEEDS)('a target takes bytes without any form, seed %i', (seed) => fuzzS
 
 it.each(CAPSULE_SEEDS)('a target answers any of 50,000 commands once, or ends the queue, seed %i', async (seed) => {
   expect((await fuzzCapsules(seed, 50_000)).ended).toBeGreaterThan(0);
+});
+
+it.each(CAPSULE_SEEDS)('a host takes any of 50,000 answers, seed %i', async (seed) => {
+  expect((await fuzzAnswers(seed, 50_000)).ended).toBeGreaterThan(100);
 });
