@@ -9,7 +9,7 @@ import { RoceError } from '../../core/errors.js';
 import { NvmeTlsKey, type TlsNames, type TlsPsk } from '../nvme/auth/tls-key.js';
 import { DISCOVERY_NQN } from '../nvme/opcodes.js';
 
-/** The key of a host. */
+/** What a host and a target both have, so that each proves itself to the other by TLS 1.3. */
 export interface NvmeHostTlsKey {
   /** NVMe qualified name under which the host connects. */
   readonly hostNqn: string;
