@@ -10,8 +10,8 @@ export const CELLS = ['randread', 'randwrite'].flatMap((op) =>
   ['4k', '1m'].flatMap((block) => [1, 32].map((depth) => ({ op, block, depth }))),
 );
 
-/** Bytes of the disks. */
-export const DISK_MIB = 64;
+/** Size of the disks. */
+export const DISK_MIB = 32;
 
 /** Options of fio for a cell; where to is for the caller to add. @param {Cell} cell @param {number} seconds */
 export const fioOptions = ({ op, block, depth }, seconds) => [

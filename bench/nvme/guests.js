@@ -110,15 +110,16 @@ const nvmetPort = (transport) => `${NVMET}/ports/${transport === 'rdma' ? 1 : 2}
 const ours = {
   nqn: OUR_NQN,
   start: async () => {
-    // Soft-RoCE of this guest would take the packets.
-    await inGuest(2, 'if [ -e /sys/class/infiniband/rxe0 ]; then rdma link delete rxe0; fi');
+    // Soft-RoCE of this guest has the UDP port as long as its module is loaded.
+    await inGuest(2, 'if [ -e /sys/class/infiniband/rxe0 ]; then rdma link delete rxe0; fi', 'modprobe -r rdma_rxe');
     const node = 'cd /rocev2 && exec env LD_LIBRARY_PATH=/rocev2/lib ./node dist/cli/main.js';
     const disk = `--disk memory --size ${DISK_MIB}MiB --bind ${TARGET}`;
     await rig('bg', '-g', '2', 'target', `${node} nvme target ${disk}`);
     for (;;) {
       const { stdout, stderr } = await rig('log', '-g', '2', 'target');
       if (`${stdout}${stderr}`.includes('Ctrl-C ends it')) return;
-      if (/error|Error/.test(`${stdout}${stderr}`)) throw new Error(`our target did not start: ${stdout}${stderr}`);
+      if (/^rocev2: |Error/m.test(`${stdout}${stderr}`))
+        throw new Error(`our target did not start: ${stdout}${stderr}`);
       await inGuest(2, 'sleep 1');
     }
   },
@@ -131,7 +132,7 @@ const nvmet = (transport) => ({
   start: () =>
     inGuest(
       2,
-      'if [ ! -e /sys/class/infiniband/rxe0 ]; then rdma link add rxe0 type rxe netdev eth0; fi',
+      'modprobe rdma_rxe; if [ ! -e /sys/class/infiniband/rxe0 ]; then rdma link add rxe0 type rxe netdev eth0; fi',
       `ln -s ${NVMET}/subsystems/${KERNEL_NQN} ${nvmetPort(transport)}/`,
     ),
   stop: () => inGuest(2, `rm ${nvmetPort(transport)}/${KERNEL_NQN}`),
