@@ -38,7 +38,15 @@ describe('a target over TCP', () => {
       nsidMax: 1024,
     });
     expect(await world.until(host.namespaces())).toEqual([
-      { nsid: 1, blockBytes: 512, sizeBytes: DISK_BYTES, readOnly: false, nguid: '00112233445566778899aabbccddeeff' },
+      {
+        nsid: 1,
+        blockBytes: 512,
+        sizeBytes: DISK_BYTES,
+        readOnly: false,
+        nguid: '00112233445566778899aabbccddeeff',
+        eui64: '0000000000000000',
+        uuid: '00112233445566778899aabbccddeeff',
+      },
     ]);
     await world.until(host.close());
     await world.pass(1e6); // The other end hears of it.
