@@ -9,6 +9,11 @@ const INTEGER = 0x02;
 const BIT_STRING = 0x03;
 const SEQUENCE = 0x30;
 const NO_UNUSED_BITS = Buffer.of(0);
+/** Node takes groups with a prime of the caller; its types of version 20 do not know of it. */
+const makeKeys = generateKeyPairSync as unknown as (
+  type: 'dh',
+  options: { readonly prime: Buffer; readonly generator: number },
+) => { readonly privateKey: KeyObject; readonly publicKey: KeyObject };
 
 /** One side's key pair of a group with generator 2, made for one exchange. */
 export class FiniteFieldKeys {
@@ -21,7 +26,7 @@ export class FiniteFieldKeys {
 
   /** `prime`: big-endian, its first byte is not 0. Throws what OpenSSL says of a prime that it does not take. */
   constructor(prime: Buffer) {
-    const { privateKey, publicKey } = generateKeyPairSync('dh', { prime, generator: 2 });
+    const { privateKey, publicKey } = makeKeys('dh', { prime, generator: 2 });
     const key = contentOf(publicKey.export({ type: 'spki', format: 'der' }));
     const algorithmBytes = lengthOf(key);
     const bits = contentOf(key.subarray(algorithmBytes));
