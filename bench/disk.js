@@ -76,7 +76,7 @@ async function contenders() {
   const server = await rocev2('serve', '--backend', 'memory', '--size', SIZE, '--bind', '127.54.2.1');
   const gateway = (/** @type {string} */ name, /** @type {string[]} */ ...args) =>
     rocev2('nbd', '--listen', `unix:${socket(name)}`, ...args);
-  const meet = ['--connect', '127.54.2.1', '--transport'];
+  const meet = ['--connect', '127.54.2.1', '--shared', '--transport']; // Two gateways of one disk, which take turns.
   const rdma = await gateway('rdma', ...meet, 'rdma', '--bind', '127.54.2.2');
   const tcp = await gateway('tcp', ...meet, 'tcp');
   const alone = await gateway('alone', '--backend', 'memory', '--size', SIZE);
