@@ -114,14 +114,19 @@ export class SegmentLog {
     if (segment.live === 0 && segment.state === 'sealed') this.#retire(segment, nowNs);
   }
 
-  /** The sealed segment with the fewest live units; undefined if moving them would gain nothing. */
-  get sparsest(): number | undefined {
+  /** Nothing is appended to the open segment any more. */
+  sealOpen(nowNs: number): void {
+    if (this.#open !== undefined) this.#seal(this.#segments[this.#open], nowNs);
+    this.#open = undefined;
+  }
+
+  /** The sealed segment with the fewest live units; undefined if these would leave no room for `units` more in a segment of their own. */
+  sparsest(units: number): number | undefined {
     let best: number | undefined;
     for (const [index, { state, live }] of this.#segments.entries()) {
-      if (state === 'sealed' && live < this.#unitsEach && (best === undefined || live < this.#segments[best].live))
-        best = index;
+      if (state === 'sealed' && (best === undefined || live < this.#segments[best].live)) best = index;
     }
-    return best;
+    return best === undefined || this.#segments[best].live + units > this.#unitsEach ? undefined : best;
   }
 
   /** Places and bytes of all records that were written to a segment, live or not. */

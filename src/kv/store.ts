@@ -386,17 +386,22 @@ export class KvStore {
   }
 
   #append(record: Buffer, nowNs: number): number | undefined {
+    const units = unitsOf(record.length);
     const spareMin = Math.max(2, Math.floor(this.#log.segments / SPARE_SHARE));
-    if (this.#log.spare < spareMin) this.#compact(nowNs);
-    let place = this.#log.append(record, nowNs);
-    for (let round = 0; place === undefined && round < spareMin && this.#compact(nowNs); round++)
-      place = this.#log.append(record, nowNs);
-    return place;
+    if (this.#log.spare < spareMin) this.#compact(units, nowNs);
+    const place = this.#log.append(record, nowNs);
+    if (place !== undefined) return place;
+    this.#log.sealOpen(nowNs);
+    return this.#compact(units, nowNs) ? this.#log.append(record, nowNs) : undefined;
   }
 
-  /** Empties the segment with the fewest live records. */
-  #compact(nowNs: number): boolean {
-    const sparsest = this.#log.sparsest;
+  /**
+   * Empties the segment with the fewest live records, if that makes room for `units`. Otherwise it would take the last free segment for nothing, and so it
+   * would with each segment that becomes free, for ever. Where none makes room, at least two segments are free or will be: live records take LIVE_SHARE_MAX
+   * of the log, and no record more than an eighth of a segment.
+   */
+  #compact(units: number, nowNs: number): boolean {
+    const sparsest = this.#log.sparsest(units);
     if (sparsest === undefined) return false;
     for (const { place, bytes } of this.#log.records(sparsest)) {
       const { key, version } = decodeRecord(bytes)!;

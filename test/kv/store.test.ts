@@ -1,8 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
 import { RemoteTable } from '../../src/kv/remote-table.js';
-import type { KvChange } from '../../src/kv/store.js';
+import type { KvChange, KvStore, Written } from '../../src/kv/store.js';
 import { key, memoryOf, setNow, smallStore, textOf, value } from './small-store.js';
+
+/** Undefined when the store is full. */
+function setIfRoom(store: KvStore, name: Buffer, bytes: Buffer): Written | undefined {
+  try {
+    return store.set(name, bytes);
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'ERR_ROCE_LIMIT' });
+    return undefined;
+  }
+}
 
 describe('a store', () => {
   it.each([1, 2, 3, 4])('agrees with a Map over thousands of writes, also for readers: seed %i', async (seed) => {
@@ -32,6 +42,29 @@ describe('a store', () => {
     expect(store.counters.moved_records).toBeGreaterThan(100);
     expect(store.counters.waits).toBeGreaterThan(0);
     expect(store.counters.evictions).toBe(0);
+  });
+
+  it('waits for memory a few times at most, however tight the log and however long its records', () => {
+    // A compaction that makes no room would take each segment that becomes free, and the write would wait for ever.
+    let waitsMax = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const tight = { bytes: 16 << 10, valueBytesMax: 100, inlineBytes: 0, graceMs: 1 };
+      const { store, clock } = smallStore(tight, { seed });
+      const random = new SeededRandom(seed).stream('writes');
+      for (let turn = 0; turn < 300; turn++) {
+        const name = key(Math.floor(90 * randomUnit(random) ** 3));
+        const bytes = value(randomInt(random, 0, 1) === 0 ? 100 : randomInt(random, 0, 100), turn % 256);
+        for (let waits = 0; ; waits++) {
+          const written = setIfRoom(store, name, bytes);
+          waitsMax = Math.max(waitsMax, waits);
+          if (written?.outcome !== 'wait') break;
+          expect(waits, `seed ${seed}, write ${turn}`).toBeLessThan(10);
+          clock.timeNs = Math.max(clock.timeNs, written.retryNs);
+        }
+        clock.timeNs += randomInt(random, 0, 20_000);
+      }
+    }
+    expect(waitsMax).toBeGreaterThan(0);
   });
 
   it('gives each value a version, and writes on a condition', () => {

@@ -90,8 +90,9 @@ export class World {
   /** One more reader. */
   async join(mtu = 1024, reconnectMs = 1000): Promise<KvClient<string>> {
     const connect = () => this.#connect(mtu);
-    const mine = await connect();
-    const reader = await this.until(KvClient.over(mine, CODEC, { connect, forMs: reconnectMs }));
+    const begin = async () => KvClient.over(await connect(), CODEC, { connect, forMs: reconnectMs });
+    // A burst may end a connection before its reader has begun.
+    const reader = await this.until(begin().catch(begin));
     this.readers.push(reader);
     return reader;
   }
