@@ -7,7 +7,8 @@
  */
 
 import type { IpAddress } from '../packet/address.js';
-import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED, IcrcFlow } from '../packet/icrc.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK_ID_SOLVED } from '../packet/icrc.js';
+import { IcrcFlows } from '../packet/icrc-flows.js';
 import { IP_PROTOCOL_UDP, writeIpv4 } from '../packet/ipv4.js';
 import { IPV6_BYTES, writeIpv6 } from '../packet/ipv6.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../packet/roce.js';
@@ -18,8 +19,6 @@ import type { PacketSink } from './pcapng-file.js';
 import { SentSequences } from './sent-sequences.js';
 
 const HOP_LIMIT = 64;
-/** Senders whose ICRC constants are remembered. */
-const FLOWS_MAX = 256;
 
 /** What an IP packet with a UDP datagram is written from. */
 interface UdpPacket {
@@ -41,7 +40,7 @@ export class CapturePort extends PortWrapper {
   readonly #wallClockNs: () => bigint;
   /** Anybody may send to a UDP port, so it takes the longest datagram there is. */
   readonly #packet = new Uint8Array(IPV6_BYTES + 0xffff);
-  readonly #flows = new Map<string, IcrcFlow>();
+  readonly #flows = new IcrcFlows();
   readonly #parsed = new RocePacket();
   readonly #sent = new SentSequences();
 
@@ -94,7 +93,7 @@ export class CapturePort extends PortWrapper {
     let { ipId } = datagram;
     const comments = ecn === ECN_CE ? ['marked on its way: congestion experienced'] : [];
     if (source.family === 4 && ipId < 0) {
-      const flow = this.#flow(datagram);
+      const flow = this.#flows.of(source, destination, sourcePort, destinationPort);
       const verdict = checkIcrc(flow, bytes, offset, length, ipId);
       ipId = verdict === ICRC_OK_ID_SOLVED ? flow.solvedId : IP_ID_UNKNOWN - ipId;
       if (verdict === ICRC_OK_ID_SOLVED)
@@ -114,17 +113,6 @@ export class CapturePort extends PortWrapper {
       payload,
     });
     this.#sink.writePacket(this.#interfaceId, this.#wallClockNs(), packet, comments.join('; ') || undefined);
-  }
-
-  #flow({ source, destination, sourcePort, destinationPort }: RxDatagram): IcrcFlow {
-    const key = `${source.text} ${destination.text} ${sourcePort} ${destinationPort}`;
-    let flow = this.#flows.get(key);
-    if (flow === undefined) {
-      if (this.#flows.size >= FLOWS_MAX) this.#flows.clear();
-      flow = new IcrcFlow(source, destination, sourcePort, destinationPort);
-      this.#flows.set(key, flow);
-    }
-    return flow;
   }
 
   /** In a buffer that the next call uses again. */

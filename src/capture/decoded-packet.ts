@@ -17,6 +17,18 @@ import {
   HDR_SACK,
   opcodeName,
 } from '../packet/opcode.js';
+import {
+  isEmptyPsp,
+  isPspOfRoce,
+  PSP_CLEAR_BYTES,
+  PSP_OVERHEAD_BYTES,
+  PSP_PREFIX_BYTES,
+  pspIvHigh,
+  pspIvLow,
+  pspPhase,
+  pspSpi,
+  pspVersion,
+} from '../packet/psp.js';
 import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, RocePacket } from '../packet/roce.js';
 import { syndromeName } from '../packet/view.js';
 import { type DecodedMad, decodeMad } from './decoded-mad.js';
@@ -70,6 +82,20 @@ export interface DecodedAeth {
   readonly msn: number;
 }
 
+/** What can be read of a packet in PSP without its key (docs/security.md). */
+export interface DecodedPsp {
+  /** Names the association to its receiver, 31 bits. */
+  readonly spi: number;
+  /** 0 or 1: which of two keys it has. */
+  readonly phase: number;
+  /** 0: AES-128-GCM, 1: AES-256-GCM. */
+  readonly version: number;
+  /** The counter of the packet, 64 bits. */
+  readonly iv: bigint;
+  /** In the clear, and authentic for who has the key. Without it the packet carries nothing. */
+  readonly bth?: DecodedBth;
+}
+
 /** Where a packet stands in its file. */
 export interface CapturePlace {
   /** Counts all packets of the file from 1, as Wireshark does. */
@@ -98,7 +124,9 @@ export interface DecodedPacket extends CapturePlace {
   readonly icrc: IcrcVerdict;
   /** Why the packet cannot be decoded further, one of PARSE_REASONS. */
   readonly malformed?: string;
-  /** There unless the packet is malformed. */
+  /** There if the packet is protected; the rest is encrypted then. */
+  readonly psp?: DecodedPsp;
+  /** There unless the packet is malformed, or protected. */
   readonly bth?: DecodedBth;
   /** RDMA extended header: where, with which key, how many bytes. */
   readonly reth?: { readonly va: bigint; readonly rkey: number; readonly dmaLength: number };
@@ -142,10 +170,27 @@ export function decodeRoce(datagram: CapturedDatagram, place: CapturePlace, veri
   } as const;
 
   const bytes = isCut ? withZeros(datagram.payload, datagram.payloadBytes) : datagram.payload;
+  if (isPspOfRoce(bytes, 0, bytes.length)) {
+    return { ...common, icrc: isCut ? 'cut' : 'unchecked', psp: pspOf(bytes) };
+  }
   const reason = parseRoce(bytes, 0, bytes.length, scratch);
   if (reason !== PARSE_OK) return { ...common, malformed: PARSE_REASONS[reason] };
   if (datagram.payload.length < BTH_BYTES + scratch.info.extBytes) return { ...common, malformed: 'cut_in_headers' };
   return { ...common, ...headersOf(scratch, bytes) };
+}
+
+function pspOf(bytes: Uint8Array): DecodedPsp {
+  const header = {
+    spi: pspSpi(bytes, 0),
+    phase: pspPhase(bytes, 0),
+    version: pspVersion(bytes, 0),
+    iv: bigFromU64(pspIvHigh(bytes, 0), pspIvLow(bytes, 0)),
+  };
+  if (isEmptyPsp(bytes, 0, bytes.length)) return header;
+  // Zeros stand in for what is encrypted: of the headers only the BTH counts.
+  const inClear = withZeros(bytes.subarray(PSP_PREFIX_BYTES, PSP_CLEAR_BYTES), bytes.length - PSP_OVERHEAD_BYTES);
+  const { bth } = parseRoce(inClear, 0, inClear.length, scratch) === PARSE_OK ? headersOf(scratch, inClear) : {};
+  return { ...header, ...(bth !== undefined && { bth }) };
 }
 
 /** Stands in for the part that was not captured, so that lengths and headers still decode. */

@@ -94,6 +94,11 @@ export class PcapngFile implements PacketSink {
     return true;
   }
 
+  /** Waits until what was taken so far is in the file, or has failed. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
   /** Writes what is left and the drop counts, and closes the file. Throws ERR_ROCE_IO if anything could not be written. */
   async close(): Promise<void> {
     if (this.#closed) return;

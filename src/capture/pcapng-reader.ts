@@ -20,6 +20,11 @@ import {
 /** Type, length and length again; of a section header as far as the byte-order magic. */
 const BLOCK_BYTES_MIN = 12;
 const NS_PER_SECOND = 1_000_000_000n;
+/** Puts two halves of 32 bits together. */
+const TICKS = new BigUint64Array(1);
+const TICK_HALVES = new Uint32Array(TICKS.buffer);
+/** Where the low half stands on this machine. */
+const LOW_HALF = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 0 : 1;
 
 /** What the packets of an interface need to know about it. */
 interface InterfaceState {
@@ -27,7 +32,9 @@ interface InterfaceState {
   /** 0: no limit. */
   readonly snapLength: number;
   readonly ticksPerSecond: bigint;
-  readonly offsetSeconds: bigint;
+  /** Nanoseconds a tick, where that is a whole number. */
+  readonly tickNs: bigint | undefined;
+  readonly offsetNs: bigint;
 }
 
 interface Block {
@@ -110,32 +117,49 @@ function interfaceOf(block: Block): InterfaceState {
     }
   }
   const linkType = view.getUint16(start, littleEndian);
-  return { linkType, snapLength: view.getUint32(start + 4, littleEndian), ticksPerSecond, offsetSeconds };
+  return {
+    linkType,
+    snapLength: view.getUint32(start + 4, littleEndian),
+    ticksPerSecond,
+    tickNs: NS_PER_SECOND % ticksPerSecond === 0n ? NS_PER_SECOND / ticksPerSecond : undefined,
+    offsetNs: offsetSeconds * NS_PER_SECOND,
+  };
 }
 
 function enhancedPacket(file: Uint8Array, block: Block, interfaces: readonly InterfaceState[]): CapturedPacket {
   const { view, littleEndian, start } = block;
   need(block, 20);
   const interfaceId = view.getUint32(start, littleEndian);
-  const { linkType, ticksPerSecond, offsetSeconds } = describedInterface(interfaces, interfaceId);
-  const high = view.getUint32(start + 4, littleEndian);
-  const ticks = (BigInt(high) << 32n) | BigInt(view.getUint32(start + 8, littleEndian));
+  const state = describedInterface(interfaces, interfaceId);
+  TICK_HALVES[LOW_HALF] = view.getUint32(start + 8, littleEndian);
+  TICK_HALVES[1 - LOW_HALF] = view.getUint32(start + 4, littleEndian);
   const captured = view.getUint32(start + 12, littleEndian);
   const originalLength = view.getUint32(start + 16, littleEndian);
   need(block, 20 + captured);
   const dataStart = start + 20;
-  let comment: string | undefined;
-  for (const { code, at, length } of options(block, dataStart + padded(captured))) {
-    if (code === OPTION_COMMENT) comment = new TextDecoder().decode(file.subarray(at, at + length));
-  }
+  const dataEnd = dataStart + padded(captured);
   return {
-    timestampNs: offsetSeconds * NS_PER_SECOND + (ticks * NS_PER_SECOND) / ticksPerSecond,
+    timestampNs: timestampNs(TICKS[0], state),
     interfaceId,
-    linkType,
+    linkType: state.linkType,
     bytes: file.subarray(dataStart, dataStart + captured),
     originalLength,
-    comment,
+    comment: dataEnd === block.end ? undefined : commentOf(file, block, dataEnd),
   };
+}
+
+function commentOf(file: Uint8Array, block: Block, from: number): string | undefined {
+  let comment: string | undefined;
+  for (const { code, at, length } of options(block, from)) {
+    if (code === OPTION_COMMENT) comment = new TextDecoder().decode(file.subarray(at, at + length));
+  }
+  return comment;
+}
+
+/** Each operation on a bigint makes a new one: there are as few as can be. */
+function timestampNs(ticks: bigint, { ticksPerSecond, tickNs, offsetNs }: InterfaceState): bigint {
+  const ns = tickNs === 1n ? ticks : tickNs === undefined ? (ticks * NS_PER_SECOND) / ticksPerSecond : ticks * tickNs;
+  return offsetNs === 0n ? ns : ns + offsetNs;
 }
 
 function simplePacket(file: Uint8Array, block: Block, interfaces: readonly InterfaceState[]): CapturedPacket {

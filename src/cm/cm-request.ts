@@ -11,7 +11,10 @@ import type { IncomingRequest } from './passive-side.js';
 import { type CmConnectionOptions, pathMtuBytes } from './qp-parameters.js';
 
 /** What the passive side says of a connection. */
-export interface CmAcceptOptions extends CmConnectionOptions, WaitOptions {}
+export interface CmAcceptOptions extends CmConnectionOptions, WaitOptions {
+  /** PSN that this side expects first, 0..0xffffff; default: a random one, which nobody can guess. For tests near the wrap. */
+  readonly startingPsn?: number;
+}
 
 /** The names of {@link CmAcceptOptions}. */
 export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {
@@ -21,6 +24,7 @@ export const CM_ACCEPT_OPTIONS: OptionNames<CmAcceptOptions> = {
   initiatorDepth: true,
   rnrRetryCount: true,
   minRnrTimer: true,
+  startingPsn: true,
 };
 
 /** What the connection manager does for a request. */

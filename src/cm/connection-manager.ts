@@ -135,6 +135,13 @@ export class ConnectionManager implements AsyncDisposable {
   /** Opens the connection manager, which takes QP1 of the device. Rejects with ERR_ROCE_BUSY if the device has one already. */
   static async open(device: RdmaDevice, options: ConnectionManagerOptions = {}): Promise<ConnectionManager> {
     checkOptions('ConnectionManager.open', options, MANAGER_OPTIONS);
+    if (device.security?.mode === 'require') {
+      throw new RoceError(
+        'ERR_ROCE_CONFLICT',
+        'the device requires protection, and RDMA CM has no secure mode',
+        "use listen and connect over TCP, or open the device with secure: {mode: 'prefer'}",
+      );
+    }
     const manager = new ConnectionManager(device, options);
     const onMad = (source: IpAddress, mad: Uint8Array) => {
       manager.#protocol.receive(source, mad, manager.#clock.nowNs());
@@ -258,7 +265,7 @@ export class ConnectionManager implements AsyncDisposable {
     const patience = Patience.of('accept', options, CM_ACCEPT_OPTIONS, this.#clock);
     const privateData = options.privateData ?? new Uint8Array(0);
     checkPrivateData(privateData, PRIVATE_DATA_BYTES.REP);
-    const asked = resourcesOf(options, randomPsn(this.#random));
+    const asked = resourcesOf(options, options.startingPsn ?? randomPsn(this.#random));
     const own = {
       ...asked,
       responderResources: Math.min(asked.responderResources, request.fields.initiatorDepth),
@@ -282,7 +289,10 @@ export class ConnectionManager implements AsyncDisposable {
         return endpoint;
       }).finally(() => this.#accepting.delete(qp.qpn));
       if (event.type !== 'ESTABLISHED') throw refusal(peer, event);
-      await qp.modify(parameters.toRts);
+      await qp.modify(parameters.toRts).catch(async (error) => {
+        // The peer's first packet was wrong. A moment later it would have ended a connection: so it ends one now, by a NAK that still has to leave.
+        if ((await qp.query()).state !== 'ERR') throw error;
+      });
     });
     return this.#newConnection(endpoint, qp, {
       privateData: request.userData,

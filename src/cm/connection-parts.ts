@@ -11,11 +11,12 @@ import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
+import type { SecureTerms } from '../verbs/security.js';
 import type { ConnectionManager } from './connection-manager.js';
 import type { ExchangeOptions, ExchangeTerms } from './exchange.js';
 
 /** What either side of a connection may say. Nothing is required. */
-export interface ConnectionOptions {
+export interface ConnectionOptions extends SecureTerms {
   /** Memory opened to the peer: a buffer, or a number of fresh bytes. It may be read, written and changed atomically. */
   readonly region?: Uint8Array | number;
   /** Largest path MTU, default what both ports can carry (at most 4096). */
@@ -63,6 +64,8 @@ export const CONNECTION_OPTIONS: OptionNames<ConnectionOptions> = {
   totalTimeout: true,
   manager: true,
   allowForeignGid: true,
+  secure: true,
+  allow: true,
 };
 
 const MTU_MAX = 4096;

@@ -46,6 +46,8 @@ const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { ...WAIT_OPTIONS, view: tr
 
 /** Far more than an engine in another thread needs to report what it has done. */
 const FLUSH_GRACE_MS = 100;
+/** Completions of sends that are taken in one step. */
+const SEND_BATCH = 64;
 
 /** A connection to one peer, made by {@link connect} and {@link Listener.accept}. */
 export class Connection extends Resource {
@@ -305,9 +307,11 @@ export class Connection extends Resource {
   }
 
   async #serveSends(): Promise<void> {
-    for await (const wc of this.#parts.sendCq) {
-      if (wc.status !== 0) this.#fail(wc);
-      this.#operations.onCompletion(wc);
+    for await (const batch of this.#parts.sendCq.batches(SEND_BATCH)) {
+      for (const wc of batch) {
+        if (wc.status !== 0) this.#fail(wc);
+        this.#operations.onCompletion(wc);
+      }
     }
   }
 

@@ -8,6 +8,14 @@ import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
 import { printable } from './printable.js';
+import {
+  type ChannelKeys,
+  type ChannelSecurity,
+  PlainPeerError,
+  type SecuredSocket,
+  secureAsClient,
+  TLS_HANDSHAKE,
+} from './secure-channel.js';
 import { tcpAddress } from './tcp-address.js';
 
 /** No message of ours comes near it; a peer that sends more is something else. */
@@ -25,6 +33,8 @@ const KEEPALIVE_IDLE_MS = 10_000;
 const FLUSH_TIMEOUT_MS = 1_000;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
 const MESSAGE_TIMEOUT_MS = 10_000;
+/** To a client without TLS. */
+const SECURE_ONLY = 'packets have to be protected here; connect from a device with secure';
 
 interface Waiter {
   readonly resolve: (message: unknown) => void;
@@ -39,26 +49,66 @@ export class ControlChannel {
   readonly peer: string;
   /** The peer's TCP address, which cannot be forged; undefined if the connection ended at once. */
   readonly remoteAddress: IpAddress | undefined;
-  readonly #socket: Socket;
+  #socket: Socket;
+  /** Nothing is read or said before the peer has proven itself. */
+  #isSecuring: boolean;
+  #keys: ChannelKeys | undefined;
+  /** The association of the packets with this peer, once there is one; kept by `packet-keys`. */
+  association: { readonly spi: number; isComplete: boolean } | undefined;
   #buffered = '';
   readonly #messages: unknown[] = [];
   #waiter: Waiter | undefined;
   #failure: Error | undefined;
 
-  constructor(socket: Socket) {
+  /** `secure`, if given, takes the socket to TLS first; until then nothing is said, and {@link ControlChannel.receive} rejects with what it rejects with. */
+  constructor(socket: Socket, secure?: (socket: Socket) => Promise<SecuredSocket>) {
     this.#socket = socket;
+    this.#isSecuring = secure !== undefined;
     const { remoteAddress, remotePort } = socket;
     this.peer = `${remoteAddress ?? '?'}:${remotePort ?? '?'}`;
     this.remoteAddress = tcpAddress(remoteAddress);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEPALIVE_IDLE_MS);
-    socket.setEncoding('utf8');
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()));
+    this.#watchEnd(socket);
+    if (secure === undefined) this.#listen(socket);
+    else void this.#secure(secure(socket));
+  }
+
+  async #secure(securing: Promise<SecuredSocket>): Promise<void> {
+    try {
+      const { socket, keys } = await securing;
+      this.#isSecuring = false;
+      this.#keys = keys;
+      if (socket !== this.#socket) this.#watchEnd(socket);
+      this.#socket = socket;
+      this.#listen(socket);
+      socket.resume();
+    } catch (error) {
+      this.#isSecuring = false;
+      this.#fail(error as Error);
+      if (error instanceof PlainPeerError) this.#tell({ refused: SECURE_ONLY });
+      this.close();
+    }
+  }
+
+  #listen(socket: Socket): void {
+    socket.setEncoding('utf8');
     socket.on('data', (text: string) => this.#onText(text));
-    socket.on('error', (error) =>
-      this.#fail(new RoceError('ERR_ROCE_CONNECT', `control connection: ${error.message}`)),
-    );
-    socket.on('close', () => this.#fail(new RoceError('ERR_ROCE_CONNECT', 'the peer closed the control connection')));
+  }
+
+  #watchEnd(socket: Socket): void {
+    socket.on('error', (error) => {
+      if (!this.#isSecuring) this.#fail(new RoceError('ERR_ROCE_CONNECT', `control connection: ${error.message}`));
+    });
+    socket.on('close', () => {
+      if (!this.#isSecuring) this.#fail(new RoceError('ERR_ROCE_CONNECT', 'the peer closed the control connection'));
+    });
+  }
+
+  /** Of the packets with this peer, which has proven itself; undefined where nothing is protected. */
+  get keys(): ChannelKeys | undefined {
+    return this.#keys;
   }
 
   /** False once the peer is gone. */
@@ -68,7 +118,11 @@ export class ControlChannel {
 
   /** Sends one message. {@link ControlChannel.receive} reports a peer that is gone. */
   send(message: object): void {
-    if (this.#failure === undefined && this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
+    if (this.#failure === undefined) this.#tell(message);
+  }
+
+  #tell(message: object): void {
+    if (!this.#isSecuring && this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
   /** The next message. Rejects with ERR_ROCE_CONNECT if the peer ends the connection or is silent for `timeoutMs` (Infinity: no limit). */
@@ -136,6 +190,14 @@ export class ControlChannel {
   }
 
   #onText(text: string): void {
+    if (this.#buffered === '' && text.charCodeAt(0) === TLS_HANDSHAKE) {
+      this.#tell({ refused: 'there is no secure mode here' }); // So that a TLS client sees at once what is wrong.
+      this.#fail(
+        new RoceError('ERR_ROCE_MISMATCH', 'the peer asks for secure mode', 'open this device with secure, too'),
+      );
+      this.close();
+      return;
+    }
     this.#buffered += text;
     for (let end = this.#buffered.indexOf('\n'); end >= 0; end = this.#buffered.indexOf('\n')) {
       const line = this.#buffered.slice(0, end);
@@ -184,12 +246,24 @@ function isNestedWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1));
 }
 
-/** Connects to a listening endpoint, from `local` if that is given and an address of this host. Rejects with ERR_ROCE_CONNECT, saying why. */
+/**
+ * Connects to a listening endpoint, from `local` if that is given and an address of this host. `security`: both prove themselves; where protection is only preferred, a
+ * peer without TLS is dialled again without. Rejects with ERR_ROCE_CONNECT, saying why, and with ERR_ROCE_MISMATCH for a peer that has no secure mode.
+ */
 export async function dial(
   host: string,
   port: number,
   local?: IpAddress,
   signal?: AbortSignal,
+  security?: ChannelSecurity,
 ): Promise<ControlChannel> {
-  return new ControlChannel(await connectSocket(host, port, local, signal));
+  const socket = await connectSocket(host, port, local, signal);
+  if (security === undefined) return new ControlChannel(socket);
+  try {
+    const secured = await secureAsClient(socket, host, security);
+    return new ControlChannel(socket, async () => secured);
+  } catch (error) {
+    if (security.mode === 'prefer' && error instanceof PlainPeerError) return dial(host, port, local, signal);
+    throw error;
+  }
 }

@@ -3,8 +3,10 @@
  * message is here. All peers are listened to side by side; the silent ones are bounded, and the oldest of them makes room.
  */
 
+import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import { ControlChannel } from './control-channel.js';
+import { type ChannelSecurity, secureAsServer, UntrustedPeerError } from './secure-channel.js';
 import { SilentPeers } from './silent-peers.js';
 import { TcpListener } from './tcp-listener.js';
 
@@ -15,6 +17,8 @@ const FIRST_MESSAGE_TIMEOUT_MS = 10_000;
 export type EarlyEnd =
   /** The first line was none of an exchange of ours. */
   | 'mismatch'
+  /** It did not prove that it is somebody who is let in. */
+  | 'untrusted'
   /** No whole message came in time, or the peer left before. */
   | 'timed_out'
   /** It was silent, and the oldest when another peer needed its place. */
@@ -43,20 +47,22 @@ export class ControlListener {
   }
 
   /**
-   * Port 0 lets the system choose. A first message has to be complete within `firstMessageTimeoutMs`, 10 s by default. Rejects with ERR_ROCE_IO when the
+   * Port 0 lets the system choose. `security`: peers prove themselves before their first message. A first message has to be complete within `firstMessageTimeoutMs`, 10 s by default. Rejects with ERR_ROCE_IO when the
    * port is taken.
    */
   static async open(
     host: string,
     port: number,
     events: ControlListenerEvents,
+    security?: ChannelSecurity,
     firstMessageTimeoutMs: number = FIRST_MESSAGE_TIMEOUT_MS,
   ): Promise<ControlListener> {
     const listener = new ControlListener(events, firstMessageTimeoutMs);
+    const secure = security && ((socket: Socket) => secureAsServer(socket, security));
     listener.#tcp = await TcpListener.open(
       { host, port },
       {
-        onSocket: (socket) => void listener.#hear(new ControlChannel(socket)),
+        onSocket: (socket) => void listener.#hear(new ControlChannel(socket, secure)),
         makeRoom: () => listener.#silent.makeRoom(),
         onTrouble: (error) => events.onTrouble?.(error),
       },
@@ -82,8 +88,9 @@ export class ControlListener {
       async () => channel.unread(await channel.receive(this.#firstMessageTimeoutMs)),
       () => this.#events.onPeer(channel),
       (error) => {
-        channel.abort();
-        const end = (error as RoceError).code === 'ERR_ROCE_MISMATCH' ? 'mismatch' : 'timed_out';
+        channel.close();
+        const isMismatch = (error as RoceError).code === 'ERR_ROCE_MISMATCH';
+        const end = error instanceof UntrustedPeerError ? 'untrusted' : isMismatch ? 'mismatch' : 'timed_out';
         this.#events.onEarlyEnd?.(end, peer, error as RoceError);
       },
     );

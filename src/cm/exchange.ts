@@ -10,13 +10,14 @@
  */
 
 import { RoceError } from '../core/errors.js';
-import type { RateControlOptions } from '../dcqcn/schemes.js';
+import { needsEcho, type RateControlOptions } from '../dcqcn/schemes.js';
 import type { IpAddress } from '../packet/address.js';
 import { agreedParameters, type RecoveryName, type RecoveryOptions, recoverySettings } from '../retransmit/schemes.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { ControlChannel } from './control-channel.js';
 import { BUDGET_MAX, EXCHANGE_VERSION, type Hello, parseHello, parseRefusal, type RemoteRegion } from './hello.js';
+import { associateWithPeer, beginProtection, ownSpi } from './packet-keys.js';
 import { printable } from './printable.js';
 import { connectQueuePair, type Destination, initializeQueuePair } from './transport.js';
 
@@ -26,6 +27,8 @@ export type { RemoteRegion } from './hello.js';
 export interface ExchangeTerms {
   /** The scheme, and those of its parameters that are marked `agreed`, must be the same on both sides; only RC has one. */
   readonly recovery: RecoveryOptions;
+  /** How fast this side sends data; some schemes need a peer that echoes telemetry. Default: as fast as it can. */
+  readonly rateControl?: RateControlOptions;
   /** Looks at what the peer wants; a returned text refuses it. */
   readonly check?: (purpose: Record<string, unknown>) => string | undefined;
   /**
@@ -58,8 +61,6 @@ export interface ExchangeOptions extends ExchangeTerms {
    * (17.2 s), and 0 where either of these is given.
    */
   readonly totalTimeout?: number;
-  /** How fast this side sends data. Default: as fast as it can. */
-  readonly rateControl?: RateControlOptions;
   /** DSCP of what this side sends, 0..63. Default 0. */
   readonly dscp?: number;
   /** READs and atomics outstanding in each direction, default 16. */
@@ -74,6 +75,8 @@ export interface Agreement {
   readonly remoteQpn: number;
   /** Path MTU in bytes: the smaller of both sides'. */
   readonly mtu: number;
+  /** Who the peer has proven to be: the identity of its key, or the name of its certificate. Undefined: packets are not protected. */
+  readonly peerIdentity?: string | undefined;
   /** Recovery scheme of both sides. */
   readonly recovery: RecoveryName;
   /** Packets to the peer go through memory shared with it, as far as both sides' ports could do so at once. */
@@ -95,7 +98,8 @@ const RETRY_DEFAULT = 7;
 const TOTAL_TIMEOUT_DEFAULT = 22;
 const MIN_RNR_TIMER = 12; // 0.64 ms, as perftest and pingpong use
 
-function helloOf(options: ExchangeOptions): object {
+function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
+  const spi = ownSpi(channel, options.qp.device);
   const { attributes } = options.qp.device;
   const recovery = recoverySettings(options.recovery);
   const recoveryParameters = agreedParameters(recovery);
@@ -107,11 +111,13 @@ function helloOf(options: ExchangeOptions): object {
     sourcePort: attributes.sourcePort,
     qpn: options.qp.qpn,
     psn: options.psn,
+    ...(spi !== undefined && { spi }),
     mtu: Math.min(options.mtu, attributes.pathMtuMax),
     recovery: recovery.name,
     ...(Object.keys(recoveryParameters).length > 0 && { recoveryParameters }),
     receiveBudgetPackets: Math.min(attributes.receiveBudgetPackets, BUDGET_MAX),
     ...(options.qp.device.link.sharesMemory && { sharesMemory: true }),
+    ...(options.qp.type === 'RC' && { echoes: true }),
     maxDestRdAtomic: options.maxRdAtomic ?? RD_ATOMIC_DEFAULT,
     ...(options.region !== undefined && {
       region: { ...options.region, addr: `0x${options.region.addr.toString(16)}` },
@@ -140,6 +146,9 @@ function mismatchOf(
     const theirs = hello.recoveryParameters[key];
     if (theirs === value) continue;
     return `${key} of ${recovery.name} is ${value} here and ${theirs ?? 'not told'} there; both sides need the same`;
+  }
+  if (type === 'RC' && terms.rateControl !== undefined && !hello.echoes && needsEcho(terms.rateControl)) {
+    return `rate control ${terms.rateControl.name} needs a peer that echoes in-band telemetry; this one does not`;
   }
   if (hello.gid.family !== device.address.family) return 'one side uses IPv4 and the other IPv6';
   const { remoteAddress } = channel;
@@ -186,15 +195,19 @@ export async function previewHello(channel: ControlChannel, device: RdmaDevice, 
 /** The client's side: says hello first. The QP is in RTS when it resolves. */
 export async function exchangeAsClient(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
   const { qp } = options;
-  channel.send(helloOf(options));
-  return establish(channel, await receiveHello(channel, qp.device, qp.type, options), options);
+  channel.send(helloOf(channel, options));
+  const hello = await receiveHello(channel, qp.device, qp.type, options);
+  await associateWithPeer(channel, qp.device, hello);
+  beginProtection(channel, qp.device);
+  return establish(channel, hello, options);
 }
 
 /** The server's side: answers. The QP is in RTS when it resolves. */
 export async function exchangeAsServer(channel: ControlChannel, options: ExchangeOptions): Promise<Agreement> {
   const { qp } = options;
   const hello = await receiveHello(channel, qp.device, qp.type, options);
-  channel.send(helloOf(options));
+  await associateWithPeer(channel, qp.device, hello);
+  channel.send(helloOf(channel, options));
   return establish(channel, hello, options);
 }
 
@@ -247,10 +260,12 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endPatience(channel, qp);
   // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');
+  beginProtection(channel, device);
   return {
     peer,
     remoteQpn: hello.qpn,
     mtu,
+    peerIdentity: channel.keys?.peer,
     recovery: recoverySettings(options.recovery).name,
     sharesMemory,
     region: hello.region,

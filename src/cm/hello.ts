@@ -12,6 +12,7 @@ import { printable } from './printable.js';
 export const EXCHANGE_VERSION = 1;
 /** Budgets are small numbers; a port without limit says this. */
 export const BUDGET_MAX = 0x7fffffff;
+const SPI_MAX = 0x7fff_ffff;
 const RKEY_MAX = 0xffff_ffff;
 /** Longest message of a queue pair (IBTA vol. 1 §9.4.3). */
 const MESSAGE_BYTES_MAX = 2 ** 31;
@@ -47,10 +48,14 @@ export interface Hello {
   readonly recovery: string;
   /** Those parameters of the scheme that both sides need to be the same; none where it has none. */
   readonly recoveryParameters: Readonly<Record<string, number>>;
+  /** The SPI of protected packets that it receives, 31 bits; undefined where packets are plain. */
+  readonly spi: number | undefined;
   /** Packets of 4 KiB that its receive buffer holds, 2..2^31 - 1. */
   readonly receiveBudgetPackets: number;
   /** Its port can share memory with peers of its host. */
   readonly sharesMemory: boolean;
+  /** It echoes in-band telemetry (packet/int-trailer.ts). */
+  readonly echoes: boolean;
   /** READs and atomics that it serves at a time, 0..128. */
   readonly maxDestRdAtomic: number;
   /** Memory that it opens. */
@@ -88,7 +93,7 @@ export function parseHello(message: unknown): Hello | string {
 
 function helloFrom(fields: Record<string, unknown>): Hello {
   whole('rocev2', fields['rocev2'], EXCHANGE_VERSION, EXCHANGE_VERSION);
-  const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax, sharesMemory } = fields;
+  const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax, sharesMemory, spi } = fields;
   return {
     transport: oneOf('transport', transport, TRANSPORTS),
     gid: gidOf(fields['gid']),
@@ -100,8 +105,10 @@ function helloFrom(fields: Record<string, unknown>): Hello {
     mtu: oneOf('mtu', fields['mtu'], PATH_MTUS),
     recovery: text('recovery', fields['recovery']),
     recoveryParameters: numbersOf('recoveryParameters', recoveryParameters),
+    spi: spi === undefined ? undefined : whole('spi', spi, 1, SPI_MAX),
     receiveBudgetPackets: whole('receiveBudgetPackets', fields['receiveBudgetPackets'], 2, BUDGET_MAX),
     sharesMemory: sharesMemory === true,
+    echoes: fields['echoes'] === true,
     maxDestRdAtomic: whole('maxDestRdAtomic', fields['maxDestRdAtomic'], 0, 128),
     region: region === undefined ? undefined : regionOf(region),
     messageBytesMax:

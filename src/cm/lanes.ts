@@ -1,6 +1,5 @@
 /** Lanes: places in memory that is registered once, one for each operation in flight. More operations than lanes wait, first come, first served. */
 
-import { Permits } from '../core/permits.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { Connection } from './connection.js';
 
@@ -11,14 +10,14 @@ const ALIGNMENT = 64;
 export class Lanes {
   readonly #region: MemoryRegion;
   readonly #laneBytes: number;
+  /** Empty as long as somebody waits. */
   readonly #free: number[];
-  readonly #places: Permits;
+  readonly #waiting: Array<(lane: number) => void> = [];
 
   private constructor(region: MemoryRegion, laneBytes: number, count: number) {
     this.#region = region;
     this.#laneBytes = laneBytes;
     this.#free = Array.from({ length: count }, (_, k) => k);
-    this.#places = new Permits(count);
   }
 
   /** `count` lanes of `bytes` each. Rejects with ERR_ROCE_CLOSED when the connection is closed. */
@@ -28,14 +27,28 @@ export class Lanes {
   }
 
   /** Does `work` with a lane: `at` is its offset in `region`. The lane is free again when the promise of `work` has settled. */
-  async use<T>(work: (region: MemoryRegion, at: number) => Promise<T>): Promise<T> {
-    await this.#places.take(1);
-    const lane = this.#free.pop()!;
-    try {
-      return await work(this.#region, lane * this.#laneBytes);
-    } finally {
-      this.#free.push(lane);
-      this.#places.give(1);
-    }
+  use<T>(work: (region: MemoryRegion, at: number) => Promise<T>): Promise<T> {
+    const lane = this.#free.pop();
+    if (lane !== undefined) return this.#useLane(lane, work);
+    return new Promise<number>((resolve) => this.#waiting.push(resolve)).then((given) => this.#useLane(given, work));
+  }
+
+  #useLane<T>(lane: number, work: (region: MemoryRegion, at: number) => Promise<T>): Promise<T> {
+    return work(this.#region, lane * this.#laneBytes).then(
+      (value) => {
+        this.#give(lane);
+        return value;
+      },
+      (error) => {
+        this.#give(lane);
+        throw error;
+      },
+    );
+  }
+
+  #give(lane: number): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free.push(lane);
+    else next(lane);
   }
 }

@@ -20,6 +20,7 @@ import { CONNECTION_OPTIONS, type ConnectionOptions, makeParts } from './connect
 import { dial } from './control-channel.js';
 import { exchangeAsClient } from './exchange.js';
 import { Listener, type ListenOptions } from './listener.js';
+import { channelSecurity } from './secure-channel.js';
 import { setUpOverChannel, setUpThroughManager } from './set-up.js';
 
 /** Options of {@link connect}. */
@@ -41,7 +42,7 @@ const CONNECT_OPTIONS: OptionNames<ConnectOptions> = { ...CONNECTION_OPTIONS, ..
 
 /** Checks the types at run time, for callers without TypeScript. */
 function checkValues(call: string, options: ConnectionOptions & { readonly port: number }, host: unknown): void {
-  const { port, recovery, rateControl, manager } = options ?? {};
+  const { port, recovery, rateControl, manager, secure, allow } = options ?? {};
   if (!Number.isInteger(port) || typeof host !== 'string') {
     throw new RoceError(
       'ERR_ROCE_INVALID_ARGUMENT',
@@ -52,6 +53,9 @@ function checkValues(call: string, options: ConnectionOptions & { readonly port:
   const { name } = recoverySettings(recovery ?? STANDARD_RECOVERY);
   if (manager !== undefined && name !== STANDARD_RECOVERY) {
     throw new RoceError('ERR_ROCE_UNSUPPORTED', `RDMA CM does not support ${name}`, 'connect over TCP instead');
+  }
+  if (manager !== undefined && (allow !== undefined || (secure ?? 'off') !== 'off')) {
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'RDMA CM has no secure mode', 'connect over TCP instead');
   }
   if (rateControl !== undefined) rateControlSettings(rateControl);
 }
@@ -94,11 +98,12 @@ async function connectThroughManager(
 
 async function connectOverTcp(device: RdmaDevice, options: ConnectOptions, givenUp: GivenUp): Promise<Connection> {
   const { host, port, allowForeignGid } = options;
+  const security = channelSecurity(device, options);
   const abort = new AbortController();
   givenUp.onEnd = (error) => abort.abort(error);
   // From the device's own address, which is the GID: a listener compares them.
   const local = allowForeignGid === true ? undefined : device.address;
-  const channel = await dial(host, port, local, abort.signal);
+  const channel = await dial(host, port, local, abort.signal, security);
   givenUp.onEnd = () => channel.abort();
   if (givenUp.error !== undefined) channel.abort();
   try {

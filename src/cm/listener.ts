@@ -15,9 +15,10 @@ import type { CmRequest } from './cm-request.js';
 import type { Connection } from './connection.js';
 import { type ConnectionOptions, type MadeParts, makeParts, termsOf } from './connection-parts.js';
 import type { ControlChannel } from './control-channel.js';
-import { ControlListener } from './control-listener.js';
+import { ControlListener, type EarlyEnd } from './control-listener.js';
 import { exchangeAsServer, previewHello } from './exchange.js';
 import { type FullLimit, Places } from './places.js';
+import { channelSecurity } from './secure-channel.js';
 import { setUpOverChannel, setUpThroughManager } from './set-up.js';
 
 /** What {@link listen} takes. */
@@ -38,6 +39,8 @@ export interface ListenerCounters {
   established: number;
   /** The peer spoke another protocol, had other options, or claimed an address that is not its own. */
   refused_mismatch: number;
+  /** Secure mode: the peer did not prove that it is somebody who is let in. */
+  refused_untrusted: number;
   /** Its address, or all addresses together, had the maximum of connections, or the program did not accept those that were ready. */
   refused_full: number;
   /** The peer sent no complete hello within 10 s, or left before. */
@@ -72,6 +75,13 @@ const MAX_CONNECTIONS_PER_ADDRESS = 128;
 /** Connections that may wait to be accepted; more peers are turned away. As many as over RDMA CM. */
 const WAITING_MAX = 128;
 
+const EARLY_REASONS = {
+  mismatch: 'refused_mismatch',
+  untrusted: 'refused_untrusted',
+  timed_out: 'timed_out',
+  crowded_out: 'crowded_out',
+} as const satisfies Record<EarlyEnd, RefusalReason>;
+
 /** A peer at the door. */
 interface Visitor {
   readonly peer: string;
@@ -105,6 +115,7 @@ export class Listener extends Resource {
   readonly #counters: ListenerCounters = {
     established: 0,
     refused_mismatch: 0,
+    refused_untrusted: 0,
     refused_full: 0,
     timed_out: 0,
     crowded_out: 0,
@@ -147,11 +158,16 @@ export class Listener extends Resource {
       void this.#takeRequests(this.#cm);
       return;
     }
-    this.#control = await ControlListener.open(host ?? this.#device.address.text, port, {
-      onPeer: (channel) => void this.#receive(this.#visitorOver(channel)),
-      onEarlyEnd: (end, peer, error) => this.#turnAway(end === 'mismatch' ? 'refused_mismatch' : end, peer, error),
-      onTrouble: (error) => this.#turnAway('failed', 'a peer', error),
-    });
+    this.#control = await ControlListener.open(
+      host ?? this.#device.address.text,
+      port,
+      {
+        onPeer: (channel) => void this.#receive(this.#visitorOver(channel)),
+        onEarlyEnd: (end, peer, error) => this.#turnAway(EARLY_REASONS[end], peer, error),
+        onTrouble: (error) => this.#turnAway('failed', 'a peer', error),
+      },
+      channelSecurity(this.#device, this.#options),
+    );
   }
 
   /** The port it listens on, of TCP or of RDMA CM. */

@@ -55,6 +55,10 @@ export class Operations {
         reject(givenUp.error);
         return;
       }
+      if (this.#queued.size === 0 && this.#failure === undefined && this.#qp.sendRoom > 0) {
+        this.#postOne(operation, { resolve, reject });
+        return;
+      }
       const queued: Queued = { operation, resolve, reject };
       this.#queued.add(queued);
       if (givenUp !== undefined) {
@@ -71,19 +75,20 @@ export class Operations {
     for (const queued of this.#queued) {
       if (this.#failure === undefined && this.#qp.sendRoom <= 0) return;
       this.#queued.delete(queued);
-      const { operation, resolve, reject } = queued;
-      if (this.#failure !== undefined) {
-        reject(this.#failure);
-        continue;
-      }
-      const wrId = this.#nextWrId++;
-      this.#pending.set(wrId, { resolve, reject });
-      try {
-        this.#qp.postSend({ ...operation, wrId } as SendWorkRequest);
-      } catch (error) {
-        this.#pending.delete(wrId);
-        reject(error as Error);
-      }
+      if (this.#failure === undefined) this.#postOne(queued.operation, queued);
+      else queued.reject(this.#failure);
+    }
+  }
+
+  /** The operation is the caller's for this call alone: it gets its number in place. */
+  #postOne(operation: Operation, pending: Pending): void {
+    const wrId = this.#nextWrId++;
+    this.#pending.set(wrId, pending);
+    try {
+      this.#qp.postSend(Object.assign(operation, { wrId }) as SendWorkRequest);
+    } catch (error) {
+      this.#pending.delete(wrId);
+      pending.reject(error as Error);
     }
   }
 

@@ -1,5 +1,6 @@
 /** One connection from its parts: over a control channel on TCP, or through the connection manager. */
 
+import { refuseEchoes } from '../dcqcn/schemes.js';
 import { STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import type { QueuePair } from '../verbs/queue-pair.js';
 import type { CmConnection } from './cm-connection.js';
@@ -49,6 +50,7 @@ export async function setUpThroughManager(
   try {
     await initializeQp(parts.qp);
     postReceives(parts);
+    if (rateControl !== undefined) refuseEchoes(rateControl);
     const cm = await connectQp(parts.qp, encodeRegion(region));
     if (rateControl !== undefined) await parts.qp.modify({ rateControl });
     if (totalTimeout !== undefined) await parts.qp.modify({ totalTimeout });

@@ -199,10 +199,15 @@ export class CompletionQueue extends Resource {
 
   /** Every completion, until the queue is closed. Throws what {@link wait} rejects with when nothing more will come. */
   async *[Symbol.asyncIterator](): AsyncGenerator<WorkCompletion, void, undefined> {
+    for await (const batch of this.batches(1)) yield* batch;
+  }
+
+  /** The same in batches of at most `max`: one step for all that have come. @internal */
+  async *batches(max: number): AsyncGenerator<readonly WorkCompletion[], void, undefined> {
     while (!this.isClosed) {
-      const wc = this.pollOne();
-      if (wc !== undefined) {
-        yield wc;
+      const batch = this.poll(max);
+      if (batch.length > 0) {
+        yield batch;
         continue;
       }
       try {

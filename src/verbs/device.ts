@@ -32,6 +32,7 @@ import { MemoryPool } from './memory-pool.js';
 import { ProtectionDomain } from './protection-domain.js';
 import type { QueuePair } from './queue-pair.js';
 import { Resource } from './resource.js';
+import type { DeviceSecurity } from './security.js';
 import type { SharedReceiveQueue } from './shared-receive-queue.js';
 
 /** What a device can do, as `ibv_query_device` and `ibv_query_port` say. */
@@ -118,6 +119,8 @@ export class RdmaDevice extends Resource {
   readonly events = new EventEmitter<DeviceEvents>();
   /** Memory of the library's own, used again and again. @internal */
   readonly scratch = new MemoryPool((bytes) => this.allocate(bytes));
+  /** How it proves itself to peers; undefined where packets are not protected. @internal */
+  security: DeviceSecurity | undefined;
   readonly #pending: PendingCommand[] = [];
   readonly #waitingForRoom: Array<() => void> = [];
   readonly #cqs = new Map<number, CompletionQueue>();

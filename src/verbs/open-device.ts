@@ -12,6 +12,7 @@ import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { RdmaDevice } from './device.js';
 import type { EstatsOptions } from './device-telemetry.js';
+import { DeviceSecurity, type SecureOptions } from './security.js';
 import { TELEMETRY } from './telemetry-loader.js';
 
 /** Names of all engines. */
@@ -42,6 +43,11 @@ export interface DeviceOptions extends PortOptions {
    * opened, here and in the thread of a worker engine. Each module is loaded once; later devices know its schemes, too.
    */
   readonly extensions?: ReadonlyArray<string | URL>;
+  /**
+   * Packets are authentic and encrypted, between peers that prove themselves to each other (docs/security.md). Such a device talks over TCP exchanges of this package alone:
+   * RDMA CM, perftest and other stacks cannot take part. Not together with `io: 'shm'`. Default `off`.
+   */
+  readonly secure?: SecureOptions | 'off';
   /** Follow every work request of RC and UC queue pairs, and let `rocev2 estats` look (docs/estats.md). Default: off, which costs nothing. */
   readonly estats?: boolean | EstatsOptions;
 }
@@ -61,6 +67,7 @@ const DEVICE_OPTIONS: OptionNames<DeviceOptions> = {
   workerUrl: true,
   extensions: true,
   estats: true,
+  secure: true,
 };
 const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
   local: true,
@@ -92,7 +99,9 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   }
   checkOptions('openDevice', options, DEVICE_OPTIONS);
   if (options.frame !== undefined) checkOptions('frame of openDevice', options.frame, FRAME_OPTIONS);
-  const { engine = 'inline', spin = true, workerUrl, extensions = [], estats, ...port } = options;
+  const { engine = 'inline', spin = true, workerUrl, extensions = [], estats, secure = 'off', ...plain } = options;
+  const security = secure === 'off' ? undefined : new DeviceSecurity(secure);
+  const port = { ...plain, ...(security !== undefined && { protection: security.mode }) };
   checkName('engine', engine, ENGINES);
   checkName('io', port.io ?? 'auto', PORT_IOS);
   const thread = workerUrl === undefined ? undefined : new URL(moduleHref('workerUrl', workerUrl));
@@ -102,7 +111,9 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
     engine === 'worker'
       ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin, thread)
       : new InlineEngine(await openPort(port), systemRandom());
-  return telemetry === undefined ? RdmaDevice.over(link) : telemetry(link, engine);
+  const device = await (telemetry === undefined ? RdmaDevice.over(link) : telemetry(link, engine));
+  device.security = security;
+  return device;
 }
 
 /** Checks how it is to be served before the device is opened. */

@@ -293,7 +293,7 @@ describe('a first message has a deadline as a whole, not one a byte', () => {
       },
       onEarlyEnd: (end: string) => void ends.push(end),
     };
-    const listener = await ControlListener.open(SERVER, 0, events, limitMs);
+    const listener = await ControlListener.open(SERVER, 0, events, undefined, limitMs);
     const socket = (await stranger(listener.port)).resume();
     for (const byte of text) {
       if (ends.length > 0) break;

@@ -59,6 +59,7 @@ const RATE_CONTROLS: Readonly<Record<RecoveryName, RateControlOptions>> = {
   'go-back-n': { name: 'dcqcn', linkRateBps: 100e9, minimumRateBps: 10e9, cnpIntervalNs: 0 },
   'go-back-0': { name: 'none' },
   'selective-repeat': { name: 'patched-timely', linkRateBps: 100e9, minimumRateBps: 10e9 },
+  irn: { name: 'hpcc' },
 };
 
 /** A queue pair, what it should be, and what an eavesdropper would know of it. */

@@ -1,0 +1,87 @@
+/** Options of commands whose packets may be protected: how this end proves itself, and to whom it listens. */
+
+import { readFile } from 'node:fs/promises';
+import { type Command, Option } from 'commander';
+import { RoceError } from '../core/errors.js';
+import { whyUnreadable } from '../core/file-errors.js';
+import { readPskFile } from '../storage-rpc/nbd/tls/psk-file.js';
+import type { DeviceOptions } from '../verbs/open-device.js';
+import { SECURE_MODES, type SecureMode } from '../verbs/security.js';
+import { choiceOption } from './options.js';
+
+/** The options as they were given. */
+export interface SecureFlags {
+  /** Default: `require` where there are credentials, else `off`. */
+  readonly secure?: SecureMode;
+  /** File of pre-shared keys. */
+  readonly psk?: string;
+  /** File of the certificate of this end. */
+  readonly cert?: string;
+  /** File of its private key. */
+  readonly key?: string;
+  /** File of the roots of peers. */
+  readonly ca?: string;
+  /** Names of peers that are let in. */
+  readonly allow?: readonly string[];
+}
+
+/** Adds the options to a command. */
+export function addSecureOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--secure [mode]', `${SECURE_MODES.join(', ')}: authentic and encrypted packets (docs/security.md)`)
+        .argParser(choiceOption(SECURE_MODES))
+        .preset('require'),
+    )
+    .option('--psk <file>', 'secure: a file with a line NAME:KEY for each end, the key in hexadecimal')
+    .option('--cert <file>', 'secure: the certificate of this end (PEM), instead of --psk')
+    .option('--key <file>', 'secure: its private key')
+    .option('--ca <file>', 'secure: the roots of the certificates of peers')
+    .option(
+      '--allow <names>',
+      'secure: peers that are let in, by name, joined by commas (default: all that prove themselves)',
+      (text: string) => text.split(','),
+    );
+}
+
+/** Whether packets are to be protected. */
+export function isSecured({ secure, psk, cert }: SecureFlags): boolean {
+  return secure === undefined ? psk !== undefined || cert !== undefined : secure !== 'off';
+}
+
+/** As options of `openDevice`. Rejects with ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_IO for files that cannot be read. */
+export async function secureOf(flags: SecureFlags): Promise<Pick<DeviceOptions, 'secure'>> {
+  const { secure, psk, cert, key, ca, allow } = flags;
+  if (!isSecured(flags)) {
+    if (secure === undefined && (key !== undefined || ca !== undefined || allow !== undefined)) throw noCredentials();
+    return {};
+  }
+  if (psk === undefined && cert === undefined) throw noCredentials();
+  if (psk !== undefined && cert !== undefined) {
+    throw new RoceError('ERR_ROCE_CONFLICT', '--psk and --cert exclude each other', 'give only one of them');
+  }
+  if (cert !== undefined && (key === undefined || ca === undefined)) {
+    throw new RoceError('ERR_ROCE_CONFLICT', '--cert needs --key and --ca', 'give the files of all three');
+  }
+  const keys = psk === undefined ? undefined : await readPskFile(psk);
+  return {
+    secure: {
+      ...(secure !== undefined && secure !== 'off' && { mode: secure }),
+      ...(keys !== undefined && { psk: [...keys].map(([identity, bytes]) => ({ identity, key: bytes })) }),
+      ...(cert !== undefined && { cert: await read(cert), key: await read(key!), ca: await read(ca!) }),
+      ...(allow !== undefined && { allow }),
+    },
+  };
+}
+
+function noCredentials(): RoceError {
+  return new RoceError('ERR_ROCE_CONFLICT', '--secure needs credentials', 'give --psk, or --cert, --key and --ca');
+}
+
+async function read(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new RoceError('ERR_ROCE_IO', `cannot read ${path}: ${whyUnreadable(cause)}`, undefined, { cause });
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * From the keys of a control connection to the association that protects packets. Each end chooses the SPI of what it receives and tells it in its hello. The server has
+ * the association before it answers, the client before it says that it is connected; so both can open what the other seals.
+ */
+
+import { RoceError } from '../core/errors.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import type { ControlChannel } from './control-channel.js';
+import type { Hello } from './hello.js';
+
+/** Packets may be under way when a connection ends: so long they are opened. */
+const LINGER_MS = 3_000;
+
+/** The SPI to be told to the peer; undefined where the connection is plain. Throws ERR_ROCE_MISMATCH where the device requires another one. */
+export function ownSpi(channel: ControlChannel, device: RdmaDevice): number | undefined {
+  const { security, link } = device;
+  if (channel.keys === undefined || security === undefined || link.protection === undefined) {
+    if (security?.mode !== 'require') return undefined;
+    throw new RoceError(
+      'ERR_ROCE_MISMATCH',
+      'the device requires protection, and this connection has no keys',
+      'use listen and connect, or a command that takes --secure',
+    );
+  }
+  const association = channel.association ?? associationOf(channel, device);
+  channel.association = association;
+  return association.spi;
+}
+
+function associationOf(
+  channel: ControlChannel,
+  { security, link }: RdmaDevice,
+): NonNullable<ControlChannel['association']> {
+  const spi = security!.takeSpi();
+  const forget = () => {
+    link.protection!.dissolve(spi);
+    security!.giveSpi(spi);
+  };
+  void channel.closed.then(() => setTimeout(forget, LINGER_MS).unref());
+  return { spi, isComplete: false };
+}
+
+/** Opens what the peer seals from now on. Several queue pairs that are connected over one channel share its association. */
+export async function associateWithPeer(channel: ControlChannel, device: RdmaDevice, hello: Hello): Promise<void> {
+  const spi = ownSpi(channel, device);
+  const { association, keys } = channel;
+  if (spi === undefined || association === undefined || keys === undefined || association.isComplete) return;
+  if (hello.spi === undefined) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer has told no spi for its packets');
+  const { isInitiator, sendSecret, receiveSecret } = keys;
+  await device.link.protection!.associate({
+    spi,
+    remoteSpi: hello.spi,
+    peer: hello.gid.text,
+    peerUdpPort: hello.udpPort,
+    hasFixedPort: typeof hello.sourcePort === 'number',
+    isInitiator,
+    sendSecret,
+    receiveSecret,
+  });
+  association.isComplete = true;
+}
+
+/** Seals what goes to the peer from now on; it has said that it can open it. */
+export function beginProtection(channel: ControlChannel, device: RdmaDevice): void {
+  if (channel.association !== undefined) device.link.protection?.begin(channel.association.spi);
+}

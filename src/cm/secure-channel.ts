@@ -1,0 +1,236 @@
+/**
+ * TLS 1.3 under a control connection. Both ends prove themselves, by a pre-shared key or by certificates, before a word of the exchange; the keys of packets
+ * come from the handshake (RFC 8446 §7.5), so that the exchange and the packets have the same peer.
+ */
+
+import { once } from 'node:events';
+import { isIP, type Socket } from 'node:net';
+import { checkServerIdentity, connect, createServer, type PeerCertificate, type TLSSocket } from 'node:tls';
+import { RoceError } from '../core/errors.js';
+import type { RdmaDevice } from '../verbs/device.js';
+import { checkSecureMode, type DeviceSecurity, type SecureTerms } from '../verbs/security.js';
+import { printable } from './printable.js';
+
+/** The peer of a secured connection, and the secrets that both ends have and nobody else. */
+export interface ChannelKeys {
+  /** The identity of its key, or the first name of its certificate. */
+  readonly peer: string;
+  /** Of the two ends, the one that connected. */
+  readonly isInitiator: boolean;
+  /** 32 bytes, for packets that this end sends. */
+  readonly sendSecret: Uint8Array;
+  /** For packets that it receives. */
+  readonly receiveSecret: Uint8Array;
+}
+
+/** A socket that goes on over TLS, and what came of its handshake. */
+export interface SecuredSocket {
+  /** To be used instead of the socket that was given. */
+  readonly socket: Socket;
+  /** Undefined: the peer speaks no TLS, and need not. */
+  readonly keys: ChannelKeys | undefined;
+}
+
+/** What one connection asks of the security of its device. */
+export interface ChannelSecurity {
+  /** Credentials of the device. */
+  readonly security: DeviceSecurity;
+  /** Whether the peer may do without. */
+  readonly mode: DeviceSecurity['mode'];
+  /** Who is let in; undefined: who proves himself. */
+  readonly allow: ReadonlySet<string> | undefined;
+}
+
+const VERSION = { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3' } as const;
+/** The suite that OpenSSL has for pre-shared keys that come from outside. */
+const PSK_SUITE = 'TLS_AES_128_GCM_SHA256';
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** First octet of a TLS handshake record. */
+export const TLS_HANDSHAKE = 0x16;
+/** What a TLS client finds where a plain peer answers. */
+const NO_TLS_CODES = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
+const LABEL = 'EXPORTER-rocev2-psp';
+const SECRET_BYTES = 32;
+
+/** The peer answers, and does not speak TLS. */
+export class PlainPeerError extends RoceError {
+  constructor(peer: string) {
+    super(
+      'ERR_ROCE_MISMATCH',
+      `${peer} has no secure mode, and packets have to be protected`,
+      "give it credentials, or set secure to 'prefer' or 'off' where the network is trusted",
+    );
+  }
+}
+
+/** The peer has not proven to be somebody who is let in. */
+export class UntrustedPeerError extends RoceError {
+  constructor(text: string, hint: string, cause?: unknown) {
+    super('ERR_ROCE_CONNECT', text, hint, { cause });
+  }
+}
+
+/** What a connection of the device has to ask for. Throws ERR_ROCE_INVALID_ARGUMENT or ERR_ROCE_CONFLICT for terms that the device cannot keep. */
+export function channelSecurity(device: RdmaDevice, { secure, allow }: SecureTerms = {}): ChannelSecurity | undefined {
+  const { security } = device;
+  if (secure !== undefined) checkSecureMode('secure', secure);
+  if (security === undefined) {
+    if ((secure ?? 'off') === 'off' && allow === undefined) return undefined;
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      'secure needs a device that has credentials',
+      'open it with secure: {psk}, or with cert, key and ca: docs/security.md',
+    );
+  }
+  const mode = secure ?? security.mode;
+  if (security.mode === 'require' && mode !== 'require') {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      `secure is '${mode}', and the device requires protection`,
+      "open the device with secure: {mode: 'prefer'}",
+    );
+  }
+  if (mode === 'off') return undefined;
+  return { security, mode, allow: allow === undefined ? security.allow : new Set(allow) };
+}
+
+/** For what would send plain packets beside protected ones. Throws ERR_ROCE_UNSUPPORTED for a device with credentials. */
+export function expectPlainDevice(device: RdmaDevice, what: string): void {
+  if (device.security === undefined) return;
+  throw new RoceError('ERR_ROCE_UNSUPPORTED', `${what} has no secure mode`, 'open its device without secure');
+}
+
+/** The client's side. Rejects with a {@link PlainPeerError}, or with ERR_ROCE_CONNECT, saying who does not trust whom and why. */
+export async function secureAsClient(
+  socket: Socket,
+  host: string,
+  { security, allow }: ChannelSecurity,
+): Promise<SecuredSocket> {
+  const { keys, certificates } = security;
+  const [own] = keys;
+  const secure = connect({
+    ...VERSION,
+    socket,
+    ...(certificates === undefined
+      ? { ciphers: PSK_SUITE, pskCallback: () => ({ identity: own.identity, psk: Buffer.from(own.key) }) }
+      : { ...certificates, ...(isIP(host) === 0 && { servername: host }) }),
+    checkServerIdentity: (_, certificate) => {
+      if (certificates === undefined) return refuseCertificate(certificate);
+      return allow === undefined ? checkServerIdentity(host, certificate) : undefined;
+    },
+  });
+  const peer = `${host}:${socket.remotePort ?? '?'}`;
+  try {
+    await once(secure, 'secureConnect', { signal: AbortSignal.timeout(HANDSHAKE_TIMEOUT_MS) });
+    const names = certificates === undefined ? [own.identity] : namesOf(secure);
+    return { socket: secure, keys: keysOf(secure, checkedName(names, allow), true) };
+  } catch (cause) {
+    secure.on('error', () => {});
+    secure.destroy();
+    if (cause instanceof RoceError) throw cause;
+    const { code, name, message } = cause as NodeJS.ErrnoException;
+    if (NO_TLS_CODES.has(code ?? '')) throw new PlainPeerError(peer);
+    throw untrusted(peer, name === 'AbortError' ? `no answer for ${HANDSHAKE_TIMEOUT_MS / 1000} s` : message, cause);
+  }
+}
+
+/**
+ * The server's side, when the first bytes of a connection have come. Rejects with ERR_ROCE_MISMATCH for a peer without TLS (the caller tells it why), ERR_ROCE_CONNECT for one that
+ * does not prove itself.
+ */
+export async function secureAsServer(
+  socket: Socket,
+  { security, mode, allow }: ChannelSecurity,
+): Promise<SecuredSocket> {
+  const peer = `${socket.remoteAddress ?? '?'}:${socket.remotePort ?? '?'}`;
+  if ((await firstOctet(socket)) !== TLS_HANDSHAKE) {
+    if (mode === 'prefer') return { socket, keys: undefined };
+    throw new PlainPeerError(peer);
+  }
+  const { keys, certificates } = security;
+  let identity: string | undefined;
+  const secure = await new Promise<TLSSocket>((resolve, reject) => {
+    // A server that listens nowhere, for this connection alone: what another one has proven counts for nothing here.
+    const server = createServer(
+      {
+        ...VERSION,
+        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+        ...(certificates === undefined
+          ? {
+              ciphers: PSK_SUITE,
+              pskCallback: (_: TLSSocket, name: string) => {
+                const known = keys.find((key) => key.identity === name);
+                identity = known?.identity;
+                return known === undefined ? null : Buffer.from(known.key);
+              },
+            }
+          : { ...certificates, requestCert: true, rejectUnauthorized: true }),
+      },
+      resolve,
+    );
+    server.once('tlsClientError', (error) => reject(untrusted(peer, error.message, error)));
+    socket.once('close', () => reject(untrusted(peer, 'it left during the handshake', undefined)));
+    server.emit('connection', socket);
+  });
+  try {
+    const names = certificates === undefined ? (identity === undefined ? [] : [identity]) : namesOf(secure);
+    return { socket: secure, keys: keysOf(secure, checkedName(names, allow), false) };
+  } catch (error) {
+    secure.destroy();
+    throw error;
+  }
+}
+
+/** Looks at what comes first, and leaves it. */
+async function firstOctet(socket: Socket): Promise<number> {
+  const left = once(socket, 'close').then(() => {
+    throw new RoceError('ERR_ROCE_CONNECT', 'the peer left before it said anything');
+  });
+  const first = once(socket, 'data').then(([data]: Buffer[]) => {
+    socket.pause();
+    socket.unshift(data);
+    return data[0];
+  });
+  left.catch(() => {});
+  first.catch(() => {}); // An error of the socket: `close` follows.
+  return Promise.race([first, left]);
+}
+
+/** A peer that shows a certificate has not shown that it has the key. */
+function refuseCertificate(certificate: PeerCertificate): Error | undefined {
+  return Object.keys(certificate).length === 0 ? undefined : new Error('it has a certificate and not the key');
+}
+
+/** Common name and alternative names of the peer's certificate, which is signed by a root that this end trusts. */
+function namesOf(secure: TLSSocket): string[] {
+  const { subject, subjectaltname = '' } = secure.getPeerCertificate();
+  const alternatives = subjectaltname.split(', ').map((name) => name.replace(/^(DNS|IP Address|URI|email):/, ''));
+  return [subject?.CN, alternatives].flat(1).filter((name): name is string => name !== undefined && name !== '');
+}
+
+/** The name that the peer goes by. Throws ERR_ROCE_CONNECT where none of its names is allowed. */
+function checkedName(names: readonly string[], allow: ReadonlySet<string> | undefined): string {
+  const known = allow === undefined ? names[0] : names.find((name) => allow.has(name));
+  if (known !== undefined) return printable(known);
+  const shown = names.length === 0 ? 'a peer without a name' : `'${printable(names.join("', '"))}'`;
+  throw new UntrustedPeerError(`${shown} is not allowed`, 'add its name to allow');
+}
+
+function keysOf(secure: TLSSocket, peer: string, isInitiator: boolean): ChannelKeys {
+  const secrets = secure.exportKeyingMaterial(2 * SECRET_BYTES, LABEL, Buffer.alloc(0));
+  const [fromInitiator, toInitiator] = [secrets.subarray(0, SECRET_BYTES), secrets.subarray(SECRET_BYTES)];
+  return {
+    peer,
+    isInitiator,
+    sendSecret: isInitiator ? fromInitiator : toInitiator,
+    receiveSecret: isInitiator ? toInitiator : fromInitiator,
+  };
+}
+
+function untrusted(peer: string, why: string, cause: unknown): UntrustedPeerError {
+  return new UntrustedPeerError(
+    `no secure connection with ${peer}: ${why}`,
+    'do both ends have the same key, or certificates of a root that the other trusts, and for the right name?',
+    cause,
+  );
+}

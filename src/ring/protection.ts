@@ -1,0 +1,41 @@
+/** Packets that are protected on the wire: what the application asks of the port of its NIC, wherever that runs. */
+
+/** Whether packets may travel unprotected. `require`: never. `prefer`: to and from peers without keys. */
+export type ProtectionMode = 'require' | 'prefer';
+
+/** Keys of both directions between this endpoint and a peer, as this end sees them. */
+export interface AssociationTerms {
+  /** Names the association in what this end receives: 31 bits, chosen by this end, not 0. */
+  readonly spi: number;
+  /** Names it in what this end sends: chosen by the peer. */
+  readonly remoteSpi: number;
+  /** IP address of the peer. */
+  readonly peer: string;
+  /** UDP port that the peer receives on, and sends from unless its ports follow from the flow. */
+  readonly peerUdpPort: number;
+  /** Whether the peer sends from {@link peerUdpPort} alone. */
+  readonly hasFixedPort: boolean;
+  /** Of the two ends, the one that changes keys; the other follows. */
+  readonly isInitiator: boolean;
+  /** For what this end sends: 32 bytes from the handshake. */
+  readonly sendSecret: Uint8Array;
+  /** For what it receives. */
+  readonly receiveSecret: Uint8Array;
+  /** 16 (AES-128-GCM, default) or 32 (AES-256-GCM). */
+  readonly keyBytes?: 16 | 32;
+}
+
+/** The keys of a port. */
+export interface Protection {
+  /** Whether there may be plain packets. */
+  readonly mode: ProtectionMode;
+  /**
+   * Resolves when what the peer seals is opened. What goes to the peer is sealed from its first packet on, or from {@link Protection.begin}. Rejects with
+   * ERR_ROCE_CONFLICT for an SPI in use.
+   */
+  associate(terms: AssociationTerms): Promise<void>;
+  /** The peer is ready: what goes to it is sealed with these keys from now on. */
+  begin(spi: number): void;
+  /** Forgets the keys. What the peer still seals is dropped. */
+  dissolve(spi: number): void;
+}

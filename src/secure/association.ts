@@ -1,0 +1,231 @@
+/**
+ * What two endpoints share to protect packets: keys of both directions, the counters, and the change of keys.
+ *
+ * Keys change without a message. The phase bit of the SPI tells whether the epoch of a key is even or odd. One end, the initiator, begins an epoch by sealing with its
+ * key. The other end opens a packet of another phase with the next key (or, if the packet is from before the change, the last one), and once it has opened one, it seals with that
+ * epoch, too. The initiator begins an epoch only when it has opened a packet of the current one. So each end knows two epochs at most, and one bit tells them apart; whatever
+ * is lost. The IV goes on counting: no nonce comes again, and one replay window serves all epochs.
+ *
+ * A forged phase bit costs its receiver one decryption, and changes nothing, because keys move on only by an authentic packet.
+ */
+
+import type { IpAddress } from '../packet/address.js';
+import {
+  PSP_AES_128_GCM,
+  PSP_AES_256_GCM,
+  PSP_ICV_BYTES,
+  PSP_PHASE_BIT,
+  pspIvHigh,
+  pspIvLow,
+  pspPhase,
+} from '../packet/psp.js';
+import type { AssociationTerms } from '../ring/protection.js';
+import { KeySchedule } from './key-schedule.js';
+import { type CipherMaker, KEY_BYTES_128, type PacketCipher } from './packet-cipher.js';
+import { COUNTER_NEW, ReplayWindow } from './replay-window.js';
+
+const U32 = 0x1_0000_0000;
+/** Counters stay whole numbers. */
+const IV_HIGH_MAX = 0x1f_ffff;
+
+/** When keys change. */
+export interface RekeyLimits {
+  /** So many packets are sealed and opened before the next key. Default 2^24. */
+  readonly packets?: number;
+  /** An epoch lasts so long. Default 1 hour. */
+  readonly ns?: number;
+  /** More packets a key never seals, even if the peer has not followed: then nothing is sent. Default 2^26 (RFC 9001 appendix B for packets of 4 KiB). */
+  readonly packetsMax?: number;
+  /** The last key opens late packets for so long. Default 10 s; the replay window ends it earlier where there is traffic. */
+  readonly oldKeyNs?: number;
+}
+
+const DEFAULTS = { packets: 2 ** 24, ns: 3600e9, packetsMax: 2 ** 26, oldKeyNs: 10e9 };
+/** After so many opened packets without one sealed, an empty one tells the peer which key has arrived. */
+const SILENT_PACKETS_MAX = 2 ** 20;
+
+/** The packet is authentic and new. */
+export const OPENED = 0;
+/** It was opened before, or is too old to tell. */
+export const REPLAYED = 1;
+/** It is not what the peer has sealed. */
+export const FORGED = 2;
+
+/** One association. Times are nanoseconds of the clock of the caller. */
+export class Association {
+  /** What it was made from. */
+  readonly terms: AssociationTerms;
+  /** Of the peer. */
+  readonly address: IpAddress;
+  /** {@link PSP_AES_128_GCM} or {@link PSP_AES_256_GCM}. */
+  readonly version: number;
+  /** What has been sealed and opened; read by others. */
+  readonly counters = { sealed: 0, opened: 0, replayed: 0, forged: 0, rekeys: 0 };
+  /** It may be used to send: the peer has the keys, as it says or as its first packet shows. */
+  isStarted = false;
+
+  readonly #makeCipher: CipherMaker;
+  readonly #limits: Required<RekeyLimits>;
+  readonly #sendKeys: KeySchedule;
+  readonly #receiveKeys: KeySchedule;
+  readonly #window = new ReplayWindow();
+  #sendEpoch = 0;
+  #receiveEpoch = 0;
+  #sendCipher: PacketCipher;
+  #last: PacketCipher | undefined;
+  #current: PacketCipher;
+  #next: PacketCipher;
+  /** Counter of the first packet that was opened with the current key; older ones may have the last key. */
+  #firstOfEpoch = 0;
+  /** IV of the next packet. */
+  #counter = 0;
+  #sealedInEpoch = 0;
+  #openedInEpoch = 0;
+  #epochBeganNs: number;
+  #receiveEpochBeganNs: number;
+  #openedSinceSealed = 0;
+  #hasToConfirm = false;
+
+  constructor(
+    terms: AssociationTerms,
+    address: IpAddress,
+    makeCipher: CipherMaker,
+    nowNs: number,
+    limits: RekeyLimits = {},
+  ) {
+    const keyBytes = terms.keyBytes ?? KEY_BYTES_128;
+    this.terms = terms;
+    this.address = address;
+    this.version = keyBytes === KEY_BYTES_128 ? PSP_AES_128_GCM : PSP_AES_256_GCM;
+    this.#makeCipher = makeCipher;
+    this.#limits = { ...DEFAULTS, ...limits };
+    this.#sendKeys = new KeySchedule(terms.sendSecret, keyBytes);
+    this.#receiveKeys = new KeySchedule(terms.receiveSecret, keyBytes);
+    this.#sendCipher = makeCipher(this.#sendKeys.next());
+    this.#current = makeCipher(this.#receiveKeys.next());
+    this.#next = makeCipher(this.#receiveKeys.next());
+    this.#epochBeganNs = nowNs;
+    this.#receiveEpochBeganNs = nowNs;
+  }
+
+  /** Of the keys in use: how often they have changed. */
+  get epoch(): number {
+    return this.#sendEpoch;
+  }
+
+  /** Chooses the key of the next packet. False: keys are used up, and nothing may be sent. Then {@link spi}, {@link ivHigh} and {@link ivLow} name the packet. */
+  prepare(nowNs: number): boolean {
+    const { packets, ns, packetsMax } = this.#limits;
+    const isDue = this.#sealedInEpoch + this.#openedInEpoch >= packets || nowNs - this.#epochBeganNs >= ns;
+    if (isDue && this.terms.isInitiator && this.#receiveEpoch === this.#sendEpoch) this.#sealWithNext(nowNs);
+    return this.#sealedInEpoch < packetsMax;
+  }
+
+  /** With the phase bit, 32 bits. */
+  get spi(): number {
+    return this.terms.remoteSpi + ((this.#sendEpoch & 1) === 0 ? 0 : PSP_PHASE_BIT);
+  }
+
+  /** Upper half of the IV of the next packet. */
+  get ivHigh(): number {
+    return Math.floor(this.#counter / U32);
+  }
+
+  /** Lower half of the IV of the next packet. */
+  get ivLow(): number {
+    return this.#counter % U32;
+  }
+
+  /** Seals the packet that was {@link prepare}d. */
+  seal(
+    text: Uint8Array,
+    textOffset: number,
+    textBytes: number,
+    packet: Uint8Array,
+    offset: number,
+    clearBytes: number,
+  ): void {
+    this.#sendCipher.seal(text, textOffset, textBytes, packet, offset, clearBytes);
+    this.#counter++;
+    this.#sealedInEpoch++;
+    this.#openedSinceSealed = 0;
+    this.#hasToConfirm = false;
+    this.counters.sealed++;
+  }
+
+  /** The peer should be told which key has arrived, and nothing else tells it. */
+  get hasToConfirm(): boolean {
+    return this.isStarted && (this.#hasToConfirm || this.#openedSinceSealed >= SILENT_PACKETS_MAX);
+  }
+
+  /** Opens a packet into `text`: {@link OPENED}, {@link REPLAYED} or {@link FORGED}. `packetBytes` from PSP header to ICV. */
+  open(
+    packet: Uint8Array,
+    offset: number,
+    packetBytes: number,
+    clearBytes: number,
+    text: Uint8Array,
+    textOffset: number,
+    nowNs: number,
+  ): number {
+    const ivHigh = pspIvHigh(packet, offset);
+    if (ivHigh > IV_HIGH_MAX) return this.#refuse(FORGED);
+    const counter = ivHigh * U32 + pspIvLow(packet, offset);
+    if (this.#window.judge(counter) !== COUNTER_NEW) return this.#refuse(REPLAYED);
+    const cipher = this.#cipherOf(pspPhase(packet, offset), counter, nowNs);
+    const textBytes = packetBytes - clearBytes - PSP_ICV_BYTES;
+    if (cipher?.open(packet, offset, clearBytes, textBytes, text, textOffset) !== true) return this.#refuse(FORGED);
+    this.#window.take(counter);
+    if (cipher === this.#next) this.#follow(counter, nowNs);
+    this.isStarted = true; // The peer has these keys.
+    this.#openedSinceSealed++;
+    this.#openedInEpoch++;
+    this.counters.opened++;
+    return OPENED;
+  }
+
+  #refuse(why: typeof REPLAYED | typeof FORGED): number {
+    if (why === REPLAYED) this.counters.replayed++;
+    else this.counters.forged++;
+    return why;
+  }
+
+  #cipherOf(phase: number, counter: number, nowNs: number): PacketCipher | undefined {
+    if (phase === (this.#receiveEpoch & 1)) return this.#current;
+    if (counter > this.#firstOfEpoch || this.#receiveEpoch === 0) return this.#next;
+    if (nowNs - this.#receiveEpochBeganNs <= this.#limits.oldKeyNs) return this.#last;
+    this.#last?.close();
+    this.#last = undefined;
+    return undefined;
+  }
+
+  /** The peer has begun an epoch. */
+  #follow(counter: number, nowNs: number): void {
+    this.#last?.close();
+    this.#last = this.#current;
+    this.#current = this.#next;
+    this.#next = this.#makeCipher(this.#receiveKeys.next());
+    this.#receiveEpoch++;
+    this.#firstOfEpoch = counter;
+    this.#receiveEpochBeganNs = nowNs;
+    if (this.#sendEpoch < this.#receiveEpoch) {
+      this.#sealWithNext(nowNs);
+      this.#hasToConfirm = true;
+    }
+  }
+
+  #sealWithNext(nowNs: number): void {
+    this.#sendCipher.close();
+    this.#sendCipher = this.#makeCipher(this.#sendKeys.next());
+    this.#sendEpoch++;
+    this.#sealedInEpoch = 0;
+    this.#openedInEpoch = 0;
+    this.#epochBeganNs = nowNs;
+    this.counters.rekeys++;
+  }
+
+  /** Forgets all keys. */
+  close(): void {
+    for (const cipher of [this.#sendCipher, this.#last, this.#current, this.#next]) cipher?.close();
+  }
+}
