@@ -8,7 +8,7 @@ import { CASES, TESTED_RULES } from '../dist/conform/cases.js';
 const page = new URL('../docs/conformance.md', import.meta.url);
 const MARK = '<!-- Below here: written by scripts/conformance-doc.js -->\n';
 
-const AUDIT = { judged: 'yes', measured: 'measured', active: 'no', later: 'not yet' };
+const AUDIT = { judged: 'yes', measured: 'measured', active: 'no' };
 const cell = (text) => text.replaceAll('|', '\\|');
 
 const casesOf = (id) => CASES.filter(({ rules }) => rules.includes(id)).map(({ name }) => `\`${name}\``);
@@ -31,7 +31,7 @@ const sections = RULE_SECTIONS.map(({ title, rules }) =>
 const count = (rules, wanted) => rules.filter(wanted).length;
 const musts = JUDGED_RULES.filter(({ severity }) => severity === 'must').length;
 const summary = `Of ${RULES.length} rules audit judges ${JUDGED_RULES.length} (${musts} of level must). For ${count(RULES, ({ audit }) => audit === 'measured')} more it
-tells what it saw. ${count(RULES, ({ audit }) => audit === 'later')} can be seen in a capture, and audit does not look at it yet. ${count(RULES, ({ audit }) => audit === 'active')} cannot be seen in the traffic of others: somebody has to provoke them.
+tells what it saw. ${count(RULES, ({ audit }) => audit === 'active')} cannot be seen in the traffic of others: somebody has to provoke them.
 
 \`rocev2 conform run\` tests ${TESTED_RULES.length} rules by ${CASES.length} cases; for ${count(RULES, ({ id, conform }) => conform && !TESTED_RULES.includes(id))} more cases are planned.
 `;

@@ -1,11 +1,14 @@
 /** All cases, in the order in which they are run. */
 
 import { ACKNOWLEDGEMENT_CASES } from './cases/acknowledgements.js';
+import { COMBINED_CASES } from './cases/combined.js';
 import { CONNECTION_CASES } from './cases/connections.js';
 import { ERROR_CASES } from './cases/errors.js';
 import { FORMAT_CASES } from './cases/format.js';
 import { READ_CASES } from './cases/reads-and-atomics.js';
+import { REQUESTER_CASES } from './cases/requester.js';
 import { SEQUENCE_CASES } from './cases/sequences.js';
+import { WRAP_CASES } from './cases/wrap.js';
 import type { TestCase } from './step.js';
 
 /** By subject, and within a subject about in the order of their rules. */
@@ -13,9 +16,12 @@ export const CASES: readonly TestCase[] = [
   ...FORMAT_CASES,
   ...SEQUENCE_CASES,
   ...ACKNOWLEDGEMENT_CASES,
+  ...WRAP_CASES,
   ...READ_CASES,
+  ...COMBINED_CASES,
   ...ERROR_CASES,
   ...CONNECTION_CASES,
+  ...REQUESTER_CASES,
 ];
 
 /** The rules that at least one case judges, in order. */

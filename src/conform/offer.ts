@@ -12,7 +12,8 @@
  */
 
 const MAGIC = Uint8Array.of(0x72, 0x6f, 0x63, 0x65, 0x76, 0x32, 0x63, 0x66);
-const VERSION = 1;
+/** Of the private data of both sides. */
+export const OFFER_VERSION = 1;
 const OFFER_BYTES = 56;
 
 /** Memory that a target names. */
@@ -40,14 +41,26 @@ export interface Offer {
   readonly readOnly: OfferedMemory;
   /** Memory with every remote right in a protection domain that is not the connection's. */
   readonly foreign: OfferedMemory;
+  /** True: the open memory can only be written, its size is not known, and there is no other memory. */
+  readonly isWriteOnly?: boolean;
+}
+
+/** Writes the first nine bytes. */
+export function putMagic(data: Uint8Array): void {
+  data.set(MAGIC);
+  data[8] = OFFER_VERSION;
+}
+
+/** Whether the data begin as those of a tester or a target do. */
+export function hasMagic(data: Uint8Array): boolean {
+  return MAGIC.every((byte, i) => data[i] === byte);
 }
 
 /** The private data of a REP. */
 export function encodeOffer({ minRnrTimer, receives, receiveBytes, open, readOnly, foreign }: Offer): Uint8Array {
   const data = new Uint8Array(OFFER_BYTES);
   const view = new DataView(data.buffer);
-  data.set(MAGIC);
-  data[8] = VERSION;
+  putMagic(data);
   data[9] = minRnrTimer;
   view.setUint16(10, receives);
   view.setUint32(12, receiveBytes);
@@ -63,7 +76,7 @@ export function encodeOffer({ minRnrTimer, receives, receiveBytes, open, readOnl
 
 /** Undefined for the private data of a service that is no target of ours. */
 export function parseOffer(data: Uint8Array): Offer | undefined {
-  if (data.length < OFFER_BYTES || MAGIC.some((byte, i) => data[i] !== byte) || data[8] !== VERSION) return undefined;
+  if (data.length < OFFER_BYTES || !hasMagic(data) || data[8] !== OFFER_VERSION) return undefined;
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   return {
     minRnrTimer: data[9] & 0x1f,

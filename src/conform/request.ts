@@ -1,10 +1,11 @@
-/** The bytes of a request packet of a test case, BTH to pad. */
+/** The bytes of the packets of a test case, BTH to pad: requests, and answers to those of the target. */
 
 import { highOfBig, lowOfBig } from '../core/u64.js';
+import { SYNDROME_ACK } from '../packet/aeth.js';
 import { psnAdd } from '../packet/psn.js';
 import { emitRoce } from '../packet/roce.js';
 import type { Offer } from './offer.js';
-import { pattern, type RequestPacket } from './step.js';
+import { type AnswerPacket, pattern, type RequestPacket } from './step.js';
 
 /** The other half of all keys. */
 const WRONG_KEY_BITS = 0xa5a5_0000;
@@ -43,6 +44,16 @@ export function buildRequest(packet: RequestPacket, { qpn, startPsn, offer }: Re
     },
     pattern(bytes, seed, from),
   );
+}
+
+/** Makes an answer to a request of the queue pair `qpn`, whose first PSN is `peerStartPsn`. */
+export function buildAnswer(
+  packet: AnswerPacket,
+  to: { readonly qpn: number; readonly peerStartPsn: number },
+): Uint8Array {
+  const { opcode, at, syndrome = SYNDROME_ACK, msn = 0, bytes = 0 } = packet;
+  const psn = psnAdd(to.peerStartPsn, at);
+  return emitRoce({ opcode, destQpn: to.qpn, migReq: true, psn, syndrome, msn }, pattern(bytes, 1));
 }
 
 function memoryOf({ memory = 'open' }: RequestPacket, offer: Offer | undefined) {

@@ -1,18 +1,20 @@
 /**
- * A target that wants to be tested: it accepts connections of one tester at a time, offers memory and a few receives, and does nothing else. What
- * it does with packets is what its NIC does.
+ * A target that wants to be tested: it accepts connections of one tester at a time, offers memory and a few receives, posts what the tester asks
+ * for, and does nothing else. What it does with packets is what its NIC does.
  */
 
 import type { CmConnection } from '../cm/cm-connection.js';
 import type { CmListener } from '../cm/cm-listener.js';
 import type { CmRequest } from '../cm/cm-request.js';
-import { initializeQp } from '../cm/qp-parameters.js';
 import { NS_PER_S } from '../core/units.js';
+import { type RecoveryOptions, STANDARD_RECOVERY } from '../retransmit/schemes.js';
 import { Access } from '../verbs/access.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import type { ProtectionDomain } from '../verbs/protection-domain.js';
+import type { QueuePair } from '../verbs/queue-pair.js';
 import { encodeOffer } from './offer.js';
+import { type ParsedWish, parseWish } from './order.js';
 
 const OPEN_BYTES = 64 * 1024;
 const OTHER_BYTES = 4096;
@@ -24,6 +26,8 @@ const PATH_MTU_MAX = 4096;
 const MIN_RNR_TIMER = 6;
 /** READs and atomics that are answered at a time. */
 const DEPTH = 4;
+/** Work requests that a tester may ask for. */
+const ORDERS_MAX = 16;
 /** Connections at a time: one in use, and ones whose end is on its way. */
 const CONNECTIONS_MAX = 8;
 /** A tester that is gone does not keep others out for longer. */
@@ -52,26 +56,29 @@ export class ConformService {
   readonly counts: ConformServeCounts = { connections: 0, refused: 0 };
   readonly #device: RdmaDevice;
   readonly #memory: Memory;
+  readonly #recovery: RecoveryOptions;
   readonly #serving = new Set<Promise<void>>();
   #testerAddress = '';
 
-  private constructor(device: RdmaDevice, memory: Memory) {
+  private constructor(device: RdmaDevice, memory: Memory, recovery: RecoveryOptions) {
     this.#device = device;
     this.#memory = memory;
+    this.#recovery = recovery;
   }
 
-  /** Registers the memory. */
-  static async create(device: RdmaDevice): Promise<ConformService> {
+  /** Registers the memory. `recovery` is the scheme of its queue pairs. */
+  static async create(device: RdmaDevice, recovery: RecoveryOptions = STANDARD_RECOVERY): Promise<ConformService> {
     const pd = await device.createPd();
     const foreignPd = await device.createPd();
-    return new ConformService(device, {
+    const memory = {
       pd,
       foreignPd,
       open: await pd.regMr(OPEN_BYTES, Access.REMOTE_ALL),
       readOnly: await pd.regMr(OTHER_BYTES, Access.LOCAL_WRITE | Access.REMOTE_READ),
       foreign: await foreignPd.regMr(OTHER_BYTES, Access.REMOTE_ALL),
       receives: await pd.regMr(RECEIVE_PACKETS * PATH_MTU_MAX, Access.LOCAL_WRITE),
-    });
+    };
+    return new ConformService(device, memory, recovery);
   }
 
   /** Takes connections until the listener is closed. Those that there are live on, until they end or the connection manager is closed. */
@@ -95,14 +102,22 @@ export class ConformService {
   async #serveOne(request: CmRequest): Promise<void> {
     const { pd, open, readOnly, foreign, receives } = this.#memory;
     const receiveBytes = RECEIVE_PACKETS * request.pathMtu;
-    const cq = await this.#device.createCq(2 * RECEIVES);
-    const qp = await pd.createQp({ sendCq: cq, maxSendWr: 1, maxRecvWr: RECEIVES });
+    const wish = parseWish(request.privateData);
+    const cq = await this.#device.createCq(RECEIVES + ORDERS_MAX);
+    const qp = await pd.createQp({ sendCq: cq, maxSendWr: ORDERS_MAX, maxRecvWr: RECEIVES });
     try {
-      await initializeQp(qp);
+      await qp.modify({
+        state: 'INIT',
+        pkeyIndex: 0,
+        port: 1,
+        accessFlags: Access.REMOTE_ALL,
+        recovery: this.#recovery,
+      });
       for (let i = 0; i < RECEIVES; i++) qp.postRecv({ sges: [receives.sge(0, receiveBytes)] });
       const connection = await request.accept(qp, {
         responderResources: DEPTH,
         minRnrTimer: MIN_RNR_TIMER,
+        ...(wish?.startPsn !== undefined && { startingPsn: wish.startPsn }),
         privateData: encodeOffer({
           minRnrTimer: MIN_RNR_TIMER,
           receives: RECEIVES,
@@ -113,6 +128,7 @@ export class ConformService {
         }),
       });
       this.counts.connections++;
+      if (wish !== undefined && qp.state === 'RTS') post(qp, open, wish);
       await this.#untilEnd(connection);
     } finally {
       await qp.close();
@@ -125,5 +141,19 @@ export class ConformService {
     const cancel = clock.wakeAt(clock.nowNs() + LIFE_NS, () => void connection.disconnect());
     await connection.disconnected;
     cancel();
+  }
+}
+
+/** Posts what the tester asked for; what comes of it is seen in the packets. */
+function post(qp: QueuePair, memory: MemoryRegion, { order, address, key }: ParsedWish): void {
+  if (order === undefined) return;
+  const { operation, bytes, count } = order;
+  const sges = [memory.sge(0, Math.min(bytes, memory.length))];
+  const remote = { remoteAddr: address, rkey: key };
+  for (let i = 0; i < Math.min(count, ORDERS_MAX); i++) {
+    if (operation === 'SEND') qp.postSend({ opcode: 'SEND', sges });
+    else if (operation === 'FETCH_ADD')
+      qp.postSend({ opcode: 'ATOMIC_FETCH_AND_ADD', sges: [memory.sge(0, 8)], add: 1n, ...remote });
+    else qp.postSend({ opcode: operation, sges, ...remote });
   }
 }

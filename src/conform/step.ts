@@ -1,8 +1,10 @@
 /** What a test case consists of: packets that are sent, and what has to come back. Steps are data; `run-case.ts` carries them out. */
 
-import { NAK_INVALID_REQUEST, NAK_PSN_SEQUENCE, NAK_REMOTE_ACCESS, NAK_REMOTE_OPERATION } from '../packet/aeth.js';
+import { NAK_INVALID_REQUEST, NAK_PSN_SEQUENCE, NAK_REMOTE_ACCESS } from '../packet/aeth.js';
+import { RC_ACK } from '../packet/opcode.js';
 import type { RoceFields } from '../packet/roce.js';
 import type { Offer } from './offer.js';
+import type { ConnectionTerms } from './peer.js';
 import type { Mishaps } from './wire.js';
 
 /** A request packet. PSNs count from the first one of the connection. */
@@ -46,14 +48,52 @@ export type Answer =
       readonly seed: number;
       readonly from: number;
       readonly msn?: number;
+      /** The rest of a READ, whose answer may also go on as the first one did: with MIDDLE or LAST (rule 64). */
+      readonly isRest?: boolean;
     };
+
+/** A request that the target has to send, with a PSN relative to the first one that it sends. */
+export interface DueRequest {
+  /** One of the RC opcodes. */
+  readonly opcode: number;
+  /** PSN relative to the target's first request. */
+  readonly at: number;
+  /** Bytes that a READ asks for. */
+  readonly length?: number;
+  /** Offset in the memory that a READ names. */
+  readonly place?: number;
+  /** At least so long after the request before it has come. */
+  readonly notBeforeMs?: number;
+  /** At most so long after it; default: as long as an answer may take. */
+  readonly notAfterMs?: number;
+}
+
+/** An answer of the tester to a request of the target. */
+export interface AnswerPacket {
+  /** ACKNOWLEDGE, ATOMIC ACKNOWLEDGE, or one of the READ responses. */
+  readonly opcode: number;
+  /** PSN relative to the target's first request. */
+  readonly at: number;
+  /** AETH syndrome; default an ACK without credits. */
+  readonly syndrome?: number;
+  /** Messages that are complete; default 0. */
+  readonly msn?: number;
+  /** Bytes of pattern 1; default 0. */
+  readonly bytes?: number;
+}
 
 /** One step of a case. */
 export type Step =
   | { readonly do: 'send'; readonly packet: RequestPacket }
   | { readonly do: 'expect'; readonly answer: Answer }
-  /** Nothing comes. */
-  | { readonly do: 'silence' }
+  /** The target sends this request, and nothing before it. */
+  | { readonly do: 'request'; readonly request: DueRequest }
+  /** The tester answers a request of the target. */
+  | { readonly do: 'answer'; readonly packet: AnswerPacket }
+  /** Time passes, whatever comes. */
+  | { readonly do: 'pause'; readonly milliseconds: number }
+  /** Nothing comes for so long; default: as long as the run says. */
+  | { readonly do: 'silence'; readonly milliseconds?: number }
   /** Nothing comes, or this; if it comes the case ends well. */
   | { readonly do: 'silence or'; readonly answer: Answer }
   /** The connection ends, and a new one begins. */
@@ -71,8 +111,14 @@ export interface CaseTerms {
   readonly offer: Offer | undefined;
 }
 
-/** What a case needs beyond a connection: of the target, or (`traffic class`) of the tester's port, which has to set DSCP and ECN. */
-export type Need = 'memory' | 'receives' | 'atomics' | 'traffic class';
+/**
+ * What a case needs beyond a connection: of the target; of the tester's port, which has to set DSCP and ECN (`traffic class`); or of the way to the
+ * target (`RDMA CM`).
+ */
+export type Need = 'memory' | 'receives' | 'atomics' | 'traffic class' | 'RDMA CM';
+
+/** What a connection of a case has that others do not. */
+export type CaseConnection = Omit<ConnectionTerms, 'mtu' | 'answerMs' | 'toNobody'>;
 
 /** A case: what is sent, and what has to come back. */
 export interface TestCase {
@@ -85,7 +131,7 @@ export interface TestCase {
   /** Beyond a connection; default nothing. */
   readonly needs?: readonly Need[];
   /** How it connects, where that differs. */
-  readonly connect?: { readonly rtu?: boolean; readonly lid?: number };
+  readonly connect?: (mtu: number) => CaseConnection;
   /** Nobody listens on the port: the REQ is refused with this reason. The case has no steps. */
   readonly refusedWith?: number;
   /** What is done, in order. Throws nothing. */
@@ -132,15 +178,35 @@ export function data(
   at: number,
   bytes: number,
   seed = 1,
-  { from = 0, msn }: { from?: number; msn?: number } = {},
+  { from = 0, ...details }: { from?: number; msn?: number; isRest?: boolean } = {},
 ): Step {
-  return { do: 'expect', answer: { kind: 'read', at, bytes, seed, from, ...(msn !== undefined && { msn }) } };
+  return { do: 'expect', answer: { kind: 'read', at, bytes, seed, from, ...details } };
 }
 
 /** Nothing may come. */
 export const silence: Step = { do: 'silence' };
 /** A new connection. */
 export const reconnect: Step = { do: 'reconnect' };
+
+/** The target has to send a request. */
+export function request(opcode: number, at: number, details: Omit<DueRequest, 'opcode' | 'at'> = {}): Step {
+  return { do: 'request', request: { opcode, at, ...details } };
+}
+
+/** The tester acknowledges all requests of the target up to PSN `at`; `msn` of them are complete. */
+export function acknowledge(at: number, msn: number): Step {
+  return { do: 'answer', packet: { opcode: RC_ACK, at, msn } };
+}
+
+/** The tester refuses the target's request at PSN `at`, by a NAK or an RNR NAK. */
+export function refuse(at: number, syndrome: number, msn = 0): Step {
+  return { do: 'answer', packet: { opcode: RC_ACK, at, syndrome, msn } };
+}
+
+/** Nothing may come for so long. */
+export function silenceFor(milliseconds: number): Step {
+  return { do: 'silence', milliseconds };
+}
 
 /** The pattern of zeros. */
 export const ZEROS = -1;
@@ -149,34 +215,4 @@ export const ZEROS = -1;
 export function pattern(bytes: number, seed: number, from = 0): Uint8Array {
   if (seed === ZEROS) return new Uint8Array(bytes);
   return Uint8Array.from({ length: bytes }, (_, i) => ((from + i) * 7 + ((from + i) >> 8) + seed * 13) & 0xff);
-}
-
-const NAK_NAMES: ReadonlyMap<number, string> = new Map([
-  [NAK_PSN_SEQUENCE, 'NAK 0x60 (sequence)'],
-  [NAK_INVALID_REQUEST, 'NAK 0x61 (invalid request)'],
-  [NAK_REMOTE_ACCESS, 'NAK 0x62 (remote access)'],
-  [NAK_REMOTE_OPERATION, 'NAK 0x63 (remote operation)'],
-]);
-
-/** `NAK 0x61 (invalid request)`. */
-export function nakName(code: number): string {
-  return NAK_NAMES.get(code) ?? `syndrome 0x${code.toString(16)}`;
-}
-
-/** `ACK of PSN 1`; PSNs count from the start of the connection. */
-export function answerText(answer: Answer): string {
-  const { at } = answer;
-  const counted = 'msn' in answer && answer.msn !== undefined ? `, MSN ${answer.msn}` : '';
-  switch (answer.kind) {
-    case 'ack':
-      return `ACK of PSN ${at}${counted}`;
-    case 'nak':
-      return `${answer.codes.map(nakName).join(' or ')} at PSN ${at}`;
-    case 'rnr':
-      return `RNR NAK with timer ${answer.timer} at PSN ${at}`;
-    case 'atomic':
-      return `atomic result ${answer.value} at PSN ${at}${counted}`;
-    case 'read':
-      return `READ response of ${answer.bytes} bytes from PSN ${at}${counted}`;
-  }
 }

@@ -2,22 +2,21 @@
 
 import { ruleOf } from '../audit/catalogue.js';
 import type { Severity } from '../audit/rule.js';
-import type { RandomSource } from '../core/random.js';
 import { NS_PER_MS } from '../core/units.js';
-import { parseOffer } from './offer.js';
-import { Management, PeerConnection } from './peer-connection.js';
-import { type AttemptLimits, type AttemptOutcome, type Destination, runCase } from './run-case.js';
-import type { TestCase } from './step.js';
-import type { TestWire } from './wire.js';
+import type { Evidence, EvidencePacket } from './evidence.js';
+import { type AttemptLimits, type AttemptOutcome, type CaseParts, lackOf, runCase } from './run-case.js';
+import type { CaseTerms, Step, TestCase } from './step.js';
+import { stepText } from './step-text.js';
 
 /** A case that is broken is tried so often: a packet may have been lost. */
 const ATTEMPTS = 3;
 
 /**
- * `passed`: the target did what it has to. `failed`: it did not, in every attempt. `cannot tell`: attempts differ, or there was no connection.
- * `not applicable`: the target does not have what the case needs.
+ * `passed`: the target did what it has to. `failed`: it did not, in every attempt. `differs`: the same of a rule of level
+ * information, where each may choose. `cannot tell`: attempts differ, or there was no connection.
+ * `not supported`: the target, or the way to it, does not have what the case needs.
  */
-export type CaseVerdict = 'passed' | 'failed' | 'cannot tell' | 'not applicable';
+export type CaseVerdict = 'passed' | 'failed' | 'differs' | 'cannot tell' | 'not supported';
 
 /** What came of one case. */
 export interface CaseResult {
@@ -37,6 +36,10 @@ export interface CaseResult {
   readonly attempts: number;
   /** From the first packet to the last. */
   readonly milliseconds: number;
+  /** What the tester does and expects, step by step; empty where there was no connection, or nothing but one. */
+  readonly steps: readonly string[];
+  /** What the verdict rests on: all packets of all attempts. */
+  readonly packets: readonly EvidencePacket[];
 }
 
 /** Who answers on the port. */
@@ -47,50 +50,69 @@ export interface TargetFacts {
   readonly depth: number;
 }
 
-/** What a tester is told. */
-export interface TesterOptions extends Destination, AttemptLimits {}
+/** What a tester works with. */
+export interface TesterParts extends CaseParts {
+  /** Sees every packet of the wire. */
+  readonly evidence: Evidence;
+}
 
 /** Tests one target, one case at a time. */
 export class Tester {
-  readonly #wire: TestWire;
-  readonly #management: Management;
-  readonly #options: TesterOptions;
+  readonly #parts: TesterParts;
+  readonly #limits: AttemptLimits;
+  /** Of the first connection. */
+  #known: CaseTerms;
 
-  /** `random`: communication IDs, queue pair numbers and start PSNs. */
-  constructor(wire: TestWire, random: RandomSource, options: TesterOptions) {
-    this.#wire = wire;
-    this.#management = new Management(wire, random);
-    this.#options = options;
+  constructor(parts: TesterParts, limits: AttemptLimits) {
+    this.#parts = parts;
+    this.#limits = limits;
+    this.#known = { mtu: limits.mtu, depth: 0, offer: undefined };
   }
 
-  /** Connects once, to see who answers. A text says why nobody does. */
+  /** Connects once, before all cases, to see who answers. A text says why nobody does. */
   async meet(): Promise<TargetFacts | string> {
-    const { port, mtu, answerMs } = this.#options;
-    const outcome = await PeerConnection.open(this.#management, { port, mtu, answerMs });
-    if (outcome.kind === 'silent') return 'no answer';
-    if (outcome.kind === 'refused') return `refused, reason ${outcome.reason}`;
-    const { reply } = outcome.connection;
+    const outcome = await this.#parts.connector.connect(this.#limits);
+    if (outcome.kind !== 'connected') return outcome.text;
+    const { mtu, offer, depth } = outcome.connection;
+    this.#known = { mtu, offer, depth };
     await outcome.connection.close();
-    return { isTarget: parseOffer(reply.privateData) !== undefined, depth: reply.responderResources };
+    return { isTarget: offer !== undefined, depth };
   }
 
   /** Runs one case, again if it is broken. */
   async run(testCase: TestCase): Promise<CaseResult> {
-    const { clock } = this.#wire;
+    const { evidence } = this.#parts;
+    const { clock } = this.#parts.wire;
+    evidence.begin(testCase.name);
     const startNs = clock.nowNs();
+    const lacks = lackOf(this.#parts, testCase, this.#limits, this.#known);
     const outcomes: AttemptOutcome[] = [];
-    do outcomes.push(await runCase(this.#management, testCase, this.#options, this.#options));
-    while (outcomes.length < ATTEMPTS && isUncertain(outcomes.at(-1)!));
+    if (lacks === undefined) {
+      do {
+        // Where nobody was, somebody may start the service again.
+        if (outcomes.at(-1)?.kind === 'unconnected') await this.#pause();
+        outcomes.push(await runCase(this.#parts, testCase, this.#limits));
+      } while (outcomes.length < ATTEMPTS && isUncertain(outcomes.at(-1)!));
+    }
     const { name, rules, about } = testCase;
+    const { severity } = ruleOf(rules[0])!;
     return {
       name,
       rules,
-      severity: ruleOf(rules[0])!.severity,
+      severity,
       about,
-      ...verdictOf(outcomes),
+      ...(lacks === undefined ? verdictOf(outcomes, severity) : { verdict: 'not supported' as const, text: lacks }),
       attempts: outcomes.length,
       milliseconds: (clock.nowNs() - startNs) / NS_PER_MS,
+      steps: stepsOf(outcomes).map(stepText),
+      packets: evidence.packets,
     };
+  }
+
+  #pause(): Promise<void> {
+    const { clock } = this.#parts.wire;
+    const untilNs = clock.nowNs() + this.#limits.answerMs * NS_PER_MS;
+    return new Promise((resolve) => void clock.wakeAt(untilNs, resolve));
   }
 }
 
@@ -98,12 +120,17 @@ function isUncertain({ kind }: AttemptOutcome): boolean {
   return kind === 'broken' || kind === 'unconnected';
 }
 
-function verdictOf(outcomes: readonly AttemptOutcome[]): Pick<CaseResult, 'verdict' | 'text'> {
+function stepsOf(outcomes: readonly AttemptOutcome[]): readonly Step[] {
+  return outcomes.flatMap((outcome) => ('steps' in outcome ? [outcome.steps] : []))[0] ?? [];
+}
+
+function verdictOf(outcomes: readonly AttemptOutcome[], severity: Severity): Pick<CaseResult, 'verdict' | 'text'> {
   const last = outcomes.at(-1)!;
-  if (last.kind === 'lacking') return { verdict: 'not applicable', text: last.text };
   if (last.kind === 'kept' && outcomes.length === 1) return { verdict: 'passed', text: null };
   const broken = outcomes.filter((outcome) => outcome.kind === 'broken');
-  if (broken.length === outcomes.length) return { verdict: 'failed', text: broken[0].text };
+  if (broken.length === outcomes.length) {
+    return { verdict: severity === 'information' ? 'differs' : 'failed', text: broken[0].text };
+  }
   const first = outcomes[0] as Exclude<AttemptOutcome, { kind: 'kept' }>;
   return { verdict: 'cannot tell', text: `${first.text}; not in every attempt` };
 }

@@ -20,6 +20,8 @@ export interface Received {
   readonly packet: RocePacket;
   /** Its payload, without pad. */
   readonly payload: Uint8Array;
+  /** When it came, by the clock of the wire. */
+  readonly timeNs: number;
 }
 
 /** Changes to a packet that an honest sender would not make. */
@@ -135,7 +137,7 @@ export class TestWire {
       return;
     }
     const payload = bytes.slice(packet.payloadOffset, packet.payloadOffset + packet.payloadBytes);
-    this.#takers.get(packet.destQpn)?.({ packet, payload });
+    this.#takers.get(packet.destQpn)?.({ packet, payload, timeNs: this.clock.nowNs() });
   }
 
   #isSound({ bytes, offset, length, source, sourcePort, ipId }: RxDatagram): boolean {

@@ -23,7 +23,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 describe('a mutant that', () => {
   it.each(MUTANTS.map((mutant, index) => ({ ...mutant, index })))('$name breaks rule $rule', async (mutant) => {
     const engine = await mutatedEngine(folder, `mutant-${mutant.index}`, mutant.edits);
-    const failed = engine.failed(await engine.runSimulated());
+    const failed = engine.failed(await engine.runSimulated({ via: mutant.via ?? 'cm' }));
     found.set(mutant.name, failed);
     const ofRule = CASES.filter(({ rules }) => rules.includes(mutant.rule)).map(({ name }) => name);
     expect(

@@ -1,21 +1,7 @@
-/** Faults that are put into our own engine, one at a time: a text of a source that must occur once, and what stands there instead. */
+/** Faults that are put into our own engine, one at a time. */
 
-/** One change of one source. */
-export interface Edit {
-  /** Below `src`. */
-  readonly file: string;
-  /** Occurs exactly once in the file. */
-  readonly find: string;
-  readonly replace: string;
-}
-
-/** An engine with a fault. */
-export interface Mutant {
-  readonly name: string;
-  /** The rule that it breaks; at least one case of this rule has to fail. */
-  readonly rule: number;
-  readonly edits: readonly Edit[];
-}
+import { type Mutant, mutant } from './mutant.js';
+import { REQUESTER_MUTANTS } from './requester-mutants.js';
 
 const PATH = 'nic/receive-path.ts';
 const PARSER = 'packet/roce.ts';
@@ -27,18 +13,11 @@ const KEYS = 'memory/key-table.ts';
 const ATOMIC = 'qp/atomic.ts';
 const CM = 'cm/passive-side.ts';
 
-function mutant(
-  rule: number,
-  name: string,
-  ...edits: ReadonlyArray<readonly [file: string, find: string, replace: string]>
-): Mutant {
-  return { rule, name, edits: edits.map(([file, find, replace]) => ({ file, find, replace })) };
-}
-
 const PARSED = 'if (reason !== PARSE_OK) {';
 const SEQUENCE = 'return continues ? this.#kind === info.kind : this.#kind === 0;';
 const WHOLE = 'if (ends ? received + packet.payloadBytes !== total : received + packet.payloadBytes >= total) {';
 
+/** All of them. */
 export const MUTANTS: readonly Mutant[] = [
   mutant(12, 'takes a wrong ICRC', [PATH, 'if (verdict === ICRC_BAD) {', 'if (verdict < 0) {']),
   mutant(13, 'drops packets with FECN', [PATH, PARSED, 'if (reason !== PARSE_OK || packet.fecn) {']),
@@ -143,6 +122,11 @@ export const MUTANTS: readonly Mutant[] = [
     REASSEMBLER,
     'received + packet.payloadBytes !== total :',
     'received + packet.payloadBytes < total :',
+  ]),
+  mutant(29, 'leaves out the last byte of a WRITE', [
+    REASSEMBLER,
+    'range.offset + received, packet.payloadBytes',
+    'range.offset + received, packet.payloadBytes - 1',
   ]),
   mutant(36, 'takes an ACK for a request', ['qp/rc-queue-pair.ts', 'return kind === OP_ACK || kind', 'return kind']),
   mutant(38, 'acknowledges only what it is not asked for', [
@@ -298,4 +282,5 @@ export const MUTANTS: readonly Mutant[] = [
     'this.#qp.host.counters[COUNTER.duplicate_request]++;',
     'this.#qp.host.counters[COUNTER.duplicate_request]++;\n    this.#reassembler.endMessage();',
   ]),
+  ...REQUESTER_MUTANTS,
 ];

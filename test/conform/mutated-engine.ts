@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import type { Edit } from './mutants.js';
+import type { Edit } from './mutant.js';
 import type * as simulatedTarget from './simulated-target.js';
 
 const ROOT = join(import.meta.dirname, '../..');

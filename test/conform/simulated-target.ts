@@ -1,7 +1,13 @@
 /** A target in virtual time, and a tester that is connected to it by a wire which may lose packets. Also bundled with a mutated engine (mutants.ts). */
 
+import { CapturePort } from '../../src/capture/capture-port.js';
 import { ConnectionManager } from '../../src/cm/connection-manager.js';
+import { AgentConnector } from '../../src/conform/agent-connector.js';
 import { CASES } from '../../src/conform/cases.js';
+import { CmConnector } from '../../src/conform/cm-connector.js';
+import { Evidence } from '../../src/conform/evidence.js';
+import { Management } from '../../src/conform/management.js';
+import type { Connector } from '../../src/conform/peer.js';
 import { ConformService } from '../../src/conform/service.js';
 import type { TestCase } from '../../src/conform/step.js';
 import { type CaseResult, type TargetFacts, Tester } from '../../src/conform/tester.js';
@@ -9,11 +15,13 @@ import { TestWire } from '../../src/conform/wire.js';
 import { randomUnit, SeededRandom } from '../../src/core/random.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { datagramOf, type Port, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
+import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { RdmaDevice } from '../../src/verbs/device.js';
 import { until } from '../support/virtual-time.js';
+import { SimulatedAgent } from './simulated-agent.js';
 
 const FLIGHT_NS = 10_000;
 const PORT = 18_526;
@@ -32,6 +40,10 @@ export interface SimulatedRun {
   readonly cases?: readonly TestCase[];
   /** The service is no target of ours: its REP has no private data. */
   readonly isForeign?: boolean;
+  /** How queue pairs are had; default cm. */
+  readonly via?: 'cm' | 'agent';
+  /** Of the target; not by an agent. Default: the standard's. */
+  readonly recovery?: RecoveryOptions;
 }
 
 export interface SimulatedOutcome {
@@ -80,7 +92,7 @@ class SimulatedPort implements Port {
 
 /** Runs the cases against our own NIC. */
 export async function runSimulated(run: SimulatedRun = {}): Promise<SimulatedOutcome> {
-  const { seed = 1, family = 4, mtu = 256, loss = 0, cases = CASES, isForeign = false } = run;
+  const { seed = 1, family = 4, mtu = 256, loss = 0, cases = CASES, isForeign = false, via = 'cm', recovery } = run;
   const events = new EventQueue();
   const clock = virtualClock(events);
   const random = new SeededRandom(seed);
@@ -96,13 +108,22 @@ export async function runSimulated(run: SimulatedRun = {}): Promise<SimulatedOut
     fly(() => port.onDatagram(datagram));
     return events.nowNs;
   });
-  const wire = new TestWire(port, clock, there, true);
-  const options = { port: PORT, idlePort: PORT + 1, mtu, answerMs: 50, quietMs: 5 };
-  const tester = new Tester(wire, random.stream('tester'), options);
+  const evidence = new Evidence();
+  const captured = new CapturePort(port, evidence, 0, () => BigInt(events.nowNs));
+  const wire = new TestWire(captured, clock, there, true);
   const work = async (): Promise<SimulatedOutcome> => {
     const device = await RdmaDevice.over(host);
-    const manager = await ConnectionManager.open(device, { clock, random: random.stream('cm') });
-    void (isForeign ? acceptAll(manager, device) : (await ConformService.create(device)).serve(manager.listen(PORT)));
+    const testers = random.stream('tester');
+    let connector: Connector;
+    if (via === 'agent') connector = new AgentConnector(await SimulatedAgent.create(device), wire, testers);
+    else {
+      const manager = await ConnectionManager.open(device, { clock, random: random.stream('cm') });
+      void (isForeign
+        ? acceptAll(manager, device)
+        : (await ConformService.create(device, recovery)).serve(manager.listen(PORT)));
+      connector = new CmConnector(new Management(wire, testers), { port: PORT, idlePort: PORT + 1 });
+    }
+    const tester = new Tester({ wire, connector, evidence }, { mtu, answerMs: 50, quietMs: 5 });
     const facts = await tester.meet();
     const results: CaseResult[] = [];
     for (const testCase of cases) results.push(await tester.run(testCase));
@@ -121,7 +142,7 @@ async function acceptAll(manager: ConnectionManager, device: RdmaDevice): Promis
   }
 }
 
-/** Names of the cases that failed. */
+/** Names of the cases that failed, or differ. */
 export function failed({ results }: SimulatedOutcome): string[] {
-  return results.filter(({ verdict }) => verdict === 'failed').map(({ name }) => name);
+  return results.filter(({ verdict }) => verdict === 'failed' || verdict === 'differs').map(({ name }) => name);
 }

@@ -8,7 +8,7 @@ export function junitReport(results: readonly CaseResult[], target: string): str
   return junitDocument(target, {
     cases: results.map(testCase),
     failures: results.filter(({ verdict }) => verdict === 'failed').length,
-    skipped: results.filter(({ verdict }) => verdict === 'cannot tell' || verdict === 'not applicable').length,
+    skipped: results.filter(({ verdict }) => verdict !== 'failed' && verdict !== 'passed').length,
   });
 }
 

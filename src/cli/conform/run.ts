@@ -1,14 +1,21 @@
 /** `rocev2 conform run HOST`: plays a peer against one target, case by case. */
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { RULES, ruleOf } from '../../audit/catalogue.js';
+import { CapturePort } from '../../capture/capture-port.js';
+import { LINKTYPE_RAW } from '../../capture/pcapng-blocks.js';
+import { PcapngFile } from '../../capture/pcapng-file.js';
 import { CASES } from '../../conform/cases.js';
+import { Evidence } from '../../conform/evidence.js';
+import type { Via } from '../../conform/peer.js';
 import type { TestCase } from '../../conform/step.js';
 import { type CaseResult, type CaseVerdict, type TargetFacts, Tester } from '../../conform/tester.js';
 import { TestWire } from '../../conform/wire.js';
 import { batchedUdpAvailable } from '../../dgram-ext/batched-udp-port.js';
 import { openPort } from '../../driver/open-port.js';
-import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import { systemRandom } from '../../driver/system-random.js';
+import { SYSTEM_CLOCK, wallClockNs } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
 import { counted } from '../audit/audit-lines.js';
 import {
@@ -21,18 +28,21 @@ import {
 import { type FrameFlags, frameDeviceOptions } from '../frame-wire.js';
 import { localAddressTowards } from '../local-address.js';
 import type { Output } from '../output.js';
-import { checkWritable, writeOutputFile } from '../output-file.js';
 import { resolveHost } from '../resolve-host.js';
-import { junitReport } from './junit.js';
+import { type ConformOutputs, checkOutputs, writeOutputs } from './outputs.js';
+import { type ConformRunResult, countVerdicts } from './result.js';
+import { defaultPort, openConnector } from './via.js';
 
-/** A port of RDMA_PS_TCP on which nobody listens: tcpmux, which no service of RDMA uses. */
-const IDLE_PORT = 1;
 const VERDICT_WIDTH = 16;
 
 /** Options of `rocev2 conform run`. */
-export interface ConformRunOptions extends FrameFlags {
-  /** rdma_cm port of the service. */
-  readonly port: number;
+export interface ConformRunOptions extends FrameFlags, ConformOutputs {
+  /** How queue pairs of the target are had. */
+  readonly via: Via;
+  /** rdma_cm port of the service, or TCP port of the agent. */
+  readonly port?: number;
+  /** Host of the agent, where it is not the target's address. */
+  readonly agent?: string;
   /** The service is not asked whether it wants to be tested. */
   readonly anyService?: true;
   /** Cases to run; undefined: all. */
@@ -43,76 +53,43 @@ export interface ConformRunOptions extends FrameFlags {
   readonly timeout: number;
   /** How long nothing may come where nothing has to, in nanoseconds. */
   readonly quiet: number;
+  /** What reports call the target. */
+  readonly name?: string;
   /** Broken rules of level should count, too. */
   readonly strict?: true;
   /** Address of this side. */
   readonly bind?: IpAddress;
-  /** Where the capture goes. */
-  readonly pcap?: string;
-  /** Where the results go as JUnit XML. */
-  readonly junit?: string;
-}
-
-/** The fields of `conform run --json`. */
-export interface ConformRunResult extends TargetFacts {
-  /** The target, as named on the command line. */
-  readonly target: string;
-  /** Address of the target. */
-  readonly remote: string;
-  /** Address of the tester. */
-  readonly local: string;
-  /** rdma_cm port. */
-  readonly port: number;
-  /** Path MTU of the connections, in bytes. */
-  readonly mtu: number;
-  /** How many cases have which verdict. */
-  readonly counts: Readonly<Record<CaseVerdict, number>>;
-  /** Packets that the tester sent. */
-  readonly packetsSent: number;
-  /** Packets of the target that were malformed or had a wrong ICRC. They were ignored. */
-  readonly unsoundAnswers: number;
-  /** In the order in which they were run. */
-  readonly cases: readonly CaseResult[];
 }
 
 /** Runs the cases and prints what came of them. */
 export async function runConform(host: string, options: ConformRunOptions, output: Output): Promise<void> {
-  const { port, mtu, timeout, quiet, pcap, junit, only = CASES } = options;
-  for (const file of [pcap, junit]) await checkWritable(file);
+  const { via, mtu, only = CASES, name = host, port = defaultPort(via) } = options;
+  await checkOutputs(options);
+  await using capture = await openCapture(options);
   const remote = IpAddress.parse(await resolveHost(host));
   const frame = await frameDeviceOptions(options);
   const local = options.bind ?? (await localAddressTowards(remote));
   const isFrame = frame.frame !== undefined;
-  const opened = await openPort({
-    address: local.text,
-    io: isFrame ? 'dgram' : 'auto',
-    ...frame,
-    ...(pcap !== undefined && { pcap }),
-  });
+  const opened = await openPort({ address: local.text, io: isFrame ? 'dgram' : 'auto', ...frame });
   try {
     await opened.resolve(remote);
-    const setsTrafficClass = isFrame || batchedUdpAvailable() === undefined;
-    const wire = new TestWire(opened.port, SYSTEM_CLOCK, remote, setsTrafficClass);
-    const limits = { answerMs: timeout / 1e6, quietMs: quiet / 1e6 };
-    const tester = new Tester(wire, systemRandom(), { port, idlePort: IDLE_PORT, mtu, ...limits });
+    const evidence = new Evidence(capture.file);
+    const captured = new CapturePort(opened.port, evidence, 0, wallClockNs());
+    const wire = new TestWire(captured, SYSTEM_CLOCK, remote, isFrame || batchedUdpAvailable() === undefined);
+    await using way = await openConnector(via, wire, { host: options.agent ?? remote.text, port });
+    const limits = { mtu, answerMs: options.timeout / 1e6, quietMs: options.quiet / 1e6 };
+    const tester = new Tester({ wire, connector: way.connector, evidence }, limits);
     const facts = await meet(tester, options, `${remote} port ${port}`);
     output.line(`${remote} port ${port}, tested from ${local}, path MTU ${mtu}`);
     const cases = await runAll(tester, only, output);
     const counts = countVerdicts(cases);
     print(cases, counts, wire, output);
-    output.document('conform-run', {
-      target: host,
-      remote: remote.text,
-      local: local.text,
-      port,
-      mtu,
-      ...facts,
-      counts,
-      packetsSent: wire.sent,
-      unsoundAnswers: wire.unsound,
-      cases,
-    });
-    if (junit !== undefined) await writeOutputFile(junit, junitReport(cases, `${remote} port ${port}`));
+    const addresses = { target: host, name, via, remote: remote.text, local: local.text, port, mtu };
+    const packets = { packetsSent: wire.sent, unsoundAnswers: wire.unsound };
+    const result: ConformRunResult = { ...addresses, ...facts, counts, ...packets, cases };
+    output.document('conform-run', result);
+    await capture.file?.close();
+    await writeOutputs(options, result, output.documentText('conform-run', result), capture.path);
     if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     failIfBroken(cases, options.strict === true);
   } finally {
@@ -120,14 +97,37 @@ export async function runConform(host: string, options: ConformRunOptions, outpu
   }
 }
 
+interface Capture extends AsyncDisposable {
+  readonly file: PcapngFile | undefined;
+  readonly path: string | undefined;
+}
+
+/** The file of `--pcap`; for a bundle one that is removed afterwards; or none. */
+async function openCapture({ pcap, bundle }: ConformOutputs): Promise<Capture> {
+  const isKept = pcap !== undefined || bundle === undefined;
+  const folder = isKept ? undefined : await mkdtemp(join(tmpdir(), 'rocev2-conform-'));
+  const path = folder === undefined ? pcap : join(folder, 'packets.pcapng');
+  const interfaces = [{ name: 'tester', linkType: LINKTYPE_RAW }];
+  const file = path === undefined ? undefined : await PcapngFile.create(path, interfaces);
+  return {
+    file,
+    path,
+    [Symbol.asyncDispose]: async () => {
+      await file?.close();
+      if (folder !== undefined) await rm(folder, { recursive: true });
+    },
+  };
+}
+
 /** Whether the target is one, and wants to be tested. */
-async function meet(tester: Tester, { anyService }: ConformRunOptions, who: string): Promise<TargetFacts> {
+async function meet(tester: Tester, { anyService, via }: ConformRunOptions, who: string): Promise<TargetFacts> {
   const facts = await tester.meet();
   if (typeof facts === 'string') {
-    throw new CommandFailure(
-      EXIT_NO_CONNECTION,
-      `${who}: ${facts}; start rocev2 conform serve there, or name the port of a service by --port`,
-    );
+    const what =
+      via === 'agent'
+        ? 'look at what the agent printed'
+        : 'start rocev2 conform serve there, or name the port of a service by --port';
+    throw new CommandFailure(EXIT_NO_CONNECTION, `${who}: ${facts}; ${what}`);
   }
   if (facts.isTarget || anyService === true) return facts;
   throw new CommandFailure(
@@ -150,12 +150,6 @@ async function runAll(tester: Tester, cases: readonly TestCase[], output: Output
   return results;
 }
 
-function countVerdicts(cases: readonly CaseResult[]): Record<CaseVerdict, number> {
-  const counts: Record<CaseVerdict, number> = { passed: 0, failed: 0, 'cannot tell': 0, 'not applicable': 0 };
-  for (const { verdict } of cases) counts[verdict]++;
-  return counts;
-}
-
 function print(cases: readonly CaseResult[], counts: Record<CaseVerdict, number>, wire: TestWire, output: Output) {
   const rules = new Set(cases.filter(({ verdict }) => verdict === 'passed').flatMap((result) => result.rules));
   for (const { rules: broken } of cases.filter(({ verdict }) => verdict === 'failed')) rules.delete(broken[0]);
@@ -175,8 +169,9 @@ function colored({ colors }: Output, verdict: CaseVerdict): string {
   const color = {
     passed: colors.green,
     failed: colors.red,
+    differs: colors.yellow,
     'cannot tell': colors.yellow,
-    'not applicable': colors.dim,
+    'not supported': colors.dim,
   };
   return color[verdict](text);
 }

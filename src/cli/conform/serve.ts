@@ -6,11 +6,13 @@ import type { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { counted } from '../audit/audit-lines.js';
 import { type FrameFlags, frameDeviceOptions } from '../frame-wire.js';
+import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { whileListening } from '../rdma-cm/while-listening.js';
+import { type RecoveryFlags, recoveryOf } from '../recovery-options.js';
 
 /** Options of `rocev2 conform serve`. */
-export interface ConformServeOptions extends FrameFlags {
+export interface ConformServeOptions extends FrameFlags, NicOptions, RecoveryFlags {
   /** IP address of this side. */
   readonly bind: IpAddress;
   /** rdma_cm port. */
@@ -27,11 +29,12 @@ export interface ConformServeResult extends ConformServeCounts {
 
 /** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runConformServe(options: ConformServeOptions, output: Output): Promise<void> {
-  const { bind, port } = options;
+  const { bind, port, io, engine, spin } = options;
+  const recovery = recoveryOf(options);
   const wire = await frameDeviceOptions(options);
-  await using device = await openDevice({ address: bind.text, ...wire });
+  await using device = await openDevice({ address: bind.text, io, engine, spin, ...wire });
   await using cm = await ConnectionManager.open(device);
-  const service = await ConformService.create(device);
+  const service = await ConformService.create(device, recovery);
   output.note(`RDMA by ${device.portDescription}`);
   output.note('whoever connects may write to the memory of this target, which holds nothing else; Ctrl-C ends it');
   await whileListening(cm, cm.listen(port), output, (listener) => service.serve(listener));

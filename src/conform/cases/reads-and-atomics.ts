@@ -12,22 +12,34 @@ function filled(mtu: number): Step[] {
   return [writeFirst(0, mtu, 2 * mtu), writeLast(1, mtu, { from: mtu }), ack(1, 1)];
 }
 
+/** A READ, and its second half once more. */
+function rest(mtu: number, isRest: boolean): Step[] {
+  return [
+    ...filled(mtu),
+    read(2, 2 * mtu),
+    data(2, 2 * mtu),
+    read(3, mtu, { place: mtu }),
+    data(3, mtu, 1, { from: mtu, isRest }),
+    ping(4),
+    ack(4, 3),
+  ];
+}
+
 /** In the order of their rules. */
 export const READ_CASES: readonly TestCase[] = [
   {
     name: 'read/rest',
-    rules: [65, 64],
+    rules: [65],
     about: 'The second half of a READ is asked for again, with address, length and PSN moved on.',
     needs: ['memory'],
-    steps: ({ mtu }) => [
-      ...filled(mtu),
-      read(2, 2 * mtu),
-      data(2, 2 * mtu),
-      read(3, mtu, { place: mtu }),
-      data(3, mtu, 1, { from: mtu }),
-      ping(4),
-      ack(4, 3),
-    ],
+    steps: ({ mtu }) => rest(mtu, true),
+  },
+  {
+    name: 'read/rest-begins-anew',
+    rules: [64],
+    about: 'As before, and the answer is a message of its own: it begins with FIRST or ONLY.',
+    needs: ['memory'],
+    steps: ({ mtu }) => rest(mtu, false),
   },
   {
     name: 'read/again',

@@ -5,6 +5,9 @@
 # The guest is made only of Debian packages, downloaded by apt and unpacked into a scratch tree: none of them is
 # installed on this machine. From that tree we pick the kernel, a few modules, a few programs and the libraries those
 # need, and pack them as an initramfs, which is the guest's whole file system.
+#
+# RIG_KERNEL=backports: the kernel of Debian's backports instead of the release's, and the programs for its TLS (tlshd does
+# the handshakes) of a release that has them.
 set -euo pipefail
 [ $# -eq 1 ] || { sed -n '2,3p' "$0" >&2; exit 2; }
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,12 +19,21 @@ PACKAGES="busybox-static coreutils dash e2fsprogs ibverbs-providers ibverbs-util
  libnuma1 nvme-cli perftest rdmacm-utils util-linux xfsprogs"
 MODULES="virtio_pci virtio_net virtio_console rdma_rxe ib_uverbs ib_umad rdma_ucm crc32_generic crc32_pclmul
  crc32c_generic sch_netem nvme_rdma nvme_tcp nvmet_rdma nvmet_tcp ext4 xfs"
+# The kernels of backports have secrets and TLS for NVMe over Fabrics, and look for algorithms by name.
+BACKPORTS_MODULES="nvme_keyring tls dh_generic hmac sha256_generic sha512_generic gcm aesni_intel ghash_generic"
+NEWER_RELEASE=trixie
+NEWER_PACKAGES="ktls-utils nvme-cli"
+NEWER_PROGRAMS="tlshd nvme"
 PROGRAMS="dash ip kmod rdma setsid ss stdbuf tc timeout
  nvme blkdiscard e2fsck mkfs.ext4 mkfs.xfs xfs_repair
  ibv_devices ibv_devinfo ibv_rc_pingpong ibv_srq_pingpong ibv_uc_pingpong ibv_ud_pingpong
  cmtime rdma_client rdma_server rping rstream ucmatose udaddy
  ib_atomic_bw ib_atomic_lat ib_read_bw ib_read_lat ib_send_bw ib_send_lat ib_write_bw ib_write_lat"
 
+RIG_KERNEL=${RIG_KERNEL:-}
+CODENAME=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+NEWER_ARCHIVES=$OUT/newer-archives NEWER_TREE=$OUT/newer-tree
+[ "$RIG_KERNEL" != backports ] || { MODULES="$MODULES $BACKPORTS_MODULES"; mkdir -p "$NEWER_ARCHIVES/partial"; }
 ARCHIVES=$OUT/archives TREE=$OUT/tree ROOT=$OUT/root
 rm -rf "$TREE" "$ROOT"
 mkdir -p "$ARCHIVES/partial" "$TREE/usr" "$ROOT/usr"
@@ -30,14 +42,35 @@ mkdir -p "$ARCHIVES/partial" "$TREE/usr" "$ROOT/usr"
 # Against an empty package status apt names every dependency, also those this machine already has. The kernel comes
 # without its dependencies: they would only build an initramfs for a machine that boots from a disk. So does fio: it
 # is linked to all of Ceph and Gluster (80 MB), which nobody calls here.
+suite() { # options of apt that know only the suite $1 of this machine's mirror
+  local folder=$OUT/suites/$1 mirror
+  if [ ! -d "$folder" ]; then
+    mirror=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' | awk -v release="$CODENAME" '$1 == release {print $2; exit}')
+    [ -n "$mirror" ] || { echo "apt has no mirror of $CODENAME" >&2; return 1; }
+    mkdir -p "$folder/partial"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $1 main" > "$folder.list"
+    apt-get -qq $(suite_options "$folder") update || { rm -r "$folder"; return 1; }
+  fi
+  suite_options "$folder"
+}
+suite_options() { echo "-o Dir::Etc::SourceList=$1.list -o Dir::Etc::SourceParts=- -o Dir::State::Lists=$1"; }
+
 download() {
   mkdir -p "$OUT/dpkg"
   : > "$OUT/dpkg/status"
+  local from=""
   local options="-qq -o APT::Sandbox::User= -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache="
   apt-get $options -o Dir::State::status="$OUT/dpkg/status" -o Dir::Cache::archives="$ARCHIVES/" \
     install -y --no-install-recommends --download-only $PACKAGES &&
-    KERNEL_PACKAGE=$(apt-cache depends linux-image-amd64 | awk '$1 == "Depends:" && $2 ~ /^linux-image-/ {print $2}') &&
-    [ -n "$KERNEL_PACKAGE" ] && (cd "$ARCHIVES" && apt-get $options download "$KERNEL_PACKAGE" fio)
+    if [ "$RIG_KERNEL" = backports ]; then
+      from=$(suite "$CODENAME-backports") &&
+        apt-get $options $(suite "$NEWER_RELEASE") -o Dir::State::status="$OUT/dpkg/status" \
+          -o Dir::Cache::archives="$NEWER_ARCHIVES/" install -y --no-install-recommends --download-only $NEWER_PACKAGES
+    fi &&
+    KERNEL_PACKAGE=$(apt-cache $from -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= depends linux-image-amd64 |
+      awk '$1 == "Depends:" && $2 ~ /^linux-image-/ {print $2}') &&
+    [ -n "$KERNEL_PACKAGE" ] && (cd "$ARCHIVES" && apt-get $options download fio &&
+      apt-get $options $from download "$KERNEL_PACKAGE")
 }
 # A machine without package lists, or with stale ones, fails here the first time.
 download 2> "$OUT/apt.log" || { apt-get update -qq && download; }
@@ -124,8 +157,27 @@ copy_elf usr/bin/fio
 gcc -O1 -Wall -o "$TREE/usr/bin/rigverbs" "$HERE/guest/rigverbs.c" -isystem "$TREE/usr/include" \
   -L "$TREE/$LIBRARIES" -Wl,-rpath-link,"$TREE/$LIBRARIES" -libverbs
 copy_elf usr/bin/rigverbs
+gcc -O1 -Wall -o "$TREE/usr/bin/rocev2-agent" "$HERE/../../../src/cli/conform/agent.c" -isystem "$TREE/usr/include" \
+  -L "$TREE/$LIBRARIES" -Wl,-rpath-link,"$TREE/$LIBRARIES" -libverbs
+copy_elf usr/bin/rocev2-agent
 gcc -O2 -Wall -pthread -o "$TREE/usr/bin/rigio" "$HERE/guest/rigio.c"
 copy_elf usr/bin/rigio
+
+if [ "$RIG_KERNEL" = backports ]; then # with the loader and the libraries of their own release
+  merge_usr "$NEWER_TREE"
+  for archive in "$NEWER_ARCHIVES"/*.deb; do
+    dpkg-deb --fsys-tarfile "$archive" | tar -x --keep-directory-symlink -C "$NEWER_TREE" --exclude=./usr/share
+  done
+  mkdir -p "$ROOT/opt/newer"
+  for program in $NEWER_PROGRAMS; do
+    cp "$NEWER_TREE/usr/sbin/$program" "$ROOT/opt/newer/"
+    "$NEWER_TREE/lib64/ld-linux-x86-64.so.2" --library-path "$NEWER_TREE/$LIBRARIES" --list "$NEWER_TREE/usr/sbin/$program" |
+      grep -o "$NEWER_TREE/[^ ]*" | xargs cp -L -t "$ROOT/opt/newer"
+    rm -f "$ROOT/usr/bin/$program" "$ROOT/usr/sbin/$program"
+    printf '#!/bin/sh\nexec /opt/newer/ld-linux-x86-64.so.2 --library-path /opt/newer /opt/newer/%s "$@"\n' "$program" > "$ROOT/usr/bin/$program"
+    chmod +x "$ROOT/usr/bin/$program"
+  done
+fi
 
 # --- the rest of a root file system -------------------------------------------------------------------------------
 mkdir -p "$ROOT"/{etc,dev,proc,sys,run,tmp,root,mnt,var}
@@ -152,4 +204,4 @@ cat > "$OUT/versions.json" <<JSON
   "fio": "$(version fio)"
 }
 JSON
-rm -rf "$ARCHIVES" "$TREE" "$ROOT" "$OUT/dpkg"
+rm -rf "$ARCHIVES" "$TREE" "$ROOT" "$OUT/dpkg" "$OUT/suites" "$NEWER_ARCHIVES" "$NEWER_TREE"

@@ -34,7 +34,12 @@ export interface RigOptions {
   /** Of the guests' interfaces, in bytes. Default 1500, which makes a path MTU of 1024; 4200 makes 4096. */
   readonly mtu?: number;
   readonly dgram?: readonly DgramLink[];
+  /** Default: that of the release. */
+  readonly kernel?: GuestKernel;
 }
+
+/** A kernel other than that of Debian's release: the newer one of its backports. */
+export type GuestKernel = 'backports';
 
 export interface GuestOptions {
   /** 1 (the default) or 2. */
@@ -168,8 +173,18 @@ export class Rig implements AsyncDisposable {
   }
 
   /** Installs what is missing and builds the guest image: minutes the first time, nothing afterwards. */
-  static async prepare(): Promise<void> {
-    await runRig(['prepare'], {}, 30 * 60_000);
+  static async prepare(kernel?: GuestKernel): Promise<void> {
+    await runRig(['prepare'], kernelEnv(kernel), 30 * 60_000);
+  }
+
+  /** Why no guest with this kernel can be built, in one line; undefined when there is one. */
+  static async kernelRefusal(kernel: GuestKernel): Promise<string | undefined> {
+    try {
+      await Rig.prepare(kernel);
+      return undefined;
+    } catch (error) {
+      return `no kernel of Debian's ${kernel}: ${(error as Error).message}`;
+    }
   }
 
   static async versions(): Promise<RigVersions> {
@@ -191,7 +206,7 @@ export class Rig implements AsyncDisposable {
     const name = `${process.pid}-${++rigsStarted}-${Date.now().toString(36)}`;
     const directory = await mkdtemp(join(tmpdir(), 'rocev2-interop-'));
     const holder = new RunningCommand([RIG_COMMAND, 'up', '--json', '--hold', ...bootArguments(options)], {
-      env: { ...process.env, RIG_NAME: name },
+      env: { ...process.env, ...kernelEnv(options.kernel), RIG_NAME: name },
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true, // out of the terminal's reach: Ctrl-C must not cut short the taking down
     });
@@ -317,6 +332,10 @@ export class Rig implements AsyncDisposable {
     // The guest ends the command in time; the margin is for a guest that no longer does anything.
     return JSON.parse(await this.#rig(argv, timeoutMs + 30_000)) as CommandResult;
   }
+}
+
+function kernelEnv(kernel: GuestKernel | undefined): NodeJS.ProcessEnv {
+  return kernel === undefined ? {} : { RIG_KERNEL: kernel };
 }
 
 async function runRig(argv: readonly string[], env: NodeJS.ProcessEnv, timeoutMs: number): Promise<string> {

@@ -28,9 +28,11 @@ def missing_packages(image_needed):
 def image_directory():
     """The image's place; its name changes with everything the image is made from, so a stale one is never used."""
     digest = hashlib.sha256()
-    for name in ('build-guest.sh', 'guest/init', 'guest/rig-agent', 'guest/rigverbs.c', 'guest/rigio.c'):
+    for name in ('build-guest.sh', 'guest/init', 'guest/rig-agent', 'guest/rigverbs.c', 'guest/rigio.c',
+                 '../../../src/cli/conform/agent.c'):
         with open(os.path.join(HERE, name), 'rb') as file:
             digest.update(file.read())
+    digest.update(os.environ.get('RIG_KERNEL', '').encode())
     return os.path.join(private_directory('image'), digest.hexdigest()[:16])
 
 

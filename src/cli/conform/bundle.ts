@@ -1,0 +1,53 @@
+/** `--bundle`: everything of a run in one archive, which somebody with a NIC can send. */
+
+import { createTarGzip, parseTarGzip } from 'nanotar';
+import { RoceError } from '../../core/errors.js';
+import { readInputFile } from '../input-file.js';
+import { type ConformRunResult, parseResult } from './result.js';
+
+const RESULTS = 'results.json';
+
+/** What a bundle holds, by file name. */
+export interface BundleParts {
+  /** The document of `--results`. */
+  readonly results: string;
+  /** The page of `--report`. */
+  readonly report: string;
+  /** The capture of `--pcap`. */
+  readonly packets: Uint8Array;
+  /** What `rocev2 info --json` says of the tester's machine. */
+  readonly environment: string;
+}
+
+/** The archive: tar, compressed by gzip. */
+export function makeBundle({ results, report, packets, environment }: BundleParts): Promise<Uint8Array> {
+  return createTarGzip([
+    { name: RESULTS, data: results },
+    { name: 'report.html', data: report },
+    { name: 'packets.pcapng', data: packets },
+    { name: 'environment.json', data: environment },
+  ]);
+}
+
+/** The result in a bundle. Throws ERR_ROCE_IO, and ERR_ROCE_MALFORMED for what is no bundle. */
+export async function readBundle(path: string): Promise<ConformRunResult> {
+  const bytes = await readInputFile(path);
+  try {
+    const files = await parseTarGzip(bytes);
+    const text = files.find(({ name }) => name === RESULTS)?.text;
+    if (text !== undefined) return parseResult(JSON.parse(text), path);
+  } catch (cause) {
+    if (cause instanceof RoceError) throw cause;
+    throw notABundle(path, cause);
+  }
+  throw notABundle(path);
+}
+
+function notABundle(path: string, cause?: unknown): RoceError {
+  return new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `${path} is no bundle of rocev2 conform run: it has no ${RESULTS}`,
+    'make it by rocev2 conform run HOST --bundle FILE',
+    { cause },
+  );
+}

@@ -1,0 +1,54 @@
+/** The files that a run leaves behind, each where its option names one. */
+
+import { readFile } from 'node:fs/promises';
+import { wallMs } from '../../driver/system-clock.js';
+import { hostReport } from '../host-report.js';
+import { checkWritable, writeOutputFile } from '../output-file.js';
+import { packageVersion } from '../package-version.js';
+import { makeBundle } from './bundle.js';
+import { junitReport } from './junit.js';
+import { reportPage } from './report-page.js';
+import type { ConformRunResult } from './result.js';
+import { sarifReport } from './sarif.js';
+
+/** Names of files; undefined: not wanted. */
+export interface ConformOutputs {
+  /** Packets, for Wireshark. */
+  readonly pcap?: string;
+  /** Test cases, for CI systems. */
+  readonly junit?: string;
+  /** Failures, for code hosts. */
+  readonly sarif?: string;
+  /** A page, for people. */
+  readonly report?: string;
+  /** The document of `--json`. */
+  readonly results?: string;
+  /** All of these in an archive. */
+  readonly bundle?: string;
+}
+
+/** Throws ERR_ROCE_IO for the first file that cannot be written. */
+export async function checkOutputs({ pcap, junit, sarif, report, results, bundle }: ConformOutputs): Promise<void> {
+  for (const file of [pcap, junit, sarif, report, results, bundle]) await checkWritable(file);
+}
+
+/** Writes them. `document`: of `--json`; `capture`: the file that has the packets, where a bundle wants them. */
+export async function writeOutputs(
+  files: ConformOutputs,
+  result: ConformRunResult,
+  document: string,
+  capture: string | undefined,
+): Promise<void> {
+  const { junit, sarif, report, results, bundle } = files;
+  const { cases, remote, port } = result;
+  const target = `${remote} port ${port}`;
+  const page = reportPage(result, packageVersion(), new Date(wallMs()).toISOString().slice(0, 10));
+  if (junit !== undefined) await writeOutputFile(junit, junitReport(cases, target));
+  if (sarif !== undefined) await writeOutputFile(sarif, sarifReport(cases, target, packageVersion()));
+  if (report !== undefined) await writeOutputFile(report, page);
+  if (results !== undefined) await writeOutputFile(results, document);
+  if (bundle === undefined) return;
+  const environment = `${JSON.stringify(await hostReport(), undefined, 2)}\n`;
+  const packets = await readFile(capture!);
+  await writeOutputFile(bundle, await makeBundle({ results: document, report: page, packets, environment }));
+}

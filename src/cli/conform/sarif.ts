@@ -1,0 +1,18 @@
+/** Results of `rocev2 conform run` as SARIF: cases that failed. */
+
+import { sarifDocument } from '../../audit/sarif.js';
+import type { CaseResult } from '../../conform/tester.js';
+
+/** The document as text. `target`: who was tested; `version`: of rocev2. */
+export function sarifReport(cases: readonly CaseResult[], target: string, version: string): string {
+  const results = cases
+    .filter(({ verdict }) => verdict === 'failed')
+    .map(({ name, rules, text, packets }) => ({
+      rule: rules[0],
+      text: `${name}: ${text}`,
+      uri: target,
+      place: { name, kind: 'testcase' },
+      packets: packets.map(({ number }) => number),
+    }));
+  return sarifDocument('rocev2 conform', version, results);
+}

@@ -1,0 +1,101 @@
+/** `--via`: how the tester gets queue pairs of the target. */
+
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connectSocket } from '../../cm/connect-socket.js';
+import { dialFixed } from '../../cm/fixed-channel.js';
+import { PERFTEST_TCP_PORT, PerftestExchange } from '../../cm/perftest-exchange.js';
+import { tcpWire } from '../../cm/perftest-wire.js';
+import { AgentConnector, type AgentLink } from '../../conform/agent-connector.js';
+import { CmConnector } from '../../conform/cm-connector.js';
+import { Management } from '../../conform/management.js';
+import type { Connector, Via } from '../../conform/peer.js';
+import { type OpenExchange, PerftestConnector } from '../../conform/perftest-connector.js';
+import type { TestWire } from '../../conform/wire.js';
+import { RoceError } from '../../core/errors.js';
+import { systemRandom } from '../../driver/system-random.js';
+
+/** rdma_cm port of `rocev2 conform serve`. */
+export const CONFORM_PORT = 18526;
+/** TCP port of the agent. */
+const AGENT_PORT = 18527;
+/** A port of RDMA_PS_TCP on which nobody listens: tcpmux, which no service of RDMA uses. */
+const IDLE_PORT = 1;
+
+/** All of them, for `--via`. */
+export const VIAS: readonly Via[] = ['cm', 'perftest', 'agent'];
+/** A server of perftest begins again a moment after it has ended. */
+const PERFTEST_ATTEMPTS = 50;
+const PERFTEST_INTERVAL_MS = 100;
+
+/** The port where no other is named. */
+export function defaultPort(via: Via): number {
+  return { cm: CONFORM_PORT, perftest: PERFTEST_TCP_PORT, agent: AGENT_PORT }[via];
+}
+
+/** A way to the target that has to be closed. */
+export interface OpenConnector extends AsyncDisposable {
+  /** Gets queue pairs. */
+  readonly connector: Connector;
+}
+
+/** Opens the way. `host`: where an agent is asked for a TCP connection. Rejects with ERR_ROCE_CONNECT. */
+export async function openConnector(
+  via: Via,
+  wire: TestWire,
+  { host, port }: { host: string; port: number },
+): Promise<OpenConnector> {
+  const random = systemRandom();
+  if (via === 'agent') {
+    const link = await AgentSocket.open(host, port);
+    return { connector: new AgentConnector(link, wire, random), [Symbol.asyncDispose]: async () => link.close() };
+  }
+  if (via === 'perftest') {
+    const open: OpenExchange = (pathMtu) => openExchange(host, port, pathMtu);
+    return { connector: new PerftestConnector(open, wire, random), [Symbol.asyncDispose]: async () => {} };
+  }
+  const connector = new CmConnector(new Management(wire, random), { port, idlePort: IDLE_PORT });
+  return { connector, [Symbol.asyncDispose]: async () => {} };
+}
+
+async function openExchange(host: string, port: number, pathMtu: number): Promise<PerftestExchange> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await PerftestExchange.open(tcpWire(await dialFixed(host, port)), 'client', { pathMtu });
+    } catch (error) {
+      if (attempt === PERFTEST_ATTEMPTS) throw error;
+      await delay(PERFTEST_INTERVAL_MS);
+    }
+  }
+}
+
+/** Lines over TCP: one question at a time. */
+class AgentSocket implements AgentLink {
+  readonly #socket: Awaited<ReturnType<typeof connectSocket>>;
+  readonly #lines: AsyncIterator<string>;
+
+  private constructor(socket: Awaited<ReturnType<typeof connectSocket>>) {
+    this.#socket = socket;
+    socket.setNoDelay(true);
+    // An error ends the lines; whoever asks is told.
+    socket.on('error', () => {});
+    this.#lines = createInterface({ input: socket })[Symbol.asyncIterator]();
+  }
+
+  static async open(host: string, port: number): Promise<AgentSocket> {
+    return new AgentSocket(await connectSocket(host, port));
+  }
+
+  async ask(line: string): Promise<string> {
+    this.#socket.write(`${line}\n`);
+    const { value, done } = await this.#lines.next();
+    if (done === true) {
+      throw new RoceError('ERR_ROCE_CONNECT', 'the agent is gone', 'look at what it printed, and start it again');
+    }
+    return value;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * Queue pairs by RDMA CM, without one of our own: REQ, RTU and DREQ made by hand (IBTA vol. 1 §12.6), and the packets that the target sends to the
+ * queue pair number that the REQ named.
+ */
+
+import { encodeIpPrivateData, tcpServiceId } from '../cm/ip-addressing.js';
+import { buildMad, type CmMad, type MessageFields, type MessageName } from '../cm/messages.js';
+import { pathMtuCode } from '../cm/qp-parameters.js';
+import { randomInt } from '../core/random.js';
+import { NS_PER_MS } from '../core/units.js';
+import { PSN_MASK } from '../packet/psn.js';
+import { Inbox } from './inbox.js';
+import type { Management } from './management.js';
+import { type Offer, parseOffer } from './offer.js';
+import { encodeWish } from './order.js';
+import type { CmRepetition, ConnectionTerms, ConnectOutcome, Connector, PeerConnection } from './peer.js';
+import type { Received } from './wire.js';
+
+const QPN_MIN = 0x100;
+const PKEY = 0xffff;
+/** One for all connections: whoever remembers that a set-up was completed knows the tester again. */
+const CA_GUID = 0x0200_00ff_fec0_4f4fn;
+/** How often a message of connection management is sent until it is answered. */
+const TRIES = 4;
+/** Codes of REQ: 67 ms for answers, and a TIMEWAIT of 1 ms. */
+const RESPONSE_CODE = 14;
+const ACK_TIMEOUT_CODE = 8;
+const LONGEST_MRA_NS = 5_000 * NS_PER_MS;
+const DEPTH = 4;
+const RETRIES = 7;
+
+/** Where a service of RDMA CM is. */
+export interface CmDestination {
+  /** rdma_cm port. */
+  readonly port: number;
+  /** A port on which nobody listens. */
+  readonly idlePort: number;
+}
+
+/** Connects to one service. */
+export class CmConnector implements Connector {
+  readonly via = 'cm';
+  readonly #management: Management;
+  readonly #to: CmDestination;
+  /** Whether the service takes wishes; not known before the first connection. */
+  #isTarget = false;
+
+  constructor(management: Management, to: CmDestination) {
+    this.#management = management;
+    this.#to = to;
+  }
+
+  lacks({ startPsn, order }: ConnectionTerms): string | undefined {
+    if (order?.timeout === 0) return 'RDMA CM takes no timeout of 0';
+    if (this.#isTarget || (startPsn === undefined && order === undefined)) return undefined;
+    return 'the service takes no start PSN and posts nothing when it is asked';
+  }
+
+  async connect(terms: ConnectionTerms): Promise<ConnectOutcome> {
+    const port = terms.toNobody === true ? this.#to.idlePort : this.#to.port;
+    const outcome = await CmConnection.open(this.#management, terms, port);
+    if (outcome.kind === 'connected' && outcome.connection.offer !== undefined) this.#isTarget = true;
+    return outcome;
+  }
+}
+
+/** A connection, from its REP to its DREP. */
+class CmConnection implements PeerConnection, CmRepetition {
+  readonly mtu: number;
+  readonly inbox: Inbox<Received>;
+  readonly peerStartPsn: number;
+  readonly #management: Management;
+  readonly #terms: ConnectionTerms;
+  readonly #mads: Inbox<CmMad>;
+  readonly #commId: number;
+  readonly #qpn: number;
+  readonly #transactionId: bigint;
+  #isEnded = false;
+  #reply: MessageFields<'REP'> | undefined;
+  #sendsRtu = false;
+  #request: Uint8Array = new Uint8Array(0);
+
+  private constructor(management: Management, terms: ConnectionTerms) {
+    const { clock } = management.wire;
+    this.#management = management;
+    this.#terms = terms;
+    this.mtu = terms.mtu;
+    this.peerStartPsn = randomInt(management.random, 0, PSN_MASK);
+    this.inbox = new Inbox(clock);
+    this.#mads = new Inbox(clock);
+    this.#qpn = randomInt(management.random, QPN_MIN, PSN_MASK - 1);
+    this.#commId = management.open((mad) => this.#take(mad));
+    this.#transactionId = BigInt(this.#commId) << 32n;
+    management.wire.listen(this.#qpn, (received) => this.inbox.push(received));
+  }
+
+  /** Sends REQ until it is answered, and RTU. */
+  static async open(management: Management, terms: ConnectionTerms, port: number): Promise<ConnectOutcome> {
+    const connection = new CmConnection(management, terms);
+    const outcome = await connection.#connect(port);
+    if (outcome.kind !== 'connected') connection.#forget();
+    return outcome;
+  }
+
+  get qpn(): number {
+    return this.#reply!.localQpn;
+  }
+
+  /** The one that the target said it expects first. */
+  get startPsn(): number {
+    return this.#reply!.startingPsn;
+  }
+
+  get depth(): number {
+    return this.#reply!.responderResources;
+  }
+
+  get offer(): Offer | undefined {
+    return parseOffer(this.#reply!.privateData);
+  }
+
+  get repetition(): CmRepetition {
+    return this;
+  }
+
+  async #connect(port: number): Promise<ConnectOutcome> {
+    this.#request = this.#buildRequest(port);
+    const answer = await this.#ask(this.#request, ['REP', 'REJ']);
+    if (answer === undefined) return { kind: 'silent', text: 'the REQ was not answered' };
+    if (answer.name === 'REJ') {
+      const { reason } = answer.fields;
+      return { kind: 'refused', text: `the REQ was refused, reason ${reason}`, reason };
+    }
+    this.#reply = answer.fields as MessageFields<'REP'>;
+    this.#sendsRtu = this.#terms.rtu !== false;
+    if (this.#sendsRtu) this.#send('RTU', this.#ids());
+    return { kind: 'connected', connection: this };
+  }
+
+  #buildRequest(port: number): Uint8Array {
+    const { mtu, lid = 0xffff, order, startPsn, initiatorDepth = DEPTH, responderResources = DEPTH } = this.#terms;
+    const { local, remote } = this.#management.wire;
+    const wishes = order !== undefined || startPsn !== undefined;
+    return buildMad('REQ', this.#transactionId, {
+      localCommId: this.#commId,
+      serviceId: tcpServiceId(port),
+      localCaGuid: CA_GUID,
+      localQpn: this.#qpn,
+      responderResources,
+      initiatorDepth,
+      remoteResponseTimeout: RESPONSE_CODE,
+      localResponseTimeout: RESPONSE_CODE,
+      startingPsn: this.peerStartPsn,
+      retryCount: order?.retryCount ?? RETRIES,
+      pkey: PKEY,
+      pathMtu: pathMtuCode(mtu),
+      rnrRetryCount: order?.rnrRetryCount ?? RETRIES,
+      maxCmRetries: TRIES,
+      primaryLocalLid: lid,
+      primaryRemoteLid: lid,
+      primaryLocalGid: local.gid,
+      primaryRemoteGid: remote.gid,
+      primaryHopLimit: 64,
+      primaryLocalAckTimeout: order?.timeout ?? ACK_TIMEOUT_CODE,
+      privateData: encodeIpPrivateData(
+        { source: local, destination: remote, sourcePort: 49152 + (this.#qpn & 0x3fff) },
+        wishes
+          ? encodeWish({ ...(startPsn !== undefined && { startPsn }), ...(order !== undefined && { order }) })
+          : new Uint8Array(0),
+      ),
+    });
+  }
+
+  async repeatRequest(): Promise<MessageName | undefined> {
+    return (await this.#ask(this.#request, ['REP', 'REJ'], 1))?.name;
+  }
+
+  async disconnect(tries = TRIES): Promise<boolean> {
+    const mad = buildMad('DREQ', this.#transactionId, { ...this.#ids(), remoteQpn: this.qpn });
+    return (await this.#ask(mad, ['DREP'], tries)) !== undefined;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isEnded) await this.disconnect();
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#management.wire.ignore(this.#qpn);
+    this.#management.close(this.#commId);
+  }
+
+  #ids() {
+    return { localCommId: this.#commId, remoteCommId: this.#reply!.localCommId };
+  }
+
+  #send<N extends MessageName>(name: N, fields: Partial<MessageFields<N>>): void {
+    this.#management.send(buildMad(name, this.#transactionId, fields));
+  }
+
+  /** Sends `mad` until one of the answers comes; an MRA asks for patience. */
+  async #ask(mad: Uint8Array, answers: readonly MessageName[], tries = TRIES): Promise<CmMad | undefined> {
+    const { clock } = this.#management.wire;
+    for (let turn = 0; turn < tries; turn++) {
+      this.#management.send(mad);
+      let deadlineNs = clock.nowNs() + this.#terms.answerMs * NS_PER_MS;
+      for (;;) {
+        const answer = await this.#mads.next(deadlineNs);
+        if (answer === undefined) break;
+        if (answers.includes(answer.name)) return answer;
+        if (answer.name === 'MRA') deadlineNs = clock.nowNs() + LONGEST_MRA_NS;
+      }
+    }
+    return undefined;
+  }
+
+  #take(mad: CmMad): void {
+    if (mad.name === 'DREQ') {
+      this.#isEnded = true;
+      this.#management.answerDisconnect(mad);
+    } else if (mad.name === 'REP' && this.#sendsRtu) this.#send('RTU', this.#ids());
+    else this.#mads.push(mad);
+  }
+}

@@ -1,0 +1,56 @@
+/** The packets of a run, numbered as in its capture, and cut into the parts that the verdicts rest on. */
+
+import { LINKTYPE_RAW } from '../capture/pcapng-blocks.js';
+import type { PacketSink } from '../capture/pcapng-file.js';
+import { type CapturedDatagram, udpOf } from '../capture/udp-in-capture.js';
+import { fromHex, toHex } from '../core/bytes.js';
+
+/** A packet that the tester sent or received. */
+export interface EvidencePacket {
+  /** Its number in the capture of the run, from 1. */
+  readonly number: number;
+  /** Since the first packet of the run. */
+  readonly timeNs: number;
+  /** From the IP header to the ICRC, in hex. */
+  readonly hex: string;
+}
+
+/** Between a capturing port and a file, if there is one: keeps the packets of the case that runs. */
+export class Evidence implements PacketSink {
+  readonly #onward: PacketSink | undefined;
+  #packets: EvidencePacket[] = [];
+  #title: string | undefined;
+  #count = 0;
+  #firstNs = 0n;
+
+  /** `onward` gets every packet, too. */
+  constructor(onward?: PacketSink) {
+    this.#onward = onward;
+  }
+
+  /** A case begins. Its first packet carries its name as a comment in the capture. */
+  begin(title: string): void {
+    this.#title = title;
+    this.#packets = [];
+  }
+
+  /** The packets since {@link begin}. */
+  get packets(): readonly EvidencePacket[] {
+    return this.#packets;
+  }
+
+  writePacket(interfaceId: number, timestampNs: bigint, packet: Uint8Array, comment?: string): boolean {
+    if (this.#count++ === 0) this.#firstNs = timestampNs;
+    this.#packets.push({ number: this.#count, timeNs: Number(timestampNs - this.#firstNs), hex: toHex(packet) });
+    const remarks = [this.#title, comment].filter((remark) => remark !== undefined).join('; ');
+    this.#title = undefined;
+    return this.#onward?.writePacket(interfaceId, timestampNs, packet, remarks || undefined) ?? true;
+  }
+}
+
+/** The datagram of a packet; undefined where the hex is that of no UDP datagram. */
+export function datagramOf({ hex }: EvidencePacket): CapturedDatagram | undefined {
+  const bytes = fromHex(hex);
+  const captured = { timestampNs: 0n, interfaceId: 0, linkType: LINKTYPE_RAW, comment: undefined };
+  return udpOf({ ...captured, bytes, originalLength: bytes.length });
+}
