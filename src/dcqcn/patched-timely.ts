@@ -12,7 +12,7 @@ import { RTT_GRADIENT_TABLE, RttGradientControl } from './rtt-gradient.js';
 /** Defaults: CoNEXT'16 at 10 Gb/s, its smaller segments and steps down. */
 export const PATCHED_TIMELY_TABLE = {
   ...RTT_GRADIENT_TABLE,
-  segmentBytes: { default: 16_000, ...LIMITS.bytes },
+  segmentBytes: { default: 16_000, ...LIMITS.bytesOrZero },
   decrease: { default: 0.008, ...LIMITS.share },
   /** RTT_ref: where increase and decrease balance. */
   referenceRttNs: { default: 50_000, ...LIMITS.timeNs },

@@ -8,28 +8,49 @@
  */
 
 import type { ParametersOf, ParameterTable } from '../core/parameters.js';
+import { INT_NONE, type IntEcho } from '../packet/int-trailer.js';
 
 /** What one acknowledgement tells. The record is reused: a scheme copies what it wants to keep. */
 export interface Acknowledgement {
   /** Bytes that are newly acknowledged, in whole packets of the path MTU: the last packet of a message counts as a whole one. */
   bytes: number;
-  /** From sending the newest packet that it acknowledges until now; NaN where that packet was not measured (see `rttSampleBytes`). */
+  /**
+   * From sending the newest packet that it acknowledges until now; NaN where that packet was not measured (see `rttSampleBytes`). With `intKind` from
+   * the time stamp that the peer has echoed, so that packets that were sent twice count, too.
+   */
   rttNs: number;
   /** Congestion notifications that have arrived since the last acknowledgement. */
   marks: number;
+  /** Where {@link RateControl.intKind} asks for echoes: data packets that have arrived at the peer since the last acknowledgement. */
+  receivedPackets: number;
+  /** Of these, packets that switches have marked CE. */
+  markedPackets: number;
+  /**
+   * The newest echo since the last acknowledgement, if there is one: time between arrival and echo, records of switches or their digest. Reused
+   * like this record.
+   */
+  echo: Readonly<IntEcho> | undefined;
 }
 
 /** A rate control. Every method has a default, that of a scheme which never limits: a scheme overrides what it has. */
 export abstract class RateControl {
   /** Data packets leave as ECT(0): the scheme listens to ECN marks. Default false. */
   readonly usesEcn: boolean = false;
-  /** Bytes between packets whose round trip is measured; Infinity, the default, where the scheme does not want to know. 1: every packet. */
+  /**
+   * Bytes between packets whose round trip is measured; Infinity, the default, where the scheme does not want to know. 1: every packet; 0: one packet in a
+   * round trip, the first that leaves after the last measured one was acknowledged.
+   */
   readonly rttSampleBytes: number = Number.POSITIVE_INFINITY;
   /**
    * The scheme limits the bytes in flight by {@link windowBytes}. Every packet then asks for an acknowledgement, because these open the
    * window. Default false.
    */
   readonly usesWindow: boolean = false;
+  /**
+   * What data packets ask for: INT_NONE, the default; INT_DATA_TIMES, the echo of their time stamps and marks; INT_DATA_HOPS, that and records of
+   * switches; INT_DATA_DIGEST, that and the digest of PINT. Only a peer that echoes takes such packets (packet/int-trailer.ts).
+   */
+  readonly intKind: number = INT_NONE;
 
   /** The current rate; Infinity, the default: not limited. Never below the scheme's minimum, never above the line rate. */
   rateBps(_now: number): number {

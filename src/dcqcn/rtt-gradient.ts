@@ -1,9 +1,10 @@
 /**
  * What TIMELY and patched TIMELY share: the gradient of the round-trip time, and the two thresholds outside of which it is not asked.
  *
- * Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15, algorithm 1. One sample per segment, so they
- * govern what is acknowledged: SEND and WRITE. READ responses are not, and leave at the rate that the flow has.
+ * Source: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM'15, algorithm 1. Samples are of what is
+ * acknowledged: SEND and WRITE. READ responses are not, and leave at the rate that the flow has.
  *
+ * There is one sample in a round trip, or one in a segment of a fixed size. Slow flows then hear less often than fast ones, and lose what they have: docs/lab.md.
  * Samples that come closer than minRttNs count in proportion, so that the rate moves at most by one step in that time.
  * Invariant: minimumRateBps <= rate <= linkRateBps.
  */
@@ -20,8 +21,8 @@ export const RTT_GRADIENT_TABLE = {
   minimumRateBps: { default: 10e6, ...LIMITS.rateBps },
   /** Where a flow starts: C/(n+1) with n flows active on the host. 0: at the line rate. */
   initialRateBps: { default: 0, ...LIMITS.rateOrZeroBps },
-  /** Seg: bytes between round-trip samples. */
-  segmentBytes: { default: 64_000, ...LIMITS.bytes },
+  /** Seg: bytes between round-trip samples. 0: one sample in a round trip. */
+  segmentBytes: { default: 0, ...LIMITS.bytesOrZero },
   /** alpha: EWMA gain of the RTT difference. */
   gain: { default: 0.875, ...LIMITS.share },
   /** beta: decrease factor. */

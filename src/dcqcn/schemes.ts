@@ -1,16 +1,36 @@
 /** The rate controls: one registry, from which names, options and parameters everywhere follow. */
 
+import { RoceError } from '../core/errors.js';
 import { onceInThread } from '../core/once-in-thread.js';
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
+import { INT_NONE } from '../packet/int-trailer.js';
 import { fixed, none } from './constant-rate.js';
+import { dctcp } from './dctcp.js';
+import { hpcc } from './hpcc.js';
 import { patchedTimely } from './patched-timely.js';
 import { SINCE_LAST } from './phase.js';
+import { hpccPint } from './pint.js';
+import { powertcp } from './powertcp.js';
 import type { RateControl, RateControlDefinition, RegisteredRateControls } from './rate-control.js';
 import { dcqcn } from './reaction-point.js';
+import { swift } from './swift.js';
+import { thetaPowertcp } from './theta-powertcp.js';
 import { timely } from './timely.js';
 
-const BUILT_IN = [none, fixed, dcqcn, timely, patchedTimely] as const;
+const BUILT_IN = [
+  none,
+  fixed,
+  dcqcn,
+  timely,
+  patchedTimely,
+  dctcp,
+  swift,
+  hpcc,
+  hpccPint,
+  powertcp,
+  thetaPowertcp,
+] as const;
 
 /** As receiver: what every queue pair has, whether it limits its own sending or not. */
 const RECEIVER_TABLE = {
@@ -104,6 +124,24 @@ export function unpackRateControl(name: string, block: Float64Array): RateContro
 /** The control of one flow. Throws ERR_ROCE_CONFLICT for parameters that contradict each other. */
 export function createRateControl({ name, ...parameters }: RateControlSettings): RateControl {
   return rateControls.get(name).create(parameters);
+}
+
+/**
+ * Refuses a rate control that needs a peer which echoes in-band telemetry: a peer that does not say so would drop every data packet. Throws
+ * ERR_ROCE_CONFLICT.
+ */
+export function refuseEchoes(options: RateControlOptions): void {
+  if (!needsEcho(options)) return;
+  throw new RoceError(
+    'ERR_ROCE_CONFLICT',
+    `rate control ${options.name} needs a peer that echoes in-band telemetry, and this kind of connection cannot ask for it`,
+    'connect by the exchange of this package, or take a rate control by round trips or notifications: timely, swift, theta-powertcp, dcqcn',
+  );
+}
+
+/** True where data packets ask for echoes. Throws like {@link rateControlSettings}. */
+export function needsEcho(options: RateControlOptions): boolean {
+  return createRateControl(rateControlSettings(options)).intKind !== INT_NONE;
 }
 
 /** True where packets are spread in time, in bursts of `burstBytes`; false where they leave when they can. */

@@ -10,6 +10,7 @@ import { COMMAND_DEPTH, CommandRing } from '../ring/command-ring.js';
 import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
 import type { EngineLink } from '../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../ring/event-ring.js';
+import type { Protection } from '../ring/protection.js';
 import { Nic, type NicTuning } from './nic.js';
 import type { PortFacts } from './port-facts.js';
 
@@ -46,6 +47,11 @@ export abstract class Engine implements EngineLink {
   /** A driver whose port shares memory says so. */
   get sharesMemory(): boolean {
     return false;
+  }
+
+  /** A driver whose port protects packets has it. */
+  get protection(): Protection | undefined {
+    return undefined;
   }
 
   /** A driver whose packets leave through the system asks it. */

@@ -6,10 +6,11 @@
 import { NAK_PSN_SEQUENCE, SYNDROME_ACK, SYNDROME_RNR } from '../packet/aeth.js';
 import * as op from '../packet/opcode.js';
 import { psnAdd } from '../packet/psn.js';
-import { BTH_MIGREQ, SACK_BITMAP_BYTES_MAX, writeAeth, writeBth } from '../packet/roce.js';
+import { BTH_MIGREQ, ICRC_BYTES, SACK_BITMAP_BYTES_MAX, writeAeth, writeBth } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { ReceiverRecovery } from '../retransmit/recovery.js';
 import { COUNTER } from '../ring/counters.js';
+import type { EchoPoint } from './echo-point.js';
 import type { QpShared } from './shared.js';
 
 /** What is pending; a higher one replaces a lower one. */
@@ -22,12 +23,14 @@ const PENDING_FATAL_NAK = 4;
 /** The pending acknowledgement of a responder. */
 export class Acknowledger {
   readonly #qp: QpShared;
+  readonly #echoPoint: EchoPoint;
   #pending = PENDING_NOTHING;
   #fatalSyndrome = 0;
   #fatalPsn = 0;
 
-  constructor(qp: QpShared) {
+  constructor(qp: QpShared, echoPoint: EchoPoint) {
     this.#qp = qp;
+    this.#echoPoint = echoPoint;
   }
 
   /** An answer without data has to be sent. */
@@ -78,7 +81,7 @@ export class Acknowledger {
   }
 
   /** Sends what is pending. */
-  emit(batch: TxBatch, expectedPsn: number, msn: number, recovery: ReceiverRecovery): void {
+  emit(batch: TxBatch, expectedPsn: number, msn: number, recovery: ReceiverRecovery, now: number): void {
     const qp = this.#qp;
     const { counters } = qp.host;
     const pending = this.#pending;
@@ -102,14 +105,23 @@ export class Acknowledger {
       counters[COUNTER.resp_nak_fatal]++;
     }
     const b = batch.slab;
-    let o = batch.payloadOffset(batch.count);
-    o = writeBth(b, o, bitmapBytes > 0 ? op.VENDOR_SACK : op.RC_ACK, BTH_MIGREQ, qp.attributes.destQpn, false, psn);
+    const start = batch.payloadOffset(batch.count);
+    let o = writeBth(
+      b,
+      start,
+      bitmapBytes > 0 ? op.VENDOR_SACK : op.RC_ACK,
+      BTH_MIGREQ,
+      qp.attributes.destQpn,
+      false,
+      psn,
+    );
     o = writeAeth(b, o, syndrome, msn);
     if (bitmapBytes > 0) {
       recovery.writeBitmap(expectedPsn, b, o, bitmapBytes);
       o += bitmapBytes;
     }
     counters[COUNTER.tx_ack_packets]++;
+    o = this.#echoPoint.append(b, start, o + ICRC_BYTES, now) - ICRC_BYTES;
     qp.path.seal(batch, o, qp.host.nextIpId());
   }
 }

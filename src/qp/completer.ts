@@ -71,6 +71,9 @@ export class Completer {
       this.#unsent();
       return;
     }
+    if (packet.trailerBytes > 0) {
+      this.#qp.congestion.onEcho(bytes, packet.trailerOffset + packet.trailerBytes, now);
+    }
     switch (packet.info.kind) {
       case OP_ACK:
         this.#receiveAck(packet, bytes, now);

@@ -8,6 +8,7 @@ import { NotificationLimit } from '../dcqcn/notification-limit.js';
 import type { RateControl } from '../dcqcn/rate-control.js';
 import { unpackRateControl } from '../dcqcn/schemes.js';
 import type { IcrcFlow } from '../packet/icrc.js';
+import { INT_NONE } from '../packet/int-trailer.js';
 import { CNP } from '../packet/opcode.js';
 import { PATH_MTUS } from '../packet/path-mtu.js';
 import { type RocePacket, writeCnp } from '../packet/roce.js';
@@ -60,6 +61,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   congestion: CongestionControl;
   cnpsPending = 0;
   dataEcn = 0;
+  dataIntKind: number = INT_NONE;
   protected readonly sendQueue: SendQueue;
   #connection: Connection | undefined;
   #peerPort = ANY_PEER_PORT;
@@ -181,7 +183,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
       this.#receiveCnp(now);
       return;
     }
-    if (datagram.ecn === ECN_CE) this.#onMarked(now);
+    // A packet with a trailer is answered by an echo, which tells of each mark.
+    if (datagram.ecn === ECN_CE && packet.trailerBytes === 0) this.#onMarked(now);
     this.receivePacket(packet, datagram, now);
   }
 
@@ -274,7 +277,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     if ((mask & QP_ATTR_RATE_CONTROL) !== 0) this.#startRateControl();
     this.dataEcn = this.#dataCodepoint();
     if (to === QPS_RTS && from === QPS_RTR) this.startSending();
-    if (to === QPS_ERR) this.#stop(false);
+    // In ERR already: the NAK that an error owes still leaves.
+    if (to === QPS_ERR) this.#stop(from === QPS_ERR);
     else this.attributes.state = to;
     if (from !== QPS_SQD || to !== QPS_SQD) this.#tellsDrained = to === QPS_SQD && asksForDrained(values, mask);
     if (to === QPS_SQD && from === QPS_RTS) this.drain();

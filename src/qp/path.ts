@@ -5,6 +5,7 @@
 import type { IpAddress } from '../packet/address.js';
 import { linkOverheadBytes } from '../packet/frame.js';
 import { IcrcFlow, sealIcrc } from '../packet/icrc.js';
+import { BTH_TRAILER, trailerBytesOf } from '../packet/int-trailer.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { PeerBudget } from './peer-budget.js';
@@ -101,7 +102,7 @@ export class Path {
   }
 
   /**
-   * Closes the packet that ends at `end` in the batch's next slot: addresses, identification, ICRC. `ipId` is the identification where
+   * Closes the packet in the batch's next slot that ends, with its trailer but without the ICRC, at `end`: addresses, identification, ICRC. `ipId` is the identification where
    * the batch is not sent in trains. ECN and DSCP are those of the address vector unless given; they decide on trains, too.
    */
   seal(batch: TxBatch, end: number, ipId: number, ecn = this.ecn, dscp = this.dscp): void {
@@ -117,6 +118,8 @@ export class Path {
     batch.destinations[slot] = this.remote;
     const id = batch.trainMax > 1 ? batch.trainIndex(slot) : ipId;
     batch.ipIds[slot] = id;
-    sealIcrc(this.#txFlow, batch.slab, start, length, id, batch.checkView(slot));
+    const { slab } = batch;
+    const trailerBytes = (slab[start + 4] & BTH_TRAILER) === 0 ? 0 : trailerBytesOf(slab, start, length);
+    sealIcrc(this.#txFlow, slab, start, length, id, batch.checkView(slot, trailerBytes));
   }
 }

@@ -3,10 +3,11 @@
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
+import { BTH_TRAILER } from '../packet/int-trailer.js';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/opcode.js';
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
-import type { RxDatagram, TxBatch } from '../port/datagram.js';
+import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import { usesSack } from '../retransmit/schemes.js';
 import { QP_ATTR_MAX_DEST_RD_ATOMIC, QP_ATTR_TOTAL_TIMEOUT } from '../ring/commands.js';
 import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD } from '../ring/enums.js';
@@ -76,6 +77,7 @@ export class RcQueuePair extends ConnectedQueuePair {
   protected obey(rate: RateControl): void {
     this.#sendSide.retransmitter.measureRtt(rate.rttSampleBytes);
     this.#requester.obey(rate);
+    this.dataIntKind = rate.intKind;
   }
 
   doorbell(): void {
@@ -108,7 +110,11 @@ export class RcQueuePair extends ConnectedQueuePair {
     const { expectedPsn } = this.#responder;
     this.establishCommunication();
     this.probe.packetReceived(packet, length, psnDiff(packet.psn, expectedPsn));
-    this.#responder.receive(packet, bytes, offset, length);
+    if (packet.trailerBytes > 0) {
+      this.#responder.echoPoint.onData(packet, bytes, datagram.ecn === ECN_CE, now);
+      bytes[offset + 4] &= ~BTH_TRAILER; // What is kept of the packet has no trailer.
+    }
+    this.#responder.receive(packet, bytes, offset, length - packet.trailerBytes);
     if (this.#responder.expectedPsn !== expectedPsn) this.peerPort.learn(datagram.sourcePort);
   }
 

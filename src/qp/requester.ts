@@ -7,6 +7,7 @@
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
+import { INT_NONE } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
 import { ATOMIC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
@@ -280,11 +281,12 @@ export class Requester {
       used + 1 >= window ||
       this.#packetsSinceAckReq >= Math.min(window / ACKS_PER_WINDOW, ACK_EVERY_PACKETS_MAX) ||
       this.#windowed !== undefined ||
+      this.#qp.dataIntKind !== INT_NONE ||
       rtt.isDue(bytes) ||
       (!isNew && !recovery.goesBack);
     if (ackReq) this.#packetsSinceAckReq = 0;
     if (isNew) rtt.onSent(psn, bytes, ackReq, now);
-    this.#segmenter.write(batch, place, isLast, ackReq, psn);
+    this.#segmenter.write(batch, place, isLast, ackReq, psn, now);
     return ackReq;
   }
 

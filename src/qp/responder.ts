@@ -21,6 +21,7 @@ import { createReceiver, recoverySettings, STANDARD_RECOVERY, unpackRecovery } f
 import { COUNTER } from '../ring/counters.js';
 import { EVENT_QP_REORDER_CONFLICT, QPS_ERR, STATUS_REM_INV_REQ_ERR } from '../ring/enums.js';
 import { Acknowledger } from './acknowledger.js';
+import { EchoPoint } from './echo-point.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
 import type { QpShared } from './shared.js';
@@ -36,6 +37,8 @@ export class Responder {
   readonly #reassembler: Reassembler;
   readonly #reads: ReadResponder;
   readonly #acknowledger: Acknowledger;
+  /** In-band telemetry that acknowledgements take back. */
+  readonly echoPoint = new EchoPoint();
   /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
   #nakSent = false;
   readonly #kept = new RocePacket();
@@ -44,7 +47,7 @@ export class Responder {
     this.#qp = qp;
     this.#reassembler = new Reassembler(qp);
     this.#reads = new ReadResponder(qp, this.#recovery);
-    this.#acknowledger = new Acknowledger(qp);
+    this.#acknowledger = new Acknowledger(qp, this.echoPoint);
   }
 
   /** INIT to RTR: from here on requests are executed. */
@@ -64,6 +67,7 @@ export class Responder {
   #reset(windowPackets: number): void {
     this.msn = 0;
     this.#recovery.reset(windowPackets);
+    this.echoPoint.reset();
     this.silence();
     this.#nakSent = false;
     this.#reassembler.endMessage();
@@ -248,7 +252,7 @@ export class Responder {
     if (outcome === EMIT_LOST_MEMORY) this.#fail(NAK_REMOTE_ACCESS, this.#reads.lostPsn, STATUS_REM_INV_REQ_ERR);
     else if (this.#reads.isPending) return false;
     if (!this.#acknowledger.isPending) return false;
-    this.#acknowledger.emit(batch, this.expectedPsn, this.msn, this.#recovery);
+    this.#acknowledger.emit(batch, this.expectedPsn, this.msn, this.#recovery, now);
     return true;
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Measures round trips for rate controls that want to know them: from sending a packet that asks for an acknowledgement until it is
- * acknowledged. At least `sampleBytes` of data lie between two such packets, and none of them was sent twice (Karn's rule).
+ * acknowledged. At least `sampleBytes` of data lie between two such packets, and none of them was sent twice (Karn's rule). With 0 one packet is
+ * measured in a round trip: the next one is the first that leaves after the last one was acknowledged.
  */
 
 import { psnDiff } from '../packet/psn.js';
@@ -17,9 +18,10 @@ export interface RttProbe {
   cancel(): void;
 }
 
-/** Infinity: nothing is to be measured. */
+/** Infinity: nothing is to be measured; 0: one packet at a time. */
 export function createRttProbe(sampleBytes: number): RttProbe {
-  return sampleBytes === Number.POSITIVE_INFINITY ? NO_RTT_PROBE : new SegmentRttProbe(sampleBytes);
+  if (sampleBytes === Number.POSITIVE_INFINITY) return NO_RTT_PROBE;
+  return sampleBytes === 0 ? new PacketRttProbe(1, 1) : new PacketRttProbe(sampleBytes, PENDING_MAX);
 }
 
 /** Where nobody wants to know. */
@@ -33,28 +35,30 @@ export const NO_RTT_PROBE: RttProbe = {
 /** Packets whose acknowledgement is awaited; more are not measured. A power of two. */
 const PENDING_MAX = 256;
 
-class SegmentRttProbe implements RttProbe {
+class PacketRttProbe implements RttProbe {
   readonly #sampleBytes: number;
+  readonly #pendingMax: number;
   #bytesLeft: number;
   readonly #psns = new Uint32Array(PENDING_MAX);
   readonly #sentNs = new Float64Array(PENDING_MAX);
   #head = 0;
   #count = 0;
 
-  constructor(sampleBytes: number) {
+  constructor(sampleBytes: number, pendingMax: number) {
     this.#sampleBytes = sampleBytes;
+    this.#pendingMax = pendingMax;
     this.#bytesLeft = sampleBytes;
   }
 
   isDue(bytes: number): boolean {
-    return bytes >= this.#bytesLeft;
+    return bytes >= this.#bytesLeft && this.#count < this.#pendingMax;
   }
 
   onSent(psn: number, bytes: number, asksForAnswer: boolean, now: number): void {
     this.#bytesLeft -= bytes;
     if (!asksForAnswer || this.#bytesLeft > 0) return;
     this.#bytesLeft = this.#sampleBytes;
-    if (this.#count === PENDING_MAX) return;
+    if (this.#count === this.#pendingMax) return;
     const i = (this.#head + this.#count++) % PENDING_MAX;
     this.#psns[i] = psn;
     this.#sentNs[i] = now;

@@ -4,8 +4,18 @@
  */
 
 import { SgeCursor } from '../memory/sge-cursor.js';
+import { INT_NONE, writeDataTrailer } from '../packet/int-trailer.js';
 import * as op from '../packet/opcode.js';
-import { BTH_MIGREQ, BTH_PAD_SHIFT, BTH_SOLICITED, writeBth, writeIeth, writeImm, writeReth } from '../packet/roce.js';
+import {
+  BTH_MIGREQ,
+  BTH_PAD_SHIFT,
+  BTH_SOLICITED,
+  ICRC_BYTES,
+  writeBth,
+  writeIeth,
+  writeImm,
+  writeReth,
+} from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import { COUNTER } from '../ring/counters.js';
 import {
@@ -114,7 +124,7 @@ export class Segmenter {
   }
 
   /** Writes packet `place` of the message into the batch's next slot and seals it. */
-  write(batch: TxBatch, place: number, isLast: boolean, ackReq: boolean, psn: number): void {
+  write(batch: TxBatch, place: number, isLast: boolean, ackReq: boolean, psn: number, now: number): void {
     const { wqe } = this;
     const qp = this.#qp;
     const isFirst = place === 0;
@@ -126,7 +136,8 @@ export class Segmenter {
     const places = this.#opcodes[wqe.opcode]!;
     const opcode = isFirst ? places[isLast ? 3 : 0] : places[isLast ? 2 : 1];
     const b = batch.slab;
-    let o = writeBth(b, batch.payloadOffset(batch.count), opcode, flags, qp.attributes.destQpn, ackReq, psn);
+    const start = batch.payloadOffset(batch.count);
+    let o = writeBth(b, start, opcode, flags, qp.attributes.destQpn, ackReq, psn);
     if (isFirst && (isPlainWrite || wqe.opcode === WR_RDMA_WRITE_WITH_IMM)) {
       o = writeReth(b, o, wqe.remoteHigh, wqe.remoteLow, wqe.rkey, wqe.messageBytes);
     }
@@ -138,6 +149,8 @@ export class Segmenter {
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     if (bytes > 0) qp.host.counters[TX_DATA_PACKETS]++;
+    const { dataIntKind } = qp;
+    if (dataIntKind !== INT_NONE) o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now) - ICRC_BYTES;
     qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
   }
 }

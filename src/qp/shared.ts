@@ -27,6 +27,8 @@ export interface QpShared extends Omit<QueuePairOptions, 'sendQueue'> {
   readonly congestion: CongestionControl;
   /** ECN codepoint of data packets. */
   readonly dataEcn: number;
+  /** In-band telemetry that data packets ask for: the kind of their trailer, or INT_NONE. */
+  readonly dataIntKind: number;
   /** The last packet of the batch is one of data: it is paid for. */
   dataSent(batch: TxBatch, now: number): void;
   /** Puts the QP on the NIC's list of those with something to send. */

@@ -41,8 +41,9 @@ const RUNNING_OPTIONAL = UC_RUNNING_OPTIONAL | QP_ATTR_MIN_RNR_TIMER | QP_ATTR_T
 
 /** Reliable connection. */
 export const RC_TRANSITIONS: TransitionTable = new Map([
-  [transitionKey(QPS_RESET, QPS_INIT), { required: INIT_ATTRIBUTES, optional: 0 }],
-  [transitionKey(QPS_INIT, QPS_INIT), { required: 0, optional: INIT_ATTRIBUTES }],
+  // The scheme is ours to say before a connection manager takes the queue pair to RTR.
+  [transitionKey(QPS_RESET, QPS_INIT), { required: INIT_ATTRIBUTES, optional: QP_ATTR_RECOVERY }],
+  [transitionKey(QPS_INIT, QPS_INIT), { required: 0, optional: INIT_ATTRIBUTES | QP_ATTR_RECOVERY }],
   [
     transitionKey(QPS_INIT, QPS_RTR),
     {

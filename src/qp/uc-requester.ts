@@ -131,7 +131,7 @@ export class UcRequester {
     const index = this.#sq.consumer;
     const place = this.#nextPacket;
     const isLast = place === this.#segmenter.packetCount - 1;
-    this.#segmenter.write(batch, place, isLast, false, this.psn);
+    this.#segmenter.write(batch, place, isLast, false, this.psn, now);
     this.psn = psnAdd(this.psn, 1);
     qp.dataSent(batch, now);
     qp.probe.sent(index, place === 0, isLast);

@@ -5,10 +5,11 @@ import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
+import { irn } from './irn.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
 import { selectiveRepeat } from './selective-repeat.js';
 
-const BUILT_IN = [goBackN, goBack0, selectiveRepeat] as const;
+const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn] as const;
 
 type BuiltInTables = { [D in (typeof BUILT_IN)[number] as D['name']]: D['parameters'] };
 type Tables = BuiltInTables & RegisteredRecoveries;

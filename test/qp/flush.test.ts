@@ -47,6 +47,21 @@ describe('an error', () => {
     },
   );
 
+  it('owes the peer a NAK, which leaves although the owner moves the queue pair to ERR at once', async () => {
+    const nic = await LoneNic.create();
+    nic.request('RDMA_WRITE_MIDDLE', 0, {}, pattern(MTU));
+    // Nothing has been sent yet.
+    await nic.qp.modify({ state: 'ERR' });
+    expect(nic.take()).toMatchObject([nak(0x61, 0)]);
+  });
+
+  it('of a queue pair that its owner ends owes nothing', async () => {
+    const nic = await LoneNic.create();
+    nic.request('RDMA_WRITE_ONLY', 0, { ackReq: true }, pattern(8));
+    await nic.qp.modify({ state: 'ERR' });
+    expect(nic.take()).toEqual([]);
+  });
+
   it('bug 24: by a bad buffer at any index does too', async () => {
     for (let index = 0; index < COUNT; index++) {
       const nic = await LoneNic.create();

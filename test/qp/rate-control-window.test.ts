@@ -8,6 +8,7 @@ import { LoneNic, MTU } from '../support/lone-nic.js';
 /** What the control of the last queue pair was told. */
 let told: Acknowledgement[] = [];
 let windowBytes = 0;
+const NO_ECHO = { receivedPackets: 0, markedPackets: 0, echo: undefined };
 
 class TestWindow extends RateControl {
   override readonly usesWindow = true;
@@ -75,8 +76,8 @@ describe('a queue pair under a rate control with a window', () => {
     nic.ack(2);
     nic.ack(3);
     expect(told).toEqual([
-      { bytes: 3 * MTU, rttNs: expect.any(Number), marks: 1 },
-      { bytes: MTU, rttNs: expect.any(Number), marks: 0 },
+      { bytes: 3 * MTU, rttNs: expect.any(Number), marks: 1, ...NO_ECHO },
+      { bytes: MTU, rttNs: expect.any(Number), marks: 0, ...NO_ECHO },
     ]);
     expect(told[0].rttNs).toBeGreaterThan(40_000);
   });
@@ -87,7 +88,7 @@ describe('a queue pair under a rate control with a window', () => {
     nic.ack(0, 0x60); // NAK: everything again.
     nic.advance(1000);
     nic.ack(1);
-    expect(told).toEqual([{ bytes: 2 * MTU, rttNs: Number.NaN, marks: 0 }]);
+    expect(told).toEqual([{ bytes: 2 * MTU, rttNs: Number.NaN, marks: 0, ...NO_ECHO }]);
   });
 
   it('says its window', async () => {

@@ -45,6 +45,18 @@ describe('a probe', () => {
     expect(probe.onProgress(300, 1000)).toBe(1000 - 255);
   });
 
+  it('with 0 has one packet at a time: the first that leaves after the last one was acknowledged', () => {
+    const probe = createRttProbe(0);
+    expect(probe.isDue(1)).toBe(true);
+    probe.onSent(1, 100, true, 1000);
+    expect(probe.isDue(1e9)).toBe(false);
+    probe.onSent(2, 100, true, 2000);
+    expect(probe.onProgress(3, 5000)).toBe(4000);
+    expect(probe.isDue(1)).toBe(true);
+    probe.onSent(3, 100, true, 6000);
+    expect(probe.onProgress(4, 9000)).toBe(3000);
+  });
+
   it('that nobody wants measures nothing', () => {
     const probe = createRttProbe(Number.POSITIVE_INFINITY);
     probe.onSent(1, 1e9, true, 0);

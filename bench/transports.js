@@ -1,0 +1,188 @@
+// @ts-check
+/**
+ * Compares recovery schemes by loss and reordering, and rate controls by incast, in the simulator: the same numbers on every machine. Prints the tables, or
+ * with --write puts them into docs/transports.md. With --check it only says whether the page has what it would write.
+ *
+ *   npm run build && node bench/transports.js [--write | --check]
+ */
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import process from 'node:process';
+import { runScenario } from '../dist/sim/scenario/run.js';
+import { parseScenario } from '../dist/sim/scenario/schema.js';
+
+const PAGE = new URL('../docs/transports.md', import.meta.url);
+const BEGIN = '<!-- begin of the tables by bench/transports.js -->\n';
+const END = '<!-- end of the tables -->\n';
+
+/** @param {object} scenario */
+const run = (scenario) => runScenario(parseScenario(scenario), { realNowNs: () => 0 });
+
+/** @param {readonly (readonly (string | number)[])[]} rows */
+const table = ([head, ...rows]) =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+
+// ---- recovery schemes
+
+/** @type {readonly (readonly [string, string | object])[]} */
+const RECOVERIES = [
+  ['go-back-0', 'go-back-0'],
+  ['go-back-n', 'go-back-n'],
+  ['selective-repeat', 'selective-repeat'],
+  ['irn', { name: 'irn', lowTimeoutNs: '100us', highTimeoutNs: '320us' }],
+];
+/** @type {readonly (readonly [string, string | undefined])[]} */
+const MISHAPS = [
+  ['nothing', undefined],
+  ['0.01 % lost', 'random=0.0001'],
+  ['0.1 % lost', 'random=0.001'],
+  ['1 % lost', 'random=0.01'],
+  ['5 % lost', 'random=0.05'],
+  ['0.1 % late by 8', 'reorder=0.001,8'],
+  ['1 % late by 8', 'reorder=0.01,8'],
+];
+
+/**
+ * @param {string | object} recovery
+ * @param {string | undefined} faults
+ */
+async function useful(recovery, faults) {
+  const { summary, flows } = await run({
+    name: 'recovery',
+    duration: '10ms',
+    topology: { kind: 'pair', rate: '40Gbps', delay: '2us' },
+    nic: { recovery, inflight: 220, timeout: 8 },
+    ...(faults !== undefined && { faults: `h0>h1:${faults}` }),
+    flows: [{ kind: 'flows', from: 'h0', to: 'h1', message: '1MiB', outstanding: 4 }],
+  });
+  if (flows[0].failure !== null) return 'gives up';
+  return `${(100 * summary.efficiency).toFixed(1)} % (${summary.retransmittedPackets})`;
+}
+
+async function recoveryTable() {
+  const rows = [];
+  for (const [name, recovery] of RECOVERIES) {
+    const cells = [];
+    for (const [, faults] of MISHAPS) cells.push(await useful(recovery, faults));
+    rows.push([`\`${name}\``, ...cells]);
+  }
+  return table([['recovery', ...MISHAPS.map(([name]) => name)], ...rows]);
+}
+
+async function incastTable() {
+  const rows = [];
+  for (const [name, recovery] of RECOVERIES) {
+    const { summary } = await run({
+      name: 'shallow-incast',
+      duration: '60ms',
+      topology: { kind: 'star', hosts: 9, rate: '40Gbps', delay: '2us' },
+      nic: { recovery, inflight: 220, timeout: 8 },
+      switch: { queuePackets: 217 },
+      flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8', bytes: '4MiB' }],
+    });
+    const { count, p99Ns } = summary.completions;
+    const { droppedPackets, retransmittedPackets } = summary;
+    rows.push([
+      `\`${name}\``,
+      `${count} of 8`,
+      count === 8 ? microseconds(p99Ns) : '-',
+      droppedPackets,
+      retransmittedPackets,
+    ]);
+  }
+  return table([['recovery', 'flows that ended', 'FCT, p99', 'packets dropped', 'packets sent again'], ...rows]);
+}
+
+// ---- rate controls
+
+const LINK = { linkRateBps: '100Gbps' };
+/** The floor of the others. With the default, 10 Mb/s, a segment of TIMELY takes 51 ms, and nothing is measured in between. */
+const TIMELY = { ...LINK, minimumRateBps: '100Mbps', segmentBytes: '16KB', additiveIncreaseBps: '100Mbps' };
+const STEP = { kind: 'red', kminBytes: 65_000, kmaxBytes: 65_000, pmax: 1 };
+const RAMP = { kind: 'red', kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 };
+/** @type {readonly (readonly [string, object, object?])[]} */
+const CONTROLS = [
+  ['none', { name: 'none' }],
+  ['dcqcn', { name: 'dcqcn', ...LINK, additiveIncreaseBps: '100Mbps' }, RAMP],
+  ['timely', { name: 'timely', ...TIMELY }],
+  ['patched-timely', { name: 'patched-timely', ...TIMELY }],
+  ['dctcp', { name: 'dctcp' }, STEP],
+  ['swift', { name: 'swift' }],
+  ['hpcc', { name: 'hpcc' }],
+  ['hpcc-pint', { name: 'hpcc-pint' }],
+  ['powertcp', { name: 'powertcp' }],
+  ['theta-powertcp', { name: 'theta-powertcp' }],
+];
+
+/**
+ * @param {object} cc
+ * @param {object | undefined} ecn
+ */
+const network = (cc, ecn) => ({
+  topology: { kind: 'star', hosts: 17, rate: '100Gbps', delay: '1us' },
+  nic: { cc, timeout: 14 },
+  switch: { queuePackets: 65_536, bufferPackets: 131_072, ...(ecn !== undefined && { ecn }) },
+});
+
+/** @param {number} bytes */
+const kilobytes = (bytes) => `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} KB`;
+/** @param {number | null} ns */
+const microseconds = (ns) => (ns === null ? '-' : `${(ns / 1000).toFixed(0)} us`);
+
+async function controlTable() {
+  const head = ['control', 'efficiency', 'Jain', 'queue, mean', 'queue, p99', 'FCT, p50', 'FCT, p99'];
+  const rows = [];
+  for (const [name, cc, ecn] of CONTROLS) {
+    const endless = await run({
+      name: 'incast',
+      ...network(cc, ecn),
+      duration: '10ms',
+      warmup: '5ms',
+      flows: [{ kind: 'flows', from: 'h0..h15', to: 'h16' }],
+    });
+    const short = await run({
+      name: 'short-flows',
+      ...network(cc, ecn),
+      duration: '20ms',
+      flows: [
+        { kind: 'flows', from: 'h0..h3', to: 'h16' },
+        { kind: 'flows', from: 'h4..h15', to: 'h16', bytes: '16KiB', each: 4, start: '1ms', stagger: '50us' },
+      ],
+    });
+    const { efficiency, jain, queueMeanBytes, queueP99Bytes } = endless.summary;
+    const { p50Ns, p99Ns, unfinished } = short.summary.completions;
+    rows.push([
+      `\`${name}\``,
+      efficiency.toFixed(3),
+      jain.toFixed(3),
+      kilobytes(queueMeanBytes),
+      kilobytes(queueP99Bytes),
+      microseconds(p50Ns),
+      microseconds(p99Ns) + (unfinished > 0 ? `, ${unfinished} unfinished` : ''),
+    ]);
+  }
+  return table([head, ...rows]);
+}
+
+const tables = [
+  '**Recovery schemes**: efficiency, and packets sent again in 10 ms. One flow of WRITEs of 1 MiB at 40 Gb/s, 2 us a cable, 220 packets in flight; `irn` with the timeouts of its paper and 110 packets.',
+  await recoveryTable(),
+  '**Incast without pauses**: 8 flows of 4 MiB into one port of 40 Gb/s with 217 packets of buffer, a run of 60 ms.',
+  await incastTable(),
+  '**Rate controls** at 100 Gb/s, 1 us a cable, without pauses and with a buffer that nothing fills. The first four columns: 16 flows without end into one port, from 5 to 10 ms. FCT: 48 flows of 16 KiB, one each 50 us, into the port of four endless ones.',
+  await controlTable(),
+].join('\n\n');
+
+const [mode] = process.argv.slice(2);
+if (mode === undefined) console.log(tables);
+else {
+  const text = readFileSync(PAGE, 'utf8');
+  const wanted = `${text.slice(0, text.indexOf(BEGIN) + BEGIN.length)}\n${tables}\n\n${text.slice(text.indexOf(END))}`;
+  if (mode === '--write') writeFileSync(PAGE, wanted);
+  else if (text !== wanted) {
+    console.error(
+      'docs/transports.md is not what the simulator says: npm run build && node bench/transports.js --write',
+    );
+    process.exitCode = 1;
+  }
+}

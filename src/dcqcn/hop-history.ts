@@ -1,0 +1,56 @@
+/**
+ * The records of switches that the last echo brought (packet/int-trailer.ts), beside those of this one: what each hop has sent meanwhile. A path with
+ * another number of hops begins anew.
+ */
+
+import { type HopRecord, INT_HOPS_MAX, type IntEcho, newHopRecord } from '../packet/int-trailer.js';
+
+const WRAP = 0x1_0000_0000;
+
+/** What happened at one hop between two echoes. */
+export interface HopInterval {
+  /** Time between the two records, ns, above 0. */
+  elapsedNs: number;
+  /** What the port sent meanwhile, bits/s. */
+  sentBps: number;
+  /** Bytes in the queue at its beginning. */
+  queueBeforeBytes: number;
+  /** Bytes in the queue at its end. */
+  queueBytes: number;
+  /** Line rate, bits/s. */
+  rateBps: number;
+}
+
+/** The records of the last echo. */
+export class HopHistory {
+  readonly #last: readonly HopRecord[] = Array.from({ length: INT_HOPS_MAX }, newHopRecord);
+  #count = 0;
+  readonly #interval: HopInterval = { elapsedNs: 0, sentBps: 0, queueBeforeBytes: 0, queueBytes: 0, rateBps: 0 };
+
+  /** Hops that this echo can be compared at: 0 for the first one, or another path. */
+  comparable(echo: Readonly<IntEcho>): number {
+    return echo.hopCount === this.#count ? this.#count : 0;
+  }
+
+  /** What happened at a hop since the last echo; undefined when its clock has not moved. Reused by the next call. */
+  since(echo: Readonly<IntEcho>, hop: number): Readonly<HopInterval> | undefined {
+    const last = this.#last[hop];
+    const { timeNs, sentBytes, queueBytes, rateBps } = echo.hops[hop];
+    const elapsedNs = (timeNs - last.timeNs + WRAP) % WRAP;
+    // An echo of a packet that was overtaken: its records are older.
+    if (elapsedNs === 0 || elapsedNs > WRAP / 2 || rateBps === 0) return undefined;
+    const interval = this.#interval;
+    interval.elapsedNs = elapsedNs;
+    interval.sentBps = (((sentBytes - last.sentBytes + WRAP) % WRAP) * 8e9) / elapsedNs;
+    interval.queueBeforeBytes = last.queueBytes;
+    interval.queueBytes = queueBytes;
+    interval.rateBps = rateBps;
+    return interval;
+  }
+
+  /** This echo is the last one from now on. */
+  keep(echo: Readonly<IntEcho>): void {
+    this.#count = echo.hopCount;
+    for (let i = 0; i < echo.hopCount; i++) Object.assign(this.#last[i], echo.hops[i]);
+  }
+}

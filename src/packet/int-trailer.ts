@@ -1,0 +1,244 @@
+/**
+ * In-band network telemetry (INT) and its echo: a trailer behind the ICRC of a packet between two of our own endpoints. The sender of data leaves
+ * room, switches on the way write what they know of their queues (INT of HPCC, Li et al., SIGCOMM 2019, §4.1; the digest of PINT, Ben Basat et al.,
+ * SIGCOMM 2020), and the receiver sends it back behind its next acknowledgement. It is compatible with no vendor's telemetry.
+ *
+ *     BTH (byte 4: bit 0x20 set) ... payload, pad, ICRC | hop records, 5 x 12 | counts, 12 | tail, 8
+ *
+ *     hop record   time the packet left, u32 ns | bytes sent by the port before it, u32 | queue it left behind, u16 x 256 bytes | line rate, u16
+ *     counts       u32 ns between arrival and echo | data packets received, u32 | of them marked CE, u32
+ *     tail         time stamp of the sender, u32 ns | kind, 4 bits; hops, 4 bits | digest of PINT | 0x5254
+ *
+ * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, counts in echoes. All numbers are big-endian; times and counts wrap.
+ *
+ * The ICRC covers a packet as if it had no trailer: without the trailer and the bit, which the ICRC leaves out (annex A17.3.3), it is the packet of
+ * the standard. So switches write to the trailer without touching the ICRC. What is damaged in it costs one wrong sample of a rate control.
+ */
+
+import { readU16, readU32, writeU16, writeU32 } from '../core/bytes.js';
+
+/** BTH byte 4: a trailer follows the ICRC. A reserved bit; peers that do not know it need a packet without trailer. */
+export const BTH_TRAILER = 0x20;
+
+/** No trailer. */
+export const INT_NONE = 0;
+/** Data that asks for an echo of its time stamp and of marks. */
+export const INT_DATA_TIMES = 1;
+/** Data that also has room for the records of {@link INT_HOPS_MAX} hops. */
+export const INT_DATA_HOPS = 2;
+/** Data that also asks for the digest of PINT. */
+export const INT_DATA_DIGEST = 3;
+/** An echo has the kind of the data and this bit. */
+export const INT_ECHO = 8;
+
+/** Hops that a packet has room for; further ones leave no record. HPCC has as many. */
+export const INT_HOPS_MAX = 5;
+/** Bytes of a hop record. */
+export const INT_HOP_BYTES = 12;
+const COUNTS_BYTES = 12;
+const TAIL_BYTES = 8;
+const MAGIC = 0x5254;
+/** Unit of the queue length in a hop record. */
+const QUEUE_UNIT_BYTES = 256;
+
+/** Bytes of a trailer of this kind, 0 where there is no such kind. */
+export function intTrailerBytes(kind: number): number {
+  switch (kind) {
+    case INT_DATA_TIMES:
+    case INT_DATA_DIGEST:
+      return TAIL_BYTES;
+    case INT_DATA_HOPS:
+      return INT_HOPS_MAX * INT_HOP_BYTES + TAIL_BYTES;
+    case INT_ECHO | INT_DATA_TIMES:
+    case INT_ECHO | INT_DATA_DIGEST:
+      return COUNTS_BYTES + TAIL_BYTES;
+    case INT_ECHO | INT_DATA_HOPS:
+      return INT_HOPS_MAX * INT_HOP_BYTES + COUNTS_BYTES + TAIL_BYTES;
+    default:
+      return 0;
+  }
+}
+
+/** The kind of the trailer at the end of the UDP payload `bytes[offset, offset + length)`; {@link INT_NONE} without one. */
+export function readIntKind(bytes: Uint8Array, offset: number, length: number): number {
+  if (length < 20 || (bytes[offset + 4] & BTH_TRAILER) === 0) return INT_NONE;
+  const end = offset + length;
+  return readU16(bytes, end - 2) === MAGIC ? bytes[end - 4] >> 4 : INT_NONE;
+}
+
+/** Bytes of the packet's trailer: 0 without one, or where it is longer than the packet. */
+export function trailerBytesOf(bytes: Uint8Array, offset: number, length: number): number {
+  const trailerBytes = intTrailerBytes(readIntKind(bytes, offset, length));
+  return trailerBytes + 16 > length ? 0 : trailerBytes;
+}
+
+/** Writes the trailer of a data packet that begins at `packet` and whose ICRC ends at `at`. Returns its end. */
+export function writeDataTrailer(b: Uint8Array, packet: number, at: number, kind: number, now: number): number {
+  const end = at + intTrailerBytes(kind);
+  b[packet + 4] |= BTH_TRAILER;
+  if (kind === INT_DATA_HOPS) b.fill(0, at, end - TAIL_BYTES);
+  writeTail(b, end, kind, 0, 0, nanoseconds(now));
+  return end;
+}
+
+/**
+ * Writes an echo behind the ICRC, which ends at `at`, of the packet that begins at `packet`: what the data packet's `trailer` of this `kind` said, and
+ * the counts. Returns its end.
+ */
+export function writeEchoTrailer(
+  b: Uint8Array,
+  packet: number,
+  at: number,
+  kind: number,
+  trailer: Uint8Array,
+  { residenceNs, received, marked }: Readonly<EchoCounts>,
+): number {
+  const hopBytes = intTrailerBytes(kind) - TAIL_BYTES;
+  const end = at + intTrailerBytes(INT_ECHO | kind);
+  b[packet + 4] |= BTH_TRAILER;
+  for (let i = 0; i < hopBytes; i++) b[at + i] = trailer[i];
+  for (let i = 0; i < TAIL_BYTES; i++) b[end - TAIL_BYTES + i] = trailer[hopBytes + i];
+  b[end - 4] |= INT_ECHO << 4;
+  writeU32(b, end - 20, residenceNs);
+  writeU32(b, end - 16, received);
+  writeU32(b, end - 12, marked);
+  return end;
+}
+
+/** How many data packets an echo answers for, and how long the newest of them stood at the receiver. */
+export interface EchoCounts {
+  /** Time between the arrival of the newest data packet and its echo, ns, at most 2^32 - 1. */
+  residenceNs: number;
+  /** Data packets with trailer that have arrived, modulo 2^32. */
+  received: number;
+  /** Of them marked CE, modulo 2^32. */
+  marked: number;
+}
+
+function writeTail(b: Uint8Array, end: number, kind: number, hops: number, digest: number, sentNs: number): void {
+  writeU32(b, end - 8, sentNs);
+  b[end - 4] = (kind << 4) | hops;
+  b[end - 3] = digest;
+  writeU16(b, end - 2, MAGIC);
+}
+
+/** A time as trailers have it: nanoseconds modulo 2^32. */
+export function nanoseconds(now: number): number {
+  return Math.floor(now) % 0x1_0000_0000;
+}
+
+/** From a time as trailers have it until `now`, less than 2^32 ns ago. */
+export function nanosecondsSince(timeNs: number, now: number): number {
+  const elapsed = nanoseconds(now) - timeNs;
+  return elapsed < 0 ? elapsed + 0x1_0000_0000 : elapsed;
+}
+
+/** One hop: what a switch says of itself when a packet leaves it. */
+export interface HopRecord {
+  /** When the packet left, ns modulo 2^32 by the clock of the switch. */
+  timeNs: number;
+  /** Bytes that the port had sent, modulo 2^32. */
+  sentBytes: number;
+  /** Bytes that stayed in the queue, in steps of 256, at most 16,776,960. */
+  queueBytes: number;
+  /** Line rate of the port, bits/s, to 4 digits. */
+  rateBps: number;
+}
+
+/** A record to be filled. */
+export function newHopRecord(): HopRecord {
+  return { timeNs: 0, sentBytes: 0, queueBytes: 0, rateBps: 0 };
+}
+
+/** Adds a record to the packet whose UDP payload ends at `end`, if it has room: kind {@link INT_DATA_HOPS} only. */
+export function appendHop(b: Uint8Array, end: number, hop: Readonly<HopRecord>): void {
+  const hops = b[end - 4] & 0xf;
+  if (hops >= INT_HOPS_MAX) return;
+  const o = end - TAIL_BYTES - (INT_HOPS_MAX - hops) * INT_HOP_BYTES;
+  writeU32(b, o, hop.timeNs);
+  writeU32(b, o + 4, hop.sentBytes);
+  writeU16(b, o + 8, Math.min(0xffff, Math.round(hop.queueBytes / QUEUE_UNIT_BYTES)));
+  writeU16(b, o + 10, encodeRate(hop.rateBps));
+  b[end - 4]++;
+}
+
+function readHop(b: Uint8Array, o: number, hop: HopRecord): void {
+  hop.timeNs = readU32(b, o);
+  hop.sentBytes = readU32(b, o + 4);
+  hop.queueBytes = readU16(b, o + 8) * QUEUE_UNIT_BYTES;
+  hop.rateBps = decodeRate(readU16(b, o + 10));
+}
+
+/** A rate as a decimal fraction: exponent of 10 in 4 bits, up to 4095 in 12. Exact for the rates that links have. */
+export function encodeRate(rateBps: number): number {
+  let exponent = 0;
+  let digits = rateBps;
+  while (digits > 4095 || (exponent < 15 && digits >= 10 && digits % 10 === 0)) {
+    digits /= 10;
+    exponent++;
+  }
+  return (exponent << 12) | Math.round(digits);
+}
+
+/** Bits/s of {@link encodeRate}. */
+export function decodeRate(code: number): number {
+  return (code & 0xfff) * 10 ** (code >> 12);
+}
+
+/** Sets the digest to `digest` if it is larger than the one there: PINT keeps the maximum of all hops. */
+export function raiseDigest(b: Uint8Array, end: number, digest: number): void {
+  if (digest > b[end - 3]) b[end - 3] = digest;
+}
+
+/** U = 2^-6 * 1.05^code: the logarithmic code of PINT with base (1 + 0.025)^2, one byte. */
+const DIGEST_BASE = 1.05;
+const DIGEST_LEAST = 2 ** -6;
+
+/** The code of a utilization; `fraction`, 0 to 1 and random, rounds it so that the mean is right, 0.5 to the nearest. */
+export function encodeDigest(utilization: number, fraction: number): number {
+  if (!(utilization > DIGEST_LEAST)) return 0;
+  return Math.min(255, Math.floor(Math.log(utilization / DIGEST_LEAST) / Math.log(DIGEST_BASE) + fraction));
+}
+
+/** The utilization of a code. */
+export function decodeDigest(code: number): number {
+  return DIGEST_LEAST * DIGEST_BASE ** code;
+}
+
+/** What an echo tells the sender of data. Made once, and filled again for every echo. */
+export class IntEcho implements EchoCounts {
+  /** The kind of the data packet, {@link INT_DATA_TIMES} to {@link INT_DATA_DIGEST}. */
+  kind: number = INT_NONE;
+  /** When the newest data packet had been sent, ns modulo 2^32 by the clock of its sender. */
+  sentNs = 0;
+  /** Time between its arrival and the echo. */
+  residenceNs = 0;
+  /** Data packets with trailer that have arrived, modulo 2^32. */
+  received = 0;
+  /** Of them marked CE, modulo 2^32. */
+  marked = 0;
+  /** Digest of the newest one. */
+  digest = 0;
+  /** Records in {@link hops}, in the order of the way. */
+  hopCount = 0;
+  /** The way of the newest data packet. */
+  readonly hops: readonly HopRecord[] = Array.from({ length: INT_HOPS_MAX }, newHopRecord);
+
+  /** Reads the trailer that ends at `end`. False where it is no echo, or its fields contradict each other. */
+  read(b: Uint8Array, end: number): boolean {
+    const kind = b[end - 4] >> 4;
+    const hopCount = b[end - 4] & 0xf;
+    if ((kind & INT_ECHO) === 0 || hopCount > INT_HOPS_MAX) return false;
+    this.kind = kind & ~INT_ECHO;
+    if (this.kind !== INT_DATA_HOPS && hopCount !== 0) return false;
+    this.hopCount = hopCount;
+    this.digest = b[end - 3];
+    this.sentNs = readU32(b, end - 8);
+    this.residenceNs = readU32(b, end - 20);
+    this.received = readU32(b, end - 16);
+    this.marked = readU32(b, end - 12);
+    const first = end - intTrailerBytes(kind);
+    for (let i = 0; i < hopCount; i++) readHop(b, first + i * INT_HOP_BYTES, this.hops[i]);
+    return true;
+  }
+}
