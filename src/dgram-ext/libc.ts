@@ -22,6 +22,8 @@ export interface LibC {
   getsockname(fd: number, address: Uint8Array, length: Uint8Array): number;
   /** bind(2) to a `struct sockaddr`. */
   bind(fd: number, address: Uint8Array, length: number): number;
+  /** if_nametoindex(3): the number of a network interface; 0 when there is none of this name. */
+  if_nametoindex(name: string): number;
   /** connect(2) to a `struct sockaddr`. */
   connect(fd: number, address: Uint8Array, length: number): number;
   /** close(2). */
@@ -101,6 +103,7 @@ function load(): LibC | string {
       getsockopt: lib.func('int getsockopt(int, int, int, void *, void *)') as LibC['getsockopt'],
       getsockname: lib.func('int getsockname(int, void *, void *)') as LibC['getsockname'],
       bind: lib.func('int bind(int, const void *, uint32_t)') as LibC['bind'],
+      if_nametoindex: lib.func('uint if_nametoindex(const char *)') as LibC['if_nametoindex'],
       connect: lib.func('int connect(int, const void *, uint32_t)') as LibC['connect'],
       close: lib.func('int close(int)') as LibC['close'],
       eventfd: lib.func('int eventfd(uint, int)') as LibC['eventfd'],

@@ -16,13 +16,13 @@ export function pathMtuForLink(linkMtuBytes: number): number {
   return PATH_MTUS.findLast((mtu) => mtu + OVERHEAD_BYTES <= linkMtuBytes) ?? PATH_MTUS[0];
 }
 
-/** The path MTU for datagrams that leave from `address`. */
-export function pathMtuForAddress(address: IpAddress): number {
+/** The path MTU for datagrams that leave from `address`, each with so many bytes that are not of RoCE. */
+export function pathMtuForAddress(address: IpAddress, extraBytes = 0): number {
   if (isLoopback(address)) return 4096;
   for (const [name, entries] of Object.entries(networkInterfaces())) {
     if (!entries?.some((entry) => entry.address === address.text)) continue;
     try {
-      return pathMtuForLink(Number(readFileSync(`/sys/class/net/${name}/mtu`, 'utf8')));
+      return pathMtuForLink(Number(readFileSync(`/sys/class/net/${name}/mtu`, 'utf8')) - extraBytes);
     } catch {
       return USUAL_PATH_MTU; // no sysfs: not Linux
     }

@@ -1,6 +1,7 @@
 /** The fields of a RoCE packet that a fault rule can test, with the direction of the packet. */
 
 import { readU24 } from '../core/bytes.js';
+import { bthOffset, isEmptyPsp, PSP_OVERHEAD_BYTES } from '../packet/psp.js';
 import { BTH_BYTES, ICRC_BYTES } from '../packet/roce.js';
 
 /** Reused by its owner for every packet. */
@@ -17,7 +18,7 @@ export interface FaultSubject {
   psn: number;
   /** Of the BTH, 24 bits: the receiving queue pair. */
   destQpn: number;
-  /** Bytes from BTH to ICRC. */
+  /** Bytes from BTH to ICRC, without what protects them. */
   bytes: number;
 }
 
@@ -27,14 +28,16 @@ export function newFaultSubject(): FaultSubject {
 }
 
 /**
- * Reads the BTH at `offset` into the subject. False, with the subject unchanged, when there is no room for a RoCE packet: such
+ * Reads the BTH of the UDP payload at `offset` into the subject, also that of a protected packet, where it stands in the clear. False, with the subject unchanged, when there is no room for a RoCE packet: such
  * bytes match no rule.
  */
 export function readBth(subject: FaultSubject, bytes: Uint8Array, offset: number, length: number): boolean {
-  if (length < BTH_BYTES + ICRC_BYTES) return false;
-  subject.opcode = bytes[offset];
-  subject.destQpn = readU24(bytes, offset + 5);
-  subject.psn = readU24(bytes, offset + 9);
-  subject.bytes = length;
+  if (length < BTH_BYTES + ICRC_BYTES || isEmptyPsp(bytes, offset, length)) return false;
+  const inner = bthOffset(bytes, offset, length);
+  const bth = offset + inner;
+  subject.opcode = bytes[bth];
+  subject.destQpn = readU24(bytes, bth + 5);
+  subject.psn = readU24(bytes, bth + 9);
+  subject.bytes = inner === 0 ? length : length - PSP_OVERHEAD_BYTES;
   return true;
 }

@@ -4,28 +4,45 @@
  * A UDP socket does not show the IPv4 identification, and sends 0. There `ip-id-lsb` sees numbers of its own: 0, 1, 2 ... per
  * direction, as the sender in the SIGCOMM'16 experiment counted. Where the place in a train is the identification, the ICRC is corrected
  * for the places that datagrams have once others are gone.
- * A packet that is held back leaves when enough others have followed; if none follow it stays, which the peer sees as a loss.
+ * A packet that waits for others leaves when enough of them have followed; if none follow it stays, which the peer sees as a loss. A packet that
+ * waits for time leaves at the first wake-up of the clock that is passed in.
  */
 
+import type { Clock } from '../core/clock.js';
 import { appendSlot, copySlot } from '../port/append-slot.js';
-import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
+import { ECN_CE, type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
-import { type FaultPlan, flipBit } from './fault-plan.js';
+import {
+  changeBytes,
+  FAULT_CHANGES,
+  FAULT_DELAY,
+  FAULT_DROP,
+  FAULT_DUPLICATE,
+  FAULT_MARK,
+  FAULT_PASS,
+  FAULT_REORDER,
+} from './actions.js';
+import { Delayed } from './delayed.js';
+import type { FaultPlan, FaultVerdict } from './fault-plan.js';
 import { type FaultSubject, newFaultSubject, readBth } from './fault-subject.js';
-import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from './grammar.js';
 import { HeldBack } from './held-back.js';
 
 /** Called with a datagram that a rule dropped: BTH to ICRC is `bytes[offset, offset + length)`, valid during the call. */
 export type OnDropped = (direction: 'sent' | 'received', bytes: Uint8Array, offset: number, length: number) => void;
 
-/** A port whose traffic a {@link FaultPlan} drops, corrupts, duplicates and reorders in both directions. */
+/** A port whose traffic a {@link FaultPlan} drops, changes, duplicates and holds back in both directions. */
 export class FaultyPort extends PortWrapper {
   readonly #plan: FaultPlan;
+  readonly #clock: Clock;
   readonly #onDropped: OnDropped;
   readonly #subject: FaultSubject = newFaultSubject();
   /** Each in a batch of one slot, because the batch it came in must go back to the port. */
   readonly #heldTx = new HeldBack<TxBatch>((held) => this.#emit(held, 0));
   readonly #heldRx = new HeldBack<RxDatagram>((held) => this.onDatagram(held));
+  /** Of both directions: what lets each go. */
+  readonly #delayed = new Delayed<() => void>((letGo) => letGo());
+  #wakeNs = Number.POSITIVE_INFINITY;
+  #cancelWake: () => void = () => {};
   /** Whether datagrams carry numbers of their own; otherwise the counters below stand in. */
   readonly #numbered: boolean;
   /** Whether the identification is the place in a train. */
@@ -38,9 +55,10 @@ export class FaultyPort extends PortWrapper {
   #unsent = 0;
 
   /** `onDropped` is called with every datagram that a rule drops; the bytes are valid during the call. */
-  constructor(inner: Port, plan: FaultPlan, onDropped: OnDropped = () => {}) {
+  constructor(inner: Port, plan: FaultPlan, clock: Clock, onDropped: OnDropped = () => {}) {
     super(inner);
     this.#plan = plan;
+    this.#clock = clock;
     this.#onDropped = onDropped;
     this.#inTrains = inner.ipIdPolicy === 'train' && inner.address.family === 4;
     this.#numbered = inner.ipIdPolicy === 'sequential' && inner.address.family === 4;
@@ -69,31 +87,83 @@ export class FaultyPort extends PortWrapper {
   /** Rebuilds the batch, so that the order on the wire is exactly what the rules say. */
   override sendBatch(batch: TxBatch): void {
     for (let slot = 0; slot < batch.count; slot++) this.#send(batch, slot);
-    if (this.#out !== undefined) this.inner.sendBatch(this.#out);
-    this.#out = undefined;
+    this.#flush();
     batch.count = 0;
     this.inner.sendBatch(batch);
+  }
+
+  override close(): Promise<void> {
+    this.#cancelWake();
+    return super.close();
   }
 
   #send(batch: TxBatch, slot: number): void {
     const { slab, lengths, ipIds } = batch;
     const offset = batch.payloadOffset(slot);
-    const subject = this.#subject;
-    subject.ingress = 'host';
-    subject.egress = 'wire';
-    subject.ipId = this.#numbered ? ipIds[slot] : this.#txNumber++ & 0xffff;
-    if (readBth(subject, slab, offset, lengths[slot])) {
-      const { action, bit, behind } = this.#plan.decide(subject);
-      if (action === FAULT_DROP) {
+    const verdict = this.#judge('sent', this.#numbered ? ipIds[slot] : this.#txNumber++ & 0xffff, {
+      bytes: slab,
+      offset,
+      length: lengths[slot],
+    });
+    if (verdict !== undefined) {
+      const { bits } = verdict;
+      if ((bits & FAULT_DROP) !== 0) {
         this.#onDropped('sent', slab, offset, lengths[slot]);
         return;
       }
-      if (action === FAULT_DELAY && this.#heldTx.hold(takeSlot(batch, slot), behind)) return;
-      if (action === FAULT_CORRUPT) flipBit(slab, offset, bit);
-      if (action === FAULT_DUPLICATE) this.#emit(batch, slot);
+      if ((bits & FAULT_CHANGES) !== 0) lengths[slot] = changeBytes(verdict, slab, offset, lengths[slot]);
+      if ((bits & FAULT_MARK) !== 0) batch.ecns[slot] = ECN_CE;
+      if ((bits & FAULT_DUPLICATE) !== 0) this.#emit(batch, slot);
+      if ((bits & FAULT_REORDER) !== 0 && this.#heldTx.hold(takeSlot(batch, slot), verdict.behind)) return;
+      if ((bits & FAULT_DELAY) !== 0) {
+        const taken = takeSlot(batch, slot);
+        const letGo = () => this.#emit(taken, 0);
+        if (!this.#delay(letGo, verdict.delayNs)) this.#onDropped('sent', slab, offset, lengths[slot]);
+        return;
+      }
     }
     this.#emit(batch, slot);
     this.#heldTx.passed();
+  }
+
+  /** The verdict on a packet that a rule strikes. */
+  #judge(
+    direction: 'sent' | 'received',
+    ipId: number,
+    { bytes, offset, length }: Pick<RxDatagram, 'bytes' | 'offset' | 'length'>,
+  ): FaultVerdict | undefined {
+    const subject = this.#subject;
+    subject.ingress = direction === 'sent' ? 'host' : 'wire';
+    subject.egress = direction === 'sent' ? 'wire' : 'host';
+    subject.ipId = ipId;
+    if (!readBth(subject, bytes, offset, length)) return undefined;
+    const verdict = this.#plan.decide(subject, this.#clock.nowNs());
+    return verdict.bits === FAULT_PASS ? undefined : verdict;
+  }
+
+  /** False when there is no room. */
+  #delay(letGo: () => void, delayNs: number): boolean {
+    if (!this.#delayed.hold(letGo, this.#clock.nowNs() + delayNs)) return false;
+    this.#wakeInTime();
+    return true;
+  }
+
+  #wakeInTime(): void {
+    const { nextNs } = this.#delayed;
+    if (nextNs >= this.#wakeNs) return;
+    this.#cancelWake();
+    this.#wakeNs = nextNs;
+    this.#cancelWake = this.#clock.wakeAt(nextNs, () => {
+      this.#wakeNs = Number.POSITIVE_INFINITY;
+      this.#delayed.release(this.#clock.nowNs());
+      this.#flush();
+      this.#wakeInTime();
+    });
+  }
+
+  #flush(): void {
+    if (this.#out !== undefined) this.inner.sendBatch(this.#out);
+    this.#out = undefined;
   }
 
   #emit(from: TxBatch, slot: number): void {
@@ -107,23 +177,34 @@ export class FaultyPort extends PortWrapper {
   }
 
   protected override receive(datagram: RxDatagram): void {
-    const { bytes, offset, length } = datagram;
-    const subject = this.#subject;
-    subject.ingress = 'wire';
-    subject.egress = 'host';
-    subject.ipId = this.#numbered ? datagram.ipId : this.#rxNumber++ & 0xffff;
-    if (readBth(subject, bytes, offset, length)) {
-      const { action, bit, behind } = this.#plan.decide(subject);
-      if (action === FAULT_DROP) {
-        this.#onDropped('received', bytes, offset, length);
-        return;
-      }
-      if (action === FAULT_DELAY && this.#heldRx.hold(copyDatagram(datagram), behind)) return;
-      if (action === FAULT_CORRUPT) flipBit(bytes, offset, bit);
-      if (action === FAULT_DUPLICATE) this.onDatagram(datagram);
-    }
-    this.onDatagram(datagram);
+    const verdict = this.#judge('received', this.#numbered ? datagram.ipId : this.#rxNumber++ & 0xffff, datagram);
+    if (verdict === undefined) this.onDatagram(datagram);
+    else if (!this.#receiveStruck(datagram, verdict)) return;
     this.#heldRx.passed();
+  }
+
+  /** False for a packet that goes on later, or never. */
+  #receiveStruck(datagram: RxDatagram, verdict: FaultVerdict): boolean {
+    const { bits } = verdict;
+    const { bytes, offset, length } = datagram;
+    if ((bits & FAULT_DROP) !== 0) {
+      this.#onDropped('received', bytes, offset, length);
+      return false;
+    }
+    // The port's own record stays as it is: it sets again only what differs from datagram to datagram.
+    const struck = { ...datagram };
+    if ((bits & FAULT_CHANGES) !== 0) struck.length = changeBytes(verdict, bytes, offset, length);
+    if ((bits & FAULT_MARK) !== 0) struck.ecn = ECN_CE;
+    if ((bits & FAULT_DUPLICATE) !== 0) this.onDatagram(struck);
+    if ((bits & FAULT_REORDER) !== 0 && this.#heldRx.hold(copyDatagram(struck), verdict.behind)) return false;
+    if ((bits & FAULT_DELAY) !== 0) {
+      const copy = copyDatagram(struck);
+      if (!this.#delay(() => this.onDatagram(copy), verdict.delayNs))
+        this.#onDropped('received', bytes, offset, length);
+      return false;
+    }
+    this.onDatagram(struck);
+    return true;
   }
 }
 

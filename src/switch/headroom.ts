@@ -20,8 +20,11 @@ const RESPONSE_QUANTA: ReadonlyArray<readonly [rateBps: number, quanta: number]>
   [Number.POSITIVE_INFINITY, 905],
 ];
 
-interface HeadroomModel {
+/** A link, and what may be under way on it. */
+export interface HeadroomModel {
+  /** Bits per second. */
   readonly rateBps: number;
+  /** Length of the cable. */
   readonly cableMetres: number;
   /** The longest frame that may stand in front of the pause frame. */
   readonly portMtuBytes: number;

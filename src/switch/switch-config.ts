@@ -113,6 +113,14 @@ export interface RouteConfig {
   readonly ports: readonly string[];
 }
 
+/** In-band telemetry for packets that ask for it: see packet/int-trailer.ts. */
+export interface IntConfig {
+  /** Records and digests are written. Default true. */
+  readonly isOn?: boolean;
+  /** T of PINT: the longest round trip of an idle network, over which the utilization of a port is averaged. Default 12 us. */
+  readonly baseRttNs?: number;
+}
+
 /** What holds for one port. */
 export interface SwitchPortConfig {
   /** Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then no PFC. */
@@ -147,6 +155,8 @@ export interface SwitchConfig {
   readonly pfc?: PfcConfig;
   /** Left out: nothing is marked. */
   readonly ecn?: MarkingConfig;
+  /** In-band telemetry at ports whose rate is known. Left out: all its defaults. */
+  readonly int?: IntConfig;
   /** Left out: the switch learns where stations are. */
   readonly routes?: readonly RouteConfig[];
   /** What has no route and is not learnt, and group addresses: to all ports (default), or to none. */

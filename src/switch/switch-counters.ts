@@ -11,7 +11,40 @@ import { PRIORITIES } from '../packet/pfc.js';
 type Priority = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
 
 /** Frames that asked for a pause of each priority; those that ended one are only in `..._pfc_packets`. */
-type PauseCounters = Record<`${'rx' | 'tx'}_prio${Priority}_pause`, number>;
+interface PauseCounters {
+  /** Pause frames came in that asked for a pause of priority 0. */
+  rx_prio0_pause: number;
+  /** Pause frames came in that asked for a pause of priority 1. */
+  rx_prio1_pause: number;
+  /** Pause frames came in that asked for a pause of priority 2. */
+  rx_prio2_pause: number;
+  /** Pause frames came in that asked for a pause of priority 3. */
+  rx_prio3_pause: number;
+  /** Pause frames came in that asked for a pause of priority 4. */
+  rx_prio4_pause: number;
+  /** Pause frames came in that asked for a pause of priority 5. */
+  rx_prio5_pause: number;
+  /** Pause frames came in that asked for a pause of priority 6. */
+  rx_prio6_pause: number;
+  /** Pause frames came in that asked for a pause of priority 7. */
+  rx_prio7_pause: number;
+  /** Pause frames left that asked for a pause of priority 0. */
+  tx_prio0_pause: number;
+  /** Pause frames left that asked for a pause of priority 1. */
+  tx_prio1_pause: number;
+  /** Pause frames left that asked for a pause of priority 2. */
+  tx_prio2_pause: number;
+  /** Pause frames left that asked for a pause of priority 3. */
+  tx_prio3_pause: number;
+  /** Pause frames left that asked for a pause of priority 4. */
+  tx_prio4_pause: number;
+  /** Pause frames left that asked for a pause of priority 5. */
+  tx_prio5_pause: number;
+  /** Pause frames left that asked for a pause of priority 6. */
+  tx_prio6_pause: number;
+  /** Pause frames left that asked for a pause of priority 7. */
+  tx_prio7_pause: number;
+}
 
 /** Of all priorities together; counters that are not there count nothing. */
 export function pauseFrames(counters: Readonly<Partial<PauseCounters>>, direction: 'rx' | 'tx'): number {
@@ -82,8 +115,14 @@ export interface SwitchPortCounters extends PauseCounters {
   faults_corrupted: number;
   /** Copies a fault rule made. */
   faults_duplicated: number;
-  /** Frames a fault rule held back. */
+  /** Frames a fault rule held back, for other frames or for a time. */
   faults_delayed: number;
+  /** Frames a fault rule marked as having met congestion; not part of `tx_ecn_marked`. */
+  faults_marked: number;
+  /** Frames a fault rule cut. */
+  faults_trimmed: number;
+  /** Frames in which a fault rule rewrote a field. */
+  faults_rewritten: number;
 }
 
 /** All at 0. */
@@ -119,6 +158,9 @@ export function newSwitchPortCounters(): SwitchPortCounters {
     faults_corrupted: 0,
     faults_duplicated: 0,
     faults_delayed: 0,
+    faults_marked: 0,
+    faults_trimmed: 0,
+    faults_rewritten: 0,
     rx_prio0_pause: 0,
     rx_prio1_pause: 0,
     rx_prio2_pause: 0,

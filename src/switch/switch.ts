@@ -3,23 +3,25 @@
  * marking, fault rules. See {@link Switch} for how a driver turns its crank.
  *
  * Invariants: a frame never leaves by the port it came in on; frames of one priority from one port to another keep their order, except those
- * a reorder rule holds back; every frame and every copy is accounted for (see SwitchPortCounters).
+ * a rule holds back; every frame and every copy is accounted for (see SwitchPortCounters).
  */
 
 import { RoceError } from '../core/errors.js';
 import type { RandomSource } from '../core/random.js';
-import { type FaultPlan, flipBit } from '../faults/fault-plan.js';
+import { FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE, FAULT_PASS, FAULT_REORDER } from '../faults/actions.js';
+import { Delayed } from '../faults/delayed.js';
+import type { FaultPlan, FaultVerdict } from '../faults/fault-plan.js';
 import { type FaultSubject, newFaultSubject, readBth } from '../faults/fault-subject.js';
-import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from '../faults/grammar.js';
 import { HeldBack } from '../faults/held-back.js';
 import { ETHERNET_BYTES, MAC_BYTES } from '../packet/ethernet.js';
 import { FRAME_OK, FrameInfo, parseFrame } from '../packet/frame.js';
 import { PRIORITIES } from '../packet/pfc.js';
 import { ROCE_UDP_PORT } from '../port/datagram.js';
+import { changeFrame } from './faulty-frame.js';
 import { ForwardingTable } from './forwarding-table.js';
 import { FrameClassifier } from './frame-classifier.js';
 import { MacTable, macNumber } from './mac-table.js';
-import type { SwitchConfig, SwitchPortConfig } from './switch-config.js';
+import type { RouteConfig, SwitchConfig, SwitchPortConfig } from './switch-config.js';
 import { newSwitchPortCounters, type SwitchPortCounters } from './switch-counters.js';
 import type { SwitchSnapshot } from './switch-snapshot.js';
 import { TrafficManager } from './traffic-manager.js';
@@ -28,8 +30,10 @@ import { TrafficManager } from './traffic-manager.js';
 export interface SwitchOptions extends SwitchConfig {
   /** Names of the ports, as fault rules and counters call them; a port's number is its place here. */
   readonly ports: readonly string[];
-  /** Rules that drop, corrupt, duplicate or delay frames; none unless given. */
+  /** Rules that drop, change, duplicate or hold back frames; none unless given. */
   readonly faults?: FaultPlan;
+  /** Is told of each frame that a rule strikes; both records are valid during the call. */
+  readonly onFault?: (verdict: Readonly<FaultVerdict>, subject: Readonly<FaultSubject>) => void;
   /** For marking; required where there is any. */
   readonly random?: RandomSource;
 }
@@ -41,6 +45,15 @@ const GROUP_BIT = 1;
 const LINK_LOCAL_GROUP = 0x0180c2000000;
 const MAC_CONTROL = 0x0180c2000001;
 const UNKNOWN = -1;
+
+/** One copy of a frame, on its way to one egress. */
+interface Copy {
+  readonly ingress: number;
+  readonly egress: number;
+  readonly bytes: Uint8Array;
+  readonly offset: number;
+  readonly length: number;
+}
 
 class SwitchPort {
   readonly name: string;
@@ -69,9 +82,16 @@ export class Switch {
   readonly #ports: readonly SwitchPort[];
   readonly #traffic: TrafficManager;
   readonly #classifier: FrameClassifier;
-  readonly #routes: ForwardingTable | undefined;
+  readonly #hashSeed: number;
+  #routes: ForwardingTable | undefined;
   readonly #macs: MacTable;
   readonly #faults: FaultPlan | undefined;
+  readonly #onFault: NonNullable<SwitchOptions['onFault']>;
+  /** Frames that a rule holds back for a time, each with its egress. */
+  readonly #delayed = new Delayed<{ readonly egress: number; readonly slot: number }>(({ egress, slot }) => {
+    this.#traffic.admit(egress, slot, this.#nowNs);
+    this.#ports[egress].held.passed();
+  });
   readonly #floods: boolean;
   readonly #frameBytesMax: number;
   readonly #frame = new FrameInfo();
@@ -95,16 +115,26 @@ export class Switch {
       this.#frameBytesMax,
     );
     this.#classifier = new FrameClassifier(options.classification ?? {});
-    this.#routes =
-      options.routes === undefined ? undefined : new ForwardingTable(options.routes, names, options.hashSeed ?? 0);
+    this.#hashSeed = options.hashSeed ?? 0;
+    if (options.routes !== undefined) this.reroute(options.routes);
     this.#macs = new MacTable(options.macTableEntries ?? 4096, options.macAgeNs ?? 300e9);
     this.#faults = options.faults;
+    this.#onFault = options.onFault ?? (() => {});
     this.#floods = options.flood ?? true;
   }
 
   /** By port name. The objects are live; do not change them. */
   get counters(): Readonly<Record<string, Readonly<SwitchPortCounters>>> {
     return Object.fromEntries(this.#ports.map((port) => [port.name, port.counters]));
+  }
+
+  /**
+   * Replaces all routes; frames that wait already leave where they were going. Throws ERR_ROCE_MALFORMED for a destination that cannot be read,
+   * ERR_ROCE_UNKNOWN_NAME for ports that do not exist.
+   */
+  reroute(routes: readonly RouteConfig[]): void {
+    const names = this.#ports.map(({ name }) => name);
+    this.#routes = new ForwardingTable(routes, names, this.#hashSeed);
   }
 
   /** Stations in the MAC table, aged ones included. */
@@ -219,13 +249,19 @@ export class Switch {
 
   /** Infinity when nothing is due. */
   get nextDeadlineNs(): number {
-    return this.#traffic.flowControl.nextDeadlineNs;
+    return Math.min(this.#traffic.flowControl.nextDeadlineNs, this.#delayed.nextNs);
+  }
+
+  /** When the next frame goes on that a rule holds back for a time; Infinity when none is held. Never before {@link nextDeadlineNs}. */
+  get nextReleaseNs(): number {
+    return this.#delayed.nextNs;
   }
 
   /** Does what is due by `nowNs`; harmless when nothing is. */
   onDeadline(nowNs: number): void {
     this.#nowNs = nowNs;
     this.#traffic.flowControl.onDeadline(nowNs);
+    this.#delayed.release(nowNs);
   }
 
   /** Stops a port, or one priority of it, as a breakpoint: frames wait. Pause frames of ours still leave. */
@@ -275,34 +311,52 @@ export class Switch {
     }
     this.#subject.ingress = this.#ports[ingress].name;
     this.#subject.egress = port.name;
-    const { action, bit, behind } = this.#faults.decide(this.#subject);
-    if (action === FAULT_DROP) {
-      port.counters.tx_dropped_fault++;
+    const verdict = this.#faults.decide(this.#subject, this.#nowNs);
+    if (verdict.bits !== FAULT_PASS) {
+      this.#onFault(verdict, this.#subject);
+      this.#strike(verdict, { ingress, egress, bytes, offset, length });
       return;
     }
-    if (action === FAULT_DELAY) {
-      const slot = this.#store(ingress, egress, bytes, offset, length);
-      if (slot < 0) return;
-      port.counters.faults_delayed++;
-      if (!port.held.hold(slot, behind)) this.#traffic.admit(egress, slot, this.#nowNs);
-      return;
-    }
-    if (action === FAULT_DUPLICATE) {
-      port.counters.faults_duplicated++;
-      this.#enqueue(ingress, egress, bytes, offset, length);
-    }
-    const slot = this.#enqueue(ingress, egress, bytes, offset, length);
-    if (action === FAULT_CORRUPT && slot >= 0) {
-      port.counters.faults_corrupted++;
-      flipBit(this.#traffic.pool.view(slot), this.#frame.payloadOffset - offset, bit);
-    }
+    this.#enqueue(ingress, egress, bytes, offset, length);
     port.held.passed();
   }
 
-  /** Copies the frame to the end of the egress queue. Returns its slot, or -1 when it was dropped. */
-  #enqueue(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number): number {
+  /** Does to one copy of a frame what a rule says. */
+  #strike(verdict: FaultVerdict, { ingress, egress, bytes, offset, length }: Copy): void {
+    const { counters, held } = this.#ports[egress];
+    const { bits } = verdict;
+    if ((bits & FAULT_DROP) !== 0) {
+      counters.tx_dropped_fault++;
+      return;
+    }
     const slot = this.#store(ingress, egress, bytes, offset, length);
-    return slot >= 0 && this.#traffic.admit(egress, slot, this.#nowNs) ? slot : -1;
+    if (slot < 0) return;
+    const { pool } = this.#traffic;
+    pool.lengths[slot] = changeFrame(verdict, pool.bytes(slot), length, counters);
+    if ((bits & FAULT_DUPLICATE) !== 0) {
+      counters.faults_duplicated++;
+      this.#enqueue(ingress, egress, pool.bytes(slot), 0, pool.lengths[slot]);
+    }
+    if ((bits & FAULT_REORDER) !== 0 && held.hold(slot, verdict.behind)) {
+      counters.faults_delayed++;
+      return;
+    }
+    if ((bits & FAULT_DELAY) !== 0) {
+      if (this.#delayed.hold({ egress, slot }, this.#nowNs + verdict.delayNs)) counters.faults_delayed++;
+      else {
+        counters.tx_dropped_fault++;
+        pool.release(slot);
+      }
+      return;
+    }
+    this.#traffic.admit(egress, slot, this.#nowNs);
+    held.passed();
+  }
+
+  /** Copies the frame to the end of the egress queue, or drops and counts it. */
+  #enqueue(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number): void {
+    const slot = this.#store(ingress, egress, bytes, offset, length);
+    if (slot >= 0) this.#traffic.admit(egress, slot, this.#nowNs);
   }
 
   #store(ingress: number, egress: number, bytes: Uint8Array, offset: number, length: number): number {

@@ -8,6 +8,7 @@
 
 import type { RandomSource } from '../core/random.js';
 import { ECN_CE, ECN_NOT_ECT, readEcn, writeCe } from '../packet/ecn.js';
+import { ETHERNET_LINK_BYTES } from '../packet/frame.js';
 import { PFC_FRAME_BYTES, PfcFrame, PRIORITIES, parsePfc, writePfc } from '../packet/pfc.js';
 import { layOutBuffer } from './buffer-layout.js';
 import { ADMITTED, type BufferPolicy, DROP_COUNTERS, PacketLimit } from './buffer-policy.js';
@@ -15,6 +16,7 @@ import { EgressMarking, KEEP, MARK } from './egress-marking.js';
 import { EgressQueues } from './egress-queues.js';
 import { FlowControl } from './flow-control.js';
 import { FramePool } from './frame-pool.js';
+import { type Departure, IntStamper } from './int-stamper.js';
 import { portMac } from './pause-sender.js';
 import { ReadyPorts } from './ready-ports.js';
 import { Scheduler } from './scheduler.js';
@@ -43,6 +45,8 @@ export class TrafficManager {
   readonly #scheduler: Scheduler;
   readonly #buffer: BufferPolicy;
   readonly #marking: EgressMarking;
+  readonly #stamper: IntStamper;
+  readonly #departure: Departure = { bytes: new Uint8Array(0), length: 0, ipOffset: 0, queueBytes: 0, sentBytes: 0 };
   /** By port: priorities the operator has stopped. */
   readonly #blocked: Uint8Array;
   readonly #macs: readonly Uint8Array[];
@@ -79,6 +83,7 @@ export class TrafficManager {
       ports.map((port) => (port.ecn === undefined ? config.ecn : (port.ecn ?? undefined))),
       config.random,
     );
+    this.#stamper = new IntStamper(config.int ?? {}, ports, config.random);
     this.#blocked = new Uint8Array(ports.length);
     this.#macs = ports.map((_, port) => portMac(port));
   }
@@ -147,12 +152,26 @@ export class TrafficManager {
       const slot = this.#shift(port, priority);
       const leftBehind = queues.bytes[port * PRIORITIES + priority];
       if (this.#mark(this.#marking.departing(port, priority, leftBehind, nowNs), slot, counters)) {
+        this.#stamp(port, slot, leftBehind, nowNs);
         counters.tx_packets++;
         counters.tx_bytes += pool.lengths[slot];
         return slot;
       }
       pool.release(slot);
     }
+  }
+
+  #stamp(port: number, slot: number, queueBytes: number, nowNs: number): void {
+    const { pool } = this;
+    if (!this.#stamper.concerns(pool.bytes(slot), pool.ipOffset[slot])) return;
+    const departure = this.#departure;
+    departure.bytes = pool.bytes(slot);
+    departure.length = pool.lengths[slot];
+    departure.ipOffset = pool.ipOffset[slot];
+    departure.queueBytes = queueBytes;
+    const { tx_bytes, tx_packets } = this.#counters[port];
+    departure.sentBytes = tx_bytes + tx_packets * ETHERNET_LINK_BYTES;
+    this.#stamper.departing(port, departure, nowNs);
   }
 
   /** A MAC control frame came in. */

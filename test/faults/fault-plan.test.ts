@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
-import { FaultPlan, flipBit } from '../../src/faults/fault-plan.js';
-import { newFaultSubject } from '../../src/faults/fault-subject.js';
 import {
   FAULT_CORRUPT,
-  FAULT_DELAY,
   FAULT_DROP,
   FAULT_DUPLICATE,
   FAULT_PASS,
-  parseFaultRules,
-} from '../../src/faults/grammar.js';
+  FAULT_REORDER,
+  flipBit,
+} from '../../src/faults/actions.js';
+import { FaultPlan } from '../../src/faults/fault-plan.js';
+import { newFaultSubject } from '../../src/faults/fault-subject.js';
+import { parseFaultRules } from '../../src/faults/grammar.js';
 import { CNP, RC_ACK, RC_READ_RESPONSE_MIDDLE, RC_SEND_ONLY, UD_SEND_ONLY } from '../../src/packet/opcode.js';
 
 interface Packet {
@@ -29,7 +30,7 @@ const DEFAULTS = { ingress: 'a', egress: 'b', ipId: -1, opcode: RC_SEND_ONLY, ps
 function actions(rules: string, packets: readonly Packet[], seed = 1): number[] {
   const plan = FaultPlan.parse(rules, new SeededRandom(seed));
   const subject = newFaultSubject();
-  return packets.map((packet) => plan.decide(Object.assign(subject, DEFAULTS, packet)).action);
+  return packets.map((packet) => plan.decide(Object.assign(subject, DEFAULTS, packet), 0).bits);
 }
 
 const same = (count: number): Packet[] => Array.from({ length: count }, () => ({}));
@@ -41,12 +42,12 @@ describe('fault rules', () => {
   it('without a rule that matches, nothing happens', () => {
     expect(new Set(actions('psn=99', same(1000)))).toEqual(new Set([FAULT_PASS]));
     const plan = new FaultPlan([], new SeededRandom(1));
-    expect(plan.decide(newFaultSubject()).action).toBe(FAULT_PASS);
+    expect(plan.decide(newFaultSubject(), 0).bits).toBe(FAULT_PASS);
   });
 
   it('can be replaced while packets flow, and then begin anew', () => {
     const plan = FaultPlan.parse('every=2', new SeededRandom(1));
-    const decide = () => plan.decide(Object.assign(newFaultSubject(), DEFAULTS)).action;
+    const decide = () => plan.decide(Object.assign(newFaultSubject(), DEFAULTS), 0).bits;
     expect([decide(), decide(), decide()]).toEqual([FAULT_PASS, FAULT_DROP, FAULT_PASS]);
     plan.replaceRules(parseFaultRules('every=3'));
     expect([decide(), decide(), decide()]).toEqual([FAULT_PASS, FAULT_PASS, FAULT_DROP]);
@@ -156,7 +157,7 @@ describe('fault rules', () => {
   it('the first rule that strikes decides, and each rule counts its own hits', () => {
     const plan = FaultPlan.parse('psn=5; duplicate=1:x3 ;every=2', new SeededRandom(1));
     const subject = Object.assign(newFaultSubject(), DEFAULTS);
-    const taken = [5, 1, 2, 3, 4, 6].map((psn) => plan.decide(Object.assign(subject, { psn })).action);
+    const taken = [5, 1, 2, 3, 4, 6].map((psn) => plan.decide(Object.assign(subject, { psn }), 0).bits);
     expect(taken).toEqual([FAULT_DROP, FAULT_DUPLICATE, FAULT_DUPLICATE, FAULT_DUPLICATE, FAULT_PASS, FAULT_DROP]);
     expect(plan.hits).toEqual([
       { rule: 'psn=5', hits: 1 },
@@ -167,7 +168,7 @@ describe('fault rules', () => {
 
   it('reorder says how many packets overtake', () => {
     const plan = FaultPlan.parse('reorder=1,7', new SeededRandom(1));
-    expect(plan.decide(newFaultSubject())).toMatchObject({ action: FAULT_DELAY, behind: 7 });
+    expect(plan.decide(newFaultSubject(), 0)).toMatchObject({ bits: FAULT_REORDER, behind: 7 });
   });
 
   it('corrupt flips one bit that the ICRC covers, anywhere in the packet', () => {
@@ -175,8 +176,8 @@ describe('fault rules', () => {
     const subject = Object.assign(newFaultSubject(), DEFAULTS, { bytes: 16 });
     const bytes = new Uint8Array(20);
     for (let i = 0; i < 5000; i++) {
-      const verdict = plan.decide(subject);
-      expect(verdict.action).toBe(FAULT_CORRUPT);
+      const verdict = plan.decide(subject, 0);
+      expect(verdict.bits).toBe(FAULT_CORRUPT);
       const before = bytes.slice();
       flipBit(bytes, 2, verdict.bit);
       const changed = bytes.reduce(

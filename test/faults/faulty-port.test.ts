@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../src/core/clock.js';
 import { SeededRandom } from '../../src/core/random.js';
 import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { FaultyPort } from '../../src/faults/faulty-port.js';
 import { IpAddress } from '../../src/packet/address.js';
-import { checkIcrc, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
+import { checkIcrc, ICRC_BAD, ICRC_OK, IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { RC_SEND_ONLY } from '../../src/packet/opcode.js';
 import { writeBth } from '../../src/packet/roce.js';
 import { type IpIdPolicy, type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
@@ -12,6 +13,31 @@ import { collect, type Received, sendAll } from '../contracts/port-contract.js';
 const A = IpAddress.parse('127.0.0.1');
 const B = IpAddress.parse('127.0.0.2');
 const FLOW = new IcrcFlow(A, B, 0xc000, 4791);
+
+/** A clock that stands until it is told to go on. */
+class TestClock implements Clock {
+  #nowNs = 0;
+  readonly #timers = new Set<{ readonly timeNs: number; readonly wake: () => void }>();
+
+  nowNs(): number {
+    return this.#nowNs;
+  }
+
+  wakeAt(timeNs: number, wake: () => void): () => void {
+    const timer = { timeNs, wake };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  goTo(timeNs: number): void {
+    this.#nowNs = timeNs;
+    for (const timer of [...this.#timers]) {
+      if (timer.timeNs > timeNs) continue;
+      this.#timers.delete(timer);
+      timer.wake();
+    }
+  }
+}
 
 /** A port in memory: what it sends arrives at its own `onDatagram`. */
 class MirrorPort implements Port {
@@ -75,7 +101,7 @@ const packets = (count: number): Uint8Array[] => Array.from({ length: count }, (
 const psnsOf = (received: readonly Received[]): number[] => received.map(({ payload }) => payload[11]);
 
 function through(rules: string, payloads: readonly Uint8Array[], inner = new MirrorPort()): Received[] {
-  const port = new FaultyPort(inner, FaultPlan.parse(rules, new SeededRandom(1)));
+  const port = new FaultyPort(inner, FaultPlan.parse(rules, new SeededRandom(1)), new TestClock());
   const received = collect(port);
   sendAll(port, port, payloads, { sourcePort: 0xc000 });
   return received;
@@ -83,7 +109,7 @@ function through(rules: string, payloads: readonly Uint8Array[], inner = new Mir
 
 describe('faulty port', () => {
   it('passes everything, in order and with all fields, when no rule strikes', () => {
-    const port = new FaultyPort(new MirrorPort(), FaultPlan.parse('psn=99', new SeededRandom(1)));
+    const port = new FaultyPort(new MirrorPort(), FaultPlan.parse('psn=99', new SeededRandom(1)), new TestClock());
     const received = collect(port);
     sendAll(port, port, packets(20), { sourcePort: 0xc777, ecn: 3, dscp: 26, firstIpId: 5 });
     expect(psnsOf(received)).toEqual(Array.from({ length: 20 }, (_, i) => i));
@@ -143,6 +169,7 @@ describe('faulty port', () => {
     const port = new FaultyPort(
       new MirrorPort('sequential'),
       FaultPlan.parse('host>wire:ip-id-lsb=0xff', new SeededRandom(1)),
+      new TestClock(),
     );
     const received = collect(port);
     sendAll(port, port, packets(8), { firstIpId: 0x1fc });
@@ -156,14 +183,59 @@ describe('faulty port', () => {
 
   it('gives every batch back, and none out that it could not rebuild', () => {
     const inner = new MirrorPort();
-    const port = new FaultyPort(inner, FaultPlan.parse('duplicate=1', new SeededRandom(1)));
+    const port = new FaultyPort(inner, FaultPlan.parse('duplicate=1', new SeededRandom(1)), new TestClock());
     sendAll(port, port, packets(100));
     expect(inner.free.length).toBe(3);
     expect(port.counters).toEqual({ txDatagrams: 200, rxDatagrams: 0, txErrors: 0 });
 
     const tight = new MirrorPort('zero', 1);
-    const starved = new FaultyPort(tight, FaultPlan.parse('psn=99', new SeededRandom(1)));
+    const starved = new FaultyPort(tight, FaultPlan.parse('psn=99', new SeededRandom(1)), new TestClock());
     expect(starved.beginBatch()).toBeUndefined();
     expect(tight.free.length).toBe(1);
+  });
+});
+
+describe('actions on a port', () => {
+  it.each(['host>wire', 'wire>host'])('mark, rewrite and trim on %s', (direction) => {
+    const check = ({ payload }: Received) => checkIcrc(FLOW, payload, 0, payload.length, 0);
+    const received = through(
+      `${direction}:psn=1,mark;${direction}:psn=2,rewrite=psn,9;${direction}:psn=3,trim=20`,
+      packets(5),
+    );
+    expect(received.map(({ ecn }) => ecn)).toEqual([0, 3, 0, 0, 0]);
+    expect(psnsOf(received)).toEqual([0, 1, 9, 3, 4]);
+    expect(received.map(({ payload }) => payload.length)).toEqual([64, 64, 64, 20, 64]);
+    expect(received.map(check)).toEqual([ICRC_OK, ICRC_OK, ICRC_OK, ICRC_BAD, ICRC_OK]);
+  });
+
+  it.each(['host>wire', 'wire>host'])('delay on %s: by the clock that is passed in', (direction) => {
+    const clock = new TestClock();
+    const inner = new MirrorPort();
+    const port = new FaultyPort(
+      inner,
+      FaultPlan.parse(`${direction}:psn=1,delay=2ms;${direction}:psn=2,delay=1ms`, new SeededRandom(1)),
+      clock,
+    );
+    const received = collect(port);
+    sendAll(port, port, packets(4), { sourcePort: 0xc000 });
+    expect(psnsOf(received)).toEqual([0, 3]);
+    clock.goTo(999_999);
+    expect(psnsOf(received)).toEqual([0, 3]);
+    clock.goTo(1_000_000);
+    expect(psnsOf(received)).toEqual([0, 3, 2]);
+    clock.goTo(2_000_000);
+    expect(psnsOf(received)).toEqual([0, 3, 2, 1]);
+    expect(received[3].payload).toEqual(packet(1));
+    expect(inner.free.length).toBe(3);
+  });
+
+  it('lets nothing go once it is closed', async () => {
+    const clock = new TestClock();
+    const port = new FaultyPort(new MirrorPort(), FaultPlan.parse('every=1,delay=1ms', new SeededRandom(1)), clock);
+    const received = collect(port);
+    sendAll(port, port, packets(4));
+    await port.close();
+    clock.goTo(1e9);
+    expect(received).toEqual([]);
   });
 });

@@ -1,0 +1,187 @@
+/** `rocev2 wire`: in the path between two peers, until Ctrl-C. */
+
+import type { Command } from 'commander';
+import { LINKTYPE_ETHERNET } from '../../capture/pcapng-blocks.js';
+import { PcapngFile } from '../../capture/pcapng-file.js';
+import { RoceError } from '../../core/errors.js';
+import { SeededRandom } from '../../core/random.js';
+import { NS_PER_S, parseCount, parseRateBps } from '../../core/units.js';
+import { nowNs, wallClockNs } from '../../driver/system-clock.js';
+import { serveDocument } from '../../estats/control-socket.js';
+import { FaultPlan } from '../../faults/fault-plan.js';
+import { parseFaultRules } from '../../faults/grammar.js';
+import type { IpAddress } from '../../packet/address.js';
+import { Observer } from '../../wire/observer.js';
+import { openWire, parseWireEnd, SIDES, type Wire, type WireEnd, type WirePlace } from '../../wire/wire.js';
+import { printReport } from '../audit/audit-lines.js';
+import { CommandFailure, EXIT_USAGE } from '../exit.js';
+import { addressOption, durationOption, textOption } from '../options.js';
+import { type CliIo, Output } from '../output.js';
+import { printSwitchReport, untilDone } from '../switch-report.js';
+import { switchDocument } from '../switch-telemetry.js';
+import { LiveLines } from '../wire/live-lines.js';
+
+/** Frames of two NICs in flight, and what a rule may hold back. */
+const BUFFER_PACKETS = 8192;
+const QUEUE_PACKETS = 4096;
+
+interface WireCommandOptions {
+  readonly relay?: IpAddress;
+  readonly to?: IpAddress;
+  readonly faults?: string;
+  readonly seed?: number;
+  readonly rate?: number;
+  readonly pcap?: string;
+  readonly audit?: true;
+  readonly estats?: true;
+  readonly duration?: number;
+  readonly json?: true;
+}
+
+/** Adds `rocev2 wire` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  program
+    .command('wire')
+    .description(
+      'Be the wire between two peers that do not know of it: two network interfaces, two links of UDP datagrams (QEMU ' +
+        '-netdev dgram, GNS3, frame ports), or a relay. It runs until Ctrl-C, then prints its counters.',
+    )
+    .argument('[a]', 'side a: a network interface, or HOST:PORT[,REMOTEHOST:REMOTEPORT]', textOption(parseWireEnd))
+    .argument('[b]', 'side b', textOption(parseWireEnd))
+    .option('--relay <address>', 'an address of this host that stands for the peer of --to', addressOption)
+    .option('--to <address>', 'the peer that the relay stands for', addressOption)
+    .option(
+      '--faults <rules>',
+      'fault rules; directions are a>b and b>a (docs/faults.md)',
+      textOption((text) => {
+        parseFaultRules(text);
+        return text;
+      }),
+    )
+    .option(
+      '--seed <n>',
+      'seed for random fault rules (default: 1)',
+      textOption((text) => parseCount(text)),
+    )
+    .option('--rate <rate>', 'emulated link rate of both sides, such as 1Gbps', textOption(parseLinkRate))
+    .option('--pcap <file>', 'write all frames of both sides to a pcapng file')
+    .option('--audit', 'judge the packets while they pass; print at once which rules are broken')
+    .option('--duration <time>', 'stop after this time', durationOption)
+    .option('--estats', "publish both sides for 'rocev2 dashboard --attach' (docs/dashboard.md)")
+    .option('--json', 'print one JSON document at the end')
+    .addHelpText(
+      'after',
+      `
+Interfaces need root (or CAP_NET_RAW) and should have no address of their own.
+Fault rules strike RoCEv2 packets alone. docs/wire.md shows the three ways.
+
+Examples:
+  rocev2 wire veth-a veth-b --faults 'every=256' --audit
+  rocev2 wire 127.0.0.1:5001 127.0.0.1:5002 --pcap both-sides.pcapng
+  rocev2 wire --relay 127.0.0.2 --to 127.0.0.3 --faults 'rpsn=16,delay=2ms:once'`,
+    )
+    .action((a: WireEnd | undefined, b: WireEnd | undefined, options: WireCommandOptions) =>
+      runWire(placeOf(a, b, options), options, new Output(io, options.json === true)),
+    );
+}
+
+function parseLinkRate(text: string): number {
+  const rateBps = parseRateBps(text);
+  if (rateBps > 0) return rateBps;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'a link rate must be above 0');
+}
+
+function placeOf(a: WireEnd | undefined, b: WireEnd | undefined, { relay, to }: WireCommandOptions): WirePlace {
+  if (a !== undefined && b !== undefined && relay === undefined && to === undefined) return { ends: [a, b] };
+  if (a === undefined && relay !== undefined && to !== undefined) return { relay, to };
+  throw new CommandFailure(
+    EXIT_USAGE,
+    "name two ends ('rocev2 wire veth-a veth-b'), or an address and a peer ('rocev2 wire --relay 127.0.0.2 --to 127.0.0.3')",
+  );
+}
+
+async function runWire(place: WirePlace, options: WireCommandOptions, output: Output): Promise<void> {
+  const random = new SeededRandom(options.seed ?? 1);
+  const faults = options.faults === undefined ? undefined : FaultPlan.parse(options.faults, random);
+  const lines = new LiveLines(output);
+  const capture = options.pcap === undefined ? undefined : await createCapture(options.pcap);
+  const observer =
+    capture === undefined && options.audit === undefined
+      ? undefined
+      : new Observer({ capture, onObservation: options.audit && lines.observe, wallClockNs: wallClockNs() });
+  let wire: Wire;
+  try {
+    wire = await openWire(place, {
+      ...(faults !== undefined && { faults }),
+      ...(options.audit !== undefined && { onFault: lines.fault }),
+      ...(observer !== undefined && { tap: (...frame) => observer.take(...frame) }),
+      ...(options.rate !== undefined && { portDefaults: { rateBps: options.rate } }),
+      bufferPackets: BUFFER_PACKETS,
+      queuePackets: QUEUE_PACKETS,
+    });
+  } catch (error) {
+    await capture?.close();
+    throw error;
+  }
+  const startNs = nowNs();
+  const seconds = () => (nowNs() - startNs) / NS_PER_S;
+  const { descriptions } = wire;
+  output.note(`a wire: side a on ${descriptions[0]}, side b on ${descriptions[1]}`);
+  if (options.duration === undefined) output.note('Ctrl-C ends it');
+  const telemetry = options.estats === true ? await serve(wire, faults, options, seconds) : undefined;
+  await untilDone(options.duration, output, wire.switch);
+  lines.end();
+  await telemetry?.close();
+  const took = seconds();
+  const { counters } = wire.switch;
+  const snapshot = wire.switch.snapshot();
+  await wire.close();
+  await capture?.close();
+  const rules = faults?.hits ?? [];
+  printSwitchReport(output, { names: SIDES, counters, snapshot, rules });
+  const audit = observer?.report();
+  if (audit !== undefined) {
+    output.line();
+    printReport(output, audit);
+  }
+  if (capture !== undefined) {
+    const dropped = capture.dropped > 0 ? `, without ${capture.dropped} for which the disk was too slow` : '';
+    output.line(`${options.pcap} has the frames of both sides${dropped}.`);
+  }
+  output.document('wire', {
+    seconds: took,
+    sides: SIDES.map((name, side) => ({
+      name,
+      link: descriptions[side],
+      counters: counters[name],
+      ...snapshot.ports[name],
+    })),
+    rules,
+    ...(capture !== undefined && { capture: { file: options.pcap!, dropped: capture.dropped } }),
+    ...(audit !== undefined && { audit }),
+  });
+}
+
+function createCapture(path: string): Promise<PcapngFile> {
+  return PcapngFile.create(
+    path,
+    SIDES.map((name) => ({ name: `side ${name}`, linkType: LINKTYPE_ETHERNET })),
+  );
+}
+
+/** A wire is watched as a switch of two ports. */
+async function serve(
+  wire: Wire,
+  faults: FaultPlan | undefined,
+  { rate = null }: Omit<WireCommandOptions, 'rate'> & { readonly rate?: number | null },
+  seconds: () => number,
+) {
+  const ports = SIDES.map((name, side) => ({ name, local: wire.descriptions[side], rateBps: rate }));
+  const address = wire.descriptions.join(',');
+  try {
+    return await serveDocument(() => switchDocument(wire.switch, { address, ports, faults }, seconds()));
+  } catch (error) {
+    await wire.close();
+    throw error;
+  }
+}

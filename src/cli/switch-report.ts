@@ -1,0 +1,94 @@
+/** What `rocev2 switch` and `rocev2 wire` show while they run, and at their end. */
+
+import { formatRate } from '../core/units.js';
+import type { LiveSwitchPortCounters } from '../driver/linked-switch.js';
+import { timeoutMs } from '../driver/system-clock.js';
+import type { FaultPlan } from '../faults/fault-plan.js';
+import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
+import { LiveLine } from './live-line.js';
+import type { Column, Output } from './output.js';
+
+const DISPLAY_INTERVAL_MS = 1000;
+
+/** A switch that runs. */
+interface Counted {
+  /** By port name. */
+  readonly counters: Readonly<Record<string, LiveSwitchPortCounters>>;
+}
+
+/** Waits for Ctrl-C, which is how a switch ends, or for the time to pass. */
+export async function untilDone(durationNs: number | undefined, output: Output, live: Counted): Promise<void> {
+  const line = new LiveLine(output.io);
+  let previous = totalsOf(live);
+  const display = setInterval(() => {
+    const now = totalsOf(live);
+    const seconds = DISPLAY_INTERVAL_MS / 1000;
+    const rate = formatRate(((now.bytes - previous.bytes) * 8) / seconds);
+    const frames = `${now.packets} frames, ${now.packets - previous.packets} a second, ${rate}`;
+    const marked = now.marked > 0 ? `, ${now.marked} marked` : '';
+    const pauses = now.pauses > 0 ? `, ${now.pauses} pause frames` : '';
+    line.update(`${frames}, ${now.dropped} dropped${marked}${pauses}`);
+    previous = now;
+  }, DISPLAY_INTERVAL_MS);
+  const { interrupted } = output.io;
+  await new Promise<void>((resolve) => {
+    const timer = durationNs === undefined ? undefined : setTimeout(resolve, timeoutMs(durationNs));
+    const stop = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    if (interrupted.aborted) stop();
+    else interrupted.addEventListener('abort', stop, { once: true });
+  });
+  clearInterval(display);
+  line.clear();
+}
+
+function totalsOf(live: Counted) {
+  const all = Object.values(live.counters);
+  return {
+    packets: all.reduce((sum, port) => sum + port.rx_packets, 0),
+    bytes: all.reduce((sum, port) => sum + port.rx_bytes, 0),
+    dropped: all.reduce((sum, port) => sum + droppedOf(port), 0),
+    marked: all.reduce((sum, port) => sum + port.tx_ecn_marked, 0),
+    pauses: all.reduce((sum, port) => sum + port.tx_pfc_packets, 0),
+  };
+}
+
+function droppedOf(counters: LiveSwitchPortCounters): number {
+  return Object.entries(counters).reduce((sum, [name, n]) => sum + (name.startsWith('tx_dropped_') ? n : 0), 0);
+}
+
+/** What is left of a switch that has ended. */
+interface SwitchFigures {
+  readonly names: readonly string[];
+  readonly counters: Counted['counters'];
+  readonly snapshot: SwitchSnapshot;
+  readonly rules: FaultPlan['hits'];
+}
+
+/** Prints what was counted at the ports, and how often each rule struck. */
+export function printSwitchReport(output: Output, { names, counters, snapshot, rules }: SwitchFigures): void {
+  // What never happened at any port would only hide what did; frames and bytes are always of interest.
+  const always = new Set(['rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes']);
+  const counted = Object.keys(counters[names[0]]) as Array<keyof LiveSwitchPortCounters>;
+  const shown = counted.filter((name) => always.has(name) || names.some((port) => counters[port][name] > 0));
+  const columns: Column[] = [
+    { title: 'Counter', align: 'left' },
+    ...names.map((name): Column => ({ title: name, align: 'right' })),
+  ];
+  const longestQueues = names.map((name) => Math.max(...snapshot.ports[name].egress.map(({ bytesMax }) => bytesMax)));
+  output.table(columns, [
+    ...shown.map((name) => [name, ...names.map((port) => counters[port][name])]),
+    ['queue_bytes_max', ...longestQueues],
+  ]);
+  if (rules.length === 0) return;
+  output.line();
+  output.table(
+    [
+      { title: 'Rule', align: 'left' },
+      { title: 'Hits', align: 'right' },
+    ],
+    rules.map(({ rule, hits }) => [rule, hits]),
+  );
+}

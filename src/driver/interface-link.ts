@@ -1,0 +1,113 @@
+/**
+ * A link that is a network interface: all its frames, through a packet socket (Linux, root). Trains of datagrams are cut apart and missing
+ * checksums made ({@link completeFrame}); a super-frame of TCP is no frame, and goes its own way.
+ */
+
+import { RoceError } from '../core/errors.js';
+import { FrameReceiveVector, FrameSendVector } from '../dgram-ext/frame-vectors.js';
+import { type LibC, libC } from '../dgram-ext/libc.js';
+import { LoopReadiness } from '../dgram-ext/loop-readiness.js';
+import { completeFrame, FRAME_OF_DATAGRAMS, FRAME_OF_SEGMENTS, splitDatagrams } from '../dgram-ext/offloads.js';
+import { openPacketSocket } from '../dgram-ext/packet-socket.js';
+import type { FrameHandler, FrameLink } from './frame-link.js';
+
+/** Frames of one system call. */
+const SLOTS = 32;
+/** Calls after which others have their turn. */
+const CALLS_A_TURN = 4;
+
+/** An interface and its packet socket. */
+export class InterfaceLink implements FrameLink {
+  /** Name of the interface. */
+  readonly description: string;
+  readonly strangers = 0;
+  onFrame: FrameHandler = () => {};
+  onFrames: () => void = () => {};
+  /** Called for each super-frame of TCP, `struct virtio_net_hdr` first. */
+  onSuperFrame: FrameHandler = () => {};
+  readonly #fd: number;
+  readonly #lib: LibC;
+  readonly #received: FrameReceiveVector;
+  readonly #sending: FrameSendVector;
+  readonly #readiness: LoopReadiness;
+  #closed = false;
+  #isPending = false;
+
+  /** Opens the interface. Throws ERR_ROCE_UNSUPPORTED, ERR_ROCE_NOT_FOUND or ERR_ROCE_IO as {@link openPacketSocket}. */
+  constructor(interfaceName: string) {
+    this.description = interfaceName;
+    this.#fd = openPacketSocket(interfaceName);
+    this.#lib = libC() as LibC;
+    this.#received = new FrameReceiveVector(this.#lib, SLOTS);
+    this.#sending = new FrameSendVector(this.#lib, SLOTS);
+    this.#readiness = new LoopReadiness(this.#lib, this.#fd, this.#onReadable);
+  }
+
+  get errors(): number {
+    return this.#sending.refused;
+  }
+
+  send(frame: Uint8Array): void {
+    if (this.#sending.isFull) this.#sending.flush(this.#fd);
+    this.#sending.add(frame, 0, frame.length);
+  }
+
+  /** Sends a super-frame that another interface has handed over. */
+  sendSuperFrame(bytes: Uint8Array, offset: number, length: number): void {
+    if (this.#sending.isFull) this.#sending.flush(this.#fd);
+    this.#sending.addWithHeader(bytes, offset, length);
+  }
+
+  flush(): boolean {
+    if (!this.#closed) this.#sending.flush(this.#fd);
+    return true;
+  }
+
+  close(): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    this.#closed = true;
+    this.#readiness.close();
+    this.#lib.close(this.#fd);
+    return Promise.resolve();
+  }
+
+  readonly #onReadable = (): void => {
+    if (this.#isPending) return;
+    this.#isPending = true;
+    setImmediate(this.#read);
+  };
+
+  readonly #read = (): void => {
+    this.#isPending = false;
+    if (this.#closed) return;
+    const received = this.#received;
+    for (let call = 0; call < CALLS_A_TURN; call++) {
+      const count = received.receive(this.#fd);
+      for (let slot = 0; slot < count; slot++) this.#takeSlot(slot);
+      if (count > 0) this.onFrames();
+      if (count < SLOTS) break;
+    }
+    this.#readiness.rest();
+  };
+
+  #takeSlot(slot: number): void {
+    const received = this.#received;
+    received.open(slot);
+    const { slab, header, frame, length } = received;
+    const kind = completeFrame(slab, header, frame, length);
+    if (kind === FRAME_OF_SEGMENTS) this.onSuperFrame(slab, header, length + (frame - header));
+    else if (kind === FRAME_OF_DATAGRAMS) splitDatagrams(slab, header, frame, length, this.#take);
+    else this.onFrame(slab, frame, length);
+  }
+
+  readonly #take = (frame: number, length: number): void => this.onFrame(this.#received.slab, frame, length);
+}
+
+/** Lets super-frames of TCP pass between two interfaces. Throws ERR_ROCE_CONFLICT for one interface twice. */
+export function joinSuperFrames(one: InterfaceLink, other: InterfaceLink): void {
+  if (one.description === other.description) {
+    throw new RoceError('ERR_ROCE_CONFLICT', `'${one.description}' cannot be both ends of a wire`);
+  }
+  one.onSuperFrame = (bytes, offset, length) => other.sendSuperFrame(bytes, offset, length);
+  other.onSuperFrame = (bytes, offset, length) => one.sendSuperFrame(bytes, offset, length);
+}

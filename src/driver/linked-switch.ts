@@ -1,0 +1,172 @@
+/**
+ * A switch at work: frames of its links go into src/switch, and what comes out goes to them, each link at its rate. Sockets are the affair of
+ * the links.
+ *
+ * Invariant: a frame's slot is released only when the link has taken it.
+ */
+
+import { Switch, type SwitchOptions } from '../switch/switch.js';
+import type { SwitchPortCounters } from '../switch/switch-counters.js';
+import type { SwitchSnapshot } from '../switch/switch-snapshot.js';
+import type { FrameLink } from './frame-link.js';
+import { LinkPacer } from './link-pacer.js';
+import { nowNs, timeoutMs } from './system-clock.js';
+
+/** A timer may come a millisecond late: a frame that a rule holds back is waited for without one at the end. */
+const SPIN_NS = 1e6;
+
+/** What the switch counts, and what only its links know. */
+export interface LiveSwitchPortCounters extends SwitchPortCounters {
+  /** Frames from somebody else than the port's peer; not part of `rx_packets`. */
+  rx_strangers: number;
+  /** Frames that the system refused, or that had no peer to go to; part of `tx_packets`. */
+  tx_errors: number;
+}
+
+/** A link as a port of the switch. */
+export interface LinkedPort {
+  /** Letters, digits, dots, dashes and underscores, as fault rules and routes name it. */
+  readonly name: string;
+  /** Where its frames come from and go to. */
+  readonly link: FrameLink;
+}
+
+/** Sees a frame that comes in at a port, or leaves by it; the bytes are valid during the call. */
+export type FrameTap = (port: number, bytes: Uint8Array, offset: number, length: number) => void;
+
+/** Settings of the switch, with links for its ports. */
+export interface LinkedSwitchOptions extends Omit<SwitchOptions, 'ports'> {
+  /** Two or more, of different names. */
+  readonly ports: readonly LinkedPort[];
+  /** Sees all frames, in the order in which they come and go. */
+  readonly tap?: FrameTap;
+}
+
+class Port {
+  readonly name: string;
+  readonly link: FrameLink;
+  readonly pacer: LinkPacer;
+  /** Slots the link has not taken yet. */
+  readonly unsent: number[] = [];
+
+  constructor({ name, link }: LinkedPort, rateBps: number) {
+    this.name = name;
+    this.link = link;
+    this.pacer = new LinkPacer(rateBps);
+  }
+}
+
+/** Runs from its construction until it is closed. */
+export class LinkedSwitch {
+  readonly #switch: Switch;
+  readonly #ports: readonly Port[];
+  readonly #tap: FrameTap | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #timerNs = Number.POSITIVE_INFINITY;
+  #isSpinning = false;
+  #closing: Promise<void> | undefined;
+
+  /** Throws what the switch throws; the links are the caller's until then. */
+  constructor({ ports, tap, ...rest }: LinkedSwitchOptions) {
+    this.#switch = new Switch({ ...rest, ports: ports.map(({ name }) => name) });
+    this.#tap = tap;
+    this.#ports = ports.map((port) => {
+      const rateBps = rest.portConfig?.[port.name]?.rateBps ?? rest.portDefaults?.rateBps;
+      return new Port(port, rateBps ?? Number.POSITIVE_INFINITY);
+    });
+    this.#ports.forEach(({ link }, number) => {
+      link.onFrame = (bytes, offset, length) => {
+        tap?.(number, bytes, offset, length);
+        this.#switch.receive(number, bytes, offset, length, nowNs());
+      };
+      link.onFrames = () => this.#turn(nowNs());
+    });
+  }
+
+  /** Queues and pools, now and at most. */
+  snapshot(): SwitchSnapshot {
+    return this.#switch.snapshot(nowNs());
+  }
+
+  /** By port name. */
+  get counters(): Readonly<Record<string, LiveSwitchPortCounters>> {
+    const counters = this.#switch.counters;
+    return Object.fromEntries(
+      this.#ports.map(({ name, link }) => [
+        name,
+        { ...counters[name], rx_strangers: link.strangers, tx_errors: link.errors },
+      ]),
+    );
+  }
+
+  /** Closes every link; frames that wait are dropped. Safe to call twice. */
+  close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#closing ??= Promise.all(this.#ports.map(({ link }) => link.close())).then(() => {});
+    return this.#closing;
+  }
+
+  /** Does what is due: deadlines of the switch, links that have become free, ports that have become ready. */
+  #turn(now: number): void {
+    if (this.#closing !== undefined) return;
+    if (this.#switch.nextDeadlineNs <= now) this.#switch.onDeadline(now);
+    for (let port = 0; port < this.#ports.length; port++)
+      if (this.#ports[port].pacer.nextNs <= now) this.#drain(port, now);
+    // A frame that leaves may let the sender of another port go on.
+    for (let port = this.#switch.nextReady(); port >= 0; port = this.#switch.nextReady()) this.#drain(port, now);
+    const { nextReleaseNs } = this.#switch;
+    if (nextReleaseNs - now < SPIN_NS) this.#spin();
+    let nextNs = Math.min(this.#switch.nextDeadlineNs, nextReleaseNs - SPIN_NS);
+    for (const { pacer } of this.#ports) nextNs = Math.min(nextNs, pacer.nextNs);
+    this.#wakeAt(nextNs, now);
+  }
+
+  /** Looks again in the next round of the event loop. */
+  #spin(): void {
+    if (this.#isSpinning) return;
+    this.#isSpinning = true;
+    setImmediate(() => {
+      this.#isSpinning = false;
+      this.#turn(nowNs());
+    });
+  }
+
+  #wakeAt(timeNs: number, now: number): void {
+    // A timer that fires early only finds that nothing is due.
+    if (timeNs >= this.#timerNs) return;
+    clearTimeout(this.#timer);
+    this.#timerNs = timeNs;
+    this.#timer = setTimeout(this.#onTimer, timeoutMs(timeNs - now));
+  }
+
+  readonly #onTimer = (): void => {
+    this.#timerNs = Number.POSITIVE_INFINITY;
+    this.#turn(nowNs());
+  };
+
+  /** Sends what a port has and its link has room for. */
+  #drain(number: number, now: number): void {
+    const port = this.#ports[number];
+    const { pacer, link, unsent } = port;
+    if (unsent.length > 0 && link.flush()) this.#releaseAll(unsent);
+    while (pacer.mayStart(now)) {
+      const slot = this.#switch.take(number, now);
+      if (slot < 0) {
+        pacer.idle();
+        break;
+      }
+      const length = this.#switch.slotLength(slot);
+      pacer.sent(length);
+      unsent.push(slot);
+      if (link.address !== undefined) link.address(this.#switch.slotBytes(slot), 0, length);
+      this.#tap?.(number, this.#switch.slotBytes(slot), 0, length);
+      link.send(this.#switch.frame(slot));
+    }
+    if (unsent.length > 0 && link.flush()) this.#releaseAll(unsent);
+  }
+
+  #releaseAll(slots: number[]): void {
+    for (const slot of slots) this.#switch.release(slot);
+    slots.length = 0;
+  }
+}

@@ -1,0 +1,40 @@
+/** Packets that a fault rule holds back for a time. Bounded. */
+
+import TinyQueue from 'tinyqueue';
+
+const DELAYED_MAX = 4096;
+
+interface Entry<T> {
+  readonly packet: T;
+  readonly dueNs: number;
+  /** Packets that are due at the same time leave in the order in which they came. */
+  readonly number: number;
+}
+
+/** Up to 4,096 packets, each with the time at which it goes on. */
+export class Delayed<T> {
+  readonly #queue = new TinyQueue<Entry<T>>([], (one, other) => one.dueNs - other.dueNs || one.number - other.number);
+  readonly #release: (packet: T) => void;
+  #count = 0;
+
+  constructor(release: (packet: T) => void) {
+    this.#release = release;
+  }
+
+  /** False, and nothing is held, when there is no room: the packet is lost, as in the queue of a slow link. */
+  hold(packet: T, dueNs: number): boolean {
+    if (this.#queue.length === DELAYED_MAX) return false;
+    this.#queue.push({ packet, dueNs, number: this.#count++ });
+    return true;
+  }
+
+  /** When the next packet is due; Infinity when none is held. */
+  get nextNs(): number {
+    return this.#queue.peek()?.dueNs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Lets go of all that are due at `nowNs`. */
+  release(nowNs: number): void {
+    while (this.nextNs <= nowNs) this.#release(this.#queue.pop()!.packet);
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * `rocev2/switch`: the Ethernet switch of this package without I/O: priorities, shared packet memory, PFC with its watchdog, ECN marking, ECMP, fault rules. A driver
+ * puts frames in and takes frames out, and says what time it is; {@link Switch} describes how. See docs/switch.md.
+ *
+ * @module rocev2/switch
+ */
+
+export { type RandomSource, SeededRandom } from '../core/random.js';
+export { FaultPlan, type FaultRuleHits, type FaultVerdict } from '../faults/fault-plan.js';
+export type { FaultSubject } from '../faults/fault-subject.js';
+export type { BufferPools, IngressGroupUse, PoolUse } from './buffer-policy.js';
+export { type HeadroomModel, headroomBytes } from './headroom.js';
+export { Switch, type SwitchOptions } from './switch.js';
+export type {
+  BufferConfig,
+  ClassificationConfig,
+  IntConfig,
+  MarkingConfig,
+  PfcConfig,
+  PiConfig,
+  RedConfig,
+  RouteConfig,
+  SchedulingConfig,
+  SwitchConfig,
+  SwitchPortConfig,
+  WatchdogConfig,
+} from './switch-config.js';
+export type { SwitchPortCounters } from './switch-counters.js';
+export type { EgressQueueUse, SwitchPortSnapshot, SwitchSnapshot } from './switch-snapshot.js';
