@@ -9,10 +9,15 @@ table{border-collapse:collapse;margin:1rem 0;font-size:13px;display:block;overfl
 th,td{padding:.2rem .8rem;text-align:right;border-bottom:1px solid #e7e5e4}
 th:first-child,td:first-child{text-align:left}
 .failed{color:#be123c;font-weight:600}
+.passed{color:#15803d}
+.unsure{color:#b45309}
+td.text{text-align:left}
 code{font-size:13px}
+pre{font-size:12px;overflow-x:auto}
+h3{margin:1.5rem 0 .2rem;font-size:15px}
 .origin{font-size:13px;color:#57534e}
 .differs{font-size:13px;border-left:3px solid #c2410c;padding-left:.8rem}
-@media (prefers-color-scheme:dark){body{color:#f5f5f4;background:#161412}a{color:#60a5fa}th,td{border-color:#3a3633}.failed{color:#fb7185}.origin{color:#a8a29e}}
+@media (prefers-color-scheme:dark){body{color:#f5f5f4;background:#161412}a{color:#60a5fa}th,td{border-color:#3a3633}.failed{color:#fb7185}.passed{color:#4ade80}.unsure{color:#fbbf24}.origin{color:#a8a29e}}
 `;
 
 /** `body` is HTML; the title is text. */

@@ -29,6 +29,10 @@ export class Cable {
   frames = 0;
   /** Bytes of the frames sent so far, without preamble, check sequence and gap. */
   bytes = 0;
+  /** A cable that is down takes frames and loses them, and those under way. */
+  isUp = true;
+  /** Frames lost because it was down. */
+  lostFrames = 0;
   readonly #events: EventQueue;
   readonly #frameBytesMax: number;
   readonly #nsPerByte: number;
@@ -74,7 +78,8 @@ export class Cable {
   /** One event at a time is scheduled, for the oldest frame. */
   readonly #arrive = (): void => {
     const place = this.#head;
-    this.#sink(this.#slots[place], 0, this.#lengths[place]);
+    if (this.isUp) this.#sink(this.#slots[place], 0, this.#lengths[place]);
+    else this.lostFrames++;
     this.#head = (place + 1) & (this.#slots.length - 1);
     this.#count--;
     if (this.#count > 0) this.#events.at(this.#arrivals[this.#head], this.#arrive);

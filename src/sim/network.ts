@@ -3,16 +3,17 @@
  * so that `s0>h2` is the egress queue of s0 towards h2.
  */
 
+import { RoceError } from '../core/errors.js';
 import type { SeededRandom } from '../core/random.js';
 import type { FaultPlan } from '../faults/fault-plan.js';
 import { Switch } from '../switch/switch.js';
-import type { SwitchConfig } from '../switch/switch-config.js';
+import type { RouteConfig, SwitchConfig } from '../switch/switch-config.js';
 import { Cable, type FrameSink } from './cable.js';
 import type { EventQueue } from './event-queue.js';
 import type { ReceivePipelineOptions } from './receive-pipeline.js';
 import { SimStation } from './sim-station.js';
 import { SimSwitch } from './sim-switch.js';
-import { shortestPaths, type Topology } from './topology.js';
+import { type LinkPlan, shortestPaths, type Topology } from './topology.js';
 
 interface NetworkOptions {
   readonly topology: Topology;
@@ -38,9 +39,12 @@ export class Network {
   readonly switches: ReadonlyMap<string, SimSwitch>;
   /** By `from>to`. */
   readonly cables: ReadonlyMap<string, Cable>;
+  readonly #topology: Topology;
+  readonly #down = new Set<LinkPlan>();
 
   constructor(options: NetworkOptions) {
     const { topology, events, random, pathMtu } = options;
+    this.#topology = topology;
     const cables = new Map<string, Cable>();
     for (const { a, b, rateBps, delayNs } of topology.links) {
       const cable = { events, rateBps, delayNs, frameBytesMax: pathMtu + HEADER_BYTES_MAX };
@@ -75,6 +79,37 @@ export class Network {
     return this.stations.get(name)!;
   }
 
+  /**
+   * The link between two nodes, written `l0-p0`, or all links of one node, `p0`. Throws ERR_ROCE_UNKNOWN_NAME if there is none.
+   */
+  linksNamed(name: string): readonly LinkPlan[] {
+    const [one, other] = name.split('-');
+    const links = this.#topology.links.filter(
+      ({ a, b }) => (a === one && (other ?? b) === b) || (b === one && (other ?? a) === a),
+    );
+    if (links.length > 0) return links;
+    throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no link ${name}`, 'write a link as l0-p0, a node as p0');
+  }
+
+  /** Takes links out of service, or puts them back: both directions lose all frames. Routes stay as they are until {@link reroute}. */
+  setLinks(links: readonly LinkPlan[], isUp: boolean): void {
+    for (const link of links) {
+      if (isUp) this.#down.delete(link);
+      else this.#down.add(link);
+      for (const name of [`${link.a}>${link.b}`, `${link.b}>${link.a}`]) this.cables.get(name)!.isUp = isUp;
+    }
+  }
+
+  /** All switches find shortest paths over the links that are in service, as a routing protocol does that has heard of them. */
+  reroute(): void {
+    const routes = shortestPaths(this.#topology, this.#down);
+    for (const [name, { engine }] of this.switches) engine.reroute(this.#routesOf(routes.get(name)!));
+  }
+
+  #routesOf(routes: ReadonlyMap<string, readonly string[]>): RouteConfig[] {
+    return [...routes].map(([host, ports]) => ({ to: this.station(host).address.text, ports }));
+  }
+
   #buildSwitches({
     topology,
     events,
@@ -107,7 +142,7 @@ export class Network {
           ...switchConfig,
           ports,
           portConfig,
-          routes: [...routes.get(name)!].map(([host, to]) => ({ to: this.station(host).address.text, ports: to })),
+          routes: this.#routesOf(routes.get(name)!),
           flood: false,
           hashSeed: index,
           random: random.stream(name),

@@ -3,12 +3,23 @@
  * they fly. Corrupted bits are flipped in the copy that travels; the ICRC is never helped.
  */
 
-import { type FaultPlan, flipBit } from '../faults/fault-plan.js';
+import {
+  changeBytes,
+  FAULT_CHANGES,
+  FAULT_CORRUPT,
+  FAULT_DELAY,
+  FAULT_DROP,
+  FAULT_DUPLICATE,
+  FAULT_MARK,
+  FAULT_REORDER,
+  FAULT_REWRITE,
+  FAULT_TRIM,
+} from '../faults/actions.js';
+import type { FaultPlan, FaultVerdict } from '../faults/fault-plan.js';
 import { newFaultSubject, readBth } from '../faults/fault-subject.js';
-import { FAULT_CORRUPT, FAULT_DELAY, FAULT_DROP, FAULT_DUPLICATE } from '../faults/grammar.js';
 import { HeldBack } from '../faults/held-back.js';
 import { linkOverheadBytes } from '../packet/frame.js';
-import { datagramOf, type RxDatagram, type TxBatch } from '../port/datagram.js';
+import { datagramOf, ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
 import type { SimHost } from './sim-host.js';
 
@@ -31,11 +42,25 @@ interface SimLinkCounters {
   dropped: number;
   corrupted: number;
   duplicated: number;
+  /** Held back, for packets or for time. */
   delayed: number;
+  marked: number;
+  trimmed: number;
+  rewritten: number;
 }
 
 class Direction {
-  readonly counters: SimLinkCounters = { packets: 0, bytes: 0, dropped: 0, corrupted: 0, duplicated: 0, delayed: 0 };
+  readonly counters: SimLinkCounters = {
+    packets: 0,
+    bytes: 0,
+    dropped: 0,
+    corrupted: 0,
+    duplicated: 0,
+    delayed: 0,
+    marked: 0,
+    trimmed: 0,
+    rewritten: 0,
+  };
   readonly #name: 'a>b' | 'b>a';
   readonly #to: SimHost;
   readonly #options: SimLinkOptions;
@@ -63,31 +88,46 @@ class Direction {
   }
 
   #pass(datagram: RxDatagram): void {
-    const { faults } = this.#options;
+    const { faults, events } = this.#options;
     const subject = this.#subject;
     if (faults !== undefined && readBth(subject, datagram.bytes, datagram.offset, datagram.length)) {
       subject.ipId = datagram.ipId;
-      const verdict = faults.decide(subject);
-      switch (verdict.action) {
-        case FAULT_DROP:
-          this.counters.dropped++;
-          return;
-        case FAULT_CORRUPT:
-          this.counters.corrupted++;
-          flipBit(datagram.bytes, datagram.offset, verdict.bit);
-          break;
-        case FAULT_DUPLICATE:
-          this.counters.duplicated++;
-          this.#fly({ ...datagram, bytes: datagram.bytes.slice() });
-          break;
-        case FAULT_DELAY:
-          if (!this.#held.hold(datagram, verdict.behind)) break;
-          this.counters.delayed++;
-          return;
-      }
+      if (!this.#strike(datagram, faults.decide(subject, events.nowNs))) return;
     }
     this.#fly(datagram);
     this.#held.passed();
+  }
+
+  /** False for a packet that goes on later, or never. */
+  #strike(datagram: RxDatagram, verdict: FaultVerdict): boolean {
+    const { counters } = this;
+    const { bits, delayNs, behind } = verdict;
+    if ((bits & FAULT_DROP) !== 0) {
+      counters.dropped++;
+      return false;
+    }
+    if ((bits & FAULT_CHANGES) !== 0) {
+      datagram.length = changeBytes(verdict, datagram.bytes, datagram.offset, datagram.length);
+      if ((bits & FAULT_REWRITE) !== 0) counters.rewritten++;
+      if ((bits & FAULT_TRIM) !== 0) counters.trimmed++;
+      if ((bits & FAULT_CORRUPT) !== 0) counters.corrupted++;
+    }
+    if ((bits & FAULT_MARK) !== 0) {
+      counters.marked++;
+      datagram.ecn = ECN_CE;
+    }
+    if ((bits & FAULT_DUPLICATE) !== 0) {
+      counters.duplicated++;
+      this.#fly({ ...datagram, bytes: datagram.bytes.slice() });
+    }
+    if ((bits & FAULT_REORDER) !== 0 && this.#held.hold(datagram, behind)) {
+      counters.delayed++;
+      return false;
+    }
+    if ((bits & FAULT_DELAY) === 0) return true;
+    counters.delayed++;
+    this.#options.events.after(delayNs, () => this.#fly(datagram));
+    return false;
   }
 
   #fly(datagram: RxDatagram): void {

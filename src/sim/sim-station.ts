@@ -44,6 +44,8 @@ export class SimStation {
   readonly mac: Uint8Array;
   /** Called with every RoCE packet sent and taken in, as `bytes` from `offset` on, BTH first. */
   onPacket: PacketProbe | undefined;
+  /** Called with every frame that leaves or arrives, from the Ethernet header on, without check sequence; valid during the call. */
+  onFrame: FrameSink | undefined;
   readonly #events: EventQueue;
   readonly #cable: Cable;
   readonly #headerBytes: number;
@@ -80,6 +82,7 @@ export class SimStation {
   /** Takes a frame off the cable: a packet for the NIC or a pause frame; all else is dropped. */
   readonly receive = (bytes: Uint8Array, offset: number, length: number): void => {
     const frame = this.#frame;
+    this.onFrame?.(bytes, offset, length);
     if (parseFrame(bytes, offset, length, frame) !== FRAME_OK) {
       if (parsePfc(bytes, offset, length, this.#pfc)) this.#obey(this.#pfc);
     } else if (this.#pipeline === undefined) this.#handOver(bytes);
@@ -101,6 +104,7 @@ export class SimStation {
     pause.quanta[priority] = quanta;
     const bytes = new Uint8Array(PFC_FRAME_BYTES);
     writePfc(bytes, 0, this.mac, pause);
+    this.onFrame?.(bytes, 0, bytes.length);
     this.#cable.send(bytes, 0, bytes.length);
     return pauseNs(quanta, this.#cable.rateBps);
   }
@@ -133,7 +137,9 @@ export class SimStation {
     this.#destinationMac.set(batch.destinations[0].bytes, 2);
     writeFrameHeaders(batch, 0, this.mac, this.#destinationMac);
     this.onPacket?.(true, batch.slab, start, length, batch.ecns[0]);
-    return this.#cable.send(batch.slab, start - this.#headerBytes, length + this.#headerBytes);
+    const [first, frameBytes] = [start - this.#headerBytes, length + this.#headerBytes];
+    this.onFrame?.(batch.slab, first, frameBytes);
+    return this.#cable.send(batch.slab, first, frameBytes);
   }
 }
 

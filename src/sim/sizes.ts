@@ -3,7 +3,7 @@
 import { type RandomSource, randomUnit } from '../core/random.js';
 
 /** Points of a distribution function: size in bytes, share of the flows that are not larger. Linear in between. */
-type SizeTable = ReadonlyArray<readonly [bytes: number, share: number]>;
+export type SizeTable = ReadonlyArray<readonly [bytes: number, share: number]>;
 
 /** Web search, as in the DCTCP paper (SIGCOMM'10); the table of the HPCC simulator. Mean 1,711,250 bytes. */
 export const WEB_SEARCH: SizeTable = [
@@ -20,6 +20,46 @@ export const WEB_SEARCH: SizeTable = [
   [10_000_000, 0.97],
   [30_000_000, 1],
 ];
+
+/** Hadoop at Facebook (Roy et al., SIGCOMM'15); the table of the HPCC simulator. Most flows are below 1 KB. */
+export const FB_HADOOP: SizeTable = [
+  [0, 0],
+  [100, 0.01],
+  [200, 0.02],
+  [300, 0.05],
+  [350, 0.15],
+  [400, 0.2],
+  [500, 0.3],
+  [600, 0.4],
+  [700, 0.5],
+  [1000, 0.6],
+  [2000, 0.67],
+  [7000, 0.7],
+  [30_000, 0.72],
+  [50_000, 0.82],
+  [80_000, 0.87],
+  [120_000, 0.9],
+  [300_000, 0.95],
+  [1_000_000, 0.975],
+  [2_000_000, 0.99],
+  [10_000_000, 1],
+];
+
+/** Storage at Alibaba; the table `AliStorage2019` of the HPCC simulator. */
+export const ALI_STORAGE: SizeTable = [
+  [0, 0],
+  [4000, 0.2293],
+  [8000, 0.6921],
+  [16_000, 0.8061],
+  [32_000, 0.9047],
+  [64_000, 0.9353],
+  [128_000, 0.9677],
+  [256_000, 0.9753],
+  [2_000_000, 1],
+];
+
+/** The tables by the names that scenarios use. */
+export const SIZE_TABLES = { 'web-search': WEB_SEARCH, 'fb-hadoop': FB_HADOOP, 'ali-storage': ALI_STORAGE } as const;
 
 /** Mean size in bytes. */
 export function meanBytes(table: SizeTable): number {

@@ -29,8 +29,10 @@ export interface Topology {
 }
 
 /** What all links of a kind have in common. */
-interface LinkKind {
+export interface LinkKind {
+  /** Bits per second, each way. */
   readonly rateBps: number;
+  /** One way. */
   readonly delayNs: number;
 }
 
@@ -79,6 +81,51 @@ export function leafSpine(
   };
 }
 
+/**
+ * A fat tree of `k`-port switches (Al-Fares et al., SIGCOMM'08): k pods of k/2 edge switches `e0`.. and k/2 aggregation switches `a0`.., (k/2)^2 core
+ * switches `c0`.., k^3/4 hosts. Throws ERR_ROCE_OUT_OF_RANGE unless k is even and at least 2.
+ */
+export function fatTree(k: number, link: LinkKind, uplink: LinkKind): Topology {
+  if (!Number.isInteger(k) || k < 2 || k % 2 !== 0) {
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a fat tree of ${k}-port switches cannot be built`, 'k is even: 4, 8');
+  }
+  const half = k / 2;
+  const hosts = hostNames(k * half * half);
+  const edges = numbered('e', k * half);
+  const aggregations = numbered('a', k * half);
+  const cores = numbered('c', half * half);
+  const podOf = (i: number) => Math.floor(i / half);
+  return {
+    hosts,
+    switches: [...edges, ...aggregations, ...cores],
+    links: [
+      ...hosts.map((host, i) => ({ a: host, b: edges[podOf(i)], ...link })),
+      ...edges.flatMap((edge, i) =>
+        aggregations
+          .slice(podOf(i) * half, (podOf(i) + 1) * half)
+          .map((aggregation) => ({ a: edge, b: aggregation, ...uplink })),
+      ),
+      ...aggregations.flatMap((aggregation, i) =>
+        cores.slice((i % half) * half, ((i % half) + 1) * half).map((core) => ({ a: aggregation, b: core, ...uplink })),
+      ),
+    ],
+  };
+}
+
+/** A chain of switches `s0`.. with `hostsPerSwitch` hosts each: a flow along the chain meets others at every hop. */
+export function parkingLot(switches: number, hostsPerSwitch: number, link: LinkKind, middle: LinkKind): Topology {
+  const hosts = hostNames(switches * hostsPerSwitch);
+  const chain = numbered('s', switches);
+  return {
+    hosts,
+    switches: chain,
+    links: [
+      ...hosts.map((host, i) => ({ a: host, b: chain[Math.floor(i / hostsPerSwitch)], ...link })),
+      ...chain.slice(1).map((name, i) => ({ a: chain[i], b: name, ...middle })),
+    ],
+  };
+}
+
 /** Two datacenters `d0` and `d1` of equal size, each one switch, and a long link between them. */
 export function region(hosts: number, link: LinkKind, long: LinkKind): Topology {
   const shape = dumbbell(hosts, link, long);
@@ -99,15 +146,19 @@ function numbered(letter: string, count: number): string[] {
 }
 
 /**
- * For every switch, the neighbours on a shortest path to each host (by hops): `routes.get(switch).get(host)`. Throws
- * ERR_ROCE_INVALID_ARGUMENT when a host cannot be reached.
+ * For every switch, the neighbours on a shortest path to each host (by hops) without the links that are `down`: `routes.get(switch).get(host)`. Throws
+ * ERR_ROCE_INVALID_ARGUMENT when a host cannot be reached although nothing is down; while something is, such hosts are left out.
  */
-export function shortestPaths(topology: Topology): Map<string, Map<string, string[]>> {
+export function shortestPaths(
+  topology: Topology,
+  down: ReadonlySet<LinkPlan> = new Set(),
+): Map<string, Map<string, string[]>> {
   const neighbours = new Map<string, string[]>();
   for (const name of [...topology.hosts, ...topology.switches]) neighbours.set(name, []);
-  for (const { a, b } of topology.links) {
-    neighbours.get(a)!.push(b);
-    neighbours.get(b)!.push(a);
+  for (const link of topology.links) {
+    if (down.has(link)) continue;
+    neighbours.get(link.a)!.push(link.b);
+    neighbours.get(link.b)!.push(link.a);
   }
   const routes = new Map<string, Map<string, string[]>>(topology.switches.map((name) => [name, new Map()]));
   for (const host of topology.hosts) {
@@ -124,6 +175,7 @@ export function shortestPaths(topology: Topology): Map<string, Map<string, strin
     for (const name of topology.switches) {
       const distance = hops.get(name);
       if (distance === undefined) {
+        if (down.size > 0) continue;
         throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `no links lead from ${name} to ${host}`);
       }
       routes.get(name)!.set(

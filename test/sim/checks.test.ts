@@ -3,6 +3,7 @@ import { IcrcFlow, sealIcrc } from '../../src/packet/icrc.js';
 import { OP_ACK, OP_SEND, OP_WRITE } from '../../src/packet/opcode.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
+import { recoveryNames } from '../../src/retransmit/schemes.js';
 import { COUNTER } from '../../src/ring/counters.js';
 import type { Pair } from '../support/pair.js';
 import { planSeed } from './plan.js';
@@ -17,8 +18,8 @@ function findSeed(): number {
     const kinds = new Set(flows.flatMap((flow) => flow.operations.map((operation) => operation.kind)));
     const fromA = flows.filter((flow) => flow.from === 'a').flatMap((flow) => flow.operations);
     const adds = fromA.filter((operation) => operation.kind === 'ATOMIC_FETCH_AND_ADD').length;
-    if (kinds.size === 8 && adds > 1 && fromA.some(({ bytes }) => bytes > 10_000) && recovery === 'go-back-n')
-      return seed;
+    const carriesMuch = fromA.some(({ kind, bytes }) => /SEND|WRITE/.test(kind) && bytes > 10_000);
+    if (kinds.size === 8 && adds > 1 && carriesMuch && recovery === 'go-back-n') return seed;
   }
 }
 
@@ -69,10 +70,12 @@ describe('a run is its seed', () => {
   it('the seeds of the suite cover every scheme, MTU, address family and operation', () => {
     const plans = Array.from({ length: 2000 }, (_, i) => planSeed(i + 1));
     const count = (values: Iterable<unknown>) => new Set(values).size;
-    expect(count(plans.map((plan) => `${plan.recovery} ${plan.mtu} ${plan.addresses[0]}`))).toBe(3 * 5 * 2);
+    expect(count(plans.map((plan) => `${plan.recovery} ${plan.mtu} ${plan.addresses[0]}`))).toBe(
+      recoveryNames().length * 5 * 2,
+    );
     expect(
       count(plans.flatMap((plan) => plan.flows.flatMap((f) => f.operations.map((o) => `${plan.recovery} ${o.kind}`)))),
-    ).toBe(3 * 8);
+    ).toBe(recoveryNames().length * 8);
     const sizes = plans.flatMap((plan) => plan.flows.flatMap((flow) => flow.operations.map(({ bytes }) => bytes)));
     expect(sizes.filter((bytes) => bytes === 1).length).toBeGreaterThan(100);
     expect(sizes.filter((bytes) => bytes === 1024 * 1024).length).toBeGreaterThan(5);
@@ -148,8 +151,8 @@ describe('the checks of a seed notice', () => {
         last = again === undefined ? pollOne() : undefined;
         return again ?? last;
       };
-    });
-    expect(failures).toMatch(/receive completion/);
+    }).catch(({ message }: Error) => message); // Where every place of the queue is taken, the receive that is posted anew fails first.
+    expect(failures).toMatch(/receive completion|receive queue holds/);
   });
 
   it('a packet that was counted wrong', async () => {

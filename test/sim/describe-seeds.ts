@@ -1,7 +1,7 @@
 /** A run of consecutive seeds as one test suite. */
 
 import { describe, expect, it } from 'vitest';
-import { replayHint, runSeed } from './run-seed.js';
+import { replayHint, runProtectedSeed, runSeed } from './run-seed.js';
 
 /** Seeds [first, first + count). */
 export function describeSeeds(first: number, count: number): void {
@@ -9,6 +9,16 @@ export function describeSeeds(first: number, count: number): void {
     it.each(Array.from({ length: count }, (_, i) => first + i))('seed %i', async (seed) => {
       const report = await runSeed(seed);
       expect(report.failures, `${report.description}\n${replayHint(seed)}`).toEqual([]);
+    });
+  });
+}
+
+/** The same seeds with packets that are protected. */
+export function describeProtectedSeeds(seeds: readonly number[]): void {
+  describe('two simulated hosts with protected packets deliver every byte and completion exactly once', () => {
+    it.each(seeds)('seed %i', async (seed) => {
+      const report = await runProtectedSeed(seed);
+      expect(report.failures, report.description).toEqual([]);
     });
   });
 }

@@ -2,10 +2,11 @@
 
 import { nearestName } from '../../core/did-you-mean.js';
 import { RoceError } from '../../core/errors.js';
+import { type Ns3FlowFormat, parseNs3Flows, parseNs3Topology } from '../../sim/formats/ns3.js';
 import { override } from '../../sim/scenario/overrides.js';
 import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
-import { readJsonFile } from '../input-file.js';
+import { readInputFile, readJsonFile } from '../input-file.js';
 
 /** A scenario and its overrides. */
 export interface ScenarioChoice {
@@ -13,12 +14,41 @@ export interface ScenarioChoice {
   readonly name: string;
   /** `path=value`. */
   readonly set: readonly string[];
+  /** A topology file of HPCC's simulator or ns3-rdma, which takes the place of `topology`. */
+  readonly topology?: string;
+  /** A file of flows, which takes the place of `flows`. */
+  readonly flows?: string;
+  /** Who wrote the latter. Default HPCC's simulator. */
+  readonly flowFormat?: Ns3FlowFormat;
 }
 
 /** The scenario with the overrides. Throws if `name` is neither a built-in scenario nor a readable file, and if the file is invalid. */
-export async function loadScenario({ name, set }: ScenarioChoice): Promise<Scenario> {
+export async function loadScenario({ name, set, topology, flows, flowFormat }: ScenarioChoice): Promise<Scenario> {
   const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name) ?? (await readScenario(name));
-  return parseScenario(override(file, set));
+  if (topology === undefined && flows === undefined) return parseScenario(override(file, set));
+  const foreign = {
+    ...(topology !== undefined && { topology: await readTopology(topology) }),
+    ...(flows !== undefined && { flows: [{ kind: 'list', flows: await readFlows(flows, flowFormat ?? 'hpcc') }] }),
+  };
+  return parseScenario(override({ ...(file as object), ...foreign }, set));
+}
+
+async function readTopology(path: string) {
+  const { hosts, switches, links } = parseNs3Topology(await readText(path));
+  return {
+    kind: 'links',
+    hosts,
+    switches,
+    links: links.map(({ a, b, rateBps, delayNs }) => ({ a, b, rate: rateBps, delay: delayNs })),
+  };
+}
+
+async function readFlows(path: string, format: Ns3FlowFormat) {
+  return parseNs3Flows(await readText(path), format);
+}
+
+async function readText(path: string): Promise<string> {
+  return (await readInputFile(path)).toString('utf8');
 }
 
 /** A word without a dot or a slash is a name; anything else is a file. */

@@ -5,7 +5,7 @@ import { plainWords } from '../../schema/plain-words.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 
 const numbers = z.array(z.number());
-const completions = z.looseObject({ count: z.number() });
+const completions = z.looseObject({ count: z.number(), unfinished: z.number() });
 
 const resultSchema = z.looseObject({
   scenario: z.string(),

@@ -7,6 +7,7 @@ import type {
   FlowResult,
   QueueResult,
   ScenarioResult,
+  SlowdownResult,
 } from '../../sim/scenario/result.js';
 import type { Column } from '../output.js';
 
@@ -78,6 +79,24 @@ export function bufferRow(buffer: BufferResult): (string | number)[] {
   return [buffer.switch, ...[sharedBytes, sharedMaxBytes, headroomBytes, headroomMaxBytes].map(kilobytes)];
 }
 
+/** Columns of {@link slowdownRow}. */
+export const SLOWDOWN_COLUMNS: readonly Column[] = [
+  { title: 'Flows up to', align: 'right' },
+  { title: 'Flows', align: 'right' },
+  { title: 'unfinished', align: 'right' },
+  { title: 'Slowdown p50', align: 'right' },
+  { title: 'p95', align: 'right' },
+  { title: 'p99', align: 'right' },
+];
+
+/** Fewest flows for a table of slowdowns: one in each of its parts. */
+export const SLOWDOWN_FLOWS_MIN = 20;
+
+/** The row of flows of similar size. */
+export function slowdownRow({ bytesMax, count, unfinished, p50, p95, p99 }: SlowdownResult): (string | number)[] {
+  return [kilobytes(bytesMax), count, unfinished, ...[p50, p95, p99].map((times) => times.toFixed(2))];
+}
+
 /** The run as a few lines of text. */
 export function summaryLines(result: ScenarioResult): Array<{ readonly label: string; readonly text: string }> {
   const { summary, virtualSeconds, wallSeconds, packetEvents, eventsPerSecond, seed, traceHash } = result;
@@ -89,7 +108,7 @@ export function summaryLines(result: ScenarioResult): Array<{ readonly label: st
     { label: 'trace', text: `${traceHash} (seed ${seed})` },
     {
       label: 'goodput',
-      text: `${formatRate(summary.goodputBps)}, ${(summary.efficiency * 100).toFixed(2)} % of the payload rate that a host's link can carry`,
+      text: `${formatRate(summary.goodputBps)}, ${(summary.efficiency * 100).toFixed(2)} % of the payload rate that the links can carry`,
     },
     {
       label: 'shares',
@@ -113,8 +132,9 @@ export function summaryLines(result: ScenarioResult): Array<{ readonly label: st
   return lines;
 }
 
-function completionText({ count, p50Ns, p90Ns, p99Ns }: CompletionResult): string {
-  return `${count} flows in ${formatNs(p50Ns ?? 0)} median, ${formatNs(p90Ns ?? 0)} p90, ${formatNs(p99Ns ?? 0)} p99`;
+function completionText({ count, unfinished, p50Ns, p90Ns, p99Ns }: CompletionResult): string {
+  const times = `${count} flows in ${formatNs(p50Ns ?? 0)} median, ${formatNs(p90Ns ?? 0)} p90, ${formatNs(p99Ns ?? 0)} p99`;
+  return unfinished === 0 ? times : `${times}, and ${unfinished} unfinished, whose time so far counts`;
 }
 
 function kilobytes(bytes: number): string {

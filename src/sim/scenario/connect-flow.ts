@@ -28,11 +28,11 @@ export async function connectFlow(
   return flow;
 }
 
-function createQp(host: ScenarioHost, { outstanding }: FlowPlan): Promise<QueuePair> {
+function createQp(host: ScenarioHost, { op, outstanding }: FlowPlan): Promise<QueuePair> {
   return host.pd.createQp({
     sendCq: host.cq,
     maxSendWr: outstanding,
-    maxRecvWr: outstanding + SPARE_RECEIVES,
+    maxRecvWr: op === 'send' ? outstanding + SPARE_RECEIVES : 1,
     maxInlineBytes: 0,
   });
 }

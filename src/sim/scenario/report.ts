@@ -4,15 +4,16 @@ import { ETHERNET_WIRE_BYTES } from '../../packet/ethernet.js';
 import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';
 import { jainIndex, mean, quantile } from '../statistics.js';
+import type { Topology } from '../topology.js';
 import { check } from './assertions.js';
+import { capacityBps } from './capacity.js';
 import type { Flow } from './flow.js';
 import type { Probes, QueueProbe } from './probes.js';
 import type { BufferResult, CompletionResult, FlowResult, QueueResult, ScenarioResult, Summary } from './result.js';
 import type { Scenario } from './schema.js';
+import { PACKET_OVERHEAD_BYTES, slowdownsOf, UnloadedTimes } from './slowdown.js';
 import type { TraceHash } from './trace-hash.js';
 
-/** Ethernet, IPv4, UDP, BTH and ICRC around the payload of a packet in the middle of a message. */
-const PACKET_OVERHEAD_BYTES = 14 + 20 + 8 + 12 + 4 + ETHERNET_WIRE_BYTES;
 /** As in the flow completion experiments of "ECN or Delay". */
 export const SMALL_FLOW_BYTES = 100_000;
 
@@ -116,6 +117,7 @@ function countsOf({ node, port }: QueueProbe): QueueCounts {
 
 interface FinishedRun {
   readonly scenario: Scenario;
+  readonly topology: Topology;
   readonly network: Network;
   readonly flows: readonly Flow[];
   readonly probes: Probes;
@@ -146,6 +148,7 @@ export function report(run: FinishedRun): ScenarioResult {
     queues,
     buffers: buffersOf(network, events.nowNs),
     series: probes.series(),
+    slowdowns: slowdownsOf(run.flows, new UnloadedTimes(run.topology, scenario.nic.mtu), events.nowNs),
   };
   return { ...result, assertions: scenario.assertions.map((assertion) => check(assertion, result)) };
 }
@@ -216,10 +219,16 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
   const goodputs = (endless.length > 0 ? endless : flows).map(({ goodputBps }) => goodputBps);
   const goodputBps = endless.length > 0 ? sum(endless, (flow) => flow.goodputBps) : goodputOfAll(run.flows);
   const { mtu } = scenario.nic;
+  const counted = endless.length > 0 ? endless : flows;
+  const linksBps = capacityBps(
+    run.network.cables,
+    new Set(counted.map(({ from }) => from)),
+    new Set(counted.map(({ to }) => to)),
+  );
   const fullest = queues.reduce((a, b) => (b.meanBytes > a.meanBytes ? b : a));
   return {
     goodputBps,
-    efficiency: goodputBps / (scenario.topology.rate * (mtu / (mtu + PACKET_OVERHEAD_BYTES))),
+    efficiency: goodputBps / (linksBps * (mtu / (mtu + PACKET_OVERHEAD_BYTES))),
     jain: jainIndex(goodputs),
     minGoodputBps: Math.min(...goodputs),
     maxGoodputBps: Math.max(...goodputs),
@@ -231,8 +240,8 @@ function summaryOf(run: FinishedRun, flows: readonly FlowResult[], queues: reado
     failedFlows: flows.filter(({ failure }) => failure !== null).length,
     queueMeanBytes: fullest.meanBytes,
     queueP99Bytes: fullest.p99Bytes,
-    completions: completionsOf(flows),
-    smallCompletions: completionsOf(flows.filter((_, i) => run.flows[i].plan.bytes < SMALL_FLOW_BYTES)),
+    completions: completionsOf(run, () => true),
+    smallCompletions: completionsOf(run, ({ plan }) => plan.bytes < SMALL_FLOW_BYTES),
   };
 }
 
@@ -244,8 +253,13 @@ function goodputOfAll(flows: readonly Flow[]): number {
   return endNs > startNs ? (bytes * 8e9) / (endNs - startNs) : 0;
 }
 
-function completionsOf(flows: readonly FlowResult[]): CompletionResult {
-  const times = Float64Array.from(flows.flatMap(({ completionNs }) => completionNs ?? [])).sort();
-  const at = (p: number) => (times.length === 0 ? null : quantile(times, p));
-  return { count: times.length, p50Ns: at(0.5), p90Ns: at(0.9), p99Ns: at(0.99) };
+/** A flow that has begun and not ended counts with the time that it has taken so far: left out, the slowest would make percentiles better. */
+function completionsOf({ flows, events }: FinishedRun, isCounted: (flow: Flow) => boolean): CompletionResult {
+  const begun = flows.filter(
+    (flow) => flow.plan.bytes < Number.POSITIVE_INFINITY && flow.plan.startNs <= events.nowNs && isCounted(flow),
+  );
+  const times = Float64Array.from(begun, ({ plan, completedNs = events.nowNs }) => completedNs - plan.startNs).sort();
+  const unfinished = begun.filter(({ completedNs }) => completedNs === undefined).length;
+  const at = (p: number) => (times.length === unfinished ? null : quantile(times, p));
+  return { count: times.length - unfinished, unfinished, p50Ns: at(0.5), p90Ns: at(0.9), p99Ns: at(0.99) };
 }

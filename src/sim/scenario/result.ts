@@ -62,10 +62,12 @@ export interface BufferResult {
   readonly headroomMaxBytes: number;
 }
 
-/** Completion times of flows that ended. */
+/** Completion times of flows that end. Percentiles count the time so far of flows that have not ended, so that they are bounds from below where there are such. */
 export interface CompletionResult {
   /** Flows that ended. */
   readonly count: number;
+  /** Flows that had begun and not ended when the run did. */
+  readonly unfinished: number;
   /** Median; null when none ended. */
   readonly p50Ns: number | null;
   /** 90th percentile; null when none ended. */
@@ -74,11 +76,27 @@ export interface CompletionResult {
   readonly p99Ns: number | null;
 }
 
+/** Flows of similar size: how much longer they took than they would have taken alone, see slowdown.ts. Parts have equal numbers of flows. */
+export interface SlowdownResult {
+  /** Size of the largest flow of this part. */
+  readonly bytesMax: number;
+  /** Flows of this part, unfinished ones included. */
+  readonly count: number;
+  /** Of these, flows that had not ended when the run did; they count with the time so far. */
+  readonly unfinished: number;
+  /** Median of completion time over the time in an empty network, at least 1. */
+  readonly p50: number;
+  /** 95th percentile. */
+  readonly p95: number;
+  /** 99th percentile. */
+  readonly p99: number;
+}
+
 /** The run in numbers; since the warm-up, unless it says otherwise. */
 export interface Summary {
   /** All flows without end together; without such flows all bytes from the first start to the last completion. */
   readonly goodputBps: number;
-  /** Goodput over what payload alone can have of a host's link. */
+  /** Goodput over what payload alone can have of the links between the senders and the receivers, at most 1. */
   readonly efficiency: number;
   /** Of the goodput of flows without end, or of all. */
   readonly jain: number;
@@ -162,4 +180,6 @@ export interface ScenarioResult {
   readonly assertions: readonly AssertionResult[];
   /** Samples over time, for plots. */
   readonly series: Series;
+  /** By size, ascending; empty where no flow ends. */
+  readonly slowdowns: readonly SlowdownResult[];
 }

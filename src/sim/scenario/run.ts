@@ -23,20 +23,33 @@ import type { Scenario } from './schema.js';
 import { topologyOf } from './topology-of.js';
 import { TraceHash } from './trace-hash.js';
 
+/** Who looks at the cable of a host. */
+export interface FrameObserver {
+  /** Name of the host. */
+  readonly host: string;
+  /** A frame leaves or arrives at this virtual time. */
+  onFrame(timeNs: number, bytes: Uint8Array): void;
+}
+
 /** How a run talks to whoever waits for it. */
-interface RunOptions {
+export interface RunOptions {
   /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
   readonly onProgress?: (done: number) => boolean | Promise<boolean>;
-  /** Real time in nanoseconds, to say how fast the run was. */
-  readonly realNowNs: () => number;
+  /** Sees every frame on the cable of one host, from the Ethernet header on, without check sequence. The bytes are valid during the call. */
+  readonly observer?: FrameObserver;
+  /** Real time in nanoseconds, to say how fast the run was. Default: it took no time. */
+  readonly realNowNs?: () => number;
 }
 
 const PROGRESS_STEPS = 200;
 /** How often the caller is asked in a step: with many flows the first step takes seconds. */
 const LOOKS_PER_STEP = 16;
 
-/** Throws ERR_ROCE_UNKNOWN_NAME for hosts, switches or parameters that do not exist. */
-export async function runScenario(scenario: Scenario, options: RunOptions): Promise<ScenarioResult> {
+/**
+ * The result of a scenario. The same scenario and seed give the same packets. Throws ERR_ROCE_UNKNOWN_NAME for hosts, switches or parameters that do not exist.
+ */
+export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<ScenarioResult> {
+  const { realNowNs = () => 0 } = options;
   const random = new SeededRandom(scenario.seed);
   const events = new EventQueue();
   const trace = new TraceHash();
@@ -54,9 +67,10 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     pipelineOf: pipelinesOf(scenario, topology.hosts),
     faultsOf,
   });
+  if (options.observer !== undefined) observe(options.observer, network, events);
   const flows = await connectFlows({ scenario, topology, network, random, trace, events });
   const probes = new Probes(events, network, flows);
-  const startedNs = options.realNowNs();
+  const startedNs = realNowNs();
   probes.start(scenario.duration, scenario.warmup, scenario.sample);
   schedule(scenario, network, events);
   for (const flow of flows) events.at(flow.plan.startNs, () => flow.start());
@@ -74,14 +88,21 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
   trace.addNumber(events.nowNs);
   return report({
     scenario,
+    topology,
     network,
     flows,
     probes,
     baseline,
     trace,
     events,
-    wallSeconds: (options.realNowNs() - startedNs) / NS_PER_S,
+    wallSeconds: (realNowNs() - startedNs) / NS_PER_S,
   });
+}
+
+function observe({ host, onFrame }: FrameObserver, network: Network, events: EventQueue): void {
+  const [name] = hostsOf(host, [...network.stations.keys()], 'the observed host');
+  network.station(name).onFrame = (bytes, offset, length) =>
+    onFrame(events.nowNs, bytes.subarray(offset, offset + length));
 }
 
 function pipelinesOf({ pipelines }: Scenario, hosts: readonly string[]) {
@@ -104,7 +125,7 @@ interface RunParts {
 }
 
 async function connectFlows({ scenario, topology, network, random, trace, events }: RunParts): Promise<Flow[]> {
-  const plans = planFlows(scenario, topology.hosts, random);
+  const plans = planFlows(scenario, topology, random);
   const memoryBytes = Math.max(...plans.map(({ messageBytes }) => messageBytes));
   const byName = new Map<string, ScenarioHost>();
   const hostOf = async (name: string): Promise<ScenarioHost> => {

@@ -5,12 +5,32 @@ import type { EventQueue } from '../event-queue.js';
 import type { Network } from '../network.js';
 import type { Scenario } from './schema.js';
 
-type ScheduledAction = Scenario['happenings'][number];
+type Happening = Scenario['happenings'][number];
+type Outage = Extract<Happening, { do: 'fail' | 'repair' }>;
+type ScheduledAction = Exclude<Happening, Outage>;
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for switches, ports and hosts that do not exist. */
 export function schedule(scenario: Scenario, network: Network, events: EventQueue): void {
   for (const [i, action] of scenario.happenings.entries()) {
-    events.at(action.at, actionOf(action, network, `happenings[${i}]`));
+    const field = `happenings[${i}]`;
+    if (action.do === 'fail' || action.do === 'repair') scheduleOutage(action, network, events, field);
+    else events.at(action.at, actionOf(action, network, field));
+  }
+}
+
+/** Links change at once; switches learn of it `reroute` later. */
+function scheduleOutage({ at, what, reroute, ...action }: Outage, network: Network, events: EventQueue, field: string) {
+  const links = inField(field, () => network.linksNamed(what));
+  events.at(at, () => network.setLinks(links, action.do === 'repair'));
+  events.at(at + reroute, () => network.reroute());
+}
+
+function inField<T>(field: string, find: () => T): T {
+  try {
+    return find();
+  } catch (cause) {
+    if (!(cause instanceof RoceError)) throw cause;
+    throw new RoceError(cause.code, `${field}: ${cause.message}`, undefined, { cause });
   }
 }
 

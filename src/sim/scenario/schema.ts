@@ -16,8 +16,13 @@ import { rateControl, recovery } from './schemes.js';
 /** Points of a series: a finer `sample` says nothing more, and fills the memory. */
 const SERIES_POINTS_MAX = 1e6;
 
+/** Work requests of one flow: more would need larger queues than queue pairs have. */
+export const POSTED_AHEAD_MAX = 16_384;
+
 const hostCount = z.number().int().min(2).max(1024);
 const link = { rate: rate.default(40e9), delay: time.default(1_000) };
+
+const nodeName = z.string().regex(/^[A-Za-z]\w*$/, 'a name is a letter, then letters, digits and underscores');
 
 const topology = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('pair'), ...link }),
@@ -45,10 +50,35 @@ const topology = z.discriminatedUnion('kind', [
     longRate: rate.exactOptional(),
     longDelay: time.default(1_000_000),
   }),
+  z.strictObject({
+    kind: z.literal('fat-tree'),
+    k: z.number().int().min(2).max(16).multipleOf(2, 'k is even'),
+    ...link,
+    uplinkRate: rate.exactOptional(),
+    uplinkDelay: time.exactOptional(),
+  }),
+  z.strictObject({
+    kind: z.literal('parking-lot'),
+    switches: z.number().int().min(2).max(64),
+    hostsPerSwitch: z.number().int().min(1).max(64).default(2),
+    ...link,
+    middleRate: rate.exactOptional(),
+    middleDelay: time.exactOptional(),
+  }),
+  /** Any network: names of hosts and switches, and links between two of them, each with a rate and a delay of its own. */
+  z.strictObject({
+    kind: z.literal('links'),
+    ...link,
+    hosts: z.array(nodeName).min(2).max(1024),
+    switches: z.array(nodeName).min(1).max(1024),
+    links: z
+      .array(z.strictObject({ a: nodeName, b: nodeName, rate: rate.exactOptional(), delay: time.exactOptional() }))
+      .min(1),
+  }),
 ]);
 
 /** `h0`, `h0..h9`, or a list of both. */
-const hostText = z.string().regex(/^h\d+(\.\.h\d+)?$/, 'write a host as h0, several as h0..h9');
+const hostText = z.string().regex(/^[A-Za-z]\w*(\.\.[A-Za-z]\w*)?$/, 'write a host as h0, several as h0..h9');
 const hosts = z.union([hostText, z.array(hostText).min(1)]);
 
 const OPS = ['write', 'send', 'read'] as const;
@@ -66,6 +96,26 @@ const flowCommon = {
   sinkCc: rateControl.exactOptional(),
 };
 
+/**
+ * Work requests posted ahead. Without it there are always more than `nic.inflight` packets of them, so that only the NIC's window and the rate control
+ * limit a flow; see `postedAhead`.
+ */
+const outstanding = z.number().int().min(1).max(POSTED_AHEAD_MAX).exactOptional();
+
+/** A table by name, or points [bytes, percent of the flows that are not larger] as in the files of HPCC's simulator. */
+const sizes = z.union([
+  z.enum(['web-search', 'fb-hadoop', 'ali-storage']),
+  z
+    .array(z.tuple([size, z.number().min(0).max(100)]))
+    .min(2)
+    .refine((points) => points[0][1] === 0 && points[points.length - 1][1] === 100, 'sizes go from 0 to 100 percent')
+    .refine(isAscending, 'bytes and percents ascend'),
+]);
+
+function isAscending(points: ReadonlyArray<readonly [bytes: number, percent: number]>): boolean {
+  return points.every(([bytes, percent], i) => i === 0 || (bytes > points[i - 1][0] && percent > points[i - 1][1]));
+}
+
 const workload = z.discriminatedUnion('kind', [
   /** One flow from every `from` to every `to`, for as long as the run lasts, or for `bytes`. */
   z.strictObject({
@@ -77,20 +127,53 @@ const workload = z.discriminatedUnion('kind', [
     each: z.number().int().min(1).max(1024).default(1),
     /** Every further flow starts so much later. */
     stagger: time.default(0),
-    /** Work requests posted ahead. */
-    outstanding: z.number().int().min(1).max(1024).default(8),
+    outstanding,
   }),
   /** Flows of random size between random hosts, arriving as a Poisson process. */
+  z
+    .strictObject({
+      kind: z.literal('poisson'),
+      ...flowCommon,
+      message: size.default(2 ** 20),
+      sizes: sizes.default('web-search'),
+      /** Mean offered load: bits of payload a second, all flows together. */
+      offered: rate.exactOptional(),
+      /** The same as a share of the links of the hosts that send. */
+      load: z.number().positive().max(4).exactOptional(),
+      /** When arrivals end; default: with the run. */
+      until: time.exactOptional(),
+      outstanding,
+    })
+    .refine(({ offered, load }) => (offered === undefined) !== (load === undefined), 'give either offered or load'),
+  /** Again and again `fanIn` hosts of `from`, drawn anew, send `bytes` each to one host of `to` at the same time. */
   z.strictObject({
-    kind: z.literal('poisson'),
+    kind: z.literal('incast'),
     ...flowCommon,
-    message: size.default(2 ** 20),
-    sizes: z.literal('web-search').default('web-search'),
-    /** Mean offered load: bits of payload a second, all flows together. */
-    offered: rate,
-    /** When arrivals end; default: with the run. */
+    fanIn: z.number().int().min(1).max(1023),
+    bytes: size,
+    /** Time from one incast to the next. */
+    every: time.refine((ns) => ns > 0, 'time passes between two incasts'),
     until: time.exactOptional(),
-    outstanding: z.number().int().min(1).max(1024).default(64),
+    outstanding,
+  }),
+  /** Flows as they are listed. */
+  z.strictObject({
+    kind: z.literal('list'),
+    op: flowCommon.op,
+    message: size.default(2 ** 20),
+    cc: flowCommon.cc,
+    sinkCc: flowCommon.sinkCc,
+    outstanding,
+    flows: z
+      .array(
+        z.strictObject({
+          from: nodeName,
+          to: nodeName,
+          bytes: size.refine((n) => n > 0, 'a flow has a byte'),
+          start: time.default(0),
+        }),
+      )
+      .min(1),
   }),
 ]);
 
@@ -112,6 +195,8 @@ const nic = z.strictObject({
 const priority = z.number().int().min(0).max(7);
 const egress = { at: time, switch: z.string(), port: z.string(), priority: priority.exactOptional() };
 
+const outage = { at: time, what: z.string(), reroute: time.default(0) };
+
 /** What happens to the network in between. */
 const happening = z.discriminatedUnion('do', [
   /** An egress sends nothing any more, or nothing of one priority. */
@@ -125,6 +210,9 @@ const happening = z.discriminatedUnion('do', [
     priority: priority.default(0),
     until: time.exactOptional(),
   }),
+  /** A link `l0-p0`, or all links of a switch `p0`, lose every frame; switches find other ways `reroute` later. */
+  z.strictObject({ do: z.literal('fail'), ...outage }),
+  z.strictObject({ do: z.literal('repair'), ...outage }),
 ]);
 
 /** Hosts whose NIC holds the contexts of few queue pairs: see receive-pipeline.ts. */

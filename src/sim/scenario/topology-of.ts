@@ -1,6 +1,7 @@
 /** The `topology` field of a scenario as a topology. */
 
-import { dumbbell, leafSpine, pair, region, star, type Topology } from '../topology.js';
+import { RoceError } from '../../core/errors.js';
+import { dumbbell, fatTree, leafSpine, pair, parkingLot, region, star, type Topology } from '../topology.js';
 import type { Scenario } from './schema.js';
 
 /** Builds the topology a scenario names; links between switches take the scenario's rate and delay unless it gives others. */
@@ -27,5 +28,42 @@ export function topologyOf(field: Scenario['topology']): Topology {
       );
     case 'region':
       return region(field.hosts, link, other(field.longRate, field.longDelay));
+    case 'fat-tree':
+      return fatTree(field.k, link, other(field.uplinkRate, field.uplinkDelay));
+    case 'parking-lot':
+      return parkingLot(field.switches, field.hostsPerSwitch, link, other(field.middleRate, field.middleDelay));
+    case 'links':
+      return checked({
+        hosts: field.hosts,
+        switches: field.switches,
+        links: field.links.map(({ a, b, rate, delay }) => ({ a, b, ...other(rate, delay) })),
+      });
   }
+}
+
+/** Throws ERR_ROCE_MALFORMED for what is no network: names that are there twice, links of what is not there, hosts without exactly one link. */
+function checked(topology: Topology): Topology {
+  const { hosts, switches, links } = topology;
+  const nodes = new Set([...hosts, ...switches]);
+  if (nodes.size < hosts.length + switches.length) throw malformed('two nodes have one name');
+  const pairs = new Set<string>();
+  for (const { a, b } of links) {
+    for (const end of [a, b])
+      if (!nodes.has(end)) throw malformed(`the link ${a}-${b} ends at ${end}, which is no node`);
+    if (a === b) throw malformed(`the link ${a}-${b} leads back to where it begins`);
+    const pairOf = [a, b].sort().join('-');
+    if (pairs.has(pairOf)) throw malformed(`there are two links between ${a} and ${b}`);
+    pairs.add(pairOf);
+  }
+  for (const host of hosts) {
+    const ends = links.filter(({ a, b }) => a === host || b === host);
+    if (ends.length !== 1) throw malformed(`${host} has ${ends.length} links, and a host has one`);
+    const { a, b } = ends[0];
+    if (!switches.includes(a === host ? b : a)) throw malformed(`the link ${a}-${b} has no switch at its end`);
+  }
+  return topology;
+}
+
+function malformed(what: string): RoceError {
+  return new RoceError('ERR_ROCE_MALFORMED', `topology: ${what}`, 'docs/lab.md describes topologies');
 }

@@ -1,6 +1,7 @@
 /**
  * What the round trip alone cannot tell ("ECN or Delay", CoNEXT'16, §4): two flows of TIMELY keep or enlarge the difference they began with, patched
- * TIMELY brings them together. Sent in bursts, TIMELY hears its own noise: small bursts happen to make shares equal, large ones collide.
+ * TIMELY brings them together. Sent in bursts, TIMELY hears its own noise: small bursts happen to make shares equal, large ones collide. All of that is with
+ * one sample a segment; with one sample a round trip, as in HPCC's simulator, the shares of any number of flows meet.
  */
 
 import type { ScenarioFile } from '../scenario/schema.js';
@@ -30,12 +31,38 @@ function shares(
   };
 }
 
+/** N flows that all begin at the line rate, as in HPCC's simulator: one sample a round trip. */
+function manyFlows(flows: number): ScenarioFile {
+  return {
+    name: `timely-n${flows}`,
+    title: `TIMELY, a sample each round trip: ${flows} flows into 10 Gb/s`,
+    source: "SIGCOMM'15, algorithm 1; compared with HPCC's ns-3 simulator",
+    duration: '200ms',
+    warmup: '100ms',
+    topology: { kind: 'star', hosts: flows + 1, rate: '10Gbps', delay: '1us' },
+    nic: { cc: 'timely', timeout: 14 },
+    switch: { queuePackets: 32_768, bufferPackets: 65_536 },
+    flows: [{ kind: 'flows', from: `h0..h${flows - 1}`, to: `h${flows}` }],
+    assertions: [
+      { name: 'the shares meet', value: 'summary.jain', min: 0.98 },
+      { name: 'the queue stays about Tlow', value: 'summary.queueP99Bytes', min: 50_000, max: 90_000 },
+    ],
+  };
+}
+
 /** Shares under TIMELY and patched TIMELY, packet by packet and in bursts. */
 export const TIMELY_SCENARIOS: readonly ScenarioFile[] = [
+  ...[2, 10, 16].map(manyFlows),
+  shares(
+    'timely-round-trips',
+    'TIMELY, a sample each round trip',
+    { name: 'timely' },
+    { name: 'the shares meet', value: 'summary.jain', min: 0.99 },
+  ),
   shares(
     'timely-shares',
-    'TIMELY',
-    { name: 'timely' },
+    'TIMELY, a sample every 64 KB',
+    { name: 'timely', segmentBytes: '64KB' },
     { name: 'the shares stay apart', value: 'summary.jain', max: 0.8 },
   ),
   shares(
@@ -47,7 +74,7 @@ export const TIMELY_SCENARIOS: readonly ScenarioFile[] = [
   shares(
     'timely-bursts-64k',
     'TIMELY in bursts of 64 KB',
-    { name: 'timely', burstBytes: '64KB' },
+    { name: 'timely', segmentBytes: '64KB', burstBytes: '64KB' },
     { name: 'the bursts collide and the rates collapse', value: 'summary.efficiency', max: 0.5 },
   ),
   shares(

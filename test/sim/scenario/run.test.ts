@@ -45,6 +45,28 @@ describe('a run', () => {
     expect(result.flows).toHaveLength(4);
   });
 
+  test('a flow that has not ended counts with its time so far: percentiles are bounds from below', async () => {
+    const { summary } = await run({
+      ...INCAST,
+      warmup: 0,
+      flows: [
+        { kind: 'flows', from: 'h0', to: 'h4', bytes: '64KB' },
+        { kind: 'flows', from: 'h1', to: 'h4', bytes: '1GB' },
+        { kind: 'flows', from: 'h2', to: 'h4', bytes: '1GB', start: '3ms' }, // Never begins.
+      ],
+    });
+    expect(summary.completions).toMatchObject({ count: 1, unfinished: 1, p99Ns: 2e6 });
+    expect(summary.smallCompletions).toMatchObject({ count: 1, unfinished: 0 });
+    expect(summary.smallCompletions.p99Ns).toBeLessThan(1e6);
+  });
+
+  test('with many receivers the efficiency is that of all their links', async () => {
+    const { summary } = await run({ ...INCAST, flows: [{ kind: 'flows', from: 'h0..h1', to: 'h2..h3' }] });
+    expect(summary.efficiency).toBeGreaterThan(0.9);
+    expect(summary.efficiency).toBeLessThanOrEqual(1.001);
+    expect(summary.goodputBps).toBeGreaterThan(1.8 * 37e9);
+  });
+
   test.each(['write', 'read', 'send'] as const)('moves finite flows by %s and says when they were done', async (op) => {
     const result = await run({
       ...INCAST,

@@ -31,15 +31,11 @@ describe('a scenario file', () => {
       'nic.mtu: the path MTU is one of 256, 512, 1024, 2048, 4096',
     ],
     ['a topology that does not exist', { topology: { kind: 'ring' } }, 'topology.kind'],
-    [
-      'a host that is none',
-      { flows: [{ kind: 'flows', from: 'alice', to: 'h1' }] },
-      'flows[0].from: write a host as h0',
-    ],
+    ['a host that is none', { flows: [{ kind: 'flows', from: '1st', to: 'h1' }] }, 'flows[0].from: write a host as h0'],
     [
       'a rate control that does not exist',
-      { nic: { cc: 'swift' } },
-      "nic.cc: there is no rate control 'swift' (there are none, fixed, dcqcn",
+      { nic: { cc: 'reno' } },
+      "nic.cc: there is no rate control 'reno' (there are none, fixed, dcqcn",
     ],
     [
       'a threshold that is missing',

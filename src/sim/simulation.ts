@@ -1,0 +1,143 @@
+/**
+ * A network in virtual time on which programs run with verbs: every host has the real NIC, every switch the real switch. Creating objects takes no virtual time;
+ * packets do. Time passes only in {@link Simulation.run}.
+ */
+
+import { namesHint } from '../core/did-you-mean.js';
+import { RoceError } from '../core/errors.js';
+import { SeededRandom } from '../core/random.js';
+import { FaultPlan } from '../faults/fault-plan.js';
+import type { IpAddress } from '../packet/address.js';
+import type { SwitchConfig } from '../switch/switch-config.js';
+import type { SwitchPortCounters } from '../switch/switch-counters.js';
+import { RdmaDevice } from '../verbs/device.js';
+import { EventQueue } from './event-queue.js';
+import { Network } from './network.js';
+import type { SimStation } from './sim-station.js';
+import type { SimSwitch } from './sim-switch.js';
+import type { Topology } from './topology.js';
+
+/** What a network is made of. */
+export interface SimulationOptions {
+  /** Hosts, switches and links: see {@link star} and its like, or write one. */
+  readonly topology: Topology;
+  /** Of all random numbers. Default 1. */
+  readonly seed?: number;
+  /** The largest path MTU of the hosts: 256, 512, 1024 (default), 2048 or 4096 bytes. */
+  readonly pathMtu?: number;
+  /** Of every switch: marking, packet memory, PFC. Rates and routes follow from the topology. */
+  readonly switchConfig?: SwitchConfig;
+  /** Fault rules of every switch: docs/faults.md. */
+  readonly faults?: string;
+}
+
+/** A network at virtual time 0. */
+export class Simulation {
+  readonly #events = new EventQueue();
+  readonly #network: Network;
+  readonly #devices = new Map<string, Promise<RdmaDevice>>();
+
+  /** Throws ERR_ROCE_INVALID_ARGUMENT for a topology with hosts that cannot be reached, ERR_ROCE_MALFORMED for fault rules that cannot be read. */
+  constructor({ topology, seed = 1, pathMtu = 1024, switchConfig = {}, faults }: SimulationOptions) {
+    this.#network = new Network({
+      topology,
+      events: this.#events,
+      random: new SeededRandom(seed),
+      pathMtu,
+      switchConfig,
+      faultsOf: (name) =>
+        faults === undefined
+          ? undefined
+          : FaultPlan.parse(faults, new SeededRandom(seed + topology.switches.indexOf(name))),
+    });
+  }
+
+  /** Virtual time, nanoseconds. */
+  get nowNs(): number {
+    return this.#events.nowNs;
+  }
+
+  /** The verbs device of a host: the same one each time. Throws ERR_ROCE_UNKNOWN_NAME if there is no such host. */
+  device(host: string): Promise<RdmaDevice> {
+    let device = this.#devices.get(host);
+    if (device === undefined) {
+      device = RdmaDevice.over(this.#station(host).host);
+      this.#devices.set(host, device);
+    }
+    return device;
+  }
+
+  /** Where packets for this host go. Throws ERR_ROCE_UNKNOWN_NAME if there is no such host. */
+  address(host: string): IpAddress {
+    return this.#station(host).address;
+  }
+
+  /**
+   * `look` is called whenever packets or timers may have completed work at the host: a program polls its completion queues there, and posts what comes next.
+   * Throws ERR_ROCE_UNKNOWN_NAME if there is no such host.
+   */
+  onTurn(host: string, look: () => void): void {
+    this.#station(host).host.onTurn = look;
+  }
+
+  /** Calls `action` when virtual time is `timeNs`, or at once in the next {@link run} if that has passed. */
+  at(timeNs: number, action: () => void): void {
+    this.#events.at(timeNs, action);
+  }
+
+  /**
+   * Lets virtual time pass until `untilNs`, until `done()` holds, or until nothing is left to happen. At most `eventsMax` events, default 1e9: a program that never
+   * comes to rest must end. Returns the number of events.
+   */
+  run(limits: { readonly untilNs?: number; readonly done?: () => boolean; readonly eventsMax?: number } = {}): number {
+    return this.#events.run({ eventsMax: 1e9, ...limits });
+  }
+
+  /** Bytes that wait in `switchName` for the link to `neighbour`. Throws ERR_ROCE_UNKNOWN_NAME if there is no such switch or link. */
+  queuedBytes(switchName: string, neighbour: string): number {
+    const node = this.#switch(switchName);
+    const ports = new Map(node.ports.map((port, number) => [port, number]));
+    return node.queuedBytes(known(neighbour, ports, `neighbour of ${switchName}`));
+  }
+
+  /** Counters of a switch, by the neighbour at the port: live, do not change them. Throws ERR_ROCE_UNKNOWN_NAME if there is no such switch. */
+  counters(switchName: string): Readonly<Record<string, Readonly<SwitchPortCounters>>> {
+    return this.#switch(switchName).engine.counters;
+  }
+
+  /**
+   * Takes a link `l0-p0`, or all links of a switch `p0`, out of service: they lose every frame until {@link repair}. The switches find other ways
+   * `rerouteNs` later. Throws ERR_ROCE_UNKNOWN_NAME if there is no such link.
+   */
+  fail(what: string, rerouteNs = 0): void {
+    this.#setLinks(what, false, rerouteNs);
+  }
+
+  /** Ends {@link fail}. Throws ERR_ROCE_UNKNOWN_NAME if there is no such link. */
+  repair(what: string, rerouteNs = 0): void {
+    this.#setLinks(what, true, rerouteNs);
+  }
+
+  #setLinks(what: string, isUp: boolean, rerouteNs: number): void {
+    this.#network.setLinks(this.#network.linksNamed(what), isUp);
+    this.#events.after(rerouteNs, () => this.#network.reroute());
+  }
+
+  #station(host: string): SimStation {
+    return known(host, this.#network.stations, 'host');
+  }
+
+  #switch(name: string): SimSwitch {
+    return known(name, this.#network.switches, 'switch');
+  }
+}
+
+function known<T>(name: string, all: ReadonlyMap<string, T>, kind: string): T {
+  const found = all.get(name);
+  if (found !== undefined) return found;
+  throw new RoceError(
+    'ERR_ROCE_UNKNOWN_NAME',
+    `there is no ${kind} ${name}`,
+    namesHint(name, [...all.keys()], 'there are'),
+  );
+}
