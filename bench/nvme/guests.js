@@ -10,7 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { CELLS, DISK_MIB, fioOptions, measureCell, printTitles, sampleOf } from './fio.js';
+import { fioOptions, measureCell, printTitles, sampleOf } from '../fio/fio.js';
+import { CELLS, DISK_MIB } from './cells.js';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -163,9 +164,12 @@ export async function benchGuests({ rounds, seconds }) {
       { name: `nvmet, ${transport}`, reference: `nvmet, ${transport}`, transport, target: nvmet(transport) },
       { name: `rocev2, ${transport}`, reference: `nvmet, ${transport}`, transport, target: ours },
     ]);
-    const fio = (/** @type {import('./fio.js').Cell} */ cell, /** @type {number} */ time) =>
-      inGuest(1, `fio --ioengine=libaio --direct=1 --filename=/dev/nvme0n1 ${fioOptions(cell, time).join(' ')}`);
-    const measure = async (/** @type {number} */ i, /** @type {import('./fio.js').Cell} */ cell) => {
+    const fio = (/** @type {import('../fio/fio.js').Cell} */ cell, /** @type {number} */ time) =>
+      inGuest(
+        1,
+        `fio --ioengine=libaio --direct=1 --filename=/dev/nvme0n1 ${fioOptions(cell, DISK_MIB, time).join(' ')}`,
+      );
+    const measure = async (/** @type {number} */ i, /** @type {import('../fio/fio.js').Cell} */ cell) => {
       const { transport, target } = contenders[i];
       await target.start();
       const connect = `nvme connect -t ${transport} -a ${TARGET} -s 4420 -n ${target.nqn}`;

@@ -1,13 +1,12 @@
 /** The client side of a service. */
 
-import type { Connection } from '../cm/connection.js';
 import { Permits } from '../core/permits.js';
 import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
 import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE, RESULT } from './frame.js';
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
 import { RpcError } from './rpc-error.js';
-import { type Limits, type RpcLimits, RpcLink } from './rpc-link.js';
+import { type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
 import { validated } from './schema.js';
 import type { Method, Methods, Service } from './service.js';
 import { decodeValue, encodeValue } from './value.js';
@@ -23,11 +22,11 @@ export interface RpcClient<S extends Service> extends AsyncDisposable {
 }
 
 /**
- * Calls the methods of a service over a connection whose peer serves it. The RPC takes over all messages of the connection. Throws
+ * Calls the methods of a service over a connection whose peer serves it, or over a byte stream (`rpcOverStream`). The RPC takes over all messages of the connection. Throws
  * ERR_ROCE_BUSY if the messages of the connection are in use already.
  */
 export function connectRpc<S extends Service>(
-  connection: Connection,
+  connection: RpcCarrier,
   service: S,
   limits: RpcLimits = {},
 ): RpcClient<S> {
@@ -64,12 +63,12 @@ class Caller {
   readonly #ready: Promise<void>;
   #nextId = 1;
 
-  constructor(connection: Connection, limits: Limits) {
+  constructor(carrier: RpcCarrier, limits: Limits) {
     this.#limits = limits;
     this.#ready = new Promise((resolve) => {
       this.#onHello = resolve;
     });
-    this.#link = new RpcLink(connection, limits, {
+    this.#link = new RpcLink(carrier, limits, {
       onHello: (peer) => {
         this.#peer = peer;
         this.#places = new Permits(peer.callsMax);
@@ -96,7 +95,7 @@ class Caller {
   }
 
   async #unary(name: string, method: Method, input: unknown, options: WaitOptions | undefined): Promise<unknown> {
-    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.connection.device.clock);
+    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
     return waitFor(patience, async (givenUp) => {
       let settle: (output: Promise<unknown>) => void = () => {};
       const output = new Promise<unknown>((resolve) => {
@@ -119,7 +118,7 @@ class Caller {
     input: unknown,
     options: WaitOptions | undefined,
   ): AsyncGenerator<unknown, void, undefined> {
-    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.connection.device.clock);
+    const patience = Patience.of(name, options, WAIT_OPTIONS, this.#link.carrier.device.clock);
     const givenUp: GivenUp = { error: undefined, onEnd: undefined };
     const stop = patience?.watch((error) => {
       givenUp.error = error;

@@ -67,11 +67,29 @@ export function writeFrame(out: Buffer, frame: Partial<Frame>): void {
   out.writeBigUInt64LE(frame.addr ?? 0n, 24);
 }
 
+/** Bytes of the body that follows a header, for who reads both from a stream. Throws ERR_ROCE_MISMATCH if it is no header, or says more than `max`. */
+export function bodyBytesIn(header: Buffer, max: number): number {
+  if (!isHeader(header)) throw notAFrame();
+  const bytes = carriedBytes({ kind: header[0], flags: header[2], length: header.readUInt32LE(16) });
+  if (bytes > max) throw broken(`it sent a body of ${bytes} bytes, which is too long`);
+  return bytes;
+}
+
+function isHeader(message: Buffer): boolean {
+  return message.length >= HEADER_BYTES && message[1] === VERSION && message[2] <= BULK && message[3] === 0;
+}
+
+function notAFrame(): RoceError {
+  return broken('it sent a message that is not a frame of version 1');
+}
+
+function carriedBytes({ kind, flags, length }: Pick<Frame, 'kind' | 'flags' | 'length'>): number {
+  return flags === BULK || kind === HELLO ? 0 : length;
+}
+
 /** The header of a message. Throws ERR_ROCE_MISMATCH if the message is not a frame. */
 export function readFrame(message: Buffer): Frame {
-  if (message.length < HEADER_BYTES || message[1] !== VERSION || message[2] > BULK || message[3] !== 0) {
-    throw broken('it sent a message that is not a frame of version 1');
-  }
+  if (!isHeader(message)) throw notAFrame();
   const frame = {
     kind: message[0],
     flags: message[2],
@@ -84,7 +102,7 @@ export function readFrame(message: Buffer): Frame {
   };
   if (frame.kind < HELLO || frame.kind > RELEASE) throw broken(`it sent a frame of unknown kind ${frame.kind}`);
   const inline = message.length - HEADER_BYTES;
-  const carries = frame.flags === BULK || frame.kind === HELLO ? 0 : frame.length;
+  const carries = carriedBytes(frame);
   if (inline !== carries) throw broken(`it sent ${inline} bytes, but the header says ${carries}`);
   return frame;
 }

@@ -7,7 +7,8 @@
 
 export { connectRpc, type RpcClient } from './client.js';
 export { RPC_CODES, RpcError } from './rpc-error.js';
-export type { RpcLimits } from './rpc-link.js';
+export type { RpcCarrier, RpcLimits } from './rpc-link.js';
+export { RpcStream, rpcOverStream } from './rpc-stream.js';
 export type { InputOf, OutputOf, SchemaIssue, SchemaResult, StandardSchema } from './schema.js';
 export { type RpcCounters, type RpcServer, type ServeOptions, serveRpc } from './server.js';
 export {

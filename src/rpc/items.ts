@@ -13,6 +13,8 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
   #consumed = 0;
   #isTelling = false;
   #isEnded = false;
+  /** The program wants no more; what the peer had sent before it heard of that is dropped. */
+  #isLeft = false;
   #failure: Error | undefined;
   #wake: () => void = () => {};
 
@@ -28,7 +30,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
     item.catch(() => {}); // The iteration reports the error.
     if (++this.#charged > this.#window) throw broken('it sent more items than its credits allow');
     if (this.#isEnded) throw broken('it sent an item after the end of its stream');
-    if (this.#failure === undefined) this.#items.push(item);
+    if (this.#failure === undefined && !this.#isLeft) this.#items.push(item);
     this.#wake();
   }
 
@@ -56,7 +58,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
         return { done: false, value };
       }
       if (this.#failure !== undefined) throw this.#failure;
-      if (this.#isEnded) return { done: true, value: undefined };
+      if (this.#isEnded || this.#isLeft) return { done: true, value: undefined };
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -65,9 +67,10 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
 
   /** The program stops the iteration. */
   async return(): Promise<IteratorResult<unknown, undefined>> {
-    if (!this.#isEnded) this.#onLeft();
-    this.end();
+    if (!this.#isEnded && !this.#isLeft) this.#onLeft();
+    this.#isLeft = true;
     this.#items.length = 0;
+    this.#wake();
     return { done: true, value: undefined };
   }
 
@@ -79,7 +82,7 @@ export class ItemQueue implements AsyncIterableIterator<unknown> {
   /** Half a window at a time, and one frame on its way at most. */
   async #tell(): Promise<void> {
     const due = this.#consumed;
-    if (this.#isTelling || this.#isEnded || due < Math.max(1, this.#window >> 1)) return;
+    if (this.#isTelling || this.#isEnded || this.#isLeft || due < Math.max(1, this.#window >> 1)) return;
     this.#isTelling = true;
     this.#consumed = 0;
     this.#charged -= due;

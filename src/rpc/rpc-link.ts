@@ -1,5 +1,5 @@
 /**
- * Frames and their bodies over one connection. Small bodies are part of the SEND. Large ones stay in the sender's memory: the SEND says where, the
+ * Frames and their bodies over one connection, or over a byte stream, where all bodies are part of their frames. Over a connection: small bodies are part of the SEND. Large ones stay in the sender's memory: the SEND says where, the
  * receiver reads them when it has room, and confirms that.
  */
 
@@ -9,6 +9,10 @@ import { Permits } from '../core/permits.js';
 import { Access } from '../verbs/access.js';
 import type { MemoryRegion } from '../verbs/memory-region.js';
 import { BULK, broken, type Frame, HEADER_BYTES, HELLO, RELEASE, readFrame, writeFrame } from './frame.js';
+import type { RpcStream } from './rpc-stream.js';
+
+/** What carries an RPC: a connection, or a byte stream ({@link rpcOverStream}). */
+export type RpcCarrier = Connection | RpcStream;
 
 /** Limits that one side sets for its peer. */
 export interface RpcLimits {
@@ -35,10 +39,12 @@ export interface LinkEvents {
   onEnd(error: Error): void;
 }
 
-/** One connection that carries frames. */
+/** One connection or byte stream that carries frames. */
 export class RpcLink {
-  /** The connection, which the link owns. */
-  readonly connection: Connection;
+  /** What carries them; the link owns it. */
+  readonly carrier: RpcCarrier;
+  /** Whose memory long bodies stay in; undefined over a byte stream. */
+  readonly #lender: Connection | undefined;
   readonly #limits: Limits;
   readonly #events: LinkEvents;
   readonly #sendBulk: Permits;
@@ -49,10 +55,12 @@ export class RpcLink {
   #peer: Limits | undefined;
   #end: Error | undefined;
 
-  /** Takes over the messages of the connection. Throws ERR_ROCE_BUSY if they are in use already. */
-  constructor(connection: Connection, limits: Limits, events: LinkEvents) {
-    connection.claim('an RPC');
-    this.connection = connection;
+  /** Takes over the messages of the connection, or the stream. Throws ERR_ROCE_BUSY if they are in use already. */
+  constructor(carrier: RpcCarrier, limits: Limits, events: LinkEvents) {
+    carrier.claim('an RPC');
+    this.carrier = carrier;
+    if ('qp' in carrier) this.#lender = carrier;
+    else carrier.bodyBytesMax = limits.valueBytesMax;
     this.#limits = limits;
     this.#events = events;
     this.#sendBulk = new Permits(limits.bulkBytesMax);
@@ -78,7 +86,7 @@ export class RpcLink {
     const message = Buffer.allocUnsafe(HEADER_BYTES + length);
     writeFrame(message, { length, ...frame });
     place(parts, message, HEADER_BYTES);
-    await this.connection.sendClaimed(message);
+    await this.carrier.sendClaimed(message);
   }
 
   /**
@@ -96,10 +104,11 @@ export class RpcLink {
         'send it in pieces, as a stream, or let the peer raise `valueBytesMax`',
       );
     }
-    if (HEADER_BYTES + length <= this.connection.sendBytesMax) return this.#send(frame, parts);
+    if (this.#lender === undefined || HEADER_BYTES + length <= this.#lender.sendBytesMax)
+      return this.#send(frame, parts);
     await this.#sendBulk.take(length);
     if (this.#end !== undefined) throw this.#end;
-    const region = await this.connection.registerScratch(length, Access.REMOTE_READ);
+    const region = await this.#lender.registerScratch(length, Access.REMOTE_READ);
     place(parts, region.bytes, 0);
     const number = this.#nextBulk;
     this.#nextBulk = (number % 0xffff_ffff) + 1;
@@ -111,7 +120,7 @@ export class RpcLink {
   async #serve(): Promise<void> {
     try {
       for (;;) {
-        const message = await this.connection.nextMessage();
+        const message = await this.carrier.nextMessage();
         const frame = readFrame(message.data);
         const inline = Buffer.from(message.data.subarray(HEADER_BYTES));
         message.release();
@@ -138,7 +147,9 @@ export class RpcLink {
     }
     if (frame.length > this.#limits.valueBytesMax)
       throw broken(`it sent a body of ${frame.length} bytes, which is too long`);
-    this.#events.onFrame(frame, frame.flags === BULK ? () => this.#read(frame) : () => Promise.resolve(inline));
+    if (frame.flags !== BULK) this.#events.onFrame(frame, () => Promise.resolve(inline));
+    else if (this.#lender !== undefined) this.#events.onFrame(frame, () => this.#read(frame));
+    else throw broken('it lends memory over a byte stream');
   }
 
   async #onRelease(number: number): Promise<void> {
@@ -150,7 +161,7 @@ export class RpcLink {
     }
     const { bytes } = region;
     await region.close().catch(() => {}); // Otherwise it is freed with the connection.
-    this.connection.device.scratch.give(bytes);
+    this.#lender!.device.scratch.give(bytes);
     this.#sendBulk.give(bytes.length);
   }
 
@@ -159,9 +170,10 @@ export class RpcLink {
     await this.#readBulk.take(length);
     try {
       if (this.#end !== undefined) throw this.#end;
-      const { scratch } = this.connection.device;
+      const lender = this.#lender!;
+      const { scratch } = lender.device;
       const memory = scratch.take(length);
-      await this.connection.readClaimed(memory, addr, rkey);
+      await lender.readClaimed(memory, addr, rkey);
       const body = Buffer.from(memory);
       scratch.give(memory);
       await this.#send({ kind: RELEASE, a: b }); // Without room for messages at the peer, no more bodies are read.
@@ -171,7 +183,7 @@ export class RpcLink {
     }
   }
 
-  /** Ends the link and its connection. Only the first error is kept. */
+  /** Ends the link and what carries it. Only the first error is kept. */
   fail(error: Error): void {
     if (this.#end !== undefined) return;
     this.#end = error;
@@ -181,11 +193,11 @@ export class RpcLink {
     void this.close();
   }
 
-  /** Ends the connection. */
+  /** Ends what carries it. */
   async close(): Promise<void> {
-    await this.connection.close().catch(() => {}); // Otherwise the device closes it.
+    await this.carrier.close().catch(() => {}); // Otherwise the device closes it.
     this.fail(new RoceError('ERR_ROCE_CLOSED', 'the RPC is closed'));
-    for (const { bytes } of this.#lent.values()) this.connection.device.scratch.give(bytes);
+    for (const { bytes } of this.#lent.values()) this.#lender?.device.scratch.give(bytes);
     this.#lent.clear();
   }
 }

@@ -1,6 +1,5 @@
 /** The server side of a service. A misbehaving caller ends its own connection at most; no error of it reaches the program. */
 
-import type { Connection } from '../cm/connection.js';
 import { printable } from '../cm/printable.js';
 import { nearestName } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
@@ -10,7 +9,7 @@ import { broken, CALL, CANCEL, CREDIT, END, ERROR, type Frame, ITEM, NO_DEADLINE
 import { ItemCredits, ItemQueue } from './items.js';
 import { completeLimits } from './limits.js';
 import { RpcError } from './rpc-error.js';
-import { type Limits, type RpcLimits, RpcLink } from './rpc-link.js';
+import { type Limits, type RpcCarrier, type RpcLimits, RpcLink } from './rpc-link.js';
 import { validated } from './schema.js';
 import type { Handlers, Method, Service } from './service.js';
 import { decodeValue, encodeValue } from './value.js';
@@ -49,18 +48,18 @@ export interface RpcServer extends AsyncDisposable {
 }
 
 /**
- * Serves the methods of a service on a connection, or on each connection of an iterable, such as a listener. The RPC takes over all messages of
- * the connections.
+ * Serves the methods of a service on a connection, or on each connection of an iterable, such as a listener; `rpcOverStream` makes a byte stream do for
+ * a connection. The RPC takes over all messages of the connections.
  */
 export function serveRpc<S extends Service>(
-  source: Connection | AsyncIterable<Connection>,
+  source: RpcCarrier | AsyncIterable<RpcCarrier>,
   service: S,
   handlers: Handlers<S>,
   options: ServeOptions = {},
 ): RpcServer {
   const { onError, ...limits } = options;
   const server = new Server(service, handlers as AnyHandlers, completeLimits('serveRpc', limits), onError);
-  if ('qp' in source) server.add(source);
+  if ('sendClaimed' in source) server.add(source);
   else server.addAll(source).catch((error: unknown) => onError?.(error, ''));
   return {
     counters: () => ({ ...server.counters }),
@@ -94,14 +93,14 @@ class Server {
     this.onError = onError;
   }
 
-  add(connection: Connection): void {
-    new ServedConnection(this, connection);
+  add(carrier: RpcCarrier): void {
+    new ServedConnection(this, carrier);
   }
 
-  async addAll(connections: AsyncIterable<Connection>): Promise<void> {
-    for await (const connection of connections) {
-      if (this.#isClosed) await connection.close();
-      else this.add(connection);
+  async addAll(carriers: AsyncIterable<RpcCarrier>): Promise<void> {
+    for await (const carrier of carriers) {
+      if (this.#isClosed) await carrier.close();
+      else this.add(carrier);
     }
   }
 
@@ -129,10 +128,10 @@ class ServedConnection {
   #strays = 0;
   #peer: Limits | undefined;
 
-  constructor(server: Server, connection: Connection) {
+  constructor(server: Server, carrier: RpcCarrier) {
     this.#server = server;
     this.#served = new Permits(2 * server.limits.callsMax);
-    this.#link = new RpcLink(connection, server.limits, {
+    this.#link = new RpcLink(carrier, server.limits, {
       onHello: (peer) => {
         this.#peer = peer;
       },
@@ -173,7 +172,7 @@ class ServedConnection {
 
   #newCall(id: number, deadlineMs: number): ServedCall {
     const { counters, limits } = this.#server;
-    const { clock } = this.#link.connection.device;
+    const { clock } = this.#link.carrier.device;
     counters.calls++;
     const abort = new AbortController();
     const late = () => abort.abort(new RpcError('TIMEOUT', `the caller's deadline of ${deadlineMs} ms has passed`));

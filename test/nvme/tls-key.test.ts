@@ -21,15 +21,34 @@ describe('a TLS key', () => {
     expect(psk.toString('hex')).toBe('3c17da628474a04d2247c4cab47968c915388193f7c071bd9489cc3666cd7cc8');
   });
 
+  it('gives the identities and keys that libnvme 1.13 gives for its kernel', () => {
+    const key = NvmeTlsKey.parse(NvmeTlsKey.format(Buffer.from(Array.from({ length: 32 }, (_, i) => i))));
+    const names = {
+      hostNqn: 'nqn.2014-08.org.nvmexpress:uuid:00000000-0000-4000-8000-000000000001',
+      subsystemNqn: 'nqn.2026-11.rocev2:disk',
+    };
+    const said = `${names.hostNqn} ${names.subsystemNqn}`;
+    expect(key.pskOf(names, '0-libnvme')).toEqual({
+      identity: `NVMe0R01 ${said}`,
+      psk: Buffer.from('BY8rsSBpCSF6sImU6dmWUnBeM+EhrR6p+ktyOPG88Zk=', 'base64'),
+    });
+    expect(key.pskOf(names, '1-libnvme')).toEqual({
+      identity: `NVMe1R01 ${said} q3xdEn6lqha0XXTHNYB/t08hN0YlCZnI7+5xv5SWn0I=`,
+      psk: Buffer.from('9itvMV9S+L8wLTbKaKmzkFO+UGliSpQ/7BM/GGngnlU=', 'base64'),
+    });
+  });
+
   it('is another one for each host, subsystem and version', () => {
     const key = NvmeTlsKey.parse(TEXT);
     const psks = [
       key.pskOf(NAMES),
-      key.pskOf(NAMES, 0),
+      key.pskOf(NAMES, '0'),
+      key.pskOf(NAMES, '1-libnvme'),
+      key.pskOf(NAMES, '0-libnvme'),
       key.pskOf({ ...NAMES, hostNqn: 'nqn.other' }),
       key.pskOf({ ...NAMES, subsystemNqn: 'nqn.other' }),
     ];
-    expect(new Set(psks.map(({ psk }) => psk.toString('hex'))).size).toBe(4);
+    expect(new Set(psks.map(({ psk }) => psk.toString('hex'))).size).toBe(6);
     expect(psks[1].identity).toBe('NVMe0R01 nqn.psk-test-host nqn.psk-test-subsys');
   });
 

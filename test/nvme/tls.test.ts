@@ -75,18 +75,18 @@ describe('NVMe/TCP over TLS', () => {
     ['another subsystem', { nqn: OTHER_NQN }, 'connect invalid parameters'],
   ])('does not take the key of one host for %s', async (_, claimed, why) => {
     const tls = NvmeTlsKey.parse(KEY).pskOf({ hostNqn: HOST_NQN, subsystemNqn: NQN });
-    await using dialer = await NvmeDialer.open({ address: HERE, port, digests: true, tls });
+    await using dialer = await NvmeDialer.open({ address: HERE, port, digests: true, tls: [tls] });
     const names = { nqn: NQN, hostNqn: HOST_NQN, hostId: Buffer.alloc(16, 1), ...claimed };
     const association = { ioQueues: 0, entries: 2, keepAliveMs: 0, clock: SYSTEM_CLOCK };
     const dial = () => dialer.dial(0, 32);
     await expect(NvmeHost.connect({ dial, ...names, ...association })).rejects.toThrow(why);
   });
 
-  it('takes identities of both versions, and tells in discovery that TLS is required', async () => {
-    for (const version of [0, 1] as const) {
+  it('takes identities of both versions, and of libnvme 1.13, and tells in discovery that TLS is required', async () => {
+    for (const derivation of ['1', '1-libnvme', '0-libnvme'] as const) {
       const names = { hostNqn: HOST_NQN, subsystemNqn: DISCOVERY_NQN };
-      const tls = NvmeTlsKey.parse(KEY).pskOf(names, version);
-      await using dialer = await NvmeDialer.open({ address: HERE, port, digests: true, tls });
+      const tls = NvmeTlsKey.parse(KEY).pskOf(names, derivation);
+      await using dialer = await NvmeDialer.open({ address: HERE, port, digests: true, tls: [tls] });
       const host = await NvmeHost.connect({
         dial: () => dialer.dial(0, 32),
         nqn: DISCOVERY_NQN,
@@ -99,6 +99,12 @@ describe('NVMe/TCP over TLS', () => {
       expect([page[1024 + 3], page[1024 + 768]]).toEqual([1, 2]);
       await host.close();
     }
+  });
+
+  it('is left by a host that has a key by a derivation which the target does not know', async () => {
+    const tls = NvmeTlsKey.parse(KEY).pskOf({ hostNqn: HOST_NQN, subsystemNqn: NQN }, '0');
+    await using dialer = await NvmeDialer.open({ address: HERE, port, digests: true, tls: [tls] });
+    await expect(dialer.dial(0, 32)).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
   });
 
   it('is left by a host whose target has no TLS', async () => {

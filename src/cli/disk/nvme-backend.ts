@@ -1,5 +1,6 @@
 /** `--backend nvme+...`: a namespace of an NVMe over Fabrics target. */
 
+import { checkOptions } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { parseCount } from '../../core/units.js';
 import { IpAddress } from '../../packet/address.js';
@@ -9,6 +10,7 @@ import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
+import { type NvmeHostKeyFlags, readHostKeys } from '../nvme/secrets-file.js';
 import { resolveHost } from '../resolve-host.js';
 
 /** A disk, and what was opened for it. */
@@ -17,8 +19,8 @@ export interface OpenedDisk extends AsyncDisposable {
   readonly disk: BlockDevice;
 }
 
-/** A namespace of a target. */
-export interface NvmeUri {
+/** A namespace of a target, and who asks for it. */
+export interface NvmeUri extends NvmeHostKeyFlags {
   /** Which transport. */
   readonly transport: NvmeTransport;
   /** Host name or address. */
@@ -31,33 +33,58 @@ export interface NvmeUri {
   readonly nsid: number;
 }
 
-/** Reads `nvme+TRANSPORT://HOST[:PORT]/NQN[?nsid=N]`; undefined for a text that is none. */
-export function parseNvmeUri(text: string): NvmeUri | undefined {
-  const match = /^nvme\+(rdma|tcp):\/\/(\[[^\]]+\]|[^:/?]+)(?::(\d+))?\/([^?]+)(?:\?nsid=(\d+))?$/.exec(text);
-  if (match === null) return undefined;
-  const [, transport, host, port = `${NVME_PORT}`, nqn, nsid = '1'] = match;
+const FORM = 'nvme+tcp://HOST[:PORT]/NQN or nvme+rdma://HOST[:PORT]/NQN';
+/** What may stand behind a `?`, separated by `&`. */
+type Parameter = 'nsid' | 'host-nqn' | 'dhchap-keys' | 'tls-keys';
+const PARAMETERS = { nsid: true, 'host-nqn': true, 'dhchap-keys': true, 'tls-keys': true } as const;
+
+/**
+ * Reads `nvme+TRANSPORT://HOST[:PORT]/NQN[?nsid=N][&host-nqn=NQN][&dhchap-keys=FILE][&tls-keys=FILE]`. Throws ERR_ROCE_MALFORMED for a text that is none, and
+ * ERR_ROCE_UNKNOWN_NAME for other parameters.
+ */
+export function parseNvmeUri(text: string): NvmeUri {
+  const match = /^nvme\+(rdma|tcp):\/\/(\[[^\]]+\]|[^:/?]+)(?::(\d+))?\/([^?]+)(?:\?(.*))?$/.exec(text);
+  if (match === null) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a namespace`, FORM);
+  const [, transport, host, port = `${NVME_PORT}`, nqn, query] = match;
+  const given: Partial<Record<Parameter, string>> = Object.fromEntries(
+    (query?.split('&') ?? []).map((parameter) => {
+      const [name, ...value] = parameter.split('=');
+      return [name, decodeURIComponent(value.join('='))];
+    }),
+  );
+  checkOptions('a namespace', given, PARAMETERS);
+  const { nsid = '1', 'host-nqn': hostNqn, 'dhchap-keys': dhchapKeys, 'tls-keys': tlsKeys } = given;
   return {
     transport: transport as NvmeTransport,
     host: host.replace(/^\[(.*)\]$/, '$1'),
     port: parseCount(port, 1, 65_535),
     nqn: decodeURIComponent(nqn),
     nsid: parseCount(nsid, 1),
+    ...(hostNqn !== undefined && { hostNqn }),
+    ...(dhchapKeys !== undefined && { dhchapKeys }),
+    ...(tlsKeys !== undefined && { tlsKeys }),
   };
 }
 
-/** Opens the namespace that `text` names; `onNotice` is told of outages. Rejects as `openNvme` does, and with ERR_ROCE_MALFORMED for a text that names none. */
+/** Opens the namespace that `text` names; `onNotice` is told of outages. Rejects as `openNvme`, {@link parseNvmeUri} and {@link readHostKeys} do. */
 export async function openNvmeBackend(text: string, onNotice: (notice: string) => void): Promise<OpenedDisk> {
-  const uri = parseNvmeUri(text);
-  if (uri === undefined) {
-    const hint = 'nvme+tcp://HOST[:PORT]/NQN or nvme+rdma://HOST[:PORT]/NQN';
-    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a namespace`, hint);
-  }
-  const { transport, host, ...rest } = uri;
+  const { transport, host, port, nqn, nsid, ...flags } = parseNvmeUri(text);
+  const keys = await readHostKeys(flags, [transport]);
+  const who = flags.hostNqn === undefined ? {} : { hostNqn: flags.hostNqn };
   const address = await resolveHost(host);
   const local = transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined;
   const device = local === undefined ? undefined : await openDevice({ address: local.text, engine: 'worker' });
   try {
-    const disk = await openNvme({ address, ...rest, onNotice, ...(device !== undefined && { device }) });
+    const disk = await openNvme({
+      address,
+      port,
+      nqn,
+      nsid,
+      ...who,
+      ...keys,
+      onNotice,
+      ...(device !== undefined && { device }),
+    });
     return {
       disk,
       [Symbol.asyncDispose]: async () => {

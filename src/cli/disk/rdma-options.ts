@@ -6,7 +6,7 @@ import { type FlowOptions, TRAFFIC_CLASSES, type TrafficClass } from '../../stor
 import type { RdmaDevice } from '../../verbs/device.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { extensionOption } from '../extensions.js';
-import { addNicOptions, type NicOptions } from '../nic-options.js';
+import { addIoNicOptions, type NicOptions } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-options.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from '../transfer/rate-control.js';
@@ -63,7 +63,7 @@ export function addRdmaOptions(command: Command): Command {
     `DSCP of what this side sends over RDMA: ${Object.keys(TRAFFIC_CLASSES).join(', ')} or 0 to 63`,
     dscpOption,
   );
-  addNicOptions(command, 'worker');
+  addIoNicOptions(command);
   return command.addOption(extensionOption());
 }
 

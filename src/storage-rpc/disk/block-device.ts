@@ -7,6 +7,7 @@
  */
 
 import type { DiskIdentity } from './disk-identity.js';
+import type { LeaseStore } from './lease-record.js';
 
 /** Errors of disks, with their numbers in the NBD protocol. */
 export const BLOCK_ERRNOS = {
@@ -93,9 +94,11 @@ export interface BlockDevice extends AsyncDisposable {
    * vouches for it.
    */
   readonly storeId?: bigint;
+  /** Where it keeps who may write to it. Absent: a server that is started anew does not know. @internal */
+  readonly leaseStore?: LeaseStore;
   /** Whether everything that would change it fails with EPERM. Absent: no. */
   readonly readOnly?: boolean;
-  /** A multiple of {@link blockBytes}; does not change. */
+  /** A multiple of {@link blockBytes}; may grow, never shrinks. */
   readonly sizeBytes: number;
   /** Offsets and lengths are multiples of it; a power of two, 1 where any will do. */
   readonly blockBytes: number;
@@ -117,6 +120,9 @@ export interface BlockDevice extends AsyncDisposable {
 
   /** Fills the range with zeros. ENOSPC past the end. */
   writeZeroes(offset: number, length: number, options?: WriteZeroesOptions): Promise<void>;
+
+  /** Asks whether {@link sizeBytes} has grown, where that is known somewhere else; resolves when it is known here, or cannot be learned now. Absent: it is always known. */
+  refresh?(): Promise<void>;
 
   /**
    * Prepares for reads of the range, as far as the disk can; nothing is promised. EINVAL past the end. Absent: there is nothing that it could

@@ -3,6 +3,7 @@
  *
  *        0   header, first copy: the one of even generations
  *     4096   header, second copy: the one of odd generations
+ *     2048 and 6144   the last lease of the disk, twice (`lease-record.ts`)
  *     8192   region map: one byte for each 64 MiB of the disk (`region-map.ts`), 1 MiB of them
  *     8192 + 1 MiB   table: two values of 4 bytes for each block of 4 KiB (`block-value.ts`)
  *

@@ -27,6 +27,7 @@ import type { DiskIdentity } from './disk-identity.js';
 import { punchHole, systemLife } from './file-calls.js';
 import { forStrides } from './file-io.js';
 import { GroupCommit } from './group-commit.js';
+import { LeaseCopies, type LeaseStore } from './lease-record.js';
 import { type OpenedFiles, type OpenFilesOptions, openFiles } from './open-files.js';
 import { RangeLock } from './range-lock.js';
 import { RegionMap } from './region-map.js';
@@ -51,6 +52,8 @@ export class FileDevice implements BlockDevice {
   readonly identity: DiskIdentity;
   /** Whether all its space is reserved, and kept. */
   readonly thick: boolean;
+  /** @internal */
+  readonly leaseStore: LeaseStore;
   readonly #data: FileHandle;
   readonly #sums: FileHandle;
   readonly #regions: RegionMap;
@@ -65,7 +68,7 @@ export class FileDevice implements BlockDevice {
   #canPunch: Promise<boolean> | undefined;
 
   private constructor(
-    { data, sums, header }: OpenedFiles,
+    { data, sums, header, leases }: OpenedFiles & { readonly leases: LeaseCopies },
     states: (sync: () => Promise<void>) => RegionMap,
     storeId: bigint,
     { path, tableMemoryBytes = TABLE_MEMORY_BYTES, onNotice }: FileDeviceOptions,
@@ -76,6 +79,14 @@ export class FileDevice implements BlockDevice {
     this.storeId = storeId;
     this.#data = data;
     this.#sums = sums;
+    this.leaseStore = {
+      initial: leases.initial,
+      save: (record) =>
+        this.#request(0, 0, 'EINVAL', false, async () => {
+          await leases.write(record);
+          await this.#sumsCommit.commit();
+        }),
+    };
     this.#regions = states(() => this.#sumsCommit.commit());
     this.#checksums = new BlockChecksums(sums, this.#regions, tableMemoryBytes);
     this.#blocks = new CheckedBlocks({
@@ -110,7 +121,8 @@ export class FileDevice implements BlockDevice {
     const { data, sums, header } = files;
     try {
       const load = await RegionMap.load(sums, header.sizeBytes / CHECKED_BLOCK_BYTES);
-      const device = new FileDevice(files, load, storeId, options);
+      const leases = await LeaseCopies.load(sums);
+      const device = new FileDevice({ ...files, leases }, load, storeId, options);
       device.#recovery.start();
       return device;
     } catch (error) {

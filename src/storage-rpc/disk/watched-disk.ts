@@ -6,6 +6,7 @@ import { opLatency } from '../../estats/op-latency.js';
 import { RecentLatency } from '../../estats/recent-latency.js';
 import type { BlockDevice, WriteOptions, WriteZeroesOptions } from './block-device.js';
 import type { DiskIdentity } from './disk-identity.js';
+import type { LeaseStore } from './lease-record.js';
 
 class OpCounter {
   requests = 0;
@@ -43,8 +44,9 @@ function newCounters(nowNs: () => number): Counters {
 
 /** A disk whose requests are counted and timed by operation. */
 export class WatchedDisk implements BlockDevice {
-  readonly sizeBytes: number;
   readonly blockBytes: number;
+  /** Present where the disk has it. */
+  readonly refresh?: NonNullable<BlockDevice['refresh']>;
   /** Present where the disk has it. */
   readonly blockStatus?: NonNullable<BlockDevice['blockStatus']>;
   /** Present where the disk has it; it is not counted. */
@@ -56,25 +58,32 @@ export class WatchedDisk implements BlockDevice {
   readonly readOnly: boolean;
   readonly storeId?: bigint;
   readonly identity?: DiskIdentity;
+  readonly leaseStore?: LeaseStore;
   readonly #disk: BlockDevice;
   readonly #counters: Counters;
 
   /** Closing it closes the disk. */
   constructor(disk: BlockDevice, nowNs: () => number, counters = newCounters(nowNs)) {
     this.#disk = disk;
-    this.sizeBytes = disk.sizeBytes;
     this.blockBytes = disk.blockBytes;
     if (disk.view !== undefined) this.view = () => new WatchedDisk(disk.view!(), nowNs, this.#counters);
     if (disk.storeId !== undefined) this.storeId = disk.storeId;
     if (disk.identity !== undefined) this.identity = disk.identity;
+    if (disk.leaseStore !== undefined) this.leaseStore = disk.leaseStore;
     this.readOnly = disk.readOnly === true;
     if (disk.readChecked !== undefined) {
       this.readChecked = (offset, length, into) =>
         this.#counters.read.follow(length, () => disk.readChecked!(offset, length, into));
     }
+    if (disk.refresh !== undefined) this.refresh = disk.refresh.bind(disk);
     if (disk.prefetch !== undefined) this.prefetch = disk.prefetch.bind(disk);
     if (disk.blockStatus !== undefined) this.blockStatus = disk.blockStatus.bind(disk);
     this.#counters = counters;
+  }
+
+  /** As the disk has it now. */
+  get sizeBytes(): number {
+    return this.#disk.sizeBytes;
   }
 
   read(offset: number, length: number, into: Uint8Array): Promise<void> {

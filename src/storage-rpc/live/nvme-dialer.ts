@@ -1,5 +1,6 @@
 /** Makes the connections of an NVMe over Fabrics host: TCP sockets, or queue pairs by RDMA CM. */
 
+import type { Socket } from 'node:net';
 import { connectSocket } from '../../cm/connect-socket.js';
 import { ConnectionManager } from '../../cm/connection-manager.js';
 import { ConnectionRejected } from '../../cm/connection-rejected.js';
@@ -24,8 +25,8 @@ export interface NvmeAddress {
   readonly device?: RdmaDevice;
   /** CRC-32C over headers and data of NVMe/TCP, if the target has them. */
   readonly digests: boolean;
-  /** NVMe/TCP: the key of TLS, without which there is none. */
-  readonly tls?: TlsPsk;
+  /** NVMe/TCP: keys of TLS, tried in their order until the target has one. Without them there is no TLS. */
+  readonly tls?: readonly TlsPsk[];
   /** NVMe/TCP: so long the target may take to answer on a connection. Default 10 000. */
   readonly answerTimeoutMs?: number;
 }
@@ -40,9 +41,11 @@ const ANSWER_TIMEOUT_MS = 10_000;
 export class NvmeDialer implements AsyncDisposable {
   readonly #target: NvmeAddress;
   readonly #cm: ConnectionManager | undefined;
+  #tls: readonly TlsPsk[];
 
   private constructor(target: NvmeAddress, cm: ConnectionManager | undefined) {
     this.#target = target;
+    this.#tls = target.tls ?? [];
     this.#cm = cm;
   }
 
@@ -68,12 +71,10 @@ export class NvmeDialer implements AsyncDisposable {
   }
 
   async #dialTcp(): Promise<HostConnection> {
-    const { address, port, digests, tls, answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#target;
-    const socket = await connectSocket(address, port);
-    socket.setTimeout(answerTimeoutMs, () => socket.destroy(new Error(`no answer for ${answerTimeoutMs / 1000} s`)));
+    const { address, port, digests } = this.#target;
+    const socket = await (this.#tls.length === 0 ? this.#openSocket() : this.#openSecure());
     try {
-      const stream = new SocketStream(tls === undefined ? socket : await connectNvmeTls(socket, tls));
-      const connection = await TcpHostConnection.over(stream, { header: digests, data: digests });
+      const connection = await TcpHostConnection.over(new SocketStream(socket), { header: digests, data: digests });
       socket.setTimeout(0);
       return connection;
     } catch (cause) {
@@ -81,6 +82,33 @@ export class NvmeDialer implements AsyncDisposable {
       const text = `${address}:${port} is no NVMe/TCP target: ${(cause as Error).message}`;
       throw new RoceError('ERR_ROCE_CONNECT', text, 'is it the port of the target?', { cause });
     }
+  }
+
+  /** A socket that is destroyed when the target lets it wait. */
+  async #openSocket(): Promise<Socket> {
+    const { address, port, answerTimeoutMs = ANSWER_TIMEOUT_MS } = this.#target;
+    const socket = await connectSocket(address, port);
+    return socket.setTimeout(answerTimeoutMs, () =>
+      socket.destroy(new RoceError('ERR_ROCE_TIMEOUT', `no answer for ${answerTimeoutMs / 1000} s`)),
+    );
+  }
+
+  /** The first queue finds the key that the target has; the next ones begin with it. */
+  async #openSecure(): Promise<Socket> {
+    const refusals: RoceError[] = [];
+    for (const psk of this.#tls) {
+      const socket = await this.#openSocket();
+      try {
+        const secure = await connectNvmeTls(socket, psk);
+        this.#tls = [psk, ...this.#tls.filter((other) => other !== psk)];
+        return secure;
+      } catch (error) {
+        refusals.push(error as RoceError);
+        if (socket.errored instanceof RoceError) break; // It said nothing: another key would not change that.
+        socket.destroy();
+      }
+    }
+    throw refusals[0];
   }
 
   async #dialRdma(cm: ConnectionManager, qid: number, entries: number): Promise<HostConnection> {

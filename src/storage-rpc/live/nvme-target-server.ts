@@ -196,6 +196,11 @@ export class NvmeTargetServer implements AsyncDisposable {
     }
   }
 
+  /** Why hosts of the Linux kernel cannot use its TLS; undefined where they can, and where it has no TLS. */
+  get kernelTlsRefusal(): string | undefined {
+    return this.#tls?.kernelRefusal;
+  }
+
   /** The addresses that its discovery log page has. */
   ports: readonly NvmePort[] = [];
 

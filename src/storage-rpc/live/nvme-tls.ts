@@ -4,10 +4,11 @@
  */
 
 import type { Socket } from 'node:net';
-import { connect, createServer, type TLSSocket } from 'node:tls';
+import { connect, createSecureContext, createServer, type SecureContext, type TLSSocket } from 'node:tls';
 import { RoceError } from '../../core/errors.js';
 import { NvmeTlsKey, type TlsNames, type TlsPsk } from '../nvme/auth/tls-key.js';
 import { DISCOVERY_NQN } from '../nvme/opcodes.js';
+import { withoutTickets } from './tls-tickets.js';
 
 /** What a host and a target both have, so that each proves itself to the other by TLS 1.3. */
 export interface NvmeHostTlsKey {
@@ -22,6 +23,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** The door of a target for TLS: lets in who has the key that it names. */
 export class NvmeTlsDoor {
+  /** Why hosts of the Linux kernel cannot get in, which take no session tickets; undefined where they can. */
+  readonly kernelRefusal = withoutTickets(createSecureContext(SUITE));
   readonly #known = new Map<string, { readonly names: TlsNames; readonly psk: Buffer }>();
 
   /**
@@ -33,8 +36,9 @@ export class NvmeTlsDoor {
       const key = NvmeTlsKey.parse(text);
       for (const subsystemNqn of [DISCOVERY_NQN, ...subsystemNqns]) {
         const names = { hostNqn, subsystemNqn };
-        for (const version of [0, 1] as const) {
-          const { identity, psk } = key.pskOf(names, version);
+        // An identity of version 0 does not tell which of two keys it means. Hosts have that of libnvme.
+        for (const derivation of ['1', '1-libnvme', '0-libnvme'] as const) {
+          const { identity, psk } = key.pskOf(names, derivation);
           this.#known.set(identity, { names, psk });
         }
       }
@@ -54,6 +58,7 @@ export class NvmeTlsDoor {
       if (names === undefined) secure.destroy();
       else onHost(secure, names);
     });
+    withoutTickets((server as unknown as { _sharedCreds: SecureContext })._sharedCreds);
     server.once('tlsClientError', () => socket.destroy());
     server.emit('connection', socket);
   }
@@ -62,8 +67,8 @@ export class NvmeTlsDoor {
 /** The connection of a host as it goes on over TLS. Rejects when the target does not prove that it has the key. */
 export function connectNvmeTls(socket: Socket, { identity, psk }: TlsPsk): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
-    const onError = (error: Error) => reject(new RoceError('ERR_ROCE_CONNECT', `no TLS: ${error.message}`));
-    const onClose = () => reject(new RoceError('ERR_ROCE_CONNECT', 'no TLS: the target closed the connection'));
+    const onError = (error: Error) => reject(noTls(error.message));
+    const onClose = () => reject(noTls('the target closed the connection'));
     const pskCallback = () => ({ identity, psk });
     const secure = connect({ ...SUITE, socket, pskCallback, checkServerIdentity: refuseCertificate }, () => {
       secure.off('error', onError).off('close', onClose);
@@ -76,4 +81,8 @@ export function connectNvmeTls(socket: Socket, { identity, psk }: TlsPsk): Promi
 /** A target that shows a certificate has not shown that it has the key. */
 function refuseCertificate(_: string, certificate: object): Error | undefined {
   return Object.keys(certificate).length === 0 ? undefined : new Error('it has a certificate and not the key');
+}
+
+function noTls(why: string): RoceError {
+  return new RoceError('ERR_ROCE_CONNECT', `no TLS: ${why}`, 'does the target have TLS, and the key of this host?');
 }

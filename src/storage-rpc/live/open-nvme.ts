@@ -13,13 +13,14 @@ import {
   type WriteZeroesOptions,
 } from '../disk/block-device.js';
 import { DhchapSecret } from '../nvme/auth/dhchap-secret.js';
-import { NvmeTlsKey, type TlsPsk } from '../nvme/auth/tls-key.js';
+import { NvmeTlsKey, TLS_DERIVATIONS, type TlsPsk } from '../nvme/auth/tls-key.js';
 import { expectSameNamespace } from '../nvme/host/expected-namespace.js';
 import { NvmeDisk } from '../nvme/host/nvme-disk.js';
 import { type NamespaceIdentity, NvmeHost, type NvmeHostOptions } from '../nvme/host/nvme-host.js';
 import { NVME_PORT } from '../nvme/opcodes.js';
 import { DNR, NvmeStatusError } from '../nvme/status.js';
 import { checkNqn } from '../nvme/subsystem.js';
+import { type HostEvent, noticeOf } from '../session/host-event.js';
 import { HostOutage } from '../session/host-outage.js';
 import { NvmeDialer } from './nvme-dialer.js';
 
@@ -94,13 +95,14 @@ export function hostAuthentication(
   };
 }
 
-/** What TLS needs of a key as text. Throws ERR_ROCE_MALFORMED and ERR_ROCE_UNSUPPORTED for the key, ERR_ROCE_INVALID_ARGUMENT where nobody says whose it is. */
-export function hostTlsPsk(key: string | undefined, hostNqn: string | undefined, nqn: string): TlsPsk | undefined {
+/** What TLS needs of a key as text, by every derivation that targets may know it. Throws ERR_ROCE_MALFORMED and ERR_ROCE_UNSUPPORTED for the key, ERR_ROCE_INVALID_ARGUMENT where nobody says whose it is. */
+export function hostTlsPsks(key: string | undefined, hostNqn: string | undefined, nqn: string): TlsPsk[] | undefined {
   if (key === undefined) return undefined;
   if (hostNqn === undefined) {
     throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'a TLS key belongs to the NQN of a host', 'give that, too');
   }
-  return NvmeTlsKey.parse(key).pskOf({ hostNqn, subsystemNqn: nqn });
+  const parsed = NvmeTlsKey.parse(key);
+  return TLS_DERIVATIONS.map((derivation) => parsed.pskOf({ hostNqn, subsystemNqn: nqn }, derivation));
 }
 
 /** Who a host is. */
@@ -128,7 +130,7 @@ export async function openNvme(options: OpenNvmeOptions): Promise<BlockDevice> {
   checkOptions('openNvme', options, OPTIONS);
   checkNqn(options.nqn);
   const { address, port = NVME_PORT, device, digests = true } = options;
-  const tls = hostTlsPsk(options.tlsKey, options.hostNqn, options.nqn);
+  const tls = hostTlsPsks(options.tlsKey, options.hostNqn, options.nqn);
   if (tls !== undefined && device !== undefined) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'RDMA has no TLS', 'leave out the device, or the key');
   }
@@ -180,7 +182,11 @@ class ReconnectingDisk implements BlockDevice {
     this.#options = options;
     this.#dialer = dialer;
     this.#identity = identity;
-    this.#outage = new HostOutage({ clock: SYSTEM_CLOCK, onNotice: options.onNotice ?? (() => {}) });
+    const onEvent = (event: HostEvent) => {
+      const notice = noticeOf(event);
+      if (notice !== undefined) options.onNotice?.(notice);
+    };
+    this.#outage = new HostOutage({ clock: SYSTEM_CLOCK, onEvent });
     this.#name = name;
     this.#association = Promise.resolve(this.#associate(host));
   }

@@ -12,6 +12,9 @@ import type { FlowTerms } from './flow-options.js';
 
 const MTU = 4096;
 
+/** A protocol that is spoken on queue pairs of storage. */
+export type StorageService = 'sk-rdma' | 'su-rdma' | 'su-stream';
+
 /** A queue pair to be made, and what both sides must agree on. */
 interface ChannelTerms {
   /** Where it is made. */
@@ -20,7 +23,7 @@ interface ChannelTerms {
   /** This side of the exchange of addresses. */
   readonly exchange: typeof exchangeAsClient;
   /** The protocol to be spoken on the queue pair. */
-  readonly service: 'sk-rdma' | 'su-rdma';
+  readonly service: StorageService;
   readonly flow: FlowTerms;
   /** How long the peer may be silent; see {@link ExchangeOptions}. Default: as any connection. */
   readonly totalTimeout?: number;

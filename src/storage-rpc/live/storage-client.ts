@@ -6,16 +6,18 @@ import process from 'node:process';
 import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
-import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { expectPlainDevice } from '../../cm/secure-channel.js';
+import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { NS_PER_S } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { uuidBytes } from '../disk/disk-identity.js';
-import { HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
+import { type DiskKeeper, HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
+import type { HostEvent } from '../session/host-event.js';
 import type { PathState } from '../session/host-path.js';
-import type { SessionKeeper } from '../session/session-keeper.js';
 import type { SkClientChannel, TransportName } from '../sk/channel.js';
 import type { DiskAccess } from '../sk/disk-lease.js';
+import { OwnMemory } from '../sk/own-memory.js';
 import { RdmaClientChannel } from '../sk/rdma-client-channel.js';
 import { SK_CLIENT_QP, SK_TOTAL_TIMEOUT } from '../sk/rdma-parts.js';
 import { RemoteDisk } from '../sk/remote-disk.js';
@@ -57,6 +59,8 @@ export interface StorageClientOptions extends FlowOptions {
   readonly uuid?: string;
   /** Takes sentences for the operator: the server cannot be reached, has another disk, is back. */
   readonly onNotice?: (notice: string) => void;
+  /** Takes what happens to the path: failover, return, outage, give-up, fenced, back. Called behind the event, outside of the client: what it throws is uncaught. */
+  readonly onEvent?: (event: HostEvent) => void;
 }
 
 const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
@@ -75,6 +79,7 @@ const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
   giveUpNs: true,
   uuid: true,
   onNotice: true,
+  onEvent: true,
 };
 const PATH_OPTIONS: OptionNames<NonNullable<StorageClientOptions['path']>> = {
   holdDownNs: true,
@@ -123,10 +128,19 @@ export class StorageClient implements AsyncDisposable {
   /** The disk; its requests use the sessions in turn. */
   readonly disk: RemoteDisk;
   readonly #connections: HostConnections;
-  readonly #keepers: readonly SessionKeeper[];
+  readonly #keepers: readonly DiskKeeper[];
+  readonly #device: RdmaDevice | undefined;
+  readonly #own: OwnMemory;
 
-  private constructor(connections: HostConnections, keepers: readonly SessionKeeper[]) {
+  private constructor(
+    connections: HostConnections,
+    keepers: readonly DiskKeeper[],
+    device: RdmaDevice | undefined,
+    own: OwnMemory,
+  ) {
     this.#connections = connections;
+    this.#device = device;
+    this.#own = own;
     this.#keepers = keepers;
     let turn = 0;
     const sessions = keepers.map(({ session }) => session);
@@ -135,6 +149,10 @@ export class StorageClient implements AsyncDisposable {
         submit: (io) => sessions[turn++ % sessions.length].submit(io),
         durability: connections.durability,
         hurry: () => connections.hurry(),
+        get diskBytes() {
+          return Math.max(...sessions.map((session) => session.diskBytes));
+        },
+        askSize: (timeoutNs) => sessions[0].askSize(timeoutNs),
       },
       sessions[0].server!,
       () => connections.close(),
@@ -150,14 +168,16 @@ export class StorageClient implements AsyncDisposable {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
     flowTerms(options); // Checks them.
-    const { device, tcp = true, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, sessions = 1 } = options;
+    if (options.device !== undefined) expectPlainDevice(options.device, 'storage');
+    const { device, tcp = true, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, onEvent, sessions = 1 } = options;
     const { disk = 0, access = 'write', label = `process ${process.pid} on ${hostname()}`, standby } = options;
     if (uuid !== undefined) uuidBytes(uuid);
+    const own = new OwnMemory();
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,
       random: { u32: () => randomInt(2 ** 32) },
       dial: {
-        ...(device !== undefined && { rdma: () => dialRdma(device, options) }),
+        ...(device !== undefined && { rdma: () => dialRdma(device, options, own) }),
         ...(tcp && { tcp: () => dialTcp(options) }),
       },
       session: {
@@ -170,11 +190,12 @@ export class StorageClient implements AsyncDisposable {
       ...(giveUpNs !== undefined && { giveUpNs }),
       ...(uuid !== undefined && { uuid: uuid.toLowerCase() }),
       ...(onNotice !== undefined && { onNotice }),
+      ...(onEvent !== undefined && { onEvent: (event: HostEvent) => queueMicrotask(() => onEvent(event)) }),
     });
     try {
-      const keepers: SessionKeeper[] = [];
+      const keepers: DiskKeeper[] = [];
       for (let i = 0; i < sessions; i++) keepers.push(await connections.open());
-      return new StorageClient(connections, keepers);
+      return new StorageClient(connections, keepers, device, own);
     } catch (error) {
       await connections.close();
       throw error;
@@ -208,6 +229,27 @@ export class StorageClient implements AsyncDisposable {
     };
   }
 
+  /**
+   * Memory from which the disk writes, and to which it reads, without a copy through the pool: all of it, or any part. Each connection registers it once;
+   * a request opens its own part to the server until it is answered. Writes that are part of their request are copied there (`inlineWriteBytesMax`), and TCP
+   * copies as always. While a request is under way, do not change its part. Throws ERR_ROCE_OUT_OF_RANGE for less than a byte.
+   */
+  allocate(bytes: number): Buffer {
+    checkWhole('bytes', bytes, 1, Number.MAX_SAFE_INTEGER);
+    if (this.#device === undefined) return Buffer.alloc(bytes);
+    const memory = this.#device.allocate(bytes);
+    this.#own.add(memory);
+    return memory;
+  }
+
+  /**
+   * Gives back memory of {@link allocate}, which no request uses; until then the client keeps it. Throws ERR_ROCE_INVALID_ARGUMENT for other memory. A
+   * client without a device has nothing to give back.
+   */
+  async free(memory: Uint8Array): Promise<void> {
+    if (this.#device !== undefined) await this.#own.remove(memory);
+  }
+
   /** Breaks all RDMA connections as a failing NIC would: requests go on over TCP, and RDMA is tried again after its hold-down. */
   failover(): void {
     this.#connections.failRdma('a failover was requested');
@@ -239,13 +281,13 @@ export class StorageClient implements AsyncDisposable {
   }
 }
 
-async function dialRdma(device: RdmaDevice, options: StorageClientOptions): Promise<SkClientChannel> {
+async function dialRdma(device: RdmaDevice, options: StorageClientOptions, own: OwnMemory): Promise<SkClientChannel> {
   const control = await dial(options.host, options.port, device.address);
   const pd = await device.createPd();
   try {
     const terms = { service: 'sk-rdma', flow: flowTerms(options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
     return await connectChannel(control, { pd, init: SK_CLIENT_QP, exchange: exchangeAsClient, ...terms }, (parts) =>
-      RdmaClientChannel.over(parts, POOL_BYTES_MAX),
+      RdmaClientChannel.over(parts, POOL_BYTES_MAX, own),
     );
   } catch (error) {
     control.close();

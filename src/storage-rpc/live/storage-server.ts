@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
+import { expectPlainDevice } from '../../cm/secure-channel.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
@@ -118,6 +119,7 @@ export class StorageServer implements AsyncDisposable {
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkServerOptions(options);
     const { host, port, device } = options;
+    if (device !== undefined) expectPlainDevice(device, 'storage');
     const rdma = device === undefined ? undefined : await openRdma(device, options);
     const server = new StorageServer(options, createServer({ pauseOnConnect: false }), rdma);
     server.#listener.listen({ host, port });

@@ -3,17 +3,18 @@
 import { Duplex } from 'node:stream';
 import type { SuConnection } from '../su/su-connection.js';
 import type { SuChunk } from '../su/su-receiver.js';
+import type { SuStream } from '../su-stream/su-stream.js';
 
 /** A byte stream in both directions; message boundaries are lost. */
 export class SuDuplex extends Duplex {
-  readonly #connection: SuConnection;
+  readonly #connection: SuConnection | SuStream;
   /** Chunks nobody has asked for yet: the peer's account is charged with them. */
   readonly #held: SuChunk[] = [];
   #wanted = false;
   #peerEnded = false;
 
-  /** Takes over the connection, which is closed when both directions have ended, or with the stream. */
-  constructor(connection: SuConnection) {
+  /** Takes over the connection, or the stream that outlives its connections, which is closed when both directions have ended, or with the stream. */
+  constructor(connection: SuConnection | SuStream) {
     super({ allowHalfOpen: true });
     this.#connection = connection;
     connection.onChunk = (chunk) => {

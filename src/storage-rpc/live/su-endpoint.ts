@@ -3,6 +3,7 @@
 import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
+import { expectPlainDevice } from '../../cm/secure-channel.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -11,7 +12,7 @@ import { BufferPool } from '../pool/buffer-pool.js';
 import { SuConnection } from '../su/su-connection.js';
 import { SU_QP, type SuOptions, type SuPools } from '../su/su-parts.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
-import { connectChannel } from './rdma-exchange.js';
+import { connectChannel, type StorageService } from './rdma-exchange.js';
 
 /** Sizes, memory and flow of an endpoint's connections. */
 export interface SuEndpointOptions extends SuOptions, FlowOptions {
@@ -54,6 +55,7 @@ export class SuEndpoint implements AsyncDisposable {
   /** Opens an endpoint. The caller closes the device. Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option. */
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
     checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
+    expectPlainDevice(device, 'storage');
     flowTerms(options); // Checks them.
     return new SuEndpoint(await device.createPd(), options);
   }
@@ -63,9 +65,14 @@ export class SuEndpoint implements AsyncDisposable {
    * ERR_ROCE_OUT_OF_RANGE for impossible sizes.
    */
   async connect(host: string, port: number): Promise<SuConnection> {
+    return this.dial(host, port, 'su-rdma');
+  }
+
+  /** The same for another protocol over sU. @internal */
+  async dial(host: string, port: number, service: StorageService): Promise<SuConnection> {
     const control = await dial(host, port, this.#pd.device.address);
     try {
-      return await this.#establish(control, 'client');
+      return await this.#establish(control, 'client', service);
     } catch (error) {
       control.close();
       throw error;
@@ -76,11 +83,21 @@ export class SuEndpoint implements AsyncDisposable {
   async listen(host: string, port: number, onConnection: (connection: SuConnection) => void): Promise<number> {
     const listener = await ControlListener.open(host, port, {
       onPeer: (control) => {
-        this.#establish(control, 'server').then(onConnection, () => control.close()); // The peer has been told why, or is gone.
+        this.accept(control, 'su-rdma').then(onConnection, () => {}); // The peer has been told why, or is gone.
       },
     });
     this.#listeners.add(listener);
     return listener.port;
+  }
+
+  /** The server's side of {@link dial}, for a peer that has been let in. Closes `control` when it rejects. @internal */
+  async accept(control: ControlChannel, service: StorageService): Promise<SuConnection> {
+    try {
+      return await this.#establish(control, 'server', service);
+    } catch (error) {
+      control.close();
+      throw error;
+    }
   }
 
   /** Closes all listeners and connections, and frees the buffers. The device stays open. */
@@ -97,10 +114,10 @@ export class SuEndpoint implements AsyncDisposable {
     return this.close();
   }
 
-  async #establish(control: ControlChannel, role: 'client' | 'server'): Promise<SuConnection> {
+  async #establish(control: ControlChannel, role: 'client' | 'server', service: StorageService): Promise<SuConnection> {
     const { recovery: _r, rateControl: _c, dscp: _d, poolBytesMax: _p, ...sizes } = this.#options;
     const exchange = role === 'client' ? exchangeAsClient : exchangeAsServer;
-    const terms = { service: 'su-rdma', flow: flowTerms(this.#options) } as const;
+    const terms = { service, flow: flowTerms(this.#options) };
     const connection: SuConnection = await connectChannel(
       control,
       { pd: this.#pd, init: SU_QP, exchange, ...terms },

@@ -163,7 +163,18 @@ export class NbdServer implements AsyncDisposable {
     this.counters.connections++;
     const isIn = this.#door.admit(socket, () => this.#connections.get(socket)?.isServed === true);
     this.counters.turnedAway = this.#door.turnedAway;
-    if (!isIn) return;
+    if (isIn) void this.#serve(socket);
+  }
+
+  /** Once the size of the disk is known that the client will see for as long as it is connected. */
+  async #serve(socket: Socket): Promise<void> {
+    socket.on('error', noop);
+    await this.#exports[0].device.refresh?.().catch(noop);
+    socket.off('error', noop);
+    if (socket.destroyed || !this.#server.listening) {
+      socket.destroy();
+      return;
+    }
     const shared = {
       queue: this.#queue,
       buffers: this.#buffers,
@@ -172,8 +183,16 @@ export class NbdServer implements AsyncDisposable {
       tls: this.#tls,
     };
     // Every client has to hear of writes that are lost before they were flushed.
-    const exports = this.#exports.map((served) => ({ ...served, device: served.device.view?.() ?? served.device }));
+    const exports = this.#exports.map((served) => {
+      const { device } = served;
+      return { ...served, sizeBytes: device.sizeBytes, device: device.view?.() ?? device };
+    });
     this.#connections.set(socket, new NbdServerConnection(socket, exports, shared));
-    socket.once('close', () => this.#connections.delete(socket));
+    socket.once('close', () => {
+      this.#connections.delete(socket);
+      if (this.#connections.size === 0) this.#buffers.clear();
+    });
   }
 }
+
+function noop(): void {}

@@ -1,11 +1,11 @@
 /**
- * Whether a host can be reached at all, and what to tell the operator of it: one line when an outage begins, when its reason becomes another
- * one that he has to act on, when requests begin to fail (for good, if another client has taken over the disk), and when it ends. Sans-IO.
+ * Whether a host can be reached at all, and what to tell of it: one event when an outage begins, when its reason becomes another one that
+ * somebody has to act on, when requests begin to fail (for good, if another client has taken over the disk), and when it ends. Sans-IO.
  */
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import { formatNs, NS_PER_S } from '../../core/units.js';
+import type { HostEvent } from './host-event.js';
 
 /** An outage that lasts. */
 export interface OutageState {
@@ -19,7 +19,7 @@ export interface OutageState {
 
 interface OutageOptions {
   readonly clock: Clock;
-  readonly onNotice: (notice: string) => void;
+  readonly onEvent: (event: HostEvent) => void;
   /** Requests fail after so long; default: never. */
   readonly giveUpNs?: number;
 }
@@ -46,14 +46,15 @@ export class HostOutage {
 
   /** A session has a connection again, or none by any transport, because of `error`. */
   onReach(session: object, error: Error | undefined): void {
-    const { clock, onNotice, giveUpNs = Number.POSITIVE_INFINITY } = this.#options;
+    const { clock, onEvent, giveUpNs } = this.#options;
     const now = clock.nowNs();
     if (error === undefined) {
       this.#without.delete(session);
       if (this.#state === undefined || this.#without.size > 0) return;
-      onNotice(`the storage server is back after ${seconds(now - this.#state.sinceNs)}`);
+      const outageNs = now - this.#state.sinceNs;
       this.#state = undefined;
       this.#gaveUp = false;
+      onEvent({ type: 'back', outageNs });
       return;
     }
     this.#without.add(session);
@@ -62,22 +63,14 @@ export class HostOutage {
     const isNews = this.#state === undefined || this.#state.isWrongDisk !== isWrongDisk;
     if (this.#state === undefined) this.count++;
     const sinceNs = this.#state?.sinceNs ?? now;
-    this.#state = { sinceNs, reason: error.message, isWrongDisk };
+    const reason = error.message;
+    this.#state = { sinceNs, reason, isWrongDisk };
     if (isFenced) {
-      if (!this.#isFenced) onNotice(`FENCED: ${error.message}: requests fail from now on`);
+      if (!this.#isFenced) onEvent({ type: 'fenced', reason });
       this.#isFenced = true;
-    } else if (now - sinceNs >= giveUpNs) {
-      if (!this.#gaveUp) onNotice(`no storage server for ${seconds(now - sinceNs)}: requests fail until it is back`);
+    } else if (giveUpNs !== undefined && now - sinceNs >= giveUpNs) {
+      if (!this.#gaveUp) onEvent({ type: 'give-up', outageNs: now - sinceNs });
       this.#gaveUp = true;
-    } else if (isNews && isWrongDisk) onNotice(`REFUSED: ${error.message}; requests wait for the right disk`);
-    else if (isNews) {
-      const limit =
-        giveUpNs === Number.POSITIVE_INFINITY ? 'requests wait for it' : `requests wait for ${seconds(giveUpNs)}`;
-      onNotice(`the storage server cannot be reached: ${error.message}; ${limit}`);
-    }
+    } else if (isNews) onEvent({ type: 'outage', reason, isWrongDisk, giveUpNs });
   }
-}
-
-function seconds(ns: number): string {
-  return ns < 10 * NS_PER_S ? formatNs(ns) : `${Math.round(ns / NS_PER_S)} s`;
 }

@@ -6,19 +6,51 @@
 
 import type { Clock } from '../../core/clock.js';
 import { RoceError } from '../../core/errors.js';
-import { BlockDeviceError } from '../disk/block-device.js';
-import type { SkClientChannel, TransportName } from '../sk/channel.js';
-import type { ClientSession } from '../sk/client-session.js';
-import { DiskInUse } from '../sk/disk-claim.js';
+import type { TransportName } from '../sk/channel.js';
+
+/** What a session needs a connection to be. */
+export interface KeptChannel {
+  /** Which transport it uses. */
+  readonly transport: TransportName;
+  /** When it resolves no peer reaches memory through it any more. */
+  close(): Promise<void>;
+}
+
+/** What outlives its connections: a session of a disk, or a stream. */
+export interface KeptSession<C extends KeptChannel> {
+  /** Called when the connection has failed. */
+  onLost: (channel: C, error: Error) => void;
+  /** Of the connection it has now. */
+  readonly transport: TransportName | undefined;
+  /** It takes no connection any more. */
+  readonly isEnded: boolean;
+  /** How fast the connection it has is. */
+  readonly latency: {
+    /** Nanoseconds; undefined: not known. */
+    readonly p99Ns: number | undefined;
+  };
+  /** Goes on over a connection, after it has closed the one before. Rejects, and closes the new one, when that fails. */
+  resume(channel: C): Promise<void>;
+  /** Waits for what is under way, and begins nothing, until `resume`. False: not all has come to its end. */
+  drain(timeoutNs: number): Promise<boolean>;
+  /** There may be no connection for long: what waits fails. */
+  suspend(error: Error): void;
+  /** Tells the peer that the end comes. */
+  sayGoodbye(timeoutNs: number): Promise<void>;
+  /** Fails everything, now and later, and closes the connection. */
+  end(error: Error): Promise<void>;
+  /** Ends the connection as if it had failed. */
+  breakConnection(why: string): void;
+}
 
 /** Makes a connection that can send. */
-export type Dial = () => Promise<SkClientChannel>;
+export type Dial<C extends KeptChannel> = () => Promise<C>;
 /** By transport; absent ones are not used. */
-export type Dialers = Readonly<Partial<Record<TransportName, Dial>>>;
+export type Dialers<C extends KeptChannel> = Readonly<Partial<Record<TransportName, Dial<C>>>>;
 
-interface KeeperOptions {
-  readonly session: ClientSession;
-  readonly dial: Dialers;
+interface KeeperOptions<C extends KeptChannel, S extends KeptSession<C>> {
+  readonly session: S;
+  readonly dial: Dialers<C>;
   readonly clock: Clock;
   /** What to try, in this order. */
   readonly order: () => readonly TransportName[];
@@ -31,7 +63,8 @@ interface KeeperOptions {
 }
 
 const FIRST_PAUSE_NS = 50e6;
-const PAUSE_MAX_NS = 2e9;
+/** A server that was started anew is found soon: what it has to do first takes longer than that. */
+const PAUSE_MAX_NS = 500e6;
 /** How long a move waits for requests under way before it has them sent again. */
 const DRAIN_NS = 2e9;
 /** How long the end waits for a connection, so that what is under way is answered. */
@@ -40,19 +73,19 @@ const CLOSING_NS = 2e9;
 const GOODBYE_NS = 1e9;
 
 /** One session and the connection it has now. */
-export class SessionKeeper {
+export class SessionKeeper<C extends KeptChannel, S extends KeptSession<C>> {
   /** The session; it takes requests whether there is a connection or not. */
-  readonly session: ClientSession;
+  readonly session: S;
   /** From the loss of a connection to the first request over the next, newest last. */
   readonly pausesNs: number[] = [];
-  readonly #options: KeeperOptions;
+  readonly #options: KeeperOptions<C, S>;
   /** Connecting or moving: one thing at a time. */
   #work: Promise<unknown> = Promise.resolve();
   #closed = false;
   /** From here on requests without a connection fail, whatever `giveUpNs` says. */
   #hurryAtNs = Number.POSITIVE_INFINITY;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: KeeperOptions<C, S>) {
     this.#options = options;
     this.session = options.session;
     this.session.onLost = (channel, error) => {
@@ -79,7 +112,7 @@ export class SessionKeeper {
       const dial = this.#options.dial[transport];
       if (this.#closed || dial === undefined) return false;
       if (this.transport === transport) return true;
-      let channel: SkClientChannel;
+      let channel: C;
       try {
         channel = await dial();
       } catch (error) {
@@ -107,7 +140,7 @@ export class SessionKeeper {
   async close(): Promise<void> {
     this.#closed = true;
     await this.session.sayGoodbye(GOODBYE_NS);
-    await this.session.end(new BlockDeviceError('ESHUTDOWN', 'the session is closed'));
+    await this.session.end(new RoceError('ERR_ROCE_CLOSED', 'the session is closed'));
     await this.#work.catch(() => {});
   }
 
@@ -117,7 +150,7 @@ export class SessionKeeper {
     return mine;
   }
 
-  async #recover(lost: SkClientChannel, error: Error): Promise<void> {
+  async #recover(lost: C, error: Error): Promise<void> {
     const sinceNs = this.#options.clock.nowNs();
     this.#options.onFailure(lost.transport, error);
     // Its queue pair is gone and its keys are retired before a request goes out again. What else it cannot give back is not in the way:
@@ -131,16 +164,16 @@ export class SessionKeeper {
     const { clock, onReach, giveUpNs = Number.POSITIVE_INFINITY } = this.#options;
     for (let pauseNs = FIRST_PAUSE_NS; !this.#closed; pauseNs = Math.min(2 * pauseNs, PAUSE_MAX_NS)) {
       const error = await this.#connectOnce();
-      if (this.#closed) return;
+      if (this.#closed || this.session.isEnded) return;
       onReach(error);
       if (error === undefined) return;
       if (isFinal(error)) {
-        this.session.suspend(new BlockDeviceError('EIO', error.message));
+        this.session.suspend(error);
         return;
       }
       const now = clock.nowNs();
       if (now - sinceNs >= giveUpNs || now >= this.#hurryAtNs) {
-        this.session.suspend(new BlockDeviceError('EIO', `the storage server is gone: ${error.message}`));
+        this.session.suspend(new RoceError('ERR_ROCE_CONNECT', `the storage server is gone: ${error.message}`));
       }
       await new Promise<void>((resolve) => clock.wakeAt(clock.nowNs() + pauseNs, resolve));
     }
@@ -159,12 +192,17 @@ export class SessionKeeper {
       } catch (error) {
         failure = error as Error;
         // The transport has done its part.
-        if (failure instanceof DiskInUse || isFinal(failure)) return failure;
+        if (isInUse(failure) || isFinal(failure) || this.session.isEnded) return failure;
         onFailure(transport, failure);
       }
     }
     return failure;
   }
+}
+
+/** Another client has what the session is for. */
+function isInUse(error: Error): boolean {
+  return error instanceof RoceError && error.code === 'ERR_ROCE_BUSY';
 }
 
 /** Nothing of the session is executed any more, however often it asks. */

@@ -18,6 +18,8 @@ export interface SkCall {
   readonly request: Omit<SkRequest, 'descriptor' | 'dataCrc'>;
   /** Data of a WRITE, body of a RESUME; must not change until the call is answered or the channel closed. */
   readonly data: Uint8Array | undefined;
+  /** Where the caller wants the data of a READ. A transport that can moves it there; otherwise the caller copies it. */
+  readonly into?: Uint8Array | undefined;
   /** CRCs of `data`. */
   readonly checks: DataChecks;
 }

@@ -14,11 +14,13 @@ import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import { BlockDeviceError } from '../disk/block-device.js';
 import { ConnectionWatch } from '../link/connection-watch.js';
+import type { KeptSession } from '../session/session-keeper.js';
 import type { SkClientChannel, SkReply, TransportName } from './channel.js';
 import { type ClientSessionOptions, SESSION_DEFAULTS, type SessionLimits } from './client-session-options.js';
 import { arrivedIntact, ClientSlots, GIVEN_UP, type PendingIo, type SkIo } from './client-slots.js';
-import { checksOf, NO_CHECKS } from './data-checks.js';
+import { checksOf, firstBadBlock, NO_CHECKS } from './data-checks.js';
 import { DiskClaim } from './disk-claim.js';
+import { decodeSize } from './disk-size.js';
 import { DurabilityWatch, type FlushView } from './durability-watch.js';
 import { ExpectedDisk } from './expected-disk.js';
 import { resumeSession, sessionLow } from './handshake.js';
@@ -33,7 +35,7 @@ const SESSION_ID_BYTES = 16;
 const CHANGES: ReadonlySet<SkOp> = new Set(['WRITE', 'TRIM', 'ZERO']);
 
 /** One session to one disk. */
-export class ClientSession {
+export class ClientSession implements KeptSession<SkClientChannel> {
   /** `resent`: requests sent again over another connection. */
   readonly counters = { completed: 0, resent: 0, crcMismatches: 0, resumed: 0, serverRestarts: 0 };
   /** Of requests answered over this connection, or the last one. */
@@ -58,6 +60,10 @@ export class ClientSession {
   /** While set no new request is sent; called when nothing is under way. */
   #onDrained: (() => void) | undefined;
   #mismatches = 0;
+  #diskBytes = 0;
+  /** A PING is on its way: one at a time. */
+  #isPinging = false;
+  readonly #onPong: Array<() => void> = [];
   #watch: ConnectionWatch | undefined;
   #ended: Error | undefined;
   /** What requests fail with until there is a connection again. */
@@ -86,6 +92,28 @@ export class ClientSession {
   /** The transport in use; undefined while there is no connection. */
   get transport(): TransportName | undefined {
     return this.#channel?.transport;
+  }
+
+  /** It takes nothing more. */
+  get isEnded(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** What the disk holds, as far as is known; 0 before the first connection. */
+  get diskBytes(): number {
+    return this.#diskBytes;
+  }
+
+  /** Asks the server what the disk holds now. Resolves when it has answered, when the connection is lost, or after `timeoutNs`; at once where there is none. */
+  async askSize(timeoutNs: number): Promise<void> {
+    if (this.#channel === undefined) return;
+    let cancel: () => void = () => {};
+    await new Promise<void>((resolve) => {
+      cancel = this.#clock.wakeAt(this.#clock.nowNs() + timeoutNs, resolve);
+      this.#onPong.push(resolve);
+      this.#ping();
+    });
+    cancel();
   }
 
   /** Requests under way. */
@@ -158,9 +186,10 @@ export class ClientSession {
    * is over when the first request is sent over that connection.
    */
   suspend(error: Error): void {
-    this.#suspended = error;
+    const suspended = new BlockDeviceError('EIO', error.message);
+    this.#suspended = suspended;
     const failed = [...this.#waiting.splice(0), ...this.#slots.giveUp()];
-    for (const { reject } of failed) reject(error);
+    for (const { reject } of failed) reject(suspended);
   }
 
   /**
@@ -185,11 +214,10 @@ export class ClientSession {
 
   /** Fails everything that waits or is under way, now and later, and closes the connection. */
   async end(error: Error): Promise<void> {
-    this.#ended = error;
+    this.#ended = new BlockDeviceError('ESHUTDOWN', error.message);
     const channel = this.#channel;
     this.#detach();
-    this.#failAll(error);
-    await channel?.close();
+    await this.#failAll(this.#ended, channel);
   }
 
   #newId(): Uint8Array {
@@ -206,6 +234,7 @@ export class ClientSession {
     if (this.#server !== undefined && this.#server.bootId !== server.bootId) this.counters.serverRestarts++;
     if (!server.resumed) this.#slots.restart();
     this.#server = server;
+    this.#learnSize(server.disk.sizeBytes);
     this.durability.onStore(server.storeId);
   }
 
@@ -232,6 +261,7 @@ export class ClientSession {
     this.#channel.onReply = () => {};
     this.#channel.onFailure = () => {};
     this.#channel = undefined;
+    this.#endPing();
   }
 
   #lose(error: Error): void {
@@ -263,13 +293,16 @@ export class ClientSession {
       offset,
       length,
     };
-    this.#channel!.send({ request, data: io.data, checks });
+    this.#channel!.send({ request, data: io.data, into: io.into, checks });
   }
 
   #onReply(reply: SkReply): void {
     const { response } = reply;
     this.#watch?.onHeard();
-    if (response.slot === SK_NO_SLOT) return; // A PING was answered.
+    if (response.slot === SK_NO_SLOT) {
+      this.#onPingAnswered(reply);
+      return;
+    }
     const { pending, seq, sentNs } = this.#slots.at(response.slot);
     if (pending === undefined || seq !== response.slotSeq) {
       this.#lose(
@@ -293,10 +326,33 @@ export class ClientSession {
     this.#pump();
   }
 
+  #ping(): void {
+    if (this.#isPinging || this.#channel === undefined) return;
+    this.#isPinging = true;
+    this.#channel.send({ request: this.#header('PING', SK_NO_SLOT, 0), data: undefined, checks: NO_CHECKS });
+  }
+
+  #onPingAnswered({ response, list, data }: SkReply): void {
+    const isIntact = firstBadBlock(data, { dataCrc: response.dataCrc, list }) < 0;
+    const sizeBytes = isIntact ? decodeSize(data) : undefined;
+    if (sizeBytes !== undefined) this.#learnSize(sizeBytes);
+    this.#endPing();
+  }
+
+  #endPing(): void {
+    this.#isPinging = false;
+    for (const tell of this.#onPong.splice(0)) tell();
+  }
+
+  /** A disk can only grow. */
+  #learnSize(sizeBytes: number): void {
+    this.#diskBytes = Math.max(this.#diskBytes, sizeBytes);
+  }
+
   #finish(pending: PendingIo, { response, data }: SkReply): void {
     this.counters.completed++;
     if (response.status === 'OK') {
-      pending.io.take?.(data);
+      deliver(pending.io, data);
       this.#settle(pending);
       return;
     }
@@ -325,27 +381,32 @@ export class ClientSession {
 
   /** Both sides disagree about what was asked: nothing under way can be vouched for. The next connection starts a new session. */
   #loseSession(): void {
-    this.#failAll(new BlockDeviceError('EIO', 'the server no longer understands this session'));
+    void this.#failAll(new BlockDeviceError('EIO', 'the server no longer understands this session'), this.#channel);
     this.#slots.restart();
     this.#sessionId = this.#newId();
     this.#sessionLow = sessionLow(this.#sessionId);
     this.#lose(new RoceError('ERR_ROCE_MISMATCH', 'the session is lost'));
   }
 
-  #failAll(error: Error): void {
-    const failed = [...this.#waiting.splice(0), ...this.#slots.releaseAll()];
-    for (const { reject } of failed) reject(error);
+  /** Closes the connection before what is under way fails: until then the server may reach the memory of the caller. */
+  async #failAll(error: Error, channel: SkClientChannel | undefined): Promise<void> {
+    for (const { reject } of this.#waiting.splice(0)) reject(error);
+    const failed = this.#slots.releaseAll();
+    try {
+      await channel?.close();
+    } finally {
+      for (const { reject } of failed) reject(error);
+    }
   }
 
   #watchOver(channel: SkClientChannel): ConnectionWatch {
     const { idleNs, silenceNs } = this.#limits;
-    const request = this.#header('PING', SK_NO_SLOT, 0);
     return new ConnectionWatch({
       clock: this.#clock,
       idleNs,
       silenceNs,
       look: (nowNs) => this.#withdrawLate(channel, nowNs),
-      ask: () => channel.send({ request, data: undefined, checks: NO_CHECKS }),
+      ask: () => this.#ping(),
       onSilent: () => {
         this.#lose(new RoceError('ERR_ROCE_CONNECT', `the server was silent for ${silenceNs / 1e9} s`));
       },
@@ -364,4 +425,10 @@ export class ClientSession {
     });
     return true;
   }
+}
+
+/** Bytes that the transport has moved to their place are there. */
+function deliver({ into, take }: SkIo, data: Uint8Array): void {
+  if (into === undefined) take?.(data);
+  else if (data.buffer !== into.buffer || data.byteOffset !== into.byteOffset) into.set(data);
 }

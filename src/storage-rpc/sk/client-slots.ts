@@ -20,7 +20,9 @@ export interface SkIo {
   readonly length: number;
   /** Of a WRITE. */
   readonly data?: Uint8Array;
-  /** Takes what a READ or STATUS brings, once it has been checked. */
+  /** Where the data of a READ goes; nothing is promised of it when the READ fails. */
+  readonly into?: Uint8Array;
+  /** Takes what a STATUS, or a READ without `into`, brings, once it has been checked. */
   readonly take?: (data: Uint8Array) => void;
   /** Who asks, of those who have the disk open; default: the session itself. */
   readonly view?: FlushView;

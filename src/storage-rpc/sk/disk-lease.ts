@@ -2,8 +2,10 @@
  * Who may write to a disk. A client has a lease as long as it is heard; while it has, no other client may write, unless both share the disk. A
  * lease of a client that fell silent can be taken over. Each change of writers begins a new term: who comes back with an older one is fenced,
  * because what it still has to send, or keeps in a cache, is older than what others have written (the fencing token of Chubby, and the
- * persistent reservations of SPC-5). Sans-IO.
+ * persistent reservations of SPC-5). What the next life of a server has to know of it is one record, which the disk keeps. Sans-IO.
  */
+
+import type { LeaseRecord } from '../disk/lease-record.js';
 
 /** What a client wants to do: write alone, write together with others that share the disk, or only read. */
 export type DiskAccess = 'write' | 'shared' | 'read';
@@ -62,11 +64,12 @@ export interface LeaseTerms {
   readonly leaseNs: number;
   /** First term that this life of the server begins: above those of earlier lives, 1 to 2^32 - 1. */
   readonly firstTerm: number;
-  /** Until then those who had a lease in an earlier life of the server go first. */
+  /** Until then, `leaseNs` after the start, those who had a lease in an earlier life of the server go first. */
   readonly graceEndNs: number;
 }
 
 const SHARED = 'shared';
+const SHARED_LABEL = 'clients that share it';
 /** Clients that share a disk and are remembered without a session, with the others. */
 const HOLDERS_MAX = 1024;
 
@@ -79,9 +82,29 @@ export class DiskLease<S extends LeasedSession> {
   #term = 0;
   /** Who has the term: an owner, or all that share the disk. */
   #writer = '';
+  /** For people: who that is, unless they share the disk. */
+  #label = '';
 
-  constructor(terms: LeaseTerms) {
+  /** `last`: what was stored in an earlier life of the server. Who had the lease then counts as heard when this life began. */
+  constructor(terms: LeaseTerms, last?: LeaseRecord) {
     this.#terms = terms;
+    if (last === undefined) return;
+    const { term, owner = SHARED, label, isHeld } = last;
+    this.#term = term;
+    this.#writer = owner;
+    this.#label = label;
+    if (!isHeld) return;
+    const heardNs = terms.graceEndNs - terms.leaseNs;
+    this.#holders.set(owner, { access: owner === SHARED ? SHARED : 'write', label, sessions: new Set(), heardNs });
+  }
+
+  /** What the next life of the server has to know; undefined before the first lease. */
+  get record(): LeaseRecord | undefined {
+    if (this.#term === 0) return undefined;
+    const isShared = this.#writer === SHARED;
+    const isHeld = isShared ? this.#holders.size > 0 : this.#holders.has(this.#writer);
+    if (isShared) return { term: this.#term, owner: undefined, label: SHARED_LABEL, isHeld };
+    return { term: this.#term, owner: this.#writer, label: this.#label, isHeld };
   }
 
   /** Those that have a lease now. */
@@ -111,6 +134,7 @@ export class DiskLease<S extends LeasedSession> {
     if (term !== 0) this.#term = term;
     else if (writer !== this.#writer) this.#term = Math.max(this.#term + 1, this.#terms.firstTerm);
     this.#writer = writer;
+    this.#label = label;
     for (const [other] of others) this.#holders.delete(other);
     const known = this.#holders.get(owner);
     if (known === undefined) {

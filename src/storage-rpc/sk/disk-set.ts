@@ -8,14 +8,14 @@ import { checkNamedDisk, type NamedDisk, ServedDisk } from './served-disk.js';
 
 /** All disks of a server. */
 export class DiskSet {
-  readonly #terms: LeaseTerms;
+  readonly #terms: () => LeaseTerms;
   readonly #byIndex: readonly ServedDisk[];
   readonly #byName = new Map<string, ServedDisk>();
 
-  /** `limit` is that of each disk in the list. */
-  constructor(disks: readonly BlockDevice[], limit: DiskLimit | undefined, terms: LeaseTerms) {
+  /** `limit` is that of each disk in the list; `terms` are those of a disk that comes now. */
+  constructor(disks: readonly BlockDevice[], limit: DiskLimit | undefined, terms: () => LeaseTerms) {
     this.#terms = terms;
-    this.#byIndex = disks.map((device) => new ServedDisk({ name: '', device, ...(limit && { limit }) }, terms));
+    this.#byIndex = disks.map((device) => new ServedDisk({ name: '', device, ...(limit && { limit }) }, terms()));
   }
 
   /** Those with names, in the order in which they came. */
@@ -34,7 +34,7 @@ export class DiskSet {
   add(disk: NamedDisk): ServedDisk {
     checkNamedDisk(disk);
     if (this.#byName.has(disk.name)) throw new RoceError('ERR_ROCE_CONFLICT', `there is a disk '${disk.name}' already`);
-    const served = new ServedDisk(disk, this.#terms);
+    const served = new ServedDisk(disk, this.#terms());
     this.#byName.set(disk.name, served);
     return served;
   }

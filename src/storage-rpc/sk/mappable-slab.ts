@@ -17,13 +17,18 @@ export class MappableSlab implements Slab {
   /** The one unused for longest comes first. */
   readonly #unmapped: FastRegisterMemoryRegion[] = [];
 
-  private constructor(pd: ProtectionDomain, bytes: number) {
+  private constructor(pd: ProtectionDomain, bytes: Uint8Array) {
     this.#pd = pd;
-    this.bytes = pd.device.allocate(bytes);
+    this.bytes = bytes;
   }
 
   /** Allocates so many bytes, and regions to map them by. */
-  static async create(pd: ProtectionDomain, bytes: number): Promise<MappableSlab> {
+  static create(pd: ProtectionDomain, bytes: number): Promise<MappableSlab> {
+    return MappableSlab.over(pd, pd.device.allocate(bytes));
+  }
+
+  /** The same for memory that is there already, which the device reaches. */
+  static async over(pd: ProtectionDomain, bytes: Uint8Array): Promise<MappableSlab> {
     const slab = new MappableSlab(pd, bytes);
     for (let i = 0; i < REGIONS_MIN; i++) slab.putBack(await pd.allocFastRegMr(slab.bytes));
     return slab;

@@ -18,9 +18,10 @@ import type { FastRegisterMemoryRegion, MemoryRegion } from '../../verbs/memory-
 import type { QueuePair } from '../../verbs/queue-pair.js';
 import { serveCompletions } from '../link/completions.js';
 import { NO_PLACE, type RemotePlace } from '../link/remote-place.js';
-import { BufferPool, type Lease } from '../pool/buffer-pool.js';
+import { BufferPool, Lease } from '../pool/buffer-pool.js';
 import type { SkCall, SkClientChannel, SkReply } from './channel.js';
 import { MappableSlab } from './mappable-slab.js';
+import { OwnMemory } from './own-memory.js';
 import { SK_RECEIVES, type SkRdmaParts } from './rdma-parts.js';
 import {
   REQUEST_BYTES,
@@ -73,6 +74,7 @@ export class RdmaClientChannel implements SkClientChannel {
   readonly #requests: MemoryRegion;
   readonly #receives: MemoryRegion;
   readonly #pool: BufferPool<MappableSlab>;
+  readonly #own: OwnMemory;
   /** By slot; PING and RESUME have the last place. */
   readonly #calls: Array<CallInProgress | undefined> = Array(PLACES).fill(undefined);
   /** Calls whose memory is being found. */
@@ -80,8 +82,14 @@ export class RdmaClientChannel implements SkClientChannel {
   #ended = false;
   #closing: Promise<void> | undefined;
 
-  private constructor(parts: SkRdmaParts, requests: MemoryRegion, receives: MemoryRegion, poolBytesMax: number) {
+  private constructor(
+    parts: SkRdmaParts,
+    { requests, receives }: { readonly requests: MemoryRegion; readonly receives: MemoryRegion },
+    poolBytesMax: number,
+    own: OwnMemory,
+  ) {
     this.#parts = parts;
+    this.#own = own;
     this.#qp = parts.qp;
     this.#requests = requests;
     this.#receives = receives;
@@ -102,13 +110,19 @@ export class RdmaClientChannel implements SkClientChannel {
     );
   }
 
-  /** Takes over a queue pair that can receive (INIT or further); it is closed with the channel, and with it its PD and CQs. */
-  static async over(parts: SkRdmaParts, poolBytesMax: number): Promise<RdmaClientChannel> {
+  /** Takes over a queue pair that can receive (INIT or further); it is closed with the channel, and with it its PD and CQs. Data in `own` moves in place. */
+  static async over(parts: SkRdmaParts, poolBytesMax: number, own = new OwnMemory()): Promise<RdmaClientChannel> {
     const requests = await parts.pd.regMr(PLACES * REQUEST_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
     const receives = await parts.pd.regMr(SK_RECEIVES * RESPONSE_MESSAGE_BYTES_MAX, Access.LOCAL_WRITE);
-    const channel = new RdmaClientChannel(parts, requests, receives, poolBytesMax);
+    const channel = new RdmaClientChannel(parts, { requests, receives }, poolBytesMax, own);
     for (let i = 0; i < SK_RECEIVES; i++) channel.#postReceive(i);
     return channel;
+  }
+
+  /** Pieces of the pool that calls have had. */
+  get pooledCalls(): number {
+    const { hits, misses } = this.#pool.counters;
+    return hits + misses;
   }
 
   send(call: SkCall): void {
@@ -145,18 +159,24 @@ export class RdmaClientChannel implements SkClientChannel {
     await this.#qp.close();
     await this.#pool.close();
     await Promise.all(this.#maps);
+    this.#own.forget(this.#parts.pd);
     await this.#parts.pd.close();
     await this.#parts.sendCq.close();
     await this.#parts.recvCq.close();
     this.#parts.onClosed?.();
   }
 
-  /** Finds memory for the call and registers it; data to be written is copied there, so that the caller's memory is never exposed. */
+  /** Finds memory for the call and registers it; data to be written is copied there, so that no memory is exposed that the program has not allocated for that. */
   async #map(mine: CallInProgress): Promise<RemotePlace> {
-    const { request, data } = mine.call;
-    const lease = await this.#pool.acquire(request.length);
+    const { request, data, into } = mine.call;
+    const own = data ?? into;
+    const slab = own === undefined ? undefined : await this.#own.slabOf(this.#parts.pd, own);
+    const lease =
+      slab === undefined
+        ? await this.#pool.acquire(request.length)
+        : new Lease(slab, own!.byteOffset - slab.bytes.byteOffset, request.length, () => {});
     const region = await lease.slab.take();
-    if (data !== undefined) lease.bytes.set(data);
+    if (data !== undefined && slab === undefined) lease.bytes.set(data);
     const mapping = { lease, region, key: region.nextKey(), open: true };
     mine.mapping = mapping;
     // The offset in the slab serves as the address: the key alone says which slab it is.

@@ -18,19 +18,24 @@ import type { ResumeResponse } from './resume.js';
 
 /** Ranges without data are only bounded by their field; a multiple of any block size. */
 const RANGE_BYTES_MAX = 1 << 30;
+/** A server that is away is not waited for. */
+const REFRESH_NS = 1e9;
 
 /** Carries out operations: a session, or something that chooses one. */
 interface SkSubmitter {
   submit(io: SkIo): Promise<void>;
   /** What is known of the disk's durability. */
   readonly durability: DurabilityWatch;
+  /** What the disk holds, as far as is known. */
+  readonly diskBytes: number;
+  /** Asks the server what it holds now, for so long at most. */
+  askSize(timeoutNs: number): Promise<void>;
   /** The disk is about to be closed: what has no connection must not wait for ever. Absent: it does not. */
   hurry?(): void;
 }
 
 /** A disk of a storage server. */
 export class RemoteDisk implements BlockDevice {
-  readonly sizeBytes: number;
   readonly blockBytes: number;
   /** As the server said when the session was opened. */
   readonly identity: DiskIdentity;
@@ -50,12 +55,21 @@ export class RemoteDisk implements BlockDevice {
     this.#server = server;
     this.#view = session.durability.view();
     this.#session = session;
-    this.sizeBytes = server.disk.sizeBytes;
     this.identity = server.disk;
     this.readOnly = server.readOnly;
     this.blockBytes = server.blockBytes;
     this.#ioBytesMax = server.ioBytesMax;
     this.#release = release;
+  }
+
+  /** As the server last said. */
+  get sizeBytes(): number {
+    return this.#session.diskBytes;
+  }
+
+  /** The disk may have grown at the server; asks for a second at most. */
+  refresh(): Promise<void> {
+    return this.#session.askSize(REFRESH_NS);
   }
 
   async read(offset: number, length: number, into: Uint8Array): Promise<void> {
@@ -64,7 +78,7 @@ export class RemoteDisk implements BlockDevice {
       op: 'READ',
       offset: offset + at,
       length: bytes,
-      take: (data) => into.set(data, at),
+      into: into.subarray(at, at + bytes),
     }));
   }
 

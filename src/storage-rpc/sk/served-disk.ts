@@ -3,6 +3,7 @@
 import { RoceError } from '../../core/errors.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { checkDiskName } from '../disk/disk-identity.js';
+import { isSameLease, type LeaseRecord } from '../disk/lease-record.js';
 import { checkDiskLimit, type DiskLimit, RateLimit } from '../fair/rate-limit.js';
 import { DiskLease, type LeaseClaim, type LeaseTerms, type LeaseVerdict } from './disk-lease.js';
 import type { ServerSession } from './server-session.js';
@@ -38,12 +39,17 @@ export class ServedDisk {
   #isRemoved = false;
   /** Clients that have lost their lease, and may still have a request at the disk. */
   #fencing = 0;
+  /** What the disk keeps of the lease. */
+  #storedLease: LeaseRecord | undefined;
+  /** One write of it at a time. */
+  #storing: Promise<void> = Promise.resolve();
 
   constructor({ name, device, readOnly = false, limit }: NamedDisk, terms: LeaseTerms) {
     this.name = name;
     this.readOnly = readOnly;
     this.limit = limit && new RateLimit(limit);
-    this.lease = new DiskLease(terms);
+    this.#storedLease = device.leaseStore?.initial;
+    this.lease = new DiskLease(terms, this.#storedLease);
     this.#device = device;
   }
 
@@ -93,7 +99,8 @@ export class ServedDisk {
 
   /**
    * Asks for the disk. It is granted to another client than before only when nothing of the earlier ones can reach it any more; until then they
-   * have it. `onTakenOver` hears that clients lose their lease.
+   * have it. `onTakenOver` hears that clients lose their lease. What is granted is stored where the disk can: rejects with a BlockDeviceError if that
+   * fails.
    */
   async claim(claim: LeaseClaim, nowNs: number, onTakenOver: () => void): Promise<LeaseVerdict<ServerSession>> {
     const access = this.readOnly ? 'read' : claim.access;
@@ -110,8 +117,27 @@ export class ServedDisk {
       });
       if (!mayTakeLong) await fenced;
     }
-    if (access === 'read' || this.#fencing === 0) return verdict;
+    if (access === 'read') return verdict;
+    await this.#storeLease();
+    if (this.#fencing === 0) return verdict;
     return { outcome: 'leased', holder: { label: 'a request of its last writer', isConnected: false, endsNs: nowNs } };
+  }
+
+  /** The client has closed the session. That its lease may have ended is stored, too; if that fails, the next life of the server waits for it once. */
+  release(session: ServerSession): void {
+    this.lease.release(session.owner, session);
+    this.#storeLease().catch(() => {});
+  }
+
+  #storeLease(): Promise<void> {
+    const stored = this.#storing.then(async () => {
+      const { record } = this.lease;
+      if (record === undefined || isSameLease(record, this.#storedLease)) return;
+      await this.use(async ({ leaseStore }) => leaseStore?.save(record));
+      this.#storedLease = record;
+    });
+    this.#storing = stored.catch(() => {});
+    return stored;
   }
 
   #unused(): Promise<void> {

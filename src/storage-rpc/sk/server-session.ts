@@ -9,6 +9,7 @@ import { BlockDeviceError } from '../disk/block-device.js';
 import type { FairClient } from '../fair/fair-queue.js';
 import type { SkIncoming, SkServerChannel } from './channel.js';
 import { checksOf, checksOfCrcs, NO_CHECKS } from './data-checks.js';
+import { encodeSize } from './disk-size.js';
 import { SK_SLOTS_MAX, type SkOp } from './request.js';
 import { type Outcome, RequestRunner } from './request-runner.js';
 import type { ServedDisk } from './served-disk.js';
@@ -151,7 +152,10 @@ export class ServerSession {
     const target = { channel, incoming, arrivedNs: this.lastHeardNs };
     const { op, slot, slotSeq } = incoming.request;
     if (op === 'PING') {
-      this.#answer(target, { status: 'OK' });
+      this.#answer(target, {
+        status: 'OK',
+        data: { bytes: encodeSize(this.disk.device.sizeBytes), release: () => {} },
+      });
       return;
     }
     switch (this.#slots.admit(slot, slotSeq, op === 'READ' || op === 'STATUS')) {

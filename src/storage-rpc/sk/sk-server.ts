@@ -107,7 +107,7 @@ export class SkServer {
   constructor(options: SkServerOptions) {
     this.#options = options;
     const { clock, disks, limit, leaseNs = LEASE_NS, firstTerm = 1 } = options;
-    this.disks = new DiskSet(disks, limit, { leaseNs, firstTerm, graceEndNs: clock.nowNs() + leaseNs });
+    this.disks = new DiskSet(disks, limit, () => ({ leaseNs, firstTerm, graceEndNs: clock.nowNs() + leaseNs }));
     this.#turns = new FairQueue({ clock, requestsMax: REQUESTS_MAX, bytesMax: Number.POSITIVE_INFINITY });
     checkInlineWriteBytesMax(options.inlineWriteBytesMax ?? 0);
   }
@@ -189,6 +189,7 @@ export class SkServer {
       return this.#turnAway(channel, request, 'WRONG_DISK', this.#answerTo(body, disk));
     }
     const verdict = await this.#claim(disk, body);
+    if (verdict === undefined) return this.#turnAway(channel, request, 'EIO');
     if (verdict.outcome !== 'granted') {
       if (verdict.outcome === 'leased') this.counters.leased++;
       const answer = this.#answerTo(body, disk, { holder: verdict.holder });
@@ -213,11 +214,19 @@ export class SkServer {
     await this.#reply(channel, request, 'OK', answer);
   }
 
-  #claim(disk: ServedDisk, { claim }: ResumeRequest): Promise<LeaseVerdict<ServerSession>> {
-    return disk.claim(claim, this.#options.clock.nowNs(), () => {
-      const what = disk.name === '' ? 'the disk' : `the disk '${disk.name}'`;
-      this.#options.onNotice?.(`${claim.label || 'a client'} takes over ${what}: its last writer was silent`);
-    });
+  /** Undefined: the disk cannot store the lease. */
+  async #claim(disk: ServedDisk, { claim }: ResumeRequest): Promise<LeaseVerdict<ServerSession> | undefined> {
+    const { clock, onNotice } = this.#options;
+    const what = disk.name === '' ? 'the disk' : `the disk '${disk.name}'`;
+    const who = claim.label || 'a client';
+    try {
+      return await disk.claim(claim, clock.nowNs(), () => {
+        onNotice?.(`${who} takes over ${what}: its last writer was silent`);
+      });
+    } catch (error) {
+      onNotice?.(`refused ${who}: its lease of ${what} cannot be stored: ${(error as Error).message}`);
+      return undefined;
+    }
   }
 
   #answerTo(
@@ -296,7 +305,7 @@ export class SkServer {
         }
       },
       onClosed: () => {
-        disk.lease.release(session.owner, session);
+        disk.release(session);
         this.#forget(id, session);
       },
     });

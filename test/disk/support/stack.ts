@@ -82,14 +82,14 @@ export class Stack {
   }
 
   /** Runs a script of bash that stops at its first failure, with the URI of the disk in `U`; what it leaves running is ended with it. */
-  async run(script: string): Promise<ScriptResult> {
+  async run(script: string, limitMs?: number): Promise<ScriptResult> {
     const env = { ...process.env, PATH: TOOL_PATH, U: this.uri, SOCKET: `${this.folder}/socket` };
-    return runScript(script, { cwd: this.folder, env });
+    return runScript(script, { cwd: this.folder, env, ...(limitMs !== undefined && { limitMs }) });
   }
 
   /** Runs a script that has to succeed; what it wrote. */
-  async succeeds(script: string): Promise<string> {
-    const { exitCode, output } = await this.run(script);
+  async succeeds(script: string, limitMs?: number): Promise<string> {
+    const { exitCode, output } = await this.run(script, limitMs);
     expect(exitCode, `${script}\n${output}\n${this.#programs.map(({ stderr }) => stderr).join('\n')}`).toBe(0);
     return output;
   }

@@ -34,3 +34,12 @@ test('it keeps no more than its bound', () => {
   expect(kept).toBeGreaterThan(0);
   expect(kept).toBeLessThanOrEqual(32);
 });
+
+test('what it does not keep is freed at once, and so is everything when it is cleared', () => {
+  const cache = new BufferCache();
+  const given = Array.from({ length: 40 }, () => Buffer.allocUnsafeSlow(MIB));
+  for (const bytes of given) cache.give(bytes);
+  expect(given.filter(({ length }) => length === 0)).toHaveLength(32);
+  cache.clear();
+  expect(given.filter(({ length }) => length === 0)).toHaveLength(40);
+});

@@ -1,6 +1,8 @@
 /** Named disks and single writers, over both transports, in virtual time: who is refused, who takes over, and what a fenced writer can still do: nothing. */
 
 import { expect, test } from 'vitest';
+import { BlockDeviceError } from '../../../src/storage-rpc/disk/block-device.js';
+import type { LeaseRecord, LeaseStore } from '../../../src/storage-rpc/disk/lease-record.js';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
 import type { HostConnections, HostConnectionsOptions } from '../../../src/storage-rpc/session/host-connections.js';
 import { DiskClaim } from '../../../src/storage-rpc/sk/disk-claim.js';
@@ -220,6 +222,82 @@ test('one that stands by outlives a restart of the server, and does not get ahea
   await rig.until(opening);
 });
 
+/** A disk that keeps its leases, or forgets them. */
+class KeepingDisk extends MemoryDevice {
+  #kept: LeaseRecord | undefined;
+  saves = 0;
+  isBroken = false;
+  readonly leaseStore: LeaseStore;
+
+  constructor(keeps: boolean) {
+    super(DISK_BYTES);
+    const kept = () => (keeps ? this.#kept : undefined);
+    this.leaseStore = {
+      get initial() {
+        return kept();
+      },
+      save: async (record) => {
+        if (this.isBroken) throw new BlockDeviceError('EIO', 'no');
+        this.saves++;
+        this.#kept = record;
+      },
+    };
+  }
+}
+
+test.each([
+  ['kept', true],
+  ['lost', false],
+] as const)('two restarts and another writer between them: with leases that are %s', async (_, keeps) => {
+  const disk = new KeepingDisk(keeps);
+  const rig = await Rig.create({ disk });
+  const way = gate(rig, 'tcp');
+  const says: string[] = [];
+  const first = client(rig, 'tcp', { dial: way.dial, onNotice: (notice) => says.push(notice) });
+  const { session } = await rig.until(first.open());
+  await rig.until(session.submit(writeIo(0, pattern(4096, 1))));
+  way.close();
+  session.breakConnection('cut off');
+  const late = session.submit(writeIo(0, pattern(4096, 66))).catch((error: Error) => error);
+  const restart = async () => {
+    const old = rig.server;
+    rig.boot(disk);
+    await rig.until(old.close());
+  };
+
+  await restart();
+  const other = client(rig, 'tcp');
+  const keeper = await rig.until(other.open());
+  // Who had the disk is waited for, where that is known.
+  expect(rig.server.counters.leased > 0).toBe(keeps);
+  await rig.until(keeper.session.submit(writeIo(0, pattern(4096, 2))));
+  await rig.until(other.close());
+  await restart();
+  way.open();
+  const outcome = await rig.until(late);
+  const into = Buffer.alloc(4096);
+  await disk.read(0, 4096, into);
+  expect(into.equals(pattern(4096, keeps ? 2 : 66))).toBe(true);
+  if (!keeps) return;
+  expect(outcome).toMatchObject({ errno: 'EIO' });
+  expect(says.filter((notice) => notice.startsWith('FENCED'))).toHaveLength(1);
+  // Once for each writer, and once for the one that ended; connections that come again change nothing.
+  expect(disk.saves).toBe(3);
+});
+
+test('a lease that cannot be stored is not granted, and the operator hears why', async () => {
+  const disk = new KeepingDisk(true);
+  disk.isBroken = true;
+  const notices: string[] = [];
+  const rig = await Rig.create({ disk, server: { onNotice: (notice) => notices.push(notice) } });
+  const host = client(rig, 'tcp');
+  await expect(rig.until(host.open())).rejects.toThrow(/does not resume the session: EIO/);
+  expect(notices[0]).toMatch(/^refused gateway \d+: its lease of the disk cannot be stored: EIO/);
+  disk.isBroken = false;
+  await rig.until(client(rig, 'tcp', { standby: true }).open());
+  expect(disk.saves).toBe(1);
+});
+
 test('disks have names; who names none has the only one, and one that is removed is gone', async () => {
   const rig = await Rig.create({ server: { disks: [] } });
   const [a, b] = [new MemoryDevice(DISK_BYTES), new MemoryDevice(2 * DISK_BYTES)];
@@ -260,6 +338,25 @@ test('a disk is exchanged under its clients: requests wait, none is lost', async
   const into = Buffer.alloc(4096);
   await larger.read(0, 4096, into);
   expect(into.equals(pattern(4096, 2))).toBe(true);
+});
+
+test.each(TRANSPORTS)('over %s a client that asks learns that its disk has grown, and uses it', async (transport) => {
+  const rig = await Rig.create({ server: { disks: [] } });
+  const disk = rig.server.disks.add({ name: 'a', device: new MemoryDevice(DISK_BYTES) });
+  const { session } = await rig.until(client(rig, transport).open());
+  const remote = rig.remoteDisk(session);
+  const view = remote.view();
+  const beyond = () => rig.until(remote.write(DISK_BYTES, pattern(4096, 1)));
+  await rig.until(disk.exchange(async () => new MemoryDevice(2 * DISK_BYTES)));
+  expect(remote.sizeBytes).toBe(DISK_BYTES);
+  await expect(beyond()).rejects.toMatchObject({ errno: 'ENOSPC' });
+  await rig.until(Promise.all([remote.refresh(), remote.refresh()]));
+  expect([remote.sizeBytes, view.sizeBytes]).toEqual([2 * DISK_BYTES, 2 * DISK_BYTES]);
+  await beyond();
+  // Who asks while there is no connection does not wait for one.
+  session.onLost = () => {};
+  session.breakConnection('a test');
+  await remote.refresh();
 });
 
 test('a session that is closed twice at once ends once, frees the disk, and can do nothing afterwards', async () => {

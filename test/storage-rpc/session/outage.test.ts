@@ -1,6 +1,7 @@
 /** A server that is away, for a moment or for long: requests wait, are done once, and only a client that was told to gives up, until it is back. */
 
 import { expect, test } from 'vitest';
+import type { HostEvent } from '../../../src/storage-rpc/session/host-event.js';
 import type { SkClientChannel } from '../../../src/storage-rpc/sk/channel.js';
 import { TcpClientChannel, TcpServerChannel } from '../../../src/storage-rpc/sk/tcp-channels.js';
 import { createPipe, type PipeEnd } from '../sk/pipe.js';
@@ -14,6 +15,7 @@ async function hostWith(options: { giveUpNs?: number } = {}) {
   const disk = new CountingDisk(DISK_BYTES);
   const rig = await Rig.create({ disk });
   const says: string[] = [];
+  const events: HostEvent[] = [];
   let isAway = false;
   const host = rig.host({
     dial: {
@@ -23,6 +25,7 @@ async function hostWith(options: { giveUpNs?: number } = {}) {
       },
     },
     onNotice: (notice) => says.push(notice),
+    onEvent: (event) => events.push(event),
     ...options,
   });
   const keepers = [await rig.until(host.open()), await rig.until(host.open())];
@@ -30,7 +33,7 @@ async function hostWith(options: { giveUpNs?: number } = {}) {
     isAway = value;
     if (value) for (const { session } of keepers) session.breakConnection('the host is away');
   };
-  return { rig, host, disk, keepers, says, away };
+  return { rig, host, disk, keepers, says, events, away };
 }
 
 test.each([2, 120, 600])(
@@ -117,7 +120,7 @@ test('more requests than may wait are refused with ENOMEM, not kept', async () =
 });
 
 test('a client that gives up fails what waits and what comes, says so, and goes on when the server is back', async () => {
-  const { rig, host, keepers, says, away } = await hostWith({ giveUpNs: 60 * SECOND });
+  const { rig, host, keepers, says, events, away } = await hostWith({ giveUpNs: 60 * SECOND });
   away(true);
   const waiting = keepers.map(({ session }) => session.submit(writeIo(0, pattern(4096, 1))));
   for (const write of waiting) write.catch(() => {});
@@ -133,6 +136,23 @@ test('a client that gives up fails what waits and what comes, says so, and goes 
   await rig.pass(5 * SECOND);
   for (const { session } of keepers) await rig.until(session.submit(writeIo(8192, pattern(4096, 3))));
   expect([host.outage, says.length]).toEqual([undefined, 3]);
+  expect(events).toEqual([
+    { type: 'outage', reason: 'ECONNREFUSED', isWrongDisk: false, giveUpNs: 60 * SECOND },
+    { type: 'give-up', outageNs: expect.any(Number) },
+    { type: 'back', outageNs: expect.any(Number) },
+  ]);
+});
+
+test('a program hears that RDMA has failed, and that it is in use again', async () => {
+  const rig = await Rig.create({});
+  const events: HostEvent[] = [];
+  const host = rig.host({ path: { holdDownNs: 2 * SECOND }, onEvent: (event) => events.push(event) });
+  const { session } = await rig.until(host.open());
+  host.failRdma('a test');
+  await rig.until(session.submit(writeIo(0, pattern(4096, 1))));
+  expect(events).toEqual([{ type: 'failover', reason: expect.stringContaining('a test') }]);
+  await rig.pass(10 * SECOND);
+  expect([events.slice(1), host.state]).toEqual([[{ type: 'return' }], 'RDMA']);
 });
 
 test('a write that failed because the client gave up never follows one that came after it', async () => {

@@ -1,6 +1,7 @@
 /** Who may write to a disk, claim by claim. */
 
 import { expect, test } from 'vitest';
+import type { LeaseRecord } from '../../../src/storage-rpc/disk/lease-record.js';
 import { type DiskAccess, DiskLease } from '../../../src/storage-rpc/sk/disk-lease.js';
 
 const LEASE_NS = 10;
@@ -12,8 +13,8 @@ interface Session {
   isConnected: boolean;
 }
 
-function disk(firstTerm = FIRST_TERM) {
-  const lease = new DiskLease<Session>({ leaseNs: LEASE_NS, firstTerm, graceEndNs: GRACE_END_NS });
+function disk(firstTerm = FIRST_TERM, last?: LeaseRecord) {
+  const lease = new DiskLease<Session>({ leaseNs: LEASE_NS, firstTerm, graceEndNs: GRACE_END_NS }, last);
   const claim = (owner: string, now: number, access: DiskAccess = 'write', term = 0, isPatient = false) =>
     lease.claim({ owner, access, term, isPatient, label: `client ${owner}` }, now);
   const session = (owner: string, lastHeardNs: number, isConnected = true): Session => {
@@ -117,6 +118,40 @@ test('after a start of the server, who can wait lets the one go first that had t
 
   const impatient = disk();
   expect(impatient.claim('b', 1)).toMatchObject({ outcome: 'granted' });
+});
+
+test('with its record, the next life of a server fences who was fenced, and keeps the disk for who had it', () => {
+  const first = disk();
+  first.claim('a', 0);
+  expect(first.claim('b', 10)).toMatchObject({ outcome: 'granted', term: FIRST_TERM + 1 });
+  const { record } = first.lease;
+  expect(record).toEqual({ term: FIRST_TERM + 1, owner: 'b', label: 'client b', isHeld: true });
+
+  const next = disk(2000, record);
+  expect(next.claim('a', 0, 'write', FIRST_TERM)).toMatchObject({ outcome: 'fenced', holder: { label: 'client b' } });
+  expect(next.claim('c', 9)).toMatchObject({ outcome: 'leased', holder: { label: 'client b', isConnected: false } });
+  expect(next.claim('b', 9, 'write', FIRST_TERM + 1)).toMatchObject({ outcome: 'granted', term: FIRST_TERM + 1 });
+  next.lease.release('b', next.session('b', 9));
+  expect(next.lease.record).toMatchObject({ owner: 'b', isHeld: false });
+
+  // Who gave the disk back is not waited for; who was fenced two lives ago still is.
+  const last = disk(3000, next.lease.record);
+  expect(last.claim('a', 1, 'write', FIRST_TERM)).toMatchObject({ outcome: 'fenced' });
+  expect(last.claim('c', 1)).toMatchObject({ outcome: 'granted', term: 3000 });
+  // Without the record nobody knows: the negative twin.
+  expect(disk(2000).claim('a', 0, 'write', FIRST_TERM)).toMatchObject({ outcome: 'granted' });
+});
+
+test('with its record, the next life of a server lets clients that shared the disk go on, and others wait', () => {
+  const first = disk();
+  first.claim('a', 0, 'shared');
+  first.claim('b', 0, 'shared');
+  const next = disk(2000, first.lease.record);
+  expect(next.claim('c', 1)).toMatchObject({ outcome: 'leased', holder: { label: 'clients that share it' } });
+  expect(next.claim('a', 2, 'shared', FIRST_TERM)).toMatchObject({ outcome: 'granted', term: FIRST_TERM });
+  expect(next.claim('d', 3, 'shared')).toMatchObject({ outcome: 'granted', term: FIRST_TERM });
+  expect(next.claim('c', 13)).toMatchObject({ outcome: 'granted', term: 2000 });
+  expect(next.claim('b', 14, 'shared', FIRST_TERM)).toMatchObject({ outcome: 'fenced' });
 });
 
 test('clients that share the disk and never come back take bounded memory', () => {

@@ -14,6 +14,7 @@ import type { SkServerChannel } from '../../../src/storage-rpc/sk/channel.js';
 import { ClientSession } from '../../../src/storage-rpc/sk/client-session.js';
 import type { ClientSessionOptions } from '../../../src/storage-rpc/sk/client-session-options.js';
 import type { SkIo } from '../../../src/storage-rpc/sk/client-slots.js';
+import { OwnMemory } from '../../../src/storage-rpc/sk/own-memory.js';
 import { RdmaClientChannel } from '../../../src/storage-rpc/sk/rdma-client-channel.js';
 import { SK_CLIENT_QP, SK_SERVER_QP, type SkRdmaParts } from '../../../src/storage-rpc/sk/rdma-parts.js';
 import { RdmaServerChannel } from '../../../src/storage-rpc/sk/rdma-server-channel.js';
@@ -47,6 +48,8 @@ export class Rig {
   server: SkServer;
   readonly pool: BufferPool<MemoryRegion>;
   readonly pulls: Permits;
+  /** Memory of the client's program. */
+  readonly own = new OwnMemory();
   readonly memory: FairQueue;
   readonly #options: RigOptions;
   readonly #serverPd: ProtectionDomain;
@@ -114,7 +117,7 @@ export class Rig {
     const { pool, pulls, memory } = this;
     const server = await RdmaServerChannel.over(serverParts, { pool, pulls, memory });
     this.server.accept(server);
-    const client = await RdmaClientChannel.over(clientParts, POOL_BYTES);
+    const client = await RdmaClientChannel.over(clientParts, POOL_BYTES, this.own);
     this.rdma = { client, server, clientParts, serverParts };
     return client;
   }

@@ -33,8 +33,14 @@ export interface TlsPsk {
   readonly psk: Buffer;
 }
 
-/** Versions of identities: 1 has a digest of the key in it, 0 has not. */
-export type TlsIdentityVersion = 0 | 1;
+/**
+ * How identity and key of TLS follow from a configured key. Version 1 has a digest of the key in its identity, version 0 has not. Those of libnvme 1.13, which
+ * Debian 13 has, put no lengths before label and context of HKDF-Expand-Label, and write its own length with the low byte first.
+ */
+export const TLS_DERIVATIONS = ['1', '1-libnvme', '0-libnvme', '0'] as const;
+
+/** One of {@link TLS_DERIVATIONS}. */
+export type TlsDerivation = (typeof TLS_DERIVATIONS)[number];
 
 /** A configured key. It does not show itself in messages. */
 export class NvmeTlsKey {
@@ -70,17 +76,19 @@ export class NvmeTlsKey {
   }
 
   /** What TLS gets of the key between these two. Throws ERR_ROCE_LIMIT for names that are too long for the identity. */
-  pskOf({ hostNqn, subsystemNqn }: TlsNames, version: TlsIdentityVersion = 1): TlsPsk {
-    const retained = this.#isTransformed ? expandLabel(this.#key, 'HostNQN', hostNqn) : this.#key;
+  pskOf({ hostNqn, subsystemNqn }: TlsNames, derivation: TlsDerivation = '1'): TlsPsk {
+    const expand = derivation.endsWith('libnvme') ? expandAsLibnvme : expandLabel;
+    const retained = this.#isTransformed ? expand(this.#key, 'HostNQN', hostNqn) : this.#key;
     const names = `${hostNqn} ${subsystemNqn}`;
     const digest = createHmac(HASH, retained).update(`${names} NVMe-over-Fabrics`).digest('base64');
-    const identity = version === 0 ? `NVMe0R${HASH_ID} ${names}` : `NVMe1R${HASH_ID} ${names} ${digest}`;
+    const isFirst = derivation.startsWith('0');
+    const identity = isFirst ? `NVMe0R${HASH_ID} ${names}` : `NVMe1R${HASH_ID} ${names} ${digest}`;
     if (Buffer.byteLength(identity) > IDENTITY_BYTES_MAX) {
       const text = `${hostNqn} and ${subsystemNqn} are too long for TLS: their identity has more than ${IDENTITY_BYTES_MAX} bytes`;
       throw new RoceError('ERR_ROCE_LIMIT', text, 'take shorter names');
     }
-    const context = version === 0 ? identity : `${HASH_ID} ${digest}`;
-    return { identity, psk: expandLabel(retained, 'nvme-tls-psk', context) };
+    const context = isFirst ? identity : `${HASH_ID} ${digest}`;
+    return { identity, psk: expand(retained, 'nvme-tls-psk', context) };
   }
 }
 
@@ -89,6 +97,12 @@ function expandLabel(key: Buffer, label: string, context: string): Buffer {
   const name = Buffer.from(`tls13 ${label}`);
   const about = Buffer.from(context);
   const info = Buffer.concat([Buffer.of(0, KEY_BYTES, name.length), name, Buffer.of(about.length), about]);
+  return Buffer.from(hkdfSync(HASH, key, '', info, KEY_BYTES));
+}
+
+/** What libnvme 1.13 takes for it. */
+function expandAsLibnvme(key: Buffer, label: string, context: string): Buffer {
+  const info = Buffer.concat([Buffer.of(KEY_BYTES, 0), Buffer.from(`tls13 ${label}${context}`)]);
   return Buffer.from(hkdfSync(HASH, key, '', info, KEY_BYTES));
 }
 

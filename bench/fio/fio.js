@@ -1,25 +1,18 @@
-/** What the parts of the bench share: cells, what fio says of one, and the table. */
+/** What the benches with fio share: its options for a cell, what it says of one, and the table. */
 
 /**
- * @typedef {{op: string, block: string, depth: number}} Cell
+ * @typedef {{op: string, block: string, depth: number, offset?: string}} Cell
  * @typedef {{iops: number, p50Us: number, p99Us: number, cpuUs: number}} Sample
  */
 
-/** @type {Cell[]} */
-export const CELLS = ['randread', 'randwrite'].flatMap((op) =>
-  ['4k', '1m'].flatMap((block) => [1, 32].map((depth) => ({ op, block, depth }))),
-);
-
-/** Size of the disks. */
-export const DISK_MIB = 32;
-
-/** Options of fio for a cell; where to is for the caller to add. @param {Cell} cell @param {number} seconds */
-export const fioOptions = ({ op, block, depth }, seconds) => [
+/** Options of fio for a cell; where to is for the caller to add. @param {Cell} cell @param {number} mebibytes of the disk @param {number} seconds */
+export const fioOptions = ({ op, block, depth, offset = '0' }, mebibytes, seconds) => [
   '--name=bench',
   `--rw=${op}`,
   `--bs=${block}`,
   `--iodepth=${depth}`,
-  `--size=${DISK_MIB}m`,
+  `--offset=${offset}`,
+  `--size=${mebibytes}m`,
   '--time_based',
   `--runtime=${seconds}`,
   '--output-format=json',
@@ -28,7 +21,7 @@ export const fioOptions = ({ op, block, depth }, seconds) => [
 /** Reads what fio printed. `cpuNs`: what its I/O has cost. @param {string} printed @param {Cell} cell @param {number} cpuNs @returns {Sample} */
 export function sampleOf(printed, { op }, cpuNs) {
   const job = JSON.parse(printed.slice(printed.indexOf('{'))).jobs[0];
-  const side = op === 'randread' ? job.read : job.write;
+  const side = op.endsWith('read') ? job.read : job.write;
   if (job.error !== 0 || side.total_ios === 0) throw new Error(`fio has failed: error ${job.error}`);
   const percentile = (/** @type {string} */ p) => side.clat_ns.percentile[p] / 1e3;
   return {
@@ -42,7 +35,7 @@ export function sampleOf(printed, { op }, cpuNs) {
 /** @param {number[]} numbers */
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-const WIDTHS = [10, 6, 6, 18, 9, 7, 10, 10, 11];
+const WIDTHS = [10, 6, 6, 19, 9, 7, 10, 10, 11];
 
 /** Prints the titles of a table. @param {string} reference what ratios are to */
 export function printTitles(reference) {

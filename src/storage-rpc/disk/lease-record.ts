@@ -1,0 +1,116 @@
+/**
+ * Who may write to a disk, in the file of checksums: it must outlive the server, so that who has lost the disk before a restart has lost it
+ * afterwards. Two copies, at 2048 and 6144; a newer one takes the place of the older, so that one of the two is whole at any time.
+ *
+ * Copy, 512 bytes (one sector), little-endian:
+ *
+ *     0 magic   4 version   8 sequence 8, one more with every copy   16 term   20 flags: 1 held, 2 shared   24 UUID of the owner   40 label, UTF-8, zeros behind it
+ *     104 to 507 zero   508 CRC-32C of the bytes before
+ */
+
+import type { FileHandle } from 'node:fs/promises';
+import { crc32c } from '../../core/crc32c.js';
+import { NIL_UUID, UUID_BYTES, uuidBytes, uuidText } from './disk-identity.js';
+import { readFully, writeFully } from './file-io.js';
+
+/** The last lease of a disk. */
+export interface LeaseRecord {
+  /** Its term, 1 to 2^32 - 1. Who comes with an older one is fenced. */
+  readonly term: number;
+  /** UUID of the client that has it; undefined: clients that share the disk. */
+  readonly owner: string | undefined;
+  /** For people: who that is, at most 63 bytes of UTF-8 of it. */
+  readonly label: string;
+  /** It was not given back. */
+  readonly isHeld: boolean;
+}
+
+/** Whether both say the same. */
+export function isSameLease(a: LeaseRecord, b: LeaseRecord | undefined): boolean {
+  return b !== undefined && a.term === b.term && a.owner === b.owner && a.label === b.label && a.isHeld === b.isHeld;
+}
+
+/** Where a disk keeps its last lease. */
+export interface LeaseStore {
+  /** What was there when the disk was opened; undefined: nothing yet. */
+  readonly initial: LeaseRecord | undefined;
+  /** Durable when it resolves. One call at a time. Rejects with a BlockDeviceError. */
+  save(record: LeaseRecord): Promise<void>;
+}
+
+const MAGIC = 0x7361654c; // "Leas"
+const VERSION = 1;
+const COPY_BYTES = 512;
+const COPIES_AT = [2048, 6144] as const;
+const SEQUENCE_AT = 8;
+const TERM_AT = 16;
+const FLAGS_AT = 20;
+const OWNER_AT = 24;
+const LABEL_AT = 40;
+const LABEL_BYTES = 64;
+const CRC_AT = COPY_BYTES - 4;
+const HELD = 1;
+const SHARED = 2;
+
+/** The copies in one file. */
+export class LeaseCopies {
+  readonly #file: FileHandle;
+  /** The newest one when the file was opened. */
+  readonly initial: LeaseRecord | undefined;
+  #sequence: bigint;
+
+  private constructor(
+    file: FileHandle,
+    newest: { readonly record: LeaseRecord; readonly sequence: bigint } | undefined,
+  ) {
+    this.#file = file;
+    this.initial = newest?.record;
+    this.#sequence = newest?.sequence ?? 0n;
+  }
+
+  /** Reads the newest copy that is whole. */
+  static async load(file: FileHandle): Promise<LeaseCopies> {
+    const found = [];
+    for (const at of COPIES_AT) {
+      const bytes = Buffer.alloc(COPY_BYTES);
+      await readFully(file, bytes, at);
+      found.push(...decode(bytes));
+    }
+    return new LeaseCopies(file, found.sort((a, b) => (a.sequence < b.sequence ? 1 : -1))[0]);
+  }
+
+  /** Writes over the older copy; the caller syncs. */
+  async write(record: LeaseRecord): Promise<void> {
+    this.#sequence++;
+    await writeFully(this.#file, encode(record, this.#sequence), COPIES_AT[Number(this.#sequence % 2n)]);
+  }
+}
+
+function encode({ term, owner, label, isHeld }: LeaseRecord, sequence: bigint): Buffer {
+  const bytes = Buffer.alloc(COPY_BYTES);
+  bytes.writeUInt32LE(MAGIC, 0);
+  bytes.writeUInt32LE(VERSION, 4);
+  bytes.writeBigUInt64LE(sequence, SEQUENCE_AT);
+  bytes.writeUInt32LE(term, TERM_AT);
+  bytes.writeUInt32LE((isHeld ? HELD : 0) | (owner === undefined ? SHARED : 0), FLAGS_AT);
+  bytes.set(uuidBytes(owner ?? NIL_UUID), OWNER_AT);
+  bytes.write(label, LABEL_AT, LABEL_BYTES - 1, 'utf8');
+  bytes.writeUInt32LE(crc32c(bytes.subarray(0, CRC_AT)), CRC_AT);
+  return bytes;
+}
+
+/** Empty: no whole copy of this version. */
+function decode(bytes: Buffer): Array<{ readonly record: LeaseRecord; readonly sequence: bigint }> {
+  if (bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt32LE(4) !== VERSION) return [];
+  if (bytes.readUInt32LE(CRC_AT) !== crc32c(bytes.subarray(0, CRC_AT))) return [];
+  const flags = bytes.readUInt32LE(FLAGS_AT);
+  const owner = uuidText(bytes.subarray(OWNER_AT, OWNER_AT + UUID_BYTES));
+  const label = bytes.subarray(LABEL_AT, LABEL_AT + LABEL_BYTES);
+  const record = {
+    term: bytes.readUInt32LE(TERM_AT),
+    owner: (flags & SHARED) === 0 ? owner : undefined,
+    label: label.toString('utf8', 0, label.indexOf(0)),
+    isHeld: (flags & HELD) !== 0,
+  };
+  return [{ record, sequence: bytes.readBigUInt64LE(SEQUENCE_AT) }];
+}

@@ -1,0 +1,133 @@
+/**
+ * Serves sU streams that outlive their connections, over RDMA and TCP. One TCP port is for both, as of storage servers: a connection that begins with `{`
+ * exchanges queue pairs; any other carries a stream over TCP.
+ */
+
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { ControlChannel } from '../../cm/control-channel.js';
+import { checkOptions, type OptionNames } from '../../core/arguments.js';
+import { RoceError } from '../../core/errors.js';
+import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import { Door } from '../door.js';
+import { StreamAcceptor, type StreamAcceptorOptions } from '../su-stream/stream-acceptor.js';
+import { StreamLink } from '../su-stream/stream-link.js';
+import { checkStreamTerms, type SuStream } from '../su-stream/su-stream.js';
+import { SocketStream } from './socket-stream.js';
+import type { SuEndpoint } from './su-endpoint.js';
+
+/** Where a server of streams listens, and the terms of its streams. */
+export interface SuStreamServerOptions extends StreamAcceptorOptions {
+  /** Address to listen on. */
+  readonly host: string;
+  /** TCP port; with 0 the system chooses. */
+  readonly port: number;
+  /** For RDMA; without it the server uses only TCP. The caller closes it. */
+  readonly endpoint?: SuEndpoint;
+  /** Takes each stream that a client begins. */
+  readonly onStream: (stream: SuStream) => void;
+}
+
+const OPTIONS: OptionNames<SuStreamServerOptions> = {
+  host: true,
+  port: true,
+  endpoint: true,
+  onStream: true,
+  windowBytes: true,
+  idleNs: true,
+  silenceNs: true,
+  keepNs: true,
+  streamsMax: true,
+};
+/** Most connections; those without a stream make room for new ones. */
+const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
+const EXCHANGE_BEGINS = '{'.charCodeAt(0);
+
+/** A server of streams on one TCP port. */
+export class SuStreamServer implements AsyncDisposable {
+  readonly #endpoint: SuEndpoint | undefined;
+  readonly #listener: Server;
+  readonly #acceptor: StreamAcceptor;
+  readonly #door = new Door(CONNECTION_LIMITS);
+  readonly #sockets = new Set<Socket>();
+
+  private constructor({ host: _h, port: _p, endpoint, onStream, ...terms }: SuStreamServerOptions, listener: Server) {
+    this.#endpoint = endpoint;
+    this.#listener = listener;
+    this.#acceptor = new StreamAcceptor(SYSTEM_CLOCK, onStream, terms);
+    listener.on('connection', (socket: Socket) => this.#onConnection(socket));
+  }
+
+  /** Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a size that cannot be. */
+  static async open(options: SuStreamServerOptions): Promise<SuStreamServer> {
+    checkOptions('SuStreamServer.open', options, OPTIONS);
+    checkStreamTerms(options);
+    const { host, port } = options;
+    const server = new SuStreamServer(options, createServer());
+    server.#listener.listen({ host, port });
+    try {
+      await once(server.#listener, 'listening');
+    } catch (error) {
+      throw new RoceError('ERR_ROCE_IO', `cannot listen on ${host}:${port}: ${(error as Error).message}`);
+    }
+    return server;
+  }
+
+  /** TCP port it listens on. */
+  get port(): number {
+    return (this.#listener.address() as { port: number }).port;
+  }
+
+  /** Streams that are known now, with a connection or waiting for one. */
+  get streams(): number {
+    return this.#acceptor.streams;
+  }
+
+  /** Ends all streams and connections. The endpoint stays open. */
+  async close(): Promise<void> {
+    this.#listener.close();
+    await this.#acceptor.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #onConnection(socket: Socket): void {
+    let link: StreamLink | undefined;
+    socket.on('error', () => {}); // `close` follows, and the link reports the failure.
+    if (!this.#door.admit(socket, () => link !== undefined && this.#acceptor.serves(link))) return;
+    this.#sockets.add(socket);
+    socket.on('close', () => this.#sockets.delete(socket));
+    socket.once('data', (first: Buffer) => {
+      socket.pause();
+      socket.unshift(first);
+      if (first[0] === EXCHANGE_BEGINS) {
+        void this.#acceptRdma(new ControlChannel(socket)).then((made) => {
+          link = made;
+        });
+      } else {
+        link = StreamLink.overTcp(new SocketStream(socket));
+        this.#acceptor.accept(link);
+      }
+      socket.resume();
+    });
+  }
+
+  async #acceptRdma(control: ControlChannel): Promise<StreamLink | undefined> {
+    if (this.#endpoint === undefined) {
+      control.send({ refused: 'this server has no RDMA' });
+      control.close();
+      return undefined;
+    }
+    try {
+      const link = StreamLink.overRdma(await this.#endpoint.accept(control, 'su-stream'));
+      this.#acceptor.accept(link);
+      return link;
+    } catch {
+      return undefined; // The client has the reason, or is gone.
+    }
+  }
+}

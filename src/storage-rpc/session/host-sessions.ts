@@ -1,0 +1,284 @@
+/**
+ * All sessions to one host, and the path they share. Carries out what the path decides: fails over at once, probes when a hold-down
+ * ends, moves sessions back gradually, and takes RDMA out of service so that a NIC can be serviced under running I/O. What a session is, and how a
+ * path is probed, is for those who extend it: disks (host-connections.ts) and streams (su-stream/stream-host.ts).
+ */
+
+import type { Clock } from '../../core/clock.js';
+import type { RandomSource } from '../../core/random.js';
+import type { TransportName } from '../sk/channel.js';
+import { type HostEvent, noticeOf } from './host-event.js';
+import { HostOutage, type OutageState } from './host-outage.js';
+import { HostPath, type HostPathOptions, type PathState } from './host-path.js';
+import { type Dialers, type KeptChannel, type KeptSession, SessionKeeper } from './session-keeper.js';
+import { Transition, type TransitionOptions } from './transition.js';
+
+/** How to reach a host, and the terms of path and transitions; each has its defaults. */
+export interface HostSessionsOptions<C extends KeptChannel> {
+  /** A way to make a connection by each transport the host may have. */
+  readonly dial: Dialers<C>;
+  /** For hold-downs, transitions and time limits. */
+  readonly clock: Clock;
+  /** Jitter and session ids. */
+  readonly random: RandomSource;
+  /** Hold-down times; see {@link HostPathOptions}. */
+  readonly path?: Omit<HostPathOptions, 'random'>;
+  /** How fast sessions move back; see {@link TransitionOptions}. */
+  readonly transition?: Omit<TransitionOptions, 'connections'>;
+  /** Requests fail when the host could not be reached for so long, until it can be; default: they wait for ever. */
+  readonly giveUpNs?: number;
+  /** Takes sentences for the operator: the host cannot be reached, and is back. */
+  readonly onNotice?: (notice: string) => void;
+  /** Takes what happens to the path. */
+  readonly onEvent?: (event: HostEvent) => void;
+}
+
+/** A probe must not be slower than so many times the 99th percentile before the failure, or over TCP now, or than what is nobody's fault. */
+const PROBE_SLACK = 2;
+const PROBE_FLOOR_NS = 5e6;
+
+/** A transition to RDMA under way, and the moves it has begun. */
+interface Ramp<K> {
+  readonly plan: Transition;
+  readonly moves: Map<K, Promise<void>>;
+}
+
+/** The sessions to one host. */
+export abstract class HostSessions<C extends KeptChannel, S extends KeptSession<C>> {
+  /** Decides which transport to use. */
+  readonly path: HostPath;
+  /** What the path has been through. */
+  readonly counters = { failovers: 0, probes: 0, failedProbes: 0, moves: 0, failedMoves: 0, frozenTransitions: 0 };
+  readonly #options: HostSessionsOptions<C>;
+  readonly #keepers: Array<SessionKeeper<C, S>> = [];
+  readonly #outage: HostOutage;
+  /** The 99th percentile of requests over RDMA before its last failure; Infinity: not known. */
+  #usualP99Ns = Number.POSITIVE_INFINITY;
+  #transition: Ramp<SessionKeeper<C, S>> | undefined;
+  #cancelWake: (() => void) | undefined;
+  /** Probes under way: at most one, and what is left of one before a drain. */
+  #probing: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  protected constructor(options: HostSessionsOptions<C>) {
+    this.#options = options;
+    const { clock, giveUpNs } = options;
+    const onEvent = (event: HostEvent) => this.#tell(event);
+    this.#outage = new HostOutage({ clock, onEvent, ...(giveUpNs !== undefined && { giveUpNs }) });
+    this.path = new HostPath({ random: options.random, ...options.path });
+    // A host that has no RDMA is one whose RDMA is out of service.
+    if (options.dial.rdma === undefined) this.path.drain();
+  }
+
+  /** A session without a connection. */
+  protected abstract newSession(): S;
+
+  /** Tries a connection before anything depends on it, and closes it. Resolves with the time of the slowest request, ns. */
+  protected abstract probe(channel: C): Promise<number>;
+
+  /** Makes the first connection. Rejects when that does not work. */
+  protected connect(keeper: SessionKeeper<C, S>): Promise<void> {
+    return keeper.connect();
+  }
+
+  /** It is being closed. */
+  protected get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** What the path is doing. */
+  get state(): PathState {
+    return this.path.state;
+  }
+
+  /** Why the host cannot be reached now, and since when; undefined: every session has a connection, or is getting one. */
+  get outage(): OutageState | undefined {
+    return this.#outage.state;
+  }
+
+  /** How often the host could not be reached. */
+  get outages(): number {
+    return this.#outage.count;
+  }
+
+  /** Sessions by the transport they use now. */
+  count(transport: TransportName): number {
+    return this.#keepers.filter((keeper) => keeper.transport === transport).length;
+  }
+
+  /** Opens a session and connects it. */
+  async open(): Promise<SessionKeeper<C, S>> {
+    const { clock, dial, giveUpNs } = this.#options;
+    const keeper: SessionKeeper<C, S> = new SessionKeeper({
+      session: this.newSession(),
+      dial,
+      clock,
+      order: () => this.path.order,
+      onFailure: (transport, error) => this.#onFailure(keeper, transport, error),
+      onReach: (error) => this.#outage.onReach(keeper, error),
+      ...(giveUpNs !== undefined && { giveUpNs }),
+    });
+    await this.connect(keeper);
+    this.#keepers.push(keeper);
+    return keeper;
+  }
+
+  /** The session has ended: nothing is done for it any more. */
+  forget(session: S): void {
+    const at = this.#keepers.findIndex((keeper) => keeper.session === session);
+    for (const keeper of at < 0 ? [] : this.#keepers.splice(at, 1)) this.#outage.onReach(keeper, undefined);
+  }
+
+  /** Moves every session to a transport now, without holding anything against the other. */
+  async moveAll(to: TransportName): Promise<void> {
+    await Promise.all(this.#keepers.map((keeper) => this.#move(keeper, to)));
+  }
+
+  /** Breaks every connection that runs over RDMA, as if it had failed. */
+  failRdma(why: string): void {
+    for (const { session } of this.#keepers) if (session.transport === 'rdma') session.breakConnection(why);
+  }
+
+  /** Takes RDMA out of service. When it resolves no session uses it, and none will until `restore`. */
+  async drain(): Promise<void> {
+    this.path.drain();
+    this.#transition = undefined;
+    await this.moveAll('tcp');
+    await this.#probing;
+  }
+
+  /** RDMA is back: it is probed, and taken into use gradually. */
+  restore(): void {
+    if (this.#options.dial.rdma === undefined) return;
+    this.path.restore();
+    this.#next();
+  }
+
+  /** The end is near: requests that have no connection within 2 s fail. */
+  hurry(): void {
+    for (const keeper of this.#keepers) keeper.hurry();
+  }
+
+  /** When it resolves nothing is connected, nor about to be: the device may be closed. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelWake?.();
+    await Promise.all(this.#keepers.splice(0).map((keeper) => keeper.close()));
+    await this.#probing;
+  }
+
+  #tell(event: HostEvent): void {
+    const { onNotice, onEvent } = this.#options;
+    const notice = noticeOf(event);
+    if (notice !== undefined) onNotice?.(notice);
+    onEvent?.(event);
+  }
+
+  #onFailure(keeper: SessionKeeper<C, S>, transport: TransportName, error: Error): void {
+    if (transport !== 'rdma') return;
+    const { clock } = this.#options;
+    const { state } = this.path;
+    if (state === 'RAMP' && this.#transition !== undefined) {
+      // One bad connection does not end the ramp; too many do. Sessions are entered when their move begins.
+      if (this.#transition.moves.has(keeper)) this.#transition.plan.onFailed(clock.nowNs());
+    } else {
+      this.path.onFailure(clock.nowNs());
+      if (state === 'RDMA') {
+        this.counters.failovers++;
+        this.#usualP99Ns = keeper.session.latency.p99Ns ?? Number.POSITIVE_INFINITY;
+        this.#tell({ type: 'failover', reason: error.message });
+      }
+    }
+    this.#next();
+  }
+
+  /** Does what the state asks for, or sets the timer for it. */
+  #next(): void {
+    if (this.#closed) return;
+    const { clock } = this.#options;
+    const { state, deadlineNs } = this.path;
+    this.#cancelWake?.();
+    this.#cancelWake = undefined;
+    if (state === 'PROBE') this.#probing = Promise.all([this.#probing, this.#probe()]);
+    else if (state === 'RAMP') this.#ramp();
+    else if (deadlineNs !== Number.POSITIVE_INFINITY) {
+      this.#wakeAt(deadlineNs, () => this.path.onDeadline(clock.nowNs()));
+    }
+  }
+
+  #wakeAt(timeNs: number, action: () => void): void {
+    this.#cancelWake = this.#options.clock.wakeAt(timeNs, () => {
+      action();
+      this.#next();
+    });
+  }
+
+  /** What the host's users get at present: a busy machine makes everything slow. */
+  get #presentP99Ns(): number {
+    return Math.max(0, ...this.#keepers.map(({ session }) => session.latency.p99Ns ?? 0));
+  }
+
+  async #probe(): Promise<void> {
+    const { dial, clock } = this.#options;
+    this.counters.probes++;
+    let good = false;
+    try {
+      const slowestNs = await this.probe(await dial.rdma!());
+      good = slowestNs <= Math.max(PROBE_SLACK * this.#usualP99Ns, PROBE_SLACK * this.#presentP99Ns, PROBE_FLOOR_NS);
+    } catch {} // A path that cannot be probed is not good.
+    if (!good) this.counters.failedProbes++;
+    this.path.onProbe(good, clock.nowNs());
+    this.#next();
+  }
+
+  #ramp(): void {
+    const { clock, transition } = this.#options;
+    const now = clock.nowNs();
+    this.#transition ??= {
+      plan: new Transition({ connections: this.count('tcp'), ...transition }, now),
+      moves: new Map(),
+    };
+    const { plan, moves } = this.#transition;
+    const waiting = this.#keepers.filter((keeper) => keeper.transport === 'tcp' && !moves.has(keeper));
+    for (const keeper of waiting.slice(0, plan.due(now))) {
+      moves.set(
+        keeper,
+        this.#move(keeper, 'rdma').then((succeeded) => {
+          if (succeeded) plan.onMoved(clock.nowNs());
+        }),
+      );
+    }
+    if (plan.state === 'frozen') void this.#revert([...moves.keys()]);
+    else if (plan.state === 'moving') this.#wakeAt(plan.deadlineNs, () => {});
+    else void this.#finishRamp(this.#transition);
+  }
+
+  /** Every move has begun: the ramp is over when all have ended, well or not. Sessions that could not be moved stay where they are. */
+  async #finishRamp(ramp: Ramp<SessionKeeper<C, S>>): Promise<void> {
+    await Promise.all(ramp.moves.values());
+    if (this.#transition !== ramp) return;
+    if (ramp.plan.state === 'frozen') {
+      await this.#revert([...ramp.moves.keys()]);
+      return;
+    }
+    this.#transition = undefined;
+    if (this.path.state !== 'RAMP') return;
+    this.path.onRamped(this.#options.clock.nowNs());
+    this.#tell({ type: 'return' });
+  }
+
+  async #revert(moved: ReadonlyArray<SessionKeeper<C, S>>): Promise<void> {
+    this.counters.frozenTransitions++;
+    this.#transition = undefined;
+    this.path.onFailure(this.#options.clock.nowNs());
+    this.#next();
+    await Promise.all(moved.map((keeper) => this.#move(keeper, 'tcp')));
+  }
+
+  async #move(keeper: SessionKeeper<C, S>, to: TransportName): Promise<boolean> {
+    const moved = await keeper.moveTo(to);
+    if (moved) this.counters.moves++;
+    else this.counters.failedMoves++;
+    return moved;
+  }
+}

@@ -1,0 +1,149 @@
+/** The client's end of an sU stream: it makes the connections, names the stream at the beginning of each, and learns how far the server is. */
+
+import type { Clock } from '../../core/clock.js';
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import type { KeptSession } from '../session/session-keeper.js';
+import { decodeWindow, encodeResume, STREAM_ID_BYTES, type StreamFrame } from './frame.js';
+import type { StreamLink } from './stream-link.js';
+import { type StreamTerms, SuStream } from './su-stream.js';
+
+/** A server has so long to answer. */
+const ANSWER_NS = 3e9;
+/** The server closes first: it can still be asked how the stream ended. */
+const LINGER_NS = 1e9;
+
+/** Goes on over as many connections as it takes. */
+export class ClientStream implements KeptSession<StreamLink> {
+  /** What the program writes and reads. */
+  readonly stream: SuStream;
+  readonly #clock: Clock;
+  readonly #id: Buffer;
+  #epoch = 0;
+  #hasBegun = false;
+
+  /** `random` makes the id of the stream. */
+  constructor(clock: Clock, random: RandomSource, terms: StreamTerms = {}) {
+    this.#clock = clock;
+    this.#id = Buffer.from(Array.from({ length: STREAM_ID_BYTES }, () => random.u32() & 0xff));
+    this.stream = new SuStream(clock, terms);
+    this.stream.lingersNs = LINGER_NS;
+  }
+
+  /** Called when the connection has failed. */
+  set onLost(tell: (link: StreamLink, error: Error) => void) {
+    this.stream.onLost = tell;
+  }
+
+  /** Of the connection it has now. */
+  get transport() {
+    return this.stream.transport;
+  }
+
+  /** It takes no connection any more. */
+  get isEnded(): boolean {
+    return this.stream.isEnded;
+  }
+
+  /** How fast the connection it has is. */
+  get latency() {
+    return this.stream.latency;
+  }
+
+  /**
+   * Goes on over a connection; the one before is closed first. Rejects, and closes it, when it fails, or the server does not answer in time. A server
+   * that has forgotten the stream ends it: ERR_ROCE_CLOSED.
+   */
+  async resume(link: StreamLink): Promise<void> {
+    await this.stream
+      .detach()
+      ?.close()
+      .catch(() => {}); // What is left of it cannot be reached by the next one.
+    this.#epoch++;
+    try {
+      await this.#ask(link);
+    } catch (error) {
+      await link.close();
+      throw error;
+    }
+  }
+
+  /** Resolves when the stream has the connection: at once with the answer, because more may follow it. */
+  async #ask(link: StreamLink): Promise<void> {
+    const { stream } = this;
+    const { progress } = stream;
+    let cancel: () => void = () => {};
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const late = new RoceError('ERR_ROCE_CONNECT', 'the peer does not answer');
+        cancel = this.#clock.wakeAt(this.#clock.nowNs() + ANSWER_NS, () => reject(late));
+        link.onFailure = reject;
+        link.onFrame = (frame, body) => {
+          const failure = this.#onAnswer(link, frame, body, progress.consumed);
+          if (failure === undefined) resolve();
+          else reject(failure);
+        };
+        const body = encodeResume({
+          id: this.#id,
+          epoch: this.#epoch,
+          windowBytes: stream.windowBytes,
+          mayBegin: !this.#hasBegun,
+        });
+        void link.send({ type: 'RESUME', ...progress }, body);
+      });
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Why the stream does not go on over the connection; undefined: it does. */
+  #onAnswer(
+    link: StreamLink,
+    { type, offset, consumed }: StreamFrame,
+    body: Buffer,
+    said: number,
+  ): RoceError | undefined {
+    const { stream } = this;
+    if (stream.isEnded) return new RoceError('ERR_ROCE_CLOSED', 'the stream has ended');
+    const windowBytes = decodeWindow(body);
+    if (type === 'REFUSED')
+      return this.#fail(new RoceError('ERR_ROCE_CLOSED', 'the peer has forgotten the stream', 'open a new one'));
+    if (type !== 'RESUMED' || windowBytes === undefined) {
+      return new RoceError('ERR_ROCE_MISMATCH', 'the peer does not speak sU streams');
+    }
+    const peer = { received: offset, consumed, windowBytes };
+    const why = stream.whyImpossible(peer);
+    if (why !== undefined) return this.#fail(why);
+    this.#hasBegun = true;
+    stream.attach(link, peer, said);
+    return undefined;
+  }
+
+  #fail(error: RoceError): RoceError {
+    this.stream.fail(error);
+    return error;
+  }
+
+  /** Nothing has to be waited for: what is under way is sent again. */
+  async drain(): Promise<boolean> {
+    return true;
+  }
+
+  /** A stream cannot lose some of its bytes and go on: it has failed. */
+  suspend(error: Error): void {
+    this.stream.fail(error);
+  }
+
+  /** The end says it. */
+  async sayGoodbye(): Promise<void> {}
+
+  /** Ends the stream. */
+  end(): Promise<void> {
+    return this.stream.close();
+  }
+
+  /** Ends the connection as if it had failed. */
+  breakConnection(why: string): void {
+    this.stream.breakConnection(why);
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * The server's end of sU streams: connections that come name the stream they are for, and the stream goes on there.
+ *
+ * Bounds: at most `streamsMax` streams; one that has had no connection for `keepNs` ends; a connection that names no stream in time is closed.
+ */
+
+import type { Clock } from '../../core/clock.js';
+import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { decodeResume, encodeWindow, type StreamFrame } from './frame.js';
+import type { StreamLink } from './stream-link.js';
+import { type StreamTerms, SuStream } from './su-stream.js';
+
+/** Terms of all streams of a server. */
+export interface StreamAcceptorOptions extends StreamTerms {
+  /** How long a stream waits for its client to come back. Default 60 s. */
+  readonly keepNs?: number;
+  /** Most streams at a time. Default 1024. */
+  readonly streamsMax?: number;
+}
+
+interface Kept {
+  readonly stream: SuStream;
+  epoch: number;
+  /** Ends the wait for the client. */
+  cancelEnd: () => void;
+}
+
+const KEEP_NS = 60 * NS_PER_S;
+const STREAMS_MAX = 1024;
+/** A connection has so long to name its stream. */
+const FIRST_FRAME_NS = 10 * NS_PER_S;
+
+/** The streams of one server. */
+export class StreamAcceptor {
+  readonly #clock: Clock;
+  readonly #options: StreamAcceptorOptions;
+  readonly #onStream: (stream: SuStream) => void;
+  /** By id in hex. */
+  readonly #streams = new Map<string, Kept>();
+  /** Connections without a stream. */
+  readonly #strangers = new Set<StreamLink>();
+
+  constructor(clock: Clock, onStream: (stream: SuStream) => void, options: StreamAcceptorOptions = {}) {
+    this.#clock = clock;
+    this.#onStream = onStream;
+    this.#options = options;
+  }
+
+  /** Streams that are known now, with a connection or without. */
+  get streams(): number {
+    return this.#streams.size;
+  }
+
+  /** Whether the connection has a stream. */
+  serves(link: StreamLink): boolean {
+    return !this.#strangers.has(link);
+  }
+
+  /** Serves a connection: probes, and then one stream. */
+  accept(link: StreamLink): void {
+    this.#strangers.add(link);
+    const cancel = this.#clock.wakeAt(this.#clock.nowNs() + FIRST_FRAME_NS, () => this.#drop(link));
+    link.onFailure = () => {
+      cancel();
+      this.#drop(link);
+    };
+    link.onFrame = (frame, body) => {
+      if (frame.type === 'PING') {
+        void link.send({ type: 'PONG', offset: 0, consumed: 0 }, body);
+        return;
+      }
+      cancel();
+      this.#strangers.delete(link);
+      void this.#resume(link, frame, body);
+    };
+  }
+
+  /** Ends all streams and connections. */
+  async close(): Promise<void> {
+    for (const link of this.#strangers) await link.close();
+    this.#strangers.clear();
+    for (const { stream, cancelEnd } of this.#streams.values()) {
+      cancelEnd();
+      await stream.close();
+    }
+    this.#streams.clear();
+  }
+
+  async #resume(link: StreamLink, frame: StreamFrame, body: Buffer): Promise<void> {
+    const request = frame.type === 'RESUME' ? decodeResume(body) : undefined;
+    if (request === undefined) return this.#drop(link);
+    const id = request.id.toString('hex');
+    const kept = this.#streams.get(id) ?? (request.mayBegin ? this.#begin(id) : undefined);
+    if (kept === undefined) {
+      await link.send({ type: 'REFUSED', offset: 0, consumed: 0 });
+      return this.#drop(link);
+    }
+    const { stream } = kept;
+    const peer = { received: frame.offset, consumed: frame.consumed, windowBytes: request.windowBytes };
+    const why = stream.isEnded ? undefined : stream.whyImpossible(peer);
+    if (why !== undefined) stream.fail(why);
+    if (stream.isEnded) {
+      // Its end was lost with the last connection.
+      const answer = stream.isOver ? 'RESUMED' : 'REFUSED';
+      await link.send({ type: answer, ...stream.progress }, encodeWindow(stream.windowBytes));
+      return this.#drop(link);
+    }
+    if (request.epoch <= kept.epoch) return this.#drop(link);
+    kept.epoch = request.epoch;
+    kept.cancelEnd();
+    let failure: Error | undefined;
+    link.onFrame = () => link.fail(new RoceError('ERR_ROCE_MISMATCH', 'a frame came too early'));
+    link.onFailure = (error) => {
+      failure = error;
+    };
+    // Nothing of the old connection may arrive once the client knows how far this side is.
+    await stream
+      .detach()
+      ?.close()
+      .catch(() => {});
+    if (kept.epoch !== request.epoch) return this.#drop(link);
+    if (failure !== undefined || stream.isEnded) {
+      this.#drop(link);
+      this.#waitForClient(id, kept);
+      return;
+    }
+    const { progress } = stream;
+    void link.send({ type: 'RESUMED', ...progress }, encodeWindow(stream.windowBytes));
+    stream.attach(link, peer, progress.consumed);
+  }
+
+  #begin(id: string): Kept | undefined {
+    const { streamsMax = STREAMS_MAX, keepNs: _, streamsMax: __, ...terms } = this.#options;
+    if (this.#streams.size >= streamsMax) return undefined;
+    const stream = new SuStream(this.#clock, terms);
+    const kept: Kept = { stream, epoch: -1, cancelEnd: () => {} };
+    this.#streams.set(id, kept);
+    stream.onClosed = () => this.#waitForClient(id, kept);
+    stream.onLost = (link) => {
+      void link.close().catch(() => {});
+      this.#waitForClient(id, kept);
+    };
+    this.#onStream(stream);
+    return kept;
+  }
+
+  /** The client may come back, also to hear of the end. When it does not, the stream has failed, unless both sides had ended it. */
+  #waitForClient(id: string, kept: Kept): void {
+    const { keepNs = KEEP_NS } = this.#options;
+    kept.cancelEnd();
+    kept.cancelEnd = this.#clock.wakeAt(this.#clock.nowNs() + keepNs, () => {
+      this.#streams.delete(id);
+      kept.stream.fail(new RoceError('ERR_ROCE_CONNECT', `the client was away for ${keepNs / NS_PER_S} s`));
+    });
+  }
+
+  #drop(link: StreamLink): void {
+    this.#strangers.delete(link);
+    void link.close().catch(() => {});
+  }
+}

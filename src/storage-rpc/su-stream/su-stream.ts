@@ -1,0 +1,438 @@
+/**
+ * A stream of bytes in both directions that outlives its connections: what the peer may not have is kept and sent again over the next
+ * connection, of whichever transport. Each side says at the beginning of a connection how much it has received; the other goes on there. So every
+ * byte arrives once and in order (Azure storage paper §4.1: sU moves between RDMA and TCP under running traffic).
+ *
+ * Bounds: a side keeps at most the smaller of both windows of bytes that the peer's program has not consumed, and takes no more than its own window.
+ */
+
+import { checkWhole } from '../../core/arguments.js';
+import type { Clock } from '../../core/clock.js';
+import { RoceError } from '../../core/errors.js';
+import { ConnectionWatch } from '../link/connection-watch.js';
+import type { TransportName } from '../sk/channel.js';
+import { LatencyWindow } from '../sk/latency-window.js';
+import type { SuChunk } from '../su/su-receiver.js';
+import { STREAM_BODY_BYTES_MAX, type StreamFrame } from './frame.js';
+import { ReplayBuffer } from './replay-buffer.js';
+import type { StreamLink } from './stream-link.js';
+
+/** Sizes and times of a stream. All fields are optional. */
+export interface StreamTerms {
+  /** Bytes that are taken from the peer, or kept for it, until they are consumed; 64 KiB to 1 GiB. Default 4 MiB. */
+  readonly windowBytes?: number;
+  /** A silent peer is asked for a sign of life after so long; default 1 s. */
+  readonly idleNs?: number;
+  /** A connection whose peer stays silent for so long is given up; default 3 s. */
+  readonly silenceNs?: number;
+}
+
+/** What the peer says of itself when a connection begins. */
+export interface PeerState {
+  /** Bytes it has received of this side's stream. */
+  readonly received: number;
+  /** Bytes its program has consumed. */
+  readonly consumed: number;
+  /** Bytes it takes beyond those. */
+  readonly windowBytes: number;
+}
+
+const DEFAULTS = { windowBytes: 4 << 20, idleNs: 1e9, silenceNs: 3e9 };
+/** One is on its way while the next is made. */
+const FRAMES_UNDER_WAY = 2;
+/** The last frame has so long to leave. */
+const FAREWELL_NS = 100e6;
+/** A program that takes the rest of the window is told so often. */
+const ACKS_PER_WINDOW = 4;
+
+const WINDOW_BYTES_MIN = 64 << 10;
+const WINDOW_BYTES_MAX = 1 << 30;
+
+/** Throws ERR_ROCE_OUT_OF_RANGE for a window that cannot be. */
+export function checkStreamTerms({ windowBytes }: StreamTerms): void {
+  if (windowBytes !== undefined) checkWhole('windowBytes', windowBytes, WINDOW_BYTES_MIN, WINDOW_BYTES_MAX);
+}
+
+/** One end of a stream. */
+export class SuStream {
+  /** Called once if the stream ends in another way than by both ends, or by `close`. */
+  onFailure: (error: Error) => void = noop;
+  /** Called when the connection has failed; the stream waits for the next one. @internal */
+  onLost: (link: StreamLink, error: Error) => void = noop;
+  /** Called once, when the stream takes no connection any more, for whatever reason. */
+  onClosed: () => void = noop;
+  /** After both ends the peer has so long to close the connection first. A TCP connection that is closed with unread bytes takes along what was sent last. */
+  lingersNs = 0;
+  /** Connections it has had, and bytes that were sent again. */
+  readonly counters = {
+    /** It has had so many. */
+    connections: 0,
+    /** Sent more than once. */
+    resentBytes: 0,
+  };
+  /** From a PING to its PONG over this connection. @internal */
+  readonly latency = new LatencyWindow();
+  readonly #clock: Clock;
+  readonly #terms: typeof DEFAULTS;
+  readonly #replay = new ReplayBuffer();
+  #peerWindowBytes = 0;
+  /** What the connection has been given. */
+  #sentOff = 0;
+  #highestSentOff = 0;
+  #framesUnderWay = 0;
+  /** Writes follow one another. */
+  #writing: Promise<void> = Promise.resolve();
+  #wakeWriter: () => void = noop;
+  #isEnding = false;
+  /** Everything that will be written has been. */
+  #isWritten = false;
+  #isEndSent = false;
+  #onEndConsumed: () => void = noop;
+  #received = 0;
+  #consumed = 0;
+  #toldConsumed = 0;
+  /** What the peer heard at the beginning of the connection. */
+  #saidAtBegin = 0;
+  #hasPeerEnded = false;
+  #onEnd: () => void = noop;
+  #take: ((chunk: SuChunk) => void) | undefined;
+  readonly #untaken: SuChunk[] = [];
+  #link: StreamLink | undefined;
+  #watch: ConnectionWatch | undefined;
+  #pingNs: number | undefined;
+  #ended: Error | undefined;
+  #isOwnEndConsumed = false;
+
+  constructor(clock: Clock, terms: StreamTerms = {}) {
+    this.#clock = clock;
+    this.#terms = { ...DEFAULTS, ...terms };
+  }
+
+  /** Bytes that this side takes beyond what it has consumed. */
+  get windowBytes(): number {
+    return this.#terms.windowBytes;
+  }
+
+  /** What to tell the peer at the beginning of a connection. @internal */
+  get progress(): { readonly offset: number; readonly consumed: number } {
+    return { offset: this.#received, consumed: this.#consumed };
+  }
+
+  /** Of the connection it has; undefined between two. */
+  get transport(): TransportName | undefined {
+    return this.#link?.transport;
+  }
+
+  /** It takes no connection any more. */
+  get isEnded(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /** Called when the peer writes nothing more, all that it wrote having been handed on. */
+  set onEnd(tell: () => void) {
+    this.#onEnd = tell;
+    if (this.#hasPeerEnded) tell();
+  }
+
+  /** Takes what comes, in order, and what has come before. */
+  set onChunk(take: (chunk: SuChunk) => void) {
+    this.#take = take;
+    for (const chunk of this.#untaken.splice(0)) take(chunk);
+  }
+
+  /**
+   * Sends bytes. Resolves when the stream has taken all of them, which may then change: at once while the window has room, whether there is a connection
+   * or not. Rejects with ERR_ROCE_INVALID_STATE after {@link end}, and with the error that ended the stream.
+   */
+  write(data: Uint8Array): Promise<void> {
+    if (this.#isEnding) {
+      return Promise.reject(
+        new RoceError('ERR_ROCE_INVALID_STATE', 'the stream was ended: nothing more can be written'),
+      );
+    }
+    const written = this.#writing.then(() => this.#write(data));
+    this.#writing = written.catch(() => {}); // Who wrote hears of it.
+    return written;
+  }
+
+  /** Ends the stream in this direction. Resolves when the peer's program has consumed all data. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    await this.#writing;
+    if (this.#ended !== undefined && !this.#isOwnEndConsumed) throw this.#ended;
+    if (this.#isOwnEndConsumed) return;
+    await new Promise<void>((resolve, reject) => {
+      this.#onEndConsumed = () => {
+        if (this.#isOwnEndConsumed) resolve();
+        else reject(this.#ended);
+      };
+      this.#isWritten = true;
+      this.#pump();
+    });
+  }
+
+  /** Ends the stream at once, tells the peer unless both directions have ended, and closes the connection. */
+  async close(): Promise<void> {
+    if (!this.isOver) this.#tell('ABORT', Buffer.from('the peer closed the stream'));
+    this.#endWith(new RoceError('ERR_ROCE_CLOSED', 'the stream is closed'));
+    const link = this.detach();
+    if (link === undefined) return;
+    await this.#atMost(FAREWELL_NS, link.sent);
+    if (this.isOver && this.lingersNs > 0) {
+      const closed = new Promise<void>((resolve) => {
+        link.onFailure = () => resolve();
+      });
+      await this.#atMost(this.lingersNs, closed);
+    }
+    await link.close();
+  }
+
+  /** Why it cannot go on with such a peer, which says what cannot be; undefined: it can. @internal */
+  whyImpossible({ received, consumed }: PeerState): RoceError | undefined {
+    const dataReceived = Math.min(received, this.#replay.endOff);
+    const isPossible = received === dataReceived || (received === this.#replay.endOff + 1 && this.#isEndSent);
+    if (
+      isPossible &&
+      consumed <= received &&
+      dataReceived <= this.#highestSentOff &&
+      this.#replay.reaches(dataReceived)
+    ) {
+      return undefined;
+    }
+    return impossible(`it has received ${received} bytes and consumed ${consumed}`);
+  }
+
+  /** Goes on over a connection, which the peer has agreed to; `peer` is possible. `said`: what it was told that this side has consumed. @internal */
+  attach(link: StreamLink, { received, consumed, windowBytes }: PeerState, said: number): void {
+    const dataReceived = Math.min(received, this.#replay.endOff);
+    this.#link = link;
+    this.counters.connections++;
+    this.#peerWindowBytes = windowBytes;
+    this.counters.resentBytes += this.#highestSentOff - dataReceived;
+    this.#sentOff = dataReceived;
+    this.#isEndSent = received > dataReceived;
+    this.#framesUnderWay = 0;
+    this.#toldConsumed = said;
+    this.#saidAtBegin = said;
+    this.latency.clear();
+    link.onFrame = (frame, body) => this.#onFrame(frame, body);
+    link.onFailure = (error) => this.#lose(error);
+    this.#watch = this.#watchOver(link);
+    this.#onConsumed(consumed);
+    this.#wakeWriter();
+    this.#pump();
+  }
+
+  /** Leaves the connection it has, if any; the caller closes it. What it still brings is dropped. @internal */
+  detach(): StreamLink | undefined {
+    const link = this.#link;
+    this.#watch?.stop();
+    this.#link = undefined;
+    if (link === undefined) return undefined;
+    link.onFrame = () => {};
+    link.onFailure = () => {};
+    return link;
+  }
+
+  /** Ends the connection as if it had failed. */
+  breakConnection(why: string): void {
+    this.#lose(new RoceError('ERR_ROCE_CONNECT', why));
+  }
+
+  /** The stream cannot go on. */
+  fail(error: Error): void {
+    if (this.#ended !== undefined) return;
+    const isFailure = !this.isOver;
+    this.#endWith(error);
+    const link = this.detach();
+    // What was said last, why, has a moment to leave.
+    if (link !== undefined) void this.#atMost(FAREWELL_NS, link.sent).then(() => link.close().catch(noop));
+    if (isFailure) this.onFailure(error);
+  }
+
+  /** The peer does what no peer of this version does: nothing that it says can be relied on. */
+  #refuse(error: RoceError): void {
+    this.#tell('ABORT', Buffer.from(error.message));
+    this.fail(error);
+  }
+
+  /** Both directions have come to their end. */
+  get isOver(): boolean {
+    return this.#isOwnEndConsumed && this.#hasPeerEnded && this.#consumed === this.#received;
+  }
+
+  #endWith(error: Error): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = error;
+    this.#wakeWriter();
+    this.#onEndConsumed();
+    this.onClosed();
+  }
+
+  async #atMost(ns: number, work: Promise<void>): Promise<void> {
+    let cancel: () => void = noop;
+    const late = new Promise<void>((resolve) => {
+      cancel = this.#clock.wakeAt(this.#clock.nowNs() + ns, resolve);
+    });
+    await Promise.race([work, late]);
+    cancel();
+  }
+
+  async #write(data: Uint8Array): Promise<void> {
+    for (let at = 0; at < data.length; ) {
+      if (this.#ended !== undefined) throw this.#ended;
+      const room = Math.min(this.#peerWindowBytes, this.windowBytes) - this.#replay.heldBytes;
+      if (room <= 0) {
+        await new Promise<void>((resolve) => {
+          this.#wakeWriter = resolve;
+        });
+        continue;
+      }
+      const end = Math.min(data.length, at + Math.min(room, STREAM_BODY_BYTES_MAX));
+      this.#replay.append(new Uint8Array(data.subarray(at, end)));
+      at = end;
+      this.#pump();
+    }
+  }
+
+  /** Sends what is to be sent, a few frames at a time. */
+  #pump(): void {
+    const link = this.#link;
+    while (link !== undefined && link === this.#link && this.#framesUnderWay < FRAMES_UNDER_WAY) {
+      if (this.#sentOff < this.#replay.endOff) {
+        const bytes = this.#replay.at(this.#sentOff);
+        this.#send(link, { type: 'DATA', offset: this.#sentOff }, bytes);
+        this.#sentOff += bytes.length;
+        this.#highestSentOff = Math.max(this.#highestSentOff, this.#sentOff);
+      } else if (this.#isWritten && !this.#isEndSent) {
+        this.#isEndSent = true;
+        this.#send(link, { type: 'END', offset: this.#sentOff });
+      } else return;
+    }
+  }
+
+  #send(link: StreamLink, frame: Pick<StreamFrame, 'type' | 'offset'>, body?: Uint8Array): void {
+    this.#toldConsumed = this.#consumed;
+    this.#framesUnderWay++;
+    void link.send({ ...frame, consumed: this.#consumed }, body).then(() => {
+      if (link !== this.#link) return;
+      this.#framesUnderWay--;
+      this.#pump();
+    });
+  }
+
+  /** Outside of the order of the stream. */
+  #tell(type: 'ACK' | 'PING' | 'PONG' | 'ABORT', body?: Uint8Array): void {
+    this.#toldConsumed = this.#consumed;
+    void this.#link?.send({ type, offset: 0, consumed: this.#consumed }, body);
+  }
+
+  #onFrame({ type, offset, consumed }: StreamFrame, body: Buffer): void {
+    this.#watch?.onHeard();
+    if (consumed > this.#sentOff + (this.#isEndSent ? 1 : 0)) {
+      this.#refuse(impossible('it consumed what it never got'));
+      return;
+    }
+    this.#onConsumed(consumed);
+    switch (type) {
+      case 'DATA':
+        this.#onData(offset, body);
+        break;
+      case 'END':
+        if (offset !== this.#received || this.#hasPeerEnded) {
+          this.#refuse(impossible('its stream ends elsewhere'));
+          return;
+        }
+        this.#received++;
+        this.#hasPeerEnded = true;
+        this.#onEnd();
+        this.#release(1);
+        break;
+      case 'PING':
+        this.#tell('PONG', body);
+        break;
+      case 'PONG':
+        if (this.#pingNs !== undefined) this.latency.add(this.#clock.nowNs() - this.#pingNs);
+        this.#pingNs = undefined;
+        break;
+      case 'ABORT':
+        this.fail(new RoceError('ERR_ROCE_CLOSED', body.toString('utf8')));
+        break;
+      case 'ACK':
+        break;
+      default:
+        this.#refuse(impossible(`it sent ${type} at the wrong time`));
+    }
+  }
+
+  #onData(offset: number, bytes: Buffer): void {
+    const isNext = offset === this.#received && !this.#hasPeerEnded;
+    if (!isNext || bytes.length === 0) {
+      this.#refuse(impossible('data from elsewhere in the stream'));
+      return;
+    }
+    if (this.#received + bytes.length > this.#consumed + this.windowBytes) {
+      this.#refuse(impossible('more than the window'));
+      return;
+    }
+    this.#received += bytes.length;
+    let isHeld = true;
+    const chunk: SuChunk = {
+      bytes,
+      endsMessage: true,
+      release: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#release(bytes.length);
+      },
+    };
+    if (this.#take === undefined) this.#untaken.push(chunk);
+    else this.#take(chunk);
+  }
+
+  /** The program is done with so many bytes; with the end of the stream when all before it was consumed. */
+  #release(bytes: number): void {
+    this.#consumed += bytes;
+    const isLast = this.#hasPeerEnded && this.#consumed === this.#received;
+    const isMuch = this.#consumed - this.#toldConsumed >= this.windowBytes / ACKS_PER_WINDOW;
+    if (isLast || isMuch) this.#tell('ACK');
+  }
+
+  #onConsumed(consumed: number): void {
+    this.#replay.acknowledge(Math.min(consumed, this.#replay.endOff));
+    this.#wakeWriter();
+    if (!this.#isWritten || consumed <= this.#replay.endOff) return;
+    this.#isOwnEndConsumed = true;
+    this.#onEndConsumed();
+  }
+
+  #lose(error: Error): void {
+    const link = this.detach();
+    if (link === undefined) return;
+    // A client that is done comes back once if its last word may be lost: the server waits for it.
+    const isSaid = this.lingersNs === 0 || this.#saidAtBegin === this.#consumed;
+    if (this.isOver && isSaid) void link.close();
+    else this.onLost(link, error);
+  }
+
+  #watchOver(link: StreamLink): ConnectionWatch {
+    const { idleNs, silenceNs } = this.#terms;
+    return new ConnectionWatch({
+      clock: this.#clock,
+      idleNs,
+      silenceNs,
+      look: () => link !== this.#link,
+      ask: () => {
+        this.#pingNs = this.#clock.nowNs();
+        this.#tell('PING');
+      },
+      onSilent: () => this.#lose(new RoceError('ERR_ROCE_CONNECT', `the peer was silent for ${silenceNs / 1e9} s`)),
+    });
+  }
+}
+
+function impossible(what: string): RoceError {
+  return new RoceError('ERR_ROCE_MISMATCH', `the peer does not speak this version of sU streams: ${what}`);
+}
+
+function noop(): void {}
