@@ -4,6 +4,7 @@ import type { Connection } from '../cm/connection.js';
 import type { Clock } from '../core/clock.js';
 import { RoceError, type RoceErrorCode } from '../core/errors.js';
 import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor, waitForEvent } from '../core/wait.js';
+import type { RdmaDevice } from '../verbs/device.js';
 import { type Codec, decoded, encoded } from './codec.js';
 import type { Geometry } from './geometry.js';
 import {
@@ -14,6 +15,7 @@ import {
   type KvEntry,
   type KvEvent,
   keyBytes,
+  ownKeyBytes,
   type ScanOptions,
   type SetOptions,
 } from './kv.js';
@@ -48,6 +50,18 @@ export class KvClient<V> implements Kv<V> {
     return new KvClient(new OwnerLink(session, device, counters, reconnection), codec, device.clock, counters);
   }
 
+  /** A client that connects with its first call, and again after the end of a connection. @internal */
+  static of<V>(device: RdmaDevice, codec: Codec<V>, reconnection: Reconnection): KvClient<V> {
+    const counters: ClientCounters = { ...noLookups(), asked: 0, reconnects: 0 };
+    return new KvClient(new OwnerLink(undefined, device, counters, reconnection), codec, device.clock, counters);
+  }
+
+  /** Connects if it has not. Rejects as the connection does. @internal */
+  async reach(options?: WaitOptions): Promise<void> {
+    const patience = Patience.of('reach', options, WAIT_OPTIONS, this.#clock);
+    await waitForEvent(patience, this.#link.session());
+  }
+
   /** A copy of the counters. */
   counters(): ClientCounters {
     return { ...this.#counters };
@@ -55,7 +69,8 @@ export class KvClient<V> implements Kv<V> {
 
   /** The value of a key. One or two READs; the owner's program takes no part. */
   async get(key: Key, options?: WaitOptions): Promise<V | undefined> {
-    return (await this.getEntry(key, options))?.value;
+    const found = await this.#get('get', key, options);
+    return found && decoded(this.#codec, found.value);
   }
 
   /** The same with its version. */
@@ -76,7 +91,7 @@ export class KvClient<V> implements Kv<V> {
 
   #get(call: string, key: Key, options: WaitOptions | undefined): Promise<FoundValue | undefined> {
     const patience = Patience.of(call, options, WAIT_OPTIONS, this.#clock);
-    const name = Buffer.from(keyBytes(key)); // The caller may change its bytes meanwhile.
+    const name = ownKeyBytes(key);
     this.#counters.gets++;
     return waitFor(patience, (givenUp) => this.#find(name, givenUp));
   }
@@ -111,12 +126,12 @@ export class KvClient<V> implements Kv<V> {
   #setOp(key: Key, value: V, { ttlMs }: SetOptions): WriteOp {
     checkTtl(ttlMs);
     const bytes = Buffer.from(encoded(this.#codec, value));
-    return { kind: 'set', key: Buffer.from(keyBytes(key)), value: bytes, ...(ttlMs !== undefined && { ttlMs }) };
+    return { kind: 'set', key: ownKeyBytes(key), value: bytes, ...(ttlMs !== undefined && { ttlMs }) };
   }
 
   /** Asks the owner to remove an entry. */
   async delete(key: Key, options?: WaitOptions): Promise<boolean> {
-    const result = await this.#write('delete', { kind: 'delete', key: Buffer.from(keyBytes(key)) }, options ?? {});
+    const result = await this.#write('delete', { kind: 'delete', key: ownKeyBytes(key) }, options ?? {});
     return 'done' in result && result.done !== 0;
   }
 

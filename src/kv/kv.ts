@@ -70,6 +70,11 @@ export function keyBytes(key: Key): Buffer {
   throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', `a key is of type ${typeof key}`, 'it must be text or bytes');
 }
 
+/** The same as bytes that nobody else changes. */
+export function ownKeyBytes(key: Key): Buffer {
+  return typeof key === 'string' ? Buffer.from(key) : Buffer.from(keyBytes(key));
+}
+
 /** Throws ERR_ROCE_OUT_OF_RANGE for a time to live that is not positive. */
 export function checkTtl(ttlMs: number | undefined): void {
   if (ttlMs === undefined || (ttlMs > 0 && ttlMs <= 2 ** 50)) return;

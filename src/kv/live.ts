@@ -1,20 +1,32 @@
 /** Stores on sockets: `serveKv` and `openKv`. */
 
 import { randomInt } from 'node:crypto';
+import type { Connection } from '../cm/connection.js';
 import { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
 import type { Listener, ListenOptions } from '../cm/listener.js';
-import { checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { serveEach } from '../cm/serve-each.js';
+import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
+import { RoceError } from '../core/errors.js';
+import { wallMs } from '../driver/system-clock.js';
 import type { RdmaDevice } from '../verbs/device.js';
 import { KvClient } from './client.js';
 import { type Codec, type CodecName, codecOf } from './codec.js';
 import { placesOf } from './geometry.js';
 import { geometryFor, type StoreSizes } from './geometry-for.js';
 import { KvOwner } from './owner.js';
+import { SnapshotFile } from './snapshot-file.js';
+import { restore, SnapshotKeeper } from './snapshot-keeper.js';
 import { type Eviction, KvStore } from './store.js';
 
 /** Both sides need little: long values are read, not sent. */
 const CONNECTION = { messageBytesMax: 8192, receiveDepth: 16 } as const;
+const READERS = 1024;
+const READERS_MAX = 65_536;
 const U32 = 2 ** 32;
+const TIMER_MS_MAX = 2 ** 31 - 1;
+/** Longest `reconnectMs`. */
+export const RECONNECT_MS_MAX = TIMER_MS_MAX;
+const SNAPSHOT_EVERY_MS = 30_000;
 
 /** What {@link serveKv} takes. */
 export interface ServeKvOptions<V> extends StoreSizes {
@@ -28,8 +40,18 @@ export interface ServeKvOptions<V> extends StoreSizes {
   readonly codec?: CodecName | Codec<V>;
   /** What happens when the store is full. Default `lru`. */
   readonly eviction?: Eviction;
-  /** Readers at a time. Default 1024. */
+  /** Readers at a time, also from one address, 1 to 65,536. Default 1024. */
   readonly readersMax?: number;
+  /** Where values outlive their owner. Default: nowhere. */
+  readonly snapshot?: SnapshotOptions;
+}
+
+/** A file that has the entries of one moment. An owner begins with those of its last snapshot; what was written after it is lost when the owner dies. */
+export interface SnapshotOptions {
+  /** Of this owner alone. It need not exist yet. It is replaced whole, by way of a file with `.new` behind the name. */
+  readonly file: string;
+  /** Milliseconds between snapshots, while something changes, 1 to 2^31 - 1. Default 30,000. */
+  readonly everyMs?: number;
 }
 
 /** What {@link openKv} takes. */
@@ -52,6 +74,7 @@ const SERVE_OPTIONS: OptionNames<ServeKvOptions<unknown>> = {
   codec: true,
   eviction: true,
   readersMax: true,
+  snapshot: true,
   bytes: true,
   entries: true,
   keyBytesMax: true,
@@ -59,6 +82,7 @@ const SERVE_OPTIONS: OptionNames<ServeKvOptions<unknown>> = {
   inlineBytes: true,
   graceMs: true,
 };
+const SNAPSHOT_OPTIONS: OptionNames<SnapshotOptions> = { file: true, everyMs: true };
 const OPEN_OPTIONS: OptionNames<OpenKvOptions<unknown>> = {
   device: true,
   host: true,
@@ -72,12 +96,15 @@ const OPEN_OPTIONS: OptionNames<OpenKvOptions<unknown>> = {
 /** A store that serves readers; made by {@link serveKv}. */
 export class KvServer<V> extends KvOwner<V> {
   readonly #listener: Listener;
+  readonly #snapshots: SnapshotKeeper | undefined;
 
   /** @internal */
-  constructor(store: KvStore, codec: Codec<V>, listener: Listener, device: RdmaDevice) {
+  constructor(store: KvStore, codec: Codec<V>, { listener, device, snapshots }: ServerParts) {
     super(store, codec, device.clock);
     this.#listener = listener;
-    void this.#serve();
+    this.#snapshots = snapshots;
+    snapshots?.start();
+    void serveEach(listener, (connection) => this.add(connection));
   }
 
   /** TCP port that readers connect to. */
@@ -85,28 +112,49 @@ export class KvServer<V> extends KvOwner<V> {
     return this.#listener.port;
   }
 
-  async #serve(): Promise<void> {
-    // A reader that fails harms nobody else.
-    for await (const connection of this.#listener) this.add(connection).catch(() => connection.close());
+  /**
+   * Writes a snapshot now, and resolves when it is durable: everything that was written before this call survives the owner. Rejects with ERR_ROCE_IO, and with
+   * ERR_ROCE_INVALID_STATE if the owner has no file for it.
+   */
+  async saveSnapshot(): Promise<void> {
+    if (this.#snapshots === undefined)
+      throw new RoceError(
+        'ERR_ROCE_INVALID_STATE',
+        'the owner has no snapshot',
+        'pass `snapshot: { file }` to serveKv',
+      );
+    await this.#snapshots.save();
   }
 
-  /** Ends the store, its listener and the connections of all readers. */
+  /** Ends the store, its listener and the connections of all readers, and writes a last snapshot. Rejects with ERR_ROCE_IO if that cannot be written. */
   override async close(): Promise<void> {
     await this.#listener.close();
     await super.close();
+    await this.#snapshots?.close();
   }
 }
 
+/** What a server has beside its store. */
+interface ServerParts {
+  readonly listener: Listener;
+  readonly device: RdmaDevice;
+  readonly snapshots: SnapshotKeeper | undefined;
+}
+
 /**
- * Makes an empty store in memory of the device and serves it. Rejects with ERR_ROCE_OUT_OF_RANGE for sizes that are not possible, ERR_ROCE_UNKNOWN_NAME,
- * and as `listen` does.
+ * Makes a store in memory of the device and serves it. It is empty, or has what its snapshot has. Rejects with ERR_ROCE_OUT_OF_RANGE for sizes that are not
+ * possible, ERR_ROCE_UNKNOWN_NAME, and as `listen` does; with ERR_ROCE_IO for a snapshot that cannot be read, ERR_ROCE_MISMATCH for a file that is none, or
+ * one of another layout, ERR_ROCE_MALFORMED for one that is damaged, ERR_ROCE_LIMIT or ERR_ROCE_OUT_OF_RANGE for one that has more than the store takes.
  */
 export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promise<KvServer<V>> {
   checkOptions('serveKv', options, SERVE_OPTIONS);
-  const { device, port, host, codec, eviction = 'lru', readersMax, ...sizes } = options;
+  const { device, port, host, codec, eviction = 'lru', readersMax = READERS, snapshot, ...sizes } = options;
+  checkWhole('readersMax', readersMax, 1, READERS_MAX);
   checkOneOf('eviction', eviction, ['lru', 'none']);
   const values = codecOf(codec);
-  const geometry = geometryFor(sizes, randomInt(U32));
+  const file = snapshot && snapshotFile(snapshot);
+  const last = await file?.load();
+  const geometry = geometryFor(sizes, last?.seed ?? randomInt(U32));
   const store = new KvStore({
     region: device.allocate(placesOf(geometry).end),
     geometry,
@@ -118,9 +166,22 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
     ...CONNECTION,
     port,
     ...(host !== undefined && { host }),
-    ...(readersMax !== undefined && { maxConnections: readersMax, maxConnectionsPerAddress: readersMax }),
+    maxConnections: readersMax,
+    maxConnectionsPerAddress: readersMax,
   };
-  return new KvServer(store, values, await listen(device, listenOptions), device);
+  const { clock } = device;
+  if (last !== undefined) await restore(store, last, { clock, wallMs });
+  const everyMs = snapshot?.everyMs ?? SNAPSHOT_EVERY_MS;
+  const snapshots = file && new SnapshotKeeper(store, { place: file, everyMs, clock, wallMs });
+  return new KvServer(store, values, { listener: await listen(device, listenOptions), device, snapshots });
+}
+
+function snapshotFile(options: SnapshotOptions): SnapshotFile {
+  checkOptions('snapshot', options, SNAPSHOT_OPTIONS);
+  const { file, everyMs = SNAPSHOT_EVERY_MS } = options;
+  checkKind('snapshot.file', file, typeof file === 'string' && file !== '', 'a path');
+  checkWhole('snapshot.everyMs', everyMs, 1, TIMER_MS_MAX);
+  return new SnapshotFile(file);
 }
 
 /**
@@ -129,10 +190,17 @@ export async function serveKv<V = Uint8Array>(options: ServeKvOptions<V>): Promi
 export async function openKv<V = Uint8Array>(options: OpenKvOptions<V>): Promise<KvClient<V>> {
   checkOptions('openKv', options, OPEN_OPTIONS);
   const { device, codec, reconnectMs = 0, ...target } = options;
-  checkWhole('reconnectMs', reconnectMs, 0, 2 ** 31 - 1);
+  checkWhole('reconnectMs', reconnectMs, 0, RECONNECT_MS_MAX);
   const values = codecOf(codec);
-  const { host, port } = target;
-  const again = () => connect(device, { ...CONNECTION, host, port });
+  const again = () => connectToOwner(device, target);
   const reconnection = reconnectMs > 0 ? { connect: again, forMs: reconnectMs } : undefined;
   return KvClient.over(await connect(device, { ...CONNECTION, ...target }), values, reconnection);
+}
+
+/** A connection to an owner. Rejects as `connect` does. */
+export function connectToOwner(
+  device: RdmaDevice,
+  { host, port }: Pick<ConnectOptions, 'host' | 'port'>,
+): Promise<Connection> {
+  return connect(device, { ...CONNECTION, host, port });
 }

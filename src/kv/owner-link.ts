@@ -38,7 +38,13 @@ export class OwnerLink {
   #endPause: () => void = () => {};
   #isClosed = false;
 
-  constructor(session: KvSession, device: RdmaDevice, counters: ClientCounters, reconnection?: Reconnection) {
+  /** Without a `session` the first call that needs one gets it by `reconnection`. */
+  constructor(
+    session: KvSession | undefined,
+    device: RdmaDevice,
+    counters: ClientCounters,
+    reconnection: Reconnection | undefined,
+  ) {
     this.#session = session;
     this.#device = device;
     this.#counters = counters;

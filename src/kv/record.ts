@@ -9,10 +9,11 @@
 import { crc32c } from '../core/crc32c.js';
 import { readVersion, writeVersion } from './slot.js';
 
-const HEAD_BYTES = 24;
+/** Bytes of a record before its key: what {@link lengthOfRecord} needs. */
+export const RECORD_HEAD_BYTES = 24;
 const CRC_BYTES = 4;
 /** Bytes of a record beside key and value. */
-export const RECORD_OVERHEAD_BYTES = HEAD_BYTES + CRC_BYTES;
+export const RECORD_OVERHEAD_BYTES = RECORD_HEAD_BYTES + CRC_BYTES;
 
 /** One version of an entry. */
 export interface KvRecord {
@@ -39,8 +40,8 @@ export function encodeRecord({ version, expiresMs, key, value }: KvRecord): Buff
   bytes.writeUInt16LE(key.length, 16);
   bytes.writeUInt16LE(0, 18);
   bytes.writeUInt32LE(value.length, 20);
-  bytes.set(key, HEAD_BYTES);
-  bytes.set(value, HEAD_BYTES + key.length);
+  bytes.set(key, RECORD_HEAD_BYTES);
+  bytes.set(value, RECORD_HEAD_BYTES + key.length);
   const end = bytes.length - CRC_BYTES;
   bytes.writeUInt32LE(crc32c(bytes.subarray(0, end)), end);
   return bytes;
@@ -58,11 +59,11 @@ export function decodeRecord(bytes: Buffer): KvRecord | undefined {
   if (length > bytes.length) return undefined;
   const end = length - CRC_BYTES;
   if (crc32c(bytes.subarray(0, end)) !== bytes.readUInt32LE(end)) return undefined;
-  const valueAt = HEAD_BYTES + bytes.readUInt16LE(16);
+  const valueAt = RECORD_HEAD_BYTES + bytes.readUInt16LE(16);
   return {
     version: readVersion(bytes, 0),
     expiresMs: readVersion(bytes, 8),
-    key: bytes.subarray(HEAD_BYTES, valueAt),
+    key: bytes.subarray(RECORD_HEAD_BYTES, valueAt),
     value: bytes.subarray(valueAt, end),
   };
 }

@@ -29,11 +29,12 @@ export class ConnectionMemory implements RemoteMemory {
 
   /** Waits for a lane. Rejects when the connection fails. */
   read<T>(offset: number, length: number, use: (bytes: Buffer) => T): Promise<T> {
-    return this.#lanes.use(async (region, at) => {
-      const { addr, rkey } = this.#remote;
-      const remoteAddr = addr + BigInt(offset);
-      await this.#connection.post({ opcode: 'RDMA_READ', sges: [region.sge(at, length)], remoteAddr, rkey });
-      return use(region.bytes.subarray(at, at + length));
-    });
+    const { addr, rkey } = this.#remote;
+    const remoteAddr = addr + BigInt(offset);
+    return this.#lanes.use((region, at) =>
+      this.#connection
+        .post({ opcode: 'RDMA_READ', sges: [region.sge(at, length)], remoteAddr, rkey })
+        .then(() => use(region.bytes.subarray(at, at + length))),
+    );
   }
 }

@@ -58,21 +58,23 @@ export class RemoteTable {
     this.#clock = clock;
   }
 
-  /** Looks once. Times of expiry are the owner's, and are not looked at. The record's bytes are the caller's own. */
+  /** Looks once. Times of expiry are the owner's, and are not looked at. The value's bytes are the caller's own. */
   async lookUp(key: Buffer): Promise<Lookup> {
     const beginNs = this.#clock.nowNs();
     const { bucket, fingerprint } = placeOf(key, this.#geometry.buckets, this.#geometry.seed);
     this.counters.bucket_reads++;
     const bytesEach = bucketBytes(this.#geometry);
-    const candidates = await this.#memory.read(this.#places.table + bucket * bytesEach, 2 * bytesEach, (bytes) =>
-      this.#candidatesIn(bytes, fingerprint),
+    const seen = await this.#memory.read(this.#places.table + bucket * bytesEach, 2 * bytesEach, (bytes) =>
+      this.#inBuckets(bytes, fingerprint, key),
     );
-    let isTorn = false;
-    for (const candidate of candidates) {
-      const record = await this.#recordOf(candidate);
-      if (record === undefined || record.version !== candidate.slot.version) isTorn = true;
-      else if (record.key.equals(key)) return this.#unlessLate(record, beginNs);
+    let found = seen.found;
+    let isTorn = seen.isTorn;
+    for (let k = 0; k < seen.inLog.length && found === undefined; k++) {
+      const inLog = await this.#inLog(seen.inLog[k], key);
+      if (inLog === 'unclear') isTorn = true;
+      else found = inLog;
     }
+    if (found !== undefined) return this.#unlessLate(found, beginNs);
     if (!isTorn) return undefined;
     this.counters.torn++;
     return 'unclear';
@@ -85,34 +87,45 @@ export class RemoteTable {
     return 'unclear';
   }
 
-  #candidatesIn(bytes: Buffer, fingerprint: number): Candidate[] {
+  /** Looks at the slots with the fingerprint, and at records that stand in them. */
+  #inBuckets(bytes: Buffer, fingerprint: number, key: Buffer): Seen {
     const { slotBytes } = this.#geometry;
-    const candidates: Candidate[] = [];
-    for (let k = 0; k < 2 * BUCKET_SLOTS; k++) {
-      const at = k * slotBytes;
+    const seen: Seen = { found: undefined, inLog: [], isTorn: false };
+    for (let at = 0; at < 2 * BUCKET_SLOTS * slotBytes && seen.found === undefined; at += slotBytes) {
       if (bytes.readUInt16LE(at) !== fingerprint) continue;
       const slot = readSlot(bytes, at);
-      const inline =
-        slot.place === INLINE ? Buffer.from(bytes.subarray(at + SLOT_HEAD_BYTES, at + slotBytes)) : undefined;
-      candidates.push({ slot, inline });
+      if (slot.place !== INLINE) {
+        seen.inLog.push(slot);
+        continue;
+      }
+      const found = recordOf(bytes.subarray(at + SLOT_HEAD_BYTES, at + slotBytes), slot, key);
+      if (found === 'unclear') seen.isTorn = true;
+      else seen.found = found;
     }
-    return candidates;
+    return seen;
   }
 
-  async #recordOf({ slot, inline }: Candidate): Promise<KvRecord | undefined> {
-    if (inline !== undefined) return decodeRecord(inline);
+  #inLog(slot: Slot, key: Buffer): Lookup | Promise<Lookup> {
     const offset = this.#places.log + slot.place * UNIT_BYTES;
     const length = slot.units * UNIT_BYTES;
     // A slot that was met during its change can say anything; a READ outside the region would end the connection.
-    if (length === 0 || length > this.#geometry.segmentBytes || offset + length > this.#places.end) return undefined;
+    if (length === 0 || length > this.#geometry.segmentBytes || offset + length > this.#places.end) return 'unclear';
     this.counters.record_reads++;
-    return decodeRecord(await this.#memory.read(offset, length, (bytes) => Buffer.from(bytes)));
+    return this.#memory.read(offset, length, (bytes) => recordOf(bytes, slot, key));
   }
 }
 
-/** A slot with the fingerprint of the key. */
-interface Candidate {
-  readonly slot: Slot;
-  /** The reader's own copy of the room for a short record, if the record stands there. */
-  readonly inline: Buffer | undefined;
+/** What a READ of the buckets shows. */
+interface Seen {
+  found: KvRecord | undefined;
+  /** Slots that may be the key's; their records stand in the log. */
+  readonly inLog: Slot[];
+  isTorn: boolean;
+}
+
+/** The record that the slot leads to, with a value of its own, if it is the key's; undefined if it is another key's. */
+function recordOf(bytes: Buffer, { version }: Slot, key: Buffer): Lookup {
+  const record = decodeRecord(bytes);
+  if (record === undefined || record.version !== version) return 'unclear';
+  return record.key.equals(key) ? { ...record, key, value: Buffer.from(record.value) } : undefined;
 }

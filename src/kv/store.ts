@@ -57,6 +57,8 @@ export interface WriteTerms {
   readonly ttlMs?: number | undefined;
   /** Write only if the entry has this version; 0: only if there is no entry. */
   readonly ifVersion?: number | undefined;
+  /** A new entry goes into the first of its two buckets if that has room. Default: into the emptier one. */
+  readonly isFirstFit?: boolean;
 }
 
 /** What became of a write: done, another version was there (0: none), or memory is free at `retryNs`. */
@@ -149,6 +151,12 @@ export class KvStore {
     return this.#size;
   }
 
+  /** Entries written and removed so far. */
+  get changes(): number {
+    const { sets, deletes, evictions, expirations } = this.counters;
+    return sets + deletes + evictions + expirations;
+  }
+
   /** Bytes of the log that live records take. */
   get liveBytes(): number {
     return this.#log.liveUnits * UNIT_BYTES;
@@ -171,7 +179,7 @@ export class KvStore {
   /**
    * Writes an entry. Throws ERR_ROCE_OUT_OF_RANGE for a key or value that is too long, ERR_ROCE_LIMIT when there is no room and nothing may be evicted.
    */
-  set(key: Buffer, value: Buffer, { ttlMs, ifVersion }: WriteTerms = {}): Written {
+  set(key: Buffer, value: Buffer, { ttlMs, ifVersion, isFirstFit = false }: WriteTerms = {}): Written {
     this.#check(key, value);
     const nowNs = this.#nowNs();
     const old = this.#current(key);
@@ -183,7 +191,8 @@ export class KvStore {
     const expiresMs = ttlMs === undefined ? 0 : Math.ceil(nowNs / NS_PER_MS + ttlMs);
     const record = encodeRecord({ version, expiresMs, key, value });
     const isInline = record.length <= this.geometry.slotBytes - SLOT_HEAD_BYTES;
-    if (!isInline && !this.#makeRoom(unitsOf(record.length), key)) throw full('the log has no room');
+    const units = isInline ? 0 : unitsOf(record.length);
+    if (!isInline && !this.#makeRoom(units, key)) throw full('the log has no room');
     const place = isInline ? INLINE : this.#append(record, nowNs);
     if (place === undefined) {
       const retryNs = this.#log.nextReusableNs;
@@ -193,11 +202,11 @@ export class KvStore {
     }
     // Making room may have moved or removed what was there.
     const before = this.#find(key);
-    const at = before?.at ?? this.#freeSlot(key, place, isInline ? 0 : unitsOf(record.length));
+    const at = before?.at ?? this.#freeSlot(key, isFirstFit, () => this.#release({ place, units }, nowNs));
     if (isInline) this.region.set(record, at + SLOT_HEAD_BYTES);
     const { fingerprint } = placeOf(key, this.geometry.buckets, this.geometry.seed);
     Atomics.add(this.#fence, 0, 1);
-    writeSlot(this.region, at, { fingerprint, units: isInline ? 0 : unitsOf(record.length), place, version });
+    writeSlot(this.region, at, { fingerprint, units, place, version });
     if (before === undefined) this.#size++;
     else this.#release(before.slot, nowNs);
     this.#version = version;
@@ -241,6 +250,12 @@ export class KvStore {
     for (; bucket <= this.geometry.buckets && records.length < limit; bucket++)
       for (const { record } of this.#inBucket(bucket)) if (!this.#isOver(record)) records.push(record);
     return { records, next: bucket > this.geometry.buckets ? undefined : bucket };
+  }
+
+  /** All entries, as views of the region. Nothing may be written meanwhile. */
+  *records(): Generator<KvRecord, void, undefined> {
+    for (let bucket = 0; bucket <= this.geometry.buckets; bucket++)
+      for (const { record } of this.#inBucket(bucket)) if (!this.#isOver(record)) yield record;
   }
 
   #check(key: Buffer, value: Buffer): void {
@@ -313,17 +328,18 @@ export class KvStore {
     return (this.#turn - this.#usedAt[this.#slotNumber(at)]) >>> 0;
   }
 
-  /** A free slot in the emptier one of the key's buckets; evicts if there is none. Frees `place` again when it throws. */
-  #freeSlot(key: Buffer, place: number, units: number): number {
+  /** A free slot in one of the key's buckets; evicts if there is none. Calls `giveUp` before it throws. */
+  #freeSlot(key: Buffer, isFirstFit: boolean, giveUp: () => void): number {
     const { bucket } = placeOf(key, this.geometry.buckets, this.geometry.seed);
     const freeIn = (index: number) => [...this.#slotsOf(index, 1)].filter((at) => this.region.readUInt16LE(at) === 0);
     const [first, second] = [freeIn(bucket), freeIn(bucket + 1)];
-    const free = second.length > first.length ? second[0] : first[0];
+    const isSecond = isFirstFit ? first.length === 0 : second.length > first.length;
+    const free = isSecond ? second[0] : first[0];
     if (free !== undefined) return free;
     const all = [...this.#slotsOf(bucket, 2)].map((at) => this.#at(at));
     for (const found of all) if (this.#removeIfOver(found)) return found.at;
     if (this.#eviction === 'none') {
-      if (place !== INLINE) this.#log.release(place, units, this.#nowNs());
+      giveUp();
       throw full('both buckets of the key are full');
     }
     const idlest = all.reduce((best, found) => (this.#idle(found.at) > this.#idle(best.at) ? found : best));
@@ -344,8 +360,8 @@ export class KvStore {
     this.onChange?.({ kind, key, version: slot.version });
   }
 
-  #release(slot: Slot, nowNs: number): void {
-    if (!isInlineSlot(slot)) this.#log.release(slot.place, slot.units, nowNs);
+  #release({ place, units }: Pick<Slot, 'place' | 'units'>, nowNs: number): void {
+    if (place !== INLINE) this.#log.release(place, units, nowNs);
   }
 
   /** Evicts until the log may take `units` more. The entry of `key`, which is written now, counts as gone. False: it may not, and nothing may be evicted. */

@@ -140,8 +140,22 @@ export class Lease {
     return waitForEvent(patience, this.#back);
   }
 
+  /** Does `work`, and gives the lock back. Resolves or rejects as `work` does. @internal */
+  async during<T>(work: (lease: Lease) => Promise<T>): Promise<T> {
+    try {
+      return await work(this);
+    } finally {
+      await this.release();
+    }
+  }
+
   /** The same as {@link release}. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }
+}
+
+/** For a lease that comes too late for its caller, as `waitFor` undoes it. */
+export async function giveBack(lease: Lease | undefined): Promise<void> {
+  await lease?.release();
 }

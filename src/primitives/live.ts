@@ -2,6 +2,7 @@
 
 import { type ConnectOptions, connect, listen } from '../cm/listen-connect.js';
 import type { Listener, ListenOptions } from '../cm/listener.js';
+import { serveEach } from '../cm/serve-each.js';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { wallMs } from '../driver/system-clock.js';
 import type { RdmaDevice } from '../verbs/device.js';
@@ -74,17 +75,12 @@ export class PrimitivesServer extends PrimitivesOwner {
   constructor(listener: Listener, device: RdmaDevice, init: CellsInit) {
     super(init, device.clock);
     this.#listener = listener;
-    void this.#serve();
+    void serveEach(listener, (connection) => this.add(connection));
   }
 
   /** TCP port that clients connect to. */
   get port(): number {
     return this.#listener.port;
-  }
-
-  async #serve(): Promise<void> {
-    // A client that fails harms nobody else.
-    for await (const connection of this.#listener) this.add(connection).catch(() => connection.close());
   }
 
   /** Ends the listener, the connections of all clients, and with them all leases. */

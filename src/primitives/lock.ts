@@ -2,7 +2,7 @@
 
 import { NS_PER_MS } from '../core/units.js';
 import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
-import { Lease, type LeasePlace } from './lease.js';
+import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { freeWord, isHeld, tokenOf } from './lease-word.js';
 import { Pauses } from './pause.js';
@@ -71,15 +71,6 @@ export class RemoteLock {
 
   /** Does `work` under the lock, and gives it back. Resolves or rejects as `work` does; `work` has to look at `lease.signal` itself. */
   async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
-    const lease = await this.acquire(options);
-    try {
-      return await work(lease);
-    } finally {
-      await lease.release();
-    }
+    return (await this.acquire(options)).during(work);
   }
-}
-
-async function giveBack(lease: Lease | undefined): Promise<void> {
-  await lease?.release();
 }

@@ -1,7 +1,7 @@
 /** A semaphore: as many words of locks as there are permits. */
 
 import { type GivenUp, Patience, WAIT_OPTIONS, type WaitOptions, waitFor } from '../core/wait.js';
-import { Lease, type LeasePlace } from './lease.js';
+import { giveBack, Lease, type LeasePlace } from './lease.js';
 import { LeaseWatch } from './lease-watch.js';
 import { isHeld } from './lease-word.js';
 import { Pauses } from './pause.js';
@@ -28,7 +28,6 @@ export class RemoteSemaphore {
   /** Waits for a permit. One that comes too late for its caller is given back. */
   async acquire(options?: WaitOptions): Promise<Lease> {
     const patience = Patience.of('acquire', options, WAIT_OPTIONS, this.#place.words.clock);
-    const giveBack = async (lease: Lease) => void (await lease.release());
     return waitFor(patience, (givenUp) => this.#acquire(givenUp), giveBack);
   }
 
@@ -70,11 +69,6 @@ export class RemoteSemaphore {
 
   /** Does `work` with a permit, and gives it back. Resolves or rejects as `work` does; `work` has to look at `lease.signal` itself. */
   async run<T>(work: (lease: Lease) => Promise<T>, options?: WaitOptions): Promise<T> {
-    const lease = await this.acquire(options);
-    try {
-      return await work(lease);
-    } finally {
-      await lease.release();
-    }
+    return (await this.acquire(options)).during(work);
   }
 }

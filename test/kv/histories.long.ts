@@ -13,6 +13,7 @@ const KINDS = [
   { faults: 'burst=0.01,0.2', restarts: 0 },
   { faults: undefined, restarts: 5 },
   { faults: 'random=0.02;reorder=0.05;duplicate=0.05;corrupt=0.01', restarts: 5 },
+  { faults: 'random=0.02;reorder=0.05;duplicate=0.05;corrupt=0.01', restarts: 5, snapshots: true },
 ];
 /** Each round has seeds of its own. */
 const PER_ROUND = 40;
@@ -20,12 +21,12 @@ const SEEDS = Number(process.env['KV_HISTORIES'] ?? (ROUND === undefined ? ROUND
 const FIRST = 1 + (ROUND ?? 0) * PER_ROUND;
 const CHUNK = 20;
 
-describe.each(KINDS)('histories under $faults with $restarts deaths of the owner', ({ faults, restarts }) => {
+describe.each(KINDS)('histories under $faults with $restarts deaths of the owner', ({ faults, ...course }) => {
   it.each(Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => FIRST + k * CHUNK))(
     'are linearizable from seed %i on',
     async (first) => {
       for (let seed = first; seed < Math.min(first + CHUNK, FIRST + SEEDS); seed++)
-        expect(await runHistory(seed, faults, { restarts }), `seed ${seed}`).toMatchObject({ linearizable: true });
+        expect(await runHistory(seed, faults, course), `seed ${seed}`).toMatchObject({ linearizable: true });
     },
   );
 });

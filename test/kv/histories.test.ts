@@ -70,6 +70,25 @@ describe('histories whose owner dies and comes back', () => {
     expect(failed).toBeGreaterThan(0);
   });
 
+  it('with a snapshot that the next one begins with are linearizable: it has each key as it was at one moment', async () => {
+    let restored = 0;
+    for (let seed = 1; seed <= 3; seed++) {
+      const verdict = await runHistory(seed, 'random=0.01', { restarts: 3, snapshots: true });
+      expect(verdict, `seed ${seed}`).toMatchObject({ linearizable: true });
+      restored += verdict.restored;
+    }
+    expect(restored).toBeGreaterThan(0);
+  });
+
+  it('are not if a snapshot is taken for all that was written', async () => {
+    const verdicts = [];
+    for (let seed = 1; seed <= 3; seed++) {
+      const verdict = await runHistory(seed, undefined, { restarts: 3, snapshots: true, areRestartsHidden: true });
+      verdicts.push(verdict.linearizable);
+    }
+    expect(verdicts).toContain(false);
+  });
+
   it('are not without the deaths: a new owner has nothing of the old one', async () => {
     const verdicts = [];
     for (let seed = 1; seed <= 3; seed++)

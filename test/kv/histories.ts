@@ -12,6 +12,7 @@ const TURNS = 20;
 /** The owner writes often, and other keys beside: so that memory is used again and again. */
 const OWNER_TURNS = 200;
 const FILLERS = 40;
+const SNAPSHOT_EVERY_MS = 0.1;
 /** So small that compaction and the grace period are at work all the time. */
 const SIZES = { bytes: 16 << 10, entries: 64, keyBytesMax: 16, valueBytesMax: 100, inlineBytes: 30, graceMs: 1 };
 
@@ -24,6 +25,8 @@ export interface Verdict {
   readonly moved: number;
   readonly reconnects: number;
   readonly failed: number;
+  /** Values that new owners had from snapshots. */
+  readonly restored: number;
 }
 
 /** Changes the store that a client of the history sees, for negative twins. */
@@ -34,6 +37,8 @@ export interface Course {
   readonly twist?: Twist;
   /** How often the owner dies. */
   readonly restarts?: number;
+  /** A new owner begins with the last snapshot of the one before. */
+  readonly snapshots?: boolean;
   /** The checker does not hear of the owner's deaths: for a negative twin. */
   readonly areRestartsHidden?: boolean;
 }
@@ -41,7 +46,7 @@ export interface Course {
 export async function runHistory(
   seed: number,
   faults: string | undefined,
-  { twist = (kv) => kv, restarts = 0, areRestartsHidden = false }: Course = {},
+  { twist = (kv) => kv, restarts = 0, snapshots = false, areRestartsHidden = false }: Course = {},
 ): Promise<Verdict> {
   const world = await World.create({
     seed,
@@ -50,12 +55,14 @@ export async function runHistory(
     sizes: SIZES,
     mtu: 256,
     rateBps: 2e8,
+    ...(snapshots && { snapshotEveryMs: SNAPSHOT_EVERY_MS }),
   });
   const random = new SeededRandom(seed).stream('history');
   const histories = new Map<string, Operation[]>(KEYS.map((name) => [name, []]));
   const versions = new Map<string, string>();
   let order = 0;
   let failed = 0;
+  let restored = 0;
 
   const record = async (
     client: string,
@@ -128,8 +135,20 @@ export async function runHistory(
   const restart = async (k: number) => {
     const calledAt = ++order;
     await world.restart(k, randomInt(random, 0, 5e6));
-    const operation = { client: 'own', calledAt, returnedAt: ++order, action: { kind: 'restart' } } as const;
-    if (!areRestartsHidden) for (const history of histories.values()) history.push(operation);
+    const values = await world.snapshotValues();
+    const returnedAt = ++order;
+    restored += KEYS.filter((key) => values.has(key)).length;
+    if (areRestartsHidden) return;
+    for (const [key, history] of histories)
+      history.push({ client: 'own', calledAt, returnedAt, action: { kind: 'restart', value: values.get(key) } });
+  };
+  // A snapshot is a GET of every key.
+  world.onSnapshot = async (snapshot) => {
+    const calledAt = ++order;
+    const values = await snapshot;
+    const returnedAt = ++order;
+    for (const [key, history] of histories)
+      history.push({ client: 'disk', calledAt, returnedAt, action: { kind: 'get', value: values.get(key) } });
   };
   const clients = world.readers.map((reader, k) => client(`r${k}`, twist(reader, random)));
   await world.until(Promise.all([...clients, owner()]));
@@ -144,5 +163,6 @@ export async function runHistory(
     moved: world.store.counters.moved_records,
     reconnects: counters.reduce((sum, { reconnects }) => sum + reconnects, 0),
     failed,
+    restored,
   };
 }

@@ -1,21 +1,14 @@
 /** Stores on sockets, as programs use them. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { connect, listen, openDevice, type RdmaDevice } from '../../src/index.js';
+import { describe, expect, it } from 'vitest';
+import { connect, listen } from '../../src/index.js';
 import { type KvClient, type KvServer, openKv, type ServeKvOptions, serveKv } from '../../src/kv/index.js';
+import { devicesAt } from '../support/devices.js';
 
 const ADDRESS = '127.0.4.1';
 const SIZES = { bytes: 4 << 20, entries: 1000, valueBytesMax: 4096 };
 
-const devices: RdmaDevice[] = [];
-const device = async (): Promise<RdmaDevice> => {
-  const opened = await openDevice({ address: ADDRESS, udpPort: 0 });
-  devices.push(opened);
-  return opened;
-};
-afterEach(async () => {
-  for (const opened of devices.splice(0).reverse()) await opened.close();
-});
+const device = devicesAt(ADDRESS);
 
 async function pair<V = Uint8Array>(
   options: Partial<ServeKvOptions<V>> = {},
@@ -145,6 +138,18 @@ describe('bad input', () => {
     ).rejects.toMatchObject({ code: 'ERR_ROCE_LIMIT' });
     expect(owner.size).toBe(count);
     expect(await reader.get('k0')).toEqual(value);
+  });
+
+  it('more readers than there may be are told so, until one has left', async () => {
+    const { owner, reader, more } = await pair({ readersMax: 2 });
+    const other = await more();
+    await expect(more()).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT', message: /2 connections .* as many as/ });
+    await owner.set('k', Buffer.from('v'));
+    for (const one of [reader, other]) expect(await one.get('k')).toEqual(Buffer.from('v'));
+    await other.close();
+    while (owner.readers > 1) await new Promise(setImmediate);
+    expect(await (await more()).get('k')).toEqual(Buffer.from('v'));
+    await expect(pair({ readersMax: 0 })).rejects.toThrow('readersMax');
   });
 
   it('a reader whose key was revoked gets an error, and can come again', async () => {

@@ -12,8 +12,8 @@ export interface Operation {
   readonly action:
     | { readonly kind: 'get'; readonly value: string | undefined }
     | { readonly kind: 'set'; readonly value: string }
-    /** The owner has died, and a new one begins with an empty store. */
-    | { readonly kind: 'restart' }
+    /** The owner has died, and a new one begins with what its snapshot has. */
+    | { readonly kind: 'restart'; readonly value?: string | undefined }
     | { readonly kind: 'delete'; readonly existed: boolean | undefined }
     | {
         readonly kind: 'compareAndSet';
@@ -29,7 +29,7 @@ type State = string | undefined;
 function after(state: State, action: Operation['action']): State | typeof IMPOSSIBLE {
   if (action.kind === 'get') return action.value === state ? state : IMPOSSIBLE;
   if (action.kind === 'set') return action.value;
-  if (action.kind === 'restart') return undefined;
+  if (action.kind === 'restart') return action.value;
   if (action.kind === 'delete')
     return action.existed === undefined || action.existed === (state !== undefined) ? undefined : IMPOSSIBLE;
   const fits = action.expected === state;

@@ -1,26 +1,19 @@
 /** Readers whose owner goes and comes back, on sockets. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { listen, openDevice, type RdmaDevice } from '../../src/index.js';
+import { describe, expect, it } from 'vitest';
+import { listen } from '../../src/index.js';
 import { type OpenKvOptions, openKv, serveKv } from '../../src/kv/index.js';
 import { defineService, serveRpc } from '../../src/rpc/index.js';
 import { freePort } from '../cli/both-sides.js';
 import { isBuilt, rocev2Starter } from '../e2e/executable.js';
+import { devicesAt } from '../support/devices.js';
 
 const ADDRESS = '127.0.4.4';
 const SIZES = { bytes: 4 << 20, entries: 1000, valueBytesMax: 4096 };
 /** No test comes near it. */
 const LONG_MS = 50_000;
 
-const devices: RdmaDevice[] = [];
-const device = async (): Promise<RdmaDevice> => {
-  const opened = await openDevice({ address: ADDRESS, udpPort: 0 });
-  devices.push(opened);
-  return opened;
-};
-afterEach(async () => {
-  for (const opened of devices.splice(0).reverse()) await opened.close();
-});
+const device = devicesAt(ADDRESS);
 
 const serve = async (port = 0) =>
   serveKv<string>({ device: await device(), port, host: ADDRESS, codec: 'string', ...SIZES });

@@ -113,6 +113,12 @@ describe('a store', () => {
     expect(store.size).toBe(count);
   });
 
+  it.each([1, 2, 3])('has room for as many entries as it is made for: seed %i', (seed) => {
+    const { store } = smallStore({ entries: 10_000 }, { seed });
+    for (let k = 0; k < 10_000; k++) store.set(key(k), value(1, 'v'));
+    expect(store.size).toBe(10_000);
+  });
+
   it('whose buckets are full refuses an entry, and frees its record again', () => {
     const { store, clock } = smallStore({ entries: 8 });
     let refused = 0;

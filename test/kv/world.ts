@@ -1,5 +1,6 @@
 /** An owner and its readers in virtual time: two hosts on one bad link, a connection for each reader. */
 
+import { Readable } from 'node:stream';
 import type { Connection } from '../../src/cm/connection.js';
 import { RoceError } from '../../src/core/errors.js';
 import { type RandomSource, randomInt, SeededRandom } from '../../src/core/random.js';
@@ -8,6 +9,8 @@ import { codecOf } from '../../src/kv/codec.js';
 import { placesOf } from '../../src/kv/geometry.js';
 import { geometryFor, type StoreSizes } from '../../src/kv/geometry-for.js';
 import { KvOwner } from '../../src/kv/owner.js';
+import { decodeSnapshot } from '../../src/kv/snapshot.js';
+import { restore, SnapshotKeeper, type SnapshotPlace } from '../../src/kv/snapshot-keeper.js';
 import { KvStore } from '../../src/kv/store.js';
 import { connectPlayers } from '../support/connections.js';
 import { createPair, type Pair } from '../support/pair.js';
@@ -24,10 +27,14 @@ export interface WorldOptions {
   /** Small packets at a low rate: an answer takes so long that writes come in between. */
   readonly mtu?: number;
   readonly rateBps?: number;
+  /** The owner writes snapshots, to a disk that takes its time. Default: none. */
+  readonly snapshotEveryMs?: number;
 }
 
 /** So late a reader hears of its owner's death. */
 const NEWS_NS_MAX = 2e6;
+/** So long a snapshot may take to become durable. */
+const DISK_NS_MAX = 2e5;
 const CODEC = codecOf<string>('string');
 
 export class World {
@@ -37,15 +44,23 @@ export class World {
   readonly #sizes: StoreSizes;
   readonly #seeds: SeededRandom;
   readonly #ofOwner = new Set<Connection>();
+  readonly #snapshotEveryMs: number | undefined;
+  /** The disk. */
+  #snapshot: readonly Buffer[] | undefined;
+  #keeper: SnapshotKeeper | undefined;
+  /** Deaths of owners. */
+  #lives = 0;
+  /** Called with what each snapshot has, at the moment that it shows. */
+  onSnapshot: (values: Promise<ReadonlyMap<string, string>>) => void = () => {};
   #store: KvStore | undefined;
   #owner: KvOwner<string> | undefined;
 
-  private constructor(pair: Pair, seed: number, sizes: StoreSizes) {
+  private constructor(pair: Pair, { seed, sizes = {}, snapshotEveryMs }: WorldOptions) {
     this.pair = pair;
     this.#sizes = sizes;
+    this.#snapshotEveryMs = snapshotEveryMs;
     this.#seeds = new SeededRandom(seed);
     this.random = this.#seeds.stream('world');
-    this.#begin('');
   }
 
   get store(): KvStore {
@@ -56,43 +71,73 @@ export class World {
     return this.#owner!;
   }
 
-  #begin(life: string): void {
-    const geometry = geometryFor(this.#sizes, this.#seeds.stream(`hash${life}`).u32());
-    const { device } = this.pair.b;
-    this.#store = new KvStore({
-      region: device.allocate(placesOf(geometry).end),
+  async #begin(life: string): Promise<void> {
+    const last = this.#snapshot && (await decodeSnapshot(Readable.from(this.#snapshot)));
+    const geometry = geometryFor(this.#sizes, last?.seed ?? this.#seeds.stream(`hash${life}`).u32());
+    const { clock } = this.pair.b.device;
+    const store = new KvStore({
+      region: this.pair.b.device.allocate(placesOf(geometry).end),
       geometry,
       eviction: 'none',
-      nowNs: () => device.clock.nowNs(),
+      nowNs: () => clock.nowNs(),
       random: this.#seeds.stream(`store${life}`),
     });
-    this.#owner = new KvOwner(this.#store, CODEC, device.clock);
+    if (this.#snapshotEveryMs !== undefined) {
+      const parts = { place: this.#disk(), everyMs: this.#snapshotEveryMs, clock, wallMs: () => clock.nowNs() / 1e6 };
+      if (last !== undefined) await restore(store, last, parts);
+      this.#keeper = new SnapshotKeeper(store, parts);
+      this.#keeper.start();
+    }
+    this.#store = store;
+    this.#owner = new KvOwner(store, CODEC, clock);
   }
 
-  static async create({ seed, readers, faults, sizes = {}, mtu = 1024, rateBps = 10e9 }: WorldOptions): Promise<World> {
+  /** The disk, as one life of the owner writes it: what is not durable when it dies never will be. */
+  #disk(): SnapshotPlace {
+    const life = this.#lives;
+    return {
+      save: async (pieces) => {
+        if (this.#lives !== life) return; // The keeper of a dead owner, which is only told to stop.
+        this.onSnapshot(valuesOf(pieces));
+        await this.sleep(randomInt(this.random, 0, DISK_NS_MAX));
+        if (this.#lives === life) this.#snapshot = pieces;
+      },
+    };
+  }
+
+  /** The values that a new owner would begin with. */
+  snapshotValues(): Promise<ReadonlyMap<string, string>> {
+    return valuesOf(this.#snapshot);
+  }
+
+  static async create(options: WorldOptions): Promise<World> {
+    const { seed, readers, faults, mtu = 1024, rateBps = 10e9 } = options;
     const pair = await createPair({ seed, memoryBytes: 4096, rateBps, ...(faults !== undefined && { faults }) });
-    const world = new World(pair, seed, sizes);
+    const world = new World(pair, options);
+    await world.#begin('');
     for (let k = 0; k < readers; k++) await world.join(mtu);
     return world;
   }
 
-  /** The owner dies without a word. After `downNs` another one begins with nothing. */
+  /** The owner dies without a word. After `downNs` another one begins, with the last snapshot if there is one. */
   async restart(life: number, downNs: number): Promise<void> {
     const dead = this.owner;
     this.#owner = undefined;
     for (const connection of this.#ofOwner) void connection.close();
     this.#ofOwner.clear();
     void dead.close();
+    this.#lives++;
+    void this.#keeper?.close();
     await this.sleep(downNs);
-    this.#begin(String(life));
+    await this.#begin(String(life));
   }
 
   /** One more reader. */
   async join(mtu = 1024, reconnectMs = 1000): Promise<KvClient<string>> {
     const connect = () => this.#connect(mtu);
     const begin = async () => KvClient.over(await connect(), CODEC, { connect, forMs: reconnectMs });
-    // A burst may end a connection before its reader has begun.
-    const reader = await this.until(begin().catch(begin));
+    // A burst may end a connection before its reader has begun, now and then two in a row.
+    const reader = await this.until(begin().catch(begin).catch(begin));
     this.readers.push(reader);
     return reader;
   }
@@ -125,4 +170,13 @@ export class World {
   sleep(ns: number): Promise<void> {
     return new Promise((resolve) => this.pair.events.after(ns, resolve));
   }
+}
+
+/** Values by key; none where there is no snapshot. */
+async function valuesOf(pieces: readonly Buffer[] | undefined): Promise<ReadonlyMap<string, string>> {
+  const values = new Map<string, string>();
+  if (pieces === undefined) return values;
+  const { records } = await decodeSnapshot(Readable.from(pieces));
+  for await (const { key, value } of records) values.set(key.toString(), value.toString());
+  return values;
 }

@@ -1,7 +1,7 @@
 /** Primitives on sockets, as programs use them. */
 
-import { afterEach, describe, expect, it } from 'vitest';
-import { listen, openDevice, type RdmaDevice } from '../../src/index.js';
+import { describe, expect, it } from 'vitest';
+import { listen } from '../../src/index.js';
 import {
   openPrimitives,
   type Primitives,
@@ -9,18 +9,11 @@ import {
   type ServePrimitivesOptions,
   servePrimitives,
 } from '../../src/primitives/index.js';
+import { devicesAt } from '../support/devices.js';
 
 const ADDRESS = '127.0.4.5';
 
-const devices: RdmaDevice[] = [];
-const device = async (): Promise<RdmaDevice> => {
-  const opened = await openDevice({ address: ADDRESS, udpPort: 0 });
-  devices.push(opened);
-  return opened;
-};
-afterEach(async () => {
-  for (const opened of devices.splice(0).reverse()) await opened.close();
-});
+const device = devicesAt(ADDRESS);
 
 async function start(
   options: Partial<ServePrimitivesOptions> = {},

@@ -1,29 +1,52 @@
 /** A reader of a store, for commands that need one. */
 
-import { type KvClient, openKv } from '../../kv/index.js';
+import { parseCount } from '../../core/units.js';
+import { type KvClient, type KvShards, openKv, openKvShards } from '../../kv/index.js';
 import { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import { resolveHost } from '../resolve-host.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 
 /** Options of commands that reach a store. */
-export interface KvReaderOptions extends NicOptions {
+export interface KvReaderOptions extends NicOptions, SecureFlags {
   /** TCP port of the owner. */
   readonly port: number;
   /** IP address of this side; default: from the routing table. */
   readonly bind?: IpAddress;
 }
 
-/** Opens the store of `host`, does the work, and closes everything. Rejects with ERR_ROCE_CONNECT where there is no owner. */
+/** A store of one owner or of several. */
+export type Reader = KvClient<Uint8Array> | KvShards<Uint8Array>;
+
+/**
+ * Opens the store of `host`, or of several owners (`HOST,HOST:PORT`), does the work, and closes everything. Rejects with ERR_ROCE_CONNECT where there is no
+ * owner.
+ */
 export async function withReader<T>(
   host: string,
-  { port, bind, io, engine, spin }: KvReaderOptions,
-  work: (kv: KvClient<Uint8Array>) => Promise<T>,
+  { port, bind, io, engine, spin, ...rest }: KvReaderOptions,
+  work: (kv: Reader) => Promise<T>,
 ): Promise<T> {
-  const peer = IpAddress.parse(await resolveHost(host));
-  const address = bind ?? (await localAddressTowards(peer));
-  await using device = await openDevice({ address: address.text, udpPort: 0, io, engine, spin });
-  await using kv = await openKv({ device, host: peer.text, port });
+  const owners = await Promise.all(host.split(',').map((text) => ownerOf(text.trim(), port)));
+  const address = bind ?? (await localAddressTowards(IpAddress.parse(owners[0].host)));
+  await using device = await openDevice({
+    address: address.text,
+    udpPort: 0,
+    io,
+    engine,
+    spin,
+    ...(await secureOf(rest)),
+  });
+  await using kv =
+    owners.length === 1 ? await openKv({ device, ...owners[0] }) : await openKvShards({ device, owners });
   return await work(kv);
+}
+
+/** `HOST`, `HOST:PORT` or `[IPV6]:PORT`. An IPv6 address without a port needs no brackets. */
+async function ownerOf(text: string, defaultPort: number): Promise<{ readonly host: string; readonly port: number }> {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
+  const host = await resolveHost(bracketed ?? plain ?? text);
+  return { host, port: port === undefined ? defaultPort : parseCount(port, 1, 65_535) };
 }

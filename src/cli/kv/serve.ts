@@ -1,6 +1,6 @@
 /** `rocev2 kv serve`: an owner until Ctrl-C. */
 
-import { formatBytes, NS_PER_S } from '../../core/units.js';
+import { formatBytes, NS_PER_MS, NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
 import { type Eviction, type KvCounters, serveKv } from '../../kv/index.js';
 import type { IpAddress } from '../../packet/address.js';
@@ -8,9 +8,10 @@ import { openDevice } from '../../verbs/open-device.js';
 import { untilInterrupted } from '../interruption.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 
 /** Options of `rocev2 kv serve`. */
-export interface KvServeOptions extends NicOptions {
+export interface KvServeOptions extends NicOptions, SecureFlags {
   /** TCP port of connection set-up. */
   readonly port: number;
   /** IP address of this side. */
@@ -23,7 +24,14 @@ export interface KvServeOptions extends NicOptions {
   readonly valueMax: number;
   /** What happens when it is full. */
   readonly eviction: Eviction;
+  /** File that the entries outlive the owner in; default: none. */
+  readonly snapshot?: string;
+  /** Nanoseconds between snapshots. */
+  readonly every: number;
 }
+
+/** Time to write the last snapshot after Ctrl-C. */
+const LAST_SNAPSHOT_MS = 60_000;
 
 /** The fields of `kv serve --json`. */
 export interface KvServeResult extends KvCounters {
@@ -37,11 +45,23 @@ export interface KvServeResult extends KvCounters {
 
 /** Runs until Ctrl-C, which is the normal end of a server. */
 export async function runKvServe(options: KvServeOptions, output: Output): Promise<void> {
-  const { port, bind, memory, entries, valueMax, eviction, io, engine, spin } = options;
-  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin });
-  await using store = await serveKv({ device, port, bytes: memory, entries, valueBytesMax: valueMax, eviction });
+  const { port, bind, memory, entries, valueMax, eviction, snapshot: file, every, io, engine, spin } = options;
+  if (file !== undefined) output.io.allowAfterInterruption?.(LAST_SNAPSHOT_MS);
+  const snapshot =
+    file === undefined ? {} : { snapshot: { file, everyMs: Math.max(1, Math.round(every / NS_PER_MS)) } };
+  await using device = await openDevice({
+    address: bind.text,
+    udpPort: 0,
+    io,
+    engine,
+    spin,
+    ...(await secureOf(options)),
+  });
+  const sizes = { bytes: memory, entries, valueBytesMax: valueMax };
+  await using store = await serveKv({ device, port, ...sizes, eviction, ...snapshot });
   output.note(`RDMA by ${device.portDescription}`);
   output.note(`${formatBytes(memory)} for values of up to ${formatBytes(valueMax)}, ${entries} entries`);
+  if (file !== undefined) output.note(`${store.size} entries from the snapshot ${file}`);
   output.note(`listening on ${bind} TCP port ${store.port}`);
   output.note('Ctrl-C ends it');
   const startNs = nowNs();

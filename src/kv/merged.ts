@@ -1,0 +1,35 @@
+/** Several iterations as one. */
+
+/**
+ * What each of them gives, as it comes, until one ends or throws, or the loop is left. Those that wait for something then still wait for it: who has made them
+ * has to end them.
+ */
+export async function* merged<T>(
+  sources: ReadonlyArray<AsyncIterator<T, unknown, undefined>>,
+): AsyncGenerator<T, void, undefined> {
+  const ready: Array<{ readonly source: AsyncIterator<T>; readonly result: IteratorResult<T> }> = [];
+  let failure: { readonly error: unknown } | undefined;
+  let wake = () => {};
+  const ask = async (source: AsyncIterator<T>) => {
+    try {
+      ready.push({ source, result: await source.next() });
+    } catch (error) {
+      failure ??= { error };
+    }
+    wake();
+  };
+  for (const source of sources) void ask(source);
+  for (;;) {
+    if (failure !== undefined) throw failure.error;
+    const next = ready.shift();
+    if (next === undefined) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      continue;
+    }
+    if (next.result.done === true) return;
+    yield next.result.value;
+    void ask(next.source);
+  }
+}
