@@ -1,0 +1,127 @@
+/** The manager's records in its metadata: streams, extents and nodes, each with the version that a transaction compares. */
+
+import { RpcError } from '../rpc/rpc-error.js';
+import type { Metadata, Transaction } from './metadata.js';
+
+/** A stream: an ordered list of extents, of which only the last may be open. */
+export interface StreamRecord {
+  /** Of the owner: rises with each. */
+  readonly epoch: number;
+  /** Numbers in order. */
+  readonly extents: readonly number[];
+}
+
+/** An extent: its epoch, its length once that is decided, and where it is. */
+export interface ExtentRecord {
+  /** Requests to replicas carry it; rises when the extent is fenced. */
+  readonly epoch: number;
+  /** Bytes, once sealed; then they never change. */
+  readonly sealed?: number;
+  /** Nodes that have all of it. */
+  readonly replicas: readonly number[];
+}
+
+/** A node that has joined. */
+export interface NodeRecord {
+  /** `HOST:PORT`. */
+  readonly address: string;
+  /** Nodes of one fault domain may fail together. */
+  readonly domain: string;
+  /** Starts of its disk that have been seen. */
+  readonly lives: number;
+}
+
+/** A record and its version; version 0: there is none. */
+export interface Versioned<T> {
+  /** In the metadata. */
+  readonly key: string;
+  /** What a transaction compares. */
+  readonly version: number;
+  /** The record. */
+  readonly value: T;
+}
+
+const NEXT_EXTENT = 'next-extent';
+
+/** The records of one cluster. */
+export class Catalogue {
+  readonly #metadata: Metadata;
+
+  constructor(metadata: Metadata) {
+    this.#metadata = metadata;
+  }
+
+  /** A stream. Throws MISSING. */
+  async stream(name: string): Promise<Versioned<StreamRecord>> {
+    return this.#get(`stream/${name}`, `there is no stream '${name}'`);
+  }
+
+  /** An extent. Throws MISSING. */
+  async extent(extent: number): Promise<Versioned<ExtentRecord>> {
+    return this.#get(extentKey(extent), `there is no extent ${extent}`);
+  }
+
+  /** A node. Undefined: it has never joined. */
+  async node(node: number): Promise<Versioned<NodeRecord> | undefined> {
+    return this.#find(`node/${node}`);
+  }
+
+  /** All streams, with their names. */
+  async streams(): Promise<ReadonlyArray<Versioned<StreamRecord> & { readonly stream: string }>> {
+    const streams = await this.#list<StreamRecord>('stream/');
+    return streams.map((record) => ({ ...record, stream: record.key.slice('stream/'.length) }));
+  }
+
+  /** All extents, with their numbers. */
+  async extents(): Promise<ReadonlyArray<Versioned<ExtentRecord> & { readonly extent: number }>> {
+    const extents = await this.#list<ExtentRecord>('extent/');
+    return extents.map((record) => ({ ...record, extent: Number(record.key.slice('extent/'.length)) }));
+  }
+
+  /** All nodes, with their numbers. */
+  async nodes(): Promise<ReadonlyArray<Versioned<NodeRecord> & { readonly node: number }>> {
+    const nodes = await this.#list<NodeRecord>('node/');
+    return nodes.map((record) => ({ ...record, node: Number(record.key.slice('node/'.length)) }));
+  }
+
+  /** A number that no extent has had. */
+  async newExtent(): Promise<number> {
+    for (;;) {
+      const last = await this.#find<number>(NEXT_EXTENT);
+      const extent = last?.value ?? 1;
+      if (await this.commit([{ key: NEXT_EXTENT, version: last?.version ?? 0, value: extent + 1 }])) return extent;
+    }
+  }
+
+  /** Writes records that still have the versions here, and removes those without a value. False: another change came first, and nothing has been written. */
+  commit(changes: ReadonlyArray<{ key: string; version: number; value?: unknown }>): Promise<boolean> {
+    const put = changes.filter(({ value }) => value !== undefined);
+    const transaction: Transaction = {
+      compare: changes.map(({ key, version }) => ({ key, version })),
+      put: put.map(({ key, value }) => ({ key, value: JSON.stringify(value) })),
+      remove: changes.filter(({ value }) => value === undefined).map(({ key }) => key),
+    };
+    return this.#metadata.commit(transaction);
+  }
+
+  async #find<T>(key: string): Promise<Versioned<T> | undefined> {
+    const entry = await this.#metadata.get(key);
+    return entry && { key, version: entry.version, value: JSON.parse(entry.value) as T };
+  }
+
+  async #get<T>(key: string, missing: string): Promise<Versioned<T>> {
+    const found = await this.#find<T>(key);
+    if (found === undefined) throw new RpcError('MISSING', missing);
+    return found;
+  }
+
+  async #list<T>(prefix: string): Promise<Versioned<T>[]> {
+    const entries = await this.#metadata.list(prefix);
+    return entries.map(({ key, version, value }) => ({ key, version, value: JSON.parse(value) as T }));
+  }
+}
+
+/** Key of an extent's record; sorted by number. */
+export function extentKey(extent: number): string {
+  return `extent/${String(extent).padStart(12, '0')}`;
+}

@@ -1,0 +1,84 @@
+/**
+ * A small value at the head of a file that survives any crash: two slots of one sector, written one after the other. Each has a number and a CRC; the intact one
+ * with the larger number holds. A torn write hits one of them, and so does a bad sector later.
+ */
+
+import { crc32c } from '../core/crc32c.js';
+import type { ExtentFile } from './extent-files.js';
+
+/** Bytes that the slots take at the head of the file. */
+export const SLOTS_BYTES = 4096;
+
+const SLOT_BYTES = 512;
+const SLOT_AT = [0, 2048] as const;
+const HEAD_BYTES = 16;
+const MAGIC = 0x44_52_76_53; // "SvRD"
+
+/** The value of one file, as JSON of at most 496 bytes. */
+export class DurableValue<T> {
+  readonly #file: ExtentFile;
+  #number: number;
+  #value: T | undefined;
+  #storing: Promise<void> = Promise.resolve();
+
+  private constructor(file: ExtentFile, number: number, value: T | undefined) {
+    this.#file = file;
+    this.#number = number;
+    this.#value = value;
+  }
+
+  /** Reads the value; there is none in a new file, and in one whose slots are both damaged. */
+  static async load<T>(file: ExtentFile): Promise<DurableValue<T>> {
+    let best: { number: number; value: T } | undefined;
+    for (const at of SLOT_AT) {
+      const slot = readSlot<T>(await file.read(at, SLOT_BYTES));
+      if (slot !== undefined && (best === undefined || slot.number > best.number)) best = slot;
+    }
+    return new DurableValue<T>(file, best?.number ?? 0, best?.value);
+  }
+
+  /** The value that is durable. */
+  get value(): T | undefined {
+    return this.#value;
+  }
+
+  /** Resolves when `value` is durable. Values become so in the order of the calls. */
+  store(value: T): Promise<void> {
+    const store = async () => {
+      const number = this.#number + 1;
+      for (const at of SLOT_AT) {
+        await this.#file.write(at, slotOf(number, value));
+        await this.#file.sync();
+      }
+      this.#number = number;
+      this.#value = value;
+    };
+    this.#storing = this.#storing.then(store, store);
+    return this.#storing;
+  }
+}
+
+function slotOf(number: number, value: unknown): Buffer {
+  const text = Buffer.from(JSON.stringify(value));
+  const slot = Buffer.alloc(SLOT_BYTES);
+  slot.writeUInt32LE(MAGIC, 0);
+  slot.writeUInt32LE(number, 4);
+  slot.writeUInt32LE(text.length, 8);
+  text.copy(slot, HEAD_BYTES);
+  slot.writeUInt32LE(slotCrc(slot, text.length), 12);
+  return slot;
+}
+
+function slotCrc(slot: Buffer, length: number): number {
+  return crc32c(slot.subarray(HEAD_BYTES, HEAD_BYTES + length), crc32c(slot.subarray(0, 12)));
+}
+
+function readSlot<T>(slot: Buffer): { number: number; value: T } | undefined {
+  if (slot.length < SLOT_BYTES || slot.readUInt32LE(0) !== MAGIC) return undefined;
+  const length = slot.readUInt32LE(8);
+  if (length > SLOT_BYTES - HEAD_BYTES || slot.readUInt32LE(12) !== slotCrc(slot, length)) return undefined;
+  return {
+    number: slot.readUInt32LE(4),
+    value: JSON.parse(slot.toString('utf8', HEAD_BYTES, HEAD_BYTES + length)) as T,
+  };
+}

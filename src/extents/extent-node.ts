@@ -1,0 +1,275 @@
+/** An extent node: answers requests over its store, asks other nodes as a primary and for copies, and tells the manager that it is there. */
+
+import type { Clock } from '../core/clock.js';
+import { NS_PER_MS } from '../core/units.js';
+import { RpcError } from '../rpc/rpc-error.js';
+import type { ExtentStore } from './extent-store.js';
+import { codeOf, type Manager, type NodeMethods, type NodePlace, type Nodes } from './messages.js';
+import { recordsIn } from './record.js';
+
+/** Bytes asked for at once when an extent is copied. */
+const COPY_BYTES = 1 << 20;
+
+/** What a node is made of. */
+export interface NodeParts {
+  /** Its disk. */
+  readonly store: ExtentStore;
+  /** The way to other nodes. */
+  readonly nodes: Nodes;
+  /** The way to the manager. */
+  readonly manager: Manager;
+  /** Measures all times. */
+  readonly clock: Clock;
+  /** Where others reach it, `HOST:PORT`. */
+  readonly address: string;
+  /** Nodes of one fault domain may fail together. */
+  readonly domain: string;
+  /** Times. */
+  readonly timing: NodeTiming;
+}
+
+/** Times of a node, milliseconds. */
+export interface NodeTiming {
+  /** Between two reports. */
+  readonly reportMs: number;
+  /** How long it waits for another node or the manager. */
+  readonly callMs: number;
+  /** Between the checks of two extents. */
+  readonly scrubMs: number;
+}
+
+/** What a node counts. */
+export interface NodeCounters {
+  /** Records appended here. */
+  appends: number;
+  /** Bytes of them. */
+  appendedBytes: number;
+  /** Reads answered. */
+  reads: number;
+  /** Damaged records found. */
+  damaged: number;
+  /** Damaged records that are intact again. */
+  repaired: number;
+  /** Extents that were read to find damage. */
+  scrubbed: number;
+}
+
+/** A node at work. */
+export class ExtentNode {
+  /** Since it began. */
+  readonly counters: NodeCounters = { appends: 0, appendedBytes: 0, reads: 0, damaged: 0, repaired: 0, scrubbed: 0 };
+  readonly #parts: NodeParts;
+  readonly #handlers: { readonly [M in keyof NodeMethods]: (request: NodeMethods[M][0]) => Promise<NodeMethods[M][1]> };
+  /** Extents being copied to here. */
+  readonly #copies = new Map<number, Promise<void>>();
+  #isStopped = false;
+  #stopTimers: Array<() => void> = [];
+  #scrubbed = 0;
+
+  constructor(parts: NodeParts) {
+    this.#parts = parts;
+    const { store } = parts;
+    this.#handlers = {
+      create: async ({ extent, epoch }) => {
+        await store.create(extent, epoch);
+        return {};
+      },
+      append: (request) => this.#append(request),
+      fence: ({ extent, epoch }) => store.fence(extent, epoch),
+      seal: async ({ extent, epoch, length }) => ({ isSealed: await store.seal(extent, epoch, length) }),
+      read: (request) => this.#read(request),
+      fetch: async ({ extent, offset, bytesMax }) => ({
+        records: await store.replica(extent).fetch(offset, Math.min(bytesMax, COPY_BYTES)),
+      }),
+      copy: async (request) => {
+        await this.#copyOnce(request);
+        return {};
+      },
+      repair: async ({ extent, offset, from }) => ({ isRepaired: await this.#repair(extent, offset, from) }),
+      remove: async ({ extent }) => {
+        await store.remove(extent);
+        return {};
+      },
+    };
+  }
+
+  /** Its number. */
+  get node(): number {
+    return this.#parts.store.identity.node;
+  }
+
+  /** Answers a request. Rejects with an `RpcError`. */
+  handle<M extends keyof NodeMethods>(method: M, request: NodeMethods[M][0]): Promise<NodeMethods[M][1]> {
+    return this.#handlers[method](request);
+  }
+
+  /** Tells the manager of the node, and begins its work in the background. Rejects with CONFLICT if the disk is an old copy. */
+  async start(): Promise<void> {
+    const { store, manager, address, domain, timing } = this.#parts;
+    const { node, lives } = store.identity;
+    for (;;) {
+      try {
+        await manager.call('join', { node, lives, address, domain }, timing.callMs);
+        break;
+      } catch (error) {
+        if (codeOf(error) === 'CONFLICT' || this.#isStopped) throw error;
+        await this.#sleep(timing.reportMs);
+      }
+    }
+    this.#repeat(timing.reportMs, () => this.#report());
+    this.#repeat(timing.scrubMs, () => this.#scrub());
+    await this.#report().catch(() => {});
+  }
+
+  /** Ends the work in the background. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const stop of this.#stopTimers) stop();
+  }
+
+  async #append({
+    extent,
+    epoch,
+    offset,
+    record,
+    secondaries,
+  }: NodeMethods['append'][0]): Promise<NodeMethods['append'][1]> {
+    const { store, nodes, timing } = this.#parts;
+    const bytes = Buffer.from(record.buffer, record.byteOffset, record.length);
+    const local = store.append(extent, epoch, { offset, record: bytes });
+    const others = secondaries.map(async (place) => {
+      const failure = { failed: place.node };
+      try {
+        await nodes.call(place, 'append', { extent, epoch, offset, record, secondaries: [] }, timing.callMs);
+        return undefined;
+      } catch (error) {
+        return { ...failure, code: codeOf(error) };
+      }
+    });
+    const [, ...answers] = await Promise.all([local, ...others]);
+    const failure = answers.find((answer) => answer !== undefined);
+    if (failure !== undefined) return failure;
+    store.replica(extent).checkEpoch(epoch); // Fenced meanwhile: whoever seals may have decided already.
+    this.counters.appends++;
+    this.counters.appendedBytes += record.length;
+    return {};
+  }
+
+  async #read({ extent, offset, first, count }: NodeMethods['read'][0]): Promise<NodeMethods['read'][1]> {
+    try {
+      const { data, crcs } = await this.#parts.store.replica(extent).readBlocks(offset, first, count);
+      this.counters.reads++;
+      return { data, crcs: [...crcs] };
+    } catch (error) {
+      if (codeOf(error) === 'DAMAGED') this.counters.damaged++;
+      throw error;
+    }
+  }
+
+  #copyOnce(request: NodeMethods['copy'][0]): Promise<void> {
+    let copy = this.#copies.get(request.extent);
+    if (copy === undefined) {
+      copy = this.#copy(request)
+        .catch(async (error: Error) => {
+          // Nobody is told of half a copy, so nobody would ask for its deletion.
+          const { store } = this.#parts;
+          if (store.held(request.extent)?.state.isCopying === true) await store.remove(request.extent);
+          throw error;
+        })
+        .finally(() => this.#copies.delete(request.extent));
+      this.#copies.set(request.extent, copy);
+    }
+    return copy;
+  }
+
+  /** What is here already and too short is completed. */
+  async #copy({ extent, epoch, length, from }: NodeMethods['copy'][0]): Promise<void> {
+    const { store } = this.#parts;
+    const there = store.held(extent)?.state;
+    if (there?.sealed !== undefined && there.sealed === length) return;
+    if (there === undefined || there.isCopying === true || there.sealed !== undefined)
+      await store.beginCopy(extent, epoch);
+    else await store.fence(extent, epoch);
+    for (;;) {
+      const offset = store.held(extent)?.length;
+      if (offset === undefined) throw new RpcError('MISSING', `the copy of extent ${extent} has been deleted`);
+      if (offset >= length) break;
+      const records = await this.#fetch({ extent, offset, bytesMax: Math.min(COPY_BYTES, length - offset) }, from);
+      await store.restore(extent, offset, records);
+    }
+    if (!(await store.seal(extent, epoch, length)))
+      throw new RpcError('MISSING', `the copy of extent ${extent} is short`);
+  }
+
+  /** Intact records from whichever node has them. */
+  async #fetch(request: NodeMethods['fetch'][0], from: readonly NodePlace[]): Promise<Buffer> {
+    let failure: unknown = new RpcError('MISSING', `no node has extent ${request.extent}`);
+    for (const place of from) {
+      if (place.node === this.node) continue;
+      try {
+        const { records } = await this.#parts.nodes.call(place, 'fetch', request, this.#parts.timing.callMs);
+        const bytes = Buffer.from(records.buffer, records.byteOffset, records.length);
+        for (const _intact of recordsIn(bytes, request.extent, request.offset));
+        if (bytes.length > 0) return bytes;
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #repair(extent: number, offset: number, from: readonly NodePlace[]): Promise<boolean> {
+    const { store } = this.#parts;
+    if (offset >= store.replica(extent).readable) return false; // It may be cut off yet.
+    const records = await this.#fetch({ extent, offset, bytesMax: 1 }, from);
+    const [record] = recordsIn(records, extent, offset);
+    await store.restore(extent, offset, record.bytes);
+    await store.replica(extent).fetch(offset, 1);
+    this.counters.repaired++;
+    return true;
+  }
+
+  async #report(): Promise<void> {
+    const { store, manager, timing } = this.#parts;
+    const { node, lives } = store.identity;
+    const freeBytes = await store.freeBytes();
+    const readOnly = store.readOnly;
+    const report = { node, lives, freeBytes, ...(readOnly !== undefined && { readOnly }), replicas: store.reports() };
+    const { remove } = await manager.call('report', report, timing.callMs);
+    for (const extent of remove) if (!this.#copies.has(extent)) await store.remove(extent);
+  }
+
+  /** Checks one sealed extent, and has its damaged records repaired. */
+  async #scrub(): Promise<void> {
+    const { store, manager, timing } = this.#parts;
+    const sealed = store.reports().filter((report) => report.sealed !== undefined);
+    if (sealed.length === 0) return;
+    const { extent } = sealed[this.#scrubbed++ % sealed.length];
+    this.counters.scrubbed++;
+    let from: readonly NodePlace[] | undefined;
+    for await (const offset of store.replica(extent).damagedPlaces()) {
+      this.counters.damaged++;
+      from ??= (await manager.call('locateExtent', { extent }, timing.callMs)).replicas;
+      await this.#repair(extent, offset, from).catch(() => {});
+    }
+  }
+
+  /** Does `work` again and again, one at a time. What fails is tried again the next time. */
+  #repeat(everyMs: number, work: () => Promise<void>): void {
+    const next = async () => {
+      while (!this.#isStopped) {
+        await this.#sleep(everyMs);
+        if (!this.#isStopped) await work().catch(() => {});
+      }
+    };
+    void next();
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { clock } = this.#parts;
+    return new Promise((resolve) => {
+      this.#stopTimers.push(clock.wakeAt(clock.nowNs() + ms * NS_PER_MS, resolve));
+      if (this.#stopTimers.length > 8) this.#stopTimers.splice(0, this.#stopTimers.length - 8);
+    });
+  }
+}

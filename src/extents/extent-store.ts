@@ -1,0 +1,180 @@
+/** All replicas of one node, in files of one folder. A write or a sync that fails ends all writing: the store is read-only until the node is started anew. */
+
+import { RoceError } from '../core/errors.js';
+import { RpcError } from '../rpc/rpc-error.js';
+import { DurableValue } from './durable-value.js';
+import type { ExtentFiles } from './extent-files.js';
+import { Replica, type ReplicaLength } from './replica.js';
+
+const IDENTITY_FILE = 'node';
+const SUFFIX = '.extent';
+
+/** Who the disk is, and how often it has been started. */
+export interface DiskIdentity {
+  /** Number of the node, chosen once when the folder is first used. */
+  readonly node: number;
+  /** Starts so far: an old copy of the folder has fewer than the manager has seen. */
+  readonly lives: number;
+}
+
+/** One replica as the node reports it. */
+export interface ReplicaReport {
+  /** Number of the extent. */
+  readonly extent: number;
+  /** Bytes, once sealed. */
+  readonly sealed?: number;
+}
+
+/** The store of a node. */
+export class ExtentStore {
+  /** Of the disk. */
+  readonly identity: DiskIdentity;
+  readonly #files: ExtentFiles;
+  readonly #replicas = new Map<number, Replica>();
+  #readOnly: string | undefined;
+
+  private constructor(files: ExtentFiles, identity: DiskIdentity) {
+    this.#files = files;
+    this.identity = identity;
+  }
+
+  /**
+   * Opens a folder, and finds how long each replica is. `newNode` is the number of the node if the folder is new. Rejects with ERR_ROCE_MALFORMED if the folder has
+   * extents and does not say whose they are.
+   */
+  static async open(files: ExtentFiles, newNode: number): Promise<ExtentStore> {
+    const names = await files.list();
+    const isNew = !names.includes(IDENTITY_FILE);
+    const file = isNew ? await files.create(IDENTITY_FILE) : await files.open(IDENTITY_FILE);
+    const kept = await DurableValue.load<DiskIdentity>(file);
+    if (kept.value === undefined && names.some((name) => name.endsWith(SUFFIX))) {
+      const hint = 'empty it, and the cluster fills it again';
+      throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);
+    }
+    const identity = { node: kept.value?.node ?? newNode, lives: (kept.value?.lives ?? 0) + 1 };
+    await kept.store(identity);
+    await file.close();
+    const store = new ExtentStore(files, identity);
+    for (const name of names) if (name.endsWith(SUFFIX)) await store.#recover(name);
+    return store;
+  }
+
+  async #recover(name: string): Promise<void> {
+    const file = await this.#files.open(name);
+    const replica = await Replica.recover(file);
+    if (replica !== undefined && replica.state.isCopying !== true && fileName(replica.extent) === name) {
+      this.#replicas.set(replica.extent, replica);
+      return;
+    }
+    await file.close();
+    await this.#files.remove(name); // Half a copy, or an extent that was never told to be there.
+  }
+
+  /** Why nothing is written any more. Undefined: it is. */
+  get readOnly(): string | undefined {
+    return this.#readOnly;
+  }
+
+  /** Every replica that is complete. */
+  reports(): ReplicaReport[] {
+    return [...this.#replicas.values()]
+      .filter(({ state }) => state.isCopying !== true)
+      .map(({ state: { extent, sealed } }) => ({ extent, ...(sealed !== undefined && { sealed }) }));
+  }
+
+  /** Bytes that can still be written. */
+  freeBytes(): Promise<number> {
+    return this.#files.freeBytes();
+  }
+
+  /** The replica of an extent, or the copy that is being made. Undefined: there is none. */
+  held(extent: number): Replica | undefined {
+    return this.#replicas.get(extent);
+  }
+
+  /** The replica of an extent. Throws MISSING. */
+  replica(extent: number): Replica {
+    const replica = this.#replicas.get(extent);
+    if (replica === undefined || replica.state.isCopying === true)
+      throw new RpcError('MISSING', `node ${this.identity.node} has no extent ${extent}`);
+    return replica;
+  }
+
+  /** Makes an empty replica, or finds the one that is there. */
+  async create(extent: number, epoch: number): Promise<void> {
+    if (this.#replicas.has(extent)) return this.replica(extent).checkEpoch(epoch);
+    await this.#writing(async () => {
+      const file = await this.#files.create(fileName(extent));
+      this.#replicas.set(extent, await Replica.create(file, { extent, epoch }));
+    });
+  }
+
+  /** As {@link Replica.append}. Throws READ_ONLY, too. */
+  append(extent: number, epoch: number, { offset, record }: { offset: number; record: Buffer }): Promise<void> {
+    return this.#writing(() => this.replica(extent).append(epoch, offset, record));
+  }
+
+  /** As {@link Replica.fence}. */
+  fence(extent: number, epoch: number): Promise<ReplicaLength> {
+    return this.#writing(() => this.replica(extent).fence(epoch), true);
+  }
+
+  /** As {@link Replica.seal}. */
+  seal(extent: number, epoch: number, length: number): Promise<boolean> {
+    return this.#writing(async () => (await this.#replicas.get(extent)?.seal(epoch, length)) ?? false, true);
+  }
+
+  /** As {@link Replica.restore}. */
+  restore(extent: number, offset: number, records: Buffer): Promise<void> {
+    return this.#writing(async () => {
+      await this.#replicas.get(extent)?.restore(offset, records);
+    });
+  }
+
+  /** Begins a copy of a sealed extent in place of whatever is there. */
+  async beginCopy(extent: number, epoch: number): Promise<void> {
+    await this.remove(extent);
+    await this.#writing(async () => {
+      const file = await this.#files.create(fileName(extent));
+      this.#replicas.set(extent, await Replica.create(file, { extent, epoch, isCopying: true }));
+    });
+  }
+
+  /** Deletes a replica, if there is one. */
+  async remove(extent: number): Promise<void> {
+    const replica = this.#replicas.get(extent);
+    if (replica === undefined) return;
+    this.#replicas.delete(extent);
+    await replica.close();
+    await this.#files.remove(fileName(extent));
+  }
+
+  /**
+   * Does what writes. `isSmall`: a few bytes over old ones, which a full disk still takes. A failed sync is data loss: the system may have dropped what it could
+   * not write, and the next sync would succeed.
+   */
+  async #writing<T>(work: () => Promise<T>, isSmall = false): Promise<T> {
+    const isFull = this.#readOnly === FULL;
+    if (this.#readOnly !== undefined && !(isSmall && isFull)) throw new RpcError('READ_ONLY', this.#readOnly);
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof RpcError) throw error;
+      this.#readOnly ??=
+        (error as NodeJS.ErrnoException).code === 'ENOSPC' ? FULL : `a write failed: ${(error as Error).message}`;
+      throw new RpcError('READ_ONLY', this.#readOnly);
+    }
+  }
+
+  /** Releases all files. */
+  async close(): Promise<void> {
+    this.#readOnly = 'the node is closed';
+    await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
+  }
+}
+
+const FULL = 'the disk is full';
+
+function fileName(extent: number): string {
+  return `${extent}${SUFFIX}`;
+}

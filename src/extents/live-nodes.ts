@@ -1,0 +1,99 @@
+/** Which nodes are there, as their reports tell. A manager that has just begun waits for reports before it takes anybody for dead. */
+
+import type { Clock } from '../core/clock.js';
+import { type RandomSource, randomUnit } from '../core/random.js';
+import { NS_PER_MS } from '../core/units.js';
+import type { ManagerMethods, NodePlace } from './messages.js';
+
+/** One node. */
+export interface LiveNode extends NodePlace {
+  /** Nodes of one fault domain may fail together. */
+  readonly domain: string;
+  /** Undefined until it reports to this manager. */
+  report: ManagerMethods['report'][0] | undefined;
+  /** Extents that its last report did not have although it should. */
+  missing: ReadonlySet<number>;
+  /** When it reported last. */
+  heardNs: number;
+}
+
+/** All nodes. */
+export class LiveNodes {
+  readonly #clock: Clock;
+  readonly #random: RandomSource;
+  readonly #downMs: number;
+  readonly #nodes = new Map<number, LiveNode>();
+
+  constructor(clock: Clock, random: RandomSource, downMs: number) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#downMs = downMs;
+  }
+
+  /** A node that has joined, now or in the time of an earlier manager. */
+  add(node: NodePlace & { readonly domain: string }): LiveNode {
+    const live = { ...node, report: undefined, missing: new Set<number>(), heardNs: this.#clock.nowNs() };
+    this.#nodes.set(node.node, live);
+    return live;
+  }
+
+  /** A node that has joined. */
+  get(node: number): LiveNode | undefined {
+    return this.#nodes.get(node);
+  }
+
+  /** All that have joined. */
+  all(): Iterable<LiveNode> {
+    return this.#nodes.values();
+  }
+
+  /** Whether the node has reported in time. */
+  isUp(node: number): boolean {
+    const live = this.#nodes.get(node);
+    return live !== undefined && this.#clock.nowNs() - live.heardNs < this.#downMs * NS_PER_MS;
+  }
+
+  /** Whether the node takes new data. */
+  isWritable(node: number): boolean {
+    const live = this.#nodes.get(node);
+    return this.isUp(node) && live?.report !== undefined && live.report.readOnly === undefined;
+  }
+
+  /** Where these nodes are; those that are up first. */
+  places(nodes: readonly number[]): NodePlace[] {
+    const places = nodes.flatMap((node) => this.#nodes.get(node) ?? []);
+    return places
+      .sort((a, b) => Number(this.isUp(b.node)) - Number(this.isUp(a.node)))
+      .map(({ node, address }) => ({ node, address }));
+  }
+
+  /**
+   * Up to `count` writable nodes for replicas beside those on `taken`: in other fault domains as far as there are any, then where there is space. None of
+   * `avoided`.
+   */
+  choose(
+    count: number,
+    { taken, avoided, bytes }: { taken: readonly number[]; avoided: ReadonlySet<number>; bytes: number },
+  ): NodePlace[] {
+    const domains = new Set(taken.map((node) => this.#nodes.get(node)?.domain));
+    const chosen: NodePlace[] = [];
+    const candidates = [...this.#nodes.values()]
+      .filter(
+        ({ node, report }) =>
+          this.isWritable(node) && !taken.includes(node) && !avoided.has(node) && report!.freeBytes >= bytes,
+      )
+      // Two of equal space are as good: without chance the first one would get everything.
+      .map((node) => ({ node, weight: (0.5 + randomUnit(this.#random)) * node.report!.freeBytes }))
+      .sort((a, b) => b.weight - a.weight);
+    for (const isOther of [true, false]) {
+      for (const { node } of candidates) {
+        if (chosen.length === count) return chosen;
+        if (isOther && domains.has(node.domain)) continue;
+        if (chosen.some((one) => one.node === node.node)) continue;
+        domains.add(node.domain);
+        chosen.push({ node: node.node, address: node.address });
+      }
+    }
+    return chosen;
+  }
+}

@@ -1,0 +1,98 @@
+/** The methods of nodes and managers as services of `rocev2/rpc`: what a request must look like before anybody acts on it. Records travel by READ. */
+
+import type { RpcClient } from '../../rpc/client.js';
+import { defineService, type Service } from '../../rpc/index.js';
+import { type Fields, isCount, shape } from '../../rpc/shape.js';
+import type { ManagerMethods, NodeMethods } from '../messages.js';
+
+type Check = (value: unknown) => boolean;
+type Checks<Methods> = { readonly [M in keyof Methods]: Readonly<Record<string, Check>> };
+
+const LIST_MAX = 1 << 20;
+const TEXT_MAX = 1024;
+
+const isText: Check = (value) => typeof value === 'string' && value.length <= TEXT_MAX;
+const isBytes: Check = (value) => value instanceof Uint8Array;
+const isFlag: Check = (value) => typeof value === 'boolean';
+const maybe = (check: Check): Check => {
+  return (value) => value === undefined || check(value);
+};
+const listOf = (check: Check): Check => {
+  return (value) => Array.isArray(value) && value.length <= LIST_MAX && value.every(check);
+};
+const object = (checks: Readonly<Record<string, Check>>): Check => {
+  return (value) => typeof value === 'object' && value !== null && hasFields(value as Fields, checks);
+};
+const isPlace = object({ node: isCount, address: isText });
+const isReport = object({ extent: isCount, sealed: maybe(isCount) });
+
+function hasFields(value: Fields, checks: Readonly<Record<string, Check>>): boolean {
+  return Object.entries(checks).every(([name, check]) => check(value[name]));
+}
+
+const NODE: Checks<NodeMethods> = {
+  create: { extent: isCount, epoch: isCount },
+  append: { extent: isCount, epoch: isCount, offset: isCount, record: isBytes, secondaries: listOf(isPlace) },
+  fence: { extent: isCount, epoch: isCount },
+  seal: { extent: isCount, epoch: isCount, length: isCount },
+  read: { extent: isCount, offset: isCount, first: isCount, count: isCount },
+  fetch: { extent: isCount, offset: isCount, bytesMax: isCount },
+  copy: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace) },
+  repair: { extent: isCount, offset: isCount, from: listOf(isPlace) },
+  remove: { extent: isCount },
+};
+
+const OWNED = { stream: isText, epoch: isCount };
+const MANAGER: Checks<ManagerMethods> = {
+  join: { node: isCount, address: isText, lives: isCount, domain: isText },
+  report: { node: isCount, lives: isCount, freeBytes: isCount, readOnly: maybe(isText), replicas: listOf(isReport) },
+  createStream: { stream: isText },
+  deleteStream: { stream: isText },
+  openStream: { stream: isText, owner: isText, leaseMs: isCount, takeOver: isFlag },
+  renew: { ...OWNED, leaseMs: isCount },
+  release: OWNED,
+  advance: { ...OWNED, extent: maybe(isCount), acked: isCount, suspects: listOf(isCount) },
+  adopt: { ...OWNED, extents: listOf(isCount) },
+  drop: { ...OWNED, extents: listOf(isCount) },
+  locate: { stream: isText },
+  locateExtent: { extent: isCount },
+  status: {},
+};
+
+/** Service of an extent node. */
+export const NODE_SERVICE: Service = serviceOf(NODE);
+/** Service of a stream manager. */
+export const MANAGER_SERVICE: Service = serviceOf(MANAGER);
+
+function serviceOf<Methods>(checks: Checks<Methods>): Service {
+  const methods = Object.entries<Readonly<Record<string, Check>>>(checks as Record<string, Record<string, Check>>);
+  return defineService(
+    Object.fromEntries(
+      methods.map(([name, fields]) => [
+        name,
+        {
+          input: shape<object>(`request to ${name}`, (value) => hasFields(value, fields)),
+          output: shape<object>('answer', () => true),
+        },
+      ]),
+    ),
+  );
+}
+
+/** A function for each method of such a service, all of one type. */
+export type AnyMethods = Readonly<
+  Record<string, (request: object, options: { readonly timeoutMs: number }) => Promise<object>>
+>;
+
+/** The methods of a client of one of the services. */
+export function methodsOf(client: RpcClient<Service>): AnyMethods {
+  return client.methods as unknown as AnyMethods;
+}
+
+/** Handlers of a service, each of which is one function's. */
+export function handlersOf(
+  service: Service,
+  handle: (method: string, request: object) => Promise<object>,
+): Record<string, (request: object) => Promise<object>> {
+  return Object.fromEntries(Object.keys(service).map((name) => [name, (request: object) => handle(name, request)]));
+}

@@ -1,0 +1,183 @@
+/** What nodes, managers and clients ask each other: one table of methods for each of the two kinds of servers. Failures are `RpcError`s, whose codes are here. */
+
+import type { RpcError } from '../rpc/rpc-error.js';
+import type { ReplicaReport } from './extent-store.js';
+import type { ReplicaLength } from './replica.js';
+
+/** Why a node or a manager refuses. */
+export const EXTENT_CODES = [
+  /** The epoch has passed: somebody else owns the stream, or the extent is being sealed. */
+  'FENCED',
+  /** The extent takes no more appends. */
+  'SEALED',
+  /** Something else is there, or the order is broken. */
+  'CONFLICT',
+  /** The bytes do not fit their CRC. */
+  'DAMAGED',
+  /** There is no such thing here. */
+  'MISSING',
+  /** The node writes nothing more. */
+  'READ_ONLY',
+  /** No answer, and none to be expected. */
+  'UNREACHABLE',
+  /** There are not enough nodes. */
+  'NO_SPACE',
+  /** Somebody else has it, and its lease has not ended. */
+  'BUSY',
+  /** The request makes no sense. */
+  'INVALID',
+] as const;
+
+/** One of {@link EXTENT_CODES}. */
+export type ExtentCode = (typeof EXTENT_CODES)[number];
+
+/** The code of a refusal; `UNREACHABLE` for every other error: the peer may or may not have done it. */
+export function codeOf(error: unknown): ExtentCode {
+  const code = (error as RpcError | undefined)?.remoteCode as ExtentCode;
+  return EXTENT_CODES.includes(code) ? code : 'UNREACHABLE';
+}
+
+/** A node and where it is. */
+export interface NodePlace {
+  /** Its number. */
+  readonly node: number;
+  /** `HOST:PORT`. */
+  readonly address: string;
+}
+
+/** An extent as the manager tells it. */
+export interface ExtentPlace {
+  /** Its number. */
+  readonly extent: number;
+  /** What requests to its replicas must carry. */
+  readonly epoch: number;
+  /** Bytes of records, once sealed. */
+  readonly sealed?: number;
+  /** Nodes that have all of it; the first one is the primary of an open extent. */
+  readonly replicas: readonly NodePlace[];
+}
+
+/** Methods of an extent node: request and answer. */
+export interface NodeMethods {
+  /** Makes an empty replica. */
+  create: [{ extent: number; epoch: number }, object];
+  /** Appends a record here and at the secondaries; answered when it is durable on all of them. `failed`: on which node it is not. */
+  append: [
+    { extent: number; epoch: number; offset: number; record: Uint8Array; secondaries: readonly NodePlace[] },
+    { failed?: number; code?: string },
+  ];
+  /** Refuses earlier epochs from now on. */
+  fence: [{ extent: number; epoch: number }, ReplicaLength];
+  /** Seals, or says that the replica is too short. */
+  seal: [{ extent: number; epoch: number; length: number }, { isSealed: boolean }];
+  /** Blocks of a record. */
+  read: [
+    { extent: number; offset: number; first: number; count: number },
+    { data: Uint8Array; crcs: readonly number[] },
+  ];
+  /** Whole records; none at the end. */
+  fetch: [{ extent: number; offset: number; bytesMax: number }, { records: Uint8Array }];
+  /** Makes this node have a sealed extent, from other nodes. Answered when it is complete and durable. */
+  copy: [{ extent: number; epoch: number; length: number; from: readonly NodePlace[] }, object];
+  /** Puts an intact record in the place of a damaged one. */
+  repair: [{ extent: number; offset: number; from: readonly NodePlace[] }, { isRepaired: boolean }];
+  /** Deletes a replica. */
+  remove: [{ extent: number }, object];
+}
+
+/** Methods of a manager: request and answer. */
+export interface ManagerMethods {
+  /** A node tells that it has started. Throws CONFLICT for a disk that is older than the one seen before. */
+  join: [NodePlace & { lives: number; domain: string }, object];
+  /** A node is there, with these replicas and so much space; the answer has those to delete. */
+  report: [
+    { node: number; lives: number; freeBytes: number; readOnly?: string; replicas: readonly ReplicaReport[] },
+    { remove: readonly number[] },
+  ];
+  /** Makes an empty stream, unless there is one. */
+  createStream: [{ stream: string }, object];
+  /** Deletes a stream, and the extents that no other one has. */
+  deleteStream: [{ stream: string }, object];
+  /** Becomes the owner of a stream. What the last owner had open is sealed. Throws BUSY while another one has a lease, unless `takeOver`. */
+  openStream: [
+    { stream: string; owner: string; leaseMs: number; takeOver: boolean },
+    { epoch: number; extents: readonly ExtentPlace[] },
+  ];
+  /** The owner is still there. Throws FENCED. */
+  renew: [{ stream: string; epoch: number; leaseMs: number }, object];
+  /** The owner has ended. */
+  release: [{ stream: string; epoch: number }, object];
+  /** Seals the last extent of the stream if it has `extent`, and opens another one. `acked`: how many bytes of it the owner knows to be on all replicas. */
+  advance: [
+    { stream: string; epoch: number; extent?: number; acked: number; suspects: readonly number[] },
+    ExtentPlace,
+  ];
+  /** Takes extents of any stream into this one as well, before those that it has. */
+  adopt: [{ stream: string; epoch: number; extents: readonly number[] }, object];
+  /** Takes extents out of a stream. */
+  drop: [{ stream: string; epoch: number; extents: readonly number[] }, object];
+  /** All extents of a stream in order. */
+  locate: [{ stream: string }, { extents: readonly ExtentPlace[] }];
+  /** One extent. */
+  locateExtent: [{ extent: number }, ExtentPlace];
+  /** Everything, for people. */
+  status: [object, ClusterStatus];
+}
+
+/** The cluster as the manager knows it. */
+export interface ClusterStatus {
+  /** Nodes that have ever joined. */
+  readonly nodes: ReadonlyArray<{
+    /** Its number. */
+    readonly node: number;
+    /** `HOST:PORT`. */
+    readonly address: string;
+    /** Its fault domain. */
+    readonly domain: string;
+    /** Whether it reports, and takes data. */
+    readonly state: 'up' | 'down' | 'read-only';
+    /** Replicas that it has. */
+    readonly replicas: number;
+    /** Space left, bytes. */
+    readonly freeBytes: number;
+  }>;
+  /** Streams by name. */
+  readonly streams: ReadonlyArray<{ readonly stream: string; readonly extents: number; readonly sealedBytes: number }>;
+  /** Extents by state. */
+  readonly extents: { readonly open: number; readonly sealed: number; readonly underReplicated: number };
+  /** Since the manager began. */
+  readonly counters: ManagerCounters;
+}
+
+/** What a manager counts. */
+export interface ManagerCounters {
+  /** Extents sealed. */
+  seals: number;
+  /** Replicas made anew. */
+  copies: number;
+  /** Extents deleted. */
+  deleted: number;
+  /** Disks refused because they were older than what had been seen of them. */
+  refusedDisks: number;
+}
+
+/** Calls of a node. Rejects with an `RpcError` of the node, or with any other error if there is no answer in time. */
+export interface Nodes {
+  /** Asks one node, and waits for the answer so long. */
+  call<M extends keyof NodeMethods>(
+    place: NodePlace,
+    method: M,
+    request: NodeMethods[M][0],
+    timeoutMs: number,
+  ): Promise<NodeMethods[M][1]>;
+}
+
+/** Calls of the manager, whoever that is now. */
+export interface Manager {
+  /** Asks the manager, and waits for the answer so long. */
+  call<M extends keyof ManagerMethods>(
+    method: M,
+    request: ManagerMethods[M][0],
+    timeoutMs: number,
+  ): Promise<ManagerMethods[M][1]>;
+}

@@ -1,0 +1,334 @@
+/**
+ * One replica: an extent in a file of one node. Records are appended until the replica is fenced; what has been answered is durable, and so is everything
+ * before it. A replica that was open when its node went down takes no more appends, because nobody knows what its memory had promised.
+ */
+
+import { invariant } from '../core/errors.js';
+import { RpcError } from '../rpc/rpc-error.js';
+import { GroupCommit } from '../storage-rpc/disk/group-commit.js';
+import { DurableValue, SLOTS_BYTES } from './durable-value.js';
+import type { ExtentFile } from './extent-files.js';
+import {
+  areBlocksIntact,
+  BLOCK_BYTES,
+  blocksOf,
+  checkRecord,
+  crcsIn,
+  dataAt,
+  HEADER_BYTES,
+  headBytesIn,
+  RECORD_ALIGN,
+  type RecordHead,
+  readHead,
+  recordBytes,
+} from './record.js';
+
+/** What the head of the file keeps. */
+export interface ReplicaState {
+  /** Number of the extent. */
+  readonly extent: number;
+  /** Requests with a lower epoch are refused. */
+  readonly epoch: number;
+  /** Bytes of records, once sealed. */
+  readonly sealed?: number;
+  /** The copy is not complete: this is no replica yet. */
+  readonly isCopying?: true;
+}
+
+/** Length of a replica as it is told to the manager. */
+export interface ReplicaLength {
+  /** Bytes of records, all durable. */
+  readonly length: number;
+  /** Found by reading the file after a start of the node, and not known from memory. */
+  readonly isRecovered: boolean;
+}
+
+/** Part of the data of a record, with the CRCs of its blocks. */
+export interface Blocks {
+  /** The bytes; the last block of a record may be short. */
+  readonly data: Buffer;
+  /** CRC-32C of each block. */
+  readonly crcs: Uint32Array;
+}
+
+/** Bytes read at once when a file is looked through. */
+const SCAN_BYTES = 256 * 1024;
+
+/** A replica at work; made by `create` and `recover`. */
+export class Replica {
+  /** Number of its extent. */
+  readonly extent: number;
+  readonly #file: ExtentFile;
+  readonly #state: DurableValue<ReplicaState>;
+  readonly #commits: GroupCommit;
+  readonly #isRecovered: boolean;
+  /** In memory before it is durable: from the moment of a fence on nothing older is let in. */
+  #epoch: number;
+  /** Where the next record goes. */
+  #end = 0;
+  /** Up to here everything is durable. */
+  #durable = 0;
+  /** As appends have told. */
+  #committed = 0;
+  /** Settles when all appends so far have. */
+  #tail: Promise<void> = Promise.resolve();
+  #failure: Error | undefined;
+
+  private constructor(file: ExtentFile, state: DurableValue<ReplicaState>, isRecovered: boolean) {
+    this.extent = state.value!.extent;
+    this.#epoch = state.value!.epoch;
+    this.#file = file;
+    this.#state = state;
+    this.#commits = new GroupCommit(() => file.sync());
+    this.#isRecovered = isRecovered;
+  }
+
+  /** A new replica in an empty file. */
+  static async create(file: ExtentFile, value: ReplicaState): Promise<Replica> {
+    const state = await DurableValue.load<ReplicaState>(file);
+    await state.store(value);
+    return new Replica(file, state, false);
+  }
+
+  /** The replica in a file of an earlier life. Undefined if the file is none. */
+  static async recover(file: ExtentFile): Promise<Replica | undefined> {
+    const state = await DurableValue.load<ReplicaState>(file);
+    if (state.value === undefined) return undefined;
+    const replica = new Replica(file, state, true);
+    await replica.#recover();
+    return replica;
+  }
+
+  async #recover(): Promise<void> {
+    const { sealed } = this.state;
+    const { length, committed } = sealed === undefined ? await this.#findEnd() : { length: sealed, committed: sealed };
+    this.#end = length;
+    this.#durable = length;
+    this.#committed = committed;
+  }
+
+  /** As it is on the disk. */
+  get state(): ReplicaState {
+    return this.#state.value!;
+  }
+
+  /** Bytes of records that are durable. */
+  get length(): number {
+    return this.#durable;
+  }
+
+  /** Up to here everything may be read. */
+  get readable(): number {
+    return this.state.sealed ?? Math.min(this.#committed, this.#durable);
+  }
+
+  /** The first failure of a write or a sync. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /**
+   * Appends a record, which resolves when it and everything before it is durable. The same append again does nothing more. Throws FENCED, SEALED, CONFLICT if the
+   * record does not belong at the end, DAMAGED if it did not arrive as it was sent.
+   */
+  async append(epoch: number, offset: number, record: Buffer): Promise<void> {
+    this.checkEpoch(epoch);
+    if (this.#isRecovered || this.state.sealed !== undefined)
+      throw new RpcError('SEALED', `extent ${this.extent} takes no more appends here`);
+    const head = checkRecord(record, this.extent, offset);
+    if (head === undefined || record.length !== recordBytes(head.length))
+      throw new RpcError('DAMAGED', `the record for ${offset} of extent ${this.extent} did not arrive intact`);
+    this.#committed = Math.max(this.#committed, Math.min(head.committed, this.#end));
+    if (offset < this.#end) return this.#appendedBefore(head);
+    if (offset > this.#end)
+      throw new RpcError('CONFLICT', `extent ${this.extent} ends at ${this.#end}, and not at ${offset}`);
+    if (this.#failure !== undefined) throw this.#failure;
+    this.#end = offset + record.length;
+    const end = this.#end;
+    const before = this.#tail;
+    const mine = this.#write(offset, record);
+    this.#tail = before
+      .then(() => mine)
+      .then(() => {
+        this.#durable = end;
+      });
+    mine.catch(() => {}); // It is the tail that is waited for.
+    this.#tail.catch(() => {});
+    return this.#tail;
+  }
+
+  async #write(offset: number, record: Buffer): Promise<void> {
+    try {
+      await this.#file.write(SLOTS_BYTES + offset, record);
+      await this.#commits.commit();
+    } catch (error) {
+      this.#failure ??= error as Error;
+      throw error;
+    }
+  }
+
+  async #appendedBefore({ offset, writer, sequence, length }: RecordHead): Promise<void> {
+    await this.#tail;
+    const there = await this.#readHead(offset);
+    if (there?.writer === writer && there.sequence === sequence && there.length === length) return;
+    throw new RpcError('CONFLICT', `extent ${this.extent} has another record at ${offset}`);
+  }
+
+  /** Throws FENCED unless the epoch is the one that holds. */
+  checkEpoch(epoch: number): void {
+    if (epoch === this.#epoch) return;
+    throw new RpcError('FENCED', `extent ${this.extent} is in epoch ${this.#epoch}, and not in ${epoch}`);
+  }
+
+  /**
+   * Refuses everything of earlier epochs from now on, durably, and resolves to the length. Appends under way have ended then, and none of them is answered
+   * well. Throws FENCED for an epoch that has passed itself.
+   */
+  async fence(epoch: number): Promise<ReplicaLength> {
+    if (epoch < this.#epoch) this.checkEpoch(epoch);
+    this.#epoch = epoch;
+    await this.#tail.catch(() => {});
+    if (this.state.epoch < epoch) await this.#state.store({ ...this.state, epoch });
+    return { length: this.#durable, isRecovered: this.#isRecovered };
+  }
+
+  /** Seals the replica at this length, durably. False: it is shorter than that, and has to be completed first. */
+  async seal(epoch: number, length: number): Promise<boolean> {
+    await this.fence(epoch);
+    if (this.#durable < length) return false;
+    if (this.state.sealed !== undefined) {
+      invariant(this.state.sealed === length, `extent ${this.extent} is sealed at ${this.state.sealed} and ${length}`);
+      return true;
+    }
+    await this.#file.truncate(SLOTS_BYTES + length);
+    await this.#store({ extent: this.extent, epoch, sealed: length });
+    this.#durable = length;
+    this.#end = length;
+    return true;
+  }
+
+  async #store(state: ReplicaState): Promise<void> {
+    try {
+      await this.#state.store(state);
+    } catch (error) {
+      this.#failure ??= error as Error;
+      throw error;
+    }
+  }
+
+  /** Writes records that another replica has: those that are missing at the end, or in place of damaged ones. */
+  async restore(offset: number, records: Buffer): Promise<void> {
+    await this.#file.write(SLOTS_BYTES + offset, records);
+    await this.#file.sync();
+    this.#durable = Math.max(this.#durable, offset + records.length);
+    this.#end = Math.max(this.#end, this.#durable);
+  }
+
+  /**
+   * Reads blocks `[first, first + count)` of the record at `offset`, and holds them against their CRCs. Throws DAMAGED, MISSING for what lies beyond the
+   * end, INVALID for blocks that the record does not have.
+   */
+  async readBlocks(offset: number, first: number, count: number): Promise<Blocks> {
+    // Not `readable`: who has the answer to an append knows of it before the next one tells the nodes.
+    if (offset >= this.#durable) throw new RpcError('MISSING', `extent ${this.extent} has nothing at ${offset}`);
+    const start = await this.#file.read(SLOTS_BYTES + offset, HEADER_BYTES);
+    const headBytes = headBytesIn(start);
+    const bytes = headBytes === undefined ? start : await this.#file.read(SLOTS_BYTES + offset, headBytes);
+    const head = readHead(bytes, this.extent, offset);
+    if (head === undefined) throw this.#damaged(offset);
+    const end = first + count;
+    if (first < 0 || count < 1 || end > blocksOf(head.length))
+      throw new RpcError('INVALID', `the record at ${offset} has ${blocksOf(head.length)} blocks`);
+    const dataEnd = Math.min(end * BLOCK_BYTES, head.length);
+    const from = first * BLOCK_BYTES;
+    const data = await this.#file.read(SLOTS_BYTES + offset + dataAt(head.length) + from, dataEnd - from);
+    const crcs = crcsIn(bytes, first, end);
+    if (data.length < dataEnd - from || !areBlocksIntact(data, crcs)) throw this.#damaged(offset);
+    return { data, crcs };
+  }
+
+  #damaged(offset: number): RpcError {
+    return new RpcError('DAMAGED', `the record at ${offset} of extent ${this.extent} is damaged here`);
+  }
+
+  /** Whole intact records from `offset` on, at least one, and as many as fit into `bytesMax`; empty at the readable end. Throws DAMAGED. */
+  async fetch(offset: number, bytesMax: number): Promise<Buffer> {
+    const end = this.readable;
+    if (offset >= end) return Buffer.alloc(0);
+    let bytes = await this.#file.read(SLOTS_BYTES + offset, Math.min(Math.max(bytesMax, RECORD_ALIGN), end - offset));
+    const first = headBytesIn(bytes);
+    if (first !== undefined) {
+      const whole = recordBytes(bytes.readUInt32LE(24));
+      if (whole > bytes.length) bytes = await this.#file.read(SLOTS_BYTES + offset, whole);
+    }
+    let at = 0;
+    while (at < bytes.length) {
+      const head = checkRecord(bytes.subarray(at), this.extent, offset + at);
+      if (head === undefined) break;
+      at += recordBytes(head.length);
+    }
+    if (at === 0) throw this.#damaged(offset);
+    return bytes.subarray(0, at);
+  }
+
+  /** Places in a sealed replica where records are damaged, up to `end`. After the first damaged head in a row nothing is known until the next intact record. */
+  async *damagedPlaces(end = this.readable): AsyncGenerator<number, void, undefined> {
+    for (let offset = 0; offset < end; ) {
+      const head = await this.#readHead(offset);
+      const whole = head && (await this.#file.read(SLOTS_BYTES + offset, recordBytes(head.length)));
+      if (whole === undefined || checkRecord(whole, this.extent, offset) === undefined) yield offset;
+      offset =
+        head === undefined ? await this.#nextRecord(offset + RECORD_ALIGN, end) : offset + recordBytes(head.length);
+    }
+  }
+
+  async #readHead(offset: number): Promise<RecordHead | undefined> {
+    const start = await this.#file.read(SLOTS_BYTES + offset, HEADER_BYTES);
+    const headBytes = headBytesIn(start);
+    if (headBytes === undefined) return undefined;
+    return readHead(await this.#file.read(SLOTS_BYTES + offset, headBytes), this.extent, offset);
+  }
+
+  /** Where the next record with an intact head begins. `end`: nowhere. */
+  async #nextRecord(from: number, end: number): Promise<number> {
+    for (let base = from; base < end; base += SCAN_BYTES) {
+      const bytes = await this.#file.read(SLOTS_BYTES + base, Math.min(SCAN_BYTES, end - base));
+      for (let at = 0; at < bytes.length; at += RECORD_ALIGN) {
+        if (headBytesIn(bytes.subarray(at)) === undefined) continue;
+        if ((await this.#readHead(base + at)) !== undefined) return base + at;
+      }
+    }
+    return end;
+  }
+
+  /**
+   * Bytes of records in a file that was open when its node went down: up to the first record that is not intact. If a later record says that this one was
+   * committed, it is no torn tail but damage, and the records behind it count.
+   */
+  async #findEnd(): Promise<{ readonly length: number; readonly committed: number }> {
+    const end = Math.max(0, (await this.#file.size()) - SLOTS_BYTES);
+    let length = 0;
+    let committed = 0;
+    let damagedAt: number | undefined;
+    for (let offset = 0; offset < end; ) {
+      const head = await this.#readHead(offset);
+      const whole = head && (await this.#file.read(SLOTS_BYTES + offset, recordBytes(head.length)));
+      const isIntact = whole !== undefined && checkRecord(whole, this.extent, offset) !== undefined;
+      if (!isIntact) damagedAt ??= offset;
+      if (head !== undefined) committed = Math.max(committed, head.committed);
+      const next =
+        head === undefined ? await this.#nextRecord(offset + RECORD_ALIGN, end) : offset + recordBytes(head.length);
+      if (isIntact && (damagedAt === undefined || damagedAt < committed)) {
+        length = next;
+        damagedAt = undefined;
+      }
+      offset = next;
+    }
+    return { length: Math.max(length, Math.min(committed, end)), committed };
+  }
+
+  /** Releases the file. */
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}

@@ -1,0 +1,437 @@
+/**
+ * The stream manager: knows streams, extents and nodes, and is never on the way of data. It opens extents, and seals them: it fences all replicas that it can reach,
+ * takes the smallest of their lengths, and writes that down once, for ever. What is on all replicas is in every one of them, so no acknowledged record is cut off.
+ * `Upkeep` restores redundancy. All changes are transactions over the versions that they were decided on.
+ */
+
+import type { Clock } from '../core/clock.js';
+import type { RandomSource } from '../core/random.js';
+import { RpcError } from '../rpc/rpc-error.js';
+import { Catalogue, type ExtentRecord, extentKey, type Versioned } from './catalogue.js';
+import { LiveNodes } from './live-nodes.js';
+import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace, Nodes } from './messages.js';
+import type { Metadata } from './metadata.js';
+import type { ReplicaLength } from './replica.js';
+
+/** Replicas of an extent. An append is on all of them before it is acknowledged. */
+export const REPLICAS = 3;
+const OPEN_ATTEMPTS = 4;
+
+/** What a manager is made of. */
+export interface ManagerParts {
+  /** What outlives the manager. */
+  readonly metadata: Metadata;
+  /** The way to nodes. */
+  readonly nodes: Nodes;
+  /** Measures all times. */
+  readonly clock: Clock;
+  /** Spreads extents over nodes that are as good. */
+  readonly random: RandomSource;
+  /** Times. */
+  readonly timing: ManagerTiming;
+  /** Bytes at which owners begin another extent: what a node must have room for. */
+  readonly extentBytes: number;
+}
+
+/** Times of a manager, milliseconds. */
+export interface ManagerTiming {
+  /** How long it waits for a node. */
+  readonly callMs: number;
+  /** How long it waits for a copy of a whole extent. */
+  readonly copyMs: number;
+  /** A node that has not reported for so long is down. */
+  readonly downMs: number;
+  /** Between two looks at all extents. */
+  readonly upkeepMs: number;
+}
+
+/** What the replicas said when an extent was to be sealed. */
+export interface FencedReplica extends ReplicaLength {
+  /** Which one. */
+  readonly node: number;
+}
+
+/**
+ * The length to seal at. Replicas that are shorter than what the owner knows to be on all of them have lost data, and do not count; neither do those that were
+ * started anew, as long as another one answers: memory knows what a lying disk has forgotten. Undefined: there is nobody to ask.
+ */
+export function sealedLength(replicas: readonly FencedReplica[], acked: number): number | undefined {
+  const whole = replicas.filter(({ length }) => length >= acked);
+  const known = whole.filter(({ isRecovered }) => !isRecovered);
+  const asked = known.length > 0 ? known : whole;
+  return asked.length === 0 ? undefined : Math.min(...asked.map(({ length }) => length));
+}
+
+type KnownExtent = Versioned<ExtentRecord> & { readonly extent: number };
+type Handlers = {
+  readonly [M in keyof ManagerMethods]: (request: ManagerMethods[M][0]) => Promise<ManagerMethods[M][1]>;
+};
+
+/** A manager at work. */
+export class StreamManager {
+  /** Since it began. */
+  readonly counters: ManagerCounters = { seals: 0, copies: 0, deleted: 0, refusedDisks: 0 };
+  /** What it was made of. */
+  readonly parts: ManagerParts;
+  /** What it knows for ever. */
+  readonly catalogue: Catalogue;
+  /** What it knows of nodes now. */
+  readonly live: LiveNodes;
+  /** Extents under way at this manager, whose replicas are not to be deleted. */
+  readonly busy = new Set<number>();
+  readonly #handlers: Handlers;
+  /** The last request of each stream, and of each extent that is sealed: one after another. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(parts: ManagerParts) {
+    this.parts = parts;
+    this.catalogue = new Catalogue(parts.metadata);
+    this.live = new LiveNodes(parts.clock, parts.random, parts.timing.downMs);
+    this.#handlers = {
+      join: (request) => this.#join(request),
+      report: (request) => this.#report(request),
+      createStream: ({ stream }) => this.#createStream(stream),
+      deleteStream: ({ stream }) => this.#deleteStream(stream),
+      openStream: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#openStream(request)),
+      renew: (request) => this.#renew(request),
+      release: (request) => this.#release(request),
+      advance: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#advance(request)),
+      adopt: ({ stream, epoch, extents }) =>
+        this.#changeExtents(
+          stream,
+          epoch,
+          (old) => [...extents.filter((extent) => !old.includes(extent)), ...old],
+          extents,
+        ),
+      drop: ({ stream, epoch, extents }) =>
+        this.#changeExtents(stream, epoch, (old) => old.filter((extent) => !extents.includes(extent))),
+      locate: async ({ stream }) => ({
+        extents: await this.#places((await this.catalogue.stream(stream)).value.extents),
+      }),
+      locateExtent: async ({ extent }) => this.#place(extent, (await this.catalogue.extent(extent)).value),
+      status: () => this.#status(),
+    };
+  }
+
+  /** Learns which nodes there are. Before that it answers nothing. */
+  async start(): Promise<void> {
+    for (const { node, value } of await this.catalogue.nodes()) this.live.add({ node, ...value });
+  }
+
+  /** Answers a request. Rejects with an `RpcError`. */
+  handle<M extends keyof ManagerMethods>(method: M, request: ManagerMethods[M][0]): Promise<ManagerMethods[M][1]> {
+    return this.#handlers[method](request);
+  }
+
+  /** Does things of one name one after another. */
+  #inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work, work);
+    this.#turns.set(name, turn);
+    const done = () => {
+      if (this.#turns.get(name) === turn) this.#turns.delete(name);
+    };
+    turn.then(done, done);
+    return turn;
+  }
+
+  async #join({ node, address, lives, domain }: ManagerMethods['join'][0]): Promise<object> {
+    const known = await this.catalogue.node(node);
+    if (known !== undefined && lives < known.value.lives) {
+      this.counters.refusedDisks++;
+      throw new RpcError(
+        'CONFLICT',
+        `the disk of node ${node} is an old copy: it has been started ${lives} times, and ${known.value.lives} starts have been seen; empty it, and the cluster fills it again`,
+      );
+    }
+    const value = { address, domain, lives };
+    if (!(await this.catalogue.commit([{ key: `node/${node}`, version: known?.version ?? 0, value }])))
+      throw new RpcError('BUSY', `another node ${node} is joining`);
+    this.live.add({ node, address, domain });
+    return {};
+  }
+
+  async #report(report: ManagerMethods['report'][0]): Promise<ManagerMethods['report'][1]> {
+    const { node } = report;
+    const live = this.live.get(node);
+    const known = live && (await this.catalogue.node(node));
+    if (live === undefined || known?.value.lives !== report.lives)
+      throw new RpcError('CONFLICT', `node ${node} has to join`);
+    const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));
+    const remove: number[] = [];
+    const missing = new Set<number>();
+    for (const record of await this.catalogue.extents()) {
+      const { extent, value } = record;
+      const isHere = reported.has(extent);
+      const sealed = reported.get(extent);
+      reported.delete(extent);
+      if (this.busy.has(extent)) continue;
+      if (value.replicas.includes(node)) {
+        if (isHere) void this.#checkReplica(record, live, sealed);
+        else if (live.missing.has(extent)) await this.#lost(record, node);
+        else missing.add(extent); // The report may be older than the replica: the next one decides.
+      } else if (isHere && !(await this.#isTakenIn(record, live, sealed))) remove.push(extent);
+    }
+    for (const extent of reported.keys()) if (!this.busy.has(extent)) remove.push(extent);
+    live.report = report;
+    live.missing = missing;
+    live.heardNs = this.parts.clock.nowNs();
+    return { remove };
+  }
+
+  /** A replica that was whole and is not comes from an old copy of its disk, or has lost what it had synced. */
+  async #checkReplica(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<void> {
+    if ((await this.#sealThere(record, place, sealed)) === false) await this.#lost(record, place.node);
+  }
+
+  /** Seals a replica that was out of reach when its extent was sealed. Undefined: it is not known whether it is now; false: it cannot be. */
+  async #sealThere(
+    { extent, value }: KnownExtent,
+    place: NodePlace,
+    sealed: number | undefined,
+  ): Promise<boolean | undefined> {
+    if (value.sealed === undefined) return undefined;
+    if (sealed !== undefined) return sealed === value.sealed;
+    const request = { extent, epoch: value.epoch, length: value.sealed };
+    const answer = await this.parts.nodes.call(place, 'seal', request, this.parts.timing.callMs).catch(() => undefined);
+    return answer?.isSealed;
+  }
+
+  /** Whether a replica that nobody counted on is of use. */
+  async #isTakenIn(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<boolean> {
+    const { key, version, value } = record;
+    if (value.sealed === undefined) return true; // It is being sealed, and then it will be known who is needed.
+    const isEnough = value.replicas.filter((node) => this.live.isUp(node)).length >= REPLICAS;
+    if (isEnough) return false;
+    if ((await this.#sealThere(record, place, sealed)) !== true) return false;
+    await this.catalogue.commit([{ key, version, value: { ...value, replicas: [...value.replicas, place.node] } }]);
+    return true;
+  }
+
+  /** A node does not have a replica any more. An open extent is sealed by `Upkeep`. */
+  async #lost({ key, version, value }: Versioned<ExtentRecord>, node: number): Promise<void> {
+    if (value.sealed === undefined) return;
+    await this.catalogue.commit([
+      { key, version, value: { ...value, replicas: value.replicas.filter((one) => one !== node) } },
+    ]);
+  }
+
+  async #createStream(stream: string): Promise<object> {
+    if (!/^[\w.-]{1,128}$/.test(stream))
+      throw new RpcError(
+        'INVALID',
+        `'${stream}' is no name of a stream: letters, digits, '.', '_' and '-', 128 at most`,
+      );
+    await this.catalogue.commit([{ key: `stream/${stream}`, version: 0, value: { epoch: 0, extents: [] } }]);
+    return {};
+  }
+
+  async #deleteStream(stream: string): Promise<object> {
+    const { key, version } = await this.catalogue.stream(stream);
+    if (await this.#owner(stream)) throw new RpcError('BUSY', `the stream '${stream}' has an owner`);
+    if (!(await this.catalogue.commit([{ key, version }])))
+      throw new RpcError('BUSY', `the stream '${stream}' is changing`);
+    return {};
+  }
+
+  #owner(stream: string) {
+    return this.parts.metadata.get(`owner/${stream}`);
+  }
+
+  async #openStream({
+    stream,
+    owner,
+    leaseMs,
+    takeOver,
+  }: ManagerMethods['openStream'][0]): Promise<ManagerMethods['openStream'][1]> {
+    const record = await this.catalogue.stream(stream);
+    const last = await this.#owner(stream);
+    if (last !== undefined && last.value !== owner && !takeOver)
+      throw new RpcError('BUSY', `the stream '${stream}' belongs to ${last.value}`);
+    const value = { ...record.value, epoch: record.value.epoch + 1 };
+    const isMine = await this.parts.metadata.commit({
+      compare: [
+        { key: record.key, version: record.version },
+        { key: `owner/${stream}`, version: last?.version ?? 0 },
+      ],
+      put: [
+        { key: record.key, value: JSON.stringify(value) },
+        { key: `owner/${stream}`, value: owner, ttlMs: leaseMs },
+      ],
+    });
+    if (!isMine) throw new RpcError('BUSY', `another owner of '${stream}' came first`);
+    const extent = value.extents.at(-1);
+    if (extent !== undefined) await this.seal(extent, 0);
+    return { epoch: value.epoch, extents: await this.#places(value.extents) };
+  }
+
+  /** The record of a stream for its owner. Throws FENCED for anybody else. */
+  async #owned(stream: string, epoch: number) {
+    const record = await this.catalogue.stream(stream);
+    if (record.value.epoch !== epoch)
+      throw new RpcError('FENCED', `the stream '${stream}' is in epoch ${record.value.epoch}, and not in ${epoch}`);
+    return record;
+  }
+
+  async #renew({ stream, epoch, leaseMs }: ManagerMethods['renew'][0]): Promise<object> {
+    await this.#owned(stream, epoch);
+    const owner = await this.#owner(stream);
+    const isRenewed = owner && (await this.parts.metadata.renew(`owner/${stream}`, owner.version, leaseMs));
+    if (isRenewed !== true) throw new RpcError('FENCED', `the lease of '${stream}' has ended`);
+    return {};
+  }
+
+  async #release({ stream, epoch }: ManagerMethods['release'][0]): Promise<object> {
+    await this.#owned(stream, epoch);
+    const owner = await this.#owner(stream);
+    if (owner !== undefined) {
+      const key = `owner/${stream}`;
+      await this.parts.metadata.commit({ compare: [{ key, version: owner.version }], remove: [key] });
+    }
+    return {};
+  }
+
+  async #advance({ stream, epoch, extent, acked, suspects }: ManagerMethods['advance'][0]): Promise<ExtentPlace> {
+    const before = await this.#owned(stream, epoch);
+    const last = before.value.extents.at(-1);
+    const avoided = new Set(suspects);
+    if (last !== undefined) {
+      const { value } = await this.catalogue.extent(last);
+      // The answer to the same request was lost.
+      if (last !== extent && value.sealed === undefined && !value.replicas.some((node) => avoided.has(node)))
+        return this.#place(last, value);
+      await this.seal(last, last === extent ? acked : 0);
+    }
+    return this.#openExtent(stream, epoch, avoided);
+  }
+
+  /** Puts a new extent at the end of a stream, on nodes that have made their replicas. */
+  async #openExtent(stream: string, epoch: number, avoided: Set<number>): Promise<ExtentPlace> {
+    const { nodes, timing, extentBytes } = this.parts;
+    const extent = await this.catalogue.newExtent();
+    this.busy.add(extent);
+    try {
+      const replicas: NodePlace[] = [];
+      for (let attempt = 0; attempt < OPEN_ATTEMPTS && replicas.length < REPLICAS; attempt++) {
+        const taken = replicas.map(({ node }) => node);
+        const chosen = this.live.choose(REPLICAS - replicas.length, { taken, avoided, bytes: 2 * extentBytes });
+        if (chosen.length < REPLICAS - replicas.length) break;
+        const create = async (place: NodePlace) => {
+          try {
+            await nodes.call(place, 'create', { extent, epoch: 1 }, timing.callMs);
+            replicas.push(place);
+          } catch {
+            avoided.add(place.node);
+          }
+        };
+        await Promise.all(chosen.map(create));
+      }
+      if (replicas.length < REPLICAS) throw new RpcError('NO_SPACE', `fewer than ${REPLICAS} nodes can take an extent`);
+      const value: ExtentRecord = { epoch: 1, replicas: replicas.map(({ node }) => node) };
+      const record = await this.#owned(stream, epoch);
+      const extents = [...record.value.extents, extent];
+      const isThere = await this.catalogue.commit([
+        { key: record.key, version: record.version, value: { ...record.value, extents } },
+        { key: extentKey(extent), version: 0, value },
+      ]);
+      if (!isThere) throw new RpcError('BUSY', `the stream '${stream}' is changing`);
+      return { extent, epoch: 1, replicas };
+    } finally {
+      this.busy.delete(extent);
+    }
+  }
+
+  /** Seals an extent, unless it is. `acked`: bytes known to be on all replicas. Throws UNREACHABLE if none of them answers. */
+  seal(extent: number, acked: number): Promise<void> {
+    return this.#inTurn(extentKey(extent), () => this.#seal(extent, acked));
+  }
+
+  async #seal(extent: number, acked: number): Promise<void> {
+    const { nodes, timing } = this.parts;
+    for (;;) {
+      const { key, version, value } = await this.catalogue.extent(extent);
+      if (value.sealed !== undefined) return;
+      const epoch = value.epoch + 1;
+      if (!(await this.catalogue.commit([{ key, version, value: { ...value, epoch } }]))) continue;
+      const places = this.live.places(value.replicas);
+      const fence = async (place: NodePlace): Promise<FencedReplica | undefined> => {
+        const answer = await nodes.call(place, 'fence', { extent, epoch }, timing.callMs).catch(() => undefined);
+        return answer && { ...answer, node: place.node };
+      };
+      const fenced = (await Promise.all(places.map(fence))).filter((replica) => replica !== undefined);
+      const sealed = this.chooseLength(fenced, acked);
+      if (sealed === undefined) throw new RpcError('UNREACHABLE', `no replica of extent ${extent} answers`);
+      const whole = fenced.filter(({ length }) => length >= sealed).map(({ node }) => node);
+      const fencedRecord = await this.catalogue.extent(extent);
+      if (fencedRecord.value.epoch !== epoch || fencedRecord.value.sealed !== undefined) continue;
+      const decided = { epoch, sealed, replicas: whole };
+      if (!(await this.catalogue.commit([{ key, version: fencedRecord.version, value: decided }]))) continue;
+      this.counters.seals++;
+      const seal = { extent, epoch, length: sealed };
+      // Who does not hear it now is told after its next report.
+      await Promise.all(
+        this.live.places(whole).map((place) => nodes.call(place, 'seal', seal, timing.callMs).catch(() => {})),
+      );
+      return;
+    }
+  }
+
+  /** The rule of sealing. @internal */
+  chooseLength(replicas: readonly FencedReplica[], acked: number): number | undefined {
+    return sealedLength(replicas, acked);
+  }
+
+  async #changeExtents(
+    stream: string,
+    epoch: number,
+    change: (old: readonly number[]) => readonly number[],
+    mustExist: readonly number[] = [],
+  ): Promise<object> {
+    for (;;) {
+      const record = await this.#owned(stream, epoch);
+      const existing = await Promise.all(mustExist.map((extent) => this.catalogue.extent(extent)));
+      const value = { ...record.value, extents: change(record.value.extents) };
+      const changes = [{ key: record.key, version: record.version, value }, ...existing];
+      if (await this.catalogue.commit(changes)) return {};
+    }
+  }
+
+  async #places(extents: readonly number[]): Promise<ExtentPlace[]> {
+    const records = await Promise.all(extents.map((extent) => this.catalogue.extent(extent)));
+    return records.map(({ value }, k) => this.#place(extents[k], value));
+  }
+
+  #place(extent: number, { epoch, sealed, replicas }: ExtentRecord): ExtentPlace {
+    return { extent, epoch, ...(sealed !== undefined && { sealed }), replicas: this.live.places(replicas) };
+  }
+
+  async #status(): Promise<ClusterStatus> {
+    const extents = await this.catalogue.extents();
+    const sealedBytes = new Map(extents.map(({ extent, value }) => [extent, value.sealed ?? 0]));
+    const isSealed = ({ value }: { value: ExtentRecord }) => value.sealed !== undefined;
+    const isShort = ({ value }: { value: ExtentRecord }) =>
+      value.replicas.filter((node) => this.live.isUp(node)).length < REPLICAS;
+    const stateOf = (node: number) =>
+      !this.live.isUp(node) ? 'down' : this.live.isWritable(node) ? 'up' : 'read-only';
+    return {
+      nodes: [...this.live.all()].map(({ node, address, domain, report }) => ({
+        node,
+        address,
+        domain,
+        state: stateOf(node),
+        replicas: report?.replicas.length ?? 0,
+        freeBytes: report?.freeBytes ?? 0,
+      })),
+      streams: (await this.catalogue.streams()).map(({ stream, value }) => ({
+        stream,
+        extents: value.extents.length,
+        sealedBytes: value.extents.reduce((sum, extent) => sum + (sealedBytes.get(extent) ?? 0), 0),
+      })),
+      extents: {
+        open: extents.filter((record) => !isSealed(record)).length,
+        sealed: extents.filter(isSealed).length,
+        underReplicated: extents.filter(isShort).length,
+      },
+      counters: { ...this.counters },
+    };
+  }
+}

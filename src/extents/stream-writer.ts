@@ -1,0 +1,262 @@
+/**
+ * The owner of a stream appends to it. It says where each record goes, so that nothing overtakes anything; the primary passes the record on to both secondaries, and
+ * answers when all three have it. After any error nothing more is sent to that extent: the manager seals it and opens another one elsewhere, where everything goes
+ * that has no answer, with the same identity.
+ */
+
+import type { Clock } from '../core/clock.js';
+import { RoceError } from '../core/errors.js';
+import { NS_PER_MS } from '../core/units.js';
+import { RpcError } from '../rpc/rpc-error.js';
+import { codeOf, type ExtentPlace, type Manager, type Nodes } from './messages.js';
+import { encodeRecord, RECORD_DATA_MAX, recordBytes } from './record.js';
+
+/** What a writer is made of. */
+export interface WriterParts {
+  /** The way to nodes. */
+  readonly nodes: Nodes;
+  /** The way to the manager. */
+  readonly manager: Manager;
+  /** Measures all times. */
+  readonly clock: Clock;
+  /** Times. */
+  readonly timing: WriterTiming;
+  /** An extent with so many bytes of records is followed by another one. */
+  readonly extentBytes: number;
+  /** Told of each extent that is opened. */
+  readonly onExtent?: (place: ExtentPlace) => void;
+}
+
+/** Times of a writer, milliseconds. */
+export interface WriterTiming {
+  /** How long an append or the manager may take. */
+  readonly callMs: number;
+  /** Between two attempts to get another extent. */
+  readonly retryMs: number;
+  /** The lease of an owner. */
+  readonly leaseMs: number;
+}
+
+/** Where a record is. */
+export interface Location {
+  /** Number of its extent. */
+  readonly extent: number;
+  /** Where it begins in the extent, bytes. */
+  readonly offset: number;
+}
+
+/** What a writer counts. */
+export interface WriterCounters {
+  /** Appends acknowledged. */
+  appends: number;
+  /** Extents left because of an error. */
+  failovers: number;
+  /** Records sent to another extent. */
+  resent: number;
+}
+
+interface Append {
+  readonly sequence: number;
+  readonly data: Uint8Array;
+  readonly crcs: Uint32Array | undefined;
+  readonly resolve: (location: Location) => void;
+  readonly reject: (error: Error) => void;
+  /** In the extent that is being written. */
+  at: { readonly offset: number; readonly end: number } | undefined;
+}
+
+/** The owner of a stream. */
+export class StreamWriter {
+  /** Its name. */
+  readonly stream: string;
+  /** Rises with each owner of the stream. */
+  readonly epoch: number;
+  /** Since it was opened. */
+  readonly counters: WriterCounters = { appends: 0, failovers: 0, resent: 0 };
+  readonly #parts: WriterParts;
+  /** Without an answer, in order. */
+  #open: Append[] = [];
+  #last: Promise<Location> | undefined;
+  #extent: ExtentPlace | undefined;
+  #end = 0;
+  /** An append waits for the next extent, and so do all behind it. */
+  #isFull = false;
+  #acked = 0;
+  #sequence = 0;
+  /** Nodes that had a part in the last failure. */
+  #suspects: number[] = [];
+  #moving: Promise<void> | undefined;
+  #failure: Error | undefined;
+  #stopLease: () => void = () => {};
+
+  private constructor(stream: string, epoch: number, parts: WriterParts) {
+    this.stream = stream;
+    this.epoch = epoch;
+    this.#parts = parts;
+  }
+
+  /**
+   * Becomes the owner of a stream. `extents` are those that it has, all sealed. Rejects with BUSY while it has another owner, unless `takeOver`: then the other one
+   * is fenced.
+   */
+  static async open(
+    { stream, owner, takeOver = false }: { stream: string; owner: string; takeOver?: boolean },
+    parts: WriterParts,
+  ): Promise<{ readonly writer: StreamWriter; readonly extents: readonly ExtentPlace[] }> {
+    const { leaseMs, callMs } = parts.timing;
+    const { epoch, extents } = await parts.manager.call('openStream', { stream, owner, leaseMs, takeOver }, callMs);
+    const writer = new StreamWriter(stream, epoch, parts);
+    writer.#keepLease(parts.clock.nowNs());
+    return { writer, extents };
+  }
+
+  /** Why nothing can be appended any more: another owner, or {@link close}. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /** The extent that is written now. */
+  get extent(): ExtentPlace | undefined {
+    return this.#extent;
+  }
+
+  /**
+   * Appends a record; resolves when it is durable on all replicas. Records get their places in the order of the calls, and any number may be under way. `data` must
+   * not change before that. Rejects with FENCED when the stream has another owner, ERR_ROCE_OUT_OF_RANGE for more than 4 MiB, ERR_ROCE_CLOSED.
+   */
+  append(data: Uint8Array, crcs?: Uint32Array): Promise<Location> {
+    const acknowledged = new Promise<Location>((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure);
+      if (data.length > RECORD_DATA_MAX)
+        return reject(new RoceError('ERR_ROCE_OUT_OF_RANGE', `a record of ${data.length} bytes`, '4 MiB at most'));
+      const append = { sequence: this.#sequence++, data, crcs, resolve, reject, at: undefined };
+      this.#open.push(append);
+      this.#send(append);
+    });
+    this.#last = acknowledged;
+    return acknowledged;
+  }
+
+  /** Sends an append if there is an extent that takes it. */
+  #send(append: Append): void {
+    if (this.#moving !== undefined) return; // It is sent when the next extent is there.
+    const extent = this.#extent;
+    const bytes = recordBytes(append.data.length);
+    this.#isFull ||= this.#end > 0 && this.#end + bytes > this.#parts.extentBytes;
+    if (extent === undefined || this.#isFull) {
+      // What is under way ends first: a full extent is sealed with nothing in doubt.
+      if (this.#open.every(({ at }) => at === undefined)) this.#move();
+      return;
+    }
+    const offset = this.#end;
+    append.at = { offset, end: offset + bytes };
+    this.#end += bytes;
+    void this.#append(extent, append, offset);
+  }
+
+  async #append({ extent, epoch, replicas }: ExtentPlace, append: Append, offset: number): Promise<void> {
+    const { nodes, timing } = this.#parts;
+    const identity = { extent, offset, writer: this.epoch, sequence: append.sequence, committed: this.#acked };
+    const record = encodeRecord(identity, append.data, append.crcs);
+    const [primary, ...secondaries] = replicas;
+    let suspects: number[];
+    try {
+      const answer = await nodes.call(primary, 'append', { extent, epoch, offset, record, secondaries }, timing.callMs);
+      if (answer.failed === undefined) {
+        if (this.#extent?.extent === extent) this.#onAck(offset + record.length);
+        return;
+      }
+      suspects = [answer.failed];
+    } catch (error) {
+      suspects = ['FENCED', 'SEALED', 'CONFLICT'].includes(codeOf(error)) ? [] : [primary.node];
+    }
+    if (this.#extent?.extent !== extent || this.#moving !== undefined) return;
+    this.counters.failovers++;
+    this.#suspects = suspects;
+    this.#move();
+  }
+
+  /** An acknowledgement covers everything before it: each replica has it in order. */
+  #onAck(end: number): void {
+    if (end <= this.#acked || this.#moving !== undefined) return;
+    this.#acked = end;
+    const { extent } = this.#extent!;
+    const done = this.#open.filter(({ at }) => at !== undefined && at.end <= end);
+    this.#open = this.#open.slice(done.length);
+    this.counters.appends += done.length;
+    for (const { at, resolve } of done) resolve({ extent, offset: at!.offset });
+    if (this.#open.length > 0 && this.#open[0].at === undefined) this.#move();
+  }
+
+  #move(): void {
+    this.#moving ??= this.#moveOn().catch((error: Error) => this.#fail(error));
+  }
+
+  async #moveOn(): Promise<void> {
+    const { manager, timing, onExtent } = this.#parts;
+    const old = this.#extent;
+    for (;;) {
+      const where = old === undefined ? { acked: 0 } : { extent: old.extent, acked: this.#acked };
+      const request = { stream: this.stream, epoch: this.epoch, ...where, suspects: this.#suspects };
+      try {
+        this.#extent = await manager.call('advance', request, timing.callMs);
+        break;
+      } catch (error) {
+        if (codeOf(error) === 'FENCED' || codeOf(error) === 'MISSING') throw error;
+        if (codeOf(error) === 'NO_SPACE') this.#suspects = []; // Better one that has failed than none.
+        await this.#sleep(timing.retryMs);
+        if (this.#failure !== undefined) return;
+      }
+    }
+    onExtent?.(this.#extent);
+    this.#end = 0;
+    this.#isFull = false;
+    this.#acked = 0;
+    this.#suspects = [];
+    this.#moving = undefined;
+    for (const append of this.#open) {
+      if (append.at !== undefined) this.counters.resent++;
+      append.at = undefined;
+    }
+    for (const append of [...this.#open]) this.#send(append);
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#stopLease();
+    for (const { reject } of this.#open.splice(0)) reject(this.#failure);
+  }
+
+  /** Renews the lease in time, and gives up when it may have ended: somebody else may be the owner then. */
+  #keepLease(renewedNs: number): void {
+    const { clock, manager, timing } = this.#parts;
+    this.#stopLease = clock.wakeAt(clock.nowNs() + (timing.leaseMs / 4) * NS_PER_MS, async () => {
+      const askedNs = clock.nowNs();
+      const request = { stream: this.stream, epoch: this.epoch, leaseMs: timing.leaseMs };
+      let heldNs = renewedNs;
+      try {
+        await manager.call('renew', request, timing.callMs);
+        heldNs = askedNs;
+      } catch (error) {
+        if (codeOf(error) === 'FENCED') return this.#fail(error as Error);
+        if (clock.nowNs() - renewedNs > timing.leaseMs * NS_PER_MS)
+          return this.#fail(new RpcError('FENCED', `the lease of '${this.stream}' could not be renewed`));
+      }
+      if (this.#failure === undefined) this.#keepLease(heldNs);
+    });
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { clock } = this.#parts;
+    return new Promise((resolve) => void clock.wakeAt(clock.nowNs() + ms * NS_PER_MS, resolve));
+  }
+
+  /** Waits for all appends, and gives the stream to whoever wants it next. */
+  async close(): Promise<void> {
+    await this.#last?.catch(() => {});
+    if (this.#failure !== undefined) return;
+    this.#fail(new RoceError('ERR_ROCE_CLOSED', `the stream '${this.stream}' is closed`));
+    const { manager, timing } = this.#parts;
+    await manager.call('release', { stream: this.stream, epoch: this.epoch }, timing.callMs).catch(() => {}); // The lease ends by itself.
+  }
+}

@@ -1,0 +1,95 @@
+/** What a manager does by itself: seals open extents that have lost a replica, restores redundancy, and deletes extents that no stream has any more. */
+
+import { NS_PER_MS } from '../core/units.js';
+import type { ExtentRecord, Versioned } from './catalogue.js';
+import { REPLICAS, type StreamManager } from './stream-manager.js';
+
+/** Copies at a time: each is an incast of one at its target. */
+const COPIES_MAX = 4;
+
+/** The manager's work in the background. */
+export class Upkeep {
+  readonly #manager: StreamManager;
+  #isStopped = false;
+  #stopTimer: () => void = () => {};
+  #copies = 0;
+
+  constructor(manager: StreamManager) {
+    this.#manager = manager;
+  }
+
+  /** Begins. */
+  start(): void {
+    const { clock, timing } = this.#manager.parts;
+    this.#stopTimer = clock.wakeAt(clock.nowNs() + timing.upkeepMs * NS_PER_MS, async () => {
+      await this.look().catch(() => {}); // The metadata cannot be reached: the next look may find it.
+      if (!this.#isStopped) this.start();
+    });
+  }
+
+  /** Ends; copies under way end by themselves. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopTimer();
+  }
+
+  /** Looks at all extents once. Copies that it begins go on when it resolves. */
+  async look(): Promise<void> {
+    const { catalogue, live } = this.#manager;
+    const extents = await catalogue.extents();
+    const used = new Set((await catalogue.streams()).flatMap(({ value }) => value.extents));
+    for (const record of extents) {
+      const { extent, value } = record;
+      if (this.#manager.busy.has(extent)) continue;
+      if (!used.has(extent)) await this.#delete(record);
+      else if (value.sealed === undefined) {
+        const isWhole = value.replicas.every(
+          (node) => live.isUp(node) && live.get(node)?.report?.readOnly === undefined,
+        );
+        if (!isWhole) await this.#manager.seal(extent, 0).catch(() => {});
+      } else await this.#restore(record);
+    }
+  }
+
+  async #delete({ key, version }: Versioned<ExtentRecord>): Promise<void> {
+    // Nodes delete what they report and nobody knows.
+    if (await this.#manager.catalogue.commit([{ key, version }])) this.#manager.counters.deleted++;
+  }
+
+  async #restore(record: Versioned<ExtentRecord> & { readonly extent: number }): Promise<void> {
+    const { live, busy, catalogue } = this.#manager;
+    const { extent, key, version, value } = record;
+    const there = value.replicas.filter((node) => live.isUp(node));
+    if (there.length >= REPLICAS && value.replicas.length > REPLICAS) {
+      await catalogue.commit([{ key, version, value: { ...value, replicas: there.slice(0, REPLICAS) } }]);
+    }
+    if (there.length === 0 || there.length >= REPLICAS || this.#copies >= COPIES_MAX) return;
+    const [target] = live.choose(1, { taken: value.replicas, avoided: new Set(), bytes: value.sealed! });
+    if (target === undefined) return;
+    this.#copies++;
+    busy.add(extent);
+    const done = () => {
+      this.#copies--;
+      busy.delete(extent);
+    };
+    this.#copy(extent, value, target).then(done, done);
+  }
+
+  async #copy(
+    extent: number,
+    { sealed, epoch, replicas }: ExtentRecord,
+    target: { node: number; address: string },
+  ): Promise<void> {
+    const { parts, live, catalogue, counters } = this.#manager;
+    const request = { extent, epoch, length: sealed!, from: live.places(replicas) };
+    await parts.nodes.call(target, 'copy', request, parts.timing.copyMs);
+    const { key, version, value } = await catalogue.extent(extent);
+    const there = value.replicas.filter((node) => live.isUp(node));
+    // Who is down is left out once there are enough without it.
+    const kept = there.length + 1 >= REPLICAS ? there : value.replicas;
+    const isAdded = await catalogue.commit([
+      { key, version, value: { ...value, replicas: [...new Set([...kept, target.node])] } },
+    ]);
+    if (isAdded) counters.copies++;
+  }
+}

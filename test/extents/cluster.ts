@@ -1,0 +1,298 @@
+/** A cluster in virtual time: five nodes with their disks, a manager that can be killed, and a network that loses, delays and cuts. */
+
+import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
+import { ExtentNode } from '../../src/extents/extent-node.js';
+import { ExtentReader } from '../../src/extents/extent-reader.js';
+import { ExtentStore } from '../../src/extents/extent-store.js';
+import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
+import type { Manager, NodePlace, Nodes } from '../../src/extents/messages.js';
+import type { Metadata } from '../../src/extents/metadata.js';
+import type { ReplicaLength } from '../../src/extents/replica.js';
+import { StreamManager } from '../../src/extents/stream-manager.js';
+import { StreamWriter } from '../../src/extents/stream-writer.js';
+import { Upkeep } from '../../src/extents/upkeep.js';
+import { EventQueue } from '../../src/sim/event-queue.js';
+import { virtualClock } from '../../src/sim/virtual-clock.js';
+import { SimDisk } from './sim-disk.js';
+
+export const NODES = 5;
+export const EXTENT_BYTES = 48 * 1024;
+const MANAGER = 'manager';
+const US = 1000;
+const MS = 1e6;
+
+export const TIMING = {
+  callMs: 40,
+  copyMs: 400,
+  reportMs: 40,
+  scrubMs: 60,
+  downMs: 150,
+  upkeepMs: 50,
+  hedgeMs: 4,
+  retryMs: 15,
+  leaseMs: 300,
+};
+
+/** One machine with a disk; the node on it lives and dies. */
+export interface Machine {
+  readonly name: string;
+  disk: SimDisk;
+  /** Of the node, as the disk keeps it. */
+  number: number;
+  node: ExtentNode | undefined;
+  life: number;
+}
+
+/** Messages from one to the other: in order, or not at all. */
+class Network {
+  lossRate = 0;
+  readonly #cut = new Set<string>();
+  readonly #last = new Map<string, number>();
+  readonly #events: EventQueue;
+  readonly #random: RandomSource;
+
+  constructor(events: EventQueue, random: RandomSource) {
+    this.#events = events;
+    this.#random = random;
+  }
+
+  cut(from: string, to: string): void {
+    this.#cut.add(`${from}>${to}`);
+  }
+
+  heal(): void {
+    this.#cut.clear();
+  }
+
+  send(from: string, to: string, deliver: () => void): void {
+    const link = `${from}>${to}`;
+    if (this.#cut.has(link) || randomUnit(this.#random) < this.lossRate) return;
+    const soonest = this.#events.nowNs + randomInt(this.#random, 10, 150) * US;
+    const atNs = Math.max(soonest, (this.#last.get(link) ?? 0) + 1);
+    this.#last.set(link, atNs);
+    this.#events.at(atNs, deliver);
+  }
+}
+
+export class Cluster {
+  readonly events = new EventQueue();
+  readonly clock = virtualClock(this.events);
+  readonly seeds: SeededRandom;
+  readonly network: Network;
+  readonly machines: Machine[] = [];
+  readonly #metadata: MemoryMetadata;
+  manager: StreamManager | undefined;
+  /** The primary believes that the last secondary has the record: acknowledged after two of three. */
+  believesLastSecondary = false;
+  /** Lengths that replicas which had lost nothing gave when they were fenced, by extent: the last answers to a manager. */
+  readonly fencedLengths = new Map<number, number[]>();
+  #upkeep: Upkeep | undefined;
+  readonly #fencedEpochs = new Map<number, number>();
+  #managerLife = 0;
+  #lastNode = 0;
+  #readers = 0;
+
+  constructor(seed: number) {
+    this.seeds = new SeededRandom(seed);
+    this.network = new Network(this.events, this.seeds.stream('network'));
+    this.#metadata = new MemoryMetadata(this.clock);
+    for (let k = 0; k < NODES; k++) {
+      const name = `machine${k}`;
+      const disk = new SimDisk(this.events, this.seeds.stream(name));
+      this.machines.push({ name, disk, number: 0, node: undefined, life: 0 });
+    }
+  }
+
+  async start(): Promise<void> {
+    await this.startManager();
+    await Promise.all(this.machines.map((machine) => this.startNode(machine)));
+  }
+
+  /** What everybody agrees on, to look at. */
+  get metadata(): Metadata {
+    return this.#metadata;
+  }
+
+  async startManager(): Promise<void> {
+    const life = ++this.#managerLife;
+    const manager = new StreamManager({
+      metadata: this.#metadataOf(life),
+      nodes: this.nodesFrom(MANAGER),
+      clock: this.clock,
+      random: this.seeds.stream(`manager${life}`),
+      timing: TIMING,
+      extentBytes: EXTENT_BYTES,
+    });
+    await manager.start();
+    if (life !== this.#managerLife) return;
+    this.manager = manager;
+    this.#upkeep = new Upkeep(manager);
+    this.#upkeep.start();
+  }
+
+  killManager(): void {
+    this.#managerLife++;
+    this.manager = undefined;
+    this.#upkeep?.stop();
+  }
+
+  /** A manager that was killed changes nothing any more. */
+  #metadataOf(life: number): Metadata {
+    const never = new Promise<never>(() => {});
+    const alive = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => {
+      return (...args: A): Promise<T> => (life === this.#managerLife ? call(...args) : never);
+    };
+    const inner = this.#metadata;
+    return {
+      get: alive((key: string) => inner.get(key)),
+      list: alive((prefix: string) => inner.list(prefix)),
+      commit: alive((transaction: Parameters<Metadata['commit']>[0]) => inner.commit(transaction)),
+      renew: alive((key: string, version: number, ttlMs: number) => inner.renew(key, version, ttlMs)),
+      watch: (prefix, onChange) => inner.watch(prefix, onChange),
+      close: async () => {},
+    };
+  }
+
+  /** Starts the node of a machine. One whose disk is refused as an old copy gets an empty one. */
+  async startNode(machine: Machine): Promise<void> {
+    const life = ++machine.life;
+    for (;;) {
+      const store = await ExtentStore.open(machine.disk.open(), ++this.#lastNode);
+      if (life !== machine.life) return;
+      machine.number = store.identity.node;
+      const node = new ExtentNode({
+        store,
+        nodes: this.nodesFrom(machine.name),
+        manager: this.managerFrom(machine.name),
+        clock: this.clock,
+        address: machine.name,
+        domain: machine.name,
+        timing: TIMING,
+      });
+      machine.node = node;
+      try {
+        await node.start();
+        return;
+      } catch {
+        if (life !== machine.life) return;
+        machine.disk.kill();
+        machine.disk.empty();
+      }
+    }
+  }
+
+  /** The node ends at once. */
+  stopNode(machine: Machine, isPowerLost: boolean): void {
+    machine.life++;
+    machine.node?.stop();
+    machine.node = undefined;
+    if (isPowerLost) machine.disk.powerLoss();
+    else machine.disk.kill();
+  }
+
+  nodesFrom(from: string): Nodes {
+    return {
+      call: (place, method, request, timeoutMs) => {
+        const answer = this.#call(from, place.address, timeoutMs, () => {
+          const machine = this.machines.find(({ name }) => name === place.address)!;
+          const { node, life } = machine;
+          if (node === undefined || node.node !== place.node) return undefined;
+          return { work: node.handle(method, request), isAlive: () => machine.life === life };
+        });
+        if (method === 'fence')
+          this.#noteLength(answer as Promise<ReplicaLength>, request as { extent: number; epoch: number });
+        if (this.believesLastSecondary && method === 'append' && from !== 'client' && Number(from.slice(7)) % 2 === 0) {
+          answer.catch(() => {});
+          return Promise.resolve({}) as typeof answer;
+        }
+        return answer;
+      },
+    };
+  }
+
+  #noteLength(answer: Promise<ReplicaLength>, { extent, epoch }: { extent: number; epoch: number }): void {
+    answer.then(
+      ({ length, isRecovered }) => {
+        if (isRecovered) return;
+        if (this.#fencedEpochs.get(extent) !== epoch) this.fencedLengths.set(extent, []);
+        this.#fencedEpochs.set(extent, epoch);
+        this.fencedLengths.get(extent)!.push(length);
+      },
+      () => {},
+    );
+  }
+
+  managerFrom(from: string): Manager {
+    return {
+      call: (method, request, timeoutMs) =>
+        this.#call(from, MANAGER, timeoutMs, () => {
+          const { manager } = this;
+          return manager && { work: manager.handle(method, request), isAlive: () => this.manager === manager };
+        }),
+    };
+  }
+
+  #call<T>(
+    from: string,
+    to: string,
+    timeoutMs: number,
+    begin: () => { readonly work: Promise<T>; isAlive(): boolean } | undefined,
+  ): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const cancel = this.clock.wakeAt(this.clock.nowNs() + timeoutMs * MS, () =>
+        reject(new Error('no answer in time')),
+      );
+      this.network.send(from, to, () => {
+        const begun = begin();
+        if (begun === undefined) {
+          this.network.send(to, from, () => reject(new Error('nobody is there')));
+          return;
+        }
+        const answer = (tell: () => void) => {
+          if (!begun.isAlive()) return;
+          this.network.send(to, from, () => {
+            cancel();
+            tell();
+          });
+        };
+        begun.work.then(
+          (value) => answer(() => resolve(value)),
+          (error: Error) => answer(() => reject(error)),
+        );
+      });
+    });
+  }
+
+  reader(): ExtentReader {
+    const random = this.seeds.stream(`reader${this.#readers++}`);
+    return new ExtentReader({
+      nodes: this.nodesFrom('client'),
+      manager: this.managerFrom('client'),
+      clock: this.clock,
+      random,
+      timing: TIMING,
+    });
+  }
+
+  async writer(stream: string, owner: string, takeOver = true) {
+    const manager = this.managerFrom('client');
+    const parts = {
+      nodes: this.nodesFrom('client'),
+      manager,
+      clock: this.clock,
+      timing: TIMING,
+      extentBytes: EXTENT_BYTES,
+    };
+    return StreamWriter.open({ stream, owner, takeOver }, parts);
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.events.after(ms * MS, resolve));
+  }
+
+  /** Machines by node number. */
+  machineOf(place: NodePlace | number): Machine | undefined {
+    const number = typeof place === 'number' ? place : place.node;
+    return this.machines.find((machine) => machine.number === number);
+  }
+}

@@ -1,0 +1,129 @@
+/** One node's disk: what an append promises, and what a start of the node finds. */
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { SeededRandom } from '../../src/core/random.js';
+import { ExtentStore } from '../../src/extents/extent-store.js';
+import { encodeRecord, recordBytes } from '../../src/extents/record.js';
+import { EventQueue } from '../../src/sim/event-queue.js';
+import { until } from '../support/virtual-time.js';
+import { SimDisk } from './sim-disk.js';
+
+const EXTENT = 7;
+const SLOTS = 4096;
+
+let events: EventQueue;
+let disk: SimDisk;
+let store: ExtentStore;
+
+beforeEach(async () => {
+  events = new EventQueue();
+  disk = new SimDisk(events, new SeededRandom(1).stream('disk'));
+  store = await until(events, ExtentStore.open(disk.open(), 1));
+  await until(events, store.create(EXTENT, 1));
+});
+
+function record(sequence: number, offset: number, { bytes = 5000, committed = 0 } = {}): Buffer {
+  return encodeRecord({ extent: EXTENT, offset, writer: 1, sequence, committed }, Buffer.alloc(bytes, sequence + 1));
+}
+
+function append(bytes: Buffer, offset: number, epoch = 1): Promise<void> {
+  return store.append(EXTENT, epoch, { offset, record: bytes });
+}
+
+/** Appends so many records, each of which says that all before it are committed. */
+async function fill(count: number): Promise<number> {
+  let offset = 0;
+  for (let k = 0; k < count; k++) {
+    await until(events, append(record(k, offset, { committed: offset }), offset));
+    offset += recordBytes(5000);
+  }
+  return offset;
+}
+
+async function startAgain(): Promise<void> {
+  disk.powerLoss();
+  store = await until(events, ExtentStore.open(disk.open(), 1));
+}
+
+const contentOf = (extent: number) => disk.files.get(`${extent}.extent`)!;
+const code = (remoteCode: string) => expect.objectContaining({ remoteCode });
+
+describe('an append', () => {
+  it('is there after a loss of power once it was answered', async () => {
+    const end = await fill(3);
+    await startAgain();
+    expect(store.replica(EXTENT).length).toBe(end);
+    expect((await until(events, store.replica(EXTENT).readBlocks(0, 0, 2))).data.equals(Buffer.alloc(5000, 1))).toBe(
+      true,
+    );
+  });
+
+  it('that comes again is recognized, and another one in its place is refused', async () => {
+    await fill(2);
+    await until(events, append(record(1, recordBytes(5000)), recordBytes(5000)));
+    await expect(until(events, append(record(9, 0), 0))).rejects.toEqual(code('CONFLICT'));
+  });
+
+  it('beyond the end, with another epoch, or with a flipped bit is refused', async () => {
+    await expect(until(events, append(record(0, 512), 512))).rejects.toEqual(code('CONFLICT'));
+    await expect(until(events, append(record(0, 0), 0, 2))).rejects.toEqual(code('FENCED'));
+    const bad = record(0, 0);
+    bad[2000] ^= 1;
+    await expect(until(events, append(bad, 0))).rejects.toEqual(code('DAMAGED'));
+  });
+
+  it('is refused after a fence, and the fence outlives a loss of power', async () => {
+    const end = await fill(1);
+    expect(await until(events, store.fence(EXTENT, 4))).toEqual({ length: end, isRecovered: false });
+    await expect(until(events, append(record(1, end), end))).rejects.toEqual(code('FENCED'));
+    await startAgain();
+    await expect(until(events, store.fence(EXTENT, 3))).rejects.toEqual(code('FENCED'));
+  });
+
+  it('whose sync fails is not answered, and nothing is written after it', async () => {
+    const end = await fill(1);
+    disk.isSyncFailing = true;
+    await expect(until(events, append(record(1, end), end))).rejects.toEqual(code('READ_ONLY'));
+    disk.isSyncFailing = false;
+    await expect(until(events, append(record(1, end), end))).rejects.toEqual(code('READ_ONLY'));
+    await expect(until(events, store.create(8, 1))).rejects.toEqual(code('READ_ONLY'));
+    expect((await until(events, store.replica(EXTENT).readBlocks(0, 0, 1))).data[0]).toBe(1);
+  });
+
+  it('on a full disk makes the node read-only; its replicas can still be sealed', async () => {
+    const end = await fill(1);
+    disk.capacityBytes = disk.usedBytes;
+    await expect(until(events, append(record(1, end), end))).rejects.toEqual(code('READ_ONLY'));
+    expect(await until(events, store.seal(EXTENT, 2, end))).toBe(true);
+  });
+});
+
+describe('a start after a loss of power', () => {
+  it('cuts off a torn tail', async () => {
+    const end = await fill(2);
+    contentOf(EXTENT).durable[SLOTS + recordBytes(5000) + 3000] ^= 1;
+    await startAgain();
+    expect(store.replica(EXTENT).length).toBe(end / 2);
+  });
+
+  it('keeps what is behind a damaged record that was committed', async () => {
+    const end = await fill(3);
+    contentOf(EXTENT).durable[SLOTS + 3000] ^= 1;
+    await startAgain();
+    expect(store.replica(EXTENT).length).toBe(end);
+    await expect(until(events, store.replica(EXTENT).readBlocks(0, 0, 1))).rejects.toEqual(code('DAMAGED'));
+  });
+
+  it('finds the epoch although one of its slots is damaged', async () => {
+    await until(events, store.fence(EXTENT, 5));
+    contentOf(EXTENT).durable[20] ^= 1;
+    await startAgain();
+    expect(store.replica(EXTENT).state.epoch).toBe(5);
+  });
+
+  it('takes no more appends to an extent that was open', async () => {
+    const end = await fill(1);
+    await startAgain();
+    await expect(until(events, append(record(1, end), end))).rejects.toEqual(code('SEALED'));
+  });
+});

@@ -1,0 +1,372 @@
+/**
+ * One run of the cluster by its seed: an owner appends, faults come and go, owners follow each other; then everything heals, and all that was promised is checked.
+ */
+
+import { type RandomSource, randomInt, randomUnit } from '../../src/core/random.js';
+import type { ExtentRecord } from '../../src/extents/catalogue.js';
+import { dataIn } from '../../src/extents/record.js';
+import type { Location, StreamWriter } from '../../src/extents/stream-writer.js';
+import { settle } from '../support/virtual-time.js';
+import { Cluster, type Machine } from './cluster.js';
+
+const STREAM = 'disk';
+const APPENDS = 45;
+const FAULTS = 7;
+const HEALING_MS = 6000;
+
+/** What was found wrong, and what the run met. */
+export interface Verdict {
+  readonly problems: string[];
+  readonly acked: number;
+  readonly seals: number;
+  readonly copies: number;
+  readonly repaired: number;
+  readonly failovers: number;
+  readonly refusedDisks: number;
+  readonly hedges: number;
+  readonly faults: readonly string[];
+}
+
+interface Attempt {
+  readonly writer: number;
+  readonly sequence: number;
+  readonly data: Buffer;
+  location: Location | undefined;
+}
+
+/**
+ * `twist` plants a bug. Seeds are of three kinds: one disk lies, and nobody else loses power; any machine loses power, its disk or its connections; or both are
+ * left out and the disks are full, slow or fail.
+ */
+export async function runSeed(seed: number, twist: (cluster: Cluster) => void = () => {}): Promise<Verdict> {
+  const cluster = new Cluster(seed);
+  twist(cluster);
+  const course = new Course(cluster, seed);
+  let isDone = false;
+  const run = course.run().finally(() => {
+    isDone = true;
+  });
+  run.catch(() => {});
+  for (let count = 0; !isDone; count++) {
+    await settle();
+    if (isDone) break;
+    if (count > 200_000) return course.verdict(['did not settle']);
+    if (!cluster.events.step()) return course.verdict(['nothing moves']);
+  }
+  await run;
+  return course.verdict([]);
+}
+
+class Course {
+  readonly #cluster: Cluster;
+  readonly #random: RandomSource;
+  readonly #kind: 'lies' | 'power' | 'space';
+  readonly #attempts: Attempt[] = [];
+  readonly #problems: string[] = [];
+  readonly #faults: string[] = [];
+  readonly #lengths = new Map<string, number>();
+  #isOver = false;
+  #owners = 0;
+  #writer: StreamWriter | undefined;
+  #failovers = 0;
+  #hedges = 0;
+
+  constructor(cluster: Cluster, seed: number) {
+    this.#cluster = cluster;
+    this.#random = cluster.seeds.stream('course');
+    this.#kind = (['power', 'lies', 'space'] as const)[seed % 3];
+  }
+
+  verdict(more: readonly string[]): Verdict {
+    const nodes = this.#cluster.machines.flatMap(({ node }) => node ?? []);
+    const { seals = 0, copies = 0, refusedDisks = 0 } = this.#cluster.manager?.counters ?? {};
+    return {
+      problems: [...this.#problems, ...more],
+      acked: this.#attempts.filter(({ location }) => location !== undefined).length,
+      seals,
+      copies,
+      refusedDisks,
+      repaired: nodes.reduce((sum, { counters }) => sum + counters.repaired, 0),
+      failovers: this.#failovers,
+      hedges: this.#hedges,
+      faults: this.#faults,
+    };
+  }
+
+  async run(): Promise<void> {
+    const { metadata, network } = this.#cluster;
+    metadata.watch('extent/', (key) => void this.#checkLength(key));
+    await this.#cluster.start();
+    await this.#cluster.managerFrom('client').call('createStream', { stream: STREAM }, 1000);
+    if (this.#kind === 'lies') {
+      const liar = this.#cluster.machines[0];
+      liar.disk.lies = { lost: 0.02, misdirected: 0.02 };
+    }
+    if (randomUnit(this.#random) < 0.3) network.lossRate = 0.01;
+    const faults = this.#causeFaults();
+    await this.#append();
+    this.#isOver = true;
+    await faults;
+    await this.#heal();
+    await this.#check();
+  }
+
+  /** A sealed extent has one length for ever, and every replica that answered and had lost nothing has all of it. */
+  async #checkLength(key: string): Promise<void> {
+    const entry = await this.#cluster.metadata.get(key);
+    if (entry === undefined) return;
+    const { sealed } = JSON.parse(entry.value) as ExtentRecord;
+    const before = this.#lengths.get(key);
+    if (before !== undefined && sealed !== before)
+      this.#problems.push(`${key} was sealed at ${before} and at ${sealed}`);
+    if (sealed === undefined || before !== undefined) return;
+    this.#lengths.set(key, sealed);
+    // Otherwise the only whole copy may be lost, and with it what the stream is said to have.
+    const fenced = this.#cluster.fencedLengths.get(Number(key.slice('extent/'.length))) ?? [];
+    if (fenced.some((length) => length < sealed))
+      this.#problems.push(`${key} is sealed at ${sealed}; its replicas had ${fenced}`);
+  }
+
+  async #append(): Promise<void> {
+    const pending: Promise<void>[] = [];
+    for (let k = 0; k < APPENDS; k++) {
+      if (this.#writer === undefined || this.#writer.failure !== undefined || randomUnit(this.#random) < 0.03)
+        await this.#takeOver();
+      const writer = this.#writer!;
+      const length =
+        randomUnit(this.#random) < 0.8 ? randomInt(this.#random, 1, 5000) : randomInt(this.#random, 5000, 20_000);
+      const data = Buffer.alloc(length, `${writer.epoch}.${k} `);
+      const attempt: Attempt = { writer: writer.epoch, sequence: this.#sequenceOf(writer), data, location: undefined };
+      this.#attempts.push(attempt);
+      const appended = writer.append(data).then(
+        (location) => this.#onAck(attempt, location),
+        () => {},
+      );
+      pending.push(appended);
+      if (randomUnit(this.#random) < 0.3) await this.#cluster.sleep(randomInt(this.#random, 1, 30));
+      else if (randomUnit(this.#random) < 0.5) await Promise.race([appended, this.#cluster.sleep(60)]);
+    }
+    await Promise.race([Promise.all(pending), this.#cluster.sleep(300)]);
+  }
+
+  #sequenceOf(writer: StreamWriter): number {
+    return this.#attempts.filter((attempt) => attempt.writer === writer.epoch).length;
+  }
+
+  #onAck(attempt: Attempt, location: Location): void {
+    attempt.location = location;
+  }
+
+  async #takeOver(): Promise<void> {
+    this.#failovers += this.#writer?.counters.failovers ?? 0;
+    for (;;) {
+      try {
+        const { writer } = await this.#cluster.writer(STREAM, `owner${++this.#owners}`);
+        this.#writer = writer;
+        return;
+      } catch {
+        await this.#cluster.sleep(20);
+      }
+    }
+  }
+
+  async #causeFaults(): Promise<void> {
+    for (let k = 0; k < FAULTS && !this.#isOver; k++) {
+      await this.#cluster.sleep(randomInt(this.#random, 1, 40));
+      await this.#fault(this.#pick());
+    }
+  }
+
+  #pick(): Machine {
+    const { machines } = this.#cluster;
+    return machines[randomInt(this.#random, 0, machines.length - 1)];
+  }
+
+  async #fault(machine: Machine): Promise<void> {
+    const { network, machines } = this.#cluster;
+    const of = {
+      power: ['power', 'power', 'kill', 'old', 'empty', 'blackout'],
+      lies: ['rot', 'rot', 'liar'],
+      space: ['full', 'sync', 'slow'],
+    };
+    const names = [...of[this.#kind], 'cut', 'one way', 'manager', 'isolate'];
+    const name = names[randomInt(this.#random, 0, names.length - 1)];
+    this.#faults.push(`${Math.round(this.#cluster.events.nowNs / 1e6)} ms ${name} ${machine.name}`);
+    const others = ['client', 'manager', ...machines.map((one) => one.name)].filter((one) => one !== machine.name);
+    const other = others[randomInt(this.#random, 0, others.length - 1)];
+    const forMs = randomInt(this.#random, 5, 250);
+    if (name === 'power' || name === 'kill') await this.#restart(machine, name === 'power', forMs);
+    else if (name === 'blackout')
+      await Promise.all(machines.map((one) => this.#restart(one, true, randomInt(this.#random, 1, 100))));
+    else if (name === 'old') {
+      const image = machine.disk.image();
+      await this.#cluster.sleep(60);
+      await this.#loseDisk(machine, () => machine.disk.restore(image));
+    } else if (name === 'empty') await this.#loseDisk(machine, () => machine.disk.empty());
+    else if (name === 'rot') machines[0].disk.rot();
+    else if (name === 'liar') await this.#restart(machines[0], true, forMs);
+    else if (name === 'full') machine.disk.capacityBytes = machine.disk.usedBytes + randomInt(this.#random, 0, 20_000);
+    else if (name === 'sync') machine.disk.isSyncFailing = true;
+    else if (name === 'slow') machine.disk.slowness = randomInt(this.#random, 20, 400);
+    else if (name === 'manager') {
+      this.#cluster.killManager();
+      await this.#cluster.sleep(forMs);
+      await this.#cluster.startManager();
+    } else {
+      const cutOff = name === 'isolate' ? others : [other];
+      for (const one of cutOff) {
+        network.cut(machine.name, one);
+        if (name !== 'one way') network.cut(one, machine.name);
+      }
+      await this.#cluster.sleep(forMs);
+      network.heal();
+    }
+  }
+
+  async #restart(machine: Machine, isPowerLost: boolean, downMs: number): Promise<void> {
+    this.#cluster.stopNode(machine, isPowerLost);
+    await this.#cluster.sleep(downMs);
+    void this.#cluster.startNode(machine);
+  }
+
+  /** Takes the data of one disk, if every extent is on two others that are up. */
+  async #loseDisk(machine: Machine, lose: () => void): Promise<void> {
+    const extents = await this.#cluster.metadata.list('extent/');
+    const isSafe = extents.every(({ value }) => {
+      const others = (JSON.parse(value) as ExtentRecord).replicas.filter(
+        (node) => node !== machine.number && this.#cluster.machineOf(node)?.node !== undefined,
+      );
+      return others.length >= 2;
+    });
+    if (!isSafe) return;
+    this.#cluster.stopNode(machine, false);
+    lose();
+    await this.#cluster.sleep(20);
+    void this.#cluster.startNode(machine);
+  }
+
+  /** Faults end; disks that failed are replaced. */
+  async #heal(): Promise<void> {
+    const { network, machines } = this.#cluster;
+    network.heal();
+    network.lossRate = 0;
+    if (this.#cluster.manager === undefined) await this.#cluster.startManager();
+    for (const machine of machines) {
+      const { disk } = machine;
+      disk.lies = { lost: 0, misdirected: 0 };
+      disk.slowness = 1;
+      disk.capacityBytes = Number.POSITIVE_INFINITY;
+      if (disk.isSyncFailing) {
+        disk.isSyncFailing = false;
+        await this.#restart(machine, true, 5);
+      } else if (machine.node === undefined || this.#kind === 'space') await this.#restart(machine, false, 5);
+    }
+    await this.#cluster.sleep(100);
+    await this.#takeOver();
+    const stopNs = this.#cluster.events.nowNs + HEALING_MS * 1e6;
+    while (!(await this.#isWhole()) && this.#cluster.events.nowNs < stopNs) await this.#cluster.sleep(30);
+    if (!(await this.#isWhole())) {
+      const extents = await this.#cluster.metadata.list('extent/');
+      const disks = machines.map(({ number, disk }) => `node ${number} has ${[...disk.files.keys()].join(' ')}`);
+      this.#problems.push(
+        `redundancy did not come back: ${extents.map(({ key, value }) => `${key} ${value}`).join('; ')}; ${disks.join('; ')}`,
+      );
+    }
+  }
+
+  async #isWhole(): Promise<boolean> {
+    const extents = await this.#cluster.metadata.list('extent/');
+    const wanted = extents.flatMap(({ key, value }) => {
+      const { sealed, replicas } = JSON.parse(value) as ExtentRecord;
+      return { extent: Number(key.slice('extent/'.length)), sealed, replicas };
+    });
+    const isThere = (node: number) => this.#cluster.machineOf(node)?.node !== undefined;
+    if (
+      wanted.some(({ sealed, replicas }) => sealed !== undefined && (replicas.length < 3 || !replicas.every(isThere)))
+    )
+      return false;
+    // Space is accounted for: nodes have the replicas that the manager knows, sealed as it says, and nothing else.
+    for (const { disk, number } of this.#cluster.machines) {
+      const names = [...disk.files.keys()].filter((name) => name.endsWith('.extent')).sort();
+      const mine = wanted.filter(({ replicas }) => replicas.includes(number)).map(({ extent }) => `${extent}.extent`);
+      if (names.join() !== mine.sort().join()) return false;
+    }
+    return true;
+  }
+
+  async #check(): Promise<void> {
+    const reader = this.#cluster.reader();
+    const { extents } = await this.#cluster.managerFrom('client').call('locate', { stream: STREAM }, 1000);
+    const bySequence = new Map(this.#attempts.map((attempt) => [`${attempt.writer}.${attempt.sequence}`, attempt]));
+    const sealed = extents.filter((extent) => extent.sealed !== undefined);
+    const seen = new Map<Attempt, number>();
+    let last = { writer: 0, sequence: -1 };
+    try {
+      for await (const { head, bytes } of reader.scan(sealed)) {
+        const attempt = bySequence.get(`${head.writer}.${head.sequence}`);
+        if (attempt === undefined) {
+          this.#problems.push(`a record ${head.writer}.${head.sequence} that nobody appended`);
+          continue;
+        }
+        if (!dataIn(bytes, head).equals(attempt.data))
+          this.#problems.push(`other bytes in ${head.writer}.${head.sequence}`);
+        seen.set(attempt, (seen.get(attempt) ?? 0) + 1);
+        const isLater = head.writer > last.writer || (head.writer === last.writer && head.sequence > last.sequence);
+        if (!isLater) this.#problems.push(`${head.writer}.${head.sequence} follows ${last.writer}.${last.sequence}`);
+        last = head;
+      }
+    } catch (error) {
+      this.#problems.push(`the stream cannot be read: ${(error as Error).message}`);
+    }
+    for (const attempt of this.#attempts) {
+      const { writer, sequence, location, data } = attempt;
+      const count = seen.get(attempt) ?? 0;
+      if (count > 1) this.#problems.push(`${writer}.${sequence} is there ${count} times`);
+      if (location === undefined) continue;
+      if (count === 0) this.#problems.push(`${writer}.${sequence} was acknowledged and is not there`);
+      try {
+        const blocks = await reader.read(location.extent, location.offset, 0, Math.ceil(data.length / 4096));
+        if (!blocks.data.equals(data)) this.#problems.push(`other bytes read for ${writer}.${sequence}`);
+      } catch (error) {
+        this.#problems.push(`${writer}.${sequence} cannot be read: ${(error as Error).message}`);
+      }
+    }
+    this.#hedges = reader.counters.hedges;
+    this.#failovers += this.#writer?.counters.failovers ?? 0;
+    await this.#checkReplicas(sealed);
+  }
+
+  /** After a pass of the scrubbers every replica by itself has everything. */
+  async #checkReplicas(
+    extents: ReadonlyArray<{
+      readonly extent: number;
+      readonly replicas: ReadonlyArray<{ readonly node: number; readonly address: string }>;
+      readonly sealed?: number;
+    }>,
+  ): Promise<void> {
+    const stopNs = this.#cluster.events.nowNs + HEALING_MS * 1e6;
+    for (const { extent, replicas, sealed } of extents) {
+      for (const place of replicas) {
+        for (;;) {
+          const node = this.#cluster.machineOf(place)?.node;
+          try {
+            for (let offset = 0; offset < sealed!; ) {
+              const { records } = await node!.handle('fetch', { extent, offset, bytesMax: 1 << 20 });
+              if (records.length === 0) throw new Error(`it ends at ${offset}, and not at ${sealed}`);
+              offset += records.length;
+            }
+            break;
+          } catch (error) {
+            if (this.#cluster.events.nowNs > stopNs) {
+              this.#problems.push(
+                `node ${place.node} does not have extent ${extent} whole: ${(error as Error).message}`,
+              );
+              break;
+            }
+            await this.#cluster.sleep(30);
+          }
+        }
+      }
+    }
+  }
+}

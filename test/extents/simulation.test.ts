@@ -1,0 +1,69 @@
+/** A cluster of extent nodes under faults of disks, power and network, in virtual time. `EXTENT_SEED=7` replays one seed and prints its faults. */
+
+import process from 'node:process';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Replica } from '../../src/extents/replica.js';
+import { StreamManager } from '../../src/extents/stream-manager.js';
+import type { Cluster } from './cluster.js';
+import { runSeed } from './run-seed.js';
+
+const SEED = process.env['EXTENT_SEED'];
+const SEEDS = 24;
+const HUNT = 60;
+
+describe.runIf(SEED !== undefined)('one seed', () => {
+  it(`${SEED} keeps what was promised`, async () => {
+    const { problems, ...met } = await runSeed(Number(SEED));
+    process.stdout.write(`${JSON.stringify(met, undefined, 2)}\n`);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a simulated cluster', () => {
+  const sum = { acked: 0, seals: 0, copies: 0, repaired: 0, failovers: 0 };
+
+  it('keeps every acknowledged record, its order and its redundancy', async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const verdict = await runSeed(seed);
+      expect(verdict.problems, `EXTENT_SEED=${seed}`).toEqual([]);
+      for (const name of Object.keys(sum) as Array<keyof typeof sum>) sum[name] += verdict[name];
+    }
+  });
+
+  it('meets seals, failovers, copies and repairs', () => {
+    for (const count of Object.values(sum)) expect(count).toBeGreaterThan(0);
+  });
+
+  it('runs the same again with the same seed', async () => {
+    expect(await runSeed(3)).toEqual(await runSeed(3));
+  });
+});
+
+describe('a planted bug is found', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  /** The first seed that finds something. */
+  async function firstFind(twist?: (cluster: Cluster) => void): Promise<number | undefined> {
+    for (let seed = 3; seed <= 3 * HUNT; seed += 3) if ((await runSeed(seed, twist)).problems.length > 0) return seed;
+    return undefined;
+  }
+
+  it('that skips the check of epochs', async () => {
+    vi.spyOn(Replica.prototype, 'checkEpoch').mockImplementation(() => {});
+    expect(await firstFind()).toBeDefined();
+  });
+
+  it('that acknowledges after two of three', async () => {
+    const twist = (cluster: Cluster) => {
+      cluster.believesLastSecondary = true;
+    };
+    expect(await firstFind(twist)).toBeDefined();
+  });
+
+  it('that seals at the longest', async () => {
+    vi.spyOn(StreamManager.prototype, 'chooseLength').mockImplementation((replicas) =>
+      replicas.length === 0 ? undefined : Math.max(...replicas.map(({ length }) => length)),
+    );
+    expect(await firstFind()).toBeDefined();
+  });
+});
