@@ -8,7 +8,8 @@ import { ICRC_BYTES } from '../packet/roce.js';
 import { UDP_BYTES } from '../packet/udp.js';
 import { JUDGED_RULES } from './catalogue.js';
 import { Connections } from './connections.js';
-import { Judge } from './judge.js';
+import { FITTED_CNPS_MIN, fitDcqcn } from './dcqcn-fit.js';
+import { Judge, type JudgeListener } from './judge.js';
 import { type Finding, Ledger, type RuleResult } from './ledger.js';
 import { type Choice, type Measure, Measures } from './measures.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
@@ -23,6 +24,10 @@ export interface AuditOptions {
   readonly udpPorts?: readonly number[];
   /** Address of the host where the capture was made: what the capture shows has reached it. */
   readonly capturedAt?: string;
+  /** Fits DCQCN's parameters to the rates after CNPs, which takes some tenths of a second a connection. Default false. */
+  readonly fitsRates?: boolean;
+  /** Is told of measures and choices while the audit goes on. */
+  readonly listener?: JudgeListener;
 }
 
 /** Packets of a file by what the audit made of them. */
@@ -64,6 +69,8 @@ export interface AuditReport {
 }
 
 const ROCE_UDP_PORT = 4791;
+/** A fit takes some tenths of a second. */
+const FITS_MAX = 4;
 /** BTH and ICRC. */
 const SHORTEST_ROCE_BYTES = 16;
 
@@ -76,6 +83,8 @@ export class Audit {
   readonly #seen = new Sighting();
   readonly #ports: ReadonlySet<number>;
   readonly #judgesPort: boolean;
+  /** What is left to be done once, for the report. */
+  #fitsRates: boolean;
   #firstNs: bigint | undefined;
   #total = 0;
   #roce = 0;
@@ -83,10 +92,11 @@ export class Audit {
   #foreign = 0;
   readonly #others = [0, 0, 0, 0, 0];
 
-  constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt }: AuditOptions = {}) {
+  constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt, fitsRates = false, listener }: AuditOptions = {}) {
     this.#ledger = new Ledger(new Set(rules ?? JUDGED_RULES.map(({ id }) => id)));
-    this.#connections = new Connections(new Judge(this.#ledger, this.#measures), capturedAt);
+    this.#connections = new Connections(new Judge(this.#ledger, this.#measures, listener), capturedAt);
     this.#packetRules = new PacketRules(this.#ledger, (seen) => this.#connections.roadName(seen));
+    this.#fitsRates = fitsRates;
     this.#ports = new Set(udpPorts);
     this.#judgesPort = udpPorts.length === 1 && udpPorts[0] === ROCE_UDP_PORT;
   }
@@ -114,8 +124,15 @@ export class Audit {
     else this.#unsound++;
   }
 
-  /** What was found so far. */
+  /** What was found so far, in the order of the capture; the list grows. At most 100 for each rule and verdict. */
+  get findings(): readonly Finding[] {
+    return this.#ledger.findings;
+  }
+
+  /** What was found so far, with counts and measures. Rates are fitted at the first call. */
   report(): AuditReport {
+    if (this.#fitsRates) this.#fitRates();
+    this.#fitsRates = false;
     const others = this.#others;
     return {
       packets: {
@@ -137,13 +154,35 @@ export class Audit {
     };
   }
 
+  #fitRates(): void {
+    const measures = this.#measures;
+    const records = this.#connections.rateRecords();
+    if (records.some(({ cnpNs }) => cnpNs.length < FITTED_CNPS_MIN)) {
+      measures.choose(
+        88,
+        `fewer than ${FITTED_CNPS_MIN} CNPs for a queue pair: they do not tell DCQCN's parameters`,
+        this.#total,
+      );
+    }
+    for (const record of records.filter(({ cnpNs }) => cnpNs.length >= FITTED_CNPS_MIN).slice(0, FITS_MAX)) {
+      const fit = fitDcqcn(record);
+      if (fit === undefined) {
+        measures.choose(88, 'a rate after CNPs that DCQCN does not explain', this.#total);
+        continue;
+      }
+      measures.add('DCQCN g, fitted', 1 / fit.gain);
+      measures.add('DCQCN rate timer, fitted', fit.rateTimerNs);
+      measures.add('DCQCN R_AI, fitted', fit.additiveIncreaseBps);
+    }
+  }
+
   /** A datagram to another port that is RoCEv2 all the same: known addresses, and the ICRC is right. */
   #isRoceElsewhere(seen: Sighting): boolean {
     if (!this.#judgesPort || seen.isCut || seen.udpEnd !== seen.ipEnd) return false;
     if (seen.udpEnd - seen.udp - UDP_BYTES < SHORTEST_ROCE_BYTES || (seen.udpEnd - seen.udp) % ICRC_BYTES !== 0)
       return false;
     if (!this.#connections.isKnownRoad(seen)) return false;
-    if (computedIcrc(seen.bytes, seen, seen.udpEnd) !== carriedIcrc(seen.bytes, seen.udpEnd)) return false;
+    if (computedIcrc(seen.bytes, seen, seen.udpEnd) !== carriedIcrc(seen.bytes, seen, seen.udpEnd)) return false;
     const flow = this.#connections.roadName(seen);
     const text = `a packet with a right ICRC goes to UDP port ${seen.destinationPort}; expected 4791`;
     this.#ledger.violation({ rule: 7, packets: [seen.number], flow, text });

@@ -32,10 +32,10 @@ export class CongestionWatch {
    * (undefined: not known). `isCapturedHere`: the capture was made at the sender of the CNP.
    */
   takeCnp(seen: Sighting, place: CnpPlace, marks: Marks | undefined, judge: Judge): void {
-    const { timeNs } = seen;
-    this.#interval('CNP interval of a queue pair', `q ${place.flow}`, timeNs, judge);
-    this.#interval('CNP interval of a pair of addresses', `r ${place.road}`, timeNs, judge);
-    this.#interval('CNP interval of a sender', `s ${place.sender}`, timeNs, judge);
+    const { timeNs, interfaceId } = seen;
+    this.#interval('CNP interval of a queue pair', `${interfaceId} q ${place.flow}`, timeNs, judge);
+    this.#interval('CNP interval of a pair of addresses', `${interfaceId} r ${place.road}`, timeNs, judge);
+    this.#interval('CNP interval of a sender', `${interfaceId} s ${place.sender}`, timeNs, judge);
     judge.choose(89, `CNPs with DSCP ${seen.dscp}`);
     if (marks === undefined) return;
     if (timeNs - marks.lastNakNs < NEAR_NAK_NS) judge.choose(87, 'a CNP together with a NAK');

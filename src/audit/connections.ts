@@ -22,6 +22,7 @@ import { CongestionWatch } from './congestion-watch.js';
 import { Flow, isAnswer } from './flow.js';
 import type { Judge } from './judge.js';
 import { Predictability } from './predictability.js';
+import type { RateRecord } from './rate-watch.js';
 import type { Sighting } from './sighting.js';
 
 const GSI_QPN = 1;
@@ -41,12 +42,14 @@ class Road {
   readonly flows = new Map<number, Flow>();
   readonly name: string;
   back: Road | undefined;
-
   /** Address of the sender. */
   readonly source: string;
+  /** Where it is seen: a capture of both ends of a wire has everything twice. */
+  readonly interfaceId: number;
 
-  constructor(source: string, destination: string) {
+  constructor(source: string, destination: string, interfaceId: number) {
     this.source = source;
+    this.interfaceId = interfaceId;
     this.name = `${source} -> ${destination}`;
   }
 }
@@ -82,6 +85,17 @@ export class Connections {
     return this.#flows;
   }
 
+  /** The rates of directions that CNPs have come for. */
+  rateRecords(): RateRecord[] {
+    const records: RateRecord[] = [];
+    for (const roads of this.#roads.values()) {
+      for (const { flows } of roads.values()) {
+        for (const { rate } of flows.values()) if (rate.record !== undefined) records.push(rate.record);
+      }
+    }
+    return records;
+  }
+
   /** `10.0.0.1 -> 10.0.0.2`. */
   roadName(seen: Sighting): string {
     return this.#road(seen).name;
@@ -114,10 +128,12 @@ export class Connections {
       const isCapturedHere = road.source === this.#capturedAt;
       const place = { flow: flow.name, road: road.name, sender: road.source, isCapturedHere };
       this.#congestion.takeCnp(seen, place, flow.partner?.marks, judge);
+      flow.partner?.rate.cnp(seen.timeNs);
       return;
     }
     flow.isConnected = true;
     flow.marks.take(seen);
+    if (packet.payloadBytes > 0) flow.rate.take(seen.timeNs, seen.ipEnd - seen.ip, judge);
     if (isAnswer(info.kind)) this.#takeAnswer(seen, road, flow);
     else {
       if (flow.requests.isForeign(packet.psn)) this.#restart(flow);
@@ -202,8 +218,8 @@ export class Connections {
   }
 
   #takeReq(req: CmSide, road: Road): void {
-    const key = `${road.name} ${req.commId}`;
-    if (!this.#reqs.has(key)) this.#predictability.take(road.source, req, this.#judge);
+    const key = `${road.interfaceId} ${road.name} ${req.commId}`;
+    if (!this.#reqs.has(key)) this.#predictability.take(road, req, this.#judge);
     if (this.#reqs.size >= REQS_MAX) this.#reqs.delete(this.#reqs.keys().next().value!);
     this.#reqs.set(key, req);
   }
@@ -212,11 +228,11 @@ export class Connections {
   #takeRep(rep: CmSide, road: Road): void {
     const { back } = road;
     if (back === undefined) return;
-    const key = `${back.name} ${rep.remoteCommId}`;
+    const key = `${back.interfaceId} ${back.name} ${rep.remoteCommId}`;
     const req = this.#reqs.get(key);
     if (req === undefined) return;
     this.#reqs.delete(key); // a REP that is sent again begins nothing
-    this.#predictability.take(road.source, rep, this.#judge);
+    this.#predictability.take(road, rep, this.#judge);
     const toPassive = this.#flow(back, rep.qpn);
     const toActive = this.#flow(road, req.qpn);
     if (toPassive === undefined || toActive === undefined) return;
@@ -259,7 +275,7 @@ export class Connections {
     }
     let road = roads.get(destination);
     if (road === undefined) {
-      road = new Road(address(seen, 0), address(seen, 1));
+      road = new Road(address(seen, 0), address(seen, 1), interfaceId);
       roads.set(destination, road);
       const backSource = family === 4 ? readU32(bytes, ip + 16) + interfaceId * 0x100000000 : v6Key(seen, ip + 24);
       const backDestination = family === 4 ? readU32(bytes, ip + 12) : v6Key(seen, ip + 8);

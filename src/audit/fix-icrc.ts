@@ -24,7 +24,7 @@ export class IcrcRepair {
     if (seen.read(captured, 0, 0) !== SEEN_UDP || !this.#ports.has(seen.destinationPort)) return;
     const { bytes, udp, udpEnd, ipEnd, isCut } = seen;
     if (isCut || udpEnd !== ipEnd || udpEnd - udp < UDP_BYTES + BTH_BYTES + ICRC_BYTES) return;
-    if (computedIcrc(bytes, seen, udpEnd) === carriedIcrc(bytes, udpEnd)) return;
+    if (computedIcrc(bytes, seen, udpEnd) === carriedIcrc(bytes, seen, udpEnd)) return;
     repairIcrc(bytes, seen, udpEnd);
     this.repaired++;
   }

@@ -4,6 +4,7 @@ import { CNP, OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, PLACE_NONE } from '../pac
 import { Answers } from './answers.js';
 import { Marks } from './congestion-watch.js';
 import type { Judge } from './judge.js';
+import { RateWatch } from './rate-watch.js';
 import { Requests } from './requests.js';
 import type { Sighting } from './sighting.js';
 
@@ -31,6 +32,8 @@ export class Flow {
   marks = new Marks();
   /** What is answered in this direction. */
   answers = new Answers();
+  /** How fast packets of this direction are sent. */
+  rate = new RateWatch();
   #dscp = NOT_SEEN;
   #sourcePort = NOT_SEEN;
   /** Whether packets with data are ECN-capable: requests, and READ responses. */
@@ -46,6 +49,7 @@ export class Flow {
   begin(startPsn: number | undefined): void {
     this.requests = new Requests();
     this.answers = new Answers();
+    this.rate = new RateWatch();
     this.marks = new Marks();
     this.partner = undefined;
     this.candidate = undefined;

@@ -3,6 +3,14 @@
 import type { Ledger } from './ledger.js';
 import type { MeasureName, Measures } from './measures.js';
 
+/** Is told of what has no verdict while it happens; `flow` is who sends the packet in hand to whom. */
+export interface JudgeListener {
+  /** A value was measured. */
+  measured(name: MeasureName, value: number, flow: string): void;
+  /** A peer chose for the first time one way of several. */
+  chosen(rule: number, choice: string, flow: string): void;
+}
+
 /** Made once an audit; `packet` and `flow` are set for each packet. */
 export class Judge {
   /** Number of the packet in hand. */
@@ -12,9 +20,12 @@ export class Judge {
   readonly #ledger: Ledger;
   readonly #measures: Measures;
 
-  constructor(ledger: Ledger, measures: Measures) {
+  readonly #listener: JudgeListener | undefined;
+
+  constructor(ledger: Ledger, measures: Measures, listener?: JudgeListener) {
     this.#ledger = ledger;
     this.#measures = measures;
+    this.#listener = listener;
   }
 
   /** The rule was kept. */
@@ -35,10 +46,11 @@ export class Judge {
   /** Something was measured, without a verdict. */
   measure(name: MeasureName, value: number): void {
     this.#measures.add(name, value);
+    this.#listener?.measured(name, value, this.flow);
   }
 
   /** The packet in hand shows which way a peer has chosen, where the rule leaves a choice. */
   choose(rule: number, choice: string): void {
-    this.#measures.choose(rule, choice, this.packet);
+    if (this.#measures.choose(rule, choice, this.packet)) this.#listener?.chosen(rule, choice, this.flow);
   }
 }

@@ -13,7 +13,13 @@ export const MEASURES = {
   'CNP interval of a queue pair': 'ns',
   'CNP interval of a pair of addresses': 'ns',
   'CNP interval of a sender': 'ns',
+  'rate after a CNP': '% of the rate before',
+  'DCQCN g, fitted': 'one in',
+  'DCQCN rate timer, fitted': 'ns',
+  'DCQCN R_AI, fitted': 'bit/s',
 } as const;
+/** What the values of a measure are. */
+export type MeasureUnit = (typeof MEASURES)[keyof typeof MEASURES];
 /** A name of {@link MEASURES}. */
 export type MeasureName = keyof typeof MEASURES;
 
@@ -21,8 +27,8 @@ export type MeasureName = keyof typeof MEASURES;
 export interface Measure extends DistributionSummary {
   /** What was measured. */
   readonly name: MeasureName;
-  /** Nanoseconds between stamps of the capture, or packets. */
-  readonly unit: 'ns' | 'packets';
+  /** Nanoseconds between stamps of the capture, packets, percent, bits per second; `one in`: the inverse is what was measured. */
+  readonly unit: MeasureUnit;
 }
 
 /** How often peers chose one way of several. */
@@ -55,12 +61,16 @@ export class Measures {
     distribution.add(value);
   }
 
-  /** A peer chose; `packet` shows it. */
-  choose(rule: number, choice: string, packet: number): void {
+  /** A peer chose; `packet` shows it. True when it did for the first time. */
+  choose(rule: number, choice: string, packet: number): boolean {
     const key = `${rule} ${choice}`;
     const known = this.#choices.get(key);
     if (known !== undefined) known.count++;
-    else if (this.#choices.size < CHOICES_MAX) this.#choices.set(key, { rule, choice, count: 1, packet });
+    else if (this.#choices.size < CHOICES_MAX) {
+      this.#choices.set(key, { rule, choice, count: 1, packet });
+      return true;
+    }
+    return false;
   }
 
   /** What was measured, in the order of {@link MEASURES}. */

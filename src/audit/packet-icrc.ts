@@ -1,6 +1,8 @@
 /** The ICRC of a captured packet whose end is given: an IP or UDP length that is wrong does not hide it (annex A17.3.3). */
 
+import { readU16, writeU16 } from '../core/bytes.js';
 import { CRC32_RANGE_BYTES, crc32, crc32Range } from '../core/crc32.js';
+import { trailerBytesOf } from '../packet/int-trailer.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import { UDP_BYTES } from '../packet/udp.js';
 
@@ -22,8 +24,10 @@ interface Place {
   readonly udp: number;
 }
 
-/** The ICRC of the packet that ends at `end`, its last four bytes being room for it. 32 bits, as in {@link carriedIcrc}. */
-export function computedIcrc(bytes: Uint8Array, { ip, udp }: Place, end: number): number {
+/** The ICRC of the packet that ends at `end`, the four bytes before its trailer, if it has one, being room for it. 32 bits, as in {@link carriedIcrc}. */
+export function computedIcrc(bytes: Uint8Array, { ip, udp }: Place, udpEnd: number): number {
+  const end = icrcEnd(bytes, udp, udpEnd);
+  const trailerBytes = udpEnd - end;
   const headers = udp - ip + UDP_BYTES + MASKED_BTH_BYTES;
   if (headers > HEADERS_BYTES_MAX) return -1;
   for (let i = 0; i < headers; i++) scratch[i] = bytes[ip + i];
@@ -39,6 +43,7 @@ export function computedIcrc(bytes: Uint8Array, { ip, udp }: Place, end: number)
     scratch[3] = 0xff;
     scratch[7] = 0xff;
   }
+  if (trailerBytes > 0) withoutTrailer(headers - MASKED_BTH_BYTES - UDP_BYTES, trailerBytes);
   scratch[headers - 7] = 0xff;
   scratch[headers - 6] = 0xff;
   scratch[headers - 1] = 0xff;
@@ -50,13 +55,27 @@ export function computedIcrc(bytes: Uint8Array, { ip, udp }: Place, end: number)
     : crc32(bytes.subarray(rest, rest + length), crc);
 }
 
-/** The ICRC in the four bytes before `end`, which are least significant byte first. */
-export function carriedIcrc(bytes: Uint8Array, end: number): number {
+/** Lessens the lengths of the headers in `scratch`: the ICRC is that of the packet without trailer. */
+function withoutTrailer(udp: number, trailerBytes: number): void {
+  const ipLength = scratch[0] >> 4 === 4 ? 2 : 4;
+  for (const at of [ipLength, udp + 4]) writeU16(scratch, at, readU16(scratch, at) - trailerBytes);
+}
+
+/** The ICRC in the four bytes before the trailer of the packet that ends at `udpEnd`, which are least significant byte first. */
+export function carriedIcrc(bytes: Uint8Array, { udp }: Place, udpEnd: number): number {
+  const end = icrcEnd(bytes, udp, udpEnd);
   return (bytes[end - 4] | (bytes[end - 3] << 8) | (bytes[end - 2] << 16) | (bytes[end - 1] << 24)) >>> 0;
 }
 
 /** Stores the right ICRC in the four bytes before `end`. */
 export function repairIcrc(bytes: Uint8Array, place: Place, end: number): void {
   const icrc = computedIcrc(bytes, place, end);
-  for (let i = 0; i < ICRC_BYTES; i++) bytes[end - ICRC_BYTES + i] = icrc >>> (8 * i);
+  const behind = icrcEnd(bytes, place.udp, end);
+  for (let i = 0; i < ICRC_BYTES; i++) bytes[behind - ICRC_BYTES + i] = icrc >>> (8 * i);
+}
+
+/** Behind the ICRC: before the trailer. */
+function icrcEnd(bytes: Uint8Array, udp: number, udpEnd: number): number {
+  const bth = udp + UDP_BYTES;
+  return udpEnd - trailerBytesOf(bytes, bth, udpEnd - bth);
 }

@@ -6,6 +6,7 @@
 import { readU16 } from '../core/bytes.js';
 import { SYNDROME_KIND_NAK, SYNDROME_KIND_RESERVED, syndromeKind } from '../packet/aeth.js';
 import { addWords, finishChecksum } from '../packet/checksum.js';
+import { BTH_TRAILER } from '../packet/int-trailer.js';
 import { IP_PROTOCOL_UDP } from '../packet/ipv4.js';
 import { HDR_AETH, HDR_RETH, OP_CNP, opcodeName, PLACE_FIRST, PLACE_MIDDLE } from '../packet/opcode.js';
 import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, type RocePacket } from '../packet/roce.js';
@@ -94,7 +95,7 @@ export class PacketRules {
       return -1;
     }
     const isRight = (end: number) =>
-      end >= shortest && end <= bytes.length && computedIcrc(bytes, seen, end) === carriedIcrc(bytes, end);
+      end >= shortest && end <= bytes.length && computedIcrc(bytes, seen, end) === carriedIcrc(bytes, seen, end);
     const lengths = `the IP length ends at byte ${ipEnd - seen.ip}, the UDP length at byte ${udpEnd - seen.ip} of the packet`;
     if (isRight(ipEnd)) {
       this.#violation(8, seen, `${lengths}; the ICRC is right for the first`);
@@ -129,7 +130,7 @@ export class PacketRules {
 
   #judgeIcrc(seen: Sighting, end: number): boolean {
     const computed = computedIcrc(seen.bytes, seen, end);
-    const carried = carriedIcrc(seen.bytes, end);
+    const carried = carriedIcrc(seen.bytes, seen, end);
     if (computed === carried) {
       this.#ledger.pass(11);
       return true;
@@ -178,12 +179,10 @@ export class PacketRules {
 
   #judgeFields(seen: Sighting, packet: RocePacket, start: number): void {
     const { info } = packet;
-    if (packet.resv6 !== 0 || packet.resv7 !== 0) {
-      this.#violation(
-        19,
-        seen,
-        `reserved bits are ${packet.resv6} in byte 4 and ${packet.resv7} in byte 8; expected 0`,
-      );
+    // The bit of a trailer of ours is one of them.
+    const reserved = packet.trailerBytes === 0 ? packet.resv6 : packet.resv6 & ~BTH_TRAILER;
+    if (reserved !== 0 || packet.resv7 !== 0) {
+      this.#violation(19, seen, `reserved bits are ${reserved} in byte 4 and ${packet.resv7} in byte 8; expected 0`);
     } else this.#ledger.pass(19);
     if (info.place === PLACE_FIRST || info.place === PLACE_MIDDLE) {
       if (packet.solicited)

@@ -21,12 +21,17 @@ interface Host {
 export class Predictability {
   readonly #hosts = new Map<string, Host>();
 
-  /** A host opens a connection. */
-  take(address: string, { qpn, startPsn }: { readonly qpn: number; readonly startPsn: number }, judge: Judge): void {
-    const host = this.#hosts.get(address);
+  /** A host opens a connection, as seen at an interface. */
+  take(
+    { source: address, interfaceId }: { readonly source: string; readonly interfaceId: number },
+    { qpn, startPsn }: { readonly qpn: number; readonly startPsn: number },
+    judge: Judge,
+  ): void {
+    const key = `${interfaceId} ${address}`;
+    const host = this.#hosts.get(key);
     if (host === undefined) {
       if (this.#hosts.size >= HOSTS_MAX) return;
-      this.#hosts.set(address, { lastQpn: qpn, lastPsn: startPsn, count: 1, qpnSteps: new Map(), psnSteps: new Map() });
+      this.#hosts.set(key, { lastQpn: qpn, lastPsn: startPsn, count: 1, qpnSteps: new Map(), psnSteps: new Map() });
       return;
     }
     count(host.qpnSteps, qpn - host.lastQpn);

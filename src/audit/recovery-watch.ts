@@ -26,6 +26,8 @@ interface OpenNak {
 /** Of one requester. */
 export class RecoveryWatch {
   #nak: OpenNak | undefined;
+  /** Newest position that a NAK has asked for: it acknowledges all before it. */
+  #newestNak = NONE;
   /** First and last position of what is being sent again in order. */
   #runStart = NONE;
   #runEnd = NONE;
@@ -38,6 +40,8 @@ export class RecoveryWatch {
   /** A NAK says that this position is missing. */
   nak(position: number, timeNs: number, judge: Judge): void {
     if (this.#notReady?.position === position) this.#notReady.hasNak = true;
+    if (position < this.#newestNak) return; // The network has let a newer one overtake it.
+    this.#newestNak = position;
     if (position >= this.#runStart && position <= this.#runEnd) {
       if (position === this.#runStart && position === this.#runEnd) this.#secondNak = judge.packet;
       return;

@@ -5,9 +5,9 @@ export type Severity = 'must' | 'should' | 'information';
 
 /**
  * `judged`: an audit says pass, violation or cannot tell. `measured`: it says what it saw, without a verdict. `active`: a capture alone does not show
- * it; somebody has to provoke the case. `later`: a capture can show it, but audit does not look yet.
+ * it; somebody has to provoke the case.
  */
-export type AuditMode = 'judged' | 'measured' | 'active' | 'later';
+export type AuditMode = 'judged' | 'measured' | 'active';
 
 /** How audit deals with a rule. */
 export interface RuleCheck {
@@ -57,11 +57,6 @@ export function active(how: string): RuleCheck {
 /** A rule of which audit tells what it saw. */
 export function measured(how: string, conform = false): RuleCheck {
   return { audit: 'measured', how, conform };
-}
-
-/** A rule that a capture can show, and that audit does not look at yet. */
-export function later(how: string, conform = false): RuleCheck {
-  return { audit: 'later', how, conform };
 }
 
 /** A rule that a peer must keep. */

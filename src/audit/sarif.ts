@@ -6,32 +6,56 @@ import type { Rule, Severity } from './rule.js';
 
 const LEVELS: Readonly<Record<Severity, string>> = { must: 'error', should: 'warning', information: 'note' };
 
-/** The document as text. `path`: the capture; `version`: of rocev2. Findings that cannot be told are left out. */
-export function sarifReport(findings: readonly Finding[], path: string, version: string): string {
-  const violations = findings.filter(({ verdict }) => verdict === 'violation');
-  const rules = [...new Set(violations.map(({ rule }) => rule))].map((id) => ruleOf(id)!);
+/** A rule that was broken. */
+export interface SarifResult {
+  /** Its number. */
+  readonly rule: number;
+  /** What was found. */
+  readonly text: string;
+  /** In what: a capture, or a target. */
+  readonly uri: string;
+  /** Where in it: a flow, or a case. */
+  readonly place: { readonly name: string; readonly kind: string };
+  /** Numbers of its packets. */
+  readonly packets: readonly number[];
+}
+
+/** A document of one run, as text. `tool`: who found it; `version`: of rocev2. */
+export function sarifDocument(tool: string, version: string, results: readonly SarifResult[]): string {
+  const rules = [...new Set(results.map(({ rule }) => rule))].map((id) => ruleOf(id)!);
   const document = {
     $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
     version: '2.1.0',
     runs: [
       {
-        tool: { driver: { name: 'rocev2 audit', version, rules: rules.map(sarifRule) } },
-        results: violations.map((finding) => ({
-          ruleId: sarifId(finding.rule),
-          level: LEVELS[ruleOf(finding.rule)!.severity],
-          message: { text: `${finding.flow}, packets ${finding.packets.join(', ')}: ${finding.text}` },
-          locations: [
-            {
-              physicalLocation: { artifactLocation: { uri: path } },
-              logicalLocations: [{ name: finding.flow, kind: 'flow' }],
-            },
-          ],
-          properties: { packets: finding.packets },
+        tool: { driver: { name: tool, version, rules: rules.map(sarifRule) } },
+        results: results.map(({ rule, text, uri, place, packets }) => ({
+          ruleId: sarifId(rule),
+          level: LEVELS[ruleOf(rule)!.severity],
+          message: { text },
+          locations: [{ physicalLocation: { artifactLocation: { uri } }, logicalLocations: [place] }],
+          properties: { packets },
         })),
       },
     ],
   };
   return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+/** The findings of an audit. `path`: the capture. Findings that cannot be told are left out. */
+export function sarifReport(findings: readonly Finding[], path: string, version: string): string {
+  const violations = findings.filter(({ verdict }) => verdict === 'violation');
+  return sarifDocument(
+    'rocev2 audit',
+    version,
+    violations.map(({ rule, flow, packets, text }) => ({
+      rule,
+      text: `${flow}, packets ${packets.join(', ')}: ${text}`,
+      uri: path,
+      place: { name: flow, kind: 'flow' },
+      packets,
+    })),
+  );
 }
 
 function sarifRule({ id, title, source, severity }: Rule) {

@@ -17,7 +17,7 @@ export const switchSchema = z.object({
   ports: z.array(
     z.object({
       name: z.string(),
-      /** `HOST:PORT` of its socket. */
+      /** `HOST:PORT` of its socket; at a wire also the name of an interface, or an address. */
       local: z.string(),
       /** Emulated link rate, bits/s; null: as fast as software is. */
       rateBps: number.nullable(),

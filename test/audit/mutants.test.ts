@@ -280,4 +280,13 @@ describe('a capture in which one packet breaks one rule', () => {
     expect(broken(report)).toEqual([]);
     expect(report.findings).toMatchObject([{ rule: 47, verdict: 'cannot tell' }]);
   });
+
+  it('is not claimed for a NAK that a newer one has overtaken', () => {
+    const sent = [50, 51, 52, 53, 54, 55, 56].map((psn, i) => ({ ...send(psn), ipId: 300 + i }));
+    const again = [53, 54, 55, 56].map((psn, i) => ({ ...send(psn), ipId: 307 + i }));
+    const naks = [answer(53, 0x60, 3), answer(51, 0x60, 1)];
+    expect(
+      broken(audited(conversation([...CM, ...sent, ...naks, ...again]), { rules: [47], capturedAt: '10.77.0.1' })),
+    ).toEqual([]);
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EndpointSample } from '../../src/dashboard/lab/endpoint.js';
 import { LabHistory, type LabReading } from '../../src/dashboard/lab/history.js';
-import type { LiveSwitchPortCounters } from '../../src/driver/live-switch.js';
+import type { LiveSwitchPortCounters } from '../../src/driver/linked-switch.js';
 import { COUNTER_NAMES, type CounterName } from '../../src/ring/counters.js';
 import { newSwitchPortCounters } from '../../src/switch/switch-counters.js';
 

@@ -1,16 +1,6 @@
 /** Rules 83 to 111: congestion, connection management, datagrams, security, robustness. */
 
-import {
-  active,
-  information,
-  judged,
-  judgedAndActive,
-  later,
-  measured,
-  must,
-  type RuleSection,
-  should,
-} from '../rule.js';
+import { active, information, judged, judgedAndActive, measured, must, type RuleSection, should } from '../rule.js';
 
 /** CNPs, and what senders make of them. */
 export const CONGESTION_RULES: RuleSection = {
@@ -38,7 +28,15 @@ export const CONGESTION_RULES: RuleSection = {
       measured('as rule 85; what was configured is not in the packets', true),
     ),
     information(87, 'A CNP together with a NAK.', 'Lumina', measured('CNPs within 20 us of a NAK')),
-    must(88, 'The rate falls after a CNP and recovers.', 'CA17-45, 46', later('goodput around CNPs', true)),
+    must(
+      88,
+      'The rate falls after a CNP and recovers.',
+      'CA17-45, 46',
+      measured(
+        'the rate of 16 packets behind each CNP, and DCQCN fitted; an application may send less than it could',
+        true,
+      ),
+    ),
     should(
       89,
       'CNPs have a DSCP of their own.',

@@ -1,7 +1,7 @@
 /** Turns what the processes of the lab have counted into samples and events, and keeps the last of them. Sans-IO but for the clock. */
 
 import { NS_PER_S } from '../../core/units.js';
-import type { LiveSwitchPortCounters } from '../../driver/live-switch.js';
+import type { LiveSwitchPortCounters } from '../../driver/linked-switch.js';
 import { nowNs } from '../../driver/system-clock.js';
 import type { CounterName } from '../../ring/counters.js';
 import { appendBounded, withCount } from '../bounded-list.js';
