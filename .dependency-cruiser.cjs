@@ -14,12 +14,13 @@ const layers = {
   qp: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn'],
   nic: ['core', 'packet', 'port', 'ring', 'memory', 'retransmit', 'dcqcn', 'qp'],
   switch: ['core', 'packet', 'port', 'faults'],
+  secure: ['core', 'packet', 'port', 'ring'],
   schema: ['core', 'packet', 'retransmit', 'dcqcn', 'switch'],
   sim: ['core', 'packet', 'port', 'faults', 'ring', 'retransmit', 'dcqcn', 'nic', 'switch', 'schema', 'verbs'],
   fluid: ['core', 'retransmit'],
   plot: ['core'],
   capture: ['core', 'packet', 'port', 'ring'],
-  audit: ['core', 'packet', 'capture'],
+  audit: ['core', 'packet', 'dcqcn', 'capture'],
   'dgram-ext': ['core', 'packet', 'port'],
   'frame-port': ['core', 'packet', 'port', 'dgram-ext'],
   'shm-port': ['core', 'packet', 'port', 'dgram-ext'],
@@ -35,6 +36,7 @@ const layers = {
     'dgram-ext',
     'frame-port',
     'shm-port',
+    'secure',
   ],
   estats: ['core', 'packet', 'ring'],
   verbs: [
@@ -53,10 +55,11 @@ const layers = {
     'dgram-ext',
   ],
   cm: ['core', 'packet', 'retransmit', 'dcqcn', 'verbs'],
-  conform: ['core', 'packet', 'port', 'audit', 'verbs', 'cm'],
+  conform: ['core', 'packet', 'port', 'audit', 'capture', 'retransmit', 'verbs', 'cm'],
+  wire: ['core', 'packet', 'port', 'faults', 'switch', 'capture', 'audit', 'dgram-ext', 'driver'],
   window: ['core', 'verbs', 'cm'],
-  rpc: ['core', 'verbs', 'cm'],
-  kv: ['core', 'verbs', 'cm', 'rpc'],
+  rpc: ['core', 'driver', 'verbs', 'cm'],
+  kv: ['core', 'driver', 'verbs', 'cm', 'rpc'],
   primitives: ['core', 'driver', 'verbs', 'cm', 'rpc'],
   processes: ['core', 'packet', 'schema', 'faults', 'retransmit', 'dcqcn', 'switch', 'driver', 'verbs'],
   dashboard: [
@@ -74,6 +77,7 @@ const layers = {
     'verbs',
     'processes',
   ],
+  extents: ['core', 'driver', 'verbs', 'cm', 'rpc', 'storage-rpc'],
   'storage-rpc': ['core', 'packet', 'retransmit', 'dcqcn', 'driver', 'estats', 'verbs', 'cm'],
 };
 
@@ -81,6 +85,7 @@ const engine = ['core', 'packet', 'port', 'faults', 'ring', 'memory', 'retransmi
 const pure = [
   ...engine,
   'schema',
+  'secure',
   'sim',
   'audit',
   'conform',
@@ -95,12 +100,15 @@ const pure = [
   'storage-rpc/sk',
   'storage-rpc/session',
   'storage-rpc/su',
+  'storage-rpc/su-stream',
   'storage-rpc/stream',
 ];
 const allowedBuiltins = '^(zlib|module)$'; // the CRC-32 of zlib, and loading its optional faster twin
 
 /** DH-HMAC-CHAP of NVMe over Fabrics. */
 const authentication = '^src/storage-rpc/nvme/auth/';
+/** Protection of packets. */
+const protection = '^src/secure/';
 
 module.exports = {
   forbidden: [
@@ -115,15 +123,23 @@ module.exports = {
       name: 'pure-engine',
       severity: 'error',
       comment: 'the engine is sans-IO: no sockets, timers, clocks, files or random sources',
-      from: { path: `^src/(${pure.join('|')})/`, pathNot: authentication },
+      from: { path: `^src/(${pure.join('|')})/`, pathNot: `${authentication}|${protection}` },
+      to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
+    },
+    {
+      name: 'pure-extents',
+      severity: 'error',
+      comment:
+        'the protocols of extents get files, time, randomness and the network passed in; only extents/live has them',
+      from: { path: '^src/extents/[^/]+$' },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
     },
     {
       name: 'pure-authentication',
       severity: 'error',
       comment:
-        'authentication takes hashes and key pairs from node:crypto, and nothing else from Node; challenges are passed in',
-      from: { path: authentication },
+        'authentication and protection take hashes, ciphers and key pairs from node:crypto, and nothing else from Node; challenges are passed in',
+      from: { path: `${authentication}|${protection}` },
       to: { dependencyTypes: ['core'], pathNot: '^crypto$' },
     },
     {

@@ -3,7 +3,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import { reporters } from './vitest.report.js';
 
 /** Tests that start programs: each of them keeps two cores busy, and measures some of them. */
-const PROGRAMS = 'test/e2e/**/*.test.ts';
+const PROGRAMS = ['test/e2e/**/*.test.ts', 'test/kv/killed-owner.test.ts'];
 /** Those of `npm test`: what most users do first. */
 const FIRST_PROGRAMS = ['demo', 'disk', 'examples', 'switch'].map((name) => `test/e2e/${name}.test.ts`);
 /** Tests of attackers, bundles, real threads and sockets that take long for what they compute. */
@@ -14,6 +14,7 @@ const LASTING = [
   'test/docs/published-types.test.ts',
   'test/driver/worker-engine.test.ts',
   'test/extending/sockets.test.ts',
+  'test/secure/contract.test.ts',
 ];
 
 /** Files that run side by side. */
@@ -37,10 +38,10 @@ export default defineConfig({
     hookTimeout: 60_000,
     ...reporters('default'),
     projects: [
-      sideBySide('quick-code', ['test/**/*.test.ts'], [PROGRAMS, ...LASTING]),
+      sideBySide('quick-code', ['test/**/*.test.ts'], [...PROGRAMS, ...LASTING]),
       oneByOne('quick-programs', FIRST_PROGRAMS),
       sideBySide('lasting-code', LASTING),
-      oneByOne('programs', [PROGRAMS], FIRST_PROGRAMS),
+      oneByOne('programs', PROGRAMS, FIRST_PROGRAMS),
     ],
   },
 });

@@ -15,6 +15,8 @@ const LOADED_BY_NAME = {
   'device-telemetry': 'dist/verbs/device-telemetry.js',
   'frame-ports': 'dist/driver/frame-ports.js',
   'shm-ports': 'dist/driver/shm-ports.js',
+  'instrument-parts': 'dist/driver/instrument-parts.js',
+  'secure-ports': 'dist/driver/secure-ports.js',
 };
 
 rmSync(`${root}dist/bundle`, { recursive: true, force: true });

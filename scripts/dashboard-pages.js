@@ -54,12 +54,16 @@ export async function end(program) {
   await once(program, 'exit');
 }
 
+/** An empty page. */
+export function browserPage(colorScheme) {
+  return browser.newPage({ viewport: { width: 1200, height: 800 }, deviceScaleFactor: 0.75, colorScheme });
+}
+
 /** Runs a dashboard and lets `act` use its page. */
 export async function dashboard(args, colorScheme, act) {
   const program = start('dashboard', '--json', ...args);
   const [line] = await once(program.stdout.setEncoding('utf8'), 'data');
-  const viewport = { width: 1200, height: 800 };
-  const page = await browser.newPage({ viewport, deviceScaleFactor: 0.75, colorScheme });
+  const page = await browserPage(colorScheme);
   await page.goto(JSON.parse(line).url);
   await page.locator('.readouts[data-sample]').waitFor();
   await act(page);

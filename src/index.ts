@@ -112,5 +112,6 @@ export type { ProtectionDomain, RegisterOptions } from './verbs/protection-domai
 export type { AddressVector, QpAttr, QpInfo, RemoteSourcePort } from './verbs/qp-attributes.js';
 export type { QueuePair, QueuePairInit } from './verbs/queue-pair.js';
 export type { RecvWorkRequest } from './verbs/receive-ring.js';
+export type { PreSharedKey, SecureMode, SecureOptions } from './verbs/security.js';
 export type { SendWorkRequest } from './verbs/send-work-request.js';
 export type { SharedReceiveQueue } from './verbs/shared-receive-queue.js';

@@ -46,6 +46,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/switch.js'),
   },
   {
+    name: 'wire',
+    summary: 'a wire between two foreign peers: fault rules, capture and audit while they talk',
+    load: () => import('./commands/wire.js'),
+  },
+  {
     name: 'decode',
     summary: 'print the RoCEv2 packets of a capture or the events of a trace, and a summary of each flow',
     load: () => import('./commands/decode.js'),

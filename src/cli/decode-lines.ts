@@ -61,14 +61,15 @@ export class PacketLines {
   }
 
   #packetLine(packet: DecodedPacket, events: readonly FlowEvent[]): string {
-    const { bth, icrc } = packet;
+    const { icrc } = packet;
+    const bth = packet.bth ?? packet.psp?.bth;
     const text = this.#columns({
       number: String(packet.number),
       time: (packet.timeNs / 1e9).toFixed(6),
       source: packet.source,
       arrow: '->',
       destination: packet.destination,
-      operation: bth === undefined ? `malformed: ${packet.malformed}` : shortOperation(bth.operation),
+      operation: bth === undefined ? withoutBth(packet) : shortOperation(bth.operation),
       qpn: bth === undefined ? '' : sixDigits(bth.destQpn),
       psn: bth === undefined ? '' : sixDigits(bth.psn),
       flags: bth === undefined ? '' : flags(bth, packet.ecn),
@@ -78,7 +79,7 @@ export class PacketLines {
     });
     const story = events.map(describeEvent).filter((words) => words !== '');
     const line = [text, ...story.map((words) => this.#colors.yellow(`[${words}]`))].join('  ').trimEnd();
-    return icrc === 'bad' || bth === undefined ? this.#colors.red(line) : line;
+    return icrc === 'bad' || packet.malformed !== undefined ? this.#colors.red(line) : line;
   }
 
   #columns(cells: Cells): string {
@@ -95,6 +96,10 @@ export class PacketLines {
     ];
     return `${fixed.join('  ')}  ${cells.details}`.trimEnd();
   }
+}
+
+function withoutBth({ psp, malformed }: DecodedPacket): string {
+  return psp === undefined ? `malformed: ${malformed}` : 'protected, empty';
 }
 
 function hasNak({ aeth }: DecodedPacket): boolean {
@@ -130,6 +135,7 @@ function flags({ ackReq, solicited, migReq, fecn, becn }: DecodedBth, ecn: numbe
 
 function details(p: DecodedPacket): string {
   const words: string[] = [];
+  if (p.psp) words.push(`PSP spi=${hex(p.psp.spi)} phase=${p.psp.phase} iv=${p.psp.iv}`);
   if (p.mad)
     words.push(p.mad.rejectReason ? `${p.mad.name} (${p.mad.rejectReason})` : p.mad.name, `tid=${p.mad.transactionId}`);
   if (p.reth) words.push(`va=${hex(p.reth.va)} rkey=${hex(p.reth.rkey)} len=${p.reth.dmaLength}`);

@@ -9,7 +9,7 @@ import type { DecodedPacket } from '../capture/decoded-packet.js';
 import type { FlowEvent, FlowSummary } from '../capture/flow-tracker.js';
 import type { TraceRecord } from '../capture/trace-reader.js';
 import type { Need } from '../conform/step.js';
-import type { LiveSwitchPortCounters } from '../driver/live-switch.js';
+import type { LiveSwitchPortCounters } from '../driver/linked-switch.js';
 import type { Diagnosis } from '../estats/diagnosis.js';
 import type { Dump } from '../estats/dump-log.js';
 import type { EstatsSnapshot } from '../estats/endpoint-document.js';
@@ -24,7 +24,8 @@ import type { ControllerIdentity, NamespaceIdentity } from '../storage-rpc/nvme/
 import type { SkServerCounters } from '../storage-rpc/sk/server-counters.js';
 import type { BufferPools } from '../switch/buffer-policy.js';
 import type { SwitchPortSnapshot } from '../switch/switch-snapshot.js';
-import type { ConformRunResult } from './conform/run.js';
+import type { ConformMatrixResult } from './conform/matrix.js';
+import type { ConformRunResult } from './conform/result.js';
 import type { ConformServeResult } from './conform/serve.js';
 import type { VerifiedOperations } from './demo/verified-operations.js';
 import type { BenchRow } from './disk/bench-run.js';
@@ -34,6 +35,7 @@ import type { DocumentHead } from './document-head.js';
 import type { FluidResult } from './fluid-report.js';
 import type { HostReport } from './host-report.js';
 import type { KvBenchResult } from './kv/bench.js';
+import type { KvDemoResult } from './kv/demo/run.js';
 import type { KvEntryResult, KvListResult, KvSetResult } from './kv/entries.js';
 import type { KvServeResult } from './kv/serve.js';
 import type { KvWatchResult } from './kv/watch.js';
@@ -187,6 +189,30 @@ export interface SwitchPortResult extends SwitchPortSnapshot {
   /** `HOST:PORT` of its socket. */
   readonly local: string;
   /** Counters of the port; docs/switch.md explains them. */
+  readonly counters: LiveSwitchPortCounters;
+}
+
+/** The fields of `wire --json`. */
+export interface WireResult {
+  /** How long the wire was there. */
+  readonly seconds: number;
+  /** Sides a and b. */
+  readonly sides: readonly WireSideResult[];
+  /** The fault rules, and how often each one applied. */
+  readonly rules: readonly RuleHits[];
+  /** With --pcap: the file, and frames of which the disk was too slow. */
+  readonly capture?: { readonly file: string; readonly dropped: number } | undefined;
+  /** With --audit: what was found. Numbers of packets are those of the capture. */
+  readonly audit?: AuditReport | undefined;
+}
+
+/** One side of a wire. */
+export interface WireSideResult extends SwitchPortSnapshot {
+  /** `a` or `b`. */
+  readonly name: string;
+  /** Name of the interface, `HOST:PORT` of the socket, or address of the peer. */
+  readonly link: string;
+  /** Counters of the side; docs/switch.md explains them. */
   readonly counters: LiveSwitchPortCounters;
 }
 
@@ -441,6 +467,8 @@ export interface Results {
   readonly 'conform-serve': ConformServeResult;
   /** `rocev2 conform run`. */
   readonly 'conform-run': ConformRunResult;
+  /** `rocev2 conform matrix`. */
+  readonly 'conform-matrix': ConformMatrixResult;
   /** `rocev2 conform list`. */
   readonly 'conform-list': ConformListResult;
   /** `rocev2 info`. */
@@ -455,6 +483,8 @@ export interface Results {
   readonly livelock: LivelockResult;
   /** `rocev2 switch`. */
   readonly switch: SwitchResult;
+  /** `rocev2 wire`. */
+  readonly wire: WireResult;
   /** `rocev2 window`. */
   readonly window: WindowResult;
   /** `rocev2 fluid`. */
@@ -503,6 +533,8 @@ export interface Results {
   readonly 'kv-watch': KvWatchResult;
   /** `rocev2 kv bench`. */
   readonly 'kv-bench': KvBenchResult;
+  /** `rocev2 kv demo`. */
+  readonly 'kv-demo': KvDemoResult;
   /** `rocev2 estats top`. */
   readonly 'estats-top': Endpoints<EstatsSnapshot>;
   /** `rocev2 estats hist`. */

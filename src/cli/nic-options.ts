@@ -1,6 +1,7 @@
 /** Options of commands that move data: where the NIC runs, and how it sends and receives datagrams. */
 
-import type { Command } from 'commander';
+import { availableParallelism } from 'node:os';
+import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { PORT_IOS, type PortIo } from '../driver/port-io.js';
 import { ENGINES, type EngineName } from '../verbs/open-device.js';
@@ -19,10 +20,27 @@ export interface NicOptions {
 /** The same options, for calls between processes. */
 export const nicOptionsShape = { io: z.enum(PORT_IOS), engine: z.enum(ENGINES), spin: z.boolean() };
 
-/** Adds the options to a command; `engine` is the default. */
+/** A thread for the NIC pays once both ends of a connection on this machine have a core for theirs (docs/storage.md, on two cores). */
+const CORES_FOR_WORKERS = 4;
+
+/** Where the NIC of a storage server or gateway runs. NVMe targets are faster with a thread for it even so, with many large requests. */
+const IO_ENGINE: EngineName = availableParallelism() >= CORES_FOR_WORKERS ? 'worker' : 'inline';
+
+/** Adds the options to a command. */
 export function addNicOptions(command: Command, engine: EngineName = 'inline'): Command {
+  return addNicOptionsWith(command, (option) => option.default(engine));
+}
+
+/** Adds the options to a command of storage servers and gateways. */
+export function addIoNicOptions(command: Command): Command {
+  const words = `worker with ${CORES_FOR_WORKERS} cores or more, else inline`;
+  return addNicOptionsWith(command, (option) => option.default(IO_ENGINE, words));
+}
+
+function addNicOptionsWith(command: Command, setDefault: (engine: Option) => Option): Command {
+  const engine = new Option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`);
   return command
     .option('--io <way>', `${PORT_IOS.join(', ')}: how datagrams are sent and received`, choiceOption(PORT_IOS), 'auto')
-    .option('--engine <where>', `${ENGINES.join(', ')}: where the NIC runs`, choiceOption(ENGINES), engine)
+    .addOption(setDefault(engine.argParser(choiceOption(ENGINES))))
     .option('--no-spin', 'worker engine: sleep at once, without polling first');
 }

@@ -10,8 +10,8 @@ export async function checkWritable(path: string | undefined): Promise<void> {
 }
 
 /** Writes the whole file, and replaces an existing one. */
-export async function writeOutputFile(path: string, text: string): Promise<void> {
-  await writeFile(path, text).catch((cause) => refuse(path, cause));
+export async function writeOutputFile(path: string, contents: string | Uint8Array): Promise<void> {
+  await writeFile(path, contents).catch((cause) => refuse(path, cause));
 }
 
 function refuse(path: string, cause: NodeJS.ErrnoException): never {

@@ -99,17 +99,17 @@ export class Output {
 
   /** Prints the document of --json, by the name of its schema; nothing without --json. */
   document<Name extends keyof Results>(name: Name, result: Results[Name]): void {
-    if (this.json) this.#write({ ...documentHead(name, this.io.args, this.#startMs), ...result });
+    if (this.json) this.io.stdout.write(this.documentText(name, result));
+  }
+
+  /** The document of --json as text, for a file. */
+  documentText<Name extends keyof Results>(name: Name, result: Results[Name]): string {
+    return jsonLine({ ...documentHead(name, this.io.args, this.#startMs), ...result });
   }
 
   /** Prints a line of `decode --json`. */
   jsonLine(line: PacketLine | EventLine): void {
-    if (this.json) this.#write(line);
-  }
-
-  /** Prints JSON; a bigint becomes a decimal string. */
-  #write(value: object): void {
-    this.io.stdout.write(`${JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? v.toString() : v))}\n`);
+    if (this.json) this.io.stdout.write(jsonLine(line));
   }
 
   /** Prints a table: titles, a rule, rows; columns two spaces apart. Nothing with --json. */
@@ -163,6 +163,11 @@ export class Output {
   async drained(): Promise<void> {
     if (this.io.stdout.writableNeedDrain) await once(this.io.stdout, 'drain');
   }
+}
+
+/** A bigint becomes a decimal string. */
+function jsonLine(value: object): string {
+  return `${JSON.stringify(value, (_, v) => (typeof v === 'bigint' ? v.toString() : v))}\n`;
 }
 
 function wantsColor({ stdout, env }: CliIo): boolean {

@@ -1,34 +1,47 @@
-/** The telemetry document of a switch, which its control socket serves. */
+/** The telemetry document of a switch or wire, which its control socket serves. */
 
-import { formatUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
-import type { LiveSwitch, LiveSwitchOptions } from '../driver/live-switch.js';
+import type { LiveSwitchPortCounters } from '../driver/linked-switch.js';
 import { wallMs } from '../driver/system-clock.js';
 import type { SwitchDocument } from '../estats/switch-document.js';
 import type { FaultPlan } from '../faults/fault-plan.js';
-import type { EgressQueueUse } from '../switch/switch-snapshot.js';
+import type { EgressQueueUse, SwitchSnapshot } from '../switch/switch-snapshot.js';
+
+/** A switch that runs. */
+interface RunningSwitch {
+  /** By port name. */
+  readonly counters: Readonly<Record<string, LiveSwitchPortCounters>>;
+  /** Queues and pools now. */
+  snapshot(): SwitchSnapshot;
+}
+
+/** What does not change while it runs. */
+interface SwitchDescription {
+  /** Addresses of the ports, with commas between them. */
+  readonly address: string;
+  readonly ports: ReadonlyArray<Pick<SwitchDocument['ports'][number], 'name' | 'local' | 'rateBps'>>;
+  readonly faults: FaultPlan | undefined;
+}
 
 /** The document at this moment. */
 export function switchDocument(
-  live: LiveSwitch,
-  { ports, portConfig, portDefaults }: LiveSwitchOptions,
-  faults: FaultPlan | undefined,
+  live: RunningSwitch,
+  { address, ports, faults }: SwitchDescription,
   uptimeSeconds: number,
 ): SwitchDocument {
   const snapshot = live.snapshot();
+  const { counters } = live;
   return {
     kind: 'switch',
     version: 1,
     pid: process.pid,
-    address: [...new Set(ports.map(({ local }) => local.host.text))].join(','),
+    address,
     time: new Date(wallMs()).toISOString(),
     uptimeSeconds,
-    ports: ports.map(({ name }) => {
-      const { egress } = snapshot.ports[name];
+    ports: ports.map((port) => {
+      const { egress } = snapshot.ports[port.name];
       return {
-        name,
-        local: formatUdpEndpoint(live.local(name)),
-        rateBps: portConfig?.[name]?.rateBps ?? portDefaults?.rateBps ?? null,
-        counters: { ...live.counters[name] },
+        ...port,
+        counters: { ...counters[port.name] },
         queueBytes: egress.reduce((sum, { bytes }) => sum + bytes, 0),
         queueBytesMax: Math.max(...egress.map(({ bytesMax }) => bytesMax)),
         pausedPriorities: prioritiesThat(egress, ({ isPaused }) => isPaused),

@@ -3,6 +3,7 @@
 import type { RandomSource } from '../core/random.js';
 import { Engine } from '../nic/engine.js';
 import type { IpAddress } from '../packet/address.js';
+import type { Protection } from '../ring/protection.js';
 import { PACING_CATCH_UP_NS } from './crank.js';
 import { EventLoopCrank } from './event-loop-crank.js';
 import type { OpenPort } from './open-port.js';
@@ -19,6 +20,7 @@ export class InlineEngine extends Engine {
     super(opened.port, random, { pacingCatchUpNs: PACING_CATCH_UP_NS });
     this.#opened = opened;
     this.#crank = new EventLoopCrank(this.nic, opened.port);
+    opened.protection?.countInto(this.counters);
     opened.trace?.watch({ counters: this.counters, visitRates: (visit) => this.nic.visitRates(nowNs(), visit) });
   }
 
@@ -32,6 +34,10 @@ export class InlineEngine extends Engine {
 
   override get sharesMemory(): boolean {
     return this.#opened.sharesMemory;
+  }
+
+  override get protection(): Protection | undefined {
+    return this.#opened.protection;
   }
 
   override pathMtuTowards(address: IpAddress): number | undefined {

@@ -1,30 +1,35 @@
 /** Builds the port an endpoint was asked for: socket or frame port, with fault rules and capture around it as wanted. */
 
-import { CapturePort } from '../capture/capture-port.js';
-import { LINKTYPE_RAW } from '../capture/pcapng-blocks.js';
-import { PcapngFile } from '../capture/pcapng-file.js';
-import { TraceFile } from '../capture/trace-file.js';
-import { TracePort } from '../capture/trace-port.js';
+import type { PcapngFile } from '../capture/pcapng-file.js';
+import type { TraceFile } from '../capture/trace-file.js';
+import type { TracePort } from '../capture/trace-port.js';
 import { RoceError } from '../core/errors.js';
 import { SeededRandom } from '../core/random.js';
 import { type BatchedUdpPort, openBatchedUdpPort } from '../dgram-ext/batched-udp-port.js';
+import { pathMtuForAddress, pathMtuForLink } from '../dgram-ext/link-mtu.js';
 import { parseUdpEndpoint } from '../dgram-ext/udp-endpoint.js';
 import { openUdpPort } from '../dgram-ext/udp-port.js';
-import { FaultPlan } from '../faults/fault-plan.js';
-import { FaultyPort } from '../faults/faulty-port.js';
 import { IpAddress } from '../packet/address.js';
+import { PSP_OVERHEAD_BYTES } from '../packet/psp.js';
 import type { Port } from '../port/datagram.js';
+import type { ProtectionMode } from '../ring/protection.js';
+import type { CipherMaker } from '../secure/packet-cipher.js';
+import type { SecurePort } from '../secure/secure-port.js';
 import type { SharedMemoryPort } from '../shm-port/shm-port.js';
 import { chooseCrc32 } from './crc32/choice.js';
 import { FRAME_PORTS } from './frame-port-loader.js';
+import { INSTRUMENTS, type Instruments } from './instruments-loader.js';
 import { chooseIo, type PortIo } from './port-io.js';
+import { SECURE_PORTS } from './secure-loader.js';
 import { SHARED_MEMORY_PORTS } from './shm-loader.js';
-import { nowNs, wallClockNs, wallMs } from './system-clock.js';
+import { nowNs, SYSTEM_CLOCK, wallClockNs, wallMs } from './system-clock.js';
 import { systemRandom } from './system-random.js';
 import { UdpSurroundings } from './udp-surroundings.js';
 
 /** How often a trace looks at the rates of queue pairs. */
 const RATE_INTERVAL_MS = 1;
+/** Of an emulated link, where nobody says. */
+const FRAME_MTU_BYTES = 9000;
 
 /** How a device is reached. Only `address` is required. */
 export interface PortOptions {
@@ -43,7 +48,7 @@ export interface PortOptions {
     /** Its speed, default 10 Gb/s: needed where the switch sends pause frames, which count bit times. */
     readonly rateBps?: number;
   };
-  /** `off`: never use koffi to set socket options; then `io` is dgram. Default `auto`. */
+  /** `off`: never use koffi, neither for socket options nor for ciphers; then `io` is dgram. Default `auto`. */
   readonly native?: 'auto' | 'off';
   /** How datagrams get in and out of a UDP port. Default dgram on the caller's event loop. */
   readonly io?: PortIo;
@@ -57,6 +62,12 @@ export interface PortOptions {
   readonly trace?: string;
 }
 
+/** A port whose packets may be protected; the keys come later. */
+export interface ProtectedPortOptions extends PortOptions {
+  /** Whether plain packets may come and go. Default: packets are not protected. */
+  readonly protection?: ProtectionMode;
+}
+
 /** An open port, and what has to be closed after it. */
 export interface OpenPort {
   /** With everything around it that was asked for. */
@@ -67,6 +78,8 @@ export interface OpenPort {
   readonly polled: BatchedUdpPort | undefined;
   /** To be told of the NIC, when a trace was asked for. */
   readonly trace: TracePort | undefined;
+  /** To be given keys, when packets may be protected. */
+  readonly protection: SecurePort | undefined;
   /** See `EngineLink.resolve`. */
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
   /** Whether the port can share memory with peers of its host. */
@@ -81,26 +94,40 @@ export interface OpenPort {
  * Throws ERR_ROCE_CONFLICT for options that exclude each other, ERR_ROCE_UNSUPPORTED for an `io` or a CRC-32 that cannot be had here,
  * ERR_ROCE_UNKNOWN_NAME for a CRC-32 that does not exist, and ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
  */
-export async function openPort(options: PortOptions, driving: 'itself' | 'polled' = 'itself'): Promise<OpenPort> {
+export async function openPort(
+  options: ProtectedPortOptions,
+  driving: 'itself' | 'polled' = 'itself',
+): Promise<OpenPort> {
   const address = IpAddress.parse(options.address);
   const crc32 = chooseCrc32();
+  const isObserved = [options.pcap, options.loss, options.trace].some((option) => option !== undefined);
+  const instruments = isObserved ? await INSTRUMENTS.load() : undefined;
   const framePort = options.frame === undefined ? undefined : await makeFramePort(options, address);
   const udp = framePort === undefined ? await makeBatchedPort(options, address, driving === 'polled') : undefined;
   const batched = udp?.port;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
-  const capture =
-    options.pcap === undefined
-      ? undefined
-      : await PcapngFile.create(options.pcap, [{ name: port.address.text, linkType: LINKTYPE_RAW }]);
-  if (capture !== undefined) port = new CapturePort(port, capture, 0, wallClockNs());
+  let capture: PcapngFile | undefined;
+  if (options.pcap !== undefined) {
+    const { PcapngFile, LINKTYPE_RAW, CapturePort } = instruments!;
+    capture = await PcapngFile.create(options.pcap, [{ name: port.address.text, linkType: LINKTYPE_RAW }]);
+    port = new CapturePort(port, capture, 0, wallClockNs());
+  }
   // Outside the capture: what a rule drops on the way out never was on the wire, what it drops on the way in was.
   if (options.loss !== undefined) {
-    port = new FaultyPort(port, FaultPlan.parse(options.loss, new SeededRandom(options.seed ?? 1)), (...dropped) =>
-      trace?.faultDropped(...dropped),
+    const { FaultyPort, FaultPlan } = instruments!;
+    port = new FaultyPort(
+      port,
+      FaultPlan.parse(options.loss, new SeededRandom(options.seed ?? 1)),
+      SYSTEM_CLOCK,
+      (...dropped) => trace?.faultDropped(...dropped),
     );
   }
-  const traceFile = options.trace === undefined ? undefined : await createTrace(options.trace, port, capture);
-  const trace = traceFile === undefined ? undefined : new TracePort(port, traceFile);
+  // Outside faults and capture, which see what is on the wire; inside the trace, which is about the NIC.
+  const protection = options.protection === undefined ? undefined : await protect(port, options, options.protection);
+  port = protection ?? port;
+  const traceFile =
+    options.trace === undefined ? undefined : await createTrace(instruments!, options.trace, port, capture);
+  const trace = traceFile === undefined ? undefined : new instruments!.TracePort(port, traceFile);
   port = trace ?? port;
   const timer = trace === undefined ? undefined : setInterval(() => trace.sampleRates(), RATE_INTERVAL_MS);
   timer?.unref();
@@ -120,6 +147,7 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
     description: `${port.description}, CRC-32 by ${crc32}`,
     polled: driving === 'polled' ? batched : undefined,
     trace,
+    protection,
     resolve: async (peer, sharingPort) => {
       await framePort?.resolve(peer);
       return sharingPort !== undefined && udp?.share !== undefined && (await udp.share(peer, sharingPort));
@@ -133,13 +161,36 @@ export async function openPort(options: PortOptions, driving: 'itself' | 'polled
   };
 }
 
-async function createTrace(path: string, port: Port, capture: PcapngFile | undefined): Promise<TraceFile> {
+async function createTrace(
+  { TraceFile }: Instruments,
+  path: string,
+  port: Port,
+  capture: PcapngFile | undefined,
+): Promise<TraceFile> {
   try {
     return await TraceFile.create(path, port.description, { nowNs, wallMs });
   } catch (error) {
     await capture?.close();
     throw error;
   }
+}
+
+async function protect(port: Port, { io, frame, native }: PortOptions, mode: ProtectionMode): Promise<SecurePort> {
+  if (io === 'shm') {
+    throw new RoceError(
+      'ERR_ROCE_CONFLICT',
+      'shared memory shows packets to other programs of this user before they are sealed',
+      'leave io: shm or secure out',
+    );
+  }
+  const room =
+    frame === undefined
+      ? pathMtuForAddress(port.address, PSP_OVERHEAD_BYTES)
+      : pathMtuForLink((frame.mtuBytes ?? FRAME_MTU_BYTES) - PSP_OVERHEAD_BYTES);
+  const pathMtuMax = Math.min(port.pathMtuMax, room);
+  const { SecurePort, NodeCipher, fastestCipher } = await SECURE_PORTS.load();
+  const makeCipher: CipherMaker = native === 'off' ? (key) => new NodeCipher(key) : fastestCipher;
+  return new SecurePort(port, { mode, nowNs, makeCipher, pathMtuMax });
 }
 
 /** A batched port, and how it shares memory if it can. */

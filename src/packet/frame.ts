@@ -30,8 +30,9 @@ const BAD_IP_CHECKSUM = 6;
 const IP_FRAGMENT = 7;
 const BAD_UDP_LENGTH = 9;
 
-/** Bytes around the Ethernet payload on the link: preamble, header, FCS and the gap to the next frame. */
-const ETHERNET_OVERHEAD_BYTES = 8 + ETHERNET_BYTES + 4 + 12;
+/** Bytes that a frame without check sequence takes on the link besides its own: preamble, FCS and the gap to the next frame. */
+export const ETHERNET_LINK_BYTES: number = 8 + 4 + 12;
+const ETHERNET_OVERHEAD_BYTES = ETHERNET_BYTES + ETHERNET_LINK_BYTES;
 
 /** Bytes that a UDP payload takes on the link besides its own: Ethernet with preamble and gap, IP, UDP. */
 export function linkOverheadBytes(family: 4 | 6): number {

@@ -9,10 +9,11 @@
  * IPv4 headers are taken to have no options, DF set and offset 0, as every RoCEv2 sender makes them.
  */
 
-import { readU16 } from '../core/bytes.js';
+import { readU16, writeU16 } from '../core/bytes.js';
 import { CRC32_POLYNOMIAL, CRC32_RANGE_BYTES, crc32, crc32At, crc32Range } from '../core/crc32.js';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from './address.js';
+import { BTH_TRAILER, trailerBytesOf } from './int-trailer.js';
 import { IP_PROTOCOL_UDP, IPV4_BYTES } from './ipv4.js';
 import { IPV6_BYTES } from './ipv6.js';
 import { BTH_BYTES, ICRC_BYTES } from './roce.js';
@@ -29,6 +30,8 @@ export const ICRC_BAD = 2;
  * The `ipId` of a packet whose identification is not known and most likely 0; `IP_ID_UNKNOWN - n` when it is most likely n.
  */
 export const IP_ID_UNKNOWN = -1;
+/** The `ipId` of a packet that came in PSP and was authentic: its integrity is proven by more than a checksum, and no ICRC has to be computed. */
+export const IP_ID_PROTECTED = -0x1_0000;
 
 /** CRC-32 of any message followed by its own CRC, least significant byte first. */
 const RESIDUE = 0x2144df1c;
@@ -128,8 +131,8 @@ function maskIp(ip: Uint8Array): void {
 }
 
 /**
- * Computes and stores the ICRC of the packet `bytes[offset, offset + length)`, whose last four bytes are room for it. `checkView`, if
- * given, is a view of exactly `bytes[offset, offset + length - 4)`, and `bytes` is an array that lives long: making a view costs more than the CRC of a
+ * Computes and stores the ICRC of the packet `bytes[offset, offset + length)`, whose last four bytes before the trailer, if it has one, are room for
+ * it. `checkView`, if given, is a view of exactly the bytes before these four, and `bytes` is an array that lives long: making a view costs more than the CRC of a
  * short packet.
  */
 export function sealIcrc(
@@ -140,11 +143,12 @@ export function sealIcrc(
   ipId: number,
   checkView: Uint8Array | undefined,
 ): void {
-  const covered = length - ICRC_BYTES;
-  const end = offset + covered;
   const congestion = bytes[offset + 4];
+  const roceBytes = (congestion & BTH_TRAILER) === 0 ? length : length - trailerBytesOf(bytes, offset, length);
+  const covered = roceBytes - ICRC_BYTES;
+  const end = offset + covered;
   bytes[offset + 4] = 0xff;
-  const seed = flow.prefix(length, ipId);
+  const seed = flow.prefix(roceBytes, ipId);
   let crc: number;
   if (covered <= CRC32_RANGE_BYTES) crc = crc32Range(bytes, offset, covered, seed);
   else if (checkView === undefined) crc = crc32(bytes.subarray(offset, end), seed);
@@ -157,13 +161,24 @@ export function sealIcrc(
 }
 
 /**
- * Checks the packet `bytes[offset, offset + length)`: ICRC_OK, ICRC_OK_ID_SOLVED (identification in `flow.solvedId`) or ICRC_BAD.
- * `ipId` is the IPv4 identification, or {@link IP_ID_UNKNOWN}: then the likeliest is tried and any other solved for. Writes to BTH byte 4
- * and restores it.
+ * Checks the packet `bytes[offset, offset + udpPayloadBytes)`, with or without trailer: ICRC_OK, ICRC_OK_ID_SOLVED (identification in `flow.solvedId`) or ICRC_BAD.
+ * `ipId` is the IPv4 identification, or {@link IP_ID_UNKNOWN}: then the likeliest is tried and any other solved for; or {@link IP_ID_PROTECTED}, and nothing is
+ * checked. Writes to BTH byte 4 and restores it.
  */
-export function checkIcrc(flow: IcrcFlow, bytes: Uint8Array, offset: number, length: number, ipId: number): number {
-  if (length < BTH_BYTES + ICRC_BYTES) return ICRC_BAD;
+export function checkIcrc(
+  flow: IcrcFlow,
+  bytes: Uint8Array,
+  offset: number,
+  udpPayloadBytes: number,
+  ipId: number,
+): number {
+  if (ipId === IP_ID_PROTECTED) return ICRC_OK;
+  if (udpPayloadBytes < BTH_BYTES + ICRC_BYTES) return ICRC_BAD;
   const congestion = bytes[offset + 4];
+  const length =
+    (congestion & BTH_TRAILER) === 0
+      ? udpPayloadBytes
+      : udpPayloadBytes - trailerBytesOf(bytes, offset, udpPayloadBytes);
   bytes[offset + 4] = 0xff;
   const tried = ipId < 0 ? IP_ID_UNKNOWN - ipId : ipId;
   const seed = flow.prefix(length, tried);
@@ -181,10 +196,17 @@ export function checkIcrc(flow: IcrcFlow, bytes: Uint8Array, offset: number, len
 }
 
 /**
- * Corrects the ICRC of a sealed IPv4 packet `bytes[offset, offset + length)` for another identification than it was made for. A wrong
+ * Corrects the ICRC of a sealed IPv4 packet `bytes[offset, offset + udpPayloadBytes)` for another identification than it was made for. A wrong
  * ICRC stays wrong.
  */
-export function renumberIcrc(bytes: Uint8Array, offset: number, length: number, fromId: number, toId: number): void {
+export function renumberIcrc(
+  bytes: Uint8Array,
+  offset: number,
+  udpPayloadBytes: number,
+  fromId: number,
+  toId: number,
+): void {
+  const length = udpPayloadBytes - trailerBytesOf(bytes, offset, udpPayloadBytes);
   const change = fromId ^ toId;
   const difference = V4_ID_HIGH[change >> 8] ^ V4_ID_LOW[change & 0xff];
   const end = offset + length - ICRC_BYTES;
@@ -256,17 +278,28 @@ export function icrcOfIpPacket(ipPacket: Uint8Array): {
 } {
   const version4 = ipPacket[0] >> 4 === 4;
   const udpOffset = version4 ? (ipPacket[0] & 0x0f) * 4 : IPV6_BYTES;
-  const end = version4 ? readU16(ipPacket, 2) : IPV6_BYTES + readU16(ipPacket, 4);
+  const ipEnd = version4 ? readU16(ipPacket, 2) : IPV6_BYTES + readU16(ipPacket, 4);
   const isUdp = ipPacket[version4 ? 9 : 6] === IP_PROTOCOL_UDP && (version4 || ipPacket[0] >> 4 === 6);
-  if (!isUdp || end > ipPacket.length || end < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
+  if (!isUdp || ipEnd > ipPacket.length || ipEnd < udpOffset + UDP_BYTES + BTH_BYTES + ICRC_BYTES) {
     throw new RoceError('ERR_ROCE_MALFORMED', 'not a complete RoCEv2 packet over IPv4 or IPv6');
   }
+  const bth = udpOffset + UDP_BYTES;
+  const trailerBytes = trailerBytesOf(ipPacket, bth, ipEnd - bth);
+  const end = ipEnd - trailerBytes;
   const masked = Uint8Array.from(ipPacket.subarray(0, end - ICRC_BYTES)); // A Buffer's slice() would be a view.
   maskIp(masked);
+  if (trailerBytes > 0) setLengths(masked, udpOffset, end);
   masked[udpOffset + 6] = 0xff;
   masked[udpOffset + 7] = 0xff;
   masked[udpOffset + UDP_BYTES + 4] = 0xff;
   const computed = crc32(masked, crc32(new Uint8Array(8).fill(0xff)));
   const tail = ipPacket.subarray(end - ICRC_BYTES, end);
   return { computed, carried: (tail[0] | (tail[1] << 8) | (tail[2] << 16) | (tail[3] << 24)) >>> 0 };
+}
+
+/** Of a packet whose trailer is gone. */
+function setLengths(ipPacket: Uint8Array, udpOffset: number, end: number): void {
+  if (ipPacket[0] >> 4 === 4) writeU16(ipPacket, 2, end);
+  else writeU16(ipPacket, 4, end - IPV6_BYTES);
+  writeU16(ipPacket, udpOffset + 4, end - udpOffset);
 }

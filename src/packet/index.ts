@@ -11,6 +11,7 @@ export * from './checksum.js';
 export * from './ethernet.js';
 export * from './frame.js';
 export * from './icrc.js';
+export * from './int-trailer.js';
 export * from './ipv4.js';
 export * from './ipv6.js';
 export * from './ndp.js';

@@ -7,6 +7,7 @@
  */
 
 import { readU16, readU24, readU32, writeU16, writeU24, writeU32 } from '../core/bytes.js';
+import { BTH_TRAILER, trailerBytesOf } from './int-trailer.js';
 import {
   CNP,
   HDR_AETH,
@@ -154,6 +155,10 @@ export class RocePacket {
   payloadOffset = 0;
   /** Payload without pad. The bitmap is the payload of a SACK. */
   payloadBytes = 0;
+  /** Bytes behind the ICRC: see int-trailer.ts. 0 without a trailer. */
+  trailerBytes = 0;
+  /** Where the trailer begins, in the array that was parsed. */
+  trailerOffset = 0;
 }
 
 /**
@@ -168,7 +173,9 @@ export function parseRoce(bytes: Uint8Array, offset: number, length: number, out
   const flags = bytes[offset + 1];
   if ((flags & 0x0f) !== 0) return BAD_TVER;
   const headers = info.headers;
-  const paddedBytes = length - BTH_BYTES - ICRC_BYTES - info.extBytes;
+  out.trailerBytes = (bytes[offset + 4] & BTH_TRAILER) === 0 ? 0 : trailerBytesOf(bytes, offset, length);
+  out.trailerOffset = offset + length - out.trailerBytes;
+  const paddedBytes = length - out.trailerBytes - BTH_BYTES - ICRC_BYTES - info.extBytes;
   if (paddedBytes < 0) return TOO_SHORT;
   if ((paddedBytes & 3) !== 0) return (headers & HDR_SACK) !== 0 ? BAD_SACK : BAD_LENGTH;
   const padBytes = (flags >> BTH_PAD_SHIFT) & 3;

@@ -5,8 +5,8 @@
 
 import { readU16, writeU16 } from '../core/bytes.js';
 import { addWords, finishChecksum } from './checksum.js';
-import { IP_PROTOCOL_UDP } from './ipv4.js';
-import { pseudoHeaderSumV6 } from './ipv6.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES, refreshIpv4Checksum } from './ipv4.js';
+import { IPV6_BYTES, pseudoHeaderSumV6 } from './ipv6.js';
 
 /** Length of a header. */
 export const UDP_BYTES = 8;
@@ -31,6 +31,24 @@ export function writeUdpChecksumV6(b: Uint8Array, ipOffset: number, udpOffset: n
   writeU16(b, udpOffset + 6, 0);
   // Zero means "no checksum", so a sum of zero is sent as its other form.
   writeU16(b, udpOffset + 6, udpChecksumV6(b, ipOffset, udpOffset) || 0xffff);
+}
+
+/** Gives the datagram behind the IPv4 or IPv6 header at `ip` another length, in both headers, with their checksums. */
+export function writeUdpLength(b: Uint8Array, ip: number, udp: number, payloadBytes: number): void {
+  const bytes = UDP_BYTES + payloadBytes;
+  writeU16(b, udp + 4, bytes);
+  if (b[ip] >> 4 === 4) {
+    writeU16(b, ip + 2, IPV4_BYTES + bytes);
+    refreshIpv4Checksum(b, ip);
+  } else writeU16(b, ip + 4, udp - ip - IPV6_BYTES + bytes);
+  refreshUdpChecksum(b, ip, udp);
+}
+
+/** After a change of the payload: a checksum over IPv6 is made anew, one over IPv4 becomes zero, which means none. Zero stays zero. */
+export function refreshUdpChecksum(b: Uint8Array, ip: number, udp: number): void {
+  if (readU16(b, udp + 6) === 0) return;
+  if (b[ip] >> 4 === 4) writeU16(b, udp + 6, 0);
+  else writeUdpChecksumV6(b, ip, udp);
 }
 
 /** True when the checksum over IPv6 is right, or zero. */

@@ -5,6 +5,7 @@
 
 import { toHex } from '../core/bytes.js';
 import { RNR_TIMER_NS, SYNDROME_KIND_ACK, SYNDROME_KIND_NAK, SYNDROME_KIND_RNR, syndromeKind } from './aeth.js';
+import { trailerBytesOf } from './int-trailer.js';
 import {
   HDR_AETH,
   HDR_ATOMIC_ACK_ETH,
@@ -81,7 +82,9 @@ export function describeRoce(bytes: Uint8Array, offset: number, length: number):
     Object.assign(fields, { bitmap: toHex(bitmap) });
   }
   if (range.length >= BTH_BYTES + ICRC_BYTES) {
-    Object.assign(fields, { icrc: toHex(range.subarray(-ICRC_BYTES)) });
+    const end = range.length - trailerBytesOf(range, 0, range.length);
+    Object.assign(fields, { icrc: toHex(range.subarray(end - ICRC_BYTES, end)) });
+    if (end < range.length) Object.assign(fields, { telemetry: toHex(range.subarray(end)) });
   }
   const payloadBytes = status === PARSE_OK ? packet.payloadBytes : 0;
   const words = Object.entries(fields).map(([key, value]) => `${key}=${value}`);

@@ -7,6 +7,11 @@ import type { TxBatch } from './datagram.js';
 /** Copies everything of a slot: `length` bytes of payload and what the arrays say. */
 export function copySlot(from: TxBatch, fromSlot: number, to: TxBatch, toSlot: number): void {
   copyBytes(from.slab, from.payloadOffset(fromSlot), to.slab, to.payloadOffset(toSlot), from.lengths[fromSlot]);
+  copySlotFields(from, fromSlot, to, toSlot);
+}
+
+/** Copies what the arrays say of a slot, and none of its bytes. */
+export function copySlotFields(from: TxBatch, fromSlot: number, to: TxBatch, toSlot: number): void {
   to.lengths[toSlot] = from.lengths[fromSlot];
   to.ipIds[toSlot] = from.ipIds[fromSlot];
   to.ecns[toSlot] = from.ecns[fromSlot];

@@ -150,9 +150,9 @@ export class TxBatch {
     return this.#view(this.#payloadViews, slot, this.payloadOffset(slot), this.lengths[slot]);
   }
 
-  /** The UDP payload without its last 4 bytes: what the ICRC is computed over. */
-  checkView(slot: number): Uint8Array {
-    return this.#view(this.#checkViews, slot, this.payloadOffset(slot), this.lengths[slot] - 4);
+  /** The UDP payload without its trailer and the 4 bytes before: what the ICRC is computed over. */
+  checkView(slot: number, trailerBytes = 0): Uint8Array {
+    return this.#view(this.#checkViews, slot, this.payloadOffset(slot), this.lengths[slot] - trailerBytes - 4);
   }
 
   /** The UDP payload with the `headerBytes` in front of it (at most TX_HEADROOM_BYTES, the same for every call on a batch). */

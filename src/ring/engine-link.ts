@@ -9,6 +9,7 @@ import type { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import type { CommandRing } from './command-ring.js';
 import type { EventRing } from './event-ring.js';
+import type { Protection } from './protection.js';
 
 /** What the application has of its NIC. Its clock is the engine's, read on this side: the time base of everything the NIC stamps. */
 export interface EngineLink extends Clock {
@@ -46,6 +47,8 @@ export interface EngineLink extends Clock {
   resolve(address: IpAddress, sharingPort?: number): Promise<boolean>;
   /** Whether the port can share memory with peers of its host. */
   readonly sharesMemory: boolean;
+  /** Takes the keys of peers; undefined where packets are not protected. */
+  readonly protection: Protection | undefined;
   /** The path MTU that gets through to this address as far as the system knows by now; undefined where it cannot say. */
   pathMtuTowards(address: IpAddress): number | undefined;
   /** Brings those of {@link EngineLink.counters} up to date that the system keeps, not the NIC. */

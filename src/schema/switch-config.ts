@@ -78,6 +78,8 @@ const scheduling = z.strictObject({
 
 const route = z.strictObject({ to: z.string(), ports: z.array(z.string()).min(1) });
 
+const int = z.strictObject({ isOn: z.boolean().exactOptional(), baseRttNs: duration.exactOptional() });
+
 /** The fields of `SwitchPortConfig`. */
 export const switchPortFields = {
   rateBps: rate.exactOptional(),
@@ -99,6 +101,7 @@ export const switchFields = {
   buffer: buffer.exactOptional(),
   pfc: pfc.exactOptional(),
   ecn: marking.exactOptional(),
+  int: int.exactOptional(),
   routes: z.array(route).exactOptional(),
   flood: z.boolean().exactOptional(),
   hashSeed: z.number().int().min(0).exactOptional(),

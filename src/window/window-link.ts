@@ -109,8 +109,7 @@ export class WindowLink {
       this.#waiting.push({ request, onDone });
       return;
     }
-    this.#qp.postSend(request);
-    this.#completions.push(onDone);
+    this.#submit(request, onDone);
   }
 
   /** Stops this end: nothing more is delivered to it, and failures are no longer reported. */
@@ -129,10 +128,19 @@ export class WindowLink {
     const onDone = this.#completions.shift()!;
     while (this.#waiting.length > 0 && this.room > 0) {
       const { request, onDone: onNextDone } = this.#waiting.shift()!;
-      this.#qp.postSend(request);
-      this.#completions.push(onNextDone);
+      this.#submit(request, onNextDone);
     }
     onDone();
+  }
+
+  /** The queue pair may be destroyed before this end is closed, and an acknowledgement by time fall in between. */
+  #submit(request: SendWorkRequest, onDone: () => void): void {
+    try {
+      this.#qp.postSend(request);
+      this.#completions.push(onDone);
+    } catch (error) {
+      this.fail(error as Error);
+    }
   }
 
   #postReceive(place: number): void {

@@ -11,6 +11,7 @@ import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
 import { NvmeTargetServer } from '../../src/storage-rpc/live/nvme-target-server.js';
 import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
+import { NvmeTlsKey } from '../../src/storage-rpc/nvme/auth/tls-key.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { freePort } from './both-sides.js';
 import { type CliResult, run } from './run-in-process.js';
@@ -60,18 +61,34 @@ test('a namespace has a URI of its own', () => {
     port: 4421,
     nsid: 2,
   });
+  const keys = '?host-nqn=nqn.2014-08.org.example:h&dhchap-keys=/etc/a%26b+c=d&tls-keys=tls';
+  expect(parseNvmeUri(`nvme+tcp://192.0.2.7/nqn.2026-11.rocev2:db${keys}`)).toEqual({
+    ...namespace,
+    transport: 'tcp',
+    hostNqn: 'nqn.2014-08.org.example:h',
+    dhchapKeys: '/etc/a&b+c=d',
+    tlsKeys: 'tls',
+  });
   for (const wrong of ['nvme+tcp://192.0.2.7', 'nvme://192.0.2.7/x', 'nvme+udp://192.0.2.7/x']) {
-    expect(parseNvmeUri(wrong), wrong).toBeUndefined();
+    expect(() => parseNvmeUri(wrong), wrong).toThrow('is not a namespace');
   }
+  expect(() => parseNvmeUri('nvme+tcp://192.0.2.7/x?nsdi=2')).toThrow(/nsdi/);
 });
 
-test('an NBD export of a namespace: what is written to the one is in the other', async () => {
+const EXPORT_HOST = 'nqn.2026-11.example:host';
+const EXPORT_KEYS = [{ hostNqn: EXPORT_HOST, key: NvmeTlsKey.format(Buffer.alloc(32, 5)) }];
+
+test.each([
+  ['TCP', []],
+  ['TLS', EXPORT_KEYS],
+])('an NBD export of a namespace over %s: what is written to the one is in the other', async (_, tlsKeys) => {
   const store = new MemoryDevice(1 << 20);
   const nqn = 'nqn.2026-11.example:disk';
   await using server = await NvmeTargetServer.open({
     subsystems: [{ nqn, disks: [store] }],
     tcpAddresses: ['127.0.2.21'],
     port: 0,
+    ...(tlsKeys.length > 0 && { tlsKeys }),
   });
   const interrupt = new AbortController();
   const port = await freePort();
@@ -79,7 +96,11 @@ test('an NBD export of a namespace: what is written to the one is in the other',
   const ready = new Promise<void>((resolve) => {
     isReady = resolve;
   });
-  const backend = `nvme+tcp://127.0.2.21:${server.ports[0].port}/${nqn}`;
+  const exportFolder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
+  const file = join(exportFolder, 'keys');
+  writeFileSync(file, tlsKeys.map(({ hostNqn, key }) => `${hostNqn} ${key}\n`).join(''));
+  const who = tlsKeys.length > 0 ? `?host-nqn=${EXPORT_HOST}&tls-keys=${file}` : '';
+  const backend = `nvme+tcp://127.0.2.21:${server.ports[0].port}/${nqn}${who}`;
   const gateway = run(['disk', 'nbd', '--backend', backend, '--listen', `127.0.2.21:${port}`], {
     interrupted: interrupt.signal,
     onStderr: (soFar) => void (soFar.includes('Ctrl-C') && isReady()),
@@ -90,6 +111,7 @@ test('an NBD export of a namespace: what is written to the one is in the other',
   await disk.close();
   interrupt.abort();
   expect((await gateway).exitCode).toBe(0);
+  rmSync(exportFolder, { recursive: true });
   const read = Buffer.alloc(8192);
   await store.read(4096, read.length, read);
   expect(read.every((byte) => byte === 0x77)).toBe(true);

@@ -2,7 +2,24 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Acknowledgement } from '../../src/dcqcn/rate-control.js';
 import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/schemes.js';
+import { INT_NONE, IntEcho, nanoseconds } from '../../src/packet/int-trailer.js';
+
+/** An acknowledgement with an echo of the way: a link that sends `sentBps` of 100 Gb/s, with a queue. */
+export function acknowledgement(
+  rttNs: number,
+  now: number,
+  told: Partial<Acknowledgement> & { queueBytes?: number; sentBps?: number; digest?: number } = {},
+): Acknowledgement {
+  const { queueBytes = 0, sentBps = 100e9, digest = 0, ...rest } = told;
+  const echo = new IntEcho();
+  echo.hopCount = 1;
+  echo.digest = digest;
+  const sentBytes = Math.round((now * sentBps) / 8e9) % 2 ** 32;
+  Object.assign(echo.hops[0], { timeNs: nanoseconds(now), sentBytes, queueBytes, rateBps: 100e9 });
+  return { bytes: 1024, rttNs, marks: 0, receivedPackets: 1, markedPackets: 0, echo, ...rest };
+}
 
 export interface RateControlBounds {
   readonly options: RateControlOptions;
@@ -42,7 +59,15 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
       if (step.kind === 'cnp') control.onCnp(now);
       else if (step.kind === 'sent') control.onSent(step.value, now);
       else if (step.kind === 'rtt') control.onRttSample(step.value, now);
-      else if (step.kind === 'ack') control.onAck({ bytes: 1024, rttNs: step.value, marks: 0 }, now);
+      else if (step.kind === 'ack')
+        control.onAck(
+          acknowledgement(step.value, now, {
+            markedPackets: step.value & 1,
+            queueBytes: step.value,
+            digest: step.value & 255,
+          }),
+          now,
+        );
       if (curious) rates.push(control.rateBps(now), control.targetRateBps(now));
     }
     return { control, now, rates };
@@ -99,15 +124,16 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
       expect(control.rateBps(0) < before).toBe(handled);
     });
 
-    it('wants samples of round trips exactly if they can change its rate', () => {
+    it('wants samples of round trips, or echoes, exactly if they can change its rate', () => {
       const control = create();
       const allowed = (now: number) => [control.rateBps(now), control.windowBytes(now)].join();
       const before = allowed(0);
       for (let i = 1; i <= 10; i++) {
         control.onRttSample(1e6 * i, 1e6 * i);
-        control.onAck({ bytes: 1024, rttNs: 1e6 * i, marks: 0 }, 1e6 * i);
+        control.onAck(acknowledgement(1e6 * i, 1e6 * i, { markedPackets: 1, queueBytes: 1e6, digest: 200 }), 1e6 * i);
       }
-      expect(Number.isFinite(control.rttSampleBytes)).toBe(allowed(1e7) !== before);
+      const isTold = Number.isFinite(control.rttSampleBytes) || control.intKind !== INT_NONE;
+      expect(isTold).toBe(allowed(1e7) !== before);
     });
 
     it('limits the bytes in flight exactly if it says so, and never to nothing', () => {
@@ -120,8 +146,15 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
       );
     });
 
-    it('wants its packets marked exactly if notifications can change its rate', () => {
-      expect(create().usesEcn).toBe(create().onCnp(0));
+    it('wants its packets marked exactly if notifications, or echoed marks, can change its rate', () => {
+      const rateAfter = (markedPackets: number) => {
+        const control = create();
+        for (let now = 10_000; now < 100_000; now += 10_000) {
+          control.onAck(acknowledgement(5000, now, { markedPackets }), now);
+        }
+        return control.rateBps(100_000);
+      };
+      expect(create().usesEcn).toBe(create().onCnp(0) || rateAfter(1) !== rateAfter(0));
     });
   });
 }

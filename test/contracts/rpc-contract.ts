@@ -38,6 +38,7 @@ export function rpcContract(title: string, { rpc, ...under }: RpcUnderTest): voi
     count: { input: z.number(), output: z.number(), stream: 'output' },
     sum: { input: z.number(), output: z.number(), stream: 'input' },
     blocks: { input: bytes, output: bytes, stream: 'both' },
+    first: { input: z.number(), output: z.number(), stream: 'both' },
   });
 
   describe(title, () => {
@@ -80,6 +81,12 @@ export function rpcContract(title: string, { rpc, ...under }: RpcUnderTest): voi
           },
           blocks: async function* (blocks) {
             for await (const block of blocks) yield block;
+          },
+          first: async function* (numbers) {
+            for await (const n of numbers) {
+              yield n;
+              break;
+            }
           },
         },
         options,
@@ -193,6 +200,17 @@ export function rpcContract(title: string, { rpc, ...under }: RpcUnderTest): voi
       for await (const n of methods.count(1_000_000)) if (n === 20) break;
       await eventually(() => caller.openCalls === 0);
       expect(seen.produced).toBeLessThan(60);
+    });
+
+    it('a side that leaves a stream early keeps its connection, whatever was on its way', async () => {
+      const { methods, caller, served } = await rig();
+      for (let round = 0; round < 20; round++) {
+        for await (const n of methods.count(1_000_000)) if (n === round) break;
+        for await (const n of methods.first([...Array(100).keys()])) expect(n).toBe(0);
+      }
+      expect(await methods.add({ a: 1, b: 2 })).toBe(3);
+      await eventually(() => caller.openCalls === 0);
+      expect([served.connections, served.counters().refused_peers]).toEqual([1, 0]);
     });
 
     it('streams inputs, and both at once, also large ones', async () => {

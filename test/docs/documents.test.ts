@@ -2,9 +2,10 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { completableCommands } from '../../src/cli/completion/model.js';
+import { secondsOption } from '../../src/cli/options.js';
 import { wholeProgram } from '../../src/cli/run.js';
 import { run, silentIo } from '../cli/run-in-process.js';
 import { commandLines, isSynopsis, unmarkedRemarks } from './command-lines.js';
@@ -149,5 +150,24 @@ describe('the check itself', () => {
       ['sim', 'list'],
       ['is', 'fine'],
     ]);
+  });
+});
+
+describe('numbers that --help shows as defaults', () => {
+  const optionsOf = (command: Command): Option[] => [...command.options, ...command.commands.flatMap(optionsOf)];
+  /** Whether somebody who types what --help shows gets what the program takes without it. */
+  const isAsShown = ({ parseArg, defaultValue, defaultValueDescription: shown = String(defaultValue) }: Option) =>
+    parseArg!(shown, undefined) === defaultValue;
+
+  it('are those that the commands take, in the unit of the option', async () => {
+    const options = optionsOf(await wholeProgram(silentIo(() => {}))).filter(
+      ({ parseArg, defaultValue }) => parseArg !== undefined && typeof defaultValue === 'number',
+    );
+    expect(options.length).toBeGreaterThan(50);
+    expect(options.filter((option) => !isAsShown(option)).map(({ flags }) => flags)).toEqual([]);
+  });
+
+  it('are found where they are in another unit', () => {
+    expect(isAsShown(new Option('-D, --duration <seconds>').argParser(secondsOption).default(5))).toBe(false);
   });
 });

@@ -1,41 +1,13 @@
 /** `rocev2 disk` as processes. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { documentOf as valid } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
-import { isBuilt, Program } from './executable.js';
+import { BLOCK, BLOCKS, Chain, documentOf, folder, rocev2Disk, uriOf } from './disk-programs.js';
+import { isBuilt } from './executable.js';
 import { KILLED_DISK_BYTES, killAgainAndAgain, page } from './killed-gateway.js';
-
-const BLOCK = 4096;
-const BLOCKS = 256;
-
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rocev2-disk-'));
-});
-/** What a test that fails leaves running. */
-let started: Program[] = [];
-afterEach(async () => {
-  for (const program of started) program.kill('SIGKILL');
-  await Promise.all(started.map((program) => program.ended()));
-  started = [];
-  await rm(folder, { recursive: true });
-});
-
-function rocev2Disk(...args: string[]): Program {
-  const program = Program.rocev2('disk', ...args);
-  started.push(program);
-  return program;
-}
-
-async function uriOf(program: Program): Promise<string> {
-  const [, uri] = await program.writes('stderr', / at (nbd\S+)\n/);
-  return uri;
-}
 
 describe.skipIf(!isBuilt)('rocev2 disk nbd', () => {
   it('serves a disk until Ctrl-C, and says what it did', async () => {
@@ -77,38 +49,6 @@ describe.skipIf(!isBuilt)('rocev2 disk nbd', () => {
     expect(await run('--listen', '127.54.0.1:0', ...behind)).toEqual([3, expect.stringContaining('ECONNREFUSED')]);
   });
 });
-
-/** Server and gateway on two addresses, the disk in a file. */
-class Chain {
-  readonly server: Program;
-  readonly gateway: Program;
-
-  private constructor(server: Program, gateway: Program) {
-    this.server = server;
-    this.gateway = gateway;
-  }
-
-  static async start(...gatewayArgs: string[]): Promise<Chain> {
-    const server = await Chain.serve();
-    const meet = ['--connect', '127.54.0.1', '--bind', '127.54.0.2'];
-    const listen = ['--listen', `unix:${join(folder, 'socket')}`];
-    return new Chain(server, rocev2Disk('nbd', ...meet, ...listen, ...gatewayArgs, '--json'));
-  }
-
-  static async serve(name = 'disk'): Promise<Program> {
-    const backend = ['--backend', `file:${join(folder, name)}`, '--size', `${BLOCKS * BLOCK}`];
-    const program = rocev2Disk('serve', ...backend, '--bind', '127.54.0.1', '--json');
-    await program.writes('stderr', /Ctrl-C ends it/);
-    return program;
-  }
-}
-
-/** Ends a program as Ctrl-C does; the document it printed. */
-async function documentOf(program: Program): Promise<Record<string, unknown>> {
-  program.kill('SIGINT');
-  expect(await program.ended(), program.stderr).toBe(0);
-  return JSON.parse(program.stdout);
-}
 
 /** Writes and reads back until told to stop. `begun`: somebody has done so once; `rounds`: how often it was done, after the end. */
 function keepBusy(device: NbdDevice, stopped: () => boolean): { begun: Promise<void>; rounds: Promise<number> } {

@@ -20,6 +20,10 @@ describe.runIf(isBuilt)('examples', () => {
       'examples/primitives.js',
       /all began together\n300 numbers, no two alike\ncounted while the owner was busy: 300\none holder at a time, tokens in order\n/,
     ],
+    [
+      'examples/network.js',
+      /whole ring: 8 flows done, no packet sent again, slowdown [\d.]+\nbroken ring: 8 flows done, some packets sent again, slowdown [\d.]+\n/,
+    ],
     ['examples/storage.js', /64 MiB over rdma\n64 writes done over \w+, 1 failover\nback on rdma: 64 of 64 blocks/],
   ])('%s runs and prints what it says', async (file, expected) => {
     const program = new Program(file, []);

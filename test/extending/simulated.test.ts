@@ -11,7 +11,7 @@ import { createPair } from '../support/pair.js';
 import { PageFolder } from './page.js';
 
 const folder = new PageFolder();
-await folder.load('irn.mjs');
+await folder.load('capped-repeat.mjs');
 await folder.load('delay-window.mjs');
 afterAll(() => folder.remove());
 
@@ -19,14 +19,14 @@ const UNLIMITED = Number.POSITIVE_INFINITY;
 const recoveryOptions = (options: object) => options as RecoveryOptions;
 const rateOptions = (options: object) => options as RateControlOptions;
 
-describeRecovery('irn' as RecoveryName);
+describeRecovery('capped-repeat' as RecoveryName);
 describeRateControl({
   options: rateOptions({ name: 'delay-window' }),
   minimumRateBps: UNLIMITED,
   maximumRateBps: UNLIMITED,
 });
 
-describe('irn', () => {
+describe('capped-repeat', () => {
   /** A message from a to b; what was in flight at most, and when it had arrived. */
   async function run(recovery: RecoveryOptions, packets = 64, faults?: string) {
     let inFlight = 0;
@@ -53,7 +53,7 @@ describe('irn', () => {
   }
 
   it('keeps no more packets in flight than its parameter says', async () => {
-    const { inFlightMax } = await run(recoveryOptions({ name: 'irn', inFlightPackets: 8 }));
+    const { inFlightMax } = await run(recoveryOptions({ name: 'capped-repeat', inFlightPackets: 8 }));
     expect(inFlightMax).toBeLessThanOrEqual(8);
     expect((await run('selective-repeat')).inFlightMax).toBeGreaterThan(8);
   });
@@ -65,14 +65,14 @@ describe('irn', () => {
     const timeouts = { lowTimeoutNs: 200_000, highTimeoutNs: 900_000 };
     // All packets are lost once: nobody hears of them before the timeout.
     const faults = Array.from({ length: packets }, (_unused, i) => `a>b:psn=${0x100 + i}:once`).join(';');
-    const { nowNs, counters } = await run(recoveryOptions({ name: 'irn', ...timeouts }), packets, faults);
+    const { nowNs, counters } = await run(recoveryOptions({ name: 'capped-repeat', ...timeouts }), packets, faults);
     expect(counters.local_ack_timeout_err).toBe(1);
     expect(nowNs).toBeGreaterThan(timeoutNs);
     expect(nowNs).toBeLessThan(timeoutNs + 150_000);
   });
 
   it('refuses parameters that contradict each other, and the queue pair stays as it was', async () => {
-    const contradiction = { name: 'irn', lowTimeoutNs: 2000, highTimeoutNs: 1000 };
+    const contradiction = { name: 'capped-repeat', lowTimeoutNs: 2000, highTimeoutNs: 1000 };
     await expect(createPair({ recovery: recoveryOptions(contradiction) })).rejects.toMatchObject({
       code: 'ERR_ROCE_CONFLICT',
     });
@@ -83,10 +83,12 @@ describe('delay-window', () => {
   it('opens while round trips are short and closes, once a round trip, when they are long', () => {
     const control = createRateControl(rateControlSettings(rateOptions({ name: 'delay-window' })));
     const before = control.windowBytes(0);
-    control.onAck({ bytes: 64_000, rttNs: 10_000, marks: 0 }, 10_000);
+    const acknowledge = (bytes: number, rttNs: number, now: number) =>
+      control.onAck({ bytes, rttNs, marks: 0, receivedPackets: 0, markedPackets: 0, echo: undefined }, now);
+    acknowledge(64_000, 10_000, 10_000);
     const opened = control.windowBytes(0);
     expect(opened).toBe(before + 4096);
-    for (const now of [200_000, 210_000]) control.onAck({ bytes: 4096, rttNs: 100_000, marks: 0 }, now);
+    for (const now of [200_000, 210_000]) acknowledge(4096, 100_000, now);
     expect(control.windowBytes(0)).toBe(opened * (1 - 0.8 * 0.5));
   });
 
@@ -96,7 +98,7 @@ describe('delay-window', () => {
         name: 'incast',
         duration: '4ms',
         topology: { kind: 'star', hosts: 5, rate: '10Gbps', delay: '1us' },
-        nic: { recovery: 'irn', cc: { name: cc, ...parameters } },
+        nic: { recovery: 'capped-repeat', cc: { name: cc, ...parameters } },
         flows: [{ kind: 'flows', from: 'h0..h3', to: 'h4', message: '64KiB' }],
       });
       const result = await runScenario(scenario, { realNowNs: () => 0 });

@@ -36,12 +36,17 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
 
   it.each(['inline', 'worker'])('its program runs with the %s engine, under loss', async (engine) => {
     const { stdout } = await run(process.execPath, ['transfer.mjs', engine], { cwd: folder.path });
-    expect(stdout).toMatch(/^arrived \{[^}]*name: 'irn'[^}]*inFlightPackets: 64/);
+    expect(stdout).toMatch(/^arrived \{[^}]*name: 'capped-repeat'[^}]*inFlightPackets: 64/);
   });
 
   it('its schemes are those of bw, between two processes', async () => {
-    const extensions = ['--extension', folder.file('irn.mjs'), '--extension', folder.file('delay-window.mjs')];
-    const common = ['bw', 'write', '-p', String(TCP_PORT), ...extensions, '--recovery', 'irn', '--json'];
+    const extensions = [
+      '--extension',
+      folder.file('capped-repeat.mjs'),
+      '--extension',
+      folder.file('delay-window.mjs'),
+    ];
+    const common = ['bw', 'write', '-p', String(TCP_PORT), ...extensions, '--recovery', 'capped-repeat', '--json'];
     const server = start(...common, '--bind', SERVER, '--engine', 'worker');
     await server.writes('stderr', /waiting for/);
     const client = start(
@@ -54,20 +59,34 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
     );
     expect(await client.ended(), client.stderr).toBe(0);
     expect(await server.ended(), server.stderr).toBe(0);
-    expect(JSON.parse(client.stdout)).toMatchObject({ recovery: 'irn', cc: 'delay-window', verified: true });
+    expect(JSON.parse(client.stdout)).toMatchObject({ recovery: 'capped-repeat', cc: 'delay-window', verified: true });
   });
 
   it('its schemes are those of livelock and its processes', async () => {
-    const args = ['--schemes', 'irn', '--ops', 'write', '--seconds', '0.3', '--message', '256KiB', '--json'];
-    const { stdout, stderr } = await rocev2('livelock', '--extension', 'irn.mjs', ...args);
+    const args = ['--schemes', 'capped-repeat', '--ops', 'write', '--seconds', '0.3', '--message', '256KiB', '--json'];
+    const { stdout, stderr } = await rocev2('livelock', '--extension', 'capped-repeat.mjs', ...args);
     expect(stderr).toBe('');
     const { runs } = JSON.parse(stdout) as { runs: object[] };
-    expect(runs).toMatchObject([{ scheme: 'irn', failure: null, verified: true, closedForm: null }]);
+    expect(runs).toMatchObject([{ scheme: 'capped-repeat', failure: null, verified: true, closedForm: null }]);
   });
 
   it('its schemes are those of the simulator, and of the threads of a sweep', async () => {
-    const args = ['sim', 'sweep', 'incast-selective-repeat', '--extension', 'irn.mjs', '--extension=delay-window.mjs'];
-    const axes = ['--over', 'nic.recovery=irn', '--over', 'nic.cc=none,delay-window', '--set', 'duration=1ms'];
+    const args = [
+      'sim',
+      'sweep',
+      'incast-selective-repeat',
+      '--extension',
+      'capped-repeat.mjs',
+      '--extension=delay-window.mjs',
+    ];
+    const axes = [
+      '--over',
+      'nic.recovery=capped-repeat',
+      '--over',
+      'nic.cc=none,delay-window',
+      '--set',
+      'duration=1ms',
+    ];
     const { code, stdout, stderr } = await rocev2(...args, ...axes, '--json');
     expect([code, stderr]).toEqual([expect.any(Number), expect.not.stringContaining('ERR_')]);
     const { runs } = documentOf('sim-sweep', stdout) as { runs: Array<{ result: { traceHash: string } }> };
@@ -78,9 +97,9 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
     folder.write(
       'check.mts',
       `import type { QpAttr } from 'rocev2';
-       export const good: QpAttr = { recovery: { name: 'irn', fewPackets: 4 }, rateControl: { name: 'delay-window', targetRttNs: 1e6 } };
+       export const good: QpAttr = { recovery: { name: 'capped-repeat', fewPackets: 4 }, rateControl: { name: 'delay-window', targetRttNs: 1e6 } };
        // @ts-expect-error there is no such parameter
-       export const bad: QpAttr = { recovery: { name: 'irn', packets: 4 } };
+       export const bad: QpAttr = { recovery: { name: 'capped-repeat', packets: 4 } };
        // @ts-expect-error there is no such scheme
        export const worse: QpAttr = { recovery: 'irm' };`,
     );
@@ -91,8 +110,8 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
   });
 
   it.each([
-    ['a scheme that nobody registered', ['livelock', '--schemes', 'irn'], 2, /is one of go-back-0/],
-    ['an unknown rate control', ['bw', 'write', '--cc', 'swift'], 2, /it is one of none, fixed, dcqcn/i],
+    ['a scheme that nobody registered', ['livelock', '--schemes', 'capped-repeat'], 2, /is one of go-back-0/],
+    ['an unknown rate control', ['bw', 'write', '--cc', 'reno'], 2, /it is one of none, fixed, dcqcn/i],
     [
       'an unknown recovery in a scenario',
       ['sim', 'run', 'pfc-n2', '--set', 'nic.recovery=x'],
@@ -105,15 +124,15 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
       'a name that is taken',
       ['bw', 'write', '--extension', 'twice.mjs'],
       2,
-      /'irn' cannot be registered: the name is taken/,
+      /'capped-repeat' cannot be registered: the name is taken/,
     ],
     ['a bad table', ['bw', 'write', '--extension', 'table.mjs'], 2, /the default of parameter x is not in its range/],
   ])('%s is refused', async (_, args, exitCode, message) => {
     folder.write('throws.mjs', "throw new Error('too bad');");
     folder.write(
       'twice.mjs',
-      `import './irn.mjs'; import { registerRecovery } from 'rocev2';
-      registerRecovery({ name: 'irn', summary: 'again', parameters: {}, sender() {}, receiver() {} });`,
+      `import './capped-repeat.mjs'; import { registerRecovery } from 'rocev2';
+      registerRecovery({ name: 'capped-repeat', summary: 'again', parameters: {}, sender() {}, receiver() {} });`,
     );
     folder.write(
       'table.mjs',
@@ -127,7 +146,7 @@ describe.runIf(isBuilt)('docs/extending.md', () => {
   });
 
   it('nothing of the page is left out', () => {
-    for (const name of ['irn.mjs', 'delay-window.mjs', 'transfer.mjs', 'schemes.d.ts']) {
+    for (const name of ['capped-repeat.mjs', 'delay-window.mjs', 'transfer.mjs', 'schemes.d.ts']) {
       expect(existsSync(folder.file(name)), name).toBe(true);
     }
   });

@@ -81,7 +81,7 @@ async function run(switchConfig: Switch, faults: string | undefined, bleach: Ble
     hosts.set(name, host);
   }
   const flows: Flow[] = [];
-  for (const plan of planFlows(scenario, topology.hosts, random)) {
+  for (const plan of planFlows(scenario, topology, random)) {
     flows.push(await connectFlow(plan, hosts.get(plan.from)!, hosts.get(plan.to)!, scenario.nic));
   }
   for (const flow of flows) flow.start();

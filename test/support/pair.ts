@@ -9,6 +9,7 @@ import { FaultPlan } from '../../src/faults/fault-plan.js';
 import { IpAddress } from '../../src/packet/address.js';
 import { datagramOf, type RxDatagram } from '../../src/port/datagram.js';
 import type { RecoveryOptions } from '../../src/retransmit/schemes.js';
+import type { SecurePort } from '../../src/secure/secure-port.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
 import { SimLink } from '../../src/sim/sim-link.js';
@@ -19,6 +20,7 @@ import type { MemoryRegion } from '../../src/verbs/memory-region.js';
 import type { ProtectionDomain } from '../../src/verbs/protection-domain.js';
 import type { QpAttr } from '../../src/verbs/qp-attributes.js';
 import type { QueuePair, QueuePairInit } from '../../src/verbs/queue-pair.js';
+import { associate, type ProtectedOptions, protect } from './protected-host.js';
 import { runToRest } from './virtual-time.js';
 
 export interface PairOptions {
@@ -41,7 +43,9 @@ export interface PairOptions {
   /** Telemetry on both sides; `windowNs` is the length of its windows. */
   estats?: Pick<EstatsInit, 'windowNs' | 'groupsMax'>;
   onPacket?: (direction: 'a>b' | 'b>a', bytes: Uint8Array) => void;
-  /** Sees what side a sends and receives, as a capture on its wire would: behind its own faults and before its NIC. */
+  /** Packets are protected, and both sides have the keys. */
+  secure?: ProtectedOptions;
+  /** Sees what side a sends and receives, as a capture on its wire would: behind its own faults and before its NIC. In the clear. */
   onWireOfA?: (datagram: RxDatagram, nowNs: number) => void;
 }
 
@@ -61,6 +65,8 @@ export class Pair {
   readonly link: SimLink;
   readonly a: Player;
   readonly b: Player;
+  /** The stages that protect, if packets are protected. */
+  ports: readonly [SecurePort, SecurePort] | undefined;
 
   constructor(events: EventQueue, link: SimLink, a: Player, b: Player) {
     this.events = events;
@@ -164,6 +170,9 @@ export async function createPair(options: PairOptions = {}): Promise<Pair> {
   const hostA = host('a', addressA);
   if (options.onWireOfA !== undefined) tap(hostA, (datagram) => options.onWireOfA?.(datagram, events.nowNs));
   const hostB = host('b', addressB);
+  const ports =
+    options.secure && ([protect(hostA, events, options.secure), protect(hostB, events, options.secure)] as const);
+  if (ports !== undefined) await associate(...ports);
   const link = new SimLink(hostA, hostB, {
     events,
     rateBps: options.rateBps ?? 10e9,
@@ -196,5 +205,7 @@ export async function createPair(options: PairOptions = {}): Promise<Pair> {
     { address: addressA, qpn: a.qp.qpn, psn: a.startPsn },
     { ...common, psn: b.startPsn, ...(options.attrB !== undefined && { attr: options.attrB }) },
   );
-  return new Pair(events, link, a, b);
+  const pair = new Pair(events, link, a, b);
+  pair.ports = ports;
+  return pair;
 }

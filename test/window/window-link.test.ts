@@ -35,3 +35,13 @@ test('what waits for room goes with the connection', async () => {
   expect((await ends.until(failed)).message).toMatch(/flushed/i);
   expect(arrived.length).toBeLessThan(count);
 });
+
+test('a queue pair that is destroyed first fails what is posted after it, and throws at nobody', async () => {
+  const ends = await TwoEnds.create(BLOCKS);
+  const failures: Error[] = [];
+  ends.client.onFailure = (error) => failures.push(error);
+  await ends.until(ends.pair.a.qp.close());
+  ends.client.send({ type: 'ACK_COUNT', count: 1 });
+  ends.client.send({ type: 'ACK_COUNT', count: 2 });
+  expect(failures).toMatchObject([{ code: 'ERR_ROCE_CLOSED' }]);
+});

@@ -3,8 +3,9 @@
 import type { AuditReport } from '../../audit/audit.js';
 import { ruleOf } from '../../audit/catalogue.js';
 import type { Finding, RuleResult, Verdict } from '../../audit/ledger.js';
+import type { MeasureUnit } from '../../audit/measures.js';
 import type { Rule } from '../../audit/rule.js';
-import { formatNs } from '../../core/units.js';
+import { formatNs, formatRate } from '../../core/units.js';
 import type { Output } from '../output.js';
 
 /** Findings of one rule and verdict that are printed; --json has up to 100. */
@@ -53,7 +54,6 @@ export function printRule(output: Output, { id, title, source, severity, audit, 
     judged: 'judges',
     measured: 'tells what it saw, without a verdict',
     active: 'does not judge it',
-    later: 'does not judge it yet',
   };
   output.line(`Audit ${words[audit]}: ${how}.`);
 }
@@ -81,7 +81,8 @@ function printFindings(output: Output, result: RuleResult, all: readonly Finding
 
 function printMeasures(output: Output, { measures, choices }: AuditReport): void {
   if (measures.length > 0) {
-    const cell = (value: number, unit: 'ns' | 'packets') => (unit === 'ns' ? formatNs(value) : value);
+    const cell = (value: number, unit: MeasureUnit) =>
+      unit === 'ns' ? formatNs(value) : unit === 'bit/s' ? formatRate(value) : Math.round(value);
     output.line();
     output.table(
       [
@@ -93,7 +94,7 @@ function printMeasures(output: Output, { measures, choices }: AuditReport): void
         { title: 'Most', align: 'right' },
       ],
       measures.map(({ name, unit, count, min, median, p99, max }) => [
-        unit === 'ns' ? name : `${name} (${unit})`,
+        unit === 'ns' || unit === 'bit/s' ? name : `${name} (${unit})`,
         count,
         ...[min, median, p99, max].map((value) => cell(value, unit)),
       ]),

@@ -10,6 +10,7 @@ import { sarifReport } from '../../audit/sarif.js';
 import { CaptureCopy } from '../../capture/capture-copy.js';
 import type { CapturedPacket } from '../../capture/capture-reader.js';
 import { CaptureStream } from '../../capture/capture-stream.js';
+import { chooseCrc32 } from '../../driver/crc32/choice.js';
 import type { IpAddress } from '../../packet/address.js';
 import { counted, printReport, printRule } from '../audit/audit-lines.js';
 import { ruleListOption } from '../audit/rule-list.js';
@@ -88,11 +89,13 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
     if (options.explain !== undefined) return;
     throw new CommandFailure(EXIT_USAGE, "name a capture file, or a rule to explain ('rocev2 audit --help')");
   }
+  chooseCrc32();
   if (options.fixIcrc !== undefined) return fixIcrc(path, options.fixIcrc, options, output);
   for (const file of [options.sarif, options.junit, options.annotate]) await checkWritable(file);
   const { explain } = options;
   const audit = new Audit({
     udpPorts: options.udpPort,
+    fitsRates: true,
     ...(options.rules !== undefined && { rules: options.rules }),
     ...(explain !== undefined && { rules: [explain] }),
     ...(options.at !== undefined && { capturedAt: options.at.text }),

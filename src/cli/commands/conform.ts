@@ -1,12 +1,16 @@
 /** `rocev2 conform`: plays a peer against a target, and judges what it answers by the rules of the specification. */
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { ruleOf } from '../../audit/catalogue.js';
 import { CASES } from '../../conform/cases.js';
+import { printAgent } from '../conform/agent.js';
 import { caseListOption } from '../conform/case-list.js';
+import { runMatrix } from '../conform/matrix.js';
 import { type ConformRunOptions, runConform } from '../conform/run.js';
 import { type ConformServeOptions, runConformServe } from '../conform/serve.js';
+import { CONFORM_PORT, VIAS } from '../conform/via.js';
 import { frameOption } from '../frame-wire.js';
+import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
   countOption,
@@ -16,9 +20,7 @@ import {
   positiveDurationOption,
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
-
-/** Default rdma_cm port of a target. */
-const CONFORM_PORT = 18526;
+import { addRecoveryOptions } from '../recovery-options.js';
 
 /** Adds `rocev2 conform` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -36,6 +38,20 @@ Examples:
     );
   addServe(conform, io);
   addRun(conform, io);
+  addMatrix(conform, io);
+  conform
+    .command('agent')
+    .description('Print the source of the agent: one C file over libibverbs, for a host without rocev2.')
+    .addHelpText(
+      'after',
+      `
+The agent makes queue pairs on any RDMA NIC for rocev2 conform run --via agent.
+
+Examples:
+  rocev2 conform agent > agent.c                  # there: cc -o agent agent.c -libverbs
+  rocev2 conform help agent`,
+    )
+    .action(() => printAgent(new Output(io, false)));
   conform
     .command('list')
     .description('List the cases, their rules, and what each is about.')
@@ -45,8 +61,7 @@ Examples:
 }
 
 function addServe(conform: Command, io: CliIo): void {
-  conform
-    .command('serve')
+  addRecoveryOptions(addNicOptions(conform.command('serve')))
     .description('Be a target: offer memory and receives to a tester until Ctrl-C.')
     .requiredOption('--bind <address>', 'RoCE address of this side', addressOption)
     .option('--port <port>', 'rdma_cm port', portOption, CONFORM_PORT)
@@ -74,7 +89,13 @@ function addRun(conform: Command, io: CliIo): void {
     .command('run')
     .description('Test a target: send each case, and compare what comes back with what has to.')
     .argument('<host>', 'name or address of the target')
-    .option('--port <port>', 'rdma_cm port of the target', portOption, CONFORM_PORT)
+    .addOption(new Option('--via <way>', 'how to get queue pairs of the target').choices(VIAS).default('cm'))
+    .option(
+      '--port <port>',
+      `rdma_cm port of the target (default: ${CONFORM_PORT}), or TCP port of the agent`,
+      portOption,
+    )
+    .option('--agent <host>', 'with --via agent: where it is asked, if not at the address of the target')
     .option('--any-service', 'also test a service that is no rocev2 conform serve: its cases need only a connection')
     .option('--only <list>', 'cases by rule, name or subject, such as 12,24-29,gap', caseListOption)
     .option('--mtu <bytes>', 'path MTU of the connections', mtuOption, 256)
@@ -87,8 +108,13 @@ function addRun(conform: Command, io: CliIo): void {
     .option('--frame <host:port[,rate]>', 'connect to this port of a rocev2 switch or a QEMU guest', frameOption)
     .option('--frame-port <port>', 'with --frame: UDP port of this end (default: any)', portOption)
     .option('--link-mtu <bytes>', 'with --frame: largest IP packet of the link (default: 9000)', countOption)
+    .option('--name <name>', 'what reports call the target (default: as it is named here)')
+    .option('--report <file>', 'write one HTML page: each rule, each case, its packets')
     .option('--pcap <file>', 'write all packets of the test to this pcapng file')
     .option('--junit <file>', 'write the results as JUnit XML, one test case each')
+    .option('--sarif <file>', 'write the failures as SARIF, for code hosts')
+    .option('--results <file>', 'write the document of --json to this file')
+    .option('--bundle <file>', 'write results, report, packets and environment as one .tgz archive')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -102,10 +128,34 @@ Exit code 3: no connection. Exit code 4: a rule of level must is broken.
 Examples:
   rocev2 conform run 10.0.0.2
   rocev2 conform run 10.0.0.2 --only 24-29,gap --pcap lengths.pcapng
+  rocev2 conform run 10.0.0.2 --report found.html --bundle found.tgz
+  rocev2 conform run 10.0.0.2 --via agent                   # rocev2 conform help agent
   rocev2 conform run 10.0.0.2 --port 7174 --any-service     # rping -s -P there`,
     )
     .action((host: string, options: ConformRunOptions & { json?: true }) =>
       runConform(host, options, new Output(io, options.json === true)),
+    );
+}
+
+function addMatrix(conform: Command, io: CliIo): void {
+  conform
+    .command('matrix')
+    .description('Show the results of several peers side by side.')
+    .argument('<file...>', 'results of conform run, bundles, or lists of peers')
+    .option('--html <file>', 'write one page, whose cells lead to the packets')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+A list of peers names results, relative to itself:
+  {"peers": [{"name": "NIC 1", "results": ["ipv4.json", "ipv6.json"]}]}
+
+Examples:
+  rocev2 conform matrix ours.json theirs.tgz --html matrix.html
+  rocev2 conform matrix peers.json --html matrix.html`,
+    )
+    .action((files: string[], options: { html?: string; json?: true }) =>
+      runMatrix(files, options.html, new Output(io, options.json === true)),
     );
 }
 

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSizeBytes } from '../../core/units.js';
 import { type KvBenchOptions, runKvBench } from '../kv/bench.js';
+import { type KvDemoOptions, runKvDemo } from '../kv/demo/run.js';
 import { type KvSetOptions, runKvGet, runKvList, runKvSet } from '../kv/entries.js';
 import type { KvReaderOptions } from '../kv/reader.js';
 import { type KvServeOptions, runKvServe } from '../kv/serve.js';
@@ -23,10 +24,12 @@ import {
   textOption,
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
+import { addSecureOptions } from '../secure-options.js';
 
 /** Default TCP port for connection set-up. */
 const KV_PORT = 18521;
 const BENCH_VALUE_BYTES_MIN = 8;
+const OWNERS = 'address of the owner; of several owners that share the keys: HOST:PORT,HOST:PORT';
 
 /** Bytes of a value in which a key's number has room. */
 const valueBytes = textOption((text) => {
@@ -57,6 +60,7 @@ Examples:
   rocev2 kv serve
   rocev2 kv set 127.0.0.1 colour green
   rocev2 kv get 127.0.0.1 colour
+  rocev2 kv demo                                  # what it is for, in 20 seconds
   rocev2 kv help bench                            # the options of a command`,
     );
   registerServe(kv, io);
@@ -65,14 +69,15 @@ Examples:
   registerList(kv, io);
   registerWatch(kv, io);
   registerBench(kv, io);
+  registerDemo(kv, io);
 }
 
 /** Options of this side as a reader. */
 function addReaderOptions(command: Command): Command {
   command
-    .option('-p, --port <port>', 'TCP port of the owner', portOption, KV_PORT)
+    .option('-p, --port <port>', 'TCP port of owners without one', portOption, KV_PORT)
     .option('--bind <address>', 'IP address of this side (default: from the routing table)', addressOption);
-  return addNicOptions(command).option('--json', 'print one JSON document');
+  return addSecureOptions(addNicOptions(command)).option('--json', 'print one JSON document');
 }
 
 function registerServe(kv: Command, io: CliIo): void {
@@ -84,15 +89,18 @@ function registerServe(kv: Command, io: CliIo): void {
     .addOption(optionWithDefault('--memory <size>', 'memory for values', sizeOption, '64MiB'))
     .option('--entries <n>', 'entries that the table is made for', countOption, 65_536)
     .addOption(optionWithDefault('--value-max <size>', 'longest value', sizeOption, '64KiB'))
-    .option('--eviction <way>', 'lru, none: what happens when it is full', choiceOption(['lru', 'none']), 'lru');
-  addNicOptions(command, 'worker')
+    .option('--eviction <way>', 'lru, none: what happens when it is full', choiceOption(['lru', 'none']), 'lru')
+    .option('--snapshot <file>', 'begin with the entries of this file, and write them there (default: nowhere)')
+    .addOption(optionWithDefault('--every <time>', 'time between snapshots', positiveDurationOption, '30s'));
+  addSecureOptions(addNicOptions(command, 'worker'))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 kv serve
-  rocev2 kv serve --memory 1GiB --entries 1000000 --eviction none`,
+  rocev2 kv serve --memory 1GiB --entries 1000000 --eviction none
+  rocev2 kv serve --snapshot cache.kv --every 10s`,
     )
     .action((options: KvServeOptions & { json?: true }) => runKvServe(options, new Output(io, options.json === true)));
 }
@@ -101,10 +109,13 @@ function registerGet(kv: Command, io: CliIo): void {
   const command = kv
     .command('get')
     .description('Print the value of a key, as text, or in base64 if it is none. Exit code 1: there is no such entry.')
-    .argument('<host>', 'address of the owner')
+    .argument('<host>', OWNERS)
     .argument('<key>', 'the key');
   addReaderOptions(command)
-    .addHelpText('after', '\nExamples:\n  rocev2 kv get 127.0.0.1 colour')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  rocev2 kv get 127.0.0.1 colour\n  rocev2 kv get 127.0.0.1:18521,127.0.0.1:18522 colour',
+    )
     .action((host: string, key: string, options: KvReaderOptions & { json?: true }) =>
       runKvGet(host, key, options, new Output(io, options.json === true)),
     );
@@ -114,7 +125,7 @@ function registerSet(kv: Command, io: CliIo): void {
   const command = kv
     .command('set')
     .description('Write a value and print its version. Exit code 1: the entry has another version than --if-version.')
-    .argument('<host>', 'address of the owner')
+    .argument('<host>', OWNERS)
     .argument('<key>', 'the key')
     .argument('<value>', 'text')
     .option('--ttl <time>', 'how long the entry lives (default: for ever)', positiveDurationOption)
@@ -140,7 +151,7 @@ function registerList(kv: Command, io: CliIo): void {
   const command = kv
     .command('list')
     .description('Print all entries, or those whose keys begin with a prefix.')
-    .argument('<host>', 'address of the owner')
+    .argument('<host>', OWNERS)
     .argument('[prefix]', 'beginning of the keys', '');
   addReaderOptions(command)
     .addHelpText('after', '\nExamples:\n  rocev2 kv list 127.0.0.1 user:')
@@ -153,7 +164,7 @@ function registerWatch(kv: Command, io: CliIo): void {
   const command = kv
     .command('watch')
     .description('Print every change of the entries, or of those whose keys begin with a prefix, until Ctrl-C.')
-    .argument('<host>', 'address of the owner')
+    .argument('<host>', OWNERS)
     .argument('[prefix]', 'beginning of the keys', '')
     .option('-n, --count <n>', 'end after so many changes', countOption);
   addReaderOptions(command)
@@ -173,12 +184,12 @@ function registerBench(kv: Command, io: CliIo): void {
   const command = kv
     .command('bench')
     .description('Write keys into a store, then measure GETs and SETs on them. Every value is checked.')
-    .argument('<host>', 'address of the owner')
+    .argument('<host>', OWNERS)
     .option('--keys <n>', 'number of keys', countOption, 10_000)
     .addOption(optionWithDefault('--value <size>', 'bytes of each value', valueBytes, '100'))
     .option('--gets <share>', 'share of GETs, 0 to 1; the rest are SETs', share, 0.95)
     .option('--depth <n>', 'operations in flight', rangeOption(1, 1024), 1)
-    .option('-D, --duration <seconds>', 'how long', secondsOption, 5);
+    .addOption(optionWithDefault('-D, --duration <seconds>', 'how long', secondsOption, '5'));
   addReaderOptions(command)
     .addHelpText(
       'after',
@@ -190,4 +201,23 @@ Examples:
     .action((host: string, options: KvBenchOptions & { json?: true }) =>
       runKvBench(host, options, new Output(io, options.json === true)),
     );
+}
+
+function registerDemo(kv: Command, io: CliIo): void {
+  kv.command('demo')
+    .description(
+      'Read values of a process that computes for 2 s out of every 4: by rocev2/kv, by node:net, by the IPC of cluster, and from Redis if redis-server is ' +
+        'installed. Shows how long the answers take.',
+    )
+    .addOption(optionWithDefault('-D, --duration <seconds>', 'how long', secondsOption, '20'))
+    .option('--html <file>', 'write a page with a chart')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 kv demo
+  rocev2 kv demo -D 12 --html demo.html`,
+    )
+    .action((options: KvDemoOptions & { json?: true }) => runKvDemo(options, new Output(io, options.json === true)));
 }

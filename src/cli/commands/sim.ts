@@ -1,8 +1,9 @@
 /** `rocev2 sim`: scenarios in virtual time, on the same NIC and switch code that runs on the wire. */
 
 import { availableParallelism } from 'node:os';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { formatRate } from '../../core/units.js';
+import type { Ns3FlowFormat } from '../../sim/formats/ns3.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
 import type { Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
@@ -11,6 +12,7 @@ import { extensionOption } from '../extensions.js';
 import { countOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { checkWritable, writeOutputFile } from '../output-file.js';
+import { FrameCapture } from '../sim/frame-capture.js';
 import { loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
 import { runWatched } from '../sim/run-watched.js';
@@ -23,6 +25,9 @@ import {
   isTelling,
   QUEUE_COLUMNS,
   queueRow,
+  SLOWDOWN_COLUMNS,
+  SLOWDOWN_FLOWS_MIN,
+  slowdownRow,
   summaryLines,
 } from '../sim/tables.js';
 
@@ -35,6 +40,11 @@ interface SimOptions {
 interface RunOptions extends SimOptions {
   readonly report?: string;
   readonly plot?: string;
+  readonly pcap?: string;
+  readonly at?: string;
+  readonly topology?: string;
+  readonly flows?: string;
+  readonly flowFormat?: Ns3FlowFormat;
 }
 
 interface SweepOptions extends SimOptions {
@@ -66,6 +76,11 @@ Examples:
     .option('--seed <n>', 'seed of all random numbers', countOption)
     .option('--report <file>', 'write an HTML page with figures and tables')
     .option('--plot <file>', 'write queues, rates and signals as an SVG chart')
+    .option('--topology <file>', "a topology file of HPCC's simulator or ns3-rdma in the place of the scenario's")
+    .option('--flows <file>', "a file of flows of these in the place of the scenario's")
+    .addOption(new Option('--flow-format <name>', 'who wrote it').choices(['hpcc', 'ns3-rdma']).default('hpcc'))
+    .option('--pcap <file>', 'capture the frames on the cable of one host, as pcapng')
+    .option('--at <host>', "the host of --pcap (default: the last flow's receiver)")
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -74,6 +89,8 @@ Examples:
   rocev2 sim run dcqcn-n10-4us
   rocev2 sim run dcqcn-n10-4us --set nic.cc=none --report none.html
   rocev2 sim run livelock-go-back-0 --json | jq .summary.efficiency
+  rocev2 sim run dcqcn-n2-4us --pcap h2.pcapng --at h2
+  rocev2 sim run fct-dcqcn --topology fat.txt --flows flow.txt
 Fields of a scenario file: docs/lab.md.`,
     )
     .addOption(extensionOption())
@@ -117,14 +134,20 @@ function choiceOf(name: string, { set = [], seed }: SimOptions): { name: string;
 
 async function run(name: string, options: RunOptions, output: Output): Promise<void> {
   const choice = choiceOf(name, options);
-  const scenario = await loadScenario(choice);
+  const { topology, flows, flowFormat } = options;
+  const scenario = await loadScenario({
+    ...choice,
+    ...(topology !== undefined && { topology }),
+    ...(flows !== undefined && { flows }),
+    ...(flowFormat !== undefined && { flowFormat }),
+  });
   for (const path of [options.report, options.plot]) await checkWritable(path);
   output.line(output.colors.bold(scenario.title === '' ? scenario.name : scenario.title));
-  const result = await runWatched(scenario, output);
+  const result = await runCaptured(scenario, options, output);
   await writeFiles(
     result,
     scenario,
-    ['rocev2 sim run', name, ...choice.set.map((text) => `--set ${text}`)].join(' '),
+    ['rocev2 sim run', name, ...foreignFiles(options), ...choice.set.map((text) => `--set ${text}`)].join(' '),
     options,
     output,
   );
@@ -132,6 +155,33 @@ async function run(name: string, options: RunOptions, output: Output): Promise<v
   output.document('sim-run', result);
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
   if (result.assertions.some(({ ok }) => !ok)) throw new CommandFailure(EXIT_FAILED);
+}
+
+function foreignFiles({ topology, flows, flowFormat }: RunOptions): string[] {
+  const flowFile = flows === undefined ? [] : [`--flows ${flows} --flow-format ${flowFormat}`];
+  return [...(topology === undefined ? [] : [`--topology ${topology}`]), ...flowFile];
+}
+
+async function runCaptured(scenario: Scenario, { pcap, at }: RunOptions, output: Output): Promise<ScenarioResult> {
+  if (pcap === undefined) {
+    if (at !== undefined) throw new CommandFailure(EXIT_USAGE, '--at is the host of --pcap');
+    return runWatched(scenario, output);
+  }
+  const capture = await FrameCapture.create(pcap, at ?? receiverOf(scenario));
+  try {
+    return await runWatched(scenario, output, capture);
+  } finally {
+    await capture.close();
+    output.note(`wrote ${pcap}${capture.lost === 0 ? '' : `; ${capture.lost} frames found no room`}`);
+  }
+}
+
+/** Where the flows of the last entry go. */
+function receiverOf({ flows }: Scenario): string {
+  const last = flows[flows.length - 1];
+  if (last.kind === 'list') return last.flows[last.flows.length - 1].to;
+  const to = typeof last.to === 'string' ? last.to : last.to[0];
+  return to.split('..')[0];
 }
 
 async function writeFiles(
@@ -162,6 +212,10 @@ function print(result: ScenarioResult, output: Output): void {
   if (result.buffers.length > 0) {
     output.line();
     output.table(BUFFER_COLUMNS, result.buffers.map(bufferRow));
+  }
+  if (result.flows.filter(({ completionNs }) => completionNs !== null).length >= SLOWDOWN_FLOWS_MIN) {
+    output.line();
+    output.table(SLOWDOWN_COLUMNS, result.slowdowns.map(slowdownRow));
   }
   if (result.assertions.length > 0) output.line();
   for (const { name, ok, detail } of result.assertions) {

@@ -2,19 +2,16 @@
 
 import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
-import { formatRate, NS_PER_S, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
+import { NS_PER_S, parseCount, parseRateBps, parseSizeBytes } from '../../core/units.js';
 import { formatUdpEndpoint } from '../../dgram-ext/udp-endpoint.js';
 import { type LiveSwitch, openLiveSwitch, parseSwitchPort } from '../../driver/live-switch.js';
-import { nowNs, timeoutMs } from '../../driver/system-clock.js';
+import { nowNs } from '../../driver/system-clock.js';
 import { serveDocument } from '../../estats/control-socket.js';
-import type { FaultPlan } from '../../faults/fault-plan.js';
 import { PRIORITIES } from '../../packet/pfc.js';
 import type { RedConfig } from '../../switch/switch-config.js';
-import type { SwitchSnapshot } from '../../switch/switch-snapshot.js';
 import { CommandFailure, EXIT_USAGE } from '../exit.js';
-import { LiveLine } from '../live-line.js';
 import { durationOption, textOption } from '../options.js';
-import { type CliIo, type Column, Output } from '../output.js';
+import { type CliIo, Output } from '../output.js';
 import {
   EMPTY_SWITCH_FILE,
   liveSwitchOptions,
@@ -22,9 +19,8 @@ import {
   readSwitchFile,
   type SwitchOverrides,
 } from '../switch-config.js';
+import { printSwitchReport, untilDone } from '../switch-report.js';
 import { switchDocument } from '../switch-telemetry.js';
-
-const DISPLAY_INTERVAL_MS = 1000;
 
 interface SwitchCommandOptions extends SwitchOverrides {
   readonly config?: string;
@@ -119,7 +115,14 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   for (const name of names) output.note(`switch port ${name} on ${formatUdpEndpoint(live.local(name))}`);
   if (options.duration === undefined) output.note('Ctrl-C ends it');
   const uptimeSeconds = () => (nowNs() - startNs) / NS_PER_S;
-  const document = () => switchDocument(live, liveOptions, faults, uptimeSeconds());
+  const { portConfig, portDefaults } = liveOptions;
+  const telemetryPorts = names.map((name) => ({
+    name,
+    local: formatUdpEndpoint(live.local(name)),
+    rateBps: portConfig?.[name]?.rateBps ?? portDefaults?.rateBps ?? null,
+  }));
+  const address = [...new Set(liveOptions.ports.map(({ local }) => local.host.text))].join(',');
+  const document = () => switchDocument(live, { address, ports: telemetryPorts, faults }, uptimeSeconds());
   const telemetry = options.estats === true ? await serveDocument(document).catch(closing(live)) : undefined;
   await untilDone(options.duration, output, live);
   await telemetry?.close();
@@ -127,7 +130,7 @@ async function runSwitch(options: SwitchCommandOptions, output: Output): Promise
   const { counters } = live;
   const snapshot = live.snapshot();
   await live.close();
-  report(output, names, counters, snapshot, faults?.hits ?? []);
+  printSwitchReport(output, { names, counters, snapshot, rules: faults?.hits ?? [] });
   output.document('switch', {
     seconds,
     ports: names.map((name) => ({
@@ -147,78 +150,4 @@ function closing(live: LiveSwitch): (error: Error) => Promise<never> {
     await live.close();
     throw error;
   };
-}
-
-/** Waits for Ctrl-C, which is how a switch ends, or for the time to pass. */
-async function untilDone(durationNs: number | undefined, output: Output, live: LiveSwitch): Promise<void> {
-  const line = new LiveLine(output.io);
-  let previous = totalsOf(live);
-  const display = setInterval(() => {
-    const now = totalsOf(live);
-    const seconds = DISPLAY_INTERVAL_MS / 1000;
-    const rate = formatRate(((now.bytes - previous.bytes) * 8) / seconds);
-    const frames = `${now.packets} frames, ${now.packets - previous.packets} a second, ${rate}`;
-    const marked = now.marked > 0 ? `, ${now.marked} marked` : '';
-    const pauses = now.pauses > 0 ? `, ${now.pauses} pause frames` : '';
-    line.update(`${frames}, ${now.dropped} dropped${marked}${pauses}`);
-    previous = now;
-  }, DISPLAY_INTERVAL_MS);
-  const { interrupted } = output.io;
-  await new Promise<void>((resolve) => {
-    const timer = durationNs === undefined ? undefined : setTimeout(resolve, timeoutMs(durationNs));
-    const stop = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    if (interrupted.aborted) stop();
-    else interrupted.addEventListener('abort', stop, { once: true });
-  });
-  clearInterval(display);
-  line.clear();
-}
-
-function totalsOf(live: LiveSwitch) {
-  const all = Object.values(live.counters);
-  return {
-    packets: all.reduce((sum, port) => sum + port.rx_packets, 0),
-    bytes: all.reduce((sum, port) => sum + port.rx_bytes, 0),
-    dropped: all.reduce((sum, port) => sum + droppedOf(port), 0),
-    marked: all.reduce((sum, port) => sum + port.tx_ecn_marked, 0),
-    pauses: all.reduce((sum, port) => sum + port.tx_pfc_packets, 0),
-  };
-}
-
-function droppedOf(counters: LiveSwitch['counters'][string]): number {
-  return Object.entries(counters).reduce((sum, [name, n]) => sum + (name.startsWith('tx_dropped_') ? n : 0), 0);
-}
-
-function report(
-  output: Output,
-  names: readonly string[],
-  counters: LiveSwitch['counters'],
-  snapshot: SwitchSnapshot,
-  rules: FaultPlan['hits'],
-): void {
-  // What never happened at any port would only hide what did; frames and bytes are always of interest.
-  const always = new Set(['rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes']);
-  const counted = Object.keys(counters[names[0]]) as Array<keyof LiveSwitch['counters'][string]>;
-  const shown = counted.filter((name) => always.has(name) || names.some((port) => counters[port][name] > 0));
-  const columns: Column[] = [
-    { title: 'Counter', align: 'left' },
-    ...names.map((name): Column => ({ title: name, align: 'right' })),
-  ];
-  const longestQueues = names.map((name) => Math.max(...snapshot.ports[name].egress.map(({ bytesMax }) => bytesMax)));
-  output.table(columns, [
-    ...shown.map((name) => [name, ...names.map((port) => counters[port][name])]),
-    ['queue_bytes_max', ...longestQueues],
-  ]);
-  if (rules.length === 0) return;
-  output.line();
-  output.table(
-    [
-      { title: 'Rule', align: 'left' },
-      { title: 'Hits', align: 'right' },
-    ],
-    rules.map(({ rule, hits }) => [rule, hits]),
-  );
 }

@@ -1,5 +1,6 @@
 /** The loss model of a fault rule. */
 
+import { FAULT_DROP } from '../../faults/actions.js';
 import { parseFaultRules } from '../../faults/grammar.js';
 import type { LossModel } from '../../fluid/recovery-efficiency.js';
 
@@ -7,10 +8,10 @@ import type { LossModel } from '../../fluid/recovery-efficiency.js';
 export function lossModelOf(lossRule: string | undefined): LossModel | undefined {
   if (lossRule === undefined) return { kind: 'none' };
   const rules = parseFaultRules(lossRule);
-  const [{ text, ingress, limit }] = rules;
-  if (rules.length !== 1 || limit !== Number.POSITIVE_INFINITY || (ingress !== '*' && ingress !== 'a'))
-    return undefined;
-  const [kind, value] = text.slice(text.indexOf('>') < 0 ? 0 : text.indexOf(':') + 1).split('=');
+  const [{ text, ingress, limit, actions }] = rules;
+  if (rules.length !== 1 || actions.bits !== FAULT_DROP) return undefined;
+  if (limit !== Number.POSITIVE_INFINITY || (ingress !== '*' && ingress !== 'a')) return undefined;
+  const [kind, value] = text.slice(text.indexOf('>') < 0 ? 0 : text.indexOf(':') + 1).split(/[=,]/);
   if (kind === 'ip-id-lsb') return { kind: 'regular', period: 256 };
   // Without a direction, the rule counts the acknowledgements, too.
   if (kind === 'every' && ingress === 'a') return { kind: 'regular', period: Number(value) };

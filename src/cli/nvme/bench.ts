@@ -14,7 +14,7 @@ import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { resolveHost } from '../resolve-host.js';
 import type { NvmeHostFlags } from './host.js';
-import { readSecretsOf, readTlsKeyOf } from './secrets-file.js';
+import { readHostKeys } from './secrets-file.js';
 
 /** Options of `rocev2 nvme bench`. */
 export interface NvmeBenchOptions extends Omit<NvmeHostFlags, 'transport'>, NicOptions, BenchPlan {
@@ -44,14 +44,13 @@ export async function runNvmeBench(name: string, options: NvmeBenchOptions, outp
 }
 
 async function connectAll(name: string, options: NvmeBenchOptions, opened: AsyncDisposable[]): Promise<Contender[]> {
-  const { nqn, nsid, port, bind, hostNqn, dhchapKeys, tlsKeys, queues: ioQueues, depths, nbd } = options;
-  const secrets = dhchapKeys === undefined ? {} : await readSecretsOf(hostNqn, dhchapKeys);
-  const tls = tlsKeys === undefined ? {} : { tlsKey: await readTlsKeyOf(hostNqn, tlsKeys) };
+  const { nqn, nsid, port, bind, hostNqn, queues: ioQueues, depths, nbd } = options;
+  const keys = await readHostKeys(options, options.transports);
   const address = await resolveHost(name);
   const entries = Math.min(128, Math.max(...depths, 1) + 1);
   const contenders: Contender[] = [];
   for (const transport of options.transports) {
-    const common = { address, port, nqn, nsid, ioQueues, entries, ...(hostNqn && { hostNqn }), ...secrets, ...tls };
+    const common = { address, port, nqn, nsid, ioQueues, entries, ...(hostNqn && { hostNqn }), ...keys };
     if (transport === 'tcp') {
       const disk = await openNvme(common);
       opened.push(disk);

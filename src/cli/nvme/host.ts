@@ -1,11 +1,10 @@
 /** What the commands of an NVMe over Fabrics host share: the way to a target. */
 
 import type { Command } from 'commander';
-import { RoceError } from '../../core/errors.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import { IpAddress } from '../../packet/address.js';
 import { NvmeDialer } from '../../storage-rpc/live/nvme-dialer.js';
-import { hostAuthentication, hostTlsPsk, newHostName } from '../../storage-rpc/live/open-nvme.js';
+import { hostAuthentication, hostTlsPsks, newHostName } from '../../storage-rpc/live/open-nvme.js';
 import { NvmeHost } from '../../storage-rpc/nvme/host/nvme-host.js';
 import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
@@ -13,25 +12,19 @@ import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
 import { addressOption, choiceOption, portOption } from '../options.js';
 import { resolveHost } from '../resolve-host.js';
-import { readSecretsOf, readTlsKeyOf } from './secrets-file.js';
+import { type NvmeHostKeyFlags, readHostKeys } from './secrets-file.js';
 
 /** Transports of NVMe over Fabrics. */
 export const NVME_TRANSPORTS = ['rdma', 'tcp'] as const;
 
 /** Options of commands that connect to a target. */
-export interface NvmeHostFlags {
+export interface NvmeHostFlags extends NvmeHostKeyFlags {
   /** Which transport. */
   readonly transport: NvmeTransport;
   /** Port of the target. */
   readonly port: number;
   /** RDMA: IP address of this side. */
   readonly bind?: IpAddress;
-  /** NVMe qualified name by which subsystems know this side; a random one where none is given. */
-  readonly hostNqn?: string;
-  /** File of secrets of DH-HMAC-CHAP. */
-  readonly dhchapKeys?: string;
-  /** File of keys of TLS. */
-  readonly tlsKeys?: string;
 }
 
 /** Adds the options to a command. */
@@ -54,17 +47,14 @@ export function addPathOptions(command: Command): Command {
 /** Connects to a subsystem without I/O queues, asks something, and disconnects. Rejects with ERR_ROCE_CONNECT. */
 export async function askController<T>(
   name: string,
-  { transport, port, bind, hostNqn, dhchapKeys, tlsKeys }: NvmeHostFlags,
+  flags: NvmeHostFlags,
   nqn: string,
   ask: (host: NvmeHost) => Promise<T>,
 ): Promise<T> {
-  const own = dhchapKeys === undefined ? undefined : await readSecretsOf(hostNqn, dhchapKeys);
-  const authentication = hostAuthentication(own?.secret, own?.controllerSecret);
-  const tlsKey = tlsKeys === undefined ? undefined : await readTlsKeyOf(hostNqn, tlsKeys);
-  if (tlsKey !== undefined && transport === 'rdma') {
-    throw new RoceError('ERR_ROCE_CONFLICT', 'RDMA has no TLS', 'give --transport tcp');
-  }
-  const tls = hostTlsPsk(tlsKey, hostNqn, nqn);
+  const { transport, port, bind, hostNqn } = flags;
+  const { secret, controllerSecret, tlsKey } = await readHostKeys(flags, [transport]);
+  const authentication = hostAuthentication(secret, controllerSecret);
+  const tls = hostTlsPsks(tlsKey, hostNqn, nqn);
   const address = await resolveHost(name);
   const local = bind ?? (transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined);
   const device = transport === 'rdma' ? await openDevice({ address: local!.text }) : undefined;

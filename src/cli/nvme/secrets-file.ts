@@ -9,6 +9,7 @@ import type { NvmeHostTlsKey } from '../../storage-rpc/live/nvme-tls.js';
 import { DhchapSecret } from '../../storage-rpc/nvme/auth/dhchap-secret.js';
 import { NvmeTlsKey } from '../../storage-rpc/nvme/auth/tls-key.js';
 import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
+import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
 import { readInputFile } from '../input-file.js';
 
 /** Reads a file of secrets. Rejects with ERR_ROCE_IO where it cannot be read, ERR_ROCE_MALFORMED with the line that is wrong, ERR_ROCE_CONFLICT for a host that is there twice. */
@@ -60,14 +61,44 @@ async function readHostLines<T>(
   return [...found.values()];
 }
 
-/** The line of one host. Rejects as {@link readSecrets}, and with ERR_ROCE_NOT_FOUND where there is none. */
-export async function readSecretsOf(hostNqn: string | undefined, path: string): Promise<NvmeHostSecrets> {
-  return lineOf(hostNqn, path, await readSecrets(path));
+/** Who a host is, and the files of its keys. */
+export interface NvmeHostKeyFlags {
+  /** NVMe qualified name by which subsystems know this side; a random one where none is given. */
+  readonly hostNqn?: string;
+  /** File of secrets of DH-HMAC-CHAP. */
+  readonly dhchapKeys?: string;
+  /** File of keys of TLS. */
+  readonly tlsKeys?: string;
 }
 
-/** The TLS key of one host. Rejects as {@link readSecretsOf}. */
-export async function readTlsKeyOf(hostNqn: string | undefined, path: string): Promise<string> {
-  return lineOf(hostNqn, path, await readTlsKeys(path)).key;
+/** The keys of one host, as `openNvme` takes them. */
+export interface NvmeHostKeys {
+  /** By which the host proves itself. */
+  readonly secret?: string;
+  /** By which the controller has to. */
+  readonly controllerSecret?: string;
+  /** In interchange format. */
+  readonly tlsKey?: string;
+}
+
+/**
+ * The keys of one host. Rejects as {@link readSecrets}, with ERR_ROCE_NOT_FOUND where a file has none of this host, ERR_ROCE_CONFLICT for TLS without TCP, and
+ * ERR_ROCE_INVALID_ARGUMENT where files are named and the host is not.
+ */
+export async function readHostKeys(
+  { hostNqn, dhchapKeys, tlsKeys }: NvmeHostKeyFlags,
+  transports: readonly NvmeTransport[],
+): Promise<NvmeHostKeys> {
+  if (tlsKeys !== undefined && transports.includes('rdma')) {
+    throw new RoceError('ERR_ROCE_CONFLICT', 'RDMA has no TLS', 'use TCP');
+  }
+  const secrets = dhchapKeys === undefined ? undefined : lineOf(hostNqn, dhchapKeys, await readSecrets(dhchapKeys));
+  const tls = tlsKeys === undefined ? undefined : lineOf(hostNqn, tlsKeys, await readTlsKeys(tlsKeys));
+  return {
+    ...(secrets && { secret: secrets.secret }),
+    ...(secrets?.controllerSecret !== undefined && { controllerSecret: secrets.controllerSecret }),
+    ...(tls && { tlsKey: tls.key }),
+  };
 }
 
 function lineOf<T extends { readonly hostNqn: string }>(
@@ -76,7 +107,11 @@ function lineOf<T extends { readonly hostNqn: string }>(
   lines: readonly T[],
 ): T {
   if (hostNqn === undefined) {
-    throw new RoceError('ERR_ROCE_INVALID_ARGUMENT', 'secrets belong to an NQN', 'give --host-nqn, too');
+    throw new RoceError(
+      'ERR_ROCE_INVALID_ARGUMENT',
+      'secrets belong to an NQN',
+      'give --host-nqn, or host-nqn= in a URI',
+    );
   }
   const own = lines.find((line) => line.hostNqn === hostNqn);
   if (own === undefined) throw new RoceError('ERR_ROCE_NOT_FOUND', `${path} has no secret of ${hostNqn}`);

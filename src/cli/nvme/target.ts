@@ -116,6 +116,11 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
     output.note(
       `listening on ${at.address} ${at.transport.toUpperCase()} port ${at.port}${at.security === 'tls' ? ', TLS' : ''}`,
     );
+  if (server.kernelTlsRefusal !== undefined) {
+    output.note(
+      `hosts of the Linux kernel cannot use TLS, because session tickets stay on: ${server.kernelTlsRefusal}`,
+    );
+  }
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);

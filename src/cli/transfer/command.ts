@@ -19,6 +19,7 @@ import {
 import { type CliIo, Output } from '../output.js';
 import { addRecoveryOptions, recoveryOf } from '../recovery-options.js';
 import { resolveHost } from '../resolve-host.js';
+import { addSecureOptions } from '../secure-options.js';
 import { consistentOptions } from './consistent-options.js';
 import {
   connectToServer,
@@ -133,6 +134,7 @@ export function addTransferOptions(command: Command, tool: ToolName): Command {
     .addHelpText('after', `\n${acceptedFlagsText()}`);
   addRecoveryOptions(command);
   addRateControlOptions(command);
+  addSecureOptions(command);
   return command.addOption(extensionOption());
 }
 

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
+import { isSecured } from '../secure-options.js';
 import type { TransferOptions } from './command.js';
 import type { TransferOp } from './endpoint.js';
 
@@ -17,6 +18,9 @@ export function consistentOptions(op: TransferOp, options: TransferOptions, comm
   const { all, runInfinitely, duration, postList, txDepth, inlineSize, perftest, rdmaCm, bidirectional } = options;
   const isGiven = (name: string) => command.getOptionValueSource(name) === 'cli';
   if (rdmaCm === true && perftest !== true) refuse('-R needs --perftest', 'two rocev2 programs connect over TCP');
+  if (perftest === true && isSecured(options)) {
+    refuse('--perftest has no secure mode', 'leave --secure out, or run rocev2 on both sides');
+  }
   if (postList > txDepth) {
     refuse(`-l ${postList} is more than the ${txDepth} messages in flight`, `give -t ${postList} or more`);
   }

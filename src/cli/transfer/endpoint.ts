@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { type Agreement, exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
+import { channelSecurity } from '../../cm/secure-channel.js';
 import { qpTypeOf, TRANSPORTS, type TransportName } from '../../cm/transport.js';
 import { RoceError } from '../../core/errors.js';
 import { IpAddress } from '../../packet/address.js';
@@ -27,6 +28,7 @@ import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { CliIo } from '../output.js';
 import { type RecoveryFlags, recoveryOf } from '../recovery-options.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 import { Arrivals } from './arrivals.js';
 import { WaitingClients } from './waiting-clients.js';
 
@@ -60,7 +62,7 @@ const planSchema = z.object({
 export type TransferPlan = z.infer<typeof planSchema>;
 
 /** Options that both sides have. */
-export interface EndpointOptions extends NicOptions, RecoveryFlags {
+export interface EndpointOptions extends NicOptions, RecoveryFlags, SecureFlags {
   /** TCP port of the exchange. */
   readonly port: number;
   /** IP address of this side. */
@@ -209,6 +211,7 @@ export async function openEndpointDevice(
       estats: { http: options.estatsHttp, ...(options.allowHost !== undefined && { allowHosts: options.allowHost }) },
     }),
     ...(options.trace !== undefined && { trace: options.trace }),
+    ...(await secureOf(options)),
     io: options.io,
     engine: options.engine,
     spin: options.spin,
@@ -304,7 +307,10 @@ export async function connectToServer(
   const device = await openEndpointDevice(await clientPort(host, options), options);
   try {
     const local = isTcpElsewhere(options) ? undefined : device.address;
-    const channel = await endingInTime(dial(host, options.port, local), interrupted);
+    const channel = await endingInTime(
+      dial(host, options.port, local, interrupted, channelSecurity(device)),
+      interrupted,
+    );
     return await endingInTime(establish(device, channel, options, plan, exchangeAsClient), interrupted);
   } catch (error) {
     await device.close();
@@ -344,11 +350,12 @@ export async function serveOneClient(
   const clients = new WaitingClients(io.interrupted);
   let listener: ControlListener | undefined;
   try {
-    listener = await ControlListener.open(meetingHost, options.port, {
-      onPeer: (channel) => clients.add(channel),
-      onEarlyEnd: (_, peer, { message }) => words.onStranger(peer, message),
-      onTrouble: ({ message }) => words.onStranger('a peer', message),
-    });
+    const events = {
+      onPeer: (channel: ControlChannel) => clients.add(channel),
+      onEarlyEnd: (_: unknown, peer: string, { message }: Error) => words.onStranger(peer, message),
+      onTrouble: ({ message }: Error) => words.onStranger('a peer', message),
+    };
+    listener = await ControlListener.open(meetingHost, options.port, events, channelSecurity(device));
     words.onListening(device.portDescription, meetingHost);
     for (;;) {
       const channel = await clients.next();

@@ -1,6 +1,7 @@
 /** The queue pairs and the memory of a perftest run, connected. */
 
 import { qpTypeOf } from '../../cm/transport.js';
+import { refuseEchoes } from '../../dcqcn/schemes.js';
 import { STANDARD_RECOVERY } from '../../retransmit/schemes.js';
 import { Access } from '../../verbs/access.js';
 import { Arrivals } from './arrivals.js';
@@ -20,6 +21,7 @@ export async function connectLanes(conversation: Conversation): Promise<TrafficE
   const plan: TransferPlan = planOf(tool, op, { ...options, size: sizeBytes });
   if (transport === 'ud') checkDatagramSize(plan.sizeBytes, exchange.pathMtu);
   const maxRecvWr = receiveDepth(plan, rxDepth);
+  if (transport !== 'ud') refuseEchoes(plan.rateControl);
   const pd = await device.createPd();
   const sendCq = await device.createCq(2 * txDepth * qps);
   const recvCq = await device.createCq(2 * maxRecvWr * qps);

@@ -18,7 +18,11 @@ import { EventLoopCrank, type TurnHooks } from '../event-loop-crank.js';
 import { loadExtensions } from '../extensions.js';
 import { FRAME_PORTS } from '../frame-port-loader.js';
 import * as framePorts from '../frame-ports.js';
+import * as instruments from '../instrument-parts.js';
+import { INSTRUMENTS } from '../instruments-loader.js';
 import { type OpenPort, openPort } from '../open-port.js';
+import { SECURE_PORTS } from '../secure-loader.js';
+import * as securePorts from '../secure-ports.js';
 import { SHARED_MEMORY_PORTS } from '../shm-loader.js';
 import * as sharedMemoryPorts from '../shm-ports.js';
 import { nowNs } from '../system-clock.js';
@@ -40,6 +44,8 @@ const application = parentPort!;
 // A bundler makes one file of this thread.
 FRAME_PORTS.provide(framePorts);
 SHARED_MEMORY_PORTS.provide(sharedMemoryPorts);
+SECURE_PORTS.provide(securePorts);
+INSTRUMENTS.provide(instruments);
 
 function say(message: FromThread): void {
   application.postMessage(message);
@@ -65,6 +71,7 @@ function run(opened: OpenPort): void {
     tuning: { pacingCatchUpNs: PACING_CATCH_UP_NS },
     onEvent: () => interrupts.raise(),
   });
+  opened.protection?.countInto(counters);
   opened.trace?.watch({ counters, visitRates: (visit) => nic.visitRates(nowNs(), visit) });
   const idle = new IdlePolicy(nic, control, new DoorbellRing(data.doorbells), new Int32Array(data.spinner), data.spin);
   const hooks: TurnHooks = {
@@ -92,10 +99,20 @@ function run(opened: OpenPort): void {
         nic.executeCommands(commands, nowNs(), message.end);
         interrupts.deliver();
         break;
+      case 'associate':
+        await opened.protection!.associate(message.terms).then(
+          () => say({ type: 'associated', request: message.request }),
+          (error) => say({ type: 'refused', request: message.request, error: serializeError(error) }),
+        );
+        return;
+      case 'begin':
+      case 'dissolve':
+        opened.protection![message.type](message.spi);
+        return;
       case 'resolve':
         await opened.resolve(IpAddress.parse(message.address), message.sharingPort).then(
           (shares) => say({ type: 'resolved', request: message.request, shares }),
-          (error) => say({ type: 'not resolved', request: message.request, error: serializeError(error) }),
+          (error) => say({ type: 'refused', request: message.request, error: serializeError(error) }),
         );
         return;
       case 'close':

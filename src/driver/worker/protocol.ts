@@ -8,7 +8,8 @@
 
 import type { SerializedRoceError } from '../../core/errors.js';
 import type { EngineLink } from '../../ring/engine-link.js';
-import type { PortOptions } from '../open-port.js';
+import type { AssociationTerms } from '../../ring/protection.js';
+import type { ProtectedPortOptions } from '../open-port.js';
 
 /** Words of the control block. */
 export const WORD_STATE = 0;
@@ -30,7 +31,7 @@ export interface ThreadData {
   /** Always {@link ENGINE_THREAD}. */
   readonly role: typeof ENGINE_THREAD;
   /** Which port to open. */
-  readonly port: PortOptions;
+  readonly port: ProtectedPortOptions;
   /** Modules to load before anything is created. */
   readonly extensions: readonly string[];
   /** Whether the NIC may look again before it sleeps. */
@@ -56,6 +57,8 @@ export type ToThread =
   /** Up to this index only: memory that later ones name may still be on its way. */
   | { readonly type: 'commands'; readonly end: number }
   | { readonly type: 'wake' }
+  | { readonly type: 'associate'; readonly request: number; readonly terms: AssociationTerms }
+  | { readonly type: 'begin' | 'dissolve'; readonly spi: number }
   | { readonly type: 'resolve'; readonly request: number; readonly address: string; readonly sharingPort?: number }
   | { readonly type: 'close' };
 
@@ -73,5 +76,6 @@ export type FromThread =
     }
   | { readonly type: 'failed'; readonly error: SerializedRoceError }
   | { readonly type: 'resolved'; readonly request: number; readonly shares: boolean }
-  | { readonly type: 'not resolved'; readonly request: number; readonly error: SerializedRoceError }
+  | { readonly type: 'associated'; readonly request: number }
+  | { readonly type: 'refused'; readonly request: number; readonly error: SerializedRoceError }
   | { readonly type: 'closed' };

@@ -16,8 +16,9 @@ import { COUNTER_NAMES } from '../../ring/counters.js';
 import { DoorbellRing } from '../../ring/doorbell-ring.js';
 import type { EngineLink } from '../../ring/engine-link.js';
 import { EVENT_DEPTH, EventRing } from '../../ring/event-ring.js';
+import type { Protection, ProtectionMode } from '../../ring/protection.js';
 import { loadedExtensions } from '../extensions.js';
-import type { PortOptions } from '../open-port.js';
+import type { ProtectedPortOptions } from '../open-port.js';
 import { populate } from '../populate.js';
 import { nowNs, SYSTEM_CLOCK } from '../system-clock.js';
 import { UdpSurroundings } from '../udp-surroundings.js';
@@ -118,7 +119,8 @@ export class WorkerEngine implements EngineLink {
   readonly #control = new Int32Array(shared(CONTROL_WORDS * 4));
   readonly #memory = new AttachedMemory();
   readonly #worker: Worker;
-  readonly #port: PortOptions;
+  readonly #port: ProtectedPortOptions;
+  readonly protection: Protection | undefined;
   /** Undefined for frame ports. */
   #surroundings: UdpSurroundings | undefined;
   readonly #requests = new Map<number, Request>();
@@ -137,15 +139,16 @@ export class WorkerEngine implements EngineLink {
    * beside this file. Rejects with what opening the port says, and with ERR_ROCE_NOT_FOUND where there is no such module.
    * The thread loads what {@link loadedExtensions} names here.
    */
-  static async open(port: PortOptions, spin: boolean, module?: URL): Promise<WorkerEngine> {
+  static async open(port: ProtectedPortOptions, spin: boolean, module?: URL): Promise<WorkerEngine> {
     refuseInsideThread();
     const engine = new WorkerEngine(port, spin, module);
     await engine.#started();
     return engine;
   }
 
-  private constructor(port: PortOptions, spin: boolean, module: URL | undefined) {
+  private constructor(port: ProtectedPortOptions, spin: boolean, module: URL | undefined) {
     this.#port = port;
+    this.protection = port.protection && this.#protectionOf(port.protection);
     const data = {
       role: ENGINE_THREAD,
       port: { ...port },
@@ -280,26 +283,40 @@ export class WorkerEngine implements EngineLink {
   }
 
   async resolve(address: IpAddress, sharingPort?: number): Promise<boolean> {
+    const peer = { address: address.text, ...(sharingPort !== undefined && { sharingPort }) };
+    return this.#ask((request) => ({ type: 'resolve', request, ...peer }));
+  }
+
+  /** Posts a message that the thread answers. */
+  async #ask(messageOf: (request: number) => ToThread): Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure;
     const request = this.#nextRequest++;
     return new Promise((resolve, reject) => {
       this.#requests.set(request, { resolve, reject });
-      this.#post({
-        type: 'resolve',
-        request,
-        address: address.text,
-        ...(sharingPort !== undefined && { sharingPort }),
-      });
+      this.#post(messageOf(request));
     });
+  }
+
+  /** The keys are with the port, in the thread of the NIC. */
+  #protectionOf(mode: ProtectionMode): Protection {
+    return {
+      mode,
+      associate: async (terms) => {
+        await this.#ask((request) => ({ type: 'associate', request, terms }));
+      },
+      begin: (spi) => this.#post({ type: 'begin', spi }),
+      dissolve: (spi) => this.#post({ type: 'dissolve', spi }),
+    };
   }
 
   // ---- from the NIC
 
   #onMessage(message: FromThread): void {
-    if (message.type !== 'resolved' && message.type !== 'not resolved') return;
+    if (message.type !== 'resolved' && message.type !== 'associated' && message.type !== 'refused') return;
     const request = this.#requests.get(message.request);
     this.#requests.delete(message.request);
     if (message.type === 'resolved') request?.resolve(message.shares);
+    else if (message.type === 'associated') request?.resolve(false);
     else request?.reject(new RoceError(message.error.code, message.error.message));
   }
 
