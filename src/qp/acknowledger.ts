@@ -38,6 +38,11 @@ export class Acknowledger {
     return this.#pending !== PENDING_NOTHING;
   }
 
+  /** What is pending says only that packets have arrived. */
+  get isAckAlone(): boolean {
+    return this.#pending === PENDING_ACK;
+  }
+
   /** A NAK is pending that stops execution: what follows it will be sent again, or never executed. */
   get isRefusing(): boolean {
     return this.#pending >= PENDING_RNR_NAK;

@@ -97,6 +97,11 @@ export class Responder {
     return this.#acknowledger.isPending || this.#reads.isPending;
   }
 
+  /** An ACK is pending, and nothing else: no refusal, no data. */
+  get owesOnlyAck(): boolean {
+    return this.#acknowledger.isAckAlone && !this.#reads.isPending;
+  }
+
   // ---- receiving
 
   /** A request packet that passed all checks of the receive path. */
