@@ -5,8 +5,7 @@ import { type Command, Option } from 'commander';
 import { RoceError } from '../core/errors.js';
 import { whyUnreadable } from '../core/file-errors.js';
 import { readPskFile } from '../storage-rpc/nbd/tls/psk-file.js';
-import type { DeviceOptions } from '../verbs/open-device.js';
-import { SECURE_MODES, type SecureMode } from '../verbs/security.js';
+import { SECURE_MODES, type SecureMode, type SecureOptions } from '../verbs/security.js';
 import { choiceOption } from './options.js';
 
 /** The options as they were given. */
@@ -49,8 +48,20 @@ export function isSecured({ secure, psk, cert }: SecureFlags): boolean {
   return secure === undefined ? psk !== undefined || cert !== undefined : secure !== 'off';
 }
 
+/** Those among the options of a command, for another process. */
+export function secureFlagsOf({ secure, psk, cert, key, ca, allow }: SecureFlags): SecureFlags {
+  return {
+    ...(secure !== undefined && { secure }),
+    ...(psk !== undefined && { psk }),
+    ...(cert !== undefined && { cert }),
+    ...(key !== undefined && { key }),
+    ...(ca !== undefined && { ca }),
+    ...(allow !== undefined && { allow }),
+  };
+}
+
 /** As options of `openDevice`. Rejects with ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_IO for files that cannot be read. */
-export async function secureOf(flags: SecureFlags): Promise<Pick<DeviceOptions, 'secure'>> {
+export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: SecureOptions }> {
   const { secure, psk, cert, key, ca, allow } = flags;
   if (!isSecured(flags)) {
     if (secure === undefined && (key !== undefined || ca !== undefined || allow !== undefined)) throw noCredentials();

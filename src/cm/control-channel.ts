@@ -12,6 +12,7 @@ import {
   type ChannelKeys,
   type ChannelSecurity,
   PlainPeerError,
+  SECURE_ONLY,
   type SecuredSocket,
   secureAsClient,
   TLS_HANDSHAKE,
@@ -33,8 +34,6 @@ const KEEPALIVE_IDLE_MS = 10_000;
 const FLUSH_TIMEOUT_MS = 1_000;
 /** Set-up messages follow each other at once; waits for the other side's work pass a limit of their own. */
 const MESSAGE_TIMEOUT_MS = 10_000;
-/** To a client without TLS. */
-const SECURE_ONLY = 'packets have to be protected here; connect from a device with secure';
 
 interface Waiter {
   readonly resolve: (message: unknown) => void;

@@ -52,6 +52,9 @@ const NO_TLS_CODES = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LE
 const LABEL = 'EXPORTER-rocev2-psp';
 const SECRET_BYTES = 32;
 
+/** To a client without TLS. */
+export const SECURE_ONLY = 'packets have to be protected here; connect from a device with secure';
+
 /** The peer answers, and does not speak TLS. */
 export class PlainPeerError extends RoceError {
   constructor(peer: string) {
@@ -92,12 +95,6 @@ export function channelSecurity(device: RdmaDevice, { secure, allow }: SecureTer
   }
   if (mode === 'off') return undefined;
   return { security, mode, allow: allow === undefined ? security.allow : new Set(allow) };
-}
-
-/** For what would send plain packets beside protected ones. Throws ERR_ROCE_UNSUPPORTED for a device with credentials. */
-export function expectPlainDevice(device: RdmaDevice, what: string): void {
-  if (device.security === undefined) return;
-  throw new RoceError('ERR_ROCE_UNSUPPORTED', `${what} has no secure mode`, 'open its device without secure');
 }
 
 /** The client's side. Rejects with a {@link PlainPeerError}, or with ERR_ROCE_CONNECT, saying who does not trust whom and why. */

@@ -9,6 +9,7 @@ import type { FlowOptions } from '../../storage-rpc/live/flow-options.js';
 import { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -17,9 +18,16 @@ let close = async (): Promise<void> => {};
 const service = {
   /** Returns the TCP port to connect to. */
   open: method(
-    { sizeBytes: z.number().int(), flow: z.custom<FlowOptions>(), ...nicOptionsShape },
-    async ({ sizeBytes, flow, io, engine, spin }) => {
-      const device = await openDevice({ address: LOOPBACK, udpPort: 0, io, engine, spin });
+    { sizeBytes: z.number().int(), flow: z.custom<FlowOptions>(), secure: z.custom<SecureFlags>(), ...nicOptionsShape },
+    async ({ sizeBytes, flow, secure, io, engine, spin }) => {
+      const device = await openDevice({
+        address: LOOPBACK,
+        udpPort: 0,
+        io,
+        engine,
+        spin,
+        ...(await secureOf(secure)),
+      });
       const disks = [new MemoryDevice(sizeBytes)];
       const server = await StorageServer.open({ disks, host: LOOPBACK, port: 0, device, ...flow });
       close = async () => {

@@ -7,6 +7,7 @@ import { ChildService, whileAlive } from '../../processes/child-service.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
 import type { Output } from '../output.js';
+import { secureFlagsOf } from '../secure-options.js';
 import type { BenchRow, Contender } from './bench-run.js';
 import type { BenchServerService } from './bench-server-process.js';
 import { type BenchPlan, measureInTurns, printRows } from './bench-turns.js';
@@ -76,7 +77,16 @@ async function connectAll(
   const { io, engine, spin, size } = options;
   const flow = flowOf(options);
   const port =
-    server === undefined ? options.port : await server.call('open', { sizeBytes: size, flow, io, engine, spin });
+    server === undefined
+      ? options.port
+      : await server.call('open', {
+          sizeBytes: size,
+          flow,
+          io,
+          engine,
+          spin,
+          secure: secureFlagsOf(options),
+        });
   // With a server process of its own, the client needs no address.
   const meet = server === undefined ? { ...options, port } : { ...options, port, udpPort: 0 };
   const cpuNs = async (): Promise<number> => {

@@ -9,6 +9,7 @@ import { extensionOption } from '../extensions.js';
 import { addIoNicOptions, type NicOptions } from '../nic-options.js';
 import { addressOption, countOption, portOption, portOrAnyOption, rangeOption } from '../options.js';
 import { addRecoveryOptions, type RecoveryFlags, recoveryOf } from '../recovery-options.js';
+import { addSecureOptions, type SecureFlags, secureOf } from '../secure-options.js';
 import { addRateControlOptions, type RateControlFlags, rateControlOf } from '../transfer/rate-control.js';
 
 /** `--estats` of servers and gateways. */
@@ -23,7 +24,7 @@ export function addTelemetryOption(command: Command): Command {
 const DISK_PORT = 18520;
 
 /** The options in the program's units. */
-export interface RdmaOptions extends NicOptions, RecoveryFlags, RateControlFlags {
+export interface RdmaOptions extends NicOptions, RecoveryFlags, RateControlFlags, SecureFlags {
   /** TCP port for connection set-up. */
   readonly port: number;
   /** IP address of this side. */
@@ -63,7 +64,7 @@ export function addRdmaOptions(command: Command): Command {
     `DSCP of what this side sends over RDMA: ${Object.keys(TRAFFIC_CLASSES).join(', ')} or 0 to 63`,
     dscpOption,
   );
-  addIoNicOptions(command);
+  addSecureOptions(addIoNicOptions(command));
   return command.addOption(extensionOption());
 }
 
@@ -82,11 +83,12 @@ function dscpOption(text: string): number | TrafficClass {
 }
 const DSCP_NUMBER = rangeOption(0, 63);
 
-/** Opens the device; rejects as `openDevice` does. */
-export function openStorageDevice(
+/** Opens the device; rejects as `openDevice` does, and for credentials as {@link secureOf}. */
+export async function openStorageDevice(
   at: { readonly address: string; readonly udpPort?: number },
-  { loss, seed, io, engine, spin, estats = false }: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicOptions>,
+  options: Pick<RdmaOptions, 'loss' | 'seed' | 'estats' | keyof NicOptions | keyof SecureFlags>,
 ): Promise<RdmaDevice> {
+  const { loss, seed, io, engine, spin, estats = false } = options;
   return openDevice({
     ...at,
     io,
@@ -95,5 +97,6 @@ export function openStorageDevice(
     estats,
     ...(loss !== undefined && { loss }),
     ...(seed !== undefined && { seed }),
+    ...(await secureOf(options)),
   });
 }

@@ -4,6 +4,7 @@ import { StorageClient } from '../../storage-rpc/live/storage-client.js';
 import type { DiskAccess } from '../../storage-rpc/sk/disk-lease.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { resolveHost } from '../resolve-host.js';
+import { secureOf } from '../secure-options.js';
 import { clientPort } from '../transfer/endpoint.js';
 import { flowOf, openStorageDevice, type RdmaOptions } from './rdma-options.js';
 
@@ -61,7 +62,7 @@ export class ConnectedDisk implements AsyncDisposable {
         port,
         ...flowOf(options),
         tcp: transport !== 'rdma',
-        ...(device !== undefined && { device }),
+        ...(device === undefined ? await secureOf(options) : { device }),
         ...(giveUp !== undefined && { giveUpNs: giveUp }),
         ...(uuid !== undefined && { uuid }),
         ...(disk !== undefined && { disk }),

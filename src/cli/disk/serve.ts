@@ -131,6 +131,7 @@ async function run(server: StorageServer, sizeBytes: number, output: Output): Pr
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
   const { executed, cachedReplies, crcMismatches } = server.counters;
+  if (server.untrusted > 0) output.note(`${server.untrusted} connections of peers that are not let in were refused`);
   output.line(`${executed} requests, ${cachedReplies} repeated replies, ${crcMismatches} CRC errors`);
   output.document('disk-serve', { port: server.port, sizeBytes, seconds, ...server.counters });
 }

@@ -12,10 +12,17 @@ export class SocketStream implements ByteStream {
   #why: Error = new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection');
   #destroyed = false;
 
-  constructor(socket: Socket) {
+  /** `refusalIn` says of the first bytes whether the peer refuses by them; the stream then ends with that error. */
+  constructor(socket: Socket, refusalIn?: (first: Buffer) => Error | undefined) {
     this.#socket = socket;
     socket.setNoDelay(true);
-    socket.on('data', (bytes: Buffer) => this.onData(bytes));
+    let mayRefuse = refusalIn;
+    socket.on('data', (bytes: Buffer) => {
+      const refusal = mayRefuse?.(bytes);
+      mayRefuse = undefined;
+      if (refusal === undefined) this.onData(bytes);
+      else socket.destroy(refusal);
+    });
     socket.on('error', (error) => {
       this.#why = error;
     });

@@ -3,14 +3,14 @@
 import { randomInt } from 'node:crypto';
 import { hostname } from 'node:os';
 import process from 'node:process';
-import { connectSocket } from '../../cm/connect-socket.js';
 import { dial } from '../../cm/control-channel.js';
 import { exchangeAsClient } from '../../cm/exchange.js';
-import { expectPlainDevice } from '../../cm/secure-channel.js';
+import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { NS_PER_S } from '../../core/units.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import type { SecureOptions } from '../../verbs/security.js';
 import { uuidBytes } from '../disk/disk-identity.js';
 import { type DiskKeeper, HostConnections, type HostConnectionsOptions } from '../session/host-connections.js';
 import type { HostEvent } from '../session/host-event.js';
@@ -24,7 +24,7 @@ import { RemoteDisk } from '../sk/remote-disk.js';
 import { TcpClientChannel } from '../sk/tcp-channels.js';
 import { FLOW_OPTIONS, type FlowOptions, flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
-import { SocketStream } from './socket-stream.js';
+import { dialStream, securityOf } from './socket-security.js';
 
 /** How a storage client connects and recovers. */
 export interface StorageClientOptions extends FlowOptions {
@@ -32,8 +32,10 @@ export interface StorageClientOptions extends FlowOptions {
   readonly host: string;
   /** TCP port of the server, also for the set-up of RDMA. */
   readonly port: number;
-  /** Device for RDMA; without it the client uses TCP. The caller closes it. */
+  /** Device for RDMA; without it the client uses TCP. Its credentials protect TCP, too. The caller closes it. */
   readonly device?: RdmaDevice;
+  /** Credentials of a client without a device: TCP is protected by TLS 1.3. */
+  readonly secure?: SecureOptions;
   /** False: no failover to TCP. Default true. */
   readonly tcp?: boolean;
   /** Name of the server's disk, or its index; default: the first. */
@@ -67,6 +69,7 @@ const CLIENT_OPTIONS: OptionNames<StorageClientOptions> = {
   host: true,
   port: true,
   device: true,
+  secure: true,
   tcp: true,
   ...FLOW_OPTIONS,
   disk: true,
@@ -162,23 +165,34 @@ export class StorageClient implements AsyncDisposable {
   /**
    * Rejects with ERR_ROCE_CONNECT when the server cannot be reached by any transport, ERR_ROCE_MISMATCH when it has another disk than `uuid`,
    * ERR_ROCE_NOT_FOUND when it has no disk of this name or index, ERR_ROCE_BUSY (a {@link DiskInUse}) when another client writes to it,
-   * ERR_ROCE_MALFORMED for a text that is no UUID, ERR_ROCE_UNKNOWN_NAME for an unknown option or name.
+   * ERR_ROCE_MALFORMED for a text that is no UUID, ERR_ROCE_UNKNOWN_NAME for an unknown option or name, ERR_ROCE_CONFLICT for `secure` beside a device.
    */
   static async connect(options: StorageClientOptions): Promise<StorageClient> {
     checkOptions('StorageClient.connect', options, CLIENT_OPTIONS);
     if (options.path !== undefined) checkOptions('path of StorageClient.connect', options.path, PATH_OPTIONS);
     flowTerms(options); // Checks them.
-    if (options.device !== undefined) expectPlainDevice(options.device, 'storage');
-    const { device, tcp = true, inlineWriteBytesMax, path, giveUpNs, uuid, onNotice, onEvent, sessions = 1 } = options;
+    const {
+      device,
+      secure,
+      tcp = true,
+      inlineWriteBytesMax,
+      path,
+      giveUpNs,
+      uuid,
+      onNotice,
+      onEvent,
+      sessions = 1,
+    } = options;
     const { disk = 0, access = 'write', label = `process ${process.pid} on ${hostname()}`, standby } = options;
     if (uuid !== undefined) uuidBytes(uuid);
+    const security = securityOf(device, secure);
     const own = new OwnMemory();
     const connections = new HostConnections({
       clock: SYSTEM_CLOCK,
       random: { u32: () => randomInt(2 ** 32) },
       dial: {
-        ...(device !== undefined && { rdma: () => dialRdma(device, options, own) }),
-        ...(tcp && { tcp: () => dialTcp(options) }),
+        ...(device !== undefined && { rdma: () => dialRdma(device, options, own, security) }),
+        ...(tcp && { tcp: () => dialTcp(options, security) }),
       },
       session: {
         ...(typeof disk === 'number' && { disk }),
@@ -281,8 +295,13 @@ export class StorageClient implements AsyncDisposable {
   }
 }
 
-async function dialRdma(device: RdmaDevice, options: StorageClientOptions, own: OwnMemory): Promise<SkClientChannel> {
-  const control = await dial(options.host, options.port, device.address);
+async function dialRdma(
+  device: RdmaDevice,
+  options: StorageClientOptions,
+  own: OwnMemory,
+  security: ChannelSecurity | undefined,
+): Promise<SkClientChannel> {
+  const control = await dial(options.host, options.port, device.address, undefined, security);
   const pd = await device.createPd();
   try {
     const terms = { service: 'sk-rdma', flow: flowTerms(options), totalTimeout: SK_TOTAL_TIMEOUT } as const;
@@ -296,6 +315,9 @@ async function dialRdma(device: RdmaDevice, options: StorageClientOptions, own: 
   }
 }
 
-async function dialTcp({ host, port }: StorageClientOptions): Promise<SkClientChannel> {
-  return new TcpClientChannel(new SocketStream(await connectSocket(host, port)));
+async function dialTcp(
+  { host, port }: StorageClientOptions,
+  security: ChannelSecurity | undefined,
+): Promise<SkClientChannel> {
+  return new TcpClientChannel(await dialStream(host, port, security));
 }

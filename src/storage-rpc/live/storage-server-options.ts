@@ -3,6 +3,7 @@
 import { checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { NS_PER_S } from '../../core/units.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import type { SecureOptions } from '../../verbs/security.js';
 import type { BlockDevice } from '../disk/block-device.js';
 import { checkDiskLimit, type DiskLimit } from '../fair/rate-limit.js';
 import { checkNamedDisk, type NamedDisk } from '../sk/served-disk.js';
@@ -20,8 +21,10 @@ export interface StorageServerOptions extends FlowOptions {
   readonly host: string;
   /** TCP port; with 0 the system chooses. */
   readonly port: number;
-  /** Device for RDMA; without it the server uses only TCP. The caller closes it. */
+  /** Device for RDMA; without it the server uses only TCP. Its credentials protect TCP, too. The caller closes it. */
   readonly device?: RdmaDevice;
+  /** Credentials of a server without a device: TCP is protected by TLS 1.3. */
+  readonly secure?: SecureOptions;
   /** Largest write in bytes that may be part of its request, 0..8192. Default 8192. */
   readonly inlineWriteBytesMax?: number;
   /** Bytes of registered memory for data in flight, for all clients over RDMA together. Default 64 MiB. */
@@ -43,6 +46,7 @@ const SERVER_OPTIONS: OptionNames<StorageServerOptions> = {
   host: true,
   port: true,
   device: true,
+  secure: true,
   ...FLOW_OPTIONS,
   inlineWriteBytesMax: true,
   poolBytesMax: true,

@@ -1,14 +1,13 @@
 /**
- * Serves disks to clients over RDMA and TCP. One TCP port is for both: a connection that begins with `{` exchanges queue pairs; any
- * other carries sK over TCP.
+ * Serves disks to clients over RDMA and TCP. One TCP port is for both: a connection exchanges queue pairs, or carries sK over TCP.
  */
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { ControlChannel } from '../../cm/control-channel.js';
+import type { ControlChannel } from '../../cm/control-channel.js';
 import { exchangeAsServer } from '../../cm/exchange.js';
-import { expectPlainDevice } from '../../cm/secure-channel.js';
+import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { RoceError } from '../../core/errors.js';
 import { Permits } from '../../core/permits.js';
 import { SYSTEM_CLOCK, wallMs } from '../../driver/system-clock.js';
@@ -28,7 +27,7 @@ import { SkServer } from '../sk/sk-server.js';
 import { TcpServerChannel } from '../sk/tcp-channels.js';
 import { flowTerms } from './flow-options.js';
 import { connectChannel } from './rdma-exchange.js';
-import { SocketStream } from './socket-stream.js';
+import { securityOf, sortSocket } from './socket-security.js';
 import { checkServerOptions, type StorageServerOptions } from './storage-server-options.js';
 
 const MEMORY_BYTES_MAX = 192 << 20;
@@ -44,7 +43,6 @@ const PULL_BYTES_MAX = 4 << 20;
 const SESSION_TIMEOUT_MS = 10_000;
 /** Most connections; those without a session make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
-const EXCHANGE_BEGINS = '{'.charCodeAt(0);
 
 /** A TCP connection and its sK channel. */
 interface Guest {
@@ -79,6 +77,8 @@ export class StorageServer implements AsyncDisposable {
   readonly #server: SkServer;
   readonly #listener: Server;
   readonly #rdma: RdmaService | undefined;
+  readonly #security: ChannelSecurity | undefined;
+  #untrusted = 0;
   /** Memory of the connections over TCP. */
   readonly #memory: FairQueue;
   readonly #sockets = new Set<Socket>();
@@ -86,8 +86,14 @@ export class StorageServer implements AsyncDisposable {
   /** Connections that are being made. */
   readonly #accepting = new Set<Promise<void>>();
 
-  private constructor(options: StorageServerOptions, listener: Server, rdma: RdmaService | undefined) {
+  private constructor(
+    options: StorageServerOptions,
+    listener: Server,
+    rdma: RdmaService | undefined,
+    security: ChannelSecurity | undefined,
+  ) {
     this.#options = options;
+    this.#security = security;
     this.#listener = listener;
     this.#rdma = rdma;
     const { disks = [], namedDisks = [], inlineWriteBytesMax, onNotice, limit, leaseNs } = options;
@@ -114,14 +120,14 @@ export class StorageServer implements AsyncDisposable {
 
   /**
    * Rejects with ERR_ROCE_IO if the port is in use, ERR_ROCE_UNKNOWN_NAME for an unknown option, ERR_ROCE_OUT_OF_RANGE for a limit, lease or memory
-   * that cannot be, ERR_ROCE_CONFLICT for two disks of one name.
+   * that cannot be, ERR_ROCE_CONFLICT for two disks of one name or for `secure` beside a device.
    */
   static async open(options: StorageServerOptions): Promise<StorageServer> {
     checkServerOptions(options);
-    const { host, port, device } = options;
-    if (device !== undefined) expectPlainDevice(device, 'storage');
+    const { host, port, device, secure } = options;
+    const security = securityOf(device, secure);
     const rdma = device === undefined ? undefined : await openRdma(device, options);
-    const server = new StorageServer(options, createServer({ pauseOnConnect: false }), rdma);
+    const server = new StorageServer(options, createServer({ pauseOnConnect: false }), rdma, security);
     server.#listener.listen({ host, port });
     try {
       await once(server.#listener, 'listening');
@@ -140,6 +146,11 @@ export class StorageServer implements AsyncDisposable {
   /** Connections closed for lack of room: new ones, or ones without a session that made room. */
   get turnedAway(): number {
     return this.#door.turnedAway;
+  }
+
+  /** Connections of peers that did not prove to be somebody who is let in, or came without TLS where it is required. */
+  get untrusted(): number {
+    return this.#untrusted;
   }
 
   /** Counters of all sessions. */
@@ -256,18 +267,13 @@ export class StorageServer implements AsyncDisposable {
       clearTimeout(timer);
       this.#sockets.delete(socket);
     });
-    socket.once('data', (first: Buffer) => {
-      socket.pause();
-      socket.unshift(first);
-      if (first[0] === EXCHANGE_BEGINS) this.#accept(new ControlChannel(socket), guest);
-      else {
-        guest.channel = new TcpServerChannel(new SocketStream(socket), {
-          memory: this.#memory,
-          clock: SYSTEM_CLOCK,
-        });
+    sortSocket(socket, this.#security, {
+      onExchange: (control) => this.#accept(control, guest),
+      onStream: (stream) => {
+        guest.channel = new TcpServerChannel(stream, { memory: this.#memory, clock: SYSTEM_CLOCK });
         this.#server.accept(guest.channel);
-      }
-      socket.resume();
+      },
+      onUntrusted: () => this.#untrusted++,
     });
   }
 

@@ -3,7 +3,7 @@
 import { type ControlChannel, dial } from '../../cm/control-channel.js';
 import { ControlListener } from '../../cm/control-listener.js';
 import { exchangeAsClient, exchangeAsServer } from '../../cm/exchange.js';
-import { expectPlainDevice } from '../../cm/secure-channel.js';
+import { type ChannelSecurity, channelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { Access } from '../../verbs/access.js';
 import type { RdmaDevice } from '../../verbs/device.js';
@@ -52,10 +52,18 @@ export class SuEndpoint implements AsyncDisposable {
     this.pools = { local: pool(Access.LOCAL_WRITE), exposed: pool(Access.LOCAL_WRITE | Access.REMOTE_READ) };
   }
 
-  /** Opens an endpoint. The caller closes the device. Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option. */
+  /** The device it is on. @internal */
+  get device(): RdmaDevice {
+    return this.#pd.device;
+  }
+
+  get #security(): ChannelSecurity | undefined {
+    return channelSecurity(this.device);
+  }
+
+  /** Opens an endpoint; where its device has credentials, its connections are protected. The caller closes the device. Rejects with ERR_ROCE_UNKNOWN_NAME for an unknown option. */
   static async open(device: RdmaDevice, options: SuEndpointOptions = {}): Promise<SuEndpoint> {
     checkOptions('SuEndpoint.open', options, ENDPOINT_OPTIONS);
-    expectPlainDevice(device, 'storage');
     flowTerms(options); // Checks them.
     return new SuEndpoint(await device.createPd(), options);
   }
@@ -70,7 +78,7 @@ export class SuEndpoint implements AsyncDisposable {
 
   /** The same for another protocol over sU. @internal */
   async dial(host: string, port: number, service: StorageService): Promise<SuConnection> {
-    const control = await dial(host, port, this.#pd.device.address);
+    const control = await dial(host, port, this.#pd.device.address, undefined, this.#security);
     try {
       return await this.#establish(control, 'client', service);
     } catch (error) {
@@ -81,11 +89,10 @@ export class SuEndpoint implements AsyncDisposable {
 
   /** Accepts connections until the endpoint closes. Resolves with the TCP port; for port 0 the system chooses. */
   async listen(host: string, port: number, onConnection: (connection: SuConnection) => void): Promise<number> {
-    const listener = await ControlListener.open(host, port, {
-      onPeer: (control) => {
-        this.accept(control, 'su-rdma').then(onConnection, () => {}); // The peer has been told why, or is gone.
-      },
-    });
+    const onPeer = (control: ControlChannel): void => {
+      this.accept(control, 'su-rdma').then(onConnection, () => {}); // The peer has been told why, or is gone.
+    };
+    const listener = await ControlListener.open(host, port, { onPeer }, this.#security);
     this.#listeners.add(listener);
     return listener.port;
   }
@@ -118,17 +125,14 @@ export class SuEndpoint implements AsyncDisposable {
     const { recovery: _r, rateControl: _c, dscp: _d, poolBytesMax: _p, ...sizes } = this.#options;
     const exchange = role === 'client' ? exchangeAsClient : exchangeAsServer;
     const terms = { service, flow: flowTerms(this.#options) };
-    const connection: SuConnection = await connectChannel(
-      control,
-      { pd: this.#pd, init: SU_QP, exchange, ...terms },
-      (parts) => {
-        const onClosed = () => {
-          this.#connections.delete(connection);
-          control.close();
-        };
-        return SuConnection.over({ ...parts, pools: this.pools, onClosed }, role, sizes);
-      },
-    );
+    let connection: SuConnection | undefined; // Until the exchange is over it may end without having been one.
+    connection = await connectChannel(control, { pd: this.#pd, init: SU_QP, exchange, ...terms }, (parts) => {
+      const onClosed = () => {
+        if (connection !== undefined) this.#connections.delete(connection);
+        control.close();
+      };
+      return SuConnection.over({ ...parts, pools: this.pools, onClosed }, role, sizes);
+    });
     this.#connections.add(connection);
     connection.start();
     await connection.ready;

@@ -1,16 +1,16 @@
 /** sU streams to one server: over RDMA while it works, over TCP otherwise. */
 
 import { randomInt } from 'node:crypto';
-import { connectSocket } from '../../cm/connect-socket.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import type { SecureOptions } from '../../verbs/security.js';
 import type { HostEvent } from '../session/host-event.js';
 import type { PathState } from '../session/host-path.js';
 import type { TransportName } from '../sk/channel.js';
 import { StreamHost, type StreamHostOptions } from '../su-stream/stream-host.js';
 import { StreamLink } from '../su-stream/stream-link.js';
 import { checkStreamTerms, type StreamTerms, type SuStream } from '../su-stream/su-stream.js';
-import { SocketStream } from './socket-stream.js';
+import { dialStream, securityOf } from './socket-security.js';
 import type { SuEndpoint } from './su-endpoint.js';
 
 /** How to reach a server of streams. */
@@ -19,8 +19,10 @@ export interface SuStreamClientOptions extends StreamTerms {
   readonly host: string;
   /** TCP port of the server, also for the set-up of RDMA. */
   readonly port: number;
-  /** For RDMA; without it the client uses TCP. The caller closes it. */
+  /** For RDMA; without it the client uses TCP. The credentials of its device protect TCP, too. The caller closes it. */
   readonly endpoint?: SuEndpoint;
+  /** Credentials of a client without an endpoint: TCP is protected by TLS 1.3. */
+  readonly secure?: SecureOptions;
   /** False: no failover to TCP. Default true. */
   readonly tcp?: boolean;
   /** When to return to RDMA after a failure; see HostPath. */
@@ -35,6 +37,7 @@ const OPTIONS: OptionNames<SuStreamClientOptions> = {
   host: true,
   port: true,
   endpoint: true,
+  secure: true,
   tcp: true,
   path: true,
   giveUpNs: true,
@@ -56,8 +59,9 @@ export class SuStreamClient implements AsyncDisposable {
   static to(options: SuStreamClientOptions): SuStreamClient {
     checkOptions('SuStreamClient.to', options, OPTIONS);
     checkStreamTerms(options);
-    const { host, port, endpoint, tcp = true, path, giveUpNs, onEvent, ...stream } = options;
-    const dialTcp = async () => StreamLink.overTcp(new SocketStream(await connectSocket(host, port)));
+    const { host, port, endpoint, secure, tcp = true, path, giveUpNs, onEvent, ...stream } = options;
+    const security = securityOf(endpoint?.device, secure);
+    const dialTcp = async () => StreamLink.overTcp(await dialStream(host, port, security));
     return new SuStreamClient(
       new StreamHost({
         clock: SYSTEM_CLOCK,

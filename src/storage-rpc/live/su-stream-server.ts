@@ -1,19 +1,21 @@
 /**
- * Serves sU streams that outlive their connections, over RDMA and TCP. One TCP port is for both, as of storage servers: a connection that begins with `{`
- * exchanges queue pairs; any other carries a stream over TCP.
+ * Serves sU streams that outlive their connections, over RDMA and TCP. One TCP port is for both, as of storage servers: a connection exchanges queue pairs, or
+ * carries a stream over TCP.
  */
 
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { ControlChannel } from '../../cm/control-channel.js';
+import type { ControlChannel } from '../../cm/control-channel.js';
+import type { ChannelSecurity } from '../../cm/secure-channel.js';
 import { checkOptions, type OptionNames } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
+import type { SecureOptions } from '../../verbs/security.js';
 import { Door } from '../door.js';
 import { StreamAcceptor, type StreamAcceptorOptions } from '../su-stream/stream-acceptor.js';
 import { StreamLink } from '../su-stream/stream-link.js';
 import { checkStreamTerms, type SuStream } from '../su-stream/su-stream.js';
-import { SocketStream } from './socket-stream.js';
+import { securityOf, sortSocket } from './socket-security.js';
 import type { SuEndpoint } from './su-endpoint.js';
 
 /** Where a server of streams listens, and the terms of its streams. */
@@ -22,8 +24,10 @@ export interface SuStreamServerOptions extends StreamAcceptorOptions {
   readonly host: string;
   /** TCP port; with 0 the system chooses. */
   readonly port: number;
-  /** For RDMA; without it the server uses only TCP. The caller closes it. */
+  /** For RDMA; without it the server uses only TCP. The credentials of its device protect TCP, too. The caller closes it. */
   readonly endpoint?: SuEndpoint;
+  /** Credentials of a server without an endpoint: TCP is protected by TLS 1.3. */
+  readonly secure?: SecureOptions;
   /** Takes each stream that a client begins. */
   readonly onStream: (stream: SuStream) => void;
 }
@@ -32,6 +36,7 @@ const OPTIONS: OptionNames<SuStreamServerOptions> = {
   host: true,
   port: true,
   endpoint: true,
+  secure: true,
   onStream: true,
   windowBytes: true,
   idleNs: true,
@@ -41,18 +46,23 @@ const OPTIONS: OptionNames<SuStreamServerOptions> = {
 };
 /** Most connections; those without a stream make room for new ones. */
 const CONNECTION_LIMITS = { total: 1024, perAddress: 256 };
-const EXCHANGE_BEGINS = '{'.charCodeAt(0);
 
 /** A server of streams on one TCP port. */
 export class SuStreamServer implements AsyncDisposable {
   readonly #endpoint: SuEndpoint | undefined;
+  readonly #security: ChannelSecurity | undefined;
+  #untrusted = 0;
   readonly #listener: Server;
   readonly #acceptor: StreamAcceptor;
   readonly #door = new Door(CONNECTION_LIMITS);
   readonly #sockets = new Set<Socket>();
 
-  private constructor({ host: _h, port: _p, endpoint, onStream, ...terms }: SuStreamServerOptions, listener: Server) {
+  private constructor(
+    { host: _h, port: _p, endpoint, secure, onStream, ...terms }: SuStreamServerOptions,
+    listener: Server,
+  ) {
     this.#endpoint = endpoint;
+    this.#security = securityOf(endpoint?.device, secure);
     this.#listener = listener;
     this.#acceptor = new StreamAcceptor(SYSTEM_CLOCK, onStream, terms);
     listener.on('connection', (socket: Socket) => this.#onConnection(socket));
@@ -83,6 +93,11 @@ export class SuStreamServer implements AsyncDisposable {
     return this.#acceptor.streams;
   }
 
+  /** Connections of peers that did not prove to be somebody who is let in, or came without TLS where it is required. */
+  get untrusted(): number {
+    return this.#untrusted;
+  }
+
   /** Ends all streams and connections. The endpoint stays open. */
   async close(): Promise<void> {
     this.#listener.close();
@@ -101,18 +116,17 @@ export class SuStreamServer implements AsyncDisposable {
     if (!this.#door.admit(socket, () => link !== undefined && this.#acceptor.serves(link))) return;
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
-    socket.once('data', (first: Buffer) => {
-      socket.pause();
-      socket.unshift(first);
-      if (first[0] === EXCHANGE_BEGINS) {
-        void this.#acceptRdma(new ControlChannel(socket)).then((made) => {
+    sortSocket(socket, this.#security, {
+      onExchange: (control) => {
+        void this.#acceptRdma(control).then((made) => {
           link = made;
         });
-      } else {
-        link = StreamLink.overTcp(new SocketStream(socket));
+      },
+      onStream: (stream) => {
+        link = StreamLink.overTcp(stream);
         this.#acceptor.accept(link);
-      }
-      socket.resume();
+      },
+      onUntrusted: () => this.#untrusted++,
     });
   }
 
