@@ -30,6 +30,7 @@ const RECOVERIES = [
   ['go-back-n', 'go-back-n'],
   ['selective-repeat', 'selective-repeat'],
   ['irn', { name: 'irn', lowTimeoutNs: '100us', highTimeoutNs: '320us' }],
+  ['rack', 'rack'],
 ];
 /** @type {readonly (readonly [string, string | undefined])[]} */
 const MISHAPS = [

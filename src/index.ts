@@ -64,6 +64,7 @@ export {
 export { IpAddress } from './packet/address.js';
 export { senderInGrh } from './packet/grh.js';
 export { GoBackNReceiver, GoBackNSender } from './retransmit/go-back-n.js';
+export { PacketAccounts, SELECTIVE_SPAN } from './retransmit/packet-accounts.js';
 export {
   AHEAD_CONFLICT,
   AHEAD_DROPPED,
@@ -71,6 +72,7 @@ export {
   AHEAD_KEPT,
   AHEAD_NAK,
   type KeptPacket,
+  LOSS_DROPPED,
   LOSS_REPORTED,
   LOSS_TIMEOUT,
   type LossModel,
@@ -89,7 +91,7 @@ export {
   recoveryNames,
   registerRecovery,
 } from './retransmit/schemes.js';
-export { SELECTIVE_SPAN, SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
+export { SelectiveRepeatReceiver, SelectiveRepeatSender } from './retransmit/selective-repeat.js';
 export { COUNTER_NAMES, COUNTER_TEXTS, type CounterName } from './ring/counters.js';
 export { type QpStateName, type QpTypeName, statusName, statusText } from './ring/enums.js';
 export type { Sge } from './ring/work-queue.js';

@@ -17,7 +17,7 @@ import {
 import { OP_ACK, OP_ATOMIC_ACK, RC_READ_RESPONSE_MIDDLE, VENDOR_SACK } from '../packet/opcode.js';
 import { psnAdd, psnDiff, psnOffset } from '../packet/psn.js';
 import { ATOMIC_BYTES, type RocePacket } from '../packet/roce.js';
-import { LOSS_REPORTED } from '../retransmit/recovery.js';
+import { LOSS_DROPPED, LOSS_REPORTED } from '../retransmit/recovery.js';
 import { COUNTER } from '../ring/counters.js';
 import {
   ACCESS_LOCAL_WRITE,
@@ -132,7 +132,7 @@ export class Completer {
     const { recovery } = this.#retransmitter;
     const oldest = recovery.restartsMessages && !out.isIdle ? out.firstPsn[out.head & out.mask] : out.unacked;
     if (psnDiff(psn, oldest) < 0) this.#stale();
-    else this.#retransmitter.lost(psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_REPORTED);
+    else this.#retransmitter.lost(psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_DROPPED);
   }
 
   #receiverNotReady({ psn, syndrome }: RocePacket, now: number): void {
@@ -227,8 +227,10 @@ export class Completer {
     const isNext = psn === out.unacked;
     if (!isNext) {
       this.#qp.host.counters[COUNTER.read_response_gaps]++;
-      retransmitter.lost(out.unacked, recovery.goesBack ? out.newPsn : psn, LOSS_REPORTED);
-      if (recovery.goesBack || this.#qp.attributes.state !== state) return;
+      if (recovery.goesBack) {
+        retransmitter.lost(out.unacked, out.newPsn, LOSS_REPORTED);
+        return;
+      }
     }
     const index = out.find(psn, out.head);
     if (index < 0 || out.kindOf(index) !== kind) {
@@ -242,6 +244,7 @@ export class Completer {
       return;
     }
     recovery.markDelivered(psn);
+    retransmitter.lost(out.unacked, psnAdd(psn, 1), LOSS_REPORTED);
     if (psn === out.lastPsn[index & out.mask]) this.#qp.probe.answered(index);
   }
 

@@ -107,7 +107,10 @@ export class RcQueuePair extends ConnectedQueuePair {
     if (isResponse(packet)) {
       const { unacked } = this.#sendSide.out;
       this.probe.packetReceived(packet, length, 0);
+      const { retransmitter } = this.#sendSide;
+      retransmitter.onAnswer(now);
       this.#completer.receive(packet, bytes, now);
+      retransmitter.judge(now);
       if (this.#sendSide.out.unacked !== unacked) this.peerPort.learn(datagram.sourcePort);
       return;
     }

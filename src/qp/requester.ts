@@ -236,7 +236,9 @@ export class Requester {
     }
     this.#qp.dataSent(batch, now);
     const { probe } = this.#qp;
-    if (psn === out.newPsn) {
+    const isNew = psn === out.newPsn;
+    this.#retransmitter.sent(psn, psns, isNew ? psnAdd(psn, psns) : out.newPsn, now);
+    if (isNew) {
       const i = index & out.mask;
       probe.sent(index, psn === out.firstPsn[i], psnAdd(psn, psns - 1) === out.lastPsn[i]);
     } else {

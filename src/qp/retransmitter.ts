@@ -23,6 +23,8 @@ export class Retransmitter {
   readonly #out: Outstanding;
   readonly #retirement: Retirement;
   #recovery: SenderRecovery = createSender(recoverySettings(STANDARD_RECOVERY));
+  /** The former, if it judges by time and is at work. */
+  #timed: SenderRecovery | undefined;
   #ackDeadlineNs = NEVER;
   /** When the timer of the former started. */
   #ackStartNs = 0;
@@ -80,7 +82,8 @@ export class Retransmitter {
 
   /** When the first timer runs out; Infinity: none runs. */
   get deadlineNs(): number {
-    return Math.min(this.#ackDeadlineNs, this.#rnrDeadlineNs);
+    const dueNs = Math.min(this.#ackDeadlineNs, this.#rnrDeadlineNs);
+    return this.#timed === undefined || this.waitsForReceiver ? dueNs : Math.min(dueNs, this.#timed.dueNs);
   }
 
   /** RTR to RTS. */
@@ -89,6 +92,7 @@ export class Retransmitter {
     this.#recovery = createSender(unpackRecovery(attributes.recovery, attributes.recoveryParameters));
     this.#recovery.reset(attributes.sqPsn);
     this.stopTimers();
+    this.#timed = this.#recovery.usesTime ? this.#recovery : undefined;
     this.#grantRetries();
     this.#mustAsk = false;
     this.#answerPsn = psnAdd(attributes.sqPsn, -1);
@@ -104,6 +108,7 @@ export class Retransmitter {
   stopTimers(): void {
     this.#ackDeadlineNs = NEVER;
     this.#rnrDeadlineNs = NEVER;
+    this.#timed = undefined;
   }
 
   #grantRetries(): void {
@@ -131,10 +136,22 @@ export class Retransmitter {
     for (let i = 0; i < psns; i++) this.#recovery.onResent(psnAdd(psn, i), this.#out.newPsn);
   }
 
+  /** PSNs [psn, psn + psns) have been sent, new or again; `next` is the next new PSN after that. */
+  sent(psn: number, psns: number, next: number, now: number): void {
+    if (this.#timed !== undefined) this.#timed.onSent(psn, psns, next, now);
+  }
+
   /** A packet has been sent that asks for an answer up to `psn`. */
   asked(psn: number, now: number): void {
     if (psnDiff(psn, this.#answerPsn) > 0) this.#answerPsn = psn;
+    if (this.#timed !== undefined) this.#await(this.#timed, now);
     if (this.#ackDeadlineNs === NEVER) this.#armAckTimer(now);
+  }
+
+  #await(timed: SenderRecovery, now: number): void {
+    const before = timed.dueNs;
+    timed.onAwaited(now);
+    if (timed.dueNs < before) this.#qp.deadlineChanged();
   }
 
   /** Nothing more may be in flight. The window may have shrunk since, so that nobody was asked for an answer: then time decides. */
@@ -163,6 +180,23 @@ export class Retransmitter {
 
   // ---- what the completer reports
 
+  /** An answer has come, of which the completer is told next. */
+  onAnswer(now: number): void {
+    if (this.#timed !== undefined) this.#timed.onAnswer(now);
+  }
+
+  /** The completer has worked off an answer, or time has passed: a scheme that judges by time decides what is lost. */
+  judge(now: number): void {
+    const timed = this.#timed;
+    if (timed === undefined) return;
+    const { unacked, newPsn } = this.#out;
+    if (timed.judge(unacked, newPsn, this.#ackDeadlineNs !== NEVER, now)) {
+      this.#rtt.cancel();
+      this.#qp.schedule();
+    }
+    if (timed.dueNs !== NEVER) this.#qp.deadlineChanged();
+  }
+
   /** Something more is acknowledged: `unacked` has advanced. Completes what is done and grants new retries. */
   progress(now: number): void {
     const out = this.#out;
@@ -184,7 +218,8 @@ export class Retransmitter {
   lost(first: number, end: number, cause: number): void {
     const out = this.#out;
     const recovery = this.#recovery;
-    this.#rtt.cancel();
+    // What judges by time has yet to decide whether something is sent again.
+    if (!recovery.usesTime || cause === LOSS_TIMEOUT) this.#rtt.cancel();
     if (this.waitsForReceiver) return; // The resend after the wait covers it; an early one would only be refused again.
     const index = out.find(first, out.head);
     if (index < 0) return;
@@ -263,6 +298,7 @@ export class Retransmitter {
       this.#armAckTimer(now);
       this.#qp.schedule();
     }
+    if (!this.waitsForReceiver) this.judge(now);
     if (now >= this.#ackDeadlineNs) {
       this.#ackDeadlineNs = NEVER;
       const out = this.#out;

@@ -12,8 +12,9 @@
 
 import { RoceError } from '../core/errors.js';
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
+import { SELECTIVE_SPAN } from './packet-accounts.js';
 import { defineRecovery } from './recovery.js';
-import { SELECTIVE_SPAN, SelectiveRepeatReceiver, SelectiveRepeatSender, selectiveRepeat } from './selective-repeat.js';
+import { SelectiveRepeatReceiver, SelectiveRepeatSender, selectiveRepeat } from './selective-repeat.js';
 
 /** 100 us / 320 us. */
 const LOW_SHARE = 5 / 16;

@@ -12,10 +12,12 @@ import type { ParametersOf, ParameterTable } from '../core/parameters.js';
 /** `onLoss` answer: nothing to rewind, lost packets come out of `nextResend`. */
 export const NO_REWIND = -1;
 
-/** `cause` of `onLoss`: a NAK, a SACK, or a gap in READ responses. */
+/** `cause` of `onLoss`: a SACK, a gap in READ responses, or an acknowledgement that jumps past an answer: the last PSN of the range has arrived. */
 export const LOSS_REPORTED = 0;
 /** `cause` of `onLoss`: nothing was heard for a whole timeout: earlier conclusions are void. */
 export const LOSS_TIMEOUT = 1;
+/** `cause` of `onLoss`: a NAK without a bitmap: the receiver keeps nothing behind the gap. */
+export const LOSS_DROPPED = 2;
 
 /** The sender's half. Methods have defaults where those of a scheme that goes back will do. PSNs are 24-bit numbers that wrap. */
 export abstract class SenderRecovery {
@@ -37,7 +39,7 @@ export abstract class SenderRecovery {
 
   /**
    * PSNs in [first, end) are missing: `first` certainly, the others unless they are delivered or kept; `messageStart` is the first PSN of the
-   * message that holds `first`; `next` the next new PSN; `cause` LOSS_REPORTED or LOSS_TIMEOUT. Returns the PSN at which sending resumes, or
+   * message that holds `first`; `next` the next new PSN; `cause` LOSS_REPORTED, LOSS_TIMEOUT or LOSS_DROPPED. Returns the PSN at which sending resumes, or
    * NO_REWIND.
    */
   abstract onLoss(first: number, end: number, messageStart: number, next: number, cause: number): number;
@@ -73,6 +75,32 @@ export abstract class SenderRecovery {
    */
   timeoutNs(ackTimeoutNs: number, _inFlight: number): number {
     return ackTimeoutNs;
+  }
+
+  // ---- for schemes that judge by time; not called where `usesTime` is false
+
+  /** The scheme wants to know when packets are sent and answered. Default false. */
+  readonly usesTime: boolean = false;
+  /** When {@link judge} is to be called even if no answer comes; Infinity: never. */
+  get dueNs(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** PSNs [psn, psn + psns) have just been sent, new or again, at `now` nanoseconds; `next` is the next new PSN after that. */
+  onSent(_psn: number, _psns: number, _next: number, _now: number): void {}
+
+  /** From `now` on an answer is due that was asked for. */
+  onAwaited(_now: number): void {}
+
+  /** An answer has come. What it says follows: `markDelivered`, `markKept`, `advance`, `onLoss`. */
+  onAnswer(_now: number): void {}
+
+  /**
+   * After each answer, and at {@link dueNs}: decides what is lost in [unacked, next). `awaits`: an answer that was asked for is due. Returns true when there is
+   * something to send again.
+   */
+  judge(_unacked: number, _next: number, _awaits: boolean, _now: number): boolean {
+    return false;
   }
 }
 

@@ -6,10 +6,11 @@ import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
 import { irn } from './irn.js';
+import { rack } from './rack.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
 import { selectiveRepeat } from './selective-repeat.js';
 
-const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn] as const;
+const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn, rack] as const;
 
 type BuiltInTables = { [D in (typeof BUILT_IN)[number] as D['name']]: D['parameters'] };
 type Tables = BuiltInTables & RegisteredRecoveries;
@@ -92,7 +93,7 @@ export function createReceiver({ name, ...parameters }: RecoverySettings): Recei
 }
 
 /** What tells schemes apart for who compares them: how the sender's half, with default parameters, answers a loss. Throws ERR_ROCE_UNKNOWN_NAME. */
-export function senderTraits(name: RecoveryName): Pick<SenderRecovery, 'goesBack' | 'restartsMessages'> {
+export function senderTraits(name: RecoveryName): Pick<SenderRecovery, 'goesBack' | 'restartsMessages' | 'usesTime'> {
   return createSender(recoverySettings(name));
 }
 

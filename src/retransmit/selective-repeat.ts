@@ -12,6 +12,7 @@
 
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { asksForLess, isSameRequest } from '../packet/same-request.js';
+import { KEPT, OUTSTANDING, PacketAccounts, RESENT, SELECTIVE_SPAN, SPAN_MASK } from './packet-accounts.js';
 import {
   AHEAD_CONFLICT,
   AHEAD_DROPPED,
@@ -22,99 +23,33 @@ import {
   NO_REWIND,
   REPLAY_APPEND,
   ReceiverRecovery,
-  SenderRecovery,
 } from './recovery.js';
 
-/** PSNs that sender and receiver keep account of; a power of two, and what the largest SACK bitmap (128 bytes) can report. */
-export const SELECTIVE_SPAN = 1024;
-const MASK = SELECTIVE_SPAN - 1;
 /** The largest path MTU and room for headers: nothing longer is kept, so that a store holds 4 MiB at most. */
 const KEPT_BYTES_MAX = 4096 + 64;
 
-const OUTSTANDING = 0;
-const DELIVERED = 1;
-const LOST = 2;
-const RESENT = 3;
-/** Held by the receiver behind a gap, not executed: it is not sent again, and not done either. */
-const KEPT = 4;
-
 /** Sends again what the bitmap, or a timeout, says is missing. */
-export class SelectiveRepeatSender extends SenderRecovery {
-  override readonly goesBack = false;
-  /** At most {@link SELECTIVE_SPAN}: what the accounts hold. */
-  override readonly inFlightMax: number = SELECTIVE_SPAN;
-  readonly #state = new Uint8Array(SELECTIVE_SPAN);
+export class SelectiveRepeatSender extends PacketAccounts {
   /** For RESENT: the next new PSN at the time of the second copy. */
   readonly #resentBefore = new Uint32Array(SELECTIVE_SPAN);
-  #lost = 0;
-  #done = 0;
-
-  override reset(psn: number): void {
-    this.#state.fill(OUTSTANDING);
-    this.#lost = 0;
-    this.#done = psn;
-  }
 
   override onLoss(first: number, end: number, _messageStart: number, _next: number, cause: number): number {
     const newestDelivered = psnAdd(end, -1);
     for (let psn = first; psn !== end; psn = psnAdd(psn, 1)) {
-      const i = psn & MASK;
-      const state = this.#state[i];
+      const i = psn & SPAN_MASK;
+      const state = this.state[i];
       const lostAgain =
         state === RESENT && (cause === LOSS_TIMEOUT || psnDiff(newestDelivered, this.#resentBefore[i]) >= 0);
       // What the receiver expects next it does not have: it kept that packet and then had to refuse it.
       const refused = state === KEPT && psn === first;
-      if (state === OUTSTANDING || lostAgain || refused) {
-        this.#state[i] = LOST;
-        this.#lost++;
-      }
+      if (state === OUTSTANDING || lostAgain || refused) this.markLost(psn);
     }
     return NO_REWIND;
   }
 
-  override markDelivered(psn: number): void {
-    this.#settle(psn, DELIVERED);
-  }
-
-  override markKept(psn: number): void {
-    this.#settle(psn, KEPT);
-  }
-
-  #settle(psn: number, state: number): void {
-    const i = psn & MASK;
-    if (this.#state[i] === LOST) this.#lost--;
-    this.#state[i] = state;
-  }
-
-  override isDelivered(psn: number): boolean {
-    return this.#state[psn & MASK] === DELIVERED;
-  }
-
-  override advance(psn: number): number {
-    while (this.#done !== psn) this.#forget();
-    while (this.#state[this.#done & MASK] === DELIVERED) this.#forget();
-    return this.#done;
-  }
-
-  /** Frees the account of the oldest PSN: the slot will serve the PSN one span later. */
-  #forget(): void {
-    const i = this.#done & MASK;
-    if (this.#state[i] === LOST) this.#lost--;
-    this.#state[i] = OUTSTANDING;
-    this.#done = psnAdd(this.#done, 1);
-  }
-
-  override nextResend(unacked: number, next: number): number {
-    if (this.#lost === 0) return -1;
-    for (let psn = unacked; psn !== next; psn = psnAdd(psn, 1)) if (this.#state[psn & MASK] === LOST) return psn;
-    return -1;
-  }
-
   override onResent(psn: number, next: number): void {
-    const i = psn & MASK;
-    if (this.#state[i] === LOST) this.#lost--;
-    this.#state[i] = RESENT;
-    this.#resentBefore[i] = next;
+    super.onResent(psn, next);
+    this.#resentBefore[psn & SPAN_MASK] = next;
   }
 }
 
@@ -160,7 +95,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
 
   override onAhead(psn: number, distance: number, bytes: Uint8Array, offset: number, length: number): number {
     if (distance >= this.#span || length > KEPT_BYTES_MAX) return AHEAD_DROPPED;
-    const slot = this.#slots[psn & MASK];
+    const slot = this.#slots[psn & SPAN_MASK];
     if (slot.holds(psn)) {
       if (!slot.isCopyOf(bytes, offset, length)) {
         slot.present = false;
@@ -181,17 +116,17 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
   }
 
   override isOtherThanTaken(psn: number, bytes: Uint8Array, offset: number, length: number): boolean {
-    const slot = this.#slots[psn & MASK];
+    const slot = this.#slots[psn & SPAN_MASK];
     return slot.taken && slot.psn === psn && !slot.isCopyOf(bytes, offset, length);
   }
 
   #holds(psn: number): boolean {
-    return this.#slots[psn & MASK].holds(psn);
+    return this.#slots[psn & SPAN_MASK].holds(psn);
   }
 
   override takeKept(expected: number): KeptPacket | undefined {
     if (this.#count === 0) return undefined;
-    const slot = this.#slots[expected & MASK];
+    const slot = this.#slots[expected & SPAN_MASK];
     if (!slot.present) return undefined;
     slot.present = false;
     this.#count--;

@@ -9,7 +9,7 @@ describeFuzz(1, 2);
 
 describe('a NIC under hostile datagrams', () => {
   it('is reached in depth: every kind of request is executed and every kind of refusal given', async () => {
-    const { counters, emitted, broken } = await fuzzNic(3, 5_000);
+    const { counters, emitted, broken } = await fuzzNic(3, 8_000);
 
     expect(emitted).toBeGreaterThan(1000);
     expect(broken).toBeGreaterThan(10);

@@ -60,6 +60,7 @@ const RATE_CONTROLS: Readonly<Record<RecoveryName, RateControlOptions>> = {
   'go-back-0': { name: 'none' },
   'selective-repeat': { name: 'patched-timely', linkRateBps: 100e9, minimumRateBps: 10e9 },
   irn: { name: 'hpcc' },
+  rack: { name: 'swift' },
 };
 
 /** A queue pair, what it should be, and what an eavesdropper would know of it. */

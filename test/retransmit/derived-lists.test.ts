@@ -12,6 +12,7 @@ import { parseSource, placeOf, sourceFiles } from '../docs/source-files.js';
 /** Files whose lists are no lists of schemes, and why. */
 const OTHERS: Readonly<Record<string, string>> = {
   'dcqcn/schemes.ts': 'the registry itself',
+  'retransmit/schemes.ts': 'the registry of the other kind',
   'cli/commands/demo.ts': 'one of each kind, whatever others there are',
   'sim/scenarios/livelock.ts': 'published experiments: these schemes, whatever others there are',
   'sim/scenarios/recovery.ts': 'published experiments',

@@ -5,6 +5,7 @@ import { psnAdd } from '../../src/packet/psn.js';
 import { emitRoce } from '../../src/packet/roce.js';
 import { GoBack0Receiver, GoBack0Sender } from '../../src/retransmit/go-back-0.js';
 import { GoBackNReceiver, GoBackNSender } from '../../src/retransmit/go-back-n.js';
+import { SELECTIVE_SPAN } from '../../src/retransmit/packet-accounts.js';
 import {
   AHEAD_CONFLICT,
   AHEAD_DROPPED,
@@ -24,11 +25,7 @@ import {
   recoverySettings,
   unpackRecovery,
 } from '../../src/retransmit/schemes.js';
-import {
-  SELECTIVE_SPAN,
-  SelectiveRepeatReceiver,
-  SelectiveRepeatSender,
-} from '../../src/retransmit/selective-repeat.js';
+import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../../src/retransmit/selective-repeat.js';
 import { ackTimeoutNs } from '../../src/retransmit/timers.js';
 
 const NO_BYTES = new Uint8Array(0);

@@ -31,6 +31,8 @@ export interface PairOptions {
   delayNs?: number;
   mtu?: number;
   recovery?: RecoveryOptions;
+  /** Of side b, if it differs. */
+  recoveryB?: RecoveryOptions;
   startPsnA?: number;
   startPsnB?: number;
   /** Overrides for `modify` to RTR and RTS, per side. */
@@ -203,7 +205,12 @@ export async function createPair(options: PairOptions = {}): Promise<Pair> {
   await connectQp(
     b.qp,
     { address: addressA, qpn: a.qp.qpn, psn: a.startPsn },
-    { ...common, psn: b.startPsn, ...(options.attrB !== undefined && { attr: options.attrB }) },
+    {
+      ...common,
+      recovery: options.recoveryB ?? common.recovery,
+      psn: b.startPsn,
+      ...(options.attrB !== undefined && { attr: options.attrB }),
+    },
   );
   const pair = new Pair(events, link, a, b);
   pair.ports = ports;

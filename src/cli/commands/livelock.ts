@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { formatBytes, parseCount } from '../../core/units.js';
 import { parseFaultRules } from '../../faults/grammar.js';
 import type { PathMtu } from '../../packet/path-mtu.js';
-import { type RecoveryName, recoveryNamesByWaste } from '../../retransmit/schemes.js';
+import { type RecoveryName, recoveryNamesByWaste, senderTraits } from '../../retransmit/schemes.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { extensionOption } from '../extensions.js';
 import { compareSchemes } from '../livelock/comparison.js';
@@ -38,8 +38,9 @@ interface LivelockOptions {
 /** Adds `rocev2 livelock` to `program`. */
 export function register(program: Command, io: CliIo): void {
   const schemes = recoveryNamesByWaste();
-  // IRN loses what selective repeat loses: its cap and its timeouts make no difference here.
-  const compared = schemes.filter((name) => name !== 'irn');
+  // One of each kind: those that send only what is missing lose the same here. A cap, other timeouts and judgement by time make no difference.
+  const kinds = schemes.map((name) => `${senderTraits(name).goesBack} ${senderTraits(name).restartsMessages}`);
+  const compared = schemes.filter((_name, i) => kinds.indexOf(kinds[i]) === i);
   const command = program
     .command('livelock')
     .description(
