@@ -65,7 +65,9 @@ it('appends to three nodes and reads the bytes from any of them', async () => {
   for (const node of [1, 2, 3]) {
     const folder = await mkdtemp(join(tmpdir(), 'extents-'));
     closing.push(() => rm(folder, { recursive: true }));
-    const store = await ExtentStore.open(await FolderFiles.open(folder), node);
+    const files = await FolderFiles.open(folder);
+    closing.push(() => files.close());
+    const store = await ExtentStore.open(files, node);
     let served: ExtentNode | undefined;
     const address = await serve(NODE_SERVICE, (method, request) => served!.handle(method, request));
     const parts = { nodes: peers.nodes, manager: peers.manager(managerAddress), clock, timing: TIMING };

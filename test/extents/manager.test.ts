@@ -3,9 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
 import { sealedLength } from '../../src/extents/stream-manager.js';
-import { EventQueue } from '../../src/sim/event-queue.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
-import { pass } from '../support/virtual-time.js';
+import { metadataContract } from '../contracts/metadata-contract.js';
 
 const replica = (node: number, length: number, isRecovered = false) => ({ node, length, isRecovered });
 
@@ -29,38 +28,4 @@ describe('the length of a seal', () => {
   });
 });
 
-describe('metadata in memory', () => {
-  const events = new EventQueue();
-  const metadata = new MemoryMetadata(virtualClock(events));
-  const put = (key: string, value: string, version: number) =>
-    metadata.commit({ compare: [{ key, version }], put: [{ key, value }] });
-
-  it('changes only where all versions hold', async () => {
-    expect(await put('a', '1', 0)).toBe(true);
-    expect(await put('a', '2', 0)).toBe(false);
-    const { version } = (await metadata.get('a'))!;
-    const both = [
-      { key: 'a', version },
-      { key: 'b', version: 99 },
-    ];
-    expect(await metadata.commit({ compare: both, remove: ['a'] })).toBe(false);
-    expect((await metadata.get('a'))!.value).toBe('1');
-    expect(await put('a', '2', version)).toBe(true);
-  });
-
-  it('lets a key with a time to live vanish unless it is renewed, and tells who watches', async () => {
-    const seen: string[] = [];
-    const stop = metadata.watch('lease/', (key) => seen.push(key));
-    await metadata.commit({ compare: [], put: [{ key: 'lease/x', value: 'me', ttlMs: 10 }] });
-    const { version } = (await metadata.get('lease/x'))!;
-    await pass(events, 8e6);
-    expect(await metadata.renew('lease/x', version, 10)).toBe(true);
-    await pass(events, 8e6);
-    expect((await metadata.get('lease/x'))?.value).toBe('me');
-    await pass(events, 3e6);
-    expect(await metadata.get('lease/x')).toBeUndefined();
-    expect(await metadata.renew('lease/x', version, 10)).toBe(false);
-    stop();
-    expect(seen).toEqual(['lease/x', 'lease/x']);
-  });
-});
+metadataContract('metadata in memory', async (events) => new MemoryMetadata(virtualClock(events)));

@@ -1,21 +1,50 @@
-/** The files of an extent node in a folder of this machine. A name is durable once its folder has been synced. */
+/** The files of a node or a manager in a folder of this machine, which no other process has meanwhile. A name is durable once its folder has been synced. */
 
 import { type FileHandle, mkdir, open, readdir, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { RoceError } from '../../core/errors.js';
+import { whyUnwritable } from '../../core/file-errors.js';
+import { lockFile } from '../../storage-rpc/disk/file-calls.js';
 import type { ExtentFile, ExtentFiles } from '../extent-files.js';
 
 /** Files in one folder. */
-export class FolderFiles implements ExtentFiles {
+export class FolderFiles implements ExtentFiles, AsyncDisposable {
   readonly #path: string;
+  /** Open as long as the folder is in use: it carries the lock. */
+  readonly #folder: FileHandle;
 
-  private constructor(path: string) {
+  private constructor(path: string, folder: FileHandle) {
     this.#path = path;
+    this.#folder = folder;
   }
 
-  /** Opens a folder, and makes it if there is none. Rejects with the error of the operating system. */
+  /**
+   * Opens a folder, and makes it if there is none. Rejects with ERR_ROCE_BUSY while another process has it (Linux with koffi; elsewhere nothing keeps a second one
+   * out), and with ERR_ROCE_IO if it cannot be made or opened.
+   */
   static async open(path: string): Promise<FolderFiles> {
-    await mkdir(path, { recursive: true });
-    return new FolderFiles(path);
+    let folder: FileHandle;
+    try {
+      await mkdir(path, { recursive: true });
+      folder = await open(path, 'r');
+    } catch (cause) {
+      throw new RoceError('ERR_ROCE_IO', `cannot use the folder ${path}: ${whyUnwritable(cause)}`, undefined, {
+        cause,
+      });
+    }
+    if (await lockFile(folder.fd)) return new FolderFiles(path, folder);
+    await folder.close();
+    throw new RoceError('ERR_ROCE_BUSY', `another process uses the folder ${path}`, 'end it, or name another folder');
+  }
+
+  /** Lets others have the folder. */
+  close(): Promise<void> {
+    return this.#folder.close();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   async list(): Promise<readonly string[]> {
@@ -42,13 +71,8 @@ export class FolderFiles implements ExtentFiles {
     return bavail * bsize;
   }
 
-  async #syncNames(): Promise<void> {
-    const folder = await open(this.#path, 'r');
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+  #syncNames(): Promise<void> {
+    return this.#folder.sync();
   }
 }
 

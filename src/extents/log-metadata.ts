@@ -1,0 +1,257 @@
+/**
+ * Metadata in files: a log of transactions, each durable before it is acknowledged, and a snapshot before them. A file is one generation of the store,
+ * `NUMBER.metadata`, and made of frames. Little-endian:
+ *
+ *     magic 4   generation 4   length 4   crc 4   JSON
+ *
+ * `crc` is the CRC-32C of the twelve bytes before it and the JSON. The first frame is a snapshot, which has everything; each later one is a transaction. A log that
+ * has grown is followed by the next generation, which counts as soon as its snapshot is whole; then the old one is deleted. So one moment replaces another, whenever
+ * the power fails, and the disk needs no rename.
+ *
+ * A crash can tear the last frame only, because the next one is not written before it is durable. What is broken with an intact frame behind it is therefore damage,
+ * and not the end of the log: a store that cut it off would forget what it has promised.
+ */
+
+import type { Clock } from '../core/clock.js';
+import { crc32c } from '../core/crc32c.js';
+import { RoceError } from '../core/errors.js';
+import type { ExtentFile, ExtentFiles } from './extent-files.js';
+import type { Metadata, MetadataEntry, Transaction } from './metadata.js';
+import { type MetadataChange, MetadataTable } from './metadata-table.js';
+
+const MAGIC = Buffer.from('SvMD');
+const HEAD_BYTES = 16;
+const SUFFIX = '.metadata';
+/** A log is not compacted before it has so many bytes. */
+const COMPACT_BYTES = 1 << 20;
+
+interface Snapshot {
+  readonly version: number;
+  readonly entries: ReturnType<MetadataTable['puts']>;
+}
+
+/** What a file holds. */
+interface Content {
+  /** Undefined: the first frame is not whole. */
+  readonly snapshot: Snapshot | undefined;
+  readonly changes: readonly MetadataChange[];
+  /** Bytes of the snapshot. */
+  readonly snapshotBytes: number;
+  /** Bytes of intact frames. */
+  readonly end: number;
+}
+
+/** A store in the files of one folder, which belongs to it alone. */
+export class LogMetadata implements Metadata {
+  readonly #files: ExtentFiles;
+  readonly #compactBytes: number;
+  readonly #table: MetadataTable;
+  #file!: ExtentFile;
+  #generation = 0;
+  #snapshotBytes = 0;
+  #end = 0;
+  #failure: Error | undefined;
+  /** The last change: one after another. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  private constructor(files: ExtentFiles, clock: Clock, compactBytes: number) {
+    this.#files = files;
+    this.#compactBytes = compactBytes;
+    this.#table = new MetadataTable(clock, (key, version) => {
+      this.#inTurn(() => this.#expire(key, version)).catch(() => {}); // The next call hears of it.
+    });
+  }
+
+  /**
+   * Opens the store of a folder, or makes one in an empty folder. Times to live begin anew: nobody knows how long the store was closed. Rejects with
+   * ERR_ROCE_MALFORMED for a damaged store, ERR_ROCE_MISMATCH for a folder that has something else, and as the files do. `compactBytes`: bytes of transactions after
+   * which a new generation begins, at least as many as its snapshot has; default 1 MiB.
+   */
+  static async open(
+    files: ExtentFiles,
+    clock: Clock,
+    { compactBytes = COMPACT_BYTES }: { readonly compactBytes?: number } = {},
+  ): Promise<LogMetadata> {
+    const store = new LogMetadata(files, clock, compactBytes);
+    await store.#recover();
+    return store;
+  }
+
+  async #recover(): Promise<void> {
+    const names = await this.#files.list();
+    const foreign = names.find((name) => generationOf(name) === undefined);
+    if (foreign !== undefined) {
+      const hint = 'name an empty folder, or the one that the manager had before';
+      throw new RoceError('ERR_ROCE_MISMATCH', `the folder is not that of a manager: it has '${foreign}'`, hint);
+    }
+    const generations = names.map((name) => generationOf(name)!).sort((a, b) => b - a);
+    for (const generation of generations) if (await this.#load(generation)) break;
+    // The power failed before the snapshot of a file was whole: then the file before it counts. Only the first one has none before it.
+    const oldest = generations.at(-1) ?? 1;
+    if (this.#generation === 0 && oldest > 1) throw damaged(oldest, 0);
+    const others = generations.filter((generation) => generation !== this.#generation);
+    for (const generation of others) await this.#files.remove(fileName(generation));
+    if (this.#generation === 0) await this.#begin(1);
+  }
+
+  /** Begins with the content of a file. False: it has no whole snapshot. */
+  async #load(generation: number): Promise<boolean> {
+    const file = await this.#files.open(fileName(generation));
+    const { snapshot, changes, snapshotBytes, end } = await readFrames(file, generation);
+    if (snapshot === undefined) {
+      await file.close();
+      return false;
+    }
+    if ((await file.size()) > end) {
+      await file.truncate(end);
+      await file.sync();
+    }
+    this.#file = file;
+    this.#generation = generation;
+    this.#snapshotBytes = snapshotBytes;
+    this.#end = end;
+    for (const { version, ...put } of snapshot.entries) this.#table.apply({ version, put: [put], remove: [] });
+    this.#table.apply({ version: snapshot.version, put: [], remove: [] });
+    for (const change of changes) this.#table.apply(change);
+    return true;
+  }
+
+  async get(key: string): Promise<MetadataEntry | undefined> {
+    this.#check();
+    return this.#table.get(key);
+  }
+
+  async list(prefix: string): Promise<readonly MetadataEntry[]> {
+    this.#check();
+    return this.#table.list(prefix);
+  }
+
+  commit({ compare, put = [], remove = [] }: Transaction): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (!this.#table.holds(compare)) return false;
+      await this.#log({ version: this.#table.version + 1, put, remove });
+      return true;
+    });
+  }
+
+  renew(key: string, version: number, ttlMs: number): Promise<boolean> {
+    return this.#inTurn(async () => this.#table.renew(key, version, ttlMs));
+  }
+
+  watch(prefix: string, onChange: (key: string) => void): () => void {
+    return this.#table.watch(prefix, onChange);
+  }
+
+  async close(): Promise<void> {
+    this.#table.close();
+    await this.#turn.catch(() => {});
+    this.#failure ??= new RoceError('ERR_ROCE_CLOSED', 'the metadata is closed');
+    await this.#file.close();
+  }
+
+  #check(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(async () => {
+      this.#check();
+      return work();
+    });
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async #expire(key: string, version: number): Promise<void> {
+    if (!this.#table.isDue(key, version)) return; // It was renewed while others had their turn.
+    await this.#log({ version: this.#table.version + 1, put: [], remove: [key] });
+  }
+
+  /** Makes a change durable, and then known. After a failure nobody knows what is on the disk, and nothing is answered any more. */
+  async #log(change: MetadataChange): Promise<void> {
+    const frame = frameOf(this.#generation, change);
+    try {
+      await this.#file.write(this.#end, frame);
+      await this.#file.sync();
+      this.#end += frame.length;
+      this.#table.apply(change);
+      if (this.#end - this.#snapshotBytes > Math.max(this.#compactBytes, this.#snapshotBytes)) await this.#compact();
+    } catch (cause) {
+      const { message } = cause as Error;
+      const hint = 'start the manager anew when the disk is well';
+      this.#failure ??= new RoceError('ERR_ROCE_IO', `the metadata cannot be written: ${message}`, hint, { cause });
+      throw this.#failure;
+    }
+  }
+
+  async #compact(): Promise<void> {
+    const old = { file: this.#file, generation: this.#generation };
+    await this.#begin(old.generation + 1);
+    await old.file.close();
+    await this.#files.remove(fileName(old.generation));
+  }
+
+  /** Begins a generation with everything that there is. */
+  async #begin(generation: number): Promise<void> {
+    const file = await this.#files.create(fileName(generation));
+    const snapshot: Snapshot = { version: this.#table.version, entries: this.#table.puts() };
+    const frame = frameOf(generation, snapshot);
+    await file.write(0, frame);
+    await file.sync();
+    this.#file = file;
+    this.#generation = generation;
+    this.#snapshotBytes = frame.length;
+    this.#end = frame.length;
+  }
+}
+
+function fileName(generation: number): string {
+  return `${generation}${SUFFIX}`;
+}
+
+/** Undefined: the name is not one of ours. */
+function generationOf(name: string): number | undefined {
+  const [, digits] = /^([1-9]\d{0,8})\.metadata$/.exec(name) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+function damaged(generation: number, at: number): RoceError {
+  const hint = 'restore the folder from a copy; a manager that went on would forget what it has promised';
+  return new RoceError('ERR_ROCE_MALFORMED', `${fileName(generation)} is damaged at byte ${at}`, hint);
+}
+
+function frameOf(generation: number, value: Snapshot | MetadataChange): Buffer {
+  const text = Buffer.from(JSON.stringify(value));
+  const head = Buffer.alloc(HEAD_BYTES);
+  MAGIC.copy(head);
+  head.writeUInt32LE(generation, 4);
+  head.writeUInt32LE(text.length, 8);
+  head.writeUInt32LE(crc32c(text, crc32c(head.subarray(0, 12))), 12);
+  return Buffer.concat([head, text]);
+}
+
+/** The JSON of the frame at `at`. Undefined: there is no intact one. */
+function frameAt(bytes: Buffer, generation: number, at: number): Buffer | undefined {
+  const head = bytes.subarray(at, at + HEAD_BYTES);
+  if (head.length < HEAD_BYTES || !head.subarray(0, 4).equals(MAGIC) || head.readUInt32LE(4) !== generation)
+    return undefined;
+  const text = bytes.subarray(at + HEAD_BYTES, at + HEAD_BYTES + head.readUInt32LE(8));
+  if (text.length < head.readUInt32LE(8)) return undefined;
+  return crc32c(text, crc32c(head.subarray(0, 12))) === head.readUInt32LE(12) ? text : undefined;
+}
+
+/** Everything up to the torn end of a file. Throws ERR_ROCE_MALFORMED if it is no end. */
+async function readFrames(file: ExtentFile, generation: number): Promise<Content> {
+  const bytes = await file.read(0, await file.size());
+  const values: unknown[] = [];
+  const ends = [0];
+  for (let text = frameAt(bytes, generation, 0); text !== undefined; text = frameAt(bytes, generation, ends.at(-1)!)) {
+    values.push(JSON.parse(text.toString()));
+    ends.push(ends.at(-1)! + HEAD_BYTES + text.length);
+  }
+  const end = ends.at(-1)!;
+  for (let at = bytes.indexOf(MAGIC, end + 1); at !== -1; at = bytes.indexOf(MAGIC, at + 1))
+    if (frameAt(bytes, generation, at) !== undefined) throw damaged(generation, end);
+  const [snapshot, ...changes] = values as [Snapshot | undefined, ...MetadataChange[]];
+  return { snapshot, changes, snapshotBytes: ends[1] ?? 0, end };
+}

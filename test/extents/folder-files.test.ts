@@ -1,0 +1,38 @@
+/** Folders of this machine: one process at a time, and metadata that a second manager cannot touch. */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SYSTEM_CLOCK } from '../../src/driver/system-clock.js';
+import { FolderFiles } from '../../src/extents/live/folder-files.js';
+import { LogMetadata } from '../../src/extents/log-metadata.js';
+
+describe('a folder', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'rocev2-folder-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('belongs to one manager until that one ends, and keeps what it has written', async () => {
+    const files = await FolderFiles.open(folder);
+    const metadata = await LogMetadata.open(files, SYSTEM_CLOCK);
+    await metadata.commit({ compare: [], put: [{ key: 'a', value: '1' }] });
+    if (process.platform === 'linux')
+      await expect(FolderFiles.open(folder)).rejects.toThrow(/another process uses the folder/);
+    await metadata.close();
+    await files.close();
+    await using again = await FolderFiles.open(folder);
+    const next = await LogMetadata.open(again, SYSTEM_CLOCK);
+    expect((await next.get('a'))?.value).toBe('1');
+    await next.close();
+  });
+
+  it('that is a file is refused in words', async () => {
+    await writeFile(join(folder, 'file'), '');
+    await expect(FolderFiles.open(join(folder, 'file', 'x'))).rejects.toThrow(
+      /cannot use the folder .*: it is not a directory/,
+    );
+  });
+});
