@@ -41,7 +41,9 @@ export interface Versioned<T> {
   readonly value: T;
 }
 
+const CLUSTER = 'cluster';
 const NEXT_EXTENT = 'next-extent';
+const NEXT_NODE = 'next-node';
 
 /** The records of one cluster. */
 export class Catalogue {
@@ -84,12 +86,30 @@ export class Catalogue {
     return nodes.map((record) => ({ ...record, node: Number(record.key.slice('node/'.length)) }));
   }
 
-  /** A number that no extent has had. */
-  async newExtent(): Promise<number> {
+  /** The name of the cluster. `newName`: what it is if there has been no manager before. */
+  async cluster(newName: () => string): Promise<string> {
     for (;;) {
-      const last = await this.#find<number>(NEXT_EXTENT);
-      const extent = last?.value ?? 1;
-      if (await this.commit([{ key: NEXT_EXTENT, version: last?.version ?? 0, value: extent + 1 }])) return extent;
+      const found = await this.#find<string>(CLUSTER);
+      if (found !== undefined) return found.value;
+      await this.commit([{ key: CLUSTER, version: 0, value: newName() }]);
+    }
+  }
+
+  /** A number that no extent has had. */
+  newExtent(): Promise<number> {
+    return this.#newNumber(NEXT_EXTENT);
+  }
+
+  /** A number that no node has had. */
+  newNode(): Promise<number> {
+    return this.#newNumber(NEXT_NODE);
+  }
+
+  async #newNumber(key: string): Promise<number> {
+    for (;;) {
+      const last = await this.#find<number>(key);
+      const number = last?.value ?? 1;
+      if (await this.commit([{ key, version: last?.version ?? 0, value: number + 1 }])) return number;
     }
   }
 

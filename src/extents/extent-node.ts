@@ -103,13 +103,13 @@ export class ExtentNode {
     return this.#handlers[method](request);
   }
 
-  /** Tells the manager of the node, and begins its work in the background. Rejects with CONFLICT if the disk is an old copy. */
+  /** Tells the manager of the node, and begins its work in the background. Rejects with CONFLICT if the disk is an old copy, or of another cluster. */
   async start(): Promise<void> {
     const { store, manager, address, domain, timing } = this.#parts;
-    const { node, lives } = store.identity;
+    const { node, cluster, lives } = store.identity;
     for (;;) {
       try {
-        await manager.call('join', { node, lives, address, domain }, timing.callMs);
+        await manager.call('join', { node, cluster, lives, address, domain }, timing.callMs);
         break;
       } catch (error) {
         if (codeOf(error) === 'CONFLICT' || this.#isStopped) throw error;
@@ -234,7 +234,10 @@ export class ExtentNode {
     const { node, lives } = store.identity;
     const freeBytes = await store.freeBytes();
     const readOnly = store.readOnly;
-    const report = { node, lives, freeBytes, ...(readOnly !== undefined && { readOnly }), replicas: store.reports() };
+    const { damaged, repaired } = this.counters;
+    const space = { freeBytes, usedBytes: store.usedBytes() };
+    const health = { damaged, repaired, ...(readOnly !== undefined && { readOnly }) };
+    const report = { node, lives, ...space, ...health, replicas: store.reports() };
     const { remove } = await manager.call('report', report, timing.callMs);
     for (const extent of remove) if (!this.#copies.has(extent)) await store.remove(extent);
   }

@@ -90,19 +90,23 @@ export class ExtentReader {
     });
   }
 
-  /** All records of an extent that is sealed, in order. */
+  /**
+   * All records of an extent in order. Of one that is not sealed those that its owner has told to be on all replicas: it tells so with the next append, or by its
+   * end.
+   */
   async *records(extent: number, from = 0): AsyncGenerator<StreamRecordRead, void, undefined> {
     const { sealed } = await this.#place(extent);
-    if (sealed === undefined) throw new RpcError('INVALID', `extent ${extent} is not sealed`);
-    for (let offset = from; offset < sealed; ) {
+    for (let offset = from; sealed === undefined || offset < sealed; ) {
       const records = await this.#fromAny(extent, offset, async (place) => {
         const { nodes, timing } = this.#parts;
         const request = { extent, offset, bytesMax: FETCH_BYTES };
         const bytes = asBuffer((await nodes.call(place, 'fetch', request, timing.callMs)).records);
         const found = [...recordsIn(bytes, extent, offset)];
-        if (found.length === 0) throw new RpcError('MISSING', `node ${place.node} has nothing at ${offset}`);
+        if (found.length === 0 && sealed !== undefined)
+          throw new RpcError('MISSING', `node ${place.node} has nothing at ${offset}`);
         return found;
       });
+      if (records.length === 0) return;
       for (const { head, bytes } of records) {
         yield { head, bytes };
         offset = head.offset + bytes.length;

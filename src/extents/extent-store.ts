@@ -4,15 +4,14 @@ import { RoceError } from '../core/errors.js';
 import { RpcError } from '../rpc/rpc-error.js';
 import { DurableValue } from './durable-value.js';
 import type { ExtentFiles } from './extent-files.js';
+import type { NewNode } from './messages.js';
 import { Replica, type ReplicaLength } from './replica.js';
 
 const IDENTITY_FILE = 'node';
 const SUFFIX = '.extent';
 
 /** Who the disk is, and how often it has been started. */
-export interface DiskIdentity {
-  /** Number of the node, chosen once when the folder is first used. */
-  readonly node: number;
+export interface DiskIdentity extends NewNode {
   /** Starts so far: an old copy of the folder has fewer than the manager has seen. */
   readonly lives: number;
 }
@@ -39,21 +38,17 @@ export class ExtentStore {
   }
 
   /**
-   * Opens a folder, and finds how long each replica is. `newNode` is the number of the node if the folder is new. Rejects with ERR_ROCE_MALFORMED if the folder has
-   * extents and does not say whose they are.
+   * Opens a folder, and finds how long each replica is. `introduce` says who the node is if the folder is new. Rejects with ERR_ROCE_MALFORMED if the folder has
+   * extents and does not say whose they are, with ERR_ROCE_MISMATCH if it has something else, and as `introduce` does; then it is as it was.
    */
-  static async open(files: ExtentFiles, newNode: number): Promise<ExtentStore> {
+  static async open(files: ExtentFiles, introduce: () => Promise<NewNode>): Promise<ExtentStore> {
     const names = await files.list();
-    const isNew = !names.includes(IDENTITY_FILE);
-    const file = isNew ? await files.create(IDENTITY_FILE) : await files.open(IDENTITY_FILE);
-    const kept = await DurableValue.load<DiskIdentity>(file);
-    if (kept.value === undefined && names.some((name) => name.endsWith(SUFFIX))) {
-      const hint = 'empty it, and the cluster fills it again';
-      throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);
+    const foreign = names.find((name) => name !== IDENTITY_FILE && !name.endsWith(SUFFIX));
+    if (foreign !== undefined) {
+      const hint = 'name an empty folder, or the one that the node had before';
+      throw new RoceError('ERR_ROCE_MISMATCH', `the folder is not that of an extent node: it has '${foreign}'`, hint);
     }
-    const identity = { node: kept.value?.node ?? newNode, lives: (kept.value?.lives ?? 0) + 1 };
-    await kept.store(identity);
-    await file.close();
+    const identity = await nextLife(files, names, introduce);
     const store = new ExtentStore(files, identity);
     for (const name of names) if (name.endsWith(SUFFIX)) await store.#recover(name);
     return store;
@@ -80,6 +75,13 @@ export class ExtentStore {
     return [...this.#replicas.values()]
       .filter(({ state }) => state.isCopying !== true)
       .map(({ state: { extent, sealed } }) => ({ extent, ...(sealed !== undefined && { sealed }) }));
+  }
+
+  /** Bytes of records in all replicas. */
+  usedBytes(): number {
+    let sum = 0;
+    for (const { length } of this.#replicas.values()) sum += length;
+    return sum;
   }
 
   /** Bytes that can still be written. */
@@ -171,6 +173,26 @@ export class ExtentStore {
     this.#readOnly = 'the node is closed';
     await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
   }
+}
+
+/** Reads who the disk is, or asks, and notes another start of it. */
+async function nextLife(
+  files: ExtentFiles,
+  names: readonly string[],
+  introduce: () => Promise<NewNode>,
+): Promise<DiskIdentity> {
+  const old = names.includes(IDENTITY_FILE) ? await files.open(IDENTITY_FILE) : undefined;
+  const value = old && (await DurableValue.load<DiskIdentity>(old)).value;
+  if (value === undefined && names.some((name) => name.endsWith(SUFFIX))) {
+    await old?.close();
+    const hint = 'empty it, and the cluster fills it again';
+    throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);
+  }
+  const identity = { ...(value ?? (await introduce())), lives: (value?.lives ?? 0) + 1 };
+  const file = old ?? (await files.create(IDENTITY_FILE));
+  await (await DurableValue.load<DiskIdentity>(file)).store(identity);
+  await file.close();
+  return identity;
 }
 
 const FULL = 'the disk is full';

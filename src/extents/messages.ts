@@ -87,11 +87,22 @@ export interface NodeMethods {
 
 /** Methods of a manager: request and answer. */
 export interface ManagerMethods {
-  /** A node tells that it has started. Throws CONFLICT for a disk that is older than the one seen before. */
-  join: [NodePlace & { lives: number; domain: string }, object];
+  /** A new disk gets the number of its node, and the name of the cluster, which it keeps. */
+  introduce: [object, NewNode];
+  /** A node tells that it has started. Throws CONFLICT for a disk that is older than the one seen before, or of another cluster. */
+  join: [NodePlace & { cluster: string; lives: number; domain: string }, object];
   /** A node is there, with these replicas and so much space; the answer has those to delete. */
   report: [
-    { node: number; lives: number; freeBytes: number; readOnly?: string; replicas: readonly ReplicaReport[] },
+    {
+      node: number;
+      lives: number;
+      freeBytes: number;
+      usedBytes: number;
+      damaged: number;
+      repaired: number;
+      readOnly?: string;
+      replicas: readonly ReplicaReport[];
+    },
     { remove: readonly number[] },
   ];
   /** Makes an empty stream, unless there is one. */
@@ -101,11 +112,11 @@ export interface ManagerMethods {
   /** Becomes the owner of a stream. What the last owner had open is sealed. Throws BUSY while another one has a lease, unless `takeOver`. */
   openStream: [
     { stream: string; owner: string; leaseMs: number; takeOver: boolean },
-    { epoch: number; extents: readonly ExtentPlace[] },
+    { epoch: number; extents: readonly ExtentPlace[]; extentBytes: number },
   ];
   /** The owner is still there. Throws FENCED. */
   renew: [{ stream: string; epoch: number; leaseMs: number }, object];
-  /** The owner has ended. */
+  /** The owner has ended. What it had open is sealed, so that all of it can be read. */
   release: [{ stream: string; epoch: number }, object];
   /** Seals the last extent of the stream if it has `extent`, and opens another one. `acked`: how many bytes of it the owner knows to be on all replicas. */
   advance: [
@@ -124,8 +135,18 @@ export interface ManagerMethods {
   status: [object, ClusterStatus];
 }
 
+/** Who a new disk is. */
+export interface NewNode {
+  /** Number of its node: no other one has had it. */
+  readonly node: number;
+  /** Name of the cluster: 32 hexadecimal digits. */
+  readonly cluster: string;
+}
+
 /** The cluster as the manager knows it. */
 export interface ClusterStatus {
+  /** Its name: 32 hexadecimal digits, made with its first manager. */
+  readonly cluster: string;
   /** Nodes that have ever joined. */
   readonly nodes: ReadonlyArray<{
     /** Its number. */
@@ -138,13 +159,41 @@ export interface ClusterStatus {
     readonly state: 'up' | 'down' | 'read-only';
     /** Replicas that it has. */
     readonly replicas: number;
+    /** Bytes of records that it has. */
+    readonly usedBytes: number;
     /** Space left, bytes. */
     readonly freeBytes: number;
+    /** Damaged records that it has found since it began. */
+    readonly damaged: number;
+    /** Those of them that are intact again. */
+    readonly repaired: number;
+    /** Why it takes no new data; missing if it does. */
+    readonly readOnly?: string;
   }>;
   /** Streams by name. */
-  readonly streams: ReadonlyArray<{ readonly stream: string; readonly extents: number; readonly sealedBytes: number }>;
+  readonly streams: ReadonlyArray<{
+    /** Its name. */
+    readonly stream: string;
+    /** Extents that it has. */
+    readonly extents: number;
+    /** Bytes of records in those that are sealed. */
+    readonly sealedBytes: number;
+    /** Who appends to it; missing if nobody does. */
+    readonly owner?: string;
+  }>;
   /** Extents by state. */
-  readonly extents: { readonly open: number; readonly sealed: number; readonly underReplicated: number };
+  readonly extents: {
+    /** Those that owners append to. */
+    readonly open: number;
+    /** Those that never change again. */
+    readonly sealed: number;
+    /** Those of both kinds with fewer than three replicas on nodes that are up. */
+    readonly underReplicated: number;
+    /** Those of them without any. */
+    readonly unavailable: number;
+    /** Replicas being made. */
+    readonly copying: number;
+  };
   /** Since the manager began. */
   readonly counters: ManagerCounters;
 }

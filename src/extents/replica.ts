@@ -51,6 +51,8 @@ export interface Blocks {
   readonly crcs: Uint32Array;
 }
 
+/** Records that may wait for others before them. A long one is read from its sender's memory, and short ones behind it are there sooner. */
+const EARLY_MAX = 64;
 /** Bytes read at once when a file is looked through. */
 const SCAN_BYTES = 256 * 1024;
 
@@ -73,6 +75,8 @@ export class Replica {
   /** Settles when all appends so far have. */
   #tail: Promise<void> = Promise.resolve();
   #failure: Error | undefined;
+  /** Records that have overtaken others, by their place. */
+  readonly #early = new Map<number, () => void>();
 
   private constructor(file: ExtentFile, state: DurableValue<ReplicaState>, isRecovered: boolean) {
     this.extent = state.value!.extent;
@@ -128,23 +132,24 @@ export class Replica {
   }
 
   /**
-   * Appends a record, which resolves when it and everything before it is durable. The same append again does nothing more. Throws FENCED, SEALED, CONFLICT if the
-   * record does not belong at the end, DAMAGED if it did not arrive as it was sent.
+   * Appends a record, which resolves when it and everything before it is durable. One that has overtaken others on its way waits for them. The same append again
+   * does nothing more. Throws FENCED, SEALED, CONFLICT if there is something else at its place or too many wait, DAMAGED if it did not arrive as it was sent.
    */
   async append(epoch: number, offset: number, record: Buffer): Promise<void> {
-    this.checkEpoch(epoch);
-    if (this.#isRecovered || this.state.sealed !== undefined)
-      throw new RpcError('SEALED', `extent ${this.extent} takes no more appends here`);
+    this.#checkOpen(epoch);
     const head = checkRecord(record, this.extent, offset);
     if (head === undefined || record.length !== recordBytes(head.length))
       throw new RpcError('DAMAGED', `the record for ${offset} of extent ${this.extent} did not arrive intact`);
+    if (offset > this.#end) {
+      await this.#predecessors(offset);
+      this.#checkOpen(epoch);
+    }
     this.#committed = Math.max(this.#committed, Math.min(head.committed, this.#end));
     if (offset < this.#end) return this.#appendedBefore(head);
-    if (offset > this.#end)
-      throw new RpcError('CONFLICT', `extent ${this.extent} ends at ${this.#end}, and not at ${offset}`);
     if (this.#failure !== undefined) throw this.#failure;
-    this.#end = offset + record.length;
-    const end = this.#end;
+    const end = offset + record.length;
+    this.#end = end;
+    this.#letGo(end);
     const before = this.#tail;
     const mine = this.#write(offset, record);
     this.#tail = before
@@ -157,12 +162,35 @@ export class Replica {
     return this.#tail;
   }
 
+  #checkOpen(epoch: number): void {
+    this.checkEpoch(epoch);
+    if (this.#isRecovered || this.state.sealed !== undefined)
+      throw new RpcError('SEALED', `extent ${this.extent} takes no more appends here`);
+  }
+
+  /** Resolves when the extent ends at `offset`, or never will: a fence or a failure ends the wait. */
+  #predecessors(offset: number): Promise<void> {
+    if (this.#early.size >= EARLY_MAX || this.#early.has(offset))
+      throw new RpcError('CONFLICT', `extent ${this.extent} ends at ${this.#end}, and not at ${offset}`);
+    return new Promise((resolve) => this.#early.set(offset, resolve));
+  }
+
+  /** Lets the record go on that waits for this place; without one, all of them. */
+  #letGo(offset?: number): void {
+    for (const [place, go] of this.#early) {
+      if (offset !== undefined && place !== offset) continue;
+      this.#early.delete(place);
+      go();
+    }
+  }
+
   async #write(offset: number, record: Buffer): Promise<void> {
     try {
       await this.#file.write(SLOTS_BYTES + offset, record);
       await this.#commits.commit();
     } catch (error) {
       this.#failure ??= error as Error;
+      this.#letGo();
       throw error;
     }
   }
@@ -186,7 +214,10 @@ export class Replica {
    */
   async fence(epoch: number): Promise<ReplicaLength> {
     if (epoch < this.#epoch) this.checkEpoch(epoch);
-    this.#epoch = epoch;
+    if (epoch > this.#epoch) {
+      this.#epoch = epoch;
+      this.#letGo();
+    }
     await this.#tail.catch(() => {});
     if (this.state.epoch < epoch) await this.#state.store({ ...this.state, epoch });
     return { length: this.#durable, isRecovered: this.#isRecovered };

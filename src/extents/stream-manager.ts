@@ -79,6 +79,9 @@ export class StreamManager {
   readonly live: LiveNodes;
   /** Extents under way at this manager, whose replicas are not to be deleted. */
   readonly busy = new Set<number>();
+  /** Replicas being made. */
+  copying = 0;
+  #cluster = '';
   readonly #handlers: Handlers;
   /** The last request of each stream, and of each extent that is sealed: one after another. */
   readonly #turns = new Map<string, Promise<unknown>>();
@@ -88,13 +91,14 @@ export class StreamManager {
     this.catalogue = new Catalogue(parts.metadata);
     this.live = new LiveNodes(parts.clock, parts.random, parts.timing.downMs);
     this.#handlers = {
+      introduce: async () => ({ node: await this.catalogue.newNode(), cluster: this.#cluster }),
       join: (request) => this.#join(request),
       report: (request) => this.#report(request),
       createStream: ({ stream }) => this.#createStream(stream),
       deleteStream: ({ stream }) => this.#deleteStream(stream),
       openStream: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#openStream(request)),
       renew: (request) => this.#renew(request),
-      release: (request) => this.#release(request),
+      release: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#release(request)),
       advance: (request) => this.#inTurn(`stream/${request.stream}`, () => this.#advance(request)),
       adopt: ({ stream, epoch, extents }) =>
         this.#changeExtents(
@@ -113,8 +117,12 @@ export class StreamManager {
     };
   }
 
-  /** Learns which nodes there are. Before that it answers nothing. */
+  /** Learns which cluster this is, and which nodes there are. Before that it answers nothing. */
   async start(): Promise<void> {
+    const { random } = this.parts;
+    this.#cluster = await this.catalogue.cluster(() =>
+      Array.from({ length: 4 }, () => random.u32().toString(16).padStart(8, '0')).join(''),
+    );
     for (const { node, value } of await this.catalogue.nodes()) this.live.add({ node, ...value });
   }
 
@@ -134,7 +142,12 @@ export class StreamManager {
     return turn;
   }
 
-  async #join({ node, address, lives, domain }: ManagerMethods['join'][0]): Promise<object> {
+  async #join({ node, cluster, address, lives, domain }: ManagerMethods['join'][0]): Promise<object> {
+    if (cluster !== this.#cluster)
+      throw new RpcError(
+        'CONFLICT',
+        `the disk of node ${node} belongs to cluster ${cluster}, and this is ${this.#cluster}; name the manager of its cluster, or an empty folder`,
+      );
     const known = await this.catalogue.node(node);
     if (known !== undefined && lives < known.value.lives) {
       this.counters.refusedDisks++;
@@ -261,7 +274,8 @@ export class StreamManager {
     if (!isMine) throw new RpcError('BUSY', `another owner of '${stream}' came first`);
     const extent = value.extents.at(-1);
     if (extent !== undefined) await this.seal(extent, 0);
-    return { epoch: value.epoch, extents: await this.#places(value.extents) };
+    const extents = await this.#places(value.extents);
+    return { epoch: value.epoch, extents, extentBytes: this.parts.extentBytes };
   }
 
   /** The record of a stream for its owner. Throws FENCED for anybody else. */
@@ -281,12 +295,14 @@ export class StreamManager {
   }
 
   async #release({ stream, epoch }: ManagerMethods['release'][0]): Promise<object> {
-    await this.#owned(stream, epoch);
+    const { value } = await this.#owned(stream, epoch);
     const owner = await this.#owner(stream);
     if (owner !== undefined) {
       const key = `owner/${stream}`;
       await this.parts.metadata.commit({ compare: [{ key, version: owner.version }], remove: [key] });
     }
+    const extent = value.extents.at(-1);
+    if (extent !== undefined) await this.seal(extent, 0).catch(() => {}); // The next owner has it sealed.
     return {};
   }
 
@@ -408,28 +424,39 @@ export class StreamManager {
     const extents = await this.catalogue.extents();
     const sealedBytes = new Map(extents.map(({ extent, value }) => [extent, value.sealed ?? 0]));
     const isSealed = ({ value }: { value: ExtentRecord }) => value.sealed !== undefined;
-    const isShort = ({ value }: { value: ExtentRecord }) =>
-      value.replicas.filter((node) => this.live.isUp(node)).length < REPLICAS;
+    const upOf = ({ value }: { value: ExtentRecord }) => value.replicas.filter((node) => this.live.isUp(node)).length;
+    const owners = new Map((await this.parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
     const stateOf = (node: number) =>
       !this.live.isUp(node) ? 'down' : this.live.isWritable(node) ? 'up' : 'read-only';
     return {
+      cluster: this.#cluster,
       nodes: [...this.live.all()].map(({ node, address, domain, report }) => ({
         node,
         address,
         domain,
         state: stateOf(node),
         replicas: report?.replicas.length ?? 0,
+        usedBytes: report?.usedBytes ?? 0,
         freeBytes: report?.freeBytes ?? 0,
+        damaged: report?.damaged ?? 0,
+        repaired: report?.repaired ?? 0,
+        ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
       })),
-      streams: (await this.catalogue.streams()).map(({ stream, value }) => ({
-        stream,
-        extents: value.extents.length,
-        sealedBytes: value.extents.reduce((sum, extent) => sum + (sealedBytes.get(extent) ?? 0), 0),
-      })),
+      streams: (await this.catalogue.streams()).map(({ stream, value }) => {
+        const owner = owners.get(`owner/${stream}`);
+        return {
+          stream,
+          extents: value.extents.length,
+          sealedBytes: value.extents.reduce((sum, extent) => sum + (sealedBytes.get(extent) ?? 0), 0),
+          ...(owner !== undefined && { owner }),
+        };
+      }),
       extents: {
         open: extents.filter((record) => !isSealed(record)).length,
         sealed: extents.filter(isSealed).length,
-        underReplicated: extents.filter(isShort).length,
+        underReplicated: extents.filter((record) => upOf(record) < REPLICAS).length,
+        unavailable: extents.filter((record) => upOf(record) === 0).length,
+        copying: this.copying,
       },
       counters: { ...this.counters },
     };

@@ -21,8 +21,6 @@ export interface WriterParts {
   readonly clock: Clock;
   /** Times. */
   readonly timing: WriterTiming;
-  /** An extent with so many bytes of records is followed by another one. */
-  readonly extentBytes: number;
   /** Told of each extent that is opened. */
   readonly onExtent?: (place: ExtentPlace) => void;
 }
@@ -74,6 +72,8 @@ export class StreamWriter {
   /** Since it was opened. */
   readonly counters: WriterCounters = { appends: 0, failovers: 0, resent: 0 };
   readonly #parts: WriterParts;
+  /** An extent with so many bytes of records is followed by another one. */
+  readonly #extentBytes: number;
   /** Without an answer, in order. */
   #open: Append[] = [];
   #last: Promise<Location> | undefined;
@@ -89,9 +89,14 @@ export class StreamWriter {
   #failure: Error | undefined;
   #stopLease: () => void = () => {};
 
-  private constructor(stream: string, epoch: number, parts: WriterParts) {
+  private constructor(
+    stream: string,
+    { epoch, extentBytes }: { epoch: number; extentBytes: number },
+    parts: WriterParts,
+  ) {
     this.stream = stream;
     this.epoch = epoch;
+    this.#extentBytes = extentBytes;
     this.#parts = parts;
   }
 
@@ -104,10 +109,10 @@ export class StreamWriter {
     parts: WriterParts,
   ): Promise<{ readonly writer: StreamWriter; readonly extents: readonly ExtentPlace[] }> {
     const { leaseMs, callMs } = parts.timing;
-    const { epoch, extents } = await parts.manager.call('openStream', { stream, owner, leaseMs, takeOver }, callMs);
-    const writer = new StreamWriter(stream, epoch, parts);
+    const opened = await parts.manager.call('openStream', { stream, owner, leaseMs, takeOver }, callMs);
+    const writer = new StreamWriter(stream, opened, parts);
     writer.#keepLease(parts.clock.nowNs());
-    return { writer, extents };
+    return { writer, extents: opened.extents };
   }
 
   /** Why nothing can be appended any more: another owner, or {@link close}. */
@@ -142,7 +147,7 @@ export class StreamWriter {
     if (this.#moving !== undefined) return; // It is sent when the next extent is there.
     const extent = this.#extent;
     const bytes = recordBytes(append.data.length);
-    this.#isFull ||= this.#end > 0 && this.#end + bytes > this.#parts.extentBytes;
+    this.#isFull ||= this.#end > 0 && this.#end + bytes > this.#extentBytes;
     if (extent === undefined || this.#isFull) {
       // What is under way ends first: a full extent is sealed with nothing in doubt.
       if (this.#open.every(({ at }) => at === undefined)) this.#move();

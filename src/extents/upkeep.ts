@@ -12,7 +12,6 @@ export class Upkeep {
   readonly #manager: StreamManager;
   #isStopped = false;
   #stopTimer: () => void = () => {};
-  #copies = 0;
 
   constructor(manager: StreamManager) {
     this.#manager = manager;
@@ -63,13 +62,13 @@ export class Upkeep {
     if (there.length >= REPLICAS && value.replicas.length > REPLICAS) {
       await catalogue.commit([{ key, version, value: { ...value, replicas: there.slice(0, REPLICAS) } }]);
     }
-    if (there.length === 0 || there.length >= REPLICAS || this.#copies >= COPIES_MAX) return;
+    if (there.length === 0 || there.length >= REPLICAS || this.#manager.copying >= COPIES_MAX) return;
     const [target] = live.choose(1, { taken: value.replicas, avoided: new Set(), bytes: value.sealed! });
     if (target === undefined) return;
-    this.#copies++;
+    this.#manager.copying++;
     busy.add(extent);
     const done = () => {
-      this.#copies--;
+      this.#manager.copying--;
       busy.delete(extent);
     };
     this.#copy(extent, value, target).then(done, done);

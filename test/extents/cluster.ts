@@ -18,6 +18,7 @@ import { SimDisk } from './sim-disk.js';
 export const NODES = 5;
 export const EXTENT_BYTES = 48 * 1024;
 const MANAGER = 'manager';
+const CLUSTER = 'simulated';
 const US = 1000;
 const MS = 1e6;
 
@@ -104,6 +105,7 @@ export class Cluster {
   }
 
   async start(): Promise<void> {
+    await this.#metadata.commit({ compare: [], put: [{ key: 'cluster', value: JSON.stringify(CLUSTER) }] });
     await this.startManager();
     await Promise.all(this.machines.map((machine) => this.startNode(machine)));
   }
@@ -157,7 +159,8 @@ export class Cluster {
   async startNode(machine: Machine): Promise<void> {
     const life = ++machine.life;
     for (;;) {
-      const store = await ExtentStore.open(machine.disk.open(), ++this.#lastNode);
+      const introduce = async () => ({ node: ++this.#lastNode, cluster: CLUSTER });
+      const store = await ExtentStore.open(machine.disk.open(), introduce);
       if (life !== machine.life) return;
       machine.number = store.identity.node;
       const node = new ExtentNode({
@@ -281,7 +284,6 @@ export class Cluster {
       manager,
       clock: this.clock,
       timing: TIMING,
-      extentBytes: EXTENT_BYTES,
     };
     return StreamWriter.open({ stream, owner, takeOver }, parts);
   }

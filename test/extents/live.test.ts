@@ -1,108 +1,142 @@
 /** A cluster on sockets and files: three nodes, a manager, an owner and a reader, over RDMA on loopback. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
-import { listen } from '../../src/cm/listen-connect.js';
-import { SeededRandom } from '../../src/core/random.js';
-import { SYSTEM_CLOCK } from '../../src/driver/system-clock.js';
-import { ExtentNode } from '../../src/extents/extent-node.js';
-import { ExtentReader } from '../../src/extents/extent-reader.js';
-import { ExtentStore } from '../../src/extents/extent-store.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  type ExtentsClient,
+  type ManagerServer,
+  openExtents,
+  serveManager,
+  serveNode,
+} from '../../src/extents/index.js';
 import { FolderFiles } from '../../src/extents/live/folder-files.js';
-import { CONNECTION, RdmaPeers } from '../../src/extents/live/rdma-peers.js';
-import { handlersOf, MANAGER_SERVICE, NODE_SERVICE } from '../../src/extents/live/services.js';
-import { MemoryMetadata } from '../../src/extents/memory-metadata.js';
-import { StreamManager } from '../../src/extents/stream-manager.js';
-import { StreamWriter } from '../../src/extents/stream-writer.js';
-import { serveRpc } from '../../src/rpc/index.js';
+import { RdmaPeers } from '../../src/extents/live/rdma-peers.js';
+import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
+import { eventually } from '../support/eventually.js';
 
-const TIMING = {
-  callMs: 20_000,
-  copyMs: 20_000,
-  reportMs: 200,
-  scrubMs: 10_000,
-  downMs: 60_000,
-  upkeepMs: 200,
-  hedgeMs: 10_000,
-  retryMs: 50,
-  leaseMs: 60_000,
-};
-const EXTENT_BYTES = 1 << 20;
-const random = new SeededRandom(1).stream('live');
-const clock = SYSTEM_CLOCK;
+const CALL_MS = 20_000;
 const closing: Array<() => unknown> = [];
-
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-it('appends to three nodes and reads the bytes from any of them', async () => {
-  const device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
+let device: RdmaDevice;
+let folder: string;
+let manager: ManagerServer;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'rocev2-extents-'));
+  closing.push(() => rm(folder, { recursive: true }));
+  device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
   closing.push(() => device.close());
-  const peers = new RdmaPeers(device);
-  const metadata = new MemoryMetadata(clock);
-  const manager = new StreamManager({
-    metadata,
-    nodes: peers.nodes,
-    clock,
-    random,
-    timing: TIMING,
-    extentBytes: EXTENT_BYTES,
+  manager = await serveManager({ device, folder: join(folder, 'manager'), port: 0, extentBytes: 1 << 20 });
+  closing.push(() => manager.close());
+});
+
+async function startNode(name: string, to = manager.address) {
+  const node = await serveNode({ device, folder: join(folder, name), manager: to });
+  closing.push(() => node.close());
+  return node;
+}
+
+async function startCluster(): Promise<ExtentsClient> {
+  for (const name of ['a', 'b', 'c']) await startNode(name);
+  const client = await openExtents({ device, manager: manager.address });
+  closing.push(() => client.close());
+  return client;
+}
+
+async function readAll(client: ExtentsClient, stream: string, from = 0): Promise<Buffer[]> {
+  const found: Buffer[] = [];
+  for await (const { data } of client.read(stream, { from })) found.push(Buffer.from(data));
+  return found;
+}
+
+describe('a cluster on sockets', () => {
+  it('has each record on three nodes, and gives back the bytes in order, from any record on', async () => {
+    const client = await startCluster();
+    await client.createStream('log');
+    const writer = await client.openStream('log');
+    // A short record may arrive before the long one that was sent before it.
+    const values = Array.from({ length: 24 }, (_, k) => Buffer.alloc(k % 2 === 0 ? 200_000 : k, k + 1));
+    const locations = await Promise.all(values.map((value) => writer.append(value)));
+    expect(writer.counters).toEqual({ appends: 24, failovers: 0, resent: 0 });
+    const open = await readAll(client, 'log');
+    expect(values.slice(0, open.length).every((value, k) => value.equals(open[k]))).toBe(true);
+    await writer.close();
+    expect(await readAll(client, 'log')).toEqual(values);
+    expect(await readAll(client, 'log', 21)).toEqual(values.slice(21));
+    const peers = new RdmaPeers(device);
+    closing.push(() => peers.close());
+    const place = (await client.extents('log')).find(({ extent }) => extent === locations[1].extent)!;
+    for (const replica of place.replicas) {
+      const request = { extent: place.extent, offset: locations[1].offset, first: 0, count: 1 };
+      const { data } = await peers.nodes.call(replica, 'read', request, CALL_MS);
+      expect(Buffer.from(data).equals(values[1])).toBe(true);
+    }
+    const fence = (node: number, extent: number) =>
+      peers.nodes.call({ ...place.replicas[0], node }, 'fence', { extent, epoch: 1 }, CALL_MS);
+    await expect(fence(place.replicas[0].node, -1)).rejects.toThrow('no request to fence');
+    await expect(fence(99, place.extent)).rejects.toThrow('is here now, and not node 99');
+    const { nodes, extents, streams } = await client.status();
+    expect(nodes.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
+    expect(extents).toMatchObject({ open: 0, underReplicated: 0, unavailable: 0 });
+    expect(streams.map(({ stream }) => stream)).toEqual(['log']);
   });
-  const serve = async (service: typeof NODE_SERVICE, handle: (method: never, request: never) => Promise<object>) => {
-    const listener = await listen(device, { ...CONNECTION, port: 0 });
-    const server = serveRpc(listener, service, handlersOf(service, handle as never) as never);
-    closing.push(
-      () => listener.close(),
-      () => server.close(),
+
+  it('has one owner of a stream at a time, and gives the space of a deleted one back', async () => {
+    const client = await startCluster();
+    await client.createStream('log');
+    const first = await client.openStream('log', { owner: 'first' });
+    await first.append(Buffer.from('1'));
+    await expect(client.openStream('log')).rejects.toThrow("the stream 'log' belongs to first");
+    await expect(client.deleteStream('log')).rejects.toThrow("the stream 'log' has an owner");
+    const second = await client.openStream('log', { owner: 'second', takeOver: true });
+    await expect(first.append(Buffer.from('2'))).rejects.toMatchObject({ remoteCode: 'FENCED' });
+    await second.append(Buffer.from('3'));
+    await second.close();
+    expect((await readAll(client, 'log')).map(String)).toEqual(['1', '3']);
+    await client.deleteStream('log');
+    await expect(readAll(client, 'log')).rejects.toThrow("there is no stream 'log'");
+    await eventually(async () => (await client.status()).nodes.every(({ usedBytes }) => usedBytes === 0));
+  });
+
+  it('goes on where it was after all of it has been started anew', async () => {
+    const client = await startCluster();
+    await client.createStream('log');
+    const writer = await client.openStream('log');
+    await writer.append(Buffer.from('kept'));
+    await writer.close();
+    const { cluster } = await client.status();
+    const port = Number(manager.address.split(':')[1]);
+    for (const close of closing.splice(3).reverse()) await close();
+    await manager.close();
+    manager = await serveManager({ device, folder: join(folder, 'manager'), port });
+    closing.push(() => manager.close());
+    const again = await startCluster();
+    expect((await again.status()).cluster).toBe(cluster);
+    expect((await again.status()).nodes).toHaveLength(3);
+    expect((await readAll(again, 'log')).map(String)).toEqual(['kept']);
+  });
+
+  it('refuses folders that are in use, of another cluster, or somebody else’s, and managers that are not there', async () => {
+    const node = await startNode('a');
+    if (process.platform === 'linux') await expect(startNode('a')).rejects.toThrow('another process uses the folder');
+    await node.close();
+    await using other = await serveManager({ device, folder: join(folder, 'other'), port: 0 });
+    await expect(startNode('a', other.address)).rejects.toThrow(
+      `the disk of node 1 belongs to cluster ${node.cluster}, and this is ${(await other.status()).cluster}; name the manager of its cluster`,
     );
-    return `127.0.0.1:${listener.port}`;
-  };
-  const managerAddress = await serve(MANAGER_SERVICE, (method, request) => manager.handle(method, request));
-  for (const node of [1, 2, 3]) {
-    const folder = await mkdtemp(join(tmpdir(), 'extents-'));
-    closing.push(() => rm(folder, { recursive: true }));
-    const files = await FolderFiles.open(folder);
-    closing.push(() => files.close());
-    const store = await ExtentStore.open(files, node);
-    let served: ExtentNode | undefined;
-    const address = await serve(NODE_SERVICE, (method, request) => served!.handle(method, request));
-    const parts = { nodes: peers.nodes, manager: peers.manager(managerAddress), clock, timing: TIMING };
-    served = new ExtentNode({ store, ...parts, address, domain: `domain${node}` });
-    await served.start();
-    closing.push(() => served.stop());
-    closing.push(() => store.close());
-  }
-  closing.push(() => peers.close());
-  const ways = { nodes: peers.nodes, manager: peers.manager(managerAddress), clock, timing: TIMING };
-  await ways.manager.call('createStream', { stream: 'log' }, TIMING.callMs);
-  const { writer } = await StreamWriter.open({ stream: 'log', owner: 'me' }, { ...ways, extentBytes: EXTENT_BYTES });
-  const values = Array.from({ length: 12 }, (_, k) => Buffer.alloc(1 + k * 30_000, k + 1));
-  const locations = await Promise.all(values.map((value) => writer.append(value)));
-  expect(writer.counters).toEqual({ appends: 12, failovers: 0, resent: 0 });
-  const reader = new ExtentReader({ ...ways, random });
-  for (const [k, { extent, offset }] of locations.entries()) {
-    const { data } = await reader.read(extent, offset, 0, Math.ceil(values[k].length / 4096));
-    expect(data.equals(values[k])).toBe(true);
-  }
-  const place = await ways.manager.call('locateExtent', { extent: locations[0].extent }, TIMING.callMs);
-  const stored = place.replicas.map((replica) =>
-    ways.nodes.call(
-      replica,
-      'read',
-      { extent: place.extent, offset: locations[0].offset, first: 0, count: 1 },
-      TIMING.callMs,
-    ),
-  );
-  for (const { data } of await Promise.all(stored)) expect(Buffer.from(data).equals(values[0])).toBe(true);
-  await expect(ways.nodes.call(place.replicas[0], 'fence', { extent: -1, epoch: 1 }, TIMING.callMs)).rejects.toThrow(
-    'no request to fence',
-  );
-  await writer.close();
-  const { nodes, extents } = await ways.manager.call('status', {}, TIMING.callMs);
-  expect(nodes.map(({ state }) => state)).toEqual(['up', 'up', 'up']);
-  expect(extents.underReplicated).toBe(0);
+    await expect(startNode('manager-of-another', '127.0.0.1:1')).rejects.toThrow(
+      "no manager answers at 127.0.0.1:1 (start one with 'rocev2 extents manager --dir PATH')",
+    );
+    await (await FolderFiles.open(join(folder, 'foreign'))).close();
+    await writeFile(join(folder, 'foreign', 'x.txt'), '');
+    await expect(startNode('foreign')).rejects.toThrow("not that of an extent node: it has 'x.txt' (name an empty");
+    await expect(serveManager({ device, folder: join(folder, 'a'), port: 0 })).rejects.toThrow('not that of a manager');
+    await expect(openExtents({ device, manager: '127.0.0.1:1' })).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    await expect(openExtents({ device, manager: 'nowhere' })).rejects.toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
+  });
 });

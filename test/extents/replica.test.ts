@@ -18,7 +18,10 @@ let store: ExtentStore;
 beforeEach(async () => {
   events = new EventQueue();
   disk = new SimDisk(events, new SeededRandom(1).stream('disk'));
-  store = await until(events, ExtentStore.open(disk.open(), 1));
+  store = await until(
+    events,
+    ExtentStore.open(disk.open(), async () => ({ node: 1, cluster: 'test' })),
+  );
   await until(events, store.create(EXTENT, 1));
 });
 
@@ -42,7 +45,10 @@ async function fill(count: number): Promise<number> {
 
 async function startAgain(): Promise<void> {
   disk.powerLoss();
-  store = await until(events, ExtentStore.open(disk.open(), 1));
+  store = await until(
+    events,
+    ExtentStore.open(disk.open(), async () => ({ node: 1, cluster: 'test' })),
+  );
 }
 
 const contentOf = (extent: number) => disk.files.get(`${extent}.extent`)!;
@@ -64,8 +70,27 @@ describe('an append', () => {
     await expect(until(events, append(record(9, 0), 0))).rejects.toEqual(code('CONFLICT'));
   });
 
-  it('beyond the end, with another epoch, or with a flipped bit is refused', async () => {
-    await expect(until(events, append(record(0, 512), 512))).rejects.toEqual(code('CONFLICT'));
+  it('that has overtaken others waits for them, until a fence', async () => {
+    const bytes = recordBytes(5000);
+    const [third, second] = [2, 1].map((k) => append(record(k, k * bytes), k * bytes));
+    const last = append(record(4, 4 * bytes), 4 * bytes);
+    await expect(append(record(9, 4 * bytes), 4 * bytes)).rejects.toEqual(code('CONFLICT'));
+    await until(events, Promise.all([append(record(0, 0), 0), second, third]));
+    expect(store.replica(EXTENT).length).toBe(3 * bytes);
+    const fence = store.fence(EXTENT, 2);
+    await expect(until(events, last)).rejects.toEqual(code('FENCED'));
+    expect(await until(events, fence)).toEqual({ length: 3 * bytes, isRecovered: false });
+  });
+
+  it('that waits for others is refused when one of them cannot be written', async () => {
+    const bytes = recordBytes(5000);
+    const last = append(record(2, 2 * bytes), 2 * bytes);
+    disk.isSyncFailing = true;
+    const ends = Promise.allSettled([append(record(0, 0), 0), last]);
+    for (const end of await until(events, ends)) expect(end).toMatchObject({ reason: { remoteCode: 'READ_ONLY' } });
+  });
+
+  it('with another epoch, or with a flipped bit is refused', async () => {
     await expect(until(events, append(record(0, 0), 0, 2))).rejects.toEqual(code('FENCED'));
     const bad = record(0, 0);
     bad[2000] ^= 1;

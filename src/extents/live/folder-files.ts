@@ -48,7 +48,8 @@ export class FolderFiles implements ExtentFiles, AsyncDisposable {
   }
 
   async list(): Promise<readonly string[]> {
-    return readdir(this.#path);
+    const names = await readdir(this.#path);
+    return names.filter((name) => name !== 'lost+found'); // Where the folder is a file system of its own.
   }
 
   async create(name: string): Promise<ExtentFile> {

@@ -23,7 +23,7 @@ export class RdmaPeers implements AsyncDisposable {
   /** The nodes of a cluster. */
   readonly nodes: Nodes = {
     call: (place, method, request, timeoutMs) =>
-      this.#call(place.address, NODE_SERVICE, method, request, timeoutMs) as Promise<never>,
+      this.#call(place.address, NODE_SERVICE, method, { ...request, to: place.node }, timeoutMs) as Promise<never>,
   };
 
   /** The manager at `HOST:PORT`. */
@@ -68,6 +68,23 @@ export class RdmaPeers implements AsyncDisposable {
   /** Same as {@link close}. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+}
+
+/** `HOST:PORT`, with an IPv6 address in brackets. */
+export function placeText(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The answer of a manager. Rejects with ERR_ROCE_CONNECT, in the words of who uses it, where there is none. */
+export async function askManager<T>(address: string, call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (cause) {
+    if (cause instanceof RpcError || !(cause instanceof RoceError)) throw cause;
+    if (!['ERR_ROCE_CONNECT', 'ERR_ROCE_TIMEOUT', 'ERR_ROCE_CLOSED'].includes(cause.code)) throw cause;
+    const hint = "start one with 'rocev2 extents manager --dir PATH'";
+    throw new RoceError('ERR_ROCE_CONNECT', `no manager answers at ${address}`, hint, { cause });
   }
 }
 

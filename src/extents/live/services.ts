@@ -44,8 +44,18 @@ const NODE: Checks<NodeMethods> = {
 
 const OWNED = { stream: isText, epoch: isCount };
 const MANAGER: Checks<ManagerMethods> = {
-  join: { node: isCount, address: isText, lives: isCount, domain: isText },
-  report: { node: isCount, lives: isCount, freeBytes: isCount, readOnly: maybe(isText), replicas: listOf(isReport) },
+  introduce: {},
+  join: { node: isCount, cluster: isText, address: isText, lives: isCount, domain: isText },
+  report: {
+    node: isCount,
+    lives: isCount,
+    freeBytes: isCount,
+    usedBytes: isCount,
+    damaged: isCount,
+    repaired: isCount,
+    readOnly: maybe(isText),
+    replicas: listOf(isReport),
+  },
   createStream: { stream: isText },
   deleteStream: { stream: isText },
   openStream: { stream: isText, owner: isText, leaseMs: isCount, takeOver: isFlag },
@@ -59,19 +69,19 @@ const MANAGER: Checks<ManagerMethods> = {
   status: {},
 };
 
-/** Service of an extent node. */
-export const NODE_SERVICE: Service = serviceOf(NODE);
+/** Service of an extent node. Each request says for which node it is: another one may listen where that one was. */
+export const NODE_SERVICE: Service = serviceOf(NODE, { to: isCount });
 /** Service of a stream manager. */
 export const MANAGER_SERVICE: Service = serviceOf(MANAGER);
 
-function serviceOf<Methods>(checks: Checks<Methods>): Service {
+function serviceOf<Methods>(checks: Checks<Methods>, common: Readonly<Record<string, Check>> = {}): Service {
   const methods = Object.entries<Readonly<Record<string, Check>>>(checks as Record<string, Record<string, Check>>);
   return defineService(
     Object.fromEntries(
       methods.map(([name, fields]) => [
         name,
         {
-          input: shape<object>(`request to ${name}`, (value) => hasFields(value, fields)),
+          input: shape<object>(`request to ${name}`, (value) => hasFields(value, { ...common, ...fields })),
           output: shape<object>('answer', () => true),
         },
       ]),
@@ -93,6 +103,8 @@ export function methodsOf(client: RpcClient<Service>): AnyMethods {
 export function handlersOf(
   service: Service,
   handle: (method: string, request: object) => Promise<object>,
-): Record<string, (request: object) => Promise<object>> {
-  return Object.fromEntries(Object.keys(service).map((name) => [name, (request: object) => handle(name, request)]));
+): Record<string, (request: unknown) => Promise<object>> {
+  return Object.fromEntries(
+    Object.keys(service).map((name) => [name, (request: unknown) => handle(name, request as object)]),
+  );
 }

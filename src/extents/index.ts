@@ -1,0 +1,28 @@
+/**
+ * `rocev2/extents`: streams of records that survive nodes. A record is on three nodes before its append is acknowledged, and copied again when one of them is lost.
+ * See docs/extents.md.
+ *
+ * @module rocev2/extents
+ */
+
+export type { NodeCounters } from './extent-node.js';
+export type { ReaderCounters } from './extent-reader.js';
+export {
+  ExtentsClient,
+  type OpenExtentsOptions,
+  type OpenStreamOptions,
+  openExtents,
+  type ReadRecord,
+  type ReadStreamOptions,
+} from './live/client.js';
+export { ManagerServer, type ServeManagerOptions, serveManager } from './live/manager-server.js';
+export { NodeServer, type ServeNodeOptions, serveNode } from './live/node-server.js';
+export {
+  type ClusterStatus,
+  EXTENT_CODES,
+  type ExtentCode,
+  type ExtentPlace,
+  type ManagerCounters,
+  type NodePlace,
+} from './messages.js';
+export { type Location, StreamWriter, type WriterCounters } from './stream-writer.js';

@@ -1,0 +1,144 @@
+/** A program that appends to streams and reads them. */
+
+import { randomUUID } from 'node:crypto';
+import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
+import { systemRandom } from '../../driver/system-random.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { ExtentReader, type ReaderCounters } from '../extent-reader.js';
+import type { ClusterStatus, ExtentPlace, Manager } from '../messages.js';
+import { dataIn } from '../record.js';
+import { type Location, StreamWriter } from '../stream-writer.js';
+import { askManager, RdmaPeers } from './rdma-peers.js';
+import { CLIENT_TIMING } from './timing.js';
+
+/** What {@link openExtents} takes. */
+export interface OpenExtentsOptions {
+  /** Device of the program. */
+  readonly device: RdmaDevice;
+  /** The manager, `HOST:PORT`. */
+  readonly manager: string;
+}
+
+/** What `openStream` of {@link ExtentsClient} takes. */
+export interface OpenStreamOptions {
+  /** Name of the owner, as others are told it. Default: a name that nobody else has. */
+  readonly owner?: string;
+  /** Fences an owner whose lease has not ended. Default: the call rejects. */
+  readonly takeOver?: boolean;
+}
+
+/** What `read` of {@link ExtentsClient} takes. */
+export interface ReadStreamOptions {
+  /** Records that are left out at the beginning. Default 0. */
+  readonly from?: number;
+}
+
+/** A record of a stream. */
+export interface ReadRecord extends Location {
+  /** Which one of the stream it is, from 0. */
+  readonly number: number;
+  /** Its bytes. */
+  readonly data: Buffer;
+}
+
+const OPTIONS: OptionNames<OpenExtentsOptions> = { device: true, manager: true };
+const STREAM_OPTIONS: OptionNames<OpenStreamOptions> = { owner: true, takeOver: true };
+const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
+
+/** The streams of a cluster; made by {@link openExtents}. Calls of the manager reject with ERR_ROCE_CONNECT where there is none. */
+export class ExtentsClient implements AsyncDisposable {
+  readonly #address: string;
+  readonly #peers: RdmaPeers;
+  readonly #manager: Manager;
+  readonly #device: RdmaDevice;
+  readonly #reader: ExtentReader;
+
+  /** @internal */
+  constructor({ device, manager }: OpenExtentsOptions) {
+    this.#device = device;
+    this.#address = manager;
+    this.#peers = new RdmaPeers(device);
+    this.#manager = this.#peers.manager(manager);
+    this.#reader = new ExtentReader({ ...this.#parts(), random: systemRandom() });
+  }
+
+  #parts() {
+    return { nodes: this.#peers.nodes, manager: this.#manager, clock: this.#device.clock, timing: CLIENT_TIMING };
+  }
+
+  #ask<T>(call: Promise<T>): Promise<T> {
+    return askManager(this.#address, call);
+  }
+
+  /** Nodes, streams and extents. */
+  status(): Promise<ClusterStatus> {
+    return this.#ask(this.#manager.call('status', {}, CLIENT_TIMING.callMs));
+  }
+
+  /** Makes an empty stream, unless there is one. Rejects with ERR_ROCE_REMOTE (`INVALID`) for a name that is none: letters, digits, `.`, `_` and `-`, 128 at most. */
+  async createStream(stream: string): Promise<void> {
+    await this.#ask(this.#manager.call('createStream', { stream }, CLIENT_TIMING.callMs));
+  }
+
+  /** Deletes a stream. Nodes give its space back soon after. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it has an owner. */
+  async deleteStream(stream: string): Promise<void> {
+    await this.#ask(this.#manager.call('deleteStream', { stream }, CLIENT_TIMING.callMs));
+  }
+
+  /** Extents of a stream in order, and where they are. Rejects with ERR_ROCE_REMOTE (`MISSING`). */
+  async extents(stream: string): Promise<readonly ExtentPlace[]> {
+    return (await this.#ask(this.#manager.call('locate', { stream }, CLIENT_TIMING.callMs))).extents;
+  }
+
+  /** Becomes the owner of a stream, which alone appends to it. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while another owner has a lease. */
+  async openStream(stream: string, options: OpenStreamOptions = {}): Promise<StreamWriter> {
+    checkOptions('openStream', options, STREAM_OPTIONS);
+    const { owner = randomUUID(), takeOver = false } = options;
+    const { writer } = await this.#ask(StreamWriter.open({ stream, owner, takeOver }, this.#parts()));
+    return writer;
+  }
+
+  /**
+   * The records of a stream in order, each append once, up to what its owner has told to be on all replicas: that is everything once the stream is closed. Rejects
+   * with ERR_ROCE_REMOTE: `MISSING`, `UNREACHABLE` or `DAMAGED` if no replica answers well.
+   */
+  async *read(stream: string, options: ReadStreamOptions = {}): AsyncGenerator<ReadRecord, void, undefined> {
+    checkOptions('read', options, READ_OPTIONS);
+    const { from = 0 } = options;
+    checkWhole('from', from, 0, Number.MAX_SAFE_INTEGER);
+    let number = 0;
+    for await (const { head, bytes } of this.#reader.scan(await this.extents(stream))) {
+      if (number >= from) yield { number, extent: head.extent, offset: head.offset, data: dataIn(bytes, head) };
+      number++;
+    }
+  }
+
+  /** What it has met while it read. */
+  counters(): ReaderCounters {
+    return { ...this.#reader.counters };
+  }
+
+  /** Ends all connections. Streams are closed before that. */
+  close(): Promise<void> {
+    return this.#peers.close();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** Opens the streams of a cluster. Rejects with ERR_ROCE_CONNECT if there is no manager. */
+export async function openExtents(options: OpenExtentsOptions): Promise<ExtentsClient> {
+  checkOptions('openExtents', options, OPTIONS);
+  checkKind('manager', options.manager, typeof options.manager === 'string', 'HOST:PORT');
+  const client = new ExtentsClient(options);
+  try {
+    await client.status();
+    return client;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}

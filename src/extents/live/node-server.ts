@@ -1,0 +1,123 @@
+/** An extent node on sockets, with its extents in a folder. */
+
+import { listen } from '../../cm/listen-connect.js';
+import { checkKind, checkOptions, type OptionNames } from '../../core/arguments.js';
+import { serveRpc } from '../../rpc/index.js';
+import { RpcError } from '../../rpc/rpc-error.js';
+import type { RdmaDevice } from '../../verbs/device.js';
+import { ExtentNode, type NodeCounters } from '../extent-node.js';
+import { ExtentStore } from '../extent-store.js';
+import { Closing } from './closing.js';
+import { FolderFiles } from './folder-files.js';
+import { askManager, CONNECTION, placeText, RdmaPeers } from './rdma-peers.js';
+import { handlersOf, NODE_SERVICE } from './services.js';
+import { NODE_TIMING } from './timing.js';
+
+/** What {@link serveNode} takes. */
+export interface ServeNodeOptions {
+  /** Device of the node. */
+  readonly device: RdmaDevice;
+  /** Folder of its extents; made if it is not there. A new one gets a number from the manager, and belongs to that cluster from then on. */
+  readonly folder: string;
+  /** The manager, `HOST:PORT`. */
+  readonly manager: string;
+  /** TCP port; 0 lets the system choose. Default 0: the manager knows it. */
+  readonly port?: number;
+  /** TCP address to listen on, default the device's. */
+  readonly host?: string;
+  /** Nodes of one fault domain may fail together: the replicas of an extent go to several, as far as there are any. Default: a domain of its own. */
+  readonly domain?: string;
+}
+
+const OPTIONS: OptionNames<ServeNodeOptions> = {
+  device: true,
+  folder: true,
+  manager: true,
+  port: true,
+  host: true,
+  domain: true,
+};
+
+/** A node at work; made by {@link serveNode}. */
+export class NodeServer implements AsyncDisposable {
+  /** Where others reach it, `HOST:PORT`. */
+  readonly address: string;
+  readonly #node: ExtentNode;
+  readonly #store: ExtentStore;
+  readonly #closing: Closing;
+
+  /** @internal */
+  constructor(address: string, node: ExtentNode, store: ExtentStore, closing: Closing) {
+    this.address = address;
+    this.#node = node;
+    this.#store = store;
+    this.#closing = closing;
+  }
+
+  /** Its number in the cluster. */
+  get node(): number {
+    return this.#node.node;
+  }
+
+  /** Name of the cluster. */
+  get cluster(): string {
+    return this.#store.identity.cluster;
+  }
+
+  /** Replicas that it has. */
+  get replicas(): number {
+    return this.#store.reports().length;
+  }
+
+  /** What it has done so far. */
+  counters(): NodeCounters {
+    return { ...this.#node.counters };
+  }
+
+  /** Ends the node. Its extents are there when it is started anew. */
+  close(): Promise<void> {
+    return this.#closing.close();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Serves an extent node, and resolves when it has joined the cluster. The node of a folder that it has had before waits for the manager as long as it takes.
+ * Rejects as `listen` does; for a new folder with ERR_ROCE_CONNECT if there is no manager; with ERR_ROCE_BUSY while another process has the folder, ERR_ROCE_IO,
+ * ERR_ROCE_MISMATCH if it has something else, ERR_ROCE_MALFORMED if it does not say whose it is, and ERR_ROCE_REMOTE if it belongs to another cluster, or is an
+ * old copy.
+ */
+export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
+  checkOptions('serveNode', options, OPTIONS);
+  const { device, folder, manager: managerAddress, port = 0, host } = options;
+  checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
+  const { clock } = device;
+  const timing = NODE_TIMING;
+  const closing = new Closing();
+  return closing.unlessFailed(async () => {
+    const files = closing.use(await FolderFiles.open(folder));
+    const peers = closing.use(new RdmaPeers(device));
+    const { nodes } = peers;
+    const manager = peers.manager(managerAddress);
+    const introduce = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
+    const store = await ExtentStore.open(files, introduce);
+    closing.defer(() => store.close());
+    const listener = await listen(device, { ...CONNECTION, port, ...(host !== undefined && { host }) });
+    closing.defer(() => listener.close());
+    const address = placeText(host ?? device.address.text, listener.port);
+    const { domain = `node ${store.identity.node}` } = options;
+    const node = new ExtentNode({ store, nodes, manager, clock, address, domain, timing });
+    const handle = async (method: string, request: { readonly to?: number }) => {
+      if (request.to === node.node) return node.handle(method as never, request as never) as Promise<object>;
+      throw new RpcError('UNREACHABLE', `node ${node.node} is here now, and not node ${request.to}`);
+    };
+    closing.use(serveRpc(listener, NODE_SERVICE, handlersOf(NODE_SERVICE, handle)));
+    closing.defer(() => node.stop());
+    await node.start();
+    return new NodeServer(address, node, store, closing);
+  });
+}

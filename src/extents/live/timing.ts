@@ -1,0 +1,18 @@
+/** Times of a cluster on sockets. A peer whose process ends is noticed at once by its connection; these are for those that are silent. */
+
+import type { NodeTiming } from '../extent-node.js';
+import type { ReaderTiming } from '../extent-reader.js';
+import type { ManagerTiming } from '../stream-manager.js';
+import type { WriterTiming } from '../stream-writer.js';
+
+/** Times of a manager. */
+export const MANAGER_TIMING: ManagerTiming = { callMs: 5_000, copyMs: 300_000, downMs: 5_000, upkeepMs: 500 };
+/** Times of a node. */
+export const NODE_TIMING: NodeTiming = { callMs: 5_000, reportMs: 500, scrubMs: 10_000 };
+/** Times of clients. They wait longer for a primary than it waits for its secondaries: its answer says which of them is silent. */
+export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
+  callMs: 12_000,
+  retryMs: 200,
+  leaseMs: 30_000,
+  hedgeMs: 200,
+};
