@@ -20,10 +20,11 @@ import {
 import { RoceError } from '../../core/errors.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { DeviceSecurity, type SecureOptions } from '../../verbs/security.js';
-import { SocketStream } from './socket-stream.js';
+import { type Beginning, SocketStream } from './socket-stream.js';
 
 const EXCHANGE_BEGINS = '{'.charCodeAt(0);
-const REFUSAL = '{"refused":';
+/** Of a server without TLS for this client. */
+const REFUSAL = /^\{"refused":"([^"]*)"/;
 
 /** For connections of this side. Throws ERR_ROCE_CONFLICT for credentials beside a device, and as `openDevice` for credentials that cannot be used. */
 export function securityOf(
@@ -49,21 +50,34 @@ export async function dialStream(
   security: ChannelSecurity | undefined,
 ): Promise<SocketStream> {
   const socket = await connectSocket(host, port);
-  if (security === undefined) return new SocketStream(socket, refusalIn);
+  if (security === undefined) return new SocketStream(socket, PLAIN);
   try {
-    return new SocketStream((await secureAsClient(socket, host, security)).socket);
+    return new SocketStream((await secureAsClient(socket, host, security)).socket, SECURED);
   } catch (error) {
     if (security.mode === 'prefer' && error instanceof PlainPeerError) return dialStream(host, port, undefined);
     throw error;
   }
 }
 
-/** Why the peer takes no bytes, if these are the first that it sends. */
-function refusalIn(first: Buffer): RoceError | undefined {
-  const text = first.toString('latin1');
-  if (!text.startsWith(REFUSAL)) return undefined;
-  return new RoceError('ERR_ROCE_MISMATCH', `the peer refuses: ${printable(text.slice(REFUSAL.length).trim())}`);
-}
+/** A peer that wants TLS says so. */
+const PLAIN: Beginning = {
+  refusalIn: (first) => {
+    const [, why] = REFUSAL.exec(first.toString('latin1')) ?? [];
+    return why === undefined ? undefined : new RoceError('ERR_ROCE_MISMATCH', `the peer refuses: ${printable(why)}`);
+  },
+  silence: (cause) => cause,
+};
+/** A server knows whom it lets in when its client believes the handshake to be over (RFC 8446 §2). */
+const SECURED: Beginning = {
+  refusalIn: () => undefined,
+  silence: (cause) =>
+    new RoceError(
+      'ERR_ROCE_CONNECT',
+      'the peer ended the connection behind the handshake',
+      'does it let this end in, by the root of its certificate and by its name?',
+      { cause },
+    ),
+};
 
 /** Who takes a connection, by what it begins with. */
 export interface Guests {

@@ -4,6 +4,14 @@ import type { Socket } from 'node:net';
 import { RoceError } from '../../core/errors.js';
 import type { ByteStream } from '../stream/byte-stream.js';
 
+/** What a stream may begin with instead of its protocol. */
+export interface Beginning {
+  /** Whether the peer refuses by its first bytes; the stream then ends with that error. */
+  refusalIn(first: Buffer): Error | undefined;
+  /** With which error the stream ends where the peer never said anything; `cause` is what the socket says. */
+  silence(cause: Error): Error;
+}
+
 /** Takes over a connected socket; Nagle's algorithm is off. */
 export class SocketStream implements ByteStream {
   onData: (bytes: Buffer) => void = () => {};
@@ -12,14 +20,14 @@ export class SocketStream implements ByteStream {
   #why: Error = new RoceError('ERR_ROCE_CONNECT', 'the peer closed the connection');
   #destroyed = false;
 
-  /** `refusalIn` says of the first bytes whether the peer refuses by them; the stream then ends with that error. */
-  constructor(socket: Socket, refusalIn?: (first: Buffer) => Error | undefined) {
+  /** `beginning` knows ways in which the peer may refuse. */
+  constructor(socket: Socket, beginning?: Beginning) {
     this.#socket = socket;
     socket.setNoDelay(true);
-    let mayRefuse = refusalIn;
+    let awaited = beginning;
     socket.on('data', (bytes: Buffer) => {
-      const refusal = mayRefuse?.(bytes);
-      mayRefuse = undefined;
+      const refusal = awaited?.refusalIn(bytes);
+      awaited = undefined;
       if (refusal === undefined) this.onData(bytes);
       else socket.destroy(refusal);
     });
@@ -27,7 +35,7 @@ export class SocketStream implements ByteStream {
       this.#why = error;
     });
     socket.on('close', () => {
-      if (!this.#destroyed) this.onClose(this.#why);
+      if (!this.#destroyed) this.onClose(awaited?.silence(this.#why) ?? this.#why);
     });
   }
 

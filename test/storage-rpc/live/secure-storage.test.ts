@@ -157,7 +157,7 @@ describe('who is not let in', () => {
     [
       'a name that is not allowed',
       { server: { ...BOTH, allow: ['bob'] }, client: ALICE, transport: 'tcp' },
-      /closed|reset/,
+      /ended the connection behind the handshake \(does it let this end in/,
     ],
   ] as const)('%s', async (_, ends: Ends, why) => {
     const { server, connect } = await rig(ends);
