@@ -141,6 +141,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: () => import('./commands/kv.js'),
   },
   {
+    name: 'extents',
+    summary: 'streams of records on several nodes, which may die',
+    load: () => import('./commands/extents.js'),
+  },
+  {
     name: 'fluid',
     summary: 'fluid models of DCQCN and TIMELY: fixed point, phase margin, queue swing',
     load: () => import('./commands/fluid.js'),

@@ -32,6 +32,15 @@ import type { BenchRow } from './disk/bench-run.js';
 import type { DiskServer } from './disk/disk-control.js';
 import type { Examination } from './doctor/examine.js';
 import type { DocumentHead } from './document-head.js';
+import type { ExtentsManagerResult, ExtentsNodeResult } from './extents/serve.js';
+import type { ExtentsStatusResult } from './extents/status.js';
+import type {
+  ExtentsAppendResult,
+  ExtentsListResult,
+  ExtentsReadResult,
+  ExtentsRemoveResult,
+} from './extents/streams.js';
+import type { ExtentsUpResult } from './extents/up.js';
 import type { FluidResult } from './fluid-report.js';
 import type { HostReport } from './host-report.js';
 import type { KvBenchResult } from './kv/bench.js';
@@ -535,6 +544,22 @@ export interface Results {
   readonly 'kv-bench': KvBenchResult;
   /** `rocev2 kv demo`. */
   readonly 'kv-demo': KvDemoResult;
+  /** `rocev2 extents up`. */
+  readonly 'extents-up': ExtentsUpResult;
+  /** `rocev2 extents manager`. */
+  readonly 'extents-manager': ExtentsManagerResult;
+  /** `rocev2 extents node`. */
+  readonly 'extents-node': ExtentsNodeResult;
+  /** `rocev2 extents status`. */
+  readonly 'extents-status': ExtentsStatusResult;
+  /** `rocev2 extents ls`. */
+  readonly 'extents-ls': ExtentsListResult;
+  /** `rocev2 extents append`. */
+  readonly 'extents-append': ExtentsAppendResult;
+  /** `rocev2 extents read`. */
+  readonly 'extents-read': ExtentsReadResult;
+  /** `rocev2 extents rm`. */
+  readonly 'extents-rm': ExtentsRemoveResult;
   /** `rocev2 estats top`. */
   readonly 'estats-top': Endpoints<EstatsSnapshot>;
   /** `rocev2 estats hist`. */

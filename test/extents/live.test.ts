@@ -60,7 +60,7 @@ describe('a cluster on sockets', () => {
     await client.createStream('log');
     const writer = await client.openStream('log');
     // A short record may arrive before the long one that was sent before it.
-    const values = Array.from({ length: 24 }, (_, k) => Buffer.alloc(k % 2 === 0 ? 200_000 : k, k + 1));
+    const values = Array.from({ length: 24 }, (_, k) => Buffer.alloc(k % 2 === 0 ? 100_000 : k, k + 1));
     const locations = await Promise.all(values.map((value) => writer.append(value)));
     expect(writer.counters).toEqual({ appends: 24, failovers: 0, resent: 0 });
     const open = await readAll(client, 'log');

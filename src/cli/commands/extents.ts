@@ -1,0 +1,215 @@
+/** `rocev2 extents`: streams of records that survive nodes. */
+
+import type { Command } from 'commander';
+import { RoceError } from '../../core/errors.js';
+import { parseCount, parseSizeBytes } from '../../core/units.js';
+import { type ClusterOptions, MANAGER_PORT, type ManagerPlace } from '../extents/cluster.js';
+import { type ManagerOptions, type NodeOptions, runManager, runNode } from '../extents/serve.js';
+import { runStatus, type StatusOptions } from '../extents/status.js';
+import { type AppendOptions, type ReadOptions, runAppend, runList, runRead, runRemove } from '../extents/streams.js';
+import { runUp, type UpOptions } from '../extents/up.js';
+import { addNicOptions } from '../nic-options.js';
+import {
+  addressOption,
+  countOption,
+  optionWithDefault,
+  portOrAnyOption,
+  rangeOption,
+  sizeOption,
+  textOption,
+} from '../options.js';
+import { type CliIo, Output } from '../output.js';
+
+const RECORD_BYTES_MAX = 4 << 20;
+const NODES_MAX = 32;
+const DOMAIN_MAX = 128;
+
+/** `HOST`, `HOST:PORT` or `[IPV6]:PORT`. */
+const managerOption = textOption((text): ManagerPlace => {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no address`, 'write HOST:PORT');
+  return { host, port: port === undefined ? MANAGER_PORT : parseCount(port, 1, 65_535) };
+});
+
+const recordOption = textOption((text) => {
+  const bytes = parseSizeBytes(text);
+  if (bytes >= 1 && bytes <= RECORD_BYTES_MAX) return bytes;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a record of ${bytes} bytes`, '1 byte to 4MiB');
+});
+
+const domainOption = textOption((text) => {
+  if (text !== '' && text.length <= DOMAIN_MAX) return text;
+  throw new RoceError('ERR_ROCE_OUT_OF_RANGE', 'the name of a domain has 1 to 128 characters');
+});
+
+/** Adds `rocev2 extents` to `program`. */
+export function register(program: Command, io: CliIo): void {
+  const extents = program
+    .command('extents')
+    .description(
+      'Streams of records, each of which is on three nodes before it is acknowledged. Nodes may die; the cluster copies what they had.',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 extents up --dir /tmp/cluster                # a manager and five nodes, as processes of this machine
+  echo hello | rocev2 extents append log
+  rocev2 extents read log
+  rocev2 extents status
+  rocev2 extents help append                          # the options of a command`,
+    );
+  registerUp(extents, io);
+  registerManager(extents, io);
+  registerNode(extents, io);
+  registerStatus(extents, io);
+  registerList(extents, io);
+  registerAppend(extents, io);
+  registerRead(extents, io);
+  registerRemove(extents, io);
+}
+
+type Json = { json?: true };
+
+/** Options of commands that ask the manager. */
+function addClusterOptions(command: Command): Command {
+  command
+    .addOption(optionWithDefault('--manager <host:port>', 'the manager', managerOption, `127.0.0.1:${MANAGER_PORT}`))
+    .option('--bind <address>', 'IP address of this side (default: from the routing table)', addressOption);
+  return addNicOptions(command).option('--json', 'print one JSON document');
+}
+
+/** Options of commands that run a manager. */
+function addManagerOptions(command: Command): Command {
+  return command
+    .option('-p, --port <port>', 'TCP port of the manager; 0: the system chooses', portOrAnyOption, MANAGER_PORT)
+    .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'))
+    .addOption(
+      optionWithDefault('--extent-size <size>', 'bytes after which another extent begins', sizeOption, '64MiB'),
+    );
+}
+
+function registerUp(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('up')
+    .description(
+      'Start a manager and nodes as processes of this machine. It runs until Ctrl-C, which ends them in order.',
+    )
+    .requiredOption('--dir <path>', 'folder of the cluster: one for the manager and one for each node are made in it')
+    .option('--nodes <n>', `number of nodes, 3 to ${NODES_MAX}`, rangeOption(3, NODES_MAX), 5)
+    .option('--restart', 'start processes anew that die');
+  addNicOptions(addManagerOptions(command))
+    .option('--json', 'print one JSON document at the end')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 extents up --dir /tmp/cluster
+  rocev2 extents up --dir /tmp/cluster --nodes 7 --restart`,
+    )
+    .action((options: UpOptions & Json) => runUp(options, new Output(io, options.json === true)));
+}
+
+function registerManager(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('manager')
+    .description('Run the manager of a cluster: it knows where everything is. It runs until Ctrl-C.')
+    .requiredOption('--dir <path>', 'folder of what it knows; an empty one begins a new cluster');
+  addNicOptions(addManagerOptions(command))
+    .option('--json', 'print one JSON document at the end')
+    .addHelpText('after', '\nExamples:\n  rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1')
+    .action((options: ManagerOptions & Json) => runManager(options, new Output(io, options.json === true)));
+}
+
+function registerNode(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('node')
+    .description('Run a node, which has extents in a folder. It runs until Ctrl-C.')
+    .requiredOption('--dir <path>', 'folder of its extents; an empty one becomes a new node')
+    .requiredOption('--join <host:port>', 'the manager', managerOption)
+    .option(
+      '--domain <name>',
+      'nodes of one fault domain may fail together (default: a domain of its own)',
+      domainOption,
+    )
+    .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)
+    .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'));
+  addNicOptions(command)
+    .option('--json', 'print one JSON document at the end')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 extents node --dir /tmp/node6 --join 127.0.0.1:${MANAGER_PORT}
+  rocev2 extents node --dir /var/lib/extents/node --join 10.0.0.1 --bind 10.0.0.2 --domain rack2`,
+    )
+    .action((options: NodeOptions & Json) => runNode(options, new Output(io, options.json === true)));
+}
+
+function registerStatus(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('status')
+    .description('Print nodes, streams, extents by state, repairs and space.')
+    .option('--watch', 'again every second until Ctrl-C; with --json a document each time');
+  addClusterOptions(command)
+    .addHelpText('after', '\nExamples:\n  rocev2 extents status\n  rocev2 extents status --watch')
+    .action((options: StatusOptions & Json) => runStatus(options, new Output(io, options.json === true)));
+}
+
+function registerList(extents: Command, io: CliIo): void {
+  addClusterOptions(extents.command('ls').description('Print all streams.'))
+    .addHelpText('after', '\nExamples:\n  rocev2 extents ls')
+    .action((options: ClusterOptions & Json) => runList(options, new Output(io, options.json === true)));
+}
+
+function registerAppend(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('append')
+    .description(
+      'Append a file to a stream, which is made if there is none. Records are durable on three nodes when it ends.',
+    )
+    .argument('<stream>', 'name: letters, digits, dots, underscores and hyphens')
+    .argument('[file]', 'what to append; -: standard input', '-')
+    .addOption(optionWithDefault('--record <size>', 'longest record, 4MiB at most', recordOption, '1MiB'))
+    .option('--lines', 'make each line a record of its own')
+    .option('--take-over', 'become the owner even while another one has a lease; that one is fenced');
+  addClusterOptions(command)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  echo hello | rocev2 extents append log
+  rocev2 extents append log events.txt --lines`,
+    )
+    .action((stream: string, file: string, options: AppendOptions & Json) =>
+      runAppend(stream, file, options, new Output(io, options.json === true)),
+    );
+}
+
+function registerRead(extents: Command, io: CliIo): void {
+  const command = extents
+    .command('read')
+    .description('Write the bytes of a stream to standard output; with --json its records in base64.')
+    .argument('<stream>', 'its name')
+    .option('--from <n>', 'begin with this record; the first one is 0', rangeOption(0, Number.MAX_SAFE_INTEGER), 0)
+    .option('-n, --count <n>', 'end after so many records', countOption);
+  addClusterOptions(command)
+    .addHelpText('after', '\nExamples:\n  rocev2 extents read log\n  rocev2 extents read log --from 100 -n 10 --json')
+    .action((stream: string, options: ReadOptions & Json) =>
+      runRead(stream, options, new Output(io, options.json === true)),
+    );
+}
+
+function registerRemove(extents: Command, io: CliIo): void {
+  addClusterOptions(
+    extents
+      .command('rm')
+      .description('Delete a stream. Nodes give its space back within seconds.')
+      .argument('<stream>', 'its name'),
+  )
+    .addHelpText('after', '\nExamples:\n  rocev2 extents rm log')
+    .action((stream: string, options: ClusterOptions & Json) =>
+      runRemove(stream, options, new Output(io, options.json === true)),
+    );
+}

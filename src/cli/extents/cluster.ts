@@ -1,0 +1,45 @@
+/** The cluster that a command works with. */
+
+import { type ExtentsClient, openExtents } from '../../extents/index.js';
+import { IpAddress } from '../../packet/address.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { localAddressTowards } from '../local-address.js';
+import type { NicOptions } from '../nic-options.js';
+import { resolveHost } from '../resolve-host.js';
+
+/** Default TCP port of a manager. */
+export const MANAGER_PORT = 18_528;
+
+/** The manager of a command line. */
+export interface ManagerPlace {
+  /** Name or address. */
+  readonly host: string;
+  /** TCP port. */
+  readonly port: number;
+}
+
+/** Options of commands that ask a manager. */
+export interface ClusterOptions extends NicOptions {
+  /** Where the manager is. */
+  readonly manager: ManagerPlace;
+  /** IP address of this side; default: from the routing table. */
+  readonly bind?: IpAddress;
+}
+
+/** `HOST:PORT` with the address of the host. Rejects with ERR_ROCE_CONNECT if the name has none. */
+export async function managerAddress({ host, port }: ManagerPlace): Promise<{ host: IpAddress; text: string }> {
+  const address = IpAddress.parse(await resolveHost(host));
+  return { host: address, text: `${address.family === 6 ? `[${address}]` : address}:${port}` };
+}
+
+/** Opens the streams of a cluster, does the work, and closes everything. Rejects with ERR_ROCE_CONNECT where there is no manager. */
+export async function withCluster<T>(
+  { manager, bind, io, engine, spin }: ClusterOptions,
+  work: (client: ExtentsClient, manager: string) => Promise<T>,
+): Promise<T> {
+  const { host, text } = await managerAddress(manager);
+  const address = (bind ?? (await localAddressTowards(host))).text;
+  await using device = await openDevice({ address, udpPort: 0, io, engine, spin });
+  await using client = await openExtents({ device, manager: text });
+  return await work(client, text);
+}

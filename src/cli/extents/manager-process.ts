@@ -1,0 +1,29 @@
+/** The manager of `rocev2 extents up` as a process of its own. */
+
+import { z } from 'zod';
+import { type ManagerServer, serveManager } from '../../extents/index.js';
+import { method } from '../../processes/calls.js';
+import { serveParent } from '../../processes/serve-parent.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { nicOptionsShape } from '../nic-options.js';
+
+let manager: ManagerServer | undefined;
+
+const service = {
+  start: method(
+    { ...nicOptionsShape, bind: z.string(), folder: z.string(), port: z.number(), extentBytes: z.number() },
+    async ({ bind, folder, port, extentBytes, ...nic }) => {
+      const device = await openDevice({ address: bind, udpPort: 0, ...nic });
+      manager = await serveManager({ device, folder, port, extentBytes });
+      return { address: manager.address, cluster: (await manager.status()).cluster };
+    },
+  ),
+  close: method({}, async () => {
+    await manager?.close();
+  }),
+};
+
+/** For the parent's calls. */
+export type ManagerService = typeof service;
+
+serveParent(service);

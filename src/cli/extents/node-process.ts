@@ -1,0 +1,29 @@
+/** A node of `rocev2 extents up` as a process of its own. */
+
+import { z } from 'zod';
+import { type NodeServer, serveNode } from '../../extents/index.js';
+import { method } from '../../processes/calls.js';
+import { serveParent } from '../../processes/serve-parent.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { nicOptionsShape } from '../nic-options.js';
+
+let node: NodeServer | undefined;
+
+const service = {
+  start: method(
+    { ...nicOptionsShape, bind: z.string(), folder: z.string(), manager: z.string() },
+    async ({ bind, folder, manager, ...nic }) => {
+      const device = await openDevice({ address: bind, udpPort: 0, ...nic });
+      node = await serveNode({ device, folder, manager });
+      return { address: node.address, node: node.node };
+    },
+  ),
+  close: method({}, async () => {
+    await node?.close();
+  }),
+};
+
+/** For the parent's calls. */
+export type NodeService = typeof service;
+
+serveParent(service);

@@ -1,0 +1,98 @@
+/** `rocev2 extents manager` and `node`: servers until Ctrl-C. */
+
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import { type NodeCounters, serveManager, serveNode } from '../../extents/index.js';
+import type { IpAddress } from '../../packet/address.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { orInterrupted, untilInterrupted } from '../interruption.js';
+import type { NicOptions } from '../nic-options.js';
+import type { Output } from '../output.js';
+import { type ManagerPlace, managerAddress } from './cluster.js';
+
+/** Options of `rocev2 extents manager`. */
+export interface ManagerOptions extends NicOptions {
+  /** Folder of the metadata. */
+  readonly dir: string;
+  /** TCP port. */
+  readonly port: number;
+  /** IP address of this side. */
+  readonly bind: IpAddress;
+  /** Bytes after which another extent begins. */
+  readonly extentSize: number;
+}
+
+/** Options of `rocev2 extents node`. */
+export interface NodeOptions extends NicOptions {
+  /** Folder of the extents. */
+  readonly dir: string;
+  /** Where the manager is. */
+  readonly join: ManagerPlace;
+  /** Its fault domain; default: one of its own. */
+  readonly domain?: string;
+  /** TCP port; 0: the system chooses. */
+  readonly port: number;
+  /** IP address of this side. */
+  readonly bind: IpAddress;
+}
+
+/** The fields of `extents manager --json`. */
+export interface ExtentsManagerResult {
+  /** `HOST:PORT`. */
+  readonly address: string;
+  /** Name of the cluster: 32 hexadecimal digits. */
+  readonly cluster: string;
+  /** Time until Ctrl-C. */
+  readonly seconds: number;
+}
+
+/** The fields of `extents node --json`. */
+export interface ExtentsNodeResult extends NodeCounters {
+  /** Its number. */
+  readonly node: number;
+  /** `HOST:PORT`. */
+  readonly address: string;
+  /** Name of the cluster: 32 hexadecimal digits. */
+  readonly cluster: string;
+  /** Replicas at the end. */
+  readonly replicas: number;
+  /** Time until Ctrl-C. */
+  readonly seconds: number;
+}
+
+/** Runs a manager until Ctrl-C, which is its normal end. */
+export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
+  const { dir: folder, port, bind, extentSize: extentBytes, ...nic } = options;
+  const { io, engine, spin } = nic;
+  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin });
+  await using manager = await serveManager({ device, folder, port, extentBytes });
+  const { cluster, nodes } = await manager.status();
+  output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
+  output.note(`listening on ${manager.address}`);
+  output.note('Ctrl-C ends it');
+  const startNs = nowNs();
+  await untilInterrupted(output.io.interrupted);
+  const seconds = (nowNs() - startNs) / NS_PER_S;
+  output.document('extents-manager', { address: manager.address, cluster, seconds });
+}
+
+/** Runs a node until Ctrl-C, which is its normal end. */
+export async function runNode(options: NodeOptions, output: Output): Promise<void> {
+  const { dir: folder, join, port, bind, domain, io, engine, spin } = options;
+  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin });
+  const manager = (await managerAddress(join)).text;
+  output.note(`joining the cluster of ${manager}`);
+  const joining = serveNode({ device, folder, manager, port, ...(domain !== undefined && { domain }) });
+  const node = await orInterrupted(joining, output.io.interrupted);
+  if (node === undefined) return;
+  await using _ = node;
+  output.note(`node ${node.node} of cluster ${node.cluster}, ${node.replicas} replicas, at ${node.address}`);
+  output.note('Ctrl-C ends it');
+  const startNs = nowNs();
+  await untilInterrupted(output.io.interrupted);
+  const seconds = (nowNs() - startNs) / NS_PER_S;
+  const { address, cluster, replicas } = node;
+  const counters = node.counters();
+  output.line(`${counters.appends} appends, ${counters.reads} reads, ${counters.repaired} records repaired`);
+  output.document('extents-node', { node: node.node, address, cluster, replicas, seconds, ...counters });
+}

@@ -1,0 +1,77 @@
+/** `rocev2 extents status`: nodes, streams and extents of a cluster. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { formatBytes } from '../../core/units.js';
+import type { ClusterStatus } from '../../extents/index.js';
+import type { Output } from '../output.js';
+import { type ClusterOptions, withCluster } from './cluster.js';
+import { printStreams } from './streams.js';
+
+const WATCH_MS = 1000;
+const CLEAR_SCREEN = '\u001b[H\u001b[2J';
+
+/** Options of `rocev2 extents status`. */
+export interface StatusOptions extends ClusterOptions {
+  /** Again every second until Ctrl-C. */
+  readonly watch?: boolean;
+}
+
+/** The fields of `extents status --json`. */
+export interface ExtentsStatusResult extends ClusterStatus {
+  /** The manager, `HOST:PORT`. */
+  readonly manager: string;
+}
+
+/** Prints the status once, or every second until Ctrl-C. */
+export async function runStatus({ watch, ...options }: StatusOptions, output: Output): Promise<void> {
+  await withCluster(options, async (client, manager) => {
+    for (;;) {
+      const status = await client.status();
+      if (watch === true && output.io.stdout.isTTY === true) output.io.stdout.write(CLEAR_SCREEN);
+      print(status, manager, output);
+      output.document('extents-status', { manager, ...status });
+      if (watch !== true) return;
+      await delay(WATCH_MS, undefined, { signal: output.io.interrupted }).catch(() => {});
+      if (output.io.interrupted.aborted) return;
+      output.line();
+    }
+  });
+}
+
+function print({ cluster, nodes, streams, extents, counters }: ClusterStatus, manager: string, output: Output): void {
+  output.line(`cluster ${cluster}, manager ${manager}`);
+  output.line();
+  output.table(
+    [
+      { title: 'node', align: 'right' },
+      { title: 'address', align: 'left' },
+      { title: 'domain', align: 'left' },
+      { title: 'state', align: 'left' },
+      { title: 'replicas', align: 'right' },
+      { title: 'used', align: 'right' },
+      { title: 'free', align: 'right' },
+      { title: 'repaired', align: 'right' },
+    ],
+    nodes.map(({ node, address, domain, state, replicas, usedBytes, freeBytes, damaged, repaired, readOnly }) => [
+      node,
+      address,
+      domain,
+      readOnly === undefined ? state : `${state}: ${readOnly}`,
+      replicas,
+      formatBytes(usedBytes),
+      formatBytes(freeBytes),
+      `${repaired} of ${damaged}`,
+    ]),
+  );
+  output.line();
+  printStreams(streams, output);
+  output.line();
+  const { open, sealed, underReplicated, unavailable, copying } = extents;
+  output.line(
+    `extents: ${open} open, ${sealed} sealed, ${underReplicated} under-replicated, ${unavailable} unavailable`,
+  );
+  const { seals, copies, deleted } = counters;
+  output.line(
+    `since the manager began: ${seals} seals, ${copies} copies made, ${deleted} extents deleted; ${copying} copies under way`,
+  );
+}

@@ -1,0 +1,222 @@
+/** `rocev2 extents ls`, `append`, `read` and `rm`: streams of a cluster. */
+
+import { open } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { RoceError } from '../../core/errors.js';
+import { whyUnreadable } from '../../core/file-errors.js';
+import { formatBytes, NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import type { ClusterStatus, ExtentsClient, Location, StreamWriter } from '../../extents/index.js';
+import { CommandFailure, EXIT_FAILED } from '../exit.js';
+import type { Output } from '../output.js';
+import { type ClusterOptions, withCluster } from './cluster.js';
+
+const REPLICAS = 3;
+/** Appends under way at a time. */
+const DEPTH = 16;
+
+/** Options of `rocev2 extents append`. */
+export interface AppendOptions extends ClusterOptions {
+  /** Longest record, bytes. */
+  readonly record: number;
+  /** Each line is a record of its own. */
+  readonly lines?: boolean;
+  /** Fences an owner whose lease has not ended. */
+  readonly takeOver?: boolean;
+}
+
+/** Options of `rocev2 extents read`. */
+export interface ReadOptions extends ClusterOptions {
+  /** Records left out at the beginning. */
+  readonly from: number;
+  /** Ends after so many; default: all. */
+  readonly count?: number;
+}
+
+/** The fields of `extents ls --json`. */
+export interface ExtentsListResult {
+  /** Streams by name. */
+  readonly streams: ClusterStatus['streams'];
+}
+
+/** The fields of `extents append --json`. */
+export interface ExtentsAppendResult {
+  /** Its name. */
+  readonly stream: string;
+  /** Records acknowledged: each is durable on three nodes. */
+  readonly records: number;
+  /** Bytes of them. */
+  readonly bytes: number;
+  /** Extents left because of an error. */
+  readonly failovers: number;
+  /** Records sent to another extent, because there was no answer. */
+  readonly resent: number;
+  /** From the first append to the last answer. */
+  readonly seconds: number;
+}
+
+/** A record in `extents read --json`. */
+export interface ExtentsReadRecord extends Location {
+  /** Which one of the stream it is, from 0. */
+  readonly number: number;
+  /** Its bytes in base64. */
+  readonly base64: string;
+}
+
+/** The fields of `extents read --json`. */
+export interface ExtentsReadResult {
+  /** Its name. */
+  readonly stream: string;
+  /** In order. */
+  readonly records: readonly ExtentsReadRecord[];
+}
+
+/** The fields of `extents rm --json`. */
+export interface ExtentsRemoveResult {
+  /** Its name. */
+  readonly stream: string;
+}
+
+/** Prints all streams. */
+export async function runList(options: ClusterOptions, output: Output): Promise<void> {
+  const { streams } = await withCluster(options, (client) => client.status());
+  printStreams(streams, output);
+  output.document('extents-ls', { streams });
+}
+
+/** A table of streams. */
+export function printStreams(streams: ClusterStatus['streams'], output: Output): void {
+  if (streams.length === 0) {
+    output.line('no streams');
+    return;
+  }
+  output.table(
+    [
+      { title: 'stream', align: 'left' },
+      { title: 'extents', align: 'right' },
+      { title: 'sealed', align: 'right' },
+      { title: 'owner', align: 'left' },
+    ],
+    streams.map(({ stream, extents, sealedBytes, owner }) => [stream, extents, formatBytes(sealedBytes), owner ?? '-']),
+  );
+}
+
+/** Appends a file, or standard input, to a stream, which is made if there is none. After Ctrl-C what has been read is appended, and nothing else. */
+export async function runAppend(stream: string, file: string, options: AppendOptions, output: Output): Promise<void> {
+  const result = await withCluster(options, async (client) => {
+    await checkNodes(client);
+    await client.createStream(stream);
+    const owner = `rocev2 extents append, process ${process.pid} on ${hostname()}`;
+    const writer = await client.openStream(stream, { owner, takeOver: options.takeOver === true });
+    try {
+      return await appendAll(writer, recordsOf(file, options), output);
+    } finally {
+      await writer.close();
+    }
+  });
+  const { records, bytes, failovers, seconds } = result;
+  const others = failovers === 0 ? '' : `, ${failovers} extents left because of an error`;
+  output.line(`${records} records, ${formatBytes(bytes)} in ${seconds.toFixed(2)} s${others}`);
+  output.document('extents-append', { stream, ...result });
+}
+
+/** Without enough nodes an append would wait for ever. */
+async function checkNodes(client: ExtentsClient): Promise<void> {
+  const { nodes } = await client.status();
+  const up = nodes.filter(({ state }) => state === 'up').length;
+  if (up >= REPLICAS) return;
+  const text = `an extent needs ${REPLICAS} nodes that take data, and the cluster has ${up}`;
+  throw new CommandFailure(EXIT_FAILED, `${text} (start more with 'rocev2 extents node', see 'rocev2 extents status')`);
+}
+
+async function appendAll(
+  writer: StreamWriter,
+  records: AsyncIterable<Buffer>,
+  { io: { interrupted } }: Output,
+): Promise<Omit<ExtentsAppendResult, 'stream'>> {
+  const underWay = new Set<Promise<unknown>>();
+  const startNs = nowNs();
+  let count = 0;
+  let bytes = 0;
+  for await (const record of records) {
+    const append = writer.append(record).then(() => {
+      count++;
+      bytes += record.length;
+      underWay.delete(append);
+    });
+    append.catch(() => {}); // It is waited for below.
+    underWay.add(append);
+    if (underWay.size >= DEPTH) await Promise.race(underWay);
+    if (interrupted.aborted) break;
+  }
+  await Promise.all(underWay);
+  const { failovers, resent } = writer.counters;
+  return { records: count, bytes, failovers, resent, seconds: (nowNs() - startNs) / NS_PER_S };
+}
+
+/** The input in records: lines with their ends, or pieces of equal length, of which the last may be shorter. */
+async function* recordsOf(file: string, { record: max, lines }: AppendOptions): AsyncGenerator<Buffer> {
+  let rest = Buffer.alloc(0);
+  for await (const piece of inputOf(file)) {
+    rest = Buffer.concat([rest, piece]);
+    for (;;) {
+      const end = lines === true ? rest.indexOf('\n') + 1 : rest.length >= max ? max : 0;
+      if (end === 0) break;
+      yield checked(rest.subarray(0, end), max);
+      rest = rest.subarray(end);
+    }
+    checked(rest, max);
+  }
+  if (rest.length > 0) yield rest;
+}
+
+function checked(record: Buffer, max: number): Buffer {
+  if (record.length <= max) return record;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `a line has more than ${formatBytes(max)}`,
+    'raise --record, 4MiB at most',
+  );
+}
+
+async function* inputOf(file: string): AsyncGenerator<Buffer> {
+  if (file === '-') {
+    yield* process.stdin as AsyncIterable<Buffer>;
+    return;
+  }
+  try {
+    await using handle = await open(file);
+    yield* handle.createReadStream({ highWaterMark: 1 << 20, autoClose: false }) as AsyncIterable<Buffer>;
+  } catch (cause) {
+    if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
+    throw new RoceError('ERR_ROCE_IO', `cannot read ${file}: ${whyUnreadable(cause)}`, undefined, { cause });
+  }
+}
+
+/** Writes the bytes of a stream to standard output, or its records into the document. */
+export async function runRead(
+  stream: string,
+  { from, count = Number.POSITIVE_INFINITY, ...options }: ReadOptions,
+  output: Output,
+): Promise<void> {
+  const { json, io } = output;
+  const records: ExtentsReadRecord[] = [];
+  await withCluster(options, async (client) => {
+    for await (const { data, number, extent, offset } of client.read(stream, { from })) {
+      if (json) records.push({ number, extent, offset, base64: data.toString('base64') });
+      else {
+        io.stdout.write(data);
+        await output.drained();
+      }
+      if (number + 1 - from >= count || io.interrupted.aborted) break;
+    }
+  });
+  output.document('extents-read', { stream, records });
+}
+
+/** Deletes a stream. */
+export async function runRemove(stream: string, options: ClusterOptions, output: Output): Promise<void> {
+  await withCluster(options, (client) => client.deleteStream(stream));
+  output.line(`deleted '${stream}'`);
+  output.document('extents-rm', { stream });
+}
