@@ -1,0 +1,108 @@
+/** `rocev2 extents`: a cluster of processes, and the commands that use it. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { documentOf } from '../support/documents.js';
+import { eventually } from '../support/eventually.js';
+import { childrenOf, isAlive, isBuilt, isLinux, Program } from './executable.js';
+
+const FORCE_MS = 50_000;
+
+describe.runIf(isBuilt)('rocev2 extents', () => {
+  let folder: string;
+  let up: Program;
+  let manager: string;
+
+  /** Runs a command to its end. */
+  async function ran(...args: string[]) {
+    const program = Program.rocev2('extents', ...args);
+    return { exitCode: await program.ended(), stdout: program.stdout, stderr: program.stderr };
+  }
+  const asked = (command: string, ...args: string[]) => ran(command, ...args, '--manager', manager);
+  const status = async () => documentOf('extents-status', (await asked('status', '--json')).stdout);
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-extents-'));
+    up = Program.rocev2('extents', 'up', '--dir', join(folder, 'c'), '--nodes', '4', '-p', '0', '--restart', '--json');
+    await up.writes('stderr', /Ctrl-C ends it/);
+    manager = /the manager is at (\S+),/.exec(up.stderr)![1];
+  }, FORCE_MS);
+  afterAll(() => {
+    up.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('appends a file and lines, lists and reads them, and deletes them', async () => {
+    const text = Array.from({ length: 50 }, (_, k) => `line ${k}\n`).join('');
+    const file = join(folder, 'lines.txt');
+    writeFileSync(file, text);
+    expect((await asked('append', 'log', file, '--lines')).stdout).toMatch(/^50 records, 390 B in /);
+    const appended = documentOf('extents-append', (await asked('append', 'log', file, '--json')).stdout);
+    expect(appended).toMatchObject({ stream: 'log', records: 1, bytes: 390, failovers: 0, resent: 0 });
+    expect((await asked('read', 'log')).stdout).toBe(text + text);
+    expect((await asked('read', 'log', '--from', '48', '-n', '2')).stdout).toBe('line 48\nline 49\n');
+    const { records } = documentOf('extents-read', (await asked('read', 'log', '--from', '49', '--json')).stdout);
+    expect(records).toMatchObject([
+      { number: 49, base64: Buffer.from('line 49\n').toString('base64') },
+      { number: 50 },
+    ]);
+    const { streams } = documentOf('extents-ls', (await asked('ls', '--json')).stdout);
+    expect(streams).toMatchObject([{ stream: 'log', extents: 2 }]);
+    expect((await asked('status')).stdout).toMatch(/extents: 0 open, 2 sealed, 0 under-replicated, 0 unavailable/);
+    documentOf('extents-rm', (await asked('rm', 'log', '--json')).stdout);
+    expect(await asked('read', 'log')).toMatchObject({ exitCode: 1, stderr: "rocev2: there is no stream 'log'\n" });
+  });
+
+  it('takes another node in, which ends by Ctrl-C', async () => {
+    const dir = join(folder, 'another');
+    const node = Program.rocev2('extents', 'node', '--dir', dir, '--join', manager, '--domain', 'rack', '--json');
+    await node.writes('stderr', /node 5 of cluster .*\nCtrl-C ends it/s);
+    expect((await status())['nodes']).toContainEqual(expect.objectContaining({ node: 5, domain: 'rack', state: 'up' }));
+    node.kill('SIGINT');
+    expect(await node.ended()).toBe(0);
+    expect(documentOf('extents-node', node.stdout)).toMatchObject({ node: 5, replicas: 0 });
+  });
+
+  it('says what is wrong: no manager, another name, a folder in use, too few nodes', async () => {
+    expect(await ran('ls', '--manager', '127.0.0.1:1')).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining('no manager answers at 127.0.0.1:1 (start one with'),
+    });
+    expect((await asked('append', 'a b', 'package.json')).stderr).toContain("'a b' is no name of a stream");
+    expect((await asked('append', 'x', join(folder, 'none'))).stderr).toMatch(
+      /cannot read .*none: there is no such file/,
+    );
+    if (isLinux) {
+      const second = await ran('manager', '--dir', join(folder, 'c', 'manager'), '-p', '0');
+      expect(second).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('another process uses the folder') });
+    }
+    mkdirSync(join(folder, 'photos'));
+    writeFileSync(join(folder, 'photos', 'a.jpg'), '');
+    const foreign = await ran('up', '--dir', join(folder, 'photos'), '-p', '0');
+    expect(foreign).toMatchObject({
+      stderr: expect.stringContaining("is not the folder of a cluster: it has 'a.jpg'"),
+    });
+    expect(foreign.exitCode).not.toBe(0);
+    const lonely = Program.rocev2('extents', 'manager', '--dir', join(folder, 'lonely'), '-p', '0', '--json');
+    const [, address] = await lonely.writes('stderr', /listening on (\S+)\nCtrl-C ends it/);
+    const short = await ran('append', 'x', 'package.json', '--manager', address);
+    expect(short).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('an extent needs 3 nodes') });
+    lonely.kill('SIGINT');
+    expect(await lonely.ended()).toBe(0);
+    expect(documentOf('extents-manager', lonely.stdout)).toMatchObject({ address });
+  });
+
+  it.runIf(isLinux)('starts a node anew that was killed, and ends all its processes by Ctrl-C', async () => {
+    await eventually(() => childrenOf(up.process.pid!).length === 5);
+    const children = childrenOf(up.process.pid!);
+    process.kill(Number(/^node 3 .* process (\d+)$/m.exec(up.stderr)![1]), 'SIGKILL');
+    await up.writes('stderr', /the process of node3 was ended by SIGKILL\nnode 3 is at /);
+    const all = [...new Set([...children, ...childrenOf(up.process.pid!)])];
+    up.kill('SIGINT');
+    expect(await up.ended()).toBe(0);
+    expect(documentOf('extents-up', up.stdout)).toMatchObject({ nodes: 4, deaths: 1 });
+    expect(all.filter(isAlive)).toEqual([]);
+  });
+});

@@ -1,0 +1,116 @@
+/** Real processes and files: nodes are killed, restarted and emptied, and the manager is killed, while a stream is appended and read. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { randomInt, SeededRandom } from '../../src/core/random.js';
+import { type ExtentsClient, openExtents } from '../../src/extents/index.js';
+import type { RdmaDevice } from '../../src/verbs/device.js';
+import { openDevice } from '../../src/verbs/open-device.js';
+import { isBuilt, isLinux, Program } from '../e2e/executable.js';
+import { eventually } from '../support/eventually.js';
+
+const NODES = 5;
+const LIMIT_MS = 240_000;
+/** Short extents, so that there is something to copy. */
+const EXTENT = '1MiB';
+
+describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
+  const random = new SeededRandom(20).stream('records');
+  let folder: string;
+  let device: RdmaDevice;
+  let client: ExtentsClient;
+  let up: Program;
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rocev2-killed-'));
+    const where = ['--dir', folder, '--nodes', String(NODES), '-p', '0', '--extent-size', EXTENT];
+    up = Program.rocev2('extents', 'up', ...where, '--restart');
+    await up.writes('stderr', /Ctrl-C ends it/);
+    device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
+    client = await openExtents({ device, manager: /the manager is at (\S+),/.exec(up.stderr)![1] });
+  });
+  afterEach(async () => {
+    await client.close();
+    await device.close();
+    up.kill('SIGINT');
+    await up.ended();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** Process of the manager, or of the node in a folder, as it runs now. */
+  function processOf(what: string): number {
+    const place = what === 'manager' ? '^the manager is at .*' : `^node .*/${what}`;
+    return Number([...up.stderr.matchAll(new RegExp(`${place}, process (\\d+)$`, 'gm'))].at(-1)![1]);
+  }
+
+  /** Kills a process, and waits until another one is in its place. */
+  async function killed(what: string, meanwhile = () => {}): Promise<void> {
+    const before = processOf(what);
+    process.kill(before, 'SIGKILL');
+    meanwhile();
+    await eventually(() => processOf(what) !== before, { limitMs: LIMIT_MS, everyMs: 100 });
+  }
+
+  async function isWhole(): Promise<boolean> {
+    const { nodes, extents } = await client.status();
+    const isUp = nodes.filter(({ state }) => state === 'up').length === NODES;
+    return isUp && extents.underReplicated === 0 && extents.copying === 0;
+  }
+
+  const whole = () => eventually(() => isWhole().catch(() => false), { limitMs: LIMIT_MS, everyMs: 200 });
+
+  it(
+    'loses no acknowledged record, and restores redundancy by itself',
+    async () => {
+      await client.createStream('log');
+      const writer = await client.openStream('log');
+      const acknowledged: Buffer[] = [];
+      let isOver = false;
+      const appending = (async () => {
+        while (!isOver) {
+          const record = Buffer.alloc(randomInt(random, 1, 150_000), randomInt(random, 0, 255));
+          record.writeUInt8(acknowledged.length & 0xff);
+          await writer.append(record);
+          acknowledged.push(record);
+        }
+      })();
+      /** All that had been acknowledged before the call is read, with its bytes and in order. */
+      const check = async (stopped = false) => {
+        const expected = acknowledged.length;
+        let count = 0;
+        for await (const { data } of client.read('log')) {
+          if (count < acknowledged.length) expect(data.equals(acknowledged[count]), `record ${count}`).toBe(true);
+          count++;
+        }
+        // Of the open extent the last record is known to be on all replicas with the next append.
+        expect(count).toBeGreaterThanOrEqual(stopped ? expected : expected - 1);
+      };
+      const more = (count: number) => {
+        const until = acknowledged.length + count;
+        return eventually(() => acknowledged.length >= until, { limitMs: LIMIT_MS, everyMs: 20 });
+      };
+
+      await more(30);
+      await killed(`node${writer.extent!.replicas[0].node}`); // The one that orders the appends: numbers are as those of folders at first.
+      await more(30);
+      await check();
+      await killed('manager');
+      await more(30);
+      await whole();
+      const { replicas } = (await client.extents('log'))[0];
+      const emptied = `node${replicas[0].node}`;
+      await killed(emptied, () => rmSync(join(folder, emptied), { recursive: true }));
+      expect(up.stderr).toMatch(new RegExp(`^node ${NODES + 1} is at .*/${emptied},`, 'm')); // Another node, which is filled again.
+      await more(30);
+      await whole();
+      isOver = true;
+      await appending;
+      await writer.close();
+      await check(true);
+      expect(acknowledged.length).toBeGreaterThan(90);
+      expect(writer.counters.appends).toBe(acknowledged.length);
+    },
+    LIMIT_MS,
+  );
+});
