@@ -105,7 +105,9 @@ class Caller {
       const { id } = await this.#begin(name, method, input, { givenUp, timeoutMs: options?.timeoutMs, settle });
       givenUp.onEnd = (error) => {
         this.#cancel(id);
-        settle(Promise.reject(error));
+        const failed = Promise.reject(error);
+        failed.catch(() => {}); // The output may be on its way already: then nobody looks at this.
+        settle(failed);
       };
       if (givenUp.error !== undefined) givenUp.onEnd(givenUp.error);
       return output;

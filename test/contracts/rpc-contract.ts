@@ -105,6 +105,25 @@ export function rpcContract(title: string, { rpc, ...under }: RpcUnderTest): voi
       expect(served.counters()).toMatchObject({ calls: 201, failed: 0 });
     });
 
+    it('a caller that gives up while its output is being read hears of it once, and nobody else does', async () => {
+      const { methods } = await rig();
+      const input = { name: 'x', data: Buffer.alloc(6_000_000) };
+      let late = 0;
+      // Somewhere among these times the answer has come, and its bytes have not.
+      for (let timeoutMs = 1, isDone = false; !isDone; timeoutMs *= 1.1) {
+        isDone = await methods.reverse(input, { timeoutMs }).then(
+          () => true,
+          ({ code }) => {
+            expect(code).toBe('ERR_ROCE_TIMEOUT');
+            late++;
+            return false;
+          },
+        );
+      }
+      expect(late).toBeGreaterThan(0);
+      expect(await methods.add({ a: 1, b: 1 })).toBe(2);
+    });
+
     it('carries small and large bytes, and strings that look like the marks of bytes', async () => {
       const { methods, client } = await rig();
       for (const length of [0, 1, 1000, 65_000, 66_000, 3_000_000]) {

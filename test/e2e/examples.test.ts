@@ -20,6 +20,7 @@ describe.runIf(isBuilt)('examples', () => {
       'examples/primitives.js',
       /all began together\n300 numbers, no two alike\ncounted while the owner was busy: 300\none holder at a time, tokens in order\n/,
     ],
+    ['examples/extents.js', /200 events appended, 1 failover\n200 events read, in order\n/],
     [
       'examples/network.js',
       /whole ring: 8 flows done, no packet sent again, slowdown [\d.]+\nbroken ring: 8 flows done, some packets sent again, slowdown [\d.]+\n/,
