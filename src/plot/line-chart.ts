@@ -5,7 +5,8 @@
 
 import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
-interface ChartSeries {
+/** One line. */
+export interface ChartSeries {
   readonly name: string;
   /** One value for each x. */
   readonly values: readonly number[];
@@ -21,7 +22,8 @@ export interface ChartPanel {
   readonly logFrom?: number;
 }
 
-interface LineChart {
+/** A chart: panels above each other over one x axis. */
+export interface LineChart {
   readonly title: string;
   readonly subtitle: string;
   /** With its unit. */

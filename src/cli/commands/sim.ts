@@ -12,6 +12,9 @@ import { extensionOption } from '../extensions.js';
 import { countOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { checkWritable, writeOutputFile } from '../output-file.js';
+import { figureLab } from '../sim/figures/figure.js';
+import { FIGURE_COLUMNS, figureChart, figureEntry, figureResult, figureRow } from '../sim/figures/figure-report.js';
+import { FIGURES, figureNamed } from '../sim/figures/index.js';
 import { FrameCapture } from '../sim/frame-capture.js';
 import { loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
@@ -108,6 +111,27 @@ Examples:
     )
     .action((options: { json?: true }) => list(new Output(io, options.json === true)));
   sim
+    .command('figure')
+    .description('Run what a published figure shows, and compare: published value, ours, difference, verdict.')
+    .argument('[figure]', 'a name from --list')
+    .option('--list', 'list the figures')
+    .option('--plot <file>', 'write ours over the published values as an SVG chart')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      `
+Values of fluid models are inside up to 5 % away, values of packets up to 10 %. The verdict does not
+change the exit code. docs/figures.md shows all figures.
+
+Examples:
+  rocev2 sim figure --list
+  rocev2 sim figure conext16-4 --plot figure4.svg
+  rocev2 sim figure ns3-pfc --json | jq '.values[] | select(.verdict == "outside")'`,
+    )
+    .action((name: string | undefined, options: FigureOptions) =>
+      figure(name, options, new Output(io, options.json === true)),
+    );
+  sim
     .command('sweep')
     .description('Run a scenario with every combination of seeds and values, on all cores.')
     .argument('<scenario>', "a name from 'rocev2 sim list', or a JSON file")
@@ -126,6 +150,44 @@ Examples:
     )
     .addOption(extensionOption())
     .action((name: string, options: SweepOptions) => sweep(name, options, new Output(io, options.json === true)));
+}
+
+interface FigureOptions {
+  readonly list?: true;
+  readonly plot?: string;
+  readonly json?: true;
+}
+
+async function figure(name: string | undefined, options: FigureOptions, output: Output): Promise<void> {
+  if (options.list || name === undefined) {
+    if (name !== undefined || !options.list || options.plot !== undefined) {
+      throw new CommandFailure(EXIT_USAGE, "name a figure, or give --list alone: 'rocev2 sim figure --list'");
+    }
+    output.table(
+      [
+        { title: 'Figure', align: 'left' },
+        { title: 'By', align: 'left' },
+        { title: 'What it shows', align: 'left' },
+      ],
+      FIGURES.map(({ name, by, title }) => [name, by, title]),
+    );
+    output.document('sim-figure-list', { figures: FIGURES.map(figureEntry) });
+    return;
+  }
+  const chosen = figureNamed(name);
+  await checkWritable(options.plot);
+  const run = await chosen.run(figureLab(output.io.interrupted));
+  const result = figureResult(chosen, run);
+  output.line(output.colors.bold(result.title));
+  output.line(`${result.source}; inside: no more than ${100 * result.tolerance} % away`);
+  output.line();
+  output.table(FIGURE_COLUMNS, result.values.map(figureRow));
+  if (result.note !== null) output.line(`\n${result.note}`);
+  if (options.plot !== undefined) {
+    await writeOutputFile(options.plot, figureChart(run));
+    output.note(`wrote ${options.plot}`);
+  }
+  output.document('sim-figure', result);
 }
 
 function choiceOf(name: string, { set = [], seed }: SimOptions): { name: string; set: string[] } {

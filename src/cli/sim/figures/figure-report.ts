@@ -1,0 +1,78 @@
+/** What `rocev2 sim figure` shows of a figure: the document of --json, the table, and the chart. */
+
+import { renderLineChart } from '../../../plot/line-chart.js';
+import type { Column } from '../../output.js';
+import { differenceOf, type Figure, type FigureRun, type FigureValue, toleranceOf } from './figure.js';
+
+/** The fields of an entry of `sim figure --list --json`. */
+export interface FigureEntry extends Pick<Figure, 'name' | 'title' | 'source' | 'by'> {
+  /** The part by which ours may differ, 0..1: 0.05 for fluid models, 0.1 for packets. */
+  readonly tolerance: number;
+}
+
+/** The fields of `sim figure --list --json`. */
+export interface FigureList {
+  /** All figures. */
+  readonly figures: readonly FigureEntry[];
+}
+
+/** A value, and whether ours is inside. */
+export interface JudgedValue extends FigureValue {
+  /** (ours - published) / |published|. */
+  readonly difference: number;
+  /** Whether ours differs by no more than the tolerance. */
+  readonly verdict: 'inside' | 'outside';
+}
+
+/** The fields of `sim figure NAME --json`. */
+export interface FigureResult extends FigureEntry {
+  /** Why ours differs, where it does and the reason is known; null if there is nothing to say. */
+  readonly note: string | null;
+  /** Every value compared. */
+  readonly values: readonly JudgedValue[];
+}
+
+/** What the list says of a figure. */
+export function figureEntry(figure: Figure): FigureEntry {
+  const { name, title, source, by } = figure;
+  return { name, title, source, by, tolerance: toleranceOf(figure) };
+}
+
+/** The values of a run, judged. */
+export function figureResult(figure: Figure, { values }: FigureRun): FigureResult {
+  const tolerance = toleranceOf(figure);
+  return {
+    ...figureEntry(figure),
+    note: figure.note ?? null,
+    values: values.map((value) => {
+      const difference = differenceOf(value);
+      return { ...value, difference, verdict: Math.abs(difference) <= tolerance ? 'inside' : 'outside' };
+    }),
+  };
+}
+
+/** Columns of the table. */
+export const FIGURE_COLUMNS: readonly Column[] = [
+  { title: 'Value', align: 'left' },
+  { title: 'Published', align: 'right' },
+  { title: 'Ours', align: 'right' },
+  { title: '', align: 'left' },
+  { title: 'Difference', align: 'right' },
+  { title: 'Verdict', align: 'left' },
+];
+
+/** A row of the table. */
+export function figureRow({ what, unit, published, ours, difference, verdict }: JudgedValue): string[] {
+  const percent = `${difference >= 0 ? '+' : ''}${(100 * difference).toFixed(1)} %`;
+  return [what, shown(published), shown(ours), unit, percent, verdict];
+}
+
+/** Four digits, as many as were published at most. */
+function shown(value: number): string {
+  return String(Number(value.toPrecision(4)));
+}
+
+/** Ours over the published values, as SVG. */
+export function figureChart({ chart }: FigureRun): string {
+  return renderLineChart(chart);
+}

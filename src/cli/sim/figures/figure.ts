@@ -1,0 +1,90 @@
+/** A published figure, and what our models or packets give in its place. */
+
+import { setImmediate } from 'node:timers/promises';
+import { nowNs } from '../../../driver/system-clock.js';
+import { type FluidRun, type FluidStudy, simulate } from '../../../fluid/index.js';
+import type { LineChart } from '../../../plot/line-chart.js';
+import type { ScenarioResult } from '../../../sim/scenario/result.js';
+import { runScenario } from '../../../sim/scenario/run.js';
+import { CommandFailure, EXIT_INTERRUPTED } from '../../exit.js';
+import { loadScenario } from '../load.js';
+
+/** Values of fluid models are inside when they differ from the published ones by no more than this part. */
+const FLUID_TOLERANCE = 0.05;
+/** Packets and draws of random numbers are not those of the publication. */
+const PACKET_TOLERANCE = 0.1;
+/** Points of a line: enough for the eye, and a small file. */
+const SAMPLES = 240;
+
+/** A value that was published, and ours. */
+export interface FigureValue {
+  /** What it is a value of. */
+  readonly what: string;
+  /** KB, Gb/s, us, degrees; empty for shares. */
+  readonly unit: string;
+  /** As published, read off the figure, or of the other simulator. */
+  readonly published: number;
+  /** Of this run. */
+  readonly ours: number;
+}
+
+/** What a figure gives when it is run. */
+export interface FigureRun {
+  /** The values compared. */
+  readonly values: readonly FigureValue[];
+  /** Ours, and the published values over it. */
+  readonly chart: LineChart;
+}
+
+/** What figures run. */
+export interface FigureLab {
+  /** Integrates a model; durationNs and observeNs are those of the study unless given. */
+  fluid(study: FluidStudy, delayNs: number, times?: { durationNs: number; observeNs: number }): Promise<FluidRun>;
+  /** Runs a built-in scenario with overrides `path=value`. */
+  packets(name: string, set?: readonly string[]): Promise<ScenarioResult>;
+}
+
+/** One figure. */
+export interface Figure {
+  /** As `rocev2 sim figure` takes it. */
+  readonly name: string;
+  /** What it shows. */
+  readonly title: string;
+  /** Publication and number of the figure, or the other simulator. */
+  readonly source: string;
+  /** What ours is made of. The tolerance follows: 5 % for fluid models, 10 % for packets. */
+  readonly by: 'fluid' | 'packets';
+  /** Why ours differs, where it does and the reason is known. */
+  readonly note?: string;
+  /** Runs it. */
+  run(lab: FigureLab): Promise<FigureRun>;
+}
+
+/** The part by which values of a figure may differ, 0..1. It belongs to the method, not to the figure: no figure has one of its own. */
+export function toleranceOf({ by }: Pick<Figure, 'by'>): number {
+  return by === 'fluid' ? FLUID_TOLERANCE : PACKET_TOLERANCE;
+}
+
+/** (ours - published) / |published|; 0 when both are 0. */
+export function differenceOf({ published, ours }: Pick<FigureValue, 'published' | 'ours'>): number {
+  return ours === published ? 0 : (ours - published) / Math.abs(published);
+}
+
+/** The lab of a program; `interrupted` ends it between two runs with a CommandFailure. */
+export function figureLab(interrupted?: AbortSignal): FigureLab {
+  const goOn = async (): Promise<true> => {
+    await setImmediate(); // Lets Ctrl-C through.
+    if (interrupted?.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
+    return true;
+  };
+  return {
+    fluid: async (study, delayNs, { durationNs, observeNs } = study) => {
+      await goOn();
+      return simulate(study.modelAt(delayNs), { durationNs, observeNs, traceSamples: SAMPLES });
+    },
+    packets: async (name, set = []) => {
+      await goOn();
+      return await runScenario(await loadScenario({ name, set }), { realNowNs: nowNs, onProgress: goOn });
+    },
+  };
+}

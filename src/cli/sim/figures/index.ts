@@ -1,0 +1,18 @@
+/** All figures of `rocev2 sim figure`. */
+
+import { namesHint } from '../../../core/did-you-mean.js';
+import { RoceError } from '../../../core/errors.js';
+import type { Figure } from './figure.js';
+import { FLUID_FIGURES } from './fluid-figures.js';
+import { PACKET_FIGURES } from './packet-figures.js';
+
+/** In the order of `--list` and docs/figures.md. */
+export const FIGURES: readonly Figure[] = [...FLUID_FIGURES, ...PACKET_FIGURES];
+
+/** The figure of this name. Throws ERR_ROCE_UNKNOWN_NAME. */
+export function figureNamed(name: string): Figure {
+  const found = FIGURES.find((figure) => figure.name === name);
+  if (found !== undefined) return found;
+  const names = FIGURES.map((figure) => figure.name);
+  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `there is no figure '${name}'`, namesHint(name, names, 'there are'));
+}
