@@ -41,7 +41,7 @@ export class AgentConnector implements Connector {
   }
 
   async connect(terms: ConnectionTerms): Promise<ConnectOutcome> {
-    const { mtu, order, initiatorDepth = DEPTH, responderResources = DEPTH } = terms;
+    const { mtu, order, initiatorDepth = DEPTH, responderResources = DEPTH, isClosed = false } = terms;
     const qpn = randomInt(this.#random, QPN_MIN, PSN_MASK - 1);
     const startPsn = terms.startPsn ?? randomInt(this.#random, 0, PSN_MASK);
     const peerStartPsn = randomInt(this.#random, 0, PSN_MASK);
@@ -62,6 +62,7 @@ export class AgentConnector implements Connector {
         rnr_retry: rnrRetryCount,
         depth: initiatorDepth,
         initiator: responderResources,
+        closed: isClosed ? 1 : 0,
       });
       const connection: PeerConnection = {
         mtu,

@@ -1,5 +1,6 @@
 /** Carries out the steps of one case on a connection of its own, and says what came that should not, or did not come. */
 
+import { REJ_STALE_CONNECTION } from '../cm/reject-reason.js';
 import { bigFromU64 } from '../core/u64.js';
 import { NS_PER_MS } from '../core/units.js';
 import { SYNDROME_KIND_ACK, SYNDROME_KIND_NAK, SYNDROME_KIND_RNR, syndromeKind } from '../packet/aeth.js';
@@ -99,6 +100,8 @@ export class Attempt {
       case 'repeat':
         await this.#repeat(step.message);
         return undefined;
+      case 'request anew':
+        return this.#requestAnew();
     }
   }
 
@@ -130,6 +133,14 @@ export class Attempt {
     }
     if (!(await repetition.disconnect())) throw new Broken('a DREQ was not answered; expected DREP');
     if (!(await repetition.disconnect())) throw new Broken('a repeated DREQ was not answered; expected DREP');
+  }
+
+  async #requestAnew(): Promise<typeof DONE | undefined> {
+    const answer = await this.#connection.repetition!.requestAnew();
+    if (answer?.reason === REJ_STALE_CONNECTION) return DONE;
+    if (answer?.name === 'REP') return undefined;
+    const seen = answer === undefined ? 'nothing' : `${answer.name} with reason ${answer.reason}`;
+    throw new Broken(`after a REQ for the same queue pair ${seen} came; expected REJ with reason 10, or REP`);
   }
 
   /** Passes the time in which nothing may come, except `allowed`, which ends the case. */

@@ -2,6 +2,7 @@
 
 import { ACKNOWLEDGEMENT_CASES } from './cases/acknowledgements.js';
 import { COMBINED_CASES } from './cases/combined.js';
+import { CONGESTION_CASES } from './cases/congestion.js';
 import { CONNECTION_CASES } from './cases/connections.js';
 import { ERROR_CASES } from './cases/errors.js';
 import { FORMAT_CASES } from './cases/format.js';
@@ -20,6 +21,7 @@ export const CASES: readonly TestCase[] = [
   ...READ_CASES,
   ...COMBINED_CASES,
   ...ERROR_CASES,
+  ...CONGESTION_CASES,
   ...CONNECTION_CASES,
   ...REQUESTER_CASES,
 ];

@@ -4,8 +4,10 @@
  */
 
 import { encodeIpPrivateData, tcpServiceId } from '../cm/ip-addressing.js';
+import { ABOUT_REP } from '../cm/mad-sender.js';
 import { buildMad, type CmMad, type MessageFields, type MessageName } from '../cm/messages.js';
 import { pathMtuCode } from '../cm/qp-parameters.js';
+import { REJ_CONSUMER_DEFINED } from '../cm/reject-reason.js';
 import { randomInt } from '../core/random.js';
 import { NS_PER_MS } from '../core/units.js';
 import { PSN_MASK } from '../packet/psn.js';
@@ -50,10 +52,12 @@ export class CmConnector implements Connector {
     this.#to = to;
   }
 
-  lacks({ startPsn, order }: ConnectionTerms): string | undefined {
+  lacks({ startPsn, order, isClosed }: ConnectionTerms): string | undefined {
     if (order?.timeout === 0) return 'RDMA CM takes no timeout of 0';
-    if (this.#isTarget || (startPsn === undefined && order === undefined)) return undefined;
-    return 'the service takes no start PSN and posts nothing when it is asked';
+    const hasWish = startPsn !== undefined || order !== undefined || isClosed !== undefined;
+    return hasWish && !this.#isTarget
+      ? 'the service takes no wishes: no start PSN, no work, no other rights'
+      : undefined;
   }
 
   async connect(terms: ConnectionTerms): Promise<ConnectOutcome> {
@@ -71,6 +75,7 @@ class CmConnection implements PeerConnection, CmRepetition {
   readonly peerStartPsn: number;
   readonly #management: Management;
   readonly #terms: ConnectionTerms;
+  readonly #port: number;
   readonly #mads: Inbox<CmMad>;
   readonly #commId: number;
   readonly #qpn: number;
@@ -80,24 +85,25 @@ class CmConnection implements PeerConnection, CmRepetition {
   #sendsRtu = false;
   #request: Uint8Array = new Uint8Array(0);
 
-  private constructor(management: Management, terms: ConnectionTerms) {
+  private constructor(management: Management, terms: ConnectionTerms, port: number) {
     const { clock } = management.wire;
     this.#management = management;
     this.#terms = terms;
+    this.#port = port;
     this.mtu = terms.mtu;
     this.peerStartPsn = randomInt(management.random, 0, PSN_MASK);
     this.inbox = new Inbox(clock);
     this.#mads = new Inbox(clock);
     this.#qpn = randomInt(management.random, QPN_MIN, PSN_MASK - 1);
     this.#commId = management.open((mad) => this.#take(mad));
-    this.#transactionId = BigInt(this.#commId) << 32n;
+    this.#transactionId = transactionOf(this.#commId);
     management.wire.listen(this.#qpn, (received) => this.inbox.push(received));
   }
 
   /** Sends REQ until it is answered, and RTU. */
   static async open(management: Management, terms: ConnectionTerms, port: number): Promise<ConnectOutcome> {
-    const connection = new CmConnection(management, terms);
-    const outcome = await connection.#connect(port);
+    const connection = new CmConnection(management, terms, port);
+    const outcome = await connection.#connect();
     if (outcome.kind !== 'connected') connection.#forget();
     return outcome;
   }
@@ -123,8 +129,8 @@ class CmConnection implements PeerConnection, CmRepetition {
     return this;
   }
 
-  async #connect(port: number): Promise<ConnectOutcome> {
-    this.#request = this.#buildRequest(port);
+  async #connect(): Promise<ConnectOutcome> {
+    this.#request = this.#buildRequest(this.#commId);
     const answer = await this.#ask(this.#request, ['REP', 'REJ']);
     if (answer === undefined) return { kind: 'silent', text: 'the REQ was not answered' };
     if (answer.name === 'REJ') {
@@ -137,13 +143,14 @@ class CmConnection implements PeerConnection, CmRepetition {
     return { kind: 'connected', connection: this };
   }
 
-  #buildRequest(port: number): Uint8Array {
-    const { mtu, lid = 0xffff, order, startPsn, initiatorDepth = DEPTH, responderResources = DEPTH } = this.#terms;
+  #buildRequest(commId: number): Uint8Array {
+    const { mtu, lid = 0xffff, order, startPsn, isClosed } = this.#terms;
+    const { initiatorDepth = DEPTH, responderResources = DEPTH } = this.#terms;
     const { local, remote } = this.#management.wire;
-    const wishes = order !== undefined || startPsn !== undefined;
-    return buildMad('REQ', this.#transactionId, {
-      localCommId: this.#commId,
-      serviceId: tcpServiceId(port),
+    const wishes = order !== undefined || startPsn !== undefined || isClosed !== undefined;
+    return buildMad('REQ', transactionOf(commId), {
+      localCommId: commId,
+      serviceId: tcpServiceId(this.#port),
       localCaGuid: CA_GUID,
       localQpn: this.#qpn,
       responderResources,
@@ -165,7 +172,11 @@ class CmConnection implements PeerConnection, CmRepetition {
       privateData: encodeIpPrivateData(
         { source: local, destination: remote, sourcePort: 49152 + (this.#qpn & 0x3fff) },
         wishes
-          ? encodeWish({ ...(startPsn !== undefined && { startPsn }), ...(order !== undefined && { order }) })
+          ? encodeWish({
+              ...(startPsn !== undefined && { startPsn }),
+              ...(order !== undefined && { order }),
+              ...(isClosed !== undefined && { isClosed }),
+            })
           : new Uint8Array(0),
       ),
     });
@@ -173,6 +184,21 @@ class CmConnection implements PeerConnection, CmRepetition {
 
   async repeatRequest(): Promise<MessageName | undefined> {
     return (await this.#ask(this.#request, ['REP', 'REJ'], 1))?.name;
+  }
+
+  async requestAnew(): Promise<{ name: MessageName; reason?: number } | undefined> {
+    const commId = this.#management.open((mad) => this.#mads.push(mad));
+    try {
+      const answer = await this.#ask(this.#buildRequest(commId), ['REP', 'REJ']);
+      if (answer?.name === 'REJ') return { name: 'REJ', reason: answer.fields.reason };
+      if (answer?.name !== 'REP') return undefined;
+      const ids = { localCommId: commId, remoteCommId: answer.fields.localCommId };
+      const refusal = { ...ids, message: ABOUT_REP, reason: REJ_CONSUMER_DEFINED };
+      this.#management.send(buildMad('REJ', transactionOf(commId), refusal));
+      return { name: 'REP' };
+    } finally {
+      this.#management.close(commId);
+    }
   }
 
   async disconnect(tries = TRIES): Promise<boolean> {
@@ -221,4 +247,8 @@ class CmConnection implements PeerConnection, CmRepetition {
     } else if (mad.name === 'REP' && this.#sendsRtu) this.#send('RTU', this.#ids());
     else this.#mads.push(mad);
   }
+}
+
+function transactionOf(commId: number): bigint {
+  return BigInt(commId) << 32n;
 }

@@ -4,7 +4,7 @@
  *
  *     0  8  "rocev2cf"
  *     8  1  version, 1
- *     9  1  flags: 1, a start PSN is asked for
+ *     9  1  flags: 1, a start PSN is asked for; 2, a queue pair that allows no READ, WRITE or atomic
  *    10  1  operation: 0 none, 1 SEND, 2 RDMA WRITE, 3 RDMA READ, 4 FETCH ADD
  *    11  1  reserved, 0
  *    12  4  PSN of the tester's first request
@@ -41,6 +41,8 @@ export interface Wish {
   readonly startPsn?: number;
   /** Work to post. */
   readonly order?: Pick<Order, 'operation' | 'bytes' | 'count'>;
+  /** True: a queue pair that allows no READ, WRITE or atomic. */
+  readonly isClosed?: boolean;
 }
 
 /** Memory of the tester, which has none: WRITEs to it go nowhere, and READs of it are answered by the steps of a case. */
@@ -48,13 +50,14 @@ export const TESTER_MEMORY = { address: 0x0010_0000n, key: 0x00c0_ffee } as cons
 
 const WISH_BYTES = 36;
 const FLAG_START_PSN = 1;
+const FLAG_CLOSED = 2;
 
 /** The private data of a REQ. */
-export function encodeWish({ startPsn, order }: Wish): Uint8Array {
+export function encodeWish({ startPsn, order, isClosed }: Wish): Uint8Array {
   const data = new Uint8Array(WISH_BYTES);
   const view = new DataView(data.buffer);
   putMagic(data);
-  data[9] = startPsn === undefined ? 0 : FLAG_START_PSN;
+  data[9] = (startPsn === undefined ? 0 : FLAG_START_PSN) | (isClosed === true ? FLAG_CLOSED : 0);
   data[10] = order === undefined ? 0 : ORDER_OPERATIONS.indexOf(order.operation) + 1;
   view.setUint32(12, startPsn ?? 0);
   view.setUint32(16, order?.bytes ?? 0);
@@ -75,6 +78,7 @@ export function parseWish(data: Uint8Array): ParsedWish | undefined {
   return {
     ...((data[9] & FLAG_START_PSN) !== 0 && { startPsn: view.getUint32(12) & 0xffffff }),
     ...(operation !== undefined && { order: { operation, bytes: view.getUint32(16), count: view.getUint32(20) } }),
+    isClosed: (data[9] & FLAG_CLOSED) !== 0,
     address: view.getBigUint64(24),
     key: view.getUint32(32),
   };

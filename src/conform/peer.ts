@@ -22,6 +22,8 @@ export interface ConnectionTerms {
   readonly initiatorDepth?: number;
   /** READs and atomics that the tester answers at a time; default 4. */
   readonly responderResources?: number;
+  /** The target's queue pair allows no READ, WRITE or atomic. */
+  readonly isClosed?: boolean;
   /** RDMA CM: false sends no RTU. */
   readonly rtu?: boolean;
   /** RDMA CM: LIDs of the primary path; default 0xffff, as over Ethernet. */
@@ -63,6 +65,11 @@ export interface PeerConnection {
 export interface CmRepetition {
   /** Sends the REQ once more; the name of the answer, or undefined. */
   repeatRequest(): Promise<string | undefined>;
+  /**
+   * Sends a REQ as a peer does that was restarted and has forgotten: the same queue pair, another communication ID. Returns the answer, and the reason
+   * of a REJ; undefined when none came. A REP is refused.
+   */
+  requestAnew(): Promise<{ readonly name: string; readonly reason?: number } | undefined>;
   /** Sends a DREQ; whether a DREP came. `tries`: how often the DREQ is sent. */
   disconnect(tries?: number): Promise<boolean>;
 }

@@ -36,7 +36,8 @@ export class PerftestConnector implements Connector {
     this.#random = random;
   }
 
-  lacks({ order }: ConnectionTerms): string | undefined {
+  lacks({ order, isClosed }: ConnectionTerms): string | undefined {
+    if (isClosed !== undefined) return 'a server of perftest always allows WRITEs';
     return order === undefined ? undefined : 'a server of perftest posts nothing when it is asked';
   }
 

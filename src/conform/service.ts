@@ -110,7 +110,7 @@ export class ConformService {
         state: 'INIT',
         pkeyIndex: 0,
         port: 1,
-        accessFlags: Access.REMOTE_ALL,
+        accessFlags: wish?.isClosed === true ? 0 : Access.REMOTE_ALL,
         recovery: this.#recovery,
       });
       for (let i = 0; i < RECEIVES; i++) qp.postRecv({ sges: [receives.sge(0, receiveBytes)] });

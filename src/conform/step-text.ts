@@ -77,6 +77,8 @@ export function stepText(step: Step): string {
       return 'connect again';
     case 'repeat':
       return `send the ${step.message} again, and expect its answer again`;
+    case 'request anew':
+      return 'send a REQ for the same queue pair with another communication ID, and expect REJ 10 or REP';
   }
 }
 

@@ -99,7 +99,9 @@ export type Step =
   /** The connection ends, and a new one begins. */
   | { readonly do: 'reconnect' }
   /** A message of connection management is sent again as if the answer had been lost, and is answered again. */
-  | { readonly do: 'repeat'; readonly message: 'REQ' | 'DREQ' };
+  | { readonly do: 'repeat'; readonly message: 'REQ' | 'DREQ' }
+  /** A REQ for the same queue pair comes with another communication ID; if REJ 10 answers it the case ends well, and else REP has to. */
+  | { readonly do: 'request anew' };
 
 /** What the steps of a case may count on. */
 export interface CaseTerms {

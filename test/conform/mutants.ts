@@ -192,6 +192,11 @@ export const MUTANTS: readonly Mutant[] = [
     'if (record === undefined || !liesInside(packet, record))',
     'if (record === undefined)',
   ]),
+  mutant(67, 'answers READs that were not agreed on', [
+    READS,
+    'this.#records = new ResponderRecords(maxDestRdAtomic);',
+    'this.#records = new ResponderRecords(Math.max(1, maxDestRdAtomic));',
+  ]),
   mutant(68, 'checks the key of an empty READ', [READS, 'if (lengthBytes > 0 && !resolve', 'if (!resolve']),
   mutant(68, 'checks the key of an empty WRITE', [REASSEMBLER, 'if (total > 0 && !resolve', 'if (!resolve']),
   mutant(69, 'is silent about a READ of 2^31 bytes', [
@@ -233,6 +238,16 @@ export const MUTANTS: readonly Mutant[] = [
     'if (!fits(offset, lengthBytes, entry.lengthBytes))',
     'if (offset + lengthBytes > entry.lengthBytes)',
   ]),
+  mutant(75, 'allows every WRITE', [
+    REASSEMBLER,
+    'if ((this.#qp.attributes.accessFlags & ACCESS_REMOTE_WRITE) === 0) {',
+    'if (packet.dmaLength < 0) {',
+  ]),
+  mutant(75, 'allows every READ and atomic', [
+    READS,
+    'const allowed = (this.#qp.attributes.accessFlags & access) !== 0;',
+    'const allowed = access !== 0;',
+  ]),
   mutant(76, 'calls a long SEND an error of its own', [
     REASSEMBLER,
     'return this.#refuse(NAK_INVALID_REQUEST, STATUS_LOC_LEN_ERR);',
@@ -250,6 +265,11 @@ export const MUTANTS: readonly Mutant[] = [
     [REASSEMBLER, 'if ((headers & op.HDR_IMM) !== 0 && !this.receives.bind())', 'if (headers < 0)'],
     [REASSEMBLER, 'if ((packet.info.headers & op.HDR_IMM) !== 0) {', 'if (packet.info.headers < 0) {'],
   ),
+  mutant(78, 'delivers the immediate data of a duplicate', [
+    RESPONDER,
+    'if (distance < 0) {',
+    'if (distance < 0 && (packet.info.headers & op.HDR_IMM) !== 0 && this.#reassembler.place(packet, bytes) === PLACED_LAST) this.#reassembler.complete(packet);\n    if (distance < 0) {',
+  ]),
   mutant(80, 'goes on after a fatal NAK', [
     RESPONDER,
     'this.#reassembler.receives.fail(receiveStatus);\n    this.#qp.enterError(true);',
@@ -259,6 +279,11 @@ export const MUTANTS: readonly Mutant[] = [
     RESPONDER,
     'const outcome = this.#reads.emit(batch, now);',
     'if (this.#acknowledger.isFatal) {\n      this.#acknowledger.emit(batch, this.expectedPsn, this.msn, this.#recovery);\n      return true;\n    }\n    const outcome = this.#reads.emit(batch, now);',
+  ]),
+  mutant(90, 'ends a queue pair for a CNP to nobody', [
+    PATH,
+    'if (qp === undefined) counters',
+    'if (qp === undefined && packet.opcode === 0x81) this.#queuePairs.delete([...this.#queuePairs.keys()].filter((qpn) => qpn > 1).at(-1));\n    else if (qp === undefined) counters',
   ]),
   mutant(91, 'minds the LIDs', [
     CM,
@@ -272,11 +297,22 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   mutant(93, 'says a DREP once', ['cm/teardown.ts', 'if (!isOver && !mayEnd) {', 'if (isOver || !mayEnd) {']),
   mutant(94, 'gives a wrong reason where nobody listens', [CM, '? REJ_INVALID_SERVICE_ID', '? 5']),
+  mutant(95, 'wants READs', [
+    CM,
+    'if (fields.transportType !== TRANSPORT_RC)',
+    'if (fields.transportType !== TRANSPORT_RC || fields.initiatorDepth === 0)',
+  ]),
   mutant(96, 'takes nothing before the RTU', [
     'qp/rc-queue-pair.ts',
     'return state === QPS_RTR && !isResponse(packet);',
     'return state < 0;',
   ]),
+  mutant(97, 'takes a queue pair twice', [
+    CM,
+    'if (this.#teardown.replaceStale(source, fields)) return REJ_STALE_CONNECTION;',
+    '',
+  ]),
+  mutant(107, 'takes packets in the order of arrival', [RESPONDER, 'if (distance > 0) {', 'if (distance > 1) {']),
   mutant(108, 'forgets a message when its FIRST comes twice', [
     RESPONDER,
     'this.#qp.host.counters[COUNTER.duplicate_request]++;',

@@ -70,7 +70,12 @@ export class SimulatedAgent implements AgentLink {
     const cq = await this.#device.createCq(RECEIVES + ORDERS_MAX);
     const qp = await pd.createQp({ sendCq: cq, maxSendWr: ORDERS_MAX, maxRecvWr: RECEIVES });
     this.#qp = qp;
-    await qp.modify({ state: 'INIT', pkeyIndex: 0, port: 1, accessFlags: Access.REMOTE_ALL });
+    await qp.modify({
+      state: 'INIT',
+      pkeyIndex: 0,
+      port: 1,
+      accessFlags: number('closed') === 1 ? 0 : Access.REMOTE_ALL,
+    });
     for (let i = 0; i < RECEIVES; i++) qp.postRecv({ sges: [receives.sge(0, 2 * mtu)] });
     await qp.modify({
       state: 'RTR',

@@ -7,8 +7,8 @@
  * It serves one tester at a time over TCP. Each side sends lines: a verb and NAME=VALUE pairs, numbers in decimal or with 0x. The answer to
  * each line is a line that begins with `ok` or `error`.
  *
- *     connect type=rc|ud gid=HEX qpn= psn= peer_psn= mtu= timeout= retry= rnr_retry= depth= initiator=
- *             psn: the first PSN of the tester; peer_psn: that of the agent; depth, initiator: READs that this side answers and issues
+ *     connect type=rc|ud gid=HEX qpn= psn= peer_psn= mtu= timeout= retry= rnr_retry= depth= initiator= closed=
+ *             psn: the first PSN of the tester; peer_psn: that of the agent; depth, initiator: READs that this side answers and issues; closed=1: the queue pair allows no READ, WRITE or atomic
  *       -> ok qpn= depth= rnr_timer= receives= receive_bytes= open= open_key= open_bytes= read_only= read_only_key= foreign= foreign_key=
  *     post operation=SEND|RDMA_WRITE|RDMA_READ|FETCH_ADD bytes= count= address= key=       -> ok
  *     completions                       -> ok STATUS:OPCODE:BYTES:IMMEDIATE ...            those since the last time
@@ -200,7 +200,8 @@ static const char *make_queue_pair(const char *line, size_t receive_bytes)
 	for (int i = 0; i < 16; i++)
 		if (!gid || sscanf(gid + 2 * i, "%2hhx", &peer.raw[i]) != 1)
 			return "gid";
-	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	if (!number_of(line, "closed"))
+		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | (is_ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
 		return "to INIT";
 	if (!post_receives(receive_bytes))

@@ -2,7 +2,7 @@
 
 import * as op from '../../packet/opcode.js';
 import { ack, type CaseTerms, data, gap, type Step, send, silence, type TestCase } from '../step.js';
-import { message, ping, read, write, writeFirst, writeLast } from './requests.js';
+import { message, ping, read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
 
 function rnr(at: number, { offer }: CaseTerms): Step {
   return { do: 'expect', answer: { kind: 'rnr', at, timer: offer!.minRnrTimer } };
@@ -11,6 +11,11 @@ function rnr(at: number, { offer }: CaseTerms): Step {
 /** `count` requests one after another from PSN `from` on, each acknowledged. */
 function each(count: number, from: number, request: (at: number) => Step): Step[] {
   return Array.from({ length: count }, (_, i) => [request(from + i), ack(from + i)]).flat();
+}
+
+/** A WRITE of no bytes with immediate data. */
+function notify(at: number): Step {
+  return send(op.RC_WRITE_ONLY_IMM, at, { fields: { immediate: at } });
 }
 
 /** In the order of their rules. */
@@ -134,9 +139,35 @@ export const ACKNOWLEDGEMENT_CASES: readonly TestCase[] = [
     needs: ['receives'],
     steps: (terms) => {
       const { receives } = terms.offer!;
-      const notify = (at: number) => send(op.RC_WRITE_ONLY_IMM, at, { fields: { immediate: at } });
       return [...each(receives, 0, notify), notify(receives), rnr(receives, terms)];
     },
+  },
+  {
+    name: 'receive/immediate-once',
+    rules: [78],
+    about: 'A WRITE with immediate data that comes again takes no second receive.',
+    needs: ['receives'],
+    steps: (terms) => {
+      const { receives } = terms.offer!;
+      const again = [notify(0), ack(0, 1)];
+      return [...again, ...again, ...each(receives - 1, 1, notify), notify(receives), rnr(receives, terms)];
+    },
+  },
+  {
+    name: 'reorder/write',
+    rules: [107],
+    about: 'The last packet of a WRITE overtakes the middle one, and is sent again. The data arrive in order.',
+    needs: ['memory'],
+    steps: ({ mtu }) => [
+      writeFirst(0, mtu, 2 * mtu + 8),
+      writeLast(2, 8, { from: 2 * mtu }),
+      gap(1),
+      writeMiddle(1, mtu, { from: mtu, ackReq: false }),
+      writeLast(2, 8, { from: 2 * mtu }),
+      ack(2, 1),
+      read(3, 2 * mtu + 8),
+      data(3, 2 * mtu + 8),
+    ],
   },
   {
     name: 'duplicate/everything',

@@ -1,7 +1,7 @@
 /** Cases about connection management. */
 
 import { REJ_INVALID_SERVICE_ID } from '../../cm/reject-reason.js';
-import { ack, type TestCase } from '../step.js';
+import { ack, silence, type TestCase } from '../step.js';
 import { ping } from './requests.js';
 
 /** In the order of their rules. */
@@ -38,11 +38,27 @@ export const CONNECTION_CASES: readonly TestCase[] = [
     steps: () => [],
   },
   {
+    name: 'cm/no-reads',
+    rules: [95],
+    about: 'The REQ wants no READs in either direction. The connection is made all the same.',
+    needs: ['RDMA CM'],
+    connect: () => ({ initiatorDepth: 0, responderResources: 0 }),
+    steps: () => [ping(0), ack(0, 1)],
+  },
+  {
     name: 'cm/data-before-rtu',
     rules: [96],
     about: 'No RTU comes, but a request. It is answered.',
     needs: ['RDMA CM'],
     connect: () => ({ rtu: false }),
     steps: () => [ping(0), ack(0, 1)],
+  },
+  {
+    name: 'cm/stale',
+    rules: [97],
+    about:
+      'A REQ names the queue pair of a connection, as after a restart. It is refused by REJ 10, or the old connection ends.',
+    needs: ['RDMA CM'],
+    steps: () => [ping(0), ack(0, 1), { do: 'request anew' }, ping(1), silence],
   },
 ];

@@ -1,6 +1,17 @@
 /** Cases about memory that a request has no right to, and about what follows a fatal NAK. */
 
-import { ack, type CaseTerms, data, denied, reconnect, refused, type Step, silence, type TestCase } from '../step.js';
+import {
+  ack,
+  type CaseTerms,
+  data,
+  denied,
+  type Need,
+  reconnect,
+  refused,
+  type Step,
+  silence,
+  type TestCase,
+} from '../step.js';
 import { add, ping, read, write, writeFirst, writeLast, writeMiddle } from './requests.js';
 
 function offered({ offer }: CaseTerms) {
@@ -11,6 +22,12 @@ function offered({ offer }: CaseTerms) {
 function forbidden(name: string, about: string, request: (terms: CaseTerms) => Step): TestCase {
   const needs = name.startsWith('atomic') ? (['memory', 'atomics'] as const) : (['memory'] as const);
   return { name: `access/${name}`, rules: [74], about, needs, steps: (terms) => [request(terms), denied(0)] };
+}
+
+/** A request at PSN 0 that the queue pair does not allow, whatever the memory does. */
+function unallowed(name: string, about: string, needs: readonly Need[], request: Step): TestCase {
+  const connect = () => ({ isClosed: true });
+  return { name: `operation/${name}`, rules: [75], about, needs, connect, steps: () => [request, refused(0)] };
 }
 
 /** In the order of their rules. */
@@ -46,6 +63,9 @@ export const ERROR_CASES: readonly TestCase[] = [
       ];
     },
   },
+  unallowed('write', 'A WRITE comes to a queue pair that allows none.', ['memory'], write(0, 8)),
+  unallowed('read', 'A READ comes to a queue pair that allows none.', ['memory'], read(0, 8)),
+  unallowed('atomic', 'A FETCH_ADD comes to a queue pair that allows none.', ['memory', 'atomics'], add(0, 1n)),
   {
     name: 'fatal/silence',
     rules: [80],

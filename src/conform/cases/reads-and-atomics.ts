@@ -74,6 +74,14 @@ export const READ_CASES: readonly TestCase[] = [
     ],
   },
   {
+    name: 'read/too-many',
+    rules: [67],
+    about: 'A READ comes to a target that takes none at a time.',
+    needs: ['memory'],
+    connect: () => ({ initiatorDepth: 0 }),
+    steps: () => [read(0, 8), refused(0)],
+  },
+  {
     name: 'read/empty',
     rules: [68],
     about: 'A READ of no bytes is answered, whatever its key.',

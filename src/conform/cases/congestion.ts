@@ -1,0 +1,32 @@
+/** Cases about congestion notification packets. */
+
+import { CNP } from '../../packet/opcode.js';
+import { ack, type Step, send, silence, type TestCase } from '../step.js';
+import { ping } from './requests.js';
+
+/** The highest number that is not the one of multicast: nobody is likely to have it. */
+const UNKNOWN_QPN = 0xfffffe;
+const CNPS = 16;
+
+/** A CNP as annex A17.9.3 wants it: PSN 0, no flags. */
+function notification(destQpn: number): Step {
+  const psnOfZero = [9, 10, 11].map((offset) => [offset, 0] as const);
+  return send(CNP, 0, { ackReq: false, fields: { destQpn, migReq: false }, forge: psnOfZero });
+}
+
+/** In the order of their rules. */
+export const CONGESTION_CASES: readonly TestCase[] = [
+  {
+    name: 'cnp/unknown',
+    rules: [90],
+    about: `${CNPS} CNPs go to a queue pair that nobody has. They are ignored.`,
+    steps: () => [
+      ping(0),
+      ack(0, 1),
+      ...Array.from({ length: CNPS }, () => notification(UNKNOWN_QPN)),
+      silence,
+      ping(1),
+      ack(1, 2),
+    ],
+  },
+];
