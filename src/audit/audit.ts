@@ -4,6 +4,7 @@
  */
 
 import type { CapturedPacket } from '../capture/capture-reader.js';
+import { isPspOfRoce, PSP_HEADER_BYTES } from '../packet/psp.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import { UDP_BYTES } from '../packet/udp.js';
 import { JUDGED_RULES } from './catalogue.js';
@@ -40,6 +41,8 @@ export interface AuditedPackets {
   readonly unsound: number;
   /** RoCEv2 with opcodes whose form is not known here: RD, XRC, FLUSH, ATOMIC WRITE, those of manufacturers. */
   readonly foreign: number;
+  /** Protected (in PSP), which cannot be judged: left out. */
+  readonly protected: number;
   /** In GRE, VXLAN, MPLS or IP in IP: left out. */
   readonly tunnelled: number;
   /** Captured too short to be read. */
@@ -90,6 +93,7 @@ export class Audit {
   #roce = 0;
   #unsound = 0;
   #foreign = 0;
+  #protected = 0;
   readonly #others = [0, 0, 0, 0, 0];
 
   constructor({ rules, udpPorts = [ROCE_UDP_PORT], capturedAt, fitsRates = false, listener }: AuditOptions = {}) {
@@ -116,6 +120,9 @@ export class Audit {
         this.#others[SEEN_OTHER]++;
         return;
       }
+    } else if (isProtected(seen)) {
+      this.#protected++;
+      return;
     } else if (this.#judgesPort) this.#ledger.pass(7);
     this.#roce++;
     const outcome = this.#packetRules.judge(seen);
@@ -140,6 +147,7 @@ export class Audit {
         roce: this.#roce,
         unsound: this.#unsound,
         foreign: this.#foreign,
+        protected: this.#protected,
         tunnelled: others[SEEN_TUNNEL],
         cut: others[SEEN_CUT],
         unknownLink: others[SEEN_UNKNOWN_LINK],
@@ -188,4 +196,10 @@ export class Audit {
     this.#ledger.violation({ rule: 7, packets: [seen.number], flow, text });
     return true;
   }
+}
+
+/** Its length counts as the datagram says it, for a capture that is cut. */
+function isProtected({ bytes, udp, udpEnd }: Sighting): boolean {
+  const start = udp + UDP_BYTES;
+  return bytes.length >= start + PSP_HEADER_BYTES && isPspOfRoce(bytes, start, udpEnd - start);
 }

@@ -92,7 +92,7 @@ export interface DecodedPsp {
   readonly version: number;
   /** The counter of the packet, 64 bits. */
   readonly iv: bigint;
-  /** In the clear, and authentic for who has the key. Without it the packet carries nothing. */
+  /** Of a packet that was not opened: in the clear, and authentic for who has the key. An empty packet has none. */
   readonly bth?: DecodedBth;
 }
 
@@ -124,9 +124,9 @@ export interface DecodedPacket extends CapturePlace {
   readonly icrc: IcrcVerdict;
   /** Why the packet cannot be decoded further, one of PARSE_REASONS. */
   readonly malformed?: string;
-  /** There if the packet is protected; the rest is encrypted then. */
+  /** There if the packet is protected; the rest is encrypted then, unless it was opened with keys. */
   readonly psp?: DecodedPsp;
-  /** There unless the packet is malformed, or protected. */
+  /** There unless the packet is malformed, or protected and not opened. */
   readonly bth?: DecodedBth;
   /** RDMA extended header: where, with which key, how many bytes. */
   readonly reth?: { readonly va: bigint; readonly rkey: number; readonly dmaLength: number };

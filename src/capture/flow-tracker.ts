@@ -87,8 +87,7 @@ export class FlowTracker {
   /** Takes the packets in order of capture; says what is remarkable about this one. */
   observe(packet: DecodedPacket): FlowEvent[] {
     const { bth } = packet;
-    if (packet.psp !== undefined) return [];
-    if (bth === undefined) return [{ kind: 'malformed' }];
+    if (bth === undefined) return packet.psp === undefined ? [{ kind: 'malformed' }] : [];
     const flow = this.#flow(packet, bth.destQpn);
     const { summary } = flow;
     summary.packets++;

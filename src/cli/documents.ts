@@ -50,6 +50,7 @@ import type { KvServeResult } from './kv/serve.js';
 import type { KvWatchResult } from './kv/watch.js';
 import type { Comparison, LivelockRun } from './livelock/comparison.js';
 import type { FigureList, FigureResult } from './sim/figures/figure-report.js';
+import type { OpenedPackets } from './protected-capture.js';
 import type { SweepResult } from './sim/sweep.js';
 import type { TransferResult } from './transfer/result.js';
 import type { WindowResult } from './window/experiment.js';
@@ -58,6 +59,8 @@ import type { WindowResult } from './window/experiment.js';
 export interface AuditResult extends AuditReport {
   /** The capture, as named on the command line. */
   readonly file: string;
+  /** With --keys: what the keys made of protected packets. */
+  readonly protected?: OpenedPackets;
   /** Where and why reading ended before the end of the file. */
   readonly damage?: CaptureDamage;
 }
@@ -417,6 +420,8 @@ export interface DecodeSummary {
   readonly otherPackets?: number;
   /** Capture: one entry for each flow, that is, each direction to a queue pair. */
   readonly flows?: readonly FlowSummary[];
+  /** Capture, with --keys: what the keys made of protected packets. */
+  readonly protected?: OpenedPackets;
   /** Capture: where and why the file cannot be read further; missing for an intact file. */
   readonly damage?: CaptureDamage;
   /** Trace: how often each event happened, by name. */

@@ -22,6 +22,8 @@ export interface SecureFlags {
   readonly ca?: string;
   /** Names of peers that are let in. */
   readonly allow?: readonly string[];
+  /** File for the secrets of packets. */
+  readonly keylog?: string;
 }
 
 /** Adds the options to a command. */
@@ -40,7 +42,8 @@ export function addSecureOptions(command: Command): Command {
       '--allow <names>',
       'secure: peers that are let in, by name, joined by commas (default: all that prove themselves)',
       (text: string) => text.split(','),
-    );
+    )
+    .option('--keylog <file>', 'secure: append the secrets of packets to this file, for decode and audit --keys');
 }
 
 /** Whether packets are to be protected. */
@@ -49,7 +52,7 @@ export function isSecured({ secure, psk, cert }: SecureFlags): boolean {
 }
 
 /** Those among the options of a command, for another process. */
-export function secureFlagsOf({ secure, psk, cert, key, ca, allow }: SecureFlags): SecureFlags {
+export function secureFlagsOf({ secure, psk, cert, key, ca, allow, keylog }: SecureFlags): SecureFlags {
   return {
     ...(secure !== undefined && { secure }),
     ...(psk !== undefined && { psk }),
@@ -57,14 +60,16 @@ export function secureFlagsOf({ secure, psk, cert, key, ca, allow }: SecureFlags
     ...(key !== undefined && { key }),
     ...(ca !== undefined && { ca }),
     ...(allow !== undefined && { allow }),
+    ...(keylog !== undefined && { keylog }),
   };
 }
 
 /** As options of `openDevice`. Rejects with ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_IO for files that cannot be read. */
 export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: SecureOptions }> {
-  const { secure, psk, cert, key, ca, allow } = flags;
+  const { secure, psk, cert, key, ca, allow, keylog } = flags;
   if (!isSecured(flags)) {
-    if (secure === undefined && (key !== undefined || ca !== undefined || allow !== undefined)) throw noCredentials();
+    const isMeant = [key, ca, allow, keylog].some((option) => option !== undefined);
+    if (secure === undefined && isMeant) throw noCredentials();
     return {};
   }
   if (psk === undefined && cert === undefined) throw noCredentials();
@@ -81,6 +86,7 @@ export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: 
       ...(keys !== undefined && { psk: [...keys].map(([identity, bytes]) => ({ identity, key: bytes })) }),
       ...(cert !== undefined && { cert: await read(cert), key: await read(key!), ca: await read(ca!) }),
       ...(allow !== undefined && { allow }),
+      ...(keylog !== undefined && { keyLog: keylog }),
     },
   };
 }

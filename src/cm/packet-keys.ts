@@ -47,7 +47,7 @@ export async function associateWithPeer(channel: ControlChannel, device: RdmaDev
   if (spi === undefined || association === undefined || keys === undefined || association.isComplete) return;
   if (hello.spi === undefined) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer has told no spi for its packets');
   const { isInitiator, sendSecret, receiveSecret } = keys;
-  await device.link.protection!.associate({
+  const terms = {
     spi,
     remoteSpi: hello.spi,
     peer: hello.gid.text,
@@ -56,7 +56,9 @@ export async function associateWithPeer(channel: ControlChannel, device: RdmaDev
     isInitiator,
     sendSecret,
     receiveSecret,
-  });
+  };
+  await device.security!.logKeys(terms);
+  await device.link.protection!.associate(terms);
   association.isComplete = true;
 }
 

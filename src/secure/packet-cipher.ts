@@ -5,6 +5,8 @@ import { copyPspNonce, PSP_ICV_BYTES } from '../packet/psp.js';
 
 /** Bytes of the keys of AES-128-GCM. */
 export const KEY_BYTES_128 = 16;
+/** Bytes of the keys of AES-256-GCM. */
+export const KEY_BYTES_256 = 32;
 const NONCE_BYTES = 12;
 
 /** One key. A packet is `clearBytes` of additional data, beginning with a PSP header, then ciphertext, then the ICV. */

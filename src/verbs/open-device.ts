@@ -107,6 +107,7 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   const thread = workerUrl === undefined ? undefined : new URL(moduleHref('workerUrl', workerUrl));
   const telemetry = estats === undefined || estats === false ? undefined : await telemetryFor(estats);
   await loadExtensions(extensions);
+  await security?.prepareKeyLog();
   const link =
     engine === 'worker'
       ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin, thread)

@@ -5,7 +5,8 @@ import { createSecureContext } from 'node:tls';
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { namesHint } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
-import type { ProtectionMode } from '../ring/protection.js';
+import { SECURE_PORTS } from '../driver/secure-loader.js';
+import type { AssociationTerms, ProtectionMode } from '../ring/protection.js';
 
 /**
  * `require`: every packet is authentic and encrypted, and whoever cannot take part is refused. `prefer`: the same with peers that can, plain packets with
@@ -40,6 +41,11 @@ export interface SecureOptions {
    * to must then have a certificate of the name or address that it was dialled by.
    */
   readonly allow?: readonly string[];
+  /**
+   * File that the secrets of packets are appended to, so that captures can be read: `rocev2 decode --keys` (docs/security.md has the form of the lines). It is made with mode 0600; one that
+   * others may read is refused. Who has the file reads everything, and can forge what the connections still send.
+   */
+  readonly keyLog?: string;
 }
 
 /** What a listener or a connection may say beside its device. */
@@ -50,7 +56,15 @@ export interface SecureTerms {
   readonly allow?: readonly string[];
 }
 
-const OPTIONS: OptionNames<SecureOptions> = { mode: true, psk: true, cert: true, key: true, ca: true, allow: true };
+const OPTIONS: OptionNames<SecureOptions> = {
+  mode: true,
+  psk: true,
+  cert: true,
+  key: true,
+  ca: true,
+  allow: true,
+  keyLog: true,
+};
 const IDENTITY_BYTES_MAX = 128;
 const KEY_BYTES_MIN = 16;
 const KEY_BYTES_MAX = 64;
@@ -76,17 +90,21 @@ export class DeviceSecurity {
   readonly certificates: Certificates | undefined;
   /** Undefined: everybody who proves himself. */
   readonly allow: ReadonlySet<string> | undefined;
+  readonly #keyLog: string | undefined;
   readonly #spis = new Set<number>();
 
   /** Throws ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT, saying what is missing. */
   constructor(options: SecureOptions) {
     checkOptions('secure of openDevice', options, OPTIONS);
-    const { mode = 'require', psk, allow } = options;
+    const { mode = 'require', psk, allow, keyLog } = options;
     checkSecureMode('secure.mode', mode, ['require', 'prefer']);
     this.mode = mode;
     this.keys = psk === undefined ? [] : checkedKeys(Array.isArray(psk) ? psk : [psk]);
     this.certificates = certificatesOf(options);
     this.allow = allow === undefined ? undefined : checkedNames(allow);
+    if (keyLog !== undefined && (typeof keyLog !== 'string' || keyLog === ''))
+      throw argumentError('keyLog needs a file');
+    this.#keyLog = keyLog;
     if (this.keys.length > 0 && this.certificates !== undefined) {
       throw new RoceError(
         'ERR_ROCE_CONFLICT',
@@ -101,6 +119,18 @@ export class DeviceSecurity {
         'give psk, or cert, key and ca: docs/security.md',
       );
     }
+  }
+
+  /** Makes the key log, if there is to be one. Rejects with ERR_ROCE_IO where it cannot be written, or others may read it. */
+  async prepareKeyLog(): Promise<void> {
+    if (this.#keyLog !== undefined) await (await SECURE_PORTS.load()).appendToKeyLog(this.#keyLog, '');
+  }
+
+  /** Appends the secrets of an association to the key log, if there is one. Rejects as {@link DeviceSecurity.prepareKeyLog} does. */
+  async logKeys(terms: AssociationTerms): Promise<void> {
+    if (this.#keyLog === undefined) return;
+    const { appendToKeyLog, keyLogLines } = await SECURE_PORTS.load();
+    await appendToKeyLog(this.#keyLog, keyLogLines(terms));
   }
 
   /** A number for an association that no other one of the device has. */

@@ -116,6 +116,7 @@ function printPackets(output: Output, { packets, flows, connections, unmatchedAn
   const what = [
     `${counted(packets.roce, 'RoCEv2 packet')} in ${counted(flows, 'flow')}, ${counted(connections, 'connection')} with both directions`,
     others > 0 && `${counted(others, 'other packet')} left out`,
+    packets.protected > 0 && `${packets.protected} of them protected`,
     packets.tunnelled > 0 && `${packets.tunnelled} of them in tunnels`,
     packets.cut > 0 && `${packets.cut} captured too short`,
     packets.unsound > 0 && `${packets.unsound} that a receiver drops`,

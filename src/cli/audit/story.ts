@@ -6,6 +6,7 @@ import { decodeRoce } from '../../capture/decoded-packet.js';
 import { udpOf } from '../../capture/udp-in-capture.js';
 import { PacketLines } from '../decode-lines.js';
 import type { Output } from '../output.js';
+import type { ProtectedCapture } from '../protected-capture.js';
 
 /** Findings that are told. */
 const STORIES_MAX = 5;
@@ -19,8 +20,13 @@ interface Story {
   behind: number;
 }
 
-/** Reads the capture once more and prints each finding with the packets around it. */
-export async function printStories(output: Output, path: string, findings: readonly Finding[]): Promise<void> {
+/** Reads the capture once more, protected packets with `keys`, and prints each finding with the packets around it. */
+export async function printStories(
+  output: Output,
+  path: string,
+  findings: readonly Finding[],
+  keys?: ProtectedCapture,
+): Promise<void> {
   const stories = findings.slice(0, STORIES_MAX).map(
     (finding): Story => ({
       finding,
@@ -37,7 +43,7 @@ export async function printStories(output: Output, path: string, findings: reado
     for (const captured of chunk) {
       number++;
       firstNs ??= captured.timestampNs;
-      const datagram = udpOf(captured);
+      const datagram = udpOf(keys?.take(captured) ?? captured);
       if (datagram === undefined) continue;
       const concerned = stories.filter(
         ({ addresses }) => addresses.has(datagram.source.text) && addresses.has(datagram.destination.text),

@@ -20,6 +20,7 @@ import { addressOption, listOption, optionWithDefault, portOption, rangeOption }
 import { type CliIo, Output, type Progress, SILENT_PROGRESS } from '../output.js';
 import { checkWritable, writeOutputFile } from '../output-file.js';
 import { packageVersion } from '../package-version.js';
+import { openedWords, ProtectedCapture } from '../protected-capture.js';
 
 /** Packets between two looks at Ctrl-C. */
 const PACKETS_PER_TURN = 4096;
@@ -35,6 +36,7 @@ interface AuditCommandOptions {
   readonly junit?: string;
   readonly annotate?: string;
   readonly fixIcrc?: string;
+  readonly keys?: string;
   readonly json?: true;
 }
 
@@ -59,6 +61,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--junit <file>', 'write the results as JUnit XML, one case a rule')
     .option('--annotate <file>', 'write the capture with what was found as comments of packets')
     .option('--fix-icrc <file>', 'write the capture with all ICRCs right; nothing is judged')
+    .option('--keys <file>', 'open protected packets with the secrets of --keylog')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -76,6 +79,8 @@ Examples:
   rocev2 audit trace.pcapng --explain 36
   rocev2 audit --explain 36
   rocev2 audit trace.pcapng --annotate found.pcapng --sarif found.sarif
+  rocev2 audit protected.pcapng --keys keys.log
+  rocev2 audit protected.pcapng --keys keys.log --fix-icrc opened.pcapng
   rocev2 audit anonymous.pcap --fix-icrc fixed.pcapng`,
     )
     .action((file: string | undefined, options: AuditCommandOptions) =>
@@ -93,6 +98,7 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   if (options.fixIcrc !== undefined) return fixIcrc(path, options.fixIcrc, options, output);
   for (const file of [options.sarif, options.junit, options.annotate]) await checkWritable(file);
   const { explain } = options;
+  const keys = await openKeys(options);
   const audit = new Audit({
     udpPorts: options.udpPort,
     fitsRates: true,
@@ -100,11 +106,17 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
     ...(explain !== undefined && { rules: [explain] }),
     ...(options.at !== undefined && { capturedAt: options.at.text }),
   });
-  const damage = await readAll(path, output, (captured) => audit.take(captured));
+  const damage = await readAll(path, output, (captured) => audit.take(keys?.take(captured) ?? captured));
   const report = audit.report();
   if (explain === undefined) printReport(output, report);
-  else await printStories(output, path, report.findings);
-  output.document('audit', { file: path, ...report, ...(damage && { damage }) });
+  else await printStories(output, path, report.findings, await openKeys(options));
+  if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
+  output.document('audit', {
+    file: path,
+    ...report,
+    ...(keys && { protected: keys.packets }),
+    ...(damage && { damage }),
+  });
   if (options.sarif !== undefined) {
     await writeOutputFile(options.sarif, sarifReport(report.findings, path, packageVersion()));
   }
@@ -122,6 +134,10 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
     );
   }
   failIfBroken(report, options.strict === true);
+}
+
+async function openKeys({ keys, udpPort }: AuditCommandOptions): Promise<ProtectedCapture | undefined> {
+  return keys === undefined ? undefined : await ProtectedCapture.open(keys, udpPort);
 }
 
 function failIfBroken({ rules }: AuditReport, isStrict: boolean): void {
@@ -173,15 +189,18 @@ async function annotate(path: string, to: string, { findings }: AuditReport, out
 
 async function fixIcrc(path: string, to: string, options: AuditCommandOptions, output: Output): Promise<void> {
   const repair = new IcrcRepair(options.udpPort);
+  const keys = await openKeys(options);
   const copy = await CaptureCopy.create(to);
   let packets = 0;
   const damage = await readAll(path, output, (captured) => {
     packets++;
-    repair.take(captured);
-    return copy.add(captured);
+    const packet = keys?.take(captured) ?? captured;
+    repair.take(packet);
+    return copy.add(packet);
   });
   await copy.close();
   output.line(`${to} has ${counted(packets, 'packet')}; ${counted(repair.repaired, 'ICRC')} repaired.`);
+  if (keys !== undefined) output.line(`${openedWords(keys.packets)}.`);
   if (damage !== undefined) {
     throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
   }

@@ -15,6 +15,7 @@ import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED } from '../exit.js';
 import { readInputFile } from '../input-file.js';
 import { countOption, portOption, qpnOption } from '../options.js';
 import { type CliIo, type Column, Output } from '../output.js';
+import { openedWords, ProtectedCapture } from '../protected-capture.js';
 
 /** How many packets to take between looks at Ctrl-C and at a slow reader of stdout. */
 const PACKETS_PER_TURN = 512;
@@ -26,6 +27,7 @@ interface DecodeOptions {
   readonly limit?: number;
   readonly icrc: boolean;
   readonly udpPort: number;
+  readonly keys?: string;
 }
 
 /** Adds `rocev2 decode` to `program`. */
@@ -41,6 +43,7 @@ export function register(program: Command, io: CliIo): void {
     .option('--limit <n>', 'stop after n packets', countOption)
     .option('--udp-port <port>', 'UDP port of the RoCEv2 packets', portOption, ROCE_UDP_PORT)
     .option('--no-icrc', 'do not verify the ICRC')
+    .option('--keys <file>', 'open protected packets with the secrets of --keylog')
     .option('--json', 'print JSON lines')
     .addHelpText(
       'after',
@@ -62,6 +65,7 @@ Examples:
   rocev2 decode trace.pcapng
   rocev2 decode trace.pcapng --qp 0x11 --limit 100
   rocev2 decode trace.pcapng --flow
+  rocev2 decode protected.pcapng --keys keys.log
   rocev2 decode trace.jsonl --flow
   rocev2 decode trace.pcapng --json | jq 'select(.bth.psn == 256)'`,
     )
@@ -72,6 +76,7 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   const bytes = await readInputFile(path);
   if (isTrace(bytes)) return traceStory(path, bytes, options, output);
   const reader = openCapture(path, bytes);
+  const keys = options.keys === undefined ? undefined : await ProtectedCapture.open(options.keys, [options.udpPort]);
   const tracker = new FlowTracker();
   const lines = new PacketLines(output.colors);
   const progress = output.io.stdout.isTTY ? undefined : output.progress(bytes.length);
@@ -92,11 +97,10 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
     if (!LINK_TYPES.includes(captured.linkType)) unknownLinkTypes.add(captured.linkType);
     const datagram = udpOf(captured);
     if (datagram?.destinationPort !== options.udpPort) continue;
-    const packet = decodeRoce(
-      datagram,
-      { number, timeNs: Number(captured.timestampNs - firstNs), interfaceId: captured.interfaceId },
-      options.icrc,
-    );
+    const place = { number, timeNs: Number(captured.timestampNs - firstNs), interfaceId: captured.interfaceId };
+    const opened = keys?.take(captured) ?? captured;
+    const asSeen = decodeRoce(datagram, place, options.icrc);
+    const packet = opened === captured ? asSeen : openedPacket(asSeen, decodeRoce(udpOf(opened)!, place, options.icrc));
     if (!concerns(packet, options.qp)) continue;
     packets++;
     const events = tracker.observe(packet);
@@ -111,11 +115,13 @@ async function decode(path: string, options: DecodeOptions, output: Output): Pro
   const flows = tracker.summaries;
   const damage = reader.damage;
   printSummary(output, flows, packets, number - packets);
+  if (keys !== undefined) output.line(openedWords(keys.packets));
   output.document('decode', {
     type: 'summary',
     packets,
     otherPackets: number - packets,
     flows,
+    ...(keys && { protected: keys.packets }),
     ...(damage && { damage }),
   });
   for (const linkType of unknownLinkTypes) {
@@ -141,6 +147,12 @@ async function traceStory(path: string, bytes: Buffer, options: DecodeOptions, o
   if (output.io.interrupted.aborted) {
     throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: the file was not read to its end');
   }
+}
+
+/** What was in a protected packet, with what names its key. */
+function openedPacket({ psp, ...asSeen }: DecodedPacket, opened: DecodedPacket): DecodedPacket {
+  const { bth: _, ...header } = psp!;
+  return { ...opened, lengthBytes: asSeen.lengthBytes, psp: header };
 }
 
 function openCapture(path: string, bytes: Uint8Array): CaptureReader {
