@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { RoceError } from '../core/errors.js';
 import { whyUnreadable } from '../core/file-errors.js';
+import { PACKET_CIPHERS, type PacketCipherName } from '../ring/protection.js';
 import { readPskFile } from '../storage-rpc/nbd/tls/psk-file.js';
 import { SECURE_MODES, type SecureMode, type SecureOptions } from '../verbs/security.js';
 import { choiceOption } from './options.js';
@@ -22,6 +23,8 @@ export interface SecureFlags {
   readonly ca?: string;
   /** Names of peers that are let in. */
   readonly allow?: readonly string[];
+  /** What packets are encrypted with. */
+  readonly cipher?: PacketCipherName;
   /** File for the secrets of packets. */
   readonly keylog?: string;
 }
@@ -43,6 +46,12 @@ export function addSecureOptions(command: Command): Command {
       'secure: peers that are let in, by name, joined by commas (default: all that prove themselves)',
       (text: string) => text.split(','),
     )
+    .addOption(
+      new Option(
+        '--cipher <name>',
+        `secure: ${PACKET_CIPHERS.join(' or ')}; the stronger of both ends is used`,
+      ).argParser(choiceOption(PACKET_CIPHERS)),
+    )
     .option('--keylog <file>', 'secure: append the secrets of packets to this file, for decode and audit --keys');
 }
 
@@ -52,7 +61,7 @@ export function isSecured({ secure, psk, cert }: SecureFlags): boolean {
 }
 
 /** Those among the options of a command, for another process. */
-export function secureFlagsOf({ secure, psk, cert, key, ca, allow, keylog }: SecureFlags): SecureFlags {
+export function secureFlagsOf({ secure, psk, cert, key, ca, allow, cipher, keylog }: SecureFlags): SecureFlags {
   return {
     ...(secure !== undefined && { secure }),
     ...(psk !== undefined && { psk }),
@@ -60,15 +69,16 @@ export function secureFlagsOf({ secure, psk, cert, key, ca, allow, keylog }: Sec
     ...(key !== undefined && { key }),
     ...(ca !== undefined && { ca }),
     ...(allow !== undefined && { allow }),
+    ...(cipher !== undefined && { cipher }),
     ...(keylog !== undefined && { keylog }),
   };
 }
 
 /** As options of `openDevice`. Rejects with ERR_ROCE_CONFLICT for options that do not go together, ERR_ROCE_IO for files that cannot be read. */
 export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: SecureOptions }> {
-  const { secure, psk, cert, key, ca, allow, keylog } = flags;
+  const { secure, psk, cert, key, ca, allow, cipher, keylog } = flags;
   if (!isSecured(flags)) {
-    const isMeant = [key, ca, allow, keylog].some((option) => option !== undefined);
+    const isMeant = [key, ca, allow, cipher, keylog].some((option) => option !== undefined);
     if (secure === undefined && isMeant) throw noCredentials();
     return {};
   }
@@ -86,6 +96,7 @@ export async function secureOf(flags: SecureFlags): Promise<{ readonly secure?: 
       ...(keys !== undefined && { psk: [...keys].map(([identity, bytes]) => ({ identity, key: bytes })) }),
       ...(cert !== undefined && { cert: await read(cert), key: await read(key!), ca: await read(ca!) }),
       ...(allow !== undefined && { allow }),
+      ...(cipher !== undefined && { cipher }),
       ...(keylog !== undefined && { keyLog: keylog }),
     },
   };

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import { RoceError } from '../core/errors.js';
 import type { IpAddress } from '../packet/address.js';
 import { connectSocket } from './connect-socket.js';
+import type { Hello } from './hello.js';
 import { printable } from './printable.js';
 import {
   type ChannelKeys,
@@ -52,8 +53,8 @@ export class ControlChannel {
   /** Nothing is read or said before the peer has proven itself. */
   #isSecuring: boolean;
   #keys: ChannelKeys | undefined;
-  /** The association of the packets with this peer, once there is one; kept by `packet-keys`. */
-  association: { readonly spi: number; isComplete: boolean } | undefined;
+  /** The association of the packets with this peer, once there is one; with a cipher once both ends have it. Kept by `packet-keys`. */
+  association: { readonly spi: number; cipher: Hello['cipher'] | undefined } | undefined;
   #buffered = '';
   readonly #messages: unknown[] = [];
   #waiter: Waiter | undefined;

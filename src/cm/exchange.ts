@@ -77,6 +77,8 @@ export interface Agreement {
   readonly mtu: number;
   /** Who the peer has proven to be: the identity of its key, or the name of its certificate. Undefined: packets are not protected. */
   readonly peerIdentity?: string | undefined;
+  /** What packets are encrypted with. Undefined: they are not protected. */
+  readonly cipher?: Hello['cipher'] | undefined;
   /** Recovery scheme of both sides. */
   readonly recovery: RecoveryName;
   /** Packets to the peer go through memory shared with it, as far as both sides' ports could do so at once. */
@@ -111,7 +113,7 @@ function helloOf(channel: ControlChannel, options: ExchangeOptions): object {
     sourcePort: attributes.sourcePort,
     qpn: options.qp.qpn,
     psn: options.psn,
-    ...(spi !== undefined && { spi }),
+    ...(spi !== undefined && { spi, cipher: options.qp.device.security!.cipher }),
     mtu: Math.min(options.mtu, attributes.pathMtuMax),
     recovery: recovery.name,
     ...(Object.keys(recoveryParameters).length > 0 && { recoveryParameters }),
@@ -266,6 +268,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     remoteQpn: hello.qpn,
     mtu,
     peerIdentity: channel.keys?.peer,
+    cipher: channel.association?.cipher,
     recovery: recoverySettings(options.recovery).name,
     sharesMemory,
     region: hello.region,

@@ -16,6 +16,8 @@ const SPI_MAX = 0x7fff_ffff;
 const RKEY_MAX = 0xffff_ffff;
 /** Longest message of a queue pair (IBTA vol. 1 §9.4.3). */
 const MESSAGE_BYTES_MAX = 2 ** 31;
+/** Weakest first. */
+const CIPHERS = ['aes-128-gcm', 'aes-256-gcm'] as const;
 const TRANSPORTS = ['RC', 'UC', 'UD'] as const;
 
 /** Memory offered to the peer. */
@@ -50,6 +52,8 @@ export interface Hello {
   readonly recoveryParameters: Readonly<Record<string, number>>;
   /** The SPI of protected packets that it receives, 31 bits; undefined where packets are plain. */
   readonly spi: number | undefined;
+  /** What it wants packets encrypted with; of both ends, the stronger one is used. */
+  readonly cipher: (typeof CIPHERS)[number];
   /** Packets of 4 KiB that its receive buffer holds, 2..2^31 - 1. */
   readonly receiveBudgetPackets: number;
   /** Its port can share memory with peers of its host. */
@@ -94,6 +98,7 @@ export function parseHello(message: unknown): Hello | string {
 function helloFrom(fields: Record<string, unknown>): Hello {
   whole('rocev2', fields['rocev2'], EXCHANGE_VERSION, EXCHANGE_VERSION);
   const { transport = 'RC', recoveryParameters = {}, sourcePort, region, messageBytesMax, sharesMemory, spi } = fields;
+  const { cipher = CIPHERS[0] } = fields;
   return {
     transport: oneOf('transport', transport, TRANSPORTS),
     gid: gidOf(fields['gid']),
@@ -106,6 +111,7 @@ function helloFrom(fields: Record<string, unknown>): Hello {
     recovery: text('recovery', fields['recovery']),
     recoveryParameters: numbersOf('recoveryParameters', recoveryParameters),
     spi: spi === undefined ? undefined : whole('spi', spi, 1, SPI_MAX),
+    cipher: oneOf('cipher', cipher, CIPHERS),
     receiveBudgetPackets: whole('receiveBudgetPackets', fields['receiveBudgetPackets'], 2, BUDGET_MAX),
     sharesMemory: sharesMemory === true,
     echoes: fields['echoes'] === true,

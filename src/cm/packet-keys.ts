@@ -10,6 +10,7 @@ import type { Hello } from './hello.js';
 
 /** Packets may be under way when a connection ends: so long they are opened. */
 const LINGER_MS = 3_000;
+const KEY_BYTES = { 'aes-128-gcm': 16, 'aes-256-gcm': 32 } as const;
 
 /** The SPI to be told to the peer; undefined where the connection is plain. Throws ERR_ROCE_MISMATCH where the device requires another one. */
 export function ownSpi(channel: ControlChannel, device: RdmaDevice): number | undefined {
@@ -37,16 +38,17 @@ function associationOf(
     security!.giveSpi(spi);
   };
   void channel.closed.then(() => setTimeout(forget, LINGER_MS).unref());
-  return { spi, isComplete: false };
+  return { spi, cipher: undefined };
 }
 
 /** Opens what the peer seals from now on. Several queue pairs that are connected over one channel share its association. */
 export async function associateWithPeer(channel: ControlChannel, device: RdmaDevice, hello: Hello): Promise<void> {
   const spi = ownSpi(channel, device);
   const { association, keys } = channel;
-  if (spi === undefined || association === undefined || keys === undefined || association.isComplete) return;
+  if (spi === undefined || association === undefined || keys === undefined || association.cipher !== undefined) return;
   if (hello.spi === undefined) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer has told no spi for its packets');
   const { isInitiator, sendSecret, receiveSecret } = keys;
+  const cipher = [hello.cipher, device.security!.cipher].includes('aes-256-gcm') ? 'aes-256-gcm' : 'aes-128-gcm';
   const terms = {
     spi,
     remoteSpi: hello.spi,
@@ -56,10 +58,11 @@ export async function associateWithPeer(channel: ControlChannel, device: RdmaDev
     isInitiator,
     sendSecret,
     receiveSecret,
+    keyBytes: KEY_BYTES[cipher],
   };
   await device.security!.logKeys(terms);
   await device.link.protection!.associate(terms);
-  association.isComplete = true;
+  association.cipher = cipher;
 }
 
 /** Seals what goes to the peer from now on; it has said that it can open it. */

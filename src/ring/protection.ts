@@ -3,6 +3,11 @@
 /** Whether packets may travel unprotected. `require`: never. `prefer`: to and from peers without keys. */
 export type ProtectionMode = 'require' | 'prefer';
 
+/** AES-GCM by the length of its key. */
+export const PACKET_CIPHERS = ['aes-128-gcm', 'aes-256-gcm'] as const;
+/** One of {@link PACKET_CIPHERS}. */
+export type PacketCipherName = (typeof PACKET_CIPHERS)[number];
+
 /** Keys of both directions between this endpoint and a peer, as this end sees them. */
 export interface AssociationTerms {
   /** Names the association in what this end receives: 31 bits, chosen by this end, not 0. */

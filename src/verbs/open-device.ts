@@ -7,6 +7,7 @@ import { loadExtensions, moduleHref } from '../driver/extensions.js';
 import { InlineEngine } from '../driver/inline-engine.js';
 import { openPort, type PortOptions } from '../driver/open-port.js';
 import { PORT_IOS } from '../driver/port-io.js';
+import { SECURE_PORTS } from '../driver/secure-loader.js';
 import { systemRandom } from '../driver/system-random.js';
 import { WorkerEngine } from '../driver/worker/worker-engine.js';
 import type { EngineLink } from '../ring/engine-link.js';
@@ -107,7 +108,7 @@ export async function openDevice(options: DeviceOptions): Promise<RdmaDevice> {
   const thread = workerUrl === undefined ? undefined : new URL(moduleHref('workerUrl', workerUrl));
   const telemetry = estats === undefined || estats === false ? undefined : await telemetryFor(estats);
   await loadExtensions(extensions);
-  await security?.prepareKeyLog();
+  if (security?.keyLog !== undefined) await security.beginKeyLog(await SECURE_PORTS.load());
   const link =
     engine === 'worker'
       ? await WorkerEngine.open({ io: autoIo(port), ...port }, spin, thread)

@@ -5,8 +5,13 @@ import { createSecureContext } from 'node:tls';
 import { checkOptions, type OptionNames } from '../core/arguments.js';
 import { namesHint } from '../core/did-you-mean.js';
 import { RoceError } from '../core/errors.js';
-import { SECURE_PORTS } from '../driver/secure-loader.js';
-import type { AssociationTerms, ProtectionMode } from '../ring/protection.js';
+import type { SecurePorts } from '../driver/secure-loader.js';
+import {
+  type AssociationTerms,
+  PACKET_CIPHERS,
+  type PacketCipherName,
+  type ProtectionMode,
+} from '../ring/protection.js';
 
 /**
  * `require`: every packet is authentic and encrypted, and whoever cannot take part is refused. `prefer`: the same with peers that can, plain packets with
@@ -41,6 +46,8 @@ export interface SecureOptions {
    * to must then have a certificate of the name or address that it was dialled by.
    */
   readonly allow?: readonly string[];
+  /** What packets are encrypted with; where the two ends differ, `aes-256-gcm` is used. Default `aes-128-gcm`. */
+  readonly cipher?: PacketCipherName;
   /**
    * File that the secrets of packets are appended to, so that captures can be read: `rocev2 decode --keys` (docs/security.md has the form of the lines). It is made with mode 0600; one that
    * others may read is refused. Who has the file reads everything, and can forge what the connections still send.
@@ -63,6 +70,7 @@ const OPTIONS: OptionNames<SecureOptions> = {
   key: true,
   ca: true,
   allow: true,
+  cipher: true,
   keyLog: true,
 };
 const IDENTITY_BYTES_MAX = 128;
@@ -80,6 +88,9 @@ export interface Certificates {
   readonly ca: string;
 }
 
+/** Forms the lines of a key log, and writes them. */
+type KeyLogWriter = Pick<SecurePorts, 'appendToKeyLog' | 'keyLogLines'>;
+
 /** The credentials of an open device, checked. */
 export class DeviceSecurity {
   /** Whether peers that cannot take part get plain packets. */
@@ -90,21 +101,28 @@ export class DeviceSecurity {
   readonly certificates: Certificates | undefined;
   /** Undefined: everybody who proves himself. */
   readonly allow: ReadonlySet<string> | undefined;
-  readonly #keyLog: string | undefined;
+  /** What this end asks for. */
+  readonly cipher: PacketCipherName;
+  /** File for the secrets of packets. */
+  readonly keyLog: string | undefined;
+  /** Loaded for a key log only. */
+  #keyLogWriter: KeyLogWriter | undefined;
   readonly #spis = new Set<number>();
 
   /** Throws ERR_ROCE_INVALID_ARGUMENT, ERR_ROCE_UNKNOWN_NAME or ERR_ROCE_CONFLICT, saying what is missing. */
   constructor(options: SecureOptions) {
     checkOptions('secure of openDevice', options, OPTIONS);
-    const { mode = 'require', psk, allow, keyLog } = options;
+    const { mode = 'require', psk, allow, cipher = 'aes-128-gcm', keyLog } = options;
     checkSecureMode('secure.mode', mode, ['require', 'prefer']);
+    checkName('secure.cipher', cipher, PACKET_CIPHERS);
     this.mode = mode;
+    this.cipher = cipher;
     this.keys = psk === undefined ? [] : checkedKeys(Array.isArray(psk) ? psk : [psk]);
     this.certificates = certificatesOf(options);
     this.allow = allow === undefined ? undefined : checkedNames(allow);
     if (keyLog !== undefined && (typeof keyLog !== 'string' || keyLog === ''))
       throw argumentError('keyLog needs a file');
-    this.#keyLog = keyLog;
+    this.keyLog = keyLog;
     if (this.keys.length > 0 && this.certificates !== undefined) {
       throw new RoceError(
         'ERR_ROCE_CONFLICT',
@@ -121,16 +139,16 @@ export class DeviceSecurity {
     }
   }
 
-  /** Makes the key log, if there is to be one. Rejects with ERR_ROCE_IO where it cannot be written, or others may read it. */
-  async prepareKeyLog(): Promise<void> {
-    if (this.#keyLog !== undefined) await (await SECURE_PORTS.load()).appendToKeyLog(this.#keyLog, '');
+  /** Makes the key log. Rejects with ERR_ROCE_IO where it cannot be written, or others may read it. */
+  async beginKeyLog(writer: KeyLogWriter): Promise<void> {
+    await writer.appendToKeyLog(this.keyLog!, '');
+    this.#keyLogWriter = writer;
   }
 
-  /** Appends the secrets of an association to the key log, if there is one. Rejects as {@link DeviceSecurity.prepareKeyLog} does. */
+  /** Appends the secrets of an association to the key log, if there is one. Rejects as {@link DeviceSecurity.beginKeyLog} does. */
   async logKeys(terms: AssociationTerms): Promise<void> {
-    if (this.#keyLog === undefined) return;
-    const { appendToKeyLog, keyLogLines } = await SECURE_PORTS.load();
-    await appendToKeyLog(this.#keyLog, keyLogLines(terms));
+    const writer = this.#keyLogWriter;
+    if (writer !== undefined) await writer.appendToKeyLog(this.keyLog!, writer.keyLogLines(terms));
   }
 
   /** A number for an association that no other one of the device has. */
@@ -151,8 +169,12 @@ export class DeviceSecurity {
 
 /** Throws ERR_ROCE_UNKNOWN_NAME for a mode that there is not. */
 export function checkSecureMode(option: string, mode: string, modes: readonly string[] = SECURE_MODES): void {
-  if (modes.includes(mode)) return;
-  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${mode}'`, namesHint(mode, modes, 'it is one of'));
+  checkName(option, mode, modes);
+}
+
+function checkName(option: string, name: string, names: readonly string[]): void {
+  if (names.includes(name)) return;
+  throw new RoceError('ERR_ROCE_UNKNOWN_NAME', `${option} is '${name}'`, namesHint(name, names, 'it is one of'));
 }
 
 function checkedKeys(keys: readonly PreSharedKey[]): readonly PreSharedKey[] {

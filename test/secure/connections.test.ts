@@ -5,8 +5,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { CaptureReader } from '../../src/capture/capture-reader.js';
+import { udpOf } from '../../src/capture/udp-in-capture.js';
 import type { ConnectOptions, DeviceOptions, ListenOptions, SecureOptions } from '../../src/index.js';
-import { isPsp } from '../../src/packet/psp.js';
+import { isPsp, pspVersion } from '../../src/packet/psp.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
 import { hasOpenssl } from '../support/certificates.js';
 
@@ -87,6 +89,41 @@ describe.each([
       await at.close();
     },
   );
+});
+
+describe('ciphers: the stronger of both ends is used', () => {
+  it.each([
+    [undefined, undefined, 'aes-128-gcm', 0],
+    ['aes-256-gcm', undefined, 'aes-256-gcm', 1],
+    ['aes-128-gcm', 'aes-256-gcm', 'aes-256-gcm', 1],
+    ['aes-256-gcm', 'aes-256-gcm', 'aes-256-gcm', 1],
+  ] as const)('%s and %s', async (ofServer, ofClient, agreed, version) => {
+    const file = join(mkdtempSync(join(tmpdir(), 'rocev2-cipher-')), 'a.pcapng');
+    const secureWith = (cipher?: SecureOptions['cipher']) => ({ psk: ALICE, ...(cipher !== undefined && { cipher }) });
+    const server = await device(SERVER, secureWith(ofServer));
+    const client = await device(CLIENT, secureWith(ofClient), { pcap: file });
+    const listener = await listen(server, { port: 0, region: 65_536 });
+    closing.push(listener);
+    const [at, from] = await Promise.all([
+      listener.accept({ timeoutMs: 5000 }),
+      connect(client, { host: SERVER, port: listener.port, timeoutMs: 5000 }),
+    ]);
+    expect([at.agreement.cipher, from.agreement.cipher]).toEqual([agreed, agreed]);
+    const data = client.allocate(60_000).fill(7);
+    await from.write(data);
+    expect((await from.read(60_000)).equals(data)).toBe(true);
+    for (const one of closing.splice(0).reverse()) await one.close();
+    const protectedPackets = [...new CaptureReader(readFileSync(file))].map((captured) => udpOf(captured)!.payload);
+    expect(new Set(protectedPackets.map((payload) => pspVersion(payload, 0)))).toEqual(new Set([version]));
+    rmSync(join(file, '..'), { recursive: true });
+  });
+
+  it('one that there is not is refused', async () => {
+    await expect(device(SERVER, { psk: ALICE, cipher: 'aes-256-gmc' as 'aes-256-gcm' })).rejects.toMatchObject({
+      code: 'ERR_ROCE_UNKNOWN_NAME',
+      message: expect.stringContaining("secure.cipher is 'aes-256-gmc'"),
+    });
+  });
 });
 
 it('over IPv6, several connections of one peer one after another and side by side', async () => {
