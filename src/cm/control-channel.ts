@@ -53,8 +53,10 @@ export class ControlChannel {
   /** Nothing is read or said before the peer has proven itself. */
   #isSecuring: boolean;
   #keys: ChannelKeys | undefined;
-  /** The association of the packets with this peer, once there is one; with a cipher once both ends have it. Kept by `packet-keys`. */
-  association: { readonly spi: number; cipher: Hello['cipher'] | undefined } | undefined;
+  /** The association of the packets with this peer, once there is one; `agreed` once the peer has told its SPI. Kept by `packet-keys`. */
+  association:
+    | { readonly spi: number; agreed: { readonly remoteSpi: number; readonly cipher: Hello['cipher'] } | undefined }
+    | undefined;
   #buffered = '';
   readonly #messages: unknown[] = [];
   #waiter: Waiter | undefined;

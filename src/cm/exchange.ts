@@ -260,6 +260,11 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const remote = { address: peer, udpPort, qpn, psn, ...(sourcePort !== undefined && { sourcePort }) };
   const destination = await connectQueuePair(qp, own, remote);
   if (qp.type === 'RC' && totalTimeoutOf(options) !== 0) void endPatience(channel, qp);
+  const { association, keys } = channel;
+  if (association?.agreed !== undefined && keys !== undefined) {
+    const { remoteSpi, cipher } = association.agreed;
+    qp.noteProtection({ peer: keys.peer, cipher, sendSpi: remoteSpi, receiveSpi: association.spi });
+  }
   // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');
   beginProtection(channel, device);
@@ -268,7 +273,7 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
     remoteQpn: hello.qpn,
     mtu,
     peerIdentity: channel.keys?.peer,
-    cipher: channel.association?.cipher,
+    cipher: channel.association?.agreed?.cipher,
     recovery: recoverySettings(options.recovery).name,
     sharesMemory,
     region: hello.region,

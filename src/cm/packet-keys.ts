@@ -38,14 +38,14 @@ function associationOf(
     security!.giveSpi(spi);
   };
   void channel.closed.then(() => setTimeout(forget, LINGER_MS).unref());
-  return { spi, cipher: undefined };
+  return { spi, agreed: undefined };
 }
 
 /** Opens what the peer seals from now on. Several queue pairs that are connected over one channel share its association. */
 export async function associateWithPeer(channel: ControlChannel, device: RdmaDevice, hello: Hello): Promise<void> {
   const spi = ownSpi(channel, device);
   const { association, keys } = channel;
-  if (spi === undefined || association === undefined || keys === undefined || association.cipher !== undefined) return;
+  if (spi === undefined || association === undefined || keys === undefined || association.agreed !== undefined) return;
   if (hello.spi === undefined) throw new RoceError('ERR_ROCE_MISMATCH', 'the peer has told no spi for its packets');
   const { isInitiator, sendSecret, receiveSecret } = keys;
   const cipher = [hello.cipher, device.security!.cipher].includes('aes-256-gcm') ? 'aes-256-gcm' : 'aes-128-gcm';
@@ -62,7 +62,7 @@ export async function associateWithPeer(channel: ControlChannel, device: RdmaDev
   };
   await device.security!.logKeys(terms);
   await device.link.protection!.associate(terms);
-  association.cipher = cipher;
+  association.agreed = { remoteSpi: hello.spi, cipher };
 }
 
 /** Seals what goes to the peer from now on; it has said that it can open it. */

@@ -31,6 +31,17 @@ import type { ConnectionTotals } from './totals.js';
 
 const RX_PACKETS = QP_COUNTER.rx_packets;
 
+/** What protects the packets of a connection. */
+export interface ConnectionProtection {
+  /** Who the peer has proven to be. */
+  readonly peer: string;
+  /** Name of the cipher. */
+  readonly cipher: string;
+  /** SPI of what is sent, and of what is received, without the phase bit. */
+  readonly sendSpi: number;
+  readonly receiveSpi: number;
+}
+
 /** What a queue pair tells of its application's side. */
 export interface WorkRecorder {
   /** The WQE at `index` is about to be published; it was posted at `nowNs`. */
@@ -39,6 +50,8 @@ export interface WorkRecorder {
   polled(index: number, status: number, opcode: number, nowNs: number): void;
   /** The queue pair is connected to this one. */
   connected(remote: string, destQpn: number): void;
+  /** Its packets are protected, until it is connected again. */
+  secured(protection: ConnectionProtection): void;
   /** The queue pair is destroyed: nothing more is recorded. */
   closed(): void;
 }
@@ -48,6 +61,7 @@ export const NO_RECORDER: WorkRecorder = {
   posted: () => {},
   polled: () => {},
   connected: () => {},
+  secured: () => {},
   closed: () => {},
 };
 
@@ -95,6 +109,7 @@ export class ConnectionTelemetry implements WorkRecorder {
   readonly inspector: QueuePairInspector;
   #name: string;
   #remote: { readonly address: string; readonly qpn: number } | undefined;
+  #protection: ConnectionProtection | undefined;
   readonly #host: ConnectionHost;
   readonly #onClosed: (connection: ConnectionTelemetry) => void;
   #lastPosted = 0;
@@ -129,7 +144,17 @@ export class ConnectionTelemetry implements WorkRecorder {
     return this.#remote;
   }
 
+  /** Undefined while its packets are plain. */
+  get protection(): ConnectionProtection | undefined {
+    return this.#protection;
+  }
+
+  secured(protection: ConnectionProtection): void {
+    this.#protection = protection;
+  }
+
   connected(remote: string, destQpn: number): void {
+    this.#protection = undefined;
     this.#remote = { address: remote, qpn: destQpn };
     this.#name = `${hex(this.qpn)}>${remote}/${hex(destQpn)}`;
     this.#successes.length = 0;

@@ -59,6 +59,7 @@ export function snapshotOf(
       conn: connection.name,
       qpn: connection.qpn,
       remote: connection.remote ?? null,
+      ...(connection.protection !== undefined && { protection: connection.protection }),
       observedSeconds: Math.min(coveredNs, endNs - connection.createdNs) / 1e9,
       ...(rates.get(connection.qpn) ?? UNLIMITED_RATE),
       covered: connections.get(connection.name)!,

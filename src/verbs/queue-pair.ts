@@ -3,7 +3,7 @@
 import { checkKind, checkOneOf, checkOptions, checkWhole, type OptionNames } from '../core/arguments.js';
 import { RoceError } from '../core/errors.js';
 import { allowedRate } from '../estats/allowed-rate.js';
-import { NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
+import { type ConnectionProtection, NO_RECORDER, type WorkRecorder } from '../estats/connection.js';
 import type { IpAddress } from '../packet/address.js';
 import type { Cqe } from '../ring/completion-ring.js';
 import { dumpWqe } from '../ring/dump.js';
@@ -288,6 +288,11 @@ export class QueuePair extends Resource {
   /** Where the peer is, as the address vector says; undefined where there is none yet. */
   get remote(): IpAddress | undefined {
     return this.#remote;
+  }
+
+  /** Says in telemetry what protects its packets. @internal */
+  noteProtection(protection: ConnectionProtection): void {
+    this.#recorder.secured(protection);
   }
 
   /** Attributes and counters as the NIC has them now (`ibv_query_qp`). Rejects with ERR_ROCE_CLOSED. */

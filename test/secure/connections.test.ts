@@ -9,6 +9,7 @@ import { CaptureReader } from '../../src/capture/capture-reader.js';
 import { udpOf } from '../../src/capture/udp-in-capture.js';
 import type { ConnectOptions, DeviceOptions, ListenOptions, SecureOptions } from '../../src/index.js';
 import { isPsp, pspVersion } from '../../src/packet/psp.js';
+import { run } from '../cli/run-in-process.js';
 import { builtApi, isBuilt } from '../support/built-api.js';
 import { hasOpenssl } from '../support/certificates.js';
 
@@ -124,6 +125,28 @@ describe('ciphers: the stronger of both ends is used', () => {
       message: expect.stringContaining("secure.cipher is 'aes-256-gmc'"),
     });
   });
+});
+
+it('telemetry tells who the peer is, the cipher and the SPIs; of a plain connection it tells nothing', async () => {
+  for (const ends of [REQUIRED, {}] as const) {
+    const { server, client, both } = await connected({ ...ends, engine: { estats: true } });
+    const [at, from] = await both();
+    const [ofServer, ofClient] = await Promise.all(
+      [server, client].map(async ({ address }) => {
+        const { stdout } = await run(['estats', 'top', '--endpoint', address.text, '--once', '--json']);
+        return JSON.parse(stdout).endpoints[0].qps[0].protection;
+      }),
+    );
+    if ('server' in ends) {
+      expect(ofServer).toMatchObject({ peer: 'alice', cipher: 'aes-128-gcm' });
+      expect([ofClient.sendSpi, ofClient.receiveSpi]).toEqual([ofServer.receiveSpi, ofServer.sendSpi]);
+      const { stdout } = await run(['estats', 'top', '--endpoint', CLIENT, '--once']);
+      expect(stdout).toMatch(/protected: alice, aes-128-gcm, SPI 0x[0-9a-f]+ out, 0x[0-9a-f]+ in; .* keys 0 times/);
+    } else expect([ofServer, ofClient]).toEqual([undefined, undefined]);
+    await from.close();
+    await at.close();
+    for (const one of closing.splice(0).reverse()) await one.close();
+  }
 });
 
 it('over IPv6, several connections of one peer one after another and side by side', async () => {

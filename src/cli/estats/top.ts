@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatNs, formatRate, NS_PER_MS } from '../../core/units.js';
-import type { EstatsSnapshot, GroupRow } from '../../estats/endpoint-document.js';
+import type { EstatsSnapshot, GroupRow, QpRow } from '../../estats/endpoint-document.js';
 import { CONSECUTIVE_STAGES, stageLabel } from '../../estats/stages.js';
 import type { Column, Output } from '../output.js';
 import { type AttachedEndpoint, attach, type EndpointOptions, endpointName } from './endpoints.js';
@@ -58,7 +58,7 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
     `${output.colors.bold(endpointName(snapshot))}  ${snapshot.port}, up ${uptimeSeconds.toFixed(0)} s, ` +
       `last ${coveredSeconds.toFixed(0)} s shown, event loop late by ${formatNs(loopDelay.p99Ns)} (p99)`,
   );
-  for (const { conn, total } of snapshot.qps) {
+  for (const { conn, total, protection } of snapshot.qps) {
     const earlier = before?.qps.find((qp) => qp.conn === conn)?.total.counters;
     const seconds = earlier === undefined ? uptimeSeconds : uptimeSeconds - before!.uptimeSeconds;
     const rate = (name: 'tx_bytes' | 'rx_bytes') =>
@@ -68,6 +68,7 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
       `  ${conn}: sends ${rate('tx_bytes')}, receives ${rate('rx_bytes')}; ${tx_retransmitted} packets sent again, ` +
         `${local_ack_timeout_err} timeouts, ${rnr_nak_received} RNR NAKs`,
     );
+    if (protection !== undefined) output.line(`    ${protectionWords(protection, snapshot.device.counters)}`);
   }
   const rows = snapshot.groups.filter(({ stage }) => stage === 't6_t1').sort((a, b) => b.count - a.count);
   if (rows.length === 0) output.line('  no work request was completed and polled in this period');
@@ -87,6 +88,16 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
     );
   }
   output.line();
+}
+
+/** `protected: alice, aes-128-gcm, SPI 0x1 out, 0x2 in; the endpoint has changed keys 3 times`. */
+function protectionWords(
+  { peer, cipher, sendSpi, receiveSpi }: NonNullable<QpRow['protection']>,
+  counters: Readonly<Record<string, number>>,
+): string {
+  const rekeys = counters['secure_rekeys'] ?? 0;
+  const spis = `SPI 0x${sendSpi.toString(16)} out, 0x${receiveSpi.toString(16)} in`;
+  return `protected: ${peer}, ${cipher}, ${spis}; the endpoint has changed keys ${rekeys} time${rekeys === 1 ? '' : 's'}`;
 }
 
 /** `T4-T3 91 %, T6-T5 6 %`: the stages that matter, longest first. */
