@@ -50,7 +50,7 @@ import type { KvServeResult } from './kv/serve.js';
 import type { KvWatchResult } from './kv/watch.js';
 import type { Comparison, LivelockRun } from './livelock/comparison.js';
 import type { OpenedPackets } from './protected-capture.js';
-import type { FigureList, FigureResult } from './sim/figures/figure-report.js';
+import type { FigureResults } from './sim/figures/figure-report.js';
 import type { SweepResult } from './sim/sweep.js';
 import type { TransferResult } from './transfer/result.js';
 import type { WindowResult } from './window/experiment.js';
@@ -510,10 +510,8 @@ export interface Results {
   readonly 'sim-list': ScenarioList;
   /** `rocev2 sim sweep`. */
   readonly 'sim-sweep': SweepResults;
-  /** `rocev2 sim figure NAME`. */
-  readonly 'sim-figure': FigureResult;
-  /** `rocev2 sim figure --list`. */
-  readonly 'sim-figure-list': FigureList;
+  /** `rocev2 sim figure`. */
+  readonly 'sim-figure': FigureResults;
   /** `rocev2 disk serve`. */
   readonly 'disk-serve': DiskServeResult;
   /** `rocev2 disk nbd`. */

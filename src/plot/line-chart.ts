@@ -7,6 +7,7 @@ import { CHART_WIDTH, escapeXml, HUES, svgDocument } from './svg.js';
 
 /** One line. */
 export interface ChartSeries {
+  /** In the legend. */
   readonly name: string;
   /** One value for each x. */
   readonly values: readonly number[];
@@ -24,12 +25,15 @@ export interface ChartPanel {
 
 /** A chart: panels above each other over one x axis. */
 export interface LineChart {
+  /** Above the chart. */
   readonly title: string;
+  /** Below the title. */
   readonly subtitle: string;
   /** With its unit. */
   readonly xLabel: string;
   /** Ascending. */
   readonly x: readonly number[];
+  /** From above. */
   readonly panels: readonly ChartPanel[];
 }
 

@@ -13,7 +13,7 @@ import { countOption } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 import { checkWritable, writeOutputFile } from '../output-file.js';
 import { figureLab } from '../sim/figures/figure.js';
-import { FIGURE_COLUMNS, figureChart, figureEntry, figureResult, figureRow } from '../sim/figures/figure-report.js';
+import { FIGURE_COLUMNS, figureChart, figureResult, figureRow, listedFigure } from '../sim/figures/figure-report.js';
 import { FIGURES, figureNamed } from '../sim/figures/index.js';
 import { FrameCapture } from '../sim/frame-capture.js';
 import { loadScenario } from '../sim/load.js';
@@ -120,13 +120,13 @@ Examples:
     .addHelpText(
       'after',
       `
-Values of fluid models are inside up to 5 % away, values of packets up to 10 %. The verdict does not
-change the exit code. docs/figures.md shows all figures.
+A value is inside if it is no more than 5 % away (fluid models) or 10 %
+(packets). The verdict does not change the exit code. docs/figures.md has all.
 
 Examples:
   rocev2 sim figure --list
   rocev2 sim figure conext16-4 --plot figure4.svg
-  rocev2 sim figure ns3-pfc --json | jq '.values[] | select(.verdict == "outside")'`,
+  rocev2 sim figure ns3-pfc --json | jq '.figures[].values[] | select(.verdict == "outside")'`,
     )
     .action((name: string | undefined, options: FigureOptions) =>
       figure(name, options, new Output(io, options.json === true)),
@@ -171,7 +171,7 @@ async function figure(name: string | undefined, options: FigureOptions, output: 
       ],
       FIGURES.map(({ name, by, title }) => [name, by, title]),
     );
-    output.document('sim-figure-list', { figures: FIGURES.map(figureEntry) });
+    output.document('sim-figure', { figures: FIGURES.map(listedFigure) });
     return;
   }
   const chosen = figureNamed(name);
@@ -187,7 +187,7 @@ async function figure(name: string | undefined, options: FigureOptions, output: 
     await writeOutputFile(options.plot, figureChart(run));
     output.note(`wrote ${options.plot}`);
   }
-  output.document('sim-figure', result);
+  output.document('sim-figure', { figures: [result] });
 }
 
 function choiceOf(name: string, { set = [], seed }: SimOptions): { name: string; set: string[] } {

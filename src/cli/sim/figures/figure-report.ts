@@ -4,16 +4,16 @@ import { renderLineChart } from '../../../plot/line-chart.js';
 import type { Column } from '../../output.js';
 import { differenceOf, type Figure, type FigureRun, type FigureValue, toleranceOf } from './figure.js';
 
-/** The fields of an entry of `sim figure --list --json`. */
-export interface FigureEntry extends Pick<Figure, 'name' | 'title' | 'source' | 'by'> {
+/** What is known of a figure without running it. */
+interface FigureEntry extends Pick<Figure, 'name' | 'title' | 'source' | 'by'> {
   /** The part by which ours may differ, 0..1: 0.05 for fluid models, 0.1 for packets. */
   readonly tolerance: number;
 }
 
-/** The fields of `sim figure --list --json`. */
-export interface FigureList {
-  /** All figures. */
-  readonly figures: readonly FigureEntry[];
+/** The fields of `sim figure --json`. */
+export interface FigureResults {
+  /** The figure that was run; with --list all of them. */
+  readonly figures: readonly ListedFigure[];
 }
 
 /** A value, and whether ours is inside. */
@@ -24,26 +24,31 @@ export interface JudgedValue extends FigureValue {
   readonly verdict: 'inside' | 'outside';
 }
 
-/** The fields of `sim figure NAME --json`. */
-export interface FigureResult extends FigureEntry {
+/** A figure, run or not. */
+export interface ListedFigure extends FigureEntry {
   /** Why ours differs, where it does and the reason is known; null if there is nothing to say. */
   readonly note: string | null;
+  /** Every value compared; null if it was not run. */
+  readonly values: readonly JudgedValue[] | null;
+}
+
+/** A figure that was run. */
+export interface FigureResult extends ListedFigure {
   /** Every value compared. */
   readonly values: readonly JudgedValue[];
 }
 
 /** What the list says of a figure. */
-export function figureEntry(figure: Figure): FigureEntry {
-  const { name, title, source, by } = figure;
-  return { name, title, source, by, tolerance: toleranceOf(figure) };
+export function listedFigure(figure: Figure): ListedFigure {
+  const { name, title, source, by, note = null } = figure;
+  return { name, title, source, by, tolerance: toleranceOf(figure), note, values: null };
 }
 
 /** The values of a run, judged. */
 export function figureResult(figure: Figure, { values }: FigureRun): FigureResult {
   const tolerance = toleranceOf(figure);
   return {
-    ...figureEntry(figure),
-    note: figure.note ?? null,
+    ...listedFigure(figure),
     values: values.map((value) => {
       const difference = differenceOf(value);
       return { ...value, difference, verdict: Math.abs(difference) <= tolerance ? 'inside' : 'outside' };

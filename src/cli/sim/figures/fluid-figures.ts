@@ -153,7 +153,11 @@ const queues: Figure = {
             ...published.map((value) => level(`${value} KB`, value, two)),
           ],
         },
-        { yLabel: 'queue at 85 us, KB', series: [queueLine('10 flows', far), level('up to 275.6 KB', 275.6, far)] },
+        {
+          yLabel: 'queue at 85 us, KB',
+          logFrom: 1,
+          series: [queueLine('10 flows', far), level('up to 275.6 KB', 275.6, far)],
+        },
       ]),
     };
   },
@@ -332,6 +336,7 @@ const switchPi: Figure = {
       chart: timeChart(this.title, this.source, runs[0], [
         {
           yLabel: 'queue, KB',
+          logFrom: 10,
           series: cases.flatMap(([flows, published], i) => [
             queueLine(`${flows} flows`, runs[i]),
             level(`${flows} flows`, published, runs[0]),

@@ -91,21 +91,37 @@ const dcqcn: Figure = {
   by: 'packets',
   async run(lab) {
     const result = await lab.packets('dcqcn-n10-4us', ['nic.cc.preset=ns3-rdma']);
-    const { queueMeanBytes, queueP99Bytes } = result.summary;
-    return byX(
-      this,
-      'flows',
-      ['queue, mean, KB', 'queue, p99, KB'],
-      [
-        {
-          x: 10,
-          values: [
-            { what: 'queue, mean', unit: 'KB', published: 145, ours: queueMeanBytes / 1000 },
-            { what: 'queue, p99', unit: 'KB', published: 390, ours: queueP99Bytes / 1000 },
-          ],
-        },
+    const { summary, series } = result;
+    const highest = (line: readonly number[]) => Math.max(...line);
+    const [fullest] = Object.values(series.queueBytes).sort((one, other) => highest(other) - highest(one));
+    // Thinned: the series has more points than a line on a page.
+    const step = Math.ceil(series.timeNs.length / 240);
+    const isKept = (_value: number, i: number) => i % step === 0;
+    const x = series.timeNs.filter(isKept).map((ns) => ns / 1e6);
+    const level = (name: string, value: number) => ({ name: `published: ${name}`, values: x.map(() => value) });
+    return {
+      values: [
+        { what: 'queue, mean', unit: 'KB', published: 145, ours: summary.queueMeanBytes / 1000 },
+        { what: 'queue, p99', unit: 'KB', published: 390, ours: summary.queueP99Bytes / 1000 },
       ],
-    );
+      chart: {
+        title: this.title,
+        subtitle: this.source,
+        xLabel: 'time (ms)',
+        x,
+        panels: [
+          {
+            yLabel: 'queue, KB',
+            logFrom: 10,
+            series: [
+              { name: 'ours', values: fullest.filter(isKept).map((bytes) => bytes / 1000) },
+              level('mean 145 KB', 145),
+              level('p99 390 KB', 390),
+            ],
+          },
+        ],
+      },
+    };
   },
 };
 
