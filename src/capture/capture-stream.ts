@@ -9,8 +9,17 @@ import { whyUnreadable } from '../core/file-errors.js';
 import { type CaptureDamage, type CapturedPacket, type CaptureParser, parserOf } from './capture-reader.js';
 
 const CHUNK_BYTES = 4 * 1024 * 1024;
+/** Before the bytes of a chunk there is room for the block that the chunk before has cut. */
+const HEAD_BYTES = 1024 * 1024;
+const BUFFER_BYTES = HEAD_BYTES + CHUNK_BYTES;
 /** No block of a capture is longer: a packet has at most 256 KiB, and options are short. */
 const BLOCK_BYTES_MAX = 64 * 1024 * 1024;
+
+/** What was read: `count` bytes behind the head room. */
+interface Chunk {
+  readonly buffer: Uint8Array<ArrayBuffer>;
+  readonly count: number;
+}
 
 /** A capture file that is being read. */
 export class CaptureStream {
@@ -42,42 +51,68 @@ export class CaptureStream {
    * file at the end. Throws ERR_ROCE_IO when the first bytes are those of no capture format, or reading fails.
    */
   async *chunks(): AsyncGenerator<Iterable<CapturedPacket>, void> {
-    let buffer = Buffer.allocUnsafe(CHUNK_BYTES);
     let parser: CaptureParser | undefined;
-    let used = 0;
+    let tail = new Uint8Array(0);
+    let spare = new Uint8Array(BUFFER_BYTES);
     let offset = 0;
+    let reading = this.#read(new Uint8Array(BUFFER_BYTES));
     try {
       for (let isLast = false; !isLast; ) {
-        if (used === buffer.length) buffer = this.#grown(buffer);
-        const { bytesRead } = await this.#handle.read(buffer, used, buffer.length - used, null);
-        used += bytesRead;
-        isLast = bytesRead === 0;
-        if (used < buffer.length && !isLast) continue; // a short read, as pipes give
-        const bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, used);
+        const { buffer, count } = await reading;
+        isLast = count < CHUNK_BYTES;
+        const bytes = this.#joined(tail, buffer, count);
+        // The disk works while the packets are looked at.
+        if (!isLast) reading = this.#read(spare);
         parser ??= parserOf(bytes);
         yield parser.packets(bytes, isLast);
         if (parser.damage !== undefined) {
           this.damage = { ...parser.damage, offset: offset + parser.damage.offset };
           return;
         }
-        buffer.copyWithin(0, parser.consumed, used);
+        tail = bytes.subarray(parser.consumed);
         offset += parser.consumed;
-        used -= parser.consumed;
+        spare = buffer;
       }
     } catch (cause) {
       throw cause instanceof RoceError ? cause : unreadable(this.#path, cause);
     } finally {
+      await reading.catch(() => {});
       await this.#handle.close();
     }
   }
 
-  #grown(buffer: Buffer): Buffer<ArrayBuffer> {
-    if (buffer.length >= BLOCK_BYTES_MAX) {
+  /** Reads a chunk behind the head room of `buffer`; a shorter one only at the end of the file. */
+  #read(buffer: Uint8Array<ArrayBuffer>): Promise<Chunk> {
+    const reading = this.#fill(buffer);
+    // It may fail while nobody waits for it; who waits is told later.
+    reading.catch(() => {});
+    return reading;
+  }
+
+  async #fill(buffer: Uint8Array<ArrayBuffer>): Promise<Chunk> {
+    let count = 0;
+    while (count < CHUNK_BYTES) {
+      const { bytesRead } = await this.#handle.read(buffer, HEAD_BYTES + count, CHUNK_BYTES - count, null);
+      if (bytesRead === 0) break;
+      count += bytesRead; // a short read, as pipes give
+    }
+    return { buffer, count };
+  }
+
+  /** What the chunk before has left, and this one. */
+  #joined(tail: Uint8Array, buffer: Uint8Array<ArrayBuffer>, count: number): Uint8Array<ArrayBuffer> {
+    if (tail.length <= HEAD_BYTES) {
+      const start = HEAD_BYTES - tail.length;
+      buffer.set(tail, start);
+      return buffer.subarray(start, HEAD_BYTES + count);
+    }
+    if (tail.length >= BLOCK_BYTES_MAX) {
       throw new RoceError('ERR_ROCE_IO', `${this.#path} has a block of more than 64 MiB, which is no packet`);
     }
-    const larger = Buffer.allocUnsafe(2 * buffer.length);
-    buffer.copy(larger);
-    return larger;
+    const bytes = new Uint8Array(tail.length + count);
+    bytes.set(tail);
+    bytes.set(buffer.subarray(HEAD_BYTES, HEAD_BYTES + count), tail.length);
+    return bytes;
   }
 }
 

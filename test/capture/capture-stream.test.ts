@@ -41,6 +41,15 @@ function pcap(lengths: readonly number[]): Buffer {
   return Buffer.concat([header, ...records]);
 }
 
+/** A pcapng block of a type that nobody knows. */
+function unknownBlock(length: number): Buffer {
+  const block = Buffer.alloc(length);
+  block.writeUInt32LE(0x0bad_0bad, 0);
+  block.writeUInt32LE(length, 4);
+  block.writeUInt32LE(length, length - 4);
+  return block;
+}
+
 function written(name: string, bytes: Uint8Array): string {
   const path = join(folder, name);
   writeFileSync(path, bytes);
@@ -60,6 +69,27 @@ describe('a capture that is read a chunk at a time', () => {
     expect(packets.map(({ bytes }) => bytes.length)).toEqual(lengths);
     expect(packets.every(({ bytes }, i) => bytes.every((byte) => byte === (i & 255)))).toBe(true);
     expect(packets[5]).toMatchObject({ timestampNs: 5_000_000_007n, originalLength: 3006 });
+  });
+
+  it('may have a block that is longer than a chunk, but not one without end', async () => {
+    const golden = await readFile(GOLDEN);
+    const packets = [...new CaptureReader(golden)].map(kept);
+    const file = Buffer.concat([golden, unknownBlock(6 * 1024 * 1024), golden]);
+    expect(await streamed(written('long.pcapng', file))).toEqual({
+      packets: [...packets, ...packets],
+      damage: undefined,
+    });
+    const endless = Buffer.concat([golden, unknownBlock(80 * 1024 * 1024)]);
+    await expect(streamed(written('endless.pcapng', endless))).rejects.toThrow('a block of more than 64 MiB');
+  });
+
+  it('may be left before its end', async () => {
+    const stream = await CaptureStream.open(written('left.pcap', pcap(Array.from({ length: 6000 }, () => 3000))));
+    for await (const chunk of stream.chunks()) {
+      for (const { bytes } of chunk) expect(bytes).toHaveLength(3000);
+      break;
+    }
+    await expect(stream.chunks().next()).rejects.toThrow('cannot read');
   });
 
   it.each([['pcapng'], ['pcap']])('%s: gives the same packets wherever the pieces end', async (format) => {
