@@ -102,7 +102,7 @@ export class StreamWriter {
 
   /**
    * Becomes the owner of a stream. `extents` are those that it has, all sealed. Rejects with BUSY while it has another owner, unless `takeOver`: then the other one
-   * is fenced.
+   * is fenced. @internal
    */
   static async open(
     { stream, owner, takeOver = false }: { stream: string; owner: string; takeOver?: boolean },
