@@ -21,7 +21,7 @@ const EXTENT_BYTES_MAX = 2 ** 40;
 
 /** What {@link serveManager} takes. */
 export interface ServeManagerOptions {
-  /** Device of the manager. */
+  /** Nodes and clients reach the manager at the address of this device. */
   readonly device: RdmaDevice;
   /** Folder of its metadata; made if it is not there. */
   readonly folder: string;

@@ -15,7 +15,7 @@ import { NODE_TIMING } from './timing.js';
 
 /** What {@link serveNode} takes. */
 export interface ServeNodeOptions {
-  /** Device of the node. */
+  /** The manager is told the address of this device, and others come there. */
   readonly device: RdmaDevice;
   /** Folder of its extents; made if it is not there. A new one gets a number from the manager, and belongs to that cluster from then on. */
   readonly folder: string;
