@@ -39,6 +39,7 @@ export interface ConnectionProtection {
   readonly cipher: string;
   /** SPI of what is sent, and of what is received, without the phase bit. */
   readonly sendSpi: number;
+  /** Of packets that this end receives. */
   readonly receiveSpi: number;
 }
 
