@@ -22,8 +22,8 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   ]),
   mutant(47, 'resumes behind the PSN of a NAK', [
     COMPLETER,
-    'psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_REPORTED',
-    'psnAdd(psn, 1), out.newPsn, LOSS_REPORTED',
+    'psnDiff(psn, out.unacked) > 0 ? out.unacked : psn, out.newPsn, LOSS_DROPPED',
+    'psnAdd(psn, 1), out.newPsn, LOSS_DROPPED',
   ]),
   mutant(47, 'takes nothing before a NAK for acknowledged', [
     COMPLETER,

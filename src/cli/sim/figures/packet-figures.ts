@@ -31,7 +31,7 @@ function byX(figure: Figure, xLabel: string, yLabels: readonly string[], points:
 
 const meanQueue = ({ summary }: ScenarioResult) => summary.queueMeanBytes / 1000;
 
-const pfc: Figure = {
+const pfcFigure: Figure = {
   name: 'ns3-pfc',
   title: 'Pauses alone hold the queue at the dynamic threshold',
   source: "HPCC's ns-3 simulator: 4 MiB of buffer, alpha 1/8",
@@ -50,7 +50,7 @@ const pfc: Figure = {
   },
 };
 
-const timely: Figure = {
+const timelyFigure: Figure = {
   name: 'ns3-timely',
   title: 'TIMELY with a sample in each round trip: N flows into 10 Gb/s',
   source: "HPCC's ns-3 simulator",
@@ -84,7 +84,7 @@ const timely: Figure = {
   },
 };
 
-const dcqcn: Figure = {
+const dcqcnFigure: Figure = {
   name: 'ns3-dcqcn',
   title: 'Ten flows of DCQCN with the parameters of ns3-rdma',
   source: 'the ns-3 simulator of the authors of DCQCN, on the long ramp',
@@ -125,7 +125,7 @@ const dcqcn: Figure = {
   },
 };
 
-const fct: Figure = {
+const fctFigure: Figure = {
   name: 'conext16-fct',
   title: 'Completion time of flows below 100 KB under DCQCN, by load',
   source: "CoNEXT'16, the experiment of figures 13 to 16, read off the figures",
@@ -157,4 +157,4 @@ const fct: Figure = {
 };
 
 /** Those of simulators, then those of publications. */
-export const PACKET_FIGURES: readonly Figure[] = [pfc, timely, dcqcn, fct];
+export const PACKET_FIGURES: readonly Figure[] = [pfcFigure, timelyFigure, dcqcnFigure, fctFigure];
