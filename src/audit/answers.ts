@@ -266,6 +266,7 @@ export class Answers {
   #progress(requests: Requests, position: number, timeNs: number): void {
     if (position <= requests.acked) return;
     requests.acked = position;
+    requests.recovery.acknowledged(position);
     requests.timer.progress(timeNs);
   }
 }

@@ -49,6 +49,11 @@ export class RecoveryWatch {
     this.#nak = { position, packet: judge.packet, timeNs, beyond: NONE, row: 0, hasHole: false };
   }
 
+  /** All up to this position has arrived: what a NAK missed was only late. */
+  acknowledged(position: number): void {
+    if (this.#nak !== undefined && this.#nak.position <= position) this.#nak = undefined;
+  }
+
   /** The receiver was not ready for this position. */
   notReady(position: number): void {
     this.#notReady = { position, isFollowed: false, hasNak: false };

@@ -281,6 +281,17 @@ describe('a capture in which one packet breaks one rule', () => {
     expect(report.findings).toMatchObject([{ rule: 47, verdict: 'cannot tell' }]);
   });
 
+  it.each([
+    [50, [47]],
+    [51, []],
+  ])('is not claimed where an acknowledgement says that the missing packet was only late: up to %d', (psn, rules) => {
+    const sent = [50, 51, 52, 53, 54, 55].map((at, i) => ({ ...send(at), ipId: 300 + i }));
+    const again = [52, 53, 54, 55].map((at, i) => ({ ...send(at), ipId: 306 + i }));
+    const answers = [answer(51, 0x60, 1), answer(psn, 0x1f, psn - 49)];
+    const report = audited(conversation([...CM, ...sent, ...answers, ...again]), { rules: [47] });
+    expect(broken(report)).toEqual(rules);
+  });
+
   it('is not claimed for a NAK that a newer one has overtaken', () => {
     const sent = [50, 51, 52, 53, 54, 55, 56].map((psn, i) => ({ ...send(psn), ipId: 300 + i }));
     const again = [53, 54, 55, 56].map((psn, i) => ({ ...send(psn), ipId: 307 + i }));
