@@ -9,8 +9,8 @@ export const NONSTANDARD_SCHEMES = ['go-back-0', 'selective-repeat', 'irn', 'rac
 
 /** Cases that fail or differ, by the scheme of the target. */
 export const SCHEME_DEVIATIONS: Readonly<Record<(typeof NONSTANDARD_SCHEMES)[number], readonly string[]>> = {
-  // A gap is answered by a NAK at the first packet of the message, and a READ begins anew.
-  'go-back-0': [...COMBINED, 'read/again-elsewhere', ...REST_OF_READ],
+  // A gap is answered by a NAK at the first packet of the message, although its other packets are there, and a READ begins anew.
+  'go-back-0': [...COMBINED, 'read/again-elsewhere', 'reorder/write', ...REST_OF_READ],
   // What is behind a gap is executed, and each hole gets a NAK of its own; of a READ just what is missing is fetched.
   'selective-repeat': [...COMBINED, ...GAPS, ...REST_OF_READ],
   // The same, and its timer is short where little is in flight.

@@ -192,8 +192,8 @@ function ackTimeoutCode(
   qps: number,
 ): number {
   const windowNs = (2 * Math.max(inflightPackets, 2 * qps) * (mtu + 100) * 8e9) / rateBps;
-  // Go-back-0 would restart its messages for ever.
-  const shortest = recovery === 'go-back-0' ? 1.5 : 0.4;
+  // Go-back-0 would restart its messages for ever; the low timeout of IRN is 5/16 of this one.
+  const shortest = recovery === 'go-back-0' || recovery === 'irn' ? 1.5 : 0.4;
   const patience = dice.weighted([
     [1, shortest],
     [5, 1.5],
