@@ -99,8 +99,8 @@ export function sortSocket(socket: Socket, security: ChannelSecurity | undefined
     (secured) => sortBytes(socket, secured, guests),
     (error: RoceError) => {
       guests.onUntrusted(error);
-      if (error instanceof PlainPeerError) socket.end(`${JSON.stringify({ refused: SECURE_ONLY })}\n`);
-      else socket.destroy();
+      if (error instanceof PlainPeerError) socket.write(`${JSON.stringify({ refused: SECURE_ONLY })}\n`);
+      socket.destroySoon(); // The socket is paused: whether the peer hangs up would not be heard.
     },
   );
 }
