@@ -20,7 +20,12 @@ const hasNamespaces =
   spawnSync('unshare', ['-rn', 'bash', '-c', 'ip link add va type veth peer name wa && nsenter --version']).status ===
   0;
 const LIMIT_MS = 120_000;
+/**
+ * The programs wait a second for an acknowledgement: beside other work on few cores the wire takes longer than the default of 67 ms for a
+ * window, whose packets would be sent again into a queue that grows until the retries run out.
+ */
 const BW = 'node dist/cli/main.js bw';
+const PATIENCE = '--timeout 18';
 
 interface Talk {
   readonly operation: string;
@@ -32,7 +37,7 @@ interface Talk {
 
 /** Forty messages of 64 KiB through the wire; what the client said, and the wire. */
 function talk({ operation, rules, mtuBytes = 1500, options = '--io mmsg' }: Talk): { said: string; wire: WireResult } {
-  const both = `${BW} ${operation} ${options} --bind`;
+  const both = `${BW} ${operation} ${PATIENCE} ${options} --bind`;
   const { status, stdout, stderr } = spawnSync(
     'unshare',
     [
