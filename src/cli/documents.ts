@@ -51,7 +51,7 @@ import type { KvWatchResult } from './kv/watch.js';
 import type { Comparison, LivelockRun } from './livelock/comparison.js';
 import type { OpenedPackets } from './protected-capture.js';
 import type { FigureResults } from './sim/figures/figure-report.js';
-import type { SweepResult } from './sim/sweep.js';
+import type { SweepResult } from './sim/sweep/points.js';
 import type { TransferResult } from './transfer/result.js';
 import type { WindowResult } from './window/experiment.js';
 

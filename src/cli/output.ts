@@ -22,6 +22,8 @@ export interface CliEnvironment {
   readonly TERM?: string | undefined;
   /** `1`: show stack traces. */
   readonly ROCEV2_DEBUG?: string | undefined;
+  /** URL of the Redis server of sweeps (docs/lab.md). */
+  readonly ROCEV2_REDIS?: string | undefined;
 }
 
 /** The parts of the process that a command may use. */

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type runSweep as runSweepOf, sweepPoints } from '../../src/cli/sim/sweep.js';
+import type { sweepHere as sweepHereOf } from '../../src/cli/sim/sweep/local-executor.js';
+import { sweepPoints } from '../../src/cli/sim/sweep/points.js';
+import { sweepTasks } from './sweep-tasks.js';
 
 describe('the points of a sweep', () => {
   it('are all combinations, the last axis varying fastest', () => {
@@ -17,16 +19,15 @@ describe('the points of a sweep', () => {
   });
 });
 
-const BUILT = '../../dist/cli/sim/sweep.js';
+const BUILT = '../../dist/cli/sim/sweep/local-executor.js';
 
 // Worker threads run what `npm test` has built.
 describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('a sweep', async () => {
-  const { runSweep } = (await import(BUILT).catch(() => ({}))) as { runSweep: typeof runSweepOf };
-  const base = { name: 'pfc-n2', set: ['warmup=0'] };
+  const { sweepHere } = (await import(BUILT).catch(() => ({}))) as { sweepHere: typeof sweepHereOf };
 
   it('that is interrupted has the runs that are done', async () => {
     const interruption = new AbortController();
-    const results = await runSweep(base, [['duration=1ms'], ['duration=100s']], {
+    const results = await sweepHere(await sweepTasks('duration=1ms', 'duration=100s'), {
       jobs: 1,
       signal: interruption.signal,
       onDone: () => interruption.abort(),
@@ -36,8 +37,8 @@ describe.skipIf(!existsSync(new URL(BUILT, import.meta.url)))('a sweep', async (
   });
 
   it('ends with the first run that fails', async () => {
-    const points = [['duration=100s'], ['flows[0].to=h99']];
+    const tasks = await sweepTasks('duration=100s', 'flows[0].to=h99');
     const { signal } = new AbortController();
-    await expect(runSweep(base, points, { jobs: 2, signal, onDone() {} })).rejects.toThrow("'h99' is not there");
+    await expect(sweepHere(tasks, { jobs: 2, signal, onDone() {} })).rejects.toThrow("'h99' is not there");
   });
 });

@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { formatRate } from '../../core/units.js';
 import type { Ns3FlowFormat } from '../../sim/formats/ns3.js';
 import type { ScenarioResult } from '../../sim/scenario/result.js';
-import type { Scenario } from '../../sim/scenario/schema.js';
+import { parseScenario, type Scenario } from '../../sim/scenario/schema.js';
 import { BUILT_IN_SCENARIOS } from '../../sim/scenarios/index.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE } from '../exit.js';
 import { extensionOption } from '../extensions.js';
@@ -16,10 +16,14 @@ import { figureLab } from '../sim/figures/figure.js';
 import { FIGURE_COLUMNS, figureChart, figureResult, figureRow, listedFigure } from '../sim/figures/figure-report.js';
 import { FIGURES, figureNamed } from '../sim/figures/index.js';
 import { FrameCapture } from '../sim/frame-capture.js';
-import { loadScenario } from '../sim/load.js';
+import { loadDocument, loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
 import { runWatched } from '../sim/run-watched.js';
-import { runSweep, type SweepResult, sweepPoints } from '../sim/sweep.js';
+import { sweepHere } from '../sim/sweep/local-executor.js';
+import { type SweepResult, type SweepTask, sweepPoints } from '../sim/sweep/points.js';
+import { sweepOnRedis } from '../sim/sweep/redis-executor.js';
+import { DEFAULT_REDIS, withoutPassword } from '../sim/sweep/redis-queue.js';
+import { workOnSweeps } from '../sim/sweep/redis-worker.js';
 import {
   BUFFER_COLUMNS,
   bufferRow,
@@ -53,7 +57,17 @@ interface RunOptions extends SimOptions {
 interface SweepOptions extends SimOptions {
   readonly over?: readonly string[];
   readonly jobs: number;
+  readonly executor: 'local' | 'redis';
+  readonly redis?: string;
+  readonly fresh?: true;
 }
+
+interface WorkerOptions {
+  readonly redis?: string;
+  readonly jobs: number;
+}
+
+const REDIS_HELP = `the server (default: the environment's ROCEV2_REDIS, else ${DEFAULT_REDIS})`;
 
 /** Flows the table for people shows. */
 const FLOWS_SHOWN = 24;
@@ -138,18 +152,43 @@ Examples:
     .option('--over <path=values>', 'an axis: seed=1..8 or nic.cc=none,dcqcn; may be repeated', collect)
     .option('--set <path=value>', 'override a field in all runs; may be repeated', collect)
     .option('--seed <n>', 'the seed of all runs', countOption)
-    .option('--jobs <n>', 'runs in parallel', countOption, availableParallelism())
+    .option('--jobs <n>', 'runs in parallel on this machine', countOption, availableParallelism())
+    .addOption(new Option('--executor <name>', 'who computes').choices(['local', 'redis']).default('local'))
+    .option('--redis <url>', REDIS_HELP)
+    .option('--fresh', 'with redis: run again what has a result there')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
+With --executor redis the runs are computed by 'rocev2 sim worker' on any
+machines; results stay in Redis for a week, and the same sweep takes them.
+
 Examples:
   rocev2 sim sweep dcqcn-n10-4us --over seed=1..4
+  rocev2 sim sweep dcqcn-n10-4us --over seed=1..400 --executor redis --redis redis://192.0.2.1:6379
   rocev2 sim sweep dcqcn-n10-4us --over topology.delay=1us,4us,16us --over nic.cc=none,dcqcn
   rocev2 sim sweep livelock-go-back-n --over nic.inflight=16,32,64 --json > sweep.json`,
     )
     .addOption(extensionOption())
     .action((name: string, options: SweepOptions) => sweep(name, options, new Output(io, options.json === true)));
+  sim
+    .command('worker')
+    .description('Compute runs of sweeps that wait in a Redis server, until Ctrl-C.')
+    .option('--redis <url>', REDIS_HELP)
+    .option('--jobs <n>', 'runs at once', countOption, availableParallelism())
+    .addHelpText(
+      'after',
+      `
+Sweeps and workers need the same version of rocev2 and the same extensions,
+and the packages bullmq and ioredis. A run whose worker dies is given to
+another after 30 s.
+
+Examples:
+  rocev2 sim worker --redis redis://192.0.2.1:6379
+  ROCEV2_REDIS=redis://:secret@192.0.2.1 rocev2 sim worker --jobs 4`,
+    )
+    .addOption(extensionOption())
+    .action((options: WorkerOptions) => work(options, new Output(io, false)));
 }
 
 interface FigureOptions {
@@ -303,16 +342,30 @@ async function sweep(name: string, options: SweepOptions, output: Output): Promi
   if (axes.length === 0 || wrong !== undefined) {
     throw new CommandFailure(EXIT_USAGE, `--over ${wrong ?? 'is missing'}: write, for example, --over seed=1..8`);
   }
-  const choice = choiceOf(name, options);
-  const points = sweepPoints(axes);
-  for (const point of points) await loadScenario({ name, set: [...choice.set, ...point] }); // Mistakes show before hours have passed.
-  output.note(`${points.length} runs, ${options.jobs} at a time`);
-  const progress = output.progress(points.length);
-  const results = await runSweep(choice, points, {
-    jobs: options.jobs,
+  const url = redisOf(options, output);
+  if (options.executor === 'local' && (options.redis !== undefined || options.fresh)) {
+    throw new CommandFailure(EXIT_USAGE, '--redis and --fresh belong to --executor redis');
+  }
+  const { set } = choiceOf(name, options);
+  const tasks: SweepTask[] = [];
+  for (const point of sweepPoints(axes)) {
+    const document = await loadDocument({ name, set: [...set, ...point] });
+    parseScenario(document); // Mistakes show before hours have passed.
+    tasks.push({ point, document });
+  }
+  const isLocal = options.executor === 'local';
+  output.note(
+    `${tasks.length} runs, ${isLocal ? `${options.jobs} at a time` : `by the workers of ${withoutPassword(url)}`}`,
+  );
+  const progress = output.progress(tasks.length);
+  const control = {
     signal: output.io.interrupted,
-    onDone: (done) => progress.update(done, `${done} of ${points.length} runs`),
-  }).finally(() => progress.stop());
+    onDone: (done: number) => progress.update(done, `${done} of ${tasks.length} runs`),
+  };
+  const sweeping = isLocal
+    ? sweepHere(tasks, { ...control, jobs: options.jobs })
+    : sweepOnRedis(tasks, { ...control, url, fresh: options.fresh === true, say: (text) => output.note(text) });
+  const results = await sweeping.finally(() => progress.stop());
   output.table(
     [
       ...axes.map((axis) => ({ title: axis.split('=')[0], align: 'left' as const })),
@@ -331,6 +384,22 @@ async function sweep(name: string, options: SweepOptions, output: Output): Promi
   output.document('sim-sweep', { runs: results });
   if (output.io.interrupted.aborted) throw new CommandFailure(EXIT_INTERRUPTED, 'interrupted: some runs are missing');
   if (results.some(({ result }) => result.assertions.some(({ ok }) => !ok))) throw new CommandFailure(EXIT_FAILED);
+}
+
+async function work(options: WorkerOptions, output: Output): Promise<void> {
+  const url = redisOf(options, output);
+  await workOnSweeps({
+    url,
+    jobs: options.jobs,
+    signal: output.io.interrupted,
+    onReady: (queue) => output.line(`ready for ${options.jobs} runs at once of ${queue} at ${withoutPassword(url)}`),
+    onRun: ({ name, seed, problem }) =>
+      output.line(problem === undefined ? `${name}, seed ${seed}` : `FAILED: ${problem}`),
+  });
+}
+
+function redisOf({ redis }: { readonly redis?: string }, { io }: Output): string {
+  return redis ?? (io.env.ROCEV2_REDIS || DEFAULT_REDIS);
 }
 
 function sweepRow({ point, result }: SweepResult): (string | number)[] {

@@ -23,14 +23,19 @@ export interface ScenarioChoice {
 }
 
 /** The scenario with the overrides. Throws if `name` is neither a built-in scenario nor a readable file, and if the file is invalid. */
-export async function loadScenario({ name, set, topology, flows, flowFormat }: ScenarioChoice): Promise<Scenario> {
+export async function loadScenario(choice: ScenarioChoice): Promise<Scenario> {
+  return parseScenario(await loadDocument(choice));
+}
+
+/** The same as a scenario file, which has not been checked. */
+export async function loadDocument({ name, set, topology, flows, flowFormat }: ScenarioChoice): Promise<unknown> {
   const file = BUILT_IN_SCENARIOS.find((scenario) => scenario.name === name) ?? (await readScenario(name));
-  if (topology === undefined && flows === undefined) return parseScenario(override(file, set));
+  if (topology === undefined && flows === undefined) return override(file, set);
   const foreign = {
     ...(topology !== undefined && { topology: await readTopology(topology) }),
     ...(flows !== undefined && { flows: [{ kind: 'list', flows: await readFlows(flows, flowFormat ?? 'hpcc') }] }),
   };
-  return parseScenario(override({ ...(file as object), ...foreign }, set));
+  return override({ ...(file as object), ...foreign }, set);
 }
 
 async function readTopology(path: string) {

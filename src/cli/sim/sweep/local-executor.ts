@@ -1,0 +1,31 @@
+/** Runs a sweep on the cores of this machine: a worker thread for each run, up to a given number of threads. */
+
+import PQueue from 'p-queue';
+import type { SweepControl, SweepResult, SweepTask } from './points.js';
+import { runInThread } from './run-in-thread.js';
+
+/**
+ * The results, in the order of the tasks; after `signal`, only those of completed runs. Rejects with the first failure, which ends the other runs.
+ */
+export async function sweepHere(
+  tasks: readonly SweepTask[],
+  options: SweepControl & { readonly jobs: number },
+): Promise<SweepResult[]> {
+  const queue = new PQueue({ concurrency: options.jobs });
+  const over = new AbortController();
+  const stop = AbortSignal.any([options.signal, over.signal]);
+  let done = 0;
+  const runOne = async ({ point, document }: SweepTask): Promise<SweepResult | undefined> => {
+    if (stop.aborted) return undefined;
+    const result = await runInThread(document, stop);
+    if (result === undefined) return undefined;
+    options.onDone(++done);
+    return { point, result };
+  };
+  try {
+    const results = await Promise.all(tasks.map((task) => queue.add(() => runOne(task))));
+    return results.filter((result) => result !== undefined);
+  } finally {
+    over.abort();
+  }
+}

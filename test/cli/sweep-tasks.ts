@@ -1,0 +1,14 @@
+/** Runs of a small scenario. */
+
+import { loadDocument } from '../../src/cli/sim/load.js';
+import type { SweepTask } from '../../src/cli/sim/sweep/points.js';
+
+/** `pfc-n2` without a warm-up, once for each override. */
+export async function sweepTasks(...overrides: readonly string[]): Promise<SweepTask[]> {
+  return await Promise.all(
+    overrides.map(async (text) => ({
+      point: [text],
+      document: await loadDocument({ name: 'pfc-n2', set: ['warmup=0', text] }),
+    })),
+  );
+}
