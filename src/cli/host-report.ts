@@ -7,6 +7,7 @@ import { crc32Backend } from '../core/crc32.js';
 import { batchedUdpAvailable } from '../dgram-ext/batched-udp-port.js';
 import { pathMtuForLink } from '../dgram-ext/link-mtu.js';
 import { nativeUdpAvailable } from '../dgram-ext/native-socket.js';
+import { chooseCipher } from '../driver/cipher/choice.js';
 import { chooseCrc32 } from '../driver/crc32/choice.js';
 import { IpAddress } from '../packet/address.js';
 import { ROCE_UDP_PORT } from '../port/datagram.js';
@@ -53,6 +54,8 @@ export interface HostReport {
   readonly socketOptions: Ability;
   /** Implementation of CRC-32 for ICRCs. */
   readonly crc32: string;
+  /** Implementation of AES-GCM for protected packets (`--secure`). */
+  readonly cipher: string;
   /** UDP port 4791. */
   readonly ports: readonly RocePort[];
   /** Kernel modules that are loaded and use UDP 4791 or the names of RDMA devices. */
@@ -66,7 +69,7 @@ const MODULES = ['rdma_rxe', 'siw', 'mlx4_ib', 'mlx5_ib', 'bnxt_re', 'irdma', 'q
 /** As sysctl names them. */
 const LIMITS = ['net.core.rmem_max', 'net.core.wmem_max', 'net.core.netdev_max_backlog', 'fs.nr_open'];
 
-/** Looks around; takes some milliseconds, sends nothing. */
+/** Looks around; takes some hundredths of a second, sends nothing. */
 export async function hostReport(): Promise<HostReport> {
   chooseCrc32();
   return {
@@ -74,6 +77,7 @@ export async function hostReport(): Promise<HostReport> {
     batchedUdp: ability(batchedUdpAvailable()),
     socketOptions: ability(nativeUdpAvailable()),
     crc32: crc32Backend(),
+    cipher: chooseCipher().name,
     ports: [await rocePort(4), await rocePort(6)],
     kernelModules: loadedModules(),
     limits: Object.fromEntries(LIMITS.map((name) => [name, sysctl(name)])),

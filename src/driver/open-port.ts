@@ -13,7 +13,6 @@ import { IpAddress } from '../packet/address.js';
 import { PSP_OVERHEAD_BYTES } from '../packet/psp.js';
 import type { Port } from '../port/datagram.js';
 import type { ProtectionMode } from '../ring/protection.js';
-import type { CipherMaker } from '../secure/packet-cipher.js';
 import type { SecurePort } from '../secure/secure-port.js';
 import type { SharedMemoryPort } from '../shm-port/shm-port.js';
 import { chooseCrc32 } from './crc32/choice.js';
@@ -72,7 +71,7 @@ export interface ProtectedPortOptions extends PortOptions {
 export interface OpenPort {
   /** With everything around it that was asked for. */
   readonly port: Port;
-  /** For people: the port, what is around it, and which CRC-32 makes its ICRCs. */
+  /** For people: the port, what is around it, what protects its packets, and which CRC-32 makes its ICRCs. */
   readonly description: string;
   /** The batched port at the bottom, when it was asked to be polled: whoever turns the crank calls it. */
   readonly polled: BatchedUdpPort | undefined;
@@ -91,8 +90,8 @@ export interface OpenPort {
 }
 
 /**
- * Throws ERR_ROCE_CONFLICT for options that exclude each other, ERR_ROCE_UNSUPPORTED for an `io` or a CRC-32 that cannot be had here,
- * ERR_ROCE_UNKNOWN_NAME for a CRC-32 that does not exist, and ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
+ * Throws ERR_ROCE_CONFLICT for options that exclude each other, ERR_ROCE_UNSUPPORTED for an `io`, a CRC-32 or a cipher that cannot be had here,
+ * ERR_ROCE_UNKNOWN_NAME for a CRC-32 or a cipher that does not exist, and ERR_ROCE_IO when a socket or file cannot. `driving`: a batched port is left to the caller to poll.
  */
 export async function openPort(
   options: ProtectedPortOptions,
@@ -188,9 +187,9 @@ async function protect(port: Port, { io, frame, native }: PortOptions, mode: Pro
       ? pathMtuForAddress(port.address, PSP_OVERHEAD_BYTES)
       : pathMtuForLink((frame.mtuBytes ?? FRAME_MTU_BYTES) - PSP_OVERHEAD_BYTES);
   const pathMtuMax = Math.min(port.pathMtuMax, room);
-  const { SecurePort, NodeCipher, fastestCipher } = await SECURE_PORTS.load();
-  const makeCipher: CipherMaker = native === 'off' ? (key) => new NodeCipher(key) : fastestCipher;
-  return new SecurePort(port, { mode, nowNs, makeCipher, pathMtuMax });
+  const { SecurePort, chooseCipher, nodeCrypto } = await SECURE_PORTS.load();
+  const { name, make } = native === 'off' ? nodeCrypto() : chooseCipher();
+  return new SecurePort(port, { mode, nowNs, makeCipher: make, cipherName: name, pathMtuMax });
 }
 
 /** A batched port, and how it shares memory if it can. */

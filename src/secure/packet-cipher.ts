@@ -39,8 +39,16 @@ export interface PacketCipher {
   close(): void;
 }
 
-/** Makes the cipher of a key of 16 or 32 bytes. */
+/** Makes the cipher of a key of 16 or 32 bytes, which it may keep or wipe. */
 export type CipherMaker = (key: Uint8Array) => PacketCipher;
+
+/** One way to AES-GCM. */
+export interface CipherImplementation {
+  /** For people. */
+  readonly name: string;
+  /** Makes its ciphers. */
+  readonly make: CipherMaker;
+}
 
 /** By node:crypto: an object a packet. */
 export class NodeCipher implements PacketCipher {

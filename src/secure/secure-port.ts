@@ -41,6 +41,8 @@ export interface SecurePortOptions {
   readonly nowNs: () => number;
   /** Makes ciphers. */
   readonly makeCipher: CipherMaker;
+  /** What they are, for people. */
+  readonly cipherName?: string;
   /** Largest path MTU whose protected packets the link carries. Default: that of the inner port. */
   readonly pathMtuMax?: number;
   /** When keys change. */
@@ -85,7 +87,9 @@ export class SecurePort extends PortWrapper implements Protection {
   }
 
   override get description(): string {
-    return `${this.inner.description}, packets protected (${this.mode})`;
+    const { cipherName } = this.#options;
+    const by = cipherName === undefined ? '' : ` by AES-GCM of ${cipherName}`;
+    return `${this.inner.description}, packets protected (${this.mode})${by}`;
   }
 
   override get pathMtuMax(): number {

@@ -82,7 +82,8 @@ const FRAME_OPTIONS: OptionNames<NonNullable<DeviceOptions['frame']>> = {
  *
  *     const device = await openDevice({ address: '127.0.0.1' });
  *
- * The device makes its ICRCs with the fastest CRC-32 there is; the environment variable `ROCEV2_CRC32` names one (docs/performance.md).
+ * The device makes its ICRCs with the fastest CRC-32 there is, and protects packets with the fastest AES-GCM; the environment variables `ROCEV2_CRC32` and `ROCEV2_CIPHER`
+ * name one (docs/performance.md, docs/security.md).
  *
  * Two endpoints on one host use two addresses (`127.0.0.1` and `127.0.0.2`), or one address and two UDP ports. Rejects with ERR_ROCE_IO when
  * the UDP port is taken or the address is not this host's, with ERR_ROCE_INVALID_ARGUMENT

@@ -1,15 +1,39 @@
-/** AES-GCM by both implementations: vectors of NIST (gcmEncryptExtIV), each other, and what is changed. */
+/** AES-GCM by each implementation: vectors of NIST (gcmEncryptExtIV), each other, and what is changed. */
 
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
-import { evpUnavailable, fastestCipher } from '../../src/driver/evp-cipher.js';
-import { type CipherMaker, NodeCipher } from '../../src/secure/packet-cipher.js';
+import {
+  CIPHER_CANDIDATES,
+  CIPHER_VARIABLE,
+  chooseCipher,
+  fastestCipher,
+  namedCipher,
+  nodeCrypto,
+} from '../../src/driver/cipher/choice.js';
+import { ipsecMb, isSameTag, processorFlags, variantFor } from '../../src/driver/cipher/ipsec-mb-cipher.js';
+import { ciphersRight } from '../../src/driver/cipher/self-test.js';
+import { type CipherImplementation, type CipherMaker, NodeCipher } from '../../src/secure/packet-cipher.js';
 import { Dice } from '../support/dice.js';
 
-const MAKERS: ReadonlyArray<readonly [string, CipherMaker]> = [
-  ['node:crypto', (key) => new NodeCipher(key)],
-  ['EVP through koffi', fastestCipher],
+/** Every variant of ipsec-mb that this processor can execute is one of them. */
+const VARIANTS = ['vaes_avx512', 'avx512', 'avx_gen4', 'avx_gen2', 'sse'];
+const FLAGS = processorFlags();
+const narrowerThan = VARIANTS.slice(Math.max(0, VARIANTS.indexOf(variantFor(FLAGS) ?? '')));
+
+const ALL: ReadonlyArray<readonly [string, () => CipherImplementation]> = [
+  ['node:crypto', nodeCrypto],
+  ['openssl', CIPHER_CANDIDATES.openssl],
+  ...narrowerThan.map((variant) => [`ipsec-mb (${variant})`, () => ipsecMb(variant)] as const),
 ];
+
+/** What makes its ciphers, or why there is nothing. */
+function had(candidate: () => CipherImplementation): CipherMaker | string {
+  try {
+    return candidate().make;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
 const hex = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
 
 /** The test cases 4 and 16 of McGrew and Viega's specification of GCM, also in NIST's: 12 bytes of nonce, 60 of text. */
@@ -30,10 +54,15 @@ const VECTORS = [
 ] as const;
 
 it('the EVP functions are there on Linux', () => {
-  if (process.platform === 'linux') expect(evpUnavailable()).toBeUndefined();
+  if (process.platform === 'linux') expect(had(CIPHER_CANDIDATES.openssl)).toBeTypeOf('function');
 });
 
-describe.each(MAKERS)('%s', (_, make) => {
+describe.each(ALL)('%s', (_, candidate) => {
+  const make = had(candidate) as CipherMaker;
+  beforeEach(({ skip }) => {
+    if (typeof make === 'string') skip(make);
+  });
+
   it.each(VECTORS)('key %s', (key, ciphertext, tag) => {
     // The nonce stands in the additional data here, as in PSP; the vectors have it apart. So the text is checked, and the tag by the other test.
     const cipher = make(hex(key));
@@ -69,4 +98,115 @@ describe.each(MAKERS)('%s', (_, make) => {
       own.close();
     }
   });
+});
+
+describe('the choice', () => {
+  const right = nodeCrypto();
+  const cheap = (name: string) => (implementation: CipherImplementation) => (implementation.name === name ? 1 : 2);
+  /** node:crypto, but for what `spoil` does to each cipher. */
+  const flawed = (spoil: (cipher: NodeCipher) => void): CipherImplementation => ({
+    name: 'flawed',
+    make: (key) => {
+      const cipher = new NodeCipher(key);
+      spoil(cipher);
+      return cipher;
+    },
+  });
+
+  it('is the one that costs least', () => {
+    const twin = { ...right, name: 'twin' };
+    expect(fastestCipher([nodeCrypto, () => twin], cheap('twin'))).toBe(twin);
+    expect(fastestCipher([nodeCrypto, () => twin], cheap('node:crypto')).name).toBe('node:crypto');
+  });
+
+  const flaws: Array<[string, (cipher: NodeCipher) => void]> = [
+    ['opens everything', (cipher) => Object.assign(cipher, { open: () => true })],
+    ['opens nothing', (cipher) => Object.assign(cipher, { open: () => false })],
+    [
+      'writes one byte too many',
+      (cipher) => {
+        const seal = cipher.seal.bind(cipher);
+        cipher.seal = (text, textOffset, textBytes, packet, offset, clearBytes) => {
+          seal(text, textOffset, textBytes, packet, offset, clearBytes);
+          packet[offset + clearBytes + textBytes + 16] ^= 1;
+        };
+      },
+    ],
+    [
+      'forgets the tag of long packets',
+      (cipher) => {
+        const seal = cipher.seal.bind(cipher);
+        cipher.seal = (text, textOffset, textBytes, packet, offset, clearBytes) => {
+          seal(text, textOffset, textBytes, packet, offset, clearBytes);
+          if (textBytes > 4100) packet.fill(0, offset + clearBytes + textBytes, offset + clearBytes + textBytes + 16);
+        };
+      },
+    ],
+    [
+      'does not look at the last byte of the tag',
+      (cipher) => {
+        const open = cipher.open.bind(cipher);
+        cipher.open = (packet, offset, clearBytes, textBytes, text, textOffset) => {
+          if (open(packet, offset, clearBytes, textBytes, text, textOffset)) return true;
+          const copy = packet.slice();
+          copy[offset + clearBytes + textBytes + 15] ^= 0x40;
+          return open(copy, offset, clearBytes, textBytes, text, textOffset);
+        };
+      },
+    ],
+  ];
+  it.each(flaws)('is not one that %s, however quick', (_, spoil) => {
+    const wrong = flawed(spoil);
+    expect(ciphersRight(right)).toBe(true);
+    expect(ciphersRight(wrong)).toBe(false);
+    expect(fastestCipher([() => wrong, nodeCrypto], cheap('flawed')).name).toBe('node:crypto');
+    expect(() => namedCipher('flawed', { flawed: () => wrong })).toThrow(
+      expect.objectContaining({
+        code: 'ERR_ROCE_UNSUPPORTED',
+        message: expect.stringContaining(`${CIPHER_VARIABLE} asks for flawed: it makes wrong packets`),
+      }),
+    );
+  });
+
+  it('is what a name says; one that there is not, or that is not here, is refused', () => {
+    expect(chooseCipher('node:crypto').name).toBe('node:crypto');
+    expect(() => chooseCipher('aes')).toThrow(
+      expect.objectContaining({
+        code: 'ERR_ROCE_UNKNOWN_NAME',
+        message: expect.stringContaining('it is one of ipsec-mb, openssl, node:crypto'),
+      }),
+    );
+    const missing = () => ipsecMb('avx10');
+    expect(() => namedCipher('missing', { missing })).toThrow(
+      expect.objectContaining({ code: 'ERR_ROCE_UNSUPPORTED', message: expect.stringMatching(/asks for missing: \S/) }),
+    );
+  });
+});
+
+it('a variant of ipsec-mb is the widest that the processor can execute', () => {
+  const flags = (text: string) => variantFor(new Set(text.split(' ')));
+  const [sse, avx2] = ['sse4_2 aes pclmulqdq', 'avx avx2 bmi2'];
+  const avx512 = 'avx512f avx512dq avx512cd avx512bw avx512vl';
+  expect(flags('')).toBeUndefined();
+  expect(flags('sse4_2 aes')).toBeUndefined();
+  expect(flags(sse)).toBe('sse');
+  expect(flags(`${sse} avx`)).toBe('avx_gen2');
+  expect(flags(`${sse} ${avx2}`)).toBe('avx_gen4');
+  // Zen 3: VAES without AVX-512.
+  expect(flags(`${sse} ${avx2} vaes vpclmulqdq`)).toBe('avx_gen4');
+  expect(flags(`${sse} ${avx2} ${avx512}`)).toBe('avx512');
+  expect(flags(`${sse} ${avx2} ${avx512} vaes vpclmulqdq gfni avx512ifma`)).toBe('vaes_avx512');
+  expect(processorFlags('/proc/version').size + processorFlags('/nowhere').size).toBe(0);
+});
+
+it('tags are the same when all their bits are', () => {
+  const tag = Uint8Array.from({ length: 16 }, (_, i) => i * 15);
+  const packet = new Uint8Array(20);
+  packet.set(tag, 3);
+  expect(isSameTag(tag, packet, 3)).toBe(true);
+  for (let bit = 0; bit < 128; bit++) {
+    packet[3 + (bit >> 3)] ^= 1 << (bit & 7);
+    expect(isSameTag(tag, packet, 3)).toBe(false);
+    packet[3 + (bit >> 3)] ^= 1 << (bit & 7);
+  }
 });

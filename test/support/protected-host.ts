@@ -1,6 +1,6 @@
 /** Simulated hosts whose packets are protected: the stage of `src/secure` between their NICs and the link, with keys that follow from a seed. */
 
-import { fastestCipher } from '../../src/driver/evp-cipher.js';
+import { chooseCipher } from '../../src/driver/cipher/choice.js';
 import { copySlot } from '../../src/port/append-slot.js';
 import { type Port, type PortCounters, type RxDatagram, TxBatch } from '../../src/port/datagram.js';
 import type { AssociationTerms, ProtectionMode } from '../../src/ring/protection.js';
@@ -57,7 +57,7 @@ export function protect(host: SimHost, events: EventQueue, options: ProtectedOpt
   const port = new SecurePort(link, {
     mode: options.mode ?? 'require',
     nowNs: options.nowNs ?? (() => events.nowNs),
-    makeCipher: options.makeCipher ?? fastestCipher,
+    makeCipher: options.makeCipher ?? chooseCipher().make,
     ...(options.rekey !== undefined && { rekey: options.rekey }),
   });
   port.countInto(host.counters);

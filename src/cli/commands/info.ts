@@ -60,6 +60,7 @@ function printReport(output: Output, report: HostReport): void {
   output.line(`Socket options (koffi)      ${answer(socketOptions.available, socketOptions.reason)}`);
   output.line(`Batches, GSO, GRO, ECN      ${answer(batchedUdp.available, batchedUdp.reason)}`);
   output.line(`CRC-32                      ${report.crc32}`);
+  output.line(`AES-GCM                     ${report.cipher}`);
   for (const { family, free, reason } of report.ports) {
     output.line(`UDP port 4791 over IPv${family}     ${free ? 'free' : `not free: ${reason}`}`);
   }
