@@ -6,12 +6,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseNvmeUri } from '../../src/cli/disk/nvme-backend.js';
 import { askForChange, openControl } from '../../src/cli/nvme/control.js';
+import { controllerLines } from '../../src/cli/nvme/controller-lines.js';
 import { parseDisk } from '../../src/cli/nvme/disk-option.js';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
 import { NvmeTargetServer } from '../../src/storage-rpc/live/nvme-target-server.js';
 import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { NvmeTlsKey } from '../../src/storage-rpc/nvme/auth/tls-key.js';
+import type { ControllerIdentity } from '../../src/storage-rpc/nvme/host/nvme-host.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { freePort } from './both-sides.js';
 import { type CliResult, run } from './run-in-process.js';
@@ -23,13 +25,12 @@ test.each([
   ['target --disk memory --size 1MiB --transport pigeon', 'one of rdma, tcp'],
   ['target --disk memory --size 1MiB --bind nowhere', 'nowhere'],
   ['target --disk memory --size 1MiB --host somebody', 'not an NVMe qualified name'],
-  ['target --disk memory --size 1MiB --fault opcode=jump', 'not a whole number'],
+  ['target --disk memory --size 1MiB --fault opcode=jump', "'jump' is not a command"],
   ['change /nowhere.sock paint it', 'is not a change'],
   ['change /nowhere.sock resize disk 1 big', 'big'],
   ['change /nowhere.sock ana rdma ::1 good', 'is not a state'],
   ['bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --blocks 100', 'multiple of 512'],
   ['bench 127.0.0.1 --nqn nqn.2026-11.rocev2:disk --queues 65', 'from 1 to 64'],
-  ['list 127.0.0.1', '--nqn'],
   ['list 127.0.0.1 --nqn disk', 'not an NVMe qualified name'],
 ])('nvme %s is a mistake, and says which', async (args, words) => {
   const { exitCode, stderr } = await run(['nvme', ...args.split(' ')]);
@@ -243,6 +244,57 @@ describe('a control socket', () => {
   });
 });
 
+describe('a command that names no subsystem', () => {
+  const address = '127.0.2.33';
+  const serve = (...names: string[]) =>
+    NvmeTargetServer.open({
+      subsystems: names.map((name) => ({ nqn: `nqn.2026-11.rocev2:${name}`, disks: [new MemoryDevice(3 << 20)] })),
+      tcpAddresses: [address],
+      port: 0,
+    });
+  const ask = (server: NvmeTargetServer, ...words: string[]) =>
+    run(['nvme', ...words, '-p', `${server.ports[0].port}`]);
+
+  test('takes the only one, and gives sizes their units', async () => {
+    await using server = await serve('disk');
+    const { exitCode, stdout } = await ask(server, 'list', address);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^nqn\.2026-11\.rocev2:disk\n/);
+    expect(stdout).toMatch(/ 1 +3 MiB +3145728 +6144 +512 +[0-9a-f]{32}/);
+    const identity = await ask(server, 'id-ctrl', address);
+    expect(identity).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(identity.stdout).toMatch(/largest transfer +1 MiB \(1048576 bytes\)\n/);
+    expect(identity.stdout).toMatch(/optional commands +compare, .*verify \(0xad\)\n/);
+    expect(JSON.parse((await ask(server, 'list', address, '--json')).stdout).nqn).toBe('nqn.2026-11.rocev2:disk');
+  });
+
+  test.each(['list', 'id-ctrl'])('%s names them where there are several', async (command) => {
+    await using server = await serve('a', 'b');
+    const { exitCode, stderr } = await ask(server, command, address);
+    expect(stderr).toContain('has 2 subsystems (give --nqn: nqn.2026-11.rocev2:a, nqn.2026-11.rocev2:b)');
+    expect(exitCode).toBe(2);
+  });
+
+  test('says when there is none, or none of the name', async () => {
+    await using server = await serve();
+    const { exitCode, stderr } = await ask(server, 'list', address);
+    expect(stderr).toContain('shows no subsystem over tcp to this host');
+    expect(exitCode).toBe(1);
+    const wrong = await ask(server, 'list', address, '--nqn', 'nqn.2026-11.rocev2:dsk');
+    expect(wrong.stderr).toMatch(/^rocev2: the target has no subsystem nqn\.2026-11\.rocev2:dsk for this host: .*\n$/);
+    expect(wrong.exitCode).toBe(3);
+  });
+});
+
+test('temperatures are told in degrees and kelvins, or that there are none', () => {
+  const known = { optionalCommands: 0, warningKelvin: 343, criticalKelvin: 0 };
+  const identity = { ...known, transferBytesMax: 4096, inCapsuleBytes: 0 } as ControllerIdentity;
+  const lines = controllerLines(identity).join('\n');
+  expect(lines).toContain('70 °C (343 K)');
+  expect(lines).toMatch(/critical temperature +not reported/);
+  expect(lines).toContain('none (0x0)');
+});
+
 describe('secrets in a file', () => {
   const address = '127.0.2.23';
   const nqn = 'nqn.2026-11.rocev2:disk';
@@ -271,6 +323,9 @@ describe('secrets in a file', () => {
     const list = (...options: string[]) => run(['nvme', 'list', address, '-p', `${port}`, '--nqn', nqn, ...options]);
     const right = file(`# of this host\n\n${hostNqn} ${secret} ${other} # both\n`);
     expect(await list('--host-nqn', hostNqn, '--dhchap-keys', right)).toMatchObject({ exitCode: 0, stderr: '' });
+    // Discovery asks for no proof and has none to give; the subsystem that it leads to does both.
+    const byDiscovery = ['list', address, '-p', `${port}`, '--host-nqn', hostNqn, '--dhchap-keys'];
+    expect(await run(['nvme', ...byDiscovery, right])).toMatchObject({ exitCode: 0, stderr: '' });
     await using disk = await openNvme({ address, port, nqn, hostNqn, secret, controllerSecret: other });
     await disk.write(0, Buffer.alloc(512, 1));
     for (const [line, words] of [
@@ -280,6 +335,7 @@ describe('secrets in a file', () => {
       const { exitCode, stderr } = await list('--host-nqn', hostNqn, '--dhchap-keys', file(line));
       expect(stderr).toContain(words);
       expect(exitCode).toBe(3);
+      expect((await run(['nvme', ...byDiscovery, join(folder, 'keys')])).stderr).toContain(words);
     }
     expect((await list('--host-nqn', hostNqn)).stderr).toContain('asks for authentication');
     expect((await list('--dhchap-keys', right)).stderr).toContain('give --host-nqn');

@@ -70,7 +70,7 @@ describe('a host', () => {
   it('that wants the proof of the target does not go on with one that asks for nothing', async () => {
     const open = new TcpWorld();
     const authentication = { secret: HOST, controllerSecret: CONTROLLER, randomBytes: unpredictable };
-    expect(await statusOf(open.connect({ authentication }))).toBe(STATUS.INVALID_OPCODE | DNR);
+    await expect(open.connect({ authentication })).rejects.toThrow('the target does not prove itself');
     await open.connect({ authentication: { ...authentication, controllerSecret: undefined } });
   });
 });

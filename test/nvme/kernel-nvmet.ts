@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { EXIT_NO_CONNECTION } from '../../src/cli/exit.js';
 import { NbdDevice } from '../../src/storage-rpc/nbd/nbd-device.js';
 import { hasTool } from '../disk/support/tools.js';
 import { startRocev2 } from '../interop/support/rocev2.js';
@@ -95,7 +96,7 @@ export function testNvmet(guest: KernelGuest): void {
       await guest.run(`echo 0 > ${SUBSYSTEM}/attr_allow_any_host`);
       const refused = await ask(...list);
       await guest.run(`echo 1 > ${SUBSYSTEM}/attr_allow_any_host`);
-      expect(refused.exitCode).toBe(1);
+      expect(refused.exitCode).toBe(EXIT_NO_CONNECTION);
       expect(refused.stderr).toContain('connect invalid host');
     });
   });

@@ -12,7 +12,8 @@ import { CHANGE_FORMS, parseChange } from '../nvme/changes.js';
 import { askForChange } from '../nvme/control.js';
 import { parseDisk } from '../nvme/disk-option.js';
 import { addHostOptions, addPathOptions, NVME_TRANSPORTS, type NvmeHostFlags } from '../nvme/host.js';
-import { runDiscover, runIdController, runList, type SubsystemFlags } from '../nvme/queries.js';
+import type { SubsystemFlags } from '../nvme/only-subsystem.js';
+import { runDiscover, runIdController, runList } from '../nvme/queries.js';
 import { type NvmeTargetOptions, runNvmeTarget } from '../nvme/target.js';
 import {
   addressOption,
@@ -197,13 +198,18 @@ function registerList(nvme: Command, io: CliIo): void {
     .command('list')
     .description('Print the namespaces of a subsystem.')
     .argument('<host>', 'the target')
-    .requiredOption('--nqn <nqn>', 'NQN of the subsystem', textOption(checkedNqn));
+    .option(
+      '--nqn <nqn>',
+      'NQN of the subsystem (default: the only one that the target shows)',
+      textOption(checkedNqn),
+    );
   addHostOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
 Examples:
+  rocev2 nvme list 192.0.2.7
   rocev2 nvme list 192.0.2.7 --nqn nqn.2026-11.rocev2:disk`,
     )
     .action((host: string, options: SubsystemFlags & { readonly json?: true }) =>
@@ -216,13 +222,18 @@ function registerIdController(nvme: Command, io: CliIo): void {
     .command('id-ctrl')
     .description('Print what the controller of a subsystem says of itself.')
     .argument('<host>', 'the target')
-    .requiredOption('--nqn <nqn>', 'NQN of the subsystem', textOption(checkedNqn));
+    .option(
+      '--nqn <nqn>',
+      'NQN of the subsystem (default: the only one that the target shows)',
+      textOption(checkedNqn),
+    );
   addHostOptions(command)
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       `
 Examples:
+  rocev2 nvme id-ctrl 192.0.2.7
   rocev2 nvme id-ctrl 192.0.2.7 --nqn nqn.2026-11.rocev2:disk`,
     )
     .action((host: string, options: SubsystemFlags & { readonly json?: true }) =>

@@ -10,6 +10,7 @@ import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
+import { failToConnect } from '../nvme/refused-connect.js';
 import { type NvmeHostKeyFlags, readHostKeys } from '../nvme/secrets-file.js';
 import { resolveHost } from '../resolve-host.js';
 
@@ -66,7 +67,7 @@ export function parseNvmeUri(text: string): NvmeUri {
   };
 }
 
-/** Opens the namespace that `text` names; `onNotice` is told of outages. Rejects as `openNvme`, {@link parseNvmeUri} and {@link readHostKeys} do. */
+/** Opens the namespace that `text` names; `onNotice` is told of outages. Rejects as `openNvme`, but with ERR_ROCE_CONNECT where the target refuses, and as {@link parseNvmeUri} and {@link readHostKeys} do. */
 export async function openNvmeBackend(text: string, onNotice: (notice: string) => void): Promise<OpenedDisk> {
   const { transport, host, port, nqn, nsid, ...flags } = parseNvmeUri(text);
   const keys = await readHostKeys(flags, [transport]);
@@ -84,7 +85,7 @@ export async function openNvmeBackend(text: string, onNotice: (notice: string) =
       ...keys,
       onNotice,
       ...(device !== undefined && { device }),
-    });
+    }).catch(failToConnect);
     return {
       disk,
       [Symbol.asyncDispose]: async () => {

@@ -14,6 +14,7 @@ import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { resolveHost } from '../resolve-host.js';
 import type { NvmeHostFlags } from './host.js';
+import { failToConnect } from './refused-connect.js';
 import { readHostKeys } from './secrets-file.js';
 
 /** Options of `rocev2 nvme bench`. */
@@ -52,7 +53,7 @@ async function connectAll(name: string, options: NvmeBenchOptions, opened: Async
   for (const transport of options.transports) {
     const common = { address, port, nqn, nsid, ioQueues, entries, ...(hostNqn && { hostNqn }), ...keys };
     if (transport === 'tcp') {
-      const disk = await openNvme(common);
+      const disk = await openNvme(common).catch(failToConnect);
       opened.push(disk);
       contenders.push({ transport, disk, cpuNs });
       continue;
@@ -61,7 +62,7 @@ async function connectAll(name: string, options: NvmeBenchOptions, opened: Async
     const { io, engine, spin } = options;
     const device = await openDevice({ address: local.text, io, engine, spin });
     opened.push({ [Symbol.asyncDispose]: () => device.close() });
-    const disk = await openNvme({ ...common, device });
+    const disk = await openNvme({ ...common, device }).catch(failToConnect);
     opened.push(disk);
     contenders.push({ transport, disk, cpuNs });
   }

@@ -12,6 +12,7 @@ import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
 import { addressOption, choiceOption, portOption } from '../options.js';
 import { resolveHost } from '../resolve-host.js';
+import { failToConnect } from './refused-connect.js';
 import { type NvmeHostKeyFlags, readHostKeys } from './secrets-file.js';
 
 /** Transports of NVMe over Fabrics. */
@@ -76,7 +77,7 @@ export async function askController<T>(
       ioQueues: 0,
       entries: 2,
       keepAliveMs: 0,
-    });
+    }).catch(failToConnect);
     try {
       return await ask(host);
     } finally {

@@ -3,13 +3,9 @@
 import { formatBytes } from '../../core/units.js';
 import { DISCOVERY_NQN } from '../../storage-rpc/nvme/opcodes.js';
 import type { Output } from '../output.js';
+import { controllerLines } from './controller-lines.js';
 import { askController, type NvmeHostFlags } from './host.js';
-
-/** Options of commands about one subsystem. */
-export interface SubsystemFlags extends NvmeHostFlags {
-  /** NQN of the subsystem. */
-  readonly nqn: string;
-}
+import { type SubsystemFlags, subsystemOf } from './only-subsystem.js';
 
 /** Prints the subsystems that a target shows to this host. */
 export async function runDiscover(name: string, options: NvmeHostFlags, output: Output): Promise<void> {
@@ -23,29 +19,36 @@ export async function runDiscover(name: string, options: NvmeHostFlags, output: 
 
 /** Prints the namespaces of a subsystem. */
 export async function runList(name: string, options: SubsystemFlags, output: Output): Promise<void> {
-  const found = await askController(name, options, options.nqn, (host) => host.namespaces());
+  const nqn = await subsystemOf(name, options);
+  const found = await askController(name, options, nqn, (host) => host.namespaces());
+  if (options.nqn === undefined) output.line(nqn);
   output.table(
     [
       { title: 'namespace', align: 'right' },
       { title: 'size', align: 'right' },
-      { title: 'block', align: 'right' },
+      { title: 'bytes', align: 'right' },
+      { title: 'blocks', align: 'right' },
+      { title: 'of bytes', align: 'right' },
       { title: 'NGUID', align: 'left' },
       { title: '', align: 'left' },
     ],
     found.map(({ nsid, sizeBytes, blockBytes, nguid, readOnly }) => [
       nsid,
       formatBytes(sizeBytes),
+      sizeBytes,
+      sizeBytes / blockBytes,
       blockBytes,
       nguid,
       readOnly ? 'read-only' : '',
     ]),
   );
-  output.document('nvme-list', { nqn: options.nqn, namespaces: found });
+  output.document('nvme-list', { nqn, namespaces: found });
 }
 
 /** Prints what the controller of a subsystem says of itself. */
 export async function runIdController(name: string, options: SubsystemFlags, output: Output): Promise<void> {
-  const identity = await askController(name, options, options.nqn, async (host) => host.identity);
-  for (const [field, value] of Object.entries(identity)) output.line(`${field.padEnd(18)} ${value}`);
+  const nqn = await subsystemOf(name, options);
+  const identity = await askController(name, options, nqn, async (host) => host.identity);
+  for (const line of controllerLines(identity)) output.line(line);
   output.document('nvme-id-ctrl', identity);
 }

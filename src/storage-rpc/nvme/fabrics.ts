@@ -78,6 +78,11 @@ export function refuseParameter(
   return refuse(status, PLACES[parameter]);
 }
 
+/** The parameter that dword 0 of a refused Connect names; undefined where it names another or none. */
+export function refusedParameter(result: number): ConnectParameter | undefined {
+  return (Object.keys(PLACES) as ConnectParameter[]).find((parameter) => PLACES[parameter] === result);
+}
+
 /** Reads a Connect. Throws the status to answer with. */
 export function readConnect({ bytes }: NvmeCommand, data: Uint8Array): ConnectRequest {
   if (bytes.readUInt16LE(40) !== 0) throw refuse(STATUS.CONNECT_INCOMPATIBLE_FORMAT);

@@ -16,11 +16,12 @@ import {
   AUTHENTICATION_REQUIRED,
   CNTLID_DYNAMIC,
   type ConnectRequest,
+  refusedParameter,
   writeAuthentication,
   writeConnect,
 } from '../fabrics.js';
 import { IDENTIFY_BYTES } from '../identify.js';
-import { ADMIN, CNS, FCTYPE, FEATURE, LOG, OP_FABRICS, PROPERTY } from '../opcodes.js';
+import { ADMIN, CNS, DISCOVERY_NQN, FCTYPE, FEATURE, LOG, OP_FABRICS, PROPERTY } from '../opcodes.js';
 import { NvmeStatusError } from '../status.js';
 import type { HostConnection } from './host-connection.js';
 import { HostQueue, type HostRequest } from './host-queue.js';
@@ -69,6 +70,12 @@ export interface ControllerIdentity {
   readonly nsidMax: number;
   /** Optional commands: ONCS. */
   readonly optionalCommands: number;
+  /** Whether there is a volatile write cache, which Flush empties. */
+  readonly hasWriteCache: boolean;
+  /** WCTEMP: from this temperature the controller warns, in kelvins. 0: it does not say. */
+  readonly warningKelvin: number;
+  /** CCTEMP: from this temperature it may stop, in kelvins. 0: it does not say. */
+  readonly criticalKelvin: number;
 }
 
 /** What a namespace says of itself. */
@@ -266,7 +273,10 @@ export class NvmeHost {
     // Over TCP the data of Connect goes in the capsule, whatever the controller says later.
     if (queue.connection.transport === 'tcp') queue.connection.inCapsuleBytes = 8192;
     const fill = (sqe: Buffer) => void fields.copy(sqe, 40, 40);
-    const { result } = await queue.execute({ opcode: OP_FABRICS, nsid: FCTYPE.CONNECT, fill, out });
+    const command = { opcode: OP_FABRICS, nsid: FCTYPE.CONNECT, fill, out };
+    const { result } = await queue.execute(command).catch((error: unknown) => {
+      throw connectError(error, nqn, hostNqn);
+    });
     await this.#authenticate(queue, (Number(result & 0xffff_ffffn) & AUTHENTICATION_REQUIRED) !== 0);
     return Number(result & 0xffffn);
   }
@@ -277,15 +287,24 @@ export class NvmeHost {
       if (!isRequired) return;
       throw new RoceError('ERR_ROCE_CONNECT', 'the target asks for authentication', 'give the secret of this host');
     }
-    // A target that asks for nothing could be anybody: it must not get around the proof that the host wants of it.
-    if (!isRequired && authentication.controllerSecret === undefined) return;
+    // A target that asks for nothing could be anybody: it must not get around the proof that the host wants of it. A discovery controller only says where
+    // subsystems are, each of which has to prove itself.
+    const isWanted = authentication.controllerSecret !== undefined && subsystemNqn !== DISCOVERY_NQN;
+    if (!isRequired && !isWanted) return;
     const fill = (length: number) => (sqe: Buffer) => writeAuthentication(sqe, length);
     await authenticate({
       ...authentication,
       hostNqn,
       subsystemNqn,
       send: async (out) => {
-        await queue.execute({ opcode: OP_FABRICS, nsid: FCTYPE.AUTHENTICATION_SEND, fill: fill(out.length), out });
+        const command = { opcode: OP_FABRICS, nsid: FCTYPE.AUTHENTICATION_SEND, fill: fill(out.length), out };
+        await queue.execute(command).catch((error: unknown) => {
+          if (isRequired || !(error instanceof NvmeStatusError)) throw error;
+          const cure = 'give it secrets, or this host no controller secret';
+          throw new RoceError('ERR_ROCE_CONNECT', 'the target does not prove itself: it has no secrets', cure, {
+            cause: error,
+          });
+        });
       },
       receive: async () => {
         const into = Buffer.alloc(AUTHENTICATION_BYTES_MAX);
@@ -357,6 +376,19 @@ export class NvmeHost {
   }
 }
 
+/** A refused Connect in words. */
+function connectError(error: unknown, nqn: string, hostNqn: string): unknown {
+  if (!(error instanceof NvmeStatusError)) return error;
+  const parameter = refusedParameter(error.result);
+  const what =
+    parameter === 'subnqn'
+      ? `the target has no subsystem ${nqn} for this host`
+      : parameter === 'hostnqn'
+        ? `the target does not let ${hostNqn} use ${nqn}`
+        : `the target refuses to connect to ${nqn}`;
+  return new NvmeStatusError(error.status, what, error.result);
+}
+
 /** The UUID among the descriptors of a namespace (CNS 03h); empty where there is none. */
 function uuidOf(descriptors: Buffer): string {
   for (let at = 0; at + 4 <= descriptors.length && descriptors[at + 1] !== 0; at += 4 + descriptors[at + 1]) {
@@ -379,5 +411,8 @@ function controllerIdentity(bytes: Buffer, version: number): ControllerIdentity 
     inCapsuleBytes: Math.max(0, 16 * bytes.readUInt32LE(1792) - 64),
     nsidMax: bytes.readUInt32LE(516),
     optionalCommands: bytes.readUInt16LE(520),
+    hasWriteCache: (bytes[525] & 1) !== 0,
+    warningKelvin: bytes.readUInt16LE(266),
+    criticalKelvin: bytes.readUInt16LE(268),
   };
 }
