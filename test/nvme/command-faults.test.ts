@@ -93,15 +93,20 @@ it('ends a queue, and no other', async () => {
 
 it.each([
   ['', 'unknown'],
-  ['opcode=write', 'does nothing'],
-  ['opcode=jump:silent', 'not a whole number'],
+  ['opcode=write', 'does nothing (add status=CODE'],
+  ['opcode=jump:silent', "'jump' is not a command (it is a number or one of flush, write, read"],
+  ['opcode=wriet:silent', "did you mean 'write'?"],
+  ['opcode=256:silent', 'from 0 to 255'],
   ['status=0x800', 'from 1 to 2047'],
   ['status=0x281,never', "only 'dnr'"],
-  ['status=0x281:silent', 'there twice'],
+  ['status=0x281:silent', 'of which there may be one'],
+  ['once:x3:silent', 'of which there may be one'],
   ['random=2:silent', 'from 0 to 1'],
   ['delay=soon', 'soon'],
   ['every=0:silent', 'from 1 up'],
-  ['colour=red:silent', 'unknown'],
+  ['colour=red:silent', 'unknown (known are opcode, nsid, lba, every'],
+  ['opcod=write:silent', "unknown (did you mean 'opcode'?"],
+  ['opcode=write:statsu=0x281', "unknown (did you mean 'status'?"],
 ])('%j is no rule', (text, words) => {
   expect(() => parseCommandFaults(text)).toThrow(words);
   expect(() => parseCommandFaults(text)).toThrow(expect.objectContaining({ code: 'ERR_ROCE_MALFORMED' }));

@@ -8,6 +8,7 @@
  *     action    = status=CODE[,dnr] | delay=TIME | silent | disconnect
  */
 
+import { namesHint } from '../../core/did-you-mean.js';
 import { RoceError } from '../../core/errors.js';
 import { type RandomSource, randomUnit } from '../../core/random.js';
 import { parseCount, parseDurationNs } from '../../core/units.js';
@@ -50,9 +51,12 @@ const FORM = 'opcode=write:status=0x281:every=1000, or with nsid=, lba=, random=
 const OPCODES: ReadonlyMap<string, number> = new Map(
   Object.entries(IO).map(([name, opcode]) => [name.toLowerCase().replaceAll('_', '-'), opcode]),
 );
+/** The names of the parts of a rule. */
+const PARTS = ['opcode', 'nsid', 'lba', 'every', 'random', 'once', 'xN', 'status', 'delay', 'silent', 'disconnect'];
 /** Status code type and code. */
 const STATUS_MAX = 0x7ff;
 const LBA_MAX = 2 ** 53 - 1;
+const LIMIT = /^x\d+$/;
 
 /** Reads rules that are joined by `;`. Throws ERR_ROCE_MALFORMED that names the rule. */
 export function parseCommandFaults(text: string): CommandFaultRule[] {
@@ -67,12 +71,18 @@ function parseRule(text: string): CommandFaultRule {
     try {
       readPart(rule, name, value.trim());
     } catch (cause) {
-      throw ruleError(text, `has '${part}', which is wrong: ${(cause as Error).message}`);
+      // What says itself what it may be needs no example of a rule.
+      const hint = cause instanceof RoceError && cause.hint !== undefined ? null : undefined;
+      throw ruleError(text, `has '${part}', which is wrong: ${(cause as Error).message}`, hint);
     }
-    if (Object.keys(rule).length === before) throw ruleError(text, `has '${part}', which is unknown or there twice`);
+    if (Object.keys(rule).length > before) continue;
+    const isKnown = PARTS.includes(name) || LIMIT.test(name);
+    if (isKnown) throw ruleError(text, `has '${part}', of which there may be one`);
+    const hint = namesHint(name, PARTS, 'known are');
+    throw ruleError(text, `has '${part}', which is unknown`, hint);
   }
   const { fault } = rule;
-  if (fault === undefined) throw ruleError(text, 'does nothing');
+  if (fault === undefined) throw ruleError(text, 'does nothing', 'add status=CODE, delay=TIME, silent or disconnect');
   return {
     opcode: undefined,
     nsid: undefined,
@@ -93,7 +103,7 @@ function readPart(
 ): void {
   switch (name) {
     case 'opcode':
-      rule.opcode = OPCODES.get(value) ?? parseCount(value, 0, 0xff);
+      rule.opcode = readOpcode(value);
       break;
     case 'nsid':
       rule.nsid = parseCount(value, 1);
@@ -130,12 +140,24 @@ function readPart(
       rule.limit = 1;
       break;
     default:
-      if (/^x\d+$/.test(name)) rule.limit = parseCount(name.slice(1), 1);
+      if (LIMIT.test(name)) rule.limit = parseCount(name.slice(1), 1);
   }
 }
 
-function ruleError(text: string, problem: string): RoceError {
-  return new RoceError('ERR_ROCE_MALFORMED', `fault rule '${text}' ${problem}`, `write ${FORM}`);
+function readOpcode(value: string): number {
+  const opcode = OPCODES.get(value);
+  if (opcode !== undefined) return opcode;
+  if (/^\d/.test(value)) return parseCount(value, 0, 0xff);
+  const names = [...OPCODES.keys()];
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `'${value}' is not a command`,
+    namesHint(value, names, 'it is a number or one of'),
+  );
+}
+
+function ruleError(text: string, problem: string, hint: string | null = `write ${FORM}`): RoceError {
+  return new RoceError('ERR_ROCE_MALFORMED', `fault rule '${text}' ${problem}`, hint ?? undefined);
 }
 
 /** What a rule has done so far. */
