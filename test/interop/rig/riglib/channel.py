@@ -7,13 +7,25 @@ import socket
 import time
 
 from . import process, record
-from .host import RigError
+from .host import RigError, run
 
 CHANNELS = 4  # so many commands run at a time in one guest
 TIMED_OUT = 124  # the exit status of timeout(1)
 KILLED = 128 + 9
 
+CONSOLE_LINES = 80  # of a guest that died: an oops and what led to it
+
 Result = collections.namedtuple('Result', 'status stdout stderr')
+
+
+def console(number):
+    return record.path('g%d.console' % number)
+
+
+def console_tail(number):
+    """The last that the guest's kernel said. The file goes with the rig: whoever reports a dead guest has to quote it."""
+    lines = run('tail', '-n', str(CONSOLE_LINES), console(number), check=False).replace('\r', '').strip()
+    return 'its console:\n%s' % (lines or '(nothing)')
 
 
 def socket_name(number, index):
@@ -50,13 +62,15 @@ def execute(guest, command, timeout_s):
     number = guest['number']
     started = time.monotonic()
     deadline = started + timeout_s + 20  # the guest's own timeout comes first; this one is for a guest that hangs
-    gone = RigError('guest %d is gone; its console is %s' % (number, record.path('g%d.console' % number)))
+
+    def gone():
+        return RigError('guest %d is gone; %s' % (number, console_tail(number)))
     index, lock = acquire(number, deadline)
     with lock:
         try:
             channel = connect(socket_name(number, index))
         except OSError:
-            raise gone
+            raise gone()
         with channel:
             request = 'q%d.%d' % (os.getpid(), time.monotonic_ns())
             encoded = base64.b64encode(command.encode()).decode()
@@ -67,15 +81,15 @@ def execute(guest, command, timeout_s):
                 try:
                     received = channel.recv(1 << 16)
                     if not received:
-                        raise gone
+                        raise gone()
                     answer += received
                 except ConnectionResetError:
-                    raise gone
+                    raise gone()
                 except socket.timeout:
                     if not process.is_alive(guest['process']):
-                        raise gone
+                        raise gone()
                     if time.monotonic() > deadline:
-                        raise RigError('guest %d does not answer' % number)
+                        raise RigError('guest %d does not answer; %s' % (number, console_tail(number)))
                 result = parse(answer, request)
                 if result is not None:
                     break

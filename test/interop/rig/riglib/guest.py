@@ -4,7 +4,7 @@ import subprocess
 import time
 
 from . import channel, network, process, record
-from .host import RigError, run
+from .host import RigError
 
 EMULATION = ['-M', 'q35', '-accel', os.environ.get('RIG_ACCEL', 'tcg,thread=multi'), '-cpu', 'max', '-smp', '2', '-m',
              os.environ.get('RIG_MEMORY', '512')]
@@ -34,11 +34,11 @@ def netdev(guest):
 
 def command_line(guest, image):
     number = guest['number']
-    parameters = ('console=ttyS0 quiet nokaslr mitigations=off tsc=reliable random.trust_cpu=on panic=-1 '
+    parameters = ('console=ttyS0 quiet nokaslr mitigations=off tsc=reliable random.trust_cpu=on panic=-1 oops=panic '
                   'rig.name=g%d rig.ip4=%s rig.ip6=%s rig.mtu=%d rig.channels=%d' % (
                       number, guest['ip4'], guest['ip6'], guest['mtu'], channel.CHANNELS))
     command = ['qemu-system-x86_64', '-nodefaults', '-no-user-config', *EMULATION,
-               '-display', 'none', '-monitor', 'none', '-no-reboot', '-serial', 'file:' + console(number),
+               '-display', 'none', '-monitor', 'none', '-no-reboot', '-serial', 'file:' + channel.console(number),
                '-kernel', os.path.join(image, 'vmlinuz'), '-initrd', os.path.join(image, 'initrd.cpio'),
                '-append', parameters,
                '-netdev', netdev(guest),
@@ -50,10 +50,6 @@ def command_line(guest, image):
         command += ['-chardev', 'socket,id=c%d,path=%s,server=on,wait=off' % (index, channel.socket_name(number, index)),
                     '-device', 'virtserialport,chardev=c%d,name=rig.%d' % (index, index)]
     return command
-
-
-def console(number):
-    return record.path('g%d.console' % number)
 
 
 def start(guest, image, namespace):
@@ -76,5 +72,5 @@ def await_ready(guest, deadline):
     result = channel.execute(guest, 'cat /sys/class/infiniband/rxe0/ports/1/state',
                              max(1, deadline - time.monotonic()))
     if 'ACTIVE' not in result.stdout.decode():
-        raise RigError('guest %d came up without an active rxe0: %s; its console:\n%s' % (
-            number, result.stderr.decode(), run('tail', '-n', '30', console(number))))
+        raise RigError('guest %d came up without an active rxe0: %s; %s' % (
+            number, result.stderr.decode(), channel.console_tail(number)))
