@@ -263,7 +263,9 @@ async function establish(channel: ControlChannel, hello: Hello, options: Exchang
   const { association, keys } = channel;
   if (association?.agreed !== undefined && keys !== undefined) {
     const { remoteSpi, cipher } = association.agreed;
-    qp.noteProtection({ peer: keys.peer, cipher, sendSpi: remoteSpi, receiveSpi: association.spi });
+    const { spi } = association;
+    const counts = () => device.link.protection!.counts(spi);
+    qp.noteProtection({ peer: keys.peer, cipher, sendSpi: remoteSpi, receiveSpi: spi, counts });
   }
   // Nobody may send before both can receive: the first packets would be lost, and cost a timeout each.
   await channel.barrier('connected');

@@ -37,7 +37,11 @@ function associationOf(
     link.protection!.dissolve(spi);
     security!.giveSpi(spi);
   };
-  void channel.closed.then(() => setTimeout(forget, LINGER_MS).unref());
+  void channel.closed.then(() => {
+    // The two ends hear of it at about the same time. Other connections of the two go on, so what is sealed now must not need keys that the other end is about to forget.
+    link.protection!.retire(spi);
+    setTimeout(forget, LINGER_MS).unref();
+  });
   return { spi, agreed: undefined };
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { STATUS_SUCCESS, statusName, wcOpcodeName } from '../ring/enums.js';
+import type { AssociationCounts } from '../ring/protection.js';
 import {
   NEVER,
   QP_COUNTER,
@@ -41,6 +42,8 @@ export interface ConnectionProtection {
   readonly sendSpi: number;
   /** Of packets that this end receives. */
   readonly receiveSpi: number;
+  /** Asks the port what has happened with the keys; undefined once it has forgotten them. */
+  counts(): Promise<AssociationCounts | undefined>;
 }
 
 /** What a queue pair tells of its application's side. */

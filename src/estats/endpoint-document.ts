@@ -49,8 +49,23 @@ export const endpointSchema = z.object({
       conn: z.string(),
       qpn: number,
       remote: z.object({ address: z.string(), qpn: number }).nullable(),
-      /** Missing while packets are plain: who the peer has proven to be, the cipher, the SPIs of what is sent and received. Changes of keys are counted for the device: `secure_rekeys`. */
-      protection: z.object({ peer: z.string(), cipher: z.string(), sendSpi: number, receiveSpi: number }).optional(),
+      /**
+       * Missing while packets are plain: who the peer has proven to be, the cipher, the SPIs of what is sent and received; and since there are keys, packets sealed and
+       * opened, dropped as replayed and as forged, and changes of keys. Queue pairs that share a connection of the exchange share the keys.
+       */
+      protection: z
+        .object({
+          peer: z.string(),
+          cipher: z.string(),
+          sendSpi: number,
+          receiveSpi: number,
+          sealed: number,
+          opened: number,
+          replayed: number,
+          forged: number,
+          rekeys: number,
+        })
+        .optional(),
       /** Seconds of the time covered in which the connection existed. */
       observedSeconds: number,
       /** What rate control allows now, in bits/s of the link, and what recovery heads for; null: not limited. */

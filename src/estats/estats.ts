@@ -4,6 +4,7 @@
  */
 
 import { type CounterName, counterSnapshot } from '../ring/counters.js';
+import type { AssociationCounts } from '../ring/protection.js';
 import type { TelemetryPage } from '../ring/telemetry-page.js';
 import { type AllowedRate, UNLIMITED_RATE } from './allowed-rate.js';
 import { type ConnectionHost, ConnectionTelemetry, type QueuePairInspector, type Trigger } from './connection.js';
@@ -31,6 +32,14 @@ export interface EstatsInit {
   readonly windowNs?: number;
   /** Groups a window may have; default 1024. What finds no place goes to the group "other". */
   readonly groupsMax?: number;
+}
+
+/** What only the NIC knows of a queue pair. */
+export interface NicFacts {
+  /** What rate control allows now. */
+  readonly rate: AllowedRate;
+  /** What has happened with its keys; undefined where its packets are plain. */
+  readonly keys: AssociationCounts | undefined;
 }
 
 /** Telemetry of one device: connections, windows, dumps. All times are on the engine's clock. */
@@ -83,11 +92,15 @@ export class Estats implements ConnectionHost {
     return this.#connections.values();
   }
 
-  /** What rate control allows each queue pair now, by number; the NIC is asked. */
-  async allowedRates(): Promise<Map<number, AllowedRate>> {
-    const asked = [...this.#connections.values()].map(async ({ qpn, inspector }) => {
-      const rate = await inspector.allowedRate().catch(() => UNLIMITED_RATE); // Destroyed meanwhile.
-      return [qpn, rate] as const;
+  /** What the NIC knows of each queue pair now, by number. */
+  async askNic(): Promise<Map<number, NicFacts>> {
+    const asked = [...this.#connections.values()].map(async ({ qpn, inspector, protection }) => {
+      // What is destroyed meanwhile has no limits, and no keys.
+      const [rate, keys] = await Promise.all([
+        inspector.allowedRate().catch(() => UNLIMITED_RATE),
+        protection?.counts().catch(() => undefined),
+      ]);
+      return [qpn, { rate, keys }] as const;
     });
     return new Map(await Promise.all(asked));
   }

@@ -69,7 +69,7 @@ export function estatsHandlers(estats: Estats, identity: EndpointIdentity): Esta
   const metrics = prometheusMetrics(estats);
   const reads: Readonly<Record<string, Answer>> = {
     '/estats.json': async ({ minutes }, response) =>
-      sendJson(response, snapshotOf(estats, identity, minutes, await estats.allowedRates())),
+      sendJson(response, snapshotOf(estats, identity, minutes, await estats.askNic())),
     '/histogram.json': (query, response) => sendJson(response, histogramDocument(query.stage, select(estats, query))),
     '/histogram.hgrm': (query, response) => send(response, 200, 'text/plain', toHgrm(select(estats, query))),
     '/dumps.json': (_, response) => sendJson(response, estats.dumpLog.dumps),

@@ -3,9 +3,11 @@
  * their name says otherwise.
  */
 
-import { type AllowedRate, UNLIMITED_RATE } from './allowed-rate.js';
-import type { EstatsSnapshot, GroupRow } from './endpoint-document.js';
-import type { Estats } from './estats.js';
+import type { AssociationCounts } from '../ring/protection.js';
+import { UNLIMITED_RATE } from './allowed-rate.js';
+import type { ConnectionProtection } from './connection.js';
+import type { EstatsSnapshot, GroupRow, QpRow } from './endpoint-document.js';
+import type { Estats, NicFacts } from './estats.js';
 import { Histogram } from './histogram.js';
 import { opLatency } from './op-latency.js';
 import type { OpLatency } from './op-latency-document.js';
@@ -32,14 +34,14 @@ export function recentWindows(estats: Estats, minutes: number): TelemetryWindow[
 }
 
 /**
- * Covers the last `minutes` minutes, as far as they are remembered, and the open window. `rates` are by number of the queue pair, as
- * `estats.allowedRates()` asks the NIC for them; what is not there counts as not limited.
+ * Covers the last `minutes` minutes, as far as they are remembered, and the open window. `facts` are by number of the queue pair, as
+ * `estats.askNic()` asks for them; what is not there counts as not limited, and has sealed nothing.
  */
 export function snapshotOf(
   estats: Estats,
   identity: EndpointIdentity,
   minutes: number,
-  rates: ReadonlyMap<number, AllowedRate> = new Map(),
+  facts: ReadonlyMap<number, NicFacts> = new Map(),
 ): EstatsSnapshot {
   const windows = recentWindows(estats, minutes);
   const { startNs, endNs, groups, connections, loopDelay } = mergeWindows(windows);
@@ -59,9 +61,11 @@ export function snapshotOf(
       conn: connection.name,
       qpn: connection.qpn,
       remote: connection.remote ?? null,
-      ...(connection.protection !== undefined && { protection: connection.protection }),
+      ...(connection.protection !== undefined && {
+        protection: protectionRow(connection.protection, facts.get(connection.qpn)?.keys),
+      }),
       observedSeconds: Math.min(coveredNs, endNs - connection.createdNs) / 1e9,
-      ...(rates.get(connection.qpn) ?? UNLIMITED_RATE),
+      ...(facts.get(connection.qpn)?.rate ?? UNLIMITED_RATE),
       covered: connections.get(connection.name)!,
       total: connection.totals(endNs),
     })),
@@ -87,6 +91,15 @@ export function snapshotOf(
       dumpsSuppressed: estats.dumpLog.suppressed,
     },
   };
+}
+
+const NO_COUNTS: AssociationCounts = { sealed: 0, opened: 0, replayed: 0, forged: 0, rekeys: 0 };
+
+function protectionRow(
+  { peer, cipher, sendSpi, receiveSpi }: ConnectionProtection,
+  counts: AssociationCounts = NO_COUNTS,
+): NonNullable<QpRow['protection']> {
+  return { peer, cipher, sendSpi, receiveSpi, ...counts };
 }
 
 function rowsOf({ conn, op, status, stages }: MergedGroup): GroupRow[] {

@@ -30,6 +30,20 @@ export interface AssociationTerms {
   readonly keyBytes?: 16 | 32;
 }
 
+/** What has happened with the keys of an association, since there are any. */
+export interface AssociationCounts {
+  /** Packets that were sealed. */
+  readonly sealed: number;
+  /** Packets that were opened. */
+  readonly opened: number;
+  /** Packets dropped because they had come before, or were too old to tell. */
+  readonly replayed: number;
+  /** Packets dropped because the peer has not sealed them as they are. */
+  readonly forged: number;
+  /** Changes of keys. */
+  readonly rekeys: number;
+}
+
 /** The keys of a port. */
 export interface Protection {
   /** Whether there may be plain packets. */
@@ -41,6 +55,10 @@ export interface Protection {
   associate(terms: AssociationTerms): Promise<void>;
   /** The peer is ready: what goes to it is sealed with these keys from now on. */
   begin(spi: number): void;
+  /** The connection to the peer ends: what goes there is sealed with the keys of another one, if there is one. What comes is opened as before. */
+  retire(spi: number): void;
+  /** What has happened with the keys so far; undefined where there are none. */
+  counts(spi: number): Promise<AssociationCounts | undefined>;
   /** Forgets the keys. What the peer still seals is dropped. */
   dissolve(spi: number): void;
 }

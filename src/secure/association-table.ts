@@ -47,13 +47,17 @@ export class AssociationTable {
     return this.#bySpi.get(spi);
   }
 
-  /** The newest one that may be used to send there. */
+  /** The newest one that may be used to send there: of those that last, or else of those that end, whose last packets have to leave, too. */
   towards(address: IpAddress, udpPort: number): Association | undefined {
     const ofPeer = this.#byPeer.get(address.text) ?? NONE;
+    let ending: Association | undefined;
     for (let i = ofPeer.length - 1; i >= 0; i--) {
-      if (ofPeer[i].isStarted && ofPeer[i].terms.peerUdpPort === udpPort) return ofPeer[i];
+      const { isStarted, isRetired, terms } = ofPeer[i];
+      if (!isStarted || terms.peerUdpPort !== udpPort) continue;
+      if (!isRetired) return ofPeer[i];
+      ending ??= ofPeer[i];
     }
-    return undefined;
+    return ending;
   }
 
   /** Whether packets from there have to be sealed. */

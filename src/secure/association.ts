@@ -19,7 +19,7 @@ import {
   pspIvLow,
   pspPhase,
 } from '../packet/psp.js';
-import type { AssociationTerms } from '../ring/protection.js';
+import type { AssociationCounts, AssociationTerms } from '../ring/protection.js';
 import { KeySchedule } from './key-schedule.js';
 import { type CipherMaker, KEY_BYTES_128, type PacketCipher } from './packet-cipher.js';
 import { COUNTER_NEW, ReplayWindow } from './replay-window.js';
@@ -44,6 +44,8 @@ const DEFAULTS = { packets: 2 ** 24, ns: 3600e9, packetsMax: 2 ** 26, oldKeyNs: 
 /** After so many opened packets without one sealed, an empty one tells the peer which key has arrived. */
 const SILENT_PACKETS_MAX = 2 ** 20;
 
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** The packet is authentic and new. */
 export const OPENED = 0;
 /** It was opened before, or is too old to tell. */
@@ -60,9 +62,11 @@ export class Association {
   /** {@link PSP_AES_128_GCM} or {@link PSP_AES_256_GCM}. */
   readonly version: number;
   /** What has been sealed and opened; read by others. */
-  readonly counters = { sealed: 0, opened: 0, replayed: 0, forged: 0, rekeys: 0 };
+  readonly counters: Mutable<AssociationCounts> = { sealed: 0, opened: 0, replayed: 0, forged: 0, rekeys: 0 };
   /** It may be used to send: the peer has the keys, as it says or as its first packet shows. */
   isStarted = false;
+  /** The connection that it belongs to has ended: another one is used to send, if there is one. */
+  isRetired = false;
 
   readonly #makeCipher: CipherMaker;
   readonly #limits: Required<RekeyLimits>;

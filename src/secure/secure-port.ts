@@ -28,7 +28,7 @@ import { appendSlot, copySlotFields } from '../port/append-slot.js';
 import { PAYLOAD_ALIGNMENT, type Port, type RxDatagram, TX_SLOT_BYTES, TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
 import { COUNTER, COUNTER_NAMES } from '../ring/counters.js';
-import type { AssociationTerms, Protection, ProtectionMode } from '../ring/protection.js';
+import type { AssociationCounts, AssociationTerms, Protection, ProtectionMode } from '../ring/protection.js';
 import { Association, OPENED, REPLAYED, type RekeyLimits } from './association.js';
 import { AssociationTable } from './association-table.js';
 import type { CipherMaker } from './packet-cipher.js';
@@ -116,6 +116,16 @@ export class SecurePort extends PortWrapper implements Protection {
   begin(spi: number): void {
     const association = this.#table.bySpi(spi);
     if (association !== undefined) association.isStarted = true;
+  }
+
+  retire(spi: number): void {
+    const association = this.#table.bySpi(spi);
+    if (association !== undefined) association.isRetired = true;
+  }
+
+  async counts(spi: number): Promise<AssociationCounts | undefined> {
+    const association = this.#table.bySpi(spi);
+    return association === undefined ? undefined : { ...association.counters };
   }
 
   dissolve(spi: number): void {

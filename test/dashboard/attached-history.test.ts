@@ -271,3 +271,30 @@ it('of many connections the busiest eight are shown, in their order', () => {
   ]);
   expect(detail.connectionCount).toBe(20);
 });
+
+it('tells of protected connections and of what was dropped because it was not', () => {
+  const counts = { sealed: 5, opened: 4, replayed: 1, forged: 2, rekeys: 3 };
+  const protection = { peer: 'alice', cipher: 'aes-128-gcm', sendSpi: 1, receiveSpi: 2, ...counts };
+  const secured = (facts: Parameters<typeof endpointDocument>[0]) => {
+    const document = endpointDocument({ ...facts, qps: { c: {}, plain: {} } });
+    document.qps[0].protection = protection;
+    return document;
+  };
+  const { program, texts } = readEach(
+    secured({ counters: { secure_rekeys: 1 } }),
+    secured({ uptimeSeconds: 2, counters: { secure_rekeys: 3, secure_drop_forged: 2, secure_drop_unknown_spi: 1 } }),
+  );
+  const { detail, health } = program as AttachedEndpoint;
+  expect(detail.protections).toEqual([{ conn: 'c', ...protection }]);
+  expect(detail.protectionDrops).toEqual([
+    { reason: 'unknown spi', count: 1 },
+    { reason: 'forged', count: 2 },
+  ]);
+  expect(health).toEqual({ isGood: false, text: 'drops packets that are forged, replayed or plain' });
+  expect(texts.slice(1)).toEqual([
+    'endpoint 7 on 192.0.2.1: keys of protected packets changed, 2 times',
+    'endpoint 7 on 192.0.2.1: packet dropped: it is not what a peer has sealed, 3 times',
+  ]);
+  const { program: plain } = readEach(endpointDocument({ qps: { c: {} } }));
+  expect(plain.detail).toMatchObject({ protections: [], protectionDrops: [] });
+});

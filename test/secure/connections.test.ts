@@ -127,27 +127,36 @@ describe('ciphers: the stronger of both ends is used', () => {
   });
 });
 
-it('telemetry tells who the peer is, the cipher and the SPIs; of a plain connection it tells nothing', async () => {
-  for (const ends of [REQUIRED, {}] as const) {
-    const { server, client, both } = await connected({ ...ends, engine: { estats: true } });
-    const [at, from] = await both();
-    const [ofServer, ofClient] = await Promise.all(
-      [server, client].map(async ({ address }) => {
-        const { stdout } = await run(['estats', 'top', '--endpoint', address.text, '--once', '--json']);
-        return JSON.parse(stdout).endpoints[0].qps[0].protection;
-      }),
-    );
-    if ('server' in ends) {
-      expect(ofServer).toMatchObject({ peer: 'alice', cipher: 'aes-128-gcm' });
-      expect([ofClient.sendSpi, ofClient.receiveSpi]).toEqual([ofServer.receiveSpi, ofServer.sendSpi]);
-      const { stdout } = await run(['estats', 'top', '--endpoint', CLIENT, '--once']);
-      expect(stdout).toMatch(/protected: alice, aes-128-gcm, SPI 0x[0-9a-f]+ out, 0x[0-9a-f]+ in; .* keys 0 times/);
-    } else expect([ofServer, ofClient]).toEqual([undefined, undefined]);
-    await from.close();
-    await at.close();
-    for (const one of closing.splice(0).reverse()) await one.close();
-  }
-});
+it.each(isBuilt ? (['inline', 'worker'] as const) : (['inline'] as const))(
+  'telemetry tells who the peer is, the cipher, the SPIs and what became of packets; of a plain connection it tells nothing, %s',
+  async (engine) => {
+    for (const ends of [REQUIRED, {}] as const) {
+      const { server, client, both } = await connected({ ...ends, engine: { estats: true, engine } });
+      const [at, from] = await both();
+      await from.write(client.allocate(20_000));
+      const [ofServer, ofClient] = await Promise.all(
+        [server, client].map(async ({ address }) => {
+          const { stdout } = await run(['estats', 'top', '--endpoint', address.text, '--once', '--json']);
+          return JSON.parse(stdout).endpoints[0].qps[0].protection;
+        }),
+      );
+      if ('server' in ends) {
+        expect(ofServer).toMatchObject({ peer: 'alice', cipher: 'aes-128-gcm' });
+        expect([ofClient.sendSpi, ofClient.receiveSpi]).toEqual([ofServer.receiveSpi, ofServer.sendSpi]);
+        expect(ofServer).toMatchObject({ replayed: 0, forged: 0, rekeys: 0 });
+        expect(ofServer.opened).toBeGreaterThanOrEqual(5);
+        expect(ofClient.sealed).toBeGreaterThanOrEqual(ofServer.opened);
+        const { stdout } = await run(['estats', 'top', '--endpoint', CLIENT, '--once']);
+        expect(stdout).toMatch(
+          /protected: alice, aes-128-gcm, SPI 0x[0-9a-f]+ out, 0x[0-9a-f]+ in; sealed \d+, opened \d+, keys changed 0 times/,
+        );
+      } else expect([ofServer, ofClient]).toEqual([undefined, undefined]);
+      await from.close();
+      await at.close();
+      for (const one of closing.splice(0).reverse()) await one.close();
+    }
+  },
+);
 
 it('over IPv6, several connections of one peer one after another and side by side', async () => {
   const server = await device('::1', { psk: ALICE });

@@ -68,7 +68,7 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
       `  ${conn}: sends ${rate('tx_bytes')}, receives ${rate('rx_bytes')}; ${tx_retransmitted} packets sent again, ` +
         `${local_ack_timeout_err} timeouts, ${rnr_nak_received} RNR NAKs`,
     );
-    if (protection !== undefined) output.line(`    ${protectionWords(protection, snapshot.device.counters)}`);
+    if (protection !== undefined) output.line(`    ${protectionWords(protection)}`);
   }
   const rows = snapshot.groups.filter(({ stage }) => stage === 't6_t1').sort((a, b) => b.count - a.count);
   if (rows.length === 0) output.line('  no work request was completed and polled in this period');
@@ -90,14 +90,12 @@ function show(snapshot: EstatsSnapshot, before: EstatsSnapshot | undefined, outp
   output.line();
 }
 
-/** `protected: alice, aes-128-gcm, SPI 0x1 out, 0x2 in; the endpoint has changed keys 3 times`. */
-function protectionWords(
-  { peer, cipher, sendSpi, receiveSpi }: NonNullable<QpRow['protection']>,
-  counters: Readonly<Record<string, number>>,
-): string {
-  const rekeys = counters['secure_rekeys'] ?? 0;
+/** `protected: alice, aes-128-gcm, SPI 0x1 out, 0x2 in; sealed 9, opened 8, keys changed 3 times, dropped 1 replayed, 2 forged`. */
+function protectionWords(protection: NonNullable<QpRow['protection']>): string {
+  const { peer, cipher, sendSpi, receiveSpi, sealed, opened, replayed, forged, rekeys } = protection;
   const spis = `SPI 0x${sendSpi.toString(16)} out, 0x${receiveSpi.toString(16)} in`;
-  return `protected: ${peer}, ${cipher}, ${spis}; the endpoint has changed keys ${rekeys} time${rekeys === 1 ? '' : 's'}`;
+  const changes = `keys changed ${rekeys} time${rekeys === 1 ? '' : 's'}`;
+  return `protected: ${peer}, ${cipher}, ${spis}; sealed ${sealed}, opened ${opened}, ${changes}, dropped ${replayed} replayed, ${forged} forged`;
 }
 
 /** `T4-T3 91 %, T6-T5 6 %`: the stages that matter, longest first. */

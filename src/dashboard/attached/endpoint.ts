@@ -4,7 +4,7 @@ import { formatNs } from '../../core/units.js';
 import { diagnose } from '../../estats/diagnosis.js';
 import type { EstatsSnapshot, QpRow } from '../../estats/endpoint-document.js';
 import { CONSECUTIVE_STAGES, stageLabel, stageText } from '../../estats/stages.js';
-import type { CounterName } from '../../ring/counters.js';
+import { COUNTER_NAMES, type CounterName } from '../../ring/counters.js';
 import type { QpCounterName } from '../../ring/telemetry-page.js';
 import { pauseFrames } from '../../switch/switch-counters.js';
 import type { AttachedConnection, AttachedStages, EndpointDetail } from '../messages/attached.js';
@@ -16,6 +16,9 @@ import { type Change, growth, type Interval, moved, sum } from './rates.js';
 /** As many as a chart can tell apart. */
 const CONNECTIONS_SHOWN = 8;
 const VERDICTS_SHOWN = 16;
+const PROTECTIONS_SHOWN = 32;
+const DROP_PREFIX = 'secure_drop_';
+const DROPS = COUNTER_NAMES.filter((name) => name.startsWith(DROP_PREFIX));
 /** An event loop that is so late at p99 delays everything: worth a word. */
 const LOOP_DELAY_BAD_NS = 50e6;
 
@@ -56,6 +59,13 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
       .slice(0, VERDICTS_SHOWN)
       .map(({ conn, op, owner, because, meanNs }) => ({ conn, op, owner, because, meanNs })),
     loopDelayP99Ns: now.loopDelay.p99Ns,
+    protections: now.qps
+      .flatMap(({ conn, protection }) => (protection === undefined ? [] : [{ conn, ...protection }]))
+      .slice(0, PROTECTIONS_SHOWN),
+    protectionDrops: DROPS.map((name) => ({
+      reason: name.slice(DROP_PREFIX.length).replaceAll('_', ' '),
+      count: now.device.counters[name] ?? 0,
+    })).filter(({ count }) => count > 0),
   }),
 
   health: (change) => {
@@ -66,6 +76,7 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
       happened('local_ack_timeout_err') && 'timeouts',
       happened('rnr_nak_received') && 'its peer is not ready (RNR)',
       happened('tx_retransmitted') && 'sends packets again',
+      happened(...DROPS) && 'drops packets that are forged, replayed or plain',
       lateNs > LOOP_DELAY_BAD_NS && `its event loop is late by ${formatNs(lateNs)} (p99)`,
     ]);
   },
@@ -75,6 +86,12 @@ export const ENDPOINT: ProgramKind<'endpoint'> = {
     ...counted('loss', 'NAK: PSN sequence error', movedOf(change, 'packet_seq_err')),
     ...counted('loss', 'RNR NAK', movedOf(change, 'rnr_nak_received')),
     ...counted('timeout', 'acknowledgement timeout', movedOf(change, 'local_ack_timeout_err')),
+    ...counted('notice', 'keys of protected packets changed', movedOf(change, 'secure_rekeys')),
+    ...counted(
+      'failure',
+      'packet dropped: it is not what a peer has sealed',
+      sum(DROPS.map((name) => movedOf(change, name))),
+    ),
     ...newDumps(change),
     ...connectionChanges(change),
   ],

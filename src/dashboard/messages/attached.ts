@@ -169,6 +169,30 @@ export interface AttachedVerdict {
   readonly meanNs: number;
 }
 
+/** What protects the packets of a connection (docs/security.md). Counts since it has keys. */
+export interface AttachedProtection {
+  /** Name of the connection. */
+  readonly conn: string;
+  /** Who the peer has proven to be. */
+  readonly peer: string;
+  /** Name of the cipher. */
+  readonly cipher: string;
+  /** SPI of what is sent. */
+  readonly sendSpi: number;
+  /** SPI of what is received. */
+  readonly receiveSpi: number;
+  /** Packets sent. */
+  readonly sealed: number;
+  /** Packets received. */
+  readonly opened: number;
+  /** Packets dropped because they were repeated. */
+  readonly replayed: number;
+  /** Packets dropped because the peer has not sealed them. */
+  readonly forged: number;
+  /** Changes of keys. */
+  readonly rekeys: number;
+}
+
 /** An endpoint as it is now. */
 export interface EndpointDetail {
   /** For people: what carries the packets. */
@@ -183,6 +207,10 @@ export interface EndpointDetail {
   readonly verdicts: readonly AttachedVerdict[];
   /** How late its event loop is, 99th percentile. */
   readonly loopDelayP99Ns: number;
+  /** Of the connections whose packets are protected, the first ones. */
+  readonly protections: readonly AttachedProtection[];
+  /** Packets that the endpoint dropped because they were not protected as they should be, by reason (`plain`, `forged` ...), of those that happened. */
+  readonly protectionDrops: ReadonlyArray<{ readonly reason: string; readonly count: number }>;
 }
 
 /** A port of a switch as it is now. */

@@ -1,6 +1,6 @@
 /** An endpoint: throughput by connection, rate control, repairs, latency and who owns it. */
 
-import type { AttachedConnection, AttachedEndpoint, EndpointSample } from '../messages/attached.js';
+import type { AttachedConnection, AttachedEndpoint, EndpointDetail, EndpointSample } from '../messages/attached.js';
 import { connectionName } from '../messages/connection-name.js';
 import type { ChartGroup } from './chart-group.js';
 import { element, panel } from './dom.js';
@@ -39,6 +39,20 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
   readonly #latency = new LatencyList();
   readonly #stages = new StageBars();
   readonly #verdicts = new Table('who owns the latency', ['connection', 'operation', 'mean', 'owner', 'because']);
+  readonly #protection = new Table('protected connections', [
+    'connection',
+    'peer',
+    'cipher',
+    'SPI out',
+    'SPI in',
+    'sealed',
+    'opened',
+    'keys changed',
+    'replayed',
+    'forged',
+  ]);
+  readonly #drops = element('p', { class: 'muted' });
+  readonly #protectionPanel: HTMLElement;
   readonly #ratePanel: HTMLElement;
   readonly #alphaPanel: HTMLElement;
 
@@ -54,6 +68,7 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
     this.#repairs = charts.chart(formatPerSecond);
     this.#ratePanel = panel('Rate that is allowed', 'half', this.#rates.element);
     this.#alphaPanel = panel('DCQCN’s alpha', 'half', this.#alphas.element);
+    this.#protectionPanel = panel('Protected connections', 'wide', this.#protection.element, this.#drops);
     this.panels = [
       panel('Endpoint', 'wide', this.#about, this.#readouts.element),
       charts.panel,
@@ -65,11 +80,13 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
       panel('Latency, posted to polled', 'half', this.#latency.element),
       panel('Where the time goes', 'half', this.#stages.element),
       panel('Who owns the latency', 'wide', this.#verdicts.element),
+      this.#protectionPanel,
     ];
   }
 
   show({ samples, detail }: AttachedEndpoint): void {
     const { port, connectionCount, loopDelayP99Ns, latency, stages, verdicts } = detail;
+    this.#showProtection(detail);
     const now = samples.at(-1);
     const shown = now?.connections ?? [];
     const more = connectionCount > shown.length ? `, the busiest ${shown.length} shown` : '';
@@ -120,4 +137,23 @@ export class EndpointDetailView implements ProgramDetail<AttachedEndpoint> {
       ]),
     );
   }
+  #showProtection({ protections, protectionDrops }: EndpointDetail): void {
+    this.#protectionPanel.hidden = protections.length === 0 && protectionDrops.length === 0;
+    this.#protection.show(
+      protections.map(({ conn, peer, cipher, sendSpi, receiveSpi, ...counts }) => [
+        connectionName(conn),
+        peer,
+        cipher,
+        formatSpi(sendSpi),
+        formatSpi(receiveSpi),
+        ...[counts.sealed, counts.opened, counts.rekeys, counts.replayed, counts.forged].map(formatCount),
+      ]),
+    );
+    const drops = protectionDrops.map(({ reason, count }) => `${formatCount(count)} ${reason}`).join(', ');
+    this.#drops.textContent = `Dropped by the endpoint: ${drops === '' ? 'nothing' : drops}.`;
+  }
+}
+
+function formatSpi(spi: number): string {
+  return `0x${spi.toString(16)}`;
 }

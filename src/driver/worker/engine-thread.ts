@@ -105,7 +105,11 @@ function run(opened: OpenPort): void {
           (error) => say({ type: 'refused', request: message.request, error: serializeError(error) }),
         );
         return;
+      case 'counts':
+        say({ type: 'counted', request: message.request, counts: await opened.protection!.counts(message.spi) });
+        return;
       case 'begin':
+      case 'retire':
       case 'dissolve':
         opened.protection![message.type](message.spi);
         return;

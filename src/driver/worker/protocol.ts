@@ -8,7 +8,7 @@
 
 import type { SerializedRoceError } from '../../core/errors.js';
 import type { EngineLink } from '../../ring/engine-link.js';
-import type { AssociationTerms } from '../../ring/protection.js';
+import type { AssociationCounts, AssociationTerms } from '../../ring/protection.js';
 import type { ProtectedPortOptions } from '../open-port.js';
 
 /** Words of the control block. */
@@ -58,7 +58,8 @@ export type ToThread =
   | { readonly type: 'commands'; readonly end: number }
   | { readonly type: 'wake' }
   | { readonly type: 'associate'; readonly request: number; readonly terms: AssociationTerms }
-  | { readonly type: 'begin' | 'dissolve'; readonly spi: number }
+  | { readonly type: 'begin' | 'retire' | 'dissolve'; readonly spi: number }
+  | { readonly type: 'counts'; readonly request: number; readonly spi: number }
   | { readonly type: 'resolve'; readonly request: number; readonly address: string; readonly sharingPort?: number }
   | { readonly type: 'close' };
 
@@ -77,5 +78,6 @@ export type FromThread =
   | { readonly type: 'failed'; readonly error: SerializedRoceError }
   | { readonly type: 'resolved'; readonly request: number; readonly shares: boolean }
   | { readonly type: 'associated'; readonly request: number }
+  | { readonly type: 'counted'; readonly request: number; readonly counts: AssociationCounts | undefined }
   | { readonly type: 'refused'; readonly request: number; readonly error: SerializedRoceError }
   | { readonly type: 'closed' };

@@ -103,8 +103,11 @@ function refuseInsideThread(): void {
   throw notAnEngineThread('it names a program that opens devices itself');
 }
 
+/** What answers a request. */
+type Answer = Extract<FromThread, { readonly request: number }>;
+
 interface Request {
-  readonly resolve: (shares: boolean) => void;
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: RoceError) => void;
 }
 
@@ -284,11 +287,12 @@ export class WorkerEngine implements EngineLink {
 
   async resolve(address: IpAddress, sharingPort?: number): Promise<boolean> {
     const peer = { address: address.text, ...(sharingPort !== undefined && { sharingPort }) };
-    return this.#ask((request) => ({ type: 'resolve', request, ...peer }));
+    const answer = await this.#ask((request) => ({ type: 'resolve', request, ...peer }));
+    return answer.type === 'resolved' && answer.shares;
   }
 
   /** Posts a message that the thread answers. */
-  async #ask(messageOf: (request: number) => ToThread): Promise<boolean> {
+  async #ask(messageOf: (request: number) => ToThread): Promise<Answer> {
     if (this.#failure !== undefined) throw this.#failure;
     const request = this.#nextRequest++;
     return new Promise((resolve, reject) => {
@@ -305,6 +309,11 @@ export class WorkerEngine implements EngineLink {
         await this.#ask((request) => ({ type: 'associate', request, terms }));
       },
       begin: (spi) => this.#post({ type: 'begin', spi }),
+      retire: (spi) => this.#post({ type: 'retire', spi }),
+      counts: async (spi) => {
+        const answer = await this.#ask((request) => ({ type: 'counts', request, spi }));
+        return answer.type === 'counted' ? answer.counts : undefined;
+      },
       dissolve: (spi) => this.#post({ type: 'dissolve', spi }),
     };
   }
@@ -312,12 +321,11 @@ export class WorkerEngine implements EngineLink {
   // ---- from the NIC
 
   #onMessage(message: FromThread): void {
-    if (message.type !== 'resolved' && message.type !== 'associated' && message.type !== 'refused') return;
+    if (!('request' in message)) return;
     const request = this.#requests.get(message.request);
     this.#requests.delete(message.request);
-    if (message.type === 'resolved') request?.resolve(message.shares);
-    else if (message.type === 'associated') request?.resolve(false);
-    else request?.reject(new RoceError(message.error.code, message.error.message));
+    if (message.type === 'refused') request?.reject(new RoceError(message.error.code, message.error.message));
+    else request?.resolve(message);
   }
 
   /** Interrupts: a wait on the counter, renewed each time. Read before the events are: what comes after makes the wait end at once. */
