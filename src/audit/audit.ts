@@ -110,7 +110,9 @@ export class Audit {
     this.#total++;
     this.#firstNs ??= captured.timestampNs;
     const seen = this.#seen;
-    const kind = seen.read(captured, this.#total, Number(captured.timestampNs - this.#firstNs));
+    // Of 64 bits, so that the difference takes no memory.
+    const timeNs = Number(BigInt.asIntN(64, captured.timestampNs - this.#firstNs));
+    const kind = seen.read(captured, this.#total, timeNs);
     if (kind !== SEEN_UDP) {
       this.#others[kind]++;
       return;

@@ -47,10 +47,26 @@ class Road {
   /** Where it is seen: a capture of both ends of a wire has everything twice. */
   readonly interfaceId: number;
 
-  constructor(source: string, destination: string, interfaceId: number) {
-    this.source = source;
-    this.interfaceId = interfaceId;
-    this.name = `${source} -> ${destination}`;
+  /** Both addresses as they stand in the header. */
+  readonly #addresses: Uint8Array;
+
+  /** Takes the addresses of a packet. */
+  constructor(seen: Sighting) {
+    this.source = address(seen, 0);
+    this.interfaceId = seen.interfaceId;
+    this.name = `${this.source} -> ${address(seen, 1)}`;
+    const start = addressesAt(seen);
+    this.#addresses = seen.bytes.slice(start, start + (seen.family === 4 ? 8 : 32));
+  }
+
+  /** Whether the packet goes this way. */
+  isOf(seen: Sighting): boolean {
+    const addresses = this.#addresses;
+    const { length } = addresses;
+    if (seen.interfaceId !== this.interfaceId || length !== (seen.family === 4 ? 8 : 32)) return false;
+    const start = addressesAt(seen);
+    for (let i = 0; i < length; i++) if (addresses[i] !== seen.bytes[start + i]) return false;
+    return true;
   }
 }
 
@@ -62,6 +78,7 @@ export class Connections {
   readonly #capturedAt: string | undefined;
   readonly #congestion = new CongestionWatch();
   readonly #predictability = new Predictability();
+  #lastRoad: Road | undefined;
   #flows = 0;
   #pairs = 0;
   /** Packets of directions beyond the bound. */
@@ -263,8 +280,17 @@ export class Connections {
     return flow;
   }
 
-  /** Looked up without making strings for IPv4, because every packet needs it. */
+  /** Every packet needs it, and most go the way of the one before, or back. */
   #road(seen: Sighting): Road {
+    const last = this.#lastRoad;
+    if (last?.isOf(seen) === true) return last;
+    const back = last?.back;
+    const road = back?.isOf(seen) === true ? back : this.#findRoad(seen);
+    this.#lastRoad = road;
+    return road;
+  }
+
+  #findRoad(seen: Sighting): Road {
     const { bytes, ip, family, interfaceId } = seen;
     const source = family === 4 ? readU32(bytes, ip + 12) + interfaceId * 0x100000000 : v6Key(seen, ip + 8);
     const destination = family === 4 ? readU32(bytes, ip + 16) : v6Key(seen, ip + 24);
@@ -275,7 +301,7 @@ export class Connections {
     }
     let road = roads.get(destination);
     if (road === undefined) {
-      road = new Road(address(seen, 0), address(seen, 1), interfaceId);
+      road = new Road(seen);
       roads.set(destination, road);
       const backSource = family === 4 ? readU32(bytes, ip + 16) + interfaceId * 0x100000000 : v6Key(seen, ip + 24);
       const backDestination = family === 4 ? readU32(bytes, ip + 12) : v6Key(seen, ip + 8);
@@ -301,8 +327,14 @@ function v6Key({ bytes, interfaceId }: Sighting, at: number): string {
 }
 
 /** `which` 0: source, 1: destination. */
-function address({ bytes, ip, family }: Sighting, which: number): string {
+function address(seen: Sighting, which: number): string {
+  const { bytes, family } = seen;
   const length = family === 4 ? 4 : 16;
-  const at = ip + (family === 4 ? 12 : 8) + which * length;
+  const at = addressesAt(seen) + which * length;
   return IpAddress.fromBytes(bytes.subarray(at, at + length)).text;
+}
+
+/** Where the source address stands; the destination follows. */
+function addressesAt({ ip, family }: Sighting): number {
+  return ip + (family === 4 ? 12 : 8);
 }

@@ -19,6 +19,8 @@ import {
 
 /** Type, length and length again; of a section header as far as the byte-order magic. */
 const BLOCK_BYTES_MIN = 12;
+/** Of an enhanced packet, before its bytes. */
+const ENHANCED_BYTES = 20;
 const NS_PER_SECOND = 1_000_000_000n;
 /** Puts two halves of 32 bits together. */
 const TICKS = new BigUint64Array(1);
@@ -82,10 +84,14 @@ export class PcapngParser implements CaptureParser {
           this.#interfaces = [];
         }
         const type = view.getUint32(offset, littleEndian);
-        const block = { view, littleEndian, start: offset + 8, end: offset + length - 4 };
-        if (type === BLOCK_INTERFACE_DESCRIPTION) this.#interfaces.push(interfaceOf(block));
-        else if (type === BLOCK_ENHANCED_PACKET) yield enhancedPacket(file, block, this.#interfaces);
-        else if (type === BLOCK_SIMPLE_PACKET) yield simplePacket(file, block, this.#interfaces);
+        const start = offset + 8;
+        const end = offset + length - 4;
+        if (type === BLOCK_ENHANCED_PACKET) yield this.#enhancedPacket(file, view, start, end);
+        else {
+          const block = { view, littleEndian, start, end };
+          if (type === BLOCK_INTERFACE_DESCRIPTION) this.#interfaces.push(interfaceOf(block));
+          else if (type === BLOCK_SIMPLE_PACKET) yield simplePacket(file, block, this.#interfaces);
+        }
         offset += length;
         this.consumed = offset;
       } catch (error) {
@@ -94,6 +100,28 @@ export class PcapngParser implements CaptureParser {
         return;
       }
     }
+  }
+
+  /** The body of the block is `file[start, end)`; `view` is of `file`. Files are full of these: nothing is made but the packet. */
+  #enhancedPacket(file: Uint8Array, view: DataView, start: number, end: number): CapturedPacket {
+    const littleEndian = this.#littleEndian;
+    need(start, end, ENHANCED_BYTES);
+    const interfaceId = view.getUint32(start, littleEndian);
+    const state = describedInterface(this.#interfaces, interfaceId);
+    TICK_HALVES[LOW_HALF] = view.getUint32(start + 8, littleEndian);
+    TICK_HALVES[1 - LOW_HALF] = view.getUint32(start + 4, littleEndian);
+    const captured = view.getUint32(start + 12, littleEndian);
+    need(start, end, ENHANCED_BYTES + captured);
+    const dataStart = start + ENHANCED_BYTES;
+    const dataEnd = dataStart + padded(captured);
+    return {
+      timestampNs: timestampNs(TICKS[0], state),
+      interfaceId,
+      linkType: state.linkType,
+      bytes: file.subarray(dataStart, dataStart + captured),
+      originalLength: view.getUint32(start + 16, littleEndian),
+      comment: dataEnd === end ? undefined : commentOf(file, { view, littleEndian, start, end }, dataEnd),
+    };
   }
 }
 
@@ -104,8 +132,8 @@ function byteOrder(view: DataView, offset: number): boolean {
 }
 
 function interfaceOf(block: Block): InterfaceState {
-  const { view, littleEndian, start } = block;
-  need(block, 8);
+  const { view, littleEndian, start, end } = block;
+  need(start, end, 8);
   let ticksPerSecond = 1_000_000n;
   let offsetSeconds = 0n;
   for (const { code, at, length } of options(block, start + 8)) {
@@ -126,28 +154,6 @@ function interfaceOf(block: Block): InterfaceState {
   };
 }
 
-function enhancedPacket(file: Uint8Array, block: Block, interfaces: readonly InterfaceState[]): CapturedPacket {
-  const { view, littleEndian, start } = block;
-  need(block, 20);
-  const interfaceId = view.getUint32(start, littleEndian);
-  const state = describedInterface(interfaces, interfaceId);
-  TICK_HALVES[LOW_HALF] = view.getUint32(start + 8, littleEndian);
-  TICK_HALVES[1 - LOW_HALF] = view.getUint32(start + 4, littleEndian);
-  const captured = view.getUint32(start + 12, littleEndian);
-  const originalLength = view.getUint32(start + 16, littleEndian);
-  need(block, 20 + captured);
-  const dataStart = start + 20;
-  const dataEnd = dataStart + padded(captured);
-  return {
-    timestampNs: timestampNs(TICKS[0], state),
-    interfaceId,
-    linkType: state.linkType,
-    bytes: file.subarray(dataStart, dataStart + captured),
-    originalLength,
-    comment: dataEnd === block.end ? undefined : commentOf(file, block, dataEnd),
-  };
-}
-
 function commentOf(file: Uint8Array, block: Block, from: number): string | undefined {
   let comment: string | undefined;
   for (const { code, at, length } of options(block, from)) {
@@ -164,7 +170,7 @@ function timestampNs(ticks: bigint, { ticksPerSecond, tickNs, offsetNs }: Interf
 
 function simplePacket(file: Uint8Array, block: Block, interfaces: readonly InterfaceState[]): CapturedPacket {
   const { view, littleEndian, start, end } = block;
-  need(block, 4);
+  need(start, end, 4);
   const { linkType, snapLength } = describedInterface(interfaces, 0);
   const originalLength = view.getUint32(start, littleEndian);
   const captured = Math.min(originalLength, end - start - 4, snapLength === 0 ? Number.POSITIVE_INFINITY : snapLength);
@@ -178,7 +184,7 @@ function describedInterface(interfaces: readonly InterfaceState[], id: number): 
   return state;
 }
 
-function need({ start, end }: Block, bytes: number): void {
+function need(start: number, end: number, bytes: number): void {
   if (end - start < bytes) throw new DamagedBlock('a block is shorter than its contents');
 }
 

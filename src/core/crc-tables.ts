@@ -20,16 +20,22 @@ export function crcOfRange(t: Int32Array, bytes: Uint8Array, offset: number, len
   let i = offset;
   for (; i <= lastBlock; i += 8) {
     register ^= bytes[i] | (bytes[i + 1] << 8) | (bytes[i + 2] << 16) | (bytes[i + 3] << 24);
-    register =
-      t[1792 + (register & 0xff)] ^
-      t[1536 + ((register >>> 8) & 0xff)] ^
-      t[1280 + ((register >>> 16) & 0xff)] ^
-      t[1024 + (register >>> 24)] ^
-      t[768 + bytes[i + 4]] ^
-      t[512 + bytes[i + 5]] ^
-      t[256 + bytes[i + 6]] ^
-      t[bytes[i + 7]];
+    register = crcStep(t, register, bytes, i + 4);
   }
   for (; i < end; i++) register = (register >>> 8) ^ t[(register ^ bytes[i]) & 0xff];
   return ~register >>> 0;
+}
+
+/** The register behind eight bytes: the first four are mixed into `register` already, the others stand at `bytes[i]`. */
+export function crcStep(t: Int32Array, register: number, bytes: Uint8Array, i: number): number {
+  return (
+    t[1792 + (register & 0xff)] ^
+    t[1536 + ((register >>> 8) & 0xff)] ^
+    t[1280 + ((register >>> 16) & 0xff)] ^
+    t[1024 + (register >>> 24)] ^
+    t[768 + bytes[i]] ^
+    t[512 + bytes[i + 1]] ^
+    t[256 + bytes[i + 2]] ^
+    t[bytes[i + 3]]
+  );
 }

@@ -8,7 +8,7 @@
  */
 
 import { crc32 as zlibSum } from 'node:zlib';
-import { crcOfRange, crcTables } from './crc-tables.js';
+import { crcOfRange, crcStep, crcTables } from './crc-tables.js';
 import { requirePackage } from './packages.js';
 import { rememberedView } from './view-cache.js';
 
@@ -97,4 +97,12 @@ const TABLES = crcTables(CRC32_POLYNOMIAL);
 /** CRC-32 of `bytes[offset, offset + length)`, continuing from `seed`. Needs no view; meant for ranges of up to a few hundred bytes. */
 export function crc32Range(bytes: Uint8Array, offset: number, length: number, seed: number): number {
   return crcOfRange(TABLES, bytes, offset, length, seed);
+}
+
+/**
+ * Eight bytes of a CRC-32 that is computed by hand, because some of them are masked: `register` is the inverted CRC of what stands before, mixed (XOR) with
+ * the first four bytes as a little-endian number; the other four stand at `bytes[i]`. Returns the inverted CRC.
+ */
+export function crc32Step(register: number, bytes: Uint8Array, i: number): number {
+  return crcStep(TABLES, register, bytes, i);
 }
