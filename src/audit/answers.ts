@@ -24,6 +24,8 @@ import { hex, MISORDER_NS, packetsOf, type Requests } from './requests.js';
 
 /** The answers to one queue pair. */
 export class Answers {
+  /** The capture was made at the responder: what it shows left in this order. */
+  isCapturedHere = false;
   /** MSN and number of the ACK or NAK that acknowledged most, and the position; -1: none yet. Responses are left out: they overtake ACKs. */
   #newestMsn = -1;
   #newestPosition = -1;
@@ -62,6 +64,7 @@ export class Answers {
       return;
     }
     const acknowledges = isAck ? position : position - 1;
+    requests.refusals.answered(syndrome, position, acknowledges, judge);
     this.#judgeDirection(packet, requests, acknowledges, judge);
     if (acknowledges >= requests.acked) this.#judgeMsn(msn, requests, acknowledges, judge);
     if (kind === SYNDROME_KIND_NAK && syndrome === NAK_PSN_SEQUENCE)
@@ -253,7 +256,7 @@ export class Answers {
     if (position < fatal.position) {
       if (packet.info.kind !== OP_READ_RESPONSE && packet.info.kind !== OP_ATOMIC_ACK) return;
       const text = `${packet.info.name} with PSN ${hex(packet.psn)} behind the fatal NAK of packet ${fatal.packet}, which acknowledges it`;
-      if (timeNs - fatal.timeNs > MISORDER_NS) judge.violation(81, text, fatal.packet);
+      if (this.isCapturedHere && timeNs - fatal.timeNs > MISORDER_NS) judge.violation(81, text, fatal.packet);
       else judge.cannotTell(81, `${text}; they may have changed places on the way`, fatal.packet);
       return;
     }
@@ -267,6 +270,6 @@ export class Answers {
     if (position <= requests.acked) return;
     requests.acked = position;
     requests.recovery.acknowledged(position);
-    requests.timer.progress(timeNs);
+    requests.timer.progress(position, timeNs);
   }
 }

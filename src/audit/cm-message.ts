@@ -30,6 +30,10 @@ export interface CmSide {
   readonly mtu: number;
   /** REQ: 4.096 us * 2^n. 0: none. */
   readonly ackTimeout: number;
+  /** REQ: how often the other side tries again after timeouts. By Linux both sides do so. */
+  readonly retryCount: number;
+  /** How often the other side tries again after RNR NAKs; 7: for ever. */
+  readonly rnrRetryCount: number;
   /** REQ: the connection is reliable. */
   readonly isReliable: boolean;
 }
@@ -73,6 +77,8 @@ export function readReq(bytes: Uint8Array, at: number): CmSide {
     responderResources: bytes[o + 35],
     mtu: mtuCode >= 1 && mtuCode <= 5 ? 128 << mtuCode : 0,
     ackTimeout: bytes[o + 95] >> 3,
+    retryCount: bytes[o + 47] & 7,
+    rnrRetryCount: bytes[o + 50] & 7,
     isReliable: ((bytes[o + 43] >> 1) & 3) === 0,
   };
 }
@@ -88,6 +94,8 @@ export function readRep(bytes: Uint8Array, at: number): CmSide {
     responderResources: bytes[o + 24],
     mtu: 0,
     ackTimeout: 0,
+    retryCount: 0,
+    rnrRetryCount: bytes[o + 27] >> 5,
     isReliable: true,
   };
 }

@@ -175,10 +175,12 @@ export class Connections {
       this.unmatchedAnswers++;
       return;
     }
+    partner.requests.timer.answered();
     if (partner.requests.next < 0 || partner.requests.isForeign(seen.packet.psn)) {
       this.unmatchedAnswers++;
       return;
     }
+    flow.answers.isCapturedHere = road.source === this.#capturedAt;
     flow.answers.take(seen.packet, partner.requests, seen.timeNs, this.#judge);
     if (partner.requests.nak?.packet === seen.number) partner.marks.lastNakNs = seen.timeNs;
   }
@@ -257,14 +259,17 @@ export class Connections {
     this.#restart(toActive);
     toPassive.begin(rep.startPsn);
     toActive.begin(req.startPsn);
-    for (const [flow, limit] of [
-      [toPassive, rep.responderResources],
-      [toActive, req.responderResources],
+    for (const [flow, limit, rnrRetryCount] of [
+      [toPassive, rep.responderResources, rep.rnrRetryCount],
+      [toActive, req.responderResources, req.rnrRetryCount],
     ] as const) {
       if (req.mtu > 0) flow.requests.learnMtu(req.mtu);
       if (!req.isReliable) continue;
       flow.requests.readLimit = limit;
-      flow.requests.timer.timeoutCode = req.ackTimeout;
+      const { timer } = flow.requests;
+      timer.timeoutCode = req.ackTimeout;
+      timer.counts.retryCount = req.retryCount;
+      timer.counts.rnrRetryCount = rnrRetryCount;
     }
     this.#pair(toPassive, toActive);
   }

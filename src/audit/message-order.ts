@@ -17,6 +17,8 @@ const MTU_MAX = 4096;
 export class MessageOrder {
   /** Path MTU in bytes; 0 while it is not known. */
   mtu = 0;
+  /** The newest request did not fit what came before. */
+  isBroken = false;
   /** OP_SEND or OP_WRITE of the message in progress. */
   #open = UNKNOWN;
   #writeBytes = 0;
@@ -38,6 +40,7 @@ export class MessageOrder {
     const isMessage = kind === OP_SEND || kind === OP_WRITE;
     const continues = isMessage && (place === PLACE_MIDDLE || place === PLACE_LAST);
     const expected = continues ? kind : NO_MESSAGE;
+    this.isBroken = this.#open !== UNKNOWN && this.#open !== expected;
     if (this.#open !== UNKNOWN) {
       if (this.#open === expected) judge.pass(23);
       else

@@ -3,7 +3,15 @@
  * count on without wrap from the first request seen.
  */
 
-import { OP_ACK, OP_ATOMIC, OP_READ_REQUEST, OP_READ_RESPONSE, OP_WRITE, PLACE_ONLY } from '../packet/opcode.js';
+import {
+  HDR_RETH,
+  OP_ACK,
+  OP_ATOMIC,
+  OP_READ_REQUEST,
+  OP_READ_RESPONSE,
+  OP_WRITE,
+  PLACE_ONLY,
+} from '../packet/opcode.js';
 import { PSN_HALF, psnAdd, psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { Credits } from './credits.js';
@@ -13,6 +21,7 @@ import { MessageCounts } from './message-counts.js';
 import { MessageOrder } from './message-order.js';
 import { type ReadSpan, ReadSpans } from './read-spans.js';
 import { RecoveryWatch } from './recovery-watch.js';
+import { Refusals } from './refusals.js';
 import { RetryTimer } from './retry-timer.js';
 
 /** A PSN further away than this begins another connection of the same numbers. */
@@ -65,6 +74,8 @@ export class Requests {
   readonly timer = new RetryTimer();
   /** Messages that the responder has room for. */
   readonly credits = new Credits();
+  /** What the responder has to refuse. */
+  readonly refusals = new Refusals();
   /** What the capture has not shown. */
   readonly holes = new Holes();
   /** READs and atomics that the responder takes; 0: not known. */
@@ -204,6 +215,7 @@ export class Requests {
         33,
         `${range} skipped before ${packet.info.name}, and the IP identification shows that no packet is missing`,
       );
+      this.refusals.skipped(from, judge);
     } else
       judge.cannotTell(
         33,
@@ -263,6 +275,8 @@ export class Requests {
     if (kind === OP_READ_REQUEST || kind === OP_ATOMIC) last = this.#takeRead(packet, position, judge);
     this.next = Math.max(position, last) + 1;
     if (this.order.take(packet, judge)) this.messages.add(this.next - 1);
+    if (this.order.isBroken) this.refusals.misordered(position, judge);
+    if ((packet.info.headers & HDR_RETH) !== 0) this.refusals.begun(packet, position, judge);
     const outstanding = this.next - this.acked - 1;
     if (this.acked >= 0) {
       judge.measure('PSNs outstanding', outstanding);
@@ -306,8 +320,9 @@ export class Requests {
     const wasHole = noticedNs !== undefined; // this may be its first copy
     if (wasHole) judge.measure('retransmission', timeNs - noticedNs);
     if (this.nak !== undefined && position <= this.nak.position) this.nak = undefined;
+    this.refusals.sentAgain(position);
     const span = this.spans.find(position);
-    this.timer.sentAgain(position, timeNs, wasHole || this.spans.outstanding > 0, judge);
+    this.timer.sentAgain(position, timeNs, { mayBeCaused: wasHole || this.spans.outstanding > 0, idFollows }, judge);
     const { kind, place } = packet.info;
     const { isCapturedHere } = this.timer;
     this.recovery.sentAgain(position, timeNs, { wasHole, place, isCapturedHere, idFollows }, judge);

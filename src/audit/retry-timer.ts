@@ -7,25 +7,13 @@
 
 import { RNR_TIMER_NS } from '../packet/aeth.js';
 import type { Judge } from './judge.js';
+import { RetryCounts } from './retry-counts.js';
+import { leastNs, mostNs, timeoutOfCode } from './stamps.js';
 
-const TIMEOUT_UNIT_NS = 4096;
 /** A timer runs out between one timeout and so many (C9-140). */
 const TIMEOUT_SPREAD = 4;
-/** A driver stamps packets a little after it reads its clock. */
-const STAMP_TOLERANCE_NS = 100_000;
-const STAMP_TOLERANCE = 0.05;
 /** Requests whose time is remembered, if the timeout is known. */
 const REMEMBERED = 256;
-
-/** The time that surely has to pass in the stamps of a capture. */
-function leastNs(ns: number): number {
-  return ns * (1 - STAMP_TOLERANCE) - STAMP_TOLERANCE_NS;
-}
-
-/** The time that may have passed at most. */
-function mostNs(ns: number): number {
-  return ns * (1 + STAMP_TOLERANCE) + STAMP_TOLERANCE_NS;
-}
 
 /** An RNR NAK that waits for its request. */
 interface RnrNak {
@@ -35,12 +23,22 @@ interface RnrNak {
   readonly waitNs: number;
 }
 
+/** What is known of a request that comes again. */
+export interface Copy {
+  /** A READ is outstanding, or the capture has not shown this position before. */
+  readonly mayBeCaused: boolean;
+  /** The IP identification shows that the requester has sent it just now: no earlier copy was late on the way. */
+  readonly idFollows: boolean;
+}
+
 /** The waits of one requester. */
 export class RetryTimer {
   /** Code of the transport timeout, 1..31; 0: not known, or none. */
   timeoutCode = 0;
   /** The capture was made at the requester: all answers in it have reached it. */
   isCapturedHere = false;
+  /** How often it has done so. */
+  readonly counts = new RetryCounts();
   /** When something was sent last, or an answer acknowledged more. */
   #activeNs = 0;
   /** A NAK, an RNR NAK or a SACK came since the last progress. */
@@ -60,29 +58,41 @@ export class RetryTimer {
     this.#remember(position, timeNs);
   }
 
-  /** An answer acknowledged more than those before it. */
-  progress(timeNs: number): void {
+  /** An answer of any kind has come. */
+  answered(): void {
+    this.counts.answered();
+  }
+
+  /** An answer acknowledged more than those before it, up to `position`. */
+  progress(position: number, timeNs: number): void {
+    this.counts.progress(position);
     this.#isAsked = false;
     this.#activeNs = timeNs;
   }
 
   /** An answer asks to send again. */
   asked(): void {
+    this.counts.asked();
     this.#isAsked = true;
   }
 
   /** The receiver was not ready for the request at `position`. */
   notReady(position: number, timerCode: number, timeNs: number, packet: number): void {
     this.#isAsked = true;
+    this.counts.notReady(position, timerCode, timeNs);
     this.#rnr = { position, packet, timeNs, waitNs: RNR_TIMER_NS[timerCode] };
   }
 
-  /** A request was sent again. `mayBeCaused`: a READ is outstanding, or it may be a first copy that the capture missed. */
-  sentAgain(position: number, timeNs: number, mayBeCaused: boolean, judge: Judge): void {
+  /** A request was sent again, or comes late. */
+  sentAgain(position: number, timeNs: number, { mayBeCaused, idFollows }: Copy, judge: Judge): void {
+    const { timeoutCode, isCapturedHere } = this;
+    const isSentNow = idFollows || isCapturedHere;
     const isEarly = this.#isBeforeTimeout(position, timeNs);
     const mayBeCopy = position === this.#previous; // that the network made
     const begins = !this.#isSendingAgain || position <= this.#previous;
-    this.#judgeRnr(position, timeNs, isEarly && !mayBeCopy, judge);
+    this.#judgeRnr(position, timeNs, isEarly === true && !mayBeCopy && isSentNow, judge);
+    const isTimeout = isEarly === false && !mayBeCaused;
+    this.counts.sentAgain(position, timeNs, { isTimeout, timeoutCode, isCapturedHere }, judge);
     const waitedNs = timeNs - this.#activeNs;
     this.#activeNs = timeNs;
     this.#previous = position;
@@ -94,8 +104,10 @@ export class RetryTimer {
         judge.pass(51);
         this.#judgeLate(waitedNs, judge);
       } else {
-        const timeout = us(TIMEOUT_UNIT_NS * 2 ** this.timeoutCode);
-        judge.violation(51, `sent again without a NAK before the transport timeout of ${timeout} was over`);
+        const timeout = us(timeoutOfCode(timeoutCode));
+        const text = `sent again without a NAK before the transport timeout of ${timeout} was over`;
+        if (isSentNow) judge.violation(51, text);
+        else judge.cannotTell(51, `${text}; perhaps it is an earlier copy that was late on the way`);
       }
     }
     this.#isAsked = false;
@@ -104,7 +116,7 @@ export class RetryTimer {
   /** Nobody asked, so the timer has run out: within four timeouts since the last sign of life. */
   #judgeLate(waitedNs: number, judge: Judge): void {
     judge.measure('transport timeout', waitedNs);
-    const timeoutNs = TIMEOUT_UNIT_NS * 2 ** this.timeoutCode;
+    const timeoutNs = timeoutOfCode(this.timeoutCode);
     if (waitedNs <= mostNs(TIMEOUT_SPREAD * timeoutNs)) {
       judge.pass(52);
       return;
@@ -114,7 +126,7 @@ export class RetryTimer {
     else judge.cannotTell(52, `${text}; perhaps an earlier copy was lost before the place of the capture`);
   }
 
-  #judgeRnr(position: number, timeNs: number, isEarly: boolean | undefined, judge: Judge): void {
+  #judgeRnr(position: number, timeNs: number, isEarly: boolean, judge: Judge): void {
     const rnr = this.#rnr;
     if (rnr?.position !== position) return;
     this.#rnr = undefined;
@@ -124,15 +136,20 @@ export class RetryTimer {
       return;
     }
     const text = `sent again ${us(waitedNs)} after the RNR NAK of packet ${rnr.packet}, which asks for ${us(rnr.waitNs)}`;
-    if (isEarly === true || this.isCapturedHere) judge.violation(58, text, rnr.packet);
-    else judge.cannotTell(58, `${text}; perhaps the NAK was lost behind the place of the capture`, rnr.packet);
+    if (isEarly || this.isCapturedHere) judge.violation(58, text, rnr.packet);
+    else
+      judge.cannotTell(
+        58,
+        `${text}; perhaps the NAK was lost behind the place of the capture, or an earlier copy was late on the way`,
+        rnr.packet,
+      );
   }
 
   /** Undefined where the timeout, or when the request was sent, is not known. */
   #isBeforeTimeout(position: number, timeNs: number): boolean | undefined {
     const slot = position % REMEMBERED;
     if (this.timeoutCode === 0 || this.#positions?.[slot] !== position) return undefined;
-    return timeNs - this.#timesNs![slot] < leastNs(TIMEOUT_UNIT_NS * 2 ** this.timeoutCode);
+    return timeNs - this.#timesNs![slot] < leastNs(timeoutOfCode(this.timeoutCode));
   }
 
   #remember(position: number, timeNs: number): void {

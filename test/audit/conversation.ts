@@ -19,6 +19,8 @@ const COMM_ID = 0x1234;
 
 /** A packet from the active side to the passive one, or `back`. */
 export type Turn = RoceFields & {
+  /** When, instead of 1 ms behind the turn before. */
+  readonly atMs?: number;
   readonly back?: boolean;
   readonly bytes?: number;
   readonly ipId?: number;
@@ -27,7 +29,7 @@ export type Turn = RoceFields & {
 };
 
 export function conversation(turns: readonly Turn[]): CapturedPacket[] {
-  return turns.map(({ back = false, bytes = 0, ipId = 0, ecn = 0, payload, ...fields }, i) => {
+  return turns.map(({ atMs, back = false, bytes = 0, ipId = 0, ecn = 0, payload, ...fields }, i) => {
     const [source, destination] = back ? [PASSIVE, ACTIVE] : [ACTIVE, PASSIVE];
     const emitted = emitRoce({ destQpn: back ? ACTIVE_QPN : PASSIVE_QPN, ...fields }, payload ?? new Uint8Array(bytes));
     const reserved = fields.opcode === 0x81 ? 16 : 0; // of a CNP
@@ -47,7 +49,7 @@ export function conversation(turns: readonly Turn[]): CapturedPacket[] {
         dscp: 0,
         ipId,
       },
-      i * STEP_NS,
+      atMs === undefined ? i * STEP_NS : atMs * 1e6,
     );
   });
 }
@@ -57,6 +59,8 @@ interface CmFields {
   readonly startPsn: number;
   readonly responderResources?: number;
   readonly ackTimeout?: number;
+  readonly retryCount?: number;
+  readonly rnrRetryCount?: number;
   readonly commId?: number;
 }
 
@@ -69,24 +73,27 @@ function cmTurn(attribute: number, fill: (mad: Uint8Array, at: number) => void):
   return { opcode: UD_SEND_ONLY, destQpn: 1, qkey: 0x80010000, sourceQpn: 1, payload: mad };
 }
 
-export function cmRequest({ qpn, startPsn, responderResources = 4, ackTimeout = 0, commId = COMM_ID }: CmFields): Turn {
+export function cmRequest(fields: CmFields): Turn {
+  const { qpn, startPsn, responderResources = 4, ackTimeout = 0, commId = COMM_ID } = fields;
   return cmTurn(0x10, (mad, at) => {
     writeU32(mad, at, commId);
     writeU24(mad, at + 32, qpn);
     mad[at + 35] = responderResources;
     writeU24(mad, at + 44, startPsn);
-    mad[at + 50] = 3 << 4; // path MTU 1024
+    mad[at + 47] = fields.retryCount ?? 7;
+    mad[at + 50] = (3 << 4) | (fields.rnrRetryCount ?? 7); // path MTU 1024
     mad[at + 95] = ackTimeout << 3;
   });
 }
 
-export function cmReply({ qpn, startPsn, responderResources = 4 }: CmFields): Turn {
+export function cmReply({ qpn, startPsn, responderResources = 4, rnrRetryCount = 7 }: CmFields): Turn {
   const turn = cmTurn(0x13, (mad, at) => {
     writeU32(mad, at, 0x777);
     writeU32(mad, at + 4, COMM_ID);
     writeU24(mad, at + 12, qpn);
     writeU24(mad, at + 20, startPsn);
     mad[at + 24] = responderResources;
+    mad[at + 27] = rnrRetryCount << 5;
   });
   return { ...turn, back: true };
 }

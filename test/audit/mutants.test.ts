@@ -16,6 +16,7 @@ import {
   RC_SEND_ONLY,
   RC_SEND_ONLY_IMM,
   RC_WRITE_FIRST,
+  RC_WRITE_ONLY,
 } from '../../src/packet/opcode.js';
 import { cmReply, cmRequest, conversation, type Turn } from './conversation.js';
 import { audited, broken, Frame, golden } from './golden.js';
@@ -143,6 +144,53 @@ const marked = (ecn: number): Turn[] => [
   { back: true, opcode: CNP, psn: 0, becn: true },
 ];
 
+/** A MIDDLE that continues nothing, and its answer. */
+const misordered = (syndrome: number): Turn[] => [
+  ...CM,
+  { ...send(50), ackReq: false },
+  { opcode: RC_SEND_MIDDLE, psn: 51, bytes: 1024, ackReq: true },
+  answer(51, syndrome, 1),
+];
+
+/** A PSN is left out; the answer to the last packet. */
+const skippedAndAnswered = (psn: number, syndrome: number): Turn[] => [...numbered(3), answer(psn, syndrome, 19)];
+
+/** A timeout of 67 ms and two retries: a SEND that nobody answers is sent again at these times. */
+const retried = (...atMs: readonly number[]): Turn[] => [
+  cmRequest({ qpn: 0x22, startPsn: 7, ackTimeout: 14, retryCount: 2 }),
+  cmReply({ qpn: 0x11, startPsn: 50 }),
+  send(50),
+  ...atMs.map((at) => ({ ...send(50), atMs: at })),
+];
+
+const CM_TWO_RETRIES = retried();
+
+/** Two RNR retries: a SEND meets RNR NAKs that ask for 10 us (code 1), and comes again after each. */
+const notReady = (naks: number): Turn[] => [
+  cmRequest({ qpn: 0x22, startPsn: 7, ackTimeout: 14 }),
+  cmReply({ qpn: 0x11, startPsn: 50, rnrRetryCount: 2 }),
+  ...Array.from({ length: naks }, () => [send(50), answer(50, 0x21, 0)]).flat(),
+  send(50),
+];
+
+/** A WRITE with bytes, and one without that is answered in this way. */
+const emptyWrite = (syndrome: number, isBegun = true): Turn[] => {
+  const write = (psn: number, bytes: number): Turn => ({
+    opcode: RC_WRITE_ONLY,
+    psn,
+    bytes,
+    dmaLength: bytes,
+    ackReq: true,
+  });
+  return [
+    ...CM,
+    ...(isBegun ? [write(50, 4)] : [send(50)]),
+    answer(50, 0x1f, 1),
+    write(51, 0),
+    answer(51, syndrome, 2),
+  ];
+};
+
 /** 65 REQs. */
 const connections = (qpnOf: (i: number) => number): Turn[] =>
   Array.from({ length: 65 }, (_unused, i) =>
@@ -182,7 +230,8 @@ const MUTANTS: Readonly<Record<number, () => CapturedPacket[]>> = {
   16: () => changed(SEND, RC_ACK, -1, set(1, 0x01)),
   17: () => changed(SEND, RC_ACK, -1, set(1, 0x10)),
   19: () => changed(SEND, RC_SEND_ONLY, 0, set(8, 0x81)),
-  23: () => changed('pingpong-rc-v4', RC_SEND_FIRST, 4, set(0, RC_SEND_MIDDLE)),
+  23: () => conversation(misordered(0x61)),
+  24: () => conversation(misordered(0x1f)),
   25: () => changed('pingpong-rc-v4', RC_SEND_FIRST, 4, (frame) => frame.resized(1020)),
   26: () => changed('pingpong-rc-v4', RC_SEND_LAST, 4, (frame) => frame.resized(0)),
   27: () => changed(SEND, RC_SEND_ONLY_IMM, -1, (frame) => frame.resized(1028, 16)),
@@ -212,16 +261,20 @@ const MUTANTS: Readonly<Record<number, () => CapturedPacket[]>> = {
       return undefined;
     }),
   41: () => conversation(credited(0)),
+  44: () => conversation(skippedAndAnswered(122, 0x1f)),
   45: () => conversation(gap(0x60, 11)),
   47: () => conversation(resumed(52, 53, 54)),
   49: () => conversation(askedTwice(51, 52)),
   51: () => sentAgainAfter(20_000_000n),
   52: () => sentAgainAfter(400_000_000n),
+  54: () => conversation(retried(100, 200, 300)),
   58: () => changed('rnr-nak-rc-v4', RC_ACK, 1, set(12, 0x20)),
+  59: () => conversation(notReady(3)),
   61: () => changed('read-rc-mtu1024-v4', RC_READ_RESPONSE_FIRST, 1, set(0, RC_READ_RESPONSE_LAST)),
   62: () => changed('read-rc-mtu1024-v4', RC_READ_RESPONSE_LAST, 1, (frame) => frame.resized(8, 16)),
   63: () => changed('loss-resp-read-rc-v4', RC_READ_REQUEST, -1, set(19, 1)),
   66: () => conversation(reads(1)),
+  68: () => conversation(emptyWrite(0x62)),
   80: () => changed(SEND, RC_ACK, 4, set(12, 0x62)),
   81: () => conversation(refused(true)),
   82: () => changed(SEND, RC_ACK, -1, set(12, 0x64)),
@@ -238,6 +291,9 @@ const SOUND: Readonly<Record<number, () => CapturedPacket[]>> = {
   35: () => conversation(longRead(0x7fffff00)),
   41: () => conversation(credited(3)),
   45: () => conversation(gap(0x1f, 10)),
+  54: () => conversation(retried(100, 110, 200)),
+  59: () => conversation(notReady(2)),
+  68: () => conversation(emptyWrite(0x1f)),
   47: () => conversation(resumed(51, 52, 53, 54)),
   49: () => conversation(askedTwice(52, 53)),
   51: () => sentAgainAfter(70_000_000n),
@@ -250,7 +306,19 @@ const SOUND: Readonly<Record<number, () => CapturedPacket[]>> = {
 };
 
 /** Where a capture was made, if that matters: at the requester; rule 83 is about the other side. */
-const AT: Readonly<Record<number, string>> = { 41: '192.0.2.1', 49: '192.0.2.1', 52: '192.0.2.1', 83: '192.0.2.2' };
+const AT: Readonly<Record<number, string>> = {
+  41: '192.0.2.1',
+  49: '192.0.2.1',
+  51: '192.0.2.1',
+  52: '192.0.2.1',
+  54: '192.0.2.1',
+  59: '192.0.2.1',
+  81: '192.0.2.2',
+  83: '192.0.2.2',
+};
+
+/** What the requester has to break first, so that the responder can: the audit names both. */
+const PROVOKED_BY: Readonly<Record<number, number>> = { 24: 23, 44: 33 };
 
 describe('a capture in which one packet breaks one rule', () => {
   it('exists for every rule that audit judges', () => {
@@ -259,7 +327,66 @@ describe('a capture in which one packet breaks one rule', () => {
 
   it.each(Object.entries(MUTANTS))('rule %s, and no other, is found broken', (id, mutant) => {
     const report = audited(mutant(), { capturedAt: AT[Number(id)] ?? '10.77.0.2' });
-    expect(broken(report), JSON.stringify(report.findings, undefined, 1)).toEqual([Number(id)]);
+    expect(broken(report), JSON.stringify(report.findings, undefined, 1)).toEqual([
+      ...(Number(id) in PROVOKED_BY ? [PROVOKED_BY[Number(id)]] : []),
+      Number(id),
+    ]);
+  });
+
+  it.each([
+    [24, () => misordered(0x61)],
+    [44, () => skippedAndAnswered(119, 0x60)],
+  ])('rule %d is kept by a responder that refuses what the requester breaks', (id, turns) => {
+    const report = audited(conversation(turns()));
+    expect(broken(report)).toEqual([PROVOKED_BY[id]]);
+    expect(report.rules.find(({ rule }) => rule === id)?.passed).toBe(1);
+  });
+
+  it.each([
+    [
+      'a copy was sent in place of what came out of order',
+      [24],
+      () => [...misordered(0x60), send(51), answer(51, 0x1f, 2)],
+    ],
+    ['what was left out was sent after all', [44], () => [...numbered(3), send(119), answer(122, 0x1f, 20)]],
+    [
+      'an answer came between the retries',
+      [54],
+      () => [...retried(100, 200), { ...answer(49, 0x1f, 0), atMs: 250 }, { ...send(50), atMs: 300 }],
+    ],
+    ['the copies are closer than a timeout', [54], () => retried(100, 110, 120, 130, 140)],
+    [
+      'a NAK asked for the first copy',
+      [54],
+      () => [
+        ...CM_TWO_RETRIES,
+        { ...answer(50, 0x60, 0), atMs: 100 },
+        ...[200, 300, 400].map((atMs) => ({ ...send(50), atMs })),
+      ],
+    ],
+    [
+      'the acknowledgements were progress',
+      [59],
+      () => [...notReady(2), answer(50, 0x1f, 1), send(51), answer(51, 0x21, 1), send(51)],
+    ],
+  ] as const)('is not claimed where %s', (_why, rules, turns) => {
+    expect(broken(audited(conversation(turns()), { rules, capturedAt: '192.0.2.1' }))).toEqual([]);
+  });
+
+  it.each([
+    ['retries after timeouts', 54, () => conversation(retried(100, 200, 300)), '192.0.2.2'],
+    ['retries after RNR NAKs', 59, () => conversation(notReady(3)), '192.0.2.2'],
+    [
+      'a copy before the timeout, which may be an old one that was late',
+      51,
+      () => sentAgainAfter(20_000_000n),
+      '192.0.2.2',
+    ],
+    ['an answer behind a fatal NAK', 81, () => conversation(refused(true)), '192.0.2.1'],
+    ['a WRITE without bytes where none was taken before', 68, () => conversation(emptyWrite(0x62, false)), '192.0.2.1'],
+  ] as const)('is in doubt elsewhere: %s', (_what, id, capture, capturedAt) => {
+    const report = audited(capture(), { rules: [id], capturedAt });
+    expect(report.findings).toMatchObject([{ rule: id, verdict: 'cannot tell' }]);
   });
 
   it.each(Object.entries(SOUND))('rule %s is kept before the change', (id, sound) => {
@@ -290,6 +417,14 @@ describe('a capture in which one packet breaks one rule', () => {
     const answers = [answer(51, 0x60, 1), answer(psn, 0x1f, psn - 49)];
     const report = audited(conversation([...CM, ...sent, ...answers, ...again]), { rules: [47] });
     expect(broken(report)).toEqual(rules);
+  });
+
+  it('is claimed without --at where IP identifications show that a copy was sent just now', () => {
+    const packets = conversation([
+      ...CM,
+      ...[50, 51, 52, 53, 54, 55, 50].map((psn, i) => ({ ...send(psn), ipId: 300 + i })),
+    ]);
+    expect(broken(audited(packets, { rules: [51] }))).toEqual([51]);
   });
 
   it('is not claimed for a NAK that a newer one has overtaken', () => {

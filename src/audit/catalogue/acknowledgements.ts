@@ -35,7 +35,9 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       38,
       'A request that asks for an acknowledgement gets one.',
       '9.7.5.1.2',
-      active('without the responder’s own capture a lost request looks the same'),
+      active(
+        'a request that was lost behind the capture, or at a queue pair that has ended, gets no answer either; even a capture at the responder does not show what its queue pair took',
+      ),
     ),
     information(
       39,
@@ -68,7 +70,9 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       44,
       'A gap is answered by NAK 0x60 with the expected PSN.',
       'Lumina, class B',
-      active('one PSN has to be skipped'),
+      judgedAndActive(
+        'an answer that acknowledges PSNs which were never sent, as the IP identification shows; a PSN that the network lost looks like one that arrived',
+      ),
     ),
     must(
       45,
@@ -103,7 +107,7 @@ export const ACKNOWLEDGEMENT_RULES: RuleSection = {
       'The timer does not fire before the transport timeout.',
       'C9-140',
       judgedAndActive(
-        'retransmissions without NAK, by when the packet was sent last, where the CM REQ has told the timeout and no READ is outstanding',
+        'retransmissions without NAK, by when the packet was sent last, where the CM REQ has told the timeout and no READ is outstanding; a violation needs IP identifications that show it is no late copy, or --at',
       ),
     ),
   ],
@@ -121,12 +125,21 @@ export const TIMER_RULES: RuleSection = {
         'retransmissions without NAK against the last sign of life, where the CM REQ has told the timeout; a violation needs --at; the lower bound is rule 51',
       ),
     ),
-    must(53, 'Timeout 0 means never.', 'C9-140', active('the responder has to fall silent')),
+    must(
+      53,
+      'Timeout 0 means never.',
+      'C9-140',
+      active(
+        'the responder has to fall silent; a REQ that names no timeout does not say that the queue pair has none: programs set it later',
+      ),
+    ),
     must(
       54,
       'A request is sent 1 + retry_cnt times, and no more.',
       '9.9.2.1',
-      active('the responder has to fall silent'),
+      judgedAndActive(
+        'copies a transport timeout apart without any answer between them, where the CM REQ has told timeout and retry count; a violation needs --at',
+      ),
     ),
     must(55, 'Progress refills the retry counter.', 'rxe reset_retry_counters', active('loss at chosen places')),
     should(
@@ -146,10 +159,17 @@ export const TIMER_RULES: RuleSection = {
       'After an RNR NAK the requester waits at least the coded time.',
       '9.7.5.2.8',
       judgedAndActive(
-        'the time to the next copy of the request, less 5 % and 100 us for the stamps; needs the transport timeout of the CM REQ, or --at',
+        'the time to the next copy of the request, less 5 % and 100 us for the stamps; a violation needs the transport timeout of the CM REQ and IP identifications that show it is no late copy, or --at',
       ),
     ),
-    must(59, 'rnr_retry 7 means for ever, n means n times.', '9.9.2.1', active('the peer must find no receive')),
+    must(
+      59,
+      'rnr_retry 7 means for ever, n means n times.',
+      '9.9.2.1',
+      judgedAndActive(
+        'copies of a request after RNR NAKs without progress, where RDMA CM has told n; a violation needs --at; that it goes on for ever is for `rocev2 conform` to see',
+      ),
+    ),
     information(
       60,
       'The answer to what follows an RNR NAK: silence, or NAK 0x60.',

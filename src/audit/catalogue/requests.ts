@@ -1,6 +1,6 @@
 /** Rules 23 to 32: how messages become packets. */
 
-import { active, judged, judgedAndActive, must, type RuleSection, should } from '../rule.js';
+import { judged, judgedAndActive, must, type RuleSection, should } from '../rule.js';
 
 /** Sequences and lengths of request packets. */
 export const REQUEST_RULES: RuleSection = {
@@ -16,7 +16,7 @@ export const REQUEST_RULES: RuleSection = {
       24,
       'A responder refuses a wrong sequence by NAK 0x61.',
       'rxe check_op_seq, class C',
-      active('12 pairs of opcodes'),
+      judgedAndActive('answers to a request that breaks rule 23, as long as nothing was sent in its place'),
     ),
     must(
       25,

@@ -40,7 +40,7 @@ export function judgeManagement({ sent, answered, rttNs }: PathReport): Check {
     'cm',
     'failed',
     `RDMA CM answered none of ${sent} requests (${answered} answers)`,
-    'is a firewall in the way? Linux: modprobe rdma_cm; programs with a TCP exchange of their own (ib_write_bw) have no CM',
+    'is a firewall in the way, or has the program that holds the port been stopped? Linux: modprobe rdma_cm; programs with a TCP exchange of their own (ib_write_bw) have no CM',
   );
 }
 
@@ -100,14 +100,22 @@ export function judgeMtu({ refusal, pathMtu, pings, failure, counters }: Service
   }
   const size = Math.min(lost.sizeBytes, pathMtu);
   if (passed >= size) return check('mtu', 'cannot tell', `a ping of ${lost.sizeBytes} bytes was lost: ${failure}`);
-  const wasAskedAgain = (counters.duplicate_request ?? 0) > 0;
-  const direction = wasAskedAgain ? 'towards the peer, which asked for the data again' : 'in one of the directions';
+  const direction = lostTowards(counters, pings.length);
   return check(
     'mtu',
     'failed',
     `packets of ${passed} bytes pass, packets of ${size} do not, ${direction} (${failure})`,
     `set the path MTU to ${passed >= 256 ? passed : 256} or less, or the MTU of all links to ${size + 96} or more`,
   );
+}
+
+/** Where the text of the last of so many pings was lost: the peer READs each, then WRITEs it back. */
+function lostTowards(counters: ServiceReport['counters'], pings: number): string {
+  if ((counters.duplicate_request ?? 0) > 0) return 'towards the peer, which asked for the data again';
+  if ((counters.rx_read_requests ?? 0) >= pings) {
+    return 'towards this side: the peer has read the data, and what it sends back does not come';
+  }
+  return 'in one of the directions';
 }
 
 /** Whether the traffic class survives. `isVisible`: the port shows that of what arrives. */
@@ -153,8 +161,9 @@ export function judgeEcn({ management, connections }: Arrivals, isVisible: boole
     return check('ecn', 'ok', `${ect0 + ect1} of ${packets} packets arrived ECN-capable, none marked`);
   return check(
     'ecn',
-    'ok',
+    'cannot tell',
     `${none} packets arrived, none ECN-capable: the peer sends without ECN, or the network clears it`,
+    'does the peer have congestion control on? If so, a switch on the way back clears the bits',
   );
 }
 

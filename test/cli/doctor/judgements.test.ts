@@ -78,6 +78,9 @@ describe('the largest packet that passes', () => {
     expect(lost).toMatchObject({ verdict: 'failed', advice: expect.stringContaining('path MTU to 1024 or less') });
     expect(lost.text).toContain('packets of 1024 bytes pass, packets of 2048 do not, towards the peer');
     expect(judgeMtu(tested(2048)).text).toContain('in one of the directions');
+    const { length } = tested(2048).pings;
+    expect(judgeMtu(tested(2048, { rx_read_requests: length })).text).toContain('towards this side');
+    expect(judgeMtu(tested(2048, { rx_read_requests: length - 1 })).text).toContain('in one of the directions');
   });
 
   it('is not known if the service takes only small texts, or loss is as likely', () => {
