@@ -21,6 +21,11 @@ const IO_OPCODES = [...Object.values(IO), OP_FABRICS];
 /** Every command may have data of any length; its bytes do not matter here. */
 const SCRATCH = Buffer.alloc(DISK_BYTES);
 
+/** What a target may do wrong, for the twins of the fuzz: each has to be found. */
+export type Mistake = 'answers twice' | 'does not answer' | 'keeps a buffer' | 'keeps a capsule';
+/** Every so many answers, buffers or capsules. */
+const MISTAKE_EVERY = 50;
+
 /** A connection without a network: capsules go in, answers are counted. */
 class Wire implements TargetConnection {
   readonly transport = 'rdma';
@@ -37,6 +42,18 @@ class Wire implements TargetConnection {
   readonly waiting = new Set<number>();
   /** Data that the target fetches. */
   pulled: Buffer = SCRATCH;
+  /** Answers to commands that nobody sent: what is thrown at the target might be caught there. */
+  readonly strayAnswers: number[] = [];
+  readonly #mistake: Mistake | undefined;
+  #turns = 0;
+
+  constructor(mistake?: Mistake) {
+    this.#mistake = mistake;
+  }
+
+  #errs(mistake: Mistake): boolean {
+    return this.#mistake === mistake && ++this.#turns % MISTAKE_EVERY === 0;
+  }
 
   send(sqe: Buffer, data: Uint8Array = SCRATCH.subarray(0, 0)): void {
     if (this.hasFailed) return; // As a connection that has failed: it reports nothing any more.
@@ -44,7 +61,7 @@ class Wire implements TargetConnection {
     this.capsulesInUse++;
     let isReleased = false;
     const release = () => {
-      if (!isReleased) this.capsulesInUse--;
+      if (!isReleased && !this.#errs('keeps a capsule')) this.capsulesInUse--;
       isReleased = true;
     };
     this.onCapsule({ command: new NvmeCommand(sqe), data, isDamaged: false, release });
@@ -52,7 +69,10 @@ class Wire implements TargetConnection {
 
   async buffer(bytes: number): Promise<DataBuffer> {
     this.buffersInUse++;
-    return { bytes: SCRATCH.subarray(0, bytes), release: () => void this.buffersInUse-- } as DataBuffer;
+    const release = () => {
+      if (!this.#errs('keeps a buffer')) this.buffersInUse--;
+    };
+    return { bytes: SCRATCH.subarray(0, bytes), release } as DataBuffer;
   }
 
   async pull(_command: NvmeCommand, place: { length: number }, into: DataBuffer): Promise<void> {
@@ -60,7 +80,10 @@ class Wire implements TargetConnection {
   }
 
   async reply({ completion }: TargetReply): Promise<void> {
-    expect(this.waiting.delete(completion.id), `an answer to command ${completion.id}, which nobody sent`).toBe(true);
+    if (this.#errs('does not answer')) return;
+    for (let times = this.#errs('answers twice') ? 2 : 1; times > 0; times--) {
+      if (!this.waiting.delete(completion.id)) this.strayAnswers.push(completion.id);
+    }
   }
 
   fail(): void {
@@ -110,8 +133,8 @@ function someCommand(random: RandomSource, isAdmin: boolean, id: number): Buffer
   return sqe;
 }
 
-/** Sends `count` commands to admin and I/O queues of a target. */
-export async function fuzzCapsules(seed: number, count: number): Promise<{ ended: number }> {
+/** Sends `count` commands to admin and I/O queues of a target, whose connections make a mistake if one is named. */
+export async function fuzzCapsules(seed: number, count: number, mistake?: Mistake): Promise<{ ended: number }> {
   const events = new EventQueue();
   const random = new SeededRandom(seed).stream('capsules');
   const other = new MemoryDevice(DISK_BYTES);
@@ -129,7 +152,7 @@ export async function fuzzCapsules(seed: number, count: number): Promise<{ ended
   const wires: Wire[] = [];
 
   async function connect(qid: number, cntlid: number): Promise<Wire> {
-    const wire = new Wire();
+    const wire = new Wire(mistake);
     wires.push(wire);
     target.accept(wire);
     const sqe = Buffer.alloc(64);
@@ -192,6 +215,8 @@ export async function fuzzCapsules(seed: number, count: number): Promise<{ ended
       wire.send(someCommand(random, isAdmin, id), data);
     }
     for (let n = 0; n < 8; n++) await settle();
+    const stray = [...pair.admin.strayAnswers, ...pair.io.strayAnswers];
+    expect(stray, 'answers to commands that nobody sent').toEqual([]);
     if (pair.admin.hasFailed || pair.io.hasFailed) continue;
     // What is left waits for an event.
     expect(pair.io.waiting.size).toBe(0);
