@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { fioOptions, measureCell, printTitles, sampleOf } from '../fio/fio.js';
-import { CELLS, DISK_MIB } from './cells.js';
+import { DISK_MIB } from './cells.js';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -148,8 +148,8 @@ async function guestCpuNs() {
   return (user + nice + system + irq + softirq) * CLOCK_TICK_NS;
 }
 
-/** @param {{rounds: number, seconds: number}} plan */
-export async function benchGuests({ rounds, seconds }) {
+/** @param {{rounds: number, seconds: number, cells: import('../fio/fio.js').Cell[]}} plan */
+export async function benchGuests({ rounds, seconds, cells }) {
   const folder = mkdtempSync(join(tmpdir(), 'rocev2-bench-'));
   /** @type {import('node:child_process').ChildProcess[]} */
   const processes = [];
@@ -187,7 +187,7 @@ export async function benchGuests({ rounds, seconds }) {
     console.log('\nfio in one guest, the target in another, MTU 4200, emulated processors; a disk in memory.');
     console.log('CPU: all that the guest with the target has used');
     printTitles('nvmet over the same transport');
-    for (const cell of CELLS) await measureCell(cell, contenders, rounds, (i) => measure(i, cell));
+    for (const cell of cells) await measureCell(cell, contenders, rounds, (i) => measure(i, cell));
   } finally {
     const [guests, server] = processes;
     server?.kill();

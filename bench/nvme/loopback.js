@@ -2,12 +2,12 @@
 
 import { Chains } from '../fio/chains.js';
 import { measureCell, printTitles } from '../fio/fio.js';
-import { CELLS, DISK_MIB } from './cells.js';
+import { DISK_MIB } from './cells.js';
 
 const NQN = 'nqn.2026-11.rocev2:disk';
 
-/** @param {{rounds: number, seconds: number}} plan */
-export async function benchLoopback({ rounds, seconds }) {
+/** @param {{rounds: number, seconds: number, cells: import('../fio/fio.js').Cell[]}} plan */
+export async function benchLoopback({ rounds, seconds, cells }) {
   const chains = new Chains();
   try {
     const disk = ['memory', '--size', `${DISK_MIB}MiB`];
@@ -32,7 +32,7 @@ export async function benchLoopback({ rounds, seconds }) {
     console.log('\nfio, NBD gateway, and a disk in memory behind it. CPU: gateway and server together');
     printTitles('the storage RPC over the same transport');
     await chains.warm(contenders, DISK_MIB, 2);
-    for (const cell of CELLS) {
+    for (const cell of cells) {
       await measureCell(cell, contenders, rounds, (i) => chains.measure(contenders[i], cell, DISK_MIB, seconds));
     }
   } finally {
