@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { randomInt, SeededRandom } from '../../src/core/random.js';
 import type { NvmeDisk } from '../../src/storage-rpc/nvme/host/nvme-disk.js';
+import type { SendWorkRequest } from '../../src/verbs/send-work-request.js';
 import { RdmaWorld } from './rdma-world.js';
 
 /** Requests side by side over the disk, held against a model; each range belongs to one request at a time. */
@@ -32,6 +33,28 @@ async function exercise(world: RdmaWorld, disk: NvmeDisk, seed: number): Promise
   }
 }
 
+/** Watches the keys of a connection; those that its target uses after the answer to their command has been posted. */
+function lateKeys({ host, target }: RdmaWorld['connections'][number]): { late: number[]; used: number } {
+  const seen = { late: [] as number[], used: 0 };
+  const answered = new Set<number>();
+  const register = host.qp.postSend.bind(host.qp);
+  host.qp.postSend = (...requests) => {
+    for (const request of requests) if (request.opcode === 'REG_MR') answered.delete(request.key);
+    register(...requests);
+  };
+  const post = target.qp.postSend.bind(target.qp);
+  target.qp.postSend = (...requests) => {
+    for (const request of requests) {
+      if (request.opcode === 'SEND_WITH_INV') answered.add(request.invalidateRkey);
+      if (request.opcode !== 'RDMA_READ' && request.opcode !== 'RDMA_WRITE') continue;
+      seen.used++;
+      if (answered.has(request.rkey)) seen.late.push(request.rkey);
+    }
+    post(...requests);
+  };
+  return seen;
+}
+
 describe('NVMe over RDMA', () => {
   it('moves data of all lengths, and leaves nothing behind', async () => {
     const world = await RdmaWorld.create();
@@ -46,6 +69,34 @@ describe('NVMe over RDMA', () => {
   it.each([1])('moves it through a link that loses, doubles and reorders packets, seed %i', async (seed) => {
     const world = await RdmaWorld.create({ seed, faults: 'random=0.003; duplicate=0.003; reorder=0.003' });
     await exercise(world, await world.openDisk({ keepAliveMs: 0 }), seed);
+  });
+
+  it('uses no key after it has posted the answer to its command', async () => {
+    const world = await RdmaWorld.create({ seed: 1, faults: 'random=0.003; reorder=0.003' });
+    const disk = await world.openDisk({ keepAliveMs: 0 });
+    const queues = world.connections.map(lateKeys);
+    await exercise(world, disk, 1);
+    expect(queues.flatMap(({ late }) => late)).toEqual([]);
+    expect(queues.reduce((sum, { used }) => sum + used, 0)).toBeGreaterThan(20);
+  });
+
+  it('would be seen to, if it posted the answer first', async () => {
+    const world = await RdmaWorld.create();
+    const disk = await world.openDisk({ keepAliveMs: 0 });
+    const { target } = world.connections[2];
+    const queues = world.connections.map(lateKeys);
+    const post = target.qp.postSend.bind(target.qp);
+    let held: SendWorkRequest[] = [];
+    target.qp.postSend = (...requests) => {
+      if (requests[0].opcode === 'RDMA_WRITE') held = [...requests];
+      else {
+        post(...requests, ...held);
+        held = [];
+      }
+    };
+    for (let n = 0; n < 2; n++) world.until(disk.read(0, 4096, Buffer.alloc(4096))).catch(() => {});
+    await world.pass(1e6);
+    expect(queues.flatMap(({ late }) => late).length).toBeGreaterThan(0);
   });
 
   it('ends both sides when the link is cut, and serves a host that comes again', async () => {
