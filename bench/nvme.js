@@ -1,14 +1,14 @@
 /**
  * NVMe over Fabrics in numbers: our target against the kernel's, nvmet, over RDMA and TCP in the same pair of QEMU guests; and our host behind
  * an NBD gateway against our storage RPC behind one, on loopback. Contenders take turns; medians. Needs fio, and for guests what
- * test/interop/rig needs.
+ * test/interop/rig needs. What is asked for may be measured in parts: the lines of a table are independent of each other.
  *
- *     npm run bench:nvme [-- --rounds 3 --seconds 5 --part guests|loopback|all --ops randread,randwrite]
+ *     npm run bench:nvme [-- --rounds 3 --seconds 5 --part guests|loopback|all --ops randread,randwrite --blocks 4k,1m]
  */
 
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { cellsOf, OPS } from './nvme/cells.js';
+import { BLOCKS, cellsOf, OPS } from './nvme/cells.js';
 import { benchGuests } from './nvme/guests.js';
 import { benchLoopback } from './nvme/loopback.js';
 
@@ -18,15 +18,21 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '5' },
     part: { type: 'string', default: 'all' },
     ops: { type: 'string', default: OPS.join() },
+    blocks: { type: 'string', default: BLOCKS.join() },
   },
 });
 const PARTS = { loopback: [benchLoopback], guests: [benchGuests], all: [benchLoopback, benchGuests] };
 const parts = PARTS[/** @type {keyof typeof PARTS} */ (values.part)];
 if (parts === undefined) throw new Error(`--part is guests, loopback or all, not ${values.part}`);
-const ops = values.ops.split(',');
-const unknown = ops.find((op) => !OPS.includes(op));
-if (unknown !== undefined) throw new Error(`--ops has ${OPS.join(', ')}, not ${unknown}`);
-const plan = { rounds: Number(values.rounds), seconds: Number(values.seconds), cells: cellsOf(ops) };
+/** @param {'ops' | 'blocks'} option @param {readonly string[]} known */
+const listOf = (option, known) => {
+  const list = values[option].split(',');
+  const unknown = list.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`--${option} has ${known.join(', ')}, not ${unknown}`);
+  return list;
+};
+const cells = cellsOf(listOf('ops', OPS), listOf('blocks', BLOCKS));
+const plan = { rounds: Number(values.rounds), seconds: Number(values.seconds), cells };
 console.log(
   `node ${process.version}, ${cpus().length} x ${cpus()[0].model}; ${plan.rounds} turns of ${plan.seconds} s`,
 );

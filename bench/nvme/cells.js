@@ -3,9 +3,12 @@
 /** What fio does. */
 export const OPS = ['randread', 'randwrite'];
 
-/** The cells of these. @param {readonly string[]} ops @returns {import('../fio/fio.js').Cell[]} */
-export const cellsOf = (ops) =>
-  ops.flatMap((op) => ['4k', '1m'].flatMap((block) => [1, 32].map((depth) => ({ op, block, depth }))));
+/** Bytes of an I/O, as fio writes them. */
+export const BLOCKS = ['4k', '1m'];
+
+/** The cells of these. @param {readonly string[]} ops @param {readonly string[]} blocks @returns {import('../fio/fio.js').Cell[]} */
+export const cellsOf = (ops, blocks) =>
+  ops.flatMap((op) => blocks.flatMap((block) => [1, 32].map((depth) => ({ op, block, depth }))));
 
 /** Size of the disks. */
 export const DISK_MIB = 32;

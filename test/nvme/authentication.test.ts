@@ -50,7 +50,7 @@ describe('a host', () => {
   it.each([
     ['another secret', OTHER, undefined, CONTROLLER, 'the secrets differ'],
     ['another secret of the target', HOST, OTHER, CONTROLLER, 'does not have the controller secret'],
-    ['a target without a secret', HOST, CONTROLLER, undefined, 'the secrets differ'],
+    ['a target without a secret', HOST, CONTROLLER, undefined, 'it has none to prove itself by'],
   ])('with %s does not get in', async (_, secret, controllerSecret, targets, words) => {
     const world = targets === undefined ? noController() : worldOf(targets);
     await expect(open(world, secret, controllerSecret)).rejects.toThrow(words);

@@ -71,7 +71,8 @@ export async function authenticate(init: HostAuthenticationInit): Promise<void> 
   await send(writeReply({ transaction, response, challenge, sequence, publicValue: keys.publicValue }));
   const judged = await receive();
   const success = readSuccess(judged);
-  if (success === undefined || success.transaction !== transaction) throw refusal(judged);
+  if (success === undefined || success.transaction !== transaction)
+    throw refusal(judged, controllerSecret !== undefined);
   if (controllerSecret === undefined || challenge === undefined) return;
   const expected = respond({
     ...common,
@@ -106,9 +107,12 @@ const REASONS: ReadonlyMap<number, string> = new Map([
   [FAILURE.MESSAGE, 'it expected another message'],
 ]);
 
-function refusal(message: Buffer): RoceError {
+function refusal(message: Buffer, isProofWanted = false): RoceError {
   const code = readFailure(message);
   if (code === undefined) return refused('the target answers with a message that does not belong here');
+  if (code === FAILURE.FAILED && isProofWanted) {
+    return refused('the target refuses: the secrets differ, or it has none to prove itself by');
+  }
   return refused(`the target refuses: ${REASONS.get(code) ?? `code ${code}`}`);
 }
 
