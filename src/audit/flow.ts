@@ -1,5 +1,6 @@
 /** One direction to one queue pair: its path (rules 5, 6, 10), the requests in it, and the answers in it. */
 
+import { BTH_WAYS, WAYS_MAX } from '../packet/int-trailer.js';
 import { CNP, OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, PLACE_NONE } from '../packet/opcode.js';
 import { Answers } from './answers.js';
 import { Marks } from './congestion-watch.js';
@@ -11,6 +12,9 @@ import type { Sighting } from './sighting.js';
 /** Findings of one kind and flow: all packets behind a change differ from the first. */
 const PATH_FINDINGS_MAX = 8;
 const NOT_SEEN = -1;
+/** Ports of flows: 0xc000 to 0xffff. */
+const FLOW_PORTS = 0x4000;
+const FLOW_PORTS_MASK = FLOW_PORTS - 1;
 
 /** State of one direction. */
 export class Flow {
@@ -67,9 +71,18 @@ export class Flow {
     if (this.#dscp === seen.dscp) judge.pass(5);
     else this.#pathViolation(5, `DSCP ${seen.dscp}; this flow began with ${this.#dscp}`, judge);
     if (this.#sourcePort === NOT_SEEN) this.#sourcePort = seen.sourcePort;
-    if (this.#sourcePort === seen.sourcePort) judge.pass(10);
+    if (this.#sourcePort === seen.sourcePort || this.#isWay(seen)) judge.pass(10);
     else this.#pathViolation(10, `UDP source port ${seen.sourcePort}; this flow began with ${this.#sourcePort}`, judge);
     if (packet.info.place !== PLACE_NONE) this.#judgeEcn(seen, judge);
+  }
+
+  /** A connection of ours with several ways says so, and has ports in a row; the first one seen may be any of them. */
+  #isWay({ packet, sourcePort }: Sighting): boolean {
+    if ((packet.resv6 & BTH_WAYS) === 0) return false;
+    const distance = (sourcePort - this.#sourcePort) & FLOW_PORTS_MASK;
+    return (
+      Math.min(sourcePort, this.#sourcePort) >= 3 * FLOW_PORTS && Math.min(distance, FLOW_PORTS - distance) < WAYS_MAX
+    );
   }
 
   #judgeEcn({ ecn, packet }: Sighting, judge: Judge): void {

@@ -6,7 +6,7 @@
 import { readU16 } from '../core/bytes.js';
 import { SYNDROME_KIND_NAK, SYNDROME_KIND_RESERVED, syndromeKind } from '../packet/aeth.js';
 import { addWords, finishChecksum } from '../packet/checksum.js';
-import { BTH_TRAILER } from '../packet/int-trailer.js';
+import { BTH_TRAILER, BTH_WAYS } from '../packet/int-trailer.js';
 import { IP_PROTOCOL_UDP } from '../packet/ipv4.js';
 import { HDR_AETH, HDR_RETH, OP_CNP, opcodeName, PLACE_FIRST, PLACE_MIDDLE } from '../packet/opcode.js';
 import { BTH_BYTES, ICRC_BYTES, PARSE_OK, PARSE_REASONS, parseRoce, type RocePacket } from '../packet/roce.js';
@@ -179,8 +179,9 @@ export class PacketRules {
 
   #judgeFields(seen: Sighting, packet: RocePacket, start: number): void {
     const { info } = packet;
-    // The bit of a trailer of ours is one of them.
-    const reserved = packet.trailerBytes === 0 ? packet.resv6 : packet.resv6 & ~BTH_TRAILER;
+    // The bits of a trailer of ours, and of a connection with several source ports, are among them.
+    const ours = packet.trailerBytes === 0 ? BTH_WAYS : BTH_TRAILER | BTH_WAYS;
+    const reserved = packet.resv6 & ~ours;
     if (reserved !== 0 || packet.resv7 !== 0) {
       this.#violation(19, seen, `reserved bits are ${reserved} in byte 4 and ${packet.resv7} in byte 8; expected 0`);
     } else this.#ledger.pass(19);

@@ -61,6 +61,7 @@ export class CongestionControl {
     this.#ack.markedPackets += Math.min(marked, received);
     this.#ack.echo = echo;
     this.#echoedRttNs = nanosecondsSince(echo.sentNs, now);
+    this.rate.onEcho(received, this.#echoedRttNs, echo, now);
   }
 
   /** `bytes` more are acknowledged. `rttNs`: the round trip of the newest packet among them, or -1 where it was not measured. */

@@ -86,6 +86,15 @@ export abstract class RateControl {
   /** A round trip was measured: from sending a packet to its acknowledgement. Comes before {@link onAck} of the same acknowledgement. */
   onRttSample(_rttNs: number, _now: number): void {}
 
+  /**
+   * An echo, where {@link intKind} asks for one: `packets` more have arrived at the peer, in order or not; the newest took `rttNs` there and back. Comes with each echo,
+   * also while a gap keeps {@link onAck} from being called. `echo` is reused.
+   */
+  onEcho(_packets: number, _rttNs: number, _echo: Readonly<IntEcho>, _now: number): void {}
+
+  /** A switch has cut a packet of `bytes`, whole ones of the path MTU, to its header. */
+  onTrimmed(_bytes: number, _now: number): void {}
+
   /** An acknowledgement, or a READ response, has moved the oldest packet in flight. */
   onAck(_ack: Readonly<Acknowledgement>, _now: number): void {}
 }

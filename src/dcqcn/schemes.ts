@@ -8,6 +8,7 @@ import { INT_NONE } from '../packet/int-trailer.js';
 import { fixed, none } from './constant-rate.js';
 import { dctcp } from './dctcp.js';
 import { hpcc } from './hpcc.js';
+import { nscc } from './nscc.js';
 import { patchedTimely } from './patched-timely.js';
 import { SINCE_LAST } from './phase.js';
 import { hpccPint } from './pint.js';
@@ -30,6 +31,7 @@ const BUILT_IN = [
   hpccPint,
   powertcp,
   thetaPowertcp,
+  nscc,
 ] as const;
 
 /** As receiver: what every queue pair has, whether it limits its own sending or not. */

@@ -73,6 +73,7 @@ export class PeerPaths {
       remote,
       localUdpPort: this.#port.udpPort,
       sourcePort: this.#port.fixedSourcePort ?? entropyPort,
+      hasFixedPort: this.#port.fixedSourcePort !== undefined,
       remoteUdpPort: remoteUdpPort === 0 ? ROCE_UDP_PORT : remoteUdpPort,
       dscp,
       ecn,

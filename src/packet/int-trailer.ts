@@ -7,9 +7,10 @@
  *
  *     hop record   time the packet left, u32 ns | bytes sent by the port before it, u32 | queue it left behind, u16 x 256 bytes | line rate, u16
  *     counts       u32 ns between arrival and echo | data packets received, u32 | of them marked CE, u32
- *     tail         time stamp of the sender, u32 ns | kind, 4 bits; hops, 4 bits | digest of PINT | 0x5254
+ *     tail         time stamp of the sender, u32 ns | kind, 4 bits; marked, 1 bit; hops, 3 bits | digest of PINT, or way | 0x5254
  *
- * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, counts in echoes. All numbers are big-endian; times and counts wrap.
+ * Hop records are there in the kinds DATA_HOPS and ECHO_HOPS, counts in echoes. An echo has the bit `marked` of a data packet that was marked CE, and its way: which of
+ * several UDP source ports of the connection it had, where the kind leaves the octet free. All numbers are big-endian; times and counts wrap.
  *
  * The ICRC covers a packet as if it had no trailer: without the trailer and the bit, which the ICRC leaves out (annex A17.3.3), it is the packet of
  * the standard. So switches write to the trailer without touching the ICRC. What is damaged in it costs one wrong sample of a rate control.
@@ -19,6 +20,14 @@ import { readU16, readU32, writeU16, writeU32 } from '../core/bytes.js';
 
 /** BTH byte 4: a trailer follows the ICRC. A reserved bit; peers that do not know it need a packet without trailer. */
 export const BTH_TRAILER = 0x20;
+
+/**
+ * BTH byte 4: the connection uses several UDP source ports, at most {@link WAYS_MAX} in a row. A reserved bit, which the ICRC leaves out; it tells who looks on that
+ * the ports belong together.
+ */
+export const BTH_WAYS = 0x10;
+/** Ways of a connection: what an octet of the trailer can name. */
+export const WAYS_MAX = 256;
 
 /** No trailer. */
 export const INT_NONE = 0;
@@ -38,6 +47,9 @@ export const INT_HOP_BYTES = 12;
 const COUNTS_BYTES = 12;
 const TAIL_BYTES = 8;
 const MAGIC = 0x5254;
+/** Beside the number of hops, in echoes: the data packet was marked. */
+const ECHO_MARKED = 8;
+const HOPS_MASK = 7;
 /** Unit of the queue length in a hop record. */
 const QUEUE_UNIT_BYTES = 256;
 
@@ -72,12 +84,19 @@ export function trailerBytesOf(bytes: Uint8Array, offset: number, length: number
   return trailerBytes + 16 > length ? 0 : trailerBytes;
 }
 
-/** Writes the trailer of a data packet that begins at `packet` and whose ICRC ends at `at`. Returns its end. */
-export function writeDataTrailer(b: Uint8Array, packet: number, at: number, kind: number, now: number): number {
+/** Writes the trailer of a data packet that begins at `packet`, whose ICRC ends at `at`, and that takes `way`, 0..255. Returns its end. */
+export function writeDataTrailer(
+  b: Uint8Array,
+  packet: number,
+  at: number,
+  kind: number,
+  now: number,
+  way: number,
+): number {
   const end = at + intTrailerBytes(kind);
   b[packet + 4] |= BTH_TRAILER;
   if (kind === INT_DATA_HOPS) b.fill(0, at, end - TAIL_BYTES);
-  writeTail(b, end, kind, 0, 0, nanoseconds(now));
+  writeTail(b, end, kind, 0, kind === INT_DATA_DIGEST ? 0 : way, nanoseconds(now));
   return end;
 }
 
@@ -91,14 +110,14 @@ export function writeEchoTrailer(
   at: number,
   kind: number,
   trailer: Uint8Array,
-  { residenceNs, received, marked }: Readonly<EchoCounts>,
+  { residenceNs, received, marked, isMarked }: Readonly<EchoCounts>,
 ): number {
   const hopBytes = intTrailerBytes(kind) - TAIL_BYTES;
   const end = at + intTrailerBytes(INT_ECHO | kind);
   b[packet + 4] |= BTH_TRAILER;
   for (let i = 0; i < hopBytes; i++) b[at + i] = trailer[i];
   for (let i = 0; i < TAIL_BYTES; i++) b[end - TAIL_BYTES + i] = trailer[hopBytes + i];
-  b[end - 4] |= INT_ECHO << 4;
+  b[end - 4] |= (INT_ECHO << 4) | (isMarked ? ECHO_MARKED : 0);
   writeU32(b, end - 20, residenceNs);
   writeU32(b, end - 16, received);
   writeU32(b, end - 12, marked);
@@ -113,6 +132,8 @@ export interface EchoCounts {
   received: number;
   /** Of them marked CE, modulo 2^32. */
   marked: number;
+  /** The newest one was. */
+  isMarked: boolean;
 }
 
 function writeTail(b: Uint8Array, end: number, kind: number, hops: number, digest: number, sentNs: number): void {
@@ -152,7 +173,7 @@ export function newHopRecord(): HopRecord {
 
 /** Adds a record to the packet whose UDP payload ends at `end`, if it has room: kind {@link INT_DATA_HOPS} only. */
 export function appendHop(b: Uint8Array, end: number, hop: Readonly<HopRecord>): void {
-  const hops = b[end - 4] & 0xf;
+  const hops = b[end - 4] & HOPS_MASK;
   if (hops >= INT_HOPS_MAX) return;
   const o = end - TAIL_BYTES - (INT_HOPS_MAX - hops) * INT_HOP_BYTES;
   writeU32(b, o, hop.timeNs);
@@ -205,6 +226,17 @@ export function decodeDigest(code: number): number {
   return DIGEST_LEAST * DIGEST_BASE ** code;
 }
 
+/** The way of the data packet that the trailer ending at `end` echoes; -1: it is no echo, or of a kind that has no room for a way. */
+export function echoedWay(b: Uint8Array, end: number): number {
+  const kind = b[end - 4] >> 4;
+  return (kind & INT_ECHO) === 0 || kind === (INT_ECHO | INT_DATA_DIGEST) ? -1 : b[end - 3];
+}
+
+/** That data packet was marked CE. */
+export function isEchoMarked(b: Uint8Array, end: number): boolean {
+  return (b[end - 4] & ECHO_MARKED) !== 0;
+}
+
 /** What an echo tells the sender of data. Made once, and filled again for every echo. */
 export class IntEcho implements EchoCounts {
   /** The kind of the data packet, {@link INT_DATA_TIMES} to {@link INT_DATA_DIGEST}. */
@@ -217,6 +249,7 @@ export class IntEcho implements EchoCounts {
   received = 0;
   /** Of them marked CE, modulo 2^32. */
   marked = 0;
+  isMarked = false;
   /** Digest of the newest one. */
   digest = 0;
   /** Records in {@link hops}, in the order of the way. */
@@ -227,7 +260,7 @@ export class IntEcho implements EchoCounts {
   /** Reads the trailer that ends at `end`. False where it is no echo, or its fields contradict each other. */
   read(b: Uint8Array, end: number): boolean {
     const kind = b[end - 4] >> 4;
-    const hopCount = b[end - 4] & 0xf;
+    const hopCount = b[end - 4] & HOPS_MASK;
     if ((kind & INT_ECHO) === 0 || hopCount > INT_HOPS_MAX) return false;
     this.kind = kind & ~INT_ECHO;
     if (this.kind !== INT_DATA_HOPS && hopCount !== 0) return false;
@@ -237,6 +270,7 @@ export class IntEcho implements EchoCounts {
     this.residenceNs = readU32(b, end - 20);
     this.received = readU32(b, end - 16);
     this.marked = readU32(b, end - 12);
+    this.isMarked = isEchoMarked(b, end);
     const first = end - intTrailerBytes(kind);
     for (let i = 0; i < hopCount; i++) readHop(b, first + i * INT_HOP_BYTES, this.hops[i]);
     return true;

@@ -72,7 +72,9 @@ export class Completer {
       return;
     }
     if (packet.trailerBytes > 0) {
-      this.#qp.congestion.onEcho(bytes, packet.trailerOffset + packet.trailerBytes, now);
+      const end = packet.trailerOffset + packet.trailerBytes;
+      this.#qp.congestion.onEcho(bytes, end, now);
+      this.#retransmitter.onEcho(bytes, end);
     }
     switch (packet.info.kind) {
       case OP_ACK:

@@ -62,6 +62,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   cnpsPending = 0;
   dataEcn = 0;
   dataIntKind: number = INT_NONE;
+  /** Ways of the connection, as the recovery scheme of both ends has them. */
+  #ways = 1;
   protected readonly sendQueue: SendQueue;
   #connection: Connection | undefined;
   #peerPort = ANY_PEER_PORT;
@@ -89,6 +91,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
 
   /** Transitions of the state and the attributes that each takes. */
   protected abstract readonly transitions: TransitionTable;
+  /** UDP source ports that each end uses, by the attributes. */
+  protected abstract readonly waysWanted: number;
   /** INIT to RTR: from here on packets are received. */
   protected abstract startReceiving(): void;
   /** RTR to RTS: from here on work requests are sent. */
@@ -269,6 +273,8 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
     const connection = connects || (mask & QP_ATTR_AV) !== 0 ? this.#connect(values, mask) : before;
     applyAttributes(this.attributes, values, mask);
     this.#connection = connection;
+    if (connects) this.#ways = this.waysWanted;
+    if (connection !== before) connection?.path.spread(this.#ways);
     if (connection !== before || (mask & QP_ATTR_REMOTE_SOURCE_PORT) !== 0) this.#expectPeer();
     if (connects) {
       this.mtuBytes = PATH_MTUS[values.pathMtu - 1];
@@ -306,7 +312,7 @@ export abstract class ConnectedQueuePair implements NicQueuePair, NotificationSe
   /** What is known of the peer's packets, and has been told of strangers', begins anew. */
   #expectPeer(): void {
     const { remoteSourcePort, destQpn } = this.attributes;
-    this.#peerPort = new PeerPort(remoteSourcePort, this.qpn, destQpn);
+    this.#peerPort = new PeerPort(remoteSourcePort, this.qpn, destQpn, this.#ways);
     this.#warned.clear();
   }
 

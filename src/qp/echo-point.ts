@@ -24,7 +24,7 @@ export class EchoPoint {
   #trailer = NO_BYTES;
   #arrivedNs = 0;
   #isPending = false;
-  readonly #counts: EchoCounts = { residenceNs: 0, received: 0, marked: 0 };
+  readonly #counts: EchoCounts = { residenceNs: 0, received: 0, marked: 0, isMarked: false };
 
   /** A new connection begins. */
   reset(): void {
@@ -44,6 +44,7 @@ export class EchoPoint {
     this.#kind = kind;
     this.#arrivedNs = now;
     counts.received = (counts.received + 1) >>> 0;
+    counts.isMarked = isMarked;
     if (isMarked) counts.marked = (counts.marked + 1) >>> 0;
     this.#isPending = true;
   }

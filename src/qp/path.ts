@@ -5,7 +5,7 @@
 import type { IpAddress } from '../packet/address.js';
 import { linkOverheadBytes } from '../packet/frame.js';
 import { IcrcFlow, sealIcrc } from '../packet/icrc.js';
-import { BTH_TRAILER, trailerBytesOf } from '../packet/int-trailer.js';
+import { BTH_TRAILER, BTH_WAYS, trailerBytesOf } from '../packet/int-trailer.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
 import type { PeerBudget } from './peer-budget.js';
@@ -35,7 +35,21 @@ export function flowSourcePort(localQpn: number, remoteQpn: number): number {
   return ((label & 0x3fff) ^ ((label & 0xfc000) >> 14)) | 0xc000;
 }
 
-/** One way to one peer. */
+/** UDP source ports of flows begin here: what `rdma_get_udp_sport` gives. */
+const FLOW_PORTS = 0xc000;
+const FLOW_PORTS_MASK = 0x3fff;
+
+/** The source port of a connection's `way`, whose way 0 has `port`. */
+function wayPort(port: number, way: number): number {
+  return way === 0 ? port : FLOW_PORTS | ((port + way) & FLOW_PORTS_MASK);
+}
+
+/** The way of a packet from `sourcePort` where way 0 has `port`; more than there are ways: of none. */
+export function wayOfPort(port: number, sourcePort: number): number {
+  return sourcePort < FLOW_PORTS ? FLOW_PORTS : (sourcePort - port) & FLOW_PORTS_MASK;
+}
+
+/** One address vector, in one or several ways. */
 export class Path {
   /** Our address. */
   readonly local: IpAddress;
@@ -43,8 +57,10 @@ export class Path {
   readonly remote: IpAddress;
   /** UDP port that we receive on. */
   readonly localUdpPort: number;
-  /** UDP source port of what we send. */
+  /** UDP source port of what we send, on way 0. */
   readonly sourcePort: number;
+  /** The port has one source port for everything. */
+  readonly hasFixedPort: boolean;
   /** UDP port that the peer receives on. */
   readonly remoteUdpPort: number;
   /** 0..63. */
@@ -54,6 +70,13 @@ export class Path {
   /** Bytes that a packet takes on the link besides its UDP payload. */
   readonly overheadBytes: number;
   readonly #txFlow: IcrcFlow;
+  #ways = 1;
+  #turn = 0;
+  /** The way of the next packet; -1: ways in turn. */
+  #way = -1;
+  /** By way, made when first used. */
+  #txFlows: (IcrcFlow | undefined)[] = [];
+  #rxFlows: (IcrcFlow | undefined)[] = [];
   #rxFlow: IcrcFlow;
   #rxSourcePort: number;
   /** The one before: a peer whose CNPs have a port of their own alternates between two. */
@@ -65,6 +88,7 @@ export class Path {
     remote: IpAddress;
     localUdpPort: number;
     sourcePort: number;
+    hasFixedPort: boolean;
     remoteUdpPort: number;
     dscp: number;
     ecn: number;
@@ -73,6 +97,7 @@ export class Path {
     this.remote = options.remote;
     this.localUdpPort = options.localUdpPort;
     this.sourcePort = options.sourcePort;
+    this.hasFixedPort = options.hasFixedPort;
     this.remoteUdpPort = options.remoteUdpPort;
     this.dscp = options.dscp;
     this.ecn = options.ecn;
@@ -84,21 +109,73 @@ export class Path {
     this.#rxFlowBefore = this.#rxFlow;
   }
 
+  /** Packets leave, and come, by so many ways from now on: one where the source port is fixed. */
+  spread(ways: number): void {
+    this.#ways = this.hasFixedPort ? 1 : ways;
+    this.#turn = 0;
+    this.#way = -1;
+    this.#txFlows = new Array<undefined>(this.#ways).fill(undefined);
+    this.#rxFlows = new Array<undefined>(this.#ways).fill(undefined);
+  }
+
+  /** There is more than one way. */
+  get isSpread(): boolean {
+    return this.#ways > 1;
+  }
+
+  /** The next packet takes `way`, less than there are. Those without a choice take the ways in turn. */
+  choose(way: number): void {
+    this.#way = way;
+  }
+
+  /** What was chosen for the next packet, 0 where nothing was. */
+  get chosenWay(): number {
+    return Math.max(0, this.#way);
+  }
+
+  #takeWay(): number {
+    let way = this.#way;
+    this.#way = -1;
+    if (way < 0) {
+      way = this.#turn;
+      this.#turn = way + 1 === this.#ways ? 0 : way + 1;
+    }
+    return way;
+  }
+
+  #sendFlow(way: number): IcrcFlow {
+    if (way === 0) return this.#txFlow;
+    let flow = this.#txFlows[way];
+    if (flow === undefined) {
+      flow = new IcrcFlow(this.local, this.remote, wayPort(this.sourcePort, way), this.remoteUdpPort);
+      this.#txFlows[way] = flow;
+    }
+    return flow;
+  }
+
   /** ICRC state of arriving packets. A peer keeps its source port ({@link PeerPort}), so that few remembered flows are enough. */
   receiveFlow(sourcePort: number): IcrcFlow {
+    if (this.#ways > 1) {
+      const way = wayOfPort(this.sourcePort, sourcePort);
+      if (way < this.#ways) {
+        this.#rxFlows[way] ??= this.#newReceiveFlow(sourcePort);
+        return this.#rxFlows[way];
+      }
+    }
     if (sourcePort !== this.#rxSourcePort) this.#switchReceiveFlow(sourcePort);
     return this.#rxFlow;
   }
 
   #switchReceiveFlow(sourcePort: number): void {
-    const flow =
-      sourcePort === this.#rxSourcePortBefore
-        ? this.#rxFlowBefore
-        : new IcrcFlow(this.remote, this.local, sourcePort, this.localUdpPort);
+    const flow = sourcePort === this.#rxSourcePortBefore ? this.#rxFlowBefore : this.#newReceiveFlow(sourcePort);
     this.#rxSourcePortBefore = this.#rxSourcePort;
     this.#rxFlowBefore = this.#rxFlow;
     this.#rxSourcePort = sourcePort;
     this.#rxFlow = flow;
+  }
+
+  #newReceiveFlow(sourcePort: number): IcrcFlow {
+    return new IcrcFlow(this.remote, this.local, sourcePort, this.localUdpPort);
   }
 
   /**
@@ -112,7 +189,12 @@ export class Path {
     batch.lengths[slot] = length;
     batch.ecns[slot] = ecn;
     batch.dscps[slot] = dscp;
-    batch.sourcePorts[slot] = this.sourcePort;
+    let way = 0;
+    if (this.#ways > 1) {
+      way = this.#takeWay();
+      batch.slab[start + 4] |= BTH_WAYS;
+    }
+    batch.sourcePorts[slot] = wayPort(this.sourcePort, way);
     batch.destinationPorts[slot] = this.remoteUdpPort;
     batch.sources[slot] = this.local;
     batch.destinations[slot] = this.remote;
@@ -120,6 +202,6 @@ export class Path {
     batch.ipIds[slot] = id;
     const { slab } = batch;
     const trailerBytes = (slab[start + 4] & BTH_TRAILER) === 0 ? 0 : trailerBytesOf(slab, start, length);
-    sealIcrc(this.#txFlow, slab, start, length, id, batch.checkView(slot, trailerBytes));
+    sealIcrc(this.#sendFlow(way), slab, start, length, id, batch.checkView(slot, trailerBytes));
   }
 }

@@ -5,21 +5,27 @@
  *
  * Where an exchange told the port it is known at once. Otherwise it is learned from the first packet that moves the connection on, not from one
  * that is merely well formed: whoever guesses addresses and QPN does not know the PSN.
+ *
+ * A peer that spreads its packets over several ways has a source port for each, from that of the flow on; one with a fixed port has that alone.
  */
 
 import { CNP } from '../packet/opcode.js';
 import { SOURCE_PORT_ANY, SOURCE_PORT_FLOW, SOURCE_PORT_LEARN } from '../ring/enums.js';
-import { flowSourcePort } from './path.js';
+import { flowSourcePort, wayOfPort } from './path.js';
 
 /** Which source port the packets of one peer may have. */
 export class PeerPort {
   /** A port, or SOURCE_PORT_LEARN or SOURCE_PORT_ANY. */
   #port: number;
   readonly #isTold: boolean;
+  readonly #flowPort: number;
+  readonly #ways: number;
 
-  /** `rule` is the attribute: a port or SOURCE_PORT_*; the flow's port follows from both QPNs. */
-  constructor(rule: number, qpn: number, destQpn: number) {
-    this.#port = rule === SOURCE_PORT_FLOW ? flowSourcePort(qpn, destQpn) : rule;
+  /** `rule` is the attribute: a port or SOURCE_PORT_*; the flow's port follows from both QPNs. `ways`: source ports from there on that the peer may use. */
+  constructor(rule: number, qpn: number, destQpn: number, ways: number) {
+    this.#flowPort = flowSourcePort(qpn, destQpn);
+    this.#ways = rule < SOURCE_PORT_LEARN ? 1 : ways;
+    this.#port = rule === SOURCE_PORT_FLOW ? this.#flowPort : rule;
     this.#isTold = this.#port < SOURCE_PORT_LEARN;
   }
 
@@ -38,14 +44,23 @@ export class PeerPort {
    * CNPs, which carry no data, from port 0.
    */
   accepts(sourcePort: number, opcode: number): boolean {
-    return sourcePort === this.#port || this.#port >= SOURCE_PORT_LEARN || (opcode === CNP && !this.#isTold);
+    return (
+      sourcePort === this.#port ||
+      this.#port >= SOURCE_PORT_LEARN ||
+      (this.#port === this.#flowPort && this.#isWay(sourcePort)) ||
+      (opcode === CNP && !this.#isTold)
+    );
+  }
+
+  #isWay(sourcePort: number): boolean {
+    return this.#ways > 1 && wayOfPort(this.#flowPort, sourcePort) < this.#ways;
   }
 
   /** A packet from `sourcePort` has moved the connection on: from now on it is the only one, if there was one to learn. */
   learn(sourcePort: number): void {
-    if (this.#port === SOURCE_PORT_LEARN) this.#port = sourcePort;
+    if (this.#port === SOURCE_PORT_LEARN) this.#port = this.#isWay(sourcePort) ? this.#flowPort : sourcePort;
   }
 }
 
 /** Of queue pairs that are not connected: every packet is judged by other rules. */
-export const ANY_PEER_PORT = new PeerPort(SOURCE_PORT_ANY, 0, 0);
+export const ANY_PEER_PORT = new PeerPort(SOURCE_PORT_ANY, 0, 0, 1);

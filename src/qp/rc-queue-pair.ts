@@ -3,12 +3,12 @@
  */
 
 import type { RateControl } from '../dcqcn/rate-control.js';
-import { BTH_TRAILER } from '../packet/int-trailer.js';
+import { BTH_TRAILER, INT_DATA_TIMES, INT_NONE } from '../packet/int-trailer.js';
 import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/opcode.js';
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import { usesSack } from '../retransmit/schemes.js';
+import { createReceiver, unpackRecovery, usesSack } from '../retransmit/schemes.js';
 import { QP_ATTR_MAX_DEST_RD_ATOMIC, QP_ATTR_TOTAL_TIMEOUT } from '../ring/commands.js';
 import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD } from '../ring/enums.js';
 import { Completer } from './completer.js';
@@ -42,12 +42,18 @@ export class RcQueuePair extends ConnectedQueuePair {
     this.#responder = new Responder(this);
   }
 
+  protected get waysWanted(): number {
+    const { recovery, recoveryParameters } = this.attributes;
+    return createReceiver(unpackRecovery(recovery, recoveryParameters)).ways;
+  }
+
   protected startReceiving(): void {
     this.#responder.start();
   }
 
   protected startSending(): void {
     this.#requester.start();
+    this.#askForEchoes();
   }
 
   protected drain(): void {
@@ -81,7 +87,14 @@ export class RcQueuePair extends ConnectedQueuePair {
   protected obey(rate: RateControl): void {
     this.#sendSide.retransmitter.measureRtt(rate.rttSampleBytes);
     this.#requester.obey(rate);
-    this.dataIntKind = rate.intKind;
+    this.#askForEchoes();
+  }
+
+  /** What data packets ask for: what the rate control wants, else what the recovery scheme does. */
+  #askForEchoes(): void {
+    const { intKind } = this.congestion.rate;
+    const { wantsEcho } = this.#sendSide.retransmitter.recovery;
+    this.dataIntKind = intKind === INT_NONE && wantsEcho ? INT_DATA_TIMES : intKind;
   }
 
   doorbell(): void {

@@ -111,7 +111,8 @@ export class Requester {
   #windowPackets(now: number): number {
     const packets = this.windowPacketsMax;
     if (this.#windowed === undefined) return packets;
-    return Math.min(packets, Math.max(1, Math.floor(this.#windowed.windowBytes(now) / this.#qp.mtuBytes)));
+    const onTheWay = Math.max(1, Math.floor(this.#windowed.windowBytes(now) / this.#qp.mtuBytes));
+    return Math.min(packets, onTheWay + this.#retransmitter.recovery.arrived);
   }
 
   /** Sends at most one packet into the batch; false when there is nothing to send now. */
@@ -288,6 +289,8 @@ export class Requester {
       (!isNew && !recovery.goesBack);
     if (ackReq) this.#packetsSinceAckReq = 0;
     if (isNew) rtt.onSent(psn, bytes, ackReq, now);
+    const { path } = this.#qp;
+    if (path.isSpread) path.choose(recovery.nextWay(now));
     this.#segmenter.write(batch, place, isLast, ackReq, psn, now);
     return ackReq;
   }

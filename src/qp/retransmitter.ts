@@ -3,6 +3,7 @@
  * and what the recovery scheme makes of a loss. It decides what is sent again and when; the requester sends it.
  */
 
+import { echoedWay, isEchoMarked } from '../packet/int-trailer.js';
 import { psnAdd, psnDiff } from '../packet/psn.js';
 import { LOSS_TIMEOUT, NO_REWIND, type SenderRecovery } from '../retransmit/recovery.js';
 import { createSender, recoverySettings, STANDARD_RECOVERY, unpackRecovery } from '../retransmit/schemes.js';
@@ -183,6 +184,13 @@ export class Retransmitter {
   /** An answer has come, of which the completer is told next. */
   onAnswer(now: number): void {
     if (this.#timed !== undefined) this.#timed.onAnswer(now);
+  }
+
+  /** An acknowledgement has a trailer, which ends at `end` of `b`. */
+  onEcho(b: Uint8Array, end: number): void {
+    if (!this.#recovery.wantsEcho) return;
+    const way = echoedWay(b, end);
+    if (way >= 0) this.#recovery.onEcho(way, isEchoMarked(b, end));
   }
 
   /** The completer has worked off an answer, or time has passed: a scheme that judges by time decides what is lost. */

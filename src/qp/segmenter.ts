@@ -150,7 +150,9 @@ export class Segmenter {
     for (let p = 0; p < pad; p++) b[o++] = 0;
     if (bytes > 0) qp.host.counters[TX_DATA_PACKETS]++;
     const { dataIntKind } = qp;
-    if (dataIntKind !== INT_NONE) o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now) - ICRC_BYTES;
+    if (dataIntKind !== INT_NONE) {
+      o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, qp.path.chosenWay) - ICRC_BYTES;
+    }
     qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
   }
 }

@@ -23,6 +23,8 @@ export class UcQueuePair extends ConnectedQueuePair {
     this.#responder = new UcResponder(this);
   }
 
+  protected readonly waysWanted = 1;
+
   protected startReceiving(): void {
     this.#responder.start(this.attributes.rqPsn);
   }

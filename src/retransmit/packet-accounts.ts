@@ -27,11 +27,13 @@ export abstract class PacketAccounts extends SenderRecovery {
   /** OUTSTANDING ... KEPT, by slot. */
   protected readonly state = new Uint8Array(SELECTIVE_SPAN);
   #lost = 0;
+  #arrived = 0;
   #done = 0;
 
   override reset(psn: number): void {
     this.state.fill(OUTSTANDING);
     this.#lost = 0;
+    this.#arrived = 0;
     this.#done = psn;
   }
 
@@ -45,20 +47,23 @@ export abstract class PacketAccounts extends SenderRecovery {
 
   /** `psn` is to be sent again. */
   protected markLost(psn: number): void {
-    const i = psn & SPAN_MASK;
-    if (this.state[i] === LOST) return;
-    this.state[i] = LOST;
-    this.#lost++;
+    this.#settle(psn, LOST);
   }
 
   #settle(psn: number, state: number): void {
     const i = psn & SPAN_MASK;
-    if (this.state[i] === LOST) this.#lost--;
+    const before = this.state[i];
+    this.#lost += Number(state === LOST) - Number(before === LOST);
+    this.#arrived += Number(hasArrived(state)) - Number(hasArrived(before));
     this.state[i] = state;
   }
 
   override isDelivered(psn: number): boolean {
     return this.state[psn & SPAN_MASK] === DELIVERED;
+  }
+
+  override get arrived(): number {
+    return this.#arrived;
   }
 
   override advance(psn: number): number {
@@ -87,4 +92,8 @@ export abstract class PacketAccounts extends SenderRecovery {
   override onResent(psn: number, _next: number): void {
     this.#settle(psn, RESENT);
   }
+}
+
+function hasArrived(state: number): boolean {
+  return state === DELIVERED || state === KEPT;
 }

@@ -30,7 +30,8 @@ const PERSIST = 16;
 /** SRTT moves by this part of the difference (RFC 6298 §2). */
 const SRTT_GAIN = 1 / 8;
 
-const RACK_TABLE = {
+/** The parameters, which schemes that build on this one have as well. */
+export const RACK_TABLE = {
   /** The shortest reordering window, as a part of the shortest round trip. 0: order decides. */
   reorderShare: { default: 0.25, min: 0, max: 16 },
   /** PTO in smoothed round trips. 0: no probe. */

@@ -60,6 +60,11 @@ export abstract class SenderRecovery {
     return psn;
   }
 
+  /** Packets in flight that are known to have arrived, behind a gap: a window that counts bytes on the way leaves them out. */
+  get arrived(): number {
+    return 0;
+  }
+
   /** The next PSN in [unacked, next) to send again out of turn, or -1. */
   nextResend(_unacked: number, _next: number): number {
     return -1;
@@ -76,6 +81,21 @@ export abstract class SenderRecovery {
   timeoutNs(ackTimeoutNs: number, _inFlight: number): number {
     return ackTimeoutNs;
   }
+
+  // ---- for schemes that spread packets over several ways
+
+  /** Ways of the connection, 1 to 256: UDP source ports that packets leave with and the peer accepts. The receiver's half of the peer has the same. Default 1. */
+  readonly ways: number = 1;
+  /** Data packets say which way they took, and acknowledgements echo it: the peer must echo (packet/int-trailer.ts). Default false. */
+  readonly wantsEcho: boolean = false;
+
+  /** The way of the data packet that is sent next, 0 to {@link ways} - 1. Called where there are several; `onSent` of that packet follows. */
+  nextWay(_now: number): number {
+    return 0;
+  }
+
+  /** An acknowledgement echoes the way of the newest data packet, and whether it was marked CE. Follows `onAnswer`. Untrusted: it may be out of range. */
+  onEcho(_way: number, _isMarked: boolean): void {}
 
   // ---- for schemes that judge by time; not called where `usesTime` is false
 
@@ -130,6 +150,9 @@ export abstract class ReceiverRecovery {
    * back, and may ask at once for what it first asked for in several requests, some of which never arrived. Default false.
    */
   readonly restartsReads: boolean = false;
+
+  /** As {@link SenderRecovery.ways} of the peer. Default 1. */
+  readonly ways: number = 1;
 
   /**
    * Forgets what is kept. An honest peer has at most `windowPackets` packets in flight from now on: what is further ahead is not from it. 0:

@@ -6,11 +6,12 @@ import { type PackedScheme, SchemeRegistry } from '../core/scheme-registry.js';
 import { goBack0 } from './go-back-0.js';
 import { goBackN } from './go-back-n.js';
 import { irn } from './irn.js';
+import { multipath } from './multipath.js';
 import { rack } from './rack.js';
 import type { ReceiverRecovery, RecoveryDefinition, RegisteredRecoveries, SenderRecovery } from './recovery.js';
 import { selectiveRepeat } from './selective-repeat.js';
 
-const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn, rack] as const;
+const BUILT_IN = [goBackN, goBack0, selectiveRepeat, irn, rack, multipath] as const;
 
 type BuiltInTables = { [D in (typeof BUILT_IN)[number] as D['name']]: D['parameters'] };
 type Tables = BuiltInTables & RegisteredRecoveries;
@@ -93,7 +94,9 @@ export function createReceiver({ name, ...parameters }: RecoverySettings): Recei
 }
 
 /** What tells schemes apart for who compares them: how the sender's half, with default parameters, answers a loss. Throws ERR_ROCE_UNKNOWN_NAME. */
-export function senderTraits(name: RecoveryName): Pick<SenderRecovery, 'goesBack' | 'restartsMessages' | 'usesTime'> {
+export function senderTraits(
+  name: RecoveryName,
+): Pick<SenderRecovery, 'goesBack' | 'restartsMessages' | 'usesTime' | 'wantsEcho'> {
   return createSender(recoverySettings(name));
 }
 

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Acknowledgement } from '../../src/dcqcn/rate-control.js';
+import type { Acknowledgement, RateControl } from '../../src/dcqcn/rate-control.js';
 import { createRateControl, type RateControlOptions, rateControlSettings } from '../../src/dcqcn/schemes.js';
 import { INT_NONE, IntEcho, nanoseconds } from '../../src/packet/int-trailer.js';
 
@@ -16,9 +16,16 @@ export function acknowledgement(
   const echo = new IntEcho();
   echo.hopCount = 1;
   echo.digest = digest;
+  echo.isMarked = (rest.markedPackets ?? 0) > 0;
   const sentBytes = Math.round((now * sentBps) / 8e9) % 2 ** 32;
   Object.assign(echo.hops[0], { timeNs: nanoseconds(now), sentBytes, queueBytes, rateBps: 100e9 });
   return { bytes: 1024, rttNs, marks: 0, receivedPackets: 1, markedPackets: 0, echo, ...rest };
+}
+
+/** An echo, and what it acknowledges. */
+function tell(control: RateControl, ack: Acknowledgement, now: number): void {
+  if (ack.echo !== undefined) control.onEcho(ack.receivedPackets, ack.rttNs, ack.echo, now);
+  control.onAck(ack, now);
 }
 
 export interface RateControlBounds {
@@ -60,7 +67,8 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
       else if (step.kind === 'sent') control.onSent(step.value, now);
       else if (step.kind === 'rtt') control.onRttSample(step.value, now);
       else if (step.kind === 'ack')
-        control.onAck(
+        tell(
+          control,
           acknowledgement(step.value, now, {
             markedPackets: step.value & 1,
             queueBytes: step.value,
@@ -130,7 +138,7 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
       const before = allowed(0);
       for (let i = 1; i <= 10; i++) {
         control.onRttSample(1e6 * i, 1e6 * i);
-        control.onAck(acknowledgement(1e6 * i, 1e6 * i, { markedPackets: 1, queueBytes: 1e6, digest: 200 }), 1e6 * i);
+        tell(control, acknowledgement(1e6 * i, 1e6 * i, { markedPackets: 1, queueBytes: 1e6, digest: 200 }), 1e6 * i);
       }
       const isTold = Number.isFinite(control.rttSampleBytes) || control.intKind !== INT_NONE;
       expect(isTold).toBe(allowed(1e7) !== before);
@@ -149,10 +157,10 @@ export function describeRateControl({ options, minimumRateBps, maximumRateBps }:
     it('wants its packets marked exactly if notifications, or echoed marks, can change its rate', () => {
       const rateAfter = (markedPackets: number) => {
         const control = create();
-        for (let now = 10_000; now < 100_000; now += 10_000) {
-          control.onAck(acknowledgement(5000, now, { markedPackets }), now);
+        for (let now = 10_000; now < 400_000; now += 10_000) {
+          tell(control, acknowledgement(59_000, now, { markedPackets }), now);
         }
-        return control.rateBps(100_000);
+        return `${control.rateBps(400_000)} ${control.windowBytes(400_000)}`;
       };
       expect(create().usesEcn).toBe(create().onCnp(0) || rateAfter(1) !== rateAfter(0));
     });

@@ -14,7 +14,7 @@ for (const name of rateControlNames()) {
   const settings: { minimumRateBps?: number; linkRateBps?: number; rateBps?: number } = rateControlSettings({
     name,
   }) as object;
-  const { rateBps = Number.POSITIVE_INFINITY, minimumRateBps = rateBps, linkRateBps = rateBps } = settings;
+  const { rateBps = Number.POSITIVE_INFINITY, linkRateBps = rateBps, minimumRateBps = linkRateBps } = settings;
   describeRateControl({ options: { name }, minimumRateBps, maximumRateBps: linkRateBps });
 }
 

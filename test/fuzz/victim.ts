@@ -61,6 +61,7 @@ const RATE_CONTROLS: Readonly<Record<RecoveryName, RateControlOptions>> = {
   'selective-repeat': { name: 'patched-timely', linkRateBps: 100e9, minimumRateBps: 10e9 },
   irn: { name: 'hpcc' },
   rack: { name: 'swift' },
+  multipath: { name: 'theta-powertcp' },
 };
 
 /** A queue pair, what it should be, and what an eavesdropper would know of it. */

@@ -33,7 +33,7 @@ function sealed(kind: number) {
   let o = writeBth(bytes, 0, RC_SEND_ONLY, 0x40, 5, false, 7);
   for (let i = 0; i < PAYLOAD_BYTES; i++) bytes[o++] = i;
   const icrcEnd = o + ICRC_BYTES;
-  const end = kind === 0 ? icrcEnd : writeDataTrailer(bytes, 0, icrcEnd, kind, 123_456.7);
+  const end = kind === 0 ? icrcEnd : writeDataTrailer(bytes, 0, icrcEnd, kind, 123_456.7, 9);
   sealIcrc(flow, bytes, 0, end, 0, undefined);
   return { bytes, icrcEnd, end };
 }
@@ -91,7 +91,7 @@ describe('an echo', () => {
     raiseDigest(bytes, end, 9);
     raiseDigest(bytes, end, 8);
     const ack = new Uint8Array(200);
-    const counts = { residenceNs: 250, received: 0xffff_ffff, marked: 3 };
+    const counts = { residenceNs: 250, received: 0xffff_ffff, marked: 3, isMarked: true };
     const ackEnd = writeEchoTrailer(ack, 0, 20, INT_DATA_HOPS, bytes.subarray(icrcEnd, end), counts);
     expect(ackEnd - 20).toBe(intTrailerBytes(INT_ECHO | INT_DATA_HOPS));
     const echo = new IntEcho();
