@@ -1,6 +1,6 @@
 /** `rocev2 extents`: a cluster of processes, and the commands that use it. */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -104,5 +104,26 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
     expect(await up.ended()).toBe(0);
     expect(documentOf('extents-up', up.stdout)).toMatchObject({ nodes: 4, deaths: 1 });
     expect(all.filter(isAlive)).toEqual([]);
+  });
+
+  it('with keys serves who has them and nobody else', async () => {
+    const keys = join(folder, 'keys.psk');
+    writeFileSync(keys, `alice:${'5a'.repeat(32)}\n`, { mode: 0o600 });
+    const dir = join(folder, 'protected');
+    const cluster = Program.rocev2('extents', 'up', '--dir', dir, '--nodes', '3', '-p', '0', '--psk', keys);
+    try {
+      await cluster.writes('stderr', /Ctrl-C ends it/);
+      const [, place] = /the manager is at (\S+),/.exec(cluster.stderr)!;
+      expect(cluster.stdout).toContain(`rocev2 extents status --manager ${place} --psk ${keys}`);
+      const own = ['--manager', place, '--psk', keys];
+      expect((await ran('append', 'log', 'package.json', ...own)).stdout).toMatch(/^1 records?, /);
+      expect((await ran('read', 'log', ...own)).stdout).toBe(readFileSync('package.json', 'utf8'));
+      const plain = await ran('ls', '--manager', place);
+      expect(plain).toMatchObject({ stdout: '', stderr: expect.stringContaining('packets have to be protected here') });
+      expect(plain.exitCode).not.toBe(0);
+    } finally {
+      cluster.kill('SIGINT');
+      await cluster.ended();
+    }
   });
 });

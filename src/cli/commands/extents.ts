@@ -19,6 +19,7 @@ import {
   textOption,
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
+import { addSecureOptions } from '../secure-options.js';
 
 const RECORD_BYTES_MAX = 4 << 20;
 const NODES_MAX = 32;
@@ -77,7 +78,7 @@ function addClusterOptions(command: Command): Command {
   command
     .addOption(optionWithDefault('--manager <host:port>', 'the manager', managerOption, `127.0.0.1:${MANAGER_PORT}`))
     .option('--bind <address>', 'IP address of this side (default: from the routing table)', addressOption);
-  return addNicOptions(command).option('--json', 'print one JSON document');
+  return addSecureOptions(addNicOptions(command)).option('--json', 'print one JSON document');
 }
 
 /** Options of commands that run a manager. */
@@ -99,14 +100,15 @@ function registerUp(extents: Command, io: CliIo): void {
     .requiredOption('--dir <path>', 'folder of the cluster: one for the manager and one for each node are made in it')
     .option('--nodes <n>', `number of nodes, 3 to ${NODES_MAX}`, rangeOption(3, NODES_MAX), 5)
     .option('--restart', 'start processes anew that die');
-  addNicOptions(addManagerOptions(command))
+  addSecureOptions(addNicOptions(addManagerOptions(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',
       `
 Examples:
   rocev2 extents up --dir /tmp/cluster
-  rocev2 extents up --dir /tmp/cluster --nodes 7 --restart`,
+  rocev2 extents up --dir /tmp/cluster --nodes 7 --restart
+  rocev2 extents up --dir /tmp/cluster --psk keys.psk # packets are authentic and encrypted; clients need --psk, too`,
     )
     .action((options: UpOptions & Json) => runUp(options, new Output(io, options.json === true)));
 }
@@ -116,7 +118,7 @@ function registerManager(extents: Command, io: CliIo): void {
     .command('manager')
     .description('Run the manager of a cluster: it knows where everything is. It runs until Ctrl-C.')
     .requiredOption('--dir <path>', 'folder of what it knows; an empty one begins a new cluster');
-  addNicOptions(addManagerOptions(command))
+  addSecureOptions(addNicOptions(addManagerOptions(command)))
     .option('--json', 'print one JSON document at the end')
     .addHelpText('after', '\nExamples:\n  rocev2 extents manager --dir /var/lib/extents/manager --bind 10.0.0.1')
     .action((options: ManagerOptions & Json) => runManager(options, new Output(io, options.json === true)));
@@ -135,7 +137,7 @@ function registerNode(extents: Command, io: CliIo): void {
     )
     .option('-p, --port <port>', 'TCP port; 0: the system chooses', portOrAnyOption, 0)
     .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'));
-  addNicOptions(command)
+  addSecureOptions(addNicOptions(command))
     .option('--json', 'print one JSON document at the end')
     .addHelpText(
       'after',

@@ -6,6 +6,7 @@ import { openDevice } from '../../verbs/open-device.js';
 import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import { resolveHost } from '../resolve-host.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 
 /** Default TCP port of a manager. */
 export const MANAGER_PORT = 18_528;
@@ -19,7 +20,7 @@ export interface ManagerPlace {
 }
 
 /** Options of commands that ask a manager. */
-export interface ClusterOptions extends NicOptions {
+export interface ClusterOptions extends NicOptions, SecureFlags {
   /** Where the manager is. */
   readonly manager: ManagerPlace;
   /** IP address of this side; default: from the routing table. */
@@ -34,12 +35,14 @@ export async function managerAddress({ host, port }: ManagerPlace): Promise<{ ho
 
 /** Opens the streams of a cluster, does the work, and closes everything. Rejects with ERR_ROCE_CONNECT where there is no manager. */
 export async function withCluster<T>(
-  { manager, bind, io, engine, spin }: ClusterOptions,
+  options: ClusterOptions,
   work: (client: ExtentsClient, manager: string) => Promise<T>,
 ): Promise<T> {
+  const { manager, bind, io, engine, spin } = options;
+  const secure = await secureOf(options);
   const { host, text } = await managerAddress(manager);
   const address = (bind ?? (await localAddressTowards(host))).text;
-  await using device = await openDevice({ address, udpPort: 0, io, engine, spin });
+  await using device = await openDevice({ address, udpPort: 0, io, engine, spin, ...secure });
   await using client = await openExtents({ device, manager: text });
   return await work(client, text);
 }

@@ -6,14 +6,22 @@ import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 
 let manager: ManagerServer | undefined;
 
 const service = {
   start: method(
-    { ...nicOptionsShape, bind: z.string(), folder: z.string(), port: z.number(), extentBytes: z.number() },
-    async ({ bind, folder, port, extentBytes, ...nic }) => {
-      const device = await openDevice({ address: bind, udpPort: 0, ...nic });
+    {
+      ...nicOptionsShape,
+      secure: z.custom<SecureFlags>(),
+      bind: z.string(),
+      folder: z.string(),
+      port: z.number(),
+      extentBytes: z.number(),
+    },
+    async ({ bind, folder, port, extentBytes, secure, ...nic }) => {
+      const device = await openDevice({ address: bind, udpPort: 0, ...nic, ...(await secureOf(secure)) });
       manager = await serveManager({ device, folder, port, extentBytes });
       return { address: manager.address, cluster: (await manager.status()).cluster };
     },

@@ -6,14 +6,15 @@ import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import { openDevice } from '../../verbs/open-device.js';
 import { nicOptionsShape } from '../nic-options.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 
 let node: NodeServer | undefined;
 
 const service = {
   start: method(
-    { ...nicOptionsShape, bind: z.string(), folder: z.string(), manager: z.string() },
-    async ({ bind, folder, manager, ...nic }) => {
-      const device = await openDevice({ address: bind, udpPort: 0, ...nic });
+    { ...nicOptionsShape, secure: z.custom<SecureFlags>(), bind: z.string(), folder: z.string(), manager: z.string() },
+    async ({ bind, folder, manager, secure, ...nic }) => {
+      const device = await openDevice({ address: bind, udpPort: 0, ...nic, ...(await secureOf(secure)) });
       node = await serveNode({ device, folder, manager });
       return { address: node.address, node: node.node };
     },

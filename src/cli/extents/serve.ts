@@ -8,10 +8,11 @@ import { openDevice } from '../../verbs/open-device.js';
 import { orInterrupted, untilInterrupted } from '../interruption.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 import { type ManagerPlace, managerAddress } from './cluster.js';
 
 /** Options of `rocev2 extents manager`. */
-export interface ManagerOptions extends NicOptions {
+export interface ManagerOptions extends NicOptions, SecureFlags {
   /** Folder of the metadata. */
   readonly dir: string;
   /** TCP port. */
@@ -23,7 +24,7 @@ export interface ManagerOptions extends NicOptions {
 }
 
 /** Options of `rocev2 extents node`. */
-export interface NodeOptions extends NicOptions {
+export interface NodeOptions extends NicOptions, SecureFlags {
   /** Folder of the extents. */
   readonly dir: string;
   /** Where the manager is. */
@@ -62,9 +63,9 @@ export interface ExtentsNodeResult extends NodeCounters {
 
 /** Runs a manager until Ctrl-C, which is its normal end. */
 export async function runManager(options: ManagerOptions, output: Output): Promise<void> {
-  const { dir: folder, port, bind, extentSize: extentBytes, ...nic } = options;
-  const { io, engine, spin } = nic;
-  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin });
+  const { dir: folder, port, bind, extentSize: extentBytes, io, engine, spin } = options;
+  const secure = await secureOf(options);
+  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
   await using manager = await serveManager({ device, folder, port, extentBytes });
   const { cluster, nodes } = await manager.status();
   output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
@@ -79,7 +80,8 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
 /** Runs a node until Ctrl-C, which is its normal end. */
 export async function runNode(options: NodeOptions, output: Output): Promise<void> {
   const { dir: folder, join, port, bind, domain, io, engine, spin } = options;
-  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin });
+  const secure = await secureOf(options);
+  await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
   const manager = (await managerAddress(join)).text;
   output.note(`joining the cluster of ${manager}`);
   const joining = serveNode({ device, folder, manager, port, ...(domain !== undefined && { domain }) });

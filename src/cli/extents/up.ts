@@ -12,6 +12,7 @@ import { ChildService } from '../../processes/child-service.js';
 import { untilInterrupted } from '../interruption.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
+import { type SecureFlags, secureFlagsOf } from '../secure-options.js';
 import { MANAGER_PORT } from './cluster.js';
 import type { ManagerService } from './manager-process.js';
 import type { NodeService } from './node-process.js';
@@ -22,7 +23,7 @@ const ENDING_MS = 10_000;
 const RESTART_MS = 1000;
 
 /** Options of `rocev2 extents up`. */
-export interface UpOptions extends NicOptions {
+export interface UpOptions extends NicOptions, SecureFlags {
   /** Number of nodes. */
   readonly nodes: number;
   /** Folder of the cluster. */
@@ -131,7 +132,7 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
   const { nodes, dir, port, bind, extentSize: extentBytes, restart = false, io, engine, spin } = options;
   await checkFolder(dir, nodes, output);
   output.io.allowAfterInterruption?.(ENDING_MS);
-  const common = { bind: bind.text, io, engine, spin };
+  const common = { bind: bind.text, io, engine, spin, secure: secureFlagsOf(options) };
   const family = new Family(output, restart);
   let managerPort = port;
   try {
@@ -155,7 +156,7 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
         return { process: process as Process, started, words };
       });
     for (let k = 1; k <= nodes; k++) await start(k); // One after another, so that a new cluster numbers them as their folders.
-    printUses(address, managerPort, output);
+    printUses(address, managerPort, output, options.psk);
     output.note('Ctrl-C ends it');
     const startNs = nowNs();
     await untilInterrupted(output.io.interrupted);
@@ -166,8 +167,9 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
   }
 }
 
-function printUses(address: string, port: number, output: Output): void {
-  const where = address.startsWith('127.0.0.1:') && port === MANAGER_PORT ? '' : ` --manager ${address}`;
+function printUses(address: string, port: number, output: Output, psk: string | undefined): void {
+  const manager = address.startsWith('127.0.0.1:') && port === MANAGER_PORT ? '' : ` --manager ${address}`;
+  const where = psk === undefined ? manager : `${manager} --psk ${psk}`;
   output.line('the cluster is up; to use it:');
   output.line(`  echo hello | rocev2 extents append log${where}`);
   output.line(`  rocev2 extents read log${where}`);
