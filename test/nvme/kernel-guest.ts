@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { RunningCommand } from '../interop/support/command.js';
 import type { Rig } from '../interop/support/rig.js';
 import { saysOnStderr, startRocev2 } from '../interop/support/rocev2.js';
@@ -27,6 +27,8 @@ export class KernelGuest {
   /** For files of the tests; removed at the end. */
   readonly folder = mkdtempSync(join(tmpdir(), 'rocev2-nvme-'));
   readonly rig: () => Rig;
+  /** What the guests run; a row of the table of proofs (proof-table.ts). */
+  #release = '';
   #targets: RunningCommand[] = [];
 
   /** To be called in a suite, for which it sets up what goes before and after. */
@@ -36,6 +38,10 @@ export class KernelGuest {
       for (const guest of guests) {
         await this.runIn(guest, 'modprobe nvme-rdma', 'modprobe nvme-tcp', 'dmesg -c > /dev/null');
       }
+      this.#release = (await this.run('uname -r')).trim();
+    });
+    beforeEach(async ({ task }) => {
+      task.meta.kernelRelease = this.#release;
     });
     afterEach(async () => {
       // The hosts go first: they would try to reconnect to a target that is gone.

@@ -12,6 +12,6 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 240_000,
     hookTimeout: 240_000,
-    ...reporters('default'),
+    ...reporters('default', fileURLToPath(new URL('proof-reporter.ts', import.meta.url))),
   },
 });
