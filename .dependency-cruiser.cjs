@@ -131,7 +131,7 @@ module.exports = {
       severity: 'error',
       comment:
         'the protocols of extents get files, time, randomness and the network passed in; only extents/live has them',
-      from: { path: '^src/extents/[^/]+$' },
+      from: { path: '^src/extents/(disk/)?[^/]+$' },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
     },
     {

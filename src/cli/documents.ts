@@ -32,6 +32,12 @@ import type { BenchRow } from './disk/bench-run.js';
 import type { DiskServer } from './disk/disk-control.js';
 import type { Examination } from './doctor/examine.js';
 import type { DocumentHead } from './document-head.js';
+import type {
+  ExtentsDiskCopyResult,
+  ExtentsDiskCreateResult,
+  ExtentsDiskListResult,
+  ExtentsDiskRemoveResult,
+} from './extents/disks.js';
 import type { ExtentsManagerResult, ExtentsNodeResult } from './extents/serve.js';
 import type { ExtentsStatusResult } from './extents/status.js';
 import type {
@@ -568,6 +574,16 @@ export interface Results {
   readonly 'extents-read': ExtentsReadResult;
   /** `rocev2 extents rm`. */
   readonly 'extents-rm': ExtentsRemoveResult;
+  /** `rocev2 extents disk create`. */
+  readonly 'extents-disk-create': ExtentsDiskCreateResult;
+  /** `rocev2 extents disk ls`. */
+  readonly 'extents-disk-ls': ExtentsDiskListResult;
+  /** `rocev2 extents disk snapshot`. */
+  readonly 'extents-disk-snapshot': ExtentsDiskCopyResult;
+  /** `rocev2 extents disk clone`. */
+  readonly 'extents-disk-clone': ExtentsDiskCopyResult;
+  /** `rocev2 extents disk rm`. */
+  readonly 'extents-disk-rm': ExtentsDiskRemoveResult;
   /** `rocev2 estats top`. */
   readonly 'estats-top': Endpoints<EstatsSnapshot>;
   /** `rocev2 estats hist`. */

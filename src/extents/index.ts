@@ -5,9 +5,13 @@
  * @module rocev2/extents
  */
 
+export type { ListedStreamDisk } from './disk/disks.js';
+export type { DiskMetadata } from './disk/map-records.js';
+export { StreamDisk, type StreamDiskCounters } from './disk/stream-disk.js';
 export type { NodeCounters } from './extent-node.js';
 export type { ReaderCounters } from './extent-reader.js';
 export {
+  type CreateDiskOptions,
   ExtentsClient,
   type OpenExtentsOptions,
   type OpenStreamOptions,

@@ -127,8 +127,10 @@ export interface ManagerMethods {
   adopt: [{ stream: string; epoch: number; extents: readonly number[] }, object];
   /** Takes extents out of a stream. */
   drop: [{ stream: string; epoch: number; extents: readonly number[] }, object];
-  /** All extents of a stream in order. */
-  locate: [{ stream: string }, { extents: readonly ExtentPlace[] }];
+  /** All extents of a stream in order. `shared`: those that other streams have, too. */
+  locate: [{ stream: string }, { extents: readonly ExtentPlace[]; shared: readonly number[] }];
+  /** Seals what the stream has open, so that all of its extents can be read as they are now. Its owner goes on in another extent. */
+  cut: [{ stream: string }, { extents: readonly ExtentPlace[] }];
   /** One extent. */
   locateExtent: [{ extent: number }, ExtentPlace];
   /** Everything, for people. */

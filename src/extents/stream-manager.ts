@@ -109,9 +109,8 @@ export class StreamManager {
         ),
       drop: ({ stream, epoch, extents }) =>
         this.#changeExtents(stream, epoch, (old) => old.filter((extent) => !extents.includes(extent))),
-      locate: async ({ stream }) => ({
-        extents: await this.#places((await this.catalogue.stream(stream)).value.extents),
-      }),
+      locate: ({ stream }) => this.#locate(stream),
+      cut: ({ stream }) => this.#inTurn(`stream/${stream}`, () => this.#cut(stream)),
       locateExtent: async ({ extent }) => this.#place(extent, (await this.catalogue.extent(extent)).value),
       status: () => this.#status(),
     };
@@ -394,6 +393,20 @@ export class StreamManager {
   /** The rule of sealing. @internal */
   chooseLength(replicas: readonly FencedReplica[], acked: number): number | undefined {
     return sealedLength(replicas, acked);
+  }
+
+  async #locate(stream: string): Promise<ManagerMethods['locate'][1]> {
+    const { extents } = (await this.catalogue.stream(stream)).value;
+    const others = (await this.catalogue.streams()).filter((other) => other.stream !== stream);
+    const elsewhere = new Set(others.flatMap(({ value }) => value.extents));
+    return { extents: await this.#places(extents), shared: extents.filter((extent) => elsewhere.has(extent)) };
+  }
+
+  async #cut(stream: string): Promise<ManagerMethods['cut'][1]> {
+    const { extents } = (await this.catalogue.stream(stream)).value;
+    const last = extents.at(-1);
+    if (last !== undefined) await this.seal(last, 0);
+    return { extents: await this.#places(extents) };
   }
 
   async #changeExtents(

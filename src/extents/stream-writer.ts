@@ -73,7 +73,7 @@ export class StreamWriter {
   readonly counters: WriterCounters = { appends: 0, failovers: 0, resent: 0 };
   readonly #parts: WriterParts;
   /** An extent with so many bytes of records is followed by another one. */
-  readonly #extentBytes: number;
+  readonly extentBytes: number;
   /** Without an answer, in order. */
   #open: Append[] = [];
   #last: Promise<Location> | undefined;
@@ -88,6 +88,8 @@ export class StreamWriter {
   #moving: Promise<void> | undefined;
   #failure: Error | undefined;
   #stopLease: () => void = () => {};
+  /** When the lease was asked for that the manager gave last. */
+  #heldNs = 0;
 
   private constructor(
     stream: string,
@@ -96,7 +98,7 @@ export class StreamWriter {
   ) {
     this.stream = stream;
     this.epoch = epoch;
-    this.#extentBytes = extentBytes;
+    this.extentBytes = extentBytes;
     this.#parts = parts;
   }
 
@@ -109,15 +111,32 @@ export class StreamWriter {
     parts: WriterParts,
   ): Promise<{ readonly writer: StreamWriter; readonly extents: readonly ExtentPlace[] }> {
     const { leaseMs, callMs } = parts.timing;
+    const askedNs = parts.clock.nowNs();
     const opened = await parts.manager.call('openStream', { stream, owner, leaseMs, takeOver }, callMs);
     const writer = new StreamWriter(stream, opened, parts);
-    writer.#keepLease(parts.clock.nowNs());
+    writer.#heldNs = askedNs;
+    writer.#keepLease();
     return { writer, extents: opened.extents };
   }
 
   /** Why nothing can be appended any more: another owner, or {@link close}. */
   get failure(): Error | undefined {
     return this.#failure;
+  }
+
+  /** Whether nobody else can own the stream without having taken it over: the lease has not ended. */
+  get isHeld(): boolean {
+    const { clock, timing } = this.#parts;
+    return this.#failure === undefined && clock.nowNs() < this.#heldNs + timing.leaseMs * NS_PER_MS;
+  }
+
+  /** Asks the manager for the lease again. Rejects with FENCED if the stream has another owner. @internal */
+  async renew(): Promise<void> {
+    const { clock, manager, timing } = this.#parts;
+    const askedNs = clock.nowNs();
+    const request = { stream: this.stream, epoch: this.epoch, leaseMs: timing.leaseMs };
+    await manager.call('renew', request, timing.callMs);
+    this.#heldNs = askedNs;
   }
 
   /** The extent that is written now. */
@@ -147,7 +166,7 @@ export class StreamWriter {
     if (this.#moving !== undefined) return; // It is sent when the next extent is there.
     const extent = this.#extent;
     const bytes = recordBytes(append.data.length);
-    this.#isFull ||= this.#end > 0 && this.#end + bytes > this.#extentBytes;
+    this.#isFull ||= this.#end > 0 && this.#end + bytes > this.extentBytes;
     if (extent === undefined || this.#isFull) {
       // What is under way ends first: a full extent is sealed with nothing in doubt.
       if (this.#open.every(({ at }) => at === undefined)) this.#move();
@@ -233,21 +252,17 @@ export class StreamWriter {
   }
 
   /** Renews the lease in time, and gives up when it may have ended: somebody else may be the owner then. */
-  #keepLease(renewedNs: number): void {
-    const { clock, manager, timing } = this.#parts;
+  #keepLease(): void {
+    const { clock, timing } = this.#parts;
     this.#stopLease = clock.wakeAt(clock.nowNs() + (timing.leaseMs / 4) * NS_PER_MS, async () => {
-      const askedNs = clock.nowNs();
-      const request = { stream: this.stream, epoch: this.epoch, leaseMs: timing.leaseMs };
-      let heldNs = renewedNs;
       try {
-        await manager.call('renew', request, timing.callMs);
-        heldNs = askedNs;
+        await this.renew();
       } catch (error) {
         if (codeOf(error) === 'FENCED') return this.#fail(error as Error);
-        if (clock.nowNs() - renewedNs > timing.leaseMs * NS_PER_MS)
+        if (!this.isHeld)
           return this.#fail(new RpcError('FENCED', `the lease of '${this.stream}' could not be renewed`));
       }
-      if (this.#failure === undefined) this.#keepLease(heldNs);
+      if (this.#failure === undefined) this.#keepLease();
     });
   }
 

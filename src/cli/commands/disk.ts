@@ -28,7 +28,7 @@ import {
 } from '../options.js';
 import { type CliIo, Output } from '../output.js';
 
-const BACKEND_HELP = 'memory, file:PATH, nbd:URI, nvme+tcp://HOST/NQN or nvme+rdma://HOST/NQN';
+const BACKEND_HELP = 'memory, file:PATH, nbd:URI, stream:NAME@MANAGER, nvme+tcp://HOST/NQN or nvme+rdma://HOST/NQN';
 
 /** Adds `rocev2 disk` to `program`. */
 export function register(program: Command, io: CliIo): void {
@@ -84,6 +84,7 @@ Examples:
   rocev2 disk serve --backend file:/var/tmp/disk --size 10GiB --provision thick --scrub 10MiB
   rocev2 disk serve --backend file:/var/tmp/disk --iops 5000 --bandwidth 100MiB
   rocev2 disk serve --backend nbd://192.0.2.8/export
+  rocev2 disk serve --backend stream:vol@192.0.2.8         # a disk of 'rocev2 extents'
   rocev2 disk serve --disk db=file:/srv/db,size=100GiB --disk iso=file:/srv/install.iso,read-only
   rocev2 disk serve --config /etc/rocev2/disks.json --bind 192.0.2.7`,
     )

@@ -2,8 +2,16 @@
 
 import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
-import { parseCount, parseSizeBytes } from '../../core/units.js';
-import { type ClusterOptions, MANAGER_PORT, type ManagerPlace } from '../extents/cluster.js';
+import { parseSizeBytes } from '../../core/units.js';
+import { type ClusterOptions, MANAGER_PORT, parseManager } from '../extents/cluster.js';
+import {
+  type CreateDiskOptions,
+  runDiskClone,
+  runDiskCreate,
+  runDiskList,
+  runDiskRemove,
+  runDiskSnapshot,
+} from '../extents/disks.js';
 import { type ManagerOptions, type NodeOptions, runManager, runNode } from '../extents/serve.js';
 import { runStatus, type StatusOptions } from '../extents/status.js';
 import { type AppendOptions, type ReadOptions, runAppend, runList, runRead, runRemove } from '../extents/streams.js';
@@ -25,13 +33,7 @@ const RECORD_BYTES_MAX = 4 << 20;
 const NODES_MAX = 32;
 const DOMAIN_MAX = 128;
 
-/** `HOST`, `HOST:PORT` or `[IPV6]:PORT`. */
-const managerOption = textOption((text): ManagerPlace => {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no address`, 'write HOST:PORT');
-  return { host, port: port === undefined ? MANAGER_PORT : parseCount(port, 1, 65_535) };
-});
+const managerOption = textOption(parseManager);
 
 const recordOption = textOption((text) => {
   const bytes = parseSizeBytes(text);
@@ -69,6 +71,7 @@ Examples:
   registerAppend(extents, io);
   registerRead(extents, io);
   registerRemove(extents, io);
+  registerDisk(extents, io);
 }
 
 type Json = { json?: true };
@@ -214,4 +217,64 @@ function registerRemove(extents: Command, io: CliIo): void {
     .action((stream: string, options: ClusterOptions & Json) =>
       runRemove(stream, options, new Output(io, options.json === true)),
     );
+}
+
+function registerDisk(extents: Command, io: CliIo): void {
+  const disk = extents
+    .command('disk')
+    .description(
+      "Disks over streams, which survive nodes: 'disk serve', 'disk nbd' and 'nvme target' take them as stream:NAME@MANAGER.",
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  rocev2 extents disk create vol --size 10GiB
+  rocev2 disk nbd --backend stream:vol --listen unix:/tmp/vol.sock
+  rocev2 extents disk snapshot vol vol-monday
+  rocev2 extents disk ls`,
+    );
+  const outputOf = (options: Json) => new Output(io, options.json === true);
+  addClusterOptions(
+    disk
+      .command('create')
+      .description('Make an empty disk. It takes space when it is written.')
+      .argument('<name>', '1 to 63 letters, digits, dots, underscores and hyphens')
+      .requiredOption('--size <size>', 'its size, a multiple of 4KiB, 1TiB at most', sizeOption),
+  )
+    .addHelpText('after', '\nExamples:\n  rocev2 extents disk create vol --size 10GiB')
+    .action((name: string, options: CreateDiskOptions & Json) => runDiskCreate(name, options, outputOf(options)));
+  addClusterOptions(disk.command('ls').description('Print all disks, snapshots and clones.'))
+    .addHelpText('after', '\nExamples:\n  rocev2 extents disk ls')
+    .action((options: ClusterOptions & Json) => runDiskList(options, outputOf(options)));
+  addClusterOptions(
+    disk
+      .command('snapshot')
+      .description('Keep what a disk has now, under another name. The disk may be in use. Both share their data.')
+      .argument('<disk>', 'its name')
+      .argument('<snapshot>', 'name of the snapshot'),
+  )
+    .addHelpText('after', '\nExamples:\n  rocev2 extents disk snapshot vol vol-monday')
+    .action((name: string, copy: string, options: ClusterOptions & Json) =>
+      runDiskSnapshot(name, copy, options, outputOf(options)),
+    );
+  addClusterOptions(
+    disk
+      .command('clone')
+      .description('Make a disk that has what another one, or a snapshot, has now. Both share what neither overwrites.')
+      .argument('<disk>', 'its name')
+      .argument('<clone>', 'name of the new disk'),
+  )
+    .addHelpText('after', '\nExamples:\n  rocev2 extents disk clone vol-monday vol2')
+    .action((name: string, copy: string, options: ClusterOptions & Json) =>
+      runDiskClone(name, copy, options, outputOf(options)),
+    );
+  addClusterOptions(
+    disk
+      .command('rm')
+      .description('Delete a disk. What snapshots and clones share with it stays.')
+      .argument('<name>', 'its name'),
+  )
+    .addHelpText('after', '\nExamples:\n  rocev2 extents disk rm vol-monday')
+    .action((name: string, options: ClusterOptions & Json) => runDiskRemove(name, options, outputOf(options)));
 }

@@ -13,6 +13,7 @@ import { openBackend } from '../../storage-rpc/open-backend.js';
 import { choiceOption, sizeOption } from '../options.js';
 import type { Output } from '../output.js';
 import { openNvmeBackend } from './nvme-backend.js';
+import { isStreamBackend, openStreamBackend } from './stream-backend.js';
 
 /** The options in the program's units. */
 export interface BackendFlags {
@@ -65,7 +66,7 @@ export interface OwnDisk extends AsyncDisposable {
   facts(): DiskDocument['file'];
 }
 
-/** Opens the disk; rejects as `openBackend` and `openNvmeBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
+/** Opens the disk; rejects as `openBackend`, `openNvmeBackend` and `openStreamBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
 export async function openOwnDisk(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
   const { size, create, grow, name, provision, tableMemory, scrub } = flags;
   if (scrub !== undefined && !backend.startsWith('file:')) {
@@ -73,6 +74,7 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
   }
   const onNotice = (notice: string) => output.note(notice);
   if (backend.startsWith('nvme')) return openNamespace(backend, flags, onNotice);
+  if (isStreamBackend(backend)) return openStream(backend, flags, output);
   const device = await openBackend(backend, size, {
     ...(create !== undefined && { create }),
     ...(grow !== undefined && { grow }),
@@ -113,6 +115,16 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
       await device.close();
     },
   };
+}
+
+async function openStream(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
+  const given = givenBackendOption(flags);
+  if (given !== undefined) {
+    const hint = "leave it out; 'rocev2 extents disk create' makes a disk of a size";
+    throw new RoceError('ERR_ROCE_CONFLICT', `${given} does not fit a disk in a cluster`, hint);
+  }
+  const opened = await openStreamBackend(backend, output);
+  return { device: opened.disk, facts: () => null, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }
 
 /** The target decides everything about a namespace but who uses it. */

@@ -1,5 +1,7 @@
 /** The cluster that a command works with. */
 
+import { RoceError } from '../../core/errors.js';
+import { parseCount } from '../../core/units.js';
 import { type ExtentsClient, openExtents } from '../../extents/index.js';
 import { IpAddress } from '../../packet/address.js';
 import { openDevice } from '../../verbs/open-device.js';
@@ -17,6 +19,14 @@ export interface ManagerPlace {
   readonly host: string;
   /** TCP port. */
   readonly port: number;
+}
+
+/** Reads `HOST`, `HOST:PORT` or `[IPV6]:PORT`. Throws ERR_ROCE_MALFORMED. */
+export function parseManager(text: string): ManagerPlace {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no address`, 'write HOST:PORT');
+  return { host, port: port === undefined ? MANAGER_PORT : parseCount(port, 1, 65_535) };
 }
 
 /** Options of commands that ask a manager. */

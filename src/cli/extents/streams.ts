@@ -121,7 +121,7 @@ export async function runAppend(stream: string, file: string, options: AppendOpt
 }
 
 /** Without enough nodes an append would wait for ever. */
-async function checkNodes(client: ExtentsClient): Promise<void> {
+export async function checkNodes(client: ExtentsClient): Promise<void> {
   const { nodes } = await client.status();
   const up = nodes.filter(({ state }) => state === 'up').length;
   if (up >= REPLICAS) return;

@@ -174,6 +174,8 @@ function printUses(address: string, port: number, output: Output, psk: string | 
   output.line(`  echo hello | rocev2 extents append log${where}`);
   output.line(`  rocev2 extents read log${where}`);
   output.line(`  rocev2 extents status${where}`);
+  output.line(`  rocev2 extents disk create vol --size 1GiB${where}`);
+  output.line(`  rocev2 disk nbd --backend stream:vol${where === '' ? '' : `@${address}`} --listen unix:/tmp/vol.sock`);
 }
 
 /** Refuses a folder that has something else, so that nothing is mixed. */

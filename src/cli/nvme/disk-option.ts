@@ -29,10 +29,10 @@ export function nqnOf(name: string): string {
 export function parseDisk(text: string): DiskOption {
   const [, name = NAME_DEFAULT, backend = text] = NAMED.exec(text) ?? [];
   const nqn = nqnOf(name);
-  if (/^(memory$|file:|nbd(\+unix)?:)/.test(backend)) return { nqn, backend };
+  if (/^(memory$|file:|nbd(\+unix)?:|stream:)/.test(backend)) return { nqn, backend };
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
     `'${text}' is not a disk`,
-    'give NAME=memory, NAME=file:PATH or NAME=nbd:URI',
+    'give NAME=memory, NAME=file:PATH, NAME=nbd:URI or NAME=stream:DISK@MANAGER',
   );
 }

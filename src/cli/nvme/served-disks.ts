@@ -6,24 +6,31 @@ import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { MemoryDevice } from '../../storage-rpc/disk/memory-device.js';
 import type { NvmeTargetServer } from '../../storage-rpc/live/nvme-target-server.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
+import type { OpenedDisk } from '../disk/nvme-backend.js';
+import { isStreamBackend, openStreamBackend } from '../disk/stream-backend.js';
+import type { Output } from '../output.js';
 import type { TargetChange } from './changes.js';
 import type { DiskOption } from './disk-option.js';
 
 /** Disks by subsystem and namespace ID. */
 export class ServedDisks implements AsyncDisposable {
   readonly #disks = new Map<string, BlockDevice>();
+  /** Disks of clusters, each with its connections. */
+  readonly #opened = new Map<BlockDevice, OpenedDisk>();
   readonly #readOnly: boolean;
+  readonly #output: Output;
 
-  /** Hosts cannot write disks that are added to a read-only target. */
-  constructor(readOnly: boolean) {
+  /** Hosts cannot write disks that are added to a read-only target. Notices of disks are printed. */
+  constructor(readOnly: boolean, output: Output) {
     this.#readOnly = readOnly;
+    this.#output = output;
   }
 
-  /** Opens the disks of the command line, in their order; gives those of each subsystem. Rejects as `openBackend` does. */
+  /** Opens the disks of the command line, in their order; gives those of each subsystem. Rejects as `openBackend` and `openStreamBackend` do. */
   async open(options: readonly DiskOption[], sizeBytes: number | undefined): Promise<Map<string, BlockDevice[]>> {
     const subsystems = new Map<string, BlockDevice[]>();
     for (const { nqn, backend } of options) {
-      const disk = await openBackend(backend, backend.startsWith('nbd') ? undefined : sizeBytes);
+      const disk = await this.#open(backend, backend.startsWith('nbd') ? undefined : sizeBytes);
       const disks = [...(subsystems.get(nqn) ?? []), disk];
       subsystems.set(nqn, disks);
       this.#disks.set(keyOf(nqn, disks.length), disk);
@@ -52,18 +59,30 @@ export class ServedDisks implements AsyncDisposable {
 
   /** Closes all disks. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const disk of this.#disks.values()) await disk.close();
+    for (const disk of this.#disks.values()) await this.#close(disk);
     this.#disks.clear();
   }
 
+  async #open(backend: string, sizeBytes: number | undefined): Promise<BlockDevice> {
+    if (!isStreamBackend(backend)) return openBackend(backend, sizeBytes);
+    const opened = await openStreamBackend(backend, this.#output); // Its size is its own; --size is that of the others.
+    this.#opened.set(opened.disk, opened);
+    return opened.disk;
+  }
+
+  async #close(disk: BlockDevice): Promise<void> {
+    await (this.#opened.get(disk) ?? disk)[Symbol.asyncDispose]();
+    this.#opened.delete(disk);
+  }
+
   async #add(server: NvmeTargetServer, { nqn, backend }: DiskOption, sizeBytes: number | undefined): Promise<string> {
-    const disk = await openBackend(backend, sizeBytes);
+    const disk = await this.#open(backend, sizeBytes);
     try {
       const nsid = server.addNamespace(nqn, disk, this.#readOnly);
       this.#disks.set(keyOf(nqn, nsid), disk);
       return `${nqn} has a namespace ${nsid} of ${formatBytes(disk.sizeBytes)}`;
     } catch (error) {
-      await disk.close();
+      await this.#close(disk);
       throw error;
     }
   }
@@ -73,7 +92,7 @@ export class ServedDisks implements AsyncDisposable {
     const key = keyOf(nqn, nsid);
     const disk = this.#disks.get(key);
     this.#disks.delete(key);
-    await disk?.close();
+    if (disk !== undefined) await this.#close(disk);
     return `${nqn} has no namespace ${nsid} any more`;
   }
 

@@ -72,7 +72,7 @@ async function serve(options: NvmeTargetOptions, output: Output, opened: AsyncDi
       'give --transport tcp',
     );
   }
-  const served = new ServedDisks(readOnly);
+  const served = new ServedDisks(readOnly, output);
   opened.push(served);
   const disks = await served.open(disk, size);
   const devices: RdmaDevice[] = [];

@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { systemRandom } from '../../driver/system-random.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { copyDisk, createDisk, type ListedStreamDisk, listDisks, openDisk, removeDisk } from '../disk/disks.js';
+import type { StreamDisk } from '../disk/stream-disk.js';
 import { ExtentReader, type ReaderCounters } from '../extent-reader.js';
 import type { ClusterStatus, ExtentPlace, Manager } from '../messages.js';
 import { dataIn } from '../record.js';
@@ -27,6 +29,12 @@ export interface OpenStreamOptions {
   readonly takeOver?: boolean;
 }
 
+/** What `createDisk` of {@link ExtentsClient} takes. */
+export interface CreateDiskOptions {
+  /** Size, bytes: a multiple of 4096, 1 TiB at most. Space is taken when it is written. */
+  readonly sizeBytes: number;
+}
+
 /** What `read` of {@link ExtentsClient} takes. */
 export interface ReadStreamOptions {
   /** Records that are left out at the beginning. Default 0. */
@@ -43,6 +51,7 @@ export interface ReadRecord extends Location {
 
 const OPTIONS: OptionNames<OpenExtentsOptions> = { device: true, manager: true };
 const STREAM_OPTIONS: OptionNames<OpenStreamOptions> = { owner: true, takeOver: true };
+const DISK_OPTIONS: OptionNames<CreateDiskOptions> = { sizeBytes: true };
 const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
 
 /** The streams of a cluster; made by {@link openExtents}. Calls of the manager reject with ERR_ROCE_CONNECT where there is none. */
@@ -64,6 +73,10 @@ export class ExtentsClient implements AsyncDisposable {
 
   #parts() {
     return { nodes: this.#peers.nodes, manager: this.#manager, clock: this.#device.clock, timing: CLIENT_TIMING };
+  }
+
+  #diskParts() {
+    return { ...this.#parts(), reader: this.#reader, random: systemRandom() };
   }
 
   #ask<T>(call: Promise<T>): Promise<T> {
@@ -111,6 +124,47 @@ export class ExtentsClient implements AsyncDisposable {
       if (number >= from) yield { number, extent: head.extent, offset: head.offset, data: dataIn(bytes, head) };
       number++;
     }
+  }
+
+  /** All disks by name. Those in use are described as of their last checkpoint but one, or not at all. */
+  async disks(): Promise<readonly ListedStreamDisk[]> {
+    return listDisks(this.#diskParts(), await this.status());
+  }
+
+  /**
+   * Makes an empty disk. Rejects with ERR_ROCE_REMOTE (`CONFLICT`) if there is one, ERR_ROCE_MALFORMED for a name that is none (1 to 63 letters, digits, `.`, `_` and
+   * `-`), ERR_ROCE_OUT_OF_RANGE for a size that cannot be.
+   */
+  async createDisk(name: string, options: CreateDiskOptions): Promise<void> {
+    checkOptions('createDisk', options, DISK_OPTIONS);
+    await this.#ask(createDisk(this.#diskParts(), { name, sizeBytes: options.sizeBytes, owner: randomUUID() }));
+  }
+
+  /** Makes a disk that reads for ever as `disk` does now, which may be in use. Both share their data. Rejects with ERR_ROCE_REMOTE: `CONFLICT`, `MISSING`. */
+  async snapshotDisk(disk: string, snapshot: string): Promise<void> {
+    await this.#ask(
+      copyDisk(this.#diskParts(), { source: disk, name: snapshot, isSnapshot: true, owner: randomUUID() }),
+    );
+  }
+
+  /** As `snapshotDisk`, and the new disk can be written. */
+  async cloneDisk(disk: string, clone: string): Promise<void> {
+    await this.#ask(copyDisk(this.#diskParts(), { source: disk, name: clone, isSnapshot: false, owner: randomUUID() }));
+  }
+
+  /**
+   * Becomes the owner of a disk, which alone reads and writes it, or reads a snapshot. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while another owner has a
+   * lease. Close it before the client.
+   */
+  openDisk(name: string, options: OpenStreamOptions = {}): Promise<StreamDisk> {
+    checkOptions('openDisk', options, STREAM_OPTIONS);
+    const { owner = randomUUID(), takeOver = false } = options;
+    return this.#ask(openDisk(this.#diskParts(), { name, owner, takeOver }));
+  }
+
+  /** Deletes a disk. What snapshots and clones share with it stays. Rejects with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` while it has an owner. */
+  async deleteDisk(name: string): Promise<void> {
+    await this.#ask(removeDisk(this.#diskParts(), name));
   }
 
   /** What it has met while it read. */

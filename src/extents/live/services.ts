@@ -65,6 +65,7 @@ const MANAGER: Checks<ManagerMethods> = {
   adopt: { ...OWNED, extents: listOf(isCount) },
   drop: { ...OWNED, extents: listOf(isCount) },
   locate: { stream: isText },
+  cut: { stream: isText },
   locateExtent: { extent: isCount },
   status: {},
 };

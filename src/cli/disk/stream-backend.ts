@@ -1,0 +1,92 @@
+/** `--backend stream:NAME@MANAGER`: a disk in a cluster of `rocev2 extents`. */
+
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { RoceError } from '../../core/errors.js';
+import { NS_PER_S } from '../../core/units.js';
+import { nowNs } from '../../driver/system-clock.js';
+import { type ExtentsClient, openExtents, type StreamDisk } from '../../extents/index.js';
+import { RpcError } from '../../rpc/rpc-error.js';
+import { openDevice } from '../../verbs/open-device.js';
+import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManager } from '../extents/cluster.js';
+import { localAddressTowards } from '../local-address.js';
+import type { Output } from '../output.js';
+import type { OpenedDisk } from './nvme-backend.js';
+
+/** A lease ends after 30 seconds without its owner. */
+const WAIT_S = 45;
+const RETRY_MS = 500;
+
+/** A disk in a cluster. */
+export interface StreamPlace {
+  /** Its name. */
+  readonly disk: string;
+  /** Who knows where it is. */
+  readonly manager: ManagerPlace;
+  /** Fences an owner whose lease has not ended. */
+  readonly takeOver: boolean;
+}
+
+/** Whether a backend is a disk in a cluster. */
+export function isStreamBackend(text: string): boolean {
+  return text.startsWith('stream:');
+}
+
+/** Reads `stream:NAME[@HOST[:PORT]][?take-over]`; without a manager it is the one of this machine. Throws ERR_ROCE_MALFORMED. */
+export function parseStreamBackend(text: string): StreamPlace {
+  const match = /^stream:([^@?]+)(?:@([^?]+))?(\?take-over)?$/.exec(text);
+  if (match === null) {
+    const form = 'stream:NAME@HOST[:PORT], and ?take-over behind it to fence another owner';
+    throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no disk in a cluster`, form);
+  }
+  const [, disk, manager = `127.0.0.1:${MANAGER_PORT}`, takeOver] = match;
+  return { disk, manager: parseManager(manager), takeOver: takeOver !== undefined };
+}
+
+/**
+ * Becomes the owner of the disk that `text` names, and waits for the lease of another one to end. Rejects as {@link parseStreamBackend}, with ERR_ROCE_CONNECT where
+ * there is no manager, and with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on.
+ */
+export async function openStreamBackend(text: string, output: Output): Promise<OpenedDisk> {
+  const { disk: name, manager, takeOver } = parseStreamBackend(text);
+  const { host, text: address } = await managerAddress(manager);
+  const device = await openDevice({ address: (await localAddressTowards(host)).text, udpPort: 0 });
+  let client: ExtentsClient | undefined;
+  try {
+    client = await openExtents({ device, manager: address });
+    const disk = await openWhenFree(client, name, takeOver, output);
+    const opened = client;
+    return {
+      disk,
+      [Symbol.asyncDispose]: async () => {
+        await disk.close();
+        await opened.close();
+        await device.close();
+      },
+    };
+  } catch (error) {
+    await client?.close();
+    await device.close();
+    throw error;
+  }
+}
+
+/** An owner that was killed has its lease for some time. */
+async function openWhenFree(
+  client: ExtentsClient,
+  name: string,
+  takeOver: boolean,
+  output: Output,
+): Promise<StreamDisk> {
+  const owner = `rocev2, process ${process.pid} on ${hostname()}`;
+  const stopNs = nowNs() + WAIT_S * NS_PER_S;
+  for (let isTold = false; ; isTold = true) {
+    try {
+      return await client.openDisk(name, { owner, takeOver });
+    } catch (error) {
+      if (!(error instanceof RpcError && error.remoteCode === 'BUSY') || nowNs() > stopNs) throw error;
+      if (!isTold) output.note(`${error.message}; waiting for its lease to end (?take-over does not wait)`);
+      await delay(RETRY_MS, undefined, { signal: output.io.interrupted });
+    }
+  }
+}

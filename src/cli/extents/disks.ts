@@ -1,0 +1,119 @@
+/** `rocev2 extents disk`: disks over streams. */
+
+import { formatBytes } from '../../core/units.js';
+import type { ListedStreamDisk } from '../../extents/index.js';
+import type { Output } from '../output.js';
+import { type ClusterOptions, withCluster } from './cluster.js';
+import { checkNodes } from './streams.js';
+
+/** Options of `rocev2 extents disk create`. */
+export interface CreateDiskOptions extends ClusterOptions {
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** The fields of `extents disk create --json`. */
+export interface ExtentsDiskCreateResult {
+  /** Its name. */
+  readonly disk: string;
+  /** How much fits onto it. */
+  readonly sizeBytes: number;
+}
+
+/** The fields of `extents disk ls --json`. */
+export interface ExtentsDiskListResult {
+  /** By name. */
+  readonly disks: readonly ListedStreamDisk[];
+}
+
+/** The fields of `extents disk snapshot --json` and `clone --json`. */
+export interface ExtentsDiskCopyResult {
+  /** The disk that was copied. */
+  readonly disk: string;
+  /** Name of the new one. */
+  readonly copy: string;
+}
+
+/** The fields of `extents disk rm --json`. */
+export interface ExtentsDiskRemoveResult {
+  /** Its name. */
+  readonly disk: string;
+}
+
+/** Makes a disk. */
+export async function runDiskCreate(disk: string, options: CreateDiskOptions, output: Output): Promise<void> {
+  const { size: sizeBytes } = options;
+  await withCluster(options, async (client) => {
+    await checkNodes(client);
+    await client.createDisk(disk, { sizeBytes });
+  });
+  output.line(`made '${disk}' of ${formatBytes(sizeBytes)}`);
+  output.document('extents-disk-create', { disk, sizeBytes });
+}
+
+/** Prints all disks. */
+export async function runDiskList(options: ClusterOptions, output: Output): Promise<void> {
+  const disks = await withCluster(options, (client) => client.disks());
+  printDisks(disks, output);
+  output.document('extents-disk-ls', { disks });
+}
+
+/** A table of disks. */
+export function printDisks(disks: readonly ListedStreamDisk[], output: Output): void {
+  if (disks.length === 0) {
+    output.line('no disks');
+    return;
+  }
+  output.table(
+    [
+      { title: 'disk', align: 'left' },
+      { title: 'size', align: 'right' },
+      { title: 'kind', align: 'left' },
+      { title: 'of', align: 'left' },
+      { title: 'extents', align: 'right' },
+      { title: 'sealed', align: 'right' },
+      { title: 'owner', align: 'left' },
+    ],
+    disks.map(({ disk, sizeBytes, isSnapshot, parent, extents, storedBytes, owner }) => [
+      disk,
+      sizeBytes === undefined ? '?' : formatBytes(sizeBytes),
+      isSnapshot ? 'snapshot' : parent === undefined ? 'disk' : 'clone',
+      parent ?? '-',
+      extents,
+      formatBytes(storedBytes),
+      owner ?? '-',
+    ]),
+  );
+}
+
+/** Keeps what a disk has now. */
+export async function runDiskSnapshot(
+  disk: string,
+  copy: string,
+  options: ClusterOptions,
+  output: Output,
+): Promise<void> {
+  await withCluster(options, async (client) => {
+    await checkNodes(client);
+    await client.snapshotDisk(disk, copy);
+  });
+  output.line(`'${copy}' is what '${disk}' has now`);
+  output.document('extents-disk-snapshot', { disk, copy });
+}
+
+/** Makes a disk of another one. */
+export async function runDiskClone(disk: string, copy: string, options: ClusterOptions, output: Output): Promise<void> {
+  await withCluster(options, async (client) => {
+    await checkNodes(client);
+    await client.cloneDisk(disk, copy);
+  });
+  output.line(`'${copy}' begins with what '${disk}' has now`);
+  output.document('extents-disk-clone', { disk, copy });
+}
+
+/** Deletes a disk. */
+export async function runDiskRemove(disk: string, options: ClusterOptions, output: Output): Promise<void> {
+  await withCluster(options, (client) => client.deleteDisk(disk));
+  output.line(`deleted '${disk}'`);
+  output.document('extents-disk-rm', { disk });
+}

@@ -1,0 +1,52 @@
+/** What a disk is made of, and the two streams in which it lives. */
+
+import type { Clock } from '../../core/clock.js';
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import type { ExtentReader, ReaderTiming } from '../extent-reader.js';
+import type { Manager, Nodes } from '../messages.js';
+import type { WriterTiming } from '../stream-writer.js';
+
+/** What is passed in. */
+export interface DiskParts {
+  /** The way to nodes. */
+  readonly nodes: Nodes;
+  /** The way to the manager. */
+  readonly manager: Manager;
+  /** Reads records. */
+  readonly reader: ExtentReader;
+  /** Measures all times. */
+  readonly clock: Clock;
+  /** Makes UUIDs. */
+  readonly random: RandomSource;
+  /** Times. */
+  readonly timing: WriterTiming & ReaderTiming;
+}
+
+const LOG = '.disk-log';
+const MAP = '.disk-map';
+
+/** The stream of what is written to a disk. */
+export function logOf(disk: string): string {
+  return `${disk}${LOG}`;
+}
+
+/** The stream of the checkpoints of its map. */
+export function mapOf(disk: string): string {
+  return `${disk}${MAP}`;
+}
+
+/** The disk that a stream is the log of. Undefined: it is something else. */
+export function diskOf(stream: string): string | undefined {
+  return stream.endsWith(LOG) ? stream.slice(0, -LOG.length) : undefined;
+}
+
+/** Throws ERR_ROCE_MALFORMED for a name that no disk can have. */
+export function checkDiskName(name: string): void {
+  if (/^[\w.-]{1,63}$/.test(name) && diskOf(name) === undefined && !name.endsWith(MAP)) return;
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `'${name}' is no name of a disk`,
+    "1 to 63 letters, digits, '.', '_' and '-'",
+  );
+}

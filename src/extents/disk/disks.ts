@@ -1,0 +1,243 @@
+/** The disks of a cluster: made, listed, copied and deleted. */
+
+import { RoceError } from '../../core/errors.js';
+import type { RandomSource } from '../../core/random.js';
+import { RpcError } from '../../rpc/rpc-error.js';
+import { uuidText } from '../../storage-rpc/disk/disk-identity.js';
+import { type ClusterStatus, codeOf, type ExtentPlace } from '../messages.js';
+import { StreamWriter } from '../stream-writer.js';
+import { BlockMap, DISK_BLOCK_BYTES, DISK_BYTES_MAX } from './block-map.js';
+import { checkDiskName, type DiskParts, diskOf, logOf, mapOf } from './disk-parts.js';
+import type { DiskMetadata } from './map-records.js';
+import { MapStore } from './map-store.js';
+import { findRoot, recoverDisk } from './recovery.js';
+import { StreamDisk } from './stream-disk.js';
+
+/** How often a copy is begun anew because its disk has given extents back meanwhile. */
+const COPY_ATTEMPTS = 8;
+
+/** A disk in a list. */
+export interface ListedStreamDisk {
+  /** Its name. */
+  readonly disk: string;
+  /** Its size; missing if it was never finished. */
+  readonly sizeBytes?: number;
+  /** Whether it never changes. */
+  readonly isSnapshot: boolean;
+  /** The disk that it was made of; missing if it was made empty. */
+  readonly parent?: string;
+  /** Extents of its log. */
+  readonly extents: number;
+  /** Bytes of records in those that are sealed, three times on nodes; disks may share them. */
+  readonly storedBytes: number;
+  /** Who writes to it; missing if nobody does. */
+  readonly owner?: string;
+}
+
+/** Two streams that are being filled. */
+interface NewStreams {
+  readonly log: StreamWriter;
+  readonly map: StreamWriter;
+}
+
+function newUuid(random: RandomSource): string {
+  const bytes = Buffer.alloc(16);
+  for (let at = 0; at < bytes.length; at += 4) bytes.writeUInt32LE(random.u32(), at);
+  bytes[6] = (bytes[6] & 0x0f) | 0x40; // RFC 9562, section 5.4: version 4
+  bytes[8] = (bytes[8] & 0x3f) | 0x80; // and its variant.
+  return uuidText(bytes);
+}
+
+/** Makes an empty disk. Rejects with CONFLICT if the name is taken, ERR_ROCE_MALFORMED or ERR_ROCE_OUT_OF_RANGE for a name or a size that cannot be. */
+export async function createDisk(
+  parts: DiskParts,
+  { name, sizeBytes, owner }: { readonly name: string; readonly sizeBytes: number; readonly owner: string },
+): Promise<void> {
+  checkDiskName(name);
+  const isSize = Number.isSafeInteger(sizeBytes) && sizeBytes > 0 && sizeBytes % DISK_BLOCK_BYTES === 0;
+  if (!isSize || sizeBytes > DISK_BYTES_MAX) {
+    const hint = `a multiple of ${DISK_BLOCK_BYTES}, 1 TiB at most`;
+    throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `a disk of ${sizeBytes} bytes`, hint);
+  }
+  await fill(parts, name, owner, async ({ map }) => {
+    const store = MapStore.of({ parts, name, owner }, new BlockMap(sizeBytes / DISK_BLOCK_BYTES), {
+      writer: map,
+      extents: [],
+    });
+    const uuid = newUuid(parts.random);
+    await store.checkpoint({ name, uuid, sizeBytes, isSnapshot: false }, undefined);
+  });
+}
+
+/**
+ * Makes a disk that has what another one has now: all that was acknowledged before the call, and of later writes some beginning. The other one may be in use, and
+ * notices nothing. Both share the extents; none of them changes, and each is deleted when no disk needs it. Rejects with CONFLICT if the name is taken, MISSING if
+ * there is no disk to copy.
+ */
+export async function copyDisk(
+  parts: DiskParts,
+  of: { readonly source: string; readonly name: string; readonly isSnapshot: boolean; readonly owner: string },
+): Promise<void> {
+  const { source, name, owner } = of;
+  checkDiskName(name);
+  await fill(parts, name, owner, async (streams) => {
+    for (let attempt = 1; ; attempt++) {
+      const adopted: number[] = [];
+      try {
+        await copyOnce(parts, of, streams, adopted);
+        return;
+      } catch (error) {
+        // Its owner has cleaned between two of our questions.
+        if (codeOf(error) !== 'MISSING' || attempt === COPY_ATTEMPTS || !(await exists(parts, source))) throw error;
+        await change(parts, 'drop', streams, { log: adopted, map: adopted });
+      }
+    }
+  });
+}
+
+async function copyOnce(
+  parts: DiskParts,
+  { source, name, isSnapshot, owner }: Parameters<typeof copyDisk>[1],
+  streams: NewStreams,
+  adopted: number[],
+): Promise<void> {
+  const { manager, timing, reader } = parts;
+  const cut = async (stream: string) => (await manager.call('cut', { stream }, timing.callMs)).extents;
+  let logExtents: readonly ExtentPlace[] = [];
+  const { root, map } = await recoverDisk(reader, await cut(mapOf(source)), async () => {
+    logExtents = await cut(logOf(source));
+    return logExtents;
+  });
+  const shared = logExtents.filter(({ extent }) => map.liveIn(extent) > 0);
+  const last = shared.at(-1);
+  const position = last && { extent: last.extent, offset: last.sealed! };
+  const store = MapStore.of({ parts, name, owner }, map, { writer: streams.map, extents: [] }, root);
+  const metadata: DiskMetadata = {
+    name,
+    uuid: newUuid(parts.random),
+    sizeBytes: root.disk.sizeBytes,
+    isSnapshot,
+    parent: source,
+  };
+  const own = new Set(await store.checkpoint(metadata, position).then(() => extentsOf(parts, mapOf(name))));
+  // The root comes first: a copy that is never finished has none of another disk.
+  const log = shared.map(({ extent }) => extent);
+  const pages = [...store.pageExtents].filter((extent) => !own.has(extent));
+  adopted.push(...log, ...pages);
+  await change(parts, 'adopt', streams, { log, map: pages });
+}
+
+async function extentsOf({ manager, timing }: DiskParts, stream: string): Promise<number[]> {
+  const { extents } = await manager.call('locate', { stream }, timing.callMs);
+  return extents.map(({ extent }) => extent);
+}
+
+async function change(
+  { manager, timing }: DiskParts,
+  method: 'adopt' | 'drop',
+  streams: NewStreams,
+  extents: { readonly log: readonly number[]; readonly map: readonly number[] },
+): Promise<void> {
+  for (const which of ['log', 'map'] as const) {
+    const { stream, epoch } = streams[which];
+    if (extents[which].length === 0) continue;
+    await manager.call(method, { stream, epoch, extents: extents[which] }, timing.callMs);
+  }
+}
+
+/** Makes the streams of a disk and fills them; what is not finished is deleted. */
+async function fill(
+  parts: DiskParts,
+  name: string,
+  owner: string,
+  work: (streams: NewStreams) => Promise<void>,
+): Promise<void> {
+  const { manager, timing } = parts;
+  const opened: StreamWriter[] = [];
+  const open = async (stream: string) => {
+    await manager.call('createStream', { stream }, timing.callMs);
+    const { writer, extents } = await StreamWriter.open({ stream, owner }, parts);
+    opened.push(writer);
+    if (extents.length > 0) throw taken(name);
+    return writer;
+  };
+  if (await exists(parts, name)) throw taken(name);
+  const close = () => Promise.all(opened.map((writer) => writer.close()));
+  try {
+    const log = await open(logOf(name));
+    await work({ log, map: await open(mapOf(name)) });
+    await close();
+  } catch (error) {
+    await close();
+    const isOurs = opened.length === 2 && (error as RpcError).remoteCode !== 'CONFLICT';
+    if (isOurs) await removeDisk(parts, name).catch(() => {}); // It is listed as one that was never finished.
+    throw error;
+  }
+}
+
+function taken(name: string): RpcError {
+  return new RpcError('CONFLICT', `there is a disk '${name}' already`);
+}
+
+async function exists({ manager, timing }: DiskParts, disk: string): Promise<boolean> {
+  try {
+    await manager.call('locate', { stream: mapOf(disk) }, timing.callMs);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'MISSING') return false;
+    throw error;
+  }
+}
+
+/** Deletes a disk. What snapshots and clones share with it stays. Rejects with MISSING, or BUSY while it has an owner. */
+export async function removeDisk({ manager, timing }: DiskParts, name: string): Promise<void> {
+  let isGone = true;
+  for (const stream of [logOf(name), mapOf(name)]) {
+    try {
+      await manager.call('deleteStream', { stream }, timing.callMs);
+      isGone = false;
+    } catch (error) {
+      if (codeOf(error) !== 'MISSING') throw error; // Half of it may have been deleted before.
+    }
+  }
+  if (isGone) throw new RpcError('MISSING', `there is no disk '${name}'`);
+}
+
+/** What a disk is, by its last root that everybody can read. Undefined: it was never finished, or nothing of it can be read now. Rejects with MISSING. */
+async function describeDisk({ manager, timing, reader }: DiskParts, name: string): Promise<DiskMetadata | undefined> {
+  const { extents } = await manager.call('locate', { stream: mapOf(name) }, timing.callMs);
+  return (await findRoot(reader, extents))?.disk;
+}
+
+/** All disks by name. */
+export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): Promise<ListedStreamDisk[]> {
+  const found: ListedStreamDisk[] = [];
+  for (const { stream, extents, sealedBytes, owner } of streams) {
+    const disk = diskOf(stream);
+    if (disk === undefined) continue;
+    const known = await describeDisk(parts, disk).catch(() => undefined);
+    const { sizeBytes, isSnapshot = false, parent } = known ?? {};
+    found.push({
+      disk,
+      ...(sizeBytes !== undefined && { sizeBytes }),
+      isSnapshot,
+      ...(parent !== undefined && { parent }),
+      extents,
+      storedBytes: sealedBytes,
+      ...(owner !== undefined && { owner }),
+    });
+  }
+  return found;
+}
+
+/** Opens a disk to write to it, or a snapshot to read it. Rejects as `StreamDisk.open`, with words for people where there is no disk. */
+export async function openDisk(
+  parts: DiskParts,
+  options: { readonly name: string; readonly owner: string; readonly takeOver: boolean },
+): Promise<StreamDisk> {
+  const { name } = options;
+  checkDiskName(name);
+  if (!(await exists(parts, name))) throw new RpcError('MISSING', `there is no disk '${name}'`);
+  const known = await describeDisk(parts, name);
+  return known?.isSnapshot === true ? StreamDisk.openSnapshot(parts, name) : StreamDisk.open(parts, options);
+}

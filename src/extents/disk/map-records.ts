@@ -1,0 +1,73 @@
+/**
+ * What a disk writes to the stream of its map. Little-endian:
+ *
+ * - pages: the bytes of pages of the map, then the number of each in 4 bytes, then magic 4, number of pages 4
+ * - a root: a directory of 8 bytes for each page of the disk, then JSON, then magic 4, bytes of JSON 4
+ *
+ * A root is a checkpoint: what the disk is, where its pages are, and up to which place of the log they are complete. They may know more: records of the log that come
+ * after this place may be applied once more, and the map is the same.
+ */
+
+import type { Location } from '../stream-writer.js';
+import { PAGE_BYTES } from './block-map.js';
+
+/** What a disk is. */
+export interface DiskMetadata {
+  /** That of its streams, and what people call it. */
+  readonly name: string;
+  /** RFC 9562. */
+  readonly uuid: string;
+  /** A multiple of 4096, for life. */
+  readonly sizeBytes: number;
+  /** It never changes. */
+  readonly isSnapshot: boolean;
+  /** The disk that it was made of; missing if it was made empty. */
+  readonly parent?: string;
+}
+
+/** A checkpoint. */
+export interface MapRoot {
+  /** What the disk is. */
+  readonly disk: DiskMetadata;
+  /** Where the log goes on: the pages know everything before it. Missing: they know nothing of it. */
+  readonly position?: Location;
+  /** Where the pages are: extent and word of each. */
+  readonly directory: Uint32Array;
+}
+
+const PAGES_MAGIC = 0x67_50_44_52; // "RDPg"
+const ROOT_MAGIC = 0x74_52_44_52; // "RDRt"
+const END_BYTES = 8;
+
+/** A record with pages. */
+export function encodePages(pages: ReadonlyArray<{ readonly number: number; readonly bytes: Buffer }>): Buffer {
+  const tail = Buffer.alloc(4 * pages.length + END_BYTES);
+  for (const [k, { number }] of pages.entries()) tail.writeUInt32LE(number, 4 * k);
+  tail.writeUInt32LE(PAGES_MAGIC, 4 * pages.length);
+  tail.writeUInt32LE(pages.length, 4 * pages.length + 4);
+  return Buffer.concat([...pages.map(({ bytes }) => bytes), tail]);
+}
+
+/** Bytes that a page takes in the stream of a map, about. */
+export const STORED_PAGE_BYTES = PAGE_BYTES + 512;
+
+/** A record with a root. */
+export function encodeRoot({ disk, position, directory }: MapRoot): Buffer {
+  const text = Buffer.from(JSON.stringify({ disk, position }));
+  const bytes = Buffer.alloc(4 * directory.length + text.length + END_BYTES);
+  for (const [k, word] of directory.entries()) bytes.writeUInt32LE(word, 4 * k);
+  text.copy(bytes, 4 * directory.length);
+  bytes.writeUInt32LE(ROOT_MAGIC, bytes.length - END_BYTES);
+  bytes.writeUInt32LE(text.length, bytes.length - 4);
+  return bytes;
+}
+
+/** Reads a root. Undefined: the record is something else. */
+export function decodeRoot(data: Buffer): MapRoot | undefined {
+  const end = data.length - END_BYTES;
+  if (end < 0 || data.readUInt32LE(end) !== ROOT_MAGIC) return undefined;
+  const start = end - data.readUInt32LE(end + 4);
+  const { disk, position } = JSON.parse(data.toString('utf8', start, end)) as Omit<MapRoot, 'directory'>;
+  const directory = Uint32Array.from({ length: start / 4 }, (_, k) => data.readUInt32LE(4 * k));
+  return { disk, directory, ...(position !== undefined && { position }) };
+}

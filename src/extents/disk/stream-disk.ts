@@ -1,0 +1,443 @@
+/**
+ * A disk over a stream. A write is a record of the log, and is acknowledged when its append is: on three nodes, durable. So a flush has nothing to do, and every
+ * write is FUA. The map learns of a record when it is acknowledged, in the order of the log; reads follow the map to any replica, whose bytes are held against
+ * the CRCs that came with the write. One owner writes, by the lease of the log; a second one fences it.
+ */
+
+import { crc32c } from '../../core/crc32c.js';
+import {
+  type BlockDevice,
+  BlockDeviceError,
+  type BlockExtent,
+  checkRange,
+  EXTENTS_MAX,
+  isWholeBlocks,
+  type WriteOptions,
+} from '../../storage-rpc/disk/block-device.js';
+import type { DiskIdentity } from '../../storage-rpc/disk/disk-identity.js';
+import { RangeLock } from '../../storage-rpc/disk/range-lock.js';
+import { codeOf } from '../messages.js';
+import { recordBytes } from '../record.js';
+import { type Location, StreamWriter } from '../stream-writer.js';
+import { type BlockMap, DISK_BLOCK_BYTES, type MapRun, PAGE_BYTES, RECORD_BLOCKS_MAX, recordOf } from './block-map.js';
+import { Cleaner, type MovedBlock } from './cleaner.js';
+import { type DiskParts, logOf, mapOf } from './disk-parts.js';
+import { applyLogRecord, encodeLogRecord, type LogRecord } from './log-records.js';
+import type { DiskMetadata } from './map-records.js';
+import { MapStore } from './map-store.js';
+import { recoverDisk } from './recovery.js';
+
+/** Requests of one read that are under way at a time. */
+const READS_MAX = 32;
+/** A checkpoint is written when the log has grown by so many times what it would write. */
+const LOG_PER_CHECKPOINT = 4;
+/** Most bytes of log between two checkpoints: what a recovery reads. */
+const LOG_BYTES_MAX = 2 ** 32;
+/** Writes wait for the cleaner if the log has grown by so many times what lies between two checkpoints. */
+const LOG_AHEAD = 4;
+
+/** What a disk counts. */
+export interface StreamDiskCounters {
+  /** Checkpoints of the map. */
+  readonly checkpoints: number;
+  /** Extents given back. */
+  readonly freed: number;
+  /** Blocks that the cleaner has written again. */
+  readonly moved: number;
+  /** Blocks that are not zeros by never having been written. */
+  readonly liveBlocks: number;
+  /** Memory of the map, bytes. */
+  readonly mapBytes: number;
+}
+
+/** What belongs to an owner, and not to a snapshot. */
+interface Ownership {
+  readonly log: StreamWriter;
+  readonly store: MapStore;
+  readonly cleaner: Cleaner;
+}
+
+/** A disk of a cluster. */
+export class StreamDisk implements BlockDevice {
+  /** What it is. */
+  readonly metadata: DiskMetadata;
+  /** Offsets and lengths are free; whole blocks of 4 KiB are faster. */
+  readonly blockBytes = 1;
+  readonly #parts: DiskParts;
+  readonly #map: BlockMap;
+  readonly #ownership: Ownership | undefined;
+  readonly #lock = new RangeLock();
+  readonly #underWay = new Set<Promise<unknown>>();
+  /** Behind the last record that the map knows. */
+  #position: Location | undefined;
+  /** Bytes of log since the last checkpoint. */
+  #logBytes = 0;
+  #upkeep: Promise<void> | undefined;
+  #isClosed = false;
+
+  private constructor(
+    parts: DiskParts,
+    metadata: DiskMetadata,
+    { map, position }: { readonly map: BlockMap; readonly position: Location | undefined },
+    owned?: { readonly log: StreamWriter; readonly store: MapStore },
+  ) {
+    this.#parts = parts;
+    this.metadata = metadata;
+    this.#map = map;
+    this.#position = position;
+    if (owned === undefined) return;
+    const cleaner = new Cleaner(parts, {
+      name: metadata.name,
+      map,
+      epoch: owned.log.epoch,
+      extentBytes: owned.log.extentBytes,
+      get position() {
+        return owned.store.position;
+      },
+      get current() {
+        return owned.log.extent?.extent;
+      },
+      move: (blocks) => this.#move(blocks),
+    });
+    this.#ownership = { ...owned, cleaner };
+  }
+
+  /**
+   * Becomes the owner of a disk, and reads it. Rejects with BUSY while it has another owner, unless `takeOver`: then that one is fenced. MISSING: there is no such
+   * disk, or it was never finished.
+   */
+  static async open(
+    parts: DiskParts,
+    { name, owner, takeOver }: { readonly name: string; readonly owner: string; readonly takeOver: boolean },
+  ): Promise<StreamDisk> {
+    const onExtent = parts.reader.learn.bind(parts.reader);
+    const opened = await StreamWriter.open({ stream: logOf(name), owner, takeOver }, { ...parts, onExtent });
+    const log = opened.writer;
+    let map: StreamWriter | undefined;
+    try {
+      // Who has the log has the map. Its owner may be one that has lost the log, and does not know it yet.
+      const openedMap = await StreamWriter.open({ stream: mapOf(name), owner, takeOver: true }, parts);
+      map = openedMap.writer;
+      // We may be such a one ourselves.
+      await log.renew();
+      const disk = await recoverDisk(parts.reader, openedMap.extents, async () => opened.extents);
+      const extents = openedMap.extents.map(({ extent }) => extent);
+      const store = MapStore.of({ parts, name, owner }, disk.map, { writer: map, extents }, disk.root);
+      const found = new StreamDisk(parts, disk.root.disk, disk, { log, store });
+      // What has been replayed now need not be replayed again. Without enough nodes that waits, and reads go on.
+      found.#keepUp();
+      return found;
+    } catch (error) {
+      await map?.close();
+      await log.close();
+      throw error;
+    }
+  }
+
+  /** Reads a snapshot, which nobody owns. Rejects with MISSING. */
+  static async openSnapshot(parts: DiskParts, name: string): Promise<StreamDisk> {
+    const { manager, timing } = parts;
+    const extentsOf = async (stream: string) => (await manager.call('locate', { stream }, timing.callMs)).extents;
+    const disk = await recoverDisk(parts.reader, await extentsOf(mapOf(name)), () => extentsOf(logOf(name)));
+    return new StreamDisk(parts, disk.root.disk, disk);
+  }
+
+  get sizeBytes(): number {
+    return this.metadata.sizeBytes;
+  }
+
+  get readOnly(): boolean {
+    return this.#ownership === undefined;
+  }
+
+  get identity(): DiskIdentity {
+    const { uuid, name } = this.metadata;
+    return { uuid, generation: this.#ownership?.log.epoch ?? 1, name };
+  }
+
+  /** Everything acknowledged is durable: the disk has one life. */
+  get storeId(): bigint {
+    return BigInt(`0x${this.metadata.uuid.replaceAll('-', '').slice(0, 16)}`);
+  }
+
+  /** Since it was opened. */
+  get counters(): StreamDiskCounters {
+    const { freed = 0, moved = 0 } = this.#ownership?.cleaner.counters ?? {};
+    const { liveBlocks, memoryBytes } = this.#map;
+    return { checkpoints: this.#ownership?.store.checkpoints ?? 0, freed, moved, liveBlocks, mapBytes: memoryBytes };
+  }
+
+  /** Why it takes no more requests: another owner has taken it over, or may have. Undefined: it does. */
+  get failure(): Error | undefined {
+    return this.#ownership?.log.failure;
+  }
+
+  #check(offset: number, length: number, errno: 'EINVAL' | 'ENOSPC'): void {
+    if (this.#isClosed) throw new BlockDeviceError('ESHUTDOWN', `the disk '${this.metadata.name}' is closed`);
+    checkRange(this, offset, length, errno);
+    if (this.#ownership === undefined || this.#ownership.log.isHeld) return;
+    throw this.#lost(this.failure);
+  }
+
+  #lost(cause: Error | undefined): BlockDeviceError {
+    const why = cause === undefined ? 'its lease has ended, and another owner may have it' : cause.message;
+    return new BlockDeviceError('EIO', `the disk '${this.metadata.name}' is not ours any more: ${why}`, { cause });
+  }
+
+  #owned(): Ownership {
+    if (this.#ownership !== undefined) return this.#ownership;
+    throw new BlockDeviceError('EPERM', `'${this.metadata.name}' is a snapshot, and never changes`);
+  }
+
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#underWay.add(work);
+    const done = () => void this.#underWay.delete(work);
+    work.then(done, done);
+    return work;
+  }
+
+  async read(offset: number, length: number, into: Uint8Array): Promise<void> {
+    this.#check(offset, length, 'EINVAL');
+    const first = Math.floor(offset / DISK_BLOCK_BYTES);
+    const count = Math.ceil((offset + length) / DISK_BLOCK_BYTES) - first;
+    if (isWholeBlocks(offset, length)) return this.#track(this.#read(first, count, into, undefined));
+    const blocks = Buffer.allocUnsafe(count * DISK_BLOCK_BYTES);
+    await this.#track(this.#read(first, count, blocks, undefined));
+    into.set(blocks.subarray(offset - first * DISK_BLOCK_BYTES, offset - first * DISK_BLOCK_BYTES + length));
+  }
+
+  async readChecked(offset: number, length: number, into: Uint8Array): Promise<Uint32Array> {
+    this.#check(offset, length, 'EINVAL');
+    if (!isWholeBlocks(offset, length))
+      throw new BlockDeviceError('EINVAL', `${length} bytes at ${offset} are not whole blocks of ${DISK_BLOCK_BYTES}`);
+    const crcs = new Uint32Array(length / DISK_BLOCK_BYTES);
+    await this.#track(this.#read(offset / DISK_BLOCK_BYTES, crcs.length, into, crcs));
+    return crcs;
+  }
+
+  /** Reads blocks to the start of `into`, and their CRCs to that of `crcs`. */
+  async #read(first: number, count: number, into: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
+    const runs = this.#map.runs(first, count);
+    let next = 0;
+    const work = async () => {
+      while (next < runs.length) {
+        const run = runs[next++];
+        const at = (run.block - first) * DISK_BLOCK_BYTES;
+        const bytes = into.subarray(at, at + run.count * DISK_BLOCK_BYTES);
+        await this.#readRun(run, bytes, crcs?.subarray(run.block - first, run.block - first + run.count));
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(READS_MAX, runs.length) }, work));
+  }
+
+  async #readRun(run: MapRun, into: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
+    if (run.extent === 0) {
+      into.fill(0);
+      crcs?.fill(crc32c(new Uint8Array(DISK_BLOCK_BYTES)));
+      return;
+    }
+    const { offset, index } = recordOf(run);
+    try {
+      const blocks = await this.#parts.reader.read(run.extent, offset, index, run.count);
+      into.set(blocks.data);
+      crcs?.set(blocks.crcs);
+    } catch (cause) {
+      // The cleaner may have moved the blocks, and given their extent back.
+      const isSame = Array.from({ length: run.count }, (_, k) => k).every((k) =>
+        this.#map.isAt(run.block + k, { extent: run.extent, word: run.word + k }),
+      );
+      if (!isSame) return this.#read(run.block, run.count, into, crcs);
+      const text = `${run.count} blocks at ${run.block * DISK_BLOCK_BYTES} of '${this.metadata.name}' cannot be read`;
+      throw new BlockDeviceError('EIO', `${text}: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  async write(offset: number, data: Uint8Array, { crcs }: WriteOptions = {}): Promise<void> {
+    this.#check(offset, data.length, 'ENOSPC');
+    this.#owned();
+    if (data.length === 0) return;
+    const first = Math.floor(offset / DISK_BLOCK_BYTES);
+    const end = Math.ceil((offset + data.length) / DISK_BLOCK_BYTES);
+    await this.#track(
+      isWholeBlocks(offset, data.length)
+        ? this.#lock.run(first, end, false, () => this.#writeBlocks(first, data, crcs))
+        : this.#lock.run(first, end, true, () => this.#writeBytes(offset, data)),
+    );
+  }
+
+  /** Writes part of blocks: the rest of them is read first. Nobody else writes them meanwhile. */
+  async #writeBytes(offset: number, data: Uint8Array): Promise<void> {
+    const first = Math.floor(offset / DISK_BLOCK_BYTES);
+    const last = Math.floor((offset + data.length - 1) / DISK_BLOCK_BYTES);
+    const blocks = Buffer.alloc((last - first + 1) * DISK_BLOCK_BYTES);
+    await this.#read(first, 1, blocks, undefined);
+    if (last > first) await this.#read(last, 1, blocks.subarray((last - first) * DISK_BLOCK_BYTES), undefined);
+    blocks.set(data, offset - first * DISK_BLOCK_BYTES);
+    await this.#writeBlocks(first, blocks, undefined);
+  }
+
+  async #writeBlocks(first: number, data: Uint8Array, crcs: Uint32Array | undefined): Promise<void> {
+    await this.#room();
+    const total = data.length / DISK_BLOCK_BYTES;
+    const appends: Promise<void>[] = [];
+    for (let at = 0; at < total; at += RECORD_BLOCKS_MAX) {
+      const count = Math.min(RECORD_BLOCKS_MAX, total - at);
+      const bytes = data.subarray(at * DISK_BLOCK_BYTES, (at + count) * DISK_BLOCK_BYTES);
+      const record = { kind: 'write', block: first + at, count } as const;
+      appends.push(this.#append(record, [bytes], crcs?.subarray(at, at + count)));
+    }
+    await allOf(appends);
+  }
+
+  /** Appends a record, and tells the map of it when it is durable. */
+  async #append(record: LogRecord, blocks: readonly Uint8Array[], crcs?: Uint32Array): Promise<void> {
+    const { log } = this.#owned();
+    const encoded = encodeLogRecord(record, blocks, crcs);
+    try {
+      await this.applied(record, encoded.data.length, log.append(encoded.data, encoded.crcs));
+    } catch (error) {
+      throw codeOf(error) === 'FENCED' || error === log.failure ? this.#lost(error as Error) : error;
+    }
+  }
+
+  /** Tells the map of a record when it is durable: acknowledgements come in the order of the log. @internal */
+  async applied(record: LogRecord, bytes: number, durable: Promise<Location>): Promise<void> {
+    const at = await durable;
+    applyLogRecord(this.#map, record, at);
+    const stored = recordBytes(bytes);
+    this.#position = { extent: at.extent, offset: at.offset + stored };
+    this.#logBytes += stored;
+    if (this.#logBytes >= this.#checkpointBytes) this.#keepUp();
+  }
+
+  /** Every write was durable when it was acknowledged. */
+  async flush(): Promise<void> {
+    this.#check(0, 0, 'EINVAL');
+  }
+
+  /** Whole blocks read as zeros afterwards, and their space comes back; parts of blocks stay as they are. */
+  async trim(offset: number, length: number): Promise<void> {
+    this.#check(offset, length, 'EINVAL');
+    this.#owned();
+    const first = Math.ceil(offset / DISK_BLOCK_BYTES);
+    await this.#track(this.#clear(first, Math.floor((offset + length) / DISK_BLOCK_BYTES) - first));
+  }
+
+  /** As {@link trim}, and parts of blocks are written. `noHole` reserves nothing: in a log each write takes new space. */
+  async writeZeroes(offset: number, length: number): Promise<void> {
+    this.#check(offset, length, 'ENOSPC');
+    this.#owned();
+    const first = Math.ceil(offset / DISK_BLOCK_BYTES);
+    const end = Math.floor((offset + length) / DISK_BLOCK_BYTES);
+    if (end < first) return this.write(offset, Buffer.alloc(length));
+    const head = first * DISK_BLOCK_BYTES - offset;
+    const tail = offset + length - end * DISK_BLOCK_BYTES;
+    await this.#track(
+      allOf([
+        head === 0 ? undefined : this.write(offset, Buffer.alloc(head)),
+        this.#clear(first, end - first),
+        tail === 0 ? undefined : this.write(end * DISK_BLOCK_BYTES, Buffer.alloc(tail)),
+      ]),
+    );
+  }
+
+  async #clear(first: number, count: number): Promise<void> {
+    if (count <= 0) return;
+    await this.#lock.run(first, first + count, false, () => this.#append({ kind: 'clear', block: first, count }, []));
+  }
+
+  async #move(blocks: readonly MovedBlock[]): Promise<void> {
+    // What has been overwritten while the others were read need not be moved.
+    const wanted = blocks.filter(({ block, from }) => this.#map.isAt(block, from));
+    if (wanted.length === 0) return;
+    await this.#append(
+      { kind: 'move', moves: wanted.map(({ block, from }) => ({ block, from })) },
+      wanted.map(({ data }) => data),
+    );
+  }
+
+  async blockStatus(offset: number, length: number): Promise<readonly BlockExtent[]> {
+    this.#check(offset, length, 'EINVAL');
+    const first = Math.floor(offset / DISK_BLOCK_BYTES);
+    const count = Math.ceil((offset + length) / DISK_BLOCK_BYTES) - first;
+    const found: { lengthBytes: number; hole: boolean; zero: boolean }[] = [];
+    for (const run of this.#map.runs(first, count)) {
+      const hole = run.extent === 0;
+      const from = Math.max(offset, run.block * DISK_BLOCK_BYTES);
+      const lengthBytes = Math.min(offset + length, (run.block + run.count) * DISK_BLOCK_BYTES) - from;
+      const last = found.at(-1);
+      if (last?.hole === hole) last.lengthBytes += lengthBytes;
+      else if (found.length === EXTENTS_MAX) break;
+      else found.push({ lengthBytes, hole, zero: hole });
+    }
+    return found;
+  }
+
+  /** Bytes of log after which a checkpoint is worth what it writes. */
+  get #checkpointBytes(): number {
+    const dirty = this.#map.dirtyPages * PAGE_BYTES * LOG_PER_CHECKPOINT;
+    return Math.max(this.#owned().log.extentBytes, Math.min(LOG_BYTES_MAX, dirty));
+  }
+
+  /** Waits for the cleaner if the log grows faster than it can clean. */
+  async #room(): Promise<void> {
+    if (this.#upkeep !== undefined && this.#logBytes > LOG_AHEAD * this.#checkpointBytes) await this.#upkeep;
+  }
+
+  /** Writes a checkpoint and cleans, in the background; again with the next write if that fails. */
+  #keepUp(): void {
+    if (this.#upkeep !== undefined || this.#isClosed) return;
+    this.#upkeep = this.#checkpointAndClean()
+      .catch(() => {}) // Nodes or the manager are out of reach: nothing is lost but space.
+      .finally(() => {
+        this.#upkeep = undefined;
+      });
+  }
+
+  async #checkpointAndClean(): Promise<void> {
+    await this.#checkpoint();
+    await this.#owned().cleaner.clean();
+  }
+
+  async #checkpoint(): Promise<void> {
+    const { log, store } = this.#owned();
+    this.#logBytes = 0;
+    await store.checkpoint(this.metadata, this.#position, () => log.renew());
+  }
+
+  /** Writes a checkpoint now, and cleans until little enough of the log is garbage. Rejects with EIO if that is not possible. */
+  async compact(): Promise<void> {
+    this.#check(0, 0, 'EINVAL');
+    await this.#upkeep;
+    try {
+      await this.#checkpointAndClean();
+    } catch (error) {
+      throw new BlockDeviceError('EIO', `cannot clean '${this.metadata.name}': ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await Promise.allSettled(this.#underWay);
+    await this.#upkeep;
+    if (this.#ownership === undefined) return;
+    const { log, store } = this.#ownership;
+    if (log.isHeld) await this.#checkpoint().catch(() => {}); // The log has everything.
+    await store.close();
+    await log.close();
+  }
+
+  /** Same as {@link close}. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** Waits for all, and rejects with the first error after that: buffers are free then. */
+async function allOf(works: ReadonlyArray<Promise<void> | undefined>): Promise<void> {
+  const failed = (await Promise.allSettled(works)).find((result) => result.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}

@@ -1,0 +1,47 @@
+/** Bugs for a disk to have, each of which loses or spoils data now and then. */
+
+import { vi } from 'vitest';
+import { Catalogue } from '../../../src/extents/catalogue.js';
+import { BlockMap } from '../../../src/extents/disk/block-map.js';
+import { Cleaner } from '../../../src/extents/disk/cleaner.js';
+import { MapStore } from '../../../src/extents/disk/map-store.js';
+import { StreamDisk } from '../../../src/extents/disk/stream-disk.js';
+import { Replica } from '../../../src/extents/replica.js';
+import type { Location } from '../../../src/extents/stream-writer.js';
+
+export const PLANTED: Readonly<Record<string, () => void>> = {
+  'acknowledges a write before it is durable': () => {
+    const { applied } = StreamDisk.prototype;
+    vi.spyOn(StreamDisk.prototype, 'applied').mockImplementation(async function (this: StreamDisk, ...args) {
+      applied.apply(this, args).catch(() => {});
+    });
+  },
+  'says of a checkpoint that it knows what was written while its pages were': () => {
+    let latest: Location | undefined;
+    const { applied } = StreamDisk.prototype;
+    vi.spyOn(StreamDisk.prototype, 'applied').mockImplementation(async function (this: StreamDisk, record, bytes, at) {
+      await applied.call(this, record, bytes, at);
+      const { extent, offset } = await at;
+      latest = { extent, offset: offset + Math.ceil((bytes + 64 + 4 * Math.ceil(bytes / 4096)) / 512) * 512 };
+    });
+    const { rootOf } = MapStore.prototype;
+    vi.spyOn(MapStore.prototype, 'rootOf').mockImplementation(function (this: MapStore, disk, position) {
+      return rootOf.call(this, disk, disk.name === 'disk' && position !== undefined ? latest : position);
+    });
+  },
+  'frees extents without a look at the map': () => {
+    vi.spyOn(Cleaner.prototype, 'isNeeded').mockReturnValue(false);
+  },
+  'moves blocks that have been overwritten': () => {
+    vi.spyOn(BlockMap.prototype, 'isAt').mockReturnValue(true);
+  },
+  'deletes what only snapshots and clones have': () => {
+    const { streams } = Catalogue.prototype;
+    vi.spyOn(Catalogue.prototype, 'streams').mockImplementation(async function (this: Catalogue) {
+      return (await streams.call(this)).filter(({ stream }) => !stream.startsWith('copy'));
+    });
+  },
+  'takes appends of an owner that has been fenced': () => {
+    vi.spyOn(Replica.prototype, 'checkEpoch').mockImplementation(() => {});
+  },
+};
