@@ -7,6 +7,7 @@ import { batchedUdpAvailable } from '../../dgram-ext/batched-udp-port.js';
 import type { Dump } from '../../estats/dump-log.js';
 import { askProgram } from '../../estats/program-client.js';
 import type { IpAddress } from '../../packet/address.js';
+import type { RdmaDevice } from '../../verbs/device.js';
 import { type DeviceOptions, openDevice } from '../../verbs/open-device.js';
 import { attach, endpointName } from '../estats/endpoints.js';
 import type { Output } from '../output.js';
@@ -72,7 +73,7 @@ export interface Examination {
 
 /** Examines the host; takes some seconds. */
 export async function examine(options: ExaminationOptions, output: Output): Promise<Examination> {
-  const { remote, local, servicePort, dscp, wire } = options;
+  const { remote, local, wire, endpoint } = options;
   const checks: Check[] = [];
   let path: PathReport | null = null;
   let service: ServiceReport | null = null;
@@ -80,35 +81,72 @@ export async function examine(options: ExaminationOptions, output: Output): Prom
   const folder = await mkdtemp(join(tmpdir(), 'rocev2-doctor-'));
   const capture = options.pcap ?? join(folder, 'doctor.pcapng');
   try {
-    const device = await openDevice({ address: local.text, io: wire.frame ? 'dgram' : 'auto', pcap: capture, ...wire });
-    try {
-      const probe = { count: options.probes, intervalMs: options.intervalMs, dscp, signal: output.io.interrupted };
-      await device.link.resolve(remote);
-      path = await probePath(device, remote, probe);
-      checks.push(judgeManagement(path), judgeLoss(path), judgeOrder(path));
-      if (servicePort !== undefined && !output.io.interrupted.aborted) {
-        const test = { port: servicePort, sizeBytes: options.sizeBytes, dscp, signal: output.io.interrupted };
-        service = await testService(device, remote, test, output.io);
-        checks.push(judgeService(service), judgeMtu(service));
-      } else {
-        checks.push(
-          check('mtu', 'not tested', 'no service was named', 'start rping -s -P -S 8192 there, and add --port 7174'),
-        );
-      }
-    } finally {
-      await device.close();
-    }
-    const arrivals = await readArrivals(capture, local, remote);
-    const isVisible = wire.frame !== undefined || batchedUdpAvailable() === undefined;
-    const isAnswered = path.answered > 0 || (service?.pings.length ?? 0) > 0;
-    checks.push(judgeDscp(dscp, arrivals, isVisible), judgeEcn(arrivals, isVisible), judgeIcrc(arrivals, isAnswered));
-    checks.push(judgeRules(arrivals));
+    const device = await openUnlessTaken(
+      { address: local.text, io: wire.frame ? 'dgram' : 'auto', pcap: capture, ...wire },
+      endpoint,
+    );
+    if (device === undefined) {
+      checks.push(
+        check(
+          'cm',
+          'not tested',
+          `the endpoint itself has UDP port 4791 of ${local}`,
+          'give this host a second address, and name it by --bind',
+        ),
+      );
+    } else ({ path, service } = await sendProbes(device, options, capture, checks, output));
   } finally {
     await rm(folder, { recursive: true });
   }
-  checks.push(checkTimeout(options, path.rttNs?.max));
-  if (options.endpoint !== undefined) checks.push(...(await failuresOf(options.endpoint, remote)));
+  checks.push(checkTimeout(options, path?.rttNs?.max));
+  if (endpoint !== undefined) checks.push(...(await failuresOf(endpoint, remote)));
   return { local: local.text, remote: remote.text, checks, path, service, retries: retryArithmetic(options) };
+}
+
+/** The checks that send packets, in their order; puts what they mean into `checks`. Closes the device, whose capture is then whole. */
+async function sendProbes(
+  device: RdmaDevice,
+  options: ExaminationOptions,
+  capture: string,
+  checks: Check[],
+  output: Output,
+): Promise<Pick<Examination, 'path' | 'service'>> {
+  const { remote, local, servicePort, dscp, wire } = options;
+  const signal = output.io.interrupted;
+  let path: PathReport;
+  let service: ServiceReport | null = null;
+  try {
+    await device.link.resolve(remote);
+    path = await probePath(device, remote, { count: options.probes, intervalMs: options.intervalMs, dscp, signal });
+    checks.push(judgeManagement(path), judgeLoss(path), judgeOrder(path));
+    if (servicePort !== undefined && !signal.aborted) {
+      const test = { port: servicePort, sizeBytes: options.sizeBytes, dscp, signal };
+      service = await testService(device, remote, test, output.io);
+      checks.push(judgeService(service), judgeMtu(service));
+    } else {
+      checks.push(
+        check('mtu', 'not tested', 'no service was named', 'start rping -s -P -S 8192 there, and add --port 7174'),
+      );
+    }
+  } finally {
+    await device.close();
+  }
+  const arrivals = await readArrivals(capture, local, remote);
+  const isVisible = wire.frame !== undefined || batchedUdpAvailable() === undefined;
+  const isAnswered = path.answered > 0 || (service?.pings.length ?? 0) > 0;
+  checks.push(judgeDscp(dscp, arrivals, isVisible), judgeEcn(arrivals, isVisible), judgeIcrc(arrivals, isAnswered));
+  checks.push(judgeRules(arrivals));
+  return { path, service };
+}
+
+/** Undefined where the endpoint to examine has the UDP port of the address: then its telemetry is all that can be asked. */
+async function openUnlessTaken(options: DeviceOptions, endpoint: string | undefined): Promise<RdmaDevice | undefined> {
+  try {
+    return await openDevice(options);
+  } catch (error) {
+    if (endpoint !== undefined && (error as Error).message.includes('EADDRINUSE')) return undefined;
+    throw error;
+  }
 }
 
 /** What the telemetry of a running endpoint says of connections to the host that have failed. */

@@ -10,7 +10,12 @@ const REQUEST_AGAIN_MIN = 2;
 export function judgeFailure(dump: Dump): Check {
   const { conn, op, status, time } = dump;
   const [cause, advice] = causeOf(dump);
-  return check('endpoint', 'failed', `${conn} at ${time}: ${op} ended with ${status}. ${facts(dump)} ${cause}`, advice);
+  return check(
+    'endpoint',
+    'failed',
+    `connection ${conn} at ${time}: ${op} ended with ${status}. ${facts(dump)} ${cause}`,
+    advice,
+  );
 }
 
 /** The last request that was sent, and what was heard last. */
@@ -72,7 +77,7 @@ function causeOf(dump: Dump): [cause: string, advice: string] {
   }
   return [
     'The peer fell silent: its program or host is gone, or the network is cut.',
-    'rocev2 doctor HOST tells which',
+    'the checks of the path above tell which: is the port open, does anything answer?',
   ];
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CaptureReader } from '../../../src/capture/capture-reader.js';
 import type { Check } from '../../../src/cli/doctor/check.js';
+import { openDevice } from '../../../src/verbs/open-device.js';
 import { documentOf } from '../../support/documents.js';
 import { serve } from '../both-sides.js';
 import { run } from '../run-in-process.js';
@@ -82,6 +83,22 @@ describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
     );
     await run(['rping', '-c', '-a', THERE, '--bind', HERE, '-C', '1', '-p', '7180']);
     await server.ended;
+  });
+
+  it('asks an endpoint of this host even if that has the address, and so cannot send', async () => {
+    await using _device = await openDevice({ address: HERE, estats: {} });
+    const { exitCode, stdout, stderr } = await run(['doctor', THERE, ...QUICK, '--endpoint', HERE, '--json']);
+    expect([exitCode, stderr]).toEqual([1, 'rocev2: failed: port\n']);
+    expect(verdicts(documentOf('doctor', stdout))).toEqual({
+      port: 'failed', // nobody is there
+      cm: 'not tested',
+      timeout: 'ok',
+      endpoint: 'ok',
+    });
+    expect(await run(['doctor', THERE, ...QUICK])).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('EADDRINUSE'),
+    });
   });
 
   it('refuses what cannot be', async () => {
