@@ -140,7 +140,10 @@ export class Connections {
       if (packet.destQpn === GSI_QPN) this.#takeManagement(seen, road);
       return;
     }
-    if (info.transport === 'RC' || info.transport === 'UC') flow.judgePath(seen, judge);
+    if (info.transport === 'RC' || info.transport === 'UC') {
+      if (flow.transport !== undefined && info.transport !== flow.transport) return;
+      flow.judgePath(seen, judge);
+    }
     if (info.kind === OP_CNP) {
       const isCapturedHere = road.source === this.#capturedAt;
       const place = { flow: flow.name, road: road.name, sender: road.source, isCapturedHere };
@@ -264,6 +267,7 @@ export class Connections {
       [toActive, req.responderResources, req.rnrRetryCount],
     ] as const) {
       if (req.mtu > 0) flow.requests.learnMtu(req.mtu);
+      flow.transport = req.isReliable ? 'RC' : 'UC';
       if (!req.isReliable) continue;
       flow.requests.readLimit = limit;
       const { timer } = flow.requests;

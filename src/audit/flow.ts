@@ -30,6 +30,8 @@ export class Flow {
   candidateHits = 0;
   /** Its packets are those of a connection, not datagrams. */
   isConnected = false;
+  /** Transport of its queue pair, which drops the packets of others; undefined: RDMA CM has not told. */
+  transport: 'RC' | 'UC' | undefined;
   /** What is asked for in this direction. */
   requests = new Requests();
   /** Marks on the packets of this direction. */
@@ -55,6 +57,7 @@ export class Flow {
     this.answers = new Answers();
     this.rate = new RateWatch();
     this.marks = new Marks();
+    this.transport = undefined;
     this.partner = undefined;
     this.candidate = undefined;
     this.#dscp = NOT_SEEN;

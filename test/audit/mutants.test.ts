@@ -46,6 +46,9 @@ const set =
     return undefined;
   };
 
+/** Transport of an opcode. */
+const UC = 0x20;
+
 const SEND = 'send-rc-mtu1024-v4';
 
 /** Two small WRITEs, with a READ of half a PSN space between them at the smallest MTU. */
@@ -417,6 +420,24 @@ describe('a capture in which one packet breaks one rule', () => {
     const answers = [answer(51, 0x60, 1), answer(psn, 0x1f, psn - 49)];
     const report = audited(conversation([...CM, ...sent, ...answers, ...again]), { rules: [47] });
     expect(broken(report)).toEqual(rules);
+  });
+
+  it('is nobody’s where a packet is of another transport than the connection, and so is dropped', () => {
+    const write = { psn: 50, dmaLength: 0, ackReq: true };
+    const turns = [
+      ...CM,
+      { ...write, opcode: RC_WRITE_ONLY | UC },
+      { ...write, opcode: RC_WRITE_ONLY },
+      answer(50, 0x1f, 1),
+    ];
+    expect(broken(audited(conversation(turns)))).toEqual([]);
+  });
+
+  it('is the requester’s alone where it asks for another length, and gets that', () => {
+    const asked = (dmaLength: number): Turn => ({ opcode: RC_READ_REQUEST, psn: 50, dmaLength });
+    const response: Turn = { back: true, opcode: 0x10, psn: 50, bytes: 8, syndrome: 0x1f, msn: 1 };
+    expect(broken(audited(conversation([...CM, asked(4), asked(8), response])))).toEqual([63]);
+    expect(broken(audited(conversation([...CM, asked(4), response])))).toEqual([62]);
   });
 
   it('is claimed without --at where IP identifications show that a copy was sent just now', () => {

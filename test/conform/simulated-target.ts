@@ -1,6 +1,9 @@
 /** A target in virtual time, and a tester that is connected to it by a wire which may lose packets. Also bundled with a mutated engine (mutants.ts). */
 
 import { CapturePort } from '../../src/capture/capture-port.js';
+import type { CapturedPacket } from '../../src/capture/capture-reader.js';
+import { LINKTYPE_RAW } from '../../src/capture/pcapng-blocks.js';
+import type { PacketSink } from '../../src/capture/pcapng-file.js';
 import { ConnectionManager } from '../../src/cm/connection-manager.js';
 import { AgentConnector } from '../../src/conform/agent-connector.js';
 import { CASES } from '../../src/conform/cases.js';
@@ -52,6 +55,32 @@ export interface SimulatedOutcome {
   /** Packets that the tester sent. */
   readonly sent: number;
   readonly unsound: number;
+  /** All packets, as the tester sees them. */
+  readonly captured: readonly CapturedPacket[];
+}
+
+/** Keeps what a capture would have, beside the evidence of the tester. */
+class Recording implements PacketSink {
+  readonly packets: CapturedPacket[] = [];
+  readonly #evidence: Evidence;
+
+  constructor(evidence: Evidence) {
+    this.#evidence = evidence;
+  }
+
+  writePacket(interfaceId: number, timestampNs: bigint, packet: Uint8Array): boolean {
+    const bytes = packet.slice();
+    const { length } = bytes;
+    this.packets.push({
+      timestampNs,
+      interfaceId,
+      linkType: LINKTYPE_RAW,
+      bytes,
+      originalLength: length,
+      comment: undefined,
+    });
+    return this.#evidence.writePacket(interfaceId, timestampNs, packet);
+  }
 }
 
 /** The tester's end of the simulated wire. */
@@ -109,7 +138,8 @@ export async function runSimulated(run: SimulatedRun = {}): Promise<SimulatedOut
     return events.nowNs;
   });
   const evidence = new Evidence();
-  const captured = new CapturePort(port, evidence, 0, () => BigInt(events.nowNs));
+  const recording = new Recording(evidence);
+  const captured = new CapturePort(port, recording, 0, () => BigInt(events.nowNs));
   const wire = new TestWire(captured, clock, there, true);
   const work = async (): Promise<SimulatedOutcome> => {
     const device = await RdmaDevice.over(host);
@@ -127,7 +157,7 @@ export async function runSimulated(run: SimulatedRun = {}): Promise<SimulatedOut
     const facts = await tester.meet();
     const results: CaseResult[] = [];
     for (const testCase of cases) results.push(await tester.run(testCase));
-    return { facts, results, sent: wire.sent, unsound: wire.unsound };
+    return { facts, results, sent: wire.sent, unsound: wire.unsound, captured: recording.packets };
   };
   return until(events, work());
 }

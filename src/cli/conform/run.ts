@@ -143,7 +143,7 @@ async function runAll(tester: Tester, cases: readonly TestCase[], output: Output
     const result = await tester.run(testCase);
     results.push(result);
     output.line(
-      `  ${colored(output, result.verdict)}${result.rules.join(',').padEnd(9)}${result.name}: ${result.about}`,
+      `  ${colored(output, result.verdict)}${result.rules.join(',').padEnd(8)} ${result.name}: ${result.about}`,
     );
     if (result.text !== null) output.line(`${' '.repeat(VERDICT_WIDTH + 11)}${result.text}`);
   }

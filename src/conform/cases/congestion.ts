@@ -8,10 +8,10 @@ import { ping } from './requests.js';
 const UNKNOWN_QPN = 0xfffffe;
 const CNPS = 16;
 
-/** A CNP as annex A17.9.3 wants it: PSN 0, no flags. */
+/** A CNP as annex A17.9.3 wants it: PSN 0, BECN and no other flag. */
 function notification(destQpn: number): Step {
   const psnOfZero = [9, 10, 11].map((offset) => [offset, 0] as const);
-  return send(CNP, 0, { ackReq: false, fields: { destQpn, migReq: false }, forge: psnOfZero });
+  return send(CNP, 0, { ackReq: false, fields: { destQpn, migReq: false, becn: true }, forge: psnOfZero });
 }
 
 /** In the order of their rules. */
