@@ -99,7 +99,8 @@ export class RetryTimer {
     this.#remember(position, timeNs);
     if (!begins) return;
     this.#isSendingAgain = true;
-    if (!this.#isAsked && !mayBeCaused && !mayBeCopy && isEarly !== undefined) {
+    // A copy that the network makes does not come a whole timeout later.
+    if (!this.#isAsked && !mayBeCaused && isEarly !== undefined && !(mayBeCopy && isEarly)) {
       if (!isEarly) {
         judge.pass(51);
         this.#judgeLate(waitedNs, judge);

@@ -33,6 +33,11 @@ describe('measures, in a conversation of one packet a millisecond', () => {
     expect(choices).toEqual([[48, 'the missing packet alone (selective repeat)']]);
   });
 
+  it('the transport timeout of a request that stands alone; a copy that comes at once is one of the network', () => {
+    const { times } = measured([send(50), { ...send(50), atMs: 5 }, { ...send(50), atMs: 80 }]);
+    expect(times['transport timeout']).toEqual({ min: 75 * MS, max: 75 * MS, count: 1 });
+  });
+
   it('silence after an RNR NAK is told from a NAK', () => {
     const rnr = [send(50), send(51), answer(50, 0x2c), send(52)];
     expect(measured([...rnr, send(50)]).choices).toEqual([[60, 'silence about what follows an RNR NAK']]);
