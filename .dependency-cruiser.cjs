@@ -77,7 +77,7 @@ const layers = {
     'verbs',
     'processes',
   ],
-  extents: ['core', 'driver', 'verbs', 'cm', 'rpc', 'storage-rpc'],
+  extents: ['core', 'dgram-ext', 'driver', 'verbs', 'cm', 'rpc', 'storage-rpc'],
   'storage-rpc': ['core', 'packet', 'retransmit', 'dcqcn', 'driver', 'estats', 'verbs', 'cm'],
 };
 
@@ -131,7 +131,7 @@ module.exports = {
       severity: 'error',
       comment:
         'the protocols of extents get files, time, randomness and the network passed in; only extents/live has them',
-      from: { path: '^src/extents/(disk/)?[^/]+$' },
+      from: { path: '^src/extents/((disk|coding)/)?[^/]+$' },
       to: { dependencyTypes: ['core'], pathNot: allowedBuiltins },
     },
     {

@@ -10,13 +10,14 @@ import { build } from 'esbuild';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const { exports, engines } = JSON.parse(readFileSync(new URL('package.json', `file://${root}`), 'utf8'));
 const bundled = Object.values(exports).filter((entry) => entry.module !== undefined);
-/** What the library loads by its name, from beside the file that asks (core/optional-part.ts). */
+/** What the library loads by its name, from beside the file that asks (core/optional-part.ts, and the thread of extents/live/coder.ts). */
 const LOADED_BY_NAME = {
   'device-telemetry': 'dist/verbs/device-telemetry.js',
   'frame-ports': 'dist/driver/frame-ports.js',
   'shm-ports': 'dist/driver/shm-ports.js',
   'instrument-parts': 'dist/driver/instrument-parts.js',
   'secure-ports': 'dist/driver/secure-ports.js',
+  'coding-thread': 'dist/extents/live/coding-thread.js',
 };
 
 rmSync(`${root}dist/bundle`, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /** The manager's records in its metadata: streams, extents and nodes, each with the version that a transaction compares. */
 
 import { RpcError } from '../rpc/rpc-error.js';
+import type { CodeName } from './coding/erasure-code.js';
 import type { Metadata, Transaction } from './metadata.js';
 
 /** A stream: an ordered list of extents, of which only the last may be open. */
@@ -19,6 +20,22 @@ export interface ExtentRecord {
   readonly sealed?: number;
   /** Nodes that have all of it. */
   readonly replicas: readonly number[];
+  /** Its fragments, once it is coded. */
+  readonly coded?: CodedRecord;
+}
+
+/** Replicas of an extent. An append is on all of them before it is acknowledged. */
+export const REPLICAS = 3;
+
+/** Number of a node that nobody has: the fragment is lost. */
+export const NOBODY = 0;
+
+/** The fragments of an extent, by their numbers. */
+export interface CodedRecord {
+  /** The code. */
+  readonly code: CodeName;
+  /** Where each is, and which attempt has made it. */
+  readonly fragments: ReadonlyArray<{ readonly node: number; readonly making: number }>;
 }
 
 /** A node that has joined. */
@@ -44,6 +61,7 @@ export interface Versioned<T> {
 const CLUSTER = 'cluster';
 const NEXT_EXTENT = 'next-extent';
 const NEXT_NODE = 'next-node';
+const NEXT_MAKING = 'next-making';
 
 /** The records of one cluster. */
 export class Catalogue {
@@ -103,6 +121,11 @@ export class Catalogue {
   /** A number that no node has had. */
   newNode(): Promise<number> {
     return this.#newNumber(NEXT_NODE);
+  }
+
+  /** A number that no attempt to make fragments has had. */
+  newMaking(): Promise<number> {
+    return this.#newNumber(NEXT_MAKING);
   }
 
   async #newNumber(key: string): Promise<number> {

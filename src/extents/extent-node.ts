@@ -3,6 +3,9 @@
 import type { Clock } from '../core/clock.js';
 import { NS_PER_MS } from '../core/units.js';
 import { RpcError } from '../rpc/rpc-error.js';
+import { CodedReader } from './coding/coded-reader.js';
+import type { Combiner } from './coding/combiner.js';
+import { FragmentKeeper } from './coding/fragment-keeper.js';
 import type { ExtentStore } from './extent-store.js';
 import { codeOf, type Manager, type NodeMethods, type NodePlace, type Nodes } from './messages.js';
 import { recordsIn } from './record.js';
@@ -18,6 +21,8 @@ export interface NodeParts {
   readonly nodes: Nodes;
   /** The way to the manager. */
   readonly manager: Manager;
+  /** Makes the sums of fragments. */
+  readonly combiner: Combiner;
   /** Measures all times. */
   readonly clock: Clock;
   /** Where others reach it, `HOST:PORT`. */
@@ -34,6 +39,8 @@ export interface NodeTiming {
   readonly reportMs: number;
   /** How long it waits for another node or the manager. */
   readonly callMs: number;
+  /** When it looks for a way around a node that is slow. */
+  readonly hedgeMs: number;
   /** Between the checks of two extents. */
   readonly scrubMs: number;
 }
@@ -59,6 +66,7 @@ export class ExtentNode {
   /** Since it began. */
   readonly counters: NodeCounters = { appends: 0, appendedBytes: 0, reads: 0, damaged: 0, repaired: 0, scrubbed: 0 };
   readonly #parts: NodeParts;
+  readonly #fragments: FragmentKeeper;
   readonly #handlers: { readonly [M in keyof NodeMethods]: (request: NodeMethods[M][0]) => Promise<NodeMethods[M][1]> };
   /** Extents being copied to here. */
   readonly #copies = new Map<number, Promise<void>>();
@@ -68,8 +76,11 @@ export class ExtentNode {
 
   constructor(parts: NodeParts) {
     this.#parts = parts;
-    const { store } = parts;
+    const { store, nodes, manager, clock, combiner, timing } = parts;
+    const reader = new CodedReader({ nodes, clock, combiner, timing });
+    this.#fragments = new FragmentKeeper({ store, nodes, manager, combiner, reader, callMs: timing.callMs });
     this.#handlers = {
+      ...this.#fragments.handlers,
       create: async ({ extent, epoch }) => {
         await store.create(extent, epoch);
         return {};
@@ -237,18 +248,29 @@ export class ExtentNode {
     const { damaged, repaired } = this.counters;
     const space = { freeBytes, usedBytes: store.usedBytes() };
     const health = { damaged, repaired, ...(readOnly !== undefined && { readOnly }) };
-    const report = { node, lives, ...space, ...health, replicas: store.reports() };
-    const { remove } = await manager.call('report', report, timing.callMs);
+    const fragments = store.fragments.complete().map(({ extent, fragment, making }) => ({ extent, fragment, making }));
+    const report = { node, lives, ...space, ...health, replicas: store.reports(), fragments };
+    const { remove, removeFragments } = await manager.call('report', report, timing.callMs);
     for (const extent of remove) if (!this.#copies.has(extent)) await store.remove(extent);
+    for (const id of removeFragments) await store.fragments.remove(id);
+    await store.fragments.removeIdle();
   }
 
-  /** Checks one sealed extent, and has its damaged records repaired. */
+  /** Checks one sealed extent or fragment, and has what is damaged repaired. */
   async #scrub(): Promise<void> {
     const { store, manager, timing } = this.#parts;
     const sealed = store.reports().filter((report) => report.sealed !== undefined);
-    if (sealed.length === 0) return;
-    const { extent } = sealed[this.#scrubbed++ % sealed.length];
+    const fragments = store.fragments.complete();
+    if (sealed.length + fragments.length === 0) return;
+    const turn = this.#scrubbed++ % (sealed.length + fragments.length);
     this.counters.scrubbed++;
+    if (turn >= sealed.length) {
+      const { damaged, mended } = await this.#fragments.mend(fragments[turn - sealed.length]);
+      this.counters.damaged += damaged;
+      this.counters.repaired += mended;
+      return;
+    }
+    const { extent } = sealed[turn];
     let from: readonly NodePlace[] | undefined;
     for await (const offset of store.replica(extent).damagedPlaces()) {
       this.counters.damaged++;

@@ -1,12 +1,16 @@
 /**
  * Reads from any replica: one is asked, another one as well if it takes long (hedging, Dean and Barroso, "The Tail at Scale", CACM 2013), and the next one at once
- * if it refuses. Bytes are held against their CRCs here again. A replica whose record is damaged is told to repair it.
+ * if it refuses. Bytes are held against their CRCs here again. A replica whose record is damaged is told to repair it. Of an extent that is coded the fragments are
+ * read.
  */
 
 import type { Clock } from '../core/clock.js';
 import { type RandomSource, randomInt } from '../core/random.js';
 import { NS_PER_MS } from '../core/units.js';
 import { RpcError } from '../rpc/rpc-error.js';
+import { type CodedExtent, CodedReader, codedExtent } from './coding/coded-reader.js';
+import { codedBlocks, codedRecords } from './coding/coded-records.js';
+import type { Combiner } from './coding/combiner.js';
 import { codeOf, type ExtentPlace, type Manager, type NodePlace, type Nodes } from './messages.js';
 import { areBlocksIntact, type RecordHead, recordsIn } from './record.js';
 import type { Blocks } from './replica.js';
@@ -22,6 +26,8 @@ export interface ReaderParts {
   readonly manager: Manager;
   /** Measures all times. */
   readonly clock: Clock;
+  /** Makes sums of fragments. */
+  readonly combiner: Combiner;
   /** Says which replica is asked first. */
   readonly random: RandomSource;
   /** Times. */
@@ -44,6 +50,8 @@ export interface ReaderCounters {
   damaged: number;
   /** Nodes that did not answer, or refused. */
   failures: number;
+  /** Pieces of fragments made of others, because their own node did not give them. */
+  reconstructed: number;
 }
 
 /** A record as it was read, intact. */
@@ -57,22 +65,27 @@ export interface StreamRecordRead {
 /** Reads extents that the manager knows. */
 export class ExtentReader {
   /** Since it began. */
-  readonly counters: ReaderCounters = { hedges: 0, damaged: 0, failures: 0 };
+  readonly counters: ReaderCounters = { hedges: 0, damaged: 0, failures: 0, reconstructed: 0 };
   readonly #parts: ReaderParts;
+  readonly #coded: CodedReader;
   readonly #places = new Map<number, ExtentPlace>();
+  readonly #learnedNs = new Map<number, number>();
 
   constructor(parts: ReaderParts) {
     this.#parts = parts;
+    this.#coded = new CodedReader(parts);
   }
 
   /** What is known of an extent, without asking. */
   learn(place: ExtentPlace): void {
     this.#places.set(place.extent, place);
+    this.#learnedNs.set(place.extent, this.#parts.clock.nowNs());
   }
 
   /** An extent that is deleted is never read again. */
   forget(extent: number): void {
     this.#places.delete(extent);
+    this.#learnedNs.delete(extent);
   }
 
   /**
@@ -80,7 +93,8 @@ export class ExtentReader {
    * replicas are.
    */
   read(extent: number, offset: number, first: number, count: number): Promise<Blocks> {
-    return this.#fromAny(extent, offset, async (place) => {
+    const fromFragments = (coded: CodedExtent) => codedBlocks(this.#coded, coded, { offset, first, count });
+    return this.#fromAny(extent, offset, fromFragments, async (place) => {
       const { nodes, timing } = this.#parts;
       const answer = await nodes.call(place, 'read', { extent, offset, first, count }, timing.callMs);
       const blocks = { data: asBuffer(answer.data), crcs: Uint32Array.from(answer.crcs) };
@@ -97,7 +111,8 @@ export class ExtentReader {
   async *records(extent: number, from = 0): AsyncGenerator<StreamRecordRead, void, undefined> {
     const { sealed } = await this.#place(extent);
     for (let offset = from; sealed === undefined || offset < sealed; ) {
-      const records = await this.#fromAny(extent, offset, async (place) => {
+      const fromFragments = (coded: CodedExtent) => codedRecords(this.#coded, coded, offset, FETCH_BYTES);
+      const records = await this.#fromAny(extent, offset, fromFragments, async (place) => {
         const { nodes, timing } = this.#parts;
         const request = { extent, offset, bytesMax: FETCH_BYTES };
         const bytes = asBuffer((await nodes.call(place, 'fetch', request, timing.callMs)).records);
@@ -136,16 +151,38 @@ export class ExtentReader {
 
   async #locate(extent: number): Promise<ExtentPlace> {
     const place = await this.#parts.manager.call('locateExtent', { extent }, this.#parts.timing.callMs);
-    this.#places.set(extent, place);
+    this.learn(place);
     return place;
   }
 
-  async #fromAny<T>(extent: number, offset: number, ask: (place: NodePlace) => Promise<T>): Promise<T> {
+  /** Has the manager asked again, but not for each piece. */
+  #forgetOld(extent: number): void {
+    const { clock, timing } = this.#parts;
+    const learnedNs = this.#learnedNs.get(extent) ?? 0;
+    if (clock.nowNs() - learnedNs > timing.callMs * NS_PER_MS) this.forget(extent);
+  }
+
+  async #fromAny<T>(
+    extent: number,
+    offset: number,
+    fromFragments: (coded: CodedExtent) => Promise<T>,
+    ask: (place: NodePlace) => Promise<T>,
+  ): Promise<T> {
+    const from = async (place: ExtentPlace) => {
+      const coded = codedExtent(place);
+      if (coded === undefined || place.replicas.length > 0) return this.#askReplicas(place, offset, ask);
+      const before = this.#coded.counters.reconstructed;
+      const value = await fromFragments(coded);
+      const more = this.#coded.counters.reconstructed - before;
+      this.counters.reconstructed += more;
+      if (more > 0) this.#forgetOld(extent); // Fragments may be elsewhere by now.
+      return value;
+    };
     const place = await this.#place(extent);
     try {
-      return await this.#askReplicas(place, offset, ask);
+      return await from(place);
     } catch {
-      return this.#askReplicas(await this.#locate(extent), offset, ask);
+      return from(await this.#locate(extent));
     }
   }
 

@@ -1,7 +1,8 @@
-/** All replicas of one node, in files of one folder. A write or a sync that fails ends all writing: the store is read-only until the node is started anew. */
+/** All replicas and fragments of one node, in files of one folder. A write or a sync that fails ends all writing: the store is read-only until the node is started anew. */
 
 import { RoceError } from '../core/errors.js';
 import { RpcError } from '../rpc/rpc-error.js';
+import { FragmentStore, isFragmentFile } from './coding/fragment-store.js';
 import { DurableValue } from './durable-value.js';
 import type { ExtentFiles } from './extent-files.js';
 import type { NewNode } from './messages.js';
@@ -28,6 +29,8 @@ export interface ReplicaReport {
 export class ExtentStore {
   /** Of the disk. */
   readonly identity: DiskIdentity;
+  /** Those of extents that are coded. */
+  readonly fragments: FragmentStore;
   readonly #files: ExtentFiles;
   readonly #replicas = new Map<number, Replica>();
   #readOnly: string | undefined;
@@ -35,6 +38,7 @@ export class ExtentStore {
   private constructor(files: ExtentFiles, identity: DiskIdentity) {
     this.#files = files;
     this.identity = identity;
+    this.fragments = new FragmentStore(files, (work) => this.#writing(work));
   }
 
   /**
@@ -43,14 +47,17 @@ export class ExtentStore {
    */
   static async open(files: ExtentFiles, introduce: () => Promise<NewNode>): Promise<ExtentStore> {
     const names = await files.list();
-    const foreign = names.find((name) => name !== IDENTITY_FILE && !name.endsWith(SUFFIX));
+    const foreign = names.find((name) => name !== IDENTITY_FILE && !isData(name));
     if (foreign !== undefined) {
       const hint = 'name an empty folder, or the one that the node had before';
       throw new RoceError('ERR_ROCE_MISMATCH', `the folder is not that of an extent node: it has '${foreign}'`, hint);
     }
     const identity = await nextLife(files, names, introduce);
     const store = new ExtentStore(files, identity);
-    for (const name of names) if (name.endsWith(SUFFIX)) await store.#recover(name);
+    for (const name of names) {
+      if (name.endsWith(SUFFIX)) await store.#recover(name);
+      else if (isFragmentFile(name)) await store.fragments.recover(name);
+    }
     return store;
   }
 
@@ -77,9 +84,9 @@ export class ExtentStore {
       .map(({ state: { extent, sealed } }) => ({ extent, ...(sealed !== undefined && { sealed }) }));
   }
 
-  /** Bytes of records in all replicas. */
+  /** Bytes of records in all replicas, and of all fragments. */
   usedBytes(): number {
-    let sum = 0;
+    let sum = this.fragments.usedBytes();
     for (const { length } of this.#replicas.values()) sum += length;
     return sum;
   }
@@ -172,7 +179,12 @@ export class ExtentStore {
   async close(): Promise<void> {
     this.#readOnly = 'the node is closed';
     await Promise.all([...this.#replicas.values()].map((replica) => replica.close()));
+    await this.fragments.close();
   }
+}
+
+function isData(name: string): boolean {
+  return name.endsWith(SUFFIX) || isFragmentFile(name);
 }
 
 /** Reads who the disk is, or asks, and notes another start of it. */
@@ -183,7 +195,7 @@ async function nextLife(
 ): Promise<DiskIdentity> {
   const old = names.includes(IDENTITY_FILE) ? await files.open(IDENTITY_FILE) : undefined;
   const value = old && (await DurableValue.load<DiskIdentity>(old)).value;
-  if (value === undefined && names.some((name) => name.endsWith(SUFFIX))) {
+  if (value === undefined && names.some(isData)) {
     await old?.close();
     const hint = 'empty it, and the cluster fills it again';
     throw new RoceError('ERR_ROCE_MALFORMED', 'the folder has extents, and does not say of which node', hint);

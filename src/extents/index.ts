@@ -5,6 +5,8 @@
  * @module rocev2/extents
  */
 
+export { CODE_NAMES, type CodeName } from './coding/erasure-code.js';
+export type { FragmentId, FragmentShape } from './coding/layout.js';
 export type { ListedStreamDisk } from './disk/disks.js';
 export type { DiskMetadata } from './disk/map-records.js';
 export { StreamDisk, type StreamDiskCounters } from './disk/stream-disk.js';
@@ -23,9 +25,11 @@ export { ManagerServer, type ServeManagerOptions, serveManager } from './live/ma
 export { NodeServer, type ServeNodeOptions, serveNode } from './live/node-server.js';
 export {
   type ClusterStatus,
+  type CodedPlace,
   EXTENT_CODES,
   type ExtentCode,
   type ExtentPlace,
+  type FragmentPlace,
   type ManagerCounters,
   type NodePlace,
 } from './messages.js';

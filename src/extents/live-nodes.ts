@@ -13,6 +13,8 @@ export interface LiveNode extends NodePlace {
   report: ManagerMethods['report'][0] | undefined;
   /** Extents that its last report did not have although it should. */
   missing: ReadonlySet<number>;
+  /** Keys of fragments that its last report did not have although it should. */
+  missingFragments: ReadonlySet<string>;
   /** When it reported last. */
   heardNs: number;
 }
@@ -32,7 +34,8 @@ export class LiveNodes {
 
   /** A node that has joined, now or in the time of an earlier manager. */
   add(node: NodePlace & { readonly domain: string }): LiveNode {
-    const live = { ...node, report: undefined, missing: new Set<number>(), heardNs: this.#clock.nowNs() };
+    const nothing = { report: undefined, missing: new Set<number>(), missingFragments: new Set<string>() };
+    const live = { ...node, ...nothing, heardNs: this.#clock.nowNs() };
     this.#nodes.set(node.node, live);
     return live;
   }
@@ -68,15 +71,18 @@ export class LiveNodes {
   }
 
   /**
-   * Up to `count` writable nodes for replicas beside those on `taken`: in other fault domains as far as there are any, then where there is space. None of
-   * `avoided`.
+   * Up to `count` writable nodes for replicas or fragments beside those on `taken`: spread evenly over fault domains, then where there is space. None of `avoided`.
    */
   choose(
     count: number,
     { taken, avoided, bytes }: { taken: readonly number[]; avoided: ReadonlySet<number>; bytes: number },
   ): NodePlace[] {
-    const domains = new Set(taken.map((node) => this.#nodes.get(node)?.domain));
-    const chosen: NodePlace[] = [];
+    const load = new Map<string | undefined, number>();
+    const loadOf = (domain: string | undefined) => load.get(domain) ?? 0;
+    for (const node of taken) {
+      const domain = this.#nodes.get(node)?.domain;
+      load.set(domain, loadOf(domain) + 1);
+    }
     const candidates = [...this.#nodes.values()]
       .filter(
         ({ node, report }) =>
@@ -85,14 +91,15 @@ export class LiveNodes {
       // Two of equal space are as good: without chance the first one would get everything.
       .map((node) => ({ node, weight: (0.5 + randomUnit(this.#random)) * node.report!.freeBytes }))
       .sort((a, b) => b.weight - a.weight);
-    for (const isOther of [true, false]) {
-      for (const { node } of candidates) {
-        if (chosen.length === count) return chosen;
-        if (isOther && domains.has(node.domain)) continue;
-        if (chosen.some((one) => one.node === node.node)) continue;
-        domains.add(node.domain);
-        chosen.push({ node: node.node, address: node.address });
-      }
+    const chosen: NodePlace[] = [];
+    while (chosen.length < count && candidates.length > 0) {
+      const least = Math.min(...candidates.map(({ node }) => loadOf(node.domain)));
+      const [{ node }] = candidates.splice(
+        candidates.findIndex((one) => loadOf(one.node.domain) === least),
+        1,
+      );
+      load.set(node.domain, least + 1);
+      chosen.push({ node: node.node, address: node.address });
     }
     return chosen;
   }

@@ -1,6 +1,8 @@
 /** What nodes, managers and clients ask each other: one table of methods for each of the two kinds of servers. Failures are `RpcError`s, whose codes are here. */
 
 import type { RpcError } from '../rpc/rpc-error.js';
+import type { CodeName } from './coding/erasure-code.js';
+import type { FragmentId, FragmentShape } from './coding/layout.js';
 import type { ReplicaReport } from './extent-store.js';
 import type { ReplicaLength } from './replica.js';
 
@@ -45,6 +47,22 @@ export interface NodePlace {
   readonly address: string;
 }
 
+/** Where a fragment is. */
+export interface FragmentPlace extends NodePlace {
+  /** Which one of the code, from 0. */
+  readonly fragment: number;
+  /** Which attempt has made it. */
+  readonly making: number;
+}
+
+/** The fragments of an extent that is coded. */
+export interface CodedPlace {
+  /** The code. */
+  readonly code: CodeName;
+  /** Those on nodes that are up. */
+  readonly fragments: readonly FragmentPlace[];
+}
+
 /** An extent as the manager tells it. */
 export interface ExtentPlace {
   /** Its number. */
@@ -53,8 +71,10 @@ export interface ExtentPlace {
   readonly epoch: number;
   /** Bytes of records, once sealed. */
   readonly sealed?: number;
-  /** Nodes that have all of it; the first one is the primary of an open extent. */
+  /** Nodes that have all of it; the first one is the primary of an open extent. None, if it is coded. */
   readonly replicas: readonly NodePlace[];
+  /** Its fragments, if it is coded. */
+  readonly coded?: CodedPlace;
 }
 
 /** Methods of an extent node: request and answer. */
@@ -83,6 +103,18 @@ export interface NodeMethods {
   repair: [{ extent: number; offset: number; from: readonly NodePlace[] }, { isRepaired: boolean }];
   /** Deletes a replica. */
   remove: [{ extent: number }, object];
+  /** Makes all fragments of a sealed extent that this node has, one for each target. Answered when all are durable, and have been read back. */
+  encode: [{ extent: number; making: number; targets: readonly NodePlace[] } & FragmentShape, object];
+  /** Writes blocks of a fragment, which begins with the first of them. */
+  writeFragment: [FragmentId & FragmentShape & { first: number; data: Uint8Array; crcs: readonly number[] }, object];
+  /** Makes a fragment complete: it is durable, and was read back. */
+  finishFragment: [FragmentId, object];
+  /** Blocks of a fragment. */
+  readFragment: [FragmentId & { first: number; count: number }, { data: Uint8Array; crcs: readonly number[] }];
+  /** Makes a fragment of others, on this node. Answered when it is durable, and has been read back. */
+  rebuild: [FragmentId & FragmentShape & { fragments: readonly FragmentPlace[] }, object];
+  /** Looks for damaged blocks in a fragment, and makes them anew of others. */
+  mendFragment: [FragmentId, { mended: number }];
 }
 
 /** Methods of a manager: request and answer. */
@@ -102,8 +134,9 @@ export interface ManagerMethods {
       repaired: number;
       readOnly?: string;
       replicas: readonly ReplicaReport[];
+      fragments: readonly FragmentId[];
     },
-    { remove: readonly number[] },
+    { remove: readonly number[]; removeFragments: readonly FragmentId[] },
   ];
   /** Makes an empty stream, unless there is one. */
   createStream: [{ stream: string }, object];
@@ -161,7 +194,9 @@ export interface ClusterStatus {
     readonly state: 'up' | 'down' | 'read-only';
     /** Replicas that it has. */
     readonly replicas: number;
-    /** Bytes of records that it has. */
+    /** Fragments that it has. */
+    readonly fragments: number;
+    /** Bytes of records and fragments that it has. */
     readonly usedBytes: number;
     /** Space left, bytes. */
     readonly freeBytes: number;
@@ -178,6 +213,8 @@ export interface ClusterStatus {
     readonly stream: string;
     /** Extents that it has. */
     readonly extents: number;
+    /** Those of them that are coded. */
+    readonly coded: number;
     /** Bytes of records in those that are sealed. */
     readonly sealedBytes: number;
     /** Who appends to it; missing if nobody does. */
@@ -189,12 +226,16 @@ export interface ClusterStatus {
     readonly open: number;
     /** Those that never change again. */
     readonly sealed: number;
-    /** Those of both kinds with fewer than three replicas on nodes that are up. */
+    /** Those of them that are in fragments. */
+    readonly coded: number;
+    /** Those with fewer than three replicas, or not all fragments, on nodes that are up. */
     readonly underReplicated: number;
-    /** Those of them without any. */
+    /** Those of them without any replica, or with too few fragments. */
     readonly unavailable: number;
-    /** Replicas being made. */
+    /** Replicas and fragments being made of others. */
     readonly copying: number;
+    /** Extents being coded. */
+    readonly coding: number;
   };
   /** Since the manager began. */
   readonly counters: ManagerCounters;
@@ -206,6 +247,10 @@ export interface ManagerCounters {
   seals: number;
   /** Replicas made anew. */
   copies: number;
+  /** Extents coded. */
+  codings: number;
+  /** Fragments made anew. */
+  rebuilds: number;
   /** Extents deleted. */
   deleted: number;
   /** Disks refused because they were older than what had been seen of them. */

@@ -302,6 +302,11 @@ export class Replica {
     return bytes.subarray(0, at);
   }
 
+  /** Bytes as they are on the disk, which may be damaged; fewer at the end. */
+  readPlain(offset: number, length: number): Promise<Buffer> {
+    return this.#file.read(SLOTS_BYTES + offset, Math.max(0, Math.min(length, this.#durable - offset)));
+  }
+
   /** Places in a sealed replica where records are damaged, up to `end`. After the first damaged head in a row nothing is known until the next intact record. */
   async *damagedPlaces(end = this.readable): AsyncGenerator<number, void, undefined> {
     for (let offset = 0; offset < end; ) {

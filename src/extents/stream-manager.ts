@@ -7,14 +7,15 @@
 import type { Clock } from '../core/clock.js';
 import type { RandomSource } from '../core/random.js';
 import { RpcError } from '../rpc/rpc-error.js';
-import { Catalogue, type ExtentRecord, extentKey, type Versioned } from './catalogue.js';
+import { Catalogue, type ExtentRecord, extentKey, NOBODY, REPLICAS, type Versioned } from './catalogue.js';
+import { statusOf } from './cluster-status.js';
+import { codedPlace, isDecodable } from './coding/coded-place.js';
+import { fragmentKey } from './coding/layout.js';
 import { LiveNodes } from './live-nodes.js';
 import type { ClusterStatus, ExtentPlace, ManagerCounters, ManagerMethods, NodePlace, Nodes } from './messages.js';
 import type { Metadata } from './metadata.js';
 import type { ReplicaLength } from './replica.js';
 
-/** Replicas of an extent. An append is on all of them before it is acknowledged. */
-export const REPLICAS = 3;
 const OPEN_ATTEMPTS = 4;
 
 /** What a manager is made of. */
@@ -43,6 +44,8 @@ export interface ManagerTiming {
   readonly downMs: number;
   /** Between two looks at all extents. */
   readonly upkeepMs: number;
+  /** How long an extent stays in replicas after it was sealed. */
+  readonly codeAfterMs: number;
 }
 
 /** What the replicas said when an extent was to be sealed. */
@@ -70,7 +73,14 @@ type Handlers = {
 /** A manager at work. */
 export class StreamManager {
   /** Since it began. */
-  readonly counters: ManagerCounters = { seals: 0, copies: 0, deleted: 0, refusedDisks: 0 };
+  readonly counters: ManagerCounters = {
+    seals: 0,
+    copies: 0,
+    codings: 0,
+    rebuilds: 0,
+    deleted: 0,
+    refusedDisks: 0,
+  };
   /** What it was made of. */
   readonly parts: ManagerParts;
   /** What it knows for ever. */
@@ -79,8 +89,10 @@ export class StreamManager {
   readonly live: LiveNodes;
   /** Extents under way at this manager, whose replicas are not to be deleted. */
   readonly busy = new Set<number>();
-  /** Replicas being made. */
+  /** Replicas and fragments being made of others. */
   copying = 0;
+  /** Extents being coded. */
+  coding = 0;
   #cluster = '';
   readonly #handlers: Handlers;
   /** The last request of each stream, and of each extent that is sealed: one after another. */
@@ -169,14 +181,21 @@ export class StreamManager {
     if (live === undefined || known?.value.lives !== report.lives)
       throw new RpcError('CONFLICT', `node ${node} has to join`);
     const reported = new Map(report.replicas.map(({ extent, sealed }) => [extent, sealed]));
+    const fragments = new Map(report.fragments.map((id) => [fragmentKey(id), id]));
     const remove: number[] = [];
     const missing = new Set<number>();
+    const missingFragments = new Set<string>();
     for (const record of await this.catalogue.extents()) {
       const { extent, value } = record;
       const isHere = reported.has(extent);
       const sealed = reported.get(extent);
       reported.delete(extent);
       if (this.busy.has(extent)) continue;
+      for (const key of this.#fragmentsAt(record, node)) {
+        if (fragments.delete(key)) continue;
+        if (live.missingFragments.has(key)) await this.#lostFragments(record, node);
+        else missingFragments.add(key);
+      }
       if (value.replicas.includes(node)) {
         if (isHere) void this.#checkReplica(record, live, sealed);
         else if (live.missing.has(extent)) await this.#lost(record, node);
@@ -184,10 +203,24 @@ export class StreamManager {
       } else if (isHere && !(await this.#isTakenIn(record, live, sealed))) remove.push(extent);
     }
     for (const extent of reported.keys()) if (!this.busy.has(extent)) remove.push(extent);
+    const removeFragments = [...fragments.values()].filter(({ extent }) => !this.busy.has(extent));
     live.report = report;
     live.missing = missing;
+    live.missingFragments = missingFragments;
     live.heardNs = this.parts.clock.nowNs();
-    return { remove };
+    return { remove, removeFragments };
+  }
+
+  /** Keys of the fragments of an extent that a node should have. */
+  #fragmentsAt({ extent, value }: KnownExtent, node: number): string[] {
+    const ids = value.coded?.fragments.map((one, fragment) => ({ extent, fragment, ...one })) ?? [];
+    return ids.filter((id) => id.node === node).map(fragmentKey);
+  }
+
+  /** A node does not have its fragment any more. */
+  async #lostFragments({ key, version, value }: KnownExtent, node: number): Promise<void> {
+    const fragments = value.coded!.fragments.map((one) => (one.node === node ? { node: NOBODY, making: 0 } : one));
+    await this.catalogue.commit([{ key, version, value: { ...value, coded: { ...value.coded!, fragments } } }]);
   }
 
   /** A replica that was whole and is not comes from an old copy of its disk, or has lost what it had synced. */
@@ -212,6 +245,7 @@ export class StreamManager {
   async #isTakenIn(record: KnownExtent, place: NodePlace, sealed: number | undefined): Promise<boolean> {
     const { key, version, value } = record;
     if (value.sealed === undefined) return true; // It is being sealed, and then it will be known who is needed.
+    if (value.coded !== undefined && isDecodable(value.coded, this.live)) return false;
     const isEnough = value.replicas.filter((node) => this.live.isUp(node)).length >= REPLICAS;
     if (isEnough) return false;
     if ((await this.#sealThere(record, place, sealed)) !== true) return false;
@@ -429,49 +463,17 @@ export class StreamManager {
     return records.map(({ value }, k) => this.#place(extents[k], value));
   }
 
-  #place(extent: number, { epoch, sealed, replicas }: ExtentRecord): ExtentPlace {
-    return { extent, epoch, ...(sealed !== undefined && { sealed }), replicas: this.live.places(replicas) };
+  #place(extent: number, { epoch, sealed, replicas, coded }: ExtentRecord): ExtentPlace {
+    return {
+      extent,
+      epoch,
+      ...(sealed !== undefined && { sealed }),
+      replicas: this.live.places(replicas),
+      ...(coded !== undefined && { coded: codedPlace(coded, this.live) }),
+    };
   }
 
-  async #status(): Promise<ClusterStatus> {
-    const extents = await this.catalogue.extents();
-    const sealedBytes = new Map(extents.map(({ extent, value }) => [extent, value.sealed ?? 0]));
-    const isSealed = ({ value }: { value: ExtentRecord }) => value.sealed !== undefined;
-    const upOf = ({ value }: { value: ExtentRecord }) => value.replicas.filter((node) => this.live.isUp(node)).length;
-    const owners = new Map((await this.parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
-    const stateOf = (node: number) =>
-      !this.live.isUp(node) ? 'down' : this.live.isWritable(node) ? 'up' : 'read-only';
-    return {
-      cluster: this.#cluster,
-      nodes: [...this.live.all()].map(({ node, address, domain, report }) => ({
-        node,
-        address,
-        domain,
-        state: stateOf(node),
-        replicas: report?.replicas.length ?? 0,
-        usedBytes: report?.usedBytes ?? 0,
-        freeBytes: report?.freeBytes ?? 0,
-        damaged: report?.damaged ?? 0,
-        repaired: report?.repaired ?? 0,
-        ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
-      })),
-      streams: (await this.catalogue.streams()).map(({ stream, value }) => {
-        const owner = owners.get(`owner/${stream}`);
-        return {
-          stream,
-          extents: value.extents.length,
-          sealedBytes: value.extents.reduce((sum, extent) => sum + (sealedBytes.get(extent) ?? 0), 0),
-          ...(owner !== undefined && { owner }),
-        };
-      }),
-      extents: {
-        open: extents.filter((record) => !isSealed(record)).length,
-        sealed: extents.filter(isSealed).length,
-        underReplicated: extents.filter((record) => upOf(record) < REPLICAS).length,
-        unavailable: extents.filter((record) => upOf(record) === 0).length,
-        copying: this.copying,
-      },
-      counters: { ...this.counters },
-    };
+  #status(): Promise<ClusterStatus> {
+    return statusOf(this, this.#cluster);
   }
 }

@@ -1,8 +1,10 @@
-/** What a manager does by itself: seals open extents that have lost a replica, restores redundancy, and deletes extents that no stream has any more. */
+/** What a manager does by itself: seals open extents that have lost a replica, restores redundancy, has sealed extents coded, and deletes extents that no stream has any more. */
 
 import { NS_PER_MS } from '../core/units.js';
-import type { ExtentRecord, Versioned } from './catalogue.js';
-import { REPLICAS, type StreamManager } from './stream-manager.js';
+import { type ExtentRecord, REPLICAS, type Versioned } from './catalogue.js';
+import { CodingUpkeep } from './coding/coding-upkeep.js';
+import type { CodeName } from './coding/erasure-code.js';
+import type { StreamManager } from './stream-manager.js';
 
 /** Copies at a time: each is an incast of one at its target. */
 const COPIES_MAX = 4;
@@ -10,11 +12,14 @@ const COPIES_MAX = 4;
 /** The manager's work in the background. */
 export class Upkeep {
   readonly #manager: StreamManager;
+  readonly #coding: CodingUpkeep;
   #isStopped = false;
   #stopTimer: () => void = () => {};
 
-  constructor(manager: StreamManager) {
+  /** `code`: what sealed extents are coded with; undefined: they stay in replicas. */
+  constructor(manager: StreamManager, code?: CodeName) {
     this.#manager = manager;
+    this.#coding = new CodingUpkeep(manager, code);
   }
 
   /** Begins. */
@@ -46,7 +51,11 @@ export class Upkeep {
           (node) => live.isUp(node) && live.get(node)?.report?.readOnly === undefined,
         );
         if (!isWhole) await this.#manager.seal(extent, 0).catch(() => {});
-      } else await this.#restore(record);
+      } else if (value.coded !== undefined) await this.#coding.tend(record);
+      else {
+        await this.#restore(record);
+        await this.#coding.consider(record);
+      }
     }
   }
 

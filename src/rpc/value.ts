@@ -12,16 +12,27 @@ const MARK = '\0';
 /** Most byte arrays in a value. */
 const PIECES_MAX = 1024;
 
+/** A byte array in a value that is being written. Unlike a Buffer it has no toJSON, which would make an array of numbers of it first. */
+class Piece {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
 /** Parts of an encoded value, in order. Pieces are the program's own bytes, which must not change until they are sent. */
 export function encodeValue(value: unknown): Uint8Array[] {
   const pieces: Uint8Array[] = [];
+  const write = (_key: string, shown: unknown) => {
+    if (shown instanceof Piece) return `${MARK}${pieces.push(shown.bytes) - 1}`;
+    if (isBytes(shown)) return `${MARK}${pieces.push(shown) - 1}`; // What a toJSON has returned.
+    if (typeof shown === 'bigint') throw unsupported('a bigint', 'pass it as a string');
+    if (typeof shown === 'string' && shown.startsWith(MARK)) return MARK + shown;
+    return withPieces(shown);
+  };
   const json = Buffer.from(
-    JSON.stringify(value === undefined ? null : value, function (this: Record<string, unknown>, key, shown: unknown) {
-      const raw = this[key]; // The original: toJSON of a Buffer has changed the value.
-      if (raw instanceof Uint8Array) return `${MARK}${pieces.push(raw) - 1}`;
-      if (typeof shown === 'bigint') throw unsupported('a bigint', 'pass it as a string');
-      return typeof shown === 'string' && shown.startsWith(MARK) ? MARK + shown : shown;
-    }) ?? 'null',
+    JSON.stringify(value instanceof Uint8Array ? new Piece(value) : (value ?? null), write) ?? 'null',
   );
   if (pieces.length > PIECES_MAX) throw unsupported(`${pieces.length} byte arrays`, `${PIECES_MAX} at most`);
   const head = Buffer.alloc(8 + 4 * pieces.length);
@@ -29,6 +40,19 @@ export function encodeValue(value: unknown): Uint8Array[] {
   head.writeUInt32LE(pieces.length, 4);
   for (const [k, piece] of pieces.entries()) head.writeUInt32LE(piece.length, 8 + 4 * k);
   return [head, json, ...pieces];
+}
+
+/** The object or array itself; one that has byte arrays as a copy with pieces in their places. */
+function withPieces(shown: unknown): unknown {
+  if (Array.isArray(shown)) {
+    return shown.some(isBytes) ? shown.map((one) => (isBytes(one) ? new Piece(one) : one)) : shown;
+  }
+  if (typeof shown !== 'object' || shown === null || !Object.values(shown).some(isBytes)) return shown;
+  return Object.fromEntries(Object.entries(shown).map(([name, one]) => [name, isBytes(one) ? new Piece(one) : one]));
+}
+
+function isBytes(value: unknown): value is Uint8Array {
+  return value instanceof Uint8Array;
 }
 
 function unsupported(what: string, hint: string): RoceError {

@@ -1,6 +1,8 @@
-/** A cluster in virtual time: five nodes with their disks, a manager that can be killed, and a network that loses, delays and cuts. */
+/** A cluster in virtual time: nodes with their disks, a manager that can be killed, and a network that loses, delays and cuts. */
 
 import { type RandomSource, randomInt, randomUnit, SeededRandom } from '../../src/core/random.js';
+import { combinerOf, portableCombine } from '../../src/extents/coding/combiner.js';
+import type { CodeName } from '../../src/extents/coding/erasure-code.js';
 import { ExtentNode } from '../../src/extents/extent-node.js';
 import { ExtentReader } from '../../src/extents/extent-reader.js';
 import { ExtentStore } from '../../src/extents/extent-store.js';
@@ -15,10 +17,12 @@ import { EventQueue } from '../../src/sim/event-queue.js';
 import { virtualClock } from '../../src/sim/virtual-clock.js';
 import { SimDisk } from './sim-disk.js';
 
-export const NODES = 5;
+/** Nodes of a cluster that codes nothing. */
+const NODES = 5;
 export const EXTENT_BYTES = 48 * 1024;
 const MANAGER = 'manager';
 const CLUSTER = 'simulated';
+const COMBINER = combinerOf(portableCombine);
 const US = 1000;
 const MS = 1e6;
 
@@ -32,7 +36,15 @@ export const TIMING = {
   hedgeMs: 4,
   retryMs: 15,
   leaseMs: 300,
+  codeAfterMs: 60,
 };
+
+/** What a cluster has. */
+export interface ClusterOptions {
+  readonly nodes?: number;
+  /** Sealed extents are coded with it. */
+  readonly code?: CodeName;
+}
 
 /** One machine with a disk; the node on it lives and dies. */
 export interface Machine {
@@ -87,17 +99,21 @@ export class Cluster {
   believesLastSecondary = false;
   /** Lengths that replicas which had lost nothing gave when they were fenced, by extent: the last answers to a manager. */
   readonly fencedLengths = new Map<number, number[]>();
+  /** Who makes fragments believes that one is durable which is not. */
+  believesFragments = false;
+  readonly code: CodeName | undefined;
   #upkeep: Upkeep | undefined;
   readonly #fencedEpochs = new Map<number, number>();
   #managerLife = 0;
   #lastNode = 0;
   #readers = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, { nodes = NODES, code }: ClusterOptions = {}) {
+    this.code = code;
     this.seeds = new SeededRandom(seed);
     this.network = new Network(this.events, this.seeds.stream('network'));
     this.#metadata = new MemoryMetadata(this.clock);
-    for (let k = 0; k < NODES; k++) {
+    for (let k = 0; k < nodes; k++) {
       const name = `machine${k}`;
       const disk = new SimDisk(this.events, this.seeds.stream(name));
       this.machines.push({ name, disk, number: 0, node: undefined, life: 0 });
@@ -128,7 +144,7 @@ export class Cluster {
     await manager.start();
     if (life !== this.#managerLife) return;
     this.manager = manager;
-    this.#upkeep = new Upkeep(manager);
+    this.#upkeep = new Upkeep(manager, this.code);
     this.#upkeep.start();
   }
 
@@ -167,6 +183,7 @@ export class Cluster {
         store,
         nodes: this.nodesFrom(machine.name),
         manager: this.managerFrom(machine.name),
+        combiner: COMBINER,
         clock: this.clock,
         address: machine.name,
         domain: machine.name,
@@ -196,6 +213,7 @@ export class Cluster {
   nodesFrom(from: string): Nodes {
     return {
       call: (place, method, request, timeoutMs) => {
+        if (this.believesFragments && method === 'finishFragment') return Promise.resolve({}) as never;
         const answer = this.#call(from, place.address, timeoutMs, () => {
           const machine = this.machines.find(({ name }) => name === place.address)!;
           const { node, life } = machine;
@@ -271,6 +289,7 @@ export class Cluster {
     return new ExtentReader({
       nodes: this.nodesFrom('client'),
       manager: this.managerFrom('client'),
+      combiner: COMBINER,
       clock: this.clock,
       random,
       timing: TIMING,

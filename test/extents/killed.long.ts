@@ -22,14 +22,17 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
   let device: RdmaDevice;
   let client: ExtentsClient;
   let up: Program;
-  beforeEach(async () => {
+  beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'rocev2-killed-'));
-    const where = ['--dir', folder, '--nodes', String(NODES), '-p', '0', '--extent-size', EXTENT];
-    up = Program.rocev2('extents', 'up', ...where, '--restart');
+  });
+
+  async function start(...options: string[]): Promise<void> {
+    up = Program.rocev2('extents', 'up', '--dir', folder, '-p', '0', '--extent-size', EXTENT, ...options);
     await up.writes('stderr', /Ctrl-C ends it/);
     device = await openDevice({ address: '127.0.0.1', udpPort: 0 });
-    client = await openExtents({ device, manager: /the manager is at (\S+),/.exec(up.stderr)![1] });
-  });
+    client = await openExtents({ device, manager: managerText() });
+  }
+
   afterEach(async () => {
     await client.close();
     await device.close();
@@ -63,6 +66,7 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
   it(
     'loses no acknowledged record, and restores redundancy by itself',
     async () => {
+      await start('--nodes', String(NODES), '--restart');
       await client.createStream('log');
       const writer = await client.openStream('log');
       const acknowledged: Buffer[] = [];
@@ -113,4 +117,44 @@ describe.runIf(isBuilt && isLinux)('a cluster of processes', () => {
     },
     LIMIT_MS,
   );
+
+  it(
+    'that codes its extents reads everything without any three of nine nodes, and fills an empty one in their place',
+    async () => {
+      await start('--code', 'rs-6-3', '--code-after', '100ms');
+      await client.createStream('log');
+      const writer = await client.openStream('log');
+      const records = Array.from({ length: 30 }, (_, k) => Buffer.alloc(randomInt(random, 1, 300_000), k + 1));
+      await Promise.all(records.map((record) => writer.append(record)));
+      await writer.close();
+      const isCoded = async () => {
+        const { extents } = await client.status();
+        return extents.sealed > 2 && extents.coded === extents.sealed && extents.underReplicated === 0;
+      };
+      await eventually(() => isCoded().catch(() => false), { limitMs: LIMIT_MS, everyMs: 100 });
+      const folders = Array.from({ length: 9 }, (_, k) => `node${k + 1}`);
+      const gone = Array.from({ length: 3 }, () => folders.splice(randomInt(random, 0, folders.length - 1), 1)[0]);
+      for (const what of gone) process.kill(processOf(what), 'SIGKILL');
+      const read: Buffer[] = [];
+      for await (const { data } of client.read('log')) read.push(Buffer.from(data));
+      expect(read.length).toBe(records.length);
+      expect(records.findIndex((record, k) => !record.equals(read[k]))).toBe(-1);
+      expect(client.counters().reconstructed).toBeGreaterThan(0);
+      const { extents } = await client.status();
+      expect(extents.unavailable).toBe(0);
+      const before = (await client.status()).counters.rebuilds;
+      const another = Program.rocev2('extents', 'node', '--dir', join(folder, 'another'), '--join', managerText());
+      await eventually(async () => (await client.status()).counters.rebuilds > before, {
+        limitMs: LIMIT_MS,
+        everyMs: 100,
+      });
+      another.kill('SIGINT');
+      await another.ended();
+    },
+    LIMIT_MS,
+  );
+
+  function managerText(): string {
+    return /the manager is at (\S+),/.exec(up.stderr)![1];
+  }
 });

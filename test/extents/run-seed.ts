@@ -4,10 +4,14 @@
 
 import { type RandomSource, randomInt, randomUnit } from '../../src/core/random.js';
 import type { ExtentRecord } from '../../src/extents/catalogue.js';
+import { erasureCode } from '../../src/extents/coding/erasure-code.js';
+import type { ExtentReader } from '../../src/extents/extent-reader.js';
+import type { ExtentPlace } from '../../src/extents/messages.js';
 import { dataIn } from '../../src/extents/record.js';
 import type { Location, StreamWriter } from '../../src/extents/stream-writer.js';
 import { settle } from '../support/virtual-time.js';
-import { Cluster, type Machine } from './cluster.js';
+import { Cluster, type ClusterOptions, type Machine } from './cluster.js';
+import { filesOf, isWholeExtent, stopSome } from './coded-checks.js';
 
 const STREAM = 'disk';
 const APPENDS = 45;
@@ -20,6 +24,9 @@ export interface Verdict {
   readonly acked: number;
   readonly seals: number;
   readonly copies: number;
+  readonly codings: number;
+  readonly rebuilds: number;
+  readonly reconstructed: number;
   readonly repaired: number;
   readonly failovers: number;
   readonly refusedDisks: number;
@@ -38,8 +45,12 @@ interface Attempt {
  * `twist` plants a bug. Seeds are of three kinds: one disk lies, and nobody else loses power; any machine loses power, its disk or its connections; or both are
  * left out and the disks are full, slow or fail.
  */
-export async function runSeed(seed: number, twist: (cluster: Cluster) => void = () => {}): Promise<Verdict> {
-  const cluster = new Cluster(seed);
+export async function runSeed(
+  seed: number,
+  twist: (cluster: Cluster) => void = () => {},
+  options: ClusterOptions = {},
+): Promise<Verdict> {
+  const cluster = new Cluster(seed, options);
   twist(cluster);
   const course = new Course(cluster, seed);
   let isDone = false;
@@ -70,6 +81,7 @@ class Course {
   #writer: StreamWriter | undefined;
   #failovers = 0;
   #hedges = 0;
+  #reconstructed = 0;
 
   constructor(cluster: Cluster, seed: number) {
     this.#cluster = cluster;
@@ -79,12 +91,21 @@ class Course {
 
   verdict(more: readonly string[]): Verdict {
     const nodes = this.#cluster.machines.flatMap(({ node }) => node ?? []);
-    const { seals = 0, copies = 0, refusedDisks = 0 } = this.#cluster.manager?.counters ?? {};
+    const {
+      seals = 0,
+      copies = 0,
+      codings = 0,
+      rebuilds = 0,
+      refusedDisks = 0,
+    } = this.#cluster.manager?.counters ?? {};
     return {
       problems: [...this.#problems, ...more],
       acked: this.#attempts.filter(({ location }) => location !== undefined).length,
       seals,
       copies,
+      codings,
+      rebuilds,
+      reconstructed: this.#reconstructed,
       refusedDisks,
       repaired: nodes.reduce((sum, { counters }) => sum + counters.repaired, 0),
       failovers: this.#failovers,
@@ -229,14 +250,15 @@ class Course {
     void this.#cluster.startNode(machine);
   }
 
-  /** Takes the data of one disk, if every extent is on two others that are up. */
+  /** Takes the data of one disk, if every extent is on two others that are up, or lacks no more than one other fragment. */
   async #loseDisk(machine: Machine, lose: () => void): Promise<void> {
     const extents = await this.#cluster.metadata.list('extent/');
     const isSafe = extents.every(({ value }) => {
-      const others = (JSON.parse(value) as ExtentRecord).replicas.filter(
-        (node) => node !== machine.number && this.#cluster.machineOf(node)?.node !== undefined,
-      );
-      return others.length >= 2;
+      const { replicas, coded } = JSON.parse(value) as ExtentRecord;
+      const isElsewhere = (node: number) =>
+        node !== machine.number && this.#cluster.machineOf(node)?.node !== undefined;
+      if (coded === undefined) return replicas.filter(isElsewhere).length >= 2;
+      return coded.fragments.filter(({ node }) => isElsewhere(node)).length >= erasureCode(coded.code).total - 2;
     });
     if (!isSafe) return;
     this.#cluster.stopNode(machine, false);
@@ -276,33 +298,48 @@ class Course {
 
   async #isWhole(): Promise<boolean> {
     const extents = await this.#cluster.metadata.list('extent/');
-    const wanted = extents.flatMap(({ key, value }) => {
-      const { sealed, replicas } = JSON.parse(value) as ExtentRecord;
-      return { extent: Number(key.slice('extent/'.length)), sealed, replicas };
-    });
+    const wanted = extents.map(({ key, value }) => ({
+      extent: Number(key.slice('extent/'.length)),
+      record: JSON.parse(value) as ExtentRecord,
+    }));
     const isThere = (node: number) => this.#cluster.machineOf(node)?.node !== undefined;
-    if (
-      wanted.some(({ sealed, replicas }) => sealed !== undefined && (replicas.length < 3 || !replicas.every(isThere)))
-    )
-      return false;
-    // Space is accounted for: nodes have the replicas that the manager knows, sealed as it says, and nothing else.
+    const { code } = this.#cluster;
+    if (wanted.some(({ record }) => record.sealed !== undefined && !isWholeExtent(record, code, isThere))) return false;
+    // Space is accounted for: nodes have the replicas and fragments that the manager knows, and nothing else.
     for (const { disk, number } of this.#cluster.machines) {
-      const names = [...disk.files.keys()].filter((name) => name.endsWith('.extent')).sort();
-      const mine = wanted.filter(({ replicas }) => replicas.includes(number)).map(({ extent }) => `${extent}.extent`);
+      const names = [...disk.files.keys()].filter((name) => name !== 'node').sort();
+      const mine = wanted.flatMap(({ extent, record }) => filesOf(extent, record, number));
       if (names.join() !== mine.sort().join()) return false;
     }
     return true;
   }
 
   async #check(): Promise<void> {
-    const reader = this.#cluster.reader();
     const { extents } = await this.#cluster.managerFrom('client').call('locate', { stream: STREAM }, 1000);
-    const bySequence = new Map(this.#attempts.map((attempt) => [`${attempt.writer}.${attempt.sequence}`, attempt]));
     const sealed = extents.filter((extent) => extent.sealed !== undefined);
+    await this.#checkRecords(sealed, this.#cluster.reader());
+    this.#failovers += this.#writer?.counters.failovers ?? 0;
+    await this.#checkReplicas(sealed);
+    if (this.#cluster.code === undefined || this.#problems.length > 0) return;
+    // Any three nodes may go, and everything that is coded is there as before.
+    stopSome(this.#cluster, this.#random, 3);
+    const coded = sealed.filter((extent) => extent.coded !== undefined);
+    await this.#checkRecords(coded, this.#cluster.reader(), (location) =>
+      coded.some(({ extent }) => extent === location.extent),
+    );
+  }
+
+  /** Every record is there once, in order, with its bytes, and can be read by its place. */
+  async #checkRecords(
+    extents: readonly ExtentPlace[],
+    reader: ExtentReader,
+    isIn: (location: Location) => boolean = () => true,
+  ): Promise<void> {
+    const bySequence = new Map(this.#attempts.map((attempt) => [`${attempt.writer}.${attempt.sequence}`, attempt]));
     const seen = new Map<Attempt, number>();
     let last = { writer: 0, sequence: -1 };
     try {
-      for await (const { head, bytes } of reader.scan(sealed)) {
+      for await (const { head, bytes } of reader.scan(extents)) {
         const attempt = bySequence.get(`${head.writer}.${head.sequence}`);
         if (attempt === undefined) {
           this.#problems.push(`a record ${head.writer}.${head.sequence} that nobody appended`);
@@ -322,7 +359,7 @@ class Course {
       const { writer, sequence, location, data } = attempt;
       const count = seen.get(attempt) ?? 0;
       if (count > 1) this.#problems.push(`${writer}.${sequence} is there ${count} times`);
-      if (location === undefined) continue;
+      if (location === undefined || !isIn(location)) continue;
       if (count === 0) this.#problems.push(`${writer}.${sequence} was acknowledged and is not there`);
       try {
         const blocks = await reader.read(location.extent, location.offset, 0, Math.ceil(data.length / 4096));
@@ -331,9 +368,8 @@ class Course {
         this.#problems.push(`${writer}.${sequence} cannot be read: ${(error as Error).message}`);
       }
     }
-    this.#hedges = reader.counters.hedges;
-    this.#failovers += this.#writer?.counters.failovers ?? 0;
-    await this.#checkReplicas(sealed);
+    this.#hedges += reader.counters.hedges;
+    this.#reconstructed += reader.counters.reconstructed;
   }
 
   /** After a pass of the scrubbers every replica by itself has everything. */

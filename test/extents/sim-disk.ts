@@ -107,7 +107,7 @@ export class SimDisk {
 
   /** A bit of some file changes by itself. */
   rot(): void {
-    const names = [...this.files.keys()].filter((name) => name.endsWith('.extent'));
+    const names = [...this.files.keys()].filter((name) => name !== 'node');
     if (names.length === 0) return;
     const content = this.files.get(names[randomInt(this.#random, 0, names.length - 1)])!;
     if (content.durable.length === 0 || content.changes.length > 0) return;

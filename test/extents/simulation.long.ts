@@ -1,14 +1,18 @@
-/** 2,000 seeds of the simulated cluster, or a fifth of them with ROUND. EXTENT_SEEDS=100000 runs so many. */
+/** 2,000 seeds of the simulated cluster and a tenth as many of one with codes, or a fifth of them with ROUND. EXTENT_SEEDS=100000 runs so many. */
 
 import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { ROUND, ROUNDS } from '../support/rounds.js';
+import { runCodingSeed } from './run-coding-seed.js';
 import { runSeed } from './run-seed.js';
 
 const PER_ROUND = 400;
 const SEEDS = Number(process.env['EXTENT_SEEDS'] ?? (ROUND === undefined ? ROUNDS * PER_ROUND : PER_ROUND));
 const FIRST = 1 + (ROUND ?? 0) * PER_ROUND;
 const CHUNK = 50;
+/** A seed with codes has two to three times as many nodes, and takes as much longer. */
+const CODING_SHARE = 10;
+const CODING_CHUNK = CHUNK / CODING_SHARE;
 
 describe('a simulated cluster of extent nodes', () => {
   it.each(Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => FIRST + k * CHUNK))(
@@ -18,4 +22,11 @@ describe('a simulated cluster of extent nodes', () => {
         expect((await runSeed(seed)).problems, `EXTENT_SEED=${seed}`).toEqual([]);
     },
   );
+
+  it.each(
+    Array.from({ length: Math.ceil(SEEDS / CHUNK) }, (_, k) => Math.ceil(FIRST / CODING_SHARE) + k * CODING_CHUNK),
+  )('keeps it with codes, from seed %i on', async (first) => {
+    for (let seed = first; seed < first + CODING_CHUNK; seed++)
+      expect((await runCodingSeed(seed)).problems, `EXTENT_SEED=${seed} of coding-simulation.test.ts`).toEqual([]);
+  });
 });

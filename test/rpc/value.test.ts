@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { decodeValue, encodeValue } from '../../src/rpc/value.js';
 
 const there = (value: unknown) => decodeValue(Buffer.concat(encodeValue(value)));
@@ -31,6 +31,18 @@ describe('values of the RPC', () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  it('leave byte arrays as they are: JSON of a Buffer is an array of numbers, which takes a hundred times as long as its bytes', () => {
+    const toJson = vi.spyOn(Buffer.prototype, 'toJSON');
+    const bytes = Buffer.alloc(5, 7);
+    const made = { toJSON: () => bytes };
+    for (const value of [bytes, { bytes, n: 1 }, [bytes, [bytes]], { deep: { bytes } }, { made }]) {
+      expect(encodeValue(value).at(-1)).toBe(bytes);
+    }
+    expect(there({ deep: [{ bytes }], made })).toEqual({ deep: [{ bytes }], made: bytes });
+    expect(toJson).not.toHaveBeenCalled();
+    toJson.mockRestore();
   });
 
   it('whatever bytes a stranger sends are a value or ERR_ROCE_MALFORMED', () => {

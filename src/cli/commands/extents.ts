@@ -3,6 +3,7 @@
 import type { Command } from 'commander';
 import { RoceError } from '../../core/errors.js';
 import { parseSizeBytes } from '../../core/units.js';
+import { CODE_NAMES } from '../../extents/coding/erasure-code.js';
 import { type ClusterOptions, MANAGER_PORT, parseManager } from '../extents/cluster.js';
 import {
   type CreateDiskOptions,
@@ -19,7 +20,9 @@ import { runUp, type UpOptions } from '../extents/up.js';
 import { addNicOptions } from '../nic-options.js';
 import {
   addressOption,
+  choiceOption,
   countOption,
+  durationOption,
   optionWithDefault,
   portOrAnyOption,
   rangeOption,
@@ -32,6 +35,7 @@ import { addSecureOptions } from '../secure-options.js';
 const RECORD_BYTES_MAX = 4 << 20;
 const NODES_MAX = 32;
 const DOMAIN_MAX = 128;
+const CODE_CHOICES = ['none', ...CODE_NAMES] as const;
 
 const managerOption = textOption(parseManager);
 
@@ -91,6 +95,20 @@ function addManagerOptions(command: Command): Command {
     .addOption(optionWithDefault('--bind <address>', 'IP address of this side', addressOption, '127.0.0.1'))
     .addOption(
       optionWithDefault('--extent-size <size>', 'bytes after which another extent begins', sizeOption, '64MiB'),
+    )
+    .option(
+      '--code <name>',
+      `what sealed extents are coded with: ${CODE_CHOICES.join(', ')}; rs-6-3 needs 9 nodes, lrc-12-2-2 16`,
+      choiceOption(CODE_CHOICES),
+      'none' as const,
+    )
+    .addOption(
+      optionWithDefault(
+        '--code-after <time>',
+        'how long extents stay on three nodes once sealed',
+        durationOption,
+        '60s',
+      ),
     );
 }
 
@@ -101,7 +119,11 @@ function registerUp(extents: Command, io: CliIo): void {
       'Start a manager and nodes as processes of this machine. It runs until Ctrl-C, which ends them in order.',
     )
     .requiredOption('--dir <path>', 'folder of the cluster: one for the manager and one for each node are made in it')
-    .option('--nodes <n>', `number of nodes, 3 to ${NODES_MAX}`, rangeOption(3, NODES_MAX), 5)
+    .option(
+      '--nodes <n>',
+      `number of nodes, 3 to ${NODES_MAX} (default: 5, or as many as the code needs)`,
+      rangeOption(3, NODES_MAX),
+    )
     .option('--restart', 'start processes anew that die');
   addSecureOptions(addNicOptions(addManagerOptions(command)))
     .option('--json', 'print one JSON document at the end')
@@ -111,6 +133,7 @@ function registerUp(extents: Command, io: CliIo): void {
 Examples:
   rocev2 extents up --dir /tmp/cluster
   rocev2 extents up --dir /tmp/cluster --nodes 7 --restart
+  rocev2 extents up --dir /tmp/coded --code rs-6-3 --code-after 10s
   rocev2 extents up --dir /tmp/cluster --psk keys.psk # packets are authentic and encrypted; clients need --psk, too`,
     )
     .action((options: UpOptions & Json) => runUp(options, new Output(io, options.json === true)));

@@ -1,7 +1,7 @@
 /** The manager of `rocev2 extents up` as a process of its own. */
 
 import { z } from 'zod';
-import { type ManagerServer, serveManager } from '../../extents/index.js';
+import { CODE_NAMES, type ManagerServer, serveManager } from '../../extents/index.js';
 import { method } from '../../processes/calls.js';
 import { serveParent } from '../../processes/serve-parent.js';
 import { openDevice } from '../../verbs/open-device.js';
@@ -19,10 +19,19 @@ const service = {
       folder: z.string(),
       port: z.number(),
       extentBytes: z.number(),
+      code: z.enum(CODE_NAMES).optional(),
+      codeAfterMs: z.number(),
     },
-    async ({ bind, folder, port, extentBytes, secure, ...nic }) => {
+    async ({ bind, folder, port, extentBytes, code, codeAfterMs, secure, ...nic }) => {
       const device = await openDevice({ address: bind, udpPort: 0, ...nic, ...(await secureOf(secure)) });
-      manager = await serveManager({ device, folder, port, extentBytes });
+      manager = await serveManager({
+        device,
+        folder,
+        port,
+        extentBytes,
+        codeAfterMs,
+        ...(code !== undefined && { code }),
+      });
       return { address: manager.address, cluster: (await manager.status()).cluster };
     },
   ),

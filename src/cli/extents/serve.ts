@@ -10,9 +10,10 @@ import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
 import { type ManagerPlace, managerAddress } from './cluster.js';
+import { type CodeOptions, codingOf } from './code-options.js';
 
 /** Options of `rocev2 extents manager`. */
-export interface ManagerOptions extends NicOptions, SecureFlags {
+export interface ManagerOptions extends NicOptions, SecureFlags, CodeOptions {
   /** Folder of the metadata. */
   readonly dir: string;
   /** TCP port. */
@@ -57,6 +58,8 @@ export interface ExtentsNodeResult extends NodeCounters {
   readonly cluster: string;
   /** Replicas at the end. */
   readonly replicas: number;
+  /** Fragments at the end. */
+  readonly fragments: number;
   /** Time until Ctrl-C. */
   readonly seconds: number;
 }
@@ -66,7 +69,7 @@ export async function runManager(options: ManagerOptions, output: Output): Promi
   const { dir: folder, port, bind, extentSize: extentBytes, io, engine, spin } = options;
   const secure = await secureOf(options);
   await using device = await openDevice({ address: bind.text, udpPort: 0, io, engine, spin, ...secure });
-  await using manager = await serveManager({ device, folder, port, extentBytes });
+  await using manager = await serveManager({ device, folder, port, extentBytes, ...codingOf(options) });
   const { cluster, nodes } = await manager.status();
   output.note(`cluster ${cluster}, ${nodes.length} nodes known`);
   output.note(`listening on ${manager.address}`);
@@ -88,13 +91,15 @@ export async function runNode(options: NodeOptions, output: Output): Promise<voi
   const node = await orInterrupted(joining, output.io.interrupted);
   if (node === undefined) return;
   await using _ = node;
-  output.note(`node ${node.node} of cluster ${node.cluster}, ${node.replicas} replicas, at ${node.address}`);
+  output.note(
+    `node ${node.node} of cluster ${node.cluster}, ${node.replicas} replicas, ${node.fragments} fragments, at ${node.address}`,
+  );
   output.note('Ctrl-C ends it');
   const startNs = nowNs();
   await untilInterrupted(output.io.interrupted);
   const seconds = (nowNs() - startNs) / NS_PER_S;
-  const { address, cluster, replicas } = node;
+  const { address, cluster, replicas, fragments } = node;
   const counters = node.counters();
   output.line(`${counters.appends} appends, ${counters.reads} reads, ${counters.repaired} records repaired`);
-  output.document('extents-node', { node: node.node, address, cluster, replicas, seconds, ...counters });
+  output.document('extents-node', { node: node.node, address, cluster, replicas, fragments, seconds, ...counters });
 }

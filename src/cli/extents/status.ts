@@ -48,30 +48,34 @@ function print({ cluster, nodes, streams, extents, counters }: ClusterStatus, ma
       { title: 'domain', align: 'left' },
       { title: 'state', align: 'left' },
       { title: 'replicas', align: 'right' },
+      { title: 'fragments', align: 'right' },
       { title: 'used', align: 'right' },
       { title: 'free', align: 'right' },
       { title: 'repaired', align: 'right' },
     ],
-    nodes.map(({ node, address, domain, state, replicas, usedBytes, freeBytes, damaged, repaired, readOnly }) => [
-      node,
-      address,
-      domain,
-      readOnly === undefined ? state : `${state}: ${readOnly}`,
-      replicas,
-      formatBytes(usedBytes),
-      formatBytes(freeBytes),
-      `${repaired} of ${damaged}`,
-    ]),
+    nodes.map(
+      ({ node, address, domain, state, replicas, fragments, usedBytes, freeBytes, damaged, repaired, readOnly }) => [
+        node,
+        address,
+        domain,
+        readOnly === undefined ? state : `${state}: ${readOnly}`,
+        replicas,
+        fragments,
+        formatBytes(usedBytes),
+        formatBytes(freeBytes),
+        `${repaired} of ${damaged}`,
+      ],
+    ),
   );
   output.line();
   printStreams(streams, output);
   output.line();
-  const { open, sealed, underReplicated, unavailable, copying } = extents;
+  const { open, sealed, coded, underReplicated, unavailable, copying, coding } = extents;
   output.line(
-    `extents: ${open} open, ${sealed} sealed, ${underReplicated} under-replicated, ${unavailable} unavailable`,
+    `extents: ${open} open, ${sealed} sealed (${coded} coded), ${underReplicated} under-replicated, ${unavailable} unavailable`,
   );
-  const { seals, copies, deleted } = counters;
+  const { seals, copies, codings, rebuilds, deleted } = counters;
   output.line(
-    `since the manager began: ${seals} seals, ${copies} copies made, ${deleted} extents deleted; ${copying} copies under way`,
+    `since the manager began: ${seals} seals, ${copies} copies made, ${codings} extents coded, ${rebuilds} fragments made anew, ${deleted} extents deleted; ${copying} copies, ${coding} codings under way`,
   );
 }

@@ -94,10 +94,17 @@ export function printStreams(streams: ClusterStatus['streams'], output: Output):
     [
       { title: 'stream', align: 'left' },
       { title: 'extents', align: 'right' },
+      { title: 'coded', align: 'right' },
       { title: 'sealed', align: 'right' },
       { title: 'owner', align: 'left' },
     ],
-    streams.map(({ stream, extents, sealedBytes, owner }) => [stream, extents, formatBytes(sealedBytes), owner ?? '-']),
+    streams.map(({ stream, extents, coded, sealedBytes, owner }) => [
+      stream,
+      extents,
+      coded,
+      formatBytes(sealedBytes),
+      owner ?? '-',
+    ]),
   );
 }
 

@@ -14,18 +14,21 @@ import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { type SecureFlags, secureFlagsOf } from '../secure-options.js';
 import { MANAGER_PORT } from './cluster.js';
+import { type CodeOptions, codingOf, nodesFor } from './code-options.js';
 import type { ManagerService } from './manager-process.js';
 import type { NodeService } from './node-process.js';
 
 /** Time after Ctrl-C in which all processes end in order. */
 const ENDING_MS = 10_000;
+/** Nodes of a cluster that codes nothing. */
+const NODES = 5;
 /** Before a process that has died is started anew. */
 const RESTART_MS = 1000;
 
 /** Options of `rocev2 extents up`. */
-export interface UpOptions extends NicOptions, SecureFlags {
-  /** Number of nodes. */
-  readonly nodes: number;
+export interface UpOptions extends NicOptions, SecureFlags, CodeOptions {
+  /** Number of nodes; default: five, or as many as the code needs. */
+  readonly nodes?: number;
   /** Folder of the cluster. */
   readonly dir: string;
   /** TCP port of the manager; 0: the system chooses. */
@@ -129,7 +132,8 @@ class Family {
 
 /** Runs until Ctrl-C, which is the normal end. */
 export async function runUp(options: UpOptions, output: Output): Promise<void> {
-  const { nodes, dir, port, bind, extentSize: extentBytes, restart = false, io, engine, spin } = options;
+  const { dir, port, bind, extentSize: extentBytes, restart = false, io, engine, spin } = options;
+  const nodes = numberOfNodes(options);
   await checkFolder(dir, nodes, output);
   output.io.allowAfterInterruption?.(ENDING_MS);
   const common = { bind: bind.text, io, engine, spin, secure: secureFlagsOf(options) };
@@ -143,6 +147,7 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
         folder: join(dir, 'manager'),
         port: managerPort,
         extentBytes,
+        ...codingOf(options),
       });
       return { process: process as Process, started, words: ({ address }) => `the manager is at ${address}` };
     });
@@ -165,6 +170,17 @@ export async function runUp(options: UpOptions, output: Output): Promise<void> {
   } finally {
     await family.end();
   }
+}
+
+function numberOfNodes({ code, nodes }: UpOptions): number {
+  const needed = nodesFor(code);
+  if (nodes === undefined) return Math.max(NODES, needed);
+  if (nodes >= needed) return nodes;
+  throw new RoceError(
+    'ERR_ROCE_OUT_OF_RANGE',
+    `${code} needs ${needed} nodes, one for each fragment of an extent, and not ${nodes}`,
+    'raise --nodes, or leave it out',
+  );
 }
 
 function printUses(address: string, port: number, output: Output, psk: string | undefined): void {

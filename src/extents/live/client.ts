@@ -10,6 +10,7 @@ import { ExtentReader, type ReaderCounters } from '../extent-reader.js';
 import type { ClusterStatus, ExtentPlace, Manager } from '../messages.js';
 import { dataIn } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
+import { openCoder } from './coder.js';
 import { askManager, RdmaPeers } from './rdma-peers.js';
 import { CLIENT_TIMING } from './timing.js';
 
@@ -60,6 +61,7 @@ export class ExtentsClient implements AsyncDisposable {
   readonly #peers: RdmaPeers;
   readonly #manager: Manager;
   readonly #device: RdmaDevice;
+  readonly #coder = openCoder();
   readonly #reader: ExtentReader;
 
   /** @internal */
@@ -68,7 +70,7 @@ export class ExtentsClient implements AsyncDisposable {
     this.#address = manager;
     this.#peers = new RdmaPeers(device);
     this.#manager = this.#peers.manager(manager);
-    this.#reader = new ExtentReader({ ...this.#parts(), random: systemRandom() });
+    this.#reader = new ExtentReader({ ...this.#parts(), combiner: this.#coder, random: systemRandom() });
   }
 
   #parts() {
@@ -173,8 +175,9 @@ export class ExtentsClient implements AsyncDisposable {
   }
 
   /** Ends all connections. Streams are closed before that. */
-  close(): Promise<void> {
-    return this.#peers.close();
+  async close(): Promise<void> {
+    await this.#peers.close();
+    await this.#coder.close();
   }
 
   /** Same as {@link close}. */

@@ -5,6 +5,7 @@ import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../cor
 import { systemRandom } from '../../driver/system-random.js';
 import { serveRpc } from '../../rpc/index.js';
 import type { RdmaDevice } from '../../verbs/device.js';
+import { CODE_NAMES, type CodeName } from '../coding/erasure-code.js';
 import { LogMetadata } from '../log-metadata.js';
 import type { ClusterStatus } from '../messages.js';
 import { StreamManager } from '../stream-manager.js';
@@ -18,6 +19,7 @@ import { MANAGER_TIMING } from './timing.js';
 const EXTENT_BYTES = 64 << 20;
 const EXTENT_BYTES_MIN = 1 << 20;
 const EXTENT_BYTES_MAX = 2 ** 40;
+const CODE_AFTER_MS_MAX = 2 ** 40;
 
 /** What {@link serveManager} takes. */
 export interface ServeManagerOptions {
@@ -31,6 +33,10 @@ export interface ServeManagerOptions {
   readonly host?: string;
   /** Bytes of records after which another extent begins, 1 MiB to 1 TiB. Default 64 MiB. */
   readonly extentBytes?: number;
+  /** What extents are coded with some time after they were sealed: `rs-6-3` needs nine nodes, `lrc-12-2-2` sixteen. Default: they stay on three nodes. */
+  readonly code?: CodeName;
+  /** That time, milliseconds. Default 60,000. */
+  readonly codeAfterMs?: number;
 }
 
 const OPTIONS: OptionNames<ServeManagerOptions> = {
@@ -39,6 +45,8 @@ const OPTIONS: OptionNames<ServeManagerOptions> = {
   port: true,
   host: true,
   extentBytes: true,
+  code: true,
+  codeAfterMs: true,
 };
 
 /** A manager at work; made by {@link serveManager}. */
@@ -77,24 +85,28 @@ export class ManagerServer implements AsyncDisposable {
  */
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
-  const { device, folder, port, host, extentBytes = EXTENT_BYTES } = options;
+  const { device, folder, port, host, extentBytes = EXTENT_BYTES, code } = options;
+  const { codeAfterMs = MANAGER_TIMING.codeAfterMs } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   checkWhole('extentBytes', extentBytes, EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
+  if (code !== undefined) checkKind('code', code, CODE_NAMES.includes(code), CODE_NAMES.join(' or '));
+  checkWhole('codeAfterMs', codeAfterMs, 0, CODE_AFTER_MS_MAX);
   const { clock } = device;
+  const timing = { ...MANAGER_TIMING, codeAfterMs };
   const closing = new Closing();
   return closing.unlessFailed(async () => {
     const files = closing.use(await FolderFiles.open(folder));
     const metadata = await LogMetadata.open(files, clock);
     closing.defer(() => metadata.close());
     const peers = closing.use(new RdmaPeers(device));
-    const parts = { metadata, nodes: peers.nodes, clock, random: systemRandom(), timing: MANAGER_TIMING, extentBytes };
+    const parts = { metadata, nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes };
     const manager = new StreamManager(parts);
     await manager.start();
     const listener = await listen(device, { ...CONNECTION, port, ...(host !== undefined && { host }) });
     closing.defer(() => listener.close());
     const handle = (method: string, request: object) => manager.handle(method as never, request as never);
     closing.use(serveRpc(listener, MANAGER_SERVICE, handlersOf(MANAGER_SERVICE, handle)));
-    const upkeep = new Upkeep(manager);
+    const upkeep = new Upkeep(manager, code);
     upkeep.start();
     closing.defer(() => upkeep.stop());
     return new ManagerServer(placeText(host ?? device.address.text, listener.port), manager, closing);

@@ -8,6 +8,7 @@ import type { RdmaDevice } from '../../verbs/device.js';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
 import { ExtentStore } from '../extent-store.js';
 import { Closing } from './closing.js';
+import { openCoder } from './coder.js';
 import { FolderFiles } from './folder-files.js';
 import { askManager, CONNECTION, placeText, RdmaPeers } from './rdma-peers.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
@@ -69,6 +70,11 @@ export class NodeServer implements AsyncDisposable {
     return this.#store.reports().length;
   }
 
+  /** Fragments that it has. */
+  get fragments(): number {
+    return this.#store.fragments.complete().length;
+  }
+
   /** What it has done so far. */
   counters(): NodeCounters {
     return { ...this.#node.counters };
@@ -110,7 +116,9 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
     closing.defer(() => listener.close());
     const address = placeText(host ?? device.address.text, listener.port);
     const { domain = `node ${store.identity.node}` } = options;
-    const node = new ExtentNode({ store, nodes, manager, clock, address, domain, timing });
+    const combiner = openCoder();
+    closing.defer(() => combiner.close());
+    const node = new ExtentNode({ store, nodes, manager, combiner, clock, address, domain, timing });
     const handle = async (method: string, request: { readonly to?: number }) => {
       if (request.to === node.node) return node.handle(method as never, request as never) as Promise<object>;
       throw new RpcError('UNREACHABLE', `node ${node.node} is here now, and not node ${request.to}`);

@@ -3,6 +3,7 @@
 import type { RpcClient } from '../../rpc/client.js';
 import { defineService, type Service } from '../../rpc/index.js';
 import { type Fields, isCount, shape } from '../../rpc/shape.js';
+import { CODE_NAMES, erasureCode } from '../coding/erasure-code.js';
 import type { ManagerMethods, NodeMethods } from '../messages.js';
 
 type Check = (value: unknown) => boolean;
@@ -26,6 +27,14 @@ const object = (checks: Readonly<Record<string, Check>>): Check => {
 const isPlace = object({ node: isCount, address: isText });
 const isReport = object({ extent: isCount, sealed: maybe(isCount) });
 
+const isCode: Check = (value) => (CODE_NAMES as readonly unknown[]).includes(value);
+const SHAPE = { code: isCode, length: isCount };
+const FRAGMENTS_MAX = Math.max(...CODE_NAMES.map((name) => erasureCode(name).total));
+const isIndex: Check = (value) => isCount(value) && (value as number) < FRAGMENTS_MAX;
+const FRAGMENT = { extent: isCount, fragment: isIndex, making: isCount };
+const isFragment = object(FRAGMENT);
+const isFragmentPlace = object({ node: isCount, address: isText, fragment: isIndex, making: isCount });
+
 function hasFields(value: Fields, checks: Readonly<Record<string, Check>>): boolean {
   return Object.entries(checks).every(([name, check]) => check(value[name]));
 }
@@ -40,6 +49,12 @@ const NODE: Checks<NodeMethods> = {
   copy: { extent: isCount, epoch: isCount, length: isCount, from: listOf(isPlace) },
   repair: { extent: isCount, offset: isCount, from: listOf(isPlace) },
   remove: { extent: isCount },
+  encode: { extent: isCount, making: isCount, ...SHAPE, targets: listOf(isPlace) },
+  writeFragment: { ...FRAGMENT, ...SHAPE, first: isCount, data: isBytes, crcs: listOf(isCount) },
+  finishFragment: FRAGMENT,
+  readFragment: { ...FRAGMENT, first: isCount, count: isCount },
+  rebuild: { ...FRAGMENT, ...SHAPE, fragments: listOf(isFragmentPlace) },
+  mendFragment: FRAGMENT,
 };
 
 const OWNED = { stream: isText, epoch: isCount };
@@ -55,6 +70,7 @@ const MANAGER: Checks<ManagerMethods> = {
     repaired: isCount,
     readOnly: maybe(isText),
     replicas: listOf(isReport),
+    fragments: listOf(isFragment),
   },
   createStream: { stream: isText },
   deleteStream: { stream: isText },

@@ -6,9 +6,15 @@ import type { ManagerTiming } from '../stream-manager.js';
 import type { WriterTiming } from '../stream-writer.js';
 
 /** Times of a manager. */
-export const MANAGER_TIMING: ManagerTiming = { callMs: 5_000, copyMs: 300_000, downMs: 5_000, upkeepMs: 500 };
+export const MANAGER_TIMING: ManagerTiming = {
+  callMs: 5_000,
+  copyMs: 300_000,
+  downMs: 5_000,
+  upkeepMs: 500,
+  codeAfterMs: 60_000,
+};
 /** Times of a node. */
-export const NODE_TIMING: NodeTiming = { callMs: 5_000, reportMs: 500, scrubMs: 10_000 };
+export const NODE_TIMING: NodeTiming = { callMs: 5_000, hedgeMs: 500, reportMs: 500, scrubMs: 10_000 };
 /** Times of clients. They wait longer for a primary than it waits for its secondaries: its answer says which of them is silent. */
 export const CLIENT_TIMING: WriterTiming & ReaderTiming = {
   callMs: 12_000,

@@ -1,0 +1,63 @@
+/** The cluster as its manager knows it, for people. */
+
+import { type ExtentRecord, REPLICAS } from './catalogue.js';
+import { codedPlace, isDecodable } from './coding/coded-place.js';
+import type { LiveNodes } from './live-nodes.js';
+import type { ClusterStatus } from './messages.js';
+import type { StreamManager } from './stream-manager.js';
+
+/** The status of the cluster of this name. */
+export async function statusOf(manager: StreamManager, cluster: string): Promise<ClusterStatus> {
+  const { catalogue, live, parts } = manager;
+  const extents = await catalogue.extents();
+  const records = extents.map(({ value }) => value);
+  const known = new Map(extents.map(({ extent, value }) => [extent, value]));
+  const owners = new Map((await parts.metadata.list('owner/')).map(({ key, value }) => [key, value]));
+  const count = (is: (record: ExtentRecord) => boolean) => records.filter(is).length;
+  return {
+    cluster,
+    nodes: [...live.all()].map(({ node, address, domain, report }) => ({
+      node,
+      address,
+      domain,
+      state: !live.isUp(node) ? 'down' : live.isWritable(node) ? 'up' : 'read-only',
+      replicas: report?.replicas.length ?? 0,
+      fragments: report?.fragments.length ?? 0,
+      usedBytes: report?.usedBytes ?? 0,
+      freeBytes: report?.freeBytes ?? 0,
+      damaged: report?.damaged ?? 0,
+      repaired: report?.repaired ?? 0,
+      ...(report?.readOnly !== undefined && { readOnly: report.readOnly }),
+    })),
+    streams: (await catalogue.streams()).map(({ stream, value }) => {
+      const owner = owners.get(`owner/${stream}`);
+      const own = value.extents.flatMap((extent) => known.get(extent) ?? []);
+      return {
+        stream,
+        extents: value.extents.length,
+        coded: own.filter(({ coded }) => coded !== undefined).length,
+        sealedBytes: own.reduce((sum, { sealed }) => sum + (sealed ?? 0), 0),
+        ...(owner !== undefined && { owner }),
+      };
+    }),
+    extents: {
+      open: count(({ sealed }) => sealed === undefined),
+      sealed: count(({ sealed }) => sealed !== undefined),
+      coded: count(({ coded }) => coded !== undefined),
+      underReplicated: count((record) => !isWhole(record, live)),
+      unavailable: count((record) => !isAvailable(record, live)),
+      copying: manager.copying,
+      coding: manager.coding,
+    },
+    counters: { ...manager.counters },
+  };
+}
+
+function isWhole({ replicas, coded }: ExtentRecord, live: LiveNodes): boolean {
+  if (coded !== undefined) return codedPlace(coded, live).fragments.length === coded.fragments.length;
+  return replicas.filter((node) => live.isUp(node)).length >= REPLICAS;
+}
+
+function isAvailable({ replicas, coded }: ExtentRecord, live: LiveNodes): boolean {
+  return replicas.some((node) => live.isUp(node)) || (coded !== undefined && isDecodable(coded, live));
+}

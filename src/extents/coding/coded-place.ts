@@ -1,0 +1,19 @@
+/** Where the fragments of an extent are now. */
+
+import { type CodedRecord, NOBODY } from '../catalogue.js';
+import type { LiveNodes } from '../live-nodes.js';
+import type { CodedPlace, FragmentPlace } from '../messages.js';
+import { erasureCode } from './erasure-code.js';
+
+/** Where the fragments are that can be asked. */
+export function codedPlace({ code, fragments }: CodedRecord, live: LiveNodes): CodedPlace {
+  const places = fragments.flatMap(({ node, making }, fragment): FragmentPlace[] =>
+    node === NOBODY || !live.isUp(node) ? [] : live.places([node]).map((place) => ({ ...place, fragment, making })),
+  );
+  return { code, fragments: places };
+}
+
+/** Whether everything comes back from the fragments on nodes that are up. */
+export function isDecodable(coded: CodedRecord, live: LiveNodes): boolean {
+  return erasureCode(coded.code).isDecodable(codedPlace(coded, live).fragments.map(({ fragment }) => fragment));
+}

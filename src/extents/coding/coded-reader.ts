@@ -1,0 +1,192 @@
+/**
+ * Reads a coded extent. A byte is in one data fragment, which is asked for its blocks; if that one is gone, slow or damaged, the same blocks of others are read side by
+ * side, and combined. Such a read is an incast of up to twelve flows, each of which is bounded by {@link PIECE_BLOCKS} and pulled by who reads.
+ */
+
+import type { Clock } from '../../core/clock.js';
+import { NS_PER_MS } from '../../core/units.js';
+import { RpcError } from '../../rpc/rpc-error.js';
+import { type CodedPlace, codeOf, type FragmentPlace, type Nodes } from '../messages.js';
+import { areBlocksIntact, BLOCK_BYTES } from '../record.js';
+import type { Combiner } from './combiner.js';
+import { erasureCode } from './erasure-code.js';
+import { type FragmentShape, piecesOf, rangesOf } from './layout.js';
+
+/** Blocks of one fragment under way to one reader. */
+const PIECE_BLOCKS = 64;
+
+/** An extent whose bytes are in fragments. */
+export interface CodedExtent extends FragmentShape {
+  /** Its number. */
+  readonly extent: number;
+  /** Those that can be asked. */
+  readonly fragments: readonly FragmentPlace[];
+}
+
+/** What a reader of fragments is made of. */
+export interface CodedReaderParts {
+  /** The way to nodes. */
+  readonly nodes: Nodes;
+  /** Measures all times. */
+  readonly clock: Clock;
+  /** Makes sums. */
+  readonly combiner: Combiner;
+  /** Milliseconds: how long it waits for a node, and when it looks for a way without it. */
+  readonly timing: { readonly callMs: number; readonly hedgeMs: number };
+}
+
+/** What it counts. */
+export interface CodedReaderCounters {
+  /** Pieces of fragments that were made of others. */
+  reconstructed: number;
+  /** Pieces of fragments read to make them. */
+  sources: number;
+}
+
+/** An extent as the manager tells it, if it is coded. */
+export function codedExtent({
+  extent,
+  sealed,
+  coded,
+}: {
+  readonly extent: number;
+  readonly sealed?: number;
+  readonly coded?: CodedPlace;
+}): CodedExtent | undefined {
+  if (coded === undefined || sealed === undefined) return undefined;
+  return { extent, length: sealed, code: coded.code, fragments: coded.fragments };
+}
+
+/** Reads fragments. */
+export class CodedReader {
+  /** Since it began. */
+  readonly counters: CodedReaderCounters = { reconstructed: 0, sources: 0 };
+  readonly #parts: CodedReaderParts;
+  /** Nodes that did not answer in time, and until when others are asked in their place. */
+  readonly #avoided = new Map<number, number>();
+
+  constructor(parts: CodedReaderParts) {
+    this.#parts = parts;
+  }
+
+  /** Bytes `[from, to)` of the extent. Rejects if too few fragments are left. */
+  async bytes(coded: CodedExtent, from: number, to: number): Promise<Buffer> {
+    const { at, ranges } = rangesOf(coded, from, to);
+    const parts = ranges.map(({ fragment, first, count }) => this.blocks(coded, fragment, first, count));
+    return Buffer.concat(await Promise.all(parts)).subarray(from - at, to - at);
+  }
+
+  /** Blocks `[first, first + count)` of one fragment, from itself or from others. */
+  async blocks(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    for (const piece of piecesOf(first, count, PIECE_BLOCKS))
+      pieces.push(await this.#piece(coded, fragment, piece.first, piece.count));
+    return Buffer.concat(pieces);
+  }
+
+  /** The same without asking for the fragment itself. */
+  async reconstruct(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
+    const pieces: Buffer[] = [];
+    for (const piece of piecesOf(first, count, PIECE_BLOCKS))
+      pieces.push(await this.#made(coded, fragment, piece.first, piece.count));
+    return Buffer.concat(pieces);
+  }
+
+  async #piece(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
+    const place = coded.fragments.find((one) => one.fragment === fragment);
+    if (place === undefined) return this.#made(coded, fragment, first, count);
+    if (this.#isAvoided(place.node)) {
+      try {
+        return await this.#made(coded, fragment, first, count);
+      } catch (failure) {
+        return this.#ask(coded, place, first, count).catch(() => {
+          throw failure;
+        });
+      }
+    }
+    const direct = this.#ask(coded, place, first, count);
+    const bytes = await this.#inTime(direct.catch(() => undefined));
+    if (bytes !== undefined) return bytes;
+    try {
+      return await Promise.any([this.#made(coded, fragment, first, count), direct]);
+    } catch (error) {
+      throw (error as AggregateError).errors[0];
+    }
+  }
+
+  /** Blocks as the sum of those of other fragments. Who fails is left out, and so is who is slow, if there is a way. */
+  async #made(coded: CodedExtent, fragment: number, first: number, count: number): Promise<Buffer> {
+    const code = erasureCode(coded.code);
+    const others = coded.fragments.filter((one) => one.fragment !== fragment);
+    const there = new Map<number, Buffer>();
+    const bad = new Set<number>();
+    const slow = new Set(others.filter(({ node }) => this.#isAvoided(node)).map((one) => one.fragment));
+    const asked = new Map<number, Promise<void>>();
+    const ask = (place: FragmentPlace) =>
+      this.#ask(coded, place, first, count).then(
+        (bytes) => void there.set(place.fragment, bytes),
+        () => void bad.add(place.fragment),
+      );
+    for (;;) {
+      const usable = others.map((one) => one.fragment).filter((one) => !bad.has(one));
+      const quick = usable.filter((one) => !slow.has(one) || there.has(one));
+      const plan = code.plan([fragment], quick) ?? code.plan([fragment], usable);
+      if (plan === undefined)
+        throw new RpcError('UNREACHABLE', `too few fragments of extent ${coded.extent} answer: ${usable.length}`);
+      const missing = plan.sources.filter((one) => !there.has(one));
+      if (missing.length === 0) {
+        this.counters.reconstructed++;
+        this.counters.sources += plan.sources.length;
+        const sources = plan.sources.map((one) => there.get(one)!);
+        return (await this.#parts.combiner.combine(plan.rows, sources))[0];
+      }
+      for (const one of missing)
+        if (!asked.has(one)) asked.set(one, ask(others.find((place) => place.fragment === one)!));
+      const isThere = await this.#inTime(Promise.all(missing.map((one) => asked.get(one))));
+      if (isThere === undefined) for (const one of missing) if (!there.has(one)) slow.add(one);
+    }
+  }
+
+  /** Intact blocks of one fragment of one node. */
+  async #ask({ extent }: CodedExtent, place: FragmentPlace, first: number, count: number): Promise<Buffer> {
+    const { nodes, clock, timing } = this.#parts;
+    const { fragment, making, node } = place;
+    const request = { extent, fragment, making, first, count };
+    try {
+      const { data, crcs } = await nodes.call(place, 'readFragment', request, timing.callMs);
+      if (
+        data.length !== count * BLOCK_BYTES ||
+        crcs.length !== count ||
+        !areBlocksIntact(data, Uint32Array.from(crcs))
+      )
+        throw new RpcError('DAMAGED', `node ${node} sent damaged blocks`);
+      this.#avoided.delete(node);
+      return Buffer.from(data.buffer, data.byteOffset, data.length);
+    } catch (error) {
+      if (codeOf(error) === 'UNREACHABLE') this.#avoided.set(node, clock.nowNs() + timing.callMs * NS_PER_MS);
+      // Its own checks may be far away.
+      if (codeOf(error) === 'DAMAGED')
+        nodes.call(place, 'mendFragment', { extent, fragment, making }, timing.callMs).catch(() => {});
+      throw error;
+    }
+  }
+
+  #isAvoided(node: number): boolean {
+    return (this.#avoided.get(node) ?? 0) > this.#parts.clock.nowNs();
+  }
+
+  /** What comes before it is time to look for another way; undefined: it does not. */
+  #inTime<T>(value: Promise<T>): Promise<T | undefined> {
+    const { clock, timing } = this.#parts;
+    return new Promise((resolve, reject) => {
+      const cancel = clock.wakeAt(clock.nowNs() + timing.hedgeMs * NS_PER_MS, () => resolve(undefined));
+      const done = <A>(tell: (outcome: A) => void) => {
+        return (outcome: A) => {
+          cancel();
+          tell(outcome);
+        };
+      };
+      value.then(done(resolve), done(reject));
+    });
+  }
+}

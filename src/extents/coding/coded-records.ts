@@ -1,0 +1,69 @@
+/** Records of a coded extent, which are read out of its bytes as a node reads them out of a replica. */
+
+import { RpcError } from '../../rpc/rpc-error.js';
+import {
+  areBlocksIntact,
+  BLOCK_BYTES,
+  blocksOf,
+  checkRecord,
+  crcsIn,
+  dataAt,
+  HEADER_BYTES,
+  headBytesIn,
+  type RecordHead,
+  readHead,
+  recordBytes,
+} from '../record.js';
+import type { Blocks } from '../replica.js';
+import type { CodedExtent, CodedReader } from './coded-reader.js';
+
+/** Blocks `[first, first + count)` of the record at `offset`. Rejects with DAMAGED, MISSING behind the end, INVALID for blocks that the record does not have. */
+export async function codedBlocks(
+  reader: CodedReader,
+  coded: CodedExtent,
+  { offset, first, count }: { readonly offset: number; readonly first: number; readonly count: number },
+): Promise<Blocks> {
+  if (offset >= coded.length) throw new RpcError('MISSING', `extent ${coded.extent} has nothing at ${offset}`);
+  const bytes = (from: number, to: number) => reader.bytes(coded, offset + from, Math.min(offset + to, coded.length));
+  const start = await bytes(0, HEADER_BYTES);
+  const headBytes = headBytesIn(start);
+  const list = headBytes === undefined ? start : await bytes(0, headBytes);
+  const head = readHead(list, coded.extent, offset);
+  if (head === undefined) throw damaged(coded, offset);
+  const end = first + count;
+  if (first < 0 || count < 1 || end > blocksOf(head.length))
+    throw new RpcError('INVALID', `the record at ${offset} has ${blocksOf(head.length)} blocks`);
+  const at = dataAt(head.length);
+  const data = await bytes(at + first * BLOCK_BYTES, at + Math.min(end * BLOCK_BYTES, head.length));
+  const crcs = crcsIn(list, first, end);
+  if (!areBlocksIntact(data, crcs)) throw damaged(coded, offset);
+  return { data, crcs };
+}
+
+/** Whole intact records from `offset` on, at least one, and as many as fit into `bytesMax`. Rejects with DAMAGED. */
+export async function codedRecords(
+  reader: CodedReader,
+  coded: CodedExtent,
+  offset: number,
+  bytesMax: number,
+): Promise<Array<{ readonly head: RecordHead; readonly bytes: Buffer }>> {
+  let bytes = await reader.bytes(coded, offset, Math.min(offset + bytesMax, coded.length));
+  if (headBytesIn(bytes) !== undefined) {
+    const whole = recordBytes(bytes.readUInt32LE(24));
+    if (whole > bytes.length) bytes = await reader.bytes(coded, offset, Math.min(offset + whole, coded.length));
+  }
+  const records: Array<{ head: RecordHead; bytes: Buffer }> = [];
+  for (let at = 0; at < bytes.length; ) {
+    const rest = bytes.subarray(at);
+    const head = checkRecord(rest, coded.extent, offset + at);
+    if (head === undefined) break;
+    records.push({ head, bytes: rest.subarray(0, recordBytes(head.length)) });
+    at += recordBytes(head.length);
+  }
+  if (records.length === 0) throw damaged(coded, offset);
+  return records;
+}
+
+function damaged({ extent }: CodedExtent, offset: number): RpcError {
+  return new RpcError('DAMAGED', `the fragments of extent ${extent} give no intact record at ${offset}`);
+}

@@ -1,0 +1,113 @@
+/**
+ * The manager's work on codes: has extents coded that have been sealed for some time, forgets their replicas once all fragments are durable, and has lost fragments made
+ * anew. It plans; nodes move the data.
+ */
+
+import { NS_PER_MS } from '../../core/units.js';
+import { type CodedRecord, type ExtentRecord, REPLICAS, type Versioned } from '../catalogue.js';
+import type { StreamManager } from '../stream-manager.js';
+import { codedPlace, isDecodable } from './coded-place.js';
+import { type CodeName, erasureCode } from './erasure-code.js';
+import { fragmentBytes } from './layout.js';
+
+/** Extents coded at a time: each reads a whole replica and sends half as much again. */
+const CODINGS_MAX = 2;
+/** Fragments made anew at a time: each is an incast at its target. */
+const REBUILDS_MAX = 4;
+
+type Known = Versioned<ExtentRecord> & { readonly extent: number };
+
+/** The codes of a cluster. */
+export class CodingUpkeep {
+  readonly #manager: StreamManager;
+  readonly #code: CodeName | undefined;
+  /** When this manager saw first that an extent was sealed. */
+  readonly #sealedNs = new Map<number, number>();
+
+  /** `code`: that of extents which are not coded yet; undefined: they stay as they are. */
+  constructor(manager: StreamManager, code: CodeName | undefined) {
+    this.#manager = manager;
+    this.#code = code;
+  }
+
+  /** Looks at a sealed extent that is in replicas, and begins to code it if it is time. */
+  async consider({ extent, value }: Known): Promise<void> {
+    const { live, busy, catalogue, parts } = this.#manager;
+    if (this.#code === undefined || this.#manager.coding >= CODINGS_MAX || busy.has(extent)) return;
+    const { clock, timing, random } = parts;
+    const sinceNs = this.#sealedNs.get(extent) ?? clock.nowNs();
+    this.#sealedNs.set(extent, sinceNs);
+    if (clock.nowNs() - sinceNs < timing.codeAfterMs * NS_PER_MS) return;
+    const code = erasureCode(this.#code);
+    const shape = { code: this.#code, length: value.sealed! };
+    const bytes = fragmentBytes(shape);
+    if (bytes * code.total >= REPLICAS * shape.length) return; // So short that replicas take less.
+    const holders = value.replicas.filter((node) => live.isUp(node));
+    if (holders.length === 0) return;
+    const targets = live.choose(code.total, { taken: [], avoided: new Set(), bytes });
+    if (targets.length < code.total) return;
+    busy.add(extent);
+    this.#manager.coding++;
+    const done = () => {
+      busy.delete(extent);
+      this.#manager.coding--;
+    };
+    const holder = holders[random.u32() % holders.length];
+    const make = async () => {
+      const making = await catalogue.newMaking();
+      const [place] = live.places([holder]);
+      await parts.nodes.call(place, 'encode', { extent, making, ...shape, targets }, timing.copyMs);
+      await this.#take(extent, { code: this.#code!, fragments: targets.map(({ node }) => ({ node, making })) });
+    };
+    make().then(done, done);
+  }
+
+  /** All fragments are durable: the nodes delete their replicas when they hear that these are not needed. */
+  async #take(extent: number, coded: CodedRecord): Promise<void> {
+    const { catalogue, counters } = this.#manager;
+    const { key, version, value } = await catalogue.extent(extent);
+    if (await catalogue.commit([{ key, version, value: { ...value, replicas: [], coded } }])) counters.codings++;
+    this.#sealedNs.delete(extent);
+  }
+
+  /** Looks at an extent that is coded, and begins to make a fragment anew if one is lost. */
+  async tend({ extent, key, version, value }: Known): Promise<void> {
+    const { live, busy, catalogue } = this.#manager;
+    const coded = value.coded!;
+    const code = erasureCode(coded.code);
+    if (value.replicas.length > 0) {
+      // A replica that came back while too many fragments were away: one of both is enough.
+      const { coded: _gone, ...replicated } = value;
+      const isEnough = isDecodable(coded, live);
+      await catalogue.commit([{ key, version, value: isEnough ? { ...value, replicas: [] } : replicated }]);
+      return;
+    }
+    const lost = coded.fragments.findIndex(({ node }) => !live.isUp(node));
+    if (lost < 0 || this.#manager.copying >= REBUILDS_MAX) return;
+    const place = codedPlace(coded, live);
+    const there = place.fragments.map(({ fragment }) => fragment);
+    if (code.plan([lost], there) === undefined) return;
+    const shape = { code: coded.code, length: value.sealed! };
+    const taken = coded.fragments.filter((_, k) => k !== lost).map(({ node }) => node);
+    const [target] = live.choose(1, { taken, avoided: new Set(), bytes: fragmentBytes(shape) });
+    if (target === undefined) return;
+    busy.add(extent);
+    this.#manager.copying++;
+    const done = () => {
+      busy.delete(extent);
+      this.#manager.copying--;
+    };
+    const rebuild = async () => {
+      const { parts, counters } = this.#manager;
+      const making = await catalogue.newMaking();
+      const request = { extent, fragment: lost, making, ...shape, fragments: place.fragments };
+      await parts.nodes.call(target, 'rebuild', request, parts.timing.copyMs);
+      const now = await catalogue.extent(extent);
+      if (now.value.coded === undefined) return;
+      const fragments = now.value.coded.fragments.map((one, k) => (k === lost ? { node: target.node, making } : one));
+      const changed = { ...now.value, coded: { ...now.value.coded, fragments } };
+      if (await catalogue.commit([{ key: now.key, version: now.version, value: changed }])) counters.rebuilds++;
+    };
+    rebuild().then(done, done);
+  }
+}

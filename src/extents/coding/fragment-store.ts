@@ -1,0 +1,130 @@
+/** All fragments of one node, in files of its folder. */
+
+import { RpcError } from '../../rpc/rpc-error.js';
+import type { ExtentFiles } from '../extent-files.js';
+import { Fragment, type FragmentState } from './fragment.js';
+import { type FragmentId, type FragmentShape, fragmentKey } from './layout.js';
+
+const SUFFIX = '.fragment';
+/** Looks after which a fragment that nobody goes on with is deleted. */
+const IDLE_MAX = 60;
+
+/** Whether a file of the node's folder is a fragment. */
+export function isFragmentFile(name: string): boolean {
+  return name.endsWith(SUFFIX);
+}
+
+/** The fragments of a node. */
+export class FragmentStore {
+  readonly #files: ExtentFiles;
+  /** Does what writes, and ends all writing after a failure. */
+  readonly #writing: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly #fragments = new Map<string, Fragment>();
+  /** Those whose files are being made. */
+  readonly #beginning = new Map<string, Promise<Fragment>>();
+
+  constructor(files: ExtentFiles, writing: <T>(work: () => Promise<T>) => Promise<T>) {
+    this.#files = files;
+    this.#writing = writing;
+  }
+
+  /** Takes the fragment in a file, or deletes what was never complete. */
+  async recover(name: string): Promise<void> {
+    const file = await this.#files.open(name);
+    const fragment = await Fragment.recover(file);
+    if (fragment !== undefined && fileName(fragment.state) === name) {
+      this.#fragments.set(fragmentKey(fragment.state), fragment);
+      return;
+    }
+    await file.close();
+    await this.#files.remove(name);
+  }
+
+  /** Every fragment that is complete. */
+  complete(): FragmentState[] {
+    return [...this.#fragments.values()].map(({ state }) => state).filter(({ isMaking }) => isMaking !== true);
+  }
+
+  /** Bytes of all fragments. */
+  usedBytes(): number {
+    let sum = 0;
+    for (const { bytes } of this.#fragments.values()) sum += bytes;
+    return sum;
+  }
+
+  /** A complete fragment. Throws MISSING. */
+  get(id: FragmentId): Fragment {
+    const fragment = this.#fragments.get(fragmentKey(id));
+    if (fragment === undefined || fragment.state.isMaking === true) throw missing(id);
+    return fragment;
+  }
+
+  /** Writes blocks, the first ones into a new fragment. */
+  write(state: FragmentId & FragmentShape, first: number, data: Buffer, crcs: Uint32Array): Promise<void> {
+    return this.#writing(async () => {
+      const { extent, fragment, making, code, length } = state;
+      const found = await this.#begun({ extent, fragment, making, code, length });
+      await found.write(first, data, crcs);
+    });
+  }
+
+  #begun(state: FragmentState): Promise<Fragment> {
+    const key = fragmentKey(state);
+    const there = this.#fragments.get(key);
+    if (there !== undefined) return Promise.resolve(there);
+    let beginning = this.#beginning.get(key);
+    if (beginning === undefined) {
+      beginning = this.#begin(key, state).finally(() => this.#beginning.delete(key));
+      this.#beginning.set(key, beginning);
+    }
+    return beginning;
+  }
+
+  async #begin(key: string, state: FragmentState): Promise<Fragment> {
+    const fragment = await Fragment.create(await this.#files.create(fileName(state)), state);
+    this.#fragments.set(key, fragment);
+    return fragment;
+  }
+
+  /** As {@link Fragment.finish}. Throws MISSING. */
+  finish(id: FragmentId): Promise<void> {
+    return this.#writing(async () => {
+      const fragment = this.#fragments.get(fragmentKey(id));
+      if (fragment === undefined) throw missing(id);
+      await fragment.finish();
+    });
+  }
+
+  /** As {@link Fragment.mend}. */
+  mend(id: FragmentId, first: number, data: Buffer, crcs: Uint32Array): Promise<void> {
+    return this.#writing(() => this.get(id).mend(first, data, crcs));
+  }
+
+  /** Deletes a fragment, if it is there. */
+  async remove(id: FragmentId): Promise<void> {
+    const fragment = this.#fragments.get(fragmentKey(id));
+    if (fragment === undefined) return;
+    this.#fragments.delete(fragmentKey(id));
+    await fragment.close();
+    await this.#files.remove(fileName(id));
+  }
+
+  /** Deletes fragments that were begun, and that nobody goes on with. Called again and again. */
+  async removeIdle(): Promise<void> {
+    for (const fragment of [...this.#fragments.values()])
+      if (fragment.state.isMaking === true && ++fragment.idle > IDLE_MAX) await this.remove(fragment.state);
+  }
+
+  /** Releases all files. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#fragments.values()].map((fragment) => fragment.close()));
+  }
+}
+
+function missing({ extent, fragment }: FragmentId): RpcError {
+  return new RpcError('MISSING', `there is no such fragment ${fragment} of extent ${extent} here`);
+}
+
+function fileName(id: FragmentId): string {
+  return `${fragmentKey(id)}${SUFFIX}`;
+}

@@ -1,0 +1,67 @@
+/** Where the bytes of an extent are in its fragments: data fragment k has the k-th part of them, in whole blocks, with zeros at the end. */
+
+import { BLOCK_BYTES } from '../record.js';
+import { type CodeName, erasureCode } from './erasure-code.js';
+
+/** One fragment. `making` tells it from one with the same bytes that another attempt has made: each can be deleted without the other. */
+export interface FragmentId {
+  /** Number of its extent. */
+  readonly extent: number;
+  /** Which one of the code, from 0. */
+  readonly fragment: number;
+  /** Which attempt has made it. */
+  readonly making: number;
+}
+
+/** What the bytes of a fragment depend on besides those of the extent. */
+export interface FragmentShape {
+  /** The code. */
+  readonly code: CodeName;
+  /** Bytes of records in the extent. */
+  readonly length: number;
+}
+
+/** The name of a fragment among those of all extents. */
+export function fragmentKey({ extent, fragment, making }: FragmentId): string {
+  return `${extent}-${fragment}-${making}`;
+}
+
+/** Blocks of 4 KiB in each fragment. */
+export function fragmentBlocks({ code, length }: FragmentShape): number {
+  return Math.ceil(length / (erasureCode(code).data * BLOCK_BYTES));
+}
+
+/** Bytes of each fragment. */
+export function fragmentBytes(shape: FragmentShape): number {
+  return fragmentBlocks(shape) * BLOCK_BYTES;
+}
+
+/** Blocks of one fragment. */
+export interface FragmentRange {
+  /** Which fragment. */
+  readonly fragment: number;
+  /** First block. */
+  readonly first: number;
+  /** Number of blocks. */
+  readonly count: number;
+}
+
+/** The blocks that have bytes `[from, to)` of the extent, in order; `at` is where the first of them begins in the extent. */
+export function rangesOf(shape: FragmentShape, from: number, to: number): { at: number; ranges: FragmentRange[] } {
+  const each = fragmentBlocks(shape);
+  const begin = Math.floor(from / BLOCK_BYTES);
+  const end = Math.ceil(to / BLOCK_BYTES);
+  const ranges: FragmentRange[] = [];
+  for (let block = begin; block < end; ) {
+    const first = block % each;
+    const count = Math.min(each - first, end - block);
+    ranges.push({ fragment: Math.floor(block / each), first, count });
+    block += count;
+  }
+  return { at: begin * BLOCK_BYTES, ranges };
+}
+
+/** A range in pieces of at most so many blocks. */
+export function* piecesOf(first: number, count: number, max: number): Generator<{ first: number; count: number }> {
+  for (let at = first; at < first + count; at += max) yield { first: at, count: Math.min(max, first + count - at) };
+}

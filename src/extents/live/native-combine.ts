@@ -1,0 +1,40 @@
+/**
+ * Sums of products by ISA-L (`libisal.so.2`, Debian's libisal2) called through koffi: `ec_init_tables` makes 32 bytes of each factor, `ec_encode_data` multiplies
+ * 16 to 64 bytes at a time with them.
+ */
+
+import { RoceError } from '../../core/errors.js';
+import { koffiPackage, libC } from '../../dgram-ext/libc.js';
+import { type Combine, portableCombine } from '../coding/combiner.js';
+
+const LIBRARY = 'libisal.so.2';
+const TABLE_BYTES = 32;
+const POINTER_BYTES = 8;
+/** V8 keeps shorter arrays where it moves them. */
+const SHORT_BYTES = 256;
+
+/** By name, in the order in which they are tried. Each throws why it cannot be had. */
+export const NATIVE_COMBINES: Readonly<Record<string, () => Combine>> = { 'isa-l': isaLCombine };
+
+/** Throws ERR_ROCE_UNSUPPORTED where there is no koffi; what koffi throws where there is no such library. */
+function isaLCombine(): Combine {
+  const lib = libC();
+  if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `${LIBRARY} cannot be called: ${lib}`);
+  const loaded = koffiPackage().load(LIBRARY);
+  const initTables = loaded.func('void ec_init_tables(int, int, const void *, void *)');
+  const encodeData = loaded.func('void ec_encode_data(int, int, int, const void *, const void *, const void *)');
+  /** The arrays' addresses. They hold as long as the arrays do, which the caller has. */
+  const pointersOf = (arrays: readonly Uint8Array[]) => {
+    const pointers = Buffer.alloc(POINTER_BYTES * arrays.length);
+    for (const [k, bytes] of arrays.entries())
+      pointers.writeBigUInt64LE(BigInt(lib.addressOf(bytes)), POINTER_BYTES * k);
+    return pointers;
+  };
+  return (rows, sources, outs) => {
+    const [{ length }] = outs;
+    if (length < SHORT_BYTES) return portableCombine(rows, sources, outs);
+    const tables = Buffer.alloc(TABLE_BYTES * rows.length * sources.length);
+    initTables(sources.length, rows.length, Buffer.concat(rows), tables);
+    encodeData(length, sources.length, rows.length, tables, pointersOf(sources), pointersOf(outs));
+  };
+}
