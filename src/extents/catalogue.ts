@@ -32,7 +32,7 @@ export const NOBODY = 0;
 
 /** The fragments of an extent, by their numbers. */
 export interface CodedRecord {
-  /** The code. */
+  /** What made its fragments. */
   readonly code: CodeName;
   /** Where each is, and which attempt has made it. */
   readonly fragments: ReadonlyArray<{ readonly node: number; readonly making: number }>;

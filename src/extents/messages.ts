@@ -57,7 +57,7 @@ export interface FragmentPlace extends NodePlace {
 
 /** The fragments of an extent that is coded. */
 export interface CodedPlace {
-  /** The code. */
+  /** What made them. */
   readonly code: CodeName;
   /** Those on nodes that are up. */
   readonly fragments: readonly FragmentPlace[];

@@ -22,7 +22,7 @@ const NODES = 5;
 export const EXTENT_BYTES = 48 * 1024;
 const MANAGER = 'manager';
 const CLUSTER = 'simulated';
-const COMBINER = combinerOf(portableCombine);
+export const COMBINER = combinerOf(portableCombine);
 const US = 1000;
 const MS = 1e6;
 

@@ -27,7 +27,7 @@ export interface DecodingPlan {
 
 /** One code. */
 export class ErasureCode {
-  /** Its name. */
+  /** As options and messages call it. */
   readonly name: CodeName;
   /** Number of data fragments. */
   readonly data: number;

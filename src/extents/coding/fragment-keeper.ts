@@ -115,8 +115,9 @@ export class FragmentKeeper {
 
   /** CRCs of all blocks of the data fragments, from records that are intact. */
   async #checkedCrcs(replica: Replica, length: number): Promise<Uint32Array> {
-    const crcs = new Uint32Array(Math.ceil(length / BLOCK_BYTES) + MOST_ZERO_BLOCKS).fill(ZERO_CRC);
+    const crcs = new Uint32Array(Math.ceil(length / BLOCK_BYTES) + MOST_ZERO_BLOCKS);
     const block = Buffer.alloc(BLOCK_BYTES);
+    crcs.fill(crc32c(block));
     for (let offset = 0; offset < length; ) {
       const records = await replica.fetch(offset, FETCH_BYTES);
       if (records.length === 0) throw new RpcError('MISSING', `extent ${replica.extent} ends at ${offset} here`);
@@ -163,7 +164,6 @@ export class FragmentKeeper {
   }
 }
 
-const ZERO_CRC = crc32c(Buffer.alloc(BLOCK_BYTES));
 /** Blocks of zeros behind the end of an extent: fewer than data fragments. */
 const MOST_ZERO_BLOCKS = 16;
 

@@ -52,7 +52,7 @@ export class Fragment {
     return this.#state.value!;
   }
 
-  /** Bytes of the fragment. */
+  /** Bytes that it has of the extent or of sums, in whole blocks. */
   get bytes(): number {
     return fragmentBytes(this.state);
   }

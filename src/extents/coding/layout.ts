@@ -15,7 +15,7 @@ export interface FragmentId {
 
 /** What the bytes of a fragment depend on besides those of the extent. */
 export interface FragmentShape {
-  /** The code. */
+  /** What made the fragments. */
   readonly code: CodeName;
   /** Bytes of records in the extent. */
   readonly length: number;
