@@ -81,6 +81,12 @@ class Coded {
     return this.cluster.managerFrom('client').call('status', {}, 1000);
   }
 
+  /** Readers have to ask the manager where the extent is. */
+  forget(): void {
+    const { extent, epoch, sealed } = this.place;
+    this.place = { extent, epoch, sealed: sealed!, replicas: [] };
+  }
+
   async record(): Promise<ExtentRecord> {
     const extents = await this.cluster.metadata.list('extent/');
     return JSON.parse(extents[0].value) as ExtentRecord;
@@ -145,7 +151,7 @@ describe('a coded extent', () => {
     coded.cluster.stopNode(coded.machineOf(3), true);
     await coded.eventually(async () => (await coded.record()).coded!.fragments[3].making !== before.making);
     expect([...asked].sort((a, b) => a - b)).toEqual([0, 1, 2, 4, 5, 12]);
-    coded.place = { ...coded.place, coded: undefined, replicas: [] }; // Places have changed: it is asked for again.
+    coded.forget(); // Places have changed: it is asked for again.
     expect(await coded.readsAll()).toBe(0);
   });
 
@@ -195,7 +201,7 @@ describe('a coded extent', () => {
     await coded.eventually(async () => (await coded.status()).extents.unavailable > 0);
     void coded.cluster.startNode(holder!);
     await coded.eventually(async () => (await coded.record()).replicas.length === 3);
-    coded.place = { ...coded.place, coded: undefined, replicas: [] };
+    coded.forget();
     await coded.readsAll();
     for (const machine of lost) void coded.cluster.startNode(machine);
     await coded.eventually(async () => (await coded.record()).coded !== undefined);
