@@ -144,7 +144,7 @@ describe.runIf(isBuilt)('an attacker in the path of two devices, packets protect
       return flipped(frame);
     };
     for (let fill = 1; replaced < 5; fill++) await round(pair, fill);
-    expect(dropsOf(pair, COUNTED.replacement)).toBe(5);
+    expect(dropsOf(pair, COUNTED['replacement'])).toBe(5);
     expect(b.counters().rx_icrc_errors).toBe(0);
   });
 });

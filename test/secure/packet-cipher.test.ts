@@ -22,7 +22,7 @@ const narrowerThan = VARIANTS.slice(Math.max(0, VARIANTS.indexOf(variantFor(FLAG
 
 const ALL: ReadonlyArray<readonly [string, () => CipherImplementation]> = [
   ['node:crypto', nodeCrypto],
-  ['openssl', CIPHER_CANDIDATES.openssl],
+  ['openssl', CIPHER_CANDIDATES['openssl']],
   ...narrowerThan.map((variant) => [`ipsec-mb (${variant})`, () => ipsecMb(variant)] as const),
 ];
 
@@ -54,7 +54,7 @@ const VECTORS = [
 ] as const;
 
 it('the EVP functions are there on Linux', () => {
-  if (process.platform === 'linux') expect(had(CIPHER_CANDIDATES.openssl)).toBeTypeOf('function');
+  if (process.platform === 'linux') expect(had(CIPHER_CANDIDATES['openssl'])).toBeTypeOf('function');
 });
 
 describe.each(ALL)('%s', (_, candidate) => {
