@@ -4,7 +4,7 @@
  * (`secure-attacks/on-path.js`). The client WRITEs without pause under DCQCN. Slices with an attack and without take turns; the share is the median of neighbours.
  * `--plain` does the same to packets that are not protected.
  *
- *   node bench/secure-attacks.js [--reps 5] [--slice 1] [--rate 50e6] [--pps 500] [--plain] [--json]
+ *   node bench/secure-attacks.js [--reps 5] [--slice 1] [--rate 50e6] [--pps 500] [--attack NAME] [--plain] [--json]
  */
 
 import { fork } from 'node:child_process';
@@ -23,6 +23,7 @@ const { values } = parseArgs({
     pps: { type: 'string', default: '500' },
     plain: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
+    attack: { type: 'string', default: '' },
     end: { type: 'string' },
   },
 });
@@ -154,7 +155,7 @@ async function attackAll() {
   const rows = [];
   let pair = await openPair(!values.plain);
   await slice(pair, undefined); // Compiled by now.
-  for (const attack of ATTACKS) {
+  for (const attack of ATTACKS.filter(({ name }) => name.includes(values.attack))) {
     rows.push(await measure(pair, attack));
     if (!values.plain) continue;
     pair.close();

@@ -1,11 +1,12 @@
 // @ts-check
 /**
- * What protection costs: processor time to seal and to open one packet, by each cipher that can be had; and the rate of WRITEs of 1 MiB between two devices of this
+ * What protection costs: processor time and garbage to seal and to open one packet, by each cipher that can be had; and the rate of WRITEs of 1 MiB between two devices of this
  * process, plain and protected, with native calls and without. The ways take turns.
  *
  *   node bench/secure.js [--reps 5] [--seconds 0.5] [--json]
  */
 
+import { Session } from 'node:inspector/promises';
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
@@ -34,6 +35,23 @@ function cpuUs(/** @type {() => void} */ call) {
   return (user + system) / CALLS;
 }
 
+/** Bytes that one call allocates, as V8's sampling heap profiler counts them, also those that are collected at once. */
+async function allocatedBytes(/** @type {() => void} */ call) {
+  const session = new Session();
+  session.connect();
+  await session.post('HeapProfiler.startSampling', {
+    samplingInterval: 4096,
+    includeObjectsCollectedByMajorGC: true,
+    includeObjectsCollectedByMinorGC: true,
+  });
+  for (let n = 0; n < CALLS; n++) call();
+  const { profile } = await session.post('HeapProfiler.stopSampling');
+  session.disconnect();
+  const sum = (/** @type {any} */ node) =>
+    node.children.reduce((/** @type {number} */ bytes, /** @type {any} */ child) => bytes + sum(child), node.selfSize);
+  return sum(profile.head) / CALLS;
+}
+
 /** What can be had here. */
 const CIPHERS = Object.entries(CIPHER_CANDIDATES).flatMap(([name, candidate]) => {
   try {
@@ -44,7 +62,7 @@ const CIPHERS = Object.entries(CIPHER_CANDIDATES).flatMap(([name, candidate]) =>
   }
 });
 
-/** @type {Record<string, {seal: number[], open: number[]}>} */
+/** @type {Record<string, {seal: number[], open: number[], bytes: number}>} */
 const packets = {};
 for (let rep = 0; rep < reps; rep++) {
   for (const { name, make } of CIPHERS) {
@@ -53,9 +71,15 @@ for (let rep = 0; rep < reps; rep++) {
       const text = new Uint8Array(new ArrayBuffer(bytes));
       const packet = new Uint8Array(new ArrayBuffer(CLEAR_BYTES + bytes + 16));
       const key = `${name}, ${bytes} B`;
-      packets[key] ??= { seal: [], open: [] };
+      packets[key] ??= { seal: [], open: [], bytes: 0 };
       packets[key].seal.push(cpuUs(() => cipher.seal(text, 0, bytes, packet, 0, CLEAR_BYTES)));
       packets[key].open.push(cpuUs(() => void cipher.open(packet, 0, CLEAR_BYTES, bytes, text, 0)));
+      if (rep === reps - 1) {
+        packets[key].bytes = await allocatedBytes(() => {
+          cipher.seal(text, 0, bytes, packet, 0, CLEAR_BYTES);
+          cipher.open(packet, 0, CLEAR_BYTES, bytes, text, 0);
+        });
+      }
       cipher.close();
     }
   }
@@ -124,10 +148,11 @@ for (let rep = -1; rep < reps; rep++) {
 }
 for (const end of ends.values()) await end.close();
 
-const ofPackets = Object.entries(packets).map(([packet, { seal, open }]) => ({
+const ofPackets = Object.entries(packets).map(([packet, { seal, open, bytes }]) => ({
   packet,
   sealUs: median(seal),
   openUs: median(open),
+  allocatedBytes: bytes,
 }));
 const ofRates = Object.entries(rates).map(([way, { gbps, cpuUs }]) => ({
   way,
@@ -139,8 +164,10 @@ const ofRates = Object.entries(rates).map(([way, { gbps, cpuUs }]) => ({
 }));
 if (values.json) console.log(JSON.stringify({ packets: ofPackets, rates: ofRates }));
 else {
-  for (const { packet, sealUs, openUs } of ofPackets) {
-    console.log(`${packet.padEnd(20)} seal ${sealUs.toFixed(2)} us  open ${openUs.toFixed(2)} us`);
+  for (const { packet, sealUs, openUs, allocatedBytes } of ofPackets) {
+    console.log(
+      `${packet.padEnd(20)} seal ${sealUs.toFixed(2)} us  open ${openUs.toFixed(2)} us  both allocate ${allocatedBytes.toFixed(1)} B`,
+    );
   }
   for (const { way, gbps, cpuUs, ofPlain } of ofRates) {
     console.log(

@@ -8,7 +8,7 @@ import { OPCODES } from '../../src/packet/opcode.js';
 import { PSP_PREFIX_BYTES } from '../../src/packet/psp.js';
 import { emitRoce, type RoceFields } from '../../src/packet/roce.js';
 import type { RxDatagram } from '../../src/port/datagram.js';
-import { createPair, type Pair, type PairOptions } from '../support/pair.js';
+import { createPair, type Pair, type PairOptions, type Player } from '../support/pair.js';
 import { associate } from '../support/protected-host.js';
 
 const opcodeOf = (name: string) =>
@@ -44,14 +44,20 @@ class Wire {
     this.#toB({ ...datagram, bytes: datagram.bytes.slice() });
   }
 
-  /** A packet as a would send it, but not protected: the attacker knows everything that can be seen. */
-  forge(opcode: string, fields: Partial<RoceFields>, payload = new Uint8Array(0)): RxDatagram {
+  /** A packet to b as a would send it, or to a as b would, but not protected: the attacker knows everything that can be seen. */
+  forge(
+    opcode: string,
+    fields: Partial<RoceFields>,
+    payload = new Uint8Array(0),
+    to: Player = this.pair.b,
+  ): RxDatagram {
     const { a, b } = this.pair;
-    const packet = emitRoce({ opcode: opcodeOf(opcode), destQpn: b.qp.qpn, ...fields }, payload);
+    const from = to === b ? a : b;
+    const packet = emitRoce({ opcode: opcodeOf(opcode), destQpn: to.qp.qpn, ...fields }, payload);
     const bytes = new Uint8Array(packet.length + 4);
     bytes.set(packet);
     const sourcePort = this.seen.at(-1)!.sourcePort;
-    const [source, destination] = [a.host.address, b.host.address];
+    const [source, destination] = [from.host.address, to.host.address];
     sealIcrc(new IcrcFlow(source, destination, sourcePort, 4791), bytes, 0, bytes.length, 0, undefined);
     return {
       bytes,
@@ -245,9 +251,7 @@ describe('reflection', () => {
 const FATAL_NAK = 0x60 | 1;
 describe('answers that end connections or slow them', () => {
   const toA = (wire: Wire, opcode: string, fields: Partial<RoceFields>): RxDatagram => {
-    const { a, b } = wire.pair;
-    const made = wire.forge(opcode, { destQpn: a.qp.qpn, ...fields });
-    return { ...made, source: b.host.address, destination: a.host.address };
+    return wire.forge(opcode, fields, undefined, wire.pair.a);
   };
   const DCQCN = { attrA: { rateControl: { name: 'dcqcn', linkRateBps: 10e9 } } } as const;
 
@@ -306,5 +310,75 @@ describe('a peer that restarts', () => {
     wire.inject(old);
     expect(wire.memory).toEqual([2, 2, 2, 2]);
     expect(wire.counters.secure_drop_unknown_spi).toBe(1);
+  });
+});
+
+describe('goodput of the honest pair', () => {
+  const DCQCN = { attrA: { rateControl: { name: 'dcqcn', linkRateBps: 10e9 } } } as const;
+  const ROUNDS = 30;
+  const BYTES = 16_384;
+
+  /** What is done at each packet to b, after it has been recorded and before it arrives. */
+  const attacks: ReadonlyArray<readonly [string, (wire: Wire, datagram: RxDatagram) => void]> = [
+    ['none', () => {}],
+    ['injection', (wire) => wire.inject(forgedWrite(wire, 1))],
+    ['a bit that is changed', (wire, datagram) => wire.inject(flipped(datagram, PSP_PREFIX_BYTES + 20))],
+    ['another key phase', (wire, datagram) => wire.inject(flipped(datagram, 4, 0x80))],
+    ['an IV far ahead', (wire, datagram) => wire.inject(flipped(datagram, 9, 0x10))],
+    ['another SPI', (wire, datagram) => wire.inject(flipped(datagram, 6))],
+    ['truncation', (wire, datagram) => wire.inject({ ...datagram, length: datagram.length - 40 })],
+    ['replay', (wire) => wire.inject(wire.seen[0])],
+    ['reflection', reflect],
+    ['a flood of CNPs', (wire) => toA(wire, 'CNP CNP', { becn: true })],
+    [
+      'a false ACK',
+      (wire) => {
+        toA(wire, 'RC ACKNOWLEDGE', { psn: wire.pair.a.startPsn, syndrome: 0x1f, msn: 9 });
+      },
+    ],
+    [
+      'a fatal NAK',
+      (wire) => {
+        toA(wire, 'RC ACKNOWLEDGE', { psn: wire.pair.a.startPsn, syndrome: FATAL_NAK, msn: 0 });
+      },
+    ],
+  ];
+
+  function flipped(datagram: RxDatagram, at: number, bits = 1): RxDatagram {
+    const bytes = datagram.bytes.slice();
+    bytes[datagram.offset + at] ^= bits;
+    return { ...datagram, bytes };
+  }
+
+  function reflect({ pair: { a, b } }: Wire, datagram: RxDatagram): void {
+    a.host.receive({ ...datagram, bytes: datagram.bytes.slice(), source: b.host.address, destination: a.host.address });
+  }
+
+  function toA(wire: Wire, opcode: string, fields: Partial<RoceFields>): void {
+    wire.pair.a.host.receive(wire.forge(opcode, fields, undefined, wire.pair.a));
+  }
+
+  /** Nanoseconds of virtual time for the rounds, with an attack at each packet. */
+  async function timeUnder(attack: (wire: Wire, datagram: RxDatagram) => void, options: PairOptions): Promise<number> {
+    const wire = await Wire.between({ ...DCQCN, ...options });
+    wire.write(1);
+    const startNs = wire.pair.events.nowNs;
+    wire.onPacket = (datagram) => {
+      attack(wire, datagram);
+      return datagram;
+    };
+    for (let round = 0; round < ROUNDS; round++) expect(wire.write(round, BYTES)).toBe('SUCCESS');
+    expect(wire.memory).toEqual(new Array(4).fill(ROUNDS - 1));
+    return wire.pair.events.nowNs - startNs;
+  }
+
+  it.each(attacks)('is within 5 % of that without attack: %s', async (_, attack) => {
+    const withoutNs = await timeUnder(() => {}, { secure: {} });
+    expect((await timeUnder(attack, { secure: {} })) / withoutNs).toBeLessThan(1.05);
+  });
+
+  it('the twin: plain packets, and a flood of CNPs takes much of it', async () => {
+    const [, flood] = attacks.find(([name]) => name === 'a flood of CNPs')!;
+    expect((await timeUnder(flood, {})) / (await timeUnder(() => {}, {}))).toBeGreaterThan(1.2);
   });
 });

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { createServer, connect as dialTcp, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { MemoryDevice } from '../../../src/storage-rpc/disk/memory-device.js';
+import { NvmeTargetServer } from '../../../src/storage-rpc/live/nvme-target-server.js';
+import { openNvme } from '../../../src/storage-rpc/live/open-nvme.js';
 import { StorageClient, type StorageClientOptions } from '../../../src/storage-rpc/live/storage-client.js';
 import { StorageServer } from '../../../src/storage-rpc/live/storage-server.js';
 import { SuDuplex } from '../../../src/storage-rpc/live/su-duplex.js';
@@ -232,4 +234,15 @@ describe('sU between ends with keys', () => {
     closers.push(() => known.close());
     expect((await known.stream()).constructor.name).toBe('SuStream');
   });
+});
+
+it('NVMe over RDMA, which connects by RDMA CM, is refused by name at both ends; nothing goes plain', async () => {
+  const nqn = 'nqn.2026-01.test:secure';
+  const refused = { code: 'ERR_ROCE_CONFLICT', message: expect.stringContaining('RDMA CM has no secure mode') };
+  const subsystems = [{ nqn, disks: [new MemoryDevice(DISK_BYTES)] }];
+  const ofTarget = await device(HOST, ALICE);
+  await expect(NvmeTargetServer.open({ subsystems, devices: [ofTarget] })).rejects.toMatchObject(refused);
+  const ofHost = await device(PEER, ALICE);
+  await expect(openNvme({ address: HOST, nqn, device: ofHost })).rejects.toMatchObject(refused);
+  expect([ofTarget, ofHost].map((nic) => nic.counters().tx_packets)).toEqual([0, 0]);
 });
