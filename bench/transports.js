@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Compares recovery schemes by loss and reordering, and rate controls by incast, in the simulator: the same numbers on every machine. Prints the tables, or
+ * Compares recovery schemes by loss and reordering, ways over many paths, and rate controls by incast, in the simulator: the same numbers on every machine. Prints the tables, or
  * with --write puts them into docs/transports.md. With --check it only says whether the page has what it would write.
  *
  *   npm run build && node bench/transports.js [--write | --check]
@@ -8,6 +8,10 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
+import { GoBackNReceiver, GoBackNSender } from '../dist/retransmit/go-back-n.js';
+import { registerRecovery } from '../dist/retransmit/schemes.js';
+import { SelectiveRepeatReceiver, SelectiveRepeatSender } from '../dist/retransmit/selective-repeat.js';
+import { WaysInTurn } from '../dist/retransmit/way-choice.js';
 import { runScenario } from '../dist/sim/scenario/run.js';
 import { parseScenario } from '../dist/sim/scenario/schema.js';
 
@@ -31,6 +35,7 @@ const RECOVERIES = [
   ['selective-repeat', 'selective-repeat'],
   ['irn', { name: 'irn', lowTimeoutNs: '100us', highTimeoutNs: '320us' }],
   ['rack', 'rack'],
+  ['multipath', 'multipath'],
 ];
 /** @type {readonly (readonly [string, string | undefined])[]} */
 const MISHAPS = [
@@ -94,6 +99,115 @@ async function incastTable() {
   return table([['recovery', 'flows that ended', 'FCT, p99', 'packets dropped', 'packets sent again'], ...rows]);
 }
 
+// ---- many paths
+
+const WAYS = 64;
+
+/**
+ * Sprays a scheme that judges losses by order.
+ * @template {new () => import('../dist/retransmit/recovery.js').SenderRecovery} S
+ * @template {new () => import('../dist/retransmit/recovery.js').ReceiverRecovery} R
+ * @param {string} name
+ * @param {S} Sender
+ * @param {R} Receiver
+ */
+function registerSprayed(name, Sender, Receiver) {
+  const turn = new WaysInTurn(WAYS);
+  registerRecovery({
+    name,
+    summary: 'sprayed',
+    parameters: {},
+    usesSack: Sender !== /** @type {unknown} */ (GoBackNSender),
+    sender: () => Object.assign(new Sender(), { ways: WAYS, nextWay: () => turn.next() }),
+    receiver: () => Object.assign(new Receiver(), { ways: WAYS }),
+  });
+}
+registerSprayed('sprayed-go-back-n', GoBackNSender, GoBackNReceiver);
+registerSprayed('sprayed-selective-repeat', SelectiveRepeatSender, SelectiveRepeatReceiver);
+
+/** @type {readonly (readonly [string, string | object])[]} */
+const SPREADS = [
+  ['ECMP, `go-back-n`', 'go-back-n'],
+  ['ECMP, `rack`', 'rack'],
+  ['in turn, `go-back-n`', 'sprayed-go-back-n'],
+  ['in turn, `selective-repeat`', 'sprayed-selective-repeat'],
+  ['in turn, `multipath` (losses by time)', { name: 'multipath', choice: 1 }],
+  ['REPS, `multipath`', { name: 'multipath', choice: 2 }],
+  ['bitmap, `multipath`', { name: 'multipath', choice: 3 }],
+];
+
+/**
+ * @param {string | object} recovery
+ * @param {object} more
+ */
+async function spread(recovery, more) {
+  const { flows, summary } = await run({
+    name: 'eight-paths',
+    duration: '1ms',
+    topology: { kind: 'leaf-spine', leaves: 2, spines: 8, hostsPerLeaf: 4, rate: '100Gbps', delay: '1us' },
+    nic: { mtu: 4096, recovery, timeout: 8, inflight: 125 },
+    flows: [0, 1, 2, 3].map((i) => ({ kind: 'flows', from: `h${i}`, to: `h${i + 4}`, message: '1MiB' })),
+    ...more,
+  });
+  const rates = flows.map(({ goodputBps }) => goodputBps);
+  const slowest = Math.min(...rates) / 1e9;
+  const mean = rates.reduce((sum, rate) => sum + rate, 0) / rates.length / 1e9;
+  const failed = summary.failedFlows > 0 ? `, ${summary.failedFlows} give up` : '';
+  return `${mean.toFixed(1)} / ${slowest.toFixed(1)} (${summary.retransmittedPackets}${failed})`;
+}
+
+/** @type {readonly (readonly [string, object])[]} */
+const PATHS = [
+  ['all paths good', {}],
+  ['one loses 10 %', { faults: '*>p5:random=0.1' }],
+  ['one fails', { happenings: [{ do: 'fail', at: '100us', what: 'p5', reroute: '1s' }] }],
+];
+
+async function pathTable() {
+  const rows = [];
+  for (const [name, recovery] of SPREADS) {
+    const cells = [];
+    for (const [, more] of PATHS) cells.push(await spread(recovery, more));
+    rows.push([name, ...cells]);
+  }
+  return table([['way, recovery', ...PATHS.map(([name]) => name)], ...rows]);
+}
+
+// ---- an incast over many paths
+
+const NSCC = { name: 'nscc', packetBytes: 4096, baseRttNs: '9us' };
+const MARKING = { kind: 'red', kminBytes: 100_000, kmaxBytes: 200_000, pmax: 1 };
+const REPS = { name: 'multipath', choice: 2 };
+/** @type {readonly (readonly [string, object, object])[]} */
+const CUTS = [
+  ['ECMP, `rack`', { recovery: 'rack' }, {}],
+  ['REPS, `multipath`', { recovery: REPS }, {}],
+  ['the same, trimming', { recovery: REPS }, { trim: {} }],
+  ['REPS, `multipath`, `nscc`', { recovery: REPS, cc: NSCC }, { ecn: MARKING }],
+  ['the same, trimming', { recovery: REPS, cc: { ...NSCC, targetRtts: 0.75 } }, { trim: {}, ecn: MARKING }],
+];
+
+async function trimTable() {
+  const rows = [];
+  for (const [name, nic, network] of CUTS) {
+    const { summary } = await run({
+      name: 'short-queue',
+      duration: '20ms',
+      topology: { kind: 'leaf-spine', leaves: 2, spines: 8, hostsPerLeaf: 8, rate: '100Gbps', delay: '1us' },
+      nic: { mtu: 4096, timeout: 8, inflight: 125, ...nic },
+      switch: { queuePackets: 64, ...network },
+      flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8', bytes: '2MiB' }],
+    });
+    const { count, p50Ns, p99Ns } = summary.completions;
+    const { droppedPackets, retransmittedPackets } = summary;
+    rows.push([name, `${count} of 8`, microseconds(p50Ns), microseconds(p99Ns), droppedPackets, retransmittedPackets]);
+  }
+  return table([
+    ['way, recovery, control', 'flows that ended', 'FCT, p50', 'FCT, p99', 'packets dropped', 'packets sent again'],
+    ...rows,
+  ]);
+}
+
 // ---- rate controls
 
 const LINK = { linkRateBps: '100Gbps' };
@@ -113,6 +227,7 @@ const CONTROLS = [
   ['hpcc-pint', { name: 'hpcc-pint' }],
   ['powertcp', { name: 'powertcp' }],
   ['theta-powertcp', { name: 'theta-powertcp' }],
+  ['nscc', { name: 'nscc', baseRttNs: '5us' }, STEP],
 ];
 
 /**
@@ -170,6 +285,10 @@ const tables = [
   await recoveryTable(),
   '**Incast without pauses**: 8 flows of 4 MiB into one port of 40 Gb/s with 217 packets of buffer, a run of 60 ms.',
   await incastTable(),
+  '**Eight paths**: Gb/s of payload, the mean of four flows / the slowest, and packets sent again in 1 ms. Two leaves and eight spines, 100 Gb/s and 1 us each cable, MTU 4096, a flow from each host of one leaf to one of the other; 64 source ports a flow. The third column: a spine stops at 100 us, and no switch learns of it.',
+  await pathTable(),
+  '**Eight paths into one port**: 8 flows of 2 MiB from one leaf to one host of the other, queues of 64 packets of 4 KiB, where trimming is on cut and not dropped. The port can carry them in 1,384 us.',
+  await trimTable(),
   '**Rate controls** at 100 Gb/s, 1 us a cable, without pauses and with a buffer that nothing fills. The first four columns: 16 flows without end into one port, from 5 to 10 ms. FCT: 48 flows of 16 KiB, one each 50 us, into the port of four endless ones.',
   await controlTable(),
 ].join('\n\n');

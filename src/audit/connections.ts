@@ -5,7 +5,7 @@
 
 import { readU32, toHex } from '../core/bytes.js';
 import { IpAddress } from '../packet/address.js';
-import { OP_CNP } from '../packet/opcode.js';
+import { OP_CNP, OP_TRIMMED } from '../packet/opcode.js';
 import {
   CM_REJ,
   CM_REP,
@@ -151,6 +151,7 @@ export class Connections {
       flow.partner?.rate.cnp(seen.timeNs);
       return;
     }
+    if (info.kind === OP_TRIMMED) return;
     flow.isConnected = true;
     flow.marks.take(seen);
     if (packet.payloadBytes > 0) flow.rate.take(seen.timeNs, seen.ipEnd - seen.ip, judge);

@@ -38,6 +38,8 @@ export const OP_ATOMIC_ACK = 6;
 export const OP_ATOMIC = 7;
 /** Congestion notification packet. */
 export const OP_CNP = 8;
+/** News of a packet that a switch has cut. */
+export const OP_TRIMMED = 9;
 
 /** Where in its message the packet stands: the length rule of IBTA §9.7.4.1.6. */
 export const PLACE_FIRST = 1; // payload exactly the path MTU
@@ -132,6 +134,10 @@ export const CNP = 0x81;
  * manufacturers (top bits 11), so that no standard peer can mistake it.
  */
 export const VENDOR_SACK = 0xd1;
+/** A SEND or WRITE that a switch has cut to its BTH, whose opcode this replaces: an extension as the former. */
+export const VENDOR_TRIMMED = 0xd2;
+/** Its receiver asks for the packet with this PSN again: BTH alone. */
+export const VENDOR_TRIM_NAK = 0xd3;
 
 const HEADER_BYTES: ReadonlyArray<readonly [number, number]> = [
   [HDR_RETH, 16],
@@ -197,6 +203,8 @@ const TABLE: readonly OpcodeInfo[] = [
   info(UD_SEND_ONLY_IMM, 'SEND_ONLY_WITH_IMMEDIATE', 'UD', OP_SEND, PLACE_ONLY, HDR_DETH | HDR_IMM),
   info(CNP, 'CNP', 'CNP', OP_CNP, PLACE_NONE, HDR_CNP_RESERVED),
   info(VENDOR_SACK, 'SACK', 'VENDOR', OP_ACK, PLACE_NONE, HDR_AETH | HDR_SACK),
+  info(VENDOR_TRIMMED, 'TRIMMED', 'VENDOR', OP_TRIMMED, PLACE_NONE, 0),
+  info(VENDOR_TRIM_NAK, 'TRIM_NAK', 'VENDOR', OP_TRIMMED, PLACE_NONE, 0),
 ];
 
 /** The table, indexed by opcode; `undefined` for opcodes that are reserved or not supported. */

@@ -4,7 +4,15 @@
 
 import type { RateControl } from '../dcqcn/rate-control.js';
 import { BTH_TRAILER, INT_DATA_TIMES, INT_NONE } from '../packet/int-trailer.js';
-import { OP_ACK, OP_ATOMIC_ACK, OP_READ_RESPONSE, VENDOR_SACK } from '../packet/opcode.js';
+import {
+  OP_ACK,
+  OP_ATOMIC_ACK,
+  OP_READ_RESPONSE,
+  OP_TRIMMED,
+  VENDOR_SACK,
+  VENDOR_TRIM_NAK,
+  VENDOR_TRIMMED,
+} from '../packet/opcode.js';
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
@@ -102,10 +110,11 @@ export class RcQueuePair extends ConnectedQueuePair {
     else this.schedule();
   }
 
-  /** RC and CNP; the SACK extension only where the recovery scheme uses it. */
+  /** RC and CNP; SACK only where the recovery scheme uses it, news of packets that were cut only where the sender said that they may be. */
   carries(packet: RocePacket): boolean {
     const { transport } = packet.info;
     if (transport === 'RC' || transport === 'CNP') return true;
+    if (packet.info.kind === OP_TRIMMED) return this.path.isSpread;
     return packet.opcode === VENDOR_SACK && usesSack(this.attributes.recovery);
   }
 
@@ -117,6 +126,12 @@ export class RcQueuePair extends ConnectedQueuePair {
 
   protected receivePacket(packet: RocePacket, datagram: RxDatagram, now: number): void {
     const { bytes, offset, length } = datagram;
+    if (packet.info.kind === OP_TRIMMED) {
+      this.probe.packetReceived(packet, length, 0);
+      if (packet.opcode === VENDOR_TRIMMED) this.#responder.trimmed(packet.psn);
+      else this.#sendSide.retransmitter.trimmed(packet.psn, now);
+      return;
+    }
     if (isResponse(packet)) {
       const { unacked } = this.#sendSide.out;
       this.probe.packetReceived(packet, length, 0);
@@ -204,5 +219,5 @@ export class RcQueuePair extends ConnectedQueuePair {
 
 function isResponse(packet: RocePacket): boolean {
   const { kind } = packet.info;
-  return kind === OP_ACK || kind === OP_READ_RESPONSE || kind === OP_ATOMIC_ACK;
+  return kind === OP_ACK || kind === OP_READ_RESPONSE || kind === OP_ATOMIC_ACK || packet.opcode === VENDOR_TRIM_NAK;
 }

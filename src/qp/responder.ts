@@ -25,6 +25,7 @@ import { EchoPoint } from './echo-point.js';
 import { EMIT_LOST_MEMORY, EMIT_SENT, REQUEST_REFUSED, ReadResponder } from './read-responder.js';
 import { NOT_READY, PLACED_LAST, REFUSED, Reassembler } from './reassembler.js';
 import type { QpShared } from './shared.js';
+import { TrimReports } from './trim-reports.js';
 
 /** The receiving half of a reliable connection. */
 export class Responder {
@@ -37,6 +38,7 @@ export class Responder {
   readonly #reassembler: Reassembler;
   readonly #reads: ReadResponder;
   readonly #acknowledger: Acknowledger;
+  readonly #trimReports: TrimReports;
   /** In-band telemetry that acknowledgements take back. */
   readonly echoPoint = new EchoPoint();
   /** The gap at the expected PSN has been reported, or its packet refused as not ready: what follows is dropped in silence. */
@@ -48,6 +50,7 @@ export class Responder {
     this.#reassembler = new Reassembler(qp);
     this.#reads = new ReadResponder(qp, this.#recovery);
     this.#acknowledger = new Acknowledger(qp, this.echoPoint);
+    this.#trimReports = new TrimReports(qp);
   }
 
   /** INIT to RTR: from here on requests are executed. */
@@ -90,16 +93,17 @@ export class Responder {
   silence(): void {
     this.#reads.clear();
     this.#acknowledger.clear();
+    this.#trimReports.clear();
   }
 
   /** An answer is pending. */
   get hasWork(): boolean {
-    return this.#acknowledger.isPending || this.#reads.isPending;
+    return this.#acknowledger.isPending || this.#reads.isPending || this.#trimReports.isPending;
   }
 
   /** An ACK is pending, and nothing else: no refusal, no data. */
   get owesOnlyAck(): boolean {
-    return this.#acknowledger.isAckAlone && !this.#reads.isPending;
+    return this.#acknowledger.isAckAlone && !this.#reads.isPending && !this.#trimReports.isPending;
   }
 
   // ---- receiving
@@ -123,6 +127,15 @@ export class Responder {
     const filledGap = this.#nakSent;
     this.#execute(packet, bytes);
     this.#executeKept(filledGap);
+    this.#qp.schedule();
+  }
+
+  /** A switch has cut the packet with this PSN: it is asked for again at once, unless a copy of it has come. */
+  trimmed(psn: number): void {
+    if (this.#acknowledger.isFatal) return;
+    this.#qp.host.counters[COUNTER.rx_trimmed]++;
+    if (psnDiff(psn, this.expectedPsn) < 0 || this.#recovery.holds(psn)) return;
+    this.#trimReports.add(psn);
     this.#qp.schedule();
   }
 
@@ -252,6 +265,10 @@ export class Responder {
 
   /** Sends at most one packet into the batch. False: nothing is pending, or READ responses wait for the pacer and answers behind them. */
   emit(batch: TxBatch, now: number): boolean {
+    if (this.#trimReports.isPending) {
+      this.#trimReports.emit(batch);
+      return true;
+    }
     const outcome = this.#reads.emit(batch, now);
     if (outcome === EMIT_SENT) return true;
     if (outcome === EMIT_LOST_MEMORY) this.#fail(NAK_REMOTE_ACCESS, this.#reads.lostPsn, STATUS_REM_INV_REQ_ERR);

@@ -186,6 +186,16 @@ export class Retransmitter {
     if (this.#timed !== undefined) this.#timed.onAnswer(now);
   }
 
+  /** The receiver says that a switch has cut the packet `psn`. */
+  trimmed(psn: number, now: number): void {
+    const { unacked, newPsn } = this.#out;
+    if (psnDiff(psn, unacked) < 0 || psnDiff(psn, newPsn) >= 0 || !this.#recovery.onTrimmed(psn)) return;
+    this.#qp.host.counters[COUNTER.trim_nak_received]++;
+    this.#qp.congestion.rate.onTrimmed(this.#qp.mtuBytes, now);
+    this.#rtt.cancel();
+    this.#qp.schedule();
+  }
+
   /** An acknowledgement has a trailer, which ends at `end` of `b`. */
   onEcho(b: Uint8Array, end: number): void {
     if (!this.#recovery.wantsEcho) return;

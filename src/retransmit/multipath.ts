@@ -15,7 +15,7 @@
 
 import { LIMITS, type ParametersOf, type ParameterTable } from '../core/parameters.js';
 import { WAYS_MAX } from '../packet/int-trailer.js';
-import { LOST, SELECTIVE_SPAN, SPAN_MASK } from './packet-accounts.js';
+import { LOST, OUTSTANDING, RESENT, SELECTIVE_SPAN, SPAN_MASK } from './packet-accounts.js';
 import { PenalizedWays } from './penalized-ways.js';
 import { RACK_TABLE, RackSender } from './rack.js';
 import { defineRecovery, LOSS_TIMEOUT } from './recovery.js';
@@ -112,6 +112,14 @@ export class MultipathSender extends RackSender {
     const i = psn & SPAN_MASK;
     if (this.state[i] !== LOST && this.#wayOf[i] !== NO_WAY) this.#choice.onLost(this.#wayOf[i]);
     super.markLost(psn);
+  }
+
+  override onTrimmed(psn: number): boolean {
+    const i = psn & SPAN_MASK;
+    if (this.state[i] !== OUTSTANDING && this.state[i] !== RESENT) return false;
+    if (this.#wayOf[i] !== NO_WAY) this.#choice.onTrimmed(this.#wayOf[i]);
+    super.markLost(psn);
+    return true;
   }
 
   override onLoss(first: number, end: number, messageStart: number, next: number, cause: number): number {

@@ -60,6 +60,11 @@ export abstract class SenderRecovery {
     return psn;
   }
 
+  /** A switch has cut the newest copy of `psn`, in [unacked, next). Returns true when it is to be sent again. */
+  onTrimmed(_psn: number): boolean {
+    return false;
+  }
+
   /** Packets in flight that are known to have arrived, behind a gap: a window that counts bytes on the way leaves them out. */
   get arrived(): number {
     return 0;
@@ -168,6 +173,11 @@ export abstract class ReceiverRecovery {
 
   /** True when `psn`, before the expected one, starts the message in progress over. `messageStart` is -1 between messages. */
   restartsMessage(_psn: number, _messageStart: number): boolean {
+    return false;
+  }
+
+  /** A packet with this PSN is kept. */
+  holds(_psn: number): boolean {
     return false;
   }
 

@@ -120,7 +120,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
     return slot.taken && slot.psn === psn && !slot.isCopyOf(bytes, offset, length);
   }
 
-  #holds(psn: number): boolean {
+  override holds(psn: number): boolean {
     return this.#slots[psn & SPAN_MASK].holds(psn);
   }
 
@@ -139,7 +139,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
     let left = this.#count;
     let highest = -1;
     for (let i = 0; left > 0 && i < SELECTIVE_SPAN - 1; i++) {
-      if (!this.#holds(psnAdd(expected, 1 + i))) continue;
+      if (!this.holds(psnAdd(expected, 1 + i))) continue;
       highest = i;
       left--;
     }
@@ -149,7 +149,7 @@ export class SelectiveRepeatReceiver extends ReceiverRecovery {
   override writeBitmap(expected: number, bytes: Uint8Array, offset: number, length: number): void {
     bytes.fill(0, offset, offset + length);
     for (let i = 0; i < length * 8; i++) {
-      if (this.#holds(psnAdd(expected, 1 + i))) bytes[offset + (i >>> 3)] |= 1 << (i & 7);
+      if (this.holds(psnAdd(expected, 1 + i))) bytes[offset + (i >>> 3)] |= 1 << (i & 7);
     }
   }
 }

@@ -80,6 +80,8 @@ const route = z.strictObject({ to: z.string(), ports: z.array(z.string()).min(1)
 
 const int = z.strictObject({ isOn: z.boolean().exactOptional(), baseRttNs: duration.exactOptional() });
 
+const trim = z.strictObject({ priority: priority.exactOptional() });
+
 /** The fields of `SwitchPortConfig`. */
 export const switchPortFields = {
   rateBps: rate.exactOptional(),
@@ -102,6 +104,7 @@ export const switchFields = {
   pfc: pfc.exactOptional(),
   ecn: marking.exactOptional(),
   int: int.exactOptional(),
+  trim: trim.exactOptional(),
   routes: z.array(route).exactOptional(),
   flood: z.boolean().exactOptional(),
   hashSeed: z.number().int().min(0).exactOptional(),

@@ -23,6 +23,9 @@ export const DROP_COUNTERS: ReadonlyArray<keyof SwitchPortCounters> = [
   'tx_dropped_headroom',
 ];
 
+/** A cut packet is this much shorter than one of 1 KiB. */
+const CUT_PER_PACKET = 16;
+
 /** What a pool holds now and held at most. */
 export interface PoolUse {
   /** What the pool may hold. */
@@ -81,17 +84,31 @@ export interface BufferPolicy {
 export class PacketLimit implements BufferPolicy {
   readonly #queues: EgressQueues;
   readonly #packetsMax: number;
+  readonly #cutPriority: number;
+  /** Packets of the priority of cut ones, by egress. */
+  readonly #cut: Uint32Array;
 
-  constructor(queues: EgressQueues, packetsMax: number) {
+  /** `cutPriority`: of packets that switches have cut, which have a limit of their own; -1: there is none. */
+  constructor(queues: EgressQueues, packetsMax: number, cutPriority: number) {
     this.#queues = queues;
     this.#packetsMax = packetsMax;
+    this.#cutPriority = cutPriority;
+    this.#cut = new Uint32Array(queues.portPackets.length);
   }
 
-  admit(_ingress: number, egress: number): number {
-    return this.#queues.portPackets[egress] < this.#packetsMax ? ADMITTED : QUEUE_FULL;
+  admit(_ingress: number, egress: number, priority: number): number {
+    const cut = this.#cut[egress];
+    if (priority !== this.#cutPriority) {
+      return this.#queues.portPackets[egress] - cut < this.#packetsMax ? ADMITTED : QUEUE_FULL;
+    }
+    if (cut >= CUT_PER_PACKET * this.#packetsMax) return QUEUE_FULL;
+    this.#cut[egress]++;
+    return ADMITTED;
   }
 
-  depart(): void {}
+  depart(_ingress: number, egress: number, priority: number): void {
+    if (priority === this.#cutPriority) this.#cut[egress]--;
+  }
 
   pools(): undefined {}
 

@@ -121,6 +121,12 @@ export interface IntConfig {
   readonly baseRttNs?: number;
 }
 
+/** What becomes of data that finds its queue full: see frame-trimmer.ts. */
+export interface TrimConfig {
+  /** Priority of cut packets, whose DSCP is eight times that. It should be strict. Default 6. */
+  readonly priority?: number;
+}
+
 /** What holds for one port. */
 export interface SwitchPortConfig {
   /** Link rate. The driver keeps to it; the switch needs it for the length of pauses. Default: without limit, and then no PFC. */
@@ -157,6 +163,8 @@ export interface SwitchConfig {
   readonly ecn?: MarkingConfig;
   /** In-band telemetry at ports whose rate is known. Left out: all its defaults. */
   readonly int?: IntConfig;
+  /** Left out: what finds its queue full is dropped whole. */
+  readonly trim?: TrimConfig;
   /** Left out: the switch learns where stations are. */
   readonly routes?: readonly RouteConfig[];
   /** What has no route and is not learnt, and group addresses: to all ports (default), or to none. */

@@ -91,6 +91,8 @@ export interface SwitchPortCounters extends PauseCounters {
   tx_pfc_packets: number;
   /** Frames that left with a mark of ours. */
   tx_ecn_marked: number;
+  /** Cut to their header because their queue was full, and sent on. */
+  tx_trimmed: number;
   /** By a fault rule. */
   tx_dropped_fault: number;
   /** `queuePackets` frames waited already. */
@@ -145,6 +147,7 @@ export function newSwitchPortCounters(): SwitchPortCounters {
     tx_bytes: 0,
     tx_pfc_packets: 0,
     tx_ecn_marked: 0,
+    tx_trimmed: 0,
     tx_dropped_fault: 0,
     tx_dropped_queue_full: 0,
     tx_dropped_buffer_full: 0,

@@ -16,6 +16,7 @@ import { EgressMarking, KEEP, MARK } from './egress-marking.js';
 import { EgressQueues } from './egress-queues.js';
 import { FlowControl } from './flow-control.js';
 import { FramePool } from './frame-pool.js';
+import { FrameTrimmer } from './frame-trimmer.js';
 import { type Departure, IntStamper } from './int-stamper.js';
 import { portMac } from './pause-sender.js';
 import { ReadyPorts } from './ready-ports.js';
@@ -46,6 +47,7 @@ export class TrafficManager {
   readonly #buffer: BufferPolicy;
   readonly #marking: EgressMarking;
   readonly #stamper: IntStamper;
+  readonly #trimmer: FrameTrimmer;
   readonly #departure: Departure = { bytes: new Uint8Array(0), length: 0, ipOffset: 0, queueBytes: 0, sentBytes: 0 };
   /** By port: priorities the operator has stopped. */
   readonly #blocked: Uint8Array;
@@ -61,6 +63,7 @@ export class TrafficManager {
   ) {
     const buffer = config.buffer ?? (config.pfc === undefined ? undefined : {});
     this.#counters = counters;
+    this.#trimmer = new FrameTrimmer(config.trim);
     this.#slotsMax = config.bufferPackets ?? (buffer === undefined ? SLOTS_MAX : SLOTS_MAX_WITH_BUFFER);
     this.pool = new FramePool(frameBytesMax);
     this.queues = new EgressQueues(ports.length, this.pool);
@@ -73,7 +76,11 @@ export class TrafficManager {
     });
     this.#buffer =
       buffer === undefined
-        ? new PacketLimit(this.queues, config.queuePackets ?? QUEUE_PACKETS)
+        ? new PacketLimit(
+            this.queues,
+            config.queuePackets ?? QUEUE_PACKETS,
+            config.trim === undefined ? -1 : this.#trimmer.priority,
+          )
         : new SharedBuffer(
             layOutBuffer(buffer, config.pfc?.priorities ?? [], ports, frameBytesMax),
             this.queues,
@@ -124,6 +131,10 @@ export class TrafficManager {
     }
     const reason = this.#buffer.admit(ingress, egress, priority, bytes);
     if (reason !== ADMITTED) {
+      if (this.#trim(slot)) {
+        counters.tx_trimmed++;
+        return this.admit(egress, slot, nowNs);
+      }
       counters[DROP_COUNTERS[reason]]++;
       pool.release(slot);
       return false;
@@ -136,6 +147,17 @@ export class TrafficManager {
     }
     queues.push(egress, slot);
     this.ready.add(egress);
+    return true;
+  }
+
+  /** Cuts the frame, which then has another priority. False: it is not to be cut. */
+  #trim(slot: number): boolean {
+    const { pool } = this;
+    if (pool.priority[slot] === this.#trimmer.priority) return false;
+    const bytes = this.#trimmer.cut(pool.bytes(slot), pool.lengths[slot], pool.ipOffset[slot]);
+    if (bytes === 0) return false;
+    pool.lengths[slot] = bytes;
+    pool.priority[slot] = this.#trimmer.priority;
     return true;
   }
 

@@ -9,7 +9,8 @@ import { IpAddress } from '../../src/packet/address.js';
 import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
-import { type RecoveryName, recoveryNames } from '../../src/retransmit/schemes.js';
+import { wayOfPort } from '../../src/qp/path.js';
+import { createSender, type RecoveryName, recoveryNames, recoverySettings } from '../../src/retransmit/schemes.js';
 import type { QpStateName } from '../../src/ring/enums.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
@@ -95,7 +96,7 @@ export class Victim {
   readonly #cq: CompletionQueue;
   readonly #packet = new RocePacket();
   /** Where each emitted destination QPN may be addressed to. */
-  readonly #known = new Map<number, { peer: IpAddress; flow: IcrcFlow; sourcePort: number }>();
+  readonly #known = new Map<number, { peer: IpAddress; sourcePort: number; ways: number }>();
   #slot = 0;
 
   private constructor(
@@ -201,7 +202,8 @@ export class Victim {
       rateControl: RATE_CONTROLS[recovery],
     });
     const { sourcePort } = await this.device.command('queryQp', { qpn: qp.qpn });
-    this.#known.set(destQpn, { peer, flow: new IcrcFlow(VICTIM, peer, sourcePort, 4791), sourcePort });
+    const ways = qp.type === 'RC' ? createSender(recoverySettings(recovery)).ways : 1;
+    this.#known.set(destQpn, { peer, sourcePort, ways });
     if (state === 'RTR') return;
     const reliability = { timeout: 8, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 };
     await qp.modify({ state: 'RTS', sqPsn: START_PSN, ...(qp.type === 'RC' && reliability) });
@@ -308,9 +310,14 @@ export class Victim {
     if (known === undefined) this.#fail(`emitted a packet to the unknown QP 0x${packet.destQpn.toString(16)}`);
     else if (!batch.destinations[0].equals(known.peer)) this.#fail(`emitted a packet to ${batch.destinations[0]}`);
     else {
-      if (batch.destinationPorts[0] !== 4791 || batch.sourcePorts[0] !== known.sourcePort)
+      const [sourcePort] = batch.sourcePorts;
+      if (
+        batch.destinationPorts[0] !== 4791 ||
+        (sourcePort !== known.sourcePort && wayOfPort(known.sourcePort, sourcePort) >= known.ways)
+      )
         this.#fail('wrong UDP ports');
-      const verdict = checkIcrc(known.flow, batch.slab, offset, batch.lengths[0], batch.ipIds[0]);
+      const flow = new IcrcFlow(VICTIM, known.peer, sourcePort, 4791);
+      const verdict = checkIcrc(flow, batch.slab, offset, batch.lengths[0], batch.ipIds[0]);
       if (verdict !== ICRC_OK) this.#fail('emitted a packet with a wrong ICRC');
     }
     return this.events.nowNs + 50;

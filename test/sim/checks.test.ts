@@ -19,7 +19,9 @@ function findSeed(): number {
     const fromA = flows.filter((flow) => flow.from === 'a').flatMap((flow) => flow.operations);
     const adds = fromA.filter((operation) => operation.kind === 'ATOMIC_FETCH_AND_ADD').length;
     const carriesMuch = fromA.some(({ kind, bytes }) => /SEND|WRITE/.test(kind) && bytes > 10_000);
-    if (kinds.size === 8 && adds > 1 && carriesMuch && recovery === 'go-back-n') return seed;
+    // A READ or atomic behind the last SEND or WRITE would acknowledge it.
+    const endsInData = flows.some((flow) => flow.from === 'b' && /SEND|WRITE/.test(flow.operations.at(-1)?.kind ?? ''));
+    if (kinds.size === 8 && adds > 1 && carriesMuch && endsInData && recovery === 'go-back-n') return seed;
   }
 }
 

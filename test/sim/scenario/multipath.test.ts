@@ -116,3 +116,41 @@ describe('a path that fails, and no switch learns of it', () => {
     expect(flows[0].goodputBps).toBeGreaterThan(0.9 * PAYLOAD_BPS);
   });
 });
+
+describe('eight flows into one port with a short queue', () => {
+  const incast = (more: Partial<ScenarioFile>) =>
+    run(REPS, {
+      duration: '3ms',
+      topology: { kind: 'leaf-spine', leaves: 2, spines: 8, hostsPerLeaf: 8, rate: '100Gbps', delay: '1us' },
+      flows: [{ kind: 'flows', from: 'h0..h7', to: 'h8', bytes: '256KiB' }],
+      ...more,
+    });
+  const ECN = { kind: 'red', kminBytes: '100KB', kmaxBytes: '200KB', pmax: 1 } as const;
+
+  it('lose packets where switches drop, and none where they cut', async () => {
+    const dropping = await incast({ switch: { queuePackets: 64 } });
+    expect(dropping.summary.droppedPackets).toBeGreaterThan(100);
+    const cutting = await incast({ switch: { queuePackets: 64, trim: {} } });
+    expect(cutting.summary.droppedPackets).toBe(0);
+    expect(cutting.summary.retransmittedPackets).toBeGreaterThan(100);
+    expect(cutting.summary.completions.count).toBe(8);
+    expect(cutting.summary.completions.p99Ns).toBeLessThan(0.8 * dropping.summary.completions.p99Ns!);
+  });
+
+  it('send next to nothing twice with NSCC, and end when the port can have carried them', async () => {
+    const { summary } = await incast({
+      nic: {
+        mtu: 4096,
+        recovery: REPS,
+        timeout: 8,
+        inflight: 125,
+        cc: { name: 'nscc', packetBytes: 4096, baseRttNs: '9us', targetRtts: 0.75 },
+      },
+      switch: { queuePackets: 64, trim: {}, ecn: ECN },
+    });
+    expect(summary.droppedPackets).toBe(0);
+    expect(summary.retransmittedPackets).toBeLessThan(0.7 * ((8 * 256) / 4));
+    const ideal = (8 * 256 * 1024 * 8e9) / PAYLOAD_BPS;
+    expect(summary.completions.p99Ns).toBeLessThan(1.1 * ideal);
+  });
+});

@@ -1,0 +1,82 @@
+/**
+ * Packet trimming: where a data packet would be dropped because its queue is full, its header goes on alone, in a control queue. So the receiver learns
+ * at once what is missing. Cut Payload (Cheng et al., NSDI 2014), NDP (Handley et al., SIGCOMM 2017) and Ultra Ethernet do so; the form is ours: the opcode says that
+ * the packet was cut, the DSCP gives it the priority of control packets, and the ICRC is made anew over what is left.
+ *
+ * Only packets of connections whose ends know what this is are cut: those with several ways (BTH_WAYS), which need not have more than one.
+ */
+
+import { readU16, writeU16 } from '../core/bytes.js';
+import { RoceError } from '../core/errors.js';
+import { icrcOfIpPacket } from '../packet/icrc.js';
+import { BTH_TRAILER, BTH_WAYS } from '../packet/int-trailer.js';
+import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packet/ipv4.js';
+import { IPV6_BYTES } from '../packet/ipv6.js';
+import { OP_SEND, OP_WRITE, OPCODES, VENDOR_TRIMMED } from '../packet/opcode.js';
+import { PRIORITIES } from '../packet/pfc.js';
+import { isPsp } from '../packet/psp.js';
+import { BTH_BYTES, BTH_MIGREQ, ICRC_BYTES } from '../packet/roce.js';
+import { refreshUdpChecksum, UDP_BYTES, writeUdpLength } from '../packet/udp.js';
+import { ROCE_UDP_PORT } from '../port/datagram.js';
+import type { TrimConfig } from './switch-config.js';
+
+/** DSCP of the control priority: its class selector. */
+const DSCP_OF_PRIORITY = 8;
+const DEFAULT_PRIORITY = 6;
+const CUT_BYTES = BTH_BYTES + ICRC_BYTES;
+
+/** Cuts frames. Without a configuration it cuts none. */
+export class FrameTrimmer {
+  /** Priority of what is cut. */
+  readonly priority: number;
+  readonly #isOn: boolean;
+
+  /** Throws ERR_ROCE_OUT_OF_RANGE for a priority that is none. */
+  constructor(config: TrimConfig | undefined) {
+    this.#isOn = config !== undefined;
+    this.priority = config?.priority ?? DEFAULT_PRIORITY;
+    if (!Number.isInteger(this.priority) || this.priority < 0 || this.priority >= PRIORITIES) {
+      throw new RoceError('ERR_ROCE_OUT_OF_RANGE', `trim priority ${this.priority}`, 'priorities are 0 to 7');
+    }
+  }
+
+  /**
+   * Cuts the frame `bytes[0, length)`, whose IP header is at `ip`. Returns the new length, or 0 where the frame is not to be cut and is as it was. The ICRC of a cut
+   * packet is computed with buffers of its own.
+   */
+  cut(bytes: Uint8Array, length: number, ip: number): number {
+    if (!this.#isOn || ip === 0) return 0;
+    const isV4 = bytes[ip] >> 4 === 4;
+    const udp = ip + (isV4 ? IPV4_BYTES : IPV6_BYTES);
+    const bth = udp + UDP_BYTES;
+    if (length <= bth + CUT_BYTES || !isUncutData(bytes, ip, udp)) return 0;
+    bytes[bth] = VENDOR_TRIMMED;
+    bytes[bth + 1] = BTH_MIGREQ;
+    bytes[bth + 4] &= ~BTH_TRAILER;
+    this.#writeDscp(bytes, ip, isV4);
+    const end = bth + CUT_BYTES;
+    writeUdpLength(bytes, ip, udp, CUT_BYTES);
+    const { computed } = icrcOfIpPacket(bytes.subarray(ip, end));
+    for (let i = 0; i < ICRC_BYTES; i++) bytes[end - ICRC_BYTES + i] = computed >>> (8 * i);
+    refreshUdpChecksum(bytes, ip, udp);
+    return end;
+  }
+
+  #writeDscp(bytes: Uint8Array, ip: number, isV4: boolean): void {
+    const dscp = this.priority * DSCP_OF_PRIORITY;
+    // The checksum of IPv4 is made anew with the length.
+    if (isV4) bytes[ip + 1] = (dscp << 2) | (bytes[ip + 1] & 3);
+    else writeU16(bytes, ip, (readU16(bytes, ip) & 0xf03f) | (dscp << 6));
+  }
+}
+
+/** A SEND or WRITE of a connection with several ways, in the clear. */
+function isUncutData(bytes: Uint8Array, ip: number, udp: number): boolean {
+  const isV4 = bytes[ip] >> 4 === 4;
+  if (isV4 && bytes[ip] !== 0x45) return false;
+  if (bytes[ip + (isV4 ? 9 : 6)] !== IP_PROTOCOL_UDP || readU16(bytes, udp + 2) !== ROCE_UDP_PORT) return false;
+  const bth = udp + UDP_BYTES;
+  if ((bytes[bth + 4] & BTH_WAYS) === 0 || isPsp(bytes, bth, readU16(bytes, udp + 4) - UDP_BYTES)) return false;
+  const info = OPCODES[bytes[bth]];
+  return info?.transport === 'RC' && (info.kind === OP_SEND || info.kind === OP_WRITE);
+}
