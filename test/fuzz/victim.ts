@@ -96,7 +96,10 @@ export class Victim {
   readonly #cq: CompletionQueue;
   readonly #packet = new RocePacket();
   /** Where each emitted destination QPN may be addressed to. */
-  readonly #known = new Map<number, { peer: IpAddress; sourcePort: number; ways: number }>();
+  readonly #known = new Map<
+    number,
+    { peer: IpAddress; flows: Map<number, IcrcFlow>; sourcePort: number; ways: number }
+  >();
   #slot = 0;
 
   private constructor(
@@ -203,7 +206,7 @@ export class Victim {
     });
     const { sourcePort } = await this.device.command('queryQp', { qpn: qp.qpn });
     const ways = qp.type === 'RC' ? createSender(recoverySettings(recovery)).ways : 1;
-    this.#known.set(destQpn, { peer, sourcePort, ways });
+    this.#known.set(destQpn, { peer, flows: new Map(), sourcePort, ways });
     if (state === 'RTR') return;
     const reliability = { timeout: 8, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 };
     await qp.modify({ state: 'RTS', sqPsn: START_PSN, ...(qp.type === 'RC' && reliability) });
@@ -316,7 +319,11 @@ export class Victim {
         (sourcePort !== known.sourcePort && wayOfPort(known.sourcePort, sourcePort) >= known.ways)
       )
         this.#fail('wrong UDP ports');
-      const flow = new IcrcFlow(VICTIM, known.peer, sourcePort, 4791);
+      let flow = known.flows.get(sourcePort);
+      if (flow === undefined) {
+        flow = new IcrcFlow(VICTIM, known.peer, sourcePort, 4791);
+        known.flows.set(sourcePort, flow);
+      }
       const verdict = checkIcrc(flow, batch.slab, offset, batch.lengths[0], batch.ipIds[0]);
       if (verdict !== ICRC_OK) this.#fail('emitted a packet with a wrong ICRC');
     }
