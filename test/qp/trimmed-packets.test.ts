@@ -2,13 +2,17 @@
 
 import { describe, expect, it } from 'vitest';
 import { VENDOR_TRIM_NAK, VENDOR_TRIMMED } from '../../src/packet/opcode.js';
+import { psnAdd } from '../../src/packet/psn.js';
+import { emitRoce } from '../../src/packet/roce.js';
 import { ack, LoneNic, MTU, pattern, RQ_START, SQ_START } from '../support/lone-nic.js';
 
 const multipath = () => LoneNic.create({ attr: { recovery: 'multipath' } });
 /** `take` shows other packets than answers relative to the NIC's own direction. */
 const trimNak = (at: number) => ({ name: 'TRIM_NAK', at: at + RQ_START - SQ_START, dscp: 48 });
-const trimmed = (nic: LoneNic, at: number) => nic.request('SEND_ONLY', at, { opcode: VENDOR_TRIMMED });
-const trimNakFromPeer = (nic: LoneNic, at: number) => nic.response('ACKNOWLEDGE', at, { opcode: VENDOR_TRIM_NAK });
+const deliver = (nic: LoneNic, opcode: number, psn: number) =>
+  nic.deliver(emitRoce({ opcode, psn, destQpn: nic.qp.qpn }));
+const trimmed = (nic: LoneNic, at: number) => deliver(nic, VENDOR_TRIMMED, psnAdd(RQ_START, at));
+const trimNakFromPeer = (nic: LoneNic, at: number) => deliver(nic, VENDOR_TRIM_NAK, psnAdd(SQ_START, at));
 
 describe('a receiver', () => {
   it('asks at once for each packet that was cut, the expected one and later ones', async () => {
