@@ -12,6 +12,7 @@ import { Scrubber } from '../../storage-rpc/disk/scrubber.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
 import { choiceOption, sizeOption } from '../options.js';
 import type { Output } from '../output.js';
+import { type SecureFlags, secureFlagsOf } from '../secure-options.js';
 import { openNvmeBackend } from './nvme-backend.js';
 import { isStreamBackend, openStreamBackend } from './stream-backend.js';
 
@@ -67,7 +68,11 @@ export interface OwnDisk extends AsyncDisposable {
 }
 
 /** Opens the disk; rejects as `openBackend`, `openNvmeBackend` and `openStreamBackend`, and with ERR_ROCE_CONFLICT for a scrubber of what is no file. Notices are printed. */
-export async function openOwnDisk(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
+export async function openOwnDisk(
+  backend: string,
+  flags: BackendFlags & SecureFlags,
+  output: Output,
+): Promise<OwnDisk> {
   const { size, create, grow, name, provision, tableMemory, scrub } = flags;
   if (scrub !== undefined && !backend.startsWith('file:')) {
     throw new RoceError('ERR_ROCE_CONFLICT', 'only a disk in a file can be scrubbed', 'leave out --scrub');
@@ -117,13 +122,13 @@ export async function openOwnDisk(backend: string, flags: BackendFlags, output: 
   };
 }
 
-async function openStream(backend: string, flags: BackendFlags, output: Output): Promise<OwnDisk> {
+async function openStream(backend: string, flags: BackendFlags & SecureFlags, output: Output): Promise<OwnDisk> {
   const given = givenBackendOption(flags);
   if (given !== undefined) {
     const hint = "leave it out; 'rocev2 extents disk create' makes a disk of a size";
     throw new RoceError('ERR_ROCE_CONFLICT', `${given} does not fit a disk in a cluster`, hint);
   }
-  const opened = await openStreamBackend(backend, output);
+  const opened = await openStreamBackend(backend, secureFlagsOf(flags), output);
   return { device: opened.disk, facts: () => null, [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose]() };
 }
 

@@ -6,6 +6,7 @@ import { whyUnwritable } from '../../core/file-errors.js';
 import type { StorageServer } from '../../storage-rpc/live/storage-server.js';
 import type { NamedDisk } from '../../storage-rpc/sk/served-disk.js';
 import type { Output } from '../output.js';
+import type { SecureFlags } from '../secure-options.js';
 import { type OwnDisk, openOwnDisk } from './backend-options.js';
 import { checkNames, type DiskEntry, diskFileText } from './disk-entries.js';
 import { limitsOf } from './limit-options.js';
@@ -25,6 +26,8 @@ export interface DiskStoreOptions {
   readonly configPath: string | undefined;
   /** Address of the server. */
   readonly host: string;
+  /** Keys of clusters that have the disks. */
+  readonly keys: SecureFlags;
   /** Whether each disk has telemetry. */
   readonly estats: boolean;
 }
@@ -205,7 +208,11 @@ export class DiskStore implements AsyncDisposable {
     grow: boolean,
   ): Promise<OwnDisk> {
     const isFile = backend.startsWith('file:');
-    return openOwnDisk(backend, { ...flags, ...(isFile && { name }), ...(grow && { grow }) }, this.#output);
+    return openOwnDisk(
+      backend,
+      { ...this.#options.keys, ...flags, ...(isFile && { name }), ...(grow && { grow }) },
+      this.#output,
+    );
   }
 
   #change(work: () => Promise<void>): Promise<void> {

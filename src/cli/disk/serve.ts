@@ -8,6 +8,7 @@ import type { StorageServerOptions } from '../../storage-rpc/live/storage-server
 import { describeDisk } from '../../storage-rpc/sk/expected-disk.js';
 import { untilInterrupted } from '../interruption.js';
 import type { Output } from '../output.js';
+import { secureFlagsOf } from '../secure-options.js';
 import { type BackendFlags, DISK_CLOSING_MS, givenBackendOption, openOwnDisk } from './backend-options.js';
 import { serveDiskControl } from './disk-control.js';
 import { type DiskEntry, readDiskFile } from './disk-entries.js';
@@ -80,6 +81,7 @@ async function serveNamed(options: ServeOptions, output: Output): Promise<void> 
   await using store = await DiskStore.open(entries, output, {
     configPath: config,
     host: hostOf(options),
+    keys: secureFlagsOf(options),
     estats: estats === true,
   });
   const { memoryBytesMax } = limitsOf(options);

@@ -11,6 +11,7 @@ import { openDevice } from '../../verbs/open-device.js';
 import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManager } from '../extents/cluster.js';
 import { localAddressTowards } from '../local-address.js';
 import type { Output } from '../output.js';
+import { type SecureFlags, secureOf } from '../secure-options.js';
 import type { OpenedDisk } from './nvme-backend.js';
 
 /** A lease ends after 30 seconds without its owner. */
@@ -45,12 +46,13 @@ export function parseStreamBackend(text: string): StreamPlace {
 
 /**
  * Becomes the owner of the disk that `text` names, and waits for the lease of another one to end. Rejects as {@link parseStreamBackend}, with ERR_ROCE_CONNECT where
- * there is no manager, and with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on.
+ * there is no manager, with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on, and as `secureOf`. A cluster with keys takes those of the command.
  */
-export async function openStreamBackend(text: string, output: Output): Promise<OpenedDisk> {
+export async function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedDisk> {
   const { disk: name, manager, takeOver } = parseStreamBackend(text);
   const { host, text: address } = await managerAddress(manager);
-  const device = await openDevice({ address: (await localAddressTowards(host)).text, udpPort: 0 });
+  const secure = await secureOf(keys);
+  const device = await openDevice({ address: (await localAddressTowards(host)).text, udpPort: 0, ...secure });
   let client: ExtentsClient | undefined;
   try {
     client = await openExtents({ device, manager: address });

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatBytes } from '../../core/units.js';
-import type { ClusterStatus } from '../../extents/index.js';
+import { type ClusterStatus, diskOf } from '../../extents/index.js';
 import type { Output } from '../output.js';
 import { type ClusterOptions, withCluster } from './cluster.js';
 import { printStreams } from './streams.js';
@@ -68,8 +68,13 @@ function print({ cluster, nodes, streams, extents, counters }: ClusterStatus, ma
     ),
   );
   output.line();
-  printStreams(streams, output);
+  const isOfDisk = (name: string) => diskOf(name) !== undefined;
+  printStreams(
+    streams.filter(({ stream }) => !isOfDisk(stream)),
+    output,
+  );
   output.line();
+  printDiskStreams(streams, output);
   const { open, sealed, coded, underReplicated, unavailable, copying, coding } = extents;
   output.line(
     `extents: ${open} open, ${sealed} sealed (${coded} coded), ${underReplicated} under-replicated, ${unavailable} unavailable`,
@@ -78,4 +83,31 @@ function print({ cluster, nodes, streams, extents, counters }: ClusterStatus, ma
   output.line(
     `since the manager began: ${seals} seals, ${copies} copies made, ${codings} extents coded, ${rebuilds} fragments made anew, ${deleted} extents deleted; ${copying} copies, ${coding} codings under way`,
   );
+}
+
+/** Disks by their streams. What they are costs reading them, which is `extents disk ls`. */
+function printDiskStreams(streams: ClusterStatus['streams'], output: Output): void {
+  const disks = new Map<string, { log?: ClusterStatus['streams'][number]; map?: ClusterStatus['streams'][number] }>();
+  for (const stream of streams) {
+    const of = diskOf(stream.stream);
+    if (of !== undefined) disks.set(of.disk, { ...disks.get(of.disk), [of.part]: stream });
+  }
+  if (disks.size === 0) return;
+  output.table(
+    [
+      { title: 'disk', align: 'left' },
+      { title: 'extents', align: 'right' },
+      { title: 'data', align: 'right' },
+      { title: 'map', align: 'right' },
+      { title: 'owner', align: 'left' },
+    ],
+    [...disks].map(([disk, { log, map }]) => [
+      disk,
+      (log?.extents ?? 0) + (map?.extents ?? 0),
+      formatBytes(log?.sealedBytes ?? 0),
+      formatBytes(map?.sealedBytes ?? 0),
+      log?.owner ?? '-',
+    ]),
+  );
+  output.line();
 }

@@ -65,7 +65,7 @@ export class ServedDisks implements AsyncDisposable {
 
   async #open(backend: string, sizeBytes: number | undefined): Promise<BlockDevice> {
     if (!isStreamBackend(backend)) return openBackend(backend, sizeBytes);
-    const opened = await openStreamBackend(backend, this.#output); // Its size is its own; --size is that of the others.
+    const opened = await openStreamBackend(backend, {}, this.#output); // Its size is its own; --size is that of the others.
     this.#opened.set(opened.disk, opened);
     return opened.disk;
   }

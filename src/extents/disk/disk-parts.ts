@@ -36,14 +36,15 @@ export function mapOf(disk: string): string {
   return `${disk}${MAP}`;
 }
 
-/** The disk that a stream is the log of. Undefined: it is something else. */
-export function diskOf(stream: string): string | undefined {
-  return stream.endsWith(LOG) ? stream.slice(0, -LOG.length) : undefined;
+/** The disk that a stream is of, and which part of it. Undefined: it is something else. */
+export function diskOf(stream: string): { readonly disk: string; readonly part: 'log' | 'map' } | undefined {
+  if (stream.endsWith(LOG)) return { disk: stream.slice(0, -LOG.length), part: 'log' };
+  return stream.endsWith(MAP) ? { disk: stream.slice(0, -MAP.length), part: 'map' } : undefined;
 }
 
 /** Throws ERR_ROCE_MALFORMED for a name that no disk can have. */
 export function checkDiskName(name: string): void {
-  if (/^[\w.-]{1,63}$/.test(name) && diskOf(name) === undefined && !name.endsWith(MAP)) return;
+  if (/^[\w.-]{1,63}$/.test(name) && diskOf(name) === undefined) return;
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
     `'${name}' is no name of a disk`,

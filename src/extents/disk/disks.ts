@@ -4,7 +4,7 @@ import { RoceError } from '../../core/errors.js';
 import type { RandomSource } from '../../core/random.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import { uuidText } from '../../storage-rpc/disk/disk-identity.js';
-import { type ClusterStatus, codeOf, type ExtentPlace } from '../messages.js';
+import { type ClusterStatus, codeOf } from '../messages.js';
 import { StreamWriter } from '../stream-writer.js';
 import { BlockMap, DISK_BLOCK_BYTES, DISK_BYTES_MAX } from './block-map.js';
 import { checkDiskName, type DiskParts, diskOf, logOf, mapOf } from './disk-parts.js';
@@ -103,11 +103,13 @@ async function copyOnce(
 ): Promise<void> {
   const { manager, timing, reader } = parts;
   const cut = async (stream: string) => (await manager.call('cut', { stream }, timing.callMs)).extents;
-  let logExtents: readonly ExtentPlace[] = [];
-  const { root, map } = await recoverDisk(reader, await cut(mapOf(source)), async () => {
-    logExtents = await cut(logOf(source));
-    return logExtents;
-  });
+  const lastRoot = async () => findRoot(reader, await cut(mapOf(source)));
+  const root = await lastRoot();
+  const logExtents = await cut(logOf(source));
+  const { extent, offset } = await lastRoot();
+  if (extent !== root.extent || offset !== root.offset)
+    throw new RpcError('MISSING', `'${source}' has written a checkpoint meanwhile, and may have cleaned`);
+  const { map } = await recoverDisk(reader, root, logExtents);
   const shared = logExtents.filter(({ extent }) => map.liveIn(extent) > 0);
   const last = shared.at(-1);
   const position = last && { extent: last.extent, offset: last.sealed! };
@@ -203,19 +205,24 @@ export async function removeDisk({ manager, timing }: DiskParts, name: string): 
   if (isGone) throw new RpcError('MISSING', `there is no disk '${name}'`);
 }
 
-/** What a disk is, by its last root that everybody can read. Undefined: it was never finished, or nothing of it can be read now. Rejects with MISSING. */
+/** What a disk is, by its last root that everybody can read. Undefined: it was never finished, or nothing of it can be read now. */
 async function describeDisk({ manager, timing, reader }: DiskParts, name: string): Promise<DiskMetadata | undefined> {
   const { extents } = await manager.call('locate', { stream: mapOf(name) }, timing.callMs);
-  return (await findRoot(reader, extents))?.disk;
+  try {
+    return (await findRoot(reader, extents)).disk;
+  } catch {
+    return undefined;
+  }
 }
 
 /** All disks by name. */
 export async function listDisks(parts: DiskParts, { streams }: ClusterStatus): Promise<ListedStreamDisk[]> {
   const found: ListedStreamDisk[] = [];
   for (const { stream, extents, sealedBytes, owner } of streams) {
-    const disk = diskOf(stream);
-    if (disk === undefined) continue;
-    const known = await describeDisk(parts, disk).catch(() => undefined);
+    const of = diskOf(stream);
+    if (of?.part !== 'log') continue;
+    const { disk } = of;
+    const known = await describeDisk(parts, disk).catch(() => undefined); // It has been deleted meanwhile.
     const { sizeBytes, isSnapshot = false, parent } = known ?? {};
     found.push({
       disk,

@@ -19,52 +19,50 @@ const DEPTH = 16;
 export interface FoundRoot extends MapRoot {
   /** Its extent in the stream of the map. */
   readonly extent: number;
+  /** Its place in the extent. */
+  readonly offset: number;
 }
 
 /** A disk as its streams have it. */
 export interface RecoveredDisk {
-  /** The checkpoint that it was made from. */
-  readonly root: FoundRoot;
   /** Where all blocks are. */
   readonly map: BlockMap;
   /** Behind the last record of the log. Undefined: there is none. */
   readonly position: Location | undefined;
 }
 
-/** The last root of a map. Undefined: there is none, and the disk was never finished. */
-export async function findRoot(reader: ExtentReader, extents: readonly ExtentPlace[]): Promise<FoundRoot | undefined> {
+/** The last root of a map. Rejects with MISSING if there is none: the disk was never finished. */
+export async function findRoot(reader: ExtentReader, extents: readonly ExtentPlace[]): Promise<FoundRoot> {
   for (const place of [...extents].reverse()) {
     reader.learn(place);
     let found: FoundRoot | undefined;
     for await (const { head, bytes } of reader.records(place.extent)) {
       const root = decodeRoot(dataIn(bytes, head));
-      if (root !== undefined) found = { ...root, extent: place.extent };
+      if (root !== undefined) found = { ...root, extent: place.extent, offset: head.offset };
     }
     if (found !== undefined) return found;
   }
-  return undefined;
+  throw new RpcError('MISSING', 'the disk was never finished: its map has no root');
 }
 
 /**
- * Reads a disk from the extents of its two streams, all of which are sealed. Rejects with MISSING if there is no root, or parts are gone, and with DAMAGED or
- * UNREACHABLE if they cannot be read.
+ * Reads a disk from its last root and the extents of its log, all of which are sealed. There must not have been a later root when the log had these extents: extents
+ * behind a root are given back as soon as there is another one, and with them the records that say where blocks were moved from. Rejects with MISSING if parts are
+ * gone, and with DAMAGED or UNREACHABLE if they cannot be read.
  */
 export async function recoverDisk(
   reader: ExtentReader,
-  mapExtents: readonly ExtentPlace[],
-  logExtents: () => Promise<readonly ExtentPlace[]>,
+  root: MapRoot,
+  logExtents: readonly ExtentPlace[],
 ): Promise<RecoveredDisk> {
-  const root = await findRoot(reader, mapExtents);
-  if (root === undefined) throw new RpcError('MISSING', 'the disk was never finished: its map has no root');
   const map = new BlockMap(root.disk.sizeBytes / DISK_BLOCK_BYTES);
   await loadPages(reader, root, map);
-  const extents = await logExtents();
-  const position = await replay(reader, root, map, extents);
-  const known = new Set(extents.map(({ extent }) => extent));
+  const position = await replay(reader, root, map, logExtents);
+  const known = new Set(logExtents.map(({ extent }) => extent));
   for (const extent of map.liveExtents())
     if (!known.has(extent))
       throw new RpcError('MISSING', `the disk needs extent ${extent}, and its log has it no more`);
-  return { root, map, position };
+  return { map, position };
 }
 
 async function loadPages(reader: ExtentReader, { directory }: MapRoot, map: BlockMap): Promise<void> {

@@ -25,7 +25,7 @@ import { type DiskParts, logOf, mapOf } from './disk-parts.js';
 import { applyLogRecord, encodeLogRecord, type LogRecord } from './log-records.js';
 import type { DiskMetadata } from './map-records.js';
 import { MapStore } from './map-store.js';
-import { recoverDisk } from './recovery.js';
+import { findRoot, recoverDisk } from './recovery.js';
 
 /** Requests of one read that are under way at a time. */
 const READS_MAX = 32;
@@ -120,10 +120,11 @@ export class StreamDisk implements BlockDevice {
       map = openedMap.writer;
       // We may be such a one ourselves.
       await log.renew();
-      const disk = await recoverDisk(parts.reader, openedMap.extents, async () => opened.extents);
+      const root = await findRoot(parts.reader, openedMap.extents);
+      const disk = await recoverDisk(parts.reader, root, opened.extents);
       const extents = openedMap.extents.map(({ extent }) => extent);
-      const store = MapStore.of({ parts, name, owner }, disk.map, { writer: map, extents }, disk.root);
-      const found = new StreamDisk(parts, disk.root.disk, disk, { log, store });
+      const store = MapStore.of({ parts, name, owner }, disk.map, { writer: map, extents }, root);
+      const found = new StreamDisk(parts, root.disk, disk, { log, store });
       // What has been replayed now need not be replayed again. Without enough nodes that waits, and reads go on.
       found.#keepUp();
       return found;
@@ -138,8 +139,8 @@ export class StreamDisk implements BlockDevice {
   static async openSnapshot(parts: DiskParts, name: string): Promise<StreamDisk> {
     const { manager, timing } = parts;
     const extentsOf = async (stream: string) => (await manager.call('locate', { stream }, timing.callMs)).extents;
-    const disk = await recoverDisk(parts.reader, await extentsOf(mapOf(name)), () => extentsOf(logOf(name)));
-    return new StreamDisk(parts, disk.root.disk, disk);
+    const root = await findRoot(parts.reader, await extentsOf(mapOf(name)));
+    return new StreamDisk(parts, root.disk, await recoverDisk(parts.reader, root, await extentsOf(logOf(name))));
   }
 
   get sizeBytes(): number {

@@ -29,6 +29,13 @@ describe('a disk over a simulated cluster', () => {
     }
   });
 
+  it.each([47])(
+    'keeps it with seed %i, which has a copy read a log that is cleaned behind a newer checkpoint',
+    async (seed) => {
+      expect((await runDiskSeed(seed)).problems).toEqual([]);
+    },
+  );
+
   it('meets owners that are fenced, checkpoints, cleaning, snapshots and clones', () => {
     for (const [name, count] of Object.entries(sum)) expect(count, name).toBeGreaterThan(0);
   });
