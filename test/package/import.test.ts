@@ -67,7 +67,7 @@ describe.runIf(isBuilt)('an import from Node', () => {
   it.each([
     ['rocev2', 58, 770_000],
     ['rocev2/packet', 15, 100_000],
-    ['rocev2/storage', 40, 1_260_000],
+    ['rocev2/storage', 41, 1_280_000],
     ['rocev2/nvme', 36, 1_120_000],
     ['rocev2/window', 20, 130_000],
     ['rocev2/rpc', 20, 120_000],
