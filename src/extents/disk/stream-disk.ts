@@ -388,11 +388,19 @@ export class StreamDisk implements BlockDevice {
   /** Writes a checkpoint and cleans, in the background; again with the next write if that fails. */
   #keepUp(): void {
     if (this.#upkeep !== undefined || this.#isClosed) return;
-    this.#upkeep = this.#checkpointAndClean()
-      .catch(() => {}) // Nodes or the manager are out of reach: nothing is lost but space.
+    this.#beginUpkeep().catch(() => {}); // Nodes or the manager are out of reach: nothing is lost but space.
+  }
+
+  /** One at a time: a root must not come before the pages that another checkpoint has taken upon itself. */
+  #beginUpkeep(): Promise<void> {
+    const work = this.#checkpointAndClean();
+    const upkeep = work
+      .catch(() => {})
       .finally(() => {
         this.#upkeep = undefined;
       });
+    this.#upkeep = upkeep;
+    return work;
   }
 
   async #checkpointAndClean(): Promise<void> {
@@ -409,9 +417,9 @@ export class StreamDisk implements BlockDevice {
   /** Writes a checkpoint now, and cleans until little enough of the log is garbage. Rejects with EIO if that is not possible. */
   async compact(): Promise<void> {
     this.#check(0, 0, 'EINVAL');
-    await this.#upkeep;
+    while (this.#upkeep !== undefined) await this.#upkeep;
     try {
-      await this.#checkpointAndClean();
+      await this.#beginUpkeep();
     } catch (error) {
       throw new BlockDeviceError('EIO', `cannot clean '${this.metadata.name}': ${(error as Error).message}`, {
         cause: error,
@@ -423,7 +431,7 @@ export class StreamDisk implements BlockDevice {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await Promise.allSettled(this.#underWay);
-    await this.#upkeep;
+    while (this.#upkeep !== undefined) await this.#upkeep;
     if (this.#ownership === undefined) return;
     const { log, store } = this.#ownership;
     if (log.isHeld) await this.#checkpoint().catch(() => {}); // The log has everything.
