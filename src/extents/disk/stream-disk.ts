@@ -5,6 +5,7 @@
  */
 
 import { crc32c } from '../../core/crc32c.js';
+import { RpcError } from '../../rpc/rpc-error.js';
 import {
   type BlockDevice,
   BlockDeviceError,
@@ -121,6 +122,7 @@ export class StreamDisk implements BlockDevice {
       // We may be such a one ourselves.
       await log.renew();
       const root = await findRoot(parts.reader, openedMap.extents);
+      if (root.disk.isSnapshot) throw new RpcError('INVALID', `'${name}' is a snapshot; try again`);
       const disk = await recoverDisk(parts.reader, root, opened.extents);
       const extents = openedMap.extents.map(({ extent }) => extent);
       const store = MapStore.of({ parts, name, owner }, disk.map, { writer: map, extents }, root);
