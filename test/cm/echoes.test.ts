@@ -68,5 +68,11 @@ it('refuses a peer that does not say that it echoes, by the name of the rate con
 });
 
 it('needs echoes exactly for the schemes by telemetry', () => {
-  expect(rateControlNames().filter((name) => needsEcho({ name }))).toEqual(['dctcp', 'hpcc', 'hpcc-pint', 'powertcp']);
+  expect(rateControlNames().filter((name) => needsEcho({ name }))).toEqual([
+    'dctcp',
+    'hpcc',
+    'hpcc-pint',
+    'powertcp',
+    'nscc',
+  ]);
 });
