@@ -24,6 +24,7 @@ export {
 } from './live/client.js';
 export { ManagerServer, type ServeManagerOptions, serveManager } from './live/manager-server.js';
 export { NodeServer, type ServeNodeOptions, serveNode } from './live/node-server.js';
+export { EXTENT_TRANSPORTS, type ExtentTransport } from './live/peers.js';
 export {
   type ClusterStatus,
   type CodedPlace,

@@ -12,7 +12,7 @@ import {
   serveNode,
 } from '../../src/extents/index.js';
 import { FolderFiles } from '../../src/extents/live/folder-files.js';
-import { RdmaPeers } from '../../src/extents/live/rdma-peers.js';
+import { Peers } from '../../src/extents/live/peers.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
 import { openDevice } from '../../src/verbs/open-device.js';
 import { eventually } from '../support/eventually.js';
@@ -68,7 +68,7 @@ describe('a cluster on sockets', () => {
     await writer.close();
     expect(await readAll(client, 'log')).toEqual(values);
     expect(await readAll(client, 'log', 21)).toEqual(values.slice(21));
-    const peers = new RdmaPeers(device);
+    const peers = new Peers(device);
     closing.push(() => peers.close());
     const place = (await client.extents('log')).find(({ extent }) => extent === locations[1].extent)!;
     for (const replica of place.replicas) {
@@ -139,4 +139,25 @@ describe('a cluster on sockets', () => {
     await expect(openExtents({ device, manager: '127.0.0.1:1' })).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
     await expect(openExtents({ device, manager: 'nowhere' })).rejects.toMatchObject({ code: 'ERR_ROCE_MALFORMED' });
   });
+
+  it('is reached by TCP where RDMA connections cannot be made, and by TCP alone if that is asked for', async () => {
+    await startCluster();
+    const other = await openDevice({ address: '127.0.0.1', udpPort: 0 });
+    closing.push(() => other.close());
+    const client = await openExtents({ device: other, manager: manager.address, transport: 'tcp' });
+    closing.push(() => client.close());
+    await client.createStream('log');
+    const writer = await client.openStream('log');
+    const values = Array.from({ length: 5 }, (_, k) => Buffer.alloc(200_000, k + 1));
+    await Promise.all(values.map((value) => writer.append(value)));
+    await writer.close();
+    expect(await readAll(client, 'log')).toEqual(values);
+    expect(other.counters().tx_packets).toBe(0);
+    const lost = await openDevice({ address: '127.0.0.1', udpPort: 0, loss: 'random=1' });
+    closing.push(() => lost.close());
+    const fallen = await openExtents({ device: lost, manager: manager.address });
+    closing.push(() => fallen.close());
+    expect(await readAll(fallen, 'log')).toEqual(values);
+    expect(lost.counters().tx_packets).toBeGreaterThan(0); // It has tried.
+  }, 60_000);
 });

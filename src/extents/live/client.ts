@@ -11,7 +11,7 @@ import type { ClusterStatus, ExtentPlace, Manager } from '../messages.js';
 import { dataIn } from '../record.js';
 import { type Location, StreamWriter } from '../stream-writer.js';
 import { openCoder } from './coder.js';
-import { askManager, RdmaPeers } from './rdma-peers.js';
+import { askManager, EXTENT_TRANSPORTS, type ExtentTransport, Peers } from './peers.js';
 import { CLIENT_TIMING } from './timing.js';
 
 /** What {@link openExtents} takes. */
@@ -20,6 +20,8 @@ export interface OpenExtentsOptions {
   readonly device: RdmaDevice;
   /** The manager, `HOST:PORT`. */
   readonly manager: string;
+  /** Default `auto`: RDMA connections, and TCP with a peer where they fail, for a minute. */
+  readonly transport?: ExtentTransport;
 }
 
 /** What `openStream` of {@link ExtentsClient} takes. */
@@ -50,7 +52,7 @@ export interface ReadRecord extends Location {
   readonly data: Buffer;
 }
 
-const OPTIONS: OptionNames<OpenExtentsOptions> = { device: true, manager: true };
+const OPTIONS: OptionNames<OpenExtentsOptions> = { device: true, manager: true, transport: true };
 const STREAM_OPTIONS: OptionNames<OpenStreamOptions> = { owner: true, takeOver: true };
 const DISK_OPTIONS: OptionNames<CreateDiskOptions> = { sizeBytes: true };
 const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
@@ -58,17 +60,17 @@ const READ_OPTIONS: OptionNames<ReadStreamOptions> = { from: true };
 /** The streams of a cluster; made by {@link openExtents}. Calls of the manager reject with ERR_ROCE_CONNECT where there is none. */
 export class ExtentsClient implements AsyncDisposable {
   readonly #address: string;
-  readonly #peers: RdmaPeers;
+  readonly #peers: Peers;
   readonly #manager: Manager;
   readonly #device: RdmaDevice;
   readonly #coder = openCoder();
   readonly #reader: ExtentReader;
 
   /** @internal */
-  constructor({ device, manager }: OpenExtentsOptions) {
+  constructor({ device, manager, transport }: OpenExtentsOptions) {
     this.#device = device;
     this.#address = manager;
-    this.#peers = new RdmaPeers(device);
+    this.#peers = new Peers(device, transport);
     this.#manager = this.#peers.manager(manager);
     this.#reader = new ExtentReader({ ...this.#parts(), combiner: this.#coder, random: systemRandom() });
   }
@@ -190,6 +192,8 @@ export class ExtentsClient implements AsyncDisposable {
 export async function openExtents(options: OpenExtentsOptions): Promise<ExtentsClient> {
   checkOptions('openExtents', options, OPTIONS);
   checkKind('manager', options.manager, typeof options.manager === 'string', 'HOST:PORT');
+  const { transport = 'auto' } = options;
+  checkKind('transport', transport, EXTENT_TRANSPORTS.includes(transport), EXTENT_TRANSPORTS.join(', '));
   const client = new ExtentsClient(options);
   try {
     await client.status();

@@ -1,9 +1,7 @@
 /** A stream manager on sockets, with its metadata in a folder. */
 
-import { listen } from '../../cm/listen-connect.js';
 import { checkKind, checkOptions, checkWhole, type OptionNames } from '../../core/arguments.js';
 import { systemRandom } from '../../driver/system-random.js';
-import { serveRpc } from '../../rpc/index.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { CODE_NAMES, type CodeName } from '../coding/erasure-code.js';
 import { LogMetadata } from '../log-metadata.js';
@@ -12,7 +10,8 @@ import { StreamManager } from '../stream-manager.js';
 import { Upkeep } from '../upkeep.js';
 import { Closing } from './closing.js';
 import { FolderFiles } from './folder-files.js';
-import { CONNECTION, placeText, RdmaPeers } from './rdma-peers.js';
+import { Peers, placeText } from './peers.js';
+import { ServiceDoor } from './service-door.js';
 import { handlersOf, MANAGER_SERVICE } from './services.js';
 import { MANAGER_TIMING } from './timing.js';
 
@@ -85,7 +84,7 @@ export class ManagerServer implements AsyncDisposable {
  */
 export async function serveManager(options: ServeManagerOptions): Promise<ManagerServer> {
   checkOptions('serveManager', options, OPTIONS);
-  const { device, folder, port, host, extentBytes = EXTENT_BYTES, code } = options;
+  const { device, folder, port, host = options.device.address.text, extentBytes = EXTENT_BYTES, code } = options;
   const { codeAfterMs = MANAGER_TIMING.codeAfterMs } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   checkWhole('extentBytes', extentBytes, EXTENT_BYTES_MIN, EXTENT_BYTES_MAX);
@@ -98,17 +97,16 @@ export async function serveManager(options: ServeManagerOptions): Promise<Manage
     const files = closing.use(await FolderFiles.open(folder));
     const metadata = await LogMetadata.open(files, clock);
     closing.defer(() => metadata.close());
-    const peers = closing.use(new RdmaPeers(device));
+    const peers = closing.use(new Peers(device));
     const parts = { metadata, nodes: peers.nodes, clock, random: systemRandom(), timing, extentBytes };
     const manager = new StreamManager(parts);
     await manager.start();
-    const listener = await listen(device, { ...CONNECTION, port, ...(host !== undefined && { host }) });
-    closing.defer(() => listener.close());
+    const door = closing.use(await ServiceDoor.open(device, { host, port }));
     const handle = (method: string, request: object) => manager.handle(method as never, request as never);
-    closing.use(serveRpc(listener, MANAGER_SERVICE, handlersOf(MANAGER_SERVICE, handle)));
+    door.serve(MANAGER_SERVICE, handlersOf(MANAGER_SERVICE, handle));
     const upkeep = new Upkeep(manager, code);
     upkeep.start();
     closing.defer(() => upkeep.stop());
-    return new ManagerServer(placeText(host ?? device.address.text, listener.port), manager, closing);
+    return new ManagerServer(placeText(host, door.port), manager, closing);
   });
 }

@@ -1,8 +1,6 @@
 /** An extent node on sockets, with its extents in a folder. */
 
-import { listen } from '../../cm/listen-connect.js';
 import { checkKind, checkOptions, type OptionNames } from '../../core/arguments.js';
-import { serveRpc } from '../../rpc/index.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import { ExtentNode, type NodeCounters } from '../extent-node.js';
@@ -10,7 +8,8 @@ import { ExtentStore } from '../extent-store.js';
 import { Closing } from './closing.js';
 import { openCoder } from './coder.js';
 import { FolderFiles } from './folder-files.js';
-import { askManager, CONNECTION, placeText, RdmaPeers } from './rdma-peers.js';
+import { askManager, type ExtentTransport, Peers, placeText } from './peers.js';
+import { ServiceDoor } from './service-door.js';
 import { handlersOf, NODE_SERVICE } from './services.js';
 import { NODE_TIMING } from './timing.js';
 
@@ -28,6 +27,8 @@ export interface ServeNodeOptions {
   readonly host?: string;
   /** Nodes of one fault domain may fail together: the replicas of an extent go to several, as far as there are any. Default: a domain of its own. */
   readonly domain?: string;
+  /** How it reaches the manager and other nodes. Default `auto`: RDMA, and TCP where that fails. Others reach it both ways, by TCP at the port behind that of the exchange. */
+  readonly transport?: ExtentTransport;
 }
 
 const OPTIONS: OptionNames<ServeNodeOptions> = {
@@ -37,6 +38,7 @@ const OPTIONS: OptionNames<ServeNodeOptions> = {
   port: true,
   host: true,
   domain: true,
+  transport: true,
 };
 
 /** A node at work; made by {@link serveNode}. */
@@ -99,22 +101,22 @@ export class NodeServer implements AsyncDisposable {
  */
 export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> {
   checkOptions('serveNode', options, OPTIONS);
-  const { device, folder, manager: managerAddress, port = 0, host } = options;
+  const { device, folder, manager: managerAddress, port = 0, host = options.device.address.text } = options;
+  const { transport } = options;
   checkKind('folder', folder, typeof folder === 'string' && folder !== '', 'a path');
   const { clock } = device;
   const timing = NODE_TIMING;
   const closing = new Closing();
   return closing.unlessFailed(async () => {
     const files = closing.use(await FolderFiles.open(folder));
-    const peers = closing.use(new RdmaPeers(device));
+    const peers = closing.use(new Peers(device, transport));
     const { nodes } = peers;
     const manager = peers.manager(managerAddress);
     const introduce = () => askManager(managerAddress, manager.call('introduce', {}, timing.callMs));
     const store = await ExtentStore.open(files, introduce);
     closing.defer(() => store.close());
-    const listener = await listen(device, { ...CONNECTION, port, ...(host !== undefined && { host }) });
-    closing.defer(() => listener.close());
-    const address = placeText(host ?? device.address.text, listener.port);
+    const door = closing.use(await ServiceDoor.open(device, { host, port }));
+    const address = placeText(host, door.port);
     const { domain = `node ${store.identity.node}` } = options;
     const combiner = openCoder();
     closing.defer(() => combiner.close());
@@ -123,7 +125,7 @@ export async function serveNode(options: ServeNodeOptions): Promise<NodeServer> 
       if (request.to === node.node) return node.handle(method as never, request as never) as Promise<object>;
       throw new RpcError('UNREACHABLE', `node ${node.node} is here now, and not node ${request.to}`);
     };
-    closing.use(serveRpc(listener, NODE_SERVICE, handlersOf(NODE_SERVICE, handle)));
+    door.serve(NODE_SERVICE, handlersOf(NODE_SERVICE, handle));
     closing.defer(() => node.stop());
     await node.start();
     return new NodeServer(address, node, store, closing);

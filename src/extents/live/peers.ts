@@ -1,8 +1,14 @@
-/** Nodes and a manager over RDMA connections: one to each, made at the first call, and anew after it has ended. */
+/**
+ * Nodes and a manager over connections: one to each, made at the first call, and anew after it has ended. They are RDMA connections; where none can be made, or one has failed,
+ * the next is TCP, and RDMA is tried again after a while.
+ */
 
+import { connectSocket } from '../../cm/connect-socket.js';
 import { connect } from '../../cm/listen-connect.js';
+import { channelSecurity, secureAsClient } from '../../cm/secure-channel.js';
 import { RoceError } from '../../core/errors.js';
-import { connectRpc, type RpcClient, type Service } from '../../rpc/index.js';
+import { NS_PER_S } from '../../core/units.js';
+import { connectRpc, type RpcClient, rpcOverStream, type Service } from '../../rpc/index.js';
 import { RpcError } from '../../rpc/rpc-error.js';
 import type { RdmaDevice } from '../../verbs/device.js';
 import type { Manager, Nodes } from '../messages.js';
@@ -11,13 +17,27 @@ import { MANAGER_SERVICE, methodsOf, NODE_SERVICE } from './services.js';
 /** Frames are small; records are read. */
 export const CONNECTION = { messageBytesMax: 8192, receiveDepth: 64 } as const;
 
-/** All peers of a program that uses extents. */
-export class RdmaPeers implements AsyncDisposable {
-  readonly #device: RdmaDevice;
-  readonly #clients = new Map<string, Promise<RpcClient<Service>>>();
+/** What connections are made of: `auto` is RDMA, and TCP where that fails. */
+export const EXTENT_TRANSPORTS = ['auto', 'rdma', 'tcp'] as const;
+/** One of {@link EXTENT_TRANSPORTS}. */
+export type ExtentTransport = (typeof EXTENT_TRANSPORTS)[number];
 
-  constructor(device: RdmaDevice) {
+/** After RDMA has failed with a peer, TCP is used for so long. */
+const TCP_NS = 60 * NS_PER_S;
+/** The first answer over RDMA takes no longer. */
+const PROOF_MS = 2_000;
+
+/** All peers of a program that uses extents. */
+export class Peers implements AsyncDisposable {
+  readonly #device: RdmaDevice;
+  readonly #transport: ExtentTransport;
+  readonly #clients = new Map<string, Promise<RpcClient<Service>>>();
+  /** Addresses with which RDMA has failed, and until when it is not tried again. */
+  readonly #failed = new Map<string, number>();
+
+  constructor(device: RdmaDevice, transport: ExtentTransport = 'auto') {
     this.#device = device;
+    this.#transport = transport;
   }
 
   /** The nodes of a cluster. */
@@ -47,6 +67,7 @@ export class RdmaPeers implements AsyncDisposable {
       // A refusal says that the peer is well; a late answer does not.
       if (!(error instanceof RpcError) && this.#clients.get(key) === client) {
         this.#clients.delete(key);
+        this.#noteFailure(address);
         client.then((one) => one.close()).catch(() => {});
       }
       throw error;
@@ -54,8 +75,35 @@ export class RdmaPeers implements AsyncDisposable {
   }
 
   async #connect(address: string, service: Service, timeoutMs: number): Promise<RpcClient<Service>> {
-    const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), timeoutMs });
-    return connectRpc(connection, service);
+    const overTcp = async () => connectRpc(rpcOverStream(await this.#dial(address)), service);
+    const { clock } = this.#device;
+    if (this.#transport === 'tcp' || (this.#failed.get(address) ?? 0) > clock.nowNs()) return overTcp();
+    try {
+      const connection = await connect(this.#device, { ...CONNECTION, ...placeOf(address), timeoutMs });
+      const client = connectRpc(connection, service);
+      if (this.#transport === 'auto') await provePackets(client, service, Math.min(timeoutMs / 2, PROOF_MS));
+      return client;
+    } catch (error) {
+      if (this.#transport === 'rdma' || (error as RoceError).code === 'ERR_ROCE_MALFORMED') throw error;
+      const client = await overTcp().catch(() => {
+        throw error; // The peer is away altogether.
+      });
+      this.#noteFailure(address);
+      return client;
+    }
+  }
+
+  async #dial(address: string) {
+    const { host, port } = placeOf(address);
+    const socket = await connectSocket(host, tcpPortOf(port));
+    socket.setNoDelay(true);
+    const security = channelSecurity(this.#device);
+    return security === undefined ? socket : (await secureAsClient(socket, host, security)).socket;
+  }
+
+  /** The next connection to this address is TCP: packets may not arrive, or the peer may be away. */
+  #noteFailure(address: string): void {
+    if (this.#transport === 'auto') this.#failed.set(address, this.#device.clock.nowNs() + TCP_NS);
   }
 
   /** Ends all connections. */
@@ -69,6 +117,22 @@ export class RdmaPeers implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** The exchange was TCP: that packets arrive both ways shows an answer to a request, which may be a refusal. */
+async function provePackets(client: RpcClient<Service>, service: Service, timeoutMs: number): Promise<void> {
+  try {
+    await methodsOf(client)[service === NODE_SERVICE ? 'fetch' : 'locate']({}, { timeoutMs });
+  } catch (error) {
+    if (error instanceof RpcError) return;
+    await client.close();
+    throw error;
+  }
+}
+
+/** TCP port of a service whose RDMA exchange is at `port`. */
+export function tcpPortOf(port: number): number {
+  return port + 1;
 }
 
 /** `HOST:PORT`, with an IPv6 address in brackets. */
