@@ -1,13 +1,12 @@
 /**
- * Large blocks while one packet in a hundred is lost: a newer Linux kernel as host, whose Soft-RoCE keeps its queues where that of 6.1 makes them anew.
- * It takes long, so that one round of five has it.
+ * Large blocks while one packet in a hundred is lost, with a newer Linux kernel as host. It takes long, so that one round of five has it.
  */
 
 import { describe, expect, test } from 'vitest';
 import { describeWithRig } from '../interop/support/describe-on-rig.js';
 import { isTurn, ROUNDS } from '../support/rounds.js';
 import { ALL_SIZES, fioInFolder, fioOnDevice } from './kernel-fio.js';
-import { COMPLAINTS, connect, KernelGuest } from './kernel-guest.js';
+import { connect, KernelGuest } from './kernel-guest.js';
 
 const TITLE = 'rocev2 nvme target under fio with a loss of 1 %';
 const DISK = '/dev/nvme0n1';
@@ -35,8 +34,6 @@ if (isTurn(2, ROUNDS)) {
       expect((await target.stop('SIGINT')).exitCode).toBe(0);
       const { duplicate_request, out_of_seq_request, rcvd_seq_err } = await rig().counters();
       expect(duplicate_request + out_of_seq_request + rcvd_seq_err, 'packets were lost').toBeGreaterThan(0);
-      const log = await guest.kernelLog();
-      console.log(log.match(COMPLAINTS)?.[0] ?? 'the kernel has not complained', log.split('\n').slice(-12).join('\n'));
     });
   });
 } else describe.skip(TITLE, () => test('in another round', () => {}));
