@@ -23,6 +23,7 @@ export type {
   SchedulingConfig,
   SwitchConfig,
   SwitchPortConfig,
+  TrimConfig,
   WatchdogConfig,
 } from './switch-config.js';
 export type { SwitchPortCounters } from './switch-counters.js';

@@ -36,8 +36,16 @@ export function mapOf(disk: string): string {
   return `${disk}${MAP}`;
 }
 
+/** What a stream is of a disk. */
+export interface DiskPart {
+  /** Name of the disk. */
+  readonly disk: string;
+  /** Its data, or the checkpoints of its map. */
+  readonly part: 'log' | 'map';
+}
+
 /** The disk that a stream is of, and which part of it. Undefined: it is something else. */
-export function diskOf(stream: string): { readonly disk: string; readonly part: 'log' | 'map' } | undefined {
+export function diskOf(stream: string): DiskPart | undefined {
   if (stream.endsWith(LOG)) return { disk: stream.slice(0, -LOG.length), part: 'log' };
   return stream.endsWith(MAP) ? { disk: stream.slice(0, -MAP.length), part: 'map' } : undefined;
 }

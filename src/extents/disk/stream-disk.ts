@@ -105,7 +105,7 @@ export class StreamDisk implements BlockDevice {
 
   /**
    * Becomes the owner of a disk, and reads it. Rejects with BUSY while it has another owner, unless `takeOver`: then that one is fenced. MISSING: there is no such
-   * disk, or it was never finished.
+   * disk, or it was never finished. @internal
    */
   static async open(
     parts: DiskParts,
@@ -137,7 +137,7 @@ export class StreamDisk implements BlockDevice {
     }
   }
 
-  /** Reads a snapshot, which nobody owns. Rejects with MISSING. */
+  /** Reads a snapshot, which nobody owns. Rejects with MISSING. @internal */
   static async openSnapshot(parts: DiskParts, name: string): Promise<StreamDisk> {
     const { manager, timing } = parts;
     const extentsOf = async (stream: string) => (await manager.call('locate', { stream }, timing.callMs)).extents;
