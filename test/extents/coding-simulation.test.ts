@@ -7,7 +7,7 @@ import type { Cluster } from './cluster.js';
 import { runCodingSeed } from './run-coding-seed.js';
 
 const SEED = process.env['EXTENT_SEED'];
-const SEEDS = 8;
+const SEEDS = 16;
 const HUNT = 20;
 
 describe.runIf(SEED !== undefined)('one seed', () => {

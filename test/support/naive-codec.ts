@@ -55,6 +55,8 @@ export const NAIVE_OPCODES: NaiveOpcode[] = [
   { opcode: 0x65, headers: ['deth', 'imm'], payload: 'any' },
   { opcode: 0x81, headers: ['zero16'], payload: 'none' },
   { opcode: 0xd1, headers: ['aeth', 'bitmap'], payload: 'bitmap' },
+  { opcode: 0xd2, headers: [], payload: 'none' },
+  { opcode: 0xd3, headers: [], payload: 'none' },
 ];
 
 export interface NaiveFields {
