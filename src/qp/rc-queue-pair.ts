@@ -114,7 +114,7 @@ export class RcQueuePair extends ConnectedQueuePair {
   carries(packet: RocePacket): boolean {
     const { transport } = packet.info;
     if (transport === 'RC' || transport === 'CNP') return true;
-    if (packet.info.kind === OP_TRIMMED) return this.path.isSpread;
+    if (packet.info.kind === OP_TRIMMED) return this.isConnected && this.path.isSpread;
     return packet.opcode === VENDOR_SACK && usesSack(this.attributes.recovery);
   }
 

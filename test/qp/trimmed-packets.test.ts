@@ -38,6 +38,14 @@ describe('a receiver', () => {
     expect(nic.take()).toMatchObject([ack(2, 3)]);
   });
 
+  it.each(['RESET', 'INIT'] as const)('in %s has no sender that could mean it', async (state) => {
+    const nic = await LoneNic.create({ state });
+    trimmed(nic, 0);
+    trimNakFromPeer(nic, 0);
+    expect(nic.take()).toEqual([]);
+    expect(nic.device.counters()).toMatchObject({ rx_packets: 2, rx_accepted: 0, rx_drop_qp_type: 2 });
+  });
+
   it('owes 64 answers at most', async () => {
     const nic = await multipath();
     for (let at = 0; at < 100; at++) trimmed(nic, at);
