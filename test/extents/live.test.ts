@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   type ExtentsClient,
+  type ExtentTransport,
   type ManagerServer,
   openExtents,
   serveManager,
@@ -14,7 +15,7 @@ import {
 import { FolderFiles } from '../../src/extents/live/folder-files.js';
 import { Peers } from '../../src/extents/live/peers.js';
 import type { RdmaDevice } from '../../src/verbs/device.js';
-import { openDevice } from '../../src/verbs/open-device.js';
+import { type DeviceOptions, openDevice } from '../../src/verbs/open-device.js';
 import { eventually } from '../support/eventually.js';
 
 const CALL_MS = 20_000;
@@ -160,4 +161,25 @@ describe('a cluster on sockets', () => {
     expect(await readAll(fallen, 'log')).toEqual(values);
     expect(lost.counters().tx_packets).toBeGreaterThan(0); // It has tried.
   }, 60_000);
+
+  it('protects what goes by TCP with the credentials of the device, and does not get around a refusal', async () => {
+    const open = async (options: Pick<DeviceOptions, 'secure'>) => {
+      const one = await openDevice({ address: '127.0.0.1', udpPort: 0, ...options });
+      closing.push(() => one.close());
+      return one;
+    };
+    const psk = (fill: number) => ({ secure: { psk: { identity: 'alice', key: Buffer.alloc(32, fill) } } });
+    const guarded = await serveManager({ device: await open(psk(1)), folder: join(folder, 'guarded'), port: 0 });
+    closing.push(() => guarded.close());
+    const status = async (own: RdmaDevice, transport: ExtentTransport) => {
+      await using client = await openExtents({ device: own, manager: guarded.address, transport });
+      return (await client.status()).cluster;
+    };
+    const friend = await open(psk(1));
+    expect(await status(friend, 'tcp')).toBe((await guarded.status()).cluster);
+    expect(friend.counters().tx_packets).toBe(0);
+    for (const stranger of [await open(psk(2)), await open({})])
+      await expect(status(stranger, 'tcp')).rejects.toMatchObject({ code: 'ERR_ROCE_CONNECT' });
+    await expect(status(await open({}), 'auto')).rejects.toThrow('packets have to be protected here');
+  });
 });

@@ -26,6 +26,8 @@ export type ExtentTransport = (typeof EXTENT_TRANSPORTS)[number];
 const TCP_NS = 60 * NS_PER_S;
 /** The first answer over RDMA takes no longer. */
 const PROOF_MS = 2_000;
+/** What packets that do not arrive look like. A refusal, such as of packets in the clear, is an answer, and TCP must not get around it. */
+const LOST_PACKETS = ['ERR_ROCE_TIMEOUT', 'ERR_ROCE_CONNECT', 'ERR_ROCE_CLOSED', 'ERR_ROCE_COMPLETION'];
 
 /** All peers of a program that uses extents. */
 export class Peers implements AsyncDisposable {
@@ -84,7 +86,7 @@ export class Peers implements AsyncDisposable {
       if (this.#transport === 'auto') await provePackets(client, service, Math.min(timeoutMs / 2, PROOF_MS));
       return client;
     } catch (error) {
-      if (this.#transport === 'rdma' || (error as RoceError).code === 'ERR_ROCE_MALFORMED') throw error;
+      if (this.#transport === 'rdma' || !LOST_PACKETS.includes((error as RoceError).code)) throw error;
       const client = await overTcp().catch(() => {
         throw error; // The peer is away altogether.
       });
