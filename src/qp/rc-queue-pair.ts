@@ -16,7 +16,7 @@ import {
 import { psnDiff } from '../packet/psn.js';
 import type { RocePacket } from '../packet/roce.js';
 import { ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
-import { createReceiver, unpackRecovery, usesSack } from '../retransmit/schemes.js';
+import { unpackRecovery, usesSack, waysOf } from '../retransmit/schemes.js';
 import { QP_ATTR_MAX_DEST_RD_ATOMIC, QP_ATTR_TOTAL_TIMEOUT } from '../ring/commands.js';
 import { QPS_ERR, QPS_RTR, QPS_RTS, QPS_SQD } from '../ring/enums.js';
 import { Completer } from './completer.js';
@@ -52,7 +52,7 @@ export class RcQueuePair extends ConnectedQueuePair {
 
   protected get waysWanted(): number {
     const { recovery, recoveryParameters } = this.attributes;
-    return createReceiver(unpackRecovery(recovery, recoveryParameters)).ways;
+    return waysOf(unpackRecovery(recovery, recoveryParameters));
   }
 
   protected startReceiving(): void {

@@ -62,7 +62,6 @@ function wayChoice({ choice, paths, freezeNs }: MultipathParameters): WayChoice 
 
 /** Losses by time, ways by what became of packets. */
 export class MultipathSender extends RackSender {
-  override readonly ways: number;
   override readonly wantsEcho = true;
   readonly #parameters: MultipathParameters;
   #choice: WayChoice;
@@ -73,7 +72,6 @@ export class MultipathSender extends RackSender {
 
   constructor(parameters: MultipathParameters) {
     super(parameters);
-    this.ways = parameters.paths;
     this.#parameters = parameters;
     this.#choice = wayChoice(parameters);
   }
@@ -103,7 +101,7 @@ export class MultipathSender extends RackSender {
   }
 
   override onEcho(way: number, isMarked: boolean): void {
-    if (way >= this.ways) return; // Trailers are not protected by the ICRC.
+    if (way >= this.#parameters.paths) return; // Trailers are not protected by the ICRC.
     if (isMarked) this.#choice.onMarked(way);
     else this.#choice.onGood(way, this.#nowNs);
   }
@@ -128,24 +126,15 @@ export class MultipathSender extends RackSender {
   }
 }
 
-/** The store of selective repeat, and packets from every way. */
-export class MultipathReceiver extends SelectiveRepeatReceiver {
-  override readonly ways: number;
-
-  constructor({ paths }: MultipathParameters) {
-    super();
-    this.ways = paths;
-  }
-}
-
 /** The definition for the registry. */
 export const multipath = defineRecovery({
   name: 'multipath',
   summary: 'packets of one connection over many paths by their UDP source ports, losses judged by time',
   parameters: MULTIPATH_TABLE,
   usesSack: true,
+  ways: ({ paths }) => paths,
   /** As selective repeat. */
   efficiency: selectiveRepeat.efficiency!,
   sender: (parameters) => new MultipathSender(parameters),
-  receiver: (parameters) => new MultipathReceiver(parameters),
+  receiver: () => new SelectiveRepeatReceiver(),
 });

@@ -89,12 +89,10 @@ export abstract class SenderRecovery {
 
   // ---- for schemes that spread packets over several ways
 
-  /** Ways of the connection, 1 to 256: UDP source ports that packets leave with and the peer accepts. The receiver's half of the peer has the same. Default 1. */
-  readonly ways: number = 1;
   /** Data packets say which way they took, and acknowledgements echo it: the peer must echo (packet/int-trailer.ts). Default false. */
   readonly wantsEcho: boolean = false;
 
-  /** The way of the data packet that is sent next, 0 to {@link ways} - 1. Called where there are several; `onSent` of that packet follows. */
+  /** The way of the data packet that is sent next, from 0 on, below `ways` of the definition. Called where there are several; `onSent` of that packet follows. */
   nextWay(_now: number): number {
     return 0;
   }
@@ -155,9 +153,6 @@ export abstract class ReceiverRecovery {
    * back, and may ask at once for what it first asked for in several requests, some of which never arrived. Default false.
    */
   readonly restartsReads: boolean = false;
-
-  /** As {@link SenderRecovery.ways} of the peer. Default 1. */
-  readonly ways: number = 1;
 
   /**
    * Forgets what is kept. An honest peer has at most `windowPackets` packets in flight from now on: what is further ahead is not from it. 0:
@@ -233,6 +228,8 @@ export interface RecoveryDefinition<N extends string = string, T extends Paramet
   readonly parameters: T;
   /** The receiver reports gaps by SACK, a packet with a bitmap, instead of a NAK; others drop that packet. Default false. */
   readonly usesSack?: boolean;
+  /** UDP source ports that packets of either end leave with and the other accepts, 1 to 256, by its parameters, which have to be `agreed` ones. Default 1. */
+  ways?(parameters: ParametersOf<T>): number;
   /**
    * Useful packets / packets sent, 0..1, in closed form: for messages of M = `messagePackets` packets, when W = `pipelineDepth` packets, a mean,
    * follow a lost one before the sender hears of it. Undefined, or no such method, where there is no closed form.

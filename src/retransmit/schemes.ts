@@ -105,6 +105,11 @@ export function usesSack(name: string): boolean {
   return recoverySchemes.get(name).usesSack === true;
 }
 
+/** UDP source ports of one end of a connection. Throws ERR_ROCE_UNKNOWN_NAME. */
+export function waysOf({ name, ...parameters }: RecoverySettings): number {
+  return recoverySchemes.get(name).ways?.(parameters) ?? 1;
+}
+
 /** The parameters that must be the same at both ends of a connection, with their values. */
 export function agreedParameters(settings: RecoverySettings): Readonly<Record<string, number>> {
   const { name, ...values } = settings as { readonly name: string } & Record<string, number>;

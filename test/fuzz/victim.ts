@@ -10,7 +10,7 @@ import { checkIcrc, ICRC_OK, IcrcFlow } from '../../src/packet/icrc.js';
 import { PARSE_OK, parseRoce, RocePacket } from '../../src/packet/roce.js';
 import type { TxBatch } from '../../src/port/datagram.js';
 import { wayOfPort } from '../../src/qp/path.js';
-import { createSender, type RecoveryName, recoveryNames, recoverySettings } from '../../src/retransmit/schemes.js';
+import { type RecoveryName, recoveryNames, recoverySettings, waysOf } from '../../src/retransmit/schemes.js';
 import type { QpStateName } from '../../src/ring/enums.js';
 import { EventQueue } from '../../src/sim/event-queue.js';
 import { SimHost } from '../../src/sim/sim-host.js';
@@ -205,7 +205,7 @@ export class Victim {
       rateControl: RATE_CONTROLS[recovery],
     });
     const { sourcePort } = await this.device.command('queryQp', { qpn: qp.qpn });
-    const ways = qp.type === 'RC' ? createSender(recoverySettings(recovery)).ways : 1;
+    const ways = qp.type === 'RC' ? waysOf(recoverySettings(recovery)) : 1;
     this.#known.set(destQpn, { peer, flows: new Map(), sourcePort, ways });
     if (state === 'RTR') return;
     const reliability = { timeout: 8, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 };
