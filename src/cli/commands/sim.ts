@@ -393,8 +393,8 @@ async function work(options: WorkerOptions, output: Output): Promise<void> {
     jobs: options.jobs,
     signal: output.io.interrupted,
     onReady: (queue) => output.line(`ready for ${options.jobs} runs at once of ${queue} at ${withoutPassword(url)}`),
-    onRun: ({ name, seed, problem }) =>
-      output.line(problem === undefined ? `${name}, seed ${seed}` : `FAILED: ${problem}`),
+    onRun: (name, seed) => output.line(`${name}, seed ${seed}`),
+    onFailure: (problem) => output.line(`FAILED: ${problem}`),
   });
 }
 

@@ -8,7 +8,7 @@ import { connectRedis, type QueuedRun, queueLibrary, queueName, runId } from './
 
 /** Results are kept for a week. */
 const KEEP_RESULTS_S = 7 * 24 * 3600;
-/** How often all runs are looked at, in case the news of one was lost. */
+/** After so long without news all runs are looked at, in case that of one was lost. */
 const LOOK_MS = 2_000;
 /** Runs that are added, or asked for, at once. */
 const BATCH = 500;
@@ -39,13 +39,15 @@ export async function sweepOnRedis(
   queue.on('error', waitForServer);
   events.on('error', waitForServer);
   try {
-    const waiting = new Map(tasks.map((task) => [runId(task.document), task]));
+    const asked = tasks.map(({ point, document }) => ({ id: runId(document), point, document }));
+    const waiting = new Map(asked.map((task) => [task.id, task]));
     const results = new Map<string, ScenarioResult>();
     await forget(queue, [...waiting.keys()], fresh);
     await add(queue, waiting);
-    const collect = async () => {
-      const lost = new Map(waiting);
-      for (const job of await jobsOf(queue, [...waiting.keys()])) {
+    /** Looks at some of the runs that are waited for. */
+    const collect = async (ids: Iterable<string>) => {
+      const lost = new Map([...ids].flatMap((id) => (waiting.has(id) ? [[id, waiting.get(id)!] as const] : [])));
+      for (const job of await jobsOf(queue, [...lost.keys()])) {
         lost.delete(job.id!);
         if (job.finishedOn === undefined) continue;
         if (job.failedReason) throw failure(waiting.get(job.id!)!, job.failedReason);
@@ -55,21 +57,20 @@ export async function sweepOnRedis(
       await add(queue, lost); // Another sweep has withdrawn what both waited for.
       onDone(results.size);
     };
-    await collect();
+    await collect([...waiting.keys()]);
     if (results.size > 0) say(`${results.size} results are there from an earlier sweep (--fresh runs them again)`);
     if (waiting.size > 0 && (await queue.getWorkersCount()) === 0) {
       say(`no worker has come: start them with 'rocev2 sim worker --redis URL' on any machine with this version`);
     }
+    const news = new News(events, signal, (id) => waiting.has(id));
     try {
-      while (waiting.size > 0 && !signal.aborted) {
-        await nextNews(events, signal);
-        await collect();
-      }
+      while (waiting.size > 0 && !signal.aborted) await collect((await news.next()) ?? [...waiting.keys()]);
     } finally {
+      news.close();
       await withdraw(queue, [...waiting.keys()]);
     }
-    return tasks.flatMap(({ point, document }) => {
-      const result = results.get(runId(document));
+    return asked.flatMap(({ id, point }) => {
+      const result = results.get(id);
       return result === undefined ? [] : [{ point, result }];
     });
   } finally {
@@ -112,19 +113,49 @@ async function withdraw(queue: Queue, ids: readonly string[]): Promise<void> {
   }
 }
 
-/** Resolves when a run has ended somewhere, after a while, or after the signal. */
-async function nextNews(events: QueueEvents, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, LOOK_MS);
-    function done(): void {
-      clearTimeout(timer);
-      events.off('completed', done).off('failed', done);
-      signal.removeEventListener('abort', done);
-      resolve();
+/** Which runs have ended, as the server tells: not all are looked at for each of them. */
+class News {
+  readonly #events: QueueEvents;
+  readonly #signal: AbortSignal;
+  readonly #isWaited: (id: string) => boolean;
+  #ended: string[] = [];
+  #wake: () => void = () => {};
+
+  /** Other sweeps have runs in the queue, too: those that are not `isWaited` are no news. */
+  constructor(events: QueueEvents, signal: AbortSignal, isWaited: (id: string) => boolean) {
+    this.#events = events;
+    this.#signal = signal;
+    this.#isWaited = isWaited;
+    events.on('completed', this.#onEnd).on('failed', this.#onEnd);
+  }
+
+  readonly #onEnd = ({ jobId }: { readonly jobId: string }): void => {
+    if (!this.#isWaited(jobId)) return;
+    this.#ended.push(jobId);
+    this.#wake();
+  };
+
+  /** Those since the last call, at least one; none after the signal; undefined: nothing was heard for {@link LOOK_MS}. */
+  async next(): Promise<readonly string[] | undefined> {
+    if (this.#ended.length === 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LOOK_MS);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        this.#signal.addEventListener('abort', this.#wake, { once: true });
+      });
+      this.#signal.removeEventListener('abort', this.#wake);
     }
-    events.on('completed', done).on('failed', done);
-    signal.addEventListener('abort', done, { once: true });
-  });
+    const ended = this.#ended;
+    this.#ended = [];
+    return ended.length === 0 && !this.#signal.aborted ? undefined : ended;
+  }
+
+  close(): void {
+    this.#events.off('completed', this.#onEnd).off('failed', this.#onEnd);
+  }
 }
 
 function waitForServer(): void {}

@@ -20,8 +20,10 @@ export interface SweepWorkerOptions {
   readonly signal: AbortSignal;
   /** Called when runs can come. */
   readonly onReady: (queue: string) => void;
-  /** Called at the end of a run: its scenario's name, its seed, and the problem if it failed. */
-  readonly onRun: (run: { name: string; seed: number; problem?: string }) => void;
+  /** Called at the end of a run with its scenario's name and its seed. */
+  readonly onRun: (name: string, seed: number) => void;
+  /** Called at the end of a run that has failed. */
+  readonly onFailure: (problem: string) => void;
   /** Replaces 30 s, ms. */
   readonly lockMs?: number;
 }
@@ -45,8 +47,8 @@ export async function workOnSweeps(options: SweepWorkerOptions): Promise<void> {
     maxStalledCount: DEATHS_MAX,
   });
   worker.on('error', () => {}); // A server that has gone is waited for.
-  worker.on('completed', (_, { scenario, seed }) => options.onRun({ name: scenario, seed }));
-  worker.on('failed', (_, { message }) => options.onRun({ name: '', seed: 0, problem: message }));
+  worker.on('completed', (_, { scenario, seed }) => options.onRun(scenario, seed));
+  worker.on('failed', (_, { message }) => options.onFailure(message));
   await worker.waitUntilReady();
   options.onReady(worker.name);
   await new Promise<void>((resolve) => {
