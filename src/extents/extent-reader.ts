@@ -12,7 +12,7 @@ import { type CodedExtent, CodedReader, codedExtent } from './coding/coded-reade
 import { codedBlocks, codedRecords } from './coding/coded-records.js';
 import type { Combiner } from './coding/combiner.js';
 import { codeOf, type ExtentPlace, type Manager, type NodePlace, type Nodes } from './messages.js';
-import { areBlocksIntact, type RecordHead, recordsIn } from './record.js';
+import { areBlocksIntact, recordsIn, type WholeRecord } from './record.js';
 import type { Blocks } from './replica.js';
 
 /** Bytes asked for at once when a stream is read from its beginning. */
@@ -52,14 +52,6 @@ export interface ReaderCounters {
   failures: number;
   /** Pieces of fragments made of others, because their own node did not give them. */
   reconstructed: number;
-}
-
-/** A record as it was read, intact. */
-export interface StreamRecordRead {
-  /** What the record says of itself. */
-  readonly head: RecordHead;
-  /** The whole record; `dataIn` has its data. */
-  readonly bytes: Buffer;
 }
 
 /** Reads extents that the manager knows. */
@@ -108,7 +100,7 @@ export class ExtentReader {
    * All records of an extent in order. Of one that is not sealed those that its owner has told to be on all replicas: it tells so with the next append, or by its
    * end.
    */
-  async *records(extent: number, from = 0): AsyncGenerator<StreamRecordRead, void, undefined> {
+  async *records(extent: number, from = 0): AsyncGenerator<WholeRecord, void, undefined> {
     const { sealed } = await this.#place(extent);
     for (let offset = from; sealed === undefined || offset < sealed; ) {
       const fromFragments = (coded: CodedExtent) => codedRecords(this.#coded, coded, offset, FETCH_BYTES);
@@ -122,9 +114,9 @@ export class ExtentReader {
         return found;
       });
       if (records.length === 0) return;
-      for (const { head, bytes } of records) {
-        yield { head, bytes };
-        offset = head.offset + bytes.length;
+      for (const record of records) {
+        yield record;
+        offset = record.head.offset + record.bytes.length;
       }
     }
   }
@@ -132,7 +124,7 @@ export class ExtentReader {
   /**
    * All records of extents in the order of a stream, each append once: what was appended again because its answer was lost is left out the second time.
    */
-  async *scan(extents: readonly ExtentPlace[]): AsyncGenerator<StreamRecordRead, void, undefined> {
+  async *scan(extents: readonly ExtentPlace[]): AsyncGenerator<WholeRecord, void, undefined> {
     let last = { writer: -1, sequence: -1 };
     for (const place of extents) {
       this.learn(place);

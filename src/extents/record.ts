@@ -25,6 +25,7 @@ export const RECORD_DATA_MAX = 4 << 20;
 
 const MAGIC = 0x44_52_78_45; // "ExRD"
 const VERSION = 1;
+const LENGTH_AT = 24;
 const CRC_AT = 60;
 
 /** What a record says of itself. */
@@ -72,7 +73,7 @@ export function encodeRecord(head: Omit<RecordHead, 'length'>, data: Uint8Array,
   bytes.writeUInt16LE(VERSION, 4);
   bytes.writeBigUInt64LE(BigInt(head.extent), 8);
   bytes.writeBigUInt64LE(BigInt(head.offset), 16);
-  bytes.writeUInt32LE(data.length, 24);
+  bytes.writeUInt32LE(data.length, LENGTH_AT);
   bytes.writeUInt32LE(crcs.length, 28);
   bytes.writeBigUInt64LE(BigInt(head.writer), 32);
   bytes.writeBigUInt64LE(BigInt(head.sequence), 40);
@@ -91,16 +92,24 @@ function headCrc(bytes: Buffer, length: number): number {
 export function headBytesIn(bytes: Buffer): number | undefined {
   if (bytes.length < HEADER_BYTES || bytes.readUInt32LE(0) !== MAGIC || bytes.readUInt16LE(4) !== VERSION)
     return undefined;
-  const length = bytes.readUInt32LE(24);
+  const length = bytes.readUInt32LE(LENGTH_AT);
   if (length > RECORD_DATA_MAX || bytes.readUInt32LE(28) !== blocksOf(length)) return undefined;
   return dataAt(length);
+}
+
+/** What `read` gives of the bytes from the start of a record on: `bytesMax` of them, or the whole record if that is longer. */
+export async function readRecords(read: (bytes: number) => Promise<Buffer>, bytesMax: number): Promise<Buffer> {
+  const bytes = await read(bytesMax);
+  if (headBytesIn(bytes) === undefined) return bytes;
+  const whole = recordBytes(bytes.readUInt32LE(LENGTH_AT));
+  return whole > bytes.length ? read(whole) : bytes;
 }
 
 /** The head of the record in `bytes`, which has the list of CRCs, too. Undefined unless it is intact, and the one at this place. */
 export function readHead(bytes: Buffer, extent: number, offset: number): RecordHead | undefined {
   const headBytes = headBytesIn(bytes);
   if (headBytes === undefined || bytes.length < headBytes) return undefined;
-  const length = bytes.readUInt32LE(24);
+  const length = bytes.readUInt32LE(LENGTH_AT);
   if (bytes.readUInt32LE(CRC_AT) !== headCrc(bytes, length)) return undefined;
   const head = {
     extent: Number(bytes.readBigUInt64LE(8)),
@@ -139,17 +148,36 @@ export function areBlocksIntact(data: Uint8Array, crcs: Uint32Array): boolean {
   return true;
 }
 
-/** The intact records that `bytes` begins with, which stand at `offset` of the extent. Throws DAMAGED where there is none. */
-export function* recordsIn(
+/** A record, and all its bytes. */
+export interface WholeRecord {
+  /** What it says of itself. */
+  readonly head: RecordHead;
+  /** Head, list of CRCs, data and zeros. */
+  readonly bytes: Buffer;
+}
+
+/** The intact records that `bytes` begins with, which stand at `offset` of the extent, up to the first one that is damaged or cut off. */
+export function* intactRecordsIn(
   bytes: Buffer,
   extent: number,
   offset: number,
-): Generator<{ readonly head: RecordHead; readonly bytes: Buffer }, void, undefined> {
+): Generator<WholeRecord, void, undefined> {
   for (let at = 0; at < bytes.length; ) {
     const rest = bytes.subarray(at);
     const head = checkRecord(rest, extent, offset + at);
-    if (head === undefined) throw new RpcError('DAMAGED', `extent ${extent} has no intact record at ${offset + at}`);
-    yield { head, bytes: rest.subarray(0, recordBytes(head.length)) };
-    at += recordBytes(head.length);
+    if (head === undefined) return;
+    const record = { head, bytes: rest.subarray(0, recordBytes(head.length)) };
+    yield record;
+    at += record.bytes.length;
   }
+}
+
+/** The same where all of `bytes` has to be intact records. Throws DAMAGED behind them where it is not. */
+export function* recordsIn(bytes: Buffer, extent: number, offset: number): Generator<WholeRecord, void, undefined> {
+  let at = 0;
+  for (const record of intactRecordsIn(bytes, extent, offset)) {
+    yield record;
+    at += record.bytes.length;
+  }
+  if (at < bytes.length) throw new RpcError('DAMAGED', `extent ${extent} has no intact record at ${offset + at}`);
 }

@@ -17,9 +17,11 @@ import {
   dataAt,
   HEADER_BYTES,
   headBytesIn,
+  intactRecordsIn,
   RECORD_ALIGN,
   type RecordHead,
   readHead,
+  readRecords,
   recordBytes,
 } from './record.js';
 
@@ -286,18 +288,12 @@ export class Replica {
   async fetch(offset: number, bytesMax: number): Promise<Buffer> {
     const end = this.readable;
     if (offset >= end) return Buffer.alloc(0);
-    let bytes = await this.#file.read(SLOTS_BYTES + offset, Math.min(Math.max(bytesMax, RECORD_ALIGN), end - offset));
-    const first = headBytesIn(bytes);
-    if (first !== undefined) {
-      const whole = recordBytes(bytes.readUInt32LE(24));
-      if (whole > bytes.length) bytes = await this.#file.read(SLOTS_BYTES + offset, whole);
-    }
+    const bytes = await readRecords(
+      (count) => this.#file.read(SLOTS_BYTES + offset, count),
+      Math.min(Math.max(bytesMax, RECORD_ALIGN), end - offset),
+    );
     let at = 0;
-    while (at < bytes.length) {
-      const head = checkRecord(bytes.subarray(at), this.extent, offset + at);
-      if (head === undefined) break;
-      at += recordBytes(head.length);
-    }
+    for (const record of intactRecordsIn(bytes, this.extent, offset)) at += record.bytes.length;
     if (at === 0) throw this.#damaged(offset);
     return bytes.subarray(0, at);
   }

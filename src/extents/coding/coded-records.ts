@@ -5,14 +5,14 @@ import {
   areBlocksIntact,
   BLOCK_BYTES,
   blocksOf,
-  checkRecord,
   crcsIn,
   dataAt,
   HEADER_BYTES,
   headBytesIn,
-  type RecordHead,
+  intactRecordsIn,
   readHead,
-  recordBytes,
+  readRecords,
+  type WholeRecord,
 } from '../record.js';
 import type { Blocks } from '../replica.js';
 import type { CodedExtent, CodedReader } from './coded-reader.js';
@@ -46,20 +46,9 @@ export async function codedRecords(
   coded: CodedExtent,
   offset: number,
   bytesMax: number,
-): Promise<Array<{ readonly head: RecordHead; readonly bytes: Buffer }>> {
-  let bytes = await reader.bytes(coded, offset, Math.min(offset + bytesMax, coded.length));
-  if (headBytesIn(bytes) !== undefined) {
-    const whole = recordBytes(bytes.readUInt32LE(24));
-    if (whole > bytes.length) bytes = await reader.bytes(coded, offset, Math.min(offset + whole, coded.length));
-  }
-  const records: Array<{ head: RecordHead; bytes: Buffer }> = [];
-  for (let at = 0; at < bytes.length; ) {
-    const rest = bytes.subarray(at);
-    const head = checkRecord(rest, coded.extent, offset + at);
-    if (head === undefined) break;
-    records.push({ head, bytes: rest.subarray(0, recordBytes(head.length)) });
-    at += recordBytes(head.length);
-  }
+): Promise<WholeRecord[]> {
+  const read = (count: number) => reader.bytes(coded, offset, Math.min(offset + count, coded.length));
+  const records = [...intactRecordsIn(await readRecords(read, bytesMax), coded.extent, offset)];
   if (records.length === 0) throw damaged(coded, offset);
   return records;
 }

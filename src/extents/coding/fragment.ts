@@ -98,13 +98,10 @@ export class Fragment {
   async #read(first: number, count: number): Promise<Blocks> {
     const data = await this.#file.read(SLOTS_BYTES + first * BLOCK_BYTES, count * BLOCK_BYTES);
     const table = await this.#file.read(this.#tableAt(first), count * CRC_BYTES);
-    // What is cut off has no CRC that fits.
-    const whole = Buffer.alloc(count * BLOCK_BYTES);
-    data.copy(whole);
     const crcs = Uint32Array.from({ length: count }, (_, k) =>
       table.length < (k + 1) * CRC_BYTES ? 0 : table.readUInt32LE(k * CRC_BYTES),
     );
-    return { data: whole, crcs };
+    return { data: filledUp(data, count * BLOCK_BYTES), crcs };
   }
 
   /** Blocks that do not fit their CRCs. */
@@ -146,4 +143,9 @@ export class Fragment {
   close(): Promise<void> {
     return this.#file.close();
   }
+}
+
+/** With zeros in the place of what is cut off, which have no CRC that fits. */
+function filledUp(data: Buffer, length: number): Buffer {
+  return data.length === length ? data : Buffer.concat([data], length);
 }

@@ -13,7 +13,7 @@ import {
   portableCombine,
 } from '../coding/combiner.js';
 import type { CodingAnswer, CodingRequest } from './coding-thread.js';
-import { NATIVE_COMBINES } from './native-combine.js';
+import { isaLCombine } from './native-combine.js';
 
 interface Waiting {
   readonly rows: readonly Uint8Array[];
@@ -23,22 +23,16 @@ interface Waiting {
 
 let native: Combine | undefined | 'unknown' = 'unknown';
 
-/** The first library that is there and right. Undefined: none is. Tried once. */
+/** That of ISA-L, if it is there and right. Tried once. */
 function nativeCombine(): Combine | undefined {
-  if (native === 'unknown')
-    native = Object.values(NATIVE_COMBINES)
-      .map(rightOne)
-      .find((combine) => combine !== undefined);
-  return native;
-}
-
-function rightOne(make: () => Combine): Combine | undefined {
+  if (native !== 'unknown') return native;
   try {
-    const combine = make();
-    return combinesRight(combine) ? combine : undefined;
+    const combine = isaLCombine();
+    native = combinesRight(combine) ? combine : undefined;
   } catch {
-    return undefined;
+    native = undefined;
   }
+  return native;
 }
 
 /** Makes sums in a thread, or here where none can be started. */

@@ -13,11 +13,8 @@ const POINTER_BYTES = 8;
 /** V8 keeps shorter arrays where it moves them. */
 const SHORT_BYTES = 256;
 
-/** By name, in the order in which they are tried. Each throws why it cannot be had. */
-export const NATIVE_COMBINES: Readonly<Record<string, () => Combine>> = { 'isa-l': isaLCombine };
-
 /** Throws ERR_ROCE_UNSUPPORTED where there is no koffi; what koffi throws where there is no such library. */
-function isaLCombine(): Combine {
+export function isaLCombine(): Combine {
   const lib = libC();
   if (typeof lib === 'string') throw new RoceError('ERR_ROCE_UNSUPPORTED', `${LIBRARY} cannot be called: ${lib}`);
   const loaded = koffiPackage().load(LIBRARY);
