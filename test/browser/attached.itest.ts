@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises'; // timer: the rate at which a disk is used
 import { fileURLToPath } from 'node:url';
@@ -10,6 +8,7 @@ import { connectionName } from '../../src/dashboard/messages/connection-name.js'
 import { formatByteRate, formatBytes, formatCount, formatRate, formatShare } from '../../src/dashboard/page/format.js';
 import { openBackend } from '../../src/storage-rpc/open-backend.js';
 import { Program } from '../e2e/executable.js';
+import { RuntimeFolder } from '../support/runtime-folder.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -25,16 +24,13 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
   let dashboard: RunningDashboard;
   let page: Page;
   let troubles: string[];
-  let runtime: string;
-  let before: string | undefined;
+  let runtime: RuntimeFolder;
   const programs: Program[] = [];
   const idle = new AbortController();
   let io: Promise<void> | undefined;
 
   beforeAll(async () => {
-    before = process.env['XDG_RUNTIME_DIR'];
-    runtime = await mkdtemp(join(tmpdir(), 'rocev2-attached-'));
-    process.env['XDG_RUNTIME_DIR'] = runtime; // Programs inherit it: nothing else is found here.
+    runtime = await RuntimeFolder.take('attached'); // Programs inherit it.
     browser = await launch();
     dashboard = await RunningDashboard.start('--attach');
     ({ page, troubles } = await openPage(browser, dashboard.url));
@@ -51,9 +47,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     }
     await browser?.close();
     await dashboard?.[Symbol.asyncDispose]();
-    if (before === undefined) delete process.env['XDG_RUNTIME_DIR'];
-    else process.env['XDG_RUNTIME_DIR'] = before;
-    await rm(runtime, { recursive: true });
+    await runtime[Symbol.asyncDispose]();
   });
 
   async function start(ready: RegExp, ...args: string[]): Promise<Program> {
@@ -108,7 +102,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
     expect(await page.locator('pre').isVisible()).toBe(false);
 
     await start(/Ctrl-C/, 'disk', 'serve', '--backend', 'memory', '--size', '64MiB', '--bind', SERVER, '-p', '18564');
-    const listen = `unix:${join(runtime, 'disk.sock')}`;
+    const listen = `unix:${join(runtime.path, 'disk.sock')}`;
     await start(
       /Ctrl-C/,
       'disk',
@@ -155,7 +149,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
         '--estats',
       ]),
     );
-    io = useDisk(`nbd+unix:///disk0?socket=${join(runtime, 'disk.sock')}`, idle.signal);
+    io = useDisk(`nbd+unix:///disk0?socket=${join(runtime.path, 'disk.sock')}`, idle.signal);
 
     for (const [kind, place] of [
       ['endpoint', SERVER],
@@ -311,7 +305,7 @@ describe.skipIf(chromiumPath === undefined)('the page over running programs', ()
   });
 
   it('shows of a disk the numbers that the state has, and a failover while it goes on', async () => {
-    const address = `unix:${join(runtime, 'disk.sock')}`;
+    const address = `unix:${join(runtime.path, 'disk.sock')}`;
     await line('disk', address).click();
     const isUsed = async () => ((await programOf('disk', address)).samples.at(-1)?.outBps ?? 0) > 0;
     await expect.poll(isUsed, SLOW).toBe(true);

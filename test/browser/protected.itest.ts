@@ -1,8 +1,7 @@
 /** The page over two programs whose packets are protected, and an attacker whose are not. */
 
 import { createSocket } from 'node:dgram';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
@@ -10,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AttachedEndpoint, AttachedState } from '../../src/dashboard/messages/attached.js';
 import { connectionName } from '../../src/dashboard/messages/connection-name.js';
 import { Program } from '../e2e/executable.js';
+import { RuntimeFolder } from '../support/runtime-folder.js';
 import { chromiumPath, launch, openPage, RunningDashboard } from './browser.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -21,15 +21,12 @@ describe.skipIf(chromiumPath === undefined)('protected connections on the page',
   let dashboard: RunningDashboard;
   let page: Page;
   let troubles: string[];
-  let runtime: string;
-  let before: string | undefined;
+  let runtime: RuntimeFolder;
   const programs: Program[] = [];
 
   beforeAll(async () => {
-    before = process.env['XDG_RUNTIME_DIR'];
-    runtime = await mkdtemp(join(tmpdir(), 'rocev2-protected-'));
-    process.env['XDG_RUNTIME_DIR'] = runtime; // Programs inherit it: nothing else is found here.
-    const keys = join(runtime, 'keys.psk');
+    runtime = await RuntimeFolder.take('protected'); // Programs inherit it.
+    const keys = join(runtime.path, 'keys.psk');
     await writeFile(keys, `alice:${'5a'.repeat(32)}\n`, { mode: 0o600 });
     const common = ['bw', 'write', '--psk', keys, '-p', '18584', '-s', '4096', '--estats'];
     const server = new Program(MAIN, [...common, '--bind', SERVER]);
@@ -48,9 +45,7 @@ describe.skipIf(chromiumPath === undefined)('protected connections on the page',
     }
     await browser?.close();
     await dashboard?.[Symbol.asyncDispose]();
-    if (before === undefined) delete process.env['XDG_RUNTIME_DIR'];
-    else process.env['XDG_RUNTIME_DIR'] = before;
-    await rm(runtime, { recursive: true });
+    await runtime[Symbol.asyncDispose]();
   });
 
   const server = async () => {

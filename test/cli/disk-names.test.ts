@@ -1,28 +1,24 @@
 /** `rocev2 disk serve` with named disks, and the commands that list and change them while it runs. */
 
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { DiskDocument } from '../../src/estats/disk-document.js';
 import { findPrograms } from '../../src/estats/program-client.js';
 import { StorageClient } from '../../src/storage-rpc/live/storage-client.js';
 import { documentOf } from '../support/documents.js';
+import { RuntimeFolder } from '../support/runtime-folder.js';
 import { freePort } from './both-sides.js';
 import { type CliResult, run } from './run-in-process.js';
 
 const HOST = '127.0.1.31';
 
-let folder: string;
-let runtimeBefore: string | undefined;
+let folder: RuntimeFolder;
 let stop: AbortController;
 let serving: Promise<CliResult> | undefined;
 let port: number;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'rocev2-names-'));
-  runtimeBefore = process.env['XDG_RUNTIME_DIR'];
-  process.env['XDG_RUNTIME_DIR'] = folder;
+  folder = await RuntimeFolder.take('names');
   stop = new AbortController();
   port = await freePort();
 });
@@ -30,9 +26,7 @@ afterEach(async () => {
   stop.abort();
   await serving;
   serving = undefined;
-  if (runtimeBefore === undefined) delete process.env['XDG_RUNTIME_DIR'];
-  else process.env['XDG_RUNTIME_DIR'] = runtimeBefore;
-  await rm(folder, { recursive: true });
+  await folder[Symbol.asyncDispose]();
 });
 
 /** Resolves when the server serves. */
@@ -52,7 +46,7 @@ async function disk(...args: string[]): Promise<CliResult> {
 const client = (name: string, access: 'write' | 'read' = 'write') =>
   StorageClient.connect({ host: HOST, port, disk: name, access, label: 'the client' });
 
-const file = (name: string) => join(folder, name);
+const file = (name: string) => join(folder.path, name);
 
 test('disks are made, enlarged, listed and taken away while they are served, and the file follows', async () => {
   const config = file('disks.json');

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Attachment } from '../../src/dashboard/attached/attachment.js';
 import {
@@ -10,25 +7,21 @@ import {
   sendJson,
   serveDocument,
 } from '../../src/estats/control-socket.js';
+import { RuntimeFolder } from '../support/runtime-folder.js';
 import { diskDocument, endpointDocument, switchDocument } from './watched-documents.js';
 
 const LIMIT = { timeout: 15_000 };
 
-let runtime: string;
-let before: string | undefined;
+let runtime: RuntimeFolder;
 const servers: ListeningServer[] = [];
 
 beforeEach(async () => {
-  before = process.env['XDG_RUNTIME_DIR'];
-  runtime = await mkdtemp(path.join(os.tmpdir(), 'attach-'));
-  process.env['XDG_RUNTIME_DIR'] = runtime;
+  runtime = await RuntimeFolder.take('attach');
 });
 
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
-  if (before === undefined) delete process.env['XDG_RUNTIME_DIR'];
-  else process.env['XDG_RUNTIME_DIR'] = before;
-  await rm(runtime, { recursive: true });
+  await runtime[Symbol.asyncDispose]();
 });
 
 async function opened<T extends ListeningServer>(server: Promise<T>): Promise<T> {

@@ -1,30 +1,23 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Results } from '../../src/cli/documents.js';
 import type { Diagnosis, Owner } from '../../src/estats/diagnosis.js';
 import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
+import { RuntimeFolder } from '../support/runtime-folder.js';
 import { isBuilt, isLinux, Program } from './executable.js';
 
 /** Work requests that a diagnosis should rest on. */
 const ENOUGH = 15;
 const LIMIT_MS = 60_000;
 
-let runtime: string;
-let before: string | undefined;
+let runtime: RuntimeFolder;
 
 beforeAll(async () => {
-  before = process.env['XDG_RUNTIME_DIR'];
-  runtime = await mkdtemp(path.join(os.tmpdir(), 'estats-'));
-  process.env['XDG_RUNTIME_DIR'] = runtime;
+  runtime = await RuntimeFolder.take('estats');
 });
 
 afterAll(async () => {
-  if (before === undefined) delete process.env['XDG_RUNTIME_DIR'];
-  else process.env['XDG_RUNTIME_DIR'] = before;
-  await rm(runtime, { recursive: true });
+  await runtime[Symbol.asyncDispose]();
 });
 
 async function ask<T>(...args: string[]): Promise<T | undefined> {
