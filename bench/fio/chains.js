@@ -18,8 +18,8 @@ const run = promisify(execFile);
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const CLOCK_TICK_NS = 1e7; // USER_HZ is 100 on every Linux that matters.
 
-/** CPU time a process has had, in nanoseconds. @param {import('node:child_process').ChildProcess} child */
-function cpuNs({ pid }) {
+/** CPU time a process has had, in nanoseconds. @param {number | undefined} pid */
+export function cpuNs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * CLOCK_TICK_NS;
 }
@@ -57,7 +57,7 @@ export class Chains {
 
   /** fio on a chain. @param {Chain} chain @param {import('./fio.js').Cell} cell @param {number} mebibytes @param {number} seconds */
   async measure({ socket, processes }, cell, mebibytes, seconds) {
-    const total = () => processes.reduce((sum, child) => sum + cpuNs(child), 0);
+    const total = () => processes.reduce((sum, child) => sum + cpuNs(child.pid), 0);
     const before = total();
     const uri = `--uri=nbd+unix:///?socket=${socket}`;
     const { stdout } = await run('fio', ['--ioengine=nbd', uri, ...fioOptions(cell, mebibytes, seconds)]);

@@ -35,6 +35,13 @@ export function sampleOf(printed, { op }, cpuNs) {
 /** @param {number[]} numbers */
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
+/** The medians of samples, each value for itself; undefined: there are none. @param {readonly Sample[]} samples @returns {Sample | undefined} */
+export function medianSample(samples) {
+  if (samples.length === 0) return undefined;
+  const pick = (/** @type {keyof Sample} */ field) => median(samples.map((sample) => sample[field]));
+  return { iops: pick('iops'), p50Us: pick('p50Us'), p99Us: pick('p99Us'), cpuUs: pick('cpuUs') };
+}
+
 const WIDTHS = [10, 6, 6, 19, 9, 7, 10, 10, 11];
 
 /** Prints the titles of a table. @param {string} reference what ratios are to */
@@ -57,20 +64,20 @@ export async function measureCell(cell, contenders, rounds, measure) {
   for (let round = 0; round < rounds; round++) {
     for (const i of contenders.keys()) samples[i].push(await measure(i));
   }
-  const pick = (/** @type {number} */ i, /** @type {keyof Sample} */ field) =>
-    median(samples[i].map((sample) => sample[field]));
+  const medians = samples.map((of) => /** @type {Sample} */ (medianSample(of)));
   contenders.forEach(({ name, reference }, i) => {
     const to = contenders.findIndex((one) => one.name === reference);
+    const { iops, p50Us, p99Us, cpuUs } = medians[i];
     const columns = [
       cell.op,
       cell.block,
       `${cell.depth}`,
       name,
-      pick(i, 'iops').toFixed(0),
-      (pick(i, 'iops') / pick(to, 'iops')).toFixed(2),
-      pick(i, 'p50Us').toFixed(0),
-      pick(i, 'p99Us').toFixed(0),
-      pick(i, 'cpuUs').toFixed(1),
+      iops.toFixed(0),
+      (iops / medians[to].iops).toFixed(2),
+      p50Us.toFixed(0),
+      p99Us.toFixed(0),
+      cpuUs.toFixed(1),
     ];
     console.log(columns.map((text, column) => text.padStart(WIDTHS[column])).join(''));
   });

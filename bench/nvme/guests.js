@@ -5,18 +5,24 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { fioOptions, measureCell, printTitles, sampleOf } from '../fio/fio.js';
+import { cpuNs } from '../fio/chains.js';
+import { fioOptions, medianSample, sampleOf } from '../fio/fio.js';
 import { DISK_MIB } from './cells.js';
+import { GUEST_HEAD, guestRow, withGuestRows } from './guest-table.js';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const RIG = join(ROOT, 'test/interop/rig/rig');
-const CLOCK_TICK_NS = 1e7;
+const GUIDE = join(ROOT, 'docs/nvme.md');
+/** Exit code of the rig for a command that took too long. */
+const EXIT_TOO_LONG = 124;
+/** @type {readonly ['nvmet', 'rocev2']} */
+const SIDES = ['nvmet', 'rocev2'];
 const OUR_NQN = 'nqn.2026-11.rocev2:disk';
 const KERNEL_NQN = 'nqn.2026-11.example:kernel';
 /** The guest with the targets. */
@@ -139,17 +145,91 @@ const nvmet = (transport) => ({
   stop: () => inGuest(2, `rm ${nvmetPort(transport)}/${KERNEL_NQN}`),
 });
 
-/** CPU time of all processors of the guest with the target that was not idle, in ns. */
-async function guestCpuNs() {
-  const [user, nice, system, , , irq, softirq] = (await inGuest(2, 'awk \'$1 == "cpu" { $1 = ""; print }\' /proc/stat'))
-    .trim()
-    .split(/\s+/)
-    .map(Number);
-  return (user + nice + system + irq + softirq) * CLOCK_TICK_NS;
+/** Process ID of the emulator of the guest with the target. */
+async function emulatorOfTarget() {
+  const { guests } = JSON.parse((await rig('status')).stdout);
+  return guests.find((/** @type {{number: number}} */ { number }) => number === 2).process.pid;
 }
 
-/** @param {{rounds: number, seconds: number, cells: import('../fio/fio.js').Cell[]}} plan */
-export async function benchGuests({ rounds, seconds, cells }) {
+/** @param {'nvmet' | 'rocev2'} side @param {string} transport */
+const targetOf = (side, transport) => (side === 'nvmet' ? nvmet(transport) : ours);
+
+/** Runs fio on the disk of the first guest; undefined: it took longer than the limit. @param {string[]} options @param {number} limitS */
+async function fio(options, limitS) {
+  try {
+    const line = `fio --ioengine=libaio --direct=1 --filename=/dev/nvme0n1 ${options.join(' ')}`;
+    return (await rig('exec', '-g', '1', '-t', `${limitS}`, line)).stdout;
+  } catch (error) {
+    if (/** @type {{code?: number}} */ (error).code === EXIT_TOO_LONG) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Measures all cells of one target over one transport. It is started once, its disk is written once, and then it is warm: code of JavaScript is
+ * compiled when it has run often, and that takes an emulated processor seconds.
+ * @param {{side: 'nvmet' | 'rocev2', transport: string}} contender @param {Plan} plan @param {number} emulator
+ * @returns {Promise<(import('../fio/fio.js').Sample | undefined)[]>} undefined: it did not end within the limit
+ */
+async function measureAll({ side, transport }, { cells, seconds, warmSeconds, limitSeconds }, emulator) {
+  const target = targetOf(side, transport);
+  await target.start();
+  const connect = `nvme connect -t ${transport} -a ${TARGET} -s 4420 -n ${target.nqn}`;
+  await inGuest(1, connect, 'until [ -b /dev/nvme0n1 ]; do usleep 50000; done');
+  // A hole is read without data. Random bytes would cost the guest more time than the disk.
+  await inGuest(
+    1,
+    `tr '\\0' x < /dev/zero | dd of=/dev/nvme0n1 bs=1M count=${DISK_MIB} iflag=fullblock oflag=direct 2> /dev/null`,
+  );
+  for (const op of new Set(cells.map((cell) => cell.op))) {
+    await fio(fioOptions({ op, block: '4k', depth: 8 }, DISK_MIB, warmSeconds), limitSeconds);
+  }
+  const samples = [];
+  for (const cell of cells) {
+    const before = cpuNs(emulator);
+    const printed = await fio(fioOptions(cell, DISK_MIB, seconds), limitSeconds);
+    samples.push(printed === undefined ? undefined : sampleOf(printed, cell, cpuNs(emulator) - before));
+    console.log(`${side}, ${transport}: ${lineOf(cell, samples.at(-1))}; load ${loadavg()[0].toFixed(1)}`);
+  }
+  await inGuest(1, 'nvme disconnect-all');
+  await target.stop();
+  return samples;
+}
+
+/** @param {import('../fio/fio.js').Cell} cell @param {import('../fio/fio.js').Sample | undefined} sample */
+const lineOf = ({ op, block, depth }, sample) =>
+  `${op} ${block} depth ${depth}: ${sample === undefined ? 'did not end in time' : `${sample.iops.toFixed(1)} IOPS, p50 ${sample.p50Us.toFixed(0)} us`}`;
+
+/** The rows of all cells over one transport, both targets in turn. @param {string} transport @param {Plan} plan @param {number} emulator */
+async function rowsOf(transport, plan, emulator) {
+  const { rounds, cells } = plan;
+  /** By target and cell. @type {import('../fio/fio.js').Sample[][][]} */
+  const samples = SIDES.map(() => cells.map(() => []));
+  const load = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, side] of SIDES.entries()) {
+      load.push(loadavg()[0]);
+      (await measureAll({ side, transport }, plan, emulator)).forEach((sample, cell) => {
+        if (sample !== undefined) samples[i][cell].push(sample);
+      });
+      load.push(loadavg()[0]);
+    }
+  }
+  // The two guests alone make a load of 2 to 4.
+  const when = `${new Date().toISOString().slice(0, 10)}, ${Math.min(...load).toFixed(0)} to ${Math.max(...load).toFixed(0)}`;
+  return cells.map((cell, c) => {
+    const [nvmet, rocev2] = samples.map((of) => medianSample(of[c]));
+    return guestRow({ cell, transport, nvmet, rocev2 }, when);
+  });
+}
+
+/**
+ * @typedef {{rounds: number, seconds: number, warmSeconds: number, limitSeconds: number, transports: string[], isWritten: boolean,
+ *   cells: import('../fio/fio.js').Cell[]}} Plan
+ * @param {Plan} plan
+ */
+export async function benchGuests(plan) {
+  const { transports } = plan;
   const folder = mkdtempSync(join(tmpdir(), 'rocev2-bench-'));
   /** @type {import('node:child_process').ChildProcess[]} */
   const processes = [];
@@ -160,34 +240,13 @@ export async function benchGuests({ rounds, seconds, cells }) {
     await inGuest(2, 'mkdir /rocev2', `wget -q -O - http://10.77.0.1:${PORT}/rocev2.tar | tar -x -C /rocev2`);
     await startNvmet();
     await inGuest(1, 'modprobe nvme-rdma', 'modprobe nvme-tcp');
-    const contenders = ['rdma', 'tcp'].flatMap((transport) => [
-      { name: `nvmet, ${transport}`, reference: `nvmet, ${transport}`, transport, target: nvmet(transport) },
-      { name: `rocev2, ${transport}`, reference: `nvmet, ${transport}`, transport, target: ours },
-    ]);
-    const fio = (/** @type {import('../fio/fio.js').Cell} */ cell, /** @type {number} */ time) =>
-      inGuest(
-        1,
-        `fio --ioengine=libaio --direct=1 --filename=/dev/nvme0n1 ${fioOptions(cell, DISK_MIB, time).join(' ')}`,
-      );
-    const measure = async (/** @type {number} */ i, /** @type {import('../fio/fio.js').Cell} */ cell) => {
-      const { transport, target } = contenders[i];
-      await target.start();
-      const connect = `nvme connect -t ${transport} -a ${TARGET} -s 4420 -n ${target.nqn}`;
-      await inGuest(1, connect, 'until [ -b /dev/nvme0n1 ]; do usleep 50000; done');
-      // A disk full of data, and code that has been compiled.
-      await inGuest(1, `dd if=/dev/urandom of=/dev/nvme0n1 bs=1M count=${DISK_MIB} oflag=direct 2> /dev/null`);
-      await fio({ ...cell, depth: 4 }, 1);
-      const before = await guestCpuNs();
-      const printed = await fio(cell, seconds);
-      const sample = sampleOf(printed, cell, (await guestCpuNs()) - before);
-      await inGuest(1, 'nvme disconnect-all');
-      await target.stop();
-      return sample;
-    };
-    console.log('\nfio in one guest, the target in another, MTU 4200, emulated processors; a disk in memory.');
-    console.log('CPU: all that the guest with the target has used');
-    printTitles('nvmet over the same transport');
-    for (const cell of cells) await measureCell(cell, contenders, rounds, (i) => measure(i, cell));
+    const emulator = await emulatorOfTarget();
+    for (const transport of transports) {
+      const lines = await rowsOf(transport, plan, emulator);
+      console.log([...GUEST_HEAD, ...lines].join('\n'));
+      // At once: what has been measured stays, whatever becomes of the rest.
+      if (plan.isWritten) writeFileSync(GUIDE, withGuestRows(readFileSync(GUIDE, 'utf8'), lines));
+    }
   } finally {
     const [guests, server] = processes;
     server?.kill();
