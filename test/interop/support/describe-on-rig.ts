@@ -1,7 +1,7 @@
 /** Test suites that need the rig, skipped with the reason where it cannot run. */
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { AuditReport } from '../../../src/audit/audit.js';
-import { auditOf, expectClean } from '../../audit/capture-file.js';
+import { auditOf, expectCleanFile } from '../../audit/capture-file.js';
 import { type Capture, type GuestKernel, Rig, type RigGuest, type RigOptions, type Wiring } from './rig.js';
 import { buildRocev2 } from './rocev2.js';
 
@@ -58,8 +58,9 @@ export async function describeWithRig(
     afterAll(() => rig?.stop());
     body(() => rig!);
     test.runIf(isAudited)('both sides have kept the rules that a capture shows', async () => {
-      const report = await auditOf(await capture!.stop());
-      expectClean(ofOurs(report, rig!.guests[0]), Object.keys(broken).map(Number));
+      const file = await capture!.stop();
+      const report = ofOurs(await auditOf(file), rig!.guests[0]);
+      await expectCleanFile(file, report, Object.keys(broken).map(Number));
     });
   };
   await describeOnRig(title, 'bridge', suite, options.kernel);
