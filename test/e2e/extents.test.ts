@@ -4,11 +4,41 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
+import { openDevice } from '../../src/verbs/open-device.js';
 import { documentOf } from '../support/documents.js';
 import { eventually } from '../support/eventually.js';
 import { childrenOf, isAlive, isBuilt, isLinux, Program } from './executable.js';
 
 const LIMIT_MS = 180_000;
+/** An NVMe target and its host. */
+const TARGET = '127.55.9.1';
+const HOST = '127.55.9.2';
+
+/** A disk of a cluster with keys is a namespace over TCP and RDMA, and nothing without the keys. */
+async function servesToNvmeHosts(disk: string, keys: string): Promise<void> {
+  const serve = (backend: string) =>
+    Program.rocev2('nvme', 'target', '--disk', backend, '--bind', TARGET, '-p', '4429');
+  const refused = serve(disk);
+  expect(await refused.ended()).not.toBe(0);
+  expect(refused.stderr).toContain('packets have to be protected here');
+  const target = serve(`${disk}?psk=${keys}`);
+  try {
+    await target.writes('stderr', /Ctrl-C ends it/);
+    const place = { address: TARGET, port: 4429, nqn: 'nqn.2026-11.rocev2:disk' };
+    const data = Buffer.alloc(1 << 20, 'over TCP and back over RDMA ');
+    await using writer = await openNvme(place);
+    await writer.write(4096, data);
+    await using device = await openDevice({ address: HOST });
+    await using reader = await openNvme({ ...place, device });
+    const read = Buffer.alloc(data.length);
+    await reader.read(4096, read.length, read);
+    expect(read.equals(data)).toBe(true);
+  } finally {
+    target.kill('SIGINT');
+  }
+  expect(await target.ended(), target.stderr).toBe(0);
+}
 
 describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
   let folder: string;
@@ -124,6 +154,8 @@ describe.runIf(isBuilt)('rocev2 extents', { timeout: LIMIT_MS }, () => {
       const plain = await ran('ls', '--manager', place);
       expect(plain).toMatchObject({ stdout: '', stderr: expect.stringContaining('packets have to be protected here') });
       expect(plain.exitCode).not.toBe(0);
+      expect(await ran('disk', 'create', 'vol', '--size', '64MiB', ...own)).toMatchObject({ exitCode: 0 });
+      await servesToNvmeHosts(`stream:vol@${place}`, keys);
     } finally {
       cluster.kill('SIGINT');
       await cluster.ended();

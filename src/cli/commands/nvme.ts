@@ -59,7 +59,7 @@ function registerTarget(nvme: Command, io: CliIo): void {
     .addOption(
       new Option(
         '--disk <disk>',
-        '[NAME=]memory, [NAME=]file:PATH or [NAME=]nbd:URI; NAME is a word or an NQN (default NAME: disk); may be repeated',
+        '[NAME=]memory, [NAME=]file:PATH, [NAME=]nbd:URI or [NAME=]stream:DISK@MANAGER[?psk=FILE]; NAME is a word or an NQN (default NAME: disk); may be repeated',
       )
         .argParser(repeated(textOption(parseDisk)))
         .makeOptionMandatory(),

@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+import { checkOptions } from '../../core/arguments.js';
 import { RoceError } from '../../core/errors.js';
 import { NS_PER_S } from '../../core/units.js';
 import { nowNs } from '../../driver/system-clock.js';
@@ -12,6 +13,7 @@ import { MANAGER_PORT, type ManagerPlace, managerAddress, parseManager } from '.
 import { localAddressTowards } from '../local-address.js';
 import type { Output } from '../output.js';
 import { type SecureFlags, secureOf } from '../secure-options.js';
+import { backendParameters } from './backend-parameters.js';
 import type { OpenedDisk } from './nvme-backend.js';
 
 /** A lease ends after 30 seconds without its owner. */
@@ -26,32 +28,46 @@ export interface StreamPlace {
   readonly manager: ManagerPlace;
   /** Fences an owner whose lease has not ended. */
   readonly takeOver: boolean;
+  /** Credentials for this cluster alone. */
+  readonly keys: SecureFlags;
 }
+
+/** What may stand behind a `?`. */
+type Parameter = 'take-over' | 'psk' | 'cert' | 'key' | 'ca';
+const PARAMETERS = { 'take-over': true, psk: true, cert: true, key: true, ca: true } as const;
 
 /** Whether a backend is a disk in a cluster. */
 export function isStreamBackend(text: string): boolean {
   return text.startsWith('stream:');
 }
 
-/** Reads `stream:NAME[@HOST[:PORT]][?take-over]`; without a manager it is the one of this machine. Throws ERR_ROCE_MALFORMED. */
+/**
+ * Reads `stream:NAME[@HOST[:PORT]][?take-over][&psk=FILE]`, or `&cert=FILE&key=FILE&ca=FILE` for certificates; without a manager it is the one of this machine. Throws
+ * ERR_ROCE_MALFORMED, and ERR_ROCE_UNKNOWN_NAME for other parameters.
+ */
 export function parseStreamBackend(text: string): StreamPlace {
-  const match = /^stream:([^@?]+)(?:@([^?]+))?(\?take-over)?$/.exec(text);
-  if (match === null) {
-    const form = 'stream:NAME@HOST[:PORT], and ?take-over behind it to fence another owner';
+  const match = /^stream:([^@?]+)(?:@([^?]+))?(?:\?(.*))?$/.exec(text);
+  const given: Partial<Record<Parameter, string>> = backendParameters(match?.[3]);
+  const { 'take-over': takeOver, ...keys } = given;
+  const isWithoutValue = Object.values(keys).includes('') || (takeOver ?? '') !== '';
+  if (match === null || isWithoutValue) {
+    const form =
+      'stream:NAME@HOST[:PORT], behind it ?take-over to fence another owner, ?psk=FILE for a cluster with keys, or both joined by &';
     throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is no disk in a cluster`, form);
   }
-  const [, disk, manager = `127.0.0.1:${MANAGER_PORT}`, takeOver] = match;
-  return { disk, manager: parseManager(manager), takeOver: takeOver !== undefined };
+  checkOptions('a disk in a cluster', given, PARAMETERS);
+  const [, disk, manager = `127.0.0.1:${MANAGER_PORT}`] = match;
+  return { disk, manager: parseManager(manager), takeOver: takeOver !== undefined, keys };
 }
 
 /**
  * Becomes the owner of the disk that `text` names, and waits for the lease of another one to end. Rejects as {@link parseStreamBackend}, with ERR_ROCE_CONNECT where
- * there is no manager, with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on, and as `secureOf`. A cluster with keys takes those of the command.
+ * there is no manager, with ERR_ROCE_REMOTE: `MISSING`, or `BUSY` if the other owner goes on, and as `secureOf`. A cluster with keys takes those in `text`, else those of the command.
  */
 export async function openStreamBackend(text: string, keys: SecureFlags, output: Output): Promise<OpenedDisk> {
-  const { disk: name, manager, takeOver } = parseStreamBackend(text);
+  const { disk: name, manager, takeOver, keys: ownKeys } = parseStreamBackend(text);
   const { host, text: address } = await managerAddress(manager);
-  const secure = await secureOf(keys);
+  const secure = await secureOf(Object.keys(ownKeys).length > 0 ? ownKeys : keys);
   const device = await openDevice({ address: (await localAddressTowards(host)).text, udpPort: 0, ...secure });
   let client: ExtentsClient | undefined;
   try {

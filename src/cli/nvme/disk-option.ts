@@ -2,6 +2,7 @@
 
 import { RoceError } from '../../core/errors.js';
 import { checkNqn } from '../../storage-rpc/nvme/subsystem.js';
+import { isStreamBackend, parseStreamBackend } from '../disk/stream-backend.js';
 
 /** NQNs of subsystems that are given a short name. */
 const NQN_PREFIX = 'nqn.2026-11.rocev2:';
@@ -25,10 +26,11 @@ export function nqnOf(name: string): string {
   return nqn;
 }
 
-/** Reads `[NAME=]BACKEND`. Throws ERR_ROCE_MALFORMED for a name that cannot be one. */
+/** Reads `[NAME=]BACKEND`. Throws ERR_ROCE_MALFORMED for a name that cannot be one, and as `parseStreamBackend`. */
 export function parseDisk(text: string): DiskOption {
   const [, name = NAME_DEFAULT, backend = text] = NAMED.exec(text) ?? [];
   const nqn = nqnOf(name);
+  if (isStreamBackend(backend)) parseStreamBackend(backend); // A mistake of the caller is told before anything is opened.
   if (/^(memory$|file:|nbd(\+unix)?:|stream:)/.test(backend)) return { nqn, backend };
   throw new RoceError(
     'ERR_ROCE_MALFORMED',
