@@ -2,6 +2,7 @@
 
 import { isArgumentError, RoceError } from '../core/errors.js';
 import { ProcessFailure } from '../processes/child-service.js';
+import { BlockDeviceError } from '../storage-rpc/disk/block-device.js';
 import type { CliEnvironment } from './output.js';
 
 /** Success. */
@@ -45,7 +46,7 @@ export function exitCodeOf(error: unknown): number {
 }
 
 /**
- * The text to print for a failure. Expected failures (of rocev2, its child processes, the operating system) are one line without a stack;
+ * The text to print for a failure. Expected failures (of rocev2, its child processes, disks, the operating system) are one line without a stack;
  * anything else is a defect of this program and keeps its stack. ROCEV2_DEBUG=1 shows the stack of all.
  */
 export function describeFailure(error: unknown, env: CliEnvironment): string {
@@ -54,6 +55,7 @@ export function describeFailure(error: unknown, env: CliEnvironment): string {
     error instanceof CommandFailure ||
     error instanceof RoceError ||
     error instanceof ProcessFailure ||
+    error instanceof BlockDeviceError ||
     'syscall' in error;
   if (expected && error.message === '') return '';
   if (expected && env.ROCEV2_DEBUG !== '1') {

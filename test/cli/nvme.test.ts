@@ -1,13 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseNvmeUri } from '../../src/cli/disk/nvme-backend.js';
+import { parseStreamBackend } from '../../src/cli/disk/stream-backend.js';
 import { askForChange, openControl } from '../../src/cli/nvme/control.js';
 import { controllerLines } from '../../src/cli/nvme/controller-lines.js';
 import { parseDisk } from '../../src/cli/nvme/disk-option.js';
+import { hostAddress } from '../../src/cli/nvme/host-device.js';
 import { MemoryDevice } from '../../src/storage-rpc/disk/memory-device.js';
 import { NvmeTargetServer } from '../../src/storage-rpc/live/nvme-target-server.js';
 import { openNvme } from '../../src/storage-rpc/live/open-nvme.js';
@@ -22,6 +24,11 @@ test.each([
   ['target', '--disk'],
   ['target --disk memory', 'needs a size'],
   ['target --disk tape', 'not a disk'],
+  ['target --disk stream:vol@host?pks=/etc/keys', "did you mean 'psk'"],
+  ['target --disk stream:vol@host?psk=', 'is no disk in a cluster'],
+  ['target --disk stream:vol@host?take-over=yes', 'is no disk in a cluster'],
+  ['target --disk stream:vol@host?psk=%', 'begins no code'],
+  ['target --disk stream:vol@host?psk=a&psk=b', "'psk' is there twice"],
   ['target --disk memory --size 1MiB --transport pigeon', 'one of rdma, tcp'],
   ['target --disk memory --size 1MiB --bind nowhere', 'nowhere'],
   ['target --disk memory --size 1MiB --host somebody', 'not an NVMe qualified name'],
@@ -73,7 +80,31 @@ test('a namespace has a URI of its own', () => {
   for (const wrong of ['nvme+tcp://192.0.2.7', 'nvme://192.0.2.7/x', 'nvme+udp://192.0.2.7/x']) {
     expect(() => parseNvmeUri(wrong), wrong).toThrow('is not a namespace');
   }
+  expect(parseNvmeUri('nvme+rdma://192.0.2.7/x?bind=192.0.2.8').bind?.text).toBe('192.0.2.8');
   expect(() => parseNvmeUri('nvme+tcp://192.0.2.7/x?nsdi=2')).toThrow(/nsdi/);
+});
+
+test('a disk in a cluster may have keys of its own, and fence its owner', () => {
+  const plain = { disk: 'vol', manager: { host: '192.0.2.8', port: 18_528 }, takeOver: false, keys: {} };
+  expect(parseStreamBackend('stream:vol@192.0.2.8')).toEqual(plain);
+  expect(parseStreamBackend('stream:vol@192.0.2.8?take-over')).toEqual({ ...plain, takeOver: true });
+  expect(parseStreamBackend('stream:vol@192.0.2.8?psk=/etc/a%26b&take-over')).toEqual({
+    ...plain,
+    takeOver: true,
+    keys: { psk: '/etc/a&b' },
+  });
+  const certificate = { cert: 'c.pem', key: 'k.pem', ca: 'ca.pem' };
+  expect(parseStreamBackend('stream:vol?cert=c.pem&key=k.pem&ca=ca.pem').keys).toEqual(certificate);
+});
+
+test('a host beside its target takes another address of the loopback network', async () => {
+  expect(await hostAddress('127.0.0.1')).toBe('127.0.0.2');
+  expect(await hostAddress('127.0.0.2')).not.toBe('127.0.0.2');
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find((one) => one?.family === 'IPv4' && !one.internal);
+  if (own === undefined) return; // This machine has no other address.
+  await expect(hostAddress(own.address)).rejects.toThrow('RDMA needs an address for each side (give --bind');
 });
 
 const EXPORT_HOST = 'nqn.2026-11.example:host';

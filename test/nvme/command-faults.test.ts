@@ -104,6 +104,8 @@ it.each([
   ['random=2:silent', 'from 0 to 1'],
   ['delay=soon', 'soon'],
   ['every=0:silent', 'from 1 up'],
+  ['lba=9-1:silent', 'blocks are FIRST or FIRST-LAST'],
+  ['lba=1-2-3:silent', 'blocks are FIRST or FIRST-LAST'],
   ['colour=red:silent', 'unknown (known are opcode, nsid, lba, every'],
   ['opcod=write:silent', "unknown (did you mean 'opcode'?"],
   ['opcode=write:statsu=0x281', "unknown (did you mean 'status'?"],

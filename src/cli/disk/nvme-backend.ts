@@ -8,11 +8,11 @@ import type { BlockDevice } from '../../storage-rpc/disk/block-device.js';
 import { openNvme } from '../../storage-rpc/live/open-nvme.js';
 import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { localAddressTowards } from '../local-address.js';
+import { openHostDevice } from '../nvme/host-device.js';
 import { failToConnect } from '../nvme/refused-connect.js';
 import { type NvmeHostKeyFlags, readHostKeys } from '../nvme/secrets-file.js';
 import { resolveHost } from '../resolve-host.js';
+import { backendParameters } from './backend-parameters.js';
 
 /** A disk, and what was opened for it. */
 export interface OpenedDisk extends AsyncDisposable {
@@ -32,35 +32,33 @@ export interface NvmeUri extends NvmeHostKeyFlags {
   readonly nqn: string;
   /** Namespace ID. */
   readonly nsid: number;
+  /** RDMA: IP address of this side. */
+  readonly bind?: IpAddress;
 }
 
 const FORM = 'nvme+tcp://HOST[:PORT]/NQN or nvme+rdma://HOST[:PORT]/NQN';
 /** What may stand behind a `?`, separated by `&`. */
-type Parameter = 'nsid' | 'host-nqn' | 'dhchap-keys' | 'tls-keys';
-const PARAMETERS = { nsid: true, 'host-nqn': true, 'dhchap-keys': true, 'tls-keys': true } as const;
+type Parameter = 'nsid' | 'bind' | 'host-nqn' | 'dhchap-keys' | 'tls-keys';
+const PARAMETERS = { nsid: true, bind: true, 'host-nqn': true, 'dhchap-keys': true, 'tls-keys': true } as const;
 
 /**
- * Reads `nvme+TRANSPORT://HOST[:PORT]/NQN[?nsid=N][&host-nqn=NQN][&dhchap-keys=FILE][&tls-keys=FILE]`. Throws ERR_ROCE_MALFORMED for a text that is none, and
+ * Reads `nvme+TRANSPORT://HOST[:PORT]/NQN[?nsid=N][&bind=ADDRESS][&host-nqn=NQN][&dhchap-keys=FILE][&tls-keys=FILE]`. Throws ERR_ROCE_MALFORMED for a text that is none, and
  * ERR_ROCE_UNKNOWN_NAME for other parameters.
  */
 export function parseNvmeUri(text: string): NvmeUri {
   const match = /^nvme\+(rdma|tcp):\/\/(\[[^\]]+\]|[^:/?]+)(?::(\d+))?\/([^?]+)(?:\?(.*))?$/.exec(text);
   if (match === null) throw new RoceError('ERR_ROCE_MALFORMED', `'${text}' is not a namespace`, FORM);
   const [, transport, host, port = `${NVME_PORT}`, nqn, query] = match;
-  const given: Partial<Record<Parameter, string>> = Object.fromEntries(
-    (query?.split('&') ?? []).map((parameter) => {
-      const [name, ...value] = parameter.split('=');
-      return [name, decodeURIComponent(value.join('='))];
-    }),
-  );
+  const given: Partial<Record<Parameter, string>> = backendParameters(query);
   checkOptions('a namespace', given, PARAMETERS);
-  const { nsid = '1', 'host-nqn': hostNqn, 'dhchap-keys': dhchapKeys, 'tls-keys': tlsKeys } = given;
+  const { nsid = '1', bind, 'host-nqn': hostNqn, 'dhchap-keys': dhchapKeys, 'tls-keys': tlsKeys } = given;
   return {
     transport: transport as NvmeTransport,
     host: host.replace(/^\[(.*)\]$/, '$1'),
     port: parseCount(port, 1, 65_535),
     nqn: decodeURIComponent(nqn),
     nsid: parseCount(nsid, 1),
+    ...(bind !== undefined && { bind: IpAddress.parse(bind) }),
     ...(hostNqn !== undefined && { hostNqn }),
     ...(dhchapKeys !== undefined && { dhchapKeys }),
     ...(tlsKeys !== undefined && { tlsKeys }),
@@ -69,12 +67,11 @@ export function parseNvmeUri(text: string): NvmeUri {
 
 /** Opens the namespace that `text` names; `onNotice` is told of outages. Rejects as `openNvme`, but with ERR_ROCE_CONNECT where the target refuses, and as {@link parseNvmeUri} and {@link readHostKeys} do. */
 export async function openNvmeBackend(text: string, onNotice: (notice: string) => void): Promise<OpenedDisk> {
-  const { transport, host, port, nqn, nsid, ...flags } = parseNvmeUri(text);
+  const { transport, host, port, nqn, nsid, bind, ...flags } = parseNvmeUri(text);
   const keys = await readHostKeys(flags, [transport]);
   const who = flags.hostNqn === undefined ? {} : { hostNqn: flags.hostNqn };
   const address = await resolveHost(host);
-  const local = transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined;
-  const device = local === undefined ? undefined : await openDevice({ address: local.text, engine: 'worker' });
+  const device = transport === 'rdma' ? await openHostDevice(address, bind, { engine: 'worker' }) : undefined;
   try {
     const disk = await openNvme({
       address,

@@ -1,19 +1,17 @@
 /** `rocev2 nvme bench`: random I/O on a namespace over each transport, and on an NBD export beside them if asked for. */
 
 import { NS_PER_US } from '../../core/units.js';
-import { IpAddress } from '../../packet/address.js';
 import { openNvme } from '../../storage-rpc/live/open-nvme.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
 import { openBackend } from '../../storage-rpc/open-backend.js';
-import { openDevice } from '../../verbs/open-device.js';
 import type { Contender } from '../disk/bench-run.js';
 import { type BenchPlan, measureInTurns, printRows } from '../disk/bench-turns.js';
 import { CommandFailure, EXIT_INTERRUPTED } from '../exit.js';
-import { localAddressTowards } from '../local-address.js';
 import type { NicOptions } from '../nic-options.js';
 import type { Output } from '../output.js';
 import { resolveHost } from '../resolve-host.js';
 import type { NvmeHostFlags } from './host.js';
+import { openHostDevice } from './host-device.js';
 import { failToConnect } from './refused-connect.js';
 import { readHostKeys } from './secrets-file.js';
 
@@ -58,9 +56,8 @@ async function connectAll(name: string, options: NvmeBenchOptions, opened: Async
       contenders.push({ transport, disk, cpuNs });
       continue;
     }
-    const local = bind ?? (await localAddressTowards(IpAddress.parse(address)));
     const { io, engine, spin } = options;
-    const device = await openDevice({ address: local.text, io, engine, spin });
+    const device = await openHostDevice(address, bind, { io, engine, spin });
     opened.push({ [Symbol.asyncDispose]: () => device.close() });
     const disk = await openNvme({ ...common, device }).catch(failToConnect);
     opened.push(disk);

@@ -2,16 +2,15 @@
 
 import type { Command } from 'commander';
 import { SYSTEM_CLOCK } from '../../driver/system-clock.js';
-import { IpAddress } from '../../packet/address.js';
+import type { IpAddress } from '../../packet/address.js';
 import { NvmeDialer } from '../../storage-rpc/live/nvme-dialer.js';
 import { hostAuthentication, hostTlsPsks, newHostName } from '../../storage-rpc/live/open-nvme.js';
 import { NvmeHost } from '../../storage-rpc/nvme/host/nvme-host.js';
 import { NVME_PORT } from '../../storage-rpc/nvme/opcodes.js';
 import type { NvmeTransport } from '../../storage-rpc/nvme/target-connection.js';
-import { openDevice } from '../../verbs/open-device.js';
-import { localAddressTowards } from '../local-address.js';
 import { addressOption, choiceOption, portOption } from '../options.js';
 import { resolveHost } from '../resolve-host.js';
+import { openHostDevice } from './host-device.js';
 import { failToConnect } from './refused-connect.js';
 import { type NvmeHostKeyFlags, readHostKeys } from './secrets-file.js';
 
@@ -39,7 +38,11 @@ export function addHostOptions(command: Command): Command {
 export function addPathOptions(command: Command): Command {
   return command
     .option('-p, --port <port>', 'port of the target', portOption, NVME_PORT)
-    .option('--bind <address>', 'rdma: IP address of this side (default: from the routing table)', addressOption)
+    .option(
+      '--bind <address>',
+      'rdma: IP address of this side (default: from the routing table; another one than the target has)',
+      addressOption,
+    )
     .option('--host-nqn <nqn>', 'NQN of this host (default: a random one)')
     .option('--dhchap-keys <file>', 'secrets of this host: lines HOSTNQN SECRET [CONTROLLERSECRET]')
     .option('--tls-keys <file>', 'tcp: TLS 1.3 by the key of this host: lines HOSTNQN KEY');
@@ -57,8 +60,7 @@ export async function askController<T>(
   const authentication = hostAuthentication(secret, controllerSecret);
   const tls = hostTlsPsks(tlsKey, hostNqn, nqn);
   const address = await resolveHost(name);
-  const local = bind ?? (transport === 'rdma' ? await localAddressTowards(IpAddress.parse(address)) : undefined);
-  const device = transport === 'rdma' ? await openDevice({ address: local!.text }) : undefined;
+  const device = transport === 'rdma' ? await openHostDevice(address, bind, {}) : undefined;
   try {
     await using dialer = await NvmeDialer.open({
       address,

@@ -138,7 +138,8 @@ function report(server: NvmeTargetServer, nqns: readonly string[], seconds: numb
       output.line(`${nqn} ${nsid}: ${formatBytes(bytesRead)} read, ${formatBytes(bytesWritten)} written`);
     }
   }
-  for (const { rule, struck } of server.faults) output.line(`fault ${rule}: ${struck} commands`);
+  for (const { rule, struck } of server.faults)
+    output.line(`fault ${rule}: ${struck} command${struck === 1 ? '' : 's'}`);
   const ports = server.ports.map(({ transport, address, port }) => ({ transport, address: address.text, port }));
   output.document('nvme-target', { ports, subsystems, seconds, ...server.counters, faults: server.faults });
 }

@@ -79,8 +79,10 @@ export class NvmeDialer implements AsyncDisposable {
       return connection;
     } catch (cause) {
       socket.destroySoon(); // What was refused is still said.
-      const text = `${address}:${port} is no NVMe/TCP target: ${(cause as Error).message}`;
-      throw new RoceError('ERR_ROCE_CONNECT', text, 'is it the port of the target?', { cause });
+      const text = `${address}:${port} does not answer as an NVMe/TCP target: ${(cause as Error).message}`;
+      throw new RoceError('ERR_ROCE_CONNECT', text, 'is it the port of the target, and does the target run?', {
+        cause,
+      });
     }
   }
 

@@ -109,7 +109,8 @@ function readPart(
       rule.nsid = parseCount(value, 1);
       break;
     case 'lba': {
-      const [first, last = first] = value.split('-').map((end) => BigInt(parseCount(end, 0, LBA_MAX)));
+      const [first, last = first, ...more] = value.split('-').map((end) => BigInt(parseCount(end, 0, LBA_MAX)));
+      if (last < first || more.length > 0) throw new Error('blocks are FIRST or FIRST-LAST');
       rule.blocks = [first, last];
       break;
     }
