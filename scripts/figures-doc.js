@@ -17,7 +17,8 @@ Written by \`scripts/figures-doc.js\`, which runs them all. Each is one command:
     rocev2 sim figure NAME --plot figure.svg
 
 Values are read off the published figures, are data of their authors, or are those of an ns-3 simulator. Ours is *inside* if it differs by no more than 5 % (fluid models) or 10 % (packets, which
-draw other random numbers). These limits belong to the method, and no figure has one of its own. [fluid.md](fluid.md) and [lab.md](lab.md) say more about what is outside.
+draw other random numbers). These limits belong to the method, and no figure has one of its own. Where a publication has an order and no
+number, the published value is 1, and ours is 1 if it has the same order, else 0. [fluid.md](fluid.md) and [lab.md](lab.md) say more about what is outside.
 `;
 
 const lab = figureLab();

@@ -3,11 +3,12 @@
 import { describe, expect, test } from 'vitest';
 import { AZURE_SCENARIOS } from '../../src/sim/scenarios/azure.js';
 import { CHUNK_SCENARIOS } from '../../src/sim/scenarios/chunks.js';
+import { INCIDENT_SCENARIOS } from '../../src/sim/scenarios/incidents.js';
 import { RECOVERY_SCENARIOS } from '../../src/sim/scenarios/recovery.js';
 import { casesOfRound } from '../support/rounds.js';
 import { failuresOf, runBuiltIn } from './run-built-in.js';
 
-const SCENARIOS = [AZURE_SCENARIOS, CHUNK_SCENARIOS, RECOVERY_SCENARIOS].flatMap((ofOneKind) =>
+const SCENARIOS = [AZURE_SCENARIOS, CHUNK_SCENARIOS, RECOVERY_SCENARIOS, INCIDENT_SCENARIOS].flatMap((ofOneKind) =>
   casesOfRound(ofOneKind),
 );
 

@@ -5,6 +5,7 @@ import { AZURE_SCENARIOS } from './azure.js';
 import { CHUNK_SCENARIOS } from './chunks.js';
 import { COMPLETION_SCENARIOS } from './completion-times.js';
 import { DCQCN_SCENARIOS } from './dcqcn.js';
+import { INCIDENT_SCENARIOS } from './incidents.js';
 import { LIVELOCK_SCENARIOS } from './livelock.js';
 import { RECOVERY_SCENARIOS } from './recovery.js';
 import { TIMELY_SCENARIOS } from './timely.js';
@@ -18,4 +19,5 @@ export const BUILT_IN_SCENARIOS: readonly ScenarioFile[] = [
   ...RECOVERY_SCENARIOS,
   ...AZURE_SCENARIOS,
   ...CHUNK_SCENARIOS,
+  ...INCIDENT_SCENARIOS,
 ];

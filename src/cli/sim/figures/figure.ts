@@ -77,6 +77,8 @@ export function figureLab(interrupted?: AbortSignal): FigureLab {
     if (interrupted?.aborted) throw new CommandFailure(EXIT_INTERRUPTED);
     return true;
   };
+  // Figures that show the same run wait for it once.
+  const results = new Map<string, ScenarioResult>();
   return {
     fluid: async (study, delayNs, { durationNs, observeNs } = study) => {
       await goOn();
@@ -84,7 +86,12 @@ export function figureLab(interrupted?: AbortSignal): FigureLab {
     },
     packets: async (name, set = []) => {
       await goOn();
-      return await runScenario(await loadScenario({ name, set }), { realNowNs: nowNs, onProgress: goOn });
+      const key = [name, ...set].join(' ');
+      const result =
+        results.get(key) ??
+        (await runScenario(await loadScenario({ name, set }), { realNowNs: nowNs, onProgress: goOn }));
+      results.set(key, result);
+      return result;
     },
   };
 }

@@ -4,10 +4,12 @@ import { namesHint } from '../../../core/did-you-mean.js';
 import { RoceError } from '../../../core/errors.js';
 import type { Figure } from './figure.js';
 import { FLUID_FIGURES } from './fluid-figures.js';
+import { INCIDENT_FIGURES } from './incident-figures.js';
+import { MODEL_FIGURES } from './model-and-packets.js';
 import { PACKET_FIGURES } from './packet-figures.js';
 
 /** In the order of `--list` and docs/figures.md. */
-export const FIGURES: readonly Figure[] = [...FLUID_FIGURES, ...PACKET_FIGURES];
+export const FIGURES: readonly Figure[] = [...MODEL_FIGURES, ...FLUID_FIGURES, ...PACKET_FIGURES, ...INCIDENT_FIGURES];
 
 /** The figure of this name. Throws ERR_ROCE_UNKNOWN_NAME. */
 export function figureNamed(name: string): Figure {

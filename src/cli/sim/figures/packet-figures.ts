@@ -1,6 +1,8 @@
 /** Figures by packets, beside the values of ns-3 simulators and of publications. */
 
+import { SMALL_FLOW_BYTES } from '../../../sim/scenario/report.js';
 import type { ScenarioResult } from '../../../sim/scenario/result.js';
+import { mean, quantile, Samples } from '../../../sim/statistics.js';
 import type { Figure, FigureRun, FigureValue } from './figure.js';
 
 interface Point {
@@ -125,6 +127,15 @@ const dcqcnFigure: Figure = {
   },
 };
 
+/** Completion times of flows below 100 KB that ended, in us, ascending. */
+function smallFlowTimes({ flows }: ScenarioResult): Float64Array {
+  const times = new Samples();
+  for (const { completionNs, bytes } of flows) {
+    if (completionNs !== null && bytes < SMALL_FLOW_BYTES) times.add(completionNs / 1000);
+  }
+  return times.sorted();
+}
+
 const fctFigure: Figure = {
   name: 'conext16-fct',
   title: 'Completion time of flows below 100 KB under DCQCN, by load',
@@ -138,17 +149,12 @@ const fctFigure: Figure = {
       [0.8, 40, 190],
       [1, 56, 246],
     ]) {
-      const { flows } = await lab.packets('fct-dcqcn', [`flows[0].offered=${load * 8}Gbps`]);
-      const times = flows
-        .filter(({ completionNs, bytes }) => completionNs !== null && bytes !== null && bytes < 100_000)
-        .map(({ completionNs }) => completionNs! / 1000)
-        .sort((one, other) => one - other);
-      const at = (share: number) => times[Math.floor(share * (times.length - 1))];
+      const times = smallFlowTimes(await lab.packets('fct-dcqcn', [`flows[0].offered=${load * 8}Gbps`]));
       points.push({
         x: load,
         values: [
-          { what: `load ${load}, median`, unit: 'us', published: median, ours: at(0.5) },
-          { what: `load ${load}, p90`, unit: 'us', published: p90, ours: at(0.9) },
+          { what: `load ${load}, median`, unit: 'us', published: median, ours: quantile(times, 0.5) },
+          { what: `load ${load}, p90`, unit: 'us', published: p90, ours: quantile(times, 0.9) },
         ],
       });
     }
@@ -156,5 +162,117 @@ const fctFigure: Figure = {
   },
 };
 
+const FCT_CONTROLS = [
+  ['fct-dcqcn', 'DCQCN'],
+  ['fct-timely', 'TIMELY'],
+  ['fct-patched-timely', 'patched TIMELY'],
+] as const;
+
+/** As many samples of the queue as in figure 16. */
+const FCT_SAMPLING = ['sample=10ms'];
+
+/** Percentiles of the distributions of figure 15, in us, as far as they can be read. */
+const PUBLISHED_TIMES = {
+  DCQCN: { 50: 36, 75: 77, 90: 188, 95: 247, 99: 382, 100: 734 },
+  TIMELY: { 50: 123, 75: 3453 },
+  'patched TIMELY': { 50: 50, 75: 2029 },
+} as const;
+
+const fctDistribution: Figure = {
+  name: 'conext16-15',
+  title: 'Completion times of flows below 100 KB at load 0.8: their distribution',
+  source: "CoNEXT'16, figure 15, read off the figure",
+  by: 'packets',
+  note: 'As in conext16-fct. The tails of both TIMELYs are those of a few bursts: docs/lab.md has them for five seeds.',
+  async run(lab) {
+    const percents = Array.from({ length: 100 }, (_, i) => i + 1);
+    const values: FigureValue[] = [];
+    const series = [];
+    for (const [scenario, name] of FCT_CONTROLS) {
+      const times = smallFlowTimes(await lab.packets(scenario, FCT_SAMPLING));
+      const published: Readonly<Record<string, number>> = PUBLISHED_TIMES[name];
+      for (const [percent, us] of Object.entries(published)) {
+        values.push({
+          what: `${name}, ${percent === '100' ? 'slowest' : `p${percent}`}`,
+          unit: 'us',
+          published: us,
+          ours: quantile(times, Number(percent) / 100),
+        });
+      }
+      series.push({ name, values: percents.map((percent) => quantile(times, percent / 100)) });
+    }
+    return {
+      values,
+      chart: {
+        title: this.title,
+        subtitle: this.source,
+        xLabel: 'percent of the flows',
+        x: percents,
+        panels: [{ yLabel: 'completed within, us', logFrom: 10, series }],
+      },
+    };
+  },
+};
+
+/** KB of the queue of figure 16, from about 100 samples in a second. */
+const PUBLISHED_QUEUES = {
+  DCQCN: { mean: 46, p90: 84, largest: 136 },
+  TIMELY: { median: 646, mean: 2278, largest: 9219 },
+  'patched TIMELY': { median: 165, mean: 1816, largest: 9219 },
+} as const;
+
+const fctQueue: Figure = {
+  name: 'conext16-16',
+  title: 'Queue of the link between the switches at load 0.8',
+  source: "CoNEXT'16, figure 16, about 100 samples in a second",
+  by: 'packets',
+  note: 'Ours has 100 samples in the second, too, and other arrivals. With both TIMELYs the queue is empty between bursts, so that mean and median depend on the seed.',
+  async run(lab) {
+    const values: FigureValue[] = [];
+    const panels = [];
+    let x: readonly number[] = [];
+    for (const [scenario, name] of FCT_CONTROLS) {
+      const { series } = await lab.packets(scenario, FCT_SAMPLING);
+      const samples = new Samples();
+      const line = series.queueBytes['s0>s1'].map((bytes) => bytes / 1000);
+      for (const kilobytes of line) samples.add(kilobytes);
+      const sorted = samples.sorted();
+      const ours = {
+        mean: mean(sorted),
+        median: quantile(sorted, 0.5),
+        p90: quantile(sorted, 0.9),
+        largest: quantile(sorted, 1),
+      };
+      const published: Readonly<Record<string, number>> = PUBLISHED_QUEUES[name];
+      for (const [what, kilobytes] of Object.entries(published)) {
+        values.push({
+          what: `${name}, ${what}`,
+          unit: 'KB',
+          published: kilobytes,
+          ours: ours[what as keyof typeof ours],
+        });
+      }
+      x = series.timeNs.map((ns) => ns / 1e6);
+      const publishedMean = PUBLISHED_QUEUES[name].mean;
+      panels.push({
+        yLabel: `${name}, KB`,
+        logFrom: 1,
+        series: [
+          { name: 'ours', values: line },
+          { name: `published: mean ${publishedMean} KB`, values: line.map(() => publishedMean) },
+        ],
+      });
+    }
+    return { values, chart: { title: this.title, subtitle: this.source, xLabel: 'time (ms)', x, panels } };
+  },
+};
+
 /** Those of simulators, then those of publications. */
-export const PACKET_FIGURES: readonly Figure[] = [pfcFigure, timelyFigure, dcqcnFigure, fctFigure];
+export const PACKET_FIGURES: readonly Figure[] = [
+  pfcFigure,
+  timelyFigure,
+  dcqcnFigure,
+  fctFigure,
+  fctDistribution,
+  fctQueue,
+];

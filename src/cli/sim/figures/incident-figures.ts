@@ -1,0 +1,206 @@
+/** What was met in data centres (SIGCOMM'16, NSDI'23), by packets. Where a publication has an order and no number, the value is 1 if ours has the same order, else 0. */
+
+import type { ScenarioResult } from '../../../sim/scenario/result.js';
+import { mean } from '../../../sim/statistics.js';
+import type { Figure, FigureRun, FigureValue } from './figure.js';
+
+const GB = 1e9;
+
+/** What the publication says in words. */
+function claim(what: string, holds: boolean): FigureValue {
+  return { what, unit: '1: so', published: 1, ours: holds ? 1 : 0 };
+}
+
+const pausesAt = ({ queues }: ScenarioResult, port: string) =>
+  queues.find((queue) => queue.port === port)!.receivedPauseFrames;
+
+const micros = (ns: number | null) => (ns ?? Number.NaN) / 1000;
+
+/** Goodput of all flows over time, a line for each run. */
+function goodputs(figure: Figure, runs: Readonly<Record<string, ScenarioResult>>): FigureRun['chart'] {
+  const [first] = Object.values(runs);
+  return {
+    title: figure.title,
+    subtitle: figure.source,
+    xLabel: 'time (ms)',
+    x: first.series.timeNs.map((ns) => ns / 1e6),
+    panels: [
+      {
+        yLabel: 'payload of all flows, Gb/s',
+        series: Object.entries(runs).map(([name, { series }]) => ({
+          name,
+          values: series.timeNs.map((_, i) => series.rateBps.reduce((sum, rates) => sum + rates[i], 0) / GB),
+        })),
+      },
+    ],
+  };
+}
+
+/** One value for each run, side by side. */
+function sideBySide(
+  figure: Figure,
+  xLabel: string,
+  runs: readonly ScenarioResult[],
+  panels: ReadonlyArray<readonly [yLabel: string, of: (run: ScenarioResult) => number]>,
+): FigureRun['chart'] {
+  return {
+    title: figure.title,
+    subtitle: figure.source,
+    xLabel,
+    x: runs.map((_, i) => i),
+    panels: panels.map(([yLabel, of]) => ({ yLabel, series: [{ name: 'ours', values: runs.map(of) }] })),
+  };
+}
+
+const deadlock: Figure = {
+  name: 'sigcomm16-deadlock',
+  title: 'A circle of pauses among switches: nothing moves any more, until the circle is broken',
+  source: "SIGCOMM'16, section 4.2",
+  by: 'packets',
+  note: 'There the circle came from flooded packets; here it is a ring of five switches, each of which sends two switches on. The watchdog frees the ring, and the same flows close it again: only the open ring cures.',
+  async run(lab) {
+    const stuck = await lab.packets('deadlock');
+    const open = await lab.packets('deadlock-no-circle');
+    const watched = await lab.packets('deadlock-watchdog');
+    return {
+      values: [
+        { what: 'goodput in the deadlock', unit: 'Gb/s', published: 0, ours: stuck.summary.goodputBps / GB },
+        { what: 'lost in the deadlock', unit: 'packets', published: 0, ours: stuck.summary.droppedPackets },
+        claim('without the circle every flow goes on', open.summary.minGoodputBps > 0),
+        claim('without the circle nothing is lost', open.summary.droppedPackets === 0),
+      ],
+      chart: goodputs(this, { ring: stuck, 'open ring': open, 'ring with watchdog': watched }),
+    };
+  },
+};
+
+const slowReceiver: Figure = {
+  name: 'sigcomm16-slow-receiver',
+  title: 'A receiver whose cache misses: its pauses spread, and larger pages or more memory stop them',
+  source: "SIGCOMM'16, section 4.4",
+  by: 'packets',
+  note: 'How long a miss takes is not published: 400 ns here, 50 ns for a hit.',
+  async run(lab) {
+    const small = await lab.packets('slow-receiver');
+    const buffer = await lab.packets('slow-receiver-buffer');
+    const pages = await lab.packets('slow-receiver-pages');
+    const tail = ({ summary }: ScenarioResult) => micros(summary.smallCompletions.p99Ns);
+    return {
+      values: [
+        claim('a slow receiver pauses its switch', pausesAt(small, 's1>h4') > 0),
+        claim('and that the next switch', pausesAt(small, 's0>s1') > 0),
+        claim('so that messages to others are late', tail(small) > 1.1 * tail(pages)),
+        { what: 'pauses with larger pages', unit: 'frames', published: 0, ours: pausesAt(pages, 's1>h4') },
+        { what: 'spread with more memory', unit: 'frames', published: 0, ours: pausesAt(buffer, 's0>s1') },
+      ],
+      chart: sideBySide(
+        this,
+        '0: small pages, 1: more memory, 2: larger pages',
+        [small, buffer, pages],
+        [
+          ['p99 of messages to others, us', tail],
+          ['pauses of the receiver', (run) => pausesAt(run, 's1>h4')],
+          ['pauses between switches', (run) => pausesAt(run, 's0>s1')],
+        ],
+      ),
+    };
+  },
+};
+
+const alpha: Figure = {
+  name: 'sigcomm16-alpha',
+  title: 'New switches with a threshold of 1/64 in the place of 1/16: pauses, and late messages',
+  source: "SIGCOMM'16, section 6.2",
+  by: 'packets',
+  note: 'The publication shows the counters of a service before and after; there is nothing of it that another network could repeat but the order.',
+  async run(lab) {
+    const old = await lab.packets('alpha-1-16');
+    const changed = await lab.packets('alpha-1-64');
+    const median = ({ summary }: ScenarioResult) => micros(summary.smallCompletions.p50Ns);
+    return {
+      values: [
+        claim('with 1/64 there are more pauses', changed.summary.pauseFrames > old.summary.pauseFrames),
+        claim('and messages take longer', median(changed) > median(old)),
+      ],
+      chart: sideBySide(
+        this,
+        '0: alpha 1/16, 1: alpha 1/64',
+        [old, changed],
+        [
+          ['pauses', ({ summary }) => summary.pauseFrames],
+          ['median of small messages, us', median],
+        ],
+      ),
+    };
+  },
+};
+
+const closFigure: Figure = {
+  name: 'sigcomm16-clos',
+  title: 'A Clos network with 24 connections for each link between leaves and spines',
+  source: "SIGCOMM'16, section 5.4: 60 % of the links",
+  by: 'packets',
+  note: 'Here are two podsets of 24 hosts, with as many connections a link as published. Ours are long flows with up to 16,384 packets in flight, which fill nearly every link that ECMP gives them.',
+  async run(lab) {
+    const { queues, summary } = await lab.packets('clos');
+    const links = queues.filter(({ port }) => /^l\d+>p/.test(port));
+    const used = links.map(({ utilization }) => utilization);
+    return {
+      values: [
+        { what: 'mean use of the links', unit: '', published: 0.6, ours: mean(used) },
+        { what: 'lost', unit: 'packets', published: 0, ours: summary.droppedPackets },
+      ],
+      chart: {
+        title: this.title,
+        subtitle: this.source,
+        xLabel: 'link between leaf and spine, the most used first',
+        x: used.map((_, i) => i + 1),
+        panels: [
+          {
+            yLabel: 'share of the link that is used',
+            series: [
+              { name: 'ours', values: [...used].sort((one, other) => other - one) },
+              { name: 'published: mean 0.6', values: used.map(() => 0.6) },
+            ],
+          },
+        ],
+      },
+    };
+  },
+};
+
+const tuning: Figure = {
+  name: 'nsdi23-11',
+  title: 'p99 of completion times with pauses alone, with DCQCN, and with tuned DCQCN',
+  source: "NSDI'23, figure 11, which has no numbers",
+  by: 'packets',
+  note: 'What was tuned, and the traffic, are not published. Pauses alone have the best p99 here because it is that of the longest of 420 flows, which only pauses give the whole link; for messages below 100 KB it is the other way round, 1924 us with pauses, 224 and 290 with DCQCN.',
+  async run(lab) {
+    const pauses = await lab.packets('p99-pfc');
+    const plain = await lab.packets('p99-dcqcn');
+    const tuned = await lab.packets('p99-tuned');
+    const p99 = ({ summary }: ScenarioResult) => micros(summary.completions.p99Ns);
+    const frames = ({ summary }: ScenarioResult) => summary.pauseFrames;
+    return {
+      values: [
+        claim('DCQCN has fewer pauses', frames(plain) < frames(pauses)),
+        claim('DCQCN has a worse p99 than pauses alone', p99(plain) > p99(pauses)),
+        claim('tuned DCQCN has a better one than DCQCN', p99(tuned) < p99(plain)),
+        claim('and than pauses alone', p99(tuned) < p99(pauses)),
+      ],
+      chart: sideBySide(
+        this,
+        '0: pauses alone, 1: DCQCN, 2: tuned DCQCN',
+        [pauses, plain, tuned],
+        [
+          ['p99 of all flows, us', p99],
+          ['p99 of flows below 100 KB, us', ({ summary }) => micros(summary.smallCompletions.p99Ns)],
+          ['pauses', frames],
+        ],
+      ),
+    };
+  },
+};
+
+/** SIGCOMM'16, then NSDI'23. */
+export const INCIDENT_FIGURES: readonly Figure[] = [deadlock, slowReceiver, alpha, closFigure, tuning];

@@ -1,0 +1,151 @@
+/** Figures 2 and 6 of "ECN or Delay" (CoNEXT'16): the fluid model of DCQCN with packets over it, and the cycles of its discrete model. */
+
+import {
+  DCQCN_LONG_RAMP,
+  DCQCN_SIGCOMM15,
+  type DcqcnParameters,
+  dcqcnConvergence,
+  dcqcnStudy,
+  type FluidRun,
+  togetherAtStart,
+} from '../../../fluid/index.js';
+import type { ChartPanel } from '../../../plot/line-chart.js';
+import type { ScenarioResult } from '../../../sim/scenario/result.js';
+import { PACKET_OVERHEAD_BYTES } from '../../../sim/scenario/slowdown.js';
+import { mean } from '../../../sim/statistics.js';
+import type { Figure, FigureValue } from './figure.js';
+
+const GB = 1e9;
+const MS = 1e6;
+const LINK_GB = 40;
+const PAYLOAD_BYTES = 1024;
+/** What the model calls a rate has headers in it. */
+const WIRE_SHARE = (PAYLOAD_BYTES + PACKET_OVERHEAD_BYTES) / PAYLOAD_BYTES;
+/** The model and its packets are shown for so long, and their rates averaged over the second half. */
+const SHOWN_NS = 100 * MS;
+
+/** `flows` flows of DCQCN in packets, with the loop delay of the model. */
+function packetsOf(flows: number): string[] {
+  return [
+    `topology.hosts=${flows + 1}`,
+    `flows[0].from=h0..h${flows - 1}`,
+    `flows[0].to=h${flows}`,
+    `duration=${SHOWN_NS}`,
+    `warmup=${SHOWN_NS / 2}`,
+    `sample=${SHOWN_NS / 200}`,
+  ];
+}
+
+/** Rate of the flows together over their number at each sample, on the wire, in Gb/s. */
+function meanRates({ series }: ScenarioResult): number[] {
+  return series.timeNs.map((_, i) => (mean(series.rateBps.map((rates) => rates[i])) * WIRE_SHARE) / GB);
+}
+
+/** The value of a line at other times, by the last point before. */
+function resampled(times: readonly number[], values: readonly number[], at: readonly number[]): number[] {
+  let i = 0;
+  return at.map((time) => {
+    while (i + 1 < times.length && times[i + 1] <= time) i++;
+    return values[i];
+  });
+}
+
+const overlay: Figure = {
+  name: 'conext16-2',
+  title: 'DCQCN from line rate on: the fluid model, and packets over it',
+  source: "CoNEXT'16, figure 2; the published value is the rate at which model and packets meet there, C/N",
+  by: 'packets',
+  note: 'Packets of the lines are on the wire, with their headers. The first flow is that of the model, whose flows are all equal; a flow of packets is cut at marks of its own.',
+  async run(lab) {
+    const values: FigureValue[] = [];
+    const panels: ChartPanel[] = [];
+    let x: readonly number[] = [];
+    for (const flows of [2, 10, 20]) {
+      const study = dcqcnStudy({ parameters: DCQCN_LONG_RAMP, groups: togetherAtStart(flows), delayNs: 4000 });
+      const model: FluidRun = await lab.fluid(study, 4000, { durationNs: SHOWN_NS, observeNs: SHOWN_NS / 2 });
+      const packets = await lab.packets('dcqcn-n10-4us', packetsOf(flows));
+      const { timeNs } = packets.series;
+      const settled = timeNs.findIndex((ns) => ns > SHOWN_NS / 2);
+      const rates = meanRates(packets);
+      const first = packets.series.rateBps[0].map((bps) => (bps * WIRE_SHARE) / GB);
+      const share = LINK_GB / flows;
+      values.push(
+        { what: `${flows} flows, model`, unit: 'Gb/s', published: share, ours: model.rateBps[0].mean / GB },
+        { what: `${flows} flows, packets`, unit: 'Gb/s', published: share, ours: mean(rates.slice(settled)) },
+        { what: `${flows} flows, first of them`, unit: 'Gb/s', published: share, ours: mean(first.slice(settled)) },
+      );
+      x = timeNs.map((ns) => ns / MS);
+      const line = resampled(
+        model.trace.timeNs,
+        model.trace.rateBps[0].map((bps) => bps / GB),
+        timeNs,
+      );
+      panels.push({
+        yLabel: `${flows} flows, Gb/s each`,
+        series: [
+          { name: 'model', values: line },
+          { name: 'packets, mean of all', values: rates },
+          { name: 'packets, first flow', values: first },
+          { name: 'published: C/N', values: timeNs.map(() => share) },
+        ],
+      });
+    }
+    return { values, chart: { title: this.title, subtitle: this.source, xLabel: 'time (ms)', x, panels } };
+  },
+};
+
+/** Bounds in ms by the number of flows, from the data of the authors. */
+const PUBLISHED_BOUNDS: ReadonlyArray<
+  readonly [name: string, changes: Partial<DcqcnParameters>, ms: readonly number[]]
+> = [
+  ['defaults', {}, [96.9, 63.6, 35.9, 23.6, 10.1]],
+  ['R_AI 10 Mb/s', { additiveIncreaseBps: 10e6 }, [358.2, 227.9, 121.4, 74.9, 25.9]],
+  ['Kmax 1000 KB', { kmaxBytes: 1_000_000 }, [102.7, 68.7, 40.1, 27.1, 12.4]],
+];
+
+const cycles: Figure = {
+  name: 'conext16-6',
+  title: 'Cycles of DCQCN, one cut and then additive steps: how long they are, and how soon flows are equal',
+  source: "CoNEXT'16, figure 6 and section 3.3; data of the authors",
+  by: 'fluid',
+  async run() {
+    const flows = [2, 4, 10, 20, 100];
+    const steady = flows.map((count) => dcqcnConvergence(DCQCN_SIGCOMM15, count));
+    const intervals = [17, 12.5, 8.5, 6.5, 3.8];
+    const lengths = flows.map((count, i) => ({
+      what: `${count} flows, a cycle`,
+      unit: 'alpha intervals',
+      published: intervals[i],
+      ours: steady[i].cycleIntervals,
+    }));
+    const bounds = PUBLISHED_BOUNDS.map(([name, changes, published]) => ({
+      name,
+      values: flows.map((count, i) => ({
+        what: `${count} flows equal to a tenth, ${name}`,
+        unit: 'ms',
+        published: published[i],
+        ours: dcqcnConvergence({ ...DCQCN_SIGCOMM15, ...changes }, count).boundNs / MS,
+      })),
+    }));
+    const lines = (values: readonly FigureValue[]) => [
+      { name: 'ours', values: values.map(({ ours }) => ours) },
+      { name: 'published', values: values.map(({ published }) => published) },
+    ];
+    return {
+      values: [...lengths, ...bounds.flatMap(({ values }) => values)],
+      chart: {
+        title: this.title,
+        subtitle: this.source,
+        xLabel: 'flows',
+        x: flows,
+        panels: [
+          { yLabel: 'cycle, alpha intervals', series: lines(lengths) },
+          ...bounds.map(({ name, values }) => ({ yLabel: `${name}, ms`, series: lines(values) })),
+        ],
+      },
+    };
+  },
+};
+
+/** The model with packets over it, and its cycles. */
+export const MODEL_FIGURES: readonly Figure[] = [overlay, cycles];
