@@ -97,6 +97,11 @@ export class TraceFile {
     this.#writeEvent(name, data);
   }
 
+  /** Waits until what has been written so far is on its way to the disk: for virtual time, which does not wait by itself. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
   /** Writes what is left and closes the file. Throws ERR_ROCE_IO if anything could not be written. */
   async close(): Promise<void> {
     if (this.#closed) return;

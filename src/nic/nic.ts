@@ -10,6 +10,7 @@
  */
 
 import type { RandomSource } from '../core/random.js';
+import type { RateControl } from '../dcqcn/rate-control.js';
 import { KeyTable } from '../memory/key-table.js';
 import type { IcrcFlow } from '../packet/icrc.js';
 import type { RxDatagram, TxBatch } from '../port/datagram.js';
@@ -263,6 +264,11 @@ export class Nic implements QpHost {
   /** A datagram has arrived: it is checked, and executed or dropped. */
   receive(datagram: RxDatagram, now: number): void {
     this.#receivePath.receive(datagram, now);
+  }
+
+  /** The rate control of a queue pair; undefined if there is none of this number. */
+  rateOf(qpn: number): RateControl | undefined {
+    return this.#qps.get(qpn)?.rate;
   }
 
   /** The rates at which queue pairs under rate control may send now, for whoever watches. Walks all queue pairs. */

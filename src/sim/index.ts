@@ -6,6 +6,7 @@
  */
 
 export { type ListedFlow, type Ns3FlowFormat, parseNs3Flows, parseNs3Topology } from './formats/ns3.js';
+export type { ControlSample } from './scenario/control-samples.js';
 export { override } from './scenario/overrides.js';
 export type {
   AssertionResult,

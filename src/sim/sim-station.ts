@@ -19,6 +19,14 @@ import { SimHost } from './sim-host.js';
 /** Sees the UDP payload of every packet that a station sends or takes in; valid during the call. */
 type PacketProbe = (isSent: boolean, bytes: Uint8Array, offset: number, length: number, ecn: number) => void;
 
+/** Stands between a station's NIC and its cable, and may look at both. */
+export interface StationTap {
+  /** A datagram leaves, in slot 0. */
+  sent(batch: TxBatch): void;
+  /** A datagram has arrived; `takeIn` gives it to the NIC, and is called once. */
+  received(datagram: RxDatagram, takeIn: () => void): void;
+}
+
 interface SimStationOptions {
   /** 0..65535; makes the addresses. */
   readonly index: number;
@@ -46,6 +54,8 @@ export class SimStation {
   onPacket: PacketProbe | undefined;
   /** Called with every frame that leaves or arrives, from the Ethernet header on, without check sequence; valid during the call. */
   onFrame: FrameSink | undefined;
+  /** Sees every datagram that leaves, and that the NIC takes in. */
+  tap: StationTap | undefined;
   readonly #events: EventQueue;
   readonly #cable: Cable;
   readonly #headerBytes: number;
@@ -121,8 +131,11 @@ export class SimStation {
     const frame = this.#frame;
     readFrame(rx, bytes, frame, this.#sources.get(bytes, frame.sourceOffset, frame.addressBytes));
     this.onPacket?.(false, bytes, rx.offset, rx.length, rx.ecn);
-    this.host.receive(rx);
+    if (this.tap === undefined) this.host.receive(rx);
+    else this.tap.received(rx, this.#takeIn);
   }
+
+  readonly #takeIn = (): void => this.host.receive(this.#rx);
 
   #obey({ enabled, quanta }: PfcFrame): void {
     for (let priority = 0; priority < PRIORITIES; priority++) {
@@ -139,6 +152,7 @@ export class SimStation {
     this.onPacket?.(true, batch.slab, start, length, batch.ecns[0]);
     const [first, frameBytes] = [start - this.#headerBytes, length + this.#headerBytes];
     this.onFrame?.(batch.slab, first, frameBytes);
+    this.tap?.sent(batch);
     return this.#cable.send(batch.slab, first, frameBytes);
   }
 }

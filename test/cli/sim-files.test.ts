@@ -1,6 +1,6 @@
 /** Files around a simulated run: captures that our own commands read, topologies and flows of other simulators. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -32,13 +32,73 @@ describe('a capture of a run', () => {
       const { stdout } = await run(['sim', 'run', 'dcqcn-n2-4us', ...SHORT, '--json', ...more]);
       return JSON.parse(stdout).traceHash;
     };
-    expect(await hash('--pcap', join(folder, 'h0.pcapng'), '--at', 'h0')).toBe(await hash());
+    const watched = ['--pcap', join(folder, 'a.pcapng'), '--trace', join(folder, 'a.ndjson'), '--at', 'h0'];
+    expect(await hash(...watched, '--series', join(folder, 'a.csv'))).toBe(await hash());
   });
 
   it('of a host that is not there is refused', async () => {
     const refused = await run(['sim', 'run', 'dcqcn-n2-4us', '--pcap', join(folder, 'x.pcapng'), '--at', 'h9']);
     expect(refused.exitCode).not.toBe(0);
     expect(refused.stderr).toContain("'h9' is not there");
+  });
+});
+
+describe('a trace of a run', () => {
+  it('has what the NIC of one host sent, received and did, which decode reads', async () => {
+    const file = join(folder, 'h0.ndjson');
+    const made = await run(['sim', 'run', 'dcqcn-n2-4us', ...SHORT, '--trace', file, '--at', 'h0']);
+    expect(made.exitCode, made.stderr).toBe(0);
+    const [head, ...events] = readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(head.trace.vantage_point.name).toBe('simulated host h0');
+    const names = new Set(events.map(({ name }) => name));
+    for (const name of ['packet_sent', 'packet_received', 'cnp_received', 'rate_updated']) {
+      expect(names).toContain(`roce:${name}`);
+    }
+    const times = events.map(({ time }) => time as number);
+    expect(times).toEqual([...times].sort((one, other) => one - other));
+    expect(times.at(-1)).toBeLessThanOrEqual(0.1); // 100 us of virtual time, in ms.
+    expect((await run(['decode', file])).stdout).toContain('RDMA_WRITE');
+  });
+});
+
+describe('the series of a run', () => {
+  const sampled = ['sim', 'run', 'dcqcn-n2-4us', ...SHORT, '--set', 'sample=10us', '--series'];
+
+  it('has R_C, R_T and alpha of each flow, below the line rate once it is cut', async () => {
+    const file = join(folder, 'rates.csv');
+    expect((await run([...sampled, file])).exitCode).toBe(0);
+    const [head, ...rows] = readFileSync(file, 'utf8').trimEnd().split('\n');
+    expect(head).toBe('timeNs,id,from,to,sentBps,rateBps,targetRateBps,alpha,windowBytes');
+    expect(rows).toHaveLength(2 * 10);
+    const [timeNs, id, from, to, , rate, target, alpha, window] = rows.at(-1)!.split(',');
+    expect([timeNs, id, from, to, window]).toEqual(['100000', '1', 'h1', 'h2', '']);
+    expect(Number(rate)).toBeLessThan(40e9);
+    expect(Number(target)).toBeGreaterThanOrEqual(Number(rate));
+    expect(Number(alpha)).toBeGreaterThan(0.9);
+  });
+
+  it('has the window of a control that has one, as JSON', async () => {
+    const file = join(folder, 'windows.json');
+    expect((await run([...sampled, file, '--set', 'nic.cc=swift'])).exitCode).toBe(0);
+    const samples: { windowBytes: number | null; alpha: number | null }[] = JSON.parse(readFileSync(file, 'utf8'));
+    expect(samples).toHaveLength(2 * 10);
+    for (const { windowBytes, alpha } of samples) {
+      expect(windowBytes).toBeGreaterThan(0);
+      expect(alpha).toBeNull();
+    }
+  });
+
+  it('leaves out flows that have not begun, or have ended', async () => {
+    const file = join(folder, 'short.csv');
+    await run([...sampled, file, '--set', 'flows[0].bytes=64KB', '--set', 'flows[0].stagger=45us']);
+    const rows = readFileSync(file, 'utf8').trimEnd().split('\n').slice(1);
+    const timesOf = (flow: string) => rows.filter((row) => row.split(',')[1] === flow).map((row) => parseInt(row, 10));
+    expect(timesOf('0')[0]).toBe(10_000);
+    expect(timesOf('0').at(-1)).toBeLessThan(40_000);
+    expect(timesOf('1')[0]).toBe(50_000);
   });
 });
 

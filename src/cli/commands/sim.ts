@@ -19,6 +19,8 @@ import { FrameCapture } from '../sim/frame-capture.js';
 import { loadDocument, loadScenario } from '../sim/load.js';
 import { scenarioChart, scenarioPage } from '../sim/page.js';
 import { runWatched } from '../sim/run-watched.js';
+import { SeriesFile } from '../sim/series-file.js';
+import { StationTrace } from '../sim/station-trace.js';
 import { sweepHere } from '../sim/sweep/local-executor.js';
 import { type SweepResult, type SweepTask, sweepPoints } from '../sim/sweep/points.js';
 import { sweepOnRedis } from '../sim/sweep/redis-executor.js';
@@ -48,6 +50,8 @@ interface RunOptions extends SimOptions {
   readonly report?: string;
   readonly plot?: string;
   readonly pcap?: string;
+  readonly trace?: string;
+  readonly series?: string;
   readonly at?: string;
   readonly topology?: string;
   readonly flows?: string;
@@ -97,7 +101,9 @@ Examples:
     .option('--flows <file>', "a file of flows of these in the place of the scenario's")
     .addOption(new Option('--flow-format <name>', 'who wrote it').choices(['hpcc', 'ns3-rdma']).default('hpcc'))
     .option('--pcap <file>', 'capture the frames on the cable of one host, as pcapng')
-    .option('--at <host>', "the host of --pcap (default: the last flow's receiver)")
+    .option('--trace <file>', 'write what the NIC of one host sends, receives and does, one JSON record a line')
+    .option('--at <host>', "the host of --pcap and --trace (default: the last flow's receiver)")
+    .option('--series <file>', 'write R_C, R_T, alpha and window of each flow, as CSV or .json')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -107,6 +113,7 @@ Examples:
   rocev2 sim run dcqcn-n10-4us --set nic.cc=none --report none.html
   rocev2 sim run livelock-go-back-0 --json | jq .summary.efficiency
   rocev2 sim run dcqcn-n2-4us --pcap h2.pcapng --at h2
+  rocev2 sim run dcqcn-n2-4us --trace h0.ndjson --at h0 --series rates.csv --set sample=10us
   rocev2 sim run fct-dcqcn --topology fat.txt --flows flow.txt
 Fields of a scenario file: docs/lab.md.`,
     )
@@ -242,7 +249,7 @@ async function run(name: string, options: RunOptions, output: Output): Promise<v
     ...(flows !== undefined && { flows }),
     ...(flowFormat !== undefined && { flowFormat }),
   });
-  for (const path of [options.report, options.plot]) await checkWritable(path);
+  for (const path of [options.report, options.plot, options.series]) await checkWritable(path);
   output.line(output.colors.bold(scenario.title === '' ? scenario.name : scenario.title));
   const result = await runCaptured(scenario, options, output);
   await writeFiles(
@@ -263,17 +270,28 @@ function foreignFiles({ topology, flows, flowFormat }: RunOptions): string[] {
   return [...(topology === undefined ? [] : [`--topology ${topology}`]), ...flowFile];
 }
 
-async function runCaptured(scenario: Scenario, { pcap, at }: RunOptions, output: Output): Promise<ScenarioResult> {
-  if (pcap === undefined) {
-    if (at !== undefined) throw new CommandFailure(EXIT_USAGE, '--at is the host of --pcap');
-    return runWatched(scenario, output);
+async function runCaptured(scenario: Scenario, options: RunOptions, output: Output): Promise<ScenarioResult> {
+  const { pcap, trace: tracePath, series: seriesPath, at } = options;
+  if (at !== undefined && pcap === undefined && tracePath === undefined) {
+    throw new CommandFailure(EXIT_USAGE, '--at is the host of --pcap and --trace');
   }
-  const capture = await FrameCapture.create(pcap, at ?? receiverOf(scenario));
+  const host = at ?? receiverOf(scenario);
+  const capture = pcap === undefined ? undefined : await FrameCapture.create(pcap, host);
+  const trace = tracePath === undefined ? undefined : await StationTrace.create(tracePath, host);
+  const series = seriesPath === undefined ? undefined : new SeriesFile(seriesPath);
   try {
-    return await runWatched(scenario, output, capture);
+    return await runWatched(scenario, output, { capture, trace, series });
   } finally {
-    await capture.close();
-    output.note(`wrote ${pcap}${capture.lost === 0 ? '' : `; ${capture.lost} frames found no room`}`);
+    await capture?.close();
+    await trace?.close();
+    if (capture !== undefined) {
+      output.note(`wrote ${pcap}${capture.lost === 0 ? '' : `; ${capture.lost} frames found no room`}`);
+    }
+    if (trace !== undefined) output.note(`wrote ${tracePath}`);
+    if (series !== undefined) {
+      await writeOutputFile(seriesPath!, series.text());
+      output.note(`wrote ${seriesPath}`);
+    }
   }
 }
 

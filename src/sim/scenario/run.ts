@@ -9,8 +9,11 @@ import { FaultPlan } from '../../faults/fault-plan.js';
 import { EventQueue } from '../event-queue.js';
 import { Network } from '../network.js';
 import type { ReceivePipelineOptions } from '../receive-pipeline.js';
+import type { SimStation } from '../sim-station.js';
 import type { Topology } from '../topology.js';
 import { connectFlow } from './connect-flow.js';
+
+import { type ControlSample, sampleControls } from './control-samples.js';
 import type { Flow } from './flow.js';
 import { type FlowPlan, planFlows } from './flow-plan.js';
 import { hostsOf } from './hosts.js';
@@ -31,14 +34,30 @@ export interface FrameObserver {
   onFrame(timeNs: number, bytes: Uint8Array): void;
 }
 
+/** Who stands between the NIC of a host and its cable. */
+export interface StationObserver {
+  /** Name of the host. */
+  readonly host: string;
+  /** Called once, before anything is sent. `nowNs` is virtual time. */
+  attach(station: SimStation, nowNs: () => number): void;
+}
+
 /** How a run talks to whoever waits for it. */
 export interface RunOptions {
   /** Called now and then with the share of virtual time that has passed; returning false ends the run there. */
   readonly onProgress?: (done: number) => boolean | Promise<boolean>;
   /** Sees every frame on the cable of one host, from the Ethernet header on, without check sequence. The bytes are valid during the call. */
   readonly observer?: FrameObserver;
+  /** Called every `sample` of the scenario for each flow that has begun and not ended, with what its rate control allows. Changes nothing in the run. */
+  readonly onControl?: (sample: ControlSample) => void;
   /** Real time in nanoseconds, to say how fast the run was. Default: it took no time. */
   readonly realNowNs?: () => number;
+}
+
+/** A run that a program of this package watches more closely. */
+export interface WatchedRunOptions extends RunOptions {
+  /** Attached to the station of one host. */
+  readonly station?: StationObserver;
 }
 
 const PROGRESS_STEPS = 200;
@@ -48,7 +67,7 @@ const LOOKS_PER_STEP = 16;
 /**
  * The result of a scenario. The same scenario and seed give the same packets. Throws ERR_ROCE_UNKNOWN_NAME for hosts, switches or parameters that do not exist.
  */
-export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<ScenarioResult> {
+export async function runScenario(scenario: Scenario, options: WatchedRunOptions = {}): Promise<ScenarioResult> {
   const { realNowNs = () => 0 } = options;
   const random = new SeededRandom(scenario.seed);
   const events = new EventQueue();
@@ -68,10 +87,15 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
     faultsOf,
   });
   if (options.observer !== undefined) observe(options.observer, network, events);
+  if (options.station !== undefined) {
+    const [name] = hostsOf(options.station.host, topology.hosts, 'the observed host');
+    options.station.attach(network.station(name), () => events.nowNs);
+  }
   const flows = await connectFlows({ scenario, topology, network, random, trace, events });
   const probes = new Probes(events, network, flows);
   const startedNs = realNowNs();
   probes.start(scenario.duration, scenario.warmup, scenario.sample);
+  if (options.onControl !== undefined) sampleControls(events, flows, scenario.sample, options.onControl);
   schedule(scenario, network, events);
   for (const flow of flows) events.at(flow.plan.startNs, () => flow.start());
   const baseline = new Baseline(network, flows, probes);

@@ -1,0 +1,92 @@
+/** `sim run --trace`: what the NIC of one simulated host sent, received and did about it, in the form of `--trace` on sockets. Time 0 of the trace is time 0 of the run. */
+
+import { TraceFile } from '../../capture/trace-file.js';
+import { TracePort } from '../../capture/trace-port.js';
+import type { Port, RxDatagram, TxBatch } from '../../port/datagram.js';
+import type { StationObserver } from '../../sim/scenario/run.js';
+import type { SimStation } from '../../sim/sim-station.js';
+
+/** The trace file of one run. */
+export class StationTrace implements StationObserver {
+  readonly host: string;
+  readonly #file: TraceFile;
+  readonly #time: { nowNs: () => number };
+
+  private constructor(host: string, file: TraceFile, time: { nowNs: () => number }) {
+    this.host = host;
+    this.#file = file;
+    this.#time = time;
+  }
+
+  /** Creates or overwrites `path`. Throws ERR_ROCE_IO. */
+  static async create(path: string, host: string): Promise<StationTrace> {
+    const time = { nowNs: () => 0 };
+    const file = await TraceFile.create(path, `simulated host ${host}`, {
+      nowNs: () => time.nowNs(),
+      wallMs: () => 0,
+    });
+    return new StationTrace(host, file, time);
+  }
+
+  attach(station: SimStation, nowNs: () => number): void {
+    this.#time.nowNs = nowNs;
+    const inner = new StationPort(station);
+    const port = new TracePort(inner, this.#file);
+    const { nic } = station.host;
+    port.watch({ counters: nic.counters, visitRates: (visit) => nic.visitRates(nowNs(), visit) });
+    station.tap = {
+      sent: (batch) => {
+        port.sendBatch(batch);
+        port.sampleRates();
+      },
+      received: (datagram, takeIn) => {
+        port.onDatagram = takeIn;
+        inner.onDatagram(datagram);
+        port.sampleRates();
+      },
+    };
+  }
+
+  /** Waits for the disk. */
+  flush(): Promise<void> {
+    return this.#file.flush();
+  }
+
+  /** Throws ERR_ROCE_IO if something could not be written. */
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}
+
+/** The cable of a station as a port: what is sent is on its way already. */
+class StationPort implements Port {
+  readonly description: string;
+  readonly address: Port['address'];
+  readonly udpPort = 0;
+  readonly pathMtuMax = 4096;
+  readonly ipIdPolicy = 'sequential';
+  readonly fixedSourcePort = undefined;
+  readonly receiveBudgetPackets = Number.POSITIVE_INFINITY;
+  onDatagram: (datagram: RxDatagram) => void = () => {};
+  onPause: Port['onPause'] = () => {};
+  onError: Port['onError'] = () => {};
+
+  constructor({ host, address }: SimStation) {
+    this.description = host.portDescription;
+    this.address = address;
+  }
+
+  get counters(): Port['counters'] {
+    throw new Error('a simulated cable counts nothing');
+  }
+
+  async open(): Promise<void> {}
+
+  beginBatch(): undefined {
+    return undefined;
+  }
+
+  sendBatch(_batch: TxBatch): void {}
+
+  async close(): Promise<void> {}
+}

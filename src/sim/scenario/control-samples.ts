@@ -1,0 +1,69 @@
+/** What the rate controls of flows allow over time: R_C, R_T, alpha and the window of each, as their own code sees them at that moment. */
+
+import type { EventQueue } from '../event-queue.js';
+import type { Flow } from './flow.js';
+
+/** The rate control of one flow at one time. */
+export interface ControlSample {
+  /** Virtual time. */
+  readonly timeNs: number;
+  /** Of the flow. */
+  readonly id: number;
+  /** Host that has the data. */
+  readonly from: string;
+  /** Host the data goes to. */
+  readonly to: string;
+  /** Payload sent for the first time since the sample before. */
+  readonly sentBps: number;
+  /** R_C, bits/s of the link; null while the scheme does not limit. */
+  readonly rateBps: number | null;
+  /** R_T, the rate that recovery is heading for; null while the scheme does not limit. */
+  readonly targetRateBps: number | null;
+  /** The estimate of congestion, 0..1; null for schemes without one. */
+  readonly alpha: number | null;
+  /** The window (cwnd); null for schemes without one. */
+  readonly windowBytes: number | null;
+}
+
+/** Calls `onSample` every `intervalNs` for each flow that has begun and not ended, in the order of their numbers. */
+export function sampleControls(
+  events: EventQueue,
+  flows: readonly Flow[],
+  intervalNs: number,
+  onSample: (sample: ControlSample) => void,
+): void {
+  const sentBefore = new Float64Array(flows.length);
+  const look = (): void => {
+    for (const [i, flow] of flows.entries()) {
+      const { sentBytes } = flow;
+      const sentBps = ((sentBytes - sentBefore[i]) * 8e9) / intervalNs;
+      sentBefore[i] = sentBytes;
+      if (isUnderWay(flow, events.nowNs)) onSample(sampleOf(flow, sentBps, events.nowNs));
+    }
+    events.after(intervalNs, look);
+  };
+  events.at(intervalNs, look);
+}
+
+function isUnderWay({ plan, completedNs, failure }: Flow, nowNs: number): boolean {
+  return plan.startNs <= nowNs && completedNs === undefined && failure === undefined;
+}
+
+function sampleOf({ plan, source, sourceQp }: Flow, sentBps: number, timeNs: number): ControlSample {
+  const control = source.station.host.nic.rateOf(sourceQp.qpn)!;
+  return {
+    timeNs,
+    id: plan.id,
+    from: plan.from,
+    to: plan.to,
+    sentBps,
+    rateBps: finite(control.rateBps(timeNs)),
+    targetRateBps: finite(control.targetRateBps(timeNs)),
+    alpha: finite(control.alpha(timeNs)),
+    windowBytes: finite(control.windowBytes(timeNs)),
+  };
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
