@@ -8,12 +8,15 @@ const VIEWS_MAX = 8192;
 
 /** The views of one array that were asked for lately: at most 8,192, the older of two that fall on one place is made anew. */
 export class ViewCache {
+  /** Other threads may change the bytes at any time. */
+  readonly isShared: boolean;
   readonly #bytes: Uint8Array;
   readonly #views: Uint8Array[] = [];
   readonly #starts: number[] = [];
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
+    this.isShared = !(bytes.buffer instanceof ArrayBuffer);
   }
 
   /** `bytes[start, start + length)`, `length` > 0. */

@@ -49,6 +49,11 @@ const EINVAL = 22;
 export interface BatchedUdpPortOptions extends UdpSocketOptions {
   /** The owner calls `receive` and `wait`; the port does nothing by itself. Default false. */
   readonly polled?: boolean;
+  /**
+   * Takes data of batches from where they stand (`TxBatch.borrow`). Only where whoever fills a batch sends it at once, from memory of this thread, and nobody between
+   * reads the slots. Default false.
+   */
+  readonly borrows?: boolean;
   /** A monotonic clock: how long the port looks again before it sleeps. */
   readonly nowNs: () => number;
 }
@@ -185,8 +190,9 @@ class MmsgPort implements BatchedUdpPort {
   }
 
   #makeBatches(trainMax: number): void {
-    const { batches = BATCHES, batchSlots = BATCH_SLOTS, address } = this.#options;
-    this.#free = Array.from({ length: batches }, () => new SendVector(this.#lib, batchSlots, address, trainMax));
+    const { batches = BATCHES, batchSlots = BATCH_SLOTS, address, borrows } = this.#options;
+    const make = () => new SendVector(this.#lib, batchSlots, address, trainMax, borrows);
+    this.#free = Array.from({ length: batches }, make);
   }
 
   // ---- sending
@@ -205,6 +211,7 @@ class MmsgPort implements BatchedUdpPort {
     if (this.#state !== 'open') return;
     vector.prepare();
     if (this.#unsent.length > 0 || vector.send(this.#fd) === SEND_AGAIN) {
+      vector.keep();
       this.#unsent.push(vector);
       if (this.#loop !== undefined) this.#turnSoon(); // Nothing that arrives may come to remind it.
     } else this.#finish(vector);
@@ -219,6 +226,7 @@ class MmsgPort implements BatchedUdpPort {
   }
 
   #finish(vector: SendVector): void {
+    vector.release();
     this.counters.txDatagrams += vector.sent;
     this.counters.txErrors += vector.refused;
     if (vector.refused > 0 && vector.trainMax > 1 && (vector.lastErrno === EIO || vector.lastErrno === EINVAL)) {

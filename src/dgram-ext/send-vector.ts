@@ -1,13 +1,17 @@
 /**
  * A batch of outgoing datagrams with the `struct mmsghdr`s beside it that sendmmsg(2) wants: one message a train, its segments gathered
- * from the slots of the slab, cut apart again by the kernel or the network card (UDP_SEGMENT, udp(7)).
+ * from the slots of the slab, cut apart again by the kernel or the network card (UDP_SEGMENT, udp(7)). Data that are borrowed are a piece of their own between what
+ * stands in the slot before and behind them.
  *
- * Invariant: this object owns every byte the structures point to, so whoever holds it while the kernel reads is safe.
+ * Invariant: this object owns, or has borrowed, every byte the structures point to, so whoever holds it while the kernel reads is safe. {@link SendVector.keep} ends the
+ * borrowing of a batch that has to wait.
  */
 
+import { copyBytes } from '../core/bytes.js';
 import type { IpAddress } from '../packet/address.js';
 import { TxBatch } from '../port/datagram.js';
 import type { LibC } from './libc.js';
+import { rememberedAddresses } from './remembered-addresses.js';
 import { SOCKET_ADDRESS_BYTES, socketAddressLength, writeSocketAddress } from './socket-address.js';
 
 /** `struct mmsghdr`, in 32-bit words: name, namelen, iov, iovlen, control, controllen, flags, len. */
@@ -59,6 +63,9 @@ const UDP_SEGMENT = 103;
 
 const EAGAIN = 11;
 
+/** Pieces of a datagram at most: what stands before the borrowed data, these, what stands behind them. */
+const PIECES_MAX = 3;
+
 /** How {@link SendVector.send} ended. */
 export const SEND_DONE = 0;
 /** The kernel is full: call again later, with the same fd. */
@@ -80,6 +87,15 @@ export class SendVector extends TxBatch {
   readonly #namePorts: Uint16Array;
   /** Datagrams in each message. */
   readonly #segments: Uint16Array;
+  /** First slot of each message. */
+  readonly #firstSlots: Uint16Array;
+  /** By slot: which iovec points to the data that are borrowed. */
+  readonly #borrowedIovs: Uint16Array;
+  readonly #slabAddress: number;
+  readonly #addressOf: (bytes: Uint8Array) => number;
+  #isBorrowing = false;
+  /** Where in the slab the last piece ends. */
+  #pieceEnd = -1;
   #messages = 0;
   #next = 0;
   /** Datagrams that went out, and that the kernel refused, since {@link prepare}. */
@@ -89,15 +105,18 @@ export class SendVector extends TxBatch {
   /** errno of the last refusal. */
   lastErrno = 0;
 
-  constructor(lib: LibC, slots: number, placeholder: IpAddress, trainMax: number) {
+  /** `borrows`: data may be {@link borrow}ed. */
+  constructor(lib: LibC, slots: number, placeholder: IpAddress, trainMax: number, borrows = false) {
     super(slots, placeholder, trainMax);
+    this.mayBorrow = borrows;
     this.#lib = lib;
     const iovOffset = slots * MMSGHDR_BYTES;
-    const nameOffset = iovOffset + slots * IOVEC_BYTES;
+    const nameOffset = iovOffset + slots * PIECES_MAX * IOVEC_BYTES;
     const controlOffset = nameOffset + slots * NAME_BYTES;
     this.#memory = new ArrayBuffer(controlOffset + slots * CONTROL_BYTES);
     const base = lib.addressOf(new Uint8Array(this.#memory));
-    const slab = lib.addressOf(this.slab);
+    this.#slabAddress = lib.addressOf(this.slab);
+    this.#addressOf = rememberedAddresses(lib);
     this.#words = new Uint32Array(this.#memory);
     this.#names = new Uint8Array(this.#memory, nameOffset, slots * NAME_BYTES);
     this.#iovWord = iovOffset / 4;
@@ -107,13 +126,14 @@ export class SendVector extends TxBatch {
     this.#nameAddresses = Array<IpAddress>(slots).fill(placeholder);
     this.#namePorts = new Uint16Array(slots);
     this.#segments = new Uint16Array(slots);
+    this.#firstSlots = new Uint16Array(slots);
+    this.#borrowedIovs = new Uint16Array(slots);
 
     for (let i = 0; i < slots; i++) {
       const header = i * MMSGHDR_WORDS;
       storePointer(this.#words, header + WORD_NAME, base + nameOffset + i * NAME_BYTES);
       this.#words[header + WORD_NAMELEN] = socketAddressLength(placeholder.family);
       storePointer(this.#words, header + WORD_CONTROL, base + controlOffset + i * CONTROL_BYTES);
-      storePointer(this.#words, this.#iovWord + i * IOVEC_WORDS, slab + this.payloadOffset(i));
       this.#initControl(i, placeholder.family);
       writeSocketAddress(this.#names, i * NAME_BYTES, placeholder, 0);
     }
@@ -134,28 +154,85 @@ export class SendVector extends TxBatch {
   /** Makes messages of the `count` slots: one a train. Slots of length 0 are passed over: somebody else has taken what stood there. */
   prepare(): void {
     let message = -1;
+    let iov = 0;
+    let first = 0;
     for (let slot = 0; slot < this.count; slot++) {
       if (this.lengths[slot] === 0) continue;
-      this.#words[this.#iovWord + slot * IOVEC_WORDS + IOVEC_WORD_LENGTH] = this.lengths[slot];
-      if (this.trainIndex(slot) === 0) this.#beginMessage(++message, slot);
+      if (this.trainIndex(slot) === 0) {
+        first = iov;
+        this.#beginMessage(++message, slot, iov);
+      }
       this.#segments[message]++;
+      iov = this.#addPieces(slot, first, iov);
+      this.#words[message * MMSGHDR_WORDS + WORD_IOVLEN] = iov - first;
     }
     this.#messages = message + 1;
     for (let i = 0; i < this.#messages; i++) {
-      const segments = this.#segments[i];
-      const header = i * MMSGHDR_WORDS;
-      this.#words[header + WORD_IOVLEN] = segments;
-      this.#words[header + WORD_CONTROLLEN] = segments > 1 ? CONTROL_BYTES : CMSG_BYTES;
+      this.#words[i * MMSGHDR_WORDS + WORD_CONTROLLEN] = this.#segments[i] > 1 ? CONTROL_BYTES : CMSG_BYTES;
     }
     this.#next = 0;
     this.sent = 0;
     this.refused = 0;
   }
 
-  #beginMessage(message: number, slot: number): void {
+  /** Adds the pieces of a slot's datagram to those of the message that begins with iovec `first`; `iov` is the next one. Returns the next one after them. */
+  #addPieces(slot: number, first: number, iov: number): number {
+    const start = this.payloadOffset(slot);
+    const length = this.lengths[slot];
+    const borrowed = this.borrowedLengths[slot];
+    if (borrowed === 0) return this.#addPiece(start, length, first, iov);
+    this.#isBorrowing = true;
+    const before = this.borrowedAt[slot];
+    const data = this.#addPiece(start, before, first, iov);
+    this.#borrowedIovs[slot] = data;
+    this.#setIov(data, this.#addressOf(this.borrowedFrom[slot]) + this.borrowedOffsets[slot], borrowed);
+    this.#pieceEnd = -1;
+    return this.#addPiece(this.lastWordOffset(slot), length - before - borrowed, first, data + 1);
+  }
+
+  /** A piece of the slab; the last one of the message becomes longer where it ends at `start`. */
+  #addPiece(start: number, length: number, first: number, iov: number): number {
+    const continues = this.#pieceEnd === start && iov > first;
+    this.#pieceEnd = start + length;
+    if (continues) {
+      this.#words[this.#iovWord + (iov - 1) * IOVEC_WORDS + IOVEC_WORD_LENGTH] += length;
+      return iov;
+    }
+    this.#setIov(iov, this.#slabAddress + start, length);
+    return iov + 1;
+  }
+
+  #setIov(iov: number, address: number, length: number): void {
+    const word = this.#iovWord + iov * IOVEC_WORDS;
+    storePointer(this.#words, word, address);
+    this.#words[word + IOVEC_WORD_LENGTH] = length;
+  }
+
+  /** The batch has to wait: what is borrowed is copied now, so that nothing that happens to the memory meanwhile changes a packet. */
+  keep(): void {
+    if (!this.#isBorrowing) return;
+    for (let slot = this.#firstSlots[this.#next]; slot < this.count; slot++) {
+      const length = this.borrowedLengths[slot];
+      if (length === 0) continue;
+      const gap = this.payloadOffset(slot) + this.borrowedAt[slot];
+      copyBytes(this.borrowedFrom[slot], this.borrowedOffsets[slot], this.slab, gap, length);
+      this.#setIov(this.#borrowedIovs[slot], this.#slabAddress + gap, length);
+    }
+    this.release();
+  }
+
+  /** The kernel has taken the batch: nothing is borrowed any more. */
+  release(): void {
+    if (!this.#isBorrowing) return;
+    this.#isBorrowing = false;
+    this.giveBack();
+  }
+
+  #beginMessage(message: number, slot: number, iov: number): void {
     const words = this.#words;
     this.#segments[message] = 0;
-    storePointer(words, message * MMSGHDR_WORDS + WORD_IOV, this.#iovAddress + slot * IOVEC_BYTES);
+    this.#firstSlots[message] = slot;
+    storePointer(words, message * MMSGHDR_WORDS + WORD_IOV, this.#iovAddress + iov * IOVEC_BYTES);
     const control = this.#controlWord + (message * CONTROL_BYTES) / 4;
     words[control + 4] = (this.dscps[slot] << 2) | this.ecns[slot];
     words[control + CMSG_WORDS + 4] = this.lengths[slot];

@@ -102,7 +102,10 @@ export async function openPort(
   const isObserved = [options.pcap, options.loss, options.trace].some((option) => option !== undefined);
   const instruments = isObserved ? await INSTRUMENTS.load() : undefined;
   const framePort = options.frame === undefined ? undefined : await makeFramePort(options, address);
-  const udp = framePort === undefined ? await makeBatchedPort(options, address, driving === 'polled') : undefined;
+  // A worker's memory is shared with the application, and what stands around a port reads the slots.
+  const borrows = driving === 'itself' && !isObserved && options.protection === undefined;
+  const udp =
+    framePort === undefined ? await makeBatchedPort(options, address, driving === 'polled', borrows) : undefined;
   const batched = udp?.port;
   let port: Port = framePort ?? batched ?? openUdpPort(udpOptions(options, address));
   let capture: PcapngFile | undefined;
@@ -202,6 +205,7 @@ async function makeBatchedPort(
   options: PortOptions,
   address: IpAddress,
   polled: boolean,
+  borrows: boolean,
 ): Promise<BatchedPort | undefined> {
   const { io = 'dgram', native, udpPort } = options;
   if (native === 'off') {
@@ -210,7 +214,7 @@ async function makeBatchedPort(
   }
   if (chooseIo(io).io === 'dgram') return undefined;
   const batched = { address, polled, nowNs, ...(udpPort !== undefined && { udpPort }) };
-  if (io !== 'shm') return { port: openBatchedUdpPort(batched) };
+  if (io !== 'shm') return { port: openBatchedUdpPort({ ...batched, borrows }) };
   const { openShmPort } = await SHARED_MEMORY_PORTS.load();
   const port = openShmPort({ ...batched, random: systemRandom() });
   return { port, share: (...peer) => port.share(...peer) };

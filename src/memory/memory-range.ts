@@ -49,6 +49,11 @@ export class MemoryRange {
     this.offset = other.offset;
   }
 
+  /** Registered memory that no other thread can change: between two calls of this one it stays as it is. */
+  get isOfThisThread(): boolean {
+    return this.#views !== undefined && !this.#views.isShared;
+  }
+
   /** Copies `length` bytes from `skip` bytes into the range on. */
   copyTo(skip: number, length: number, to: Uint8Array, toOffset: number): void {
     const start = this.offset + skip;

@@ -23,6 +23,8 @@ export class SgeCursor {
   #count = 0;
   /** Bytes of the message: the sum of all elements. */
   totalBytes = 0;
+  /** Where in the range of the last {@link rangeOf} its bytes begin. */
+  rangeSkip = 0;
 
   /** Checks every element (`required`: 0 to read, LOCAL_WRITE to write). False when one of them is not allowed. */
   load(list: FlatSgeList, keys: KeyTable, pd: number, required: number): boolean {
@@ -54,6 +56,20 @@ export class SgeCursor {
   get stillValid(): boolean {
     for (let i = 0; i < this.#count; i++) if (!this.#ranges[i].stillValid) return false;
     return true;
+  }
+
+  /** The one range that holds message bytes [offset, offset + length), from {@link rangeSkip} on. Undefined where they are in several. */
+  rangeOf(offset: number, length: number): MemoryRange | undefined {
+    let skip = offset;
+    for (let i = 0; i < this.#count; i++) {
+      const size = this.#lengths[i];
+      if (skip < size) {
+        this.rangeSkip = skip;
+        return skip + length <= size ? this.#ranges[i] : undefined;
+      }
+      skip -= size;
+    }
+    return undefined;
   }
 
   /** Copies message bytes [offset, offset + length) to `to`. */

@@ -154,10 +154,37 @@ export function sealIcrc(
   else if (checkView === undefined) crc = crc32(bytes.subarray(offset, end), seed);
   else crc = crc32At(bytes, offset, covered, seed, checkView);
   bytes[offset + 4] = congestion;
-  bytes[end] = crc;
-  bytes[end + 1] = crc >>> 8;
-  bytes[end + 2] = crc >>> 16;
-  bytes[end + 3] = crc >>> 24;
+  storeIcrc(bytes, end, crc);
+}
+
+/**
+ * The same for a packet without trailer that consists of `bytes[offset, offset + headerBytes)`, `data[dataOffset, dataOffset + dataBytes)` and the ICRC, which is stored at
+ * `bytes[icrcOffset]`. `data` lives long.
+ */
+export function sealIcrcAround(
+  flow: IcrcFlow,
+  bytes: Uint8Array,
+  offset: number,
+  headerBytes: number,
+  icrcOffset: number,
+  ipId: number,
+  data: Uint8Array,
+  dataOffset: number,
+  dataBytes: number,
+): void {
+  const congestion = bytes[offset + 4];
+  bytes[offset + 4] = 0xff;
+  const roceBytes = headerBytes + dataBytes + ICRC_BYTES;
+  const seed = crc32Range(bytes, offset, headerBytes, flow.prefix(roceBytes, ipId));
+  bytes[offset + 4] = congestion;
+  storeIcrc(bytes, icrcOffset, crc32At(data, dataOffset, dataBytes, seed));
+}
+
+function storeIcrc(bytes: Uint8Array, at: number, crc: number): void {
+  bytes[at] = crc;
+  bytes[at + 1] = crc >>> 8;
+  bytes[at + 2] = crc >>> 16;
+  bytes[at + 3] = crc >>> 24;
 }
 
 /**

@@ -50,6 +50,9 @@ export const TX_SLOT_BYTES = TX_HEADROOM_BYTES + TX_PAYLOAD_BYTES_MAX;
 /** The most a train may hold: what fits an IPv4 datagram. */
 const TRAIN_BYTES_MAX = 65507;
 
+const NOTHING = new Uint8Array(0);
+const LAST_WORD_BYTES = 4;
+
 /**
  * A batch of outgoing datagrams: `count` slots of one slab, and arrays with one element per slot. The engine writes the UDP payload
  * at `payloadOffset(slot)` and fills the arrays; the port sends and then owns the slab until the kernel has taken it.
@@ -83,6 +86,19 @@ export class TxBatch {
   readonly sources: IpAddress[];
   /** IP address to send to. */
   readonly destinations: IpAddress[];
+  /**
+   * The port takes data from where they stand, if they are {@link borrow}ed: nobody else reads the slots, and it sends, or copies, before the thread does
+   * anything else.
+   */
+  mayBorrow = false;
+  /** Bytes of the datagram that stand elsewhere; 0: all stand in the slot. */
+  readonly borrowedLengths: Uint16Array;
+  /** Bytes of the slot before them. */
+  readonly borrowedAt: Uint16Array;
+  /** The array that they stand in. */
+  readonly borrowedFrom: Uint8Array[];
+  /** Where in that array. */
+  readonly borrowedOffsets: Float64Array;
   /** Cached views, one a slot of the slab, made anew only when the length differs from the last use of the slot. */
   readonly #payloadViews: Uint8Array[] = [];
   readonly #checkViews: Uint8Array[] = [];
@@ -106,6 +122,10 @@ export class TxBatch {
     this.destinationPorts = new Uint16Array(capacity);
     this.sources = Array<IpAddress>(capacity).fill(placeholder);
     this.destinations = Array<IpAddress>(capacity).fill(placeholder);
+    this.borrowedLengths = new Uint16Array(capacity);
+    this.borrowedAt = new Uint16Array(capacity);
+    this.borrowedFrom = Array<Uint8Array>(capacity).fill(NOTHING);
+    this.borrowedOffsets = new Float64Array(capacity);
     for (let slot = 0; slot * TX_SLOT_BYTES < slab.length; slot++) {
       this.#payloadViews.push(this.slab.subarray(0, 0));
       this.#checkViews.push(this.slab.subarray(0, 0));
@@ -116,6 +136,33 @@ export class TxBatch {
   /** Where in the slab the BTH of a slot stands. */
   payloadOffset(slot: number): number {
     return (this.first + slot) * TX_SLOT_BYTES + TX_HEADROOM_BYTES;
+  }
+
+  /**
+   * The datagram that is being written to the next slot continues, behind its first `at` bytes, with `from[offset, offset + length)`, and ends with four bytes
+   * at {@link lastWordOffset}. Only where {@link mayBorrow}; ends with the sending.
+   */
+  borrow(at: number, from: Uint8Array, offset: number, length: number): void {
+    const slot = this.count;
+    this.borrowedLengths[slot] = length;
+    this.borrowedAt[slot] = at;
+    this.borrowedFrom[slot] = from;
+    this.borrowedOffsets[slot] = offset;
+  }
+
+  /**
+   * Where in the slab the last four bytes of a datagram with borrowed data stand: just before the next slot's datagram, so that both are one piece of a train
+   * if there is one.
+   */
+  lastWordOffset(slot: number): number {
+    const next = this.payloadOffset(slot) + TX_SLOT_BYTES;
+    return next < this.slab.length ? next - LAST_WORD_BYTES : this.slab.length - LAST_WORD_BYTES;
+  }
+
+  /** Nothing is borrowed any more. */
+  protected giveBack(): void {
+    this.borrowedLengths.fill(0);
+    this.borrowedFrom.fill(NOTHING);
   }
 
   /**

@@ -4,7 +4,7 @@
 
 import type { IpAddress } from '../packet/address.js';
 import { linkOverheadBytes } from '../packet/frame.js';
-import { IcrcFlow, sealIcrc } from '../packet/icrc.js';
+import { IcrcFlow, sealIcrc, sealIcrcAround } from '../packet/icrc.js';
 import { BTH_TRAILER, BTH_WAYS, trailerBytesOf } from '../packet/int-trailer.js';
 import { ICRC_BYTES } from '../packet/roce.js';
 import type { TxBatch } from '../port/datagram.js';
@@ -201,6 +201,15 @@ export class Path {
     const id = batch.trainMax > 1 ? batch.trainIndex(slot) : ipId;
     batch.ipIds[slot] = id;
     const { slab } = batch;
+    const borrowed = batch.borrowedLengths[slot];
+    if (borrowed > 0) {
+      const { borrowedFrom, borrowedOffsets } = batch;
+      const flow = this.#sendFlow(way);
+      const before = batch.borrowedAt[slot];
+      const after = batch.lastWordOffset(slot);
+      sealIcrcAround(flow, slab, start, before, after, id, borrowedFrom[slot], borrowedOffsets[slot], borrowed);
+      return;
+    }
     const trailerBytes = (slab[start + 4] & BTH_TRAILER) === 0 ? 0 : trailerBytesOf(slab, start, length);
     sealIcrc(this.#sendFlow(way), slab, start, length, id, batch.checkView(slot, trailerBytes));
   }

@@ -23,6 +23,7 @@ import { ACCESS_REMOTE_ATOMIC, ACCESS_REMOTE_READ } from '../ring/enums.js';
 import { WAIT_PACING } from '../ring/telemetry-page.js';
 import { MESSAGE_BYTES_MAX } from '../ring/work-queue.js';
 import { applyAtomic, readHostU64 } from './atomic.js';
+import { borrowPayload } from './borrowed-payload.js';
 import { resolveRemote } from './reassembler.js';
 import {
   RECORD_ATOMIC,
@@ -266,11 +267,11 @@ export class ReadResponder {
     const bytes = Math.min(qp.mtuBytes, job.lengthBytes - offset);
     const pad = -bytes & 3;
     const b = batch.slab;
-    let o = batch.payloadOffset(batch.count);
+    const start = batch.payloadOffset(batch.count);
     const flags = BTH_MIGREQ | (pad << BTH_PAD_SHIFT);
-    o = writeBth(b, o, responseOpcode(isFirst, isLast), flags, qp.attributes.destQpn, false, psn);
+    let o = writeBth(b, start, responseOpcode(isFirst, isLast), flags, qp.attributes.destQpn, false, psn);
     if (isFirst || isLast) o = writeAeth(b, o, SYNDROME_ACK, job.msn);
-    if (bytes > 0) job.range.copyTo(offset, bytes, b, o);
+    if (bytes > 0 && !borrowPayload(batch, job.range, offset, bytes, o - start)) job.range.copyTo(offset, bytes, b, o);
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     qp.host.counters[TX_DATA_PACKETS]++;

@@ -28,6 +28,7 @@ import {
   WR_SEND_WITH_INV,
 } from '../ring/enums.js';
 import { type SendQueue, SendWqe } from '../ring/work-queue.js';
+import { borrowPayload } from './borrowed-payload.js';
 import type { QpShared } from './shared.js';
 
 const TX_DATA_PACKETS = COUNTER.tx_data_packets;
@@ -145,14 +146,21 @@ export class Segmenter {
       if (wqe.opcode === WR_SEND_WITH_IMM || wqe.opcode === WR_RDMA_WRITE_WITH_IMM) o = writeImm(b, o, wqe.immediate);
       else if (wqe.opcode === WR_SEND_WITH_INV) o = writeIeth(b, o, wqe.immediate);
     }
-    this.#source.gather(place * qp.mtuBytes, bytes, b, o);
+    const { dataIntKind } = qp;
+    if (dataIntKind !== INT_NONE || !this.#borrow(batch, place * qp.mtuBytes, bytes, o - start)) {
+      this.#source.gather(place * qp.mtuBytes, bytes, b, o);
+    }
     o += bytes;
     for (let p = 0; p < pad; p++) b[o++] = 0;
     if (bytes > 0) qp.host.counters[TX_DATA_PACKETS]++;
-    const { dataIntKind } = qp;
     if (dataIntKind !== INT_NONE) {
       o = writeDataTrailer(b, start, o + ICRC_BYTES, dataIntKind, now, qp.path.chosenWay) - ICRC_BYTES;
     }
     qp.path.seal(batch, o, qp.host.nextIpId(), qp.dataEcn);
+  }
+  #borrow(batch: TxBatch, offset: number, length: number, headerBytes: number): boolean {
+    if (!batch.mayBorrow) return false;
+    const range = this.#source.rangeOf(offset, length);
+    return range !== undefined && borrowPayload(batch, range, this.#source.rangeSkip, length, headerBytes);
   }
 }

@@ -2,14 +2,14 @@
  * CRC-32 by a shared library of the system, called through koffi. Such libraries use the wide carry-less multiplication of newer processors
  * (VPCLMULQDQ), which no package of npm does.
  *
- * Long-lived arrays are passed by address: a number costs least to convert. Their addresses are remembered, which is safe because memory behind an
- * array of more than 64 bytes never moves; a detached array has length 0 and fails the check of bounds. Numbers cross the border as signed 32 bits:
- * V8 keeps those without allocating.
+ * Long-lived arrays are passed by address. A detached array has length 0 and fails the check of bounds. Numbers cross the border as signed 32 bits: V8
+ * keeps those without allocating.
  */
 
 import { CRC32_RANGE_BYTES, type Crc32Implementation, crc32Range } from '../../core/crc32.js';
 import { RoceError } from '../../core/errors.js';
-import { koffiPackage, type LibC, libC } from '../../dgram-ext/libc.js';
+import { koffiPackage, libC } from '../../dgram-ext/libc.js';
+import { rememberedAddresses } from '../../dgram-ext/remembered-addresses.js';
 
 /** A function `uint32_t NAME(uint32_t seed, const void *bytes, size_t length)` in the zlib convention. */
 export interface NativeSum {
@@ -45,23 +45,5 @@ export function nativeCrc32({ name, library, symbol }: NativeSum): Crc32Implemen
       if (offset < 0 || offset + length > bytes.length) throw new RangeError('these bytes are not all in the array');
       return sumOfAddress(seed | 0, addressOf(bytes) + offset, length) >>> 0;
     },
-  };
-}
-
-/** Where arrays begin; streams take one array many times in a row. */
-function rememberedAddresses(lib: LibC): (bytes: Uint8Array) => number {
-  const addresses = new WeakMap<Uint8Array, number>();
-  let lastBytes: Uint8Array | undefined;
-  let lastAddress = 0;
-  return (bytes) => {
-    if (bytes === lastBytes) return lastAddress;
-    let address = addresses.get(bytes);
-    if (address === undefined) {
-      address = lib.addressOf(bytes);
-      addresses.set(bytes, address);
-    }
-    lastBytes = bytes;
-    lastAddress = address;
-    return address;
   };
 }
