@@ -14,7 +14,7 @@ import { Judge, type JudgeListener } from './judge.js';
 import { type Finding, Ledger, type RuleResult } from './ledger.js';
 import { type Choice, type Measure, Measures } from './measures.js';
 import { carriedIcrc, computedIcrc } from './packet-icrc.js';
-import { PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
+import { PACKET_CUT, PACKET_FOREIGN, PACKET_SOUND, PacketRules } from './packet-rules.js';
 import { SEEN_CUT, SEEN_OTHER, SEEN_TUNNEL, SEEN_UDP, SEEN_UNKNOWN_LINK, Sighting } from './sighting.js';
 
 /** How to audit. */
@@ -45,7 +45,7 @@ export interface AuditedPackets {
   readonly protected: number;
   /** In GRE, VXLAN, MPLS or IP in IP: left out. */
   readonly tunnelled: number;
-  /** Captured too short to be read. */
+  /** Captured too short to be read; those that are cut inside the BTH or behind it are among the RoCEv2 packets, too. */
   readonly cut: number;
   /** Of link types that are not read. */
   readonly unknownLink: number;
@@ -130,6 +130,7 @@ export class Audit {
     const outcome = this.#packetRules.judge(seen);
     if (outcome === PACKET_SOUND) this.#connections.take(seen);
     else if (outcome === PACKET_FOREIGN) this.#foreign++;
+    else if (outcome === PACKET_CUT) this.#others[SEEN_CUT]++;
     else this.#unsound++;
   }
 

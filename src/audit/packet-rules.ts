@@ -33,6 +33,8 @@ export const PACKET_SOUND = 0;
 export const PACKET_DROPPED = 1;
 /** Its opcode is one that is not read. */
 export const PACKET_FOREIGN = 2;
+/** The capture ends inside its headers. */
+export const PACKET_CUT = 3;
 
 /** Judges one packet to the RoCE port at a time. */
 export class PacketRules {
@@ -59,7 +61,7 @@ export class PacketRules {
     const bytes = isCut ? this.#filled(seen, end) : seen.bytes;
     const reason = parseRoce(bytes, start, end - start, seen.packet);
     if (reason !== PARSE_OK) return this.#judgeMalformed(seen, end, PARSE_REASONS[reason]);
-    if (start + BTH_BYTES + seen.packet.info.extBytes > seen.bytes.length) return PACKET_DROPPED;
+    if (start + BTH_BYTES + seen.packet.info.extBytes > seen.bytes.length) return PACKET_CUT;
     this.#ledger.pass(16);
     this.#ledger.pass(17);
     this.#ledger.pass(30);
@@ -149,7 +151,7 @@ export class PacketRules {
 
   #judgeMalformed(seen: Sighting, end: number, reason: string): number {
     const start = seen.udp + UDP_BYTES;
-    if (seen.bytes.length < start + BTH_BYTES) return PACKET_DROPPED;
+    if (seen.bytes.length < start + BTH_BYTES) return PACKET_CUT;
     const opcode = seen.bytes[start];
     const length = end - start;
     const flags = seen.bytes[start + 1];

@@ -63,7 +63,7 @@ export class CaptureStream {
         const bytes = this.#joined(tail, buffer, count);
         // The disk works while the packets are looked at.
         if (!isLast) reading = this.#read(spare);
-        parser ??= parserOf(bytes);
+        parser ??= this.#parserOf(bytes);
         yield parser.packets(bytes, isLast);
         if (parser.damage !== undefined) {
           this.damage = { ...parser.damage, offset: offset + parser.damage.offset };
@@ -78,6 +78,16 @@ export class CaptureStream {
     } finally {
       await reading.catch(() => {});
       await this.#handle.close();
+    }
+  }
+
+  #parserOf(bytes: Uint8Array): CaptureParser {
+    try {
+      return parserOf(bytes);
+    } catch (cause) {
+      throw new RoceError('ERR_ROCE_IO', `cannot read ${this.#path}: ${(cause as Error).message}`, undefined, {
+        cause,
+      });
     }
   }
 

@@ -58,7 +58,7 @@ function isIp(ethertype: number): boolean {
 
 function behindEtherType(bytes: Uint8Array, start: number): number {
   let offset = start;
-  while (offset + 4 <= bytes.length) {
+  while (offset + 2 <= bytes.length) {
     const ethertype = readU16(bytes, offset);
     if (isIp(ethertype)) return offset + 2;
     if (ethertype === ETHERTYPE_MPLS || ethertype === ETHERTYPE_MPLS_MULTICAST) return IN_TUNNEL;

@@ -1,12 +1,27 @@
 /** Files that a command writes at its end. Both functions throw ERR_ROCE_IO, with the file's name, if it cannot be written. */
 
-import { open, writeFile } from 'node:fs/promises';
+import { open, stat, writeFile } from 'node:fs/promises';
 import { RoceError } from '../core/errors.js';
 import { whyUnwritable } from '../core/file-errors.js';
 
 /** Checks before the work that its result can be written. The contents of the file do not change. */
 export async function checkWritable(path: string | undefined): Promise<void> {
   if (path !== undefined) await (await open(path, 'a').catch((cause) => refuse(path, cause))).close();
+}
+
+/**
+ * Checks before the work that its result can be written, and that it would not replace what the work reads from `input`. Throws ERR_ROCE_CONFLICT
+ * where both are one file, by whatever names.
+ */
+export async function checkWritableBeside(input: string, path: string | undefined): Promise<void> {
+  if (path === undefined) return;
+  const [from, to] = await Promise.all(
+    [input, path].map((file) => stat(file, { bigint: true }).catch(() => undefined)),
+  );
+  if (from?.isFile() === true && to !== undefined && from.dev === to.dev && from.ino === to.ino) {
+    throw new RoceError('ERR_ROCE_CONFLICT', `${path} is the file that is read`, 'name another file to write to');
+  }
+  await checkWritable(path);
 }
 
 /** Writes the whole file, and replaces an existing one. */

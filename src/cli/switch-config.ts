@@ -94,7 +94,14 @@ export function liveSwitchOptions(
   const ports = [...configured, ...(overrides.port ?? [])];
   const loss = overrides.loss ?? fileLoss;
   const random = new SeededRandom(overrides.seed ?? fileSeed ?? 1);
-  const faults = loss === undefined ? undefined : FaultPlan.parse(loss, random);
+  const faults =
+    loss === undefined
+      ? undefined
+      : FaultPlan.parse(
+          loss,
+          random,
+          ports.map(({ name }) => name),
+        );
   const rates = overrides.rate ?? [];
   const stranger = rates.find(({ port }) => port !== undefined && ports.every(({ name }) => name !== port));
   if (stranger !== undefined) throw new CommandFailure(EXIT_USAGE, `--rate: there is no port '${stranger.port}'`);

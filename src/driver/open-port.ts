@@ -119,7 +119,7 @@ export async function openPort(
     const { FaultyPort, FaultPlan } = instruments!;
     port = new FaultyPort(
       port,
-      FaultPlan.parse(options.loss, new SeededRandom(options.seed ?? 1)),
+      FaultPlan.parse(options.loss, new SeededRandom(options.seed ?? 1), ['host', 'wire']),
       SYSTEM_CLOCK,
       (...dropped) => trace?.faultDropped(...dropped),
     );

@@ -3,6 +3,7 @@
  * packet. The same seed, the same packets and the same times give the same verdicts.
  */
 
+import { RoceError } from '../core/errors.js';
 import { type RandomSource, randomInt, randomUnit, type SeededRandom } from '../core/random.js';
 import { FAULT_CORRUPT, FAULT_DELAY, FAULT_PASS, FAULT_TRIM } from './actions.js';
 import type { Condition } from './conditions.js';
@@ -96,9 +97,14 @@ export class FaultPlan {
     this.replaceRules(specs);
   }
 
-  /** From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. */
-  static parse(text: string, random: SeededRandom): FaultPlan {
-    return new FaultPlan(parseFaultRules(text), random);
+  /**
+   * From the command-line form. Throws ERR_ROCE_MALFORMED that names the rule. `places`: what directions may name; a rule with another name would
+   * never strike. Default: anything.
+   */
+  static parse(text: string, random: SeededRandom, places?: readonly string[]): FaultPlan {
+    const specs = parseFaultRules(text);
+    if (places !== undefined) for (const spec of specs) checkDirection(spec, places);
+    return new FaultPlan(specs, random);
   }
 
   /** Replaces the rules from the next packet on; their counters start at 0. @internal */
@@ -143,4 +149,14 @@ export class FaultPlan {
     const bit = randomInt(this.#bits, 0, 8 * (bytes - 1) - 1);
     return bit < 8 * UNCOVERED_BYTE ? bit : bit + 8;
   }
+}
+
+function checkDirection({ text, ingress, egress }: FaultRuleSpec, places: readonly string[]): void {
+  const stranger = [ingress, egress].find((name) => name !== '*' && !places.includes(name));
+  if (stranger === undefined) return;
+  throw new RoceError(
+    'ERR_ROCE_MALFORMED',
+    `fault rule '${text}' would never strike: there is no '${stranger}'`,
+    `a direction is FROM>TO, of ${places.join(', ')} and *`,
+  );
 }

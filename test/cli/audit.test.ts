@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -126,10 +126,45 @@ describe('rocev2 audit', () => {
     expect((await run(['audit', SOUND, '--fix-icrc', file('same.pcapng')])).stdout).toContain('0 ICRCs repaired');
   });
 
+  it.each(['--annotate', '--fix-icrc', '--sarif', '--junit'])(
+    '%s never replaces the capture itself',
+    async (option) => {
+      const [own, link] = [file('own.pcapng'), file(`link${option}.pcapng`)];
+      copyFileSync(SOUND, own);
+      symlinkSync(own, link);
+      for (const to of [own, link]) {
+        const { exitCode, stderr } = await run(['audit', own, option, to]);
+        expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${to} is the file that is read`)]);
+      }
+      expect(readFileSync(own)).toEqual(readFileSync(SOUND));
+    },
+  );
+
+  it('a capture that is cut inside the headers is too short, and accuses nobody', async () => {
+    for (const [bytes, text] of [
+      [14, 'its packets were captured too short'],
+      [34, 'its packets were captured too short'],
+      [50, undefined],
+    ] as const) {
+      const shortened = golden(SEND).map((packet) => ({ ...packet, bytes: packet.bytes.subarray(0, bytes) }));
+      const to = await capture(`cut-${bytes}.pcapng`, shortened);
+      const { exitCode, stdout, stderr } = await run(['audit', to]);
+      expect(exitCode).toBe(text === undefined ? 0 : 1);
+      if (text !== undefined) expect(stderr).toContain(text);
+      expect(stdout).toContain('25 captured too short');
+    }
+  });
+
+  it('a capture without RoCEv2 fails: it would pass every audit', async () => {
+    const { exitCode, stderr } = await run(['audit', SOUND, '--udp-port', '5000']);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('it has no RoCEv2 packet: --udp-port names')]);
+    expect((await run(['audit', SOUND, '--udp-port', '5000,4791'])).exitCode).toBe(0);
+  });
+
   it('mistakes are told, and nothing is lost', async () => {
     expect(await run(['audit'])).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('name a capture file') });
     expect((await run(['audit', file('nowhere')])).stderr).toContain('there is no such file');
-    expect((await run(['audit', 'README.md'])).stderr).toContain('not a pcapng or pcap file');
+    expect((await run(['audit', 'README.md'])).stderr).toContain('cannot read README.md: not a pcapng or pcap file');
     expect(await run(['audit', SOUND, '--rules', '4'])).toMatchObject({ exitCode: 2 });
     expect((await run(['audit', SOUND, '--rules', '0-5'])).stderr).toContain("'0-5' is no rule or range of rules");
     expect((await run(['audit', SOUND, '--sarif', file('no/folder')])).exitCode).toBe(1);

@@ -115,9 +115,11 @@ describe('audit', () => {
 
   it('leaves protected packets out without keys, and says so', async () => {
     const { exitCode, lines } = await json('audit', capture);
-    expect([exitCode, lines[0].packets.roce]).toEqual([0, 0]);
+    expect([exitCode, lines[0].packets.roce]).toEqual([1, 0]);
     expect(lines[0].packets.protected).toBe(lines[0].packets.total);
-    expect((await run(['audit', capture])).stdout).toMatch(/\d+ of them protected/);
+    const { stdout, stderr } = await run(['audit', capture]);
+    expect(stdout).toMatch(/\d+ of them protected/);
+    expect(stderr).toContain('its packets are protected: name the file of --keylog by --keys');
   });
 
   it('writes an opened capture, which needs no keys', async () => {

@@ -18,7 +18,7 @@ import { printStories } from '../audit/story.js';
 import { CommandFailure, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EXIT_VERIFICATION_FAILED } from '../exit.js';
 import { addressOption, listOption, optionWithDefault, portOption, rangeOption } from '../options.js';
 import { type CliIo, Output, type Progress, SILENT_PROGRESS } from '../output.js';
-import { checkWritable, writeOutputFile } from '../output-file.js';
+import { checkWritableBeside, writeOutputFile } from '../output-file.js';
 import { packageVersion } from '../package-version.js';
 import { openedWords, ProtectedCapture } from '../protected-capture.js';
 
@@ -95,8 +95,12 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
     throw new CommandFailure(EXIT_USAGE, "name a capture file, or a rule to explain ('rocev2 audit --help')");
   }
   chooseCrc32();
-  if (options.fixIcrc !== undefined) return fixIcrc(path, options.fixIcrc, options, output);
-  for (const file of [options.sarif, options.junit, options.annotate]) await checkWritable(file);
+  const { sarif, junit, annotate: annotated, fixIcrc: fixed } = options;
+  if (fixed !== undefined && (sarif ?? junit ?? annotated ?? options.explain) !== undefined) {
+    throw new CommandFailure(EXIT_USAGE, '--fix-icrc judges nothing: audit the file that it writes');
+  }
+  for (const file of [sarif, junit, annotated, fixed]) await checkWritableBeside(path, file);
+  if (fixed !== undefined) return fixIcrc(path, fixed, options, output);
   const { explain } = options;
   const keys = await openKeys(options);
   const audit = new Audit({
@@ -127,13 +131,20 @@ async function auditCommand(path: string | undefined, options: AuditCommandOptio
   if (damage !== undefined) {
     throw new CommandFailure(EXIT_FAILED, `${path} is damaged at byte ${damage.offset}: ${damage.reason}`);
   }
-  if (report.packets.unknownLink === report.packets.total && report.packets.total > 0) {
-    throw new CommandFailure(
-      EXIT_FAILED,
-      `${path}: the link type of its packets is not read (Ethernet, RAW IP, Linux cooked)`,
-    );
-  }
+  if (report.packets.roce === 0) throw new CommandFailure(EXIT_FAILED, `${path}: ${whyNothing(report)}`);
   failIfBroken(report, options.strict === true);
+}
+
+/** Why a capture has nothing to judge: it would pass every audit. */
+function whyNothing({ packets }: AuditReport): string {
+  const { total, unknownLink, protected: sealed, tunnelled, cut } = packets;
+  if (total === 0) return 'it has no packets';
+  if (unknownLink === total) return 'the link type of its packets is not read (Ethernet, RAW IP, Linux cooked)';
+  if (sealed > 0) return 'its packets are protected: name the file of --keylog by --keys';
+  if (tunnelled > 0)
+    return 'its packets are in tunnels, which are not looked into: capture behind the tunnel, or strip it';
+  if (cut > 0) return 'its packets were captured too short: capture 128 bytes of each or more (tcpdump -s 128)';
+  return 'it has no RoCEv2 packet: --udp-port names other ports than 4791';
 }
 
 async function openKeys({ keys, udpPort }: AuditCommandOptions): Promise<ProtectedCapture | undefined> {

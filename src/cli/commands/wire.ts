@@ -102,7 +102,7 @@ function placeOf(a: WireEnd | undefined, b: WireEnd | undefined, { relay, to }: 
 
 async function runWire(place: WirePlace, options: WireCommandOptions, output: Output): Promise<void> {
   const random = new SeededRandom(options.seed ?? 1);
-  const faults = options.faults === undefined ? undefined : FaultPlan.parse(options.faults, random);
+  const faults = options.faults === undefined ? undefined : FaultPlan.parse(options.faults, random, SIDES);
   const lines = new LiveLines(output);
   const capture = options.pcap === undefined ? undefined : await createCapture(options.pcap);
   const observer =
