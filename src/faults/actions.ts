@@ -27,6 +27,8 @@ export const FAULT_MARK = 32;
 export const FAULT_TRIM = 64;
 /** Bit of a verdict: fields of the packet get other values, and the ICRC is right for them. */
 export const FAULT_REWRITE = 128;
+/** Bit of a verdict: the ECN codepoint is cleared, as some routers do to what they do not know. */
+export const FAULT_BLEACH = 256;
 /** The actions on the bytes between BTH and ICRC. */
 export const FAULT_CHANGES: number = FAULT_CORRUPT | FAULT_TRIM | FAULT_REWRITE;
 
@@ -81,6 +83,7 @@ const ACTIONS: ReadonlyMap<string, ActionKind> = new Map<string, ActionKind>([
   ['delay', { form: 'delay=TIME[,JITTER]', parse: delay }],
   ['rate', { form: 'rate=100Mbps', parse: rate }],
   ['mark', { form: 'mark', parse: flag(FAULT_MARK) }],
+  ['bleach', { form: 'bleach', parse: flag(FAULT_BLEACH) }],
   ['trim', { form: 'trim[=BYTES]', parse: trim }],
   ['rewrite', { form: 'rewrite=FIELD,VALUE', parse: rewrite }],
 ]);
@@ -123,6 +126,7 @@ function parseValues(kind: ActionKind, values: readonly string[], before: FaultA
 
 function checkCombination(bits: number): void {
   if ((bits & FAULT_DROP) !== 0 && bits !== FAULT_DROP) throw new Error('drops the packet and does more with it');
+  if ((bits & FAULT_MARK) !== 0 && (bits & FAULT_BLEACH) !== 0) throw new Error('marks the packet and clears the mark');
   if ((bits & FAULT_REORDER) !== 0 && (bits & FAULT_DELAY) !== 0) {
     throw new Error('makes a packet wait for others and for time: use reorder, or delay and rate');
   }

@@ -9,11 +9,13 @@
  */
 
 import type { Clock } from '../core/clock.js';
+import { ECN_NOT_ECT } from '../packet/ecn.js';
 import { appendSlot, copySlot } from '../port/append-slot.js';
 import { ECN_CE, type Port, type PortCounters, type RxDatagram, TxBatch } from '../port/datagram.js';
 import { PortWrapper } from '../port/port-wrapper.js';
 import {
   changeBytes,
+  FAULT_BLEACH,
   FAULT_CHANGES,
   FAULT_DELAY,
   FAULT_DROP,
@@ -113,6 +115,7 @@ export class FaultyPort extends PortWrapper {
       }
       if ((bits & FAULT_CHANGES) !== 0) lengths[slot] = changeBytes(verdict, slab, offset, lengths[slot]);
       if ((bits & FAULT_MARK) !== 0) batch.ecns[slot] = ECN_CE;
+      if ((bits & FAULT_BLEACH) !== 0) batch.ecns[slot] = ECN_NOT_ECT;
       if ((bits & FAULT_DUPLICATE) !== 0) this.#emit(batch, slot);
       if ((bits & FAULT_REORDER) !== 0 && this.#heldTx.hold(takeSlot(batch, slot), verdict.behind)) return;
       if ((bits & FAULT_DELAY) !== 0) {
@@ -195,6 +198,7 @@ export class FaultyPort extends PortWrapper {
     const struck = { ...datagram };
     if ((bits & FAULT_CHANGES) !== 0) struck.length = changeBytes(verdict, bytes, offset, length);
     if ((bits & FAULT_MARK) !== 0) struck.ecn = ECN_CE;
+    if ((bits & FAULT_BLEACH) !== 0) struck.ecn = ECN_NOT_ECT;
     if ((bits & FAULT_DUPLICATE) !== 0) this.onDatagram(struck);
     if ((bits & FAULT_REORDER) !== 0 && this.#heldRx.hold(copyDatagram(struck), verdict.behind)) return false;
     if ((bits & FAULT_DELAY) !== 0) {

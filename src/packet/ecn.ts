@@ -17,14 +17,19 @@ export function readEcn(b: Uint8Array, ip: number): number {
   return b[ip] >> 4 === 4 ? b[ip + 1] & 3 : (b[ip + 1] >> 4) & 3;
 }
 
-/** Writes Congestion Experienced into the IPv4 or IPv6 header at `ip`. The IPv4 checksum is updated by the difference (RFC 1624, eqn 3). */
+/** Writes Congestion Experienced into the IPv4 or IPv6 header at `ip`. */
 export function writeCe(b: Uint8Array, ip: number): void {
+  writeEcn(b, ip, ECN_CE);
+}
+
+/** Writes the codepoint into the IPv4 or IPv6 header at `ip`. The IPv4 checksum is updated by the difference (RFC 1624, eqn 3). */
+export function writeEcn(b: Uint8Array, ip: number, codepoint: number): void {
   if (b[ip] >> 4 === 6) {
-    b[ip + 1] |= ECN_CE << 4;
+    b[ip + 1] = (b[ip + 1] & ~(ECN_CE << 4)) | (codepoint << 4);
     return;
   }
   const before = readU16(b, ip);
-  b[ip + 1] |= ECN_CE;
+  b[ip + 1] = (b[ip + 1] & ~ECN_CE) | codepoint;
   let sum = (~readU16(b, ip + 10) & 0xffff) + (~before & 0xffff) + readU16(b, ip);
   sum = (sum & 0xffff) + (sum >> 16);
   sum = (sum & 0xffff) + (sum >> 16);

@@ -5,6 +5,7 @@
 
 import {
   changeBytes,
+  FAULT_BLEACH,
   FAULT_CHANGES,
   FAULT_CORRUPT,
   FAULT_DELAY,
@@ -18,6 +19,7 @@ import {
 import type { FaultPlan, FaultVerdict } from '../faults/fault-plan.js';
 import { newFaultSubject, readBth } from '../faults/fault-subject.js';
 import { HeldBack } from '../faults/held-back.js';
+import { ECN_NOT_ECT } from '../packet/ecn.js';
 import { linkOverheadBytes } from '../packet/frame.js';
 import { datagramOf, ECN_CE, type RxDatagram, type TxBatch } from '../port/datagram.js';
 import type { EventQueue } from './event-queue.js';
@@ -45,6 +47,7 @@ interface SimLinkCounters {
   /** Held back, for packets or for time. */
   delayed: number;
   marked: number;
+  bleached: number;
   trimmed: number;
   rewritten: number;
 }
@@ -58,6 +61,7 @@ class Direction {
     duplicated: 0,
     delayed: 0,
     marked: 0,
+    bleached: 0,
     trimmed: 0,
     rewritten: 0,
   };
@@ -115,6 +119,10 @@ class Direction {
     if ((bits & FAULT_MARK) !== 0) {
       counters.marked++;
       datagram.ecn = ECN_CE;
+    }
+    if ((bits & FAULT_BLEACH) !== 0) {
+      counters.bleached++;
+      datagram.ecn = ECN_NOT_ECT;
     }
     if ((bits & FAULT_DUPLICATE) !== 0) {
       counters.duplicated++;

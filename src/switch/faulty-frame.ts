@@ -1,8 +1,15 @@
 /** What fault rules change in a frame: the marks of its IP header and the bytes of its RoCE packet, with the lengths and checksums around them. */
 
-import { changeBytes, FAULT_CHANGES, FAULT_CORRUPT, FAULT_MARK, FAULT_REWRITE } from '../faults/actions.js';
+import {
+  changeBytes,
+  FAULT_BLEACH,
+  FAULT_CHANGES,
+  FAULT_CORRUPT,
+  FAULT_MARK,
+  FAULT_REWRITE,
+} from '../faults/actions.js';
 import type { FaultVerdict } from '../faults/fault-plan.js';
-import { writeCe } from '../packet/ecn.js';
+import { ECN_NOT_ECT, writeCe, writeEcn } from '../packet/ecn.js';
 import { FrameInfo, parseFrame } from '../packet/frame.js';
 import { refreshUdpChecksum, writeUdpLength } from '../packet/udp.js';
 import type { SwitchPortCounters } from './switch-counters.js';
@@ -21,6 +28,10 @@ export function changeFrame(
   if ((bits & FAULT_MARK) !== 0) {
     writeCe(bytes, frame.ipOffset);
     counters.faults_marked++;
+  }
+  if ((bits & FAULT_BLEACH) !== 0) {
+    writeEcn(bytes, frame.ipOffset, ECN_NOT_ECT);
+    counters.faults_bleached++;
   }
   if ((bits & FAULT_CHANGES) === 0) return length;
   const { ipOffset, udpOffset, payloadOffset, payloadBytes } = frame;

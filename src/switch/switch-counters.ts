@@ -121,6 +121,8 @@ export interface SwitchPortCounters extends PauseCounters {
   faults_delayed: number;
   /** Frames a fault rule marked as having met congestion; not part of `tx_ecn_marked`. */
   faults_marked: number;
+  /** Frames whose ECN codepoint a fault rule cleared. */
+  faults_bleached: number;
   /** Frames a fault rule cut. */
   faults_trimmed: number;
   /** Frames in which a fault rule rewrote a field. */
@@ -162,6 +164,7 @@ export function newSwitchPortCounters(): SwitchPortCounters {
     faults_duplicated: 0,
     faults_delayed: 0,
     faults_marked: 0,
+    faults_bleached: 0,
     faults_trimmed: 0,
     faults_rewritten: 0,
     rx_prio0_pause: 0,

@@ -19,7 +19,7 @@ export function serve(
 ): { ended: Promise<CliResult>; waits: Promise<void> } {
   let ended: Promise<CliResult> | undefined;
   const waits = new Promise<void>((resolve) => {
-    const onStderr = (soFar: string) => void (/waiting for|listening on/.test(soFar) && resolve());
+    const onStderr = (soFar: string) => void (/waiting for|listening on|Ctrl-C ends it/.test(soFar) && resolve());
     ended = run(args, { ...options, onStderr });
     ended.then(() => resolve(), resolve);
   });

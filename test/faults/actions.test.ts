@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SeededRandom } from '../../src/core/random.js';
 import {
   changeBytes,
+  FAULT_BLEACH,
   FAULT_CORRUPT,
   FAULT_DELAY,
   FAULT_DROP,
@@ -65,6 +66,7 @@ describe('actions of fault rules', () => {
     ['corrupt=1', FAULT_CORRUPT],
     ['duplicate=1,mark', FAULT_DUPLICATE | FAULT_MARK],
     ['reorder=1,7,mark', FAULT_REORDER | FAULT_MARK],
+    ['every=1,bleach', FAULT_BLEACH],
     ['psn=6,mark', FAULT_PASS],
   ])('%s', (rule, bits) => {
     expect(strike(rule, packet()).bits).toBe(bits);
@@ -87,6 +89,7 @@ describe('actions of fault rules', () => {
     ['every=1,rewrite=psn,0x1000000', 'at most 24 bits'],
     ['every=1,rewrite=psn,one', "by 'one'"],
     ['every=1,drop,mark', 'drops the packet and does more'],
+    ['every=1,bleach,mark', 'marks the packet and clears the mark'],
     ['every=1,reorder,delay=1ms', 'wait for others and for time'],
   ])('refuses %s', (rule, problem) => {
     expect(() => parseFaultRules(rule)).toThrow(`fault rule '${rule}'`);

@@ -28,6 +28,15 @@ describe('actions of fault rules in a switch', () => {
     expect(bench.counters('b')).toMatchObject({ faults_marked: 1, tx_ecn_marked: 0 });
   });
 
+  it.each([4, 6] as const)('bleach: no ECN over IPv%i, with the DSCP and ICRC as they were', (family) => {
+    const bench = withRules('psn=2,bleach');
+    const send = (psn: number) => bench.pass(A, roceFrame(A, B, { psn, ecn: 3, dscp: 26, family })).b![0];
+    expect(parsed(send(1))).toMatchObject({ ecn: 3, dscp: 26 });
+    const bleached = send(2);
+    expect(bleached).toEqual(roceFrame(A, B, { psn: 2, ecn: 0, dscp: 26, family }));
+    expect(bench.counters('b')).toMatchObject({ faults_bleached: 1, faults_marked: 0 });
+  });
+
   it('rewrite: the field, with the ICRC right for it; a flooded copy by itself', () => {
     const bench = new Bench({ faults: FaultPlan.parse('a>b:psn=7,rewrite=psn,+1', new SeededRandom(1)) });
     const copies = bench.pass(A, roceFrame(A, B, { psn: 7 }));

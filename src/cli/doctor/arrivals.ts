@@ -5,6 +5,7 @@ import { SEEN_UDP, Sighting } from '../../audit/sighting.js';
 import { CaptureStream } from '../../capture/capture-stream.js';
 import { readU24 } from '../../core/bytes.js';
 import type { IpAddress } from '../../packet/address.js';
+import { ECN_CE } from '../../packet/ecn.js';
 import { CNP } from '../../packet/opcode.js';
 import { UDP_BYTES } from '../../packet/udp.js';
 
@@ -24,6 +25,8 @@ export interface Arrivals {
   readonly management: ArrivedClasses;
   /** Packets of connections, without CNPs. */
   readonly connections: ArrivedClasses;
+  /** How many packets to the peer's queue pairs were sent marked (ECN CE). */
+  readonly marksSent: number;
   /** How many congestion notifications came. */
   readonly cnps: number;
   /** What an audit of the capture found. */
@@ -37,11 +40,14 @@ export async function readArrivals(path: string, local: IpAddress, remote: IpAdd
   const management = emptyClasses();
   const connections = emptyClasses();
   let cnps = 0;
+  let marksSent = 0;
   const stream = await CaptureStream.open(path);
   for await (const chunk of stream.chunks()) {
     for (const captured of chunk) {
       audit.take(captured);
-      if (seen.read(captured, 0, 0) !== SEEN_UDP || seen.isCut || !isFrom(seen, remote)) continue;
+      if (seen.read(captured, 0, 0) !== SEEN_UDP || seen.isCut) continue;
+      if (isFrom(seen, local) && seen.ecn === ECN_CE) marksSent++;
+      if (!isFrom(seen, remote)) continue;
       const bth = seen.udp + UDP_BYTES;
       if (seen.bytes[bth] === CNP) cnps++;
       else {
@@ -51,12 +57,12 @@ export async function readArrivals(path: string, local: IpAddress, remote: IpAdd
       }
     }
   }
-  return { management, connections, cnps, audit: audit.report() };
+  return { management, connections, marksSent, cnps, audit: audit.report() };
 }
 
-function isFrom({ bytes, ip, family }: Sighting, remote: IpAddress): boolean {
+function isFrom({ bytes, ip, family }: Sighting, address: IpAddress): boolean {
   const [at, length] = family === 4 ? [ip + 12, 4] : [ip + 8, 16];
-  return remote.family === family && remote.bytes.every((byte, i) => i >= length || bytes[at + i] === byte);
+  return address.family === family && address.bytes.every((byte, i) => i >= length || bytes[at + i] === byte);
 }
 
 function emptyClasses() {

@@ -31,6 +31,11 @@ import { checkTimeout, type RetryArithmetic, type RetrySettings, retryArithmetic
 import { type ServiceReport, testService } from './service-test.js';
 import { probeUdpPort } from './udp-probe.js';
 
+/** The data that the service READs are marked as if they had met congestion: a peer that sees the mark sends a CNP. */
+const MARKED = ['FIRST', 'MIDDLE', 'LAST', 'ONLY']
+  .map((place) => `host>wire:opcode=RDMA_READ_RESPONSE_${place},mark`)
+  .join(';');
+
 /** What to examine, and how. */
 export interface ExaminationOptions extends RetrySettings {
   /** The host. */
@@ -77,12 +82,12 @@ export async function examine(options: ExaminationOptions, output: Output): Prom
   const checks: Check[] = [];
   let path: PathReport | null = null;
   let service: ServiceReport | null = null;
-  if (wire.frame === undefined) checks.push(judgePort(await probeUdpPort(remote)));
+  if (wire.frame === undefined) checks.push(judgePort(await probeUdpPort(local, remote)));
   const folder = await mkdtemp(join(tmpdir(), 'rocev2-doctor-'));
   const capture = options.pcap ?? join(folder, 'doctor.pcapng');
   try {
     const device = await openUnlessTaken(
-      { address: local.text, io: wire.frame ? 'dgram' : 'auto', pcap: capture, ...wire },
+      { address: local.text, io: wire.frame ? 'dgram' : 'auto', pcap: capture, loss: MARKED, ...wire },
       endpoint,
     );
     if (device === undefined) {

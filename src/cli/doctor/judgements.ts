@@ -141,8 +141,8 @@ export function judgeDscp(asked: number, { management, connections }: Arrivals, 
   );
 }
 
-/** Whether the answers are ECN-capable, and marked. */
-export function judgeEcn({ management, connections }: Arrivals, isVisible: boolean): Check {
+/** Whether marks reach the peer, and whether its answers are ECN-capable, and marked. */
+export function judgeEcn({ management, connections, marksSent, cnps }: Arrivals, isVisible: boolean): Check {
   if (!isVisible) {
     return check(
       'ecn',
@@ -153,16 +153,30 @@ export function judgeEcn({ management, connections }: Arrivals, isVisible: boole
   }
   const packets = total(management) + total(connections);
   if (packets === 0) return check('ecn', 'not tested', 'nothing arrived');
+  if (marksSent > 0 && cnps === 0) {
+    return check(
+      'ecn',
+      'warning',
+      `${marksSent} packets were sent marked (CE), and no CNP came: the network clears ECN towards the peer, or the peer does not notify; so congestion control cannot work`,
+      "capture there: tcpdump 'udp port 4791 and ip[1] & 3 = 3' shows what arrives marked; Soft-RoCE never notifies",
+    );
+  }
+  const there =
+    marksSent > 0 ? `${marksSent} packets were sent marked, and ${cnps} CNPs came: marks reach the peer; ` : '';
   const [none, ect1, ect0, marked] = management.ecns.map((count, i) => count + connections.ecns[i]);
   if (marked > 0) {
-    return check('ecn', 'warning', `${marked} of ${packets} packets arrived marked: there is congestion on the way`);
+    return check(
+      'ecn',
+      'warning',
+      `${there}${marked} of ${packets} packets arrived marked: there is congestion on the way`,
+    );
   }
   if (ect0 + ect1 > 0)
-    return check('ecn', 'ok', `${ect0 + ect1} of ${packets} packets arrived ECN-capable, none marked`);
+    return check('ecn', 'ok', `${there}${ect0 + ect1} of ${packets} packets arrived ECN-capable, none marked`);
   return check(
     'ecn',
     'cannot tell',
-    `${none} packets arrived, none ECN-capable: the peer sends without ECN, or the network clears it`,
+    `${there}${none} packets arrived, none ECN-capable: the peer sends without ECN, or the network clears it`,
     'does the peer have congestion control on? If so, a switch on the way back clears the bits',
   );
 }

@@ -17,8 +17,8 @@ const PROBES = 3;
 /** The error of one datagram is told with the next. */
 const BETWEEN_MS = 100;
 
-/** Asks; takes 0.3 s. */
-export async function probeUdpPort(remote: IpAddress, port = ROCE_UDP_PORT): Promise<PortAnswer> {
+/** Asks from the address `local`, whose route may be another than that of the host's other addresses; takes 0.3 s. */
+export async function probeUdpPort(local: IpAddress, remote: IpAddress, port = ROCE_UDP_PORT): Promise<PortAnswer> {
   const socket = createSocket(remote.family === 4 ? 'udp4' : 'udp6');
   let answer: PortAnswer = 'silent';
   socket.on('error', (error: NodeJS.ErrnoException) => {
@@ -27,7 +27,7 @@ export async function probeUdpPort(remote: IpAddress, port = ROCE_UDP_PORT): Pro
   try {
     await new Promise<void>((resolve) => {
       socket.once('error', () => resolve());
-      socket.connect(port, remote.text, resolve);
+      socket.bind(0, local.text, () => socket.connect(port, remote.text, resolve));
     });
     const datagram = packetToQp0();
     for (let i = 0; i < PROBES && answer === 'silent'; i++) {

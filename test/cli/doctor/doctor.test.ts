@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +18,15 @@ const QUICK = ['--bind', HERE, '--probes', '30', '--interval', '1'];
 const verdicts = (document: Record<string, unknown>) =>
   Object.fromEntries((document['checks'] as Check[]).map(({ name, verdict }) => [name, verdict]));
 
+/** A UDP port of loopback that nobody used a moment ago. */
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  const { port } = socket.address();
+  await new Promise<void>((resolve) => socket.close(resolve));
+  return port;
+}
+
 describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
   it('finds nothing wrong with a peer that serves rping', async () => {
     const server = serve(['rping', '-s', '-a', THERE]);
@@ -32,7 +42,7 @@ describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
       service: 'ok',
       mtu: 'ok',
       dscp: 'cannot tell', // a socket of node:dgram cannot set it, so rping answers with 0
-      ecn: 'cannot tell', // the peer has no congestion control, so its packets are not ECN-capable
+      ecn: 'warning', // nor see marks, so rping sends no CNP
       icrc: 'ok',
       rules: 'ok',
       timeout: 'ok',
@@ -54,6 +64,38 @@ describe.skipIf(process.platform !== 'linux')('rocev2 doctor', () => {
     rmSync(folder, { recursive: true });
     await run(['rping', '-c', '-a', THERE, '--bind', HERE, '-C', '1']);
     await server.ended;
+  });
+
+  it.each([
+    ['is sound', undefined, { ecn: 'cannot tell', loss: 'ok' }, 'marks reach the peer'],
+    ['clears ECN', 'every=1,bleach', { ecn: 'warning', loss: 'ok' }, 'no CNP came: the network clears ECN'],
+    ['loses packets', 'random=0.2', { loss: 'failed' }, 'round trips lost'],
+    ['changes the order', 'every=3,delay=30ms', { order: 'warning', loss: 'ok' }, 'answers came late'],
+    ['damages packets', 'b>a:every=9,corrupt', { icrc: 'failed' }, 'packets had a wrong ICRC'],
+  ] as const)('a way that %s', async (_, rules, expected, words) => {
+    const end = new AbortController();
+    const interrupted = end.signal;
+    const [atHere, atThere, there] = [await freeUdpPort(), await freeUdpPort(), await freeUdpPort()];
+    const faults = rules === undefined ? [] : ['--faults', rules];
+    const wire = serve(['wire', `127.0.0.1:${atHere}`, `127.0.0.1:${atThere},127.0.0.1:${there}`, ...faults], {
+      interrupted,
+    });
+    await wire.waits;
+    // A frame port shows marks, where a socket of node:dgram does not.
+    const frame = ['--frame', `127.0.0.1:${atThere}`, '--frame-port', `${there}`];
+    const server = serve(['rping', '-s', '-a', '192.0.2.2', ...frame], { interrupted });
+    try {
+      await server.waits;
+      const way = ['--bind', '192.0.2.1', '--frame', `127.0.0.1:${atHere}`, '--probes', '30', '--interval', '1'];
+      const { stdout } = await run(['doctor', '192.0.2.2', ...way, '--port', '7174', '--json']);
+      const document = documentOf('doctor', stdout);
+      const checks = document['checks'] as Check[];
+      expect(verdicts(document), JSON.stringify(checks)).toMatchObject(expected);
+      expect(checks.map(({ text }) => text).join('\n')).toContain(words);
+    } finally {
+      end.abort();
+      await Promise.all([wire.ended, server.ended]);
+    }
   });
 
   it('refuses to examine its own address', async () => {

@@ -102,6 +102,7 @@ describe('traffic classes', () => {
   const arrived = (management: ArrivedClasses, connections: ArrivedClasses = nothing): Arrivals => ({
     management,
     connections,
+    marksSent: 0,
     cnps: 0,
     audit: audited([]),
   });
@@ -126,13 +127,30 @@ describe('traffic classes', () => {
     });
     expect(judgeEcn(arrived(classes({ 0: 5 }, [0, 0, 5, 0])), true).verdict).toBe('ok');
   });
+
+  it('marks that bring no CNP are a warning; with CNPs the way back decides', () => {
+    const marked = (cnps: number, ecns: ArrivedClasses['ecns']) =>
+      judgeEcn({ ...arrived(classes({ 0: 5 }, ecns)), marksSent: 8, cnps }, true);
+    expect(marked(0, [0, 0, 5, 0])).toMatchObject({
+      verdict: 'warning',
+      text: expect.stringContaining('8 packets were sent marked (CE), and no CNP came: the network clears ECN'),
+    });
+    expect(marked(3, [0, 0, 5, 0])).toMatchObject({
+      verdict: 'ok',
+      text: expect.stringContaining('8 packets were sent marked, and 3 CNPs came: marks reach the peer'),
+    });
+    expect(marked(3, [5, 0, 0, 0]).verdict).toBe('cannot tell');
+    expect(judgeEcn({ ...arrived(classes({ 0: 5 }, [5, 0, 0, 0])), marksSent: 8, cnps: 0 }, false).verdict).toBe(
+      'cannot tell',
+    );
+  });
 });
 
 describe('rules', () => {
   const sound = golden('send-rc-mtu1024-v4');
   const arrived = (packets: typeof sound): Arrivals => {
     const none: ArrivedClasses = { dscps: {}, ecns: [0, 0, 0, 0] };
-    return { management: none, connections: none, cnps: 0, audit: audited(packets) };
+    return { management: none, connections: none, marksSent: 0, cnps: 0, audit: audited(packets) };
   };
 
   it('are kept by sound packets; an ICRC that is wrong is a fault of the way', () => {
