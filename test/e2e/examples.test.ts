@@ -25,6 +25,10 @@ describe.runIf(isBuilt)('examples', () => {
       'examples/network.js',
       /whole ring: 8 flows done, no packet sent again, slowdown [\d.]+\nbroken ring: 8 flows done, some packets sent again, slowdown [\d.]+\n/,
     ],
+    [
+      'examples/spray.js',
+      /6553600 bytes over 8 paths, in order: true\npieces came before others ahead of them: true\nthe slow path took fewer than any other: true\n/,
+    ],
     ['examples/storage.js', /64 MiB over rdma\n64 writes done over \w+, 1 failover\nback on rdma: 64 of 64 blocks/],
   ])('%s runs and prints what it says', async (file, expected) => {
     const program = new Program(file, []);
